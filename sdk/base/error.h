@@ -1,0 +1,58 @@
+// The story of one failure, written where it is found, into memory that the caller owns.
+#ifndef VIREO_SDK_BASE_ERROR_H_
+#define VIREO_SDK_BASE_ERROR_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sdk/base/status.h"
+
+// With VIREO_DETAIL=0 messages are compiled out: a Status and the place remain.
+#ifndef VIREO_DETAIL
+#define VIREO_DETAIL 1
+#endif
+
+namespace vireo {
+
+struct Error {
+  Status status = Status::kOk;
+  int32_t node = -1;    // index in the subgraph, -1 unknown
+  int32_t tensor = -1;  // index in the subgraph, -1 unknown
+  char message[320] = {};
+};
+
+// One argument of a message. Built implicitly from what can be printed.
+struct ErrorArg {
+  enum class Kind : uint8_t { kInt, kText, kShape } kind;
+  union {
+    int64_t number;
+    const char* text;
+    const struct Shape* shape;
+  };
+  ErrorArg(int v) : kind(Kind::kInt), number(v) {}                                 // NOLINT
+  ErrorArg(unsigned v) : kind(Kind::kInt), number(v) {}                            // NOLINT
+  ErrorArg(long v) : kind(Kind::kInt), number(v) {}                                // NOLINT
+  ErrorArg(unsigned long v) : kind(Kind::kInt), number(static_cast<int64_t>(v)) {}  // NOLINT
+  ErrorArg(long long v) : kind(Kind::kInt), number(v) {}                           // NOLINT
+  ErrorArg(unsigned long long v) : kind(Kind::kInt), number(static_cast<int64_t>(v)) {}  // NOLINT
+  ErrorArg(const char* v) : kind(Kind::kText), text(v) {}                          // NOLINT
+  ErrorArg(const Shape& v) : kind(Kind::kShape), shape(&v) {}                      // NOLINT
+};
+
+// Fills `error` (may be null) unless it already tells of a failure, and returns `status`. Each "{}" of `format` takes the
+// next argument; what does not fit is cut. No allocation.
+Status fail_args(Error* error, Status status, const char* format, const ErrorArg* args, int count);
+
+inline Status fail(Error* error, Status status, const char* format) {
+  return fail_args(error, status, VIREO_DETAIL ? format : "", nullptr, 0);
+}
+template <class... Args>
+Status fail(Error* error, Status status, const char* format, const Args&... args) {
+  if (!VIREO_DETAIL) return fail_args(error, status, "", nullptr, 0);
+  const ErrorArg list[] = {ErrorArg(args)...};
+  return fail_args(error, status, format, list, static_cast<int>(sizeof...(Args)));
+}
+
+}  // namespace vireo
+
+#endif  // VIREO_SDK_BASE_ERROR_H_

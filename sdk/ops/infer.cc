@@ -1,0 +1,51 @@
+#include "sdk/ops/infer.h"
+
+namespace vireo {
+
+Status broadcast(InferContext& ctx, const Shape& a, const Shape& b, Shape* out) {
+  out->rank = a.rank > b.rank ? a.rank : b.rank;
+  for (int i = 0; i < out->rank; ++i) {
+    const int ia = i - (out->rank - a.rank), ib = i - (out->rank - b.rank);
+    const Dim da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
+    Dim& d = out->dims[i];
+    if (da == 1 || ctx.equal(da, db)) {
+      d = db;
+    } else if (db == 1) {
+      d = da;
+    } else if (ctx.differ(da, db)) {
+      return ctx.fail(Status::kInvalidModel, "shapes {} and {} do not broadcast: dimension {} is {} against {}", a, b, i, da,
+                      db);
+    } else if (is_symbolic(da) && is_symbolic(db)) {
+      d = ctx.max(da, db);
+    } else {
+      d = is_symbolic(da) ? db : da;
+    }
+  }
+  return Status::kOk;
+}
+
+Status infer_same(InferContext& ctx) {
+  ctx.output(0) = ctx.input(0);
+  return Status::kOk;
+}
+
+Status check_axis(InferContext& ctx, int64_t axis, int rank, int* out) {
+  *out = normalize_axis(axis, rank);
+  if (*out < 0) return ctx.fail(Status::kInvalidModel, "axis {} is outside [-{},{})", axis, rank, rank);
+  return Status::kOk;
+}
+
+Status check_rank(InferContext& ctx, int input, int low, int high) {
+  const int rank = ctx.input(input).shape.rank;
+  if (rank >= low && rank <= high) return Status::kOk;
+  return ctx.fail(Status::kInvalidModel, "input {} has rank {}, wanted {} to {}", input, rank, low, high);
+}
+
+bool known_length(InferContext& ctx, int input, int64_t* length) {
+  const Shape& s = ctx.input(input).shape;
+  if (s.rank > 1 || !s.is_static()) return false;
+  *length = s.rank == 0 ? 1 : s[0];
+  return true;
+}
+
+}  // namespace vireo

@@ -1,0 +1,47 @@
+#include "sdk/ops/op.h"
+
+#include "sdk/base/checked.h"
+
+namespace vireo {
+
+Dim InferContext::mul(Dim a, Dim b) {
+  if (!both(a, b)) return symbolic(Arith::kMul, a, b);
+  Dim out = 0;
+  return checked_mul(a, b, &out) ? out : INT64_MAX;
+}
+
+Dim InferContext::floor_div(Dim a, Dim b) {
+  if (!both(a, b)) return symbolic(Arith::kFloorDiv, a, b);
+  if (b == 0) return 0;
+  if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+  const Dim q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+Dim InferContext::count(const Shape& s, int begin, int end) {
+  Dim n = 1;
+  for (int i = begin; i < end; ++i) n = mul(n, s[i]);
+  return n;
+}
+
+const OpRow* find_op(Op op) {
+  const Span<const OpRow> rows = op_rows();
+  size_t low = 0, high = rows.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (rows[middle].op == op) return &rows[middle];
+    if (rows[middle].op < op) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return nullptr;
+}
+
+const char* op_name(Op op) {
+  const OpRow* row = find_op(op);
+  return row == nullptr ? "?" : row->def->name;
+}
+
+}  // namespace vireo

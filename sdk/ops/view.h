@@ -1,0 +1,112 @@
+// How an operator's folder sees the node of an ONNX file, and says what becomes of it. Host only; knows neither protobuf
+// nor the graph IR, both of which stand behind the abstract class.
+//
+// An importer is called in topological order, with its inputs' types already inferred, and handles every opset version of
+// its operator: it upgrades what old versions spelled otherwise, so that the rest of Vireo sees one form.
+#ifndef VIREO_SDK_OPS_VIEW_H_
+#define VIREO_SDK_OPS_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sdk/base/shape.h"
+#include "sdk/base/span.h"
+#include "sdk/base/status.h"
+#include "sdk/ops/op.h"
+
+namespace vireo {
+
+// A value of the graph under construction. 0: absent.
+struct Value {
+  uint32_t id = 0;
+  explicit operator bool() const { return id != 0; }
+};
+
+struct ConstTensor {
+  TensorType type;                   // shape in numbers; packed types (int4...) packed as dtype.h says
+  Span<const uint8_t> bytes;         // dense, row-major, little-endian; empty for strings
+  std::vector<std::string> strings;  // kString only
+
+  template <class T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
+  int64_t count() const { return element_count(type.shape); }
+};
+
+class ImportContext {
+ public:
+  virtual ~ImportContext() = default;
+
+  virtual std::string_view op_type() const = 0;
+  virtual std::string_view domain() const = 0;  // "" for ai.onnx
+  virtual int opset() const = 0;                // of the node's domain
+
+  virtual int input_count() const = 0;
+  virtual int output_count() const = 0;
+  virtual Value input(int i) const = 0;         // absent (also past the end): false
+  virtual bool wants_output(int i) const = 0;   // false for unnamed outputs and past the end
+  virtual TensorType type(Value v) const = 0;   // dimensions may be handles
+  virtual const ConstTensor* constant(Value v) const = 0;  // null: not a constant. Lives as long as the import
+
+  virtual bool has_attr(std::string_view name) const = 0;
+  virtual int64_t attr_int(std::string_view name, int64_t otherwise) const = 0;
+  virtual float attr_float(std::string_view name, float otherwise) const = 0;
+  virtual std::string attr_string(std::string_view name, std::string_view otherwise) const = 0;
+  virtual std::vector<int64_t> attr_ints(std::string_view name) const = 0;       // absent: empty
+  virtual std::vector<float> attr_floats(std::string_view name) const = 0;
+  virtual std::vector<std::string> attr_strings(std::string_view name) const = 0;
+  virtual const ConstTensor* attr_tensor(std::string_view name) const = 0;       // absent: null
+
+  // Adds a node of operator `op` and infers its outputs' types; on failure the diagnostic is recorded and the returned
+  // values are absent. `attrs`: pack() of the operator's table.
+  virtual std::vector<Value> emit(Op op, std::vector<uint8_t> attrs, std::vector<Value> inputs, int outputs) = 0;
+  Value emit1(Op op, std::vector<uint8_t> attrs, std::vector<Value> inputs) {
+    const std::vector<Value> out = emit(op, std::move(attrs), std::move(inputs), 1);
+    return out.empty() ? Value{} : out[0];
+  }
+  virtual Value add_constant(const TensorType& type, std::vector<uint8_t> bytes) = 0;
+  virtual Value add_string_constant(const Shape& shape, std::vector<std::string> strings) = 0;
+  Value add_i64(const std::vector<int64_t>& values) {  // 1-D
+    TensorType t{DType::kI64, {}};
+    t.shape.rank = 1;
+    t.shape[0] = static_cast<int64_t>(values.size());
+    const auto* p = reinterpret_cast<const uint8_t*>(values.data());
+    return add_constant(t, std::vector<uint8_t>(p, p + values.size() * sizeof(int64_t)));
+  }
+  Value add_f32_scalar(float v) {
+    const auto* p = reinterpret_cast<const uint8_t*>(&v);
+    return add_constant({DType::kF32, {}}, std::vector<uint8_t>(p, p + sizeof(v)));
+  }
+  // Says which value the ONNX node's output `i` is. Every wanted output must be given one.
+  virtual void set_output(int i, Value v) = 0;
+
+  // Records a diagnostic for this node (its name, operator and opset are added) and returns `status`:
+  // kInvalidModel (the file is wrong) or kUnsupported (valid, not built). `help`: what the user can do.
+  virtual Status fail(Status status, const std::string& what, const std::string& help = "") = 0;
+};
+
+struct OnnxImport {
+  const char* domain;  // "" for ai.onnx, "ai.onnx.ml", "com.microsoft"...
+  const char* op_type;
+  Status (*import)(ImportContext& ctx);
+};
+
+Span<const OnnxImport* const> onnx_imports();  // generated from ops.def
+
+// Bytes of an attribute table from flatc's object type: pack<attrs::Softmax>(attrs::SoftmaxT{...}).
+template <class Table, class Object>
+std::vector<uint8_t> pack(const Object& object) {
+  ::flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(Table::Pack(builder, &object));
+  return std::vector<uint8_t>(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+}
+
+// For an operator whose ONNX form is ours: same inputs, same outputs, attributes given.
+Status import_direct(ImportContext& ctx, Op op, std::vector<uint8_t> attrs);
+
+}  // namespace vireo
+
+#endif  // VIREO_SDK_OPS_VIEW_H_
