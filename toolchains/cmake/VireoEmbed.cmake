@@ -1,0 +1,2 @@
+# Files as constant C arrays, for programs whose model is linked in.
+include_guard(GLOBAL)

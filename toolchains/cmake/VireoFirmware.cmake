@@ -1,0 +1,2 @@
+# Firmware images and the boards they run on.
+include_guard(GLOBAL)
