@@ -1,0 +1,295 @@
+/* Vireo's C API: load a .vireo file, ask what it takes, run it.
+ *
+ * Rules that hold for every function, unless its comment says otherwise:
+ *   - Handles are opaque. Who creates one releases it; releasing NULL is fine and cannot fail.
+ *   - Functions that return vireo_status return VIREO_OK or change nothing: outputs keep their values but for handle
+ *     outputs, which become NULL. `error` may be NULL; otherwise it is cleared first and filled on failure.
+ *   - NULL where a pointer is needed gives VIREO_INVALID_ARGUMENT, never a crash.
+ *   - Structs that begin with struct_size are set up with their _INIT macro; they grow at the end.
+ *   - Text is UTF-8. Strings that are handed out live as long as the handle they came from.
+ *   - Sizes are bytes and times nanoseconds unless the name says otherwise.
+ *   - There is no global state. Models and runtimes may be used from several threads at once; a session from one at a time
+ *     (a second thread gets VIREO_BUSY).
+ *   - Nothing is allocated between the creation of a session and its release.
+ */
+#ifndef VIREO_VIREO_H_
+#define VIREO_VIREO_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#if defined(VIREO_BUILD_SHARED)
+#define VIREO_API __declspec(dllexport)
+#else
+#define VIREO_API
+#endif
+#else
+#define VIREO_API __attribute__((visibility("default")))
+#endif
+
+#define VIREO_VERSION_MAJOR 0
+#define VIREO_VERSION_MINOR 1
+#define VIREO_VERSION_PATCH 0
+
+/* Grows at the end. */
+typedef uint32_t vireo_status;
+enum {
+  VIREO_OK = 0,
+  VIREO_INVALID_ARGUMENT = 1, /* a documented precondition was broken: fix the caller */
+  VIREO_INVALID_MODEL = 2,    /* the bytes do not verify: reject the file */
+  VIREO_UNSUPPORTED = 3,      /* valid, but this build or device cannot serve it */
+  VIREO_OUT_OF_ARENA = 4,     /* a buffer or a declared bound is too small: ask for the size, retry */
+  VIREO_DEVICE_LOST = 5,      /* no other device was allowed or left: rebuild the session */
+  VIREO_IO = 6,               /* the operating system refused: missing, unreadable, full */
+  VIREO_BUSY = 7,             /* another thread is running this session */
+  VIREO_CANCELLED = 8         /* vireo_session_cancel was called */
+};
+
+/* Values of ONNX's TensorProto.DataType. */
+typedef uint8_t vireo_dtype;
+enum {
+  VIREO_NONE = 0,
+  VIREO_FLOAT32 = 1,
+  VIREO_UINT8 = 2,
+  VIREO_INT8 = 3,
+  VIREO_UINT16 = 4,
+  VIREO_INT16 = 5,
+  VIREO_INT32 = 6,
+  VIREO_INT64 = 7,
+  VIREO_STRING = 8, /* elements are vireo_string */
+  VIREO_BOOL = 9,   /* one byte, 0 or 1 */
+  VIREO_FLOAT16 = 10,
+  VIREO_FLOAT64 = 11,
+  VIREO_UINT32 = 12,
+  VIREO_UINT64 = 13,
+  VIREO_COMPLEX64 = 14,
+  VIREO_COMPLEX128 = 15,
+  VIREO_BFLOAT16 = 16,
+  VIREO_FLOAT8E4M3FN = 17,
+  VIREO_FLOAT8E4M3FNUZ = 18,
+  VIREO_FLOAT8E5M2 = 19,
+  VIREO_FLOAT8E5M2FNUZ = 20,
+  VIREO_UINT4 = 21, /* two to a byte, the first element in the low half */
+  VIREO_INT4 = 22,
+  VIREO_FLOAT4E2M1 = 23,
+  VIREO_FLOAT8E8M0 = 24,
+  VIREO_UINT2 = 25, /* four to a byte */
+  VIREO_INT2 = 26
+};
+
+#define VIREO_MAX_RANK 8
+
+typedef struct vireo_string {
+  const char* data; /* not terminated */
+  size_t size;
+} vireo_string;
+
+/* What went wrong. message says what was met, what was wanted and what to do next; node and tensor name the place. */
+typedef struct vireo_error {
+  uint32_t struct_size;
+  vireo_status status;
+  char message[320];
+  char node[96];   /* "" when no node is to blame */
+  char tensor[96]; /* "" when no tensor is to blame */
+} vireo_error;
+#define VIREO_ERROR_INIT {sizeof(vireo_error), 0, {0}, {0}, {0}}
+
+/* A dense, row-major tensor in borrowed memory. This layout never changes. */
+typedef struct vireo_tensor {
+  vireo_dtype dtype;
+  uint8_t reserved0[7];
+  int32_t rank;
+  int32_t reserved1;
+  int64_t dims[VIREO_MAX_RANK];
+  void* data;
+  int64_t capacity; /* bytes at data */
+} vireo_tensor;
+
+typedef struct vireo_runtime vireo_runtime; /* allocator, log, devices, threads */
+typedef struct vireo_model vireo_model;     /* immutable; shared by sessions and threads */
+typedef struct vireo_session vireo_session; /* one execution context */
+
+VIREO_API uint32_t vireo_version(void); /* major << 16 | minor << 8 | patch of the library; compare with the header's */
+VIREO_API const char* vireo_status_text(vireo_status status);
+VIREO_API const char* vireo_dtype_text(vireo_dtype dtype); /* "float32" */
+/* Bytes of `count` dense elements; -1 for an unknown type or an overflow. */
+VIREO_API int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count);
+
+/* ---- Runtime ---- */
+
+typedef struct vireo_allocator {
+  void* (*allocate)(void* context, size_t bytes, size_t alignment); /* NULL when there is none; alignment a power of two */
+  void (*release)(void* context, void* memory, size_t bytes, size_t alignment);
+  void* context;
+} vireo_allocator;
+
+typedef enum vireo_log_level { VIREO_LOG_ERROR = 0, VIREO_LOG_WARNING = 1, VIREO_LOG_INFO = 2 } vireo_log_level;
+
+/* Runs `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), each of at least `grain` but for the last,
+ * slot < slots and unique among calls that run at once; returns when all are done. May be called by several sessions at
+ * once. Must not allocate if the session's promise is to hold. */
+typedef struct vireo_thread_pool {
+  void (*run)(void* pool, int64_t count, int64_t grain, void (*task)(void* arg, int64_t begin, int64_t end, int32_t slot),
+              void* arg);
+  void* pool;
+  int32_t slots; /* at least 1 */
+} vireo_thread_pool;
+
+typedef struct vireo_runtime_options {
+  uint32_t struct_size;
+  int32_t threads;                       /* 0: one per core where hosted, 1 elsewhere. Ignored when thread_pool is given */
+  const vireo_allocator* allocator;      /* copied; NULL: the platform's (none on bare metal: then required) */
+  const vireo_thread_pool* thread_pool;  /* copied; NULL: ours */
+  void (*log)(void* context, vireo_log_level level, const char* text); /* NULL: silent */
+  void* log_context;
+} vireo_runtime_options;
+#define VIREO_RUNTIME_OPTIONS_INIT {sizeof(vireo_runtime_options), 0, 0, 0, 0, 0}
+
+/* `options` may be NULL: all defaults. Starts the thread pool. */
+VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
+                                            vireo_error* error);
+VIREO_API void vireo_runtime_release(vireo_runtime* runtime); /* after its models and sessions */
+
+typedef struct vireo_device_info {
+  uint32_t struct_size;
+  const char* name;     /* "cpu" */
+  const char* delegate; /* which delegate offers it */
+  const char* detail;   /* "AVX-512", driver version... */
+} vireo_device_info;
+#define VIREO_DEVICE_INFO_INIT {sizeof(vireo_device_info), 0, 0, 0}
+VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
+VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
+                                            vireo_error* error);
+
+/* ---- Model ---- */
+
+/* Maps the file and verifies it. The file must not change while the model lives. VIREO_IO when it cannot be read,
+ * VIREO_UNSUPPORTED on targets without a file system. */
+VIREO_API vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model,
+                                             vireo_error* error);
+/* Uses `bytes` (aligned to 64) in place: they must not change and must outlive the model. For a linked-in array or flash. */
+VIREO_API vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model,
+                                               vireo_error* error);
+VIREO_API void vireo_model_release(vireo_model* model); /* after its sessions */
+/* Checks every byte of the file against its hash tree. One pass over the file. */
+VIREO_API vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* error);
+
+typedef struct vireo_value_info {
+  uint32_t struct_size;
+  vireo_dtype dtype;
+  int32_t rank;
+  int64_t min_dims[VIREO_MAX_RANK]; /* bounds of each dimension; equal where it is fixed */
+  int64_t max_dims[VIREO_MAX_RANK]; /* -1: open, to be given in vireo_session_options.bounds */
+  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed; equal text: equal extent */
+  const char* name;
+  int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
+} vireo_value_info;
+#define VIREO_VALUE_INFO_INIT {sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1}
+VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);
+VIREO_API uint32_t vireo_model_output_count(const vireo_model* model);
+VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
+VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
+
+/* Test vectors inside the file. */
+VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
+
+/* ---- Session ---- */
+
+/* Closes or narrows one symbolic dimension. */
+typedef struct vireo_bound {
+  const char* name; /* as vireo_value_info.dim_names tells */
+  int64_t min;
+  int64_t max;
+} vireo_bound;
+
+typedef struct vireo_session_options {
+  uint32_t struct_size;
+  const char* device;        /* NULL or "auto", else a device name: other devices are then not used, but for control flow */
+  const vireo_bound* bounds; /* may be NULL */
+  uint32_t bound_count;
+  int32_t threads;           /* at most this many of the runtime's; 0: all */
+  void* arena;               /* NULL: from the runtime's allocator. Aligned to 64; outlives the session */
+  size_t arena_bytes;        /* as vireo_model_memory says, or more */
+  uint64_t seed;             /* of random operators without a seed of their own */
+  uint32_t profile;          /* 1: keep per-node times (vireo_session_profile) */
+} vireo_session_options;
+#define VIREO_SESSION_OPTIONS_INIT {sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0}
+
+typedef struct vireo_memory {
+  uint32_t struct_size;
+  size_t total_bytes;       /* what arena_bytes must be: the sum of the rest, with alignment */
+  size_t tensor_bytes;      /* planned tensors */
+  size_t scratch_bytes;     /* shared by all nodes */
+  size_t state_bytes;       /* kernels' prepared state and the session's own tables */
+  size_t lower_bound_bytes; /* the largest set of tensor bytes alive at once: no plan can be below */
+} vireo_memory;
+#define VIREO_MEMORY_INIT {sizeof(vireo_memory), 0, 0, 0, 0, 0}
+
+/* What a session with these options takes, to the byte. Allocates for the time of the call only.
+ * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
+VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,
+                                          vireo_error* error);
+
+/* Builds a session that runs `model`. Keeps pointers to `model` and the arena: both outlive the session. Allocates nothing
+ * after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an operator has
+ * no kernel here. */
+VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
+                                            vireo_session** out_session, vireo_error* error);
+VIREO_API void vireo_session_release(vireo_session* session);
+
+/* The session's own memory for an input, to be filled before a run; dims are the current shape, or the upper bounds before
+ * the first. Valid until the next call on the session; an input that is read from here must be written before each run,
+ * because the memory is used again. */
+VIREO_API vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out, vireo_error* error);
+/* Sets the shape of an input that lies in the session's memory. */
+VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims, int32_t rank,
+                                                 vireo_error* error);
+
+/* Runs once. `inputs`: NULL, or one per model input in order; an entry whose data is NULL is read from the session's memory
+ * (or its carried state), others are read in place from the caller's memory: type and shape must fit, data be aligned to
+ * its element. `outputs`: NULL, or one per model output; an entry with data gets the result copied (VIREO_OUT_OF_ARENA when
+ * its capacity is too small), all get type and shape, those without data a view of the session's memory that is valid until
+ * the next run. On failure the outputs are untouched. */
+VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
+                                         vireo_error* error);
+/* From any thread: a run under way ends with VIREO_CANCELLED after the node it is in. */
+VIREO_API void vireo_session_cancel(vireo_session* session);
+/* Carried state back to zeros. */
+VIREO_API vireo_status vireo_session_reset(vireo_session* session, vireo_error* error);
+/* Replans for other bounds: releases and rebuilds the session's memory from the runtime's allocator; carried state is kept.
+ * VIREO_INVALID_ARGUMENT when the arena is the caller's. On failure the session is as it was. */
+VIREO_API vireo_status vireo_session_reserve(vireo_session* session, const vireo_bound* bounds, uint32_t bound_count,
+                                             vireo_error* error);
+
+/* Where each node runs, and its time. Nodes of bodies are listed behind their owner, `depth` deeper. */
+typedef struct vireo_node_info {
+  uint32_t struct_size;
+  const char* name;     /* of the ONNX node */
+  const char* op;       /* "Conv"; a composite's hint for a fused node */
+  const char* device;   /* "cpu"; "-" for control flow */
+  const char* kernel;   /* which of the device's kernels */
+  const char* reason;   /* why not a faster or another one; "" when nothing is to be said */
+  vireo_dtype dtype;    /* of output 0 */
+  uint32_t depth;
+  uint64_t calls;       /* since creation; 0 unless profiling */
+  uint64_t total_ns;
+} vireo_node_info;
+#define VIREO_NODE_INFO_INIT {sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
+VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
+                                          vireo_error* error);
+
+/* Runs the file's test case `index` and compares: VIREO_OK when this device computes what the original model computed,
+ * VIREO_INVALID_MODEL with the worst output and its difference in `error` when not. */
+VIREO_API vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vireo_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VIREO_VIREO_H_ */
