@@ -18,7 +18,9 @@ struct Error {
   Status status = Status::kOk;
   int32_t node = -1;    // index in the subgraph, -1 unknown
   int32_t tensor = -1;  // index in the subgraph, -1 unknown
-  char message[320] = {};
+  char message[320];
+
+  Error() { message[0] = 0; }  // the rest is left as it is: errors are made on hot paths
 };
 
 // One argument of a message. Built implicitly from what can be printed.

@@ -16,7 +16,7 @@ function(vireo_add_schema target)
     get_filename_component(stem "${relative}" NAME_WE)
     set(header "${PROJECT_BINARY_DIR}/generated/${folder}/${stem}_generated.h")
     add_custom_command(OUTPUT "${header}"
-      COMMAND Vireo::flatc --cpp --scoped-enums --keep-prefix -I "${PROJECT_SOURCE_DIR}"
+      COMMAND Vireo::flatc --cpp --scoped-enums --gen-object-api --cpp-std c++17 --keep-prefix -I "${PROJECT_SOURCE_DIR}"
               -o "${PROJECT_BINARY_DIR}/generated/${folder}" "${source}"
       DEPENDS "${source}" VERBATIM COMMENT "flatc ${relative}")
     list(APPEND headers "${header}")
