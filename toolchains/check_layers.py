@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Checks who includes whom, and that the device half takes no header that brings an OS, streams, threads or the heap.
+
+The rule, from the left to the right only:
+    include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/tool
+    sdk <- converter/ir <- quant, converter <- converter/tool (which also uses c_api)
+
+    check_layers.py [ROOT]        reads the tracked sources below ROOT; exit status 1 when a rule is broken
+    check_layers.py --self-test   proves that each rule fires
+"""
+import os
+import re
+import subprocess
+import sys
+
+# A file belongs to the first room whose folder it is in; a room may include itself and the rooms named after it.
+ROOMS = [
+    ("c_api/include", []),
+    ("c_api/tool", ["c_api/include"]),
+    ("c_api", ["c_api/include", "sdk", "runtime", "delegates"]),
+    ("sdk", ["c_api/include"]),
+    ("runtime", ["c_api/include", "sdk"]),
+    ("delegates/conformance", ["c_api/include", "sdk"]),
+    ("delegates", ["c_api/include", "sdk"]),
+    ("converter/tool", ["c_api/include", "c_api/tool", "sdk", "converter/ir", "converter", "quant"]),
+    ("converter/ir", ["c_api/include", "sdk"]),
+    ("converter", ["c_api/include", "sdk", "converter/ir"]),
+    ("quant", ["c_api/include", "sdk", "converter/ir"]),
+    ("bindings", ["c_api/include"]),
+    ("samples", ["c_api/include", "toolchains/cortex-m"]),
+    ("toolchains/cortex-m", []),
+]
+# What a room may add in its tests: a delegate's tests run the conformance suite.
+TEST_EXTRA = {"delegates": ["delegates/conformance"]}
+TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings", "samples", "tests", "toolchains"}
+
+# Standard headers that need neither an OS nor the heap. Anything else in a device file has to be argued for here.
+DEVICE_STD = set("""
+algorithm array atomic cassert cfloat cinttypes climits cmath cstdarg cstddef cstdint cstring initializer_list iterator
+limits new numeric optional string_view tuple type_traits utility
+assert.h float.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
+""".split())
+DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/",), "delegates": ("flatbuffers/", "hwy/"),
+                    "c_api": ("flatbuffers/",)}
+DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "c_api/src/", "c_api/include/")
+# Host files inside device folders: tests, and what is built into converter and quant only.
+HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_quant\.cc|/testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|"
+                  r"^sdk/(\w+/)*(testing|writer)/")
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next)[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
+SUFFIXES = (".h", ".cc", ".c", ".inc", ".cpp", ".hpp", ".def")
+
+
+def room_of(path):
+    for room, below in ROOMS:
+        if path.startswith(room + "/"):
+            return room, below
+    return None, []
+
+
+def is_test(path):
+    return re.search(r"(_test|_bench)\.cc$|(^|/)(test|tests|testing)[./_]|testing\.(h|cc)$", path) is not None
+
+
+def delegate_of(path):
+    """delegates/cpu/kernels/x.cc -> delegates/cpu; the registry files directly in delegates/ know every delegate."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "delegates" and len(parts) > 2 else None
+
+
+def check(path, text):
+    """The broken rules of one file, as (line, message)."""
+    room, below = room_of(path)
+    if room is None:
+        return []
+    faults = []
+    for match in INCLUDE.finditer(text):
+        name = match.group(1) or match.group(2)
+        line = text.count("\n", 0, match.start()) + 1
+        target = "c_api/include/" + name if name.startswith("vireo/") else name
+        other, _ = room_of(target)
+        if other is None and target.split("/")[0] in TOP and "/" in target:
+            faults.append((line, f'"{name}": {target.split("/")[0]}/ is included by nobody outside it'))
+        elif other is not None:
+            allowed = [room, *below] + (TEST_EXTRA.get(room, []) if is_test(path) else [])
+            if other not in allowed:
+                faults.append((line, f'"{name}": {room} may not include {other} (allowed: {", ".join(allowed)})'))
+            elif room == "delegates" and other == "delegates" and delegate_of(path) not in (None, delegate_of(target)):
+                faults.append((line, f'"{name}": one delegate may not include another'))
+        elif path.startswith(DEVICE) and not HOST.search(path):
+            libraries = DEVICE_LIBRARIES.get(room, ())
+            system = match.group(2) is not None or "/" in name
+            if system and name not in DEVICE_STD and not name.startswith(libraries):
+                faults.append((line, f"<{name}>: a device file takes only {', '.join(sorted(libraries)) or 'no library'} "
+                                     "and standard headers without OS, streams, threads or heap"))
+    return faults
+
+
+def tracked(root):
+    try:
+        out = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                             check=True, capture_output=True).stdout
+        return sorted(p for p in out.decode().split("\0") if p)
+    except (OSError, subprocess.CalledProcessError):  # a source tarball
+        found = []
+        for folder, folders, files in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith((".", "build"))]
+            found += [os.path.relpath(os.path.join(folder, f), root) for f in files]
+        return sorted(found)
+
+
+def self_test():
+    broken = {
+        "sdk/base/a.h": '#include "runtime/exec/run.h"',
+        "sdk/base/b.cc": "#include <vector>",
+        "sdk/ops/x/x_ref.cc": '  #  include <string>',
+        "runtime/exec/a.cc": '#include "c_api/src/handle.h"',
+        "runtime/load/a.cc": '#include "delegates/cpu/cpu.h"',
+        "delegates/cpu/a.cc": '#include "runtime/exec/run.h"',
+        "delegates/xnnpack/a.cc": '#include "delegates/cpu/cpu.h"',
+        "delegates/null/a.cc": '#include "delegates/conformance/suite.h"',
+        "c_api/include/vireo/a.h": '#include "sdk/base/status.h"',
+        "c_api/src/a.cc": '#include "converter/ir/graph.h"',
+        "c_api/src/b.cc": "#include <mutex>",
+        "c_api/tool/a.cc": '#include "runtime/exec/run.h"',
+        "bindings/python/a.cc": '#include "sdk/base/status.h"',
+        "samples/a/a.c": '#include "c_api/src/handle.h"',
+        "converter/ir/a.h": '#include "converter/passes/pass.h"',
+        "converter/passes/a.cc": '#include "quant/schemes/s.h"',
+        "converter/onnx/a.cc": '#include "c_api/src/handle.h"',
+        "quant/schemes/a.cc": '#include "converter/passes/pass.h"',
+        "sdk/base/c.cc": '#include "tests/support/x.h"',
+    }
+    fine = {
+        "sdk/base/a.h": '#include <cstdint>\n#include "sdk/base/b.h"\n#include "flatbuffers/flatbuffers.h"\n#include <vireo/vireo.h>',
+        "sdk/ops/x/x_onnx.cc": "#include <string>",
+        "sdk/ops/x/x_test.cc": "#include <vector>",
+        "delegates/null/null_test.cc": '#include "delegates/conformance/suite.h"',
+        "delegates/cpu/kernels/a.cc": '#include "hwy/highway.h"\n#include "delegates/cpu/cpu.h"',
+        "runtime/platform/a.cc": "#include <mutex>",
+        "converter/tool/a.cc": '#include "quant/a.h"\n#include "converter/passes/pass.h"\n#include "vireo/vireo.h"\n#include <string>',
+        "samples/firmware/main.c": '#include "toolchains/cortex-m/board.h"',
+        "tests/e2e/a.cc": '#include "converter/ir/graph.h"',
+    }
+    wrong = [p for p, t in broken.items() if not check(p, t)] + [p for p, t in fine.items() if check(p, t)]
+    for path in wrong:
+        print(f"self-test: wrong verdict on {path}")
+    print(f"{len(broken) + len(fine) - len(wrong)} of {len(broken) + len(fine)} verdicts right")
+    return 1 if wrong else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    paths = [p for p in tracked(root) if p.endswith(SUFFIXES) and os.path.isfile(os.path.join(root, p))]
+    count = 0
+    for path in paths:
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            for line, message in check(path, file.read()):
+                print(f"{path}:{line}: {message}")
+                count += 1
+    print(f"check_layers: {len(paths)} files, {count} broken rules")
+    return 1 if count or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
