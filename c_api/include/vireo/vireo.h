@@ -195,6 +195,55 @@ VIREO_API uint32_t vireo_model_output_count(const vireo_model* model);
 VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
 VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
 
+/* What the numbers of an input or output mean, as `vireo convert --signature` told. Without a signature: kind NONE, empty
+ * texts, no channels. A value v of a picture or sound, scaled to range_lo..range_hi, goes in as (v - mean[c]) / std[c]. */
+typedef uint32_t vireo_meaning_kind;
+enum {
+  VIREO_MEANING_NONE = 0,
+  VIREO_MEANING_IMAGE = 1,
+  VIREO_MEANING_AUDIO = 2,
+  VIREO_MEANING_TOKENS = 3,
+  VIREO_MEANING_FEATURES = 4,
+  VIREO_MEANING_STATE = 5
+};
+typedef struct vireo_meaning {
+  uint32_t struct_size;
+  vireo_meaning_kind kind;
+  const char* layout; /* "NCHW", "NHWC" */
+  const char* color;  /* "RGB", "BGR", "gray" */
+  const char* resize; /* "none", "stretch", "letterbox" */
+  float range_lo;
+  float range_hi;
+  const float* mean;      /* one per channel; NULL: 0 */
+  const float* std;       /* one per channel; NULL: 1 */
+  uint32_t mean_count;
+  uint32_t std_count;
+  uint32_t sample_rate;   /* Hz; 0 unknown */
+} vireo_meaning;
+#define VIREO_MEANING_INIT {sizeof(vireo_meaning), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}
+VIREO_API vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
+                                                 vireo_error* error);
+VIREO_API vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
+                                                  vireo_error* error);
+
+/* Where a file comes from and what it holds. */
+typedef struct vireo_model_about {
+  uint32_t struct_size;
+  uint16_t format_major;
+  uint16_t format_minor;
+  uint32_t integer_only;  /* 1: the same bits on every device */
+  uint32_t node_count;    /* of all subgraphs */
+  uint32_t plan_count;
+  uint32_t segment_count;
+  uint64_t file_bytes;
+  uint64_t weight_bytes;  /* constants, as the kernels read them */
+  const char* source;     /* file name of the original model; "" unknown */
+  const char* producer;   /* that wrote the original model */
+  const char* converter;  /* that wrote this file */
+} vireo_model_about;
+#define VIREO_MODEL_ABOUT_INIT {sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+VIREO_API vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error);
+
 /* Test vectors inside the file. */
 VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
 
