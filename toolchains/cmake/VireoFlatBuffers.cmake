@@ -7,6 +7,7 @@ include_guard(GLOBAL)
 #   is made before <target> compiles, and before whatever links <target>. Where <target> does not exist it is created
 #   as an interface library with an alias Vireo::<name without vireo_>. One schema includes another by its path from
 #   the repository root: include "sdk/format/model.fbs";
+#   Headers hold the object API too (NameT structs): writers on the host use it; device code does not, and pays nothing.
 function(vireo_add_schema target)
   set(headers)
   foreach(schema IN LISTS ARGN)
