@@ -1,0 +1,124 @@
+// The converter's only entry: an ONNX file in, a .vireo file (or its bytes) and a report out.
+#ifndef VIREO_CONVERTER_CONVERT_H_
+#define VIREO_CONVERTER_CONVERT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converter/diag/diagnostics.h"
+#include "converter/evaluator.h"
+#include "sdk/base/span.h"
+
+namespace vireo {
+
+// One dimension of --shape: a number (lo == hi) or bounds, inclusive.
+struct DimRange {
+  int64_t lo = 0;
+  int64_t hi = 0;
+};
+struct ShapeOption {
+  std::string input;
+  std::vector<DimRange> dims;
+};
+// Reads "NAME=1,3,224,224" and "NAME=1..8,3,224,224"; NAME may hold '=' (the last one divides), an empty list is a scalar.
+// On failure: false, and `error` says what was wanted.
+bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error);
+
+// What an input or output means; the fields are those of vireo.fb.Io in the file.
+struct IoMeaning {
+  std::string name;     // of the graph's input or output
+  std::string meaning;  // "", "image", "audio", "tokens", "features", "state"
+  std::string layout, color, resize;
+  float range_lo = 0, range_hi = 1;
+  std::vector<float> mean, std;
+  uint32_t sample_rate = 0;
+};
+
+// A test case that the file carries. Inputs in the order of the graph's inputs.
+struct TestOutput {
+  HostTensor values;          // dtype kNone: random by design, only shape and type are checked
+  std::vector<int64_t> dims;  // the whole output's shape, where `values` keeps every step-th element only
+  uint64_t step = 1;
+  float atol = 1e-5f, rtol = 1e-4f;  // |d| <= atol * max|ref| + rtol * |ref|
+};
+struct TestCaseOption {
+  std::vector<HostTensor> inputs;
+  std::vector<TestOutput> outputs;
+};
+
+struct ConvertOptions {
+  std::vector<ShapeOption> shapes;
+  bool optimize = true;               // false: import, fold nothing, fuse nothing
+  std::vector<std::string> skip;      // passes left out, by name
+  std::vector<IoMeaning> io;
+  std::string signature_name = "main";
+  std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run
+  std::vector<TestCaseOption> tests;
+  std::vector<std::string> option_texts;  // the command line's, for the file's provenance
+  // --check: after each pass that changed something, the graph is compared with the one before it.
+  Evaluator* check = nullptr;             // null: no check
+  std::vector<std::vector<HostTensor>> check_inputs;  // empty: one set of random inputs
+  double check_atol = 1e-4, check_rtol = 1e-3;        // as TestOutput, for float32
+  std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
+};
+
+struct PassReport {
+  std::string name;
+  size_t changes = 0;
+  std::vector<std::pair<std::string, std::string>> declined;  // node, reason
+  bool checked = false;
+  double max_difference = 0;  // largest |d| / max|ref| over all outputs, when checked
+};
+struct ValueReport {
+  std::string name;
+  std::string type;  // "float32[batch=1..8,3,224,224]"
+};
+struct ConvertReport {
+  std::vector<ValueReport> inputs, outputs;
+  size_t nodes_imported = 0, nodes = 0;
+  std::vector<std::pair<std::string, size_t>> ops;  // of the final graph, by name; a composite counts by its hint
+  std::vector<PassReport> passes;
+  uint64_t constant_bytes = 0;   // in the file, each content once
+  uint64_t file_bytes = 0;
+  bool planned = false;          // false: a bound is open, so sessions plan
+  uint64_t arena_bytes = 0;      // of the portable plan
+  uint64_t arena_lower_bound = 0;
+  std::vector<std::string> open_dimensions;  // need a bound when a session is created
+  double seconds = 0;
+};
+
+// Memory aligned to 64 bytes, as vireo_model_load_memory wants it.
+class FileBytes {
+ public:
+  FileBytes() = default;
+  ~FileBytes();
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&& other) noexcept;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  void resize(size_t size);  // contents are undefined
+  uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Converts `onnx_path` into the file `vireo_path`, which appears whole or not at all. True: written; problems, also those of
+// a conversion that went well (warnings), are in `diagnostics`. `report` may be null.
+bool convert_file(const std::string& onnx_path, const std::string& vireo_path, const ConvertOptions& options,
+                  Diagnostics* diagnostics, ConvertReport* report);
+// The same into memory: what `vireo run model.onnx` loads.
+bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out, Diagnostics* diagnostics,
+                       ConvertReport* report);
+// Everything but writing: what `vireo check` tells.
+bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report);
+
+}  // namespace vireo
+
+#endif  // VIREO_CONVERTER_CONVERT_H_
