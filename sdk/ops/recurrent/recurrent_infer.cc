@@ -1,0 +1,85 @@
+#include "sdk/ops/infer.h"
+#include "sdk/ops/recurrent/recurrent.h"
+
+namespace vireo {
+namespace {
+
+Status check_attrs(InferContext& ctx, int activations_each) {
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  if (a.direction() > attrs::RecurrentDirection::MAX) {
+    return ctx.fail(Status::kInvalidModel, "direction {} is not known", static_cast<int>(a.direction()));
+  }
+  if (!(a.clip() >= 0)) return ctx.fail(Status::kInvalidModel, "clip must not be negative");
+  if (a.activations() == nullptr) return Status::kOk;
+  const uint32_t want = static_cast<uint32_t>(recurrent_directions(a) * activations_each);
+  if (a.activations()->size() != want || a.alpha() == nullptr || a.alpha()->size() != want || a.beta() == nullptr ||
+      a.beta()->size() != want) {
+    return ctx.fail(Status::kInvalidModel, "{} activations, wanted {}, each with alpha and beta", a.activations()->size(),
+                    want);
+  }
+  for (const uint8_t f : *a.activations()) {
+    if (f > static_cast<uint8_t>(attrs::RecurrentActivation::MAX)) {
+      return ctx.fail(Status::kInvalidModel, "activation {} is not known", static_cast<int>(f));
+    }
+  }
+  return Status::kOk;
+}
+
+// An optional input must have these dimensions.
+Status check_input(InferContext& ctx, int i, const Shape& want, DType dtype) {
+  if (!ctx.has(i)) return Status::kOk;
+  const TensorType& t = ctx.input(i);
+  if (t.dtype != dtype) {
+    return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted {}", i, dtype_name(t.dtype), dtype_name(dtype));
+  }
+  bool good = t.shape.rank == want.rank;
+  for (int d = 0; good && d < want.rank; ++d) good = !ctx.differ(t.shape[d], want[d]);
+  return good ? Status::kOk : ctx.fail(Status::kInvalidModel, "input {} is {}, wanted {}", i, t.shape, want);
+}
+
+Status infer(InferContext& ctx, int gates, int activations_each) {
+  VIREO_TRY(check_attrs(ctx, activations_each));
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  if (!ctx.has(0) || !ctx.has(1) || !ctx.has(2)) return ctx.fail(Status::kInvalidModel, "inputs X, W and R are needed");
+  for (int i = 0; i < 3; ++i) VIREO_TRY(check_rank(ctx, i, 3, 3));
+  const TensorType& x = ctx.input(0);
+  switch (x.dtype) {
+    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kBF16: break;
+    default: return ctx.fail(Status::kInvalidModel, "input of type {}, wanted floating point", dtype_name(x.dtype));
+  }
+  const Shape& r = ctx.input(2).shape;
+  const Dim directions = recurrent_directions(a), hidden = r[2];
+  const Dim steps = x.shape[a.batch_first() ? 1 : 0], batch = x.shape[a.batch_first() ? 0 : 1];
+  const Dim rows = ctx.mul(gates, hidden);
+  VIREO_TRY(check_input(ctx, 1, Shape{3, {directions, rows, x.shape[2]}}, x.dtype));
+  VIREO_TRY(check_input(ctx, 2, Shape{3, {directions, rows, hidden}}, x.dtype));
+  VIREO_TRY(check_input(ctx, 3, Shape{2, {directions, ctx.mul(2, rows)}}, x.dtype));
+  VIREO_TRY(check_input(ctx, 4, Shape{1, {batch}}, DType::kI32));
+  const Shape state = a.batch_first() ? Shape{3, {batch, directions, hidden}} : Shape{3, {directions, batch, hidden}};
+  VIREO_TRY(check_input(ctx, 5, state, x.dtype));
+  VIREO_TRY(check_input(ctx, 6, state, x.dtype));
+  VIREO_TRY(check_input(ctx, 7, Shape{2, {directions, ctx.mul(3, hidden)}}, x.dtype));
+  if (ctx.wants(0)) {
+    ctx.output(0) = {x.dtype, a.batch_first() ? Shape{4, {batch, steps, directions, hidden}}
+                                              : Shape{4, {steps, directions, batch, hidden}}};
+  }
+  for (int o = 1; o < 3; ++o) {
+    if (ctx.wants(o)) ctx.output(o) = {x.dtype, state};
+  }
+  return Status::kOk;
+}
+
+Status infer_lstm(InferContext& ctx) { return infer(ctx, 4, 3); }
+Status infer_gru(InferContext& ctx) { return infer(ctx, 3, 2); }
+Status infer_rnn(InferContext& ctx) { return infer(ctx, 1, 1); }
+
+}  // namespace
+
+extern const OpDef kLSTMOp;
+const OpDef kLSTMOp = {"LSTM", verify_attrs<attrs::Recurrent>, infer_lstm, 3, 8, 1, 3, OpDef::kPure, /*inplace=*/0};
+extern const OpDef kGRUOp;
+const OpDef kGRUOp = {"GRU", verify_attrs<attrs::Recurrent>, infer_gru, 3, 6, 1, 2, OpDef::kPure, /*inplace=*/0};
+extern const OpDef kRNNOp;
+const OpDef kRNNOp = {"RNN", verify_attrs<attrs::Recurrent>, infer_rnn, 3, 6, 1, 2, OpDef::kPure, /*inplace=*/0};
+
+}  // namespace vireo

@@ -1,0 +1,95 @@
+// Opsets 1 to 22 differ in what they spell out, not in what they compute: opset 1's output_sequence only repeats whether Y
+// is named, layout came with 14, more types with 22. Names of activations become numbers, each with its own alpha and beta.
+#include <algorithm>
+#include <cctype>
+
+#include "sdk/ops/recurrent/recurrent.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+struct Name {
+  const char* name;  // lower case: exporters differ in theirs
+  attrs::RecurrentActivation kind;
+  bool takes_alpha, takes_beta;
+  float alpha, beta;  // defaults of the ONNX operators of these names
+};
+constexpr Name kNames[] = {
+    {"sigmoid", attrs::RecurrentActivation::Sigmoid, false, false, 0, 0},
+    {"tanh", attrs::RecurrentActivation::Tanh, false, false, 0, 0},
+    {"relu", attrs::RecurrentActivation::Relu, false, false, 0, 0},
+    {"affine", attrs::RecurrentActivation::Affine, true, true, 1, 0},
+    {"leakyrelu", attrs::RecurrentActivation::LeakyRelu, true, false, 0.01f, 0},
+    {"thresholdedrelu", attrs::RecurrentActivation::ThresholdedRelu, true, false, 1, 0},
+    {"scaledtanh", attrs::RecurrentActivation::ScaledTanh, true, true, 1, 1},
+    {"hardsigmoid", attrs::RecurrentActivation::HardSigmoid, true, true, 0.2f, 0.5f},
+    {"elu", attrs::RecurrentActivation::Elu, true, false, 1, 0},
+    {"softsign", attrs::RecurrentActivation::Softsign, false, false, 0, 0},
+    {"softplus", attrs::RecurrentActivation::Softplus, false, false, 0, 0},
+};
+
+Status read_activations(ImportContext& ctx, int want, attrs::RecurrentT* a) {
+  const std::vector<std::string> names = ctx.attr_strings("activations");
+  if (names.empty()) return Status::kOk;
+  if (names.size() != static_cast<size_t>(want)) {
+    return ctx.fail(Status::kInvalidModel, "activations names " + std::to_string(names.size()) + " functions, wanted " +
+                                               std::to_string(want));
+  }
+  // ONNX: values "are consumed in the order of activation functions", by those functions that have the parameter.
+  const std::vector<float> alphas = ctx.attr_floats("activation_alpha"), betas = ctx.attr_floats("activation_beta");
+  size_t next_alpha = 0, next_beta = 0;
+  for (std::string name : names) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const Name* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& n) { return name == n.name; });
+    if (found == std::end(kNames)) {
+      return ctx.fail(Status::kInvalidModel, "activation '" + name + "' is not one of ONNX's",
+                      "use Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or "
+                      "Softplus");
+    }
+    a->activations.push_back(static_cast<uint8_t>(found->kind));
+    a->alpha.push_back(found->takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++] : found->alpha);
+    a->beta.push_back(found->takes_beta && next_beta < betas.size() ? betas[next_beta++] : found->beta);
+  }
+  return Status::kOk;
+}
+
+Status import(ImportContext& ctx, Op op, int activations_each) {
+  attrs::RecurrentT a;
+  const std::string direction = ctx.attr_string("direction", "forward");
+  if (direction == "reverse") {
+    a.direction = attrs::RecurrentDirection::Reverse;
+  } else if (direction == "bidirectional") {
+    a.direction = attrs::RecurrentDirection::Bidirectional;
+  } else if (direction != "forward") {
+    return ctx.fail(Status::kInvalidModel, "direction '" + direction + "' is not forward, reverse or bidirectional");
+  }
+  const int directions = a.direction == attrs::RecurrentDirection::Bidirectional ? 2 : 1;
+  VIREO_TRY(read_activations(ctx, directions * activations_each, &a));
+  a.clip = ctx.attr_float("clip", 0);
+  a.input_forget = ctx.attr_int("input_forget", 0) != 0;
+  a.linear_before_reset = ctx.attr_int("linear_before_reset", 0) != 0;
+  a.batch_first = ctx.attr_int("layout", 0) != 0;
+  const TensorType r = ctx.type(ctx.input(2));
+  const int64_t hidden = ctx.attr_int("hidden_size", -1);
+  if (hidden >= 0 && r.shape.rank == 3 && !is_symbolic(r.shape[2]) && r.shape[2] != hidden) {
+    return ctx.fail(Status::kInvalidModel, "hidden_size is " + std::to_string(hidden) + " but R has " +
+                                               std::to_string(r.shape[2]) + " columns");
+  }
+  return import_direct(ctx, op, pack<attrs::Recurrent>(a));
+}
+
+Status import_lstm(ImportContext& ctx) { return import(ctx, Op::kLSTM, 3); }
+Status import_gru(ImportContext& ctx) { return import(ctx, Op::kGRU, 2); }
+Status import_rnn(ImportContext& ctx) { return import(ctx, Op::kRNN, 1); }
+
+}  // namespace
+
+extern const OnnxImport kLSTMOnnx;
+const OnnxImport kLSTMOnnx = {"", "LSTM", import_lstm};
+extern const OnnxImport kGRUOnnx;
+const OnnxImport kGRUOnnx = {"", "GRU", import_gru};
+extern const OnnxImport kRNNOnnx;
+const OnnxImport kRNNOnnx = {"", "RNN", import_rnn};
+
+}  // namespace vireo
