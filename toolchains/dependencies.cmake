@@ -308,6 +308,9 @@ if(VIREO_BUILD_CONVERTER)
   endif()
 endif()
 
+# --- Python: build checks and tests. With onnx, onnxruntime, numpy and pillow where bootstrap --for tests has been ----------
+find_program(VIREO_PYTHON NAMES python3 python HINTS "${VIREO_CACHE_DIR}/venv/bin" NO_CMAKE_FIND_ROOT_PATH)
+
 # --- Tests and benchmarks -----------------------------------------------------------------------------------------------
 if(VIREO_DEVELOPER AND NOT VIREO_BARE_METAL)
   if(NOT CMAKE_CROSSCOMPILING)

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Runs ONNX's operator cases through `vireo conformance` and sums up: passed, failed and refused to stderr; each failure
+and, by code, each refusal to stdout.
+
+    conformance.py VIREO [--device D]
+
+The cases are made once, in the cache folder (see toolchains/dependencies.cmake), by the Python with onnx that
+toolchains/bootstrap --for tests puts there.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.environ.get("VIREO_CACHE_DIR") or os.path.join(base, "vireo")
+
+
+def cases_folder(cache):
+    python = os.path.join(cache, "venv", "bin", "python")
+    found = subprocess.run([python, "-c", "import onnx; print(onnx.__version__)"], capture_output=True, text=True, check=True)
+    folder = os.path.join(cache, "onnx-cases-" + found.stdout.strip())
+    if not os.path.isdir(folder):
+        partial = f"{folder}.{os.getpid()}"
+        subprocess.run([python, os.path.join(HERE, "onnx_cases.py"), partial], check=True, stdout=subprocess.DEVNULL)
+        os.rename(partial, folder)
+    return folder
+
+
+def main(arguments):
+    program, extra = arguments[0], arguments[1:]
+    run = subprocess.run([program, "conformance", cases_folder(cache_folder()), "--json", *extra],
+                         capture_output=True, text=True, check=False)
+    try:
+        cases = json.loads(run.stdout)["cases"]
+    except (ValueError, KeyError):
+        print(run.stdout[-2000:], run.stderr[-2000:], sep="\n")
+        print(f"no JSON report (exit status {run.returncode})", file=sys.stderr)
+        return 1
+    refused = collections.defaultdict(list)
+    counts = collections.Counter(case["result"] for case in cases)
+    for case in cases:
+        if case["result"] == "refused":
+            refused[case.get("code") or "without code", case.get("reason", "").split("\n")[0]].append(case["name"])
+        elif case["result"] != "pass":
+            print(f"FAILED: {case['name']}: {case.get('code', '')} {case.get('reason', '')}")
+    for (code, reason), names in sorted(refused.items(), key=lambda row: (-len(row[1]), row[0])):
+        print(f"SKIPPED: {len(names)} refused, {code}: {reason} (first: {names[0]})")
+    wrong = len(cases) - counts["pass"] - counts["refused"]
+    print(counts["pass"], wrong + (0 if cases else 1), counts["refused"], file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

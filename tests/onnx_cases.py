@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes ONNX's own operator cases as files that `vireo conformance` reads.
+
+    onnx_cases.py DIR   makes DIR/<case>/{model.onnx, case.json, test_data_set_<k>/{input,output}_<j>.pb}
+
+The cases come from the installed onnx package, which computes them with numpy. case.json holds rtol and atol as ONNX
+means them: |d| <= atol + rtol |ref|.
+"""
+import json
+import os
+import sys
+import warnings
+
+CONTAINERS = {"map_type": "from_dict", "sequence_type": "from_list", "optional_type": "from_optional"}
+
+
+def encode(value, declared):
+    """The protobuf bytes of one value, in the form (tensor, sequence, map, optional) that the graph declares for it."""
+    import numpy
+    import onnx
+
+    if isinstance(value, onnx.TensorProto):
+        return value.SerializeToString()
+    kind = declared.type.WhichOneof("value")
+    if kind in CONTAINERS:
+        return getattr(onnx.numpy_helper, CONTAINERS[kind])(value, declared.name).SerializeToString()
+    return onnx.numpy_helper.from_array(numpy.asarray(value), declared.name).SerializeToString()
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def write_case(case, root):
+    folder = os.path.join(root, case.name)
+    graph = case.model.graph
+    for k, (inputs, outputs) in enumerate(case.data_sets):
+        data = os.path.join(folder, f"test_data_set_{k}")
+        os.makedirs(data, exist_ok=True)
+        for prefix, values, declared in (("input", inputs, graph.input), ("output", outputs, graph.output)):
+            for j, value in enumerate(values):
+                write(os.path.join(data, f"{prefix}_{j}.pb"), encode(value, declared[j]))
+    write(os.path.join(folder, "model.onnx"), case.model.SerializeToString())
+    write(os.path.join(folder, "case.json"), json.dumps({"rtol": case.rtol, "atol": case.atol}).encode())
+
+
+def main(root):
+    warnings.filterwarnings("ignore")  # numpy warns of the overflows that some cases are about
+    import onnx.backend.test.case.node
+    import onnx.numpy_helper
+
+    cases = onnx.backend.test.case.node.collect_testcases(None)
+    for case in cases:
+        write_case(case, root)
+    return len(cases)
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1]), "cases")
