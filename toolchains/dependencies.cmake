@@ -2,14 +2,13 @@
 # build names a library's origin; toolchains/bootstrap reads the rows below for what to install.
 #
 # A dependency is taken from the first place that has it:
-#   1. installed on this machine (for the target: cross builds look in the target's own folders),
-#   2. the source folder given as -DVIREO_<NAME>_SOURCE_DIR=..., or one that bootstrap unpacked into the cache folder,
-#   3. its public repository, unless -DVIREO_FETCH=OFF.
+#   1. the source folder given as -DVIREO_<NAME>_SOURCE_DIR=...,
+#   2. installed on this machine (for the target: cross builds look in the target's own folders),
+#   3. the source that bootstrap unpacked into the cache folder,
+#   4. its public repository, unless -DVIREO_FETCH=OFF.
 # Each becomes the target Vireo::dep_<name>. The cache folder is VIREO_CACHE_DIR (variable or environment), else
 # $XDG_CACHE_HOME/vireo, else ~/.cache/vireo; it lies outside the clone so that every clone shares it.
 include_guard(GLOBAL)
-include(FetchContent)
-set(FETCHCONTENT_QUIET ON)
 
 # vireo_dependency_(name minimum tag repository licence set "Debian packages" "reason")
 #   set: quickstart (the product itself), tests, or optional.
@@ -44,7 +43,7 @@ if(NOT VIREO_CACHE_DIR)
 endif()
 set(vireo_missing "")
 
-# Step 2 and 3 for `name`: sets <name>_SOURCE to a source folder, or to an empty string. `probe` is a file that the
+# All but installed packages for `name`: sets <name>_SOURCE to a source folder, or to an empty string. `probe` is a file that the
 # folder must hold.
 function(vireo_source_ name probe)
   string(TOUPPER ${name} upper)
@@ -108,8 +107,9 @@ endfunction()
 
 # Header-only libraries: searched without the target's root path, because headers are the same for every target.
 function(vireo_header_only_ name probe folder)
+  string(TOUPPER ${name} upper)
   find_path(VIREO_${name}_INCLUDE ${probe} NO_CMAKE_FIND_ROOT_PATH PATHS /usr/include /usr/local/include)
-  if(VIREO_${name}_INCLUDE)
+  if(VIREO_${name}_INCLUDE AND NOT VIREO_${upper}_SOURCE_DIR)
     vireo_private_headers_(${name} "${VIREO_${name}_INCLUDE}" ${folder})
     return()
   endif()
@@ -188,7 +188,7 @@ if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
   find_package(Threads REQUIRED)
   find_path(VIREO_PTHREADPOOL_INCLUDE pthreadpool.h)
   find_library(VIREO_PTHREADPOOL_LIBRARY pthreadpool)
-  if(VIREO_PTHREADPOOL_INCLUDE AND VIREO_PTHREADPOOL_LIBRARY)
+  if(VIREO_PTHREADPOOL_INCLUDE AND VIREO_PTHREADPOOL_LIBRARY AND NOT VIREO_PTHREADPOOL_SOURCE_DIR)
     add_library(vireo_dep_pthreadpool INTERFACE)
     target_include_directories(vireo_dep_pthreadpool SYSTEM INTERFACE "${VIREO_PTHREADPOOL_INCLUDE}")
     target_link_libraries(vireo_dep_pthreadpool INTERFACE "${VIREO_PTHREADPOOL_LIBRARY}" Threads::Threads)
@@ -215,7 +215,7 @@ if(VIREO_BUILD_TOOLS OR VIREO_BUILD_CONVERTER)
     endif()
   endforeach()
   find_path(VIREO_STB_INCLUDE stb_image.h NO_CMAKE_FIND_ROOT_PATH PATH_SUFFIXES stb PATHS /usr/include /usr/local/include)
-  if(NOT VIREO_STB_INCLUDE)
+  if(NOT VIREO_STB_INCLUDE OR VIREO_STB_SOURCE_DIR)
     vireo_source_(stb stb_image.h)
     set(VIREO_STB_INCLUDE "${stb_SOURCE}")
   endif()
@@ -234,7 +234,8 @@ if(VIREO_BUILD_TOOLS OR VIREO_BUILD_CONVERTER)
     list(GET row 2 library)
     find_path(VIREO_${name}_INCLUDE ${header})
     find_library(VIREO_${name}_LIBRARY ${library})
-    if(VIREO_${name}_INCLUDE AND VIREO_${name}_LIBRARY)
+    string(TOUPPER ${name} upper)
+    if(VIREO_${name}_INCLUDE AND VIREO_${name}_LIBRARY AND NOT VIREO_${upper}_SOURCE_DIR)
       add_library(vireo_dep_${name} INTERFACE)
       target_include_directories(vireo_dep_${name} SYSTEM INTERFACE "${VIREO_${name}_INCLUDE}")
       target_link_libraries(vireo_dep_${name} INTERFACE "${VIREO_${name}_LIBRARY}")
