@@ -41,6 +41,18 @@ Status check_rank(InferContext& ctx, int input, int low, int high) {
   return ctx.fail(Status::kInvalidModel, "input {} has rank {}, wanted {} to {}", input, rank, low, high);
 }
 
+Status check_integer_list(InferContext& ctx, int input) {
+  const TensorType& t = ctx.input(input);
+  if (t.shape.rank <= 1 && (t.dtype == DType::kI64 || t.dtype == DType::kI32)) return Status::kOk;
+  return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted a list of int64", input, dtype_name(t.dtype),
+                  t.shape.rank);
+}
+
+Status check_result_rank(InferContext& ctx, int64_t rank) {
+  if (rank >= 0 && rank <= kMaxRank) return Status::kOk;
+  return ctx.fail(Status::kUnsupported, "the result has {} dimensions, at most {} are supported", rank, kMaxRank);
+}
+
 bool known_length(InferContext& ctx, int input, int64_t* length) {
   const Shape& s = ctx.input(input).shape;
   if (s.rank > 1 || !s.is_static()) return false;

@@ -19,6 +19,12 @@ Status check_axis(InferContext& ctx, int64_t axis, int rank, int* out);
 // Fails with kInvalidModel unless the rank is right.
 Status check_rank(InferContext& ctx, int input, int low, int high);
 
+// Fails with kInvalidModel unless the input is a list of numbers: rank 0 or 1, i32 or i64.
+Status check_integer_list(InferContext& ctx, int input);
+
+// Fails with kUnsupported when a result would have more than kMaxRank dimensions.
+Status check_result_rank(InferContext& ctx, int64_t rank);
+
 // Elements of a 1-D input of known length: false when the length is symbolic.
 bool known_length(InferContext& ctx, int input, int64_t* length);
 

@@ -27,7 +27,7 @@ class TestInfer final : public InferContext {
   bool known(int i) override { return has(i); }
   Dim value(int i, int64_t element) override {
     const TestTensor& t = tensors_[static_cast<size_t>(i)];
-    return read_integer(t.type.dtype, t.bytes.data(), element);
+    return read_dim(t.type.dtype, t.bytes.data(), element);
   }
   double real(int i, int64_t element) override {
     const TestTensor& t = tensors_[static_cast<size_t>(i)];

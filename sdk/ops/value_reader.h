@@ -7,6 +7,7 @@
 
 #include "sdk/base/dtype.h"
 #include "sdk/base/half.h"
+#include "sdk/base/shape.h"
 
 namespace vireo {
 
@@ -31,6 +32,13 @@ inline int64_t read_integer(DType t, const void* data, int64_t i) {
     case DType::kBool: return read_element<uint8_t>(data, i);
     default: return 0;
   }
+}
+
+// An integer for a shape function. The lowest values of int64 are handles there (shape.h); a file that says INT64_MIN for
+// "from the start" means any number that far down.
+inline int64_t read_dim(DType t, const void* data, int64_t i) {
+  const int64_t v = read_integer(t, data, i);
+  return is_symbolic(v) ? kLastHandle + 1 : v;
 }
 
 // Floats, else the integer's value.

@@ -1,0 +1,22 @@
+// The axis has had to be given since opset 4; before, it was 1 unless said otherwise.
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  if (ctx.opset() >= 4 && !ctx.has_attr("axis")) {
+    return ctx.fail(Status::kInvalidModel, "the attribute axis is missing", "export the model again, or set axis");
+  }
+  attrs::ConcatT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 1));
+  return import_direct(ctx, Op::kConcat, pack<attrs::Concat>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kConcatOnnx;
+const OnnxImport kConcatOnnx = {"", "Concat", import};
+
+}  // namespace vireo

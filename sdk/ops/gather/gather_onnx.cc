@@ -1,0 +1,34 @@
+#include "sdk/ops/gather/gather_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import_gather(ImportContext& ctx) {
+  attrs::GatherT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  return import_direct(ctx, Op::kGather, pack<attrs::Gather>(a));
+}
+
+Status import_elements(ImportContext& ctx) {
+  attrs::GatherElementsT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  return import_direct(ctx, Op::kGatherElements, pack<attrs::GatherElements>(a));
+}
+
+Status import_nd(ImportContext& ctx) {
+  attrs::GatherNDT a;
+  a.batch_dims = static_cast<int32_t>(ctx.attr_int("batch_dims", 0));
+  return import_direct(ctx, Op::kGatherND, pack<attrs::GatherND>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kGatherOnnx;
+extern const OnnxImport kGatherElementsOnnx;
+extern const OnnxImport kGatherNDOnnx;
+const OnnxImport kGatherOnnx = {"", "Gather", import_gather};
+const OnnxImport kGatherElementsOnnx = {"", "GatherElements", import_elements};
+const OnnxImport kGatherNDOnnx = {"", "GatherND", import_nd};
+
+}  // namespace vireo

@@ -1,0 +1,61 @@
+// Reshape has taken its shape as an input since opset 5, Squeeze and Unsqueeze their axes since opset 13; before, they
+// were attributes.
+#include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status emit_with_list(ImportContext& ctx, Op op, std::vector<uint8_t> attrs, const std::vector<int64_t>& list) {
+  const Value y = ctx.emit1(op, std::move(attrs), {ctx.input(0), ctx.add_i64(list)});
+  if (!y) return Status::kInvalidModel;
+  ctx.set_output(0, y);
+  return Status::kOk;
+}
+
+Status import_reshape(ImportContext& ctx) {
+  attrs::ReshapeT a;
+  if (ctx.opset() < 5) return emit_with_list(ctx, Op::kReshape, pack<attrs::Reshape>(a), ctx.attr_ints("shape"));
+  a.allowzero = ctx.attr_int("allowzero", 0) != 0;
+  return import_direct(ctx, Op::kReshape, pack<attrs::Reshape>(a));
+}
+
+Status import_squeeze(ImportContext& ctx) {
+  std::vector<uint8_t> a = pack<attrs::Squeeze>(attrs::SqueezeT{});
+  if (ctx.opset() >= 13 && ctx.input(1)) return import_direct(ctx, Op::kSqueeze, std::move(a));
+  if (ctx.opset() < 13 && ctx.has_attr("axes")) {
+    return emit_with_list(ctx, Op::kSqueeze, std::move(a), ctx.attr_ints("axes"));
+  }
+  // Without axes the rank would depend on the data: what is 1 here is written down, a symbol stays.
+  std::vector<int64_t> axes;
+  const TensorType x = ctx.type(ctx.input(0));
+  for (int i = 0; i < x.shape.rank; ++i) {
+    if (x.shape[i] == 1) axes.push_back(i);
+  }
+  return emit_with_list(ctx, Op::kSqueeze, std::move(a), axes);
+}
+
+Status import_unsqueeze(ImportContext& ctx) {
+  std::vector<uint8_t> a = pack<attrs::Unsqueeze>(attrs::UnsqueezeT{});
+  if (ctx.opset() < 13) return emit_with_list(ctx, Op::kUnsqueeze, std::move(a), ctx.attr_ints("axes"));
+  return import_direct(ctx, Op::kUnsqueeze, std::move(a));
+}
+
+Status import_flatten(ImportContext& ctx) {
+  attrs::FlattenT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 1));
+  return import_direct(ctx, Op::kFlatten, pack<attrs::Flatten>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kReshapeOnnx;
+extern const OnnxImport kSqueezeOnnx;
+extern const OnnxImport kUnsqueezeOnnx;
+extern const OnnxImport kFlattenOnnx;
+const OnnxImport kReshapeOnnx = {"", "Reshape", import_reshape};
+const OnnxImport kSqueezeOnnx = {"", "Squeeze", import_squeeze};
+const OnnxImport kUnsqueezeOnnx = {"", "Unsqueeze", import_unsqueeze};
+const OnnxImport kFlattenOnnx = {"", "Flatten", import_flatten};
+
+}  // namespace vireo
