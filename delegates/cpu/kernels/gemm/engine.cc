@@ -1,0 +1,355 @@
+#include "delegates/cpu/kernels/gemm/engine.h"
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/gemm/engine.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+
+// Register tile: kRows x 2 vectors of C. With 32 registers, 28 sums + 2 of B + 1 broadcast of A leave one spare and
+// give 28 independent chains where 8 cover the latency of two FMA ports; with 16 registers 6 rows are what fits.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+constexpr int kRows = 14;
+#else
+constexpr int kRows = 6;
+#endif
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+constexpr int64_t kWidth = 2 * kLanes;
+
+struct Tile {
+  int64_t k;
+  const float* a;
+  int64_t a_row, a_col;
+  const float* b;
+  int64_t b_row;
+  float* c;
+  int64_t c_row;
+  int64_t columns;        // valid ones, 1 .. kWidth
+  const float* row_bias;  // null or [rows]
+  const float* col_bias;  // null or [columns]
+  const float* addend;    // null or added to the sums: the residual, or C itself from the block of k before
+  int64_t addend_row;
+  bool clip;
+  float lo, hi;
+};
+
+// The sums start from bias and addend, so that only the bounds are left to do at the end.
+template <int kTileRows>
+HWY_NOINLINE void tile_kernel(const Tile& t) {
+  const DF d;
+  const bool whole = t.columns == kWidth;
+  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
+  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
+  VF acc[kTileRows][2];
+  VF start0 = hn::Zero(d), start1 = hn::Zero(d);
+  if (t.col_bias != nullptr) {
+    start0 = hn::LoadN(d, t.col_bias, columns0);
+    start1 = columns1 == 0 ? start1 : hn::LoadN(d, t.col_bias + kLanes, columns1);
+  }
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
+    acc[i][0] = start0;
+    acc[i][1] = start1;
+  }
+  if (t.row_bias != nullptr) {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const VF bias = hn::Set(d, t.row_bias[i]);
+      acc[i][0] = hn::Add(acc[i][0], bias);
+      acc[i][1] = hn::Add(acc[i][1], bias);
+    }
+  }
+  if (t.addend != nullptr) {
+    const float* from = t.addend;
+    if (whole) {
+      VIREO_UNROLL
+      for (int i = 0; i < kTileRows; ++i) {
+        acc[i][0] = hn::Add(acc[i][0], hn::LoadU(d, from));
+        acc[i][1] = hn::Add(acc[i][1], hn::LoadU(d, from + kLanes));
+        from += t.addend_row;
+      }
+    } else {
+      VIREO_UNROLL
+      for (int i = 0; i < kTileRows; ++i) {
+        acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
+        if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+        from += t.addend_row;
+      }
+    }
+  }
+
+  const float* a = t.a;
+  const float* b = t.b;
+  const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row;
+  for (int64_t p = t.k; p > 0; --p) {
+    const VF b0 = hn::LoadU(d, b);
+    const VF b1 = hn::LoadU(d, b + kLanes);
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const VF ai = hn::Set(d, a[i * a_row]);
+      acc[i][0] = hn::MulAdd(ai, b0, acc[i][0]);
+      acc[i][1] = hn::MulAdd(ai, b1, acc[i][1]);
+    }
+    a += a_col;
+    b += b_row;
+  }
+
+  if (t.clip) {
+    const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      acc[i][0] = clip(d, acc[i][0], lo, hi);
+      acc[i][1] = clip(d, acc[i][1], lo, hi);
+    }
+  }
+  float* to = t.c;
+  if (whole) {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      hn::StoreU(acc[i][0], d, to);
+      hn::StoreU(acc[i][1], d, to + kLanes);
+      to += t.c_row;
+    }
+  } else {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      hn::StoreN(acc[i][0], d, to, columns0);
+      if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+      to += t.c_row;
+    }
+  }
+}
+
+using TileKernel = void (*)(const Tile&);
+constexpr TileKernel kTileKernels[] = {
+    nullptr,         tile_kernel<1>, tile_kernel<2>, tile_kernel<3>,  tile_kernel<4>,  tile_kernel<5>,  tile_kernel<6>,
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+    tile_kernel<7>,  tile_kernel<8>, tile_kernel<9>, tile_kernel<10>, tile_kernel<11>, tile_kernel<12>, tile_kernel<13>,
+    tile_kernel<14>,
+#endif
+};
+
+// Rows go out in blocks of nearly equal height: 16 rows are 8 + 8, not 14 + 2, which would starve the FMA ports.
+struct RowBlocks {
+  int64_t count, low, extra;  // the first `extra` blocks have one row more than `low`
+  explicit RowBlocks(int64_t m) : count((m + kRows - 1) / kRows), low(m / count), extra(m % count) {}
+  int64_t begin(int64_t block) const { return block * low + (block < extra ? block : extra); }
+};
+
+struct Bounds {
+  bool clip;
+  bool rows;  // a pass over whole rows follows: activations that are more than bounds, scales
+  float lo, hi;
+};
+Bounds bounds_of(const Epilogue& e) {
+  Bounds out{false, false, -HUGE_VALF, HUGE_VALF};
+  out.rows = e.alpha != 1 || (e.residual != nullptr && (e.residual_scale != 1 || e.residual_last));
+  if (e.act.kind == Activation::kRelu) {
+    out.clip = true;
+    out.lo = 0;
+  } else if (e.act.kind == Activation::kClip) {
+    out.clip = true;
+    out.lo = e.act.a;
+    out.hi = e.act.b;
+  } else if (e.act.kind != Activation::kNone) {
+    out.rows = true;
+  }
+  if (out.rows) out.clip = false;
+  return out;
+}
+
+// Sums for rows of blocks [block0, block1) and columns [n0, n0 + nc) over k in [k0, k0 + kc). `panels` holds packed B
+// for just that part; where it is null, B is read in place, whole panels only.
+void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64_t block1, int64_t n0, int64_t nc,
+                   int64_t k0, int64_t kc, const float* panels) {
+  const Epilogue& e = *p.epilogue;
+  const RowBlocks blocks(p.m);
+  const bool first = k0 == 0, last = k0 + kc == p.k;
+  Tile t;
+  t.k = kc;
+  t.a_row = p.a_row;
+  t.a_col = p.a_col;
+  t.b_row = panels != nullptr ? kWidth : p.b.row_stride;
+  t.c_row = p.c_row;
+  t.clip = last && bounds.clip;
+  t.lo = bounds.lo;
+  t.hi = bounds.hi;
+  for (int64_t block = block0; block < block1; ++block) {
+    const int64_t m0 = blocks.begin(block), rows = blocks.begin(block + 1) - m0;
+    const TileKernel kernel = kTileKernels[rows];
+    t.a = p.a + m0 * p.a_row + k0 * p.a_col;
+    t.row_bias = first && !bounds.rows && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
+    for (int64_t j = 0; j < nc; j += kWidth) {
+      t.columns = nc - j < kWidth ? nc - j : kWidth;
+      t.b = panels != nullptr ? panels + j * kc : p.b.rows + k0 * p.b.row_stride + n0 + j;
+      t.c = p.c + m0 * p.c_row + n0 + j;
+      t.col_bias = first && !bounds.rows && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
+      if (!first) {
+        t.addend = t.c;
+        t.addend_row = p.c_row;
+      } else if (e.residual != nullptr && !bounds.rows) {
+        t.addend = e.residual + m0 * e.residual_stride + n0 + j;
+        t.addend_row = e.residual_stride;
+      } else {
+        t.addend = nullptr;
+      }
+      kernel(t);
+    }
+    if (last && bounds.rows) {
+      for (int64_t i = m0; i < m0 + rows; ++i) {
+        RowFinish finish;
+        finish.scale = e.alpha;
+        finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
+        finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
+        if (e.residual != nullptr) {
+          const float* row = e.residual + i * e.residual_stride + n0;
+          (e.residual_last ? finish.late_residual : finish.residual) = row;
+        }
+        finish.residual_scale = e.residual_scale;
+        finish.f = e.act;
+        finish_row_f32(p.c + i * p.c_row + n0, nc, finish);
+      }
+    }
+  }
+}
+
+// All of k for the columns [n0, n1), packing or reading in place as the plan says.
+void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bounds, int64_t n0, int64_t n1,
+                     float* panels) {
+  const int64_t blocks = RowBlocks(p.m).count;
+  for (int64_t n = n0; n < n1; n += plan.nc) {
+    const int64_t nc = n1 - n < plan.nc ? n1 - n : plan.nc;
+    const int64_t in_place = plan.direct ? nc / kWidth * kWidth : 0;
+    for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += plan.kc) {  // once for K = 0: bias alone
+      const int64_t kc = p.k - k0 < plan.kc ? p.k - k0 : plan.kc;
+      if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, nullptr);
+      if (in_place < nc) {
+        p.b.pack(p.b.context, k0, kc, n + in_place, nc - in_place, kWidth, panels);
+        block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc, panels);
+      }
+    }
+  }
+}
+
+void product_serial(const Product& p, const ProductPlan& plan, int64_t n0, int64_t n1, float* panels) {
+  columns_product(p, plan, bounds_of(*p.epilogue), n0, n1, panels);
+}
+
+int64_t row_block_count(int64_t m) { return RowBlocks(m).count; }
+
+void pack_panels(const Product& p, int64_t kc, int64_t panel0, int64_t panel1, float* panels) {
+  const int64_t padded = (p.n + 31) / 32 * 32;
+  const int64_t n0 = panel0 * 32, n1 = panel1 * 32 < p.n ? panel1 * 32 : p.n;
+  for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
+    const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
+    p.b.pack(p.b.context, k0, depth, n0, n1 - n0, kWidth, panels + k0 * padded + n0 * depth);
+  }
+}
+
+void product_rows(const Product& p, int64_t kc, int64_t block0, int64_t block1, const float* panels) {
+  const Bounds bounds = bounds_of(*p.epilogue);
+  const int64_t padded = (p.n + 31) / 32 * 32;
+  for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kc) {
+    const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
+    block_product(p, bounds, block0, block1, 0, p.n, k0, depth, panels + k0 * padded);
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(product_serial);
+HWY_EXPORT(row_block_count);
+HWY_EXPORT(pack_panels);
+HWY_EXPORT(product_rows);
+
+namespace {
+constexpr int64_t kPanel = 32;                    // the widest register tile; narrower ones divide it
+constexpr int64_t kCacheFloats = 128 * 1024;      // packed B kept in a core's own cache: 512 KiB
+constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+}  // namespace
+
+ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots) {
+  ProductPlan plan{};
+  if (m <= 0 || n <= 0) return plan;
+  const int64_t panels = ceil_div(n, kPanel), padded = panels * kPanel;
+  // Packing reads and writes each element of B once; below two blocks of rows that costs more than it saves.
+  plan.direct = rows_in_place && m <= 28;
+  int64_t kc = 512;
+  if (plan.direct) {
+    kc = 256;  // rows of B that are swept together: as many as the first-level TLB maps pages
+  } else if (kc * padded < kCacheFloats) {
+    kc = kCacheFloats / padded;  // few columns: deeper blocks, fewer passes over C
+  }
+  if (k > kc) kc = at_least(ceil_div(k, ceil_div(k, kc)), 1);
+  plan.kc = at_least(at_most(kc, k), 1);
+  if (plan.direct) {
+    plan.nc = padded;
+    plan.slot_bytes = n % kPanel == 0 ? 0 : static_cast<size_t>(plan.kc * kPanel) * sizeof(float);
+  } else {
+    plan.nc = at_most(padded, at_least(kCacheFloats / plan.kc / kPanel, 1) * kPanel);
+    plan.slot_bytes = static_cast<size_t>(plan.kc * plan.nc) * sizeof(float);
+  }
+  if (slots <= 1) {
+    plan.bytes = plan.slot_bytes;
+    return plan;
+  }
+  // Few columns split badly between threads; then all of B is packed once for everybody, if it stays within 8 MiB.
+  constexpr int64_t kSharedFloats = 2 * 1024 * 1024;
+  plan.split_rows = !plan.direct && panels < 8 * slots && m >= 28 * slots && k * padded <= kSharedFloats;
+  if (plan.split_rows) {
+    plan.bytes = static_cast<size_t>(k * padded) * sizeof(float);
+    if (plan.bytes < plan.slot_bytes) plan.bytes = plan.slot_bytes;  // it may still run on one thread
+  } else {
+    plan.bytes = plan.slot_bytes * static_cast<size_t>(slots);
+  }
+  return plan;
+}
+
+void run_product(const Product& p, const ProductPlan& plan, const Parallel& parallel, void* scratch) {
+  if (p.m <= 0 || p.n <= 0) return;
+  float* const room = static_cast<float*>(scratch);
+  const int64_t macs = p.m * p.n * p.k;
+  const auto serial = HWY_DYNAMIC_POINTER(product_serial);
+  if (parallel.run == nullptr || parallel.slots <= 1 || macs < 2 * kGrainMacs) {
+    serial(p, plan, 0, p.n, room);
+    return;
+  }
+  if (plan.split_rows) {
+    const auto pack = HWY_DYNAMIC_POINTER(pack_panels);
+    const auto rows = HWY_DYNAMIC_POINTER(product_rows);
+    const int64_t panels = ceil_div(p.n, kPanel);
+    const int64_t panel_floats = at_least(p.k * kPanel, 1);
+    parallel.for_range(panels, at_least(1, 32768 / panel_floats),
+                       [&](int64_t begin, int64_t end, int32_t) { pack(p, plan.kc, begin, end, room); });
+    const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m);
+    const int64_t grain = at_least(1, kGrainMacs / at_least(macs / blocks, 1));
+    parallel.for_range(blocks, grain, [&](int64_t begin, int64_t end, int32_t) { rows(p, plan.kc, begin, end, room); });
+    return;
+  }
+  const int64_t panels = ceil_div(p.n, kPanel);
+  const int64_t grain =
+      at_least(ceil_div(panels, 2 * int64_t{parallel.slots}), kGrainMacs / at_least(macs / panels, 1));
+  parallel.for_range(panels, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+    serial(p, plan, begin * kPanel, at_most(end * kPanel, p.n),
+           room + static_cast<size_t>(slot) * (plan.slot_bytes / sizeof(float)));
+  });
+}
+}  // namespace vireo::cpu
+#endif

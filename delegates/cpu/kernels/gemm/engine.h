@@ -1,0 +1,48 @@
+// The blocked matrix product behind gemm and convolution. Callers outside the kernel families use gemm.h.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_ENGINE_H_
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_ENGINE_H_
+
+#include "delegates/cpu/kernels/gemm/gemm.h"
+
+namespace vireo::cpu {
+
+// Where the columns of B come from. `pack` writes B[k0 .. k0 + kc, n0 .. n0 + nc) as panels of `width` columns, each
+// [kc, width] row-major, the last one padded with zeros, and writes nowhere else: neighbours may belong to other
+// threads.
+struct PanelSource {
+  void (*pack)(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels);
+  const void* context;
+  const float* rows;  // not null: B is row-major here, and products with few rows read it without packing
+  int64_t row_stride;
+};
+
+// A matrix in memory as the context of a `pack`.
+struct MatrixB {
+  const float* data;
+  int64_t stride;
+};
+
+struct Product {
+  int64_t m, n, k;
+  const float* a;  // a[i * a_row + p * a_col]
+  int64_t a_row, a_col;
+  PanelSource b;
+  float* c;
+  int64_t c_row;
+  const Epilogue* epilogue;
+};
+
+// How the product is cut; the same on every instruction set, so that scratch sizes are.
+struct ProductPlan {
+  bool direct;        // B is read in place
+  bool split_rows;    // packs all of B once, then threads take blocks of rows; else threads take columns
+  int64_t kc, nc;     // block of k; block of columns (a multiple of 32)
+  size_t slot_bytes;  // scratch per slot
+  size_t bytes;       // scratch in all
+};
+ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots);
+void run_product(const Product& product, const ProductPlan& plan, const Parallel& parallel, void* scratch);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_GEMM_ENGINE_H_

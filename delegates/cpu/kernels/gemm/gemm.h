@@ -1,0 +1,48 @@
+// C = f(alpha * op(A) op(B) + bias + residual), float32, any strides, over a batch.
+//   a    op(A) is [M, K]: rows `lda` apart, or [K, M] with trans_a
+//   b    op(B) is [K, N]: rows `ldb` apart, or [N, K] with trans_b
+//   c    [M, N], rows `ldc` apart; overlaps no input
+// Sums are float32 with fused multiply-add where the core has it; the order over k does not depend on the number of
+// threads. Nothing is packed before the call: weights are read in place, and panels of B go to `scratch` on the way.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_GEMM_H_
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_GEMM_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "delegates/cpu/kernels/activation/activation.h"
+#include "sdk/base/parallel.h"
+
+namespace vireo::cpu {
+
+// What happens to a sum before it is stored:  y = act(alpha * sum + row_bias[m] + col_bias[n] + scale * residual[m,
+// n]), with the residual added after `act` instead when `residual_last`. Null pointers add nothing.
+struct Epilogue {
+  float alpha = 1;
+  const float* row_bias = nullptr;  // [M]
+  const float* col_bias = nullptr;  // [N]
+  const float* residual = nullptr;  // [M, N]
+  int64_t residual_stride = 0;      // elements between rows; 0: one row for all
+  float residual_scale = 1;
+  bool residual_last = false;
+  Activate act;
+};
+
+struct GemmF32 {
+  int64_t m = 0, n = 0, k = 0;
+  bool trans_a = false, trans_b = false;
+  int64_t lda = 0, ldb = 0, ldc = 0;
+  int64_t batch = 1;
+  int64_t a_step = 0, b_step = 0, c_step = 0, residual_step = 0;  // elements between batch items; 0: shared
+  Epilogue epilogue;
+};
+
+// Bytes of scratch for `gemm_f32`; depends on sizes, trans_b and slots alone, not on the instruction set.
+size_t gemm_f32_scratch_bytes(const GemmF32& shape, int32_t slots);
+
+// `scratch` is 64-byte aligned; it may be null where gemm_f32_scratch_bytes gives 0.
+void gemm_f32(const GemmF32& shape, const float* a, const float* b, float* c, const Parallel& parallel, void* scratch);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_GEMM_GEMM_H_

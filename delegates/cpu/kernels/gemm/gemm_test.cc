@@ -1,0 +1,189 @@
+#include "delegates/cpu/kernels/gemm/gemm.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+using testing::Scratch;
+using testing::Threads;
+
+double plain(double x, const Activate& f) {
+  switch (f.kind) {
+    case Activation::kRelu:
+      return x < 0 ? 0 : x;
+    case Activation::kClip:
+      return x < f.a ? f.a : x > f.b ? f.b : x;
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
+struct Case {
+  int64_t m, n, k;
+  bool trans_a = false, trans_b = false;
+  int64_t batch = 1;
+  int64_t pad = 0;  // elements between rows beyond their length
+};
+
+// Every element against a sum in double.
+void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int residual, float alpha, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << "m " << c.m << " n " << c.n << " k " << c.k << " tA " << c.trans_a << " tB "
+                                    << c.trans_b << " batch " << c.batch << " slots " << slots << " pad " << c.pad
+                                    << " residual " << residual);
+  GemmF32 s;
+  s.m = c.m;
+  s.n = c.n;
+  s.k = c.k;
+  s.trans_a = c.trans_a;
+  s.trans_b = c.trans_b;
+  s.batch = c.batch;
+  s.lda = (c.trans_a ? c.m : c.k) + c.pad;
+  s.ldb = (c.trans_b ? c.k : c.n) + c.pad;
+  s.ldc = c.n + c.pad;
+  const int64_t a_rows = c.trans_a ? c.k : c.m, b_rows = c.trans_b ? c.n : c.k;
+  s.a_step = a_rows * s.lda;
+  s.b_step = b_rows * s.ldb;
+  s.c_step = s.residual_step = c.m * s.ldc;
+  Floats a(static_cast<size_t>(s.a_step * c.batch)), b(static_cast<size_t>(s.b_step * c.batch));
+  Floats out(static_cast<size_t>(s.c_step * c.batch)), extra(out.size());
+  Floats rows(static_cast<size_t>(c.m)), cols(static_cast<size_t>(c.n));
+  testing::fill_uniform(a, 1);
+  testing::fill_uniform(b, 2);
+  testing::fill_uniform(extra, 3);
+  testing::fill_uniform(rows, 4);
+  testing::fill_uniform(cols, 5);
+  for (float& v : out) v = 777;
+  s.epilogue.alpha = alpha;
+  s.epilogue.act = act;
+  s.epilogue.row_bias = row_bias ? rows.data() : nullptr;
+  s.epilogue.col_bias = col_bias ? cols.data() : nullptr;
+  s.epilogue.residual = residual != 0 ? extra.data() : nullptr;
+  s.epilogue.residual_stride = s.ldc;
+  s.epilogue.residual_last = residual == 2;
+  Scratch scratch(gemm_f32_scratch_bytes(s, slots));
+  Threads threads(slots);
+  gemm_f32(s, a.data(), b.data(), out.data(), threads.parallel(), scratch.data());
+  for (int64_t g = 0; g < c.batch; ++g) {
+    for (int64_t i = 0; i < c.m; ++i) {
+      for (int64_t j = 0; j < c.n; ++j) {
+        double sum = 0, magnitude = 2;
+        for (int64_t p = 0; p < c.k; ++p) {
+          const double x = a[static_cast<size_t>(g * s.a_step + (c.trans_a ? p * s.lda + i : i * s.lda + p))];
+          const double y = b[static_cast<size_t>(g * s.b_step + (c.trans_b ? j * s.ldb + p : p * s.ldb + j))];
+          sum += x * y;
+          magnitude += std::abs(x * y);
+        }
+        const size_t at = static_cast<size_t>(g * s.c_step + i * s.ldc + j);
+        sum =
+            alpha * sum + (row_bias ? rows[static_cast<size_t>(i)] : 0) + (col_bias ? cols[static_cast<size_t>(j)] : 0);
+        if (residual == 1) sum += extra[at];
+        sum = plain(sum, act);
+        if (residual == 2) sum += extra[at];
+        ASSERT_NEAR(out[at], sum, testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude))
+            << "at " << g << ", " << i << ", " << j;
+      }
+      for (int64_t j = c.n; j < s.ldc; ++j) ASSERT_EQ(out[static_cast<size_t>(g * s.c_step + i * s.ldc + j)], 777);
+    }
+  }
+}
+
+TEST(Gemm, SizesAroundTheTile) {
+  for_each_level([](const char*) {
+    for (int64_t m : {1, 2, 5, 6, 7, 13, 14, 15, 29, 43}) {
+      for (int64_t n : {1, 4, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
+        for (int64_t k : {1, 3, 16, 37}) {
+          check({m, n, k, false, false}, {}, false, false, 0, 1, 1);
+          check({m, n, k, false, true}, {}, false, false, 0, 1, 1);
+        }
+      }
+    }
+  });
+}
+
+TEST(Gemm, DeepAndWideBlocks) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check({33, 70, 1100, false, false}, {}, true, false, 1, 1, slots);
+      check({90, 1300, 530, false, false}, {Activation::kRelu}, true, false, 0, 1, slots);
+      check({90, 49, 1030, false, true}, {Activation::kRelu}, false, true, 0, 1, slots);
+      check({20, 333, 700, false, false, 1, 3}, {}, false, true, 1, 1, slots);
+      check({100, 100, 100, true, true, 1, 5}, {}, false, false, 0, 1, slots);
+      check({100, 100, 100, true, false}, {}, false, false, 0, 1, slots);
+      check({1, 3000, 70, false, false}, {Activation::kRelu}, false, true, 0, 1, slots);
+      check({1, 300, 700, false, true}, {Activation::kRelu}, false, true, 0, 1, slots);
+      check({3000, 1, 70, false, false}, {}, false, true, 0, 1, slots);
+      check({300, 5, 70, false, false, 1, 2}, {}, true, true, 0, 1, slots);
+      check({1, 40, 19, true, false, 1, 2}, {}, false, false, 0, 1, slots);
+      check({1, 40, 19, true, true, 1, 2}, {}, false, false, 0, 1, slots);
+    }
+  });
+}
+
+TEST(Gemm, Epilogues) {
+  for_each_level([](const char*) {
+    for (const Activate& act : {Activate{}, Activate{Activation::kRelu}, Activate{Activation::kClip, -0.25f, 0.5f},
+                                Activate{Activation::kSigmoid}}) {
+      for (int residual : {0, 1, 2}) {
+        for (float alpha : {1.0f, 0.5f}) {
+          check({15, 40, 20}, act, true, true, residual, alpha, 1);
+          check({31, 33, 20}, act, true, false, residual, alpha, 1);
+          check({3, 33, 20, false, true}, act, true, true, residual, alpha, 1);
+          check({1, 33, 20}, act, true, true, residual, alpha, 1);
+        }
+      }
+    }
+  });
+}
+
+TEST(Gemm, Batch) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check({40, 50, 32, false, true, 5}, {}, false, false, 0, 0.125f, slots);
+      check({128, 32, 128, false, false, 4}, {}, false, false, 0, 1, slots);
+      check({70, 130, 64, false, false, 2}, {}, false, false, 0, 1, slots);
+    }
+  });
+}
+
+TEST(Gemm, NothingToSum) {
+  for_each_level([](const char*) {
+    check({3, 40, 0}, {Activation::kRelu}, true, true, 1, 1, 1);
+    check({1, 40, 0}, {}, true, true, 0, 1, 1);
+    check({40, 40, 0, false, true}, {}, true, true, 0, 1, 3);
+    check({2, 5, 0, false, true}, {}, true, true, 0, 1, 1);
+    check({0, 40, 7}, {}, false, false, 0, 1, 1);
+    check({40, 0, 7}, {}, false, false, 0, 1, 1);
+  });
+}
+
+TEST(Gemm, NotANumberIsHandedThrough) {
+  for_each_level([](const char*) {
+    for (int64_t m : {1, 3, 40}) {
+      GemmF32 s;
+      s.m = m;
+      s.n = 40;
+      s.k = 5;
+      s.lda = 5;
+      s.ldb = s.ldc = 40;
+      s.epilogue.act.kind = Activation::kRelu;
+      std::vector<float> a(static_cast<size_t>(m) * 5, 1.0f), b(200, 1.0f), c(static_cast<size_t>(m) * 40);
+      b[3] = NAN;
+      b[4] = INFINITY;
+      b[45] = -INFINITY;
+      Scratch scratch(gemm_f32_scratch_bytes(s, 1));
+      gemm_f32(s, a.data(), b.data(), c.data(), Parallel{}, scratch.data());
+      EXPECT_TRUE(std::isnan(c[3]));
+      EXPECT_EQ(c[4], INFINITY);
+      EXPECT_EQ(c[5], 0.0f);
+      EXPECT_EQ(c[6], 5.0f);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu

@@ -1,0 +1,166 @@
+// Vector float32 math, compiled once per instruction set. Error bounds are in units in the last place against the exact
+// value, as measured by activation_test over the whole range; NaN in gives NaN out everywhere.
+// Coefficients: our own weighted least-squares fits (Lawson iteration, near minimax) in double, rounded to float.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_MATH_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_MATH_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_MATH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+#include <math.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The lesser and the greater that hand a NaN in `x` through; a core's own min and max differ in that.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V at_most(D, V x, V bound) {
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V at_least(D, V x, V bound) {
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V clip(D d, V x, V lo, V hi) {
+  return at_most(d, at_least(d, x, lo), hi);
+}
+
+// c0 + c1 x + ... by Horner's rule: the chain's latency hides behind neighbouring vectors.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V horner(D d, V, float c0) {
+  return hn::Set(d, c0);
+}
+template <class D, class V = hn::Vec<D>, class... Rest>
+HWY_INLINE V horner(D d, V x, float c0, Rest... rest) {
+  return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, c0));
+}
+
+// x * 2^n for |n| <= 252: two factors, so that results may be subnormal or overflow as they should.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V scale_by_power(D d, V x, hn::Vec<hn::RebindToSigned<D>> n) {
+  const hn::RebindToSigned<D> di;
+  const auto half = hn::ShiftRight<1>(n);
+  const auto bias = hn::Set(di, 127);
+  const V first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const V second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(n, half), bias)));
+  return hn::Mul(hn::Mul(x, first), second);
+}
+
+// e^x, <= 1.5 ulp. x = n ln 2 + r, |r| <= ln 2 / 2, with ln 2 in two parts so that n ln 2 is exact to 2^-33.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_f32(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V bounded = clip(d, x, hn::Set(d, -104.0f), hn::Set(d, 89.0f));
+  const V n = hn::Round(hn::Mul(bounded, hn::Set(d, 1.44269504f)));
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), bounded);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const V p = horner(d, r, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f, 1.394216110e-03f);
+  const V y = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
+  return hn::IfThenElse(hn::IsNaN(x), x, scale_by_power(d, y, hn::ConvertTo(di, n)));
+}
+
+// ln x, <= 2 ulp; ln 0 = -inf, negative gives NaN. x = 2^e m, m in [sqrt(1/2), sqrt(2)).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V log_f32(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
+  const V scaled = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 8388608.0f)), x);  // 2^23: subnormals become normal
+  const auto bits = hn::BitCast(di, scaled);
+  const auto offset = hn::Sub(bits, hn::Set(di, 0x3F3504F3));  // bits of sqrt(1/2)
+  const auto e = hn::ShiftRight<23>(offset);
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(e)));
+  const V ef = hn::Sub(hn::ConvertTo(d, e), hn::IfThenElseZero(tiny, hn::Set(d, 23.0f)));
+  const V f = hn::Sub(m, hn::Set(d, 1.0f));
+  const V f2 = hn::Mul(f, f);
+  const V p = horner(d, f, 3.333331260e-01f, -2.500000960e-01f, 2.000211873e-01f, -1.666799567e-01f, 1.421955091e-01f,
+                     -1.240559142e-01f, 1.188817460e-01f, -1.167564130e-01f, 6.746601328e-02f);
+  // e * ln2_low first: the small terms are summed before they meet the large one.
+  V y = hn::MulAdd(ef, hn::Set(d, -2.12194440e-4f), hn::Mul(hn::Mul(f2, f), p));
+  y = hn::NegMulAdd(f2, hn::Set(d, 0.5f), y);
+  y = hn::MulAdd(ef, hn::Set(d, 0.693359375f), hn::Add(y, f));
+  const V inf = hn::Set(d, HUGE_VALF);
+  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, NAN), y);
+  y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
+// 1 / (1 + e^-x), <= 3 ulp for x > -87.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V sigmoid_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exp_f32(d, hn::Neg(x))));
+}
+
+// tanh x, <= 3 ulp: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V tanh_f32(D d, V x) {
+  const V a = hn::Abs(x);
+  const V s = hn::Mul(x, x);
+  const V p = horner(d, s, -3.333332941e-01f, 1.333280017e-01f, -5.385459144e-02f, 2.101187151e-02f, -6.115236274e-03f);
+  const V small = hn::MulAdd(hn::Mul(s, p), x, x);
+  const V e = exp_f32(d, hn::Add(a, a));
+  const V large = hn::Sub(hn::Set(d, 1.0f), hn::Div(hn::Set(d, 2.0f), hn::Add(e, hn::Set(d, 1.0f))));
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erf_near_zero(D d, V x) {  // |x| <= 0.9
+  return hn::Mul(x, horner(d, hn::Mul(x, x), 1.128379167e+00f, -3.761263531e-01f, 1.128371972e-01f, -2.686075281e-02f,
+                           5.204436026e-03f, -8.181927288e-04f, 8.538839171e-05f));
+}
+// 1 - erf a for a >= 0.9 as e^P(a). The fit ends at 4: beyond, erfc stays below 2^-25 and is cut at its value there.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erfc_far(D d, V a) {
+  const V t = at_most(d, a, hn::Set(d, 4.0f));
+  return exp_f32(d, horner(d, t, 2.942741996e-04f, -1.130131493e+00f, -6.319953333e-01f, -1.099251791e-01f,
+                           2.633553765e-02f, -4.730281328e-03f, 5.907151373e-04f, -4.535457369e-05f, 1.602489762e-06f));
+}
+// The error function, <= 3 ulp.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V erf_f32(D d, V x) {
+  const V a = hn::Abs(x);
+  const V far = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), erfc_far(d, a)), x);
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.9f)), erf_near_zero(d, x), far);
+}
+// x Phi(x) = x (1 + erf(x / sqrt 2)) / 2; error below 2^-22 max(|x|, 1).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu_f32(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  return hn::MulAdd(half, erf_f32(d, hn::Mul(x, hn::Set(d, 0.707106781f))), half);
+}
+// The tanh form of GELU (ONNX Gelu, approximate = "tanh").
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu_tanh_f32(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), hn::Set(d, 0.044715f)), x, x);
+  return hn::MulAdd(half, tanh_f32(d, hn::Mul(cubic, hn::Set(d, 0.797884561f))), half);
+}
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|), <= 4 ulp where the result is at least 2^-24, absolute 2^-24 below.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V softplus_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const V e = exp_f32(d, hn::Neg(hn::Abs(x)));
+  // 1 + e loses e's low bits; e - ((1 + e) - 1) brings them back to first order.
+  const V u = hn::Add(one, e);
+  const V lost = hn::Sub(e, hn::Sub(u, one));
+  return hn::Add(at_least(d, x, hn::Zero(d)), hn::Add(log_f32(d, u), hn::Div(lost, u)));
+}
+
+// Lane sums and maxima, for sets without a reduction of their own.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE float sum_lanes(D d, V x) {
+  return hn::GetLane(hn::SumOfLanes(d, x));
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target

@@ -1,0 +1,24 @@
+// Which instruction sets the kernels are compiled for. Include before any header of Highway.
+//
+// Each set costs a compile of every kernel, so only those stay that change what a core can do per cycle: on x86-64 SSE2
+// (the baseline: every core has it), AVX2 with FMA, and AVX-512 (Skylake's subset). On Arm the three NEON levels of
+// Highway differ in AES and bfloat16 only, which float32 kernels do not use. Register tiles are arrays of vectors,
+// which the vector-length-agnostic sets (SVE, RVV) do not allow: those cores run NEON, or 128-bit vectors in plain C++.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_TARGETS_H_
+#define VIREO_DELEGATES_CPU_KERNELS_TARGETS_H_
+
+#ifdef VIREO_KERNEL_USES_VNNI  // integer dot products: one more set
+#define HWY_WANT_AVX3_DL
+#define VIREO_DISABLED_VNNI 0
+#else
+#define VIREO_DISABLED_VNNI HWY_AVX3_DL
+#endif
+
+#define HWY_DISABLED_TARGETS                                                                                        \
+  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | \
+   HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
+// `#pragma GCC unroll` is spelled differently by clang, which also reads this form.
+#define VIREO_UNROLL _Pragma("GCC unroll 16")
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_TARGETS_H_
