@@ -13,8 +13,8 @@ Status broadcast(InferContext& ctx, const Shape& a, const Shape& b, Shape* out) 
     } else if (db == 1) {
       d = da;
     } else if (ctx.differ(da, db)) {
-      return ctx.fail(Status::kInvalidModel, "shapes {} and {} do not broadcast: dimension {} is {} against {}", a, b, i, da,
-                      db);
+      return ctx.fail(Status::kInvalidModel, "shapes {} and {} do not broadcast: dimension {} is {} against {}", a, b,
+                      i, da, db);
     } else if (is_symbolic(da) && is_symbolic(db)) {
       d = ctx.max(da, db);
     } else {
@@ -22,6 +22,23 @@ Status broadcast(InferContext& ctx, const Shape& a, const Shape& b, Shape* out) 
     }
   }
   return Status::kOk;
+}
+
+Status check_type(InferContext& ctx, int input, TypeSet set) {
+  const DType t = ctx.input(input).dtype;
+  if ((set & type_set(t)) != 0) return Status::kOk;
+  const char* wanted = set == kFloatSet     ? "float16, bfloat16, float32 or float64"
+                       : set == kNumberSet  ? "a float or an integer of 8 to 64 bits"
+                       : set == kIntegerSet ? "an integer of 8 to 64 bits"
+                       : set == kBoolSet    ? "bool"
+                                            : "one of the types that this operator takes";
+  return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted {}", input, dtype_name(t), wanted);
+}
+
+Status check_same_type(InferContext& ctx, int a, int b) {
+  if (ctx.input(a).dtype == ctx.input(b).dtype) return Status::kOk;
+  return ctx.fail(Status::kInvalidModel, "input {} is {}, but input {} is {}: one type wanted", a,
+                  dtype_name(ctx.input(a).dtype), b, dtype_name(ctx.input(b).dtype));
 }
 
 Status infer_same(InferContext& ctx) {

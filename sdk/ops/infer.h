@@ -6,9 +6,28 @@
 
 namespace vireo {
 
-// NumPy's broadcasting (ONNX "Broadcasting in ONNX", multidirectional). A symbolic extent against a number above 1 takes
-// the number: the run time checks that it is 1 or equal.
+// NumPy's broadcasting (ONNX "Broadcasting in ONNX", multidirectional). A symbolic extent against a number above 1
+// takes the number: the run time checks that it is 1 or equal.
 Status broadcast(InferContext& ctx, const Shape& a, const Shape& b, Shape* out);
+
+// A set of element types: bit i stands for DType i.
+using TypeSet = uint32_t;
+constexpr TypeSet type_set(DType t) { return 1u << static_cast<unsigned>(t); }
+constexpr TypeSet kFloatSet =
+    type_set(DType::kF32) | type_set(DType::kF64) | type_set(DType::kF16) | type_set(DType::kBF16);
+constexpr TypeSet kSignedSet =
+    type_set(DType::kI8) | type_set(DType::kI16) | type_set(DType::kI32) | type_set(DType::kI64);
+constexpr TypeSet kUnsignedSet =
+    type_set(DType::kU8) | type_set(DType::kU16) | type_set(DType::kU32) | type_set(DType::kU64);
+constexpr TypeSet kIntegerSet = kSignedSet | kUnsignedSet;
+constexpr TypeSet kNumberSet = kFloatSet | kIntegerSet;
+constexpr TypeSet kBoolSet = type_set(DType::kBool);
+constexpr TypeSet kStringSet = type_set(DType::kString);
+
+// Fails with kInvalidModel unless the input's element type is in the set.
+Status check_type(InferContext& ctx, int input, TypeSet set);
+// Fails with kInvalidModel unless two inputs have one element type.
+Status check_same_type(InferContext& ctx, int a, int b);
 
 // Output 0 has the type of input 0.
 Status infer_same(InferContext& ctx);

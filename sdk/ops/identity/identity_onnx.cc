@@ -1,0 +1,63 @@
+// Identity, and Dropout, which is one where nothing is drawn: in inference, or with ratio 0.
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/identity/identity_generated.h"
+#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/value_reader.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+std::vector<uint8_t> no_attrs() { return pack<attrs::Identity>(attrs::IdentityT{}); }
+
+Status identity(ImportContext& ctx) { return import_direct(ctx, Op::kIdentity, no_attrs()); }
+
+// True of every element of x: `isnan(x) or true` has the right shape where x's dimensions are symbolic.
+Value all_true(ImportContext& ctx, Value x) {
+  const Value test = ctx.emit1(Op::kIsNaN, pack<attrs::Unary>(attrs::UnaryT{}), {x});
+  const Value yes = add_scalar_integer(ctx, DType::kBool, 1);
+  if (!test || !yes) return {};
+  return ctx.emit1(Op::kBitwiseOr, pack<attrs::Binary>(attrs::BinaryT{}), {test, yes});
+}
+
+// Versions: 1 and 6 have `is_test`, which exporters left at its default 0 for inference too, so it is not looked at; 7
+// and 10 know inference alone; 12 has the inputs `ratio` and `training_mode`. The mask is bool since 10, before it has
+// x's type.
+Status dropout(ImportContext& ctx) {
+  const Value x = ctx.input(0);
+  if (ctx.opset() >= 12 && ctx.input(2)) {
+    const ConstTensor* training = ctx.constant(ctx.input(2));
+    const ConstTensor* ratio = ctx.input(1) ? ctx.constant(ctx.input(1)) : nullptr;
+    const bool inference = training != nullptr && read_integer(training->type.dtype, training->bytes.data(), 0) == 0;
+    const bool nothing_drawn = ratio != nullptr && read_real(ratio->type.dtype, ratio->bytes.data(), 0) == 0;
+    if (!inference && !nothing_drawn) {
+      return ctx.fail(Status::kUnsupported,
+                      "training_mode is set, or known only at run time: dropout would draw at random",
+                      "export the model for inference (training_mode false, or ratio 0)");
+    }
+  }
+  const Value y = ctx.emit1(Op::kIdentity, no_attrs(), {x});
+  VIREO_TRY(import_value(ctx, y));
+  if (!ctx.wants_output(1)) return Status::kOk;
+  Value mask = all_true(ctx, x);
+  if (mask && ctx.opset() < 10) {
+    attrs::CastT cast;
+    cast.to = static_cast<uint8_t>(ctx.type(x).dtype);
+    mask = ctx.emit1(Op::kCast, pack<attrs::Cast>(cast), {mask});
+  }
+  if (!mask) return Status::kInvalidModel;
+  ctx.set_output(1, mask);
+  return Status::kOk;
+}
+
+}  // namespace
+
+extern const OnnxImport kIdentityOnnx;
+extern const OnnxImport kDropoutOnnx;
+
+const OnnxImport kIdentityOnnx = {"", "Identity", identity};
+const OnnxImport kDropoutOnnx = {"", "Dropout", dropout};
+
+}  // namespace vireo

@@ -1,0 +1,68 @@
+// Opset 13 (ReduceSum) and 18 (the others) turned the attribute `axes` into an input.
+#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+std::vector<Value> operands(ImportContext& ctx, int axes_since) {
+  std::vector<Value> v = {ctx.input(0)};
+  if (ctx.opset() >= axes_since) {
+    if (ctx.input(1)) v.push_back(ctx.input(1));
+  } else if (ctx.has_attr("axes")) {
+    v.push_back(ctx.add_i64(ctx.attr_ints("axes")));
+  }
+  return v;
+}
+
+template <Op kOp, int kAxesSince>
+Status reduce(ImportContext& ctx) {
+  attrs::ReduceT a;
+  a.keepdims = ctx.attr_int("keepdims", 1) != 0;
+  a.noop_with_empty_axes = ctx.attr_int("noop_with_empty_axes", 0) != 0;
+  return import_as(ctx, kOp, pack<attrs::Reduce>(a), operands(ctx, kAxesSince));
+}
+
+template <attrs::Norm kNorm>
+Status norm(ImportContext& ctx) {
+  attrs::ReduceNormT a;
+  a.keepdims = ctx.attr_int("keepdims", 1) != 0;
+  a.noop_with_empty_axes = ctx.attr_int("noop_with_empty_axes", 0) != 0;
+  a.norm = kNorm;
+  return import_as(ctx, Op::kReduceNorm, pack<attrs::ReduceNorm>(a), operands(ctx, 18));
+}
+
+// Ours alone: no ONNX operator has this name.
+Status reduce_norm(ImportContext& ctx) {
+  return ctx.fail(Status::kInvalidModel, "ReduceNorm is not an operator of ONNX",
+                  "use ReduceL1, ReduceL2, ReduceSumSquare, ReduceLogSum or ReduceLogSumExp");
+}
+
+}  // namespace
+
+extern const OnnxImport kReduceSumOnnx;
+extern const OnnxImport kReduceMeanOnnx;
+extern const OnnxImport kReduceMaxOnnx;
+extern const OnnxImport kReduceMinOnnx;
+extern const OnnxImport kReduceProdOnnx;
+extern const OnnxImport kReduceNormOnnx;
+extern const OnnxImport kReduceL1Onnx;
+extern const OnnxImport kReduceL2Onnx;
+extern const OnnxImport kReduceSumSquareOnnx;
+extern const OnnxImport kReduceLogSumOnnx;
+extern const OnnxImport kReduceLogSumExpOnnx;
+
+const OnnxImport kReduceSumOnnx = {"", "ReduceSum", reduce<Op::kReduceSum, 13>};
+const OnnxImport kReduceMeanOnnx = {"", "ReduceMean", reduce<Op::kReduceMean, 18>};
+const OnnxImport kReduceMaxOnnx = {"", "ReduceMax", reduce<Op::kReduceMax, 18>};
+const OnnxImport kReduceMinOnnx = {"", "ReduceMin", reduce<Op::kReduceMin, 18>};
+const OnnxImport kReduceProdOnnx = {"", "ReduceProd", reduce<Op::kReduceProd, 18>};
+const OnnxImport kReduceNormOnnx = {"", "ReduceNorm", reduce_norm};
+const OnnxImport kReduceL1Onnx = {"", "ReduceL1", norm<attrs::Norm::L1>};
+const OnnxImport kReduceL2Onnx = {"", "ReduceL2", norm<attrs::Norm::L2>};
+const OnnxImport kReduceSumSquareOnnx = {"", "ReduceSumSquare", norm<attrs::Norm::SumSquare>};
+const OnnxImport kReduceLogSumOnnx = {"", "ReduceLogSum", norm<attrs::Norm::LogSum>};
+const OnnxImport kReduceLogSumExpOnnx = {"", "ReduceLogSumExp", norm<attrs::Norm::LogSumExp>};
+
+}  // namespace vireo

@@ -1,0 +1,15 @@
+// Since opset 9; opset 16 added bfloat16.
+#include "sdk/ops/view.h"
+#include "sdk/ops/where/where_generated.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) { return import_direct(ctx, Op::kWhere, pack<attrs::Where>(attrs::WhereT{})); }
+
+}  // namespace
+
+extern const OnnxImport kWhereOnnx;
+const OnnxImport kWhereOnnx = {"", "Where", import};
+
+}  // namespace vireo
