@@ -1,0 +1,15 @@
+// Opsets 1, 9 and 13 differ in types alone.
+#include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) { return import_direct(ctx, Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{})); }
+
+}  // namespace
+
+extern const OnnxImport kMatMulOnnx;
+const OnnxImport kMatMulOnnx = {"", "MatMul", import};
+
+}  // namespace vireo

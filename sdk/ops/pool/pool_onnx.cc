@@ -1,0 +1,55 @@
+// MaxPool 1, 8 (indices), 10 (ceil_mode, dilations), 11, 12, 22; AveragePool 1, 7 (count_include_pad), 10, 11, 19, 22;
+// LpPool 1 (p is a float), 2, 11, 18, 22: newer versions add attributes whose defaults are the older meaning.
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/window_import.h"
+
+namespace vireo {
+namespace {
+
+Status import_pool(ImportContext& ctx, Op op, attrs::PoolT* a) {
+  VIREO_TRY(import_window(ctx, a));
+  VIREO_TRY(import_ints(ctx, "kernel_shape", &a->kernel_shape));
+  if (a->kernel_shape.empty()) {
+    return ctx.fail(Status::kInvalidModel, "kernel_shape is missing", "GlobalMaxPool and GlobalAveragePool need none");
+  }
+  a->ceil_mode = ctx.attr_int("ceil_mode", 0) != 0;
+  return import_direct(ctx, op, pack<attrs::Pool>(*a));
+}
+
+Status import_max(ImportContext& ctx) {
+  attrs::PoolT a;
+  a.column_major = ctx.attr_int("storage_order", 0) != 0;
+  return import_pool(ctx, Op::kMaxPool, &a);
+}
+
+Status import_average(ImportContext& ctx) {
+  attrs::PoolT a;
+  a.count_include_pad = ctx.attr_int("count_include_pad", 0) != 0;
+  return import_pool(ctx, Op::kAveragePool, &a);
+}
+
+Status import_lp(ImportContext& ctx) {
+  attrs::PoolT a;
+  if (ctx.opset() < 2) {
+    const float p = ctx.attr_float("p", 2.0f);
+    a.p = p >= 1 && p < 1e6f ? static_cast<int32_t>(p) : 0;
+    if (static_cast<float>(a.p) != p) {
+      return ctx.fail(Status::kUnsupported, "p = " + std::to_string(p) + " is not a whole number of at least 1");
+    }
+  } else {
+    const int64_t p = ctx.attr_int("p", 2);
+    a.p = p >= 1 && p <= INT32_MAX ? static_cast<int32_t>(p) : 0;
+  }
+  return import_pool(ctx, Op::kLpPool, &a);
+}
+
+}  // namespace
+
+extern const OnnxImport kMaxPoolOnnx;
+const OnnxImport kMaxPoolOnnx = {"", "MaxPool", import_max};
+extern const OnnxImport kAveragePoolOnnx;
+const OnnxImport kAveragePoolOnnx = {"", "AveragePool", import_average};
+extern const OnnxImport kLpPoolOnnx;
+const OnnxImport kLpPoolOnnx = {"", "LpPool", import_lp};
+
+}  // namespace vireo
