@@ -1,0 +1,116 @@
+# What gets installed: one archive, one shared library, the public headers and a CMake package.
+include_guard(GLOBAL)
+include(CMakePackageConfigHelpers)
+
+# Every static library that `target` needs, itself first, in the variables <out>_archives (targets) and <out>_system (what
+# lies outside this build: -lm, pthreadpool's file).
+function(vireo_link_closure_ out target)
+  set(queue ${target})
+  set(seen "")
+  set(archives "")
+  set(system "")
+  while(queue)
+    list(POP_FRONT queue item)
+    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" item "${item}")
+    if(NOT TARGET "${item}")
+      if(NOT item MATCHES "^\\$<|^::@")
+        list(APPEND system "${item}")
+      endif()
+      continue()
+    endif()
+    get_target_property(real ${item} ALIASED_TARGET)
+    if(real)
+      set(item ${real})
+    endif()
+    if(item IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${item})
+    get_target_property(type ${item} TYPE)
+    get_target_property(imported ${item} IMPORTED)
+    if(imported)
+      list(APPEND system ${item})
+      continue()
+    endif()
+    set(libraries "")
+    if(type STREQUAL "STATIC_LIBRARY")
+      list(APPEND archives ${item})
+      get_target_property(libraries ${item} LINK_LIBRARIES)
+    elseif(type STREQUAL "INTERFACE_LIBRARY")
+      get_target_property(libraries ${item} INTERFACE_LINK_LIBRARIES)
+    endif()
+    if(libraries)
+      list(APPEND queue ${libraries})
+    endif()
+  endwhile()
+  list(REMOVE_DUPLICATES system)
+  set(${out}_archives "${archives}" PARENT_SCOPE)
+  set(${out}_system "${system}" PARENT_SCOPE)
+endfunction()
+
+# vireo_add_package(<c api library>)
+#   libvireo.a holds the library and everything it needs, so that a firmware build links one file; where there is an OS,
+#   libvireo.so exports the functions of the public headers and nothing else. `cmake --install` adds the headers, and
+#   files for find_package(Vireo) with the targets Vireo::vireo (shared) and Vireo::vireo_static, and for pkg-config.
+function(vireo_add_package root)
+  vireo_link_closure_(closure ${root})
+  set(archive "${PROJECT_BINARY_DIR}/lib/libvireo.a")
+  set(script "CREATE ${archive}\n")
+  foreach(library IN LISTS closure_archives)
+    string(APPEND script "ADDLIB $<TARGET_FILE:${library}>\n")
+  endforeach()
+  string(APPEND script "SAVE\nEND\n")
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/libvireo.mri" CONTENT "${script}")
+  add_custom_command(OUTPUT "${archive}" COMMAND ${CMAKE_COMMAND} -E rm -f "${archive}"
+    COMMAND sh -c "\"$0\" -M < \"$1\"" "${CMAKE_AR}" "${PROJECT_BINARY_DIR}/libvireo.mri"
+    DEPENDS ${closure_archives} "${PROJECT_BINARY_DIR}/libvireo.mri" VERBATIM COMMENT "archive lib/libvireo.a")
+  add_custom_target(vireo_archive ALL DEPENDS "${archive}")
+
+  set(system "")
+  foreach(item IN LISTS closure_system)
+    if(item MATCHES "Threads::Threads")
+      list(APPEND system -pthread)
+    elseif(NOT item MATCHES "::")
+      list(APPEND system "${item}")
+    endif()
+  endforeach()
+  list(APPEND system -lm)
+  install(FILES "${archive}" DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/c_api/include/vireo" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  if(EXISTS "${PROJECT_BINARY_DIR}/generated/vireo/ops.h")
+    install(FILES "${PROJECT_BINARY_DIR}/generated/vireo/ops.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vireo)
+  endif()
+
+  if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
+    set(empty "${PROJECT_BINARY_DIR}/generated/vireo_shared.c")
+    file(WRITE "${empty}" "/* Written by VireoPackage.cmake: the library's code comes from its archives. */\n")
+    file(WRITE "${PROJECT_BINARY_DIR}/libvireo.map" "VIREO_0.1 { global: vireo_*; local: *; };\n")
+    add_library(vireo_shared SHARED "${empty}")
+    target_link_libraries(vireo_shared PRIVATE vireo_link_flags "$<LINK_LIBRARY:WHOLE_ARCHIVE,${root}>")
+    target_link_options(vireo_shared PRIVATE "-Wl,--version-script=${PROJECT_BINARY_DIR}/libvireo.map")
+    set_target_properties(vireo_shared PROPERTIES OUTPUT_NAME vireo VERSION ${PROJECT_VERSION} SOVERSION 0
+      EXPORT_NAME vireo LINK_DEPENDS "${PROJECT_BINARY_DIR}/libvireo.map")
+    target_include_directories(vireo_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    install(TARGETS vireo_shared EXPORT VireoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT VireoTargets NAMESPACE Vireo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo)
+  endif()
+
+  list(JOIN system " " private_libraries)
+  set(VIREO_SYSTEM_LIBRARIES "${system}")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/toolchains/cmake/VireoConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/VireoConfig.cmake" INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo
+    PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/VireoConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  file(WRITE "${PROJECT_BINARY_DIR}/vireo.pc"
+"prefix=\${pcfiledir}/../..
+Name: vireo
+Description: ${PROJECT_DESCRIPTION}
+Version: ${PROJECT_VERSION}
+Cflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -lvireo
+Libs.private: ${private_libraries} -lstdc++
+")
+  install(FILES "${PROJECT_BINARY_DIR}/VireoConfig.cmake" "${PROJECT_BINARY_DIR}/VireoConfigVersion.cmake"
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo)
+  install(FILES "${PROJECT_BINARY_DIR}/vireo.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
