@@ -22,6 +22,11 @@ struct MatrixB {
   int64_t stride;
 };
 
+// The `pack` of a row-major [K, N] matrix; its context is a MatrixB.
+using PackPanels = void (*)(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width,
+                            float* panels);
+PackPanels pack_matrix_rows();
+
 struct Product {
   int64_t m, n, k;
   const float* a;  // a[i * a_row + p * a_col]

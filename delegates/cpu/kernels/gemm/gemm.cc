@@ -202,6 +202,8 @@ HWY_EXPORT(pack_columns);
 HWY_EXPORT(dot_product);
 HWY_EXPORT(row_times_matrix);
 
+PackPanels pack_matrix_rows() { return HWY_DYNAMIC_POINTER(pack_rows); }
+
 namespace {
 
 // A panel of 2 vectors is mostly padding for few columns, and an [N, K] matrix is packed for few rows only to be used
@@ -303,7 +305,7 @@ void item(const GemmF32& s, const Epilogue& e, const float* a, const float* b, f
       p.a = a;
       p.a_row = s.trans_a ? 1 : s.lda;
       p.a_col = s.trans_a ? s.lda : 1;
-      p.b.pack = s.trans_b ? HWY_DYNAMIC_POINTER(pack_columns) : HWY_DYNAMIC_POINTER(pack_rows);
+      p.b.pack = s.trans_b ? HWY_DYNAMIC_POINTER(pack_columns) : pack_matrix_rows();
       p.b.context = &matrix;
       p.b.rows = s.trans_b ? nullptr : b;
       p.b.row_stride = s.ldb;

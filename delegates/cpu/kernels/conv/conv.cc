@@ -1,0 +1,373 @@
+#include "delegates/cpu/kernels/conv/conv.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/depthwise/depthwise.h"
+#include "delegates/cpu/kernels/gemm/engine.h"
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/conv/conv.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#ifndef VIREO_DELEGATES_CPU_KERNELS_CONV_PATCHES_
+#define VIREO_DELEGATES_CPU_KERNELS_CONV_PATCHES_
+namespace vireo::cpu {
+// The input of one group of one image, as the source of patches.
+struct Patches {
+  const ConvF32* shape;
+  const float* x;      // [C / groups, D, H, W]
+  const float* x_end;  // of the whole tensor: vectors may read up to here
+};
+}  // namespace vireo::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using DF = hn::ScalableTag<float>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+// Columns of a panel that lie in one row of the output.
+struct Segment {
+  int64_t column, count;
+  int64_t z, y, x;  // input position of the first column's tap (0, 0, 0)
+};
+
+// `count` floats from `from`, `step` apart. Whole vectors are written as long as they end before `to_end`; what they
+// write beyond `count` is overwritten by the segments that follow.
+HWY_INLINE void copy_run(const float* from, const float* from_end, int64_t step, int64_t count, float* to,
+                         float* to_end) {
+  const DF d;
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i < count; i += kLanes) {
+      if (to + i + kLanes <= to_end && from + i + kLanes <= from_end) {
+        hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+      } else {
+        const size_t rest = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+        hn::StoreN(hn::LoadN(d, from + i, rest), d, to + i, rest);
+      }
+    }
+    return;
+  }
+  if (step == 2) {
+    for (; i < count && to + i + kLanes <= to_end && from + 2 * (i + kLanes) <= from_end; i += kLanes) {
+      hn::Vec<DF> even, odd;
+      hn::LoadInterleaved2(d, from + 2 * i, even, odd);
+      hn::StoreU(even, d, to + i);
+    }
+  }
+  for (; i < count; ++i) to[i] = from[i * step];
+}
+
+// B[k, n] = x[i, z + kz, y + ky, x + kx] for k = (i, kz, ky, kx) and n = (oz, oy, ox): the patch matrix, a panel at a
+// time.
+void pack_patches(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  const Patches& p = *static_cast<const Patches*>(context);
+  const ConvF32& s = *p.shape;
+  const int64_t depth = s.in[0], height = s.in[1], in_width = s.in[2];
+  const int64_t taps_h = s.kernel[1], taps_w = s.kernel[2], taps = s.kernel[0] * taps_h * taps_w;
+  const int64_t step = s.stride[2];
+  float* const end = panels + (nc + width - 1) / width * width * kc;
+  Segment segments[32];
+  for (int64_t j = 0; j < nc; j += width) {
+    const int64_t columns = nc - j < width ? nc - j : width;
+    int count = 0;
+    for (int64_t c = 0; c < columns;) {
+      const int64_t n = n0 + j + c, ox = n % s.out[2], row = n / s.out[2];
+      Segment& segment = segments[count++];
+      segment.column = c;
+      segment.count = s.out[2] - ox < columns - c ? s.out[2] - ox : columns - c;
+      segment.z = row / s.out[1] * s.stride[0] - s.pad[0];
+      segment.y = row % s.out[1] * s.stride[1] - s.pad[1];
+      segment.x = ox * step - s.pad[2];
+      c += segment.count;
+    }
+    int64_t channel = k0 / taps, tap = k0 % taps;
+    int64_t kx = tap % taps_w, ky = tap / taps_w % taps_h, kz = tap / (taps_w * taps_h);
+    for (int64_t k = 0; k < kc; ++k, panels += width) {
+      const float* const plane = p.x + channel * depth * height * in_width;
+      const int64_t dz = kz * s.dilation[0], dy = ky * s.dilation[1], dx = kx * s.dilation[2];
+      for (int i = 0; i < count; ++i) {
+        const Segment& segment = segments[i];
+        float* const to = panels + segment.column;
+        const int64_t z = segment.z + dz, y = segment.y + dy, x = segment.x + dx;
+        if (static_cast<uint64_t>(z) >= static_cast<uint64_t>(depth) ||
+            static_cast<uint64_t>(y) >= static_cast<uint64_t>(height)) {
+          for (int64_t c = 0; c < segment.count; ++c) to[c] = 0;
+          continue;
+        }
+        const float* const row = plane + (z * height + y) * in_width;
+        int64_t skip = 0, stop = segment.count;
+        if (x < 0) {
+          skip = (-x + step - 1) / step;
+          if (skip > stop) skip = stop;
+          for (int64_t c = 0; c < skip; ++c) to[c] = 0;
+        }
+        if (x + (stop - 1) * step >= in_width) {
+          stop = in_width > x ? (in_width - x + step - 1) / step : 0;
+          if (stop < skip) stop = skip;
+        }
+        if (stop > skip) copy_run(row + x + skip * step, p.x_end, step, stop - skip, to + skip, end);
+        for (int64_t c = stop; c < segment.count; ++c) to[c] = 0;
+      }
+      for (int64_t c = columns; c < width; ++c) panels[c] = 0;
+      if (++kx == taps_w) {
+        kx = 0;
+        if (++ky == taps_h) {
+          ky = 0;
+          if (++kz == s.kernel[0]) {
+            kz = 0;
+            ++channel;
+          }
+        }
+      }
+    }
+  }
+}
+
+// to[i * step] += from[i].
+void add_run(const float* from, int64_t count, int64_t step, float* to) {
+  const DF d;
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i + kLanes <= count; i += kLanes)
+      hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
+  }
+  for (; i < count; ++i) to[i * step] += from[i];
+}
+
+// Adds the products of `channels` output channels, [channels, kd, kh, kw, in], to their planes.
+void scatter_patches(const ConvF32& s, const float* products, int64_t channels, float* y) {
+  const int64_t in_area = s.in[0] * s.in[1] * s.in[2], out_area = s.out[0] * s.out[1] * s.out[2];
+  for (int64_t c = 0; c < channels; ++c) {
+    float* const plane = y + c * out_area;
+    for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
+      for (int64_t ky = 0; ky < s.kernel[1]; ++ky) {
+        for (int64_t kx = 0; kx < s.kernel[2]; ++kx, products += in_area) {
+          const int64_t x0 = kx * s.dilation[2] - s.pad[2], step = s.stride[2];
+          const int64_t first = x0 < 0 ? (-x0 + step - 1) / step : 0;
+          const int64_t limit = s.out[2] > x0 ? (s.out[2] - x0 + step - 1) / step : 0;
+          const int64_t last = limit < s.in[2] ? limit : s.in[2];
+          if (first >= last) continue;
+          for (int64_t iz = 0; iz < s.in[0]; ++iz) {
+            const int64_t z = iz * s.stride[0] - s.pad[0] + kz * s.dilation[0];
+            if (z < 0 || z >= s.out[0]) continue;
+            for (int64_t iy = 0; iy < s.in[1]; ++iy) {
+              const int64_t row = iy * s.stride[1] - s.pad[1] + ky * s.dilation[1];
+              if (row < 0 || row >= s.out[1]) continue;
+              add_run(products + (iz * s.in[1] + iy) * s.in[2] + first, last - first, step,
+                      plane + (z * s.out[1] + row) * s.out[2] + x0 + first * step);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(pack_patches);
+HWY_EXPORT(scatter_patches);
+
+namespace {
+
+int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
+
+bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0; }
+
+bool is_product(const ConvF32& s) {
+  for (int i = 0; i < 3; ++i) {
+    if (s.kernel[i] != 1 || s.stride[i] != 1 || s.pad[i] != 0 || s.in[i] != s.out[i]) return false;
+  }
+  return true;
+}
+
+bool is_depthwise(const ConvF32& s) {
+  return s.groups == s.in_channels && s.kernel[0] == 1 && s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == s.out[0] &&
+         s.groups > 1;
+}
+
+DepthwiseF32 depthwise_of(const ConvF32& s) {
+  DepthwiseF32 d;
+  d.n = s.n;
+  d.channels = s.in_channels;
+  d.multiplier = s.out_channels / s.groups;
+  d.window = {s.in[1],     s.in[2],     s.out[1],      s.out[2],      s.kernel[1], s.kernel[2],
+              s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1],    s.pad[2]};
+  d.bias = s.bias;
+  d.residual = s.residual;
+  d.residual_last = s.residual_last;
+  d.act = s.act;
+  return d;
+}
+
+struct Split {
+  bool over_items;  // threads take images and groups; else the inside of each
+  ProductPlan plan;
+  size_t slot_bytes;
+};
+
+Split split_of(const ConvF32& s, int32_t slots) {
+  const int64_t items = s.n * s.groups;
+  Split split;
+  split.over_items = items > 1 && items >= slots;
+  split.plan = plan_product(s.out_channels / s.groups, area(s.out), s.in_channels / s.groups * area(s.kernel),
+                            is_product(s), split.over_items ? 1 : slots);
+  split.slot_bytes = (split.plan.bytes + 63) & ~size_t{63};
+  return split;
+}
+
+// A depth axis of a depthwise convolution is so many planes more only when there is none: D = 1.
+bool goes_depthwise(const ConvF32& s) { return is_depthwise(s) && s.in[0] == 1; }
+
+}  // namespace
+
+size_t conv_f32_scratch_bytes(const ConvF32& s, int32_t slots) {
+  if (empty(s)) return 0;
+  if (goes_depthwise(s)) return depthwise_f32_scratch_bytes(depthwise_of(s), slots);
+  const Split split = split_of(s, slots);
+  return split.over_items ? split.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots) : split.slot_bytes;
+}
+
+void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
+              void* scratch) {
+  if (empty(s)) return;
+  if (goes_depthwise(s)) {
+    depthwise_f32(depthwise_of(s), x, weights, y, parallel, scratch);
+    return;
+  }
+  const Split split = split_of(s, parallel.slots);
+  const bool product = is_product(s);
+  const int64_t in_area = area(s.in), out_area = area(s.out);
+  const int64_t m = s.out_channels / s.groups, depth = s.in_channels / s.groups;
+  const auto patches = HWY_DYNAMIC_POINTER(pack_patches);
+  const auto item = [&](int64_t i, const Parallel& spread, void* room) {
+    const int64_t group = i % s.groups;
+    const Patches source{&s, x + i * depth * in_area, x + s.n * s.in_channels * in_area};
+    const MatrixB matrix{source.x, in_area};
+    Epilogue e;
+    e.row_bias = s.bias != nullptr ? s.bias + group * m : nullptr;
+    e.residual = s.residual != nullptr ? s.residual + i * m * out_area : nullptr;
+    e.residual_stride = out_area;
+    e.residual_last = s.residual_last;
+    e.act = s.act;
+    Product p;
+    p.m = m;
+    p.n = out_area;
+    p.k = depth * area(s.kernel);
+    p.a = weights + group * m * p.k;
+    p.a_row = p.k;
+    p.a_col = 1;
+    p.b.pack = product ? pack_matrix_rows() : patches;
+    p.b.context = product ? static_cast<const void*>(&matrix) : &source;
+    p.b.rows = product ? source.x : nullptr;
+    p.b.row_stride = in_area;
+    p.c = y + i * m * out_area;
+    p.c_row = out_area;
+    p.epilogue = &e;
+    run_product(p, split.plan, spread, room);
+  };
+  const int64_t items = s.n * s.groups;
+  if (!split.over_items) {
+    for (int64_t i = 0; i < items; ++i) item(i, parallel, scratch);
+    return;
+  }
+  const int64_t grain = (int64_t{1} << 19) / (m * out_area * depth * area(s.kernel) + 1) + 1;
+  parallel.for_range(items, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+    void* const mine = static_cast<char*>(scratch) + static_cast<size_t>(slot) * split.slot_bytes;
+    for (int64_t i = begin; i < end; ++i) item(i, Parallel{}, mine);
+  });
+}
+
+namespace {
+
+// The transpose goes in blocks of output channels: products [block, taps, in] into scratch, then added to the planes.
+struct Blocks {
+  int64_t channels;  // per block
+  int64_t count;     // blocks per group
+  ProductPlan plan;
+  size_t product_bytes, slot_bytes;
+};
+Blocks blocks_of(const ConvF32& s) {
+  Blocks b;
+  const int64_t per_group = s.out_channels / s.groups, channel = area(s.kernel) * area(s.in);
+  constexpr int64_t kFloats = 64 * 1024;  // 256 KiB, within a core's own cache
+  b.channels = channel > 0 ? kFloats / channel : per_group;
+  if (b.channels < 1) b.channels = 1;
+  if (b.channels > per_group) b.channels = per_group;
+  b.count = (per_group + b.channels - 1) / b.channels;
+  b.plan = plan_product(b.channels * area(s.kernel), area(s.in), s.in_channels / s.groups, true, 1);
+  // The last block is smaller and may be cut differently: its rows then are read in place.
+  const ProductPlan small = plan_product(1, area(s.in), s.in_channels / s.groups, true, 1);
+  const size_t pack = b.plan.bytes > small.bytes ? b.plan.bytes : small.bytes;
+  b.product_bytes = (static_cast<size_t>(b.channels * channel) * sizeof(float) + 63) & ~size_t{63};
+  b.slot_bytes = b.product_bytes + ((pack + 63) & ~size_t{63});
+  return b;
+}
+
+}  // namespace
+
+size_t conv_transpose_f32_scratch_bytes(const ConvF32& s, int32_t slots) {
+  return empty(s) ? 0 : blocks_of(s).slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void conv_transpose_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
+                        void* scratch) {
+  if (empty(s)) return;
+  const Blocks blocks = blocks_of(s);
+  const int64_t in_area = area(s.in), out_area = area(s.out), taps = area(s.kernel);
+  const int64_t depth = s.in_channels / s.groups, per_group = s.out_channels / s.groups;
+  const auto scatter = HWY_DYNAMIC_POINTER(scatter_patches);
+  parallel.for_range(s.n * s.groups * blocks.count, 1, [&](int64_t begin, int64_t end, int32_t slot) {
+    char* const mine = static_cast<char*>(scratch) + static_cast<size_t>(slot) * blocks.slot_bytes;
+    float* const products = reinterpret_cast<float*>(mine);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t item = i / blocks.count, group = item % s.groups, c0 = i % blocks.count * blocks.channels;
+      const int64_t channels = per_group - c0 < blocks.channels ? per_group - c0 : blocks.channels;
+      const MatrixB matrix{x + item * depth * in_area, in_area};
+      const Epilogue plain;
+      Product p;
+      p.m = channels * taps;
+      p.n = in_area;
+      p.k = depth;
+      p.a = weights + group * depth * per_group * taps + c0 * taps;
+      p.a_row = 1;
+      p.a_col = per_group * taps;
+      p.b.pack = pack_matrix_rows();
+      p.b.context = &matrix;
+      p.b.rows = matrix.data;
+      p.b.row_stride = in_area;
+      p.c = products;
+      p.c_row = in_area;
+      p.epilogue = &plain;
+      run_product(p, plan_product(p.m, p.n, p.k, true, 1), Parallel{}, mine + blocks.product_bytes);
+      float* const to = y + (item * per_group + c0) * out_area;
+      for (int64_t c = 0; c < channels; ++c) {
+        const float bias = s.bias != nullptr ? s.bias[group * per_group + c0 + c] : 0;
+        for (int64_t j = 0; j < out_area; ++j) to[c * out_area + j] = bias;
+      }
+      scatter(s, products, channels, to);
+      if (s.act.kind != Activation::kNone || s.residual != nullptr) {
+        RowFinish finish;
+        finish.f = s.act;
+        if (s.residual != nullptr) {
+          (s.residual_last ? finish.late_residual : finish.residual) = s.residual + (item * per_group + c0) * out_area;
+        }
+        finish_row_f32(to, channels * out_area, finish);
+      }
+    }
+  });
+}
+
+}  // namespace vireo::cpu
+#endif

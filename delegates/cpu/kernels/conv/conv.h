@@ -1,0 +1,47 @@
+// Convolution and its transpose, float32, channels first (N C [D [H]] W), over one to three spatial axes.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_CONV_CONV_H_
+#define VIREO_DELEGATES_CPU_KERNELS_CONV_CONV_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "delegates/cpu/kernels/activation/activation.h"
+#include "sdk/base/parallel.h"
+
+namespace vireo::cpu {
+
+// Spatial axes are always D, H, W here; missing ones (1-D: D and H) have size, kernel, stride and dilation 1, pad 0.
+//   y[n, o, z, y, x] = act(bias[o] + residual + sum_{i, kz, ky, kx} w[o, i, kz, ky, kx]
+//                          * x[n, i, z stride_d - pad_d + kz dilation_d, ...]),  zero outside the input
+struct ConvF32 {
+  int64_t n = 1, in_channels = 1, out_channels = 1, groups = 1;
+  int64_t in[3] = {1, 1, 1};
+  int64_t out[3] = {1, 1, 1};
+  int64_t kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1};
+  int64_t dilation[3] = {1, 1, 1};
+  int64_t pad[3] = {0, 0, 0};       // at the beginning of each axis; the output's size implies the end
+  const float* bias = nullptr;      // [O] or null
+  const float* residual = nullptr;  // shaped like y, or null
+  bool residual_last = false;       // added after `act`
+  Activate act;
+};
+
+// Scratch depends on sizes and slots alone. 1 x 1 convolutions at stride 1 are matrix products over x as it lies; one
+// input channel per group goes to `depthwise`; all else packs the input patches of a few output columns at a time.
+size_t conv_f32_scratch_bytes(const ConvF32& shape, int32_t slots);
+
+// x [N, C, D, H, W], weights [O, C / groups, kd, kh, kw], y [N, O, OD, OH, OW], which overlaps nothing.
+void conv_f32(const ConvF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,
+              void* scratch);
+
+// The transpose (ONNX ConvTranspose): each input element adds its weighted kernel to the output. Fields as above, with
+// x the small side: y[z stride_d - pad_d + kz dilation_d, ...] += w * x[z, ...]; `out` is given. weights [C, O /
+// groups, kd, kh, kw].
+size_t conv_transpose_f32_scratch_bytes(const ConvF32& shape, int32_t slots);
+void conv_transpose_f32(const ConvF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,
+                        void* scratch);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_CONV_CONV_H_

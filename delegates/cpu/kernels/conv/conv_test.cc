@@ -1,0 +1,194 @@
+#include "delegates/cpu/kernels/conv/conv.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+
+struct Sizes {
+  int64_t n, c, o, groups;
+  int64_t in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
+};
+
+ConvF32 shape_of(const Sizes& z, bool transpose) {
+  ConvF32 s;
+  s.n = z.n;
+  s.in_channels = z.c;
+  s.out_channels = z.o;
+  s.groups = z.groups;
+  for (int i = 0; i < 3; ++i) {
+    s.in[i] = z.in[i];
+    s.kernel[i] = z.kernel[i];
+    s.stride[i] = z.stride[i];
+    s.dilation[i] = z.dilation[i];
+    s.pad[i] = z.pad[i];
+    const int64_t reach = (z.kernel[i] - 1) * z.dilation[i] + 1;
+    s.out[i] = transpose ? (z.in[i] - 1) * z.stride[i] + reach - z.pad[i] - z.pad_end[i]
+                         : (z.in[i] + z.pad[i] + z.pad_end[i] - reach) / z.stride[i] + 1;
+  }
+  return s;
+}
+
+int64_t area(const int64_t (&v)[3]) { return v[0] * v[1] * v[2]; }
+
+// Both directions visit the same triples (input, tap, output); `sum` and `magnitude` are indexed like y.
+void plain(const ConvF32& s, bool transpose, const Floats& x, const Floats& w, std::vector<double>* sum,
+           std::vector<double>* magnitude) {
+  const int64_t per_in = s.in_channels / s.groups, per_out = s.out_channels / s.groups, taps = area(s.kernel);
+  const auto& big = transpose ? s.out : s.in;
+  const auto& small = transpose ? s.in : s.out;
+  for (int64_t n = 0; n < s.n; ++n) {
+    for (int64_t g = 0; g < s.groups; ++g) {
+      for (int64_t o = 0; o < per_out; ++o) {
+        for (int64_t i = 0; i < per_in; ++i) {
+          for (int64_t t = 0; t < taps; ++t) {
+            const int64_t k[3] = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+            for (int64_t p = 0; p < area(small); ++p) {
+              const int64_t q[3] = {p / (small[1] * small[2]), p / small[2] % small[1], p % small[2]};
+              int64_t at = 0;
+              bool inside = true;
+              for (int a = 0; a < 3; ++a) {
+                const int64_t b = q[a] * s.stride[a] - s.pad[a] + k[a] * s.dilation[a];
+                inside = inside && b >= 0 && b < big[a];
+                at = at * big[a] + b;
+              }
+              if (!inside) continue;
+              const int64_t in_plane = n * s.in_channels + g * per_in + i;
+              const int64_t out_plane = n * s.out_channels + g * per_out + o;
+              const size_t from = static_cast<size_t>(in_plane * area(s.in) + (transpose ? p : at));
+              const size_t to = static_cast<size_t>(out_plane * area(s.out) + (transpose ? at : p));
+              const size_t weight = static_cast<size_t>(transpose ? ((g * per_in + i) * per_out + o) * taps + t
+                                                                  : ((g * per_out + o) * per_in + i) * taps + t);
+              const double product = static_cast<double>(x[from]) * w[weight];
+              (*sum)[to] += product;
+              (*magnitude)[to] += std::abs(product);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+void check(const Sizes& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0) {
+  const ConvF32 base = shape_of(z, transpose);
+  SCOPED_TRACE(::testing::Message() << (transpose ? "transpose " : "") << "n " << z.n << " c " << z.c << " o " << z.o
+                                    << " g " << z.groups << " in " << z.in[0] << "x" << z.in[1] << "x" << z.in[2]
+                                    << " k " << z.kernel[0] << "x" << z.kernel[1] << "x" << z.kernel[2] << " s "
+                                    << z.stride[1] << "," << z.stride[2] << " d " << z.dilation[2] << " p " << z.pad[1]
+                                    << "," << z.pad[2] << " slots " << slots);
+  const size_t out_count = static_cast<size_t>(base.n * base.out_channels * area(base.out));
+  Floats x(static_cast<size_t>(base.n * base.in_channels * area(base.in)));
+  Floats w(static_cast<size_t>(base.in_channels * base.out_channels / base.groups * area(base.kernel)));
+  Floats bias(static_cast<size_t>(base.out_channels)), extra(out_count), y(out_count);
+  testing::fill_uniform(x, 1);
+  testing::fill_uniform(w, 2);
+  testing::fill_uniform(bias, 3);
+  testing::fill_uniform(extra, 4);
+  std::vector<double> sum(out_count), magnitude(out_count, 3.0);
+  plain(base, transpose, x, w, &sum, &magnitude);
+  ConvF32 s = base;
+  s.bias = bias.data();
+  s.act = act;
+  s.residual = residual != 0 ? extra.data() : nullptr;
+  s.residual_last = residual == 2;
+  testing::Scratch scratch(transpose ? conv_transpose_f32_scratch_bytes(s, slots) : conv_f32_scratch_bytes(s, slots));
+  testing::Threads threads(slots);
+  (transpose ? conv_transpose_f32 : conv_f32)(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
+  const int64_t terms = base.in_channels / base.groups * area(base.kernel) + 4;
+  for (size_t i = 0; i < out_count; ++i) {
+    const size_t channel = i / static_cast<size_t>(area(base.out)) % static_cast<size_t>(base.out_channels);
+    double want = sum[i] + bias[channel] + (residual == 1 ? extra[i] : 0);
+    if (act.kind == Activation::kRelu) want = std::max(want, 0.0);
+    if (act.kind == Activation::kClip) want = std::min(std::max(want, double{act.a}), double{act.b});
+    if (act.kind == Activation::kHardSwish) want *= std::min(std::max(want / 6 + 0.5, 0.0), 1.0);
+    if (residual == 2) want += extra[i];
+    // Hard-swish has slope at most 1.5 and adds three roundings of its own value.
+    const double bound = testing::sum_bound(terms, magnitude[i]) * (act.kind == Activation::kHardSwish ? 4 : 1);
+    ASSERT_NEAR(y[i], want, bound) << "element " << i;
+  }
+}
+
+Sizes flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
+           int64_t d, int64_t p) {
+  return {n, c, o, g, {1, h, w}, {1, kh, kw}, {1, s, s}, {1, d, d}, {0, p, p}, {0, p, p}};
+}
+
+TEST(Conv, Pointwise) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), false, slots, {Activation::kClip, 0, 6}, 0);
+      check(flat(2, 70, 130, 1, 7, 7, 1, 1, 1, 1, 0), false, slots, {Activation::kRelu}, 1);
+      check(flat(1, 33, 100, 1, 14, 14, 1, 1, 1, 1, 0), false, slots, {}, 2);
+      check(flat(1, 8, 40, 1, 15, 13, 1, 1, 2, 1, 0), false, slots, {Activation::kHardSwish}, 0);
+      check(flat(1, 600, 70, 1, 5, 5, 1, 1, 1, 1, 0), false, slots, {Activation::kHardSwish}, 1);
+    }
+  });
+}
+
+TEST(Conv, Windows) {
+  for_each_level([](const char*) {
+    for (int64_t width : {1, 2, 5, 7, 14, 16, 17, 31, 33, 40}) {
+      for (int64_t stride : {1, 2, 3}) {
+        for (int64_t pad : {0, 1, 2}) {
+          if (width + 2 * pad < 3) continue;
+          check(flat(1, 3, 5, 1, 6, width, 3, 3, stride, 1, pad), false, 1);
+        }
+        if (width >= 5) check(flat(1, 2, 3, 1, 8, width, 3, 3, stride, 2, 1), false, 1);
+      }
+    }
+  });
+}
+
+TEST(Conv, ModelLayers) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check(flat(1, 3, 32, 1, 40, 40, 3, 3, 2, 1, 1), false, slots, {Activation::kRelu});
+      check(flat(1, 3, 16, 1, 30, 30, 7, 7, 2, 1, 3), false, slots, {Activation::kRelu});
+      check(flat(1, 64, 64, 1, 7, 7, 3, 3, 1, 1, 1), false, slots, {Activation::kRelu}, 1);
+      check(flat(1, 70, 96, 1, 14, 14, 3, 3, 1, 1, 1), false, slots);
+      check(flat(2, 8, 12, 4, 9, 9, 3, 3, 1, 1, 1), false, slots);
+      check(flat(1, 1, 64, 1, 49, 10, 10, 4, 2, 1, 3), false, slots, {Activation::kRelu});
+      check(flat(3, 4, 1, 1, 20, 20, 3, 3, 1, 1, 1), false, slots);
+    }
+  });
+}
+
+TEST(Conv, OtherRanksAndPads) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check({1, 4, 6, 1, {1, 1, 50}, {1, 1, 5}, {1, 1, 2}, {1, 1, 1}, {0, 0, 2}, {0, 0, 1}}, false, slots);
+      check({2, 4, 6, 2, {1, 1, 50}, {1, 1, 7}, {1, 1, 1}, {1, 1, 3}, {0, 0, 0}, {0, 0, 9}}, false, slots);
+      check({1, 2, 5, 1, {5, 6, 7}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1}}, false, slots);
+      check({1, 4, 4, 4, {5, 6, 7}, {3, 2, 3}, {2, 1, 1}, {1, 1, 2}, {1, 0, 2}, {0, 1, 2}}, false, slots);
+      check({1, 2, 3, 1, {1, 6, 7}, {1, 3, 2}, {1, 1, 3}, {1, 2, 1}, {0, 2, 0}, {0, 1, 1}}, false, slots);
+      check({1, 2, 3, 1, {1, 2, 2}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {0, 3, 3}}, false, slots);
+    }
+  });
+}
+
+TEST(Conv, Transpose) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check(flat(1, 5, 7, 1, 6, 9, 3, 3, 2, 1, 1), true, slots, {Activation::kRelu});
+      check(flat(2, 8, 6, 2, 5, 7, 2, 2, 2, 1, 0), true, slots, {}, 1);
+      check(flat(1, 40, 33, 1, 20, 30, 4, 4, 2, 1, 1), true, slots, {Activation::kHardSwish});
+      check(flat(1, 3, 2, 1, 4, 5, 3, 3, 1, 2, 2), true, slots, {}, 2);
+      check({1, 3, 4, 1, {1, 1, 17}, {1, 1, 5}, {1, 1, 3}, {1, 1, 1}, {0, 0, 1}, {0, 0, 2}}, true, slots);
+      check({1, 2, 3, 1, {3, 4, 3}, {2, 3, 2}, {2, 1, 2}, {1, 1, 1}, {0, 1, 1}, {1, 0, 0}}, true, slots);
+    }
+  });
+}
+
+TEST(Conv, Empty) {
+  ConvF32 s = shape_of(flat(0, 3, 4, 1, 5, 5, 3, 3, 1, 1, 1), false);
+  EXPECT_EQ(conv_f32_scratch_bytes(s, 2), 0u);
+  conv_f32(s, nullptr, nullptr, nullptr, Parallel{}, nullptr);
+  conv_transpose_f32(s, nullptr, nullptr, nullptr, Parallel{}, nullptr);
+}
+
+}  // namespace
+}  // namespace vireo::cpu

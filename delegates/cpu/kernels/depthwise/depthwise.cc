@@ -1,0 +1,226 @@
+#include "delegates/cpu/kernels/depthwise/depthwise.h"
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/depthwise/depthwise.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/math-inl.h"
+#include "delegates/cpu/kernels/window-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+struct Rows {
+  const float* from;  // the band
+  int64_t pitch;      // floats between input rows one output row apart
+  int64_t width;      // outputs per row
+  const float* weights;
+  float bias;
+  bool clip;
+  float lo, hi;
+  float* to;
+};
+
+template <class D>
+HWY_INLINE void store_row(D d, hn::Vec<D> v, const Rows& r, int64_t row, int64_t x) {
+  if (r.clip) v = clip(d, v, hn::Set(d, r.lo), hn::Set(d, r.hi));
+  float* const to = r.to + row * r.width + x;
+  const int64_t rest = r.width - x;
+  if (rest >= static_cast<int64_t>(hn::MaxLanes(d))) {
+    hn::StoreU(v, d, to);
+  } else {
+    hn::StoreN(v, d, to, static_cast<size_t>(rest));
+  }
+}
+
+// kCount rows of a 3 x 3 window with neighbouring input rows: each input vector is loaded once for the (up to) three
+// rows that see it, 3 (kCount + 2) loads for 9 kCount multiplications. At stride 1 most loads straddle cache lines, so
+// loads are what limits this kernel.
+template <int kCount, class D>
+HWY_INLINE void rows_3x3_dense(D d, const Rows& r, int64_t row, const int64_t* taps) {
+  using V = hn::Vec<D>;
+  V w[9];
+  VIREO_UNROLL
+  for (int i = 0; i < 9; ++i) w[i] = hn::Set(d, r.weights[i]);
+  const V bias = hn::Set(d, r.bias);
+  const float* from = r.from + row * r.pitch;
+  for (int64_t x = 0; x < r.width; x += static_cast<int64_t>(hn::MaxLanes(d))) {
+    V acc[kCount];
+    VIREO_UNROLL
+    for (int i = 0; i < kCount; ++i) acc[i] = bias;
+    VIREO_UNROLL
+    for (int in = 0; in < kCount + 2; ++in) {
+      const float* line = from + in * r.pitch + x;
+      VIREO_UNROLL
+      for (int j = 0; j < 3; ++j) {
+        const V v = hn::LoadU(d, line + taps[j]);
+        VIREO_UNROLL
+        for (int i = 0; i < kCount; ++i) {
+          if (in - i >= 0 && in - i < 3) acc[i] = hn::MulAdd(v, w[(in - i) * 3 + j], acc[i]);
+        }
+      }
+    }
+    VIREO_UNROLL
+    for (int i = 0; i < kCount; ++i) store_row(d, acc[i], r, row + i, x);
+  }
+}
+
+// One row of a 3 x 3 window at any stride and dilation: 9 broadcast weights stay in registers.
+template <class D>
+HWY_INLINE void row_3x3(D d, const Rows& r, int64_t row, const int64_t* taps) {
+  using V = hn::Vec<D>;
+  V w[9];
+  VIREO_UNROLL
+  for (int i = 0; i < 9; ++i) w[i] = hn::Set(d, r.weights[i]);
+  const float* from = r.from + row * r.pitch;
+  for (int64_t x = 0; x < r.width; x += static_cast<int64_t>(hn::MaxLanes(d))) {
+    V a = hn::Set(d, r.bias), b = hn::Zero(d), c = hn::Zero(d);  // three chains of three
+    VIREO_UNROLL
+    for (int i = 0; i < 9; i += 3) {
+      a = hn::MulAdd(hn::LoadU(d, from + taps[i] + x), w[i], a);
+      b = hn::MulAdd(hn::LoadU(d, from + taps[i + 1] + x), w[i + 1], b);
+      c = hn::MulAdd(hn::LoadU(d, from + taps[i + 2] + x), w[i + 2], c);
+    }
+    store_row(d, hn::Add(hn::Add(a, b), c), r, row, x);
+  }
+}
+
+// Any window: four vectors of a row share each broadcast weight.
+template <class D>
+HWY_INLINE void row_any(D d, const Rows& r, int64_t row, int64_t count, const int64_t* taps) {
+  using V = hn::Vec<D>;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const float* from = r.from + row * r.pitch;
+  int64_t x = 0;
+  for (; x + 3 * kLanes < r.width; x += 4 * kLanes) {
+    V acc[4];
+    VIREO_UNROLL
+    for (int i = 0; i < 4; ++i) acc[i] = hn::Set(d, r.bias);
+    for (int64_t t = 0; t < count; ++t) {
+      const V w = hn::Set(d, r.weights[t]);
+      const float* line = from + taps[t] + x;
+      VIREO_UNROLL
+      for (int i = 0; i < 4; ++i) acc[i] = hn::MulAdd(hn::LoadU(d, line + i * kLanes), w, acc[i]);
+    }
+    VIREO_UNROLL
+    for (int i = 0; i < 4; ++i) store_row(d, acc[i], r, row, x + i * kLanes);
+  }
+  for (; x < r.width; x += kLanes) {
+    V even = hn::Set(d, r.bias), odd = hn::Zero(d);
+    int64_t t = 0;
+    for (; t + 2 <= count; t += 2) {
+      even = hn::MulAdd(hn::LoadU(d, from + taps[t] + x), hn::Set(d, r.weights[t]), even);
+      odd = hn::MulAdd(hn::LoadU(d, from + taps[t + 1] + x), hn::Set(d, r.weights[t + 1]), odd);
+    }
+    if (t < count) even = hn::MulAdd(hn::LoadU(d, from + taps[t] + x), hn::Set(d, r.weights[t]), even);
+    store_row(d, hn::Add(even, odd), r, row, x);
+  }
+}
+
+template <class D>
+HWY_INLINE void band_rows(D d, const Rows& r, int64_t rows, const Window& w, const int64_t* taps) {
+  int64_t row = 0;
+  if (w.kernel_h == 3 && w.kernel_w == 3) {
+    if (w.stride_h == 1 && w.dilation_h == 1) {
+      for (; row + 4 <= rows; row += 4) rows_3x3_dense<4>(d, r, row, taps);
+      for (; row < rows; ++row) rows_3x3_dense<1>(d, r, row, taps);
+    }
+    for (; row < rows; ++row) row_3x3(d, r, row, taps);
+  }
+  for (; row < rows; ++row) row_any(d, r, row, w.kernel_h * w.kernel_w, taps);
+}
+
+// Planes [begin, end) of N * O. `scratch`: taps, then the band.
+void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weights, float* y, int64_t begin, int64_t end,
+                      void* scratch) {
+  const Window& w = s.window;
+  const Band band(w);
+  const int64_t count = w.kernel_h * w.kernel_w;
+  int64_t* const taps = static_cast<int64_t*>(scratch);
+  float* const copy = reinterpret_cast<float*>(taps + (count + 7) / 8 * 8);
+  for (int64_t i = 0; i < w.kernel_h; ++i) {
+    for (int64_t j = 0; j < w.kernel_w; ++j) taps[i * w.kernel_w + j] = band.tap(w, i, j);
+  }
+  fill_floats(copy, band.floats, 0);
+  const int64_t outputs = s.channels * s.multiplier, area = w.out_h * w.out_w;
+  const bool one_band = band.rows == w.out_h;
+  const bool bounds = s.residual == nullptr && (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
+  Rows r;
+  r.pitch = band.pitch * w.stride_h;
+  r.width = w.out_w;
+  r.from = copy;
+  r.clip = bounds;
+  r.lo = s.act.kind == Activation::kRelu ? 0 : s.act.a;
+  r.hi = s.act.kind == Activation::kRelu ? HUGE_VALF : s.act.b;
+  for (int64_t plane = begin; plane < end; ++plane) {
+    const int64_t o = plane % outputs;
+    const float* in = x + (plane / outputs * s.channels + o / s.multiplier) * w.in_h * w.in_w;
+    r.weights = weights + o * count;
+    r.bias = s.bias != nullptr ? s.bias[o] : 0;
+    for (int64_t y0 = 0; y0 < w.out_h; y0 += band.rows) {
+      const int64_t rows = w.out_h - y0 < band.rows ? w.out_h - y0 : band.rows;
+      copy_band(w, band, in, y0, rows, 0, one_band, copy);
+      r.to = y + plane * area + y0 * w.out_w;
+      // Planes narrower than a vector: shorter vectors straddle fewer lines and store fewer masked lanes.
+      if (w.out_w <= 4) {
+        band_rows(hn::CappedTag<float, 4>(), r, rows, w, taps);
+      } else if (w.out_w <= 8) {
+        band_rows(hn::CappedTag<float, 8>(), r, rows, w, taps);
+      } else {
+        band_rows(hn::ScalableTag<float>(), r, rows, w, taps);
+      }
+      if (!bounds && (s.residual != nullptr || s.act.kind != Activation::kNone)) {
+        RowFinish finish;
+        finish.f = s.act;
+        if (s.residual != nullptr) {
+          (s.residual_last ? finish.late_residual : finish.residual) = s.residual + plane * area + y0 * w.out_w;
+        }
+        finish_row_f32(r.to, rows * w.out_w, finish);
+      }
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(depthwise_planes);
+
+namespace {
+size_t slot_bytes(const DepthwiseF32& s) {
+  const size_t taps = static_cast<size_t>((s.window.kernel_h * s.window.kernel_w + 7) / 8 * 8) * sizeof(int64_t);
+  return (taps + static_cast<size_t>(Band(s.window).floats) * sizeof(float) + 63) & ~size_t{63};
+}
+bool empty(const DepthwiseF32& s) {
+  return s.n <= 0 || s.channels <= 0 || s.multiplier <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0;
+}
+}  // namespace
+
+size_t depthwise_f32_scratch_bytes(const DepthwiseF32& s, int32_t slots) {
+  return empty(s) ? 0 : slot_bytes(s) * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void depthwise_f32(const DepthwiseF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
+                   void* scratch) {
+  if (empty(s)) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(depthwise_planes);
+  const size_t room = slot_bytes(s);
+  const int64_t planes = s.n * s.channels * s.multiplier;
+  const int64_t work = s.window.out_h * s.window.out_w * s.window.kernel_h * s.window.kernel_w + 500;
+  // 2^19 multiplications take about 10 us. At least two ranges per thread keep a late one from being waited for.
+  int64_t grain = (int64_t{1} << 19) / work + 1;
+  const int64_t even = (planes + 2 * parallel.slots - 1) / (2 * int64_t{parallel.slots});
+  if (grain < even) grain = even;
+  parallel.for_range(planes, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+    kernel(s, x, weights, y, begin, end, static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);
+  });
+}
+}  // namespace vireo::cpu
+#endif
