@@ -14,10 +14,9 @@
 
 namespace vireo {
 
-// A dense, row-major tensor in borrowed memory.
-struct Tensor {
-  DType dtype = DType::kNone;
-  Shape shape;             // numbers only
+// A dense, row-major tensor in borrowed memory; its shape is numbers only. The layout is that of vireo_tensor, so that
+// tensors cross the delegate ABI as they are.
+struct Tensor : TensorType {
   void* data = nullptr;    // aligned to 64 in the arena; caller's memory: to its element
   int64_t capacity = 0;    // bytes at `data`
 

@@ -31,10 +31,10 @@ class InferContext {
   int output_count() const { return output_count_; }
   // An optional input that is absent has dtype kNone. `i` past the end reads as absent.
   bool has(int i) const { return i < input_count_ && input(i).dtype != DType::kNone; }
-  const TensorType& input(int i) const { return *inputs_[i]; }
+  const TensorType& input(int i) const { return inputs_[i] == nullptr ? absent_ : *inputs_[i]; }
   bool wants(int o) const { return o < output_count_; }
   // To be filled for every o < output_count(). Starts out as {kNone, rank 0}.
-  TensorType& output(int o) const { return *outputs_[o]; }
+  TensorType& output(int o) { return outputs_[o] == nullptr ? ignored_ : *outputs_[o]; }
 
   // The operator's own table, already verified. `T` is the generated class, e.g. attrs::Softmax.
   template <class T>
@@ -80,12 +80,16 @@ class InferContext {
 
   ~InferContext() = default;
 
-  const TensorType* const* inputs_ = nullptr;
-  TensorType* const* outputs_ = nullptr;
+  const TensorType* const* inputs_ = nullptr;  // null entries: absent
+  TensorType* const* outputs_ = nullptr;       // null entries: not wanted
   int input_count_ = 0;
   int output_count_ = 0;
   Span<const uint8_t> attrs_;
   Error* error_ = nullptr;
+
+ private:
+  TensorType absent_;   // what an absent input looks like
+  TensorType ignored_;  // takes the type of an output that nobody wants
 };
 
 struct OpDef {

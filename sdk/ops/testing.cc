@@ -138,14 +138,14 @@ Status OpTest::run() {
     } else if (bytes > 0) {
       std::memcpy(buffers.back().get(), t.bytes.data(), bytes);
     }
-    tensors[i] = {t.type.dtype, t.type.shape, buffers.back().get(), static_cast<int64_t>(bytes)};
+    tensors[i] = {t.type, buffers.back().get(), static_cast<int64_t>(bytes)};
     in.push_back(&tensors[i]);
   }
   for (size_t i = 0; i < types_.size(); ++i) {
     Tensor& t = tensors[inputs_.size() + i];
     const int64_t bytes = tensor_bytes(types_[i]);
     if (bytes < 0) return fail(&error_, Status::kInvalidModel, "output {} has no size", static_cast<int>(i));
-    t = {types_[i].dtype, types_[i].shape, nullptr, bytes};
+    t = {types_[i], nullptr, bytes};
     if (i == 0 && in_place_) {
       if (tensors[0].capacity != bytes) return fail(&error_, Status::kInvalidArgument, "not of one size");
       t.data = tensors[0].data;

@@ -80,7 +80,7 @@ TEST(Planner, BodyValuesLieInTheBoundOutput) {
   const int32_t x = g.tensor(64, PlanTensor::kBound), t = g.tensor(256), y = g.tensor(256, PlanTensor::kBound, true);
   g.nodes = {{{x}, {t}}, {{t}, {y}, 1}};
   g.plan(/*body=*/true);
-  EXPECT_EQ(g.offsets[t], output_alias(0));
+  EXPECT_EQ(g.offsets[t], output_alias(static_cast<uint32_t>(y)));
   EXPECT_EQ(g.offsets[y], kNoOffset);
   EXPECT_EQ(g.result.bytes, 0u);
 }

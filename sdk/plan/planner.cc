@@ -11,7 +11,7 @@ struct Item {
   uint64_t offset = kNoOffset;
   int32_t first = 0;  // node before whose run the memory is written; -1: from the start
   int32_t last = -1;  // node after which it is free
-  int32_t alias = -1; // lies in the body's output `alias`
+  int32_t alias = -1; // lies in the memory of the body's bound output `alias`
 };
 
 // Bump allocation over the workspace.
@@ -50,16 +50,6 @@ struct Planner {
   }
 };
 
-int32_t output_index(const Planner& p, int32_t tensor) {
-  int32_t k = 0;
-  for (size_t t = 0; t < p.tensors.size(); ++t) {
-    if (!p.tensors[t].output) continue;
-    if (static_cast<int32_t>(t) == tensor) return k;
-    ++k;
-  }
-  return -1;
-}
-
 // Lets output 0 of node `n` share the memory of one of its inputs where the operator allows it.
 void share(Planner& p, int32_t n, bool body) {
   const PlanNode& node = p.nodes[static_cast<size_t>(n)];
@@ -85,11 +75,8 @@ void share(Planner& p, int32_t n, bool body) {
     // y lies in memory that the owner of this body provides. Its input may be made there already, if nobody needs that
     // input later and it is not an output itself.
     if (body && out.kind == PlanTensor::kBound && out.output && from.last <= n && from.alias < 0) {
-      const int32_t k = output_index(p, y);
-      if (k >= 0) {
-        p.items[rx].alias = k;
-        return;
-      }
+      p.items[rx].alias = y;
+      return;
     }
   }
 }

@@ -18,8 +18,10 @@
 namespace vireo {
 
 constexpr uint64_t kNoOffset = UINT64_MAX;                    // a constant, or bound by the owning node
-constexpr uint64_t output_alias(uint32_t k) { return UINT64_MAX - 1 - k; }  // in the memory of the body's output k
-constexpr uint64_t kFirstAlias = UINT64_MAX - 0xFFFF;         // offsets from here on are aliases or kNoOffset
+// In the memory of the body's bound output that is tensor `t`.
+constexpr uint64_t output_alias(uint32_t t) { return UINT64_MAX - 1 - t; }
+constexpr uint64_t kFirstAlias = UINT64_MAX - (1u << 23);  // offsets from here on are aliases or kNoOffset
+constexpr uint32_t alias_of(uint64_t offset) { return static_cast<uint32_t>(UINT64_MAX - 1 - offset); }
 constexpr uint64_t kTensorAlignment = 64;
 
 struct PlanTensor {

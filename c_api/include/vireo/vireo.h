@@ -310,9 +310,10 @@ VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_ten
 VIREO_API void vireo_session_cancel(vireo_session* session);
 /* Carried state back to zeros. */
 VIREO_API vireo_status vireo_session_reset(vireo_session* session, vireo_error* error);
-/* Replans for other bounds: releases and rebuilds the session's memory from the runtime's allocator; carried state is kept.
- * VIREO_INVALID_ARGUMENT when the arena is the caller's. On failure the session is as it was. */
-VIREO_API vireo_status vireo_session_reserve(vireo_session* session, const vireo_bound* bounds, uint32_t bound_count,
+/* Replans for other bounds: builds a new session in memory of the runtime's allocator, takes over carried state, releases the
+ * old one and puts the new handle in its place. Both exist for a moment. VIREO_INVALID_ARGUMENT when the arena is the caller's.
+ * On failure the session is as it was. */
+VIREO_API vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count,
                                              vireo_error* error);
 
 /* Where each node runs, and its time. Nodes of bodies are listed behind their owner, `depth` deeper. */

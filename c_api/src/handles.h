@@ -1,0 +1,72 @@
+// Between the C types and ours.
+#ifndef VIREO_C_API_SRC_HANDLES_H_
+#define VIREO_C_API_SRC_HANDLES_H_
+
+#include <string.h>
+
+#include "runtime/devices/runtime.h"
+#include "runtime/exec/session.h"
+#include "vireo/vireo.h"
+
+namespace vireo {
+
+static_assert(static_cast<vireo_status>(Status::kInvalidArgument) == VIREO_INVALID_ARGUMENT &&
+                  static_cast<vireo_status>(Status::kInvalidModel) == VIREO_INVALID_MODEL &&
+                  static_cast<vireo_status>(Status::kUnsupported) == VIREO_UNSUPPORTED &&
+                  static_cast<vireo_status>(Status::kOutOfArena) == VIREO_OUT_OF_ARENA &&
+                  static_cast<vireo_status>(Status::kDeviceLost) == VIREO_DEVICE_LOST && static_cast<vireo_status>(Status::kIo) == VIREO_IO &&
+                  static_cast<vireo_status>(Status::kBusy) == VIREO_BUSY && static_cast<vireo_status>(Status::kCancelled) == VIREO_CANCELLED,
+              "one list of status values");
+static_assert(static_cast<uint8_t>(DType::kI2) == VIREO_INT2 && static_cast<uint8_t>(DType::kString) == VIREO_STRING, "one list of types");
+static_assert(sizeof(StringRef) == sizeof(vireo_string), "strings cross as they are");
+
+inline void clear(vireo_error* error) {
+  if (error == nullptr) return;
+  error->status = VIREO_OK;
+  error->message[0] = error->node[0] = error->tensor[0] = 0;
+}
+
+inline void copy_text(char* to, size_t size, const char* from) {
+  const size_t n = strlen(from);
+  const size_t kept = n < size ? n : size - 1;
+  memcpy(to, from, kept);
+  to[kept] = 0;
+}
+
+// Puts our story into the caller's error. `graph`: where node and tensor numbers point, may be null.
+inline vireo_status report(Status status, const Error& from, const fb::Subgraph* graph, vireo_error* to) {
+  if (to != nullptr && !ok(status)) {
+    to->status = static_cast<vireo_status>(status);
+    copy_text(to->message, sizeof(to->message), from.message);
+    if (graph != nullptr && from.node >= 0 && static_cast<uint32_t>(from.node) < graph->nodes()->size()) {
+      copy_text(to->node, sizeof(to->node), text_of(graph->nodes()->Get(static_cast<uint32_t>(from.node))->name()));
+    }
+    if (graph != nullptr && from.tensor >= 0 && static_cast<uint32_t>(from.tensor) < graph->tensors()->size()) {
+      copy_text(to->tensor, sizeof(to->tensor), text_of(graph->tensors()->Get(static_cast<uint32_t>(from.tensor))->name()));
+    }
+  }
+  return static_cast<vireo_status>(status);
+}
+
+inline vireo_status refuse(vireo_error* error, vireo_status status, const char* message) {
+  if (error != nullptr) {
+    error->status = status;
+    copy_text(error->message, sizeof(error->message), message);
+  }
+  return status;
+}
+
+inline vireo_status null_argument(vireo_error* error, const char* name) {
+  Error e;
+  const Status status = fail(&e, Status::kInvalidArgument, "{} is NULL", name);
+  return report(status, e, nullptr, error);
+}
+
+}  // namespace vireo
+
+#define VIREO_NOT_NULL(pointer, error)                                             \
+  do {                                                                             \
+    if ((pointer) == nullptr) return ::vireo::null_argument((error), #pointer);    \
+  } while (0)
+
+#endif  // VIREO_C_API_SRC_HANDLES_H_

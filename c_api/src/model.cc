@@ -1,0 +1,201 @@
+#include "c_api/src/handles.h"
+
+using vireo::Error;
+using vireo::Interval;
+using vireo::Span;
+using vireo::Status;
+namespace fb = vireo::fb;
+
+namespace {
+
+// Bounds of one dimension as the file has them. Expressions of expressions are bounded by walking them: files are small there,
+// and this is not the hot path. Depth is bounded because operands refer to earlier expressions and interning keeps chains short;
+// past kMaxDepth the dimension reads as open.
+constexpr int kMaxDepth = 64;
+
+Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth) {
+  if (!vireo::is_symbolic(d)) return {d, d};
+  const fb::Expr& e = *p.model().exprs()->Get(vireo::handle_id(d));
+  if (depth >= kMaxDepth) return {0, INT64_MAX};
+  if (e.kind() == fb::ExprKind::Symbol) {
+    if (e.data_dependent()) return {0, bound_in_file(p, e.a(), depth + 1).hi};
+    return {e.lo(), e.hi() < 0 ? INT64_MAX : e.hi()};
+  }
+  return vireo::bound_of(static_cast<vireo::ExprKind>(e.kind()), bound_in_file(p, e.a(), depth + 1), bound_in_file(p, e.b(), depth + 1));
+}
+
+void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) {
+  const fb::Tensor& t = *model->program.subgraph(0).tensors()->Get(tensor);
+  const vireo::TensorType type = vireo::type_of(t);
+  out->dtype = t.dtype();
+  out->rank = type.shape.rank;
+  out->name = vireo::text_of(t.name());
+  for (int i = 0; i < VIREO_MAX_RANK; ++i) {
+    out->min_dims[i] = out->max_dims[i] = 0;
+    out->dim_names[i] = nullptr;
+    if (i >= type.shape.rank) continue;
+    const vireo::Dim d = type.shape[i];
+    const Interval bound = bound_in_file(model->program, d, 0);
+    out->min_dims[i] = bound.lo < 0 ? 0 : bound.lo;
+    out->max_dims[i] = bound.open() ? -1 : bound.hi;
+    if (vireo::is_symbolic(d)) out->dim_names[i] = vireo::text_of(model->program.model().exprs()->Get(vireo::handle_id(d))->name());
+  }
+}
+
+void describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, uint32_t index, vireo_meaning* out) {
+  *out = vireo_meaning VIREO_MEANING_INIT;
+  out->layout = out->color = out->resize = "";
+  if (list == nullptr || index >= list->size()) return;
+  const fb::Io& io = *list->Get(index);
+  out->kind = static_cast<vireo_meaning_kind>(io.meaning());
+  out->layout = vireo::text_of(io.layout());
+  out->color = vireo::text_of(io.color());
+  out->resize = vireo::text_of(io.resize());
+  out->range_lo = io.range_lo();
+  out->range_hi = io.range_hi();
+  out->mean = io.mean() == nullptr ? nullptr : io.mean()->data();
+  out->std = io.std() == nullptr ? nullptr : io.std()->data();
+  out->mean_count = io.mean() == nullptr ? 0 : io.mean()->size();
+  out->std_count = io.std() == nullptr ? 0 : io.std()->size();
+  out->sample_rate = io.sample_rate();
+}
+
+const fb::Signature* signature(const vireo_model* model) {
+  const auto* list = model->program.model().signatures();
+  return list == nullptr || list->size() == 0 ? nullptr : list->Get(0);
+}
+
+}  // namespace
+
+extern "C" {
+
+vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(out_model, error);
+  *out_model = nullptr;
+  VIREO_NOT_NULL(runtime, error);
+  VIREO_NOT_NULL(path, error);
+  Error e;
+  vireo::platform::MappedFile mapped;
+  Status status = vireo::platform::map_file(path, &mapped, &e);
+  if (vireo::ok(status)) {
+    status = vireo::load_model(runtime, mapped, Span<const uint8_t>(mapped.data, mapped.size), out_model, &e);
+    if (!vireo::ok(status)) {
+      vireo::platform::unmap_file(mapped);
+      Error named;
+      (void)vireo::fail(&named, status, "\"{}\": {}", path, e.message);
+      e = named;
+    }
+  }
+  return vireo::report(status, e, nullptr, error);
+}
+
+vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(out_model, error);
+  *out_model = nullptr;
+  VIREO_NOT_NULL(runtime, error);
+  VIREO_NOT_NULL(bytes, error);
+  Error e;
+  const Span<const uint8_t> file(static_cast<const uint8_t*>(bytes), size);
+  return vireo::report(vireo::load_model(runtime, {}, file, out_model, &e), e, nullptr, error);
+}
+
+void vireo_model_release(vireo_model* model) { vireo::release_model(model); }
+
+vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  Error e;
+  // The header is read again: the one that was verified is a copy, and the file's own bytes are what the hashes cover.
+  vireo::FileHeader header;
+  Status status = vireo::read_header(model->file, model->file.size(), &header, &e);
+  if (vireo::ok(status)) status = vireo::check_hashes(model->file, header, &e);
+  return vireo::report(status, e, nullptr, error);
+}
+
+uint32_t vireo_model_input_count(const vireo_model* model) {
+  return model == nullptr ? 0 : model->program.subgraph(0).inputs()->size();
+}
+uint32_t vireo_model_output_count(const vireo_model* model) {
+  return model == nullptr ? 0 : model->program.subgraph(0).outputs()->size();
+}
+
+vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  if (index >= vireo_model_input_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  describe(model, model->program.subgraph(0).inputs()->Get(index), out);
+  out->state_of = vireo::state_of(model->program, index);
+  return VIREO_OK;
+}
+
+vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  if (index >= vireo_model_output_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
+  describe(model, model->program.subgraph(0).outputs()->Get(index), out);
+  out->state_of = -1;
+  return VIREO_OK;
+}
+
+vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  if (index >= vireo_model_input_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  describe_io(signature(model) == nullptr ? nullptr : signature(model)->inputs(), index, out);
+  return VIREO_OK;
+}
+
+vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  if (index >= vireo_model_output_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
+  describe_io(signature(model) == nullptr ? nullptr : signature(model)->outputs(), index, out);
+  return VIREO_OK;
+}
+
+vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  const vireo::Program& p = model->program;
+  const fb::Provenance* origin = p.model().provenance();
+  out->format_major = p.header().major;
+  out->format_minor = p.header().minor;
+  out->integer_only = p.model().integer_only() ? 1 : 0;
+  out->node_count = 0;
+  out->weight_bytes = 0;
+  for (uint32_t i = 0; i < p.subgraph_count(); ++i) {
+    out->node_count += p.subgraph(i).nodes()->size();
+    for (const fb::Tensor* t : *p.subgraph(i).tensors()) out->weight_bytes += t->segment() >= 0 ? t->size() : 0;
+  }
+  out->plan_count = p.model().plans()->size();
+  out->segment_count = p.model().segments() == nullptr ? 0 : p.model().segments()->size();
+  out->file_bytes = model->file.size();
+  out->source = origin == nullptr ? "" : vireo::text_of(origin->source());
+  out->producer = origin == nullptr ? "" : vireo::text_of(origin->producer());
+  out->converter = origin == nullptr ? "" : vireo::text_of(origin->converter());
+  return VIREO_OK;
+}
+
+uint32_t vireo_model_test_count(const vireo_model* model) {
+  return model == nullptr || model->program.model().tests() == nullptr ? 0 : model->program.model().tests()->size();
+}
+
+vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+  }
+  Error e;
+  return vireo::report(vireo::session_memory(model, options, out, &e), e, &model->program.subgraph(0), error);
+}
+
+}  // extern "C"

@@ -1,0 +1,95 @@
+#include "c_api/src/selftest.h"
+
+#include <math.h>
+
+#include "sdk/ops/value_reader.h"
+
+namespace vireo {
+namespace {
+
+constexpr uint32_t kMaxIo = 64;
+
+TensorType type_of(const fb::TestTensor& t) {
+  TensorType type;
+  type.dtype = static_cast<DType>(t.dtype());
+  type.shape.rank = t.dims() == nullptr ? 0 : static_cast<int32_t>(t.dims()->size());
+  for (int i = 0; i < type.shape.rank; ++i) type.shape[i] = t.dims()->Get(static_cast<uint32_t>(i));
+  return type;
+}
+
+const char* output_name(const vireo_session& s, uint32_t o) {
+  return text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name());
+}
+
+// |d| <= atol * max|ref| + rtol * |ref|; infinities and NaNs at the same places; integers equal.
+Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const Tensor& got) {
+  const TensorType type = type_of(want);
+  if (static_cast<const TensorType&>(got) != type) {
+    return fail(&s.error, Status::kInvalidModel, "output \"{}\" is {} {}, the model's own test vector {} {}", output_name(s, o),
+                dtype_name(got.dtype), got.shape, dtype_name(type.dtype), type.shape);
+  }
+  const uint8_t* ref = s.model->program.at(want.segment(), want.offset());
+  const auto step = static_cast<int64_t>(want.step());
+  const int64_t count = element_count(type.shape);
+  if (dtype_bits(type.dtype) < 8 || type.dtype == DType::kString || !(dtype_is_float(type.dtype) && dtype_bits(type.dtype) >= 16)) {
+    const int64_t unit = dtype_bits(type.dtype) / 8;
+    bool same = true;
+    if (type.dtype == DType::kString) {
+      const char* text = reinterpret_cast<const char*>(ref) + (static_cast<size_t>(count) + 1) * 4;
+      for (int64_t i = 0; same && i < count; ++i) {
+        uint32_t range[2];
+        memcpy(range, ref + 4 * i, 8);
+        same = got.as<const StringRef>()[i] == StringRef{text + range[0], range[1] - range[0]};
+      }
+    } else if (unit == 0) {
+      same = memcmp(got.data, ref, static_cast<size_t>(want.size())) == 0;
+    } else {
+      for (int64_t i = 0, k = 0; same && i < count; i += step, ++k) {
+        same = memcmp(got.as<const uint8_t>() + i * unit, ref + k * unit, static_cast<size_t>(unit)) == 0;
+      }
+    }
+    return same ? Status::kOk : fail(&s.error, Status::kInvalidModel, "output \"{}\" differs from the model's own test vector", output_name(s, o));
+  }
+  double most = 0;
+  for (int64_t i = 0, k = 0; i < count; i += step, ++k) {
+    const double r = fabs(read_real(type.dtype, ref, k));
+    if (isfinite(r) && r > most) most = r;
+  }
+  for (int64_t i = 0, k = 0; i < count; i += step, ++k) {
+    const double r = read_real(type.dtype, ref, k), y = read_real(type.dtype, got.data, i);
+    const bool fits = isfinite(r) ? fabs(y - r) <= static_cast<double>(want.atol()) * most + static_cast<double>(want.rtol()) * fabs(r)
+                                  : isnan(r) ? isnan(y) : y == r;
+    if (!fits) {
+      return fail(&s.error, Status::kInvalidModel, "output \"{}\" differs from the model's own test vector at element {}: {}e-6 against {}e-6",
+                  output_name(s, o), i, static_cast<int64_t>(y * 1e6), static_cast<int64_t>(r * 1e6));
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status selftest(vireo_session& s, uint32_t index) {
+  const auto* tests = s.model->program.model().tests();
+  if (tests == nullptr || index >= tests->size()) {
+    return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests", index);
+  }
+  const fb::TestCase& test = *tests->Get(index);
+  if (s.main.input_count > kMaxIo) return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
+  Tensor inputs[kMaxIo];
+  for (uint32_t i = 0; i < s.main.input_count; ++i) {
+    const fb::TestTensor& t = *test.inputs()->Get(i);
+    static_cast<TensorType&>(inputs[i]) = type_of(t);
+    if (inputs[i].dtype == DType::kString) return fail(&s.error, Status::kUnsupported, "self-test of string inputs");
+    inputs[i].data = const_cast<uint8_t*>(s.model->program.at(t.segment(), t.offset()));
+    inputs[i].capacity = static_cast<int64_t>(t.size());
+  }
+  VIREO_TRY(run_session(s, as_c(inputs), nullptr));
+  for (uint32_t o = 0; o < s.main.output_count; ++o) {
+    const fb::TestTensor& want = *test.outputs()->Get(o);
+    if (want.dtype() != 0) VIREO_TRY(compare(s, o, want, *s.main.outputs[o]));
+  }
+  return Status::kOk;
+}
+
+}  // namespace vireo

@@ -1,0 +1,161 @@
+#include "c_api/src/handles.h"
+#include "c_api/src/selftest.h"
+#include "sdk/ops/control/control_generated.h"
+
+using vireo::Error;
+using vireo::Status;
+using vireo::Tensor;
+namespace fb = vireo::fb;
+
+namespace {
+
+// Marks a session as in use; a second thread that comes meanwhile is told so.
+class Use {
+ public:
+  explicit Use(vireo_session* s) : s_(s), mine_(__atomic_exchange_n(&s->busy, 1u, __ATOMIC_ACQUIRE) == 0) {}
+  ~Use() {
+    if (mine_) __atomic_store_n(&s_->busy, 0u, __ATOMIC_RELEASE);
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  bool mine() const { return mine_; }
+
+ private:
+  vireo_session* s_;
+  bool mine_;
+};
+
+vireo_status busy(vireo_error* error) {
+  return vireo::refuse(error, VIREO_BUSY, "another thread is using this session: wait for it, or give each thread a session of its own");
+}
+
+}  // namespace
+
+extern "C" {
+
+vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options, vireo_session** out_session,
+                                  vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(out_session, error);
+  *out_session = nullptr;
+  VIREO_NOT_NULL(model, error);
+  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+  }
+  Error e;
+  return vireo::report(vireo::create_session(model, options, out_session, &e), e, &model->program.subgraph(0), error);
+}
+
+void vireo_session_release(vireo_session* session) { vireo::release_session(session); }
+
+vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  VIREO_NOT_NULL(out, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+  if (index >= session->main.input_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  Tensor t = session->own_inputs[index];
+  t.shape = session->main.inputs[index]->shape;
+  memcpy(out, &t, sizeof(*out));
+  return VIREO_OK;
+}
+
+vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims, int32_t rank, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  if (rank != 0) VIREO_NOT_NULL(dims, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+  if (index >= session->main.input_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  const vireo::TensorType& most = session->input_types[index];
+  Error e;
+  Status status = Status::kOk;
+  if (rank != most.shape.rank) status = vireo::fail(&e, Status::kInvalidArgument, "rank {}, the input has {}", rank, most.shape.rank);
+  for (int32_t i = 0; vireo::ok(status) && i < rank; ++i) {
+    if (dims[i] < 0 || dims[i] > most.shape[i]) {
+      status = vireo::fail(&e, Status::kInvalidArgument, "dimension {} is {}, the session's bound is {}", i, dims[i], most.shape[i]);
+    }
+  }
+  for (int32_t i = 0; vireo::ok(status) && i < rank; ++i) session->main.inputs[index]->shape[i] = dims[i];
+  return vireo::report(status, e, nullptr, error);
+}
+
+vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+  const Status status = vireo::run_session(*session, inputs, outputs);
+  return vireo::report(status, session->error, session->main.graph, error);
+}
+
+void vireo_session_cancel(vireo_session* session) {
+  if (session != nullptr) __atomic_store_n(&session->cancelled, 1u, __ATOMIC_RELAXED);
+}
+
+vireo_status vireo_session_reset(vireo_session* session, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+  session->random = session->seed;
+  for (uint32_t i = 0; i < session->main.input_count; ++i) {
+    if (vireo::state_of(session->model->program, i) < 0) continue;
+    const Tensor& t = session->own_inputs[i];
+    if (t.data != nullptr) memset(t.data, 0, static_cast<size_t>(t.capacity));
+  }
+  return VIREO_OK;
+}
+
+vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  VIREO_NOT_NULL(*session, error);
+  if (bound_count != 0) VIREO_NOT_NULL(bounds, error);
+  if (__atomic_exchange_n(&(*session)->busy, 1u, __ATOMIC_ACQUIRE) != 0) return busy(error);
+  if (!(*session)->owns_arena) {
+    __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the arena is the caller's: release the session and create one in a larger arena");
+  }
+  Error e;
+  const fb::Subgraph* graph = (*session)->main.graph;
+  const Status status = vireo::rebuild_session(session, bounds, bound_count, &e);
+  if (!vireo::ok(status)) __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
+  return vireo::report(status, e, graph, error);
+}
+
+uint32_t vireo_session_node_count(const vireo_session* session) { return session == nullptr ? 0 : session->info_count; }
+
+vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  VIREO_NOT_NULL(out, error);
+  if (index >= session->info_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the session has no node of this index");
+  const vireo::NodeInfo& info = session->infos[index];
+  out->name = vireo::text_of(info.node->name());
+  out->op = vireo::op_name(static_cast<vireo::Op>(info.node->op()));
+  if (static_cast<vireo::Op>(info.node->op()) == vireo::Op::kComposite) {
+    out->op = vireo::text_of(flatbuffers::GetRoot<vireo::attrs::Composite>(info.node->attrs()->data())->hint());
+  }
+  out->device = info.device == vireo::kNoDevice ? "-" : session->model->runtime->devices[info.device].info.name;
+  out->kernel = info.kernel;
+  out->reason = info.reason;
+  out->dtype = static_cast<vireo_dtype>(info.dtype);
+  out->depth = info.depth;
+  out->calls = session->times == nullptr ? 0 : session->times[index].calls;
+  out->total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
+  return VIREO_OK;
+}
+
+vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+  session->error = Error{};
+  const Status status = vireo::selftest(*session, index);
+  return vireo::report(status, session->error, session->main.graph, error);
+}
+
+}  // extern "C"

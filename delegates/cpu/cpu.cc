@@ -1,0 +1,180 @@
+#include "delegates/cpu/cpu.h"
+
+#include <string.h>
+
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/features.h"
+
+namespace vireo {
+namespace {
+
+// What a prepared part is: which code, with what. The tuned kernel's own state follows it.
+struct CpuPart {
+  const RefKernel* reference = nullptr;
+  const CpuKernel* tuned = nullptr;
+  const uint8_t* attrs = nullptr;
+  size_t attrs_size = 0;
+};
+static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
+constexpr size_t kStateOffset = 64;
+
+static_assert(sizeof(Tensor) == sizeof(vireo_tensor) && alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
+
+CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+  CpuValue v;
+  vireo_graph_value info = {};
+  info.struct_size = sizeof(info);
+  if (number < 0 || host.value(graph, static_cast<uint32_t>(number), &info) != VIREO_OK) return v;
+  v.type.dtype = static_cast<DType>(info.dtype);
+  v.type.shape.rank = info.rank;
+  for (int i = 0; i < info.rank; ++i) v.type.shape[i] = info.max_dims[i];
+  v.is_static = info.is_static != 0;
+  v.constant = info.constant;
+  return v;
+}
+
+// The kernel that will run a node.
+struct Choice {
+  const CpuKernel* tuned = nullptr;
+  const RefKernel* reference = nullptr;
+  const char* kernel = "";
+  const char* reason = "";
+};
+
+bool lists(const CpuOp& op, Op wanted) {
+  for (const Op o : op.ops) {
+    if (o == wanted) return true;
+  }
+  return false;
+}
+
+Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* query) {
+  Choice c;
+  const bool fits = describe(host, graph, index, slots, query);
+  for (const CpuOp* op : cpu_ops()) {
+    if (!fits || !lists(*op, query->op)) continue;
+    const char* reason = "";
+    c.tuned = op->choose(*query, &reason);
+    if (c.tuned != nullptr) {
+      c.kernel = c.tuned->name;
+      return c;
+    }
+    c.reason = reason;
+  }
+  c.reference = find_ref(query->op);
+  c.kernel = "reference";
+  return c;
+}
+
+vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
+  if (index != 0) return VIREO_INVALID_ARGUMENT;
+  info->name = "cpu";
+  info->detail = cpu_features_text();
+  *device = self;
+  return VIREO_OK;
+}
+
+vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  const uint32_t count = host->node_count(graph);
+  for (uint32_t n = 0; n < count; ++n) {
+    CpuQuery query;
+    const Choice c = choose(*host, graph, n, 1, &query);
+    if (c.tuned == nullptr && c.reference == nullptr) {
+      const bool composite = query.op == Op::kComposite;
+      const char* reason = composite ? (c.reason[0] != 0 ? c.reason : "no fused kernel: its body runs") : "no kernel in this build";
+      const vireo_status status = claims->leave(claims->context, n, reason);
+      if (status != VIREO_OK) return status;
+      continue;
+    }
+    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason};
+    const vireo_status status = claims->take(claims->context, &part);
+    if (status != VIREO_OK) return status;
+  }
+  return VIREO_OK;
+}
+
+vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
+                    vireo_part_memory* out) {
+  CpuQuery query;
+  const Choice c = choose(*host, graph, part->nodes[0], slots, &query);
+  out->state_bytes = kStateOffset + (c.tuned != nullptr ? c.tuned->state_bytes : 0);
+  int64_t scratch = 0;
+  if (c.tuned != nullptr) {
+    scratch = c.tuned->scratch_bytes == nullptr ? 0 : c.tuned->scratch_bytes(query);
+  } else if (c.reference != nullptr && c.reference->scratch_bytes != nullptr) {
+    // Reference kernels may have more values than a query holds; those that need scratch do not.
+    TensorType in[kMaxCpuArgs], y[kMaxCpuArgs];
+    for (uint32_t i = 0; i < query.input_count; ++i) in[i] = query.inputs[i].type;
+    for (uint32_t o = 0; o < query.output_count; ++o) y[o] = query.outputs[o].type;
+    const KernelQuery q = {Span<const TensorType>(in, query.input_count), Span<const TensorType>(y, query.output_count),
+                           Span<const uint8_t>(query.node.attrs, query.node.attrs_size), slots};
+    scratch = c.reference->scratch_bytes(q);
+  }
+  if (scratch < 0) return VIREO_INVALID_MODEL;
+  out->scratch_bytes = static_cast<size_t>(scratch);
+  return VIREO_OK;
+}
+
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots, void* state,
+                  void** loaded) {
+  CpuQuery query;
+  const Choice c = choose(*host, graph, part->nodes[0], slots, &query);
+  auto* p = new (state) CpuPart();
+  p->reference = c.reference;
+  p->tuned = c.tuned;
+  p->attrs = query.node.attrs;
+  p->attrs_size = query.node.attrs_size;
+  if (c.tuned != nullptr && c.tuned->prepare != nullptr) c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
+  *loaded = p;
+  return VIREO_OK;
+}
+
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
+                    uint32_t output_count, const vireo_submit* with) {
+  const auto& p = *static_cast<const CpuPart*>(loaded);
+  Error error;
+  KernelContext ctx;
+  ctx.inputs = Span<const Tensor* const>(reinterpret_cast<const Tensor* const*>(inputs), input_count);
+  ctx.outputs = Span<Tensor* const>(reinterpret_cast<Tensor* const*>(outputs), output_count);
+  ctx.attr_bytes = Span<const uint8_t>(p.attrs, p.attrs_size);
+  ctx.scratch = Span<uint8_t>(static_cast<uint8_t*>(with->scratch), with->scratch_bytes);
+  if (with->threads != nullptr) ctx.parallel = {with->threads->run, with->threads->pool, with->threads->slots};
+  ctx.random = with->random;
+  ctx.error = &error;
+  const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset) : p.reference->run(ctx);
+  if (!ok(status) && with->message != nullptr && with->message_bytes > 0) {
+    const size_t n = strlen(error.message);
+    const size_t kept = n < with->message_bytes ? n : with->message_bytes - 1;
+    memcpy(with->message, error.message, kept);
+    with->message[kept] = 0;
+  }
+  return static_cast<vireo_status>(status);
+}
+
+void unload(void*) {}
+vireo_status health(void*) { return VIREO_OK; }
+void release(void*) {}
+
+}  // namespace
+
+bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* out) {
+  out->host = &host;
+  out->graph = graph;
+  out->slots = slots;
+  out->node.struct_size = sizeof(out->node);
+  if (host.node(graph, index, &out->node) != VIREO_OK) return false;
+  out->op = static_cast<Op>(out->node.op);
+  for (uint32_t i = 0; i < out->node.input_count && i < kMaxCpuArgs; ++i) {
+    out->inputs[out->input_count++] = value_of(host, graph, out->node.inputs[i]);
+  }
+  for (uint32_t o = 0; o < out->node.output_count && o < kMaxCpuArgs; ++o) {
+    out->outputs[out->output_count++] = value_of(host, graph, out->node.outputs[o]);
+  }
+  return out->node.input_count <= kMaxCpuArgs && out->node.output_count <= kMaxCpuArgs;
+}
+
+}  // namespace vireo
+
+extern "C" const vireo_delegate vireo_cpu_delegate = {
+    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,         vireo::enumerate, vireo::claim, vireo::memory,
+    vireo::load,            vireo::submit,      vireo::unload, vireo::health, vireo::release};

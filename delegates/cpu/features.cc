@@ -1,0 +1,27 @@
+#include "delegates/cpu/features.h"
+
+namespace vireo {
+
+const char* cpu_features_text() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vnni")) return "x86-64 AVX-512 VNNI";
+  if (__builtin_cpu_supports("avx512bw")) return "x86-64 AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "x86-64 AVX2";
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64 NEON";
+#elif defined(__arm__) && defined(__ARM_NEON)
+  return "armv7 NEON";
+#elif defined(__arm__)
+  return "Arm Cortex-M";
+#elif defined(__riscv)
+  return "riscv";
+#elif defined(__wasm__)
+  return "wasm";
+#else
+  return "generic";
+#endif
+}
+
+}  // namespace vireo

@@ -1,0 +1,127 @@
+#include "runtime/devices/runtime.h"
+
+#include <string.h>
+
+#include "runtime/exec/graph_view.h"
+
+namespace vireo {
+namespace {
+
+Status find_devices(vireo_runtime* rt, Error* error) {
+  const vireo_host host = make_host(rt);
+  for (const vireo_delegate* d : builtin_delegates()) {
+    if (d->abi != VIREO_DELEGATE_ABI) {
+      return fail(error, Status::kUnsupported, "delegate \"{}\" was built for ABI {}, this runtime has {}", d->name,
+                  static_cast<int>(d->abi), static_cast<int>(VIREO_DELEGATE_ABI));
+    }
+    for (uint32_t i = 0; rt->device_count < kMaxDevices; ++i) {
+      Device& device = rt->devices[rt->device_count];
+      device = Device{};
+      if (d->enumerate(d->self, &host, i, &device.info, &device.handle) != VIREO_OK) break;
+      device.delegate = d;
+      device.info.delegate = d->name;
+      ++rt->device_count;
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out, Error* error) {
+  const vireo_allocator allocator =
+      options != nullptr && options->allocator != nullptr ? *options->allocator : platform::heap();
+  if (allocator.allocate == nullptr || allocator.release == nullptr) {
+    return fail(error, Status::kInvalidArgument, "this target has no heap: give vireo_runtime_options.allocator");
+  }
+  void* memory = allocator.allocate(allocator.context, sizeof(vireo_runtime), 64);
+  if (memory == nullptr) return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the runtime", sizeof(vireo_runtime));
+  auto* rt = new (memory) vireo_runtime();
+  rt->allocator = allocator;
+  if (options != nullptr) {
+    rt->log = options->log;
+    rt->log_context = options->log_context;
+  }
+  Status status = Status::kOk;
+  if (options != nullptr && options->thread_pool != nullptr) {
+    rt->pool = *options->thread_pool;
+    if (rt->pool.slots < 1 || (rt->pool.slots > 1 && rt->pool.run == nullptr)) {
+      status = fail(error, Status::kInvalidArgument, "vireo_thread_pool needs run and at least one slot");
+    }
+  } else {
+    status = platform::open_pool(options == nullptr ? 0 : options->threads, &rt->pool, error);
+    rt->owns_pool = ok(status);
+  }
+  if (ok(status)) status = find_devices(rt, error);
+  if (!ok(status)) {
+    release_runtime(rt);
+    return status;
+  }
+  *out = rt;
+  return Status::kOk;
+}
+
+void release_runtime(vireo_runtime* rt) {
+  if (rt == nullptr) return;
+  const vireo_delegate* last = nullptr;
+  for (uint32_t i = 0; i < rt->device_count; ++i) {
+    const vireo_delegate* d = rt->devices[i].delegate;
+    if (d != last) d->release(d->self);
+    last = d;
+  }
+  if (rt->owns_pool) platform::close_pool(rt->pool);
+  const vireo_allocator allocator = rt->allocator;
+  rt->~vireo_runtime();
+  allocator.release(allocator.context, rt, sizeof(vireo_runtime), 64);
+}
+
+Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out, Error* error) {
+  FileHeader header;
+  VIREO_TRY(read_header(file, file.size(), &header, error));
+  if (reinterpret_cast<uintptr_t>(file.data()) % kSegmentAlignment != 0) {
+    return fail(error, Status::kInvalidArgument, "the model's bytes must be aligned to {}", kSegmentAlignment);
+  }
+  void* memory = rt->allocate(sizeof(vireo_model));
+  if (memory == nullptr) return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the model", sizeof(vireo_model));
+  auto* model = new (memory) vireo_model();
+  model->runtime = rt;
+  model->file = file;
+  Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
+  Status status = Status::kOk;
+  if (mapped.data != nullptr) {
+    // Another process may write to a mapped file between the check and the use, so the part that steers is copied first.
+    model->buffer = static_cast<uint8_t*>(rt->allocate(buffer.size()));
+    if (model->buffer == nullptr) {
+      status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the graph", buffer.size());
+    } else {
+      model->buffer_bytes = buffer.size();
+      memcpy(model->buffer, buffer.data(), buffer.size());
+      buffer = Span<const uint8_t>(model->buffer, model->buffer_bytes);
+    }
+  }
+  if (ok(status)) {
+    const size_t work_bytes = Program::workspace_bytes(buffer.size());
+    auto* work = static_cast<uint8_t*>(rt->allocate(work_bytes));
+    status = work == nullptr ? fail(error, Status::kOutOfArena, "the allocator has no {} bytes to verify the model", work_bytes)
+                             : model->program.open(file, header, buffer, Span<uint8_t>(work, work_bytes), error);
+    rt->release(work, work_bytes);
+  }
+  if (!ok(status)) {
+    release_model(model);
+    return status;
+  }
+  model->mapped = mapped;  // from here on the model unmaps it
+  *out = model;
+  return Status::kOk;
+}
+
+void release_model(vireo_model* model) {
+  if (model == nullptr) return;
+  vireo_runtime* rt = model->runtime;
+  rt->release(model->buffer, model->buffer_bytes);
+  platform::unmap_file(model->mapped);
+  model->~vireo_model();
+  rt->release(model, sizeof(vireo_model));
+}
+
+}  // namespace vireo

@@ -1,0 +1,63 @@
+// What sessions and models share: allocator, log, threads, devices.
+#ifndef VIREO_RUNTIME_DEVICES_RUNTIME_H_
+#define VIREO_RUNTIME_DEVICES_RUNTIME_H_
+
+#include <stdint.h>
+
+#include "runtime/load/program.h"
+#include "runtime/platform/platform.h"
+#include "sdk/base/error.h"
+#include "sdk/base/span.h"
+#include "vireo/delegate.h"
+#include "vireo/vireo.h"
+
+namespace vireo {
+
+struct Device {
+  const vireo_delegate* delegate = nullptr;
+  void* handle = nullptr;
+  vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+};
+
+constexpr uint32_t kMaxDevices = 32;
+
+// The delegates linked into this build, best first; the array is written by delegates/CMakeLists.txt.
+Span<const vireo_delegate* const> builtin_delegates();
+
+}  // namespace vireo
+
+struct vireo_runtime {
+  vireo_allocator allocator = {};
+  vireo_thread_pool pool = {};
+  bool owns_pool = false;
+  void (*log)(void* context, vireo_log_level level, const char* text) = nullptr;
+  void* log_context = nullptr;
+  uint32_t device_count = 0;
+  vireo::Device devices[vireo::kMaxDevices];
+
+  void* allocate(size_t bytes, size_t alignment = 64) const { return allocator.allocate(allocator.context, bytes, alignment); }
+  void release(void* memory, size_t bytes, size_t alignment = 64) const {
+    if (memory != nullptr) allocator.release(allocator.context, memory, bytes, alignment);
+  }
+};
+
+struct vireo_model {
+  vireo_runtime* runtime = nullptr;
+  vireo::platform::MappedFile mapped;  // empty when the caller's memory is used
+  vireo::Span<const uint8_t> file;
+  uint8_t* buffer = nullptr;           // copy of the FlatBuffer part of a mapped file
+  size_t buffer_bytes = 0;
+  vireo::Program program;
+};
+
+namespace vireo {
+
+Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out, Error* error);
+void release_runtime(vireo_runtime* runtime);
+Status load_model(vireo_runtime* runtime, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
+                  Error* error);
+void release_model(vireo_model* model);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_DEVICES_RUNTIME_H_

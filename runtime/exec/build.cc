@@ -1,0 +1,703 @@
+// Builds a session: one walk over the graph that first counts the bytes and then takes them.
+#include <string.h>
+
+#include "runtime/exec/session.h"
+#include "sdk/ops/control/control_generated.h"
+
+namespace vireo {
+namespace {
+
+constexpr size_t kMessageBytes = 256;
+
+// What is known of a tensor while the session is built.
+struct Slot {
+  Tensor* tensor = nullptr;  // of the owner, where a composite's body takes the owner's
+  bool is_static = false;    // by declaration
+  bool constant = false;
+};
+
+class Builder {
+ public:
+  Builder(const Layout& layout, const vireo_session_options& options, void* block)
+      : l_(layout), p_(*layout.program), options_(options), host_(make_host(layout.model->runtime)), c_(block) {}
+
+  // `slots` and the rest: temporary memory, see temporary_bytes().
+  Status build(void* temporary, Error* error);
+  static size_t temporary_bytes(const Layout& layout);
+
+  size_t total() const { return c_.peak(); }
+  size_t tables() const { return tables_; }
+  vireo_session* session() const { return s_; }
+
+ private:
+  bool real() const { return !c_.counting(); }
+  Slot& slot(uint32_t sub, int32_t t) { return slots_[first_slot_[sub] + static_cast<uint32_t>(t)]; }
+  bool maps_to_owner(const SubLayout& s) const { return s.inlined || s.dead; }
+  const fb::Node& owner_of(uint32_t sub) const { return *l_.graph(l_.subs[sub].owner).nodes()->Get(l_.subs[sub].owner_node); }
+
+  void take_temporary(void* temporary);
+  void make_slots(uint32_t sub);
+  Status place_tensors(uint32_t sub, Error* error);
+  void place_strings(uint32_t sub);
+  uint32_t count_steps(uint32_t sub) const;
+  Status build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
+  Status build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
+  Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
+  Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
+  Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
+  Status check_body_types(uint32_t sub, uint32_t n, Error* error);
+  bool declared_static(uint32_t sub, const fb::Node& node);
+  void add_info(uint32_t sub, uint32_t n, uint8_t depth);
+
+  const Layout& l_;
+  const Program& p_;
+  const vireo_session_options& options_;
+  vireo_host host_;
+  Carver c_;
+  vireo_session* s_ = nullptr;
+  Slot* slots_ = nullptr;
+  uint32_t* first_slot_ = nullptr;
+  Tensor** args_ = nullptr;          // of the step in hand, while counting or checking
+  TensorType* out_types_ = nullptr;
+  TensorType** out_pointers_ = nullptr;
+  bool* constant_ = nullptr;
+  uint64_t* region_base_ = nullptr;  // per subgraph, from the start of the arena
+  size_t tables_ = 0;
+  uint32_t next_info_ = 0;
+};
+
+uint32_t most_args(const Layout& l) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
+    for (const fb::Node* n : *l.graph(i).nodes()) {
+      const uint32_t k = n->inputs()->size() + n->outputs()->size();
+      if (k > most) most = k;
+    }
+  }
+  return most;
+}
+
+uint32_t tensor_total(const Layout& l) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) n += l.subs[i].tensor_count;
+  return n;
+}
+
+struct Temporary {
+  Slot* slots;
+  uint32_t* first_slot;
+  uint64_t* region_base;
+  Tensor** args;
+  TensorType* types;
+  TensorType** pointers;
+  bool* constant;
+};
+Temporary carve_temporary(const Layout& l, Carver& c) {
+  const uint32_t subs = l.program->subgraph_count(), most = most_args(l);
+  Temporary t;
+  t.slots = c.array<Slot>(tensor_total(l));
+  t.region_base = c.array<uint64_t>(subs);
+  t.first_slot = c.array<uint32_t>(subs);
+  t.args = c.array<Tensor*>(most);
+  t.types = c.array<TensorType>(most);
+  t.pointers = c.array<TensorType*>(most);
+  t.constant = c.array<bool>(most);
+  return t;
+}
+
+size_t Builder::temporary_bytes(const Layout& layout) {
+  Carver c;
+  carve_temporary(layout, c);
+  return c.used();
+}
+
+void Builder::take_temporary(void* temporary) {
+  Carver c(temporary);
+  const Temporary t = carve_temporary(l_, c);
+  slots_ = t.slots;
+  first_slot_ = t.first_slot;
+  region_base_ = t.region_base;
+  args_ = t.args;
+  out_types_ = t.types;
+  out_pointers_ = t.pointers;
+  constant_ = t.constant;
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
+    first_slot_[i] = next;
+    next += l_.subs[i].tensor_count;
+  }
+  for (uint32_t i = 0; i < next; ++i) slots_[i] = Slot{};
+}
+
+// Inputs and outputs of a composite's body are the owner's tensors; all others get a struct of their own.
+void Builder::make_slots(uint32_t sub) {
+  const SubLayout& s = l_.subs[sub];
+  const fb::Subgraph& g = l_.graph(sub);
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    const fb::Tensor& tensor = *g.tensors()->Get(t);
+    Slot& k = slots_[first_slot_[sub] + t];
+    k.is_static = type_of(tensor).shape.is_static();
+    k.constant = tensor.segment() >= 0;
+  }
+  if (maps_to_owner(s)) {
+    const fb::Node& owner = owner_of(sub);
+    for (uint32_t i = 0; i < g.inputs()->size() && i < owner.inputs()->size(); ++i) {
+      const int32_t x = owner.inputs()->Get(i);
+      if (x >= 0) slot(sub, static_cast<int32_t>(g.inputs()->Get(i))) = slot(s.owner, x);
+    }
+    for (uint32_t o = 0; o < g.outputs()->size() && o < owner.outputs()->size(); ++o) {
+      const int32_t y = owner.outputs()->Get(o);
+      Slot& k = slot(sub, static_cast<int32_t>(g.outputs()->Get(o)));
+      if (y >= 0 && !k.constant) k = slot(s.owner, y);
+    }
+  }
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    Slot& k = slots_[first_slot_[sub] + t];
+    if (k.tensor != nullptr) continue;
+    Tensor* tensor = c_.array<Tensor>(1);
+    if (!real()) {
+      // While counting, any pointer will do to say that the owner has one.
+      k.tensor = reinterpret_cast<Tensor*>(&k);
+      continue;
+    }
+    k.tensor = new (tensor) Tensor();
+    ++s_->all_count;
+  }
+}
+
+Status Builder::place_tensors(uint32_t sub, Error* error) {
+  const SubLayout& s = l_.subs[sub];
+  const fb::Subgraph& g = l_.graph(sub);
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    const fb::Tensor& tensor = *g.tensors()->Get(t);
+    Tensor& out = *slots_[first_slot_[sub] + t].tensor;
+    if (out.dtype != DType::kNone) {  // the owner's
+      const TensorType& mine = s.max_types[t];
+      if (out.dtype != mine.dtype || out.shape.rank != mine.shape.rank) {
+        return fail(error, Status::kInvalidModel, "tensor \"{}\" of a body does not fit its owner's", text_of(tensor.name()));
+      }
+      continue;
+    }
+    static_cast<TensorType&>(out) = s.max_types[t];
+    out.capacity = tensor_bytes(s.max_types[t]);
+    if (const uint8_t* constant = p_.constant(tensor)) {
+      if (out.dtype != DType::kString) out.data = const_cast<uint8_t*>(constant);  // strings: place_strings
+    } else if (!s.dead && s.offsets[t] < kFirstAlias) {
+      out.data = s_->tensors + region_base_[sub] + s.offsets[t];
+    }
+  }
+  if (s.dead) return Status::kOk;
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (s.offsets[t] < kFirstAlias || s.offsets[t] == kNoOffset) continue;
+    slots_[first_slot_[sub] + t].tensor->data = slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor->data;
+  }
+  return Status::kOk;
+}
+
+// In the file a string is an offset; kernels want a pointer and a length.
+void Builder::place_strings(uint32_t sub) {
+  const fb::Subgraph& g = l_.graph(sub);
+  for (uint32_t t = 0; t < l_.subs[sub].tensor_count; ++t) {
+    const fb::Tensor& tensor = *g.tensors()->Get(t);
+    if (tensor.segment() < 0 || static_cast<DType>(tensor.dtype()) != DType::kString) continue;
+    const int64_t count = element_count(type_of(tensor).shape);
+    auto* refs = c_.array<StringRef>(static_cast<size_t>(count));
+    if (!real()) continue;
+    const uint8_t* table = p_.constant(tensor);
+    const char* text = reinterpret_cast<const char*>(table) + (static_cast<size_t>(count) + 1) * 4;
+    for (int64_t i = 0; i < count; ++i) {
+      uint32_t range[2];
+      memcpy(range, table + 4 * i, 8);
+      refs[i] = {text + range[0], range[1] - range[0]};
+    }
+    slots_[first_slot_[sub] + t].tensor->data = refs;
+  }
+}
+
+uint32_t Builder::count_steps(uint32_t sub) const {
+  const fb::Subgraph& g = l_.graph(sub);
+  uint32_t steps = 0;
+  for (const fb::Node* n : *g.nodes()) {
+    const bool bodies = static_cast<Op>(n->op()) == Op::kComposite && l_.subs[n->subgraphs()->Get(0)].inlined;
+    steps += bodies ? count_steps(n->subgraphs()->Get(0)) : 1;
+  }
+  return steps;
+}
+
+void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
+  if (real()) {
+    const NodeChoice& choice = l_.subs[sub].nodes[n];
+    const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
+    NodeInfo info;
+    info.node = &node;
+    info.kernel = choice.kernel;
+    info.reason = choice.reason;
+    info.device = choice.device;
+    info.depth = depth;
+    for (const int32_t y : *node.outputs()) {
+      if (y < 0) continue;
+      info.dtype = static_cast<DType>(l_.graph(sub).tensors()->Get(static_cast<uint32_t>(y))->dtype());
+      break;
+    }
+    s_->infos[next_info_] = info;
+  }
+  ++next_info_;
+}
+
+bool Builder::declared_static(uint32_t sub, const fb::Node& node) {
+  for (const int32_t x : *node.inputs()) {
+    if (x >= 0 && !slot(sub, x).is_static) return false;
+  }
+  for (const int32_t y : *node.outputs()) {
+    if (y >= 0 && !slot(sub, y).is_static) return false;
+  }
+  return true;
+}
+
+// A step whose shapes are declared fixed must have the shapes that its operator gives them: kernels rely on it.
+Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error) {
+  const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
+  for (uint32_t i = 0; i < step->input_count; ++i) {
+    const int32_t x = node.inputs()->Get(i);
+    constant_[i] = x >= 0 && slot(sub, x).constant && step->args[i]->dtype != DType::kString;
+  }
+  for (uint32_t o = 0; o < step->output_count; ++o) {
+    out_types_[o] = TensorType{};
+    out_pointers_[o] = step->args[step->input_count + o] == nullptr ? nullptr : &out_types_[o];
+  }
+  bool unsure = false;
+  Error cause;
+  const Status status = infer_static(*step, constant_, out_pointers_, &unsure, &cause);
+  if (unsure) {
+    step->infer = true;
+    return Status::kOk;
+  }
+  if (!ok(status)) {
+    return fail(error, status, "node \"{}\" ({}): {}", text_of(node.name()), step->def->name, cause.message);
+  }
+  for (uint32_t o = 0; o < step->output_count; ++o) {
+    const Tensor* y = step->args[step->input_count + o];
+    if (y == nullptr) continue;
+    if (static_cast<const TensorType&>(*y) != out_types_[o]) {
+      return fail(error, Status::kInvalidModel, "node \"{}\" ({}): output {} is declared {} {}, the operator gives {} {}", text_of(node.name()),
+                  step->def->name, o, dtype_name(y->dtype), y->shape, dtype_name(out_types_[o].dtype), out_types_[o].shape);
+    }
+  }
+  return Status::kOk;
+}
+
+Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error) {
+  const NodeChoice& choice = l_.subs[sub].nodes[n];
+  const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
+  const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
+  if (composite) {
+    const uint32_t body = node.subgraphs()->Get(0);
+    bool fixed = declared_static(sub, node);
+    for (uint32_t t = 0; t < l_.subs[body].tensor_count; ++t) fixed = fixed && slots_[first_slot_[body] + t].is_static;
+    // Of fixed shapes, the body's are checked now and then forgotten; else they are worked out at each run.
+    Frame local;
+    Frame* frame = fixed ? &local : c_.array<Frame>(1);
+    const size_t mark = c_.used();
+    if (real() && !fixed) *frame = Frame{};
+    VIREO_TRY(build_frame(body, 0, /*shapes_only=*/true, real() || fixed ? frame : &local, error));
+    if (fixed) {
+      if (real()) {
+        for (uint32_t i = 0; i < frame->step_count; ++i) {
+          if (frame->steps[i].infer) return fail(error, Status::kInvalidModel, "node \"{}\": a fused body depends on data", text_of(node.name()));
+        }
+      }
+      c_.rewind(mark);
+    } else if (real()) {
+      step->infer = true;
+      step->bodies[0] = frame;
+    }
+  } else if (real()) {
+    step->data_dependent = (step->def->flags & OpDef::kDataDependent) != 0;
+    if (declared_static(sub, node)) {
+      VIREO_TRY(check_static(sub, n, step, error));
+    } else {
+      step->infer = true;
+    }
+  }
+  if (shapes_only) return Status::kOk;
+  void* state = c_.bytes(choice.state_bytes, 64);
+  if (!real()) return Status::kOk;
+  const Device& device = l_.model->runtime->devices[choice.device];
+  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason};
+  const vireo_status status = device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
+  if (status != VIREO_OK) {
+    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it", text_of(node.name()), device.info.name);
+  }
+  step->submit = device.delegate->submit;
+  step->unload = device.delegate->unload;
+  return Status::kOk;
+}
+
+// What goes into and comes out of a body must be of its owner's types; extents are checked when they are bound.
+Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
+  const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
+  const auto op = static_cast<Op>(node.op());
+  uint32_t want_in = 0, want_out = node.outputs()->size(), skip = 0;
+  if (op == Op::kIf) {
+    want_in = node.inputs()->size() - 1;
+    skip = 1;
+  } else if (op == Op::kLoop) {
+    const auto& a = *::flatbuffers::GetRoot<attrs::Loop>(node.attrs()->data());
+    want_in = node.inputs()->size();
+    if (uint64_t{a.carried()} + a.scanned() != want_out || uint64_t{a.carried()} + 2 > want_in) {
+      return fail(error, Status::kInvalidModel, "node \"{}\" (Loop): malformed carried values", text_of(node.name()));
+    }
+    want_out += 1;
+  } else {
+    const auto& a = *::flatbuffers::GetRoot<attrs::Scan>(node.attrs()->data());
+    want_in = node.inputs()->size();
+    if (uint64_t{a.carried()} + a.scanned_in() > want_in || a.carried() > want_out || a.scanned_in() == 0 ||
+        (a.out_axes() == nullptr ? 0 : a.out_axes()->size()) != want_out - a.carried() ||
+        (a.out_reverse() == nullptr ? 0 : a.out_reverse()->size()) != want_out - a.carried()) {
+      return fail(error, Status::kInvalidModel, "node \"{}\" (Scan): malformed carried values", text_of(node.name()));
+    }
+    bool first_axis = true;
+    for (const int32_t axis : *a.in_axes()) first_axis = first_axis && axis == 0;
+    for (uint32_t k = 0; a.out_axes() != nullptr && k < a.out_axes()->size(); ++k) first_axis = first_axis && a.out_axes()->Get(k) == 0;
+    if (!first_axis) {
+      return fail(error, Status::kUnsupported, "node \"{}\" (Scan): slices along another axis than 0 need a Transpose", text_of(node.name()));
+    }
+  }
+  for (const uint32_t body : *node.subgraphs()) {
+    const fb::Subgraph& g = l_.graph(body);
+    bool good = g.inputs()->size() == want_in && g.outputs()->size() == want_out;
+    for (uint32_t i = skip; good && i < node.inputs()->size(); ++i) {
+      const int32_t x = node.inputs()->Get(i);
+      const bool cell = op == Op::kLoop && i < 2;
+      if (cell) continue;
+      good = x >= 0 && slot(sub, x).tensor->dtype == slot(body, static_cast<int32_t>(g.inputs()->Get(i - skip))).tensor->dtype;
+    }
+    for (uint32_t o = 0; good && o < node.outputs()->size(); ++o) {
+      const int32_t y = node.outputs()->Get(o);
+      const uint32_t at = o + (op == Op::kLoop ? 1 : 0);
+      const Tensor& made = *slot(body, static_cast<int32_t>(g.outputs()->Get(at))).tensor;
+      good = y >= 0 ? slot(sub, y).tensor->dtype == made.dtype : op == Op::kIf;
+      // The branch writes straight into its owner's output.
+      good = good && (op != Op::kIf || y < 0 || slot(sub, y).tensor->capacity >= made.capacity);
+    }
+    if (!good) return fail(error, Status::kInvalidModel, "node \"{}\": its body does not fit it", text_of(node.name()));
+    if (op == Op::kLoop) {
+      const Tensor& i = *slot(body, static_cast<int32_t>(g.inputs()->Get(0))).tensor;
+      const Tensor& c = *slot(body, static_cast<int32_t>(g.inputs()->Get(1))).tensor;
+      const Tensor& again = *slot(body, static_cast<int32_t>(g.outputs()->Get(0))).tensor;
+      if (i.dtype != DType::kI64 || i.capacity != 8 || c.dtype != DType::kBool || c.capacity != 1 || again.dtype != DType::kBool ||
+          again.capacity != 1) {
+        return fail(error, Status::kInvalidModel, "node \"{}\" (Loop): malformed iteration number or condition", text_of(node.name()));
+      }
+    }
+  }
+  return Status::kOk;
+}
+
+Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error) {
+  const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
+  const auto op = static_cast<Op>(node.op());
+  Tensor** args = c_.array<Tensor*>(node.inputs()->size() + node.outputs()->size());
+  if (real()) {
+    *step = Step{};
+    const OpRow* row = find_op(op);
+    if (row == nullptr) return fail(error, Status::kUnsupported, "node \"{}\": operator {} is not in this build", text_of(node.name()), static_cast<int>(op));
+    step->def = row->def;
+    step->attrs = node.attrs()->data();
+    step->attrs_size = node.attrs()->size();
+    if (node.inputs()->size() > UINT16_MAX || node.outputs()->size() > UINT16_MAX) {
+      return fail(error, Status::kInvalidModel, "node \"{}\" has too many inputs", text_of(node.name()));
+    }
+    step->input_count = static_cast<uint16_t>(node.inputs()->size());
+    step->output_count = static_cast<uint16_t>(node.outputs()->size());
+    step->args = args;
+    for (const int32_t x : *node.inputs()) *args++ = x < 0 ? nullptr : slot(sub, x).tensor;
+    for (const int32_t y : *node.outputs()) *args++ = y < 0 ? nullptr : slot(sub, y).tensor;
+    step->info = shapes_only ? 0 : next_info_;
+  }
+  if (!shapes_only) add_info(sub, n, depth);
+  const bool control = op == Op::kIf || op == Op::kLoop || op == Op::kScan;
+  if (!control) return build_part(sub, n, shapes_only, step, error);
+  if (shapes_only) return fail(error, Status::kInvalidModel, "node \"{}\": control flow inside a fused node", text_of(node.name()));
+  if (real()) {
+    step->kind = op == Op::kIf ? Step::kIf : op == Op::kLoop ? Step::kLoop : Step::kScan;
+    VIREO_TRY(check_body_types(sub, n, error));
+  }
+  for (uint32_t b = 0; b < node.subgraphs()->size(); ++b) {
+    Frame* frame = c_.array<Frame>(1);
+    Frame counted;
+    if (real()) {
+      *frame = Frame{};
+      step->bodies[b] = frame;
+    }
+    VIREO_TRY(build_frame(node.subgraphs()->Get(b), static_cast<uint8_t>(depth + 1), false, real() ? frame : &counted, error));
+  }
+  return Status::kOk;
+}
+
+Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error) {
+  const fb::Subgraph& g = l_.graph(sub);
+  for (uint32_t n = 0; n < g.nodes()->size(); ++n) {
+    const fb::Node& node = *g.nodes()->Get(n);
+    if (static_cast<Op>(node.op()) == Op::kComposite && l_.subs[node.subgraphs()->Get(0)].inlined) {
+      add_info(sub, n, depth);
+      VIREO_TRY(build_steps(node.subgraphs()->Get(0), static_cast<uint8_t>(depth + 1), shapes_only, frame, error));
+      continue;
+    }
+    Step* step = real() ? &frame->steps[frame->step_count] : nullptr;
+    VIREO_TRY(build_step(sub, n, depth, shapes_only, step, error));
+    ++frame->step_count;
+  }
+  if (shapes_only) return Status::kOk;
+  // Values in the memory of an output that is bound at run time.
+  const SubLayout& s = l_.subs[sub];
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (s.offsets[t] < kFirstAlias || s.offsets[t] == kNoOffset) continue;
+    if (real()) frame->aliases[frame->alias_count] = {slots_[first_slot_[sub] + t].tensor, slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor};
+    ++frame->alias_count;
+  }
+  return Status::kOk;
+}
+
+Status Builder::build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error) {
+  const fb::Subgraph& g = l_.graph(sub);
+  frame->graph = &g;
+  frame->step_count = 0;
+  frame->input_count = g.inputs()->size();
+  frame->output_count = g.outputs()->size();
+  frame->steps = c_.array<Step>(count_steps(sub));
+  frame->inputs = c_.array<Tensor*>(frame->input_count);
+  frame->outputs = c_.array<Tensor*>(frame->output_count);
+  frame->aliases = c_.array<Alias>(shapes_only ? 0 : l_.subs[sub].tensor_count);
+  if (real()) {
+    for (uint32_t i = 0; i < frame->input_count; ++i) frame->inputs[i] = slot(sub, static_cast<int32_t>(g.inputs()->Get(i))).tensor;
+    for (uint32_t o = 0; o < frame->output_count; ++o) frame->outputs[o] = slot(sub, static_cast<int32_t>(g.outputs()->Get(o))).tensor;
+  }
+  return build_steps(sub, depth, shapes_only, frame, error);
+}
+
+uint32_t count_infos(const Layout& l) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) n += l.subs[i].dead ? 0 : l.subs[i].node_count;
+  return n;
+}
+
+Status Builder::build(void* temporary, Error* error) {
+  take_temporary(temporary);
+  s_ = c_.array<vireo_session>(1);
+  if (real()) {
+    s_ = new (s_) vireo_session();
+    s_->model = l_.model;
+  }
+  const uint32_t infos = count_infos(l_), exprs = p_.expr_count(), inputs = l_.graph(0).inputs()->size();
+  NodeInfo* info = c_.array<NodeInfo>(infos);
+  NodeTime* times = options_.profile != 0 ? c_.array<NodeTime>(infos) : nullptr;
+  int64_t* symbols = c_.array<int64_t>(exprs);
+  Interval* intervals = c_.array<Interval>(exprs);
+  TensorType* input_types = c_.array<TensorType>(inputs);
+  Tensor* own_inputs = c_.array<Tensor>(inputs);
+  char* message = static_cast<char*>(c_.bytes(kMessageBytes));
+
+  region_base_[0] = 0;
+  for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
+    uint32_t region = 0;
+    for (const fb::Node* n : *l_.graph(i).nodes()) {
+      if (n->subgraphs() == nullptr || n->subgraphs()->size() == 0) continue;
+      const uint64_t base = l_.subs[i].dead ? 0 : region_base_[i] + l_.subs[i].regions[region++];
+      for (const uint32_t body : *n->subgraphs()) region_base_[body] = base;
+    }
+  }
+  for (uint32_t i = 0; i < p_.subgraph_count(); ++i) make_slots(i);
+  for (uint32_t i = 0; i < p_.subgraph_count(); ++i) place_strings(i);
+
+  // The arena and scratch lie in front of what the walk below takes, so that their places are known to it.
+  const size_t arena_bytes = static_cast<size_t>(l_.subs[0].bytes);
+  void* arena = c_.bytes(arena_bytes, 64);
+  void* scratch = c_.bytes(l_.scratch_bytes, 64);
+  if (real()) {
+    s_->tensors = static_cast<uint8_t*>(arena);
+    s_->tensor_bytes = arena_bytes;
+    s_->infos = info;
+    s_->info_count = infos;
+    s_->times = times;
+    for (uint32_t i = 0; times != nullptr && i < infos; ++i) times[i] = NodeTime{};
+    s_->symbols = symbols;
+    s_->intervals = intervals;
+    for (uint32_t i = 0; i < exprs; ++i) {
+      symbols[i] = -1;
+      intervals[i] = l_.exprs[i];
+    }
+    s_->input_types = input_types;
+    s_->own_inputs = own_inputs;
+    s_->options = options_;
+    s_->pool = l_.model->runtime->pool;
+    if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) s_->pool.slots = l_.slots;
+    s_->submit = {sizeof(vireo_submit), scratch, l_.scratch_bytes, l_.slots > 1 ? &s_->pool : nullptr, &s_->random, message, kMessageBytes};
+    s_->seed = s_->random = options_.seed;
+    for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
+      VIREO_TRY(place_tensors(i, error));
+    }
+  }
+  Frame counted;
+  VIREO_TRY(build_frame(0, 0, false, real() ? &s_->main : &counted, error));
+  if (real()) {
+    for (uint32_t i = 0; i < inputs; ++i) {
+      own_inputs[i] = *s_->main.inputs[i];
+      input_types[i] = *s_->main.inputs[i];
+      if (state_of(p_, i) >= 0 && own_inputs[i].data != nullptr) memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
+    }
+  }
+  tables_ = c_.used() - arena_bytes - l_.scratch_bytes;
+  return Status::kOk;
+}
+
+struct TemporaryBlock {
+  const vireo_runtime* rt;
+  size_t bytes;
+  void* memory;
+  TemporaryBlock(const vireo_runtime* runtime, size_t size) : rt(runtime), bytes(size), memory(runtime->allocate(size)) {}
+  ~TemporaryBlock() { rt->release(memory, bytes); }
+  TemporaryBlock(const TemporaryBlock&) = delete;
+  TemporaryBlock& operator=(const TemporaryBlock&) = delete;
+};
+
+// The caller's text may go; the runtime's own name of the device stays.
+const char* kept_device(const vireo_runtime& rt, const char* device) {
+  for (uint32_t d = 0; device != nullptr && d < rt.device_count; ++d) {
+    if (strcmp(device, rt.devices[d].info.name) == 0) return rt.devices[d].info.name;
+  }
+  return nullptr;
+}
+
+// Counts; the answer to both questions: what to reserve, and what to report.
+Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables, Error* error) {
+  Builder counter(l, options, nullptr);
+  VIREO_TRY(counter.build(temporary, error));
+  *total = static_cast<size_t>(align_up(counter.total(), 64));
+  *tables = counter.tables();
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory, Error* error) {
+  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
+  Layout l;
+  VIREO_TRY(make_layout(model, options, &l, error));
+  const size_t temporary_bytes = Builder::temporary_bytes(l);
+  TemporaryBlock temporary(model->runtime, temporary_bytes);
+  Status status = Status::kOk;
+  size_t total = 0, tables = 0;
+  if (temporary.memory == nullptr) {
+    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", temporary_bytes);
+  } else {
+    status = measure(l, given, temporary.memory, &total, &tables, error);
+  }
+  if (ok(status)) {
+    memory->total_bytes = total;
+    memory->tensor_bytes = static_cast<size_t>(l.subs[0].bytes);
+    memory->scratch_bytes = l.scratch_bytes;
+    memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
+    memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
+  }
+  free_layout(&l);
+  return status;
+}
+
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out, Error* error) {
+  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
+  const vireo_runtime* rt = model->runtime;
+  Layout l;
+  VIREO_TRY(make_layout(model, options, &l, error));
+  const size_t temporary_bytes = Builder::temporary_bytes(l);
+  TemporaryBlock temporary(rt, temporary_bytes);
+  Status status = Status::kOk;
+  size_t total = 0, tables = 0;
+  if (temporary.memory == nullptr) {
+    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to build the session", temporary_bytes);
+  } else {
+    status = measure(l, given, temporary.memory, &total, &tables, error);
+  }
+  void* block = given.arena;
+  if (ok(status) && block != nullptr) {
+    if (reinterpret_cast<uintptr_t>(block) % 64 != 0) {
+      status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
+    } else if (given.arena_bytes < total) {
+      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory", given.arena_bytes, total);
+    }
+  } else if (ok(status)) {
+    block = rt->allocate(total);
+    if (block == nullptr) status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
+  }
+  if (ok(status)) {
+    Builder builder(l, given, block);
+    status = builder.build(temporary.memory, error);
+    vireo_session* s = builder.session();
+    s->arena = block;
+    s->arena_bytes = total;
+    s->owns_arena = given.arena == nullptr;
+    s->options.bounds = nullptr;  // the caller's memory
+    s->options.bound_count = 0;
+    s->options.device = kept_device(*rt, given.device);
+    if (ok(status)) {
+      *out = s;
+    } else {
+      release_session(s);
+    }
+  }
+  free_layout(&l);
+  return status;
+}
+
+namespace {
+
+void unload(Frame& frame) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) {
+    Step& step = frame.steps[i];
+    if (step.unload != nullptr) step.unload(step.loaded);
+    for (Frame* body : step.bodies) {
+      if (body != nullptr && step.kind != Step::kPart) unload(*body);
+    }
+  }
+}
+
+}  // namespace
+
+void release_session(vireo_session* session) {
+  if (session == nullptr) return;
+  unload(session->main);
+  const vireo_runtime* rt = session->model->runtime;
+  void* const block = session->arena;
+  const size_t bytes = session->arena_bytes;
+  const bool owned = session->owns_arena;
+  session->~vireo_session();
+  if (owned) rt->release(block, bytes);
+}
+
+Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error) {
+  vireo_session* before = *session;
+  vireo_session_options options = before->options;
+  options.bounds = bounds;
+  options.bound_count = bound_count;
+  options.arena = nullptr;
+  vireo_session* after = nullptr;
+  VIREO_TRY(create_session(before->model, &options, &after, error));
+  after->random = before->random;
+  for (uint32_t i = 0; i < after->main.input_count; ++i) {
+    if (state_of(before->model->program, i) < 0) continue;
+    const Tensor& from = before->own_inputs[i];
+    const int64_t bytes = tensor_bytes(from);
+    if (bytes < 0 || bytes > after->own_inputs[i].capacity) {
+      release_session(after);
+      return fail(error, Status::kOutOfArena, "carried state of input {} does not fit the new bounds", i);
+    }
+    if (bytes > 0) memcpy(after->own_inputs[i].data, from.data, static_cast<size_t>(bytes));
+    after->own_inputs[i].shape = from.shape;
+    after->main.inputs[i]->shape = from.shape;
+  }
+  release_session(before);
+  *session = after;
+  return Status::kOk;
+}
+
+}  // namespace vireo

@@ -1,0 +1,232 @@
+#include "runtime/exec/session.h"
+
+#include <string.h>
+
+#include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/value_reader.h"
+
+namespace vireo {
+namespace {
+
+uint64_t element_size(DType t) { return static_cast<uint64_t>(dtype_bits(t)) / 8; }
+
+const char* name_of(const vireo_session& s, const Step& step) {
+  const fb::Node* node = s.infos == nullptr ? nullptr : s.infos[step.info].node;
+  return node == nullptr ? "" : text_of(node->name());
+}
+
+Status run_part(vireo_session& s, Step& step) {
+  Tensor** const args = step.args;
+  s.submit.message[0] = 0;
+  const vireo_status status =
+      step.submit(step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
+                  reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  if (status != VIREO_OK) {
+    return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step), s.submit.message);
+  }
+  if (step.data_dependent) {
+    for (uint32_t o = 0; o < step.output_count; ++o) {
+      const Tensor* y = args[step.input_count + o];
+      if (y == nullptr) continue;
+      const int64_t bytes = tensor_bytes(*y);
+      if (bytes < 0 || bytes > y->capacity) {
+        return fail(&s.error, Status::kOutOfArena, "{} \"{}\" made shape {}, above its bound", step.def->name, name_of(s, step), y->shape);
+      }
+    }
+  }
+  return Status::kOk;
+}
+
+Status run_step(vireo_session& s, Step& step) {
+  switch (step.kind) {
+    case Step::kIf: return run_if(s, step);
+    case Step::kLoop: return run_loop(s, step);
+    case Step::kScan: return run_scan(s, step);
+    case Step::kPart: break;
+  }
+  if (step.infer) {
+    const Status status = infer_step(s, step);
+    if (!ok(status)) return fail_step(s, step, status, "");
+  }
+  return run_part(s, step);
+}
+
+// ---- One run of the whole model
+
+// A symbolic extent has one value in a run.
+Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
+  const fb::Subgraph& g = s.model->program.subgraph(0);
+  const fb::Tensor& declared = *g.tensors()->Get(g.inputs()->Get(input));
+  const TensorType type = type_of(declared);
+  const char* name = text_of(declared.name());
+  if (x.dtype != type.dtype) {
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" is {}, the model wants {}", name, dtype_name(x.dtype), dtype_name(type.dtype));
+  }
+  if (x.shape.rank != type.shape.rank) {
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants rank {}: {}", name, x.shape, type.shape.rank,
+                type.shape);
+  }
+  for (int i = 0; i < x.shape.rank; ++i) {
+    const Dim d = type.shape[i], actual = x.shape[i];
+    const Dim most = s.input_types[input].shape[i];
+    if (!is_symbolic(d)) {
+      if (actual != d) {
+        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants {}", name, x.shape, type.shape);
+      }
+      continue;
+    }
+    const uint32_t id = handle_id(d);
+    const Interval within = s.intervals[id];
+    if (actual < within.lo || actual > most) {
+      return fail(&s.error, Status::kInvalidArgument, "dimension {} of input \"{}\" is {}, outside the session's bounds {}..{}", i, name, actual,
+                  within.lo, most);
+    }
+    const fb::Expr& e = *s.model->program.model().exprs()->Get(id);
+    if (e.kind() != fb::ExprKind::Symbol) continue;
+    if (s.symbols[id] >= 0 && s.symbols[id] != actual) {
+      return fail(&s.error, Status::kInvalidArgument, "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run", i, name, actual,
+                  text_of(e.name()), s.symbols[id]);
+    }
+    s.symbols[id] = actual;
+  }
+  return Status::kOk;
+}
+
+Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
+  Tensor& x = *s.main.inputs[i];
+  const Tensor& own = s.own_inputs[i];
+  const char* name = text_of(s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(i))->name());
+  if (given == nullptr || given->data == nullptr) {
+    x.data = own.data;
+    x.capacity = own.capacity;
+    if (given != nullptr && given->dtype != VIREO_NONE && given->rank >= 0 && given->rank <= kMaxRank) {
+      x.shape.rank = given->rank;  // an empty tensor, or the shape of what the session's memory holds
+      for (int d = 0; d < given->rank; ++d) x.shape[d] = given->dims[d];
+    }
+    return bind_symbols(s, i, x);
+  }
+  if (given->rank < 0 || given->rank > kMaxRank) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has rank {}", name, given->rank);
+  Tensor t;
+  memcpy(static_cast<void*>(&t), given, sizeof(t));
+  for (int d = 0; d < t.shape.rank; ++d) {
+    if (t.shape[d] < 0) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has a negative dimension", name);
+  }
+  VIREO_TRY(bind_symbols(s, i, t));
+  const int64_t bytes = tensor_bytes(t);
+  if (bytes < 0 || t.capacity < bytes) {
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has {} bytes, shape {} takes {}", name, t.capacity, t.shape, bytes);
+  }
+  const uint64_t unit = element_size(t.dtype);
+  const uint64_t alignment = t.dtype == DType::kString ? alignof(StringRef) : unit == 0 ? 1 : unit > 8 ? 8 : unit;
+  if (reinterpret_cast<uintptr_t>(t.data) % alignment != 0) {
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" must be aligned to {}", name, alignment);
+  }
+  if (t.dtype == DType::kBool) {
+    for (int64_t k = 0; k < bytes; ++k) {
+      if (t.as<const uint8_t>()[k] > 1) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a bool that is neither 0 nor 1", name);
+    }
+  }
+  if (t.dtype == DType::kString) {
+    for (int64_t k = 0; k < t.count(); ++k) {
+      const StringRef& r = t.as<const StringRef>()[k];
+      if (r.data == nullptr && r.size != 0) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a string without bytes", name);
+    }
+  }
+  x = t;
+  return Status::kOk;
+}
+
+Status check_outputs(vireo_session& s, const vireo_tensor* outputs) {
+  for (uint32_t o = 0; outputs != nullptr && o < s.main.output_count; ++o) {
+    if (outputs[o].data == nullptr) continue;
+    const Tensor& y = *s.main.outputs[o];
+    const int64_t bytes = tensor_bytes(y);
+    if (outputs[o].capacity < bytes) {
+      return fail(&s.error, Status::kOutOfArena, "output \"{}\" takes {} bytes, the caller's buffer has {}",
+                  text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name()), bytes, outputs[o].capacity);
+    }
+  }
+  return Status::kOk;
+}
+
+void hand_out(vireo_session& s, vireo_tensor* outputs) {
+  for (uint32_t o = 0; outputs != nullptr && o < s.main.output_count; ++o) {
+    const Tensor& y = *s.main.outputs[o];
+    void* const own = outputs[o].data;
+    const int64_t capacity = outputs[o].capacity;
+    memcpy(&outputs[o], as_c(&y), sizeof(vireo_tensor));
+    if (own == nullptr) continue;
+    const int64_t bytes = tensor_bytes(y);
+    if (bytes > 0) memcpy(own, y.data, static_cast<size_t>(bytes));
+    outputs[o].data = own;
+    outputs[o].capacity = capacity;
+  }
+}
+
+// Outputs become the inputs of the next run. A state may be fed by another state's input (a shift register), so all go through
+// their own memory: no output lies in a state input's memory, because the planner keeps that memory to itself.
+void carry_state(vireo_session& s) {
+  for (uint32_t i = 0; i < s.main.input_count; ++i) {
+    const int32_t o = state_of(s.model->program, i);
+    if (o < 0) continue;
+    const Tensor& y = *s.main.outputs[o];
+    const int64_t bytes = tensor_bytes(y);
+    if (bytes > 0 && bytes <= s.own_inputs[i].capacity) memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));
+    s.own_inputs[i].shape = y.shape;
+    s.main.inputs[i]->shape = y.shape;
+  }
+}
+
+}  // namespace
+
+Status fail_step(vireo_session& s, const Step& step, Status status, const char* what) {
+  // The cause was recorded where it was found; the node's name is added to it.
+  char cause[sizeof(s.error.message)];
+  memcpy(cause, s.error.message, sizeof(cause));
+  const bool told = !ok(s.error.status);
+  s.error.status = Status::kOk;
+  return fail(&s.error, status, "{} \"{}\": {}", step.def->name, name_of(s, step), told ? cause : what);
+}
+
+Status run_frame(vireo_session& s, Frame& frame) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) {
+    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
+      return fail(&s.error, Status::kCancelled, "the run was cancelled");
+    }
+    Step& step = frame.steps[i];
+    if (s.times == nullptr) {
+      VIREO_TRY(run_step(s, step));
+      continue;
+    }
+    const uint64_t begin = platform::now_ns();
+    VIREO_TRY(run_step(s, step));
+    NodeTime& time = s.times[step.info];
+    time.total_ns += platform::now_ns() - begin;
+    ++time.calls;
+  }
+  return Status::kOk;
+}
+
+Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* outputs) {
+  s.error = Error{};
+  s.loop_depth = 0;
+  for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
+  Status status = Status::kOk;
+  for (uint32_t i = 0; ok(status) && i < s.main.input_count; ++i) {
+    status = bind_input(s, i, inputs == nullptr ? nullptr : &inputs[i]);
+  }
+  if (ok(status)) status = run_frame(s, s.main);
+  if (ok(status)) status = check_outputs(s, outputs);
+  if (ok(status)) {
+    hand_out(s, outputs);
+    carry_state(s);
+  }
+  for (uint32_t i = 0; i < s.main.input_count; ++i) {  // forget the caller's memory
+    s.main.inputs[i]->data = s.own_inputs[i].data;
+    s.main.inputs[i]->capacity = s.own_inputs[i].capacity;
+  }
+  __atomic_store_n(&s.cancelled, 0u, __ATOMIC_RELAXED);
+  return status;
+}
+
+}  // namespace vireo

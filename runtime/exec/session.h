@@ -1,0 +1,134 @@
+// A running instance of a model: tensors, steps, and the loop over them.
+//
+// A frame is a subgraph that runs as one list of steps: the model itself, or a body of If, Loop, Scan. The steps of a
+// composite that no device took whole are put in its owner's list when the session is built, so that running it unfused costs
+// nothing more. Every tensor has one fixed Tensor struct, which steps point to; there is no recursion, so bodies need one set.
+#ifndef VIREO_RUNTIME_EXEC_SESSION_H_
+#define VIREO_RUNTIME_EXEC_SESSION_H_
+
+#include <stdint.h>
+
+#include "runtime/exec/layout.h"
+#include "sdk/ops/kernel.h"
+#include "vireo/delegate.h"
+#include "vireo/vireo.h"
+
+namespace vireo {
+
+struct Frame;
+
+struct Step {
+  enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
+  Kind kind = kPart;
+  bool infer = false;            // shapes are worked out at each run
+  bool data_dependent = false;   // the kernel sets its outputs' extents
+  uint16_t input_count = 0;
+  uint16_t output_count = 0;
+  uint32_t info = 0;             // index of its NodeInfo
+  const OpDef* def = nullptr;
+  const uint8_t* attrs = nullptr;
+  uint32_t attrs_size = 0;
+  Tensor** args = nullptr;       // inputs, then outputs; null: absent or not wanted
+  vireo_status (*submit)(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
+                         const vireo_submit*) = nullptr;
+  void (*unload)(void* loaded) = nullptr;
+  void* loaded = nullptr;
+  Frame* bodies[2] = {nullptr, nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
+};
+
+// `tensor` lies where `target` lies, which is only known when the owner of the frame runs.
+struct Alias {
+  Tensor* tensor;
+  const Tensor* target;
+};
+
+struct Frame {
+  const fb::Subgraph* graph = nullptr;
+  Alias* aliases = nullptr;
+  uint32_t alias_count = 0;
+  Step* steps = nullptr;
+  uint32_t step_count = 0;
+  Tensor** inputs = nullptr;
+  Tensor** outputs = nullptr;
+  uint32_t input_count = 0;
+  uint32_t output_count = 0;
+};
+
+// One line of the placement, and where its times are counted.
+struct NodeInfo {
+  const fb::Node* node = nullptr;
+  const char* kernel = "";
+  const char* reason = "";
+  uint16_t device = kNoDevice;
+  DType dtype = DType::kNone;
+  uint8_t depth = 0;
+};
+struct NodeTime {
+  uint64_t calls = 0;
+  uint64_t total_ns = 0;
+};
+
+}  // namespace vireo
+
+struct vireo_session {
+  const vireo_model* model = nullptr;
+  void* arena = nullptr;           // block behind everything
+  size_t arena_bytes = 0;
+  bool owns_arena = false;
+  uint8_t* tensors = nullptr;      // the planned arena
+  size_t tensor_bytes = 0;
+  vireo::Frame main;
+  vireo::Tensor* all = nullptr;    // every tensor of every subgraph
+  uint32_t all_count = 0;
+  vireo::NodeInfo* infos = nullptr;
+  vireo::NodeTime* times = nullptr;  // null unless profiling
+  uint32_t info_count = 0;
+  int64_t* symbols = nullptr;      // values of the current run's symbolic dimensions, -1 unknown
+  vireo::Interval* intervals = nullptr;
+  vireo::TensorType* input_types = nullptr;  // upper bounds of the model's inputs
+  vireo::Tensor* own_inputs = nullptr;  // the session's own memory behind each input, as long as the caller binds another
+  vireo_thread_pool pool = {};
+  vireo_submit submit = {};
+  uint64_t random = 0;
+  uint64_t seed = 0;
+  int64_t loop_cells[2 * vireo::kMaxNesting] = {};  // iteration number and condition of each nesting level
+  uint32_t loop_depth = 0;
+  uint32_t busy = 0;
+  uint32_t cancelled = 0;
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  vireo::Error error;
+};
+
+namespace vireo {
+
+// Fills `memory`; see vireo_model_memory.
+Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory, Error* error);
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out, Error* error);
+void release_session(vireo_session* session);
+// Builds a session for other bounds, takes over carried state and releases the old one. On failure nothing changes.
+Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error);
+
+// Runs the model's steps on what its input tensors hold.
+Status run_frame(vireo_session& s, Frame& frame);
+// control.cc
+Status run_if(vireo_session& s, Step& step);
+Status run_loop(vireo_session& s, Step& step);
+Status run_scan(vireo_session& s, Step& step);
+
+// One run on the caller's tensors; see vireo_session_run.
+Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* outputs);
+
+// infer.cc: shapes of a step's outputs from its inputs as they stand; checks every output against its capacity.
+Status infer_step(vireo_session& s, Step& step);
+// The same before data exist. Says in `unsure` whether contents that are not constant were asked for.
+Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure, Error* error);
+
+// The message of the first failure, with the node's name in front.
+Status fail_step(vireo_session& s, const Step& step, Status status, const char* what);
+
+inline vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
+inline const vireo_tensor* as_c(const Tensor* t) { return reinterpret_cast<const vireo_tensor*>(t); }
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_EXEC_SESSION_H_

@@ -1,0 +1,77 @@
+// A verified view of a .vireo file: everything that steers an address has been checked, so that nobody looks twice.
+#ifndef VIREO_RUNTIME_LOAD_PROGRAM_H_
+#define VIREO_RUNTIME_LOAD_PROGRAM_H_
+
+#include <stdint.h>
+
+#include "sdk/base/error.h"
+#include "sdk/base/shape.h"
+#include "sdk/base/span.h"
+#include "sdk/base/status.h"
+#include "sdk/format/container.h"
+#include "sdk/format/model_generated.h"
+#include "sdk/plan/bounds.h"
+
+namespace vireo {
+
+// Limits on what a file may ask for; far above every real model, low enough that checks stay cheap.
+constexpr uint32_t kMaxTensors = 1u << 22;
+constexpr uint32_t kMaxNodes = 1u << 20;
+constexpr uint32_t kMaxSubgraphs = 1u << 14;
+constexpr uint32_t kMaxExprs = 1u << 20;
+constexpr uint32_t kMaxNesting = 32;
+
+class Program {
+ public:
+  // Bytes of workspace for open(), from the size of the FlatBuffer part (an entry takes at least four bytes there).
+  static size_t workspace_bytes(size_t buffer_bytes) { return buffer_bytes / 4 + 64; }
+
+  // `file`: all bytes, in memory that does not change. `buffer`: the FlatBuffer part, possibly a copy of it, aligned to 64.
+  // Verifies the FlatBuffer and every index, size and run of bytes in it; error texts name the tensor or node.
+  Status open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer, Span<uint8_t> workspace,
+              Error* error);
+
+  const fb::Model& model() const { return *model_; }
+  const FileHeader& header() const { return header_; }
+  Span<const uint8_t> file() const { return file_; }
+
+  uint32_t subgraph_count() const { return model_->subgraphs()->size(); }
+  const fb::Subgraph& subgraph(uint32_t i) const { return *model_->subgraphs()->Get(i); }
+  uint32_t expr_count() const { return model_->exprs() == nullptr ? 0 : model_->exprs()->size(); }
+
+  // The portable plan of subgraph `i`; null when bounds are open.
+  const fb::SubgraphPlan* plan(uint32_t i) const;
+
+  // Bytes of a constant; null for other tensors.
+  const uint8_t* constant(const fb::Tensor& t) const;
+
+  // Bytes of a run of a segment, already verified for tensors and test vectors.
+  const uint8_t* at(uint32_t segment, uint64_t offset) const;
+
+  // Intervals of all expressions, given those of the symbols already in `table` (expr_count() entries): fills the rest.
+  void bound_exprs(Span<Interval> table) const;
+
+ private:
+  Status check_segments(Error* error) const;
+  Status check_exprs(Error* error) const;
+  Status check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, Error* error) const;
+  Status check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t index, Error* error) const;
+  Status check_subgraph(uint32_t index, Span<uint8_t> defined, Error* error) const;
+  Status check_owners(Span<uint8_t> depth, Error* error) const;
+  Status check_plans(Error* error) const;
+  Status check_signatures(Error* error) const;
+  Status check_tests(Error* error) const;
+  bool run_inside(uint32_t segment, uint64_t offset, uint64_t size, uint64_t alignment) const;
+
+  Span<const uint8_t> file_;
+  FileHeader header_ = {};
+  const fb::Model* model_ = nullptr;
+};
+
+// Dimensions of a tensor as the file has them: numbers and handles.
+TensorType type_of(const fb::Tensor& t);
+inline const char* text_of(const ::flatbuffers::String* s) { return s == nullptr ? "" : s->c_str(); }
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_LOAD_PROGRAM_H_

@@ -1,0 +1,34 @@
+// The only door to an operating system. hosted.cc has one behind it, bare.cc has none.
+#ifndef VIREO_RUNTIME_PLATFORM_PLATFORM_H_
+#define VIREO_RUNTIME_PLATFORM_PLATFORM_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sdk/base/error.h"
+#include "sdk/base/status.h"
+#include "vireo/vireo.h"
+
+namespace vireo::platform {
+
+// The platform's heap, or an allocator whose `allocate` is null where there is none.
+vireo_allocator heap();
+
+// Maps a file for reading. kIo with the reason; kUnsupported where there are no files.
+struct MappedFile {
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+};
+Status map_file(const char* path, MappedFile* out, Error* error);
+void unmap_file(const MappedFile& file);
+
+// Starts `threads` workers (0: one a core) behind vireo_thread_pool; null `run` where one thread is all there is.
+// `close_pool` ends what `open_pool` began.
+Status open_pool(int32_t threads, vireo_thread_pool* out, Error* error);
+void close_pool(const vireo_thread_pool& pool);
+
+uint64_t now_ns();  // monotonic; 0 where there is no clock
+
+}  // namespace vireo::platform
+
+#endif  // VIREO_RUNTIME_PLATFORM_PLATFORM_H_
