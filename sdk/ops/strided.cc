@@ -21,7 +21,7 @@ bool merge(const Shape& extents, const StridedView& from, const StridedView& to,
     const int64_t n = extents[k];
     if (n <= 0) return false;
     if (n == 1) continue;
-    int& last = out->extents.rank;
+    int32_t& last = out->extents.rank;
     const int p = last - 1;
     if (p >= 0 && out->from.strides[p] == n * from.strides[k] && out->to.strides[p] == n * to.strides[k]) {
       out->extents[p] *= n;

@@ -101,8 +101,9 @@ function(vireo_add_package root)
     "${PROJECT_BINARY_DIR}/VireoConfig.cmake" INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo
     PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/VireoConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   file(WRITE "${PROJECT_BINARY_DIR}/vireo.pc"
-"prefix=\${pcfiledir}/../..
+"prefix=\${pcfiledir}/${up}
 Name: vireo
 Description: ${PROJECT_DESCRIPTION}
 Version: ${PROJECT_VERSION}
