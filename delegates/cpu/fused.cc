@@ -1,0 +1,185 @@
+#include "delegates/cpu/fused.h"
+
+#include <math.h>
+
+#include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/value_reader.h"
+
+namespace vireo::cpu {
+namespace {
+
+vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
+  vireo_graph_node n = {};
+  n.struct_size = sizeof(n);
+  (void)host.node(graph, index, &n);
+  return n;
+}
+
+vireo_graph_value value_at(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+  vireo_graph_value v = {};
+  v.struct_size = sizeof(v);
+  if (number >= 0) (void)host.value(graph, static_cast<uint32_t>(number), &v);
+  return v;
+}
+
+TensorType type_of(const vireo_graph_value& v) {
+  TensorType t;
+  t.dtype = static_cast<DType>(v.dtype);
+  t.shape.rank = v.rank;
+  for (int i = 0; i < v.rank; ++i) t.shape[i] = v.max_dims[i];
+  return t;
+}
+
+// A float constant of one element; `otherwise` when the value is absent.
+bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input, float otherwise, float* out) {
+  *out = otherwise;
+  if (input >= n.input_count || n.inputs[input] < 0) return true;
+  const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
+  if (v.constant == nullptr || v.dtype != VIREO_FLOAT32 || v.constant_size != sizeof(float)) return false;
+  *out = read_element<float>(v.constant, 0);
+  return true;
+}
+
+Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
+  Operand o;
+  if (number < 0) return o;
+  o.type = type_of(value_at(*q.host, body, number));
+  if (body == q.graph) {  // a plain node: its own inputs
+    for (uint32_t i = 0; i < q.node.input_count; ++i) {
+      if (q.node.inputs[i] != number) continue;
+      o.input = static_cast<int32_t>(i);
+      o.constant = q.inputs[i].constant;
+      return o;
+    }
+    return o;
+  }
+  for (uint32_t i = 0; i < q.host->input_count(body) && i < q.input_count; ++i) {
+    if (q.host->input(body, i) != number) continue;
+    o.input = static_cast<int32_t>(i);
+    o.constant = q.inputs[i].constant;
+    return o;
+  }
+  o.constant = value_at(*q.host, body, number).constant;
+  if (o.constant == nullptr) o.type = TensorType{};
+  return o;
+}
+
+// One value a channel: every extent is 1 but that of the channel's axis.
+bool is_bias(const TensorType& b, const TensorType& y, int channel_axis) {
+  const int axis = channel_axis < 0 ? channel_axis + y.shape.rank : channel_axis;
+  if (b.dtype != DType::kF32 || b.shape.rank > y.shape.rank) return false;
+  const int lead = y.shape.rank - b.shape.rank;
+  if (axis < lead) return false;
+  for (int i = 0; i < b.shape.rank; ++i) {
+    if (b.shape[i] != (i + lead == axis ? y.shape[axis] : 1)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, Activate* out) {
+  const auto set = [&](Activation kind, float a = 0, float b = 0) {
+    *out = {kind, a, b};
+    return true;
+  };
+  switch (static_cast<Op>(n.op)) {
+    case Op::kRelu: return set(Activation::kRelu);
+    case Op::kSigmoid: return set(Activation::kSigmoid);
+    case Op::kTanh: return set(Activation::kTanh);
+    case Op::kHardSwish: return set(Activation::kHardSwish);
+    case Op::kSoftplus: return set(Activation::kSoftplus);
+    case Op::kMish: return set(Activation::kMish);
+    case Op::kExp: return set(Activation::kExp);
+    case Op::kLog: return set(Activation::kLog);
+    case Op::kSqrt: return set(Activation::kSqrt);
+    case Op::kErf: return set(Activation::kErf);
+    case Op::kAbs: return set(Activation::kAbs);
+    case Op::kNeg: return set(Activation::kNeg);
+    case Op::kFloor: return set(Activation::kFloor);
+    case Op::kCeil: return set(Activation::kCeil);
+    case Op::kRound: return set(Activation::kRound);
+    case Op::kLeakyRelu: return set(Activation::kLeakyRelu, ::flatbuffers::GetRoot<attrs::LeakyRelu>(n.attrs)->alpha());
+    case Op::kSwish: return set(Activation::kSilu, ::flatbuffers::GetRoot<attrs::Swish>(n.attrs)->alpha());
+    case Op::kHardSigmoid: {
+      const auto* a = ::flatbuffers::GetRoot<attrs::HardSigmoid>(n.attrs);
+      return set(Activation::kHardSigmoid, a->alpha(), a->beta());
+    }
+    case Op::kGelu: {
+      const bool tanh_form = ::flatbuffers::GetRoot<attrs::Gelu>(n.attrs)->form() == attrs::GeluForm::Tanh;
+      return set(tanh_form ? Activation::kGeluTanh : Activation::kGelu);
+    }
+    case Op::kElu: {
+      const auto* a = ::flatbuffers::GetRoot<attrs::Elu>(n.attrs);
+      if (a->divisor() == 1) return set(Activation::kSelu, a->alpha(), a->gamma());
+      if (a->gamma() == 1 && a->divisor() == a->alpha()) return set(Activation::kCelu, a->alpha());
+      return false;
+    }
+    case Op::kClip: {
+      float low = 0, high = 0;
+      if (!scalar(host, graph, n, 1, -INFINITY, &low) || !scalar(host, graph, n, 2, INFINITY, &high)) return false;
+      return set(Activation::kClip, low, high);
+    }
+    default: return false;
+  }
+}
+
+bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : q.graph;
+  const vireo_graph_node core = q.op == Op::kComposite ? node_at(*q.host, body, 0) : q.node;
+  out->core = static_cast<Op>(core.op);
+  out->attrs = core.attrs;
+  *reason = "the fused body has another form";
+  if (core.input_count > kMaxCoreInputs || core.output_count != 1) return false;
+  for (uint32_t i = 0; i < core.input_count; ++i) {
+    out->inputs[i] = operand_of(q, body, core.inputs[i]);
+    if (core.inputs[i] >= 0 && !out->inputs[i].given()) return false;
+  }
+  out->input_count = core.input_count;
+  out->core_type = type_of(value_at(*q.host, body, core.outputs[0]));
+  if (q.op != Op::kComposite) return true;
+
+  int32_t at = core.outputs[0];
+  const uint32_t count = q.host->node_count(body);
+  for (uint32_t n = 1; n < count; ++n) {
+    const vireo_graph_node node = node_at(*q.host, body, n);
+    if (node.output_count != 1 || node.input_count < 1) return false;
+    if (static_cast<Op>(node.op) == Op::kAdd && node.input_count == 2) {
+      const bool left = node.inputs[0] == at;
+      const Operand other = operand_of(q, body, node.inputs[left ? 1 : 0]);
+      if ((!left && node.inputs[1] != at) || !other.given()) return false;
+      const bool own_bias = out->input_count > 2 && out->inputs[2].given();
+      const bool plain = out->act.kind == Activation::kNone && !out->residual.given();
+      if (plain && !own_bias && !out->bias.given() && is_bias(other.type, out->core_type, channel_axis)) {
+        out->bias = other;
+      } else if (!out->residual.given() && other.type == out->core_type) {
+        out->residual = other;
+        out->residual_last = out->act.kind != Activation::kNone;
+      } else {
+        return false;
+      }
+      at = node.outputs[0];
+      continue;
+    }
+    if (out->act.kind != Activation::kNone || node.inputs[0] != at) return false;
+    // x * sigmoid(x), in two nodes.
+    if (static_cast<Op>(node.op) == Op::kSigmoid && n + 1 < count) {
+      const vireo_graph_node next = node_at(*q.host, body, n + 1);
+      const bool product = static_cast<Op>(next.op) == Op::kMul && next.input_count == 2 && next.output_count == 1;
+      const int32_t s = node.outputs[0];
+      if (product && ((next.inputs[0] == at && next.inputs[1] == s) || (next.inputs[0] == s && next.inputs[1] == at))) {
+        out->act = {Activation::kSilu, 1, 0};
+        at = next.outputs[0];
+        ++n;
+        continue;
+      }
+    }
+    if (!read_activation(*q.host, body, node, &out->act)) return false;
+    at = node.outputs[0];
+  }
+  if (q.host->output_count(body) != 1 || q.host->output(body, 0) != at) return false;
+  *reason = "";
+  return true;
+}
+
+}  // namespace vireo::cpu

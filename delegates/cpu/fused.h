@@ -1,0 +1,56 @@
+// Reads the body of a composite as a product followed by an elementwise tail: core -> bias -> residual -> activation ->
+// residual. What does not read so is left to its body.
+#ifndef VIREO_DELEGATES_CPU_FUSED_H_
+#define VIREO_DELEGATES_CPU_FUSED_H_
+
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/kernels/activation/activation.h"
+
+namespace vireo::cpu {
+
+// Where an operand comes from: an input of the composite, or a constant of its body.
+struct Operand {
+  int32_t input = -1;
+  const void* constant = nullptr;
+  TensorType type;  // at the upper bounds; kNone: there is none
+
+  bool given() const { return type.dtype != DType::kNone; }
+  const float* f32(const KernelContext& ctx) const {
+    return input >= 0 ? ctx.in(static_cast<size_t>(input))->as<const float>() : static_cast<const float*>(constant);
+  }
+};
+
+constexpr uint32_t kMaxCoreInputs = 4;
+
+struct Fused {
+  Op core = Op::kNone;
+  const uint8_t* attrs = nullptr;
+  Operand inputs[kMaxCoreInputs];  // of the core
+  uint32_t input_count = 0;
+  TensorType core_type;            // of the core's output
+  Operand bias;                    // an Add of one value a channel; only where the core has no bias of its own
+  Operand residual;                // an Add of a whole tensor
+  bool residual_last = false;      // after the activation
+  Activate act;
+
+  template <class T>
+  const T& core_attrs() const {
+    return *::flatbuffers::GetRoot<T>(attrs);
+  }
+};
+
+// True when the node's function is one of `Activate`. `graph` is the node's.
+bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& node, Activate* out);
+
+// A plain node becomes a core without a tail. `channel_axis` of the core's output: where a bias lies; negative from the end.
+// False with `reason` when the body has another form.
+bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+
+// Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
+inline bool fits(const KernelContext& ctx, const Fused& f) {
+  return !f.residual.given() || f.residual.input < 0 || ctx.in(static_cast<size_t>(f.residual.input))->shape == ctx.out(0)->shape;
+}
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_FUSED_H_

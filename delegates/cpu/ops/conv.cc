@@ -1,0 +1,86 @@
+// Conv and ConvTranspose, alone or as the core of a composite, float32, channels first.
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/conv/conv.h"
+#include "sdk/ops/conv/conv.h"
+#include "sdk/ops/conv/conv_generated.h"
+
+namespace vireo {
+namespace {
+
+using cpu::ConvF32;
+using cpu::Fused;
+
+ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
+  const auto& a = f.core_attrs<attrs::Conv>();
+  const Geometry g = conv_geometry(a, x, w, y);
+  ConvF32 c;
+  c.n = g.batch;
+  c.in_channels = g.channels_in;
+  c.out_channels = g.channels_out;
+  c.groups = a.group();
+  for (int i = 0; i < 3; ++i) {
+    c.in[i] = g.in[i];
+    c.out[i] = g.out[i];
+    c.kernel[i] = g.kernel[i];
+    c.stride[i] = g.stride[i];
+    c.dilation[i] = g.dilation[i];
+    c.pad[i] = g.pad[i];
+  }
+  c.act = f.act;
+  c.residual_last = f.residual_last;
+  return c;
+}
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  Fused f;
+  const char* reason = "";
+  if (!cpu::read_fused(q, 1, &f, &reason)) return 0;
+  const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
+  return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots));
+}
+
+void prepare(const CpuQuery& q, void* state) {
+  const char* reason = "";
+  (void)cpu::read_fused(q, 1, new (state) Fused(), &reason);
+}
+
+Status run(const KernelContext& ctx, const void* state) {
+  const auto& f = *static_cast<const Fused*>(state);
+  if (!cpu::fits(ctx, f)) return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+  const Tensor& x = *ctx.in(static_cast<size_t>(f.inputs[0].input));
+  const Shape& w = f.inputs[1].input >= 0 ? ctx.in(static_cast<size_t>(f.inputs[1].input))->shape : f.inputs[1].type.shape;
+  Tensor& y = *ctx.out(0);
+  ConvF32 c = shape_of(f, x.shape, w, y.shape);
+  if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
+  if (f.bias.given()) c.bias = f.bias.f32(ctx);
+  if (f.residual.given()) c.residual = f.residual.f32(ctx);
+  if (y.count() == 0) return Status::kOk;
+  cpu::conv_f32(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
+constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(Fused), scratch_bytes, prepare, run};
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  Fused f;
+  if (!cpu::read_fused(q, 1, &f, reason)) return nullptr;
+  if (f.core != Op::kConv) {
+    *reason = "";
+    return nullptr;
+  }
+  *reason = "tuned for float32 in NCHW alone";
+  if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::Conv>().layout() != 0 || f.inputs[0].input < 0) return nullptr;
+  if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
+  *reason = "";
+  return &kConv;
+}
+
+constexpr Op kOps[] = {Op::kConv, Op::kComposite};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_conv;
+const CpuOp kCpuOp_conv = {"conv", choose, Span<const Op>(kOps)};
+
+}  // namespace vireo

@@ -1,0 +1,152 @@
+// Gemm and MatMul, alone or as the core of a composite, float32.
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/gemm/gemm.h"
+#include "sdk/ops/gemm/gemm_generated.h"
+
+namespace vireo {
+namespace {
+
+using cpu::Fused;
+using cpu::GemmF32;
+
+
+bool is_row(const Shape& c, int64_t n) {  // [N] or [1, N]
+  return (c.rank == 1 && c[0] == n) || (c.rank == 2 && c[0] == 1 && c[1] == n);
+}
+
+GemmF32 gemm_shape(const Fused& f, const Shape& a, const Shape& b) {
+  const auto& at = f.core_attrs<attrs::Gemm>();
+  GemmF32 g;
+  g.trans_a = at.trans_a();
+  g.trans_b = at.trans_b();
+  g.m = a[g.trans_a ? 1 : 0];
+  g.k = a[g.trans_a ? 0 : 1];
+  g.n = b[g.trans_b ? 0 : 1];
+  g.lda = a[1];
+  g.ldb = b[1];
+  g.ldc = g.n;
+  g.epilogue.alpha = at.alpha();
+  return g;
+}
+
+// Broadcast batches: B shared by all (weights) joins the batch of A into its rows; otherwise each batch dimension either
+// agrees or is 1 on one side.
+bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
+  if (a.rank < 2 || b.rank < 2) return false;
+  g->k = a[a.rank - 1];
+  g->n = b[b.rank - 1];
+  g->m = a[a.rank - 2];
+  g->lda = g->k;
+  g->ldb = g->ldc = g->n;
+  const int64_t batch_a = product(a, 0, a.rank - 2), batch_b = product(b, 0, b.rank - 2);
+  if (batch_b == 1) {
+    g->m *= batch_a;
+    return true;
+  }
+  if (batch_a != 1 && batch_a != batch_b) return false;
+  if (batch_a == batch_b) {
+    // The same extents, from the right.
+    for (int i = 3; i <= (a.rank > b.rank ? a.rank : b.rank); ++i) {
+      const int64_t da = i <= a.rank ? a[a.rank - i] : 1, db = i <= b.rank ? b[b.rank - i] : 1;
+      if (da != db) return false;
+    }
+  }
+  g->batch = batch_b;
+  g->a_step = batch_a == 1 ? 0 : g->m * g->k;
+  g->b_step = g->k * g->n;
+  g->c_step = g->m * g->n;
+  return true;
+}
+
+bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
+  if (f.core == Op::kGemm) {
+    *g = gemm_shape(f, a, b);
+  } else if (!matmul_shape(a, b, g)) {
+    return false;
+  }
+  g->epilogue.act = f.act;
+  g->epilogue.residual_last = f.residual_last;
+  if (f.residual.given()) {
+    g->epilogue.residual_stride = g->n;
+    g->residual_step = g->c_step;
+  }
+  return true;
+}
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  Fused f;
+  const char* reason = "";
+  GemmF32 g;
+  if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return 0;
+  return static_cast<int64_t>(cpu::gemm_f32_scratch_bytes(g, q.slots));
+}
+
+void prepare(const CpuQuery& q, void* state) {
+  const char* reason = "";
+  (void)cpu::read_fused(q, -1, new (state) Fused(), &reason);
+}
+
+const Shape& actual(const KernelContext& ctx, const cpu::Operand& o) {
+  return o.input >= 0 ? ctx.in(static_cast<size_t>(o.input))->shape : o.type.shape;
+}
+
+Status run(const KernelContext& ctx, const void* state) {
+  const auto& f = *static_cast<const Fused*>(state);
+  if (!cpu::fits(ctx, f)) return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+  GemmF32 g;
+  if (!shape_of(f, actual(ctx, f.inputs[0]), actual(ctx, f.inputs[1]), &g)) {
+    return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not", actual(ctx, f.inputs[0]),
+                    actual(ctx, f.inputs[1]));
+  }
+  if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
+  if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
+  if (f.core == Op::kGemm && f.input_count > 2 && f.inputs[2].given()) g.epilogue.col_bias = f.inputs[2].f32(ctx);
+  Tensor& y = *ctx.out(0);
+  if (y.count() == 0) return Status::kOk;
+  cpu::gemm_f32(g, f.inputs[0].f32(ctx), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
+constexpr CpuKernel kGemm = {"gemm_f32", sizeof(Fused), scratch_bytes, prepare, run};
+
+bool is_static(const CpuQuery& q) {
+  for (uint32_t i = 0; i < q.input_count; ++i) {
+    if (q.inputs[i].type.dtype != DType::kNone && !q.inputs[i].is_static) return false;
+  }
+  return true;
+}
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  Fused f;
+  if (!cpu::read_fused(q, -1, &f, reason)) return nullptr;
+  if (f.core != Op::kGemm && f.core != Op::kMatMul) {
+    *reason = "";
+    return nullptr;
+  }
+  *reason = "tuned for float32 alone";
+  if (f.core_type.dtype != DType::kF32) return nullptr;
+  GemmF32 g;
+  *reason = "tuned for batches that agree or are shared";
+  if (!shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return nullptr;
+  // Extents that change between runs could come to broadcast otherwise: weights never do.
+  if (f.core == Op::kMatMul && !is_static(q) && product(f.inputs[1].type.shape, 0, f.inputs[1].type.shape.rank - 2) != 1) {
+    const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;
+    if (a.rank != b.rank) return nullptr;
+  }
+  if (f.core == Op::kGemm && f.input_count > 2 && f.inputs[2].given()) {
+    *reason = "tuned for a bias of one value a column and beta 1";
+    if (f.core_attrs<attrs::Gemm>().beta() != 1 || !is_row(f.inputs[2].type.shape, g.n)) return nullptr;
+  }
+  *reason = "";
+  return &kGemm;
+}
+
+constexpr Op kOps[] = {Op::kGemm, Op::kMatMul, Op::kComposite};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_gemm;
+const CpuOp kCpuOp_gemm = {"gemm", choose, Span<const Op>(kOps)};
+
+}  // namespace vireo

@@ -1,0 +1,37 @@
+// Elementwise functions of one float32 tensor.
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
+
+namespace vireo {
+namespace {
+
+void prepare(const CpuQuery& q, void* state) {
+  (void)cpu::read_activation(*q.host, q.graph, q.node, new (state) cpu::Activate());
+}
+
+Status run(const KernelContext& ctx, const void* state) {
+  const Tensor& x = *ctx.in(0);
+  cpu::activate_f32(x.as<const float>(), ctx.out(0)->as<float>(), x.count(), *static_cast<const cpu::Activate*>(state), ctx.parallel);
+  return Status::kOk;
+}
+
+constexpr CpuKernel kUnary = {"activate_f32", sizeof(cpu::Activate), nullptr, prepare, run};
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  cpu::Activate a;
+  *reason = "tuned for float32 and constant limits alone";
+  if (q.inputs[0].type.dtype != DType::kF32 || !cpu::read_activation(*q.host, q.graph, q.node, &a)) return nullptr;
+  *reason = "";
+  return &kUnary;
+}
+
+constexpr Op kOps[] = {Op::kAbs,  Op::kNeg,  Op::kSqrt,    Op::kExp,       Op::kLog, Op::kTanh,        Op::kSigmoid,
+                       Op::kRelu, Op::kElu,  Op::kSoftplus, Op::kLeakyRelu, Op::kErf, Op::kHardSigmoid, Op::kHardSwish,
+                       Op::kGelu, Op::kMish, Op::kSwish,   Op::kFloor,     Op::kCeil, Op::kRound,      Op::kClip};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_unary;
+const CpuOp kCpuOp_unary = {"unary", choose, Span<const Op>(kOps)};
+
+}  // namespace vireo
