@@ -26,8 +26,12 @@ target_compile_definitions(vireo_flags INTERFACE VIREO_DETAIL=$<BOOL:${VIREO_DET
 # Contraction would make a fused multiply-add of a * b + c where the core has one: other bits on other cores.
 target_compile_options(vireo_flags INTERFACE
   -ffp-contract=off -ffunction-sections -fdata-sections -fvisibility=hidden
-  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>
-  "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/")
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+if(NOT VIREO_DEVELOPER)
+  # What is shipped names no folder of the machine that built it. Not for developers: ccache would miss across checkouts.
+  target_compile_options(vireo_flags INTERFACE
+    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/")
+endif()
 add_library(vireo_warnings INTERFACE)
 target_compile_options(vireo_warnings INTERFACE -Wall -Wextra -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
