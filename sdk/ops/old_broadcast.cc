@@ -1,23 +1,18 @@
 #include "sdk/ops/old_broadcast.h"
 
+#include "sdk/ops/reshape/reshape_generated.h"
+
 namespace vireo {
 
 Value append_ones(ImportContext& ctx, Value v, int count) {
-  TensorType t = ctx.type(v);
-  const int rank = t.shape.rank;
+  const int rank = ctx.type(v).shape.rank;
   if (rank + count > kMaxRank) {
     (void)ctx.fail(Status::kUnsupported, "broadcasting to more than 8 dimensions");
     return {};
   }
-  const ConstTensor* c = ctx.constant(v);
-  if (c == nullptr) {
-    (void)ctx.fail(Status::kUnsupported, "the operand that is broadcast is not a constant",
-                   "export the model with opset 7 or newer");
-    return {};
-  }
-  for (int i = 0; i < count; ++i) t.shape[rank + i] = 1;
-  t.shape.rank = rank + count;
-  return ctx.add_constant(t, std::vector<uint8_t>(c->bytes.begin(), c->bytes.end()));
+  std::vector<int64_t> shape(static_cast<size_t>(rank), 0);  // 0: as in `v`
+  shape.resize(static_cast<size_t>(rank + count), 1);
+  return ctx.emit1(Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {v, ctx.add_i64(shape)});
 }
 
 Status old_broadcast(ImportContext& ctx, Value* second) {

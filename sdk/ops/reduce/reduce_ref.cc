@@ -47,7 +47,10 @@ uint32_t axes_of(const KernelContext& ctx, bool noop_with_empty_axes) {
   const int64_t count = axes == nullptr ? 0 : axes->count();
   if (count == 0) return noop_with_empty_axes ? 0 : (1u << rank) - 1;
   uint32_t mask = 0;
-  for (int64_t i = 0; i < count; ++i) mask |= 1u << normalize_axis(axes->as<const int64_t>()[i], rank);
+  for (int64_t i = 0; i < count; ++i) {
+    const int a = normalize_axis(axes->as<const int64_t>()[i], rank);
+    if (a >= 0) mask |= 1u << a;  // an axis outside leaves more results than the output holds: refused below
+  }
   return mask;
 }
 
@@ -56,6 +59,10 @@ template <class T, class F>
 Status each(const KernelContext& ctx, const Reduction& walk, const F& f) {
   const T* x = ctx.in(0)->as<const T>();
   T* y = ctx.out(0)->as<T>();
+  if (walk.kept() != ctx.out(0)->count()) {
+    return ctx.fail(Status::kInvalidArgument, "the axes leave {} results, but the output {} was planned", walk.kept(),
+                    ctx.out(0)->shape);
+  }
   ctx.parallel.for_range(walk.kept(), 1 + kGrain / (walk.reduced() + 1), [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t k = begin; k < end; ++k) y[k] = f(x + walk.begin(k));
   });

@@ -5,16 +5,24 @@ namespace vireo {
 namespace {
 
 Status infer(InferContext& ctx) {
-  const TensorType& x = ctx.input(0);
   int axis = 0;
-  VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::Softmax>().axis(), x.shape.rank, &axis));
-  if (!dtype_is_float(x.dtype)) return ctx.fail(Status::kInvalidModel, "Softmax of {}", dtype_name(x.dtype));
+  VIREO_TRY(check_type(ctx, 0, kFloatSet));
+  VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::Softmax>().axis(), ctx.input(0).shape.rank, &axis));
   return infer_same(ctx);
+}
+
+constexpr OpDef row(const char* name) {
+  return {name, verify_attrs<attrs::Softmax>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
 }
 
 }  // namespace
 
 extern const OpDef kSoftmaxOp;
-const OpDef kSoftmaxOp = {"Softmax", verify_attrs<attrs::Softmax>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
+extern const OpDef kLogSoftmaxOp;
+extern const OpDef kHardmaxOp;
+
+const OpDef kSoftmaxOp = row("Softmax");
+const OpDef kLogSoftmaxOp = row("LogSoftmax");
+const OpDef kHardmaxOp = row("Hardmax");
 
 }  // namespace vireo

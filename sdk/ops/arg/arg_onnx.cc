@@ -1,0 +1,25 @@
+// Opset 11 allowed negative axes, 12 added `select_last_index`.
+#include "sdk/ops/arg/arg_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+template <Op kOp>
+Status import(ImportContext& ctx) {
+  attrs::ArgT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.keepdims = ctx.attr_int("keepdims", 1) != 0;
+  a.select_last_index = ctx.attr_int("select_last_index", 0) != 0;
+  return import_direct(ctx, kOp, pack<attrs::Arg>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kArgMaxOnnx;
+extern const OnnxImport kArgMinOnnx;
+
+const OnnxImport kArgMaxOnnx = {"", "ArgMax", import <Op::kArgMax>};
+const OnnxImport kArgMinOnnx = {"", "ArgMin", import <Op::kArgMin>};
+
+}  // namespace vireo

@@ -1,0 +1,24 @@
+// CumSum since opset 11 (14 added 16-bit floats), CumProd since 26.
+#include "sdk/ops/cumulative/cumulative_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+template <Op kOp>
+Status import(ImportContext& ctx) {
+  attrs::CumulativeT a;
+  a.exclusive = ctx.attr_int("exclusive", 0) != 0;
+  a.reverse = ctx.attr_int("reverse", 0) != 0;
+  return import_direct(ctx, kOp, pack<attrs::Cumulative>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kCumSumOnnx;
+extern const OnnxImport kCumProdOnnx;
+
+const OnnxImport kCumSumOnnx = {"", "CumSum", import <Op::kCumSum>};
+const OnnxImport kCumProdOnnx = {"", "CumProd", import <Op::kCumProd>};
+
+}  // namespace vireo
