@@ -1,0 +1,166 @@
+#include "converter/convert.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "converter/emit/model_file.h"
+#include "converter/ir/graph.h"
+#include "converter/onnx/import.h"
+#include "converter/onnx/load.h"
+#include "converter/passes/pipeline.h"
+
+namespace vireo {
+
+FileBytes::~FileBytes() { std::free(data_); }
+FileBytes::FileBytes(FileBytes&& other) noexcept : data_(other.data_), size_(other.size_) {
+  other.data_ = nullptr;
+  other.size_ = 0;
+}
+FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+void FileBytes::resize(size_t size) {
+  std::free(data_);
+  size_ = 0;
+  data_ = static_cast<uint8_t*>(std::aligned_alloc(64, (size + 63) / 64 * 64));
+  if (data_ == nullptr) throw std::bad_alloc();
+  size_ = size;
+}
+
+bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error) {
+  const size_t eq = text.rfind('=');
+  if (eq == std::string::npos || eq == 0) {
+    *error = "wanted NAME=1,3,224,224 or NAME=1..8,3,224,224, got \"" + text + "\"";
+    return false;
+  }
+  out->input = text.substr(0, eq);
+  out->dims.clear();
+  const std::string list = text.substr(eq + 1);
+  size_t at = 0;
+  const auto number = [&](int64_t* n) {
+    const size_t begin = at;
+    *n = 0;
+    while (at < list.size() && list[at] >= '0' && list[at] <= '9') {
+      if (at - begin > 17) return false;
+      *n = *n * 10 + (list[at++] - '0');
+    }
+    return at > begin;
+  };
+  while (!list.empty()) {
+    DimRange r;
+    if (!number(&r.lo)) break;
+    r.hi = r.lo;
+    if (list.compare(at, 2, "..") == 0) {
+      at += 2;
+      if (!number(&r.hi) || r.hi < r.lo) break;
+    }
+    out->dims.push_back(r);
+    if (at == list.size()) return true;
+    if (list[at++] != ',') break;
+  }
+  if (list.empty()) return true;
+  *error = "in \"" + text + "\": wanted whole numbers or bounds like 1..8, divided by commas";
+  return false;
+}
+
+namespace {
+
+std::string type_text(const ir::DimTable& dims, const TensorType& t) {
+  std::string out = dtype_name(t.dtype);
+  out += "[";
+  for (int i = 0; i < t.shape.rank; ++i) {
+    const Dim d = t.shape[i];
+    out += (i == 0 ? "" : ",") + dims.text(d);
+    const Interval range = dims.interval(d);
+    uint32_t atom = 0;
+    if (dims.is_symbol(d, &atom) && !range.open()) out += "=" + std::to_string(range.lo) + ".." + std::to_string(range.hi);
+  }
+  return out + "]";
+}
+
+// Import, passes, layout: everything but writing. Null on failure.
+std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options, Diagnostics* diagnostics,
+                                         ConvertReport* report) {
+  const auto tell = [&](const char* stage, double fraction) {
+    if (options.progress) options.progress(stage, fraction);
+  };
+  emit::Provenance provenance;
+  const size_t slash = path.find_last_of('/');
+  provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
+  importer::ImportedModel imported;
+  {
+    tell("import", 0);
+    ::onnx::ModelProto model;
+    if (!importer::load_model(path, &model, &provenance.source_hash, diagnostics)) return nullptr;
+    imported = importer::import_model(model, path, options.shapes, diagnostics);
+  }
+  if (imported.graph == nullptr) return nullptr;
+  ir::Graph& graph = *imported.graph;
+  provenance.producer = imported.producer;
+  provenance.opsets = imported.opsets;
+  report->nodes_imported = ir::count_nodes(graph);
+  tell("optimise", 0.3);
+  if (!passes::run_pipeline(graph, options, diagnostics, report)) return nullptr;
+  for (const PassReport& p : report->passes) {
+    if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
+  }
+  emit::separate_outputs(graph);
+  report->nodes = ir::count_nodes(graph);
+  std::map<std::string, size_t> ops;
+  for (const ir::Node& n : graph.nodes()) ++ops[passes::kind_of(n)];
+  report->ops.assign(ops.begin(), ops.end());
+  for (const ir::Value* v : graph.inputs()) report->inputs.push_back({v->name, type_text(graph.dims(), v->type)});
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type)});
+  }
+  tell("plan", 0.7);
+  return emit::ModelFile::build(graph, options, provenance, diagnostics, report);
+}
+
+template <class Finish>
+bool convert(const std::string& path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report,
+             const Finish& finish) {
+  const auto start = std::chrono::steady_clock::now();
+  ConvertReport own;
+  if (report == nullptr) report = &own;
+  *report = {};
+  bool good = false;
+  try {
+    const std::unique_ptr<emit::ModelFile> file = prepare(path, options, diagnostics, report);
+    if (file != nullptr && options.progress) options.progress("write", 0.9);
+    good = file != nullptr && !diagnostics->failed() && finish(*file);
+  } catch (const std::bad_alloc&) {
+    diagnostics->error(Code::kFileTooLarge, "there is not enough memory to convert \"" + path + "\"",
+                       "keep the weights in external data, which is mapped and not loaded");
+  }
+  report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (good && options.progress) options.progress("done", 1);
+  return good;
+}
+
+}  // namespace
+
+bool convert_file(const std::string& onnx_path, const std::string& vireo_path, const ConvertOptions& options,
+                  Diagnostics* diagnostics, ConvertReport* report) {
+  return convert(onnx_path, options, diagnostics, report,
+                 [&](const emit::ModelFile& file) { return file.write(vireo_path, diagnostics); });
+}
+
+bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out, Diagnostics* diagnostics,
+                       ConvertReport* report) {
+  return convert(onnx_path, options, diagnostics, report, [&](const emit::ModelFile& file) {
+    file.write(out);
+    return true;
+  });
+}
+
+bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report) {
+  return convert(onnx_path, options, diagnostics, report, [](const emit::ModelFile&) { return true; });
+}
+
+}  // namespace vireo

@@ -1,0 +1,412 @@
+#include "converter/emit/model_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "converter/emit/exprs.h"
+#include "converter/emit/plans.h"
+#include "sdk/base/checked.h"
+#include "sdk/format/container.h"
+#include "sdk/format/sha256.h"
+#include "sdk/ops/identity/identity_generated.h"
+#include "vireo/vireo.h"
+
+namespace vireo::emit {
+namespace {
+
+class Builder {
+ public:
+  Builder(const ConvertOptions& options, const ir::Graph& graph, Segments* segments, Diagnostics* diagnostics)
+      : options_(options), graph_(graph), segments_(segments), diagnostics_(diagnostics), exprs_(graph.dims()) {}
+
+  bool build(const Provenance& provenance, fb::ModelT* model, ConvertReport* report) {
+    model->major = kFormatMajor;
+    model->minor = kFormatMinor;
+    model_ = model;
+    integer_only_ = true;
+    subgraph(graph_);
+    if (!signature() || !tests()) return false;
+    model->integer_only = integer_only_;
+    auto plan = make_plan(*model, exprs_, diagnostics_);
+    if (plan == nullptr) return false;
+    report->planned = !plan->subgraphs.empty();
+    if (report->planned) {
+      report->arena_bytes = plan->subgraphs[0]->bytes;
+      report->arena_lower_bound = plan->subgraphs[0]->lower_bound;
+    }
+    for (const auto& e : exprs_.exprs()) {
+      if (e->kind == fb::ExprKind::Symbol && !e->data_dependent && e->hi < 0) report->open_dimensions.push_back(e->name);
+    }
+    model->plans.push_back(std::move(plan));
+    model->exprs = exprs_.take();
+    model->segments = segments_->finish();
+    report->constant_bytes = segments_->total_bytes();
+    auto p = std::make_unique<fb::ProvenanceT>();
+    p->source = provenance.source;
+    p->source_hash.assign(provenance.source_hash.begin(), provenance.source_hash.end());
+    p->producer = provenance.producer;
+    p->converter = "vireo " + std::to_string(VIREO_VERSION_MAJOR) + "." + std::to_string(VIREO_VERSION_MINOR) + "." +
+                   std::to_string(VIREO_VERSION_PATCH);
+    p->options = options_.option_texts;
+    p->opset = provenance.opsets;
+    p->passes = provenance.passes;
+    model->provenance = std::move(p);
+    return true;
+  }
+
+ private:
+  uint32_t subgraph(const ir::Graph& g) {
+    const uint32_t index = static_cast<uint32_t>(model_->subgraphs.size());
+    model_->subgraphs.push_back(std::make_unique<fb::SubgraphT>());
+    auto out = std::make_unique<fb::SubgraphT>();
+    out->name = g.name;
+    std::map<const ir::Value*, int32_t> ids;
+    const auto tensor = [&](const ir::Value* v) -> int32_t {
+      if (v == nullptr) return -1;
+      const auto it = ids.find(v);
+      if (it != ids.end()) return it->second;
+      const int32_t id = static_cast<int32_t>(out->tensors.size());
+      ids[v] = id;
+      auto t = std::make_unique<fb::TensorT>();
+      t->name = v->name;
+      t->dtype = static_cast<uint8_t>(v->type.dtype);
+      for (int i = 0; i < v->type.shape.rank; ++i) t->dims.push_back(exprs_.write(v->type.shape[i]));
+      if (v->constant != nullptr) {
+        const Place place = segments_->add(v->constant);
+        t->segment = place.segment;
+        t->offset = place.offset;
+        t->size = place.size;
+      }
+      if (dtype_is_float(v->type.dtype)) integer_only_ = false;
+      out->tensors.push_back(std::move(t));
+      return id;
+    };
+    for (const ir::Value* v : g.inputs()) out->inputs.push_back(static_cast<uint32_t>(tensor(v)));
+    for (const ir::Node& n : g.nodes()) {
+      auto node = std::make_unique<fb::NodeT>();
+      node->op = static_cast<uint16_t>(n.op);
+      node->version = n.version;
+      node->name = n.name;
+      node->attrs = n.attrs;
+      for (const ir::Value* v : n.inputs) node->inputs.push_back(tensor(v));
+      while (!node->inputs.empty() && node->inputs.back() == -1) node->inputs.pop_back();
+      const OpDef& def = n.def();
+      for (size_t i = 0; i < n.outputs.size(); ++i) {
+        const ir::Value* v = n.outputs[i];
+        const bool wanted = v != nullptr && (!v->unused() || i < def.min_outputs);
+        node->outputs.push_back(wanted ? tensor(v) : -1);
+      }
+      for (const auto& body : n.bodies) node->subgraphs.push_back(subgraph(*body));
+      out->nodes.push_back(std::move(node));
+    }
+    for (const ir::Value* v : g.outputs()) out->outputs.push_back(static_cast<uint32_t>(tensor(v)));
+    model_->subgraphs[index] = std::move(out);
+    return index;
+  }
+
+  bool signature() {
+    static const std::map<std::string, fb::Meaning> kMeanings = {
+        {"", fb::Meaning::Unspecified}, {"image", fb::Meaning::Image},       {"audio", fb::Meaning::Audio},
+        {"tokens", fb::Meaning::Tokens}, {"features", fb::Meaning::Features}, {"state", fb::Meaning::State}};
+    auto s = std::make_unique<fb::SignatureT>();
+    s->name = options_.signature_name;
+    std::set<std::string> used;
+    bool good = true;
+    const auto io = [&](const std::string& name) {
+      auto t = std::make_unique<fb::IoT>();
+      t->name = name;
+      for (const IoMeaning& m : options_.io) {
+        if (m.name != name) continue;
+        used.insert(name);
+        const auto meaning = kMeanings.find(m.meaning);
+        if (meaning == kMeanings.end()) {
+          diagnostics_->error(Code::kBadSignature, "the meaning of \"" + name + "\" is \"" + m.meaning + "\"",
+                              "use image, audio, tokens, features or state");
+          good = false;
+          continue;
+        }
+        t->meaning = meaning->second;
+        t->layout = m.layout;
+        t->color = m.color;
+        t->range_lo = m.range_lo;
+        t->range_hi = m.range_hi;
+        t->mean = m.mean;
+        t->std = m.std;
+        t->resize = m.resize;
+        t->sample_rate = m.sample_rate;
+      }
+      return t;
+    };
+    std::map<std::string, uint32_t> inputs, outputs;
+    for (const ir::Value* v : graph_.inputs()) {
+      inputs[v->name] = static_cast<uint32_t>(s->inputs.size());
+      s->inputs.push_back(io(v->name));
+    }
+    for (const std::string& name : graph_.output_names()) {
+      outputs[name] = static_cast<uint32_t>(s->outputs.size());
+      s->outputs.push_back(io(name));
+    }
+    for (const IoMeaning& m : options_.io) {
+      if (used.count(m.name) != 0) continue;
+      diagnostics_->error(Code::kBadSignature, "the signature names \"" + m.name + "\", which is neither an input nor an output");
+      good = false;
+    }
+    for (const auto& [output, input] : options_.states) {
+      if (inputs.count(input) == 0 || outputs.count(output) == 0) {
+        diagnostics_->error(Code::kBadSignature, "state \"" + output + "\" to \"" + input + "\": there is no such output or input");
+        good = false;
+        continue;
+      }
+      const uint32_t in = inputs[input], out = outputs[output];
+      const TensorType& a = graph_.inputs()[in]->type;
+      const TensorType& b = graph_.outputs()[out]->type;
+      if (a.dtype != b.dtype || a.shape.rank != b.shape.rank) {
+        diagnostics_->error(Code::kBadSignature, "state \"" + output + "\" to \"" + input + "\": their types differ");
+        good = false;
+        continue;
+      }
+      auto state = std::make_unique<fb::StateT>();
+      state->input = in;
+      state->output = out;
+      s->states.push_back(std::move(state));
+    }
+    model_->signatures.push_back(std::move(s));
+    return good;
+  }
+
+  std::unique_ptr<fb::TestTensorT> test_tensor(const HostTensor& h) {
+    auto t = std::make_unique<fb::TestTensorT>();
+    t->dtype = static_cast<uint8_t>(h.dtype);
+    t->dims = h.dims;
+    if (h.dtype == DType::kNone) return t;
+    const ir::ConstantPtr c = h.dtype == DType::kString ? ir::make_strings({}, h.strings)
+                                                        : ir::make_constant({DType::kU8, {}}, h.bytes);
+    const Place place = segments_->add(c);
+    t->segment = static_cast<uint32_t>(place.segment);
+    t->offset = place.offset;
+    t->size = place.size;
+    return t;
+  }
+
+  bool tests() {
+    for (size_t i = 0; i < options_.tests.size(); ++i) {
+      const TestCaseOption& given = options_.tests[i];
+      if (given.inputs.size() != graph_.inputs().size() || given.outputs.size() != graph_.outputs().size()) {
+        diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + " has " + std::to_string(given.inputs.size()) +
+                                                    " inputs and " + std::to_string(given.outputs.size()) + " outputs, the model " +
+                                                    std::to_string(graph_.inputs().size()) + " and " +
+                                                    std::to_string(graph_.outputs().size()));
+        return false;
+      }
+      auto c = std::make_unique<fb::TestCaseT>();
+      for (size_t k = 0; k < given.inputs.size(); ++k) {
+        if (given.inputs[k].dtype != graph_.inputs()[k]->type.dtype) {
+          diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + ": input \"" + graph_.inputs()[k]->name + "\" is " +
+                                                      dtype_name(given.inputs[k].dtype) + ", the model wants " +
+                                                      dtype_name(graph_.inputs()[k]->type.dtype));
+          return false;
+        }
+        c->inputs.push_back(test_tensor(given.inputs[k]));
+      }
+      for (const TestOutput& o : given.outputs) {
+        auto t = test_tensor(o.values);
+        if (!o.dims.empty()) t->dims = o.dims;
+        t->step = o.step;
+        t->atol = o.atol;
+        t->rtol = o.rtol;
+        c->outputs.push_back(std::move(t));
+      }
+      model_->tests.push_back(std::move(c));
+    }
+    return true;
+  }
+
+  const ConvertOptions& options_;
+  const ir::Graph& graph_;
+  Segments* segments_;
+  Diagnostics* diagnostics_;
+  ExprWriter exprs_;
+  fb::ModelT* model_ = nullptr;
+  bool integer_only_ = true;
+};
+
+std::vector<uint8_t> pack_model(const fb::ModelT& model) {
+  flatbuffers::FlatBufferBuilder builder(1 << 20);
+  builder.Finish(fb::Model::Pack(builder, &model), fb::ModelIdentifier());
+  return std::vector<uint8_t>(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+}
+
+}  // namespace
+
+void separate_outputs(ir::Graph& g) {
+  for (ir::Node& n : g.nodes()) {
+    for (auto& body : n.bodies) separate_outputs(*body);
+  }
+  std::set<const ir::Value*> seen;
+  for (size_t i = 0; i < g.outputs().size(); ++i) {
+    ir::Value* v = g.outputs()[i];
+    if (v->producer != nullptr && seen.insert(v).second) continue;
+    ir::Node* copy = g.add_node(Op::kIdentity, pack<attrs::Identity>(attrs::IdentityT{}), {v}, 1);
+    copy->name = g.output_names()[i];
+    copy->outputs[0]->name = g.output_names()[i];
+    copy->outputs[0]->type = v->type;
+    copy->outputs[0]->contents = v->contents;
+    g.set_output(i, copy->outputs[0]);
+  }
+}
+
+std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const ConvertOptions& options, const Provenance& provenance,
+                                            Diagnostics* diagnostics, ConvertReport* report) {
+  std::unique_ptr<ModelFile> file(new ModelFile());
+  fb::ModelT model;
+  if (!Builder(options, graph, &file->segments_, diagnostics).build(provenance, &model, report)) return nullptr;
+  // Segments stand behind the FlatBuffer, whose size does not depend on the offsets' values as long as none is the default 0:
+  // pack once to learn it, once for real.
+  for (auto& s : model.segments) s->offset = 1;
+  file->model_ = pack_model(model);
+  uint64_t at = align_up(kHeaderBytes, kSegmentAlignment) + file->model_.size();
+  for (auto& s : model.segments) {
+    at = align_up(at, s->alignment);
+    s->offset = at;
+    file->segment_offsets_.push_back(at);
+    at += s->size;
+  }
+  const size_t size = file->model_.size();
+  file->model_ = pack_model(model);
+  if (file->model_.size() != size) {
+    diagnostics->error(Code::kWriteFailed, "the model's table changed its size while it was laid out; this is an error of the converter");
+    return nullptr;
+  }
+  file->hash_offset_ = at;
+  const uint64_t body = at - kHeaderBytes;
+  file->hash_size_ = (body + kChunkBytes - 1) / kChunkBytes * kHashBytes;
+  file->file_bytes_ = at + file->hash_size_;
+  report->file_bytes = file->file_bytes_;
+  return file;
+}
+
+// Gives the file's bytes behind the header to `sink`, in order, and makes the header, which holds the hash over all of them.
+template <class Sink>
+bool ModelFile::stream(Sink&& sink, std::vector<uint8_t>* header) const {
+  std::vector<uint8_t> hashes;
+  Sha256 sha;
+  uint64_t position = kHeaderBytes;
+  const auto put = [&](const void* data, size_t n) {
+    const auto* p = static_cast<const uint8_t*>(data);
+    size_t left = n;
+    while (left > 0) {
+      const uint64_t in_chunk = (position - kHeaderBytes) % kChunkBytes;
+      const size_t step = left < kChunkBytes - in_chunk ? left : static_cast<size_t>(kChunkBytes - in_chunk);
+      sha.update(p, step);
+      p += step;
+      left -= step;
+      position += step;
+      if ((position - kHeaderBytes) % kChunkBytes == 0 || position == hash_offset_) {
+        hashes.resize(hashes.size() + kHashBytes);
+        sha.finish(hashes.data() + hashes.size() - kHashBytes);
+        sha.reset();
+      }
+    }
+    return sink(data, n);
+  };
+  if (!put(model_.data(), model_.size())) return false;
+  static const uint8_t kZeros[4096] = {};
+  for (size_t i = 0; i < segment_offsets_.size(); ++i) {
+    while (position < segment_offsets_[i]) {
+      const uint64_t gap = segment_offsets_[i] - position;
+      if (!put(kZeros, static_cast<size_t>(gap < sizeof(kZeros) ? gap : sizeof(kZeros)))) return false;
+    }
+    if (!segments_.write(i, put)) return false;
+  }
+  FileHeader h;
+  std::memset(&h, 0, sizeof(h));
+  std::memcpy(h.magic, kMagic, sizeof(kMagic));
+  h.major = kFormatMajor;
+  h.minor = kFormatMinor;
+  h.header_bytes = kHeaderBytes;
+  h.file_size = file_bytes_;
+  h.model_offset = kHeaderBytes;
+  h.model_size = model_.size();
+  h.hash_offset = hash_offset_;
+  h.hash_size = hash_size_;
+  h.chunk_bytes = kChunkBytes;
+  h.hash_kind = kHashSha256;
+  sha.reset();
+  sha.update(&h, sizeof(h));
+  sha.update(hashes.data(), hashes.size());
+  sha.finish(h.root);
+  header->assign(reinterpret_cast<const uint8_t*>(&h), reinterpret_cast<const uint8_t*>(&h) + sizeof(h));
+  return sink(hashes.data(), hashes.size());
+}
+
+void ModelFile::write(FileBytes* out) const {
+  out->resize(static_cast<size_t>(file_bytes_));
+  size_t at = kHeaderBytes;
+  std::vector<uint8_t> header;
+  stream(
+      [&](const void* data, size_t n) {
+        if (n > 0) std::memcpy(out->data() + at, data, n);
+        at += n;
+        return true;
+      },
+      &header);
+  std::memcpy(out->data(), header.data(), header.size());
+}
+
+bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
+  const std::string temporary = path + ".part" + std::to_string(getpid());
+  const auto refuse = [&](const std::string& what, int error) {
+    std::string help;
+    if (error == ENOSPC || error == EDQUOT) help = "the disk is full: " + std::to_string(file_bytes_) + " bytes are needed";
+    if (error == ENOENT || error == EACCES || error == EROFS || error == ENOTDIR) help = "choose a folder that exists and can be written to";
+    diagnostics->error(Code::kWriteFailed, what + ": " + std::strerror(error), help);
+    return false;
+  };
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    // A rename would replace a device or fail on a folder.
+    return refuse("cannot write \"" + path + "\"", S_ISDIR(info.st_mode) ? EISDIR : EEXIST);
+  }
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return refuse("cannot write \"" + path + "\"", errno);
+  int error = 0;
+  const auto write_all = [&](const void* data, size_t n) {
+    const auto* p = static_cast<const uint8_t*>(data);
+    while (n > 0) {
+      const ssize_t done = ::write(fd, p, n);
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) {
+        error = done < 0 ? errno : ENOSPC;
+        return false;
+      }
+      p += done;
+      n -= static_cast<size_t>(done);
+    }
+    return true;
+  };
+  std::vector<uint8_t> header(kHeaderBytes);
+  bool good = write_all(header.data(), header.size()) && stream(write_all, &header);
+  if (good && (lseek(fd, 0, SEEK_SET) != 0 || !write_all(header.data(), header.size()))) good = false;
+  if (good && fsync(fd) != 0 && errno != EINVAL) good = false;
+  if (!good && error == 0) error = errno;
+  if (close(fd) != 0 && good) {
+    good = false;
+    error = errno;
+  }
+  if (good && rename(temporary.c_str(), path.c_str()) != 0) {
+    good = false;
+    error = errno;
+  }
+  if (good) return true;
+  unlink(temporary.c_str());
+  return refuse("cannot write \"" + path + "\"", error);
+}
+
+}  // namespace vireo::emit

@@ -1,0 +1,20 @@
+// The portable plan: where every tensor of every subgraph lies, at the upper bounds of the dimensions.
+#ifndef VIREO_CONVERTER_EMIT_PLANS_H_
+#define VIREO_CONVERTER_EMIT_PLANS_H_
+
+#include <memory>
+#include <vector>
+
+#include "converter/diag/diagnostics.h"
+#include "converter/emit/exprs.h"
+#include "sdk/format/model_generated.h"
+
+namespace vireo::emit {
+
+// Plans all subgraphs of `model`, bodies before their owners. A plan without subgraphs when a bound is open; null with a
+// diagnostic when the planner refuses.
+std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& exprs, Diagnostics* diagnostics);
+
+}  // namespace vireo::emit
+
+#endif  // VIREO_CONVERTER_EMIT_PLANS_H_

@@ -1,0 +1,107 @@
+#include "converter/ir/constant.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace vireo::ir {
+
+std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, std::string* error) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    *error = std::strerror(errno);
+    return nullptr;
+  }
+  struct stat info;
+  void* data = nullptr;
+  const bool known = fstat(fd, &info) == 0;
+  if (!known) {
+    *error = std::strerror(errno);
+  } else if (!S_ISREG(info.st_mode)) {
+    *error = "not a regular file";
+  } else if (info.st_size > 0) {
+    data = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+      *error = std::strerror(errno);
+      data = nullptr;
+    }
+  }
+  close(fd);
+  if (!known || !S_ISREG(info.st_mode) || (info.st_size > 0 && data == nullptr)) return nullptr;
+  std::shared_ptr<MappedFile> file(new MappedFile());
+  file->data_ = static_cast<const uint8_t*>(data);
+  file->size_ = static_cast<size_t>(info.st_size);
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+void MappedFile::forget(Span<const uint8_t> part) {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) & ~(page - 1);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) & ~(page - 1);
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+ConstantPtr make_constant(const TensorType& type, std::vector<uint8_t> bytes) {
+  auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  auto c = std::make_shared<Constant>();
+  c->tensor.type = type;
+  c->tensor.bytes = {owner->data(), owner->size()};
+  c->owner = std::move(owner);
+  return c;
+}
+
+ConstantPtr make_constant(const TensorType& type, std::string bytes) {
+  auto owner = std::make_shared<const std::string>(std::move(bytes));
+  // A short string lives inside its object, where nothing promises alignment.
+  if (reinterpret_cast<uintptr_t>(owner->data()) % 8 != 0) {
+    return make_constant(type, std::vector<uint8_t>(owner->begin(), owner->end()));
+  }
+  auto c = std::make_shared<Constant>();
+  c->tensor.type = type;
+  c->tensor.bytes = {reinterpret_cast<const uint8_t*>(owner->data()), owner->size()};
+  c->owner = std::move(owner);
+  return c;
+}
+
+ConstantPtr make_window(const TensorType& type, std::shared_ptr<MappedFile> file, Span<const uint8_t> bytes) {
+  // Kernels read elements directly; a window that a writer put at an odd place is copied.
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0) {
+    return make_constant(type, std::vector<uint8_t>(bytes.begin(), bytes.end()));
+  }
+  auto c = std::make_shared<Constant>();
+  c->tensor.type = type;
+  c->tensor.bytes = bytes;
+  c->owner = std::move(file);
+  c->mapped = true;
+  return c;
+}
+
+ConstantPtr make_strings(const Shape& shape, std::vector<std::string> strings) {
+  auto c = std::make_shared<Constant>();
+  c->tensor.type = {DType::kString, shape};
+  c->tensor.strings = std::move(strings);
+  return c;
+}
+
+ConstantPtr with_shape(const ConstantPtr& c, const Shape& shape) {
+  auto out = std::make_shared<Constant>(*c);
+  out->tensor.type.shape = shape;
+  return out;
+}
+
+bool same_content(const Constant& a, const Constant& b) {
+  if (a.tensor.type != b.tensor.type || a.tensor.strings != b.tensor.strings) return false;
+  const Span<const uint8_t> x = a.tensor.bytes, y = b.tensor.bytes;
+  return x.size() == y.size() && (x.data() == y.data() || x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+}
+
+}  // namespace vireo::ir

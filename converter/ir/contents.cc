@@ -1,0 +1,308 @@
+// What shape arithmetic computes, element by element, as expressions: Shape gives the extents, Gather and Slice choose among
+// them, Add to Max combine them, Reshape consumes them. One function an operator; an operator without one loses track, which
+// costs exactness and never correctness.
+#include <functional>
+#include <utility>
+
+#include "converter/ir/infer.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/shape_of/shape_of.h"
+#include "sdk/ops/shape_of/shape_of_generated.h"
+
+namespace vireo::ir {
+namespace {
+
+using Elements = std::vector<Dim>;
+
+struct Context {
+  DimTable& dims;
+  const Node& node;
+  ConstantFinder* finder;
+
+  const TensorType& type(size_t i) const { return node.inputs[i]->type; }
+  const TensorType& result() const { return node.outputs[0]->type; }
+  bool in(size_t i, Elements* out) const { return known_elements(node.in(i), finder, out); }
+  bool has(size_t i) const { return node.in(i) != nullptr; }
+};
+using Rule = bool (*)(const Context& c, Elements* out);
+
+bool same(const Context& c, Elements* out) { return c.in(0, out); }
+
+bool shape(const Context& c, Elements* out) {
+  const auto& a = c.node.attributes<attrs::Shape>();
+  const Shape& s = c.type(0).shape;
+  for (int i = clamp_to_rank(a.start(), s.rank); i < clamp_to_rank(a.end(), s.rank); ++i) out->push_back(s[i]);
+  return true;
+}
+
+bool size(const Context& c, Elements* out) {
+  const Shape& s = c.type(0).shape;
+  out->push_back(c.dims.count(s, 0, s.rank));
+  return true;
+}
+
+// Widths that hold every extent; a symbolic extent cast to less could be cut.
+bool cast(const Context& c, Elements* out) {
+  const DType to = static_cast<DType>(c.node.attributes<attrs::Cast>().to());
+  if (!c.in(0, out)) return false;
+  if (to == DType::kI64 || to == DType::kI32) return true;
+  if (to != DType::kBool) return false;
+  for (Dim& d : *out) {
+    const Interval range = c.dims.interval(d);
+    if (range.lo > 0 || range.hi < 0) {
+      d = 1;
+    } else if (range.lo == 0 && range.hi == 0) {
+      d = 0;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int64_t at(const Shape& from, const Shape& to, int64_t i);  // index of `to`'s element i in the broadcast `from`
+
+template <class F>
+bool elementwise(const Context& c, Elements* out, const F& f) {
+  Elements a, b;
+  const DType t = c.result().dtype;
+  if (!dtype_is_integer(t) && t != DType::kBool) return false;
+  if (!c.in(0, &a) || !c.in(1, &b) || !c.result().shape.is_static()) return false;
+  const int64_t n = element_count(c.result().shape);
+  if (n < 0 || n > kMaxContents) return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const size_t ia = static_cast<size_t>(at(c.type(0).shape, c.result().shape, i));
+    const size_t ib = static_cast<size_t>(at(c.type(1).shape, c.result().shape, i));
+    if (ia >= a.size() || ib >= b.size()) return false;
+    Dim y = 0;
+    if (!f(c.dims, a[ia], b[ib], &y)) return false;
+    out->push_back(y);
+  }
+  return true;
+}
+
+int64_t at(const Shape& from, const Shape& to, int64_t i) {
+  int64_t index = 0, stride = 1;
+  for (int d = to.rank - 1, k = from.rank - 1; d >= 0 && k >= 0; --d, --k) {
+    const int64_t coordinate = i % to[d];
+    i /= to[d];
+    if (from[k] != 1) index += coordinate * stride;
+    stride *= from[k];
+  }
+  return index;
+}
+
+bool add(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.add(a, b), true; });
+}
+bool sub(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.sub(a, b), true; });
+}
+bool mul(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.mul(a, b), true; });
+}
+bool minimum(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.min(a, b), true; });
+}
+bool maximum(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.max(a, b), true; });
+}
+// ONNX divides integers towards zero; floor_div agrees where no side is negative.
+bool div(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
+    if (b == 0) return false;
+    if (!is_symbolic(a) && !is_symbolic(b)) return *y = a / b, true;
+    if (t.interval(a).lo < 0 || t.interval(b).lo < 0) return false;
+    return *y = t.floor_div(a, b), true;
+  });
+}
+bool mod(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
+    if (b == 0 || t.interval(a).lo < 0 || t.interval(b).lo <= 0) return false;
+    return *y = t.sub(a, t.mul(t.floor_div(a, b), b)), true;
+  });
+}
+
+// -1, 0 or 1 for a - b below, at or above 0; 2 when that is open.
+int compare(DimTable& t, Dim a, Dim b) {
+  const Interval d = t.interval(t.sub(a, b));
+  return d.lo == 0 && d.hi == 0 ? 0 : d.lo > 0 ? 1 : d.hi < 0 ? -1 : 2;
+}
+bool equal(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
+    const int k = compare(t, a, b);
+    return *y = k == 0, k != 2;
+  });
+}
+bool less(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
+    const Interval d = t.interval(t.sub(a, b));
+    if (d.hi < 0) return *y = 1, true;
+    return *y = 0, d.lo >= 0;
+  });
+}
+bool less_or_equal(const Context& c, Elements* out) {
+  return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
+    const Interval d = t.interval(t.sub(a, b));
+    if (d.hi <= 0) return *y = 1, true;
+    return *y = 0, d.lo > 0;
+  });
+}
+
+bool neg(const Context& c, Elements* out) {
+  if (!c.in(0, out)) return false;
+  for (Dim& d : *out) d = c.dims.mul(d, -1);
+  return true;
+}
+bool logical_not(const Context& c, Elements* out) {
+  if (!c.in(0, out)) return false;
+  for (Dim& d : *out) {
+    if (is_symbolic(d)) return false;
+    d = d == 0;
+  }
+  return true;
+}
+
+bool where(const Context& c, Elements* out) {
+  Elements cond, a, b;
+  if (!dtype_is_integer(c.result().dtype) || !c.in(0, &cond) || !c.in(1, &a) || !c.in(2, &b) || !c.result().shape.is_static()) {
+    return false;
+  }
+  const int64_t n = element_count(c.result().shape);
+  if (n < 0 || n > kMaxContents) return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const size_t k = static_cast<size_t>(at(c.type(0).shape, c.result().shape, i));
+    const size_t ia = static_cast<size_t>(at(c.type(1).shape, c.result().shape, i));
+    const size_t ib = static_cast<size_t>(at(c.type(2).shape, c.result().shape, i));
+    if (k >= cond.size() || ia >= a.size() || ib >= b.size() || is_symbolic(cond[k])) return false;
+    out->push_back(cond[k] != 0 ? a[ia] : b[ib]);
+  }
+  return true;
+}
+
+bool concat(const Context& c, Elements* out) {
+  if (c.result().shape.rank != 1) return false;
+  for (size_t i = 0; i < c.node.inputs.size(); ++i) {
+    Elements part;
+    if (!c.in(i, &part)) return false;
+    out->insert(out->end(), part.begin(), part.end());
+  }
+  return out->size() <= static_cast<size_t>(kMaxContents);
+}
+
+bool gather(const Context& c, Elements* out) {
+  Elements data, index;
+  if (c.type(0).shape.rank != 1 || !c.in(0, &data) || !c.in(1, &index)) return false;
+  for (Dim i : index) {
+    if (is_symbolic(i)) return false;
+    if (i < 0) i += static_cast<Dim>(data.size());
+    if (i < 0 || i >= static_cast<Dim>(data.size())) return false;
+    out->push_back(data[static_cast<size_t>(i)]);
+  }
+  return true;
+}
+
+bool slice(const Context& c, Elements* out) {
+  Elements data, starts, ends, steps{1};
+  if (c.type(0).shape.rank != 1 || !c.in(0, &data) || !c.in(1, &starts) || !c.in(2, &ends)) return false;
+  if (c.has(4) && !c.in(4, &steps)) return false;
+  if (starts.size() != 1 || ends.size() != 1 || steps.size() != 1) return false;
+  Dim start = starts[0], end = ends[0];
+  const Dim step = steps[0], n = static_cast<Dim>(data.size());
+  if (is_symbolic(start) || is_symbolic(end) || is_symbolic(step) || step == 0) return false;
+  const auto clamp = [](Dim v, Dim lo, Dim hi) { return v < lo ? lo : v > hi ? hi : v; };
+  if (start < 0) start += n;
+  if (end < 0) end = end <= -n ? -1 : end + n;
+  if (step > 0) {
+    start = clamp(start, 0, n);
+    end = clamp(end, 0, n);
+    for (Dim i = start; i < end; i += step) out->push_back(data[static_cast<size_t>(i)]);
+  } else {
+    start = clamp(start, 0, n - 1);
+    end = clamp(end, -1, n - 1);
+    for (Dim i = start; i > end; i += step) out->push_back(data[static_cast<size_t>(i)]);
+  }
+  return true;
+}
+
+// The value repeated: Expand of one element.
+bool expand(const Context& c, Elements* out) {
+  Elements data;
+  if (!c.in(0, &data) || !c.result().shape.is_static()) return false;
+  const int64_t n = element_count(c.result().shape);
+  if (n < 0 || n > kMaxContents) return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const size_t k = static_cast<size_t>(at(c.type(0).shape, c.result().shape, i));
+    if (k >= data.size()) return false;
+    out->push_back(data[k]);
+  }
+  return true;
+}
+
+template <class F>
+bool reduce(const Context& c, Elements* out, Dim begin, const F& f) {
+  Elements data;
+  if (!dtype_is_integer(c.result().dtype) || c.type(0).shape.rank != 1 || !c.in(0, &data)) return false;
+  if (c.node.attributes<attrs::Reduce>().noop_with_empty_axes() && !c.has(1)) return false;
+  Dim y = begin;
+  for (const Dim d : data) y = f(c.dims, y, d);
+  out->push_back(y);
+  return true;
+}
+bool reduce_prod(const Context& c, Elements* out) {
+  return reduce(c, out, 1, [](DimTable& t, Dim a, Dim b) { return t.mul(a, b); });
+}
+bool reduce_sum(const Context& c, Elements* out) {
+  return reduce(c, out, 0, [](DimTable& t, Dim a, Dim b) { return t.add(a, b); });
+}
+
+Rule rule_for(Op op) {
+  switch (op) {
+    case Op::kIdentity:
+    case Op::kReshape:
+    case Op::kSqueeze:
+    case Op::kUnsqueeze:
+    case Op::kFlatten: return same;
+    case Op::kShape: return shape;
+    case Op::kSize: return size;
+    case Op::kCast: return cast;
+    case Op::kAdd: return add;
+    case Op::kSub: return sub;
+    case Op::kMul: return mul;
+    case Op::kDiv: return div;
+    case Op::kMod: return mod;
+    case Op::kMin: return minimum;
+    case Op::kMax: return maximum;
+    case Op::kEqual: return equal;
+    case Op::kLess: return less;
+    case Op::kLessOrEqual: return less_or_equal;
+    case Op::kNeg: return neg;
+    case Op::kNot: return logical_not;
+    case Op::kWhere: return where;
+    case Op::kConcat: return concat;
+    case Op::kGather: return gather;
+    case Op::kSlice: return slice;
+    case Op::kExpand: return expand;
+    case Op::kReduceProd: return reduce_prod;
+    case Op::kReduceSum: return reduce_sum;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder) {
+  const Rule rule = rule_for(node->op);
+  if (rule == nullptr || node->outputs.empty() || node->outputs[0] == nullptr || node->in(0) == nullptr) return;
+  Value* y = node->outputs[0];
+  y->contents.reset();
+  const int64_t count = element_count(y->type.shape);
+  if (count < 0 || count > kMaxContents || (!dtype_is_integer(y->type.dtype) && y->type.dtype != DType::kBool)) return;
+  Elements out;
+  if (rule(Context{dims, *node, finder}, &out) && static_cast<int64_t>(out.size()) == count) y->contents = std::move(out);
+}
+
+}  // namespace vireo::ir

@@ -1,0 +1,306 @@
+#include "converter/ir/dim_table.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sdk/base/checked.h"
+
+namespace vireo::ir {
+namespace {
+
+using Monomial = DimTable::Monomial;
+using Polynomial = DimTable::Polynomial;
+
+// Extents above this are refused anyway; a polynomial whose coefficients overflow becomes this number.
+constexpr Dim kTooLarge = INT64_MAX;
+
+bool add_term(Polynomial* p, const Monomial& m, int64_t c) {
+  int64_t& slot = (*p)[m];
+  if (!checked_add(slot, c, &slot)) return false;
+  if (slot == 0) p->erase(m);
+  return true;
+}
+
+bool constant_of(const Polynomial& p, int64_t* c) {
+  if (p.empty()) return *c = 0, true;
+  if (p.size() > 1 || !p.begin()->first.empty()) return false;
+  return *c = p.begin()->second, true;
+}
+
+// b / a for monomials: the atoms that remain, or false when a does not divide b.
+bool divide_monomial(const Monomial& b, const Monomial& a, Monomial* rest) {
+  rest->clear();
+  size_t j = 0;
+  for (const uint32_t atom : b) {
+    if (j < a.size() && a[j] == atom) {
+      ++j;
+    } else {
+      rest->push_back(atom);
+    }
+  }
+  return j == a.size();
+}
+
+Monomial multiply(const Monomial& a, const Monomial& b) {
+  Monomial out;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
+// Graded order, so that leading terms of a product are products of leading terms.
+bool leads(const Monomial& a, const Monomial& b) { return a.size() != b.size() ? a.size() > b.size() : a < b; }
+Polynomial::const_iterator leading(const Polynomial& p) {
+  auto best = p.begin();
+  for (auto it = p.begin(); it != p.end(); ++it) {
+    if (leads(it->first, best->first)) best = it;
+  }
+  return best;
+}
+
+}  // namespace
+
+int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+  const int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+uint32_t DimTable::new_symbol(Symbol s) {
+  Atom atom;
+  const Interval up = s.data_dependent ? interval(s.upper) : Interval{};
+  atom.interval = {s.lo, s.data_dependent ? up.hi : (s.hi < 0 ? INT64_MAX : s.hi)};
+  symbols_[s.name] = static_cast<uint32_t>(atoms_.size());
+  atom.symbol = std::move(s);
+  atoms_.push_back(std::move(atom));
+  return static_cast<uint32_t>(atoms_.size() - 1);
+}
+
+Dim DimTable::symbol(const std::string& name) {
+  const auto it = symbols_.find(name);
+  uint32_t atom = 0;
+  if (it != symbols_.end()) {
+    atom = it->second;
+  } else {
+    Symbol s;
+    s.name = name;
+    atom = new_symbol(std::move(s));
+  }
+  return intern({{{atom}, 1}});
+}
+
+bool DimTable::set_bounds(const std::string& name, int64_t lo, int64_t hi) {
+  const auto it = symbols_.find(name);
+  if (it == symbols_.end()) return false;
+  Atom& atom = atoms_[it->second];
+  atom.symbol.lo = lo;
+  atom.symbol.hi = hi;
+  atom.interval = {lo, hi < 0 ? INT64_MAX : hi};
+  return true;
+}
+
+Dim DimTable::fresh(const std::string& stem) {
+  std::string name = stem;
+  for (int i = 1; symbols_.count(name) != 0; ++i) name = stem + "." + std::to_string(i);
+  return symbol(name);
+}
+
+Dim DimTable::fresh_bounded(const std::string& stem, Dim upper) {
+  Symbol s;
+  s.name = stem;
+  for (int i = 1; symbols_.count(s.name) != 0; ++i) s.name = stem + "." + std::to_string(i);
+  s.data_dependent = true;
+  s.upper = upper;
+  return intern({{{new_symbol(std::move(s))}, 1}});
+}
+
+Polynomial DimTable::polynomial(Dim d) const {
+  if (is_symbolic(d)) return polynomials_[handle_id(d)];
+  return d == 0 ? Polynomial{} : Polynomial{{{}, d}};
+}
+
+Dim DimTable::intern(Polynomial p) {
+  int64_t c = 0;
+  if (constant_of(p, &c)) return is_symbolic(c) ? kTooLarge : c;
+  const auto it = ids_.find(p);
+  if (it != ids_.end()) return handle_of(it->second);
+  const uint32_t id = static_cast<uint32_t>(polynomials_.size());
+  ids_[p] = id;
+  polynomials_.push_back(std::move(p));
+  return handle_of(id);
+}
+
+bool DimTable::is_symbol(Dim d, uint32_t* atom) const {
+  if (!is_symbolic(d)) return false;
+  const Polynomial& p = polynomials_[handle_id(d)];
+  if (p.size() != 1 || p.begin()->first.size() != 1 || p.begin()->second != 1) return false;
+  *atom = p.begin()->first[0];
+  return atoms_[*atom].kind == ExprKind::kSymbol;
+}
+
+Dim DimTable::add(Dim a, Dim b) {
+  Polynomial p = polynomial(a);
+  for (const auto& [m, c] : polynomial(b)) {
+    if (!add_term(&p, m, c)) return kTooLarge;
+  }
+  return intern(std::move(p));
+}
+
+Dim DimTable::sub(Dim a, Dim b) { return add(a, mul(b, -1)); }
+
+Dim DimTable::mul(Dim a, Dim b) {
+  Polynomial p;
+  const Polynomial pb = polynomial(b);
+  for (const auto& [ma, ca] : polynomial(a)) {
+    for (const auto& [mb, cb] : pb) {
+      int64_t c = 0;
+      if (!checked_mul(ca, cb, &c) || !add_term(&p, multiply(ma, mb), c)) return kTooLarge;
+    }
+  }
+  return intern(std::move(p));
+}
+
+Dim DimTable::count(const Shape& s, int begin, int end) {
+  Dim n = 1;
+  for (int i = begin; i < end; ++i) n = mul(n, s[i]);
+  return n;
+}
+
+// Long division by leading terms: true when nothing remains.
+bool DimTable::divide(const Polynomial& a, const Polynomial& b, Polynomial* quotient) const {
+  Polynomial rest = a;
+  quotient->clear();
+  const auto lead = leading(b);
+  for (int steps = 0; !rest.empty(); ++steps) {
+    const auto top = leading(rest);
+    Monomial m;
+    if (steps > 64 || !divide_monomial(top->first, lead->first, &m) || top->second % lead->second != 0) return false;
+    const int64_t c = top->second / lead->second;
+    if (!add_term(quotient, m, c)) return false;
+    for (const auto& [mb, cb] : b) {
+      int64_t term = 0;
+      if (!checked_mul(c, cb, &term) || term == INT64_MIN || !add_term(&rest, multiply(m, mb), -term)) return false;
+    }
+  }
+  return true;
+}
+
+Dim DimTable::floor_div(Dim a, Dim b) {
+  if (!is_symbolic(a) && !is_symbolic(b)) return ir::floor_div(a, b);
+  if (b == 0) return 0;
+  if (b == 1) return a;
+  if (b == -1) return mul(a, -1);
+  if (a == 0) return 0;
+  const Polynomial pa = polynomial(a), pb = polynomial(b);
+  Polynomial q;
+  // Exact: (x * b) / b = x. Where b is 0 the true result is 0 and not x; such a tensor has no elements either way.
+  if (divide(pa, pb, &q)) return intern(std::move(q));
+  int64_t n = 0;
+  if (constant_of(pb, &n) && n > 0) {
+    // floor((n q + r) / n) = q + floor(r / n).
+    Polynomial r;
+    q.clear();
+    for (const auto& [m, c] : pa) {
+      const int64_t whole = ir::floor_div(c, n);
+      // Coefficients of symbols stay as they are unless they divide, so that (3 N) / 2 is not split into N + N / 2; the
+      // constant term is always reduced.
+      if (c % n == 0 || m.empty()) {
+        if (whole != 0) q[m] = whole;
+        if (c != whole * n) r[m] = c - whole * n;
+      } else {
+        r[m] = c;
+      }
+    }
+    // floor((g x + c) / (g n)) = floor((x + floor(c / g)) / n).
+    int64_t g = n;
+    for (const auto& [m, c] : r) {
+      if (!m.empty()) g = std::gcd(g, c);
+    }
+    if (g > 1) {
+      Polynomial reduced;
+      for (const auto& [m, c] : r) {
+        const int64_t part = ir::floor_div(c, g);
+        if (part != 0) reduced[m] = part;
+      }
+      r = std::move(reduced);
+      n /= g;
+    }
+    const Dim rest = intern(std::move(r));
+    Dim part = 0;
+    if (n == 1) {
+      part = rest;
+    } else if (!is_symbolic(rest)) {
+      part = ir::floor_div(rest, n);
+    } else {
+      const Interval range = interval(rest);
+      const bool bounded = range.lo != INT64_MIN && range.hi != INT64_MAX;
+      const int64_t low = bounded ? ir::floor_div(range.lo, n) : 0;
+      if (bounded && low == ir::floor_div(range.hi, n)) {
+        part = low;
+      } else {
+        // floor(floor(x / a) / n) = floor(x / (a n)).
+        const Polynomial& inner = polynomials_[handle_id(rest)];
+        const Atom* atom = inner.size() == 1 && inner.begin()->first.size() == 1 && inner.begin()->second == 1
+                               ? &atoms_[inner.begin()->first[0]]
+                               : nullptr;
+        int64_t both = 0;
+        if (atom != nullptr && atom->kind == ExprKind::kFloorDiv && !is_symbolic(atom->b) && atom->b > 0 &&
+            checked_mul(atom->b, n, &both)) {
+          const Dim x = atom->a;
+          part = floor_div(x, both);
+        } else {
+          part = atom_dim(ExprKind::kFloorDiv, rest, n);
+        }
+      }
+    }
+    return add(intern(std::move(q)), part);
+  }
+  return atom_dim(ExprKind::kFloorDiv, a, b);
+}
+
+Dim DimTable::min(Dim a, Dim b) {
+  const Interval d = interval(sub(a, b));
+  if (d.hi <= 0) return a;
+  if (d.lo >= 0) return b;
+  return a < b ? atom_dim(ExprKind::kMin, a, b) : atom_dim(ExprKind::kMin, b, a);
+}
+
+Dim DimTable::max(Dim a, Dim b) {
+  const Interval d = interval(sub(a, b));
+  if (d.hi <= 0) return b;
+  if (d.lo >= 0) return a;
+  return a < b ? atom_dim(ExprKind::kMax, a, b) : atom_dim(ExprKind::kMax, b, a);
+}
+
+Dim DimTable::atom_dim(ExprKind kind, Dim a, Dim b) {
+  const auto key = std::make_pair(std::make_pair(static_cast<int>(kind), a), b);
+  const auto it = operations_.find(key);
+  if (it != operations_.end()) return intern({{{it->second}, 1}});
+  Atom atom;
+  atom.kind = kind;
+  atom.a = a;
+  atom.b = b;
+  atom.interval = bound_of(kind, interval(a), interval(b));
+  const uint32_t id = static_cast<uint32_t>(atoms_.size());
+  atoms_.push_back(std::move(atom));
+  operations_[key] = id;
+  return intern({{{id}, 1}});
+}
+
+Interval DimTable::interval(const Polynomial& p) const {
+  Interval sum{0, 0};
+  for (const auto& [m, c] : p) {
+    Interval term{c, c};
+    for (const uint32_t atom : m) term = bound_of(ExprKind::kMul, term, atoms_[atom].interval);
+    sum = bound_of(ExprKind::kAdd, sum, term);
+  }
+  return sum;
+}
+
+Interval DimTable::interval(Dim d) const {
+  if (!is_symbolic(d)) return {d, d};
+  return interval(polynomials_[handle_id(d)]);
+}
+
+}  // namespace vireo::ir

@@ -1,0 +1,48 @@
+// Types and known contents of a node's outputs, by the operator's own shape function over symbolic dimensions.
+#ifndef VIREO_CONVERTER_IR_INFER_H_
+#define VIREO_CONVERTER_IR_INFER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "converter/ir/graph.h"
+
+namespace vireo::ir {
+
+// Finds values that are constants in all but form: made by a chain of deterministic nodes from constants. Evaluates them with
+// the reference kernels when asked, once.
+class ConstantFinder {
+ public:
+  // The most bytes a result may have: what steers shapes is small.
+  explicit ConstantFinder(int64_t limit_bytes = 64 << 10) : limit_bytes_(limit_bytes) {}
+  ConstantPtr find(const Value* v);  // null: not constant, or too large
+  void forget() { found_.clear(); }  // after values went away
+
+ private:
+  static constexpr int kMaxDepth = 1000;  // of a chain of nodes: the search is recursive
+  ConstantPtr find(const Value* v, int depth);
+
+  int64_t limit_bytes_;
+  std::map<const Value*, ConstantPtr> found_;
+};
+
+// Infers the types and contents of `node`'s outputs from its inputs'. On failure `message` tells why. Not for nodes that own
+// bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
+Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message);
+
+// Runs one node on constants with its reference kernel. False when it has none, is random, fails, or a result would have more
+// than `limit_bytes`.
+bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
+                   std::vector<ConstantPtr>* outputs, std::string* message);
+
+// Elements of `v` when known (a constant of an integer type, or tracked contents); false otherwise, or above kMaxContents.
+constexpr int64_t kMaxContents = 1024;
+bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* out);
+
+// Symbolic contents of the outputs of shape arithmetic: one function an operator (contents.cc).
+void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder);
+
+}  // namespace vireo::ir
+
+#endif  // VIREO_CONVERTER_IR_INFER_H_

@@ -1,0 +1,135 @@
+#include "converter/onnx/context.h"
+
+#include <utility>
+
+namespace vireo::importer {
+
+using ::onnx::AttributeProto;
+
+NodeContext::NodeContext(Importer& importer, Scope& scope, ::onnx::NodeProto& node, std::string domain, int opset)
+    : importer_(importer), scope_(scope), node_(node), domain_(std::move(domain)), opset_(opset) {
+  for (const std::string& name : node.input()) {
+    inputs_.push_back(name.empty() ? nullptr : importer.lookup(scope, name));
+  }
+  results_.resize(static_cast<size_t>(node.output_size()));
+}
+
+Value NodeContext::input(int i) const {
+  if (i < 0 || i >= input_count() || inputs_[static_cast<size_t>(i)] == nullptr) return {};
+  return {inputs_[static_cast<size_t>(i)]->id};
+}
+
+bool NodeContext::wants_output(int i) const { return i >= 0 && i < node_.output_size() && !node_.output(i).empty(); }
+
+TensorType NodeContext::type(Value v) const {
+  const ir::Value* value = at(v);
+  return value == nullptr ? TensorType{} : value->type;
+}
+
+const ConstTensor* NodeContext::constant(Value v) const {
+  const ir::Value* value = at(v);
+  if (value == nullptr) return nullptr;
+  // What the finder or the value holds outlives the import.
+  const ir::ConstantPtr c = importer_.finder().find(value);
+  return c == nullptr ? nullptr : &c->tensor;
+}
+
+// ---- attributes ----
+
+bool NodeContext::has_attr(std::string_view name) const { return attribute(name) != nullptr; }
+
+// The attribute if it is there and of this type. Files of IR version 1 may leave the type out: then the field decides.
+const AttributeProto* NodeContext::typed(std::string_view name, AttributeProto::AttributeType type, bool present,
+                                         const char* wanted) const {
+  const AttributeProto* a = attribute(name);
+  if (a == nullptr || a->type() == type || (a->type() == AttributeProto::UNDEFINED && present)) return a;
+  // An empty list is written without elements, and by some exporters without its type.
+  if (a->type() == AttributeProto::UNDEFINED) return a;
+  if (!failed_) {
+    importer_.record(&node_, &scope_, Code::kBadAttribute, "attribute " + std::string(name) + " is not " + wanted);
+    failed_ = true;
+  }
+  return nullptr;
+}
+
+int64_t NodeContext::attr_int(std::string_view name, int64_t otherwise) const {
+  const AttributeProto* a = typed(name, AttributeProto::INT, true, "an integer");
+  return a == nullptr ? otherwise : a->i();
+}
+
+float NodeContext::attr_float(std::string_view name, float otherwise) const {
+  const AttributeProto* a = typed(name, AttributeProto::FLOAT, true, "a float");
+  return a == nullptr ? otherwise : a->f();
+}
+
+std::string NodeContext::attr_string(std::string_view name, std::string_view otherwise) const {
+  const AttributeProto* a = typed(name, AttributeProto::STRING, true, "a string");
+  return a == nullptr ? std::string(otherwise) : a->s();
+}
+
+std::vector<int64_t> NodeContext::attr_ints(std::string_view name) const {
+  const AttributeProto* a = typed(name, AttributeProto::INTS, true, "a list of integers");
+  if (a == nullptr) return {};
+  return {a->ints().begin(), a->ints().end()};
+}
+
+std::vector<float> NodeContext::attr_floats(std::string_view name) const {
+  const AttributeProto* a = typed(name, AttributeProto::FLOATS, true, "a list of floats");
+  if (a == nullptr) return {};
+  return {a->floats().begin(), a->floats().end()};
+}
+
+std::vector<std::string> NodeContext::attr_strings(std::string_view name) const {
+  const AttributeProto* a = typed(name, AttributeProto::STRINGS, true, "a list of strings");
+  if (a == nullptr) return {};
+  return {a->strings().begin(), a->strings().end()};
+}
+
+const ConstTensor* NodeContext::attr_tensor(std::string_view name) const {
+  const AttributeProto* a = typed(name, AttributeProto::TENSOR, true, "a tensor");
+  if (a == nullptr) return nullptr;
+  const ir::ConstantPtr c = importer_.tensors().read(*const_cast<AttributeProto*>(a)->mutable_t(), std::string(name));
+  if (c == nullptr) failed_ = true;
+  return c == nullptr ? nullptr : &c->tensor;
+}
+
+// ---- building ----
+
+std::vector<Value> NodeContext::emit(Op op, std::vector<uint8_t> attrs, std::vector<Value> inputs, int outputs) {
+  std::vector<ir::Value*> in;
+  for (const Value v : inputs) in.push_back(at(v));
+  ir::Node* n = scope_.graph->add_node(op, std::move(attrs), std::move(in), static_cast<size_t>(outputs));
+  n->name = node_name(node_, &scope_);
+  std::string message;
+  const Status status = ir::infer_node(*scope_.graph, n, &importer_.finder(), &message);
+  if (!ok(status)) {
+    if (!failed_) static_cast<void>(fail(status, message, ""));
+    scope_.graph->remove(n);
+    return {};
+  }
+  std::vector<Value> out;
+  for (const ir::Value* v : n->outputs) out.push_back({v->id});
+  return out;
+}
+
+Value NodeContext::add_constant(const TensorType& type, std::vector<uint8_t> bytes) {
+  return {scope_.graph->add_constant("", ir::make_constant(type, std::move(bytes)))->id};
+}
+
+Value NodeContext::add_string_constant(const Shape& shape, std::vector<std::string> strings) {
+  return {scope_.graph->add_constant("", ir::make_strings(shape, std::move(strings)))->id};
+}
+
+void NodeContext::set_output(int i, Value v) {
+  if (i >= 0 && i < node_.output_size()) results_[static_cast<size_t>(i)] = at(v);
+}
+
+Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {
+  if (!failed_) {
+    importer_.record(&node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what, help);
+    failed_ = true;
+  }
+  return status;
+}
+
+}  // namespace vireo::importer

@@ -1,0 +1,490 @@
+#include "converter/onnx/import.h"
+
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+#include "converter/onnx/context.h"
+#include "converter/onnx/importer.h"
+
+namespace vireo::importer {
+namespace {
+
+// Function calls can multiply: f calls g ten times, g calls h ten times... A real model stays far below.
+constexpr size_t kMaxNodes = 4000000;
+constexpr int kMaxDepth = 64;
+
+std::string quoted(const std::string& s) { return "\"" + s + "\""; }
+std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+std::string list(const std::vector<std::string>& names, size_t most) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < most; ++i) out += (i == 0 ? "" : ", ") + quoted(names[i]);
+  if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
+  return out;
+}
+
+bool is_control(const std::string& domain, const std::string& op) {
+  return domain.empty() && (op == "If" || op == "Loop" || op == "Scan");
+}
+
+}  // namespace
+
+std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+
+std::string node_name(const ::onnx::NodeProto& node, const Scope* scope) {
+  std::string name = node.name();
+  for (int i = 0; name.empty() && i < node.output_size(); ++i) name = node.output(i);
+  return scope == nullptr ? name : scope->prefix + name;
+}
+
+const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, const Scope& scope, std::string_view name) {
+  for (const auto& a : node.attribute()) {
+    if (a.name() != name) continue;
+    if (a.ref_attr_name().empty()) return &a;
+    if (scope.arguments == nullptr) return nullptr;
+    const auto it = scope.arguments->find(a.ref_attr_name());
+    return it == scope.arguments->end() ? nullptr : it->second;
+  }
+  return nullptr;
+}
+
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics)
+    : model_(model), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+  for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
+  for (auto& f : *model.mutable_functions()) {
+    functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
+  }
+}
+
+void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help) {
+  Diagnostic d;
+  d.code = code;
+  if (node != nullptr) {
+    d.op = node->op_type();
+    d.node = node_name(*node, scope);
+  }
+  d.what = std::move(what);
+  d.help = std::move(help);
+  diagnostics_->add(std::move(d));
+}
+
+// ---- the whole model ----
+
+ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
+  ImportedModel out;
+  out.producer = model_.producer_name() + (model_.producer_version().empty() ? "" : " " + model_.producer_version());
+  if (model_.ir_version() > kNewestIr) {
+    diagnostics_->warning(Code::kVersionTooNew, "the file has IR version " + std::to_string(model_.ir_version()) +
+                                                    ", newer than " + std::to_string(kNewestIr) + ": what is new in it is not seen");
+  }
+  Scope scope;
+  if (!read_opsets(model_.opset_import(), &scope.opsets)) return out;
+  for (const auto& [domain, version] : scope.opsets) out.opsets.push_back(domain_text(domain) + " " + std::to_string(version));
+  if (model_.graph().output_size() == 0) {
+    diagnostics_->error(Code::kNoGraph, "the model has no outputs");
+    return out;
+  }
+  survey();
+
+  auto graph = std::make_unique<ir::Graph>(dims_);
+  graph->name = model_.graph().name();
+  scope.graph = graph.get();
+  add_initializers(scope, *model_.mutable_graph());
+  if (!add_inputs(scope, shapes)) return out;
+  import_nodes(scope, *model_.mutable_graph()->mutable_node());
+  add_outputs(scope);
+  if (!diagnostics_->failed()) out.graph = std::move(graph);
+  return out;
+}
+
+bool Importer::read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
+                           std::map<std::string, int>* out) {
+  for (const auto& row : imports) (*out)[plain_domain(row.domain())] = static_cast<int>(row.version());
+  // Files of IR version 1 and 2 have no list: they mean the first opset.
+  if (imports.empty()) (*out)[""] = 1;
+  const auto it = out->find("");
+  if (it != out->end() && (it->second > kNewestOpset || it->second < 1)) {
+    diagnostics_->error(Code::kVersionTooNew,
+                        "the model uses opset " + std::to_string(it->second) + " of ai.onnx; known are 1 to " +
+                            std::to_string(kNewestOpset),
+                        "export the model with opset " + std::to_string(kNewestOpset) + " or older");
+    return false;
+  }
+  return true;
+}
+
+void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>& opsets, int depth) {
+  if (depth > kMaxDepth) return;
+  for (const auto& node : nodes) {
+    const std::string domain = plain_domain(node.domain());
+    const std::string op = node.op_type();
+    const auto f = functions_.find({domain, op + (node.overload().empty() ? "" : ":" + node.overload())});
+    if (f != functions_.end()) {
+      if (!surveyed_.insert(f->second).second) continue;
+      std::map<std::string, int> inner;
+      for (const auto& row : f->second->opset_import()) inner[plain_domain(row.domain())] = static_cast<int>(row.version());
+      survey_nodes(f->second->node(), inner, depth + 1);
+      continue;
+    }
+    if (is_control(domain, op)) {
+      for (const auto& a : node.attribute()) {
+        if (a.has_g()) survey_nodes(a.g().node(), opsets, depth + 1);
+      }
+      continue;
+    }
+    if (domain.empty() && op == "Constant") continue;
+    if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].push_back(node_name(node, nullptr));
+  }
+}
+
+void Importer::survey() {
+  std::map<std::string, int> opsets;
+  survey_nodes(model_.graph().node(), opsets, 0);
+  for (const auto& [key, nodes] : unknown_) {
+    const bool standard = key.first.empty() || key.first == "ai.onnx.ml";
+    Diagnostic d;
+    d.code = Code::kUnknownOperator;
+    d.what = "operator " + key.second + " of " + domain_text(key.first) + " is not known, used by " +
+             std::to_string(nodes.size()) + (nodes.size() == 1 ? " node: " : " nodes: ") + list(nodes, 3);
+    d.help = standard ? "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)"
+                      : "operators of other domains are served when the model brings them as functions: export it with its "
+                        "model-local functions, or without this optimisation";
+    diagnostics_->add(std::move(d));
+  }
+}
+
+// ---- names ----
+
+ir::Value* Importer::lookup(Scope& scope, const std::string& name) {
+  const auto it = scope.names.find(name);
+  if (it != scope.names.end()) return it->second;
+  if (scope.outer == nullptr) return nullptr;
+  ir::Value* outer = lookup(*scope.outer, name);
+  if (outer == nullptr || outer == &poison_ || scope.graph == scope.outer->graph) return outer;
+  ir::Value* inner = nullptr;
+  const ir::ConstantPtr constant = finder_.find(outer);
+  if (constant != nullptr) {
+    inner = scope.graph->add_constant(outer->name, constant);
+  } else {
+    inner = scope.graph->add_input(outer->name, outer->type);
+    inner->contents = outer->contents;
+    scope.captured.push_back({outer, inner});
+  }
+  return scope.names[name] = inner;
+}
+
+void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
+  const auto add = [&](const std::string& name, const ir::ConstantPtr& c) {
+    if (scope.names.count(name) != 0) {
+      diagnostics_->error(Code::kDuplicateName, "two initialisers are named " + quoted(name));
+    }
+    scope.names[name] = c == nullptr ? &poison_ : scope.graph->add_constant(name, c);
+  };
+  for (auto& t : *graph.mutable_initializer()) add(t.name(), tensors_.read(t, t.name()));
+  for (auto& t : *graph.mutable_sparse_initializer()) add(t.values().name(), tensors_.read(t, t.values().name()));
+}
+
+void Importer::add_outputs(Scope& scope) {
+  std::set<std::string> names;
+  for (const auto& info : model_.graph().output()) {
+    if (!names.insert(info.name()).second) {
+      diagnostics_->error(Code::kDuplicateName, "two outputs of the model are named " + quoted(info.name()));
+      continue;
+    }
+    ir::Value* v = lookup(scope, info.name());
+    if (v == nullptr) {
+      diagnostics_->error(Code::kMissingValue, "nothing makes the model's output " + quoted(info.name()));
+    } else if (v != &poison_) {
+      scope.graph->add_output(v, info.name());
+    }
+  }
+}
+
+void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value) {
+  if (name.empty()) return;
+  if (!scope.names.emplace(name, value).second) {
+    record(&node, &scope, Code::kDuplicateName, "makes " + quoted(name) + ", which something else makes too");
+    return;
+  }
+  if (value != &poison_ && value->name.empty()) value->name = scope.prefix + name;
+}
+
+void Importer::bind_failed(Scope& scope, const ::onnx::NodeProto& node) {
+  for (const std::string& name : node.output()) {
+    if (!name.empty()) scope.names.emplace(name, &poison_);
+  }
+}
+
+// ---- nodes ----
+
+namespace {
+
+// Names that a graph takes from outside.
+void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out) {
+  if (depth > kMaxDepth) return;
+  std::set<std::string> used, made;
+  for (const auto& i : g.input()) made.insert(i.name());
+  for (const auto& t : g.initializer()) made.insert(t.name());
+  for (const auto& t : g.sparse_initializer()) made.insert(t.values().name());
+  for (const auto& n : g.node()) {
+    used.insert(n.input().begin(), n.input().end());
+    made.insert(n.output().begin(), n.output().end());
+    for (const auto& a : n.attribute()) {
+      if (a.has_g()) free_names(a.g(), depth + 1, &used);
+    }
+  }
+  for (const auto& o : g.output()) used.insert(o.name());
+  for (const std::string& name : used) {
+    if (!name.empty() && made.count(name) == 0) out->insert(name);
+  }
+}
+
+}  // namespace
+
+// Files may list nodes in any order: the earliest node that is ready comes next.
+std::vector<int> Importer::order(const Nodes& nodes, const Scope& scope) {
+  std::map<std::string, int> maker;
+  for (int i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : nodes[i].output()) {
+      if (!name.empty()) maker.emplace(name, i);
+    }
+  }
+  const size_t n = static_cast<size_t>(nodes.size());
+  std::vector<std::vector<int>> followers(n);
+  std::vector<int> waits(n, 0);
+  for (int i = 0; i < nodes.size(); ++i) {
+    std::set<std::string> needs(nodes[i].input().begin(), nodes[i].input().end());
+    for (const auto& a : nodes[i].attribute()) {
+      if (a.has_g()) free_names(a.g(), 0, &needs);
+    }
+    std::set<int> before;
+    for (const std::string& name : needs) {
+      const auto it = maker.find(name);
+      if (it != maker.end()) before.insert(it->second);
+    }
+    for (const int j : before) followers[static_cast<size_t>(j)].push_back(i);
+    waits[static_cast<size_t>(i)] = static_cast<int>(before.size());
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (int i = 0; i < nodes.size(); ++i) {
+    if (waits[static_cast<size_t>(i)] == 0) ready.push(i);
+  }
+  std::vector<int> out;
+  while (!ready.empty()) {
+    const int i = ready.top();
+    ready.pop();
+    out.push_back(i);
+    for (const int j : followers[static_cast<size_t>(i)]) {
+      if (--waits[static_cast<size_t>(j)] == 0) ready.push(j);
+    }
+  }
+  if (out.size() == n) return out;
+  // What is left lies on a cycle or behind one. Walking back from any of it, always to a maker that is left too, must come
+  // round.
+  std::vector<int> path;
+  std::map<int, size_t> at;
+  int i = 0;
+  while (waits[static_cast<size_t>(i)] == 0) ++i;
+  while (at.count(i) == 0) {
+    at[i] = path.size();
+    path.push_back(i);
+    std::set<std::string> needs(nodes[i].input().begin(), nodes[i].input().end());
+    for (const auto& a : nodes[i].attribute()) {
+      if (a.has_g()) free_names(a.g(), 0, &needs);
+    }
+    for (const std::string& name : needs) {
+      const auto it = maker.find(name);
+      if (it != maker.end() && waits[static_cast<size_t>(it->second)] > 0) {
+        i = it->second;
+        break;
+      }
+    }
+  }
+  std::vector<std::string> names;
+  for (size_t k = path.size(); k-- > at[i];) names.push_back(node_name(nodes[path[k]], &scope));
+  diagnostics_->error(Code::kCycle, "the graph has a cycle: " + list(names, 6) + " feed each other in a ring",
+                      "a graph must not depend on its own results: use Loop or Scan, or carried state between runs");
+  return out;
+}
+
+void Importer::import_nodes(Scope& scope, Nodes& nodes) {
+  for (const int i : order(nodes, scope)) import_node(scope, *nodes.Mutable(i));
+}
+
+void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
+  if (++nodes_seen_ > kMaxNodes) {
+    if (nodes_seen_ == kMaxNodes + 1) {
+      diagnostics_->error(Code::kBadFunction, "the model's functions unfold to more than " + std::to_string(kMaxNodes) + " nodes");
+    }
+    return;
+  }
+  const std::string domain = plain_domain(node.domain());
+  if (domain.empty() && node.op_type() == "Constant") {
+    if (!import_constant(scope, node)) bind_failed(scope, node);
+    return;
+  }
+  bool poisoned = false;
+  for (const std::string& name : node.input()) {
+    if (name.empty()) continue;
+    const ir::Value* v = lookup(scope, name);
+    if (v == nullptr) {
+      record(&node, &scope, Code::kMissingValue, "nothing makes its input " + quoted(name),
+             "the file may be damaged, or was edited by a tool that lost a node");
+      scope.names[name] = &poison_;
+    }
+    poisoned = poisoned || v == nullptr || v == &poison_;
+  }
+  const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
+  if (poisoned || (f == functions_.end() && unknown_.count({domain, node.op_type()}) != 0)) {
+    bind_failed(scope, node);
+    return;
+  }
+  if (f != functions_.end()) {
+    call_function(scope, node, *f->second);
+    return;
+  }
+  if (domain.empty() && node.op_type() == "If") return import_if(scope, node);
+  if (domain.empty() && node.op_type() == "Loop") return import_loop(scope, node);
+  if (domain.empty() && node.op_type() == "Scan") return import_scan(scope, node);
+
+  const auto opset = scope.opsets.find(domain);
+  if (opset == scope.opsets.end()) {
+    record(&node, &scope, Code::kUnknownDomain, "is of domain " + domain_text(domain) + ", which the model does not import",
+           "add the domain to the model's opset_import");
+    bind_failed(scope, node);
+    return;
+  }
+  NodeContext context(*this, scope, node, domain, opset->second);
+  const Status status = importers_.at({domain, node.op_type()})->import(context);
+  if (!ok(status) && !context.failed()) {
+    static_cast<void>(context.fail(status, "is not understood", ""));
+  }
+  for (int i = 0; i < node.output_size() && !context.failed(); ++i) {
+    if (context.wants_output(i) && context.results()[static_cast<size_t>(i)] == nullptr) {
+      static_cast<void>(context.fail(Status::kUnsupported, "its output " + std::to_string(i) + " (" + quoted(node.output(i)) + ") is not made",
+                   "export the model without using this output"));
+    }
+  }
+  if (context.failed()) {
+    bind_failed(scope, node);
+    return;
+  }
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (!node.output(i).empty()) bind(scope, node, node.output(i), context.results()[static_cast<size_t>(i)]);
+  }
+}
+
+bool Importer::import_constant(Scope& scope, ::onnx::NodeProto& node) {
+  if (node.output_size() != 1) {
+    record(&node, &scope, Code::kBadNode, "has " + std::to_string(node.output_size()) + " outputs, wanted 1");
+    return false;
+  }
+  ir::ConstantPtr c;
+  for (const char* name : {"value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints", "value_string",
+                           "value_strings"}) {
+    const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
+    if (a == nullptr) continue;
+    auto* mutable_a = const_cast<::onnx::AttributeProto*>(a);
+    Shape vector;
+    vector.rank = 1;
+    const std::string kind = name;
+    if (kind == "value") {
+      c = tensors_.read(*mutable_a->mutable_t(), node.output(0));
+    } else if (kind == "sparse_value") {
+      c = tensors_.read(*mutable_a->mutable_sparse_tensor(), node.output(0));
+    } else if (kind == "value_float") {
+      c = ir::make_constant_of<float>(DType::kF32, {}, {a->f()});
+    } else if (kind == "value_int") {
+      c = ir::make_constant_of<int64_t>(DType::kI64, {}, {a->i()});
+    } else if (kind == "value_string") {
+      c = ir::make_strings({}, {a->s()});
+    } else if (kind == "value_floats") {
+      vector[0] = a->floats_size();
+      c = ir::make_constant_of<float>(DType::kF32, vector, {a->floats().begin(), a->floats().end()});
+    } else if (kind == "value_ints") {
+      vector[0] = a->ints_size();
+      c = ir::make_constant_of<int64_t>(DType::kI64, vector, {a->ints().begin(), a->ints().end()});
+    } else {
+      vector[0] = a->strings_size();
+      c = ir::make_strings(vector, {a->strings().begin(), a->strings().end()});
+    }
+    if (c == nullptr) return false;  // the reader has told why
+    break;
+  }
+  if (c == nullptr) {
+    record(&node, &scope, Code::kBadAttribute, "has no value");
+    return false;
+  }
+  bind(scope, node, node.output(0), scope.graph->add_constant("", c));
+  return true;
+}
+
+void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::FunctionProto& function) {
+  if (scope.depth >= kMaxDepth || active_.count(&function) != 0) {
+    record(&node, &scope, Code::kBadFunction, "function " + function.name() + " calls itself");
+    bind_failed(scope, node);
+    return;
+  }
+  if (node.input_size() > function.input_size() || node.output_size() > function.output_size()) {
+    record(&node, &scope, Code::kBadFunction, "is called with " + std::to_string(node.input_size()) + " inputs and " +
+                                                  std::to_string(node.output_size()) + " outputs; function " + function.name() +
+                                                  " has " + std::to_string(function.input_size()) + " and " +
+                                                  std::to_string(function.output_size()));
+    bind_failed(scope, node);
+    return;
+  }
+  Scope inner;
+  inner.graph = scope.graph;
+  inner.depth = scope.depth + 1;
+  inner.prefix = node_name(node, &scope) + "/";
+  if (!read_opsets(function.opset_import(), &inner.opsets)) {
+    bind_failed(scope, node);
+    return;
+  }
+  std::map<std::string, const ::onnx::AttributeProto*> arguments;
+  for (const auto& a : function.attribute_proto()) arguments[a.name()] = &a;  // defaults
+  for (const auto& a : node.attribute()) {
+    const ::onnx::AttributeProto* given = find_attribute(node, scope, a.name());
+    if (given != nullptr) arguments[a.name()] = given;
+  }
+  inner.arguments = &arguments;
+  // An input that is left out means an absent input to whatever uses it.
+  std::set<std::string> absent;
+  for (int i = 0; i < function.input_size(); ++i) {
+    if (i < node.input_size() && !node.input(i).empty()) {
+      inner.names[function.input(i)] = lookup(scope, node.input(i));
+    } else {
+      absent.insert(function.input(i));
+    }
+  }
+  active_.insert(&function);
+  if (absent.empty()) {
+    import_nodes(inner, *function.mutable_node());
+  } else {
+    Nodes nodes = function.node();
+    for (auto& n : nodes) {
+      for (auto& name : *n.mutable_input()) {
+        if (absent.count(name) != 0) name.clear();
+      }
+    }
+    import_nodes(inner, nodes);
+  }
+  active_.erase(&function);
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    ir::Value* v = lookup(inner, function.output(i));
+    if (v == nullptr) {
+      record(&node, &scope, Code::kMissingValue, "nothing in function " + function.name() + " makes its output " + quoted(function.output(i)));
+      v = &poison_;
+    }
+    bind(scope, node, node.output(i), v);
+  }
+}
+
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ShapeOption>& shapes,
+                           Diagnostics* diagnostics) {
+  return Importer(model, model_path, diagnostics).run(shapes);
+}
+
+}  // namespace vireo::importer

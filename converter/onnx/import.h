@@ -1,0 +1,33 @@
+// From a parsed ONNX model to the graph IR: names to values, each node through its operator's folder, types inferred on the
+// way, functions inlined, control flow lifted into bodies. Every opset comes out as the newest form of each operator.
+#ifndef VIREO_CONVERTER_ONNX_IMPORT_H_
+#define VIREO_CONVERTER_ONNX_IMPORT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converter/convert.h"
+#include "converter/diag/diagnostics.h"
+#include "converter/ir/graph.h"
+#include "onnx/onnx-ml.pb.h"
+
+namespace vireo::importer {
+
+constexpr int kNewestOpset = 28;  // of ai.onnx
+constexpr int kNewestIr = 14;
+
+struct ImportedModel {
+  std::unique_ptr<ir::Graph> graph;
+  std::string producer;             // that wrote the ONNX file
+  std::vector<std::string> opsets;  // "ai.onnx 17"
+};
+
+// Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
+// `model_path`: where external data are looked for.
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ShapeOption>& shapes,
+                           Diagnostics* diagnostics);
+
+}  // namespace vireo::importer
+
+#endif  // VIREO_CONVERTER_ONNX_IMPORT_H_

@@ -1,0 +1,102 @@
+// The import under way. Private to this folder.
+#ifndef VIREO_CONVERTER_ONNX_IMPORTER_H_
+#define VIREO_CONVERTER_ONNX_IMPORTER_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converter/ir/infer.h"
+#include "converter/onnx/import.h"
+#include "converter/onnx/tensors.h"
+#include "sdk/ops/view.h"
+
+namespace vireo::importer {
+
+using Nodes = google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
+
+// Where names mean something: the model's graph, a function's body, the body of a control-flow node.
+struct Scope {
+  ir::Graph* graph = nullptr;
+  Scope* outer = nullptr;  // where unknown names are looked up; null: nowhere (the model, functions)
+  std::map<std::string, ir::Value*> names;
+  std::map<std::string, int> opsets;  // by domain, "" for ai.onnx
+  const std::map<std::string, const ::onnx::AttributeProto*>* arguments = nullptr;  // of the function being inlined
+  std::string prefix;  // of node names: the function call's
+  int depth = 0;
+  // Outer values that were handed in as further inputs of `graph`, in that order.
+  std::vector<std::pair<ir::Value*, ir::Value*>> captured;
+};
+
+class Importer {
+ public:
+  Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics);
+
+  ImportedModel run(const std::vector<ShapeOption>& shapes);
+
+  // The value `name` means in `scope`: null when nothing makes it, poison() when what makes it failed.
+  ir::Value* lookup(Scope& scope, const std::string& name);
+  // Stands for the outputs of nodes that failed, so that their followers are left in peace.
+  ir::Value* poison() { return &poison_; }
+
+  void import_nodes(Scope& scope, Nodes& nodes);
+  void import_node(Scope& scope, ::onnx::NodeProto& node);
+
+  // Reads a graph's initialisers into the scope.
+  void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
+
+  void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
+
+  Diagnostics* diagnostics() { return diagnostics_; }
+  ir::ConstantFinder& finder() { return finder_; }
+  TensorReader& tensors() { return tensors_; }
+
+ private:
+  friend class NodeContext;
+
+  bool add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes);
+  void add_outputs(Scope& scope);
+  bool read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports, std::map<std::string, int>* out);
+  // Lists what no importer serves, everywhere in the model, each operator once.
+  void survey();
+  void survey_nodes(const Nodes& nodes, const std::map<std::string, int>& opsets, int depth);
+  std::vector<int> order(const Nodes& nodes, const Scope& scope);
+
+  void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
+  void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
+  bool import_constant(Scope& scope, ::onnx::NodeProto& node);
+  void call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::FunctionProto& function);
+  // control.cc
+  void import_if(Scope& scope, ::onnx::NodeProto& node);
+  void import_loop(Scope& scope, ::onnx::NodeProto& node);
+  void import_scan(Scope& scope, ::onnx::NodeProto& node);
+  struct Body;
+  bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
+                   const std::vector<TensorType>& inputs, Body* body);
+  bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
+
+  ::onnx::ModelProto& model_;
+  Diagnostics* diagnostics_;
+  TensorReader tensors_;
+  ir::ConstantFinder finder_;
+  std::shared_ptr<ir::DimTable> dims_ = std::make_shared<ir::DimTable>();
+  std::map<std::pair<std::string, std::string>, const OnnxImport*> importers_;  // (domain, operator)
+  std::map<std::pair<std::string, std::string>, ::onnx::FunctionProto*> functions_;
+  std::set<const ::onnx::FunctionProto*> active_, surveyed_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;  // operator -> names of its nodes
+  ir::Value poison_;
+  size_t nodes_seen_ = 0;
+};
+
+// "" for ai.onnx, under whichever of its two names.
+std::string plain_domain(const std::string& domain);
+// What a node is called in messages and in the file.
+std::string node_name(const ::onnx::NodeProto& node, const Scope* scope);
+const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, const Scope& scope, std::string_view name);
+
+}  // namespace vireo::importer
+
+#endif  // VIREO_CONVERTER_ONNX_IMPORTER_H_

@@ -1,0 +1,151 @@
+// The model's inputs: declared types, dimensions by name, and what --shape says about them.
+#include <algorithm>
+#include <utility>
+
+#include "converter/onnx/importer.h"
+
+namespace vireo::importer {
+namespace {
+
+std::string quoted(const std::string& s) { return "\"" + s + "\""; }
+
+const char* kind_of(const ::onnx::TypeProto& type) {
+  if (type.has_sequence_type()) return "a sequence";
+  if (type.has_map_type()) return "a map";
+  if (type.has_optional_type()) return "an optional";
+  if (type.has_sparse_tensor_type()) return "a sparse tensor";
+  return "of no type that is known";
+}
+
+struct NamedBounds {
+  DimRange range;
+  std::string from;  // the input whose --shape says so
+};
+
+}  // namespace
+
+// A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before any
+// expression is built, because simplification uses them.
+bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) {
+  std::map<std::string, const ShapeOption*> options;
+  for (const ShapeOption& s : shapes) {
+    if (!options.emplace(s.input, &s).second) {
+      diagnostics_->error(Code::kBadShapeOption, "--shape is given twice for input " + quoted(s.input));
+    }
+  }
+  std::vector<const ::onnx::ValueInfoProto*> inputs;
+  std::set<std::string> names;
+  std::string all;
+  for (const auto& info : model_.graph().input()) {
+    if (scope.names.count(info.name()) != 0) continue;  // an initialiser that is listed as an input: a constant
+    if (!names.insert(info.name()).second) {
+      diagnostics_->error(Code::kDuplicateName, "two inputs of the model are named " + quoted(info.name()));
+      continue;
+    }
+    inputs.push_back(&info);
+    all += (all.empty() ? "" : ", ") + info.name();
+  }
+  for (const auto& [name, option] : options) {
+    if (names.count(name) == 0) {
+      diagnostics_->error(Code::kBadShapeOption, "--shape names input " + quoted(name) + ", which the model does not have",
+                          all.empty() ? "the model has no inputs" : "its inputs are: " + all);
+    }
+  }
+
+  const auto dim_name = [](const ::onnx::ValueInfoProto& info, int i) {
+    const auto& shape = info.type().tensor_type().shape();
+    if (i < shape.dim_size() && !shape.dim(i).dim_param().empty()) return shape.dim(i).dim_param();
+    return info.name() + "." + std::to_string(i);
+  };
+  const auto fixed = [](const ::onnx::ValueInfoProto& info, int i) -> int64_t {
+    const auto& shape = info.type().tensor_type().shape();
+    return i < shape.dim_size() && shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0 ? shape.dim(i).dim_value() : -1;
+  };
+
+  // First what --shape says about names.
+  std::map<std::string, NamedBounds> bounds;
+  for (const auto* info : inputs) {
+    const auto it = options.find(info->name());
+    if (it == options.end() || !info->type().has_tensor_type()) continue;
+    const auto& declared = info->type().tensor_type();
+    const std::vector<DimRange>& dims = it->second->dims;
+    if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
+      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + quoted(info->name()) + " " + std::to_string(dims.size()) +
+                                                     " dimensions, the model declares " + std::to_string(declared.shape().dim_size()));
+      continue;
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const std::string name = dim_name(*info, static_cast<int>(i));
+      const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
+      if (!fresh && fixed(*info, static_cast<int>(i)) < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
+        diagnostics_->error(Code::kBadShapeOption,
+                            "--shape gives dimension " + quoted(name) + " two extents: by input " + quoted(at->second.from) +
+                                " and by input " + quoted(info->name()),
+                            "dimensions of one name are one extent: give both the same");
+      }
+    }
+  }
+
+  for (const auto* info : inputs) {
+    ir::Value*& bound = scope.names[info->name()];
+    bound = &poison_;
+    Diagnostic d;
+    d.tensor = info->name();
+    if (!info->type().has_tensor_type()) {
+      d.code = Code::kUnsupportedType;
+      d.what = std::string("this input is ") + kind_of(info->type()) + ", not a tensor";
+      d.help = "export the model with tensors as inputs";
+      diagnostics_->add(std::move(d));
+      continue;
+    }
+    const auto& declared = info->type().tensor_type();
+    TensorType type;
+    if (declared.elem_type() <= 0 || declared.elem_type() >= kDTypeCount) {
+      d.code = Code::kUnsupportedType;
+      d.what = "element type " + std::to_string(declared.elem_type()) + " is not one that ONNX defines";
+      diagnostics_->add(std::move(d));
+      continue;
+    }
+    type.dtype = static_cast<DType>(declared.elem_type());
+    const auto option = options.find(info->name());
+    if (!declared.has_shape() && option == options.end()) {
+      d.code = Code::kUnknownRank;
+      d.what = "this input has no declared shape";
+      d.help = "give it one, for example --shape " + info->name() + "=1,3,224,224";
+      diagnostics_->add(std::move(d));
+      continue;
+    }
+    const size_t rank = declared.has_shape() ? static_cast<size_t>(declared.shape().dim_size()) : option->second->dims.size();
+    if (rank > static_cast<size_t>(kMaxRank)) {
+      d.code = Code::kUnsupportedType;
+      d.what = "this input has " + std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) + " are supported";
+      diagnostics_->add(std::move(d));
+      continue;
+    }
+    type.shape.rank = static_cast<int32_t>(rank);
+    for (int i = 0; i < type.shape.rank; ++i) {
+      const std::string name = dim_name(*info, i);
+      const int64_t number = fixed(*info, i);
+      const auto at = bounds.find(name);
+      Dim& dim = type.shape[i];
+      if (at == bounds.end()) {
+        dim = number >= 0 ? number : dims_->symbol(name);
+      } else if (at->second.range.lo == at->second.range.hi) {
+        dim = at->second.range.lo;
+      } else {
+        dim = dims_->symbol(name);
+        dims_->set_bounds(name, at->second.range.lo, at->second.range.hi);
+      }
+    }
+    if (type.shape.is_static() && tensor_bytes(type) < 0) {
+      d.code = Code::kShapeOverflow;
+      d.what = "shape " + dims_->text(type.shape) + " has more bytes than can be counted";
+      diagnostics_->add(std::move(d));
+      continue;
+    }
+    bound = scope.graph->add_input(info->name(), type);
+  }
+  return true;
+}
+
+}  // namespace vireo::importer
