@@ -56,6 +56,7 @@ std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& 
       node.outputs = {n->outputs.data(), n->outputs.size()};
       node.inplace = def.inplace;
       node.view = (def.flags & OpDef::kView) != 0;
+      node.region_bytes = -1;
       if (!n->subgraphs.empty()) {
         node.region_bytes = 0;
         for (const uint32_t b : n->subgraphs) {
