@@ -29,6 +29,7 @@ HWY_INLINE void copy_band(const Window& w, const Band& band, const float* plane,
   // Columns that any tap reaches: behind them the copy has no room.
   const int64_t reach = (w.out_w - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1 - w.pad_left;
   const int64_t width = reach < w.in_w ? reach : w.in_w;
+  const float* const plane_end = plane + w.in_h * w.in_w;
   for (int64_t r = 0; r < in_rows; ++r, to += band.pitch) {
     const int64_t y = y0 * w.stride_h - w.pad_top + r;
     if (y < 0 || y >= w.in_h) {
@@ -57,6 +58,13 @@ HWY_INLINE void copy_band(const Window& w, const Band& band, const float* plane,
         hn::LoadInterleaved2(d, from + x, low, high);
         hn::StoreU(low, d, first + x / 2);
         hn::StoreU(high, d, second + x / 2);
+      }
+      if (x < width && from + x + 2 * kLanes <= plane_end) {
+        hn::Vec<decltype(d)> low, high;
+        hn::LoadInterleaved2(d, from + x, low, high);
+        hn::StoreN(low, d, first + x / 2, static_cast<size_t>((width - x + 1) / 2));
+        hn::StoreN(high, d, second + x / 2, static_cast<size_t>((width - x) / 2));
+        continue;
       }
       for (; x < width; x += 2) {
         first[x / 2] = from[x];

@@ -1,0 +1,194 @@
+#include "delegates/cpu/kernels/eltwise/eltwise.h"
+
+#include <math.h>
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/eltwise/eltwise.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+// One row of the output. Steps of a and b are 0 or 1 for vectors; other strides go element by element through the same
+// f.
+template <class F>
+HWY_INLINE void row(const F& f, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y,
+                    int64_t count) {
+  const DF d;
+  int64_t i = 0;
+  if (a_step == 1 && b_step == 1) {
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+    if (i < count) {
+      const size_t rest = static_cast<size_t>(count - i);
+      hn::StoreN(f(hn::LoadN(d, a + i, rest), hn::LoadN(d, b + i, rest)), d, y + i, rest);
+    }
+  } else if (a_step == 1 && b_step == 0) {
+    const VF bv = hn::Set(d, *b);
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, a + i), bv), d, y + i);
+    if (i < count) {
+      const size_t rest = static_cast<size_t>(count - i);
+      hn::StoreN(f(hn::LoadN(d, a + i, rest), bv), d, y + i, rest);
+    }
+  } else if (a_step == 0 && b_step == 1) {
+    const VF av = hn::Set(d, *a);
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(av, hn::LoadU(d, b + i)), d, y + i);
+    if (i < count) {
+      const size_t rest = static_cast<size_t>(count - i);
+      hn::StoreN(f(av, hn::LoadN(d, b + i, rest)), d, y + i, rest);
+    }
+  } else {
+    for (; i < count; ++i) y[i] = hn::GetLane(f(hn::Set(d, a[i * a_step]), hn::Set(d, b[i * b_step])));
+  }
+}
+
+// Exponents that need no pow(). All agree with pow() on infinities and NaN; a^0.5 on -0 and -inf would not with sqrt
+// alone.
+HWY_INLINE bool short_power(const float* a, int64_t a_step, float exponent, float* y, int64_t count) {
+  const VF zero = hn::Zero(DF()), inf = hn::Set(DF(), HUGE_VALF);
+  if (a_step > 1) return false;
+  if (exponent == 2) {
+    row([](VF x, VF) HWY_ATTR { return hn::Mul(x, x); }, a, a_step, a, a_step, y, count);
+  } else if (exponent == 3) {
+    row([](VF x, VF) HWY_ATTR { return hn::Mul(hn::Mul(x, x), x); }, a, a_step, a, a_step, y, count);
+  } else if (exponent == 1) {
+    row([](VF x, VF) HWY_ATTR { return x; }, a, a_step, a, a_step, y, count);
+  } else if (exponent == -1) {
+    row([](VF x, VF) HWY_ATTR { return hn::Div(hn::Set(DF(), 1.0f), x); }, a, a_step, a, a_step, y, count);
+  } else if (exponent == 0.5f) {
+    row(
+        [=](VF x, VF) HWY_ATTR {
+          const VF root = hn::Add(hn::Sqrt(x), zero);  // -0 becomes 0
+          return hn::IfThenElse(hn::Eq(x, hn::Neg(inf)), inf, root);
+        },
+        a, a_step, a, a_step, y, count);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void binary_row(Binary op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t count) {
+  const VF zero = hn::Zero(DF());
+  switch (op) {
+    case Binary::kAdd:
+      return row([](VF p, VF q) HWY_ATTR { return hn::Add(p, q); }, a, a_step, b, b_step, y, count);
+    case Binary::kSub:
+      return row([](VF p, VF q) HWY_ATTR { return hn::Sub(p, q); }, a, a_step, b, b_step, y, count);
+    case Binary::kMul:
+      return row([](VF p, VF q) HWY_ATTR { return hn::Mul(p, q); }, a, a_step, b, b_step, y, count);
+    case Binary::kDiv:
+      return row([](VF p, VF q) HWY_ATTR { return hn::Div(p, q); }, a, a_step, b, b_step, y, count);
+    case Binary::kMin:
+      return row([](VF p, VF q) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(p, q), hn::IsNaN(p)), p, q); }, a,
+                 a_step, b, b_step, y, count);
+    case Binary::kMax:
+      return row([](VF p, VF q) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Gt(p, q), hn::IsNaN(p)), p, q); }, a,
+                 a_step, b, b_step, y, count);
+    case Binary::kPrelu:
+      return row([=](VF p, VF q) HWY_ATTR { return hn::IfThenElse(hn::Lt(p, zero), hn::Mul(p, q), p); }, a, a_step, b,
+                 b_step, y, count);
+    case Binary::kSquaredDifference:
+      return row(
+          [](VF p, VF q) HWY_ATTR {
+            const VF difference = hn::Sub(p, q);
+            return hn::Mul(difference, difference);
+          },
+          a, a_step, b, b_step, y, count);
+    case Binary::kPow:
+      if (b_step == 0 && short_power(a, a_step, *b, y, count)) return;
+      for (int64_t i = 0; i < count; ++i) y[i] = powf(a[i * a_step], b[i * b_step]);
+      return;
+  }
+}
+
+// Elements [begin, end) of the output in row-major order.
+void binary_range(const BinaryF32& s, const float* a, const float* b, float* y, int64_t begin, int64_t end) {
+  const int last = s.rank - 1;
+  const int64_t inner = s.dims[last];
+  int64_t at[BinaryF32::kMaxRank];
+  int64_t rest = begin;
+  for (int i = last; i >= 0; --i) {
+    at[i] = rest % s.dims[i];
+    rest /= s.dims[i];
+  }
+  const float* pa = a;
+  const float* pb = b;
+  for (int i = 0; i < last; ++i) {
+    pa += at[i] * s.a_strides[i];
+    pb += at[i] * s.b_strides[i];
+  }
+  int64_t column = at[last];
+  const int64_t a_step = s.a_strides[last], b_step = s.b_strides[last];
+  for (int64_t i = begin; i < end;) {
+    const int64_t count = inner - column < end - i ? inner - column : end - i;
+    binary_row(s.op, pa + column * a_step, a_step, pb + column * b_step, b_step, y + i, count);
+    i += count;
+    column = 0;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      pa += s.a_strides[axis];
+      pb += s.b_strides[axis];
+      if (++at[axis] < s.dims[axis]) break;
+      at[axis] = 0;
+      pa -= s.dims[axis] * s.a_strides[axis];
+      pb -= s.dims[axis] * s.b_strides[axis];
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(binary_range);
+
+namespace {
+// Joins axes that both operands walk as one, so that rows get as long as they can: [2,3,4] + [2,3,4] is one row of 24,
+// and [1,C,H,W] + [C,1,1] is C rows of H W.
+BinaryF32 collapsed(const BinaryF32& s) {
+  BinaryF32 out;
+  out.op = s.op;
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.dims[i] == 1) continue;
+    const int top = out.rank - 1;
+    if (top >= 0 && out.a_strides[top] == s.a_strides[i] * s.dims[i] &&
+        out.b_strides[top] == s.b_strides[i] * s.dims[i]) {
+      out.dims[top] *= s.dims[i];
+      out.a_strides[top] = s.a_strides[i];
+      out.b_strides[top] = s.b_strides[i];
+      continue;
+    }
+    out.dims[out.rank] = s.dims[i];
+    out.a_strides[out.rank] = s.a_strides[i];
+    out.b_strides[out.rank] = s.b_strides[i];
+    ++out.rank;
+  }
+  if (out.rank == 0) {
+    out.rank = 1;
+    out.dims[0] = 1;
+    out.a_strides[0] = out.b_strides[0] = 1;
+  }
+  return out;
+}
+}  // namespace
+
+void binary_f32(const BinaryF32& shape, const float* a, const float* b, float* y, const Parallel& parallel) {
+  const BinaryF32 s = collapsed(shape);
+  int64_t count = 1;
+  for (int i = 0; i < s.rank; ++i) count *= s.dims[i];
+  const auto kernel = HWY_DYNAMIC_POINTER(binary_range);
+  const int64_t grain = s.op == Binary::kPow ? 2048 : 32768;
+  parallel.for_range(count, grain, [&](int64_t begin, int64_t end, int32_t) { kernel(s, a, b, y, begin, end); });
+}
+}  // namespace vireo::cpu
+#endif

@@ -1,0 +1,38 @@
+// Elementwise functions of two float32 tensors with broadcasting. Functions of one tensor are in activation/.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_ELTWISE_ELTWISE_H_
+#define VIREO_DELEGATES_CPU_KERNELS_ELTWISE_ELTWISE_H_
+
+#include <stdint.h>
+
+#include "sdk/base/parallel.h"
+
+namespace vireo::cpu {
+
+enum class Binary : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMin,    // NaN when either is
+  kMax,    // likewise
+  kPow,    // a^b as pow() of the C library; a^2, a^3, a^0.5, a^1 and a^-1 for one exponent for all are short cuts
+  kPrelu,  // a < 0 ? a * b : a
+  kSquaredDifference,  // (a - b)^2
+};
+
+// y is dense with `dims`; a and b have `dims` too, with strides in elements, 0 where broadcast.
+struct BinaryF32 {
+  static constexpr int kMaxRank = 8;
+  Binary op = Binary::kAdd;
+  int rank = 0;
+  int64_t dims[kMaxRank] = {};
+  int64_t a_strides[kMaxRank] = {};
+  int64_t b_strides[kMaxRank] = {};
+};
+
+// y[i] = op(a[i], b[i]). y may be a or b where that one is dense.
+void binary_f32(const BinaryF32& shape, const float* a, const float* b, float* y, const Parallel& parallel);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_ELTWISE_ELTWISE_H_

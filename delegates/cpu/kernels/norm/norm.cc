@@ -1,0 +1,140 @@
+#include "delegates/cpu/kernels/norm/norm.h"
+
+#include <math.h>
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/norm/norm.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+// Sum of f(x) over a row in four chains; f maps the padding of the last vector to 0.
+template <class F>
+HWY_INLINE float sum_of(const float* x, int64_t count, const F& f) {
+  const DF d;
+  VF acc[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    VIREO_UNROLL
+    for (int j = 0; j < 4; ++j) acc[j] = hn::Add(acc[j], f(hn::LoadU(d, x + i + j * kLanes)));
+  }
+  for (; i + kLanes <= count; i += kLanes) acc[0] = hn::Add(acc[0], f(hn::LoadU(d, x + i)));
+  if (i < count) {
+    const size_t rest = static_cast<size_t>(count - i);
+    acc[1] = hn::Add(acc[1], hn::IfThenElseZero(hn::FirstN(d, rest), f(hn::LoadN(d, x + i, rest))));
+  }
+  return sum_lanes(d, hn::Add(hn::Add(acc[0], acc[1]), hn::Add(acc[2], acc[3])));
+}
+
+// y = x * scale + shift with one pair of numbers for all.
+HWY_INLINE void affine(const float* x, float* y, int64_t count, float scale, float shift) {
+  const DF d;
+  const VF s = hn::Set(d, scale), t = hn::Set(d, shift);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), s, t), d, y + i);
+  if (i < count) {
+    const size_t rest = static_cast<size_t>(count - i);
+    hn::StoreN(hn::MulAdd(hn::LoadN(d, x + i, rest), s, t), d, y + i, rest);
+  }
+}
+
+// y = (x - mean) * inverse * scale[i] + shift[i].
+HWY_INLINE void affine_each(const float* x, float* y, int64_t count, float mean, float inverse, const float* scale,
+                            const float* shift) {
+  const DF d;
+  const VF m = hn::Set(d, mean), r = hn::Set(d, inverse), one = hn::Set(d, 1.0f), zero = hn::Zero(d);
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const size_t lanes = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+    const VF v = hn::Mul(hn::Sub(hn::LoadN(d, x + i, lanes), m), r);
+    const VF s = scale != nullptr ? hn::LoadN(d, scale + i, lanes) : one;
+    const VF t = shift != nullptr ? hn::LoadN(d, shift + i, lanes) : zero;
+    hn::StoreN(hn::MulAdd(v, s, t), d, y + i, lanes);
+  }
+}
+
+void norm_rows(const NormF32& s, const float* x, float* y, int64_t begin, int64_t end) {
+  for (int64_t r = begin; r < end; ++r) {
+    const float* from = x + r * s.size;
+    float* to = y + r * s.size;
+    const float count = static_cast<float>(s.size);
+    float mean = 0;
+    if (!s.rms) mean = sum_of(from, s.size, [](VF v) HWY_ATTR { return v; }) / count;
+    const VF m = hn::Set(DF(), mean);
+    const float squares = sum_of(from, s.size, [m](VF v) HWY_ATTR {
+      const VF centred = hn::Sub(v, m);
+      return hn::Mul(centred, centred);
+    });
+    const float inverse = 1.0f / sqrtf(squares / count + s.epsilon);
+    if (s.mean != nullptr) s.mean[r] = mean;
+    if (s.inverse != nullptr) s.inverse[r] = inverse;
+    if (s.inner == 1 && s.period == s.size) {
+      affine_each(from, to, s.size, mean, inverse, s.scale, s.shift);
+      continue;
+    }
+    for (int64_t i = 0; i < s.size;) {
+      const int64_t flat = r * s.size + i, channel = flat / s.inner % s.period;
+      int64_t run = s.inner - flat % s.inner;
+      if (run > s.size - i) run = s.size - i;
+      const float scale = (s.scale != nullptr ? s.scale[channel] : 1) * inverse;
+      affine(from + i, to + i, run, scale, (s.shift != nullptr ? s.shift[channel] : 0) - mean * scale);
+      i += run;
+    }
+  }
+}
+
+void affine_planes(const float* x, float* y, int64_t begin, int64_t end, int64_t channels, int64_t inner,
+                   const float* scale, const float* shift) {
+  if (inner == 1) {  // channels last: rows of scales
+    for (int64_t i = begin; i < end;) {
+      const int64_t channel = i % channels, run = channels - channel < end - i ? channels - channel : end - i;
+      affine_each(x + i, y + i, run, 0, 1, scale + channel, shift != nullptr ? shift + channel : nullptr);
+      i += run;
+    }
+    return;
+  }
+  for (int64_t p = begin; p < end; ++p) {
+    const int64_t channel = p % channels;
+    affine(x + p * inner, y + p * inner, inner, scale[channel], shift != nullptr ? shift[channel] : 0);
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(norm_rows);
+HWY_EXPORT(affine_planes);
+
+namespace {
+constexpr int64_t kGrain = 32768;  // floats: 5 to 10 us
+}
+
+void norm_f32(const NormF32& s, const float* x, float* y, const Parallel& parallel) {
+  if (s.rows <= 0 || s.size <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(norm_rows);
+  parallel.for_range(s.rows, kGrain / s.size + 1,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });
+}
+
+void channel_affine_f32(const float* x, float* y, int64_t outer, int64_t channels, int64_t inner, const float* scale,
+                        const float* shift, const Parallel& parallel) {
+  if (outer <= 0 || channels <= 0 || inner <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(affine_planes);
+  parallel.for_range(outer * channels, kGrain / inner + 1, [&](int64_t begin, int64_t end, int32_t) {
+    kernel(x, y, begin, end, channels, inner, scale, shift);
+  });
+}
+}  // namespace vireo::cpu
+#endif
