@@ -1,0 +1,274 @@
+// The memory contract, checked on whole models: memory_contract [--json] MODEL.vireo...
+//   - vireo_model_memory says to the byte what a session takes; one byte less is a clean VIREO_OUT_OF_ARENA
+//   - between creation and release nothing is allocated: malloc, calloc, realloc, free, posix_memalign, aligned_alloc, new, delete
+//     and mmap of every thread are counted
+//   - the session stays inside its arena: guard pages on both sides
+//   - the planned tensors are used to the end: the arena is painted after creation, and the highest byte that runs change is the
+//     plan's last (less alignment) where shapes are fixed and nothing is conditional; elsewhere it is never above
+// Open dimensions are given the bound 8, or what --bound NAME=MAX says.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/exec/session.h"
+#include "vireo/vireo.h"
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<long> calls{0};
+void count() {
+  if (counting.load(std::memory_order_relaxed)) calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// The executable's own definitions come before the C library's, for every library it loads.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
+
+void* malloc(size_t n) {
+  count();
+  return __libc_malloc(n);
+}
+void* calloc(size_t n, size_t size) {
+  count();
+  return __libc_calloc(n, size);
+}
+void* realloc(void* p, size_t n) {
+  count();
+  return __libc_realloc(p, n);
+}
+void free(void* p) {
+  count();
+  __libc_free(p);
+}
+int posix_memalign(void** out, size_t alignment, size_t n) {
+  count();
+  *out = __libc_memalign(alignment, n);
+  return *out == nullptr ? 12 : 0;
+}
+void* aligned_alloc(size_t alignment, size_t n) {
+  count();
+  return __libc_memalign(alignment, n);
+}
+void* memalign(size_t alignment, size_t n) {
+  count();
+  return __libc_memalign(alignment, n);
+}
+void* mmap(void* at, size_t n, int protection, int flags, int fd, off_t offset) noexcept {
+  using Real = void* (*)(void*, size_t, int, int, int, off_t);
+  static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "mmap"));
+  count();
+  return real(at, n, protection, flags, fd, offset);
+}
+}  // operator new and delete end in malloc and free above
+
+namespace {
+
+// Memory between two pages that must not be touched; the block ends right before the second one, to within its alignment.
+class Guarded {
+ public:
+  explicit Guarded(size_t bytes) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    bytes_ = (bytes + 63) / 64 * 64;
+    inner_ = (bytes_ + page - 1) / page * page;
+    total_ = inner_ + 2 * page;
+    base_ = static_cast<uint8_t*>(mmap(nullptr, total_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || mprotect(base_ + page, inner_, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = base_ + page + inner_ - bytes_;
+  }
+  ~Guarded() { munmap(base_, total_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  uint8_t* data() const { return data_; }
+
+ private:
+  uint8_t* base_;
+  uint8_t* data_;
+  size_t bytes_, inner_, total_;
+};
+
+struct Options {
+  bool json = false;
+  std::map<std::string, int64_t> bounds;
+};
+
+int failures = 0;
+void fail(const char* model, const std::string& what) {
+  std::fprintf(stderr, "FAILED %s: %s\n", model, what.c_str());
+  ++failures;
+}
+
+// Values that every operator takes: small non-negative numbers, which are also valid indices where tables are large.
+void fill(const vireo_tensor& t, std::mt19937& rng) {
+  int64_t n = 1;
+  for (int i = 0; i < t.rank; ++i) n *= t.dims[i];
+  if (t.dtype == VIREO_FLOAT32) {
+    for (int64_t i = 0; i < n; ++i) static_cast<float*>(t.data)[i] = static_cast<float>(rng() % 1000) / 1000.0f;
+  } else if (t.dtype == VIREO_STRING) {
+    for (int64_t i = 0; i < n; ++i) static_cast<vireo_string*>(t.data)[i] = {"a", 1};
+  } else if (t.dtype == VIREO_BOOL) {
+    for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(t.data)[i] = rng() % 2;
+  } else {
+    std::memset(t.data, 0, static_cast<size_t>(vireo_dtype_bytes(t.dtype, n)));
+    const int64_t unit = vireo_dtype_bytes(t.dtype, 1);
+    if (t.dtype == VIREO_INT64 || t.dtype == VIREO_INT32 || t.dtype == VIREO_UINT8) {
+      for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(t.data)[i * unit] = static_cast<uint8_t>(1 + rng() % 3);
+    }
+  }
+}
+
+struct Handles {
+  vireo_runtime* runtime = nullptr;
+  vireo_model* model = nullptr;
+  vireo_session* session = nullptr;
+  ~Handles() {
+    vireo_session_release(session);
+    vireo_model_release(model);
+    vireo_runtime_release(runtime);
+  }
+};
+
+bool has_control_flow(const vireo_session& s) {
+  for (uint32_t i = 0; i < s.info_count; ++i) {
+    const auto op = static_cast<vireo::Op>(s.infos[i].node->op());
+    if (op == vireo::Op::kIf || op == vireo::Op::kLoop || op == vireo::Op::kScan) return true;
+  }
+  return false;
+}
+
+bool is_static(const vireo_model& m) {
+  for (uint32_t i = 0; i < m.program.subgraph_count(); ++i) {
+    for (const vireo::fb::Tensor* t : *m.program.subgraph(i).tensors()) {
+      if (!vireo::type_of(*t).shape.is_static()) return false;
+    }
+  }
+  return true;
+}
+
+void check(const char* path, const Options& given) {
+  Handles h;
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_runtime_options runtime_options = VIREO_RUNTIME_OPTIONS_INIT;
+  runtime_options.threads = 2;
+  if (vireo_runtime_create(&runtime_options, &h.runtime, &error) != VIREO_OK ||
+      vireo_model_load_file(h.runtime, path, &h.model, &error) != VIREO_OK) {
+    return fail(path, error.message);
+  }
+  std::vector<vireo_bound> bounds;
+  for (uint32_t i = 0; i < vireo_model_input_count(h.model); ++i) {
+    vireo_value_info info = VIREO_VALUE_INFO_INIT;
+    if (vireo_model_input(h.model, i, &info, &error) != VIREO_OK) return fail(path, error.message);
+    for (int d = 0; d < info.rank; ++d) {
+      if (info.max_dims[d] != -1 || info.dim_names[d] == nullptr) continue;
+      bool known = false;
+      for (const vireo_bound& b : bounds) known = known || std::strcmp(b.name, info.dim_names[d]) == 0;
+      const auto found = given.bounds.find(info.dim_names[d]);
+      if (!known) bounds.push_back({info.dim_names[d], info.min_dims[d], found == given.bounds.end() ? 8 : found->second});
+    }
+  }
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.bounds = bounds.data();
+  options.bound_count = static_cast<uint32_t>(bounds.size());
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  if (vireo_model_memory(h.model, &options, &memory, &error) != VIREO_OK) return fail(path, error.message);
+
+  Guarded arena(memory.total_bytes);
+  options.arena = arena.data();
+  options.arena_bytes = memory.total_bytes - 1;
+  if (vireo_session_create(h.model, &options, &h.session, &error) != VIREO_OUT_OF_ARENA || h.session != nullptr) {
+    return fail(path, "an arena one byte too small was not refused");
+  }
+  options.arena_bytes = memory.total_bytes;
+  if (vireo_session_create(h.model, &options, &h.session, &error) != VIREO_OK) return fail(path, error.message);
+
+  const bool exact = is_static(*h.model) && !has_control_flow(*h.session);
+  size_t high = 0;
+  long counted = 0;
+  for (int round = 0; round < 2; ++round) {
+    // Two paints: a byte that happens to be written with the one is seen with the other.
+    const uint8_t paint = round == 0 ? 0xA5 : 0x5A;
+    std::vector<vireo_tensor> inputs(vireo_model_input_count(h.model));
+    std::mt19937 rng(static_cast<unsigned>(7 + round));
+    std::memset(h.session->tensors, paint, h.session->tensor_bytes);
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      if (vireo_session_input(h.session, i, &inputs[i], &error) != VIREO_OK) return fail(path, error.message);
+      fill(inputs[i], rng);
+      inputs[i].data = nullptr;  // it lies in the session's memory
+    }
+    calls = 0;
+    counting = true;
+    const vireo_status status = vireo_session_run(h.session, inputs.data(), nullptr, &error);
+    counting = false;
+    counted += calls;
+    if (status != VIREO_OK) return fail(path, std::string("run: ") + error.message);
+    for (size_t i = h.session->tensor_bytes; i > high; --i) {
+      if (h.session->tensors[i - 1] != paint) high = i;
+    }
+  }
+  if (counted != 0) fail(path, std::to_string(counted) + " allocations while running");
+  if (exact && high + 64 <= memory.tensor_bytes) {
+    fail(path, "planned " + std::to_string(memory.tensor_bytes) + " bytes, used up to " + std::to_string(high));
+  }
+  if (given.json) {
+    std::printf("{\"model\": \"%s\", \"arena_bytes\": %zu, \"lower_bound\": %zu, \"high_water\": %zu, \"scratch_bytes\": %zu, "
+                "\"state_bytes\": %zu, \"total_bytes\": %zu, \"exact\": %s, \"allocations\": %ld}\n",
+                path, memory.tensor_bytes, memory.lower_bound_bytes, high, memory.scratch_bytes, memory.state_bytes, memory.total_bytes,
+                exact ? "true" : "false", counted);
+  } else {
+    std::printf("%-60s arena %10zu  lower bound %10zu  ratio %.3f  high water %10zu\n", path, memory.tensor_bytes,
+                memory.lower_bound_bytes, memory.lower_bound_bytes == 0 ? 1.0 : static_cast<double>(memory.tensor_bytes) /
+                static_cast<double>(memory.lower_bound_bytes), high);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  std::vector<const char*> models;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    if (arg == "--json") {
+      options.json = true;
+    } else if (arg == "--bound" && i + 1 < argc) {
+      const std::string bound = argv[++i];
+      const size_t at = bound.rfind('=');
+      options.bounds[bound.substr(0, at)] = std::atoll(bound.c_str() + at + 1);
+    } else {
+      models.push_back(argv[i]);
+    }
+  }
+  if (models.empty()) {
+    std::fprintf(stderr, "usage: memory_contract [--json] [--bound NAME=MAX]... MODEL.vireo...\n");
+    return 2;
+  }
+  // The counters must count, or the zeros below say nothing.
+  counting = true;
+  delete new int(1);
+  void* p = nullptr;
+  if (posix_memalign(&p, 64, 64) == 0) std::free(p);
+  void* q = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  counting = false;
+  munmap(q, 4096);
+  if (calls < 5) {
+    std::fprintf(stderr, "FAILED: the allocation counters do not count\n");
+    return 1;
+  }
+  for (const char* model : models) check(model, options);
+  return failures == 0 ? 0 : 1;
+}
