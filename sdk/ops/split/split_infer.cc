@@ -8,6 +8,8 @@
 namespace vireo {
 namespace {
 
+constexpr Dim kLimit = Dim{1} << 40;  // no extent comes near; keeps the sum of hostile parts within int64
+
 Status infer(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();
   const TensorType& x = ctx.input(0);
@@ -42,7 +44,9 @@ Status infer(InferContext& ctx) {
   Dim sum = 0;
   for (int64_t i = 0; i < n; ++i) {
     const Dim part = ctx.value(1, i);
-    if (!is_symbolic(part) && part < 0) return ctx.fail(Status::kInvalidModel, "Split: part {} is {}", i, part);
+    if (!is_symbolic(part) && (part < 0 || part > kLimit)) {
+      return ctx.fail(Status::kInvalidModel, "Split: part {} is {}", i, part);
+    }
     sum = ctx.add(sum, part);
     if (i < outputs) ctx.output(static_cast<int>(i)).shape[axis] = part;
   }

@@ -1,0 +1,35 @@
+#include "sdk/ops/fill/fill_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import_constant(ImportContext& ctx) {
+  attrs::ConstantOfShapeT a;
+  if (const ConstTensor* value = ctx.attr_tensor("value")) {
+    if (value->count() != 1) return ctx.fail(Status::kInvalidModel, "value has more than one element");
+    a.dtype = static_cast<uint8_t>(value->type.dtype);
+    a.value.assign(value->bytes.begin(), value->bytes.end());
+  }
+  return import_direct(ctx, Op::kConstantOfShape, pack<attrs::ConstantOfShape>(a));
+}
+
+Status import_range(ImportContext& ctx) { return import_direct(ctx, Op::kRange, pack<attrs::Range>(attrs::RangeT{})); }
+
+Status import_eye(ImportContext& ctx) {
+  attrs::EyeLikeT a;
+  a.dtype = static_cast<uint8_t>(ctx.attr_int("dtype", 0));
+  a.k = ctx.attr_int("k", 0);
+  return import_direct(ctx, Op::kEyeLike, pack<attrs::EyeLike>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kConstantOfShapeOnnx;
+extern const OnnxImport kRangeOnnx;
+extern const OnnxImport kEyeLikeOnnx;
+const OnnxImport kConstantOfShapeOnnx = {"", "ConstantOfShape", import_constant};
+const OnnxImport kRangeOnnx = {"", "Range", import_range};
+const OnnxImport kEyeLikeOnnx = {"", "EyeLike", import_eye};
+
+}  // namespace vireo

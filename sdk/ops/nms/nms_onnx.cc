@@ -1,0 +1,18 @@
+#include "sdk/ops/nms/nms_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::NonMaxSuppressionT a;
+  a.center_point_box = ctx.attr_int("center_point_box", 0) != 0;
+  return import_direct(ctx, Op::kNonMaxSuppression, pack<attrs::NonMaxSuppression>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kNonMaxSuppressionOnnx;
+const OnnxImport kNonMaxSuppressionOnnx = {"", "NonMaxSuppression", import};
+
+}  // namespace vireo

@@ -1,0 +1,54 @@
+// Scatter (opsets 9 and 10) is ScatterElements by its old name. Reductions came with opset 16, min and max with 18.
+#include "sdk/ops/scatter/scatter_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status read_reduction(ImportContext& ctx, attrs::ScatterReduction* out) {
+  const std::string name = ctx.attr_string("reduction", "none");
+  const char* const names[] = {"none", "add", "mul", "min", "max"};
+  for (uint8_t i = 0; i < 5; ++i) {
+    if (name != names[i]) continue;
+    *out = static_cast<attrs::ScatterReduction>(i);
+    return Status::kOk;
+  }
+  return ctx.fail(Status::kInvalidModel, "reduction is \"" + name + "\"", "use none, add, mul, min or max");
+}
+
+Status import_elements(ImportContext& ctx) {
+  attrs::ScatterElementsT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  VIREO_TRY(read_reduction(ctx, &a.reduction));
+  return import_direct(ctx, Op::kScatterElements, pack<attrs::ScatterElements>(a));
+}
+
+Status import_nd(ImportContext& ctx) {
+  attrs::ScatterNDT a;
+  VIREO_TRY(read_reduction(ctx, &a.reduction));
+  return import_direct(ctx, Op::kScatterND, pack<attrs::ScatterND>(a));
+}
+
+Status import_tensor(ImportContext& ctx) {
+  attrs::TensorScatterT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", -2));
+  const std::string mode = ctx.attr_string("mode", "linear");
+  if (mode != "linear" && mode != "circular") {
+    return ctx.fail(Status::kInvalidModel, "mode is \"" + mode + "\"", "use linear or circular");
+  }
+  a.circular = mode == "circular";
+  return import_direct(ctx, Op::kTensorScatter, pack<attrs::TensorScatter>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kScatterOnnx;
+extern const OnnxImport kScatterElementsOnnx;
+extern const OnnxImport kScatterNDOnnx;
+extern const OnnxImport kTensorScatterOnnx;
+const OnnxImport kScatterOnnx = {"", "Scatter", import_elements};
+const OnnxImport kScatterElementsOnnx = {"", "ScatterElements", import_elements};
+const OnnxImport kScatterNDOnnx = {"", "ScatterND", import_nd};
+const OnnxImport kTensorScatterOnnx = {"", "TensorScatter", import_tensor};
+
+}  // namespace vireo

@@ -1,0 +1,26 @@
+// k was an attribute in opset 1, when only the largest could be asked for.
+#include "sdk/ops/top_k/top_k_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::TopKT a;
+  a.axis = static_cast<int32_t>(ctx.attr_int("axis", -1));
+  a.largest = ctx.attr_int("largest", 1) != 0;
+  a.sorted = ctx.attr_int("sorted", 1) != 0;
+  if (ctx.opset() >= 10) return import_direct(ctx, Op::kTopK, pack<attrs::TopK>(a));
+  const std::vector<Value> y = ctx.emit(Op::kTopK, pack<attrs::TopK>(a),
+                                        {ctx.input(0), ctx.add_i64({ctx.attr_int("k", -1)})}, ctx.output_count());
+  if (y.empty()) return Status::kInvalidModel;
+  for (int i = 0; i < ctx.output_count(); ++i) ctx.set_output(i, y[static_cast<size_t>(i)]);
+  return Status::kOk;
+}
+
+}  // namespace
+
+extern const OnnxImport kTopKOnnx;
+const OnnxImport kTopKOnnx = {"", "TopK", import};
+
+}  // namespace vireo

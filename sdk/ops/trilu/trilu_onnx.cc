@@ -1,0 +1,18 @@
+#include "sdk/ops/trilu/trilu_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::TriluT a;
+  a.upper = ctx.attr_int("upper", 1) != 0;
+  return import_direct(ctx, Op::kTrilu, pack<attrs::Trilu>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kTriluOnnx;
+const OnnxImport kTriluOnnx = {"", "Trilu", import};
+
+}  // namespace vireo
