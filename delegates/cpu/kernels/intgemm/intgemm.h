@@ -1,0 +1,56 @@
+// Exact 8-bit integer products with int32 sums: MatMulInteger, ConvInteger, and the inside of their quantised
+// relatives. Zero points are subtracted first (9-bit differences, held in 16 bits), so no product saturates and no sum
+// wraps below k = 2^31 / 255^2 = 33,025; beyond that sums wrap modulo 2^32.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_INTGEMM_H_
+#define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_INTGEMM_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "delegates/cpu/kernels/conv/conv.h"
+#include "sdk/base/parallel.h"
+
+namespace vireo::cpu {
+
+// C[m, n] = sum_k (A[m, k] - a_zero[m]) (B[k, n] - b_zero[n]). A and B are uint8 or int8; a zero point has its
+// operand's type, null means 0.
+struct GemmI8 {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t lda = 0, ldb = 0, ldc = 0;
+  bool trans_b = false;  // B is [N, K]
+  bool a_signed = false, b_signed = false;
+  const void* a_zero = nullptr;
+  const void* b_zero = nullptr;
+  bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
+};
+size_t gemm_i8_scratch_bytes(const GemmI8& shape, int32_t slots);
+void gemm_i8(const GemmI8& shape, const void* a, const void* b, int32_t* c, const Parallel& parallel, void* scratch);
+
+// Convolution of x - x_zero with w - w_zero; padding counts as x_zero. Of `shape` only the sizes are read.
+struct ConvI8 {
+  ConvF32 shape;
+  bool x_signed = false, w_signed = false;
+  const void* x_zero = nullptr;  // one
+  const void* w_zero = nullptr;  // one, or [O]
+  bool w_zero_per_channel = false;
+};
+size_t conv_i8_scratch_bytes(const ConvI8& shape, int32_t slots);
+void conv_i8(const ConvI8& shape, const void* x, const void* weights, int32_t* y, const Parallel& parallel,
+             void* scratch);
+
+// y = clamp(rne(float(acc + bias) * multiplier) + zero_point): one float32 product, rounded to nearest even, the same
+// bits on every core. acc [rows, columns], y likewise and dense; bias and multiplier per row or per column.
+struct RequantizeI32 {
+  int64_t rows = 0, columns = 0;
+  const int32_t* bias = nullptr;  // or null
+  const float* multiplier = nullptr;
+  bool bias_per_column = false;
+  bool multiplier_per_row = false, multiplier_per_column = false;  // one for all otherwise
+  int32_t zero_point = 0;
+  bool is_signed = false;  // int8 out, else uint8
+};
+void requantize_i32(const RequantizeI32& shape, const int32_t* acc, void* y, const Parallel& parallel);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_INTGEMM_INTGEMM_H_

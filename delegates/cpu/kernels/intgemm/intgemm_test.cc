@@ -1,0 +1,194 @@
+#include "delegates/cpu/kernels/intgemm/intgemm.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::for_each_level;
+using testing::Guarded;
+using Bytes = Guarded<uint8_t>;
+
+int value(const Bytes& b, bool is_signed, size_t i) { return is_signed ? static_cast<int8_t>(b[i]) : b[i]; }
+
+void fill(Bytes& b, uint32_t seed) {
+  std::mt19937 rng(seed);
+  for (uint8_t& v : b)
+    v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());  // extremes are frequent
+}
+
+void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool per_lane_zeros, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << " tB " << trans_b << " signs " << signs);
+  GemmI8 s;
+  s.m = m;
+  s.n = n;
+  s.k = k;
+  s.lda = k;
+  s.ldb = trans_b ? k : n;
+  s.ldc = n;
+  s.trans_b = trans_b;
+  s.a_signed = (signs & 1) != 0;
+  s.b_signed = (signs & 2) != 0;
+  Bytes a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k)), a_zero(static_cast<size_t>(m)),
+      b_zero(static_cast<size_t>(n));
+  fill(a, 1);
+  fill(b, 2);
+  fill(a_zero, 3);
+  fill(b_zero, 4);
+  s.a_zero = a_zero.data();
+  s.b_zero = b_zero.data();
+  s.a_zero_per_row = s.b_zero_per_column = per_lane_zeros;
+  Guarded<int32_t> c(static_cast<size_t>(m * n));
+  testing::Scratch scratch(gemm_i8_scratch_bytes(s, slots));
+  testing::Threads threads(slots);
+  gemm_i8(s, a.data(), b.data(), c.data(), threads.parallel(), scratch.data());
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      int32_t sum = 0;
+      const int az = value(a_zero, s.a_signed, per_lane_zeros ? static_cast<size_t>(i) : 0);
+      const int bz = value(b_zero, s.b_signed, per_lane_zeros ? static_cast<size_t>(j) : 0);
+      for (int64_t p = 0; p < k; ++p) {
+        sum += (value(a, s.a_signed, static_cast<size_t>(i * k + p)) - az) *
+               (value(b, s.b_signed, static_cast<size_t>(trans_b ? j * k + p : p * n + j)) - bz);
+      }
+      ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << i << ", " << j;
+    }
+  }
+}
+
+TEST(IntGemm, ExactAroundTheTile) {
+  for_each_level([](const char*) {
+    for (int64_t m : {1, 7, 8, 9, 17}) {
+      for (int64_t n : {1, 7, 8, 16, 31, 32, 33, 65}) {
+        for (int64_t k : {1, 2, 3, 16, 33}) {
+          for (int signs = 0; signs < 4; ++signs) check_gemm(m, n, k, k % 2 == 1, signs, (m + n) % 2 == 0, 1);
+        }
+      }
+    }
+    for (int32_t slots : {1, 3}) {
+      check_gemm(50, 300, 1100, false, 1, true, slots);
+      check_gemm(100, 40, 513, true, 2, false, slots);
+      check_gemm(4, 5, 0, false, 0, false, slots);
+    }
+  });
+}
+
+TEST(IntGemm, WithoutZeroPoints) {
+  for_each_level([](const char*) {
+    GemmI8 s;
+    s.m = 1;
+    s.n = 2;
+    s.k = 300;
+    s.lda = 300;
+    s.ldb = s.ldc = 2;
+    std::vector<uint8_t> a(300, 255), b(600, 255);
+    int32_t c[2];
+    testing::Scratch scratch(gemm_i8_scratch_bytes(s, 1));
+    gemm_i8(s, a.data(), b.data(), c, Parallel{}, scratch.data());
+    EXPECT_EQ(c[0], 300 * 255 * 255);
+    EXPECT_EQ(c[1], 300 * 255 * 255);
+  });
+}
+
+TEST(IntConv, ExactWithPaddingAndGroups) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      for (int64_t stride : {1, 2}) {
+        for (int64_t groups : {1, 2, 6}) {
+          ConvI8 s;
+          ConvF32& z = s.shape;
+          z.n = 2;
+          z.in_channels = 6;
+          z.out_channels = 12;
+          z.groups = groups;
+          z.in[1] = 9;
+          z.in[2] = 37;
+          for (int i = 1; i < 3; ++i) {
+            z.kernel[i] = 3;
+            z.stride[i] = stride;
+            z.pad[i] = 1;
+            z.out[i] = (z.in[i] + 2 - 3) / stride + 1;
+          }
+          s.w_signed = true;
+          s.w_zero_per_channel = true;
+          const int64_t depth = 6 / groups, taps = 9, area = z.out[1] * z.out[2], in_area = 9 * 37;
+          Bytes x(static_cast<size_t>(2 * 6 * in_area)), w(static_cast<size_t>(12 * depth * taps)), x_zero(1),
+              w_zero(12);
+          fill(x, 1);
+          fill(w, 2);
+          fill(x_zero, 3);
+          fill(w_zero, 4);
+          s.x_zero = x_zero.data();
+          s.w_zero = w_zero.data();
+          Guarded<int32_t> y(static_cast<size_t>(2 * 12 * area));
+          testing::Scratch scratch(conv_i8_scratch_bytes(s, slots));
+          testing::Threads threads(slots);
+          conv_i8(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
+          for (int64_t p = 0; p < 24; ++p) {
+            const int64_t o = p % 12, g = o / (12 / groups);
+            for (int64_t at = 0; at < area; ++at) {
+              int32_t sum = 0;
+              for (int64_t c = 0; c < depth; ++c) {
+                for (int64_t t = 0; t < taps; ++t) {
+                  const int64_t iy = at / z.out[2] * stride - 1 + t / 3, ix = at % z.out[2] * stride - 1 + t % 3;
+                  if (iy < 0 || iy >= 9 || ix < 0 || ix >= 37) continue;
+                  const size_t from = static_cast<size_t>(((p / 12 * 6 + g * depth + c) * 9 + iy) * 37 + ix);
+                  sum += (x[from] - x_zero[0]) * (value(w, true, static_cast<size_t>((o * depth + c) * taps + t)) -
+                                                  value(w_zero, true, static_cast<size_t>(o)));
+                }
+              }
+              ASSERT_EQ(y[static_cast<size_t>(p * area + at)], sum) << p << " at " << at;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Requantize, SameBitsAsTheFormula) {
+  for_each_level([](const char*) {
+    constexpr size_t kRows = 5, kColumns = 37;
+    std::mt19937 rng(1);
+    std::vector<int32_t> acc(kRows * kColumns), bias(kColumns);
+    for (int32_t& v : acc) v = static_cast<int32_t>(rng()) >> (rng() % 31);
+    for (int32_t& v : bias) v = static_cast<int32_t>(rng() % 2001) - 1000;
+    acc[3] = 2147480000;
+    acc[4] = -2147480000;
+    std::vector<float> multiplier(kColumns);
+    for (float& v : multiplier)
+      v = std::ldexp(1.0f + static_cast<float>(rng() % 1000) / 1000, -static_cast<int>(rng() % 20));
+    multiplier[5] = 0.5f;  // ties
+    for (bool is_signed : {false, true}) {
+      for (bool bias_column : {false, true}) {
+        for (int per : {0, 1, 2}) {
+          RequantizeI32 s;
+          s.rows = kRows;
+          s.columns = kColumns;
+          s.bias = bias.data();
+          s.bias_per_column = bias_column;
+          s.multiplier = multiplier.data();
+          s.multiplier_per_row = per == 1;
+          s.multiplier_per_column = per == 2;
+          s.zero_point = is_signed ? -3 : 131;
+          s.is_signed = is_signed;
+          Bytes y(kRows * kColumns);
+          requantize_i32(s, acc.data(), y.data(), Parallel{});
+          for (size_t i = 0; i < acc.size(); ++i) {
+            const size_t r = i / kColumns, c = i % kColumns;
+            const int32_t sum =
+                static_cast<int32_t>(static_cast<uint32_t>(acc[i]) + static_cast<uint32_t>(bias[bias_column ? c : r]));
+            const float product = static_cast<float>(sum) * multiplier[per == 0 ? 0 : per == 1 ? r : c];
+            const double rounded = std::nearbyint(double{product}) + s.zero_point;
+            const int want =
+                static_cast<int>(std::min(std::max(rounded, is_signed ? -128.0 : 0.0), is_signed ? 127.0 : 255.0));
+            ASSERT_EQ(value(y, is_signed, i), want) << acc[i];
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu
