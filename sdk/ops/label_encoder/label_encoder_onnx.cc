@@ -111,6 +111,21 @@ Status read_default(ImportContext& ctx, attrs::LabelEncoderT* a, DType value_typ
   return Status::kOk;
 }
 
+// Sorts, drops repeated keys, emits.
+Status emit_map(ImportContext& ctx, List keys, List values);
+
+// CategoryMapper: integers and strings of equal places, in the direction that the input's type asks for.
+Status import_mapper(ImportContext& ctx) {
+  List integers, strings;
+  integers.type = DType::kI64;
+  integers.integers = ctx.attr_ints("cats_int64s");
+  strings.type = DType::kString;
+  strings.strings = ctx.attr_strings("cats_strings");
+  const bool from_strings = ctx.type(ctx.input(0)).dtype == DType::kString;
+  return from_strings ? emit_map(ctx, std::move(strings), std::move(integers))
+                      : emit_map(ctx, std::move(integers), std::move(strings));
+}
+
 Status import(ImportContext& ctx) {
   List keys, values;
   if (ctx.opset() == 1) {
@@ -127,6 +142,10 @@ Status import(ImportContext& ctx) {
     VIREO_TRY(read_list(ctx, "keys", &keys));
     VIREO_TRY(read_list(ctx, "values", &values));
   }
+  return emit_map(ctx, std::move(keys), std::move(values));
+}
+
+Status emit_map(ImportContext& ctx, List keys, List values) {
   if (keys.size() != values.size()) {
     return ctx.fail(Status::kInvalidModel,
                     std::to_string(keys.size()) + " keys but " + std::to_string(values.size()) + " values");
@@ -158,5 +177,7 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kLabelEncoderOnnx;
 const OnnxImport kLabelEncoderOnnx = {"ai.onnx.ml", "LabelEncoder", import};
+extern const OnnxImport kCategoryMapperOnnx;
+const OnnxImport kCategoryMapperOnnx = {"ai.onnx.ml", "CategoryMapper", import_mapper};
 
 }  // namespace vireo

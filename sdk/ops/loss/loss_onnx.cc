@@ -1,0 +1,32 @@
+// All opsets compute alike; later ones allow more types and say more.
+#include "sdk/ops/loss/loss_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx, Op op) {
+  attrs::LossT a;
+  const std::string reduction = ctx.attr_string("reduction", "mean");
+  if (reduction == "none") {
+    a.reduction = attrs::LossReduction::None;
+  } else if (reduction == "sum") {
+    a.reduction = attrs::LossReduction::Sum;
+  } else if (reduction != "mean") {
+    return ctx.fail(Status::kInvalidModel, "reduction '" + reduction + "' is not none, sum or mean");
+  }
+  a.ignore = ctx.has_attr("ignore_index");
+  a.ignore_index = ctx.attr_int("ignore_index", 0);
+  return import_direct(ctx, op, pack<attrs::Loss>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kNegativeLogLikelihoodLossOnnx;
+const OnnxImport kNegativeLogLikelihoodLossOnnx = {
+    "", "NegativeLogLikelihoodLoss", [](ImportContext& ctx) { return import(ctx, Op::kNegativeLogLikelihoodLoss); }};
+extern const OnnxImport kSoftmaxCrossEntropyLossOnnx;
+const OnnxImport kSoftmaxCrossEntropyLossOnnx = {
+    "", "SoftmaxCrossEntropyLoss", [](ImportContext& ctx) { return import(ctx, Op::kSoftmaxCrossEntropyLoss); }};
+
+}  // namespace vireo
