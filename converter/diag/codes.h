@@ -34,6 +34,7 @@ enum class Code {
   kBadTestCase = 303,
   kCheckFailed = 304,         // a pass changed what the graph computes
   kCannotEvaluate = 305,      // a check was asked for that cannot be made
+  kUnknownPass = 306,         // asked to be skipped
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,

@@ -70,6 +70,11 @@ void Graph::set_input(Node* node, size_t i, Value* v) {
   add_use(node, static_cast<uint32_t>(i));
 }
 
+void Graph::add_operand(Node* node, Value* v) {
+  node->inputs.push_back(v);
+  add_use(node, static_cast<uint32_t>(node->inputs.size() - 1));
+}
+
 void Graph::add_output(Value* v, std::string output_name) {
   outputs_.push_back(v);
   output_names_.push_back(std::move(output_name));

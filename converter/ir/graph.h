@@ -86,6 +86,7 @@ class Graph {
   void drop_output(Node* node, size_t i);  // an output that nobody wants
 
   void set_input(Node* node, size_t i, Value* v);
+  void add_operand(Node* node, Value* v);  // a further input behind the others
   void add_output(Value* v, std::string output_name);
   void set_output(size_t i, Value* v);
   // All uses of `from`, outputs of the graph included, become uses of `to`.

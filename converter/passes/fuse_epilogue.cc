@@ -1,0 +1,159 @@
+// Before   x -> Conv | ConvTranspose | Gemm | MatMul -> Add(bias) -> Add(residual) -> activation -> Add(residual)
+// After    one composite with that chain as its body; each part but the first may be missing, one residual at most
+// Fires    every value inside has one consumer; floating point; the bias is constant, one value a channel, and comes first; the
+//          residual has the result's own type; a Clip's bounds are constant.        Idempotent: bodies are not entered.
+// Numerics none: the body is the meaning, in the same order of operations.
+//
+// The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay inputs of
+// the node, so that they are planned, shared and packed as any other constant; a Clip's bounds go into the body.
+#include "converter/passes/fuse_epilogue.h"
+
+#include <map>
+
+#include "converter/passes/match.h"
+#include "sdk/ops/control/control_generated.h"
+
+namespace vireo::passes {
+namespace {
+
+const char* hint_of(const ir::Node& n) {
+  switch (n.op) {
+    case Op::kConv: return "conv";
+    case Op::kGemm: return "gemm";
+    case Op::kMatMul: return "matmul";
+    default: return std::string(op_name(n.op)) == "ConvTranspose" ? "conv_transpose" : nullptr;
+  }
+}
+
+bool is_activation(const ir::Node& n) {
+  switch (n.op) {
+    case Op::kRelu:
+    case Op::kLeakyRelu:
+    case Op::kElu:
+    case Op::kSigmoid:
+    case Op::kHardSigmoid:
+    case Op::kHardSwish:
+    case Op::kTanh:
+    case Op::kSwish:
+    case Op::kGelu:
+    case Op::kSoftplus:
+    case Op::kMish: return true;
+    case Op::kClip: {
+      double bound = 0;
+      return (n.in(1) == nullptr || is_scalar(n.in(1), &bound)) && (n.in(2) == nullptr || is_scalar(n.in(2), &bound));
+    }
+    default: return false;
+  }
+}
+
+// One value a channel: all extents are 1 but the channel's.
+bool is_bias(const ir::Value& b, const Shape& y, int axis) {
+  if (b.constant == nullptr || b.type.shape.rank > y.rank) return false;
+  const int lead = y.rank - b.type.shape.rank;
+  if (axis < lead) return false;
+  for (int i = 0; i < b.type.shape.rank; ++i) {
+    if (b.type.shape[i] != (i + lead == axis ? y[axis] : 1)) return false;
+  }
+  return true;
+}
+
+// The chain behind `core`, in order; `log` hears why it ends where a longer one was in sight.
+std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
+  std::vector<ir::Node*> chain{&core};
+  const TensorType type = core.out()->type;
+  const bool spatial = core.op != Op::kGemm && core.op != Op::kMatMul;
+  const int axis = spatial ? 1 : type.shape.rank - 1;
+  bool bias = core.in(2) != nullptr, residual = false, activation = false;
+  for (;;) {
+    const ir::Value* at = chain.back()->out();
+    ir::Node* next = only_user(at);
+    if (next == nullptr) {
+      if (at->uses.size() > 1 && (maker(at, core.op) != nullptr)) {
+        for (const ir::Use& u : at->uses) {
+          if (is_activation(*u.node)) {
+            log.reject(core, std::to_string(at->uses.size()) + " consumers");
+            break;
+          }
+        }
+      }
+      return chain;
+    }
+    if (next->outputs.size() != 1 || next->out()->type != type) return chain;
+    if (next->op == Op::kAdd) {
+      const ir::Value* other = other_input(*next, at);
+      if (other == nullptr) return chain;
+      if (!bias && !residual && !activation && is_bias(*other, type.shape, axis)) {
+        bias = true;
+      } else if (!residual && other->type == type) {
+        residual = true;
+      } else {
+        return chain;
+      }
+    } else if (!activation && is_activation(*next) && next->in(0) == at) {
+      activation = true;
+    } else {
+      return chain;
+    }
+    chain.push_back(next);
+  }
+}
+
+void fuse(ir::Graph& g, const std::vector<ir::Node*>& chain) {
+  const ir::Node& core = *chain.front();
+  ir::Node& last = *chain.back();
+  auto body = std::make_unique<ir::Graph>(g.shared_dims());
+  body->name = core.name;
+  std::vector<ir::Value*> inputs;
+  std::map<const ir::Value*, ir::Value*> inside;
+  const auto input = [&](ir::Value* v, bool constant) -> ir::Value* {
+    if (v == nullptr) return nullptr;
+    ir::Value*& w = inside[v];
+    if (w != nullptr) return w;
+    if (constant) return w = body->add_constant(v->name, v->constant);
+    inputs.push_back(v);
+    w = body->add_input(v->name, v->type);
+    w->contents = v->contents;
+    return w;
+  };
+  for (const ir::Node* n : chain) {
+    std::vector<ir::Value*> in;
+    for (size_t i = 0; i < n->inputs.size(); ++i) in.push_back(input(n->inputs[i], n->op == Op::kClip && i > 0));
+    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), 1);
+    copy->name = n->name;
+    copy->version = n->version;
+    copy->out()->name = n->out()->name;
+    copy->out()->type = n->out()->type;
+    inside[n->out()] = copy->out();
+  }
+  body->add_output(inside[last.out()], last.out()->name);
+  attrs::CompositeT a;
+  a.hint = hint_of(core);
+  // Where the chain ends, all that it takes has been made.
+  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), 1, &last);
+  one->name = core.name;
+  one->out()->name = last.out()->name;
+  one->out()->type = last.out()->type;
+  one->bodies.push_back(std::move(body));
+  g.replace_uses(last.out(), one->out());
+  for (size_t i = chain.size(); i-- > 0;) g.remove(chain[i]);
+}
+
+void run(ir::Graph& g, PassLog& log) {
+  std::vector<ir::Node*> cores;
+  for (ir::Node& n : g.nodes()) {
+    if (hint_of(n) != nullptr && n.outputs.size() == 1 && dtype_is_float(n.out()->type.dtype)) cores.push_back(&n);
+  }
+  // The last product first: of two that meet in one Add, the later takes it, and the earlier is its residual, ready in time.
+  for (size_t i = cores.size(); i-- > 0;) {
+    const std::vector<ir::Node*> chain = chain_of(*cores[i], log);
+    if (chain.size() < 2) continue;
+    fuse(g, chain);
+    log.changed();
+  }
+}
+
+}  // namespace
+
+const Pass kFuseEpilogue = {"fuse_epilogue", run};
+
+}  // namespace vireo::passes

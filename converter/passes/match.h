@@ -1,0 +1,48 @@
+// Small questions that patterns ask.
+#ifndef VIREO_CONVERTER_PASSES_MATCH_H_
+#define VIREO_CONVERTER_PASSES_MATCH_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converter/passes/pass.h"
+
+namespace vireo::passes {
+
+// The node that makes `v`, if it is an `op` without bodies; else null.
+inline ir::Node* maker(const ir::Value* v, Op op) {
+  return v != nullptr && v->producer != nullptr && v->producer->op == op ? v->producer : nullptr;
+}
+
+// The only node that uses `v`; null when there are several uses or `v` is an output.
+inline ir::Node* only_user(const ir::Value* v) {
+  return v != nullptr && v->one_use() && v->uses.size() == 1 ? v->uses[0].node : nullptr;
+}
+
+// A floating-point constant of one element (any rank).
+bool is_scalar(const ir::Value* v, double* out);
+inline bool is_scalar_near(const ir::Value* v, double wanted, double tolerance = 1e-5) {
+  double x = 0;
+  return is_scalar(v, &x) && x >= wanted - tolerance && x <= wanted + tolerance;
+}
+
+// The other operand of a two-input node.
+inline ir::Value* other_input(const ir::Node& n, const ir::Value* one) {
+  if (n.inputs.size() != 2) return nullptr;
+  return n.inputs[0] == one ? n.inputs[1] : n.inputs[1] == one ? n.inputs[0] : nullptr;
+}
+
+// Adds a node before `before`, infers its type and names it after `like`. Null when the shape function refuses, and the graph
+// is as it was.
+ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs, const ir::Node& like,
+                   ir::Node* before);
+
+// Elements of a float constant, f32, f64, f16 or bf16, as doubles.
+std::vector<double> reals(const ir::Constant& c);
+// A constant of `dtype` (as `reals` reads) from doubles, each rounded once.
+ir::ConstantPtr from_reals(DType dtype, const Shape& shape, const std::vector<double>& values);
+
+}  // namespace vireo::passes
+
+#endif  // VIREO_CONVERTER_PASSES_MATCH_H_
