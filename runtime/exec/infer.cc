@@ -65,6 +65,9 @@ Status infer_step(vireo_session& s, Step& step) {
   DType declared[8];
   const uint32_t checked = step.output_count < 8 ? step.output_count : 8;
   for (uint32_t o = 0; o < checked; ++o) declared[o] = outputs[o] == nullptr ? DType::kNone : outputs[o]->dtype;
+  for (uint32_t o = 0; o < step.output_count; ++o) {
+    if (outputs[o] != nullptr) outputs[o]->shape.rank = 0;  // shape functions start from nothing
+  }
   TensorInfer ctx(step, reinterpret_cast<TensorType* const*>(outputs), nullptr, &s.error);
   VIREO_TRY(step.def->infer(ctx));
   for (uint32_t o = 0; o < step.output_count; ++o) {
