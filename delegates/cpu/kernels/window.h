@@ -24,19 +24,24 @@ struct Band {
   int64_t rows;     // output rows of a full band
   int64_t in_rows;  // input rows that they see
   int64_t floats;   // size of the copy
+  int64_t most;     // an upper bound of it for all images up to this one's size
+
+  static constexpr int64_t kFloats = 6 * 1024;  // 24 KiB: half of a first-level cache
+  static constexpr int64_t kLeastRows = 4;      // wide images: rows are computed four at a time
 
   explicit Band(const Window& w) {
     phases = w.stride_w;
     // Outputs are computed 16 at a time, the last ones beyond the row's end: 16 floats more than the taps reach.
     phase = (w.out_w + (w.kernel_w - 1) * w.dilation_w / w.stride_w + 1 + 15) / 16 * 16 + 16;
     pitch = phase * phases;
-    constexpr int64_t kFloats = 6 * 1024;  // 24 KiB: half of a first-level cache
     const int64_t reach = (w.kernel_h - 1) * w.dilation_h + 1;
     rows = (kFloats / pitch - reach) / w.stride_h + 1;
-    if (rows < 4) rows = 4;  // wide images: rows are computed four at a time
+    if (rows < kLeastRows) rows = kLeastRows;
     if (rows > w.out_h) rows = w.out_h;
     in_rows = (rows - 1) * w.stride_h + reach;
     floats = in_rows * pitch;
+    const int64_t least = ((kLeastRows - 1) * w.stride_h + reach) * pitch;
+    most = kFloats > least ? kFloats : least;
   }
   // Where tap (i, j) of output (0, 0) lies in the copy.
   int64_t tap(const Window& w, int64_t i, int64_t j) const {

@@ -232,9 +232,17 @@ bool goes_depthwise(const ConvF32& s) { return is_depthwise(s) && s.in[0] == 1; 
 
 }  // namespace
 
-size_t conv_f32_scratch_bytes(const ConvF32& s, int32_t slots) {
+size_t conv_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
   if (empty(s)) return 0;
-  if (goes_depthwise(s)) return depthwise_f32_scratch_bytes(depthwise_of(s), slots);
+  if (goes_depthwise(s)) return depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes);
+  if (sizes == Sizes::kUpperBounds) {
+    // Depthwise over a depth axis that may shrink to 1 changes over.
+    const size_t planes = is_depthwise(s) ? depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes) : 0;
+    const size_t product = product_scratch_bound(s.out_channels / s.groups, area(s.out),
+                                                 s.in_channels / s.groups * area(s.kernel), slots) +
+                           64 * static_cast<size_t>(slots < 1 ? 1 : slots);
+    return product > planes ? product : planes;
+  }
   const Split split = split_of(s, slots);
   return split.over_items ? split.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots) : split.slot_bytes;
 }
@@ -292,6 +300,7 @@ void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, 
 namespace {
 
 // The transpose goes in blocks of output channels: products [block, taps, in] into scratch, then added to the planes.
+constexpr int64_t kTransposeFloats = 64 * 1024;  // 256 KiB, within a core's own cache
 struct Blocks {
   int64_t channels;  // per block
   int64_t count;     // blocks per group
@@ -301,8 +310,7 @@ struct Blocks {
 Blocks blocks_of(const ConvF32& s) {
   Blocks b;
   const int64_t per_group = s.out_channels / s.groups, channel = area(s.kernel) * area(s.in);
-  constexpr int64_t kFloats = 64 * 1024;  // 256 KiB, within a core's own cache
-  b.channels = channel > 0 ? kFloats / channel : per_group;
+  b.channels = channel > 0 ? kTransposeFloats / channel : per_group;
   if (b.channels < 1) b.channels = 1;
   if (b.channels > per_group) b.channels = per_group;
   b.count = (per_group + b.channels - 1) / b.channels;
@@ -317,8 +325,16 @@ Blocks blocks_of(const ConvF32& s) {
 
 }  // namespace
 
-size_t conv_transpose_f32_scratch_bytes(const ConvF32& s, int32_t slots) {
-  return empty(s) ? 0 : blocks_of(s).slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t conv_transpose_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
+  if (empty(s)) return 0;
+  const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
+  if (sizes == Sizes::kFixed) return blocks_of(s).slot_bytes * threads;
+  const int64_t channel = area(s.kernel) * area(s.in), all = s.out_channels / s.groups * channel;
+  int64_t floats = all < kTransposeFloats ? all : kTransposeFloats;
+  if (floats < channel) floats = channel;
+  const size_t pack =
+      product_scratch_bound(s.out_channels / s.groups * area(s.kernel), area(s.in), s.in_channels / s.groups, 1);
+  return (static_cast<size_t>(floats) * sizeof(float) + pack + 128) / 64 * 64 * threads;
 }
 
 void conv_transpose_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "delegates/cpu/kernels/activation/activation.h"
+#include "delegates/cpu/kernels/scratch.h"
 #include "sdk/base/parallel.h"
 
 namespace vireo::cpu {
@@ -29,7 +30,7 @@ struct ConvF32 {
 
 // Scratch depends on sizes and slots alone. 1 x 1 convolutions at stride 1 are matrix products over x as it lies; one
 // input channel per group goes to `depthwise`; all else packs the input patches of a few output columns at a time.
-size_t conv_f32_scratch_bytes(const ConvF32& shape, int32_t slots);
+size_t conv_f32_scratch_bytes(const ConvF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // x [N, C, D, H, W], weights [O, C / groups, kd, kh, kw], y [N, O, OD, OH, OW], which overlaps nothing.
 void conv_f32(const ConvF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,
@@ -38,7 +39,7 @@ void conv_f32(const ConvF32& shape, const float* x, const float* weights, float*
 // The transpose (ONNX ConvTranspose): each input element adds its weighted kernel to the output. Fields as above, with
 // x the small side: y[z stride_d - pad_d + kz dilation_d, ...] += w * x[z, ...]; `out` is given. weights [C, O /
 // groups, kd, kh, kw].
-size_t conv_transpose_f32_scratch_bytes(const ConvF32& shape, int32_t slots);
+size_t conv_transpose_f32_scratch_bytes(const ConvF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 void conv_transpose_f32(const ConvF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,
                         void* scratch);
 

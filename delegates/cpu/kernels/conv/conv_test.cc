@@ -8,12 +8,12 @@ namespace {
 using testing::Floats;
 using testing::for_each_level;
 
-struct Sizes {
+struct Setup {
   int64_t n, c, o, groups;
   int64_t in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
 };
 
-ConvF32 shape_of(const Sizes& z, bool transpose) {
+ConvF32 shape_of(const Setup& z, bool transpose) {
   ConvF32 s;
   s.n = z.n;
   s.in_channels = z.c;
@@ -73,7 +73,7 @@ void plain(const ConvF32& s, bool transpose, const Floats& x, const Floats& w, s
   }
 }
 
-void check(const Sizes& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0) {
+void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0) {
   const ConvF32 base = shape_of(z, transpose);
   SCOPED_TRACE(::testing::Message() << (transpose ? "transpose " : "") << "n " << z.n << " c " << z.c << " o " << z.o
                                     << " g " << z.groups << " in " << z.in[0] << "x" << z.in[1] << "x" << z.in[2]
@@ -95,7 +95,8 @@ void check(const Sizes& z, bool transpose, int32_t slots, const Activate& act = 
   s.act = act;
   s.residual = residual != 0 ? extra.data() : nullptr;
   s.residual_last = residual == 2;
-  testing::Scratch scratch(transpose ? conv_transpose_f32_scratch_bytes(s, slots) : conv_f32_scratch_bytes(s, slots));
+  testing::Scratch scratch(transpose ? conv_transpose_f32_scratch_bytes(s, slots, Sizes::kFixed)
+                                     : conv_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
   (transpose ? conv_transpose_f32 : conv_f32)(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
   const int64_t terms = base.in_channels / base.groups * area(base.kernel) + 4;
@@ -112,7 +113,7 @@ void check(const Sizes& z, bool transpose, int32_t slots, const Activate& act = 
   }
 }
 
-Sizes flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
+Setup flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
            int64_t d, int64_t p) {
   return {n, c, o, g, {1, h, w}, {1, kh, kw}, {1, s, s}, {1, d, d}, {0, p, p}, {0, p, p}};
 }
@@ -181,6 +182,31 @@ TEST(Conv, Transpose) {
       check({1, 2, 3, 1, {3, 4, 3}, {2, 3, 2}, {2, 1, 2}, {1, 1, 1}, {0, 1, 1}, {1, 0, 0}}, true, slots);
     }
   });
+}
+
+TEST(Conv, BoundCoversAllSmallerImages) {
+  std::mt19937 rng(1);
+  const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+  for (int i = 0; i < 5000; ++i) {
+    const bool transpose = i % 3 == 0;
+    const int64_t groups = i % 4 == 0 ? 8 : 1, kernel = up_to(5), stride = up_to(3), pad = kernel / 2;
+    const int64_t channels = groups * (i % 8 == 0 ? 1 : up_to(60)), outputs = groups * up_to(80);
+    const int32_t slots = static_cast<int32_t>(up_to(4));
+    const auto at = [&](int64_t n, int64_t h, int64_t w) {
+      return shape_of(flat(n, channels, outputs, groups, h, w, kernel, kernel, stride, 1, transpose ? 0 : pad),
+                      transpose);
+    };
+    const auto bytes = transpose ? conv_transpose_f32_scratch_bytes : conv_f32_scratch_bytes;
+    const int64_t n = up_to(4), h = up_to(200) + 4, w = up_to(400) + 4;
+    const size_t bound = bytes(at(n, h, w), slots, Sizes::kUpperBounds);
+    for (int j = 0; j < 10; ++j) {
+      const int64_t n1 = up_to(n), h1 = up_to(h - 4) + 4, w1 = up_to(w - 4) + 4;
+      ASSERT_GE(bound, bytes(at(n1, h1, w1), slots, Sizes::kFixed))
+          << "c " << channels << " o " << outputs << " g " << groups << " k " << kernel << " s " << stride << " slots "
+          << slots << ": " << n << "x" << h << "x" << w << " and " << n1 << "x" << h1 << "x" << w1
+          << (transpose ? " transpose" : "");
+    }
+  }
 }
 
 TEST(Conv, Empty) {

@@ -194,24 +194,26 @@ namespace vireo::cpu {
 HWY_EXPORT(depthwise_planes);
 
 namespace {
-size_t slot_bytes(const DepthwiseF32& s) {
+size_t slot_bytes(const DepthwiseF32& s, Sizes sizes) {
+  const Band band(s.window);
   const size_t taps = static_cast<size_t>((s.window.kernel_h * s.window.kernel_w + 7) / 8 * 8) * sizeof(int64_t);
-  return (taps + static_cast<size_t>(Band(s.window).floats) * sizeof(float) + 63) & ~size_t{63};
+  return (taps + static_cast<size_t>(sizes == Sizes::kFixed ? band.floats : band.most) * sizeof(float) + 63) &
+         ~size_t{63};
 }
 bool empty(const DepthwiseF32& s) {
   return s.n <= 0 || s.channels <= 0 || s.multiplier <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0;
 }
 }  // namespace
 
-size_t depthwise_f32_scratch_bytes(const DepthwiseF32& s, int32_t slots) {
-  return empty(s) ? 0 : slot_bytes(s) * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t depthwise_f32_scratch_bytes(const DepthwiseF32& s, int32_t slots, Sizes sizes) {
+  return empty(s) ? 0 : slot_bytes(s, sizes) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void depthwise_f32(const DepthwiseF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
                    void* scratch) {
   if (empty(s)) return;
   const auto kernel = HWY_DYNAMIC_POINTER(depthwise_planes);
-  const size_t room = slot_bytes(s);
+  const size_t room = slot_bytes(s, Sizes::kFixed);
   const int64_t planes = s.n * s.channels * s.multiplier;
   const int64_t work = s.window.out_h * s.window.out_w * s.window.kernel_h * s.window.kernel_w + 500;
   // 2^19 multiplications take about 10 us. At least two ranges per thread keep a late one from being waited for.

@@ -20,7 +20,7 @@ struct DepthwiseF32 {
   Activate act;
 };
 
-size_t depthwise_f32_scratch_bytes(const DepthwiseF32& shape, int32_t slots);
+size_t depthwise_f32_scratch_bytes(const DepthwiseF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // x [N, C, H, W], weights [O, 1, kh, kw] with O = C * multiplier, y [N, O, OH, OW], overlapping nothing.
 void depthwise_f32(const DepthwiseF32& shape, const float* x, const float* weights, float* y, const Parallel& parallel,

@@ -33,7 +33,7 @@ void check(int64_t n, int64_t channels, int64_t multiplier, Window w, int64_t pa
   s.act = act;
   s.residual = residual != 0 ? extra.data() : nullptr;
   s.residual_last = residual == 2;
-  testing::Scratch scratch(depthwise_f32_scratch_bytes(s, slots));
+  testing::Scratch scratch(depthwise_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
   depthwise_f32(s, x.data(), weights.data(), y.data(), threads.parallel(), scratch.data());
   for (int64_t p = 0; p < n * outputs; ++p) {

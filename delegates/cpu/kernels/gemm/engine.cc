@@ -276,14 +276,28 @@ HWY_EXPORT(pack_panels);
 HWY_EXPORT(product_rows);
 
 namespace {
-constexpr int64_t kPanel = 32;                    // the widest register tile; narrower ones divide it
-constexpr int64_t kCacheFloats = 128 * 1024;      // packed B kept in a core's own cache: 512 KiB
+constexpr int64_t kPanel = 32;                      // the widest register tile; narrower ones divide it
+constexpr int64_t kCacheFloats = 128 * 1024;        // packed B kept in a core's own cache: 512 KiB
+constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
+constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
 constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 }  // namespace
+
+size_t product_scratch_bound(int64_t m, int64_t n, int64_t k, int32_t slots) {
+  if (m <= 0 || n <= 0) return 0;
+  // A slot packs at most kCacheFloats, whatever kc and nc: kc >= 1 and nc are chosen within that product.
+  const int64_t padded = ceil_div(n, kPanel) * kPanel, depth = at_least(k, 1);
+  const int64_t threads = slots < 1 ? 1 : slots;
+  int64_t floats = threads * at_most(kCacheFloats, depth * padded);
+  if (threads > 1 && m >= 28 * threads) {
+    floats = at_least(floats, at_most(kSharedFloats, depth * at_most(padded, kFewPanels * threads * kPanel)));
+  }
+  return static_cast<size_t>(floats) * sizeof(float);
+}
 
 ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots) {
   ProductPlan plan{};
@@ -310,9 +324,8 @@ ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, in
     plan.bytes = plan.slot_bytes;
     return plan;
   }
-  // Few columns split badly between threads; then all of B is packed once for everybody, if it stays within 8 MiB.
-  constexpr int64_t kSharedFloats = 2 * 1024 * 1024;
-  plan.split_rows = !plan.direct && panels < 8 * slots && m >= 28 * slots && k * padded <= kSharedFloats;
+  // Few columns split badly between threads; then all of B is packed once for everybody.
+  plan.split_rows = !plan.direct && panels < kFewPanels * slots && m >= 28 * slots && k * padded <= kSharedFloats;
   if (plan.split_rows) {
     plan.bytes = static_cast<size_t>(k * padded) * sizeof(float);
     if (plan.bytes < plan.slot_bytes) plan.bytes = plan.slot_bytes;  // it may still run on one thread

@@ -45,6 +45,8 @@ struct ProductPlan {
   size_t slot_bytes;  // scratch per slot
   size_t bytes;       // scratch in all
 };
+// Enough for plans of all products up to these sizes.
+size_t product_scratch_bound(int64_t m, int64_t n, int64_t k, int32_t slots);
 ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots);
 void run_product(const Product& product, const ProductPlan& plan, const Parallel& parallel, void* scratch);
 

@@ -322,8 +322,15 @@ bool spreads_over_batch(const GemmF32& s, int32_t slots) { return s.batch > 1 &&
 
 }  // namespace
 
-size_t gemm_f32_scratch_bytes(const GemmF32& s, int32_t slots) {
+size_t gemm_f32_scratch_bytes(const GemmF32& s, int32_t slots, Sizes sizes) {
   if (s.m <= 0 || s.n <= 0 || s.batch <= 0) return 0;
+  if (sizes == Sizes::kUpperBounds) {
+    // Any route may be taken; batches of at least `slots` keep a part per slot, as columns within an item do.
+    const size_t dots = static_cast<size_t>((s.n < kFewColumns ? s.n : kFewColumns) * padded_k(s.k)) * sizeof(float);
+    const size_t panels = product_scratch_bound(s.m, s.n, s.k, slots);
+    const size_t spread = s.batch == 1 || slots <= 1 ? dots : dots * static_cast<size_t>(slots);
+    return (spread > panels ? spread : panels) + (s.batch == 1 ? 0 : 64 * static_cast<size_t>(slots < 1 ? 1 : slots));
+  }
   if (!spreads_over_batch(s, slots)) return item_scratch_bytes(s, slots);
   return ((item_scratch_bytes(s, 1) + 63) & ~size_t{63}) * static_cast<size_t>(slots);
 }

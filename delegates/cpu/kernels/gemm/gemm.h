@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "delegates/cpu/kernels/activation/activation.h"
+#include "delegates/cpu/kernels/scratch.h"
 #include "sdk/base/parallel.h"
 
 namespace vireo::cpu {
@@ -37,8 +38,8 @@ struct GemmF32 {
   Epilogue epilogue;
 };
 
-// Bytes of scratch for `gemm_f32`; depends on sizes, trans_b and slots alone, not on the instruction set.
-size_t gemm_f32_scratch_bytes(const GemmF32& shape, int32_t slots);
+// Bytes of scratch for `gemm_f32`; depends on sizes, transposes and slots alone, not on the instruction set.
+size_t gemm_f32_scratch_bytes(const GemmF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // `scratch` is 64-byte aligned; it may be null where gemm_f32_scratch_bytes gives 0.
 void gemm_f32(const GemmF32& shape, const float* a, const float* b, float* c, const Parallel& parallel, void* scratch);

@@ -65,7 +65,7 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
   s.epilogue.residual = residual != 0 ? extra.data() : nullptr;
   s.epilogue.residual_stride = s.ldc;
   s.epilogue.residual_last = residual == 2;
-  Scratch scratch(gemm_f32_scratch_bytes(s, slots));
+  Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
   Threads threads(slots);
   gemm_f32(s, a.data(), b.data(), out.data(), threads.parallel(), scratch.data());
   for (int64_t g = 0; g < c.batch; ++g) {
@@ -161,6 +161,34 @@ TEST(Gemm, NothingToSum) {
   });
 }
 
+TEST(Gemm, BoundCoversAllSmallerSizes) {
+  std::mt19937 rng(1);
+  for (int i = 0; i < 20000; ++i) {
+    GemmF32 most;
+    const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+    most.m = up_to(i % 2 ? 300 : 20);
+    most.n = up_to(i % 3 ? 3000 : 40);
+    most.k = up_to(i % 5 ? 900 : 20000);
+    most.batch = i % 4 == 0 ? up_to(6) : 1;
+    most.trans_b = i % 7 == 0;
+    most.lda = most.trans_a ? most.m : most.k;
+    most.ldb = most.trans_b ? most.k : most.n;
+    const int32_t slots = static_cast<int32_t>(up_to(5));
+    const size_t bound = gemm_f32_scratch_bytes(most, slots);
+    for (int j = 0; j < 10; ++j) {
+      GemmF32 s = most;
+      s.m = up_to(most.m);
+      s.n = up_to(most.n);
+      s.k = up_to(most.k);
+      s.batch = up_to(most.batch);
+      s.ldb = s.trans_b ? s.k : s.n;
+      ASSERT_GE(bound, gemm_f32_scratch_bytes(s, slots, Sizes::kFixed))
+          << most.m << " " << most.n << " " << most.k << " x " << most.batch << " : " << s.m << " " << s.n << " " << s.k
+          << " x " << s.batch << " slots " << slots;
+    }
+  }
+}
+
 TEST(Gemm, NotANumberIsHandedThrough) {
   for_each_level([](const char*) {
     for (int64_t m : {1, 3, 40}) {
@@ -175,7 +203,7 @@ TEST(Gemm, NotANumberIsHandedThrough) {
       b[3] = NAN;
       b[4] = INFINITY;
       b[45] = -INFINITY;
-      Scratch scratch(gemm_f32_scratch_bytes(s, 1));
+      Scratch scratch(gemm_f32_scratch_bytes(s, 1, Sizes::kFixed));
       gemm_f32(s, a.data(), b.data(), c.data(), Parallel{}, scratch.data());
       EXPECT_TRUE(std::isnan(c[3]));
       EXPECT_EQ(c[4], INFINITY);

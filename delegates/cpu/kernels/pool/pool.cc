@@ -144,9 +144,11 @@ HWY_EXPORT(pool_planes);
 HWY_EXPORT(global_pool);
 
 namespace {
-size_t slot_bytes(const PoolF32& s) {
+size_t slot_bytes(const PoolF32& s, Sizes sizes) {
+  const Band band(s.window);
   const size_t taps = static_cast<size_t>((s.window.kernel_h * s.window.kernel_w + 7) / 8 * 8) * sizeof(int64_t);
-  return (taps + static_cast<size_t>(Band(s.window).floats) * sizeof(float) + 63) & ~size_t{63};
+  return (taps + static_cast<size_t>(sizes == Sizes::kFixed ? band.floats : band.most) * sizeof(float) + 63) &
+         ~size_t{63};
 }
 bool empty(const PoolF32& s) { return s.planes <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0; }
 
@@ -158,14 +160,14 @@ void global(const float* x, float* y, int64_t planes, int64_t area, bool is_max,
 }
 }  // namespace
 
-size_t pool_f32_scratch_bytes(const PoolF32& s, int32_t slots) {
-  return empty(s) ? 0 : slot_bytes(s) * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t pool_f32_scratch_bytes(const PoolF32& s, int32_t slots, Sizes sizes) {
+  return empty(s) ? 0 : slot_bytes(s, sizes) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void pool_f32(const PoolF32& s, const float* x, float* y, const Parallel& parallel, void* scratch) {
   if (empty(s)) return;
   const auto kernel = HWY_DYNAMIC_POINTER(pool_planes);
-  const size_t room = slot_bytes(s);
+  const size_t room = slot_bytes(s, Sizes::kFixed);
   const int64_t work = s.window.out_h * s.window.out_w * s.window.kernel_h * s.window.kernel_w + 500;
   parallel.for_range(s.planes, (1 << 19) / work + 1, [&](int64_t begin, int64_t end, int32_t slot) {
     kernel(s, x, y, begin, end, static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "delegates/cpu/kernels/scratch.h"
 #include "delegates/cpu/kernels/window.h"
 #include "sdk/base/parallel.h"
 
@@ -22,7 +23,7 @@ struct PoolF32 {
   PoolKind kind = PoolKind::kMax;
 };
 
-size_t pool_f32_scratch_bytes(const PoolF32& shape, int32_t slots);
+size_t pool_f32_scratch_bytes(const PoolF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // x [planes, H, W], y [planes, OH, OW], which overlap nothing. Every window sees at least one input.
 void pool_f32(const PoolF32& shape, const float* x, float* y, const Parallel& parallel, void* scratch);

@@ -25,7 +25,7 @@ void check(int64_t planes, Window w, int64_t pad_end, PoolKind kind, int32_t slo
   s.window = w;
   s.pad_bottom = s.pad_right = pad_end;
   s.kind = kind;
-  testing::Scratch scratch(pool_f32_scratch_bytes(s, slots));
+  testing::Scratch scratch(pool_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
   pool_f32(s, x.data(), y.data(), threads.parallel(), scratch.data());
   for (int64_t p = 0; p < planes; ++p) {
@@ -108,7 +108,7 @@ TEST(Pool, NotANumber) {
       EXPECT_TRUE(std::isnan(y)) << at;
       PoolF32 s;
       s.window = {1, 30, 1, 15, 1, 2, 1, 2, 1, 1, 0, 0};
-      testing::Scratch scratch(pool_f32_scratch_bytes(s, 1));
+      testing::Scratch scratch(pool_f32_scratch_bytes(s, 1, Sizes::kFixed));
       std::vector<float> out(15);
       pool_f32(s, x.data(), out.data(), Parallel{}, scratch.data());
       for (int i = 0; i < 15; ++i) EXPECT_EQ(std::isnan(out[static_cast<size_t>(i)]), i == at / 2) << at;
