@@ -5,6 +5,7 @@
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/value_reader.h"
+#include "sdk/ops/value_writer.h"
 
 namespace vireo {
 namespace {
@@ -25,22 +26,6 @@ View view(const KernelContext& ctx) {
   if (ctx.in(1)->shape.rank > 1)
     return {s[0], s[1] * area, 1, s[1] * area, 1, 1};  // each activation is its own channel
   return {s[0], s[1], area, s[1] * area, area, 1};
-}
-
-void write_real(const Tensor& t, int64_t i, double v) {
-  switch (t.dtype) {
-    case DType::kF64:
-      t.as<double>()[i] = v;
-      break;
-    case DType::kF16:
-      t.as<F16>()[i] = F16(static_cast<float>(v));
-      break;
-    case DType::kBF16:
-      t.as<BF16>()[i] = BF16(static_cast<float>(v));
-      break;
-    default:
-      t.as<float>()[i] = static_cast<float>(v);
-  }
 }
 
 template <class T>

@@ -1,0 +1,17 @@
+#include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  return import_direct(ctx, Op::kDynamicQuantizeLinear,
+                       pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}));
+}
+
+}  // namespace
+
+extern const OnnxImport kDynamicQuantizeLinearOnnx;
+const OnnxImport kDynamicQuantizeLinearOnnx = {"", "DynamicQuantizeLinear", import};
+
+}  // namespace vireo

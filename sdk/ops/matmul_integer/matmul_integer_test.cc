@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "sdk/ops/matmul_integer/matmul_integer_generated.h"
+#include "sdk/ops/testing.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+OpTest integer() { return OpTest(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{})); }
+OpTest qlinear() { return OpTest(Op::kQLinearMatMul, pack<attrs::QLinearMatMul>(attrs::QLinearMatMulT{})); }
+
+TEST(MatMulInteger, OnnxExample) {  // ONNX "MatMulInteger", example matmulinteger
+  OpTest t = integer();
+  t.input<uint8_t>({4, 3}, {11, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0}).input<uint8_t>({3, 2}, {1, 4, 2, 5, 3, 6});
+  t.input<uint8_t>({1}, {12}).input<uint8_t>({1}, {0});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int32_t>(), (std::vector<int32_t>{-38, -83, -44, -98, -50, -113, -56, -128}));
+}
+
+TEST(MatMulInteger, ZeroPointsOfRowsAndColumns) {
+  OpTest t = integer();
+  t.input<int8_t>({2, 1}, {-128, 127}).input<uint8_t>({1, 2}, {0, 255});
+  t.input<int8_t>({2}, {127, -128}).input<uint8_t>({2}, {255, 0}).slots(2);
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int32_t>(), (std::vector<int32_t>{65025, -65025, -65025, 65025}));
+  OpTest u = integer();  // one for each row of each matrix: [2, 1, 1]
+  u.input<int8_t>({2, 1, 1}, {5, 5}).input<int8_t>({1, 1}, {3}).input<int8_t>({2, 1, 1}, {1, 2});
+  ASSERT_EQ(u.run(), Status::kOk) << u.message();
+  EXPECT_EQ(u.y().as<int32_t>(), (std::vector<int32_t>{12, 9}));
+}
+
+TEST(QLinearMatMul, OnnxExample) {  // ONNX "QLinearMatMul", example qlinearmatmul in uint8 and float32
+  OpTest t = qlinear();
+  t.input<uint8_t>({2, 4}, {208, 236, 0, 238, 3, 214, 255, 29}).input<float>({1}, {0.0066f}).input<uint8_t>({1}, {113});
+  t.input<uint8_t>({4, 3}, {152, 51, 244, 60, 26, 255, 0, 127, 246, 127, 254, 247}).input<float>({1}, {0.00705f});
+  t.input<uint8_t>({1}, {114}).input<float>({1}, {0.0107f}).input<uint8_t>({1}, {118});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<uint8_t>(), (std::vector<uint8_t>{168, 115, 255, 1, 66, 151}));
+}
+
+TEST(MatMulInteger, Refusals) {
+  OpTest zero = integer();
+  zero.input<int8_t>({1, 1}, {1}).input<int8_t>({1, 1}, {1}).input<uint8_t>({}, {1});
+  EXPECT_EQ(zero.run(), Status::kInvalidModel);
+  OpTest length = integer();
+  length.input<int8_t>({1, 1}, {1}).input<int8_t>({1, 1}, {1}).input<int8_t>({3}, {1, 2, 3});
+  EXPECT_EQ(length.run(), Status::kInvalidModel);
+}
+
+}  // namespace
+}  // namespace vireo

@@ -1,0 +1,55 @@
+// Opset 10 has one scale a tensor, 13 adds axis, 19 float8, 21 blocks and 4 bits, 23 output_dtype and precision, 24
+// powers of two as scales, 25 two bits: each newer form contains the older. com.microsoft's operators of these names
+// are the same with more types.
+#include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+// ONNX numbers its types as DType does.
+Status import_dtype(ImportContext& ctx, const char* name, uint8_t* out) {
+  const int64_t v = ctx.attr_int(name, 0);
+  if (v < 0 || v >= kDTypeCount) {
+    return ctx.fail(Status::kInvalidModel, std::string(name) + " is " + std::to_string(v) + ", which is no data type");
+  }
+  *out = static_cast<uint8_t>(v);
+  return Status::kOk;
+}
+
+template <class Attrs>
+Status import_blocks(ImportContext& ctx, Attrs* a) {
+  const int64_t axis = ctx.attr_int("axis", 1), block = ctx.attr_int("block_size", 0);
+  if (axis < -kMaxRank || axis >= kMaxRank) return ctx.fail(Status::kInvalidModel, "axis is " + std::to_string(axis));
+  if (block < 0 || block > INT32_MAX) return ctx.fail(Status::kInvalidModel, "block_size is " + std::to_string(block));
+  a->axis = static_cast<int32_t>(axis);
+  a->block_size = static_cast<int32_t>(block);
+  return import_dtype(ctx, "output_dtype", &a->output_dtype);
+}
+
+Status import_quantize(ImportContext& ctx) {
+  attrs::QuantizeLinearT a;
+  VIREO_TRY(import_blocks(ctx, &a));
+  VIREO_TRY(import_dtype(ctx, "precision", &a.precision));
+  a.saturate = ctx.attr_int("saturate", 1) != 0;
+  return import_direct(ctx, Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(a));
+}
+
+Status import_dequantize(ImportContext& ctx) {
+  attrs::DequantizeLinearT a;
+  VIREO_TRY(import_blocks(ctx, &a));
+  return import_direct(ctx, Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kQuantizeLinearOnnx;
+const OnnxImport kQuantizeLinearOnnx = {"", "QuantizeLinear", import_quantize};
+extern const OnnxImport kDequantizeLinearOnnx;
+const OnnxImport kDequantizeLinearOnnx = {"", "DequantizeLinear", import_dequantize};
+extern const OnnxImport kMsQuantizeLinearOnnx;
+const OnnxImport kMsQuantizeLinearOnnx = {"com.microsoft", "QuantizeLinear", import_quantize};
+extern const OnnxImport kMsDequantizeLinearOnnx;
+const OnnxImport kMsDequantizeLinearOnnx = {"com.microsoft", "DequantizeLinear", import_dequantize};
+
+}  // namespace vireo
