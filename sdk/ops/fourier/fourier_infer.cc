@@ -41,14 +41,23 @@ Status infer_dft(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 2, kMaxRank));
   VIREO_TRY(check_signal(ctx));
   Shape s = ctx.input(0).shape;
-  int axis = 0;
-  VIREO_TRY(check_axis(ctx, a.axis(), s.rank, &axis));
+  int axis = s.rank - 2;
+  bool axis_known = true;
+  if (ctx.has(2)) {
+    VIREO_TRY(check_rank(ctx, 2, 0, 1));
+    axis_known = ctx.known(2) && !is_symbolic(ctx.value(2, 0));
+    if (axis_known) VIREO_TRY(check_axis(ctx, ctx.value(2, 0), s.rank, &axis));
+  }
   if (axis == s.rank - 1) return ctx.fail(Status::kInvalidModel, "axis {} is the one of real and imaginary parts", axis);
   const bool real_output = a.inverse() && a.onesided();
-  Dim n = real_output ? ctx.mul(2, ctx.sub(s[axis], 1)) : s[axis];
-  if (ctx.has(1)) VIREO_TRY(positive(ctx, 1, &n));
-  if (!is_symbolic(n) && n < 0) return ctx.fail(Status::kInvalidModel, "a spectrum without bins has no length");
-  s[axis] = a.inverse() ? n : bins(ctx, n, a.onesided());
+  if (axis_known) {
+    Dim n = real_output ? ctx.mul(2, ctx.sub(s[axis], 1)) : s[axis];
+    if (ctx.has(1)) VIREO_TRY(positive(ctx, 1, &n));
+    if (!is_symbolic(n) && n < 0) return ctx.fail(Status::kInvalidModel, "a spectrum without bins has no length");
+    s[axis] = a.inverse() ? n : bins(ctx, n, a.onesided());
+  } else if (ctx.has(1) || a.onesided()) {
+    for (int i = 0; i < s.rank - 1; ++i) s[i] = ctx.unknown();
+  }
   s[s.rank - 1] = real_output ? 1 : 2;
   ctx.output(0) = {ctx.input(0).dtype, s};
   return Status::kOk;
@@ -90,7 +99,7 @@ Status infer_stft(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kDFTOp;
-const OpDef kDFTOp = {"DFT", verify_attrs<attrs::Fourier>, infer_dft, 1, 2, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kDFTOp = {"DFT", verify_attrs<attrs::Fourier>, infer_dft, 1, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
 extern const OpDef kSTFTOp;
 const OpDef kSTFTOp = {"STFT", verify_attrs<attrs::Fourier>, infer_stft, 2, 4, 1, 1, OpDef::kPure, /*inplace=*/0};
 

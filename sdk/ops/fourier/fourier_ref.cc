@@ -88,7 +88,9 @@ Status dft(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Fourier>();
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
-  const int axis = normalize_axis(a.axis(), x.shape.rank), last = x.shape.rank - 1;
+  const int last = x.shape.rank - 1;
+  const int axis =
+      ctx.in(2) == nullptr ? last - 1 : normalize_axis(read_integer(ctx.in(2)->dtype, ctx.in(2)->data, 0), x.shape.rank);
   const int64_t have = x.shape[axis], made = y.shape[axis], parts = x.shape[last], out_parts = y.shape[last];
   const bool real_output = a.inverse() && a.onesided();
   int64_t n = real_output ? 2 * (have - 1) : have;
@@ -185,7 +187,9 @@ int64_t scratch_bytes(const KernelQuery& query, int64_t bins, bool onesided) {
 int64_t scratch_dft(const KernelQuery& query) {
   const auto& a = query.attrs<attrs::Fourier>();
   const Shape& y = query.outputs[0].shape;
-  return scratch_bytes(query, y[normalize_axis(a.axis(), y.rank)], a.onesided() && !a.inverse());
+  int64_t longest = 1;  // the axis is known only when the kernel runs
+  for (int i = 0; i < y.rank - 1; ++i) longest = y[i] > longest ? y[i] : longest;
+  return scratch_bytes(query, longest, a.onesided() && !a.inverse());
 }
 int64_t scratch_stft(const KernelQuery& query) {
   return scratch_bytes(query, query.outputs[0].shape[2], query.attrs<attrs::Fourier>().onesided());
