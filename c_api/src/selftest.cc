@@ -35,7 +35,7 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
     const int64_t unit = dtype_bits(type.dtype) / 8;
     bool same = true;
     if (type.dtype == DType::kString) {
-      const char* text = reinterpret_cast<const char*>(ref) + (static_cast<size_t>(count) + 1) * 4;
+      const char* text = reinterpret_cast<const char*>(ref);
       for (int64_t i = 0; same && i < count; ++i) {
         uint32_t range[2];
         memcpy(range, ref + 4 * i, 8);

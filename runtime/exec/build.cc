@@ -204,7 +204,7 @@ void Builder::place_strings(uint32_t sub) {
     auto* refs = c_.array<StringRef>(static_cast<size_t>(count));
     if (!real()) continue;
     const uint8_t* table = p_.constant(tensor);
-    const char* text = reinterpret_cast<const char*>(table) + (static_cast<size_t>(count) + 1) * 4;
+    const char* text = reinterpret_cast<const char*>(table);
     for (int64_t i = 0; i < count; ++i) {
       uint32_t range[2];
       memcpy(range, table + 4 * i, 8);

@@ -14,15 +14,15 @@ uint64_t constant_alignment(uint64_t size) { return size > 8 ? kSegmentAlignment
 bool dim_ok(Dim d, uint64_t exprs) { return d >= 0 || (is_symbolic(d) && handle_id(d) < exprs); }
 bool operand_ok(Dim d, uint64_t exprs) { return !is_symbolic(d) || handle_id(d) < exprs; }
 
-// count + 1 offsets that never fall back, then the bytes.
+// count + 1 offsets from the tensor's first byte that never fall back, then the bytes.
 bool strings_ok(const uint8_t* bytes, uint64_t size, int64_t count) {
   const uint64_t table = (static_cast<uint64_t>(count) + 1) * 4;
   if (count < 0 || static_cast<uint64_t>(count) > size / 4 || table > size) return false;
-  uint32_t before = 0;
+  uint64_t before = table;
   for (int64_t i = 0; i <= count; ++i) {
     uint32_t at = 0;
     memcpy(&at, bytes + 4 * i, 4);
-    if (at < before || at > size - table) return false;
+    if (at < before || at > size) return false;
     before = at;
   }
   return true;
