@@ -1,0 +1,137 @@
+#include "c_api/tool/app.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+#include "c_api/tool/failure.h"
+
+namespace vireo::tool {
+namespace {
+
+// Names what is wrong with a flag, and nothing else: the whole help would bury it.
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const std::string verb = at == &app ? "" : " " + at->get_name();
+  std::cerr << "error: vireo" << verb << ": " << error.what() << "\n  help: see vireo" << verb << " --help\n";
+  return 2;
+}
+
+void print_failure(const std::string& what, const std::string& help) {
+  // Diagnostics of the converter come with their own heading.
+  std::cerr << (what.rfind("error", 0) == 0 ? "" : "error: ") << what;
+  if (what.empty() || what.back() != '\n') std::cerr << "\n";
+  if (!help.empty()) std::cerr << "  help: " << help << "\n";
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv, Extensions extensions) {
+  Context context;
+  context.extensions = std::move(extensions);
+  const bool whole = static_cast<bool>(context.extensions.convert);
+  CLI::App app{whole ? "Vireo turns ONNX models into .vireo files and runs them."
+                     : "Vireo runs .vireo files on this device. (This build has no converter.)",
+               "vireo"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", [] {
+    const uint32_t v = vireo_version();
+    return "vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
+  });
+  app.footer(whole ? "Start here:\n"
+                     "  vireo convert model.onnx -o model.vireo     turn a model into a file for devices\n"
+                     "  vireo run model.vireo --input image=cat.png run it once on a picture\n"
+                     "  vireo VERB --help                           what a verb does, with examples"
+                   : "Start here:\n"
+                     "  vireo run model.vireo --input image=cat.png run a model once on a picture\n"
+                     "  vireo VERB --help                           what a verb does, with examples");
+  app.get_formatter()->column_width(34);
+  for (const auto& add : context.extensions.verbs) add(app, context);
+  add_run(app, context);
+  add_verify(app, context);
+  add_bench(app, context);
+  add_inspect(app, context);
+  add_explain(app, context);
+  add_devices(app, context);
+  add_selftest(app, context);
+  add_completion(app, context);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    const int status = app.exit(asked);
+    std::cout.flush();
+    return status != 0 || !std::cout ? 1 : 0;
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  } catch (const Failure& failure) {
+    print_failure(failure.what(), failure.help());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    print_failure("this machine has not enough memory for that", "use a smaller input or model");
+    return 1;
+  } catch (const std::exception& error) {
+    print_failure(error.what(), "");
+    return 1;
+  }
+  std::cout.flush();
+  if (!std::cout || fflush(stdout) != 0) {
+    print_failure("cannot write to the standard output", "free some space, or send it elsewhere");
+    return 1;
+  }
+  return context.exit_status;
+}
+
+void print_json(const Json& json) {
+  // Names come from model files: bytes that are no UTF-8 are replaced instead of making the whole output fail.
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::~Progress() { show(""); }
+
+void Progress::show(const std::string& text) {
+  if (!terminal_) return;
+  std::string line = text.substr(0, 100);
+  const size_t length = line.size();
+  line.resize(std::max(shown_, length), ' ');
+  shown_ = length;
+  fprintf(stderr, "\r%s%s", line.c_str(), text.empty() ? "\r" : "");
+  fflush(stderr);
+}
+
+std::string bytes_text(uint64_t bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 4) value /= 1024, ++unit;
+  char text[32];
+  snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
+}
+
+std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      if (c + 1 < row.size()) line.append(widths[c] - row[c].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace vireo::tool

@@ -1,0 +1,66 @@
+// The command line: what all verbs share, and the list of them.
+#ifndef VIREO_C_API_TOOL_APP_H_
+#define VIREO_C_API_TOOL_APP_H_
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "c_api/tool/handles.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vireo::tool {
+
+using Json = nlohmann::ordered_json;
+
+// What a binary with the converter adds to the device verbs.
+struct Extensions {
+  ConvertOnnx convert;                                            // empty: .onnx files are refused
+  std::vector<std::function<void(CLI::App&, struct Context&)>> verbs;
+  // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
+  std::function<void(const std::string& path, Json* facts)> inspect_file;
+};
+
+struct Context {
+  Extensions extensions;
+  int exit_status = 0;  // a verb that finds a difference sets 1
+};
+
+// The whole program. Exit status: 0 success, 1 a verb failed, 2 the command line was not understood.
+int run_app(int argc, char** argv, Extensions extensions);
+
+void add_run(CLI::App& app, Context& context);
+void add_verify(CLI::App& app, Context& context);
+void add_bench(CLI::App& app, Context& context);
+void add_inspect(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
+void add_devices(CLI::App& app, Context& context);
+void add_selftest(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+
+void print_json(const Json& json);
+
+// One line on a terminal's standard error that is rewritten while work goes on; nothing where that is no terminal.
+class Progress {
+ public:
+  Progress();
+  ~Progress();  // clears the line
+  void show(const std::string& text);
+
+ private:
+  bool terminal_;
+  size_t shown_ = 0;
+};
+
+std::string bytes_text(uint64_t bytes);  // "1.2 MiB"
+// Lines with columns padded to the widest entry; the first row is the heading.
+std::string table_text(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_APP_H_

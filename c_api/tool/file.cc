@@ -1,0 +1,136 @@
+#include "c_api/tool/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "c_api/tool/failure.h"
+
+namespace vireo::tool {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int take() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+std::string folder_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+[[noreturn]] void fail_writing(const std::string& path, int error) {
+  const std::string folder = folder_of(path);
+  std::string help = "choose another output path";
+  if (error == ENOENT || error == ENOTDIR) help = "create the folder " + folder + " first, or choose another output path";
+  if (error == EACCES || error == EPERM || error == EROFS) help = "choose a folder that you may write to";
+  if (error == ENOSPC || error == EDQUOT) help = "free some space, or choose another disk; nothing was left behind";
+  throw Failure("cannot write " + path + ": " + strerror(error), help);
+}
+
+}  // namespace
+
+std::vector<uint8_t> read_file(const std::string& path) {
+  const auto fail = [&](int error) {
+    throw Failure("cannot read " + path + ": " + strerror(error),
+                  error == ENOENT ? "check the spelling of the path" : "check that it is a file you may read");
+  };
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(errno);
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) fail(errno);
+  if (S_ISDIR(info.st_mode)) fail(EISDIR);
+  std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
+  size_t have = 0;
+  for (;;) {  // pipes tell no size, and a file may grow between fstat and read
+    if (have == bytes.size()) bytes.resize(bytes.size() + 65536);
+    const ssize_t got = read(file.get(), bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(errno);
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+void write_file(const std::string& path, const void* bytes, size_t size) {
+  struct stat there;
+  if (stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) fail_writing(path, EISDIR);
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {  // /dev/stdout and the like cannot be renamed onto
+    Descriptor out(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (out.get() < 0) fail_writing(path, errno);
+    for (size_t done = 0; done < size;) {
+      const ssize_t n = write(out.get(), static_cast<const char*>(bytes) + done, size - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail_writing(path, errno);
+      done += static_cast<size_t>(n);
+    }
+    return;
+  }
+  std::string temporary = path + ".XXXXXX";
+  Descriptor out(mkostemp(temporary.data(), O_CLOEXEC));
+  if (out.get() < 0) fail_writing(path, errno);
+  const auto undo = [&](int error) {
+    unlink(temporary.c_str());
+    fail_writing(path, error);
+  };
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = write(out.get(), static_cast<const char*>(bytes) + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) undo(errno);
+    done += static_cast<size_t>(n);
+  }
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (fchmod(out.get(), 0666 & ~mask) != 0) undo(errno);
+  if (fsync(out.get()) != 0 && errno != EINVAL && errno != ENOTSUP) undo(errno);
+  if (close(out.take()) != 0) undo(errno);  // a network disk may find out here that it is full
+  if (rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+}
+
+void write_file(const std::string& path, const std::string& text) { write_file(path, text.data(), text.size()); }
+
+void require_writable(const std::string& path) {
+  struct stat there;
+  if (stat(path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) fail_writing(path, EISDIR);
+    if (!S_ISREG(there.st_mode)) return;
+  }
+  std::string probe = path + ".XXXXXX";
+  const int fd = mkostemp(probe.data(), O_CLOEXEC);
+  if (fd < 0) fail_writing(path, errno);
+  close(fd);
+  unlink(probe.c_str());
+}
+
+TemporaryFile::TemporaryFile(const std::string& suffix) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  path_ = (folder / ("vireo-XXXXXX" + suffix)).string();
+  const int fd = mkstemps(path_.data(), static_cast<int>(suffix.size()));
+  if (fd < 0) fail_writing(path_, errno);
+  close(fd);
+}
+
+TemporaryFile::~TemporaryFile() { unlink(path_.c_str()); }
+
+}  // namespace vireo::tool

@@ -1,0 +1,247 @@
+#include "c_api/tool/handles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <set>
+
+namespace vireo::tool {
+namespace {
+
+void log_warning(void*, vireo_log_level level, const char* text) {
+  if (level == VIREO_LOG_WARNING) fprintf(stderr, "warning: %s\n", text);
+}
+
+std::string help_for(vireo_status status) {
+  switch (status) {
+    case VIREO_INVALID_MODEL: return "the file is damaged or of another version: copy it again, or convert the model again";
+    case VIREO_UNSUPPORTED: return "choose another --device, or a build with the missing part";
+    case VIREO_IO: return "check that the path is right and the file may be read";
+    default: return "";
+  }
+}
+
+Runtime make_runtime(int threads) {
+  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+  options.threads = threads;
+  options.log = log_warning;
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_runtime* runtime = nullptr;
+  check(vireo_runtime_create(&options, &runtime, &error), error, "start the runtime");
+  return Runtime(runtime);
+}
+
+bool is_vireo_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char start[8] = {};
+  file.read(start, sizeof(start));
+  return file.gcount() == sizeof(start) && memcmp(start, "\x89VIREO\n\x1a", 8) == 0;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+void check(vireo_status status, const vireo_error& error, const std::string& doing) {
+  if (status == VIREO_OK) return;
+  std::string what = "cannot " + doing + ": " + (error.message[0] != 0 ? error.message : vireo_status_text(status));
+  if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
+  if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
+  throw ApiFailure(status, what, help_for(status));
+}
+
+Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) : name_(path) {
+  // A file with the name or the content of ours is never taken for ONNX: a damaged one gets the loader's message.
+  if (is_vireo_file(path) || ends_with(path, ".vireo") || !std::ifstream(path)) {
+    runtime_ = make_runtime(threads);
+    vireo_error error = VIREO_ERROR_INIT;
+    vireo_model* model = nullptr;
+    const auto start = std::chrono::steady_clock::now();
+    check(vireo_model_load_file(runtime_.get(), path.c_str(), &model, &error), error, "load " + path);
+    model_.reset(model);
+    load_ms_ = ms_since(start);
+    check(vireo_model_check_hashes(model, &error), error, "trust " + path);
+    read_values();
+    return;
+  }
+  if (!convert) {
+    throw Failure("cannot load " + path + ": it is not a .vireo file, and this vireo is built without the converter",
+                  "convert it on a workstation: vireo convert MODEL.onnx -o MODEL.vireo");
+  }
+  *this = Model(convert(path), path, threads);
+  converted_ = true;
+}
+
+Model::Model(const ModelBytes& bytes, const std::string& name, int threads) : name_(name), bytes_(bytes) {
+  runtime_ = make_runtime(threads);
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_model* model = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  check(vireo_model_load_memory(runtime_.get(), bytes_.data, bytes_.size, &model, &error), error, "load " + name);
+  model_.reset(model);
+  load_ms_ = ms_since(start);
+  read_values();
+}
+
+void Model::read_values() {
+  vireo_error error = VIREO_ERROR_INIT;
+  for (uint32_t i = 0; i < vireo_model_input_count(model_.get()); ++i) {
+    vireo_value_info info = VIREO_VALUE_INFO_INIT;
+    check(vireo_model_input(model_.get(), i, &info, &error), error, "read input " + std::to_string(i));
+    inputs_.push_back(info);
+  }
+  for (uint32_t i = 0; i < vireo_model_output_count(model_.get()); ++i) {
+    vireo_value_info info = VIREO_VALUE_INFO_INIT;
+    check(vireo_model_output(model_.get(), i, &info, &error), error, "read output " + std::to_string(i));
+    outputs_.push_back(info);
+  }
+}
+
+vireo_model_about Model::about() const {
+  vireo_model_about about = VIREO_MODEL_ABOUT_INIT;
+  vireo_error error = VIREO_ERROR_INIT;
+  check(vireo_model_describe(model_.get(), &about, &error), error, "describe " + name_);
+  return about;
+}
+
+std::string type_text(const vireo_value_info& info) {
+  std::string text = vireo_dtype_text(info.dtype);
+  text += '[';
+  for (int32_t d = 0; d < info.rank; ++d) {
+    if (d != 0) text += ',';
+    if (info.min_dims[d] == info.max_dims[d]) {
+      text += std::to_string(info.max_dims[d]);
+      continue;
+    }
+    text += info.dim_names[d] != nullptr ? info.dim_names[d] : "?";
+    if (info.max_dims[d] >= 0) text += "=" + std::to_string(info.min_dims[d]) + ".." + std::to_string(info.max_dims[d]);
+  }
+  return text + "]";
+}
+
+std::vector<int64_t> most_dims(const vireo_value_info& info) {
+  return std::vector<int64_t>(info.max_dims, info.max_dims + info.rank);
+}
+
+void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims, const std::string& where) {
+  const auto fail = [&] {
+    throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but " + where + " has shape " + shape_text(dims),
+                  "give it that shape, or convert the model with --shape " + std::string(info.name) + "=...");
+  };
+  if (dims.size() != static_cast<size_t>(info.rank)) fail();
+  for (int32_t d = 0; d < info.rank; ++d) {
+    const int64_t extent = dims[static_cast<size_t>(d)];
+    if (info.max_dims[d] >= 0) {
+      if (extent < info.min_dims[d] || extent > info.max_dims[d]) fail();
+      continue;
+    }
+    if (info.dim_names[d] == nullptr) continue;
+    const auto [it, fresh] = ranges_.try_emplace(info.dim_names[d], extent, extent);
+    if (fresh) continue;
+    it->second.first = std::min(it->second.first, extent);
+    it->second.second = std::max(it->second.second, extent);
+  }
+}
+
+std::vector<std::string> Bounds::close(const vireo_value_info& info, int64_t extent) {
+  std::vector<std::string> closed;
+  for (int32_t d = 0; d < info.rank; ++d) {
+    if (info.max_dims[d] >= 0 || info.dim_names[d] == nullptr) continue;
+    if (ranges_.try_emplace(info.dim_names[d], extent, extent).second) closed.push_back(info.dim_names[d]);
+  }
+  return closed;
+}
+
+std::vector<vireo_bound> Bounds::list() const {
+  std::vector<vireo_bound> bounds;
+  for (const auto& [name, range] : ranges_) bounds.push_back({name.c_str(), range.first, range.second});
+  return bounds;
+}
+
+std::vector<int64_t> Bounds::dims_of(const vireo_value_info& info) const {
+  std::vector<int64_t> dims = most_dims(info);
+  for (int32_t d = 0; d < info.rank; ++d) {
+    if (dims[static_cast<size_t>(d)] >= 0 || info.dim_names[d] == nullptr) continue;
+    const auto it = ranges_.find(info.dim_names[d]);
+    if (it != ranges_.end()) dims[static_cast<size_t>(d)] = it->second.second;
+  }
+  return dims;
+}
+
+namespace {
+
+vireo_session_options options_of(const SessionChoice& choice, const std::vector<vireo_bound>& bounds) {
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = choice.device.empty() ? nullptr : choice.device.c_str();
+  options.threads = choice.threads;
+  options.profile = choice.profile ? 1 : 0;
+  options.bounds = bounds.empty() ? nullptr : bounds.data();
+  options.bound_count = static_cast<uint32_t>(bounds.size());
+  return options;
+}
+
+}  // namespace
+
+Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
+  const std::vector<vireo_bound> list = bounds.list();
+  const vireo_session_options options = options_of(choice, list);
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_session* session = nullptr;
+  check(vireo_session_create(model.get(), &options, &session, &error), error, "prepare " + model.name());
+  return Session(session);
+}
+
+vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
+  const std::vector<vireo_bound> list = bounds.list();
+  const vireo_session_options options = options_of(choice, list);
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  vireo_error error = VIREO_ERROR_INIT;
+  check(vireo_model_memory(model.get(), &options, &memory, &error), error, "measure " + model.name());
+  return memory;
+}
+
+std::vector<Array> run_once(const Model& model, vireo_session* session, const std::vector<Array>& inputs) {
+  std::vector<std::vector<vireo_string>> refs(inputs.size());
+  std::vector<vireo_tensor> in(inputs.size()), out(model.outputs().size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype != VIREO_NONE) in[i] = view_of(inputs[i], &refs[i]);
+  }
+  vireo_error error = VIREO_ERROR_INIT;
+  check(vireo_session_run(session, in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data(), &error), error,
+        "run " + model.name());
+  std::vector<Array> results;
+  for (const vireo_tensor& t : out) results.push_back(copy_of(t));
+  return results;
+}
+
+std::vector<vireo_node_info> nodes_of(const vireo_session* session) {
+  std::vector<vireo_node_info> nodes;
+  for (uint32_t i = 0; i < vireo_session_node_count(session); ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_session_node(session, i, &info, &error), error, "read node " + std::to_string(i));
+    nodes.push_back(info);
+  }
+  return nodes;
+}
+
+std::string devices_of(const vireo_session* session) {
+  std::set<std::string> names;
+  for (const vireo_node_info& node : nodes_of(session)) {
+    if (node.device != nullptr && strcmp(node.device, "-") != 0) names.insert(node.device);
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+}  // namespace vireo::tool

@@ -1,0 +1,113 @@
+// The C API's handles as C++ values, and a model opened the way every verb opens it.
+#ifndef VIREO_C_API_TOOL_HANDLES_H_
+#define VIREO_C_API_TOOL_HANDLES_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/tool/array.h"
+#include "c_api/tool/failure.h"
+#include "vireo/vireo.h"
+
+namespace vireo::tool {
+
+struct ReleaseHandle {
+  void operator()(vireo_runtime* r) const { vireo_runtime_release(r); }
+  void operator()(vireo_model* m) const { vireo_model_release(m); }
+  void operator()(vireo_session* s) const { vireo_session_release(s); }
+};
+using Runtime = std::unique_ptr<vireo_runtime, ReleaseHandle>;
+using Session = std::unique_ptr<vireo_session, ReleaseHandle>;
+
+// Carries the status besides the text: conformance tells a refusal from a fault by it.
+class ApiFailure : public Failure {
+ public:
+  ApiFailure(vireo_status status, const std::string& what, const std::string& help) : Failure(what, help), status_(status) {}
+  vireo_status status() const { return status_; }
+
+ private:
+  vireo_status status_;
+};
+
+// Throws ApiFailure unless `status` is VIREO_OK; `doing` says what was tried ("load model.vireo").
+void check(vireo_status status, const vireo_error& error, const std::string& doing);
+
+// A .vireo file in memory, aligned to 64.
+struct ModelBytes {
+  std::shared_ptr<const void> owner;
+  const void* data = nullptr;
+  size_t size = 0;
+};
+// Converts an ONNX file in memory; throws Failure. Empty in a binary without the converter.
+using ConvertOnnx = std::function<ModelBytes(const std::string& path)>;
+
+// A verified model with its runtime. Every byte of a .vireo file is checked against its hash tree before it is used.
+class Model {
+ public:
+  // `threads` 0: one per core.
+  Model(const std::string& path, int threads, const ConvertOnnx& convert);
+  Model(const ModelBytes& bytes, const std::string& name, int threads);
+  Model(Model&&) = default;
+  Model& operator=(Model&&) = default;
+
+  const vireo_model* get() const { return model_.get(); }
+  const std::string& name() const { return name_; }
+  bool converted() const { return converted_; }  // it was an ONNX file
+  double load_ms() const { return load_ms_; }    // map, verify and check the hashes
+  const std::vector<vireo_value_info>& inputs() const { return inputs_; }
+  const std::vector<vireo_value_info>& outputs() const { return outputs_; }
+  vireo_model_about about() const;
+
+ private:
+  void read_values();
+
+  std::string name_;
+  bool converted_ = false;
+  double load_ms_ = 0;
+  ModelBytes bytes_;
+  Runtime runtime_;
+  std::unique_ptr<vireo_model, ReleaseHandle> model_;
+  std::vector<vireo_value_info> inputs_, outputs_;
+};
+
+// "float32[batch=1..8,3,?,?]"
+std::string type_text(const vireo_value_info& info);
+std::vector<int64_t> most_dims(const vireo_value_info& info);  // upper bounds, -1 where open
+
+// Closes open dimensions with the shapes that are going to be used. Declared bounds of the file are left as they are.
+class Bounds {
+ public:
+  // Throws Failure when `dims` does not fit `info`; `where` names the file or option the shape came from.
+  void add(const vireo_value_info& info, const std::vector<int64_t>& dims, const std::string& where);
+  // Closes what add() left open in `info` with `extent`; returns the names closed this way.
+  std::vector<std::string> close(const vireo_value_info& info, int64_t extent);
+  std::vector<vireo_bound> list() const;  // refers to this object
+  // Upper bounds of `info` with these bounds in force.
+  std::vector<int64_t> dims_of(const vireo_value_info& info) const;
+
+ private:
+  std::map<std::string, std::pair<int64_t, int64_t>> ranges_;
+};
+
+struct SessionChoice {
+  std::string device;  // "": auto
+  int threads = 0;
+  bool profile = false;
+};
+Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds);
+vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds);
+
+// One run. An input without a value (dtype VIREO_NONE) is read from the carried state. Returns copies of all outputs.
+std::vector<Array> run_once(const Model& model, vireo_session* session, const std::vector<Array>& inputs);
+
+std::vector<vireo_node_info> nodes_of(const vireo_session* session);
+// The distinct devices of a session's nodes, control flow left out: "cpu".
+std::string devices_of(const vireo_session* session);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_HANDLES_H_

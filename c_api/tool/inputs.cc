@@ -1,0 +1,151 @@
+#include "c_api/tool/inputs.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "c_api/tool/failure.h"
+#include "c_api/tool/file.h"
+#include "c_api/tool/npy.h"
+#include "c_api/tool/picture.h"
+#include "c_api/tool/sound.h"
+
+namespace vireo::tool {
+namespace {
+
+std::string input_list(const Model& model) {
+  std::string text;
+  for (const vireo_value_info& info : model.inputs()) {
+    text += "\n    " + std::string(info.name) + ": " + type_text(info) + (info.state_of >= 0 ? " (carried state, optional)" : "");
+  }
+  return text.empty() ? "the model has no inputs" : "the model's inputs are:" + text;
+}
+
+bool starts_with(const std::vector<uint8_t>& bytes, const char* magic, size_t size) {
+  return bytes.size() >= size && memcmp(bytes.data(), magic, size) == 0;
+}
+
+Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, std::string* assumed) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  if (starts_with(bytes, "\x93NUMPY", 6)) return fit_dtype(parse_npy(bytes.data(), bytes.size(), path), info.dtype);
+  if (starts_with(bytes, "PK", 2)) {
+    std::map<std::string, Array> arrays = read_npz(path);
+    const auto named = arrays.find(info.name);
+    if (named != arrays.end()) return fit_dtype(std::move(named->second), info.dtype);
+    if (arrays.size() == 1) return fit_dtype(std::move(arrays.begin()->second), info.dtype);
+    std::string keys;
+    for (const auto& [key, array] : arrays) keys += (keys.empty() ? "" : ", ") + key;
+    throw Failure(path + " has no array '" + std::string(info.name) + "' and not just one; it has: " + keys,
+                  "save the input under its name: numpy.savez(FILE, **{'" + std::string(info.name) + "': array})");
+  }
+  if (starts_with(bytes, "\x89PNG", 4) || starts_with(bytes, "\xFF\xD8\xFF", 3)) return read_picture(path, info, meaning, assumed);
+  if (starts_with(bytes, "RIFF", 4) || starts_with(bytes, "RIFX", 4)) return read_sound(path, info, meaning, assumed);
+  throw Failure(path + " is none of .npy, .npz, .png, .jpg and .wav", "give input '" + std::string(info.name) + "' a file of one of these");
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> split_assignment(const std::string& text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos) return {"", text};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+Array fit_dtype(Array array, vireo_dtype want) {
+  const bool byte_float = want >= VIREO_FLOAT8E4M3FN && want <= VIREO_FLOAT8E5M2FNUZ;
+  if ((want == VIREO_BFLOAT16 && array.dtype == VIREO_UINT16) ||
+      ((byte_float || want == VIREO_FLOAT8E8M0) && array.dtype == VIREO_UINT8)) {
+    array.dtype = want;
+    return array;
+  }
+  const int bits = dtype_bits(want);
+  if (bits != 4 && bits != 2) return array;
+  if (array.dtype != VIREO_INT8 && array.dtype != VIREO_UINT8) return array;
+  Array packed = make_array(want, array.dims);
+  const int per_byte = 8 / bits;
+  for (size_t i = 0; i < array.bytes.size(); ++i) {
+    const unsigned code = array.bytes[i] & ((1u << bits) - 1);
+    packed.bytes[i / per_byte] = static_cast<uint8_t>(packed.bytes[i / per_byte] | code << (bits * static_cast<int>(i % per_byte)));
+  }
+  return packed;
+}
+
+void require_dtype(const vireo_value_info& info, const Array& array, const std::string& where) {
+  if (array.dtype == info.dtype) return;
+  throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but " + where + " holds " +
+                    vireo_dtype_text(array.dtype) + " " + shape_text(array.dims),
+                "convert the array to " + std::string(vireo_dtype_text(info.dtype)) + " and save it again");
+}
+
+std::vector<Array> load_inputs(const Model& model, const std::vector<std::string>& assignments, Bounds* bounds,
+                               std::vector<std::string>* assumed) {
+  std::vector<Array> arrays(model.inputs().size());
+  std::vector<bool> given(arrays.size(), false);
+  for (const std::string& text : assignments) {
+    auto [name, path] = split_assignment(text);
+    if (text.find('=') == std::string::npos) {
+      if (model.inputs().size() != 1) throw Failure("--input " + text + " does not say which input it is for", input_list(model));
+      name = model.inputs()[0].name;
+    }
+    const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
+                                 [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });
+    if (it == model.inputs().end()) throw Failure(model.name() + " has no input '" + name + "'", input_list(model));
+    const size_t index = static_cast<size_t>(it - model.inputs().begin());
+    if (given[index]) throw Failure("input '" + name + "' is given twice", "give each --input once");
+    given[index] = true;
+    vireo_meaning meaning = VIREO_MEANING_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error, "read the signature of " + model.name());
+    std::string line;
+    arrays[index] = load_one(path, *it, meaning, &line);
+    if (!line.empty()) assumed->push_back(line);
+    require_dtype(*it, arrays[index], path);
+    bounds->add(*it, arrays[index].dims, path);
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (given[i] || model.inputs()[i].state_of >= 0) continue;
+    throw Failure("input '" + std::string(model.inputs()[i].name) + "' is missing", "add --input " + std::string(model.inputs()[i].name) + "=FILE; " + input_list(model));
+  }
+  return arrays;
+}
+
+void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bounds* bounds) {
+  for (const std::string& text : shapes) {
+    const auto [name, list] = split_assignment(text);
+    const auto fail = [&, shown = text] {
+      throw Failure("--shape " + shown + " is not understood", "write --shape NAME=1,3,224,224; " + input_list(model));
+    };
+    const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
+                                 [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });
+    if (it == model.inputs().end()) fail();
+    std::vector<int64_t> lo, hi;
+    for (size_t at = 0; at < list.size();) {
+      size_t end = list.find(',', at);
+      if (end == std::string::npos) end = list.size();
+      const std::string part = list.substr(at, end - at);
+      const size_t dots = part.find("..");
+      const std::string first = part.substr(0, dots), second = dots == std::string::npos ? first : part.substr(dots + 2);
+      const auto good = [](const std::string& s) { return !s.empty() && s.size() < 16 && s.find_first_not_of("0123456789") == std::string::npos; };
+      if (!good(first) || !good(second)) fail();
+      lo.push_back(std::stoll(first));
+      hi.push_back(std::stoll(second));
+      if (lo.back() > hi.back()) fail();
+      at = end + 1;
+    }
+    bounds->add(*it, lo, "--shape " + text);
+    bounds->add(*it, hi, "--shape " + text);
+  }
+}
+
+Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dims, uint64_t seed) {
+  Array a = make_array(info.dtype, dims);
+  if (info.dtype != VIREO_FLOAT32 && info.dtype != VIREO_FLOAT64 && info.dtype != VIREO_FLOAT16 && info.dtype != VIREO_BFLOAT16) return a;
+  uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+  for (int64_t i = 0, n = a.count(); i < n; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth, MMIX
+    set_real(&a, i, static_cast<double>(state >> 40) / (1 << 24));
+  }
+  return a;
+}
+
+}  // namespace vireo::tool

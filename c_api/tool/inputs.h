@@ -1,0 +1,38 @@
+// From what the user typed (--input NAME=FILE, --shape NAME=...) to what a session takes.
+#ifndef VIREO_C_API_TOOL_INPUTS_H_
+#define VIREO_C_API_TOOL_INPUTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/tool/array.h"
+#include "c_api/tool/handles.h"
+
+namespace vireo::tool {
+
+// "NAME=VALUE" divided at the last '='; without one the name is empty.
+std::pair<std::string, std::string> split_assignment(const std::string& text);
+
+// One array per input of the model; dtype VIREO_NONE where the carried state is used. Reads .npy, .npz (key NAME, or the
+// only array), PNG, JPEG and WAV, told apart by content. A model with one input needs no NAME. Adds the shapes to `bounds`
+// and one line per assumption to `assumed`. Throws Failure naming input and file.
+std::vector<Array> load_inputs(const Model& model, const std::vector<std::string>& assignments, Bounds* bounds,
+                               std::vector<std::string>* assumed);
+
+// Lets arrays that numpy cannot type stand for what the input takes: uint16 for bfloat16, uint8 for float8, 8-bit integers
+// for packed ones. Leaves all others alone.
+Array fit_dtype(Array array, vireo_dtype want);
+
+// Throws Failure unless `array` has the input's type.
+void require_dtype(const vireo_value_info& info, const Array& array, const std::string& where);
+
+// --shape NAME=1,3,224,224 or NAME=1..8,3,224,224: extents to use are the upper ones. Adds them to `bounds`.
+void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bounds* bounds);
+
+// Values to run with when there are none: floats uniform in 0..1, integers 0, strings "". Shape: the upper bounds.
+Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dims, uint64_t seed);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_INPUTS_H_

@@ -1,0 +1,30 @@
+// numpy's .npy files (format versions 1 to 3, numpy.lib.format) and .npz archives of them.
+//
+// Read: booleans, integers, floats, complex numbers, fixed-width text (U, and S as UTF-8) of either byte order, C or
+// Fortran order. Raw bytes V1 and V2 (how numpy stores bfloat16 and float8) are read as uint8 and uint16; the input that
+// takes them knows better. Refused: objects (they need pickle, which runs code) and records.
+// Written: version 1, C order, little-endian; text as U; bfloat16 as V2, float8 as V1; 4-bit and 2-bit integers widened to
+// 8 bits, float4 codes to V1.
+#ifndef VIREO_C_API_TOOL_NPY_H_
+#define VIREO_C_API_TOOL_NPY_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/tool/array.h"
+
+namespace vireo::tool {
+
+// `name` is what error messages call the file.
+Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name);
+std::vector<uint8_t> format_npy(const Array& array);
+
+std::map<std::string, Array> read_npz(const std::string& path);
+// Order of entries is kept. Complete or not there at all.
+void write_npz(const std::string& path, const std::vector<std::pair<std::string, Array>>& arrays);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_NPY_H_

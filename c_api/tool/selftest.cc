@@ -1,0 +1,56 @@
+// vireo selftest: does this device compute what the original model computed?
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "c_api/tool/app.h"
+
+namespace vireo::tool {
+namespace {
+
+struct Options {
+  std::string model, device;
+  int threads = 0;
+  bool json = false;
+};
+
+void selftest(const Options& options, Context& context) {
+  const Model model(options.model, options.threads, nullptr);
+  const uint32_t count = vireo_model_test_count(model.get());
+  if (count == 0) {
+    throw Failure(options.model + " carries no tests", "convert it with --embed-tests REF.npz");
+  }
+  const Session session = make_session(model, {options.device, options.threads, false}, Bounds());
+  Json result = {{"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
+  for (uint32_t i = 0; i < count; ++i) {
+    vireo_error error = VIREO_ERROR_INIT;
+    const vireo_status status = vireo_session_selftest(session.get(), i, &error);
+    Json test = {{"test", i}, {"pass", status == VIREO_OK}};
+    if (status != VIREO_OK) {
+      test["reason"] = error.message[0] != 0 ? error.message : vireo_status_text(status);
+      if (error.tensor[0] != 0) test["tensor"] = error.tensor;
+      result["pass"] = false;
+      context.exit_status = 1;
+    }
+    if (!options.json) {
+      std::cout << "test " << i << ": " << (status == VIREO_OK ? "pass" : "FAIL " + test["reason"].get<std::string>()) << "\n";
+    }
+    result["tests"].push_back(test);
+  }
+  if (options.json) return print_json(result);
+  std::cout << (context.exit_status == 0 ? "pass" : "FAIL") << ": " << options.model << " on " << devices_of(session.get()) << "\n";
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("selftest", "Run the tests that a .vireo file carries on this device");
+  verb->add_option("model", options->model, "a .vireo file converted with --embed-tests")->required();
+  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
+  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_flag("--json", options->json, "print as JSON");
+  verb->footer("Example:\n  vireo selftest model.vireo --device cpu");
+  verb->callback([options, &context] { selftest(*options, context); });
+}
+
+}  // namespace vireo::tool

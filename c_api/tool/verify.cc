@@ -1,0 +1,169 @@
+// vireo verify: a model's answers beside stored ones.
+#include <stdio.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "c_api/tool/app.h"
+#include "c_api/tool/compare.h"
+#include "c_api/tool/inputs.h"
+#include "c_api/tool/reference.h"
+
+namespace vireo::tool {
+namespace {
+
+struct Options {
+  std::string model, reference, device;
+  Tolerance tolerance;
+  int threads = 0;
+  bool json = false;
+};
+
+Difference compare_stored(const Array& got, const Expected& expected, const Tolerance& tolerance) {
+  const Array want = fit_dtype(*expected.values, got.dtype);
+  if (expected.step == 0) return compare(got, want, tolerance);
+  if (got.dims != expected.dims) {
+    Difference out;
+    out.reason = "shape is " + shape_text(got.dims) + ", expected " + shape_text(expected.dims);
+    return out;
+  }
+  Array flat = want;
+  flat.dims = {want.count()};
+  return compare(take_every(got, expected.step), flat, tolerance);
+}
+
+// A random output: its type, and a shape within what the model declares.
+Difference compare_declared(const Array& got, const vireo_value_info& info) {
+  Difference out;
+  bool fits = got.dtype == info.dtype && got.dims.size() == static_cast<size_t>(info.rank);
+  for (int32_t d = 0; fits && d < info.rank; ++d) {
+    const int64_t extent = got.dims[static_cast<size_t>(d)];
+    fits = extent >= info.min_dims[d] && (info.max_dims[d] < 0 || extent <= info.max_dims[d]);
+  }
+  out.pass = fits;
+  if (!fits) out.reason = std::string("is ") + vireo_dtype_text(got.dtype) + " " + shape_text(got.dims) + ", declared " + type_text(info);
+  return out;
+}
+
+Json verify_output(const Array& got, const vireo_value_info& info, const Arrays& arrays, const std::string& key, const Tolerance& tolerance) {
+  Difference best;
+  bool second_answer = false, declared_only = false;
+  const Expected first = stored(arrays, key, key);
+  const Expected second = stored(arrays, key + "_noopt", key);
+  if (first.values == nullptr && second.values == nullptr) {
+    best = compare_declared(got, info);
+    declared_only = true;
+  } else if (first.values == nullptr) {
+    best = compare_stored(got, second, tolerance);
+  } else {
+    best = compare_stored(got, first, tolerance);
+    if (second.values != nullptr) {
+      const Difference other = compare_stored(got, second, tolerance);
+      second_answer = other.pass != best.pass ? other.pass : other.max_abs < best.max_abs;
+      if (second_answer) best = other;
+    }
+  }
+  Json out = {{"name", info.name}, {"dtype", vireo_dtype_text(got.dtype)}, {"shape", got.dims}};
+  if (declared_only) {
+    out["reference"] = "none: random by design, type and shape are checked";
+    out["max_abs"] = out["max_rel"] = out["cosine"] = out["sqnr_db"] = nullptr;
+  } else {
+    if (second.values != nullptr) out["reference"] = second_answer ? key + "_noopt" : key;
+    out["max_abs"] = best.max_abs;
+    out["max_rel"] = best.max_rel;
+    out["cosine"] = best.cosine;
+    out["sqnr_db"] = best.sqnr_db;
+  }
+  out["pass"] = best.pass;
+  if (!best.pass) out["reason"] = best.reason;
+  return out;
+}
+
+void verify(const Options& options, Context& context) {
+  const Arrays arrays = read_reference(options.reference);
+  const std::vector<int> cases = cases_of(arrays);
+  const Model model(options.model, options.threads, context.extensions.convert);
+  Bounds bounds;
+  std::vector<std::vector<Array>> inputs;
+  for (const int number : cases) {
+    const std::string prefix = "c" + std::to_string(number) + "_in";
+    std::vector<Array> values;
+    for (size_t i = 0; i < model.inputs().size(); ++i) {
+      const vireo_value_info& info = model.inputs()[i];
+      const std::string key = prefix + std::to_string(i);
+      const Array* array = find(arrays, key);
+      if (array == nullptr) {
+        if (info.state_of >= 0) {
+          values.emplace_back();
+          continue;
+        }
+        throw Failure(options.reference + " has no key " + key + " for input '" + info.name + "'");
+      }
+      values.push_back(fit_dtype(*array, info.dtype));
+      require_dtype(info, values.back(), options.reference + " (" + key + ")");
+      bounds.add(info, values.back().dims, options.reference + " (" + key + ")");
+    }
+    const std::string surplus = prefix + std::to_string(model.inputs().size());
+    if (find(arrays, surplus) != nullptr) {
+      throw Failure(options.reference + " has key " + surplus + ", but " + options.model + " has only " + std::to_string(model.inputs().size()) + " inputs");
+    }
+    inputs.push_back(std::move(values));
+  }
+
+  const Session session = make_session(model, {options.device, options.threads, false}, bounds);
+  Json result = {{"model", options.model}, {"reference", options.reference}, {"device", devices_of(session.get())}, {"pass", true}, {"outputs", Json::array()}};
+  for (size_t k = 0; k < cases.size(); ++k) {
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_session_reset(session.get(), &error), error, "reset the carried state");
+    const std::vector<Array> outputs = run_once(model, session.get(), inputs[k]);
+    for (size_t j = 0; j < outputs.size(); ++j) {
+      const std::string key = "c" + std::to_string(cases[k]) + "_out" + std::to_string(j);
+      Json entry = {{"case", cases[k]}, {"output", j}};
+      entry.update(verify_output(outputs[j], model.outputs()[j], arrays, key, options.tolerance));
+      if (!entry["pass"].get<bool>()) result["pass"] = false;
+      result["outputs"].push_back(std::move(entry));
+    }
+  }
+  const bool pass = result["pass"].get<bool>();
+  context.exit_status = pass ? 0 : 1;
+  if (options.json) return print_json(result);
+  std::vector<std::vector<std::string>> rows{{"case", "output", "max_abs", "max_rel", "cosine", "sqnr dB", ""}};
+  const auto number = [](const Json& v, const char* format) {
+    char text[48];
+    if (v.is_null()) return std::string("-");
+    snprintf(text, sizeof(text), format, v.get<double>());
+    return std::string(text);
+  };
+  for (const Json& e : result["outputs"]) {
+    rows.push_back({std::to_string(e["case"].get<int>()), e["name"].get<std::string>(), number(e["max_abs"], "%.3g"), number(e["max_rel"], "%.3g"),
+                    number(e["cosine"], "%.7f"), number(e["sqnr_db"], "%.1f"),
+                    e["pass"].get<bool>() ? "pass" : "FAIL " + e["reason"].get<std::string>()});
+  }
+  std::cout << table_text(rows) << (pass ? "pass: " : "FAIL: ") << options.model << " against " << options.reference << "\n";
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("verify", "Compare a model's answers with stored reference answers");
+  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
+  verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...")->required();
+  verb->add_option("--atol", options->tolerance.atol, "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")->check(CLI::NonNegativeNumber);
+  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
+  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_flag("--json", options->json, "print every output's figures as JSON");
+  verb->footer("An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must be\n"
+               "equal, NaNs and infinities stand at the same places. The exit status is 0 when all pass.\n"
+               "Examples:\n"
+               "  vireo verify model.vireo reference.npz\n"
+               "  vireo verify quantized.vireo reference.npz --atol 0.05 --json\n"
+               "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step and c0_out0_shape\n"
+               "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random one.");
+  verb->callback([options, &context] { verify(*options, context); });
+}
+
+}  // namespace vireo::tool

@@ -1,0 +1,254 @@
+// vireo conformance: ONNX's backend cases, converted and run. Each case has a process of its own, so that one that crashes
+// or hangs is a result like any other.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "c_api/tool/compare.h"
+#include "c_api/tool/file.h"
+#include "c_api/tool/inputs.h"
+#include "converter/tool/onnx_source.h"
+#include "converter/tool/onnx_tensor.h"
+#include "converter/tool/verbs.h"
+
+namespace vireo::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::vector<std::string> folders;
+  std::string device;
+  int jobs = 0;
+  double timeout = 120;
+  bool json = false;
+};
+
+struct Outcome {
+  std::string result, code, reason, device;
+};
+Json to_json(const std::string& name, const Outcome& o) {
+  return {{"name", name}, {"result", o.result}, {"code", o.code}, {"reason", o.reason}, {"device", o.device}};
+}
+
+bool is_case(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / "model.onnx", ignored) && fs::is_directory(folder / "test_data_set_0", ignored);
+}
+
+// `folder` itself, or every case below it; sorted, so that two runs list the same order.
+void find_cases(const fs::path& folder, std::vector<fs::path>* cases) {
+  if (!fs::is_directory(folder)) throw Failure(folder.string() + " is not a folder", "give a folder with model.onnx and test_data_set_0, or one above such");
+  if (is_case(folder)) return cases->push_back(folder);
+  const size_t before = cases->size();
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_directory() && is_case(entry.path())) cases->push_back(entry.path());
+  }
+  if (cases->size() == before) throw Failure(folder.string() + " holds no case", "a case is a folder with model.onnx and test_data_set_0");
+  std::sort(cases->begin() + static_cast<ptrdiff_t>(before), cases->end());
+}
+
+Tolerance tolerance_of(const fs::path& folder) {
+  Tolerance tolerance{1e-7, 1e-3, true};  // ONNX's own defaults (onnx.backend.test.case)
+  const fs::path file = folder / "case.json";
+  if (!fs::exists(file)) return tolerance;
+  const std::vector<uint8_t> bytes = read_file(file.string());
+  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (json.is_discarded() || !json.is_object()) throw Failure(file.string() + " is not a JSON object");
+  tolerance.atol = json.value("atol", tolerance.atol);
+  tolerance.rtol = json.value("rtol", tolerance.rtol);
+  return tolerance;
+}
+
+std::vector<Array> read_all(const fs::path& set, const std::string& kind, size_t count) {
+  std::vector<Array> arrays;
+  for (size_t i = 0; i < count; ++i) {
+    const fs::path file = set / (kind + "_" + std::to_string(i) + ".pb");
+    if (!fs::exists(file)) throw Failure(file.string() + " is missing; the model has " + std::to_string(count) + " " + kind + "s");
+    arrays.push_back(read_tensor_file(file.string()));
+  }
+  return arrays;
+}
+
+Outcome run_case(const fs::path& folder, const std::string& device) try {
+  ConvertOptions convert;
+  Diagnostics diagnostics;
+  FileBytes converted;
+  if (!convert_to_memory((folder / "model.onnx").string(), convert, &converted, &diagnostics, nullptr)) {
+    Outcome refused{"refused", "", diagnostics.text(), ""};
+    for (const Diagnostic& d : diagnostics.all()) {
+      if (d.severity != Severity::kError) continue;
+      char code[16];
+      snprintf(code, sizeof(code), "VC%04d", static_cast<int>(d.code));
+      refused.code = code;
+      refused.reason = (d.op.empty() ? "" : d.op + ": ") + d.what;
+      break;
+    }
+    return refused;
+  }
+  const Model model(share(std::move(converted)), (folder / "model.onnx").string(), 1);
+  const Tolerance tolerance = tolerance_of(folder);
+  Outcome outcome{"pass", "", "", ""};
+  for (int k = 0;; ++k) {
+    const fs::path set = folder / ("test_data_set_" + std::to_string(k));
+    if (!fs::is_directory(set)) break;
+    const std::vector<Array> inputs = read_all(set, "input", model.inputs().size());
+    const std::vector<Array> wanted = read_all(set, "output", model.outputs().size());
+    Bounds bounds;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      require_dtype(model.inputs()[i], inputs[i], set.string());
+      bounds.add(model.inputs()[i], inputs[i].dims, (set / ("input_" + std::to_string(i) + ".pb")).string());
+    }
+    const Session session = make_session(model, {device, 1, false}, bounds);
+    outcome.device = devices_of(session.get());
+    const std::vector<Array> outputs = run_once(model, session.get(), inputs);
+    for (size_t j = 0; j < outputs.size(); ++j) {
+      const Difference d = compare(outputs[j], wanted[j], tolerance);
+      if (d.pass) continue;
+      outcome.result = "fail";
+      outcome.code = "mismatch";
+      outcome.reason = "set " + std::to_string(k) + ", output '" + model.outputs()[j].name + "': " + d.reason;
+      return outcome;
+    }
+  }
+  return outcome;
+} catch (const ApiFailure& failure) {
+  return {failure.status() == VIREO_UNSUPPORTED ? "refused" : "fail", vireo_status_text(failure.status()), failure.what(), ""};
+} catch (const std::exception& failure) {
+  return {"fail", "error", failure.what(), ""};
+}
+
+struct Child {
+  pid_t pid = -1;
+  int pipe = -1;
+  size_t index = 0;
+  std::string text;
+  Clock::time_point start;
+  bool timed_out = false;
+};
+
+Child start_case(const fs::path& folder, size_t index, const std::string& device) {
+  int ends[2];
+  if (pipe(ends) != 0) throw Failure(std::string("cannot make a pipe: ") + strerror(errno));
+  std::cout.flush();
+  fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) throw Failure(std::string("cannot start a process: ") + strerror(errno));
+  if (pid == 0) {
+    close(ends[0]);
+    const std::string text = to_json("", run_case(folder, device)).dump(-1, ' ', false, Json::error_handler_t::replace);
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t n = write(ends[1], text.data() + done, text.size() - done);
+      if (n <= 0 && errno != EINTR) break;
+      if (n > 0) done += static_cast<size_t>(n);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  Child child;
+  child.pid = pid;
+  child.pipe = ends[0];
+  child.index = index;
+  child.start = Clock::now();
+  return child;
+}
+
+Outcome finish_case(const Child& child, double timeout) {
+  close(child.pipe);
+  int status = 0;
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child.timed_out) return {"fail", "timeout", "ran longer than " + std::to_string(static_cast<int>(timeout)) + " s", ""};
+  if (WIFSIGNALED(status)) {
+    return {"fail", "crash", std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")", ""};
+  }
+  const Json json = Json::parse(child.text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return {"fail", "crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + " without a result", ""};
+  return {json["result"], json["code"], json["reason"], json["device"]};
+}
+
+void conformance(const Options& options, Context& context) {
+  std::vector<fs::path> cases;
+  for (const std::string& folder : options.folders) find_cases(folder, &cases);
+  std::vector<Outcome> outcomes(cases.size());
+  const size_t jobs = options.jobs > 0 ? static_cast<size_t>(options.jobs) : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<Child> running;
+  size_t next = 0, done = 0;
+  Progress progress;
+  while (done < cases.size()) {
+    while (running.size() < jobs && next < cases.size()) {
+      running.push_back(start_case(cases[next], next, options.device));
+      ++next;
+    }
+    std::vector<pollfd> waiting;
+    for (const Child& child : running) waiting.push_back({child.pipe, POLLIN, 0});
+    poll(waiting.data(), waiting.size(), 200);
+    for (size_t i = running.size(); i-- > 0;) {
+      Child& child = running[i];
+      bool ended = false;
+      if (waiting[i].revents != 0) {
+        char text[4096];
+        const ssize_t got = read(child.pipe, text, sizeof(text));
+        if (got > 0) child.text.append(text, static_cast<size_t>(got));
+        ended = got == 0 || (got < 0 && errno != EINTR);
+      }
+      if (!ended && std::chrono::duration<double>(Clock::now() - child.start).count() > options.timeout) {
+        kill(child.pid, SIGKILL);
+        child.timed_out = ended = true;
+      }
+      if (!ended) continue;
+      outcomes[child.index] = finish_case(child, options.timeout);
+      running.erase(running.begin() + static_cast<ptrdiff_t>(i));
+      if (++done % 16 == 0) progress.show("conformance: " + std::to_string(done) + " of " + std::to_string(cases.size()));
+    }
+  }
+  progress.show("");
+
+  size_t passed = 0, failed = 0, refused = 0;
+  Json list = Json::array();
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Outcome& o = outcomes[i];
+    ++(o.result == "pass" ? passed : o.result == "refused" ? refused : failed);
+    const fs::path clean = cases[i].lexically_normal();
+    const std::string name = (clean.has_filename() ? clean.filename() : clean.parent_path().filename()).string();
+    if (options.json) {
+      list.push_back(to_json(name, o));
+    } else if (o.result != "pass") {
+      std::cout << o.result << " " << name << ": " << (o.code.empty() ? "" : o.code + ": ") << o.reason << "\n";
+    }
+  }
+  if (failed != 0) context.exit_status = 1;
+  if (options.json) return print_json({{"cases", list}});
+  std::cout << passed << " passed, " << failed << " failed, " << refused << " refused, of " << cases.size() << "\n";
+}
+
+}  // namespace
+
+void add_conformance(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
+  verb->add_option("folders", options->folders, "a case, or folders that are searched for cases")->required();
+  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
+  verb->add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_flag("--json", options->json, "print every case as JSON");
+  verb->footer("A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol and atol\n"
+               "(|d| <= atol + rtol |ref|). A model that the converter refuses with a reason counts as refused; the exit status is 0\n"
+               "when no case failed.\n"
+               "Example:\n  vireo conformance onnx-cases/node --jobs 8 --json");
+  verb->callback([options, &context] { conformance(*options, context); });
+}
+
+}  // namespace vireo::tool

@@ -1,0 +1,11 @@
+// The whole command line: the device verbs and those of the converter.
+#include "c_api/tool/app.h"
+#include "converter/tool/onnx_source.h"
+#include "converter/tool/verbs.h"
+
+int main(int argc, char** argv) {
+  vireo::tool::Extensions extensions;
+  extensions.convert = vireo::tool::convert_in_memory;
+  extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance};
+  return vireo::tool::run_app(argc, argv, std::move(extensions));
+}

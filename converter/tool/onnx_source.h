@@ -1,0 +1,24 @@
+// The converter as the command line uses it: models converted in memory, diagnostics as failures, tensors across.
+#ifndef VIREO_CONVERTER_TOOL_ONNX_SOURCE_H_
+#define VIREO_CONVERTER_TOOL_ONNX_SOURCE_H_
+
+#include <string>
+
+#include "c_api/tool/array.h"
+#include "c_api/tool/handles.h"
+#include "converter/convert.h"
+
+namespace vireo::tool {
+
+// The bytes of `converted`, owned by the result.
+ModelBytes share(FileBytes converted);
+
+// Converts an ONNX file for run, verify and bench. Warnings go to standard error; throws Failure with all diagnostics.
+ModelBytes convert_in_memory(const std::string& path);
+
+HostTensor to_host(const Array& array);
+Array to_array(const HostTensor& tensor);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_CONVERTER_TOOL_ONNX_SOURCE_H_

@@ -1,0 +1,20 @@
+// The converter's Evaluator over the C API: passes are checked with the runtime that users get.
+#ifndef VIREO_CONVERTER_TOOL_SESSION_EVALUATOR_H_
+#define VIREO_CONVERTER_TOOL_SESSION_EVALUATOR_H_
+
+#include <string>
+#include <vector>
+
+#include "converter/evaluator.h"
+
+namespace vireo::tool {
+
+class SessionEvaluator : public Evaluator {
+ public:
+  bool run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
+           std::string* error) override;
+};
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_CONVERTER_TOOL_SESSION_EVALUATOR_H_

@@ -1,0 +1,28 @@
+// The verbs that need the converter.
+#ifndef VIREO_CONVERTER_TOOL_VERBS_H_
+#define VIREO_CONVERTER_TOOL_VERBS_H_
+
+#include <string>
+
+#include "c_api/tool/app.h"
+#include "converter/convert.h"
+
+namespace vireo::tool {
+
+void add_convert(CLI::App& app, Context& context);
+void add_check(CLI::App& app, Context& context);
+void add_conformance(CLI::App& app, Context& context);
+
+// --signature FILE.json: fills io, states and signature_name. Throws Failure that names the file and the key.
+void read_signature(const std::string& path, ConvertOptions* options);
+// --embed-tests REF.npz and --check=REF.npz.
+std::vector<TestCaseOption> read_tests(const std::string& path, double atol, double rtol);
+
+Json diagnostics_json(const Diagnostics& diagnostics);
+Json report_json(const ConvertReport& report);
+// A page of its own: what went in, what came out, what each pass did.
+std::string report_html(const std::string& title, const ConvertReport& report, const Diagnostics& diagnostics);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_CONVERTER_TOOL_VERBS_H_
