@@ -1,0 +1,21 @@
+#include "sdk/ops/max_unpool/max_unpool_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::MaxUnpoolT a;
+  a.kernel_shape = ctx.attr_ints("kernel_shape");
+  const size_t k = a.kernel_shape.size();
+  a.pads = ctx.has_attr("pads") ? ctx.attr_ints("pads") : std::vector<int64_t>(2 * k, 0);
+  a.strides = ctx.has_attr("strides") ? ctx.attr_ints("strides") : std::vector<int64_t>(k, 1);
+  return import_direct(ctx, Op::kMaxUnpool, pack<attrs::MaxUnpool>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kMaxUnpoolOnnx;
+const OnnxImport kMaxUnpoolOnnx = {"", "MaxUnpool", import};
+
+}  // namespace vireo
