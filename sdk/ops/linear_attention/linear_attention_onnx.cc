@@ -1,0 +1,30 @@
+#include "sdk/ops/linear_attention/linear_attention_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::LinearAttentionT a;
+  const std::string rule = ctx.attr_string("update_rule", "gated_delta");
+  if (rule == "linear") {
+    a.rule = attrs::LinearAttentionRule::Linear;
+  } else if (rule == "gated") {
+    a.rule = attrs::LinearAttentionRule::Gated;
+  } else if (rule == "delta") {
+    a.rule = attrs::LinearAttentionRule::Delta;
+  } else if (rule != "gated_delta") {
+    return ctx.fail(Status::kInvalidModel, "update_rule '" + rule + "' is not linear, gated, delta or gated_delta");
+  }
+  a.q_heads = static_cast<int32_t>(ctx.attr_int("q_num_heads", 0));
+  a.kv_heads = static_cast<int32_t>(ctx.attr_int("kv_num_heads", 0));
+  a.scale = ctx.attr_float("scale", 0);
+  return import_direct(ctx, Op::kLinearAttention, pack<attrs::LinearAttention>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kLinearAttentionOnnx;
+const OnnxImport kLinearAttentionOnnx = {"", "LinearAttention", import};
+
+}  // namespace vireo

@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "sdk/ops/tfidf/tfidf_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::TfIdfT a;
+  const std::string mode = ctx.attr_string("mode", "");
+  if (mode == "IDF") {
+    a.mode = attrs::TfIdfMode::Idf;
+  } else if (mode == "TFIDF") {
+    a.mode = attrs::TfIdfMode::TfIdf;
+  } else if (mode != "TF") {
+    return ctx.fail(Status::kInvalidModel, "mode '" + mode + "' is not TF, IDF or TFIDF");
+  }
+  a.shortest = static_cast<int32_t>(ctx.attr_int("min_gram_length", 1));
+  a.longest = static_cast<int32_t>(ctx.attr_int("max_gram_length", 1));
+  a.skips = static_cast<int32_t>(ctx.attr_int("max_skip_count", 0));
+  a.integers = ctx.attr_ints("pool_int64s");
+  a.strings = ctx.attr_strings("pool_strings");
+  a.weights = ctx.attr_floats("weights");
+  for (const int64_t begin : ctx.attr_ints("ngram_counts")) {
+    if (begin < 0 || begin > INT32_MAX) return ctx.fail(Status::kInvalidModel, "ngram_counts has " + std::to_string(begin));
+    a.begins.push_back(static_cast<uint32_t>(begin));
+  }
+  for (const int64_t place : ctx.attr_ints("ngram_indexes")) {
+    if (place < 0 || place >= INT32_MAX) return ctx.fail(Status::kInvalidModel, "ngram_indexes has " + std::to_string(place));
+    a.places.push_back(static_cast<uint32_t>(place));
+    a.columns = std::max(a.columns, static_cast<uint32_t>(place) + 1);
+  }
+  std::vector<uint8_t> bytes = pack<attrs::TfIdf>(a);
+  const OpRow* row = find_op(Op::kTfIdfVectorizer);
+  if (row != nullptr && !row->def->verify(Span<const uint8_t>(bytes.data(), bytes.size()))) {
+    return ctx.fail(Status::kInvalidModel, "ngram_counts, ngram_indexes, weights and the pool do not fit each other",
+                    "ngram_counts must ascend within the pool, and each n-gram have one index");
+  }
+  return import_direct(ctx, Op::kTfIdfVectorizer, std::move(bytes));
+}
+
+}  // namespace
+
+extern const OnnxImport kTfIdfVectorizerOnnx;
+const OnnxImport kTfIdfVectorizerOnnx = {"", "TfIdfVectorizer", import};
+
+}  // namespace vireo
