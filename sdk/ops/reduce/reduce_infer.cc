@@ -22,18 +22,20 @@ Status infer_axes(InferContext& ctx, bool keepdims, bool noop_with_empty_axes) {
   y.dtype = ctx.input(0).dtype;
   y.shape.rank = 0;
   int64_t count = 0;
+  bool all_known = true;
   if (ctx.has(1)) {
     if (ctx.input(1).dtype != DType::kI64) {
       return ctx.fail(Status::kInvalidModel, "axes are {}, wanted int64", dtype_name(ctx.input(1).dtype));
     }
     VIREO_TRY(check_rank(ctx, 1, 0, 1));
     if (!known_length(ctx, 1, &count)) {
-      return ctx.fail(Status::kUnsupported, "the number of axes is not known before the model runs");
+      if (!keepdims) return ctx.fail(Status::kUnsupported, "the number of axes is not known before the model runs");
+      all_known = false;
     }
   }
   uint32_t reduced = 0;
   if (count == 0 && !noop_with_empty_axes) reduced = (1u << x.rank) - 1;
-  bool all_known = count == 0 || ctx.known(1);
+  all_known = all_known && (count == 0 || ctx.known(1));
   for (int64_t i = 0; i < count && all_known; ++i) {
     const Dim axis = ctx.value(1, i);
     if (is_symbolic(axis)) {
@@ -45,11 +47,17 @@ Status infer_axes(InferContext& ctx, bool keepdims, bool noop_with_empty_axes) {
     if ((reduced >> a & 1) != 0) return ctx.fail(Status::kInvalidModel, "axis {} is given twice", a);
     reduced |= 1u << a;
   }
-  if (!all_known) {  // the rank is known still, the extents are not
+  if (!all_known) {
+    // The axes decide while the model runs. With keepdims each extent stays or becomes 1; else the i-th of what is left
+    // was one of the `count` + 1 dimensions from i on.
     const int64_t rank = keepdims ? x.rank : x.rank - count;
     if (rank < 0) return ctx.fail(Status::kInvalidModel, "{} axes of an input of rank {}", count, x.rank);
     y.shape.rank = static_cast<int32_t>(rank);
-    for (int i = 0; i < y.shape.rank; ++i) y.shape[i] = ctx.unknown();
+    for (int i = 0; i < y.shape.rank; ++i) {
+      Dim upper = keepdims ? ctx.max(x[i], 1) : x[i];
+      for (int k = 1; !keepdims && k <= count; ++k) upper = ctx.max(upper, x[i + k]);
+      y.shape[i] = ctx.bounded(upper);
+    }
     return Status::kOk;
   }
   for (int i = 0; i < x.rank; ++i) {
