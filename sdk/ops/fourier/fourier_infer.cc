@@ -20,15 +20,15 @@ Status check_signal(InferContext& ctx) {
   return Status::kOk;
 }
 
-// A scalar input that must be at least 1.
-Status positive(InferContext& ctx, int i, Dim* out) {
+// A scalar input that must be at least 1; `otherwise` where it is not known.
+Status positive(InferContext& ctx, int i, Dim otherwise, Dim* out) {
   const TensorType& t = ctx.input(i);
   if ((t.dtype != DType::kI32 && t.dtype != DType::kI64) || t.shape.rank > 1) {
     return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i, dtype_name(t.dtype),
                     t.shape.rank);
   }
-  *out = ctx.known(i) ? ctx.value(i, 0) : ctx.unknown();
-  if (!is_symbolic(*out) && *out < 1 && ctx.known(i)) {
+  *out = ctx.known(i) ? ctx.value(i, 0) : otherwise;
+  if (ctx.known(i) && !is_symbolic(*out) && *out < 1) {
     return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted 1 or more", i, *out);
   }
   return Status::kOk;
@@ -52,11 +52,15 @@ Status infer_dft(InferContext& ctx) {
   const bool real_output = a.inverse() && a.onesided();
   if (axis_known) {
     Dim n = real_output ? ctx.mul(2, ctx.sub(s[axis], 1)) : s[axis];
-    if (ctx.has(1)) VIREO_TRY(positive(ctx, 1, &n));
+    if (ctx.has(1)) VIREO_TRY(positive(ctx, 1, ctx.known(1) ? 0 : ctx.unknown(), &n));
     if (!is_symbolic(n) && n < 0) return ctx.fail(Status::kInvalidModel, "a spectrum without bins has no length");
     s[axis] = a.inverse() ? n : bins(ctx, n, a.onesided());
-  } else if (ctx.has(1) || a.onesided()) {
+  } else if (ctx.has(1)) {
     for (int i = 0; i < s.rank - 1; ++i) s[i] = ctx.unknown();
+  } else if (a.onesided()) {
+    for (int i = 0; i < s.rank - 1; ++i) {
+      s[i] = ctx.bounded(ctx.max(s[i], real_output ? ctx.mul(2, ctx.sub(s[i], 1)) : 1));
+    }
   }
   s[s.rank - 1] = real_output ? 1 : 2;
   ctx.output(0) = {ctx.input(0).dtype, s};
@@ -69,7 +73,9 @@ Status infer_stft(InferContext& ctx) {
   VIREO_TRY(check_signal(ctx));
   const TensorType& x = ctx.input(0);
   Dim step = 0;
-  VIREO_TRY(positive(ctx, 1, &step));
+  VIREO_TRY(positive(ctx, 1, 1, &step));
+  const bool every = !ctx.known(1);  // a step of 1 gives the most frames
+  bool shorter = false;              // the frame's length is not known: the signal's is the most
   Dim n = x.shape[1];
   if (ctx.has(2)) {
     VIREO_TRY(check_rank(ctx, 2, 1, 1));
@@ -81,9 +87,10 @@ Status infer_stft(InferContext& ctx) {
   }
   if (ctx.has(3)) {
     Dim length = 0;
-    VIREO_TRY(positive(ctx, 3, &length));
+    VIREO_TRY(positive(ctx, 3, ctx.has(2) || ctx.known(3) ? 0 : ctx.bounded(x.shape[1]), &length));
     if (!ctx.has(2)) {
       n = length;
+      shorter = !ctx.known(3);
     } else if (ctx.known(3) && ctx.differ(length, n)) {
       return ctx.fail(Status::kInvalidModel, "frame_length is {} but the window has {} samples", length, n);
     }
@@ -91,7 +98,8 @@ Status infer_stft(InferContext& ctx) {
   if (!is_symbolic(n) && !is_symbolic(x.shape[1]) && (n < 1 || n > x.shape[1])) {
     return ctx.fail(Status::kInvalidModel, "frames of {} samples over a signal of {}", n, x.shape[1]);
   }
-  const Dim frames = ctx.add(ctx.floor_div(ctx.sub(x.shape[1], n), step), 1);
+  Dim frames = ctx.add(ctx.floor_div(ctx.sub(x.shape[1], n), step), 1);
+  if (every || shorter) frames = ctx.bounded(shorter ? x.shape[1] : frames);
   ctx.output(0) = {x.dtype, Shape{4, {x.shape[0], frames, bins(ctx, n, a.onesided()), 2}}};
   return Status::kOk;
 }

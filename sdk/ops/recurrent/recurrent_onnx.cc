@@ -39,11 +39,12 @@ Status read_activations(ImportContext& ctx, int want, attrs::RecurrentT* a) {
   // ONNX: values "are consumed in the order of activation functions", by those functions that have the parameter.
   const std::vector<float> alphas = ctx.attr_floats("activation_alpha"), betas = ctx.attr_floats("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
-  for (std::string name : names) {
+  for (const std::string& spelled : names) {
+    std::string name = spelled;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     const Name* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& n) { return name == n.name; });
     if (found == std::end(kNames)) {
-      return ctx.fail(Status::kInvalidModel, "activation '" + name + "' is not one of ONNX's",
+      return ctx.fail(Status::kInvalidModel, "activation '" + spelled + "' is not one of ONNX's",
                       "use Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or "
                       "Softplus");
     }
