@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // What a binary with the converter adds to the device verbs.
 struct Extensions {
-  ConvertOnnx convert;                                            // empty: .onnx files are refused
+  ConvertOnnx convert;  // empty: .onnx files are refused
   std::vector<std::function<void(CLI::App&, struct Context&)>> verbs;
   // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
   std::function<void(const std::string& path, Json* facts)> inspect_file;

@@ -60,24 +60,58 @@ int64_t Array::count() const {
 
 int dtype_bits(vireo_dtype dtype) {
   switch (dtype) {
-    case VIREO_FLOAT32: case VIREO_INT32: case VIREO_UINT32: return 32;
-    case VIREO_FLOAT64: case VIREO_INT64: case VIREO_UINT64: case VIREO_COMPLEX64: return 64;
-    case VIREO_COMPLEX128: return 128;
-    case VIREO_FLOAT16: case VIREO_BFLOAT16: case VIREO_INT16: case VIREO_UINT16: return 16;
-    case VIREO_INT8: case VIREO_UINT8: case VIREO_BOOL: case VIREO_FLOAT8E4M3FN: case VIREO_FLOAT8E4M3FNUZ:
-    case VIREO_FLOAT8E5M2: case VIREO_FLOAT8E5M2FNUZ: case VIREO_FLOAT8E8M0: return 8;
-    case VIREO_INT4: case VIREO_UINT4: case VIREO_FLOAT4E2M1: return 4;
-    case VIREO_INT2: case VIREO_UINT2: return 2;
-    default: return 0;
+    case VIREO_FLOAT32:
+    case VIREO_INT32:
+    case VIREO_UINT32:
+      return 32;
+    case VIREO_FLOAT64:
+    case VIREO_INT64:
+    case VIREO_UINT64:
+    case VIREO_COMPLEX64:
+      return 64;
+    case VIREO_COMPLEX128:
+      return 128;
+    case VIREO_FLOAT16:
+    case VIREO_BFLOAT16:
+    case VIREO_INT16:
+    case VIREO_UINT16:
+      return 16;
+    case VIREO_INT8:
+    case VIREO_UINT8:
+    case VIREO_BOOL:
+    case VIREO_FLOAT8E4M3FN:
+    case VIREO_FLOAT8E4M3FNUZ:
+    case VIREO_FLOAT8E5M2:
+    case VIREO_FLOAT8E5M2FNUZ:
+    case VIREO_FLOAT8E8M0:
+      return 8;
+    case VIREO_INT4:
+    case VIREO_UINT4:
+    case VIREO_FLOAT4E2M1:
+      return 4;
+    case VIREO_INT2:
+    case VIREO_UINT2:
+      return 2;
+    default:
+      return 0;
   }
 }
 
 bool dtype_is_float(vireo_dtype dtype) {
   switch (dtype) {
-    case VIREO_FLOAT32: case VIREO_FLOAT64: case VIREO_FLOAT16: case VIREO_BFLOAT16: case VIREO_FLOAT8E4M3FN:
-    case VIREO_FLOAT8E4M3FNUZ: case VIREO_FLOAT8E5M2: case VIREO_FLOAT8E5M2FNUZ: case VIREO_FLOAT8E8M0:
-    case VIREO_FLOAT4E2M1: return true;
-    default: return false;
+    case VIREO_FLOAT32:
+    case VIREO_FLOAT64:
+    case VIREO_FLOAT16:
+    case VIREO_BFLOAT16:
+    case VIREO_FLOAT8E4M3FN:
+    case VIREO_FLOAT8E4M3FNUZ:
+    case VIREO_FLOAT8E5M2:
+    case VIREO_FLOAT8E5M2FNUZ:
+    case VIREO_FLOAT8E8M0:
+    case VIREO_FLOAT4E2M1:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -85,45 +119,67 @@ bool dtype_is_complex(vireo_dtype dtype) { return dtype == VIREO_COMPLEX64 || dt
 
 double real_at(const Array& a, int64_t i) {
   switch (a.dtype) {
-    case VIREO_FLOAT32: return load<float>(a, i);
-    case VIREO_FLOAT64: return load<double>(a, i);
-    case VIREO_COMPLEX64: return load<float>(a, 2 * i);
-    case VIREO_COMPLEX128: return load<double>(a, 2 * i);
-    case VIREO_FLOAT16: return decode(load<uint16_t>(a, i), kHalf);
+    case VIREO_FLOAT32:
+      return load<float>(a, i);
+    case VIREO_FLOAT64:
+      return load<double>(a, i);
+    case VIREO_COMPLEX64:
+      return load<float>(a, 2 * i);
+    case VIREO_COMPLEX128:
+      return load<double>(a, 2 * i);
+    case VIREO_FLOAT16:
+      return decode(load<uint16_t>(a, i), kHalf);
     case VIREO_BFLOAT16: {
       const uint32_t bits = static_cast<uint32_t>(load<uint16_t>(a, i)) << 16;
       float value;
       memcpy(&value, &bits, sizeof(value));
       return value;
     }
-    case VIREO_INT8: return load<int8_t>(a, i);
-    case VIREO_UINT8: case VIREO_BOOL: return load<uint8_t>(a, i);
-    case VIREO_INT16: return load<int16_t>(a, i);
-    case VIREO_UINT16: return load<uint16_t>(a, i);
-    case VIREO_INT32: return load<int32_t>(a, i);
-    case VIREO_UINT32: return load<uint32_t>(a, i);
-    case VIREO_INT64: return static_cast<double>(load<int64_t>(a, i));
-    case VIREO_UINT64: return static_cast<double>(load<uint64_t>(a, i));
-    case VIREO_UINT4: return packed_at(a, i, 4);
-    case VIREO_UINT2: return packed_at(a, i, 2);
-    case VIREO_INT4: return static_cast<double>((packed_at(a, i, 4) ^ 8u)) - 8;
-    case VIREO_INT2: return static_cast<double>((packed_at(a, i, 2) ^ 2u)) - 2;
-    case VIREO_FLOAT4E2M1: return decode(packed_at(a, i, 4), kE2M1);
+    case VIREO_INT8:
+      return load<int8_t>(a, i);
+    case VIREO_UINT8:
+    case VIREO_BOOL:
+      return load<uint8_t>(a, i);
+    case VIREO_INT16:
+      return load<int16_t>(a, i);
+    case VIREO_UINT16:
+      return load<uint16_t>(a, i);
+    case VIREO_INT32:
+      return load<int32_t>(a, i);
+    case VIREO_UINT32:
+      return load<uint32_t>(a, i);
+    case VIREO_INT64:
+      return static_cast<double>(load<int64_t>(a, i));
+    case VIREO_UINT64:
+      return static_cast<double>(load<uint64_t>(a, i));
+    case VIREO_UINT4:
+      return packed_at(a, i, 4);
+    case VIREO_UINT2:
+      return packed_at(a, i, 2);
+    case VIREO_INT4:
+      return static_cast<double>((packed_at(a, i, 4) ^ 8u)) - 8;
+    case VIREO_INT2:
+      return static_cast<double>((packed_at(a, i, 2) ^ 2u)) - 2;
+    case VIREO_FLOAT4E2M1:
+      return decode(packed_at(a, i, 4), kE2M1);
     case VIREO_FLOAT8E4M3FN: {
       const uint8_t bits = load<uint8_t>(a, i);
       return (bits & 0x7F) == 0x7F ? std::numeric_limits<double>::quiet_NaN() : decode(bits, kE4M3);
     }
-    case VIREO_FLOAT8E4M3FNUZ: case VIREO_FLOAT8E5M2FNUZ: {  // the code of minus zero is the only NaN
+    case VIREO_FLOAT8E4M3FNUZ:
+    case VIREO_FLOAT8E5M2FNUZ: {  // the code of minus zero is the only NaN
       const uint8_t bits = load<uint8_t>(a, i);
       if (bits == 0x80) return std::numeric_limits<double>::quiet_NaN();
       return decode(bits, a.dtype == VIREO_FLOAT8E4M3FNUZ ? kE4M3Uz : kE5M2Uz);
     }
-    case VIREO_FLOAT8E5M2: return decode(load<uint8_t>(a, i), kE5M2);
+    case VIREO_FLOAT8E5M2:
+      return decode(load<uint8_t>(a, i), kE5M2);
     case VIREO_FLOAT8E8M0: {  // a power of two without sign
       const uint8_t bits = load<uint8_t>(a, i);
       return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN() : ldexp(1.0, bits - 127);
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -146,9 +202,12 @@ void store_integer(Array* a, int64_t i, double value) {
   const double hi = static_cast<double>(std::numeric_limits<T>::max());
   const double rounded = nearbyint(value);
   T result = 0;  // what a NaN becomes
-  if (rounded >= hi) result = std::numeric_limits<T>::max();
-  else if (rounded <= lo) result = std::numeric_limits<T>::min();
-  else if (rounded == rounded) result = static_cast<T>(rounded);
+  if (rounded >= hi)
+    result = std::numeric_limits<T>::max();
+  else if (rounded <= lo)
+    result = std::numeric_limits<T>::min();
+  else if (rounded == rounded)
+    result = static_cast<T>(rounded);
   store(a, i, result);
 }
 
@@ -159,9 +218,9 @@ uint16_t half_bits(double value) {
   if (m >= 65520) return sign | 0x7C00;
   if (m == 0) return sign;
   int exponent = 0;
-  frexp(m, &exponent);                       // m = f * 2^exponent, f in [0.5, 1)
-  const int unit = exponent - 1 < -14 ? -24 : exponent - 11;  // exponent of the last bit
-  const double scaled = nearbyint(ldexp(m, -unit));  // up to 2048; exact before rounding
+  frexp(m, &exponent);                                           // m = f * 2^exponent, f in [0.5, 1)
+  const int unit = exponent - 1 < -14 ? -24 : exponent - 11;     // exponent of the last bit
+  const double scaled = nearbyint(ldexp(m, -unit));              // up to 2048; exact before rounding
   if (unit == -24) return sign | static_cast<uint16_t>(scaled);  // subnormal, or carried into the first normal
   return static_cast<uint16_t>(sign | (static_cast<uint32_t>(unit + 25) << 10)) + static_cast<uint16_t>(scaled - 1024);
 }
@@ -170,9 +229,12 @@ uint16_t half_bits(double value) {
 
 void set_real(Array* a, int64_t i, double value) {
   switch (a->dtype) {
-    case VIREO_FLOAT32: return store(a, i, static_cast<float>(value));
-    case VIREO_FLOAT64: return store(a, i, value);
-    case VIREO_FLOAT16: return store(a, i, half_bits(value));
+    case VIREO_FLOAT32:
+      return store(a, i, static_cast<float>(value));
+    case VIREO_FLOAT64:
+      return store(a, i, value);
+    case VIREO_FLOAT16:
+      return store(a, i, half_bits(value));
     case VIREO_BFLOAT16: {
       const float narrow = static_cast<float>(value);
       uint32_t bits;
@@ -180,16 +242,26 @@ void set_real(Array* a, int64_t i, double value) {
       if (!isnan(narrow)) bits += 0x7FFFu + ((bits >> 16) & 1u);
       return store(a, i, static_cast<uint16_t>(bits >> 16));
     }
-    case VIREO_INT8: return store_integer<int8_t>(a, i, value);
-    case VIREO_UINT8: return store_integer<uint8_t>(a, i, value);
-    case VIREO_INT16: return store_integer<int16_t>(a, i, value);
-    case VIREO_UINT16: return store_integer<uint16_t>(a, i, value);
-    case VIREO_INT32: return store_integer<int32_t>(a, i, value);
-    case VIREO_UINT32: return store_integer<uint32_t>(a, i, value);
-    case VIREO_INT64: return store_integer<int64_t>(a, i, value);
-    case VIREO_UINT64: return store_integer<uint64_t>(a, i, value);
-    case VIREO_BOOL: return store(a, i, static_cast<uint8_t>(value != 0));
-    default: throw Failure(std::string("numbers cannot be written into ") + vireo_dtype_text(a->dtype));
+    case VIREO_INT8:
+      return store_integer<int8_t>(a, i, value);
+    case VIREO_UINT8:
+      return store_integer<uint8_t>(a, i, value);
+    case VIREO_INT16:
+      return store_integer<int16_t>(a, i, value);
+    case VIREO_UINT16:
+      return store_integer<uint16_t>(a, i, value);
+    case VIREO_INT32:
+      return store_integer<int32_t>(a, i, value);
+    case VIREO_UINT32:
+      return store_integer<uint32_t>(a, i, value);
+    case VIREO_INT64:
+      return store_integer<int64_t>(a, i, value);
+    case VIREO_UINT64:
+      return store_integer<uint64_t>(a, i, value);
+    case VIREO_BOOL:
+      return store(a, i, static_cast<uint8_t>(value != 0));
+    default:
+      throw Failure(std::string("numbers cannot be written into ") + vireo_dtype_text(a->dtype));
   }
 }
 
@@ -212,7 +284,8 @@ bool same_bits(const Array& a, int64_t i, const Array& b, int64_t j) {
   const int bits = dtype_bits(a.dtype);
   if (bits < 8) return packed_at(a, i, bits) == packed_at(b, j, bits);
   const size_t size = static_cast<size_t>(bits / 8);
-  return memcmp(a.bytes.data() + static_cast<size_t>(i) * size, b.bytes.data() + static_cast<size_t>(j) * size, size) == 0;
+  return memcmp(a.bytes.data() + static_cast<size_t>(i) * size, b.bytes.data() + static_cast<size_t>(j) * size, size) ==
+         0;
 }
 
 std::string shape_text(const std::vector<int64_t>& dims) {
@@ -228,7 +301,8 @@ Array make_array(vireo_dtype dtype, const std::vector<int64_t>& dims) {
   a.dims = dims;
   int64_t count = 1;
   for (const int64_t d : dims) {
-    if (d < 0 || __builtin_mul_overflow(count, d, &count)) throw Failure("shape " + shape_text(dims) + " is impossible");
+    if (d < 0 || __builtin_mul_overflow(count, d, &count))
+      throw Failure("shape " + shape_text(dims) + " is impossible");
   }
   if (count > (int64_t{1} << 40)) throw Failure("shape " + shape_text(dims) + " has more elements than fit in memory");
   if (dtype == VIREO_STRING) {

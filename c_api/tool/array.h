@@ -11,7 +11,8 @@
 
 namespace vireo::tool {
 
-// Dense and row-major. `bytes` is laid out as vireo_tensor.data is (4-bit and 2-bit types packed); of strings it is empty.
+// Dense and row-major. `bytes` is laid out as vireo_tensor.data is (4-bit and 2-bit types packed); of strings it is
+// empty.
 struct Array {
   vireo_dtype dtype = VIREO_NONE;
   std::vector<int64_t> dims;
@@ -23,7 +24,7 @@ struct Array {
 
 // Bits of one element, 0 for strings and unknown types.
 int dtype_bits(vireo_dtype dtype);
-bool dtype_is_float(vireo_dtype dtype);    // every real floating type, down to float4
+bool dtype_is_float(vireo_dtype dtype);  // every real floating type, down to float4
 bool dtype_is_complex(vireo_dtype dtype);
 
 // Element i as a double; complex: the real part. Exact for all types but int64 and uint64 beyond 2^53.

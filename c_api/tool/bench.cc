@@ -28,7 +28,9 @@ struct Options {
   bool json = false;
 };
 
-double ms_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double, std::milli>(b - a).count(); }
+double ms_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
 
 // The kernel's high-water mark of resident memory; 0 where it is not told.
 uint64_t peak_rss_bytes() {
@@ -75,10 +77,21 @@ Json profile_of(const std::vector<vireo_node_info>& nodes, const std::string& mo
     at[n.depth] += us;
     for (size_t deeper = n.depth + 1; deeper < at.size(); ++deeper) at[deeper] = start;
     if (n.depth + 1 == at.size()) at.push_back(start);
-    events.push_back({{"ph", "X"}, {"pid", 1}, {"tid", 1}, {"ts", start}, {"dur", us}, {"name", n.op}, {"cat", n.device},
+    events.push_back({{"ph", "X"},
+                      {"pid", 1},
+                      {"tid", 1},
+                      {"ts", start},
+                      {"dur", us},
+                      {"name", n.op},
+                      {"cat", n.device},
                       {"args", {{"node", n.name}, {"kernel", n.kernel}, {"calls", n.calls}}}});
-    table.push_back({{"name", n.name}, {"op", n.op}, {"device", n.device}, {"kernel", n.kernel}, {"depth", n.depth},
-                     {"calls", n.calls}, {"mean_us", us},
+    table.push_back({{"name", n.name},
+                     {"op", n.op},
+                     {"device", n.device},
+                     {"kernel", n.kernel},
+                     {"depth", n.depth},
+                     {"calls", n.calls},
+                     {"mean_us", us},
                      {"share", total > 0 ? static_cast<double>(n.total_ns) / total : 0.0}});
   }
   return {{"traceEvents", events}, {"displayTimeUnit", "ns"}, {"nodes", table}};
@@ -95,7 +108,8 @@ void bench(const Options& options, Context& context) {
   apply_shapes(model, options.shapes, &bounds);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const vireo_value_info& info = model.inputs()[i];
-    for (const std::string& name : bounds.close(info, 1)) assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
+    for (const std::string& name : bounds.close(info, 1))
+      assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
     if (inputs[i].dtype == VIREO_NONE && info.state_of < 0) inputs[i] = sample_input(info, bounds.dims_of(info), i);
   }
   const SessionChoice choice{options.device, options.threads, !options.profile.empty()};
@@ -112,7 +126,8 @@ void bench(const Options& options, Context& context) {
   vireo_error error = VIREO_ERROR_INIT;
   const auto once = [&] {
     const Clock::time_point start = Clock::now();
-    check(vireo_session_run(session.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error, "run " + model.name());
+    check(vireo_session_run(session.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error,
+          "run " + model.name());
     return ms_between(start, Clock::now());
   };
   const double first_ms = once();
@@ -126,10 +141,20 @@ void bench(const Options& options, Context& context) {
   progress.show("");
   std::sort(times.begin(), times.end());
 
-  Json result = {{"model", options.model}, {"device", devices_of(session.get())}, {"threads", options.threads}, {"runs", times.size()},
-                 {"median_ms", quantile(times, 0.5)}, {"p90_ms", quantile(times, 0.9)}, {"min_ms", times.front()}, {"max_ms", times.back()},
-                 {"first_ms", first_ms}, {"load_ms", load_ms}, {"arena_bytes", memory.total_bytes},
-                 {"arena_lower_bound_bytes", memory.lower_bound_bytes}, {"peak_rss_bytes", peak_rss_bytes()}, {"assumed", assumed}};
+  Json result = {{"model", options.model},
+                 {"device", devices_of(session.get())},
+                 {"threads", options.threads},
+                 {"runs", times.size()},
+                 {"median_ms", quantile(times, 0.5)},
+                 {"p90_ms", quantile(times, 0.9)},
+                 {"min_ms", times.front()},
+                 {"max_ms", times.back()},
+                 {"first_ms", first_ms},
+                 {"load_ms", load_ms},
+                 {"arena_bytes", memory.total_bytes},
+                 {"arena_lower_bound_bytes", memory.lower_bound_bytes},
+                 {"peak_rss_bytes", peak_rss_bytes()},
+                 {"assumed", assumed}};
   if (!options.profile.empty()) {
     Json profile = profile_of(nodes_of(session.get()), options.model);
     write_file(options.profile, profile.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -137,11 +162,13 @@ void bench(const Options& options, Context& context) {
   }
   if (options.json) return print_json(result);
   for (const std::string& line : assumed) std::cout << line << "\n";
-  printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9), times.front(), times.size(),
-         devices_of(session.get()).c_str());
-  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), peak resident memory %s\n", load_ms, first_ms, bytes_text(memory.total_bytes).c_str(),
-         bytes_text(memory.lower_bound_bytes).c_str(), bytes_text(peak_rss_bytes()).c_str());
-  if (!options.profile.empty()) printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
+  printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9),
+         times.front(), times.size(), devices_of(session.get()).c_str());
+  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), peak resident memory %s\n", load_ms, first_ms,
+         bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
+         bytes_text(peak_rss_bytes()).c_str());
+  if (!options.profile.empty())
+    printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
 }
 
 }  // namespace
@@ -149,19 +176,30 @@ void bench(const Options& options, Context& context) {
 void add_bench(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("bench", "Measure how long a run takes");
-  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
-  verb->add_option("--seconds", options->seconds, "how long to measure")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
+  verb->add_option("model", options->model,
+                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
+      ->required();
+  verb->add_option("--seconds", options->seconds, "how long to measure")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
-  verb->add_option("--shape", options->shapes, "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
-      ->take_all()->allow_extra_args(false);
-  verb->add_option("-i,--input", options->inputs, "NAME=FILE: values to run on instead of random ones (give all inputs)")->take_all()->allow_extra_args(false);
-  verb->add_option("--profile", options->profile, "write the time of each node to this .json (Perfetto, chrome://tracing)");
+  verb->add_option("--shape", options->shapes,
+                   "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("-i,--input", options->inputs,
+                   "NAME=FILE: values to run on instead of random ones (give all inputs)")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--profile", options->profile,
+                   "write the time of each node to this .json (Perfetto, chrome://tracing)");
   verb->add_flag("--json", options->json, "print the figures as JSON");
-  verb->footer("Examples:\n"
-               "  vireo bench model.vireo\n"
-               "  vireo bench model.vireo --threads 1 --seconds 5 --json\n"
-               "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json");
+  verb->footer(
+      "Examples:\n"
+      "  vireo bench model.vireo\n"
+      "  vireo bench model.vireo --threads 1 --seconds 5 --json\n"
+      "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json");
   verb->callback([options, &context] { bench(*options, context); });
 }
 

@@ -86,7 +86,8 @@ Difference compare(const Array& got, const Array& want, const Tolerance& toleran
       worst = excess;
       char text[160];
       if (real) {
-        snprintf(text, sizeof(text), ": %.9g, expected %.9g; differs by %.3g, allowed %.3g", g, w, d, floor + rtol * fabs(w));
+        snprintf(text, sizeof(text), ": %.9g, expected %.9g; differs by %.3g, allowed %.3g", g, w, d,
+                 floor + rtol * fabs(w));
         out.reason = "at " + place(want, i) + text;
       } else {
         out.reason = "at " + place(want, i) + ": " + text_at(got, i) + ", expected " + text_at(want, i);
@@ -95,7 +96,8 @@ Difference compare(const Array& got, const Array& want, const Tolerance& toleran
   }
   const double norms = sqrt(sums.ref2) * sqrt(sums.got2);
   out.cosine = norms > 0 ? std::min(1.0, std::max(-1.0, sums.dot / norms)) : (sums.ref2 == sums.got2 ? 1.0 : 0.0);
-  if (sums.noise2 > 0) out.sqnr_db = sums.ref2 > 0 ? std::clamp(10 * log10(sums.ref2 / sums.noise2), -300.0, 300.0) : -300.0;
+  if (sums.noise2 > 0)
+    out.sqnr_db = sums.ref2 > 0 ? std::clamp(10 * log10(sums.ref2 / sums.noise2), -300.0, 300.0) : -300.0;
   out.pass = out.reason.empty();
   return out;
 }

@@ -20,16 +20,23 @@ void explain(const Options& options, Context& context) {
   apply_shapes(model, options.shapes, &bounds);
   std::vector<std::string> assumed;
   for (const vireo_value_info& info : model.inputs()) {
-    for (const std::string& name : bounds.close(info, 1)) assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
+    for (const std::string& name : bounds.close(info, 1))
+      assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
   }
   const Session session = make_session(model, {options.device, 1, false}, bounds);
   const auto text = [](const char* s) { return std::string(s != nullptr ? s : ""); };
   Json nodes = Json::array();
   std::vector<std::vector<std::string>> rows{{"node", "op", "type", "device", "kernel", "reason"}};
   for (const vireo_node_info& n : nodes_of(session.get())) {
-    nodes.push_back({{"name", text(n.name)}, {"op", text(n.op)}, {"dtype", vireo_dtype_text(n.dtype)}, {"device", text(n.device)},
-                     {"kernel", text(n.kernel)}, {"reason", text(n.reason)}, {"depth", n.depth}});
-    rows.push_back({std::string(2 * n.depth, ' ') + text(n.name), text(n.op), vireo_dtype_text(n.dtype), text(n.device), text(n.kernel), text(n.reason)});
+    nodes.push_back({{"name", text(n.name)},
+                     {"op", text(n.op)},
+                     {"dtype", vireo_dtype_text(n.dtype)},
+                     {"device", text(n.device)},
+                     {"kernel", text(n.kernel)},
+                     {"reason", text(n.reason)},
+                     {"depth", n.depth}});
+    rows.push_back({std::string(2 * n.depth, ' ') + text(n.name), text(n.op), vireo_dtype_text(n.dtype), text(n.device),
+                    text(n.kernel), text(n.reason)});
   }
   if (options.json) return print_json({{"model", options.model}, {"assumed", assumed}, {"nodes", nodes}});
   for (const std::string& line : assumed) std::cout << line << "\n";
@@ -41,10 +48,14 @@ void explain(const Options& options, Context& context) {
 void add_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
-  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
+  verb->add_option("model", options->model,
+                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
+      ->required();
   verb->add_option("--device", options->device, "place on this device only");
-  verb->add_option("--shape", options->shapes, "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
-      ->take_all()->allow_extra_args(false);
+  verb->add_option("--shape", options->shapes,
+                   "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Examples:\n  vireo explain model.vireo\n  vireo explain model.vireo --device cpu --json");
   verb->callback([options, &context] { explain(*options, context); });

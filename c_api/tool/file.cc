@@ -41,7 +41,8 @@ std::string folder_of(const std::string& path) {
 [[noreturn]] void fail_writing(const std::string& path, int error) {
   const std::string folder = folder_of(path);
   std::string help = "choose another output path";
-  if (error == ENOENT || error == ENOTDIR) help = "create the folder " + folder + " first, or choose another output path";
+  if (error == ENOENT || error == ENOTDIR)
+    help = "create the folder " + folder + " first, or choose another output path";
   if (error == EACCES || error == EPERM || error == EROFS) help = "choose a folder that you may write to";
   if (error == ENOSPC || error == EDQUOT) help = "free some space, or choose another disk; nothing was left behind";
   throw Failure("cannot write " + path + ": " + strerror(error), help);

@@ -13,8 +13,8 @@ namespace vireo::tool {
 // Throws Failure with the path and the system's reason.
 std::vector<uint8_t> read_file(const std::string& path);
 
-// Writes to a temporary name in the same folder, flushes to the disk, renames. On failure (folder missing or not writable,
-// disk full) nothing is left behind and a file that stood there before is untouched.
+// Writes to a temporary name in the same folder, flushes to the disk, renames. On failure (folder missing or not
+// writable, disk full) nothing is left behind and a file that stood there before is untouched.
 void write_file(const std::string& path, const void* bytes, size_t size);
 void write_file(const std::string& path, const std::string& text);
 

@@ -13,7 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-size_t entries(const fs::path& folder) { return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator())); }
+size_t entries(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
 
 TEST(File, AppearsWholeAndReplaces) {
   fs::remove_all("file_out");

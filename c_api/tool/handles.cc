@@ -17,10 +17,14 @@ void log_warning(void*, vireo_log_level level, const char* text) {
 
 std::string help_for(vireo_status status) {
   switch (status) {
-    case VIREO_INVALID_MODEL: return "the file is damaged or of another version: copy it again, or convert the model again";
-    case VIREO_UNSUPPORTED: return "choose another --device, or a build with the missing part";
-    case VIREO_IO: return "check that the path is right and the file may be read";
-    default: return "";
+    case VIREO_INVALID_MODEL:
+      return "the file is damaged or of another version: copy it again, or convert the model again";
+    case VIREO_UNSUPPORTED:
+      return "choose another --device, or a build with the missing part";
+    case VIREO_IO:
+      return "check that the path is right and the file may be read";
+    default:
+      return "";
   }
 }
 
@@ -134,7 +138,8 @@ std::vector<int64_t> most_dims(const vireo_value_info& info) {
 
 void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims, const std::string& where) {
   const auto fail = [&] {
-    throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but " + where + " has shape " + shape_text(dims),
+    throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but " + where + " has shape " +
+                      shape_text(dims),
                   "give it that shape, or convert the model with --shape " + std::string(info.name) + "=...");
   };
   if (dims.size() != static_cast<size_t>(info.rank)) fail();

@@ -26,7 +26,8 @@ using Session = std::unique_ptr<vireo_session, ReleaseHandle>;
 // Carries the status besides the text: conformance tells a refusal from a fault by it.
 class ApiFailure : public Failure {
  public:
-  ApiFailure(vireo_status status, const std::string& what, const std::string& help) : Failure(what, help), status_(status) {}
+  ApiFailure(vireo_status status, const std::string& what, const std::string& help)
+      : Failure(what, help), status_(status) {}
   vireo_status status() const { return status_; }
 
  private:
@@ -57,7 +58,7 @@ class Model {
   const vireo_model* get() const { return model_.get(); }
   const std::string& name() const { return name_; }
   bool converted() const { return converted_; }  // it was an ONNX file
-  double load_ms() const { return load_ms_; }    // map, verify and check the hashes
+  double load_ms() const { return load_ms_; }    // map and verify; the tool's hash check is not in it
   const std::vector<vireo_value_info>& inputs() const { return inputs_; }
   const std::vector<vireo_value_info>& outputs() const { return outputs_; }
   vireo_model_about about() const;

@@ -16,7 +16,8 @@ namespace {
 std::string input_list(const Model& model) {
   std::string text;
   for (const vireo_value_info& info : model.inputs()) {
-    text += "\n    " + std::string(info.name) + ": " + type_text(info) + (info.state_of >= 0 ? " (carried state, optional)" : "");
+    text += "\n    " + std::string(info.name) + ": " + type_text(info) +
+            (info.state_of >= 0 ? " (carried state, optional)" : "");
   }
   return text.empty() ? "the model has no inputs" : "the model's inputs are:" + text;
 }
@@ -25,7 +26,8 @@ bool starts_with(const std::vector<uint8_t>& bytes, const char* magic, size_t si
   return bytes.size() >= size && memcmp(bytes.data(), magic, size) == 0;
 }
 
-Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, std::string* assumed) {
+Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
+               std::string* assumed) {
   const std::vector<uint8_t> bytes = read_file(path);
   if (starts_with(bytes, "\x93NUMPY", 6)) return fit_dtype(parse_npy(bytes.data(), bytes.size(), path), info.dtype);
   if (starts_with(bytes, "PK", 2)) {
@@ -38,9 +40,11 @@ Array load_one(const std::string& path, const vireo_value_info& info, const vire
     throw Failure(path + " has no array '" + std::string(info.name) + "' and not just one; it has: " + keys,
                   "save the input under its name: numpy.savez(FILE, **{'" + std::string(info.name) + "': array})");
   }
-  if (starts_with(bytes, "\x89PNG", 4) || starts_with(bytes, "\xFF\xD8\xFF", 3)) return read_picture(path, info, meaning, assumed);
+  if (starts_with(bytes, "\x89PNG", 4) || starts_with(bytes, "\xFF\xD8\xFF", 3))
+    return read_picture(path, info, meaning, assumed);
   if (starts_with(bytes, "RIFF", 4) || starts_with(bytes, "RIFX", 4)) return read_sound(path, info, meaning, assumed);
-  throw Failure(path + " is none of .npy, .npz, .png, .jpg and .wav", "give input '" + std::string(info.name) + "' a file of one of these");
+  throw Failure(path + " is none of .npy, .npz, .png, .jpg and .wav",
+                "give input '" + std::string(info.name) + "' a file of one of these");
 }
 
 }  // namespace
@@ -65,7 +69,8 @@ Array fit_dtype(Array array, vireo_dtype want) {
   const int per_byte = 8 / bits;
   for (size_t i = 0; i < array.bytes.size(); ++i) {
     const unsigned code = array.bytes[i] & ((1u << bits) - 1);
-    packed.bytes[i / per_byte] = static_cast<uint8_t>(packed.bytes[i / per_byte] | code << (bits * static_cast<int>(i % per_byte)));
+    packed.bytes[i / per_byte] =
+        static_cast<uint8_t>(packed.bytes[i / per_byte] | code << (bits * static_cast<int>(i % per_byte)));
   }
   return packed;
 }
@@ -84,7 +89,8 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
   for (const std::string& text : assignments) {
     auto [name, path] = split_assignment(text);
     if (text.find('=') == std::string::npos) {
-      if (model.inputs().size() != 1) throw Failure("--input " + text + " does not say which input it is for", input_list(model));
+      if (model.inputs().size() != 1)
+        throw Failure("--input " + text + " does not say which input it is for", input_list(model));
       name = model.inputs()[0].name;
     }
     const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
@@ -95,7 +101,8 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     given[index] = true;
     vireo_meaning meaning = VIREO_MEANING_INIT;
     vireo_error error = VIREO_ERROR_INIT;
-    check(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error, "read the signature of " + model.name());
+    check(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error,
+          "read the signature of " + model.name());
     std::string line;
     arrays[index] = load_one(path, *it, meaning, &line);
     if (!line.empty()) assumed->push_back(line);
@@ -104,7 +111,8 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
   }
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (given[i] || model.inputs()[i].state_of >= 0) continue;
-    throw Failure("input '" + std::string(model.inputs()[i].name) + "' is missing", "add --input " + std::string(model.inputs()[i].name) + "=FILE; " + input_list(model));
+    throw Failure("input '" + std::string(model.inputs()[i].name) + "' is missing",
+                  "add --input " + std::string(model.inputs()[i].name) + "=FILE; " + input_list(model));
   }
   return arrays;
 }
@@ -124,8 +132,11 @@ void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bo
       if (end == std::string::npos) end = list.size();
       const std::string part = list.substr(at, end - at);
       const size_t dots = part.find("..");
-      const std::string first = part.substr(0, dots), second = dots == std::string::npos ? first : part.substr(dots + 2);
-      const auto good = [](const std::string& s) { return !s.empty() && s.size() < 16 && s.find_first_not_of("0123456789") == std::string::npos; };
+      const std::string first = part.substr(0, dots),
+                        second = dots == std::string::npos ? first : part.substr(dots + 2);
+      const auto good = [](const std::string& s) {
+        return !s.empty() && s.size() < 16 && s.find_first_not_of("0123456789") == std::string::npos;
+      };
       if (!good(first) || !good(second)) fail();
       lo.push_back(std::stoll(first));
       hi.push_back(std::stoll(second));
@@ -139,7 +150,9 @@ void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bo
 
 Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dims, uint64_t seed) {
   Array a = make_array(info.dtype, dims);
-  if (info.dtype != VIREO_FLOAT32 && info.dtype != VIREO_FLOAT64 && info.dtype != VIREO_FLOAT16 && info.dtype != VIREO_BFLOAT16) return a;
+  if (info.dtype != VIREO_FLOAT32 && info.dtype != VIREO_FLOAT64 && info.dtype != VIREO_FLOAT16 &&
+      info.dtype != VIREO_BFLOAT16)
+    return a;
   uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
   for (int64_t i = 0, n = a.count(); i < n; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth, MMIX

@@ -14,14 +14,14 @@ namespace vireo::tool {
 // "NAME=VALUE" divided at the last '='; without one the name is empty.
 std::pair<std::string, std::string> split_assignment(const std::string& text);
 
-// One array per input of the model; dtype VIREO_NONE where the carried state is used. Reads .npy, .npz (key NAME, or the
-// only array), PNG, JPEG and WAV, told apart by content. A model with one input needs no NAME. Adds the shapes to `bounds`
-// and one line per assumption to `assumed`. Throws Failure naming input and file.
+// One array per input of the model; dtype VIREO_NONE where the carried state is used. Reads .npy, .npz (key NAME, or
+// the only array), PNG, JPEG and WAV, told apart by content. A model with one input needs no NAME. Adds the shapes to
+// `bounds` and one line per assumption to `assumed`. Throws Failure naming input and file.
 std::vector<Array> load_inputs(const Model& model, const std::vector<std::string>& assignments, Bounds* bounds,
                                std::vector<std::string>* assumed);
 
-// Lets arrays that numpy cannot type stand for what the input takes: uint16 for bfloat16, uint8 for float8, 8-bit integers
-// for packed ones. Leaves all others alone.
+// Lets arrays that numpy cannot type stand for what the input takes: uint16 for bfloat16, uint8 for float8, 8-bit
+// integers for packed ones. Leaves all others alone.
 Array fit_dtype(Array array, vireo_dtype want);
 
 // Throws Failure unless `array` has the input's type.

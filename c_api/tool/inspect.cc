@@ -16,12 +16,18 @@ struct Options {
 
 const char* kind_text(vireo_meaning_kind kind) {
   switch (kind) {
-    case VIREO_MEANING_IMAGE: return "image";
-    case VIREO_MEANING_AUDIO: return "audio";
-    case VIREO_MEANING_TOKENS: return "tokens";
-    case VIREO_MEANING_FEATURES: return "features";
-    case VIREO_MEANING_STATE: return "state";
-    default: return "";
+    case VIREO_MEANING_IMAGE:
+      return "image";
+    case VIREO_MEANING_AUDIO:
+      return "audio";
+    case VIREO_MEANING_TOKENS:
+      return "tokens";
+    case VIREO_MEANING_FEATURES:
+      return "features";
+    case VIREO_MEANING_STATE:
+      return "state";
+    default:
+      return "";
   }
 }
 
@@ -48,11 +54,14 @@ Json value_json(const vireo_value_info& info, const vireo_meaning& meaning) {
       continue;
     }
     Json dim = {{"name", info.dim_names[d] != nullptr ? info.dim_names[d] : "?"}, {"min", info.min_dims[d]}};
-    if (info.max_dims[d] >= 0) dim["max"] = info.max_dims[d];
-    else dim["max"] = nullptr;
+    if (info.max_dims[d] >= 0)
+      dim["max"] = info.max_dims[d];
+    else
+      dim["max"] = nullptr;
     shape.push_back(dim);
   }
-  Json out = {{"name", info.name}, {"dtype", vireo_dtype_text(info.dtype)}, {"shape", shape}, {"type", type_text(info)}};
+  Json out = {
+      {"name", info.name}, {"dtype", vireo_dtype_text(info.dtype)}, {"shape", shape}, {"type", type_text(info)}};
   if (info.state_of >= 0) out["state_of"] = info.state_of;
   if (meaning.kind != VIREO_MEANING_NONE) out["meaning"] = meaning_json(meaning);
   return out;
@@ -65,7 +74,8 @@ Json values_json(const Model& model, bool inputs) {
     vireo_meaning meaning = VIREO_MEANING_INIT;
     vireo_error error = VIREO_ERROR_INIT;
     const uint32_t index = static_cast<uint32_t>(i);
-    check(inputs ? vireo_model_input_meaning(model.get(), index, &meaning, &error) : vireo_model_output_meaning(model.get(), index, &meaning, &error),
+    check(inputs ? vireo_model_input_meaning(model.get(), index, &meaning, &error)
+                 : vireo_model_output_meaning(model.get(), index, &meaning, &error),
           error, "read the signature of " + model.name());
     out.push_back(value_json(values[i], meaning));
   }
@@ -78,11 +88,19 @@ void inspect(const Options& options, Context& context) {
   const auto text = [](const char* s) { return s != nullptr ? s : ""; };
   Json result = {{"model", options.model},
                  {"format", std::to_string(about.format_major) + "." + std::to_string(about.format_minor)},
-                 {"source", text(about.source)}, {"producer", text(about.producer)}, {"converter", text(about.converter)},
-                 {"file_bytes", about.file_bytes}, {"weight_bytes", about.weight_bytes}, {"hashes", model.converted() ? "not stored yet" : "good"},
-                 {"integer_only", about.integer_only != 0}, {"nodes", about.node_count}, {"plans", about.plan_count},
-                 {"segments", about.segment_count}, {"tests", vireo_model_test_count(model.get())},
-                 {"inputs", values_json(model, true)}, {"outputs", values_json(model, false)}};
+                 {"source", text(about.source)},
+                 {"producer", text(about.producer)},
+                 {"converter", text(about.converter)},
+                 {"file_bytes", about.file_bytes},
+                 {"weight_bytes", about.weight_bytes},
+                 {"hashes", model.converted() ? "not stored yet" : "good"},
+                 {"integer_only", about.integer_only != 0},
+                 {"nodes", about.node_count},
+                 {"plans", about.plan_count},
+                 {"segments", about.segment_count},
+                 {"tests", vireo_model_test_count(model.get())},
+                 {"inputs", values_json(model, true)},
+                 {"outputs", values_json(model, false)}};
 
   Bounds bounds;
   std::vector<std::string> open;
@@ -95,8 +113,11 @@ void inspect(const Options& options, Context& context) {
     const SessionChoice choice{options.device, 1, false};
     if (open.empty()) {
       const vireo_memory memory = memory_of(model, choice, bounds);
-      result["memory"] = {{"arena_bytes", memory.total_bytes}, {"tensor_bytes", memory.tensor_bytes}, {"scratch_bytes", memory.scratch_bytes},
-                          {"state_bytes", memory.state_bytes}, {"lower_bound_bytes", memory.lower_bound_bytes}};
+      result["memory"] = {{"arena_bytes", memory.total_bytes},
+                          {"tensor_bytes", memory.tensor_bytes},
+                          {"scratch_bytes", memory.scratch_bytes},
+                          {"state_bytes", memory.state_bytes},
+                          {"lower_bound_bytes", memory.lower_bound_bytes}};
     }
     const Session session = make_session(model, choice, bounds);
     std::map<std::string, int> counts;
@@ -113,15 +134,19 @@ void inspect(const Options& options, Context& context) {
   if (context.extensions.inspect_file && !model.converted()) context.extensions.inspect_file(options.model, &result);
   if (options.json) return print_json(result);
 
-  std::cout << options.model << ": " << bytes_text(about.file_bytes) << ", format " << result["format"].get<std::string>() << ", weights "
-            << bytes_text(about.weight_bytes) << (model.converted() ? ", converted in memory\n" : ", all hashes good\n");
-  std::cout << "  from        " << text(about.source) << (about.producer != nullptr && about.producer[0] != 0 ? std::string(" by ") + about.producer : "")
+  std::cout << options.model << ": " << bytes_text(about.file_bytes) << ", format "
+            << result["format"].get<std::string>() << ", weights " << bytes_text(about.weight_bytes)
+            << (model.converted() ? ", converted in memory\n" : ", all hashes good\n");
+  std::cout << "  from        " << text(about.source)
+            << (about.producer != nullptr && about.producer[0] != 0 ? std::string(" by ") + about.producer : "")
             << ", converted by " << text(about.converter) << "\n";
   std::cout << "  integer     " << (about.integer_only != 0 ? "yes: the same bits on every device" : "no") << "\n";
-  std::cout << "  tests       " << vireo_model_test_count(model.get()) << (vireo_model_test_count(model.get()) != 0 ? " (vireo selftest runs them)\n" : "\n");
+  std::cout << "  tests       " << vireo_model_test_count(model.get())
+            << (vireo_model_test_count(model.get()) != 0 ? " (vireo selftest runs them)\n" : "\n");
   for (const char* side : {"inputs", "outputs"}) {
     for (const Json& v : result[side]) {
-      std::cout << (side[0] == 'i' ? "  input       " : "  output      ") << v["name"].get<std::string>() << ": " << v["type"].get<std::string>();
+      std::cout << (side[0] == 'i' ? "  input       " : "  output      ") << v["name"].get<std::string>() << ": "
+                << v["type"].get<std::string>();
       if (v.contains("meaning")) std::cout << " (" << v["meaning"]["kind"].get<std::string>() << ")";
       std::cout << "\n";
     }
@@ -132,9 +157,11 @@ void inspect(const Options& options, Context& context) {
     std::cout << " (convert with --shape to bound it)\n";
   } else if (result.contains("memory")) {
     const Json& m = result["memory"];
-    std::cout << "  memory      " << bytes_text(m["arena_bytes"].get<uint64_t>()) << " arena: tensors " << bytes_text(m["tensor_bytes"].get<uint64_t>())
-              << " (lower bound " << bytes_text(m["lower_bound_bytes"].get<uint64_t>()) << "), scratch " << bytes_text(m["scratch_bytes"].get<uint64_t>())
-              << ", state " << bytes_text(m["state_bytes"].get<uint64_t>()) << "\n";
+    std::cout << "  memory      " << bytes_text(m["arena_bytes"].get<uint64_t>()) << " arena: tensors "
+              << bytes_text(m["tensor_bytes"].get<uint64_t>()) << " (lower bound "
+              << bytes_text(m["lower_bound_bytes"].get<uint64_t>()) << "), scratch "
+              << bytes_text(m["scratch_bytes"].get<uint64_t>()) << ", state "
+              << bytes_text(m["state_bytes"].get<uint64_t>()) << "\n";
   }
   std::cout << "  nodes       " << about.node_count;
   if (result.contains("ops")) {
@@ -153,7 +180,9 @@ void inspect(const Options& options, Context& context) {
 void add_inspect(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("inspect", "Show a model's inputs, outputs, memory, operators and origin");
-  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
+  verb->add_option("model", options->model,
+                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
+      ->required();
   verb->add_option("--device", options->device, "count nodes and memory for this device");
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");

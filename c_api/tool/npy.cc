@@ -97,8 +97,8 @@ class HeaderReader {
 
 struct Element {
   vireo_dtype dtype;
-  size_t size;       // bytes of one element in the file
-  size_t unit;       // bytes that a byte order applies to
+  size_t size;  // bytes of one element in the file
+  size_t unit;  // bytes that a byte order applies to
   bool swap, text32, text8;
 };
 
@@ -115,23 +115,40 @@ Element element_of(const HeaderReader& header) {
   if (size < 0 || size > (1 << 26)) header.fail("has an impossible element type '" + header.descr + "'");
   Element e{VIREO_NONE, static_cast<size_t>(size), static_cast<size_t>(size), order == '>', false, false};
   const auto is = [&](char k, long long s) { return kind == k && size == s; };
-  if (is('b', 1)) e.dtype = VIREO_BOOL;
-  else if (is('i', 1)) e.dtype = VIREO_INT8;
-  else if (is('i', 2)) e.dtype = VIREO_INT16;
-  else if (is('i', 4)) e.dtype = VIREO_INT32;
-  else if (is('i', 8)) e.dtype = VIREO_INT64;
-  else if (is('u', 1) || is('V', 1)) e.dtype = VIREO_UINT8;
-  else if (is('u', 2) || is('V', 2)) e.dtype = VIREO_UINT16;
-  else if (is('u', 4)) e.dtype = VIREO_UINT32;
-  else if (is('u', 8)) e.dtype = VIREO_UINT64;
-  else if (is('f', 2)) e.dtype = VIREO_FLOAT16;
-  else if (is('f', 4)) e.dtype = VIREO_FLOAT32;
-  else if (is('f', 8)) e.dtype = VIREO_FLOAT64;
-  else if (is('c', 8)) e.dtype = VIREO_COMPLEX64, e.unit = 4;
-  else if (is('c', 16)) e.dtype = VIREO_COMPLEX128, e.unit = 8;
-  else if (kind == 'U') e.dtype = VIREO_STRING, e.size *= 4, e.unit = 4, e.text32 = true;
-  else if (kind == 'S' || kind == 'a') e.dtype = VIREO_STRING, e.unit = 1, e.text8 = true;
-  else header.fail("has element type '" + header.descr + "', which is not read");
+  if (is('b', 1))
+    e.dtype = VIREO_BOOL;
+  else if (is('i', 1))
+    e.dtype = VIREO_INT8;
+  else if (is('i', 2))
+    e.dtype = VIREO_INT16;
+  else if (is('i', 4))
+    e.dtype = VIREO_INT32;
+  else if (is('i', 8))
+    e.dtype = VIREO_INT64;
+  else if (is('u', 1) || is('V', 1))
+    e.dtype = VIREO_UINT8;
+  else if (is('u', 2) || is('V', 2))
+    e.dtype = VIREO_UINT16;
+  else if (is('u', 4))
+    e.dtype = VIREO_UINT32;
+  else if (is('u', 8))
+    e.dtype = VIREO_UINT64;
+  else if (is('f', 2))
+    e.dtype = VIREO_FLOAT16;
+  else if (is('f', 4))
+    e.dtype = VIREO_FLOAT32;
+  else if (is('f', 8))
+    e.dtype = VIREO_FLOAT64;
+  else if (is('c', 8))
+    e.dtype = VIREO_COMPLEX64, e.unit = 4;
+  else if (is('c', 16))
+    e.dtype = VIREO_COMPLEX128, e.unit = 8;
+  else if (kind == 'U')
+    e.dtype = VIREO_STRING, e.size *= 4, e.unit = 4, e.text32 = true;
+  else if (kind == 'S' || kind == 'a')
+    e.dtype = VIREO_STRING, e.unit = 1, e.text8 = true;
+  else
+    header.fail("has element type '" + header.descr + "', which is not read");
   return e;
 }
 
@@ -220,7 +237,8 @@ Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
     throw Failure(name + " is not a .npy file", "write it with numpy.save");
   }
   const int major = bytes[6];
-  if (major < 1 || major > 3) throw Failure(name + " has .npy version " + std::to_string(major) + "; versions 1 to 3 are read");
+  if (major < 1 || major > 3)
+    throw Failure(name + " has .npy version " + std::to_string(major) + "; versions 1 to 3 are read");
   size_t start = 10, length = bytes[8] | static_cast<size_t>(bytes[9]) << 8;
   if (major > 1) {
     if (size < 12) throw Failure(name + " ends inside its header");
@@ -240,14 +258,16 @@ Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
   const uint8_t* data = bytes + start + length;
   size_t need = 0;
   if (__builtin_mul_overflow(count, e.size, &need) || need > size - start - length) {
-    throw Failure(name + " is cut short: shape " + shape_text(header.shape) + " of '" + header.descr + "' needs more bytes than it has");
+    throw Failure(name + " is cut short: shape " + shape_text(header.shape) + " of '" + header.descr +
+                  "' needs more bytes than it has");
   }
   if (e.size == 0 && count > (1u << 24)) header.fail("has an impossible shape");
   Array a = make_array(e.dtype, header.shape);
   std::vector<size_t> positions;
   if (header.fortran && header.shape.size() > 1) positions = fortran_positions(header.shape, count);
   if (e.dtype == VIREO_STRING) {
-    for (size_t i = 0; i < count; ++i) a.strings[i] = text_of(data + (positions.empty() ? i : positions[i]) * e.size, e);
+    for (size_t i = 0; i < count; ++i)
+      a.strings[i] = text_of(data + (positions.empty() ? i : positions[i]) * e.size, e);
     return a;
   }
   if (positions.empty()) {
@@ -256,7 +276,8 @@ Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
     for (size_t i = 0; i < count; ++i) memcpy(a.bytes.data() + i * e.size, data + positions[i] * e.size, e.size);
   }
   if (e.swap && e.unit > 1) {
-    for (size_t i = 0; i < need; i += e.unit) std::reverse(a.bytes.begin() + static_cast<ptrdiff_t>(i), a.bytes.begin() + static_cast<ptrdiff_t>(i + e.unit));
+    for (size_t i = 0; i < need; i += e.unit)
+      std::reverse(a.bytes.begin() + static_cast<ptrdiff_t>(i), a.bytes.begin() + static_cast<ptrdiff_t>(i + e.unit));
   }
   return a;
 }
@@ -266,23 +287,60 @@ std::vector<uint8_t> format_npy(const Array& array) {
   std::vector<uint8_t> data;
   const size_t count = static_cast<size_t>(array.count());
   switch (array.dtype) {
-    case VIREO_BOOL: descr = "|b1"; break;
-    case VIREO_INT8: case VIREO_INT4: case VIREO_INT2: descr = "|i1"; break;
-    case VIREO_UINT8: case VIREO_UINT4: case VIREO_UINT2: descr = "|u1"; break;
-    case VIREO_INT16: descr = "<i2"; break;
-    case VIREO_INT32: descr = "<i4"; break;
-    case VIREO_INT64: descr = "<i8"; break;
-    case VIREO_UINT16: descr = "<u2"; break;
-    case VIREO_UINT32: descr = "<u4"; break;
-    case VIREO_UINT64: descr = "<u8"; break;
-    case VIREO_FLOAT16: descr = "<f2"; break;
-    case VIREO_FLOAT32: descr = "<f4"; break;
-    case VIREO_FLOAT64: descr = "<f8"; break;
-    case VIREO_COMPLEX64: descr = "<c8"; break;
-    case VIREO_COMPLEX128: descr = "<c16"; break;
-    case VIREO_BFLOAT16: descr = "<V2"; break;
-    case VIREO_STRING: break;
-    default: descr = "|V1"; break;
+    case VIREO_BOOL:
+      descr = "|b1";
+      break;
+    case VIREO_INT8:
+    case VIREO_INT4:
+    case VIREO_INT2:
+      descr = "|i1";
+      break;
+    case VIREO_UINT8:
+    case VIREO_UINT4:
+    case VIREO_UINT2:
+      descr = "|u1";
+      break;
+    case VIREO_INT16:
+      descr = "<i2";
+      break;
+    case VIREO_INT32:
+      descr = "<i4";
+      break;
+    case VIREO_INT64:
+      descr = "<i8";
+      break;
+    case VIREO_UINT16:
+      descr = "<u2";
+      break;
+    case VIREO_UINT32:
+      descr = "<u4";
+      break;
+    case VIREO_UINT64:
+      descr = "<u8";
+      break;
+    case VIREO_FLOAT16:
+      descr = "<f2";
+      break;
+    case VIREO_FLOAT32:
+      descr = "<f4";
+      break;
+    case VIREO_FLOAT64:
+      descr = "<f8";
+      break;
+    case VIREO_COMPLEX64:
+      descr = "<c8";
+      break;
+    case VIREO_COMPLEX128:
+      descr = "<c16";
+      break;
+    case VIREO_BFLOAT16:
+      descr = "<V2";
+      break;
+    case VIREO_STRING:
+      break;
+    default:
+      descr = "|V1";
+      break;
   }
   if (array.dtype == VIREO_STRING) {
     std::vector<std::vector<uint32_t>> texts;
@@ -311,7 +369,8 @@ std::vector<uint8_t> format_npy(const Array& array) {
   header += "), }";
   header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');  // data begin at a multiple of 64
   header += '\n';
-  header = std::string(kMagic, 6) + '\1' + '\0' + static_cast<char>(header.size() & 255) + static_cast<char>(header.size() >> 8) + header;
+  header = std::string(kMagic, 6) + '\1' + '\0' + static_cast<char>(header.size() & 255) +
+           static_cast<char>(header.size() >> 8) + header;
   std::vector<uint8_t> out(header.size() + data.size());
   memcpy(out.data(), header.data(), header.size());
   if (!data.empty()) memcpy(out.data() + header.size(), data.data(), data.size());

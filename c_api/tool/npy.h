@@ -1,10 +1,10 @@
 // numpy's .npy files (format versions 1 to 3, numpy.lib.format) and .npz archives of them.
 //
 // Read: booleans, integers, floats, complex numbers, fixed-width text (U, and S as UTF-8) of either byte order, C or
-// Fortran order. Raw bytes V1 and V2 (how numpy stores bfloat16 and float8) are read as uint8 and uint16; the input that
-// takes them knows better. Refused: objects (they need pickle, which runs code) and records.
-// Written: version 1, C order, little-endian; text as U; bfloat16 as V2, float8 as V1; 4-bit and 2-bit integers widened to
-// 8 bits, float4 codes to V1.
+// Fortran order. Raw bytes V1 and V2 (how numpy stores bfloat16 and float8) are read as uint8 and uint16; the input
+// that takes them knows better. Refused: objects (they need pickle, which runs code) and records. Written: version 1, C
+// order, little-endian; text as U; bfloat16 as V2, float8 as V1; 4-bit and 2-bit integers widened to 8 bits, float4
+// codes to V1.
 #ifndef VIREO_C_API_TOOL_NPY_H_
 #define VIREO_C_API_TOOL_NPY_H_
 

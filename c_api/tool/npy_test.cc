@@ -41,7 +41,8 @@ std::string raw(const std::vector<T>& values) {
 
 TEST(Npy, ReadsAllVersions) {
   for (const int version : {1, 2, 3}) {
-    const Array a = parse(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", raw<float>({0, 1, 2, 3, 4, 5.5f}), version));
+    const Array a = parse(
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", raw<float>({0, 1, 2, 3, 4, 5.5f}), version));
     EXPECT_EQ(a.dtype, VIREO_FLOAT32);
     EXPECT_EQ(a.dims, (std::vector<int64_t>{2, 3}));
     EXPECT_EQ(real_at(a, 5), 5.5);
@@ -59,18 +60,21 @@ TEST(Npy, FortranOrderIsTurned) {
   std::vector<int16_t> file(12);
   for (int16_t i = 0; i < 2; ++i)
     for (int16_t j = 0; j < 3; ++j)
-      for (int16_t k = 0; k < 2; ++k) file[static_cast<size_t>(i + 2 * j + 6 * k)] = static_cast<int16_t>(100 * i + 10 * j + k);
+      for (int16_t k = 0; k < 2; ++k)
+        file[static_cast<size_t>(i + 2 * j + 6 * k)] = static_cast<int16_t>(100 * i + 10 * j + k);
   const Array a = parse(npy("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 2), }", raw(file)));
   EXPECT_EQ(real_at(a, 0), 0);
-  EXPECT_EQ(real_at(a, 1), 1);    // [0,0,1]
-  EXPECT_EQ(real_at(a, 2), 10);   // [0,1,0]
+  EXPECT_EQ(real_at(a, 1), 1);     // [0,0,1]
+  EXPECT_EQ(real_at(a, 2), 10);    // [0,1,0]
   EXPECT_EQ(real_at(a, 11), 121);  // [1,2,1]
 }
 
 TEST(Npy, BigEndianIsSwapped) {
-  const Array a = parse(npy("{'descr': '>u4', 'fortran_order': False, 'shape': (1,), }", std::string("\x00\x00\x01\x02", 4)));
+  const Array a =
+      parse(npy("{'descr': '>u4', 'fortran_order': False, 'shape': (1,), }", std::string("\x00\x00\x01\x02", 4)));
   EXPECT_EQ(real_at(a, 0), 258);
-  const Array c = parse(npy("{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", std::string("\x3f\x80\x00\x00\x40\x00\x00\x00", 8)));
+  const Array c = parse(npy("{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }",
+                            std::string("\x3f\x80\x00\x00\x40\x00\x00\x00", 8)));
   EXPECT_EQ(real_at(c, 0), 1);
   EXPECT_EQ(imaginary_at(c, 0), 2);
 }
@@ -86,8 +90,9 @@ TEST(Npy, UnicodeBecomesUtf8AndComesBack) {
 }
 
 TEST(Npy, EveryWholeByteTypeComesBack) {
-  for (const vireo_dtype t : {VIREO_BOOL, VIREO_INT8, VIREO_UINT8, VIREO_INT16, VIREO_UINT16, VIREO_INT32, VIREO_UINT32, VIREO_INT64,
-                              VIREO_UINT64, VIREO_FLOAT16, VIREO_FLOAT32, VIREO_FLOAT64, VIREO_COMPLEX64, VIREO_COMPLEX128}) {
+  for (const vireo_dtype t :
+       {VIREO_BOOL, VIREO_INT8, VIREO_UINT8, VIREO_INT16, VIREO_UINT16, VIREO_INT32, VIREO_UINT32, VIREO_INT64,
+        VIREO_UINT64, VIREO_FLOAT16, VIREO_FLOAT32, VIREO_FLOAT64, VIREO_COMPLEX64, VIREO_COMPLEX128}) {
     Array a = make_array(t, {3, 5});
     for (size_t i = 0; i < a.bytes.size(); ++i) a.bytes[i] = static_cast<uint8_t>(t == VIREO_BOOL ? i & 1 : i * 7);
     const std::vector<uint8_t> file = format_npy(a);
@@ -114,14 +119,18 @@ TEST(Npy, RefusesWhatItCannotRead) {
   EXPECT_NE(refusal(npy("{'descr': '|O', " + shape, "")).find("pickle"), std::string::npos);
   EXPECT_NE(refusal(npy("{'descr': [('x', '<f4')], " + shape, "")).find("records"), std::string::npos);
   EXPECT_NE(refusal(npy("{'descr': '<f4', " + shape, "1234")).find("cut short"), std::string::npos);
-  EXPECT_NE(refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000, 4000000000), }", "")).find("impossible"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000, 4000000000), }", ""))
+          .find("impossible"),
+      std::string::npos);
   EXPECT_NE(refusal({'h', 'e', 'l', 'l', 'o'}), "");
 }
 
 TEST(Npy, EveryTruncationAndMutationIsAnsweredCleanly) {
-  const std::vector<uint8_t> good = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", raw<float>({0, 1, 2, 3, 4, 5}));
-  for (size_t size = 0; size < good.size(); ++size) EXPECT_NE(refusal({good.begin(), good.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
+  const std::vector<uint8_t> good =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", raw<float>({0, 1, 2, 3, 4, 5}));
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_NE(refusal({good.begin(), good.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
   for (size_t at = 0; at < good.size(); ++at) {
     for (const int bit : {1, 16, 128}) {
       std::vector<uint8_t> bad = good;

@@ -59,7 +59,9 @@ Pixels resized(const Pixels& from, int width, int height) {
       const float sx = std::clamp((x + 0.5f) * from.width / width - 0.5f, 0.0f, from.width - 1.0f);
       const int x0 = static_cast<int>(sx), x1 = std::min(x0 + 1, from.width - 1);
       for (int c = 0; c < from.channels; ++c) {
-        const auto at = [&](int px, int py) { return from.values[(static_cast<size_t>(py) * from.width + px) * from.channels + c]; };
+        const auto at = [&](int px, int py) {
+          return from.values[(static_cast<size_t>(py) * from.width + px) * from.channels + c];
+        };
         const float top = at(x0, y0) + (at(x1, y0) - at(x0, y0)) * (sx - x0);
         const float low = at(x0, y1) + (at(x1, y1) - at(x0, y1)) * (sx - x0);
         out.values[(static_cast<size_t>(y) * width + x) * out.channels + c] = top + (low - top) * (sy - y0);
@@ -74,10 +76,12 @@ Pixels letterboxed(const Pixels& from, int width, int height) {
   const double scale = std::min(static_cast<double>(width) / from.width, static_cast<double>(height) / from.height);
   const Pixels inner = resized(from, std::max(1, static_cast<int>(lround(from.width * scale))),
                                std::max(1, static_cast<int>(lround(from.height * scale))));
-  Pixels out{width, height, from.channels, std::vector<float>(static_cast<size_t>(width) * height * from.channels, 0.0f)};
+  Pixels out{width, height, from.channels,
+             std::vector<float>(static_cast<size_t>(width) * height * from.channels, 0.0f)};
   const int left = (width - inner.width) / 2, top = (height - inner.height) / 2;
   for (int y = 0; y < inner.height; ++y) {
-    std::copy_n(inner.values.begin() + static_cast<ptrdiff_t>(y) * inner.width * inner.channels, inner.width * inner.channels,
+    std::copy_n(inner.values.begin() + static_cast<ptrdiff_t>(y) * inner.width * inner.channels,
+                inner.width * inner.channels,
                 out.values.begin() + (static_cast<ptrdiff_t>(y + top) * width + left) * out.channels);
   }
   return out;
@@ -85,7 +89,8 @@ Pixels letterboxed(const Pixels& from, int width, int height) {
 
 }  // namespace
 
-Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, std::string* assumed) {
+Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
+                   std::string* assumed) {
   const std::string input = "input '" + std::string(info.name) + "' (" + type_text(info) + ")";
   const bool told = meaning.kind == VIREO_MEANING_IMAGE;
   const Layout layout = layout_of(info, told && meaning.layout != nullptr ? meaning.layout : "");
@@ -93,8 +98,11 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
     throw Failure(path + " is a picture, but " + input + " has not the shape of one",
                   "give a .npy file of the input's shape, or convert the model with --signature");
   }
-  const int64_t channels = layout.channel < 0 ? 1 : info.max_dims[layout.channel] < 0 ? 3 : info.max_dims[layout.channel];
-  if (!is_channels(channels)) throw Failure(path + " is a picture, but " + input + " takes " + std::to_string(channels) + " channels");
+  const int64_t channels = layout.channel < 0                  ? 1
+                           : info.max_dims[layout.channel] < 0 ? 3
+                                                               : info.max_dims[layout.channel];
+  if (!is_channels(channels))
+    throw Failure(path + " is a picture, but " + input + " takes " + std::to_string(channels) + " channels");
 
   const std::vector<uint8_t> bytes = read_file(path);
   Pixels picture;
@@ -103,9 +111,12 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
       stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &picture.width, &picture.height, &there,
                             static_cast<int>(channels)),
       stbi_image_free);
-  if (decoded == nullptr) throw Failure(path + " is not a readable PNG or JPEG: " + stbi_failure_reason(), "check the file, or save it again");
+  if (decoded == nullptr)
+    throw Failure(path + " is not a readable PNG or JPEG: " + stbi_failure_reason(),
+                  "check the file, or save it again");
   picture.channels = static_cast<int>(channels);
-  picture.values.assign(decoded.get(), decoded.get() + static_cast<size_t>(picture.width) * picture.height * picture.channels);
+  picture.values.assign(decoded.get(),
+                        decoded.get() + static_cast<size_t>(picture.width) * picture.height * picture.channels);
 
   const int64_t want_h = info.max_dims[layout.height], want_w = info.max_dims[layout.width];
   const int height = want_h < 0 || info.min_dims[layout.height] != want_h ? picture.height : static_cast<int>(want_h);
@@ -122,9 +133,10 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
       picture = letterboxed(picture, width, height);
       done = "letterboxed from " + sizes + ", ";
     } else {
-      throw Failure(path + " is " + std::to_string(picture.width) + "x" + std::to_string(picture.height) + " pixels, but " + input +
-                        " takes " + std::to_string(width) + "x" + std::to_string(height),
-                    "resize the picture, or convert the model with a --signature that says \"resize\": \"stretch\" or \"letterbox\"");
+      throw Failure(path + " is " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +
+                        " pixels, but " + input + " takes " + std::to_string(width) + "x" + std::to_string(height),
+                    "resize the picture, or convert the model with a --signature that says \"resize\": \"stretch\" or "
+                    "\"letterbox\"");
     }
   }
 
@@ -137,7 +149,8 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
   const bool raw = info.dtype == VIREO_UINT8;
   const float lo = told ? meaning.range_lo : 0.0f, hi = told ? meaning.range_hi : 1.0f;
   const auto per_channel = [](const float* values, uint32_t count, int c, float otherwise) {
-    return values == nullptr || count == 0 ? otherwise : values[std::min<uint32_t>(static_cast<uint32_t>(c), count - 1)];
+    return values == nullptr || count == 0 ? otherwise
+                                           : values[std::min<uint32_t>(static_cast<uint32_t>(c), count - 1)];
   };
   const bool planar = layout.channel >= 0 && layout.channel < layout.height;
   const int64_t area = static_cast<int64_t>(width) * height;
@@ -156,7 +169,8 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
   snprintf(range, sizeof(range), raw ? "0..255 unscaled" : "%g..%g", static_cast<double>(lo), static_cast<double>(hi));
   *assumed = std::string(info.name) + ": picture " + path + ", " + done + color + ", " + range +
              (told && meaning.mean_count != 0 ? ", mean and std of the model's signature" : "") + ", " + layout.text +
-             (told ? " (as the model's signature says)" : " (the model has no signature; convert with --signature to change it)");
+             (told ? " (as the model's signature says)"
+                   : " (the model has no signature; convert with --signature to change it)");
   return out;
 }
 

@@ -8,11 +8,12 @@
 
 namespace vireo::tool {
 
-// Reads a PNG or JPEG into the input's type and shape. With a meaning of kind image its layout, colour order, range, mean,
-// std and resize hold. Without one the layout is told from the shape (1, 3 or 4 channels first or last), the picture must
-// have exactly the input's size, values go in as 0..1 in RGB order (1 channel: luma), uint8 unscaled. Open dimensions take
-// the picture's size. `assumed` gets one line that says what was done.
-Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, std::string* assumed);
+// Reads a PNG or JPEG into the input's type and shape. With a meaning of kind image its layout, colour order, range,
+// mean, std and resize hold. Without one the layout is told from the shape (1, 3 or 4 channels first or last), the
+// picture must have exactly the input's size, values go in as 0..1 in RGB order (1 channel: luma), uint8 unscaled. Open
+// dimensions take the picture's size. `assumed` gets one line that says what was done.
+Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
+                   std::string* assumed);
 
 }  // namespace vireo::tool
 

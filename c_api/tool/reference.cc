@@ -11,7 +11,8 @@ namespace vireo::tool {
 namespace {
 
 int64_t whole_number(const Array& a, int64_t i, const std::string& key) {
-  if (i >= a.count() || dtype_is_float(a.dtype) || a.dtype == VIREO_STRING) throw Failure("key " + key + " must hold whole numbers");
+  if (i >= a.count() || dtype_is_float(a.dtype) || a.dtype == VIREO_STRING)
+    throw Failure("key " + key + " must hold whole numbers");
   return static_cast<int64_t>(real_at(a, i));
 }
 
@@ -59,7 +60,8 @@ Expected stored(const Arrays& arrays, const std::string& key, const std::string&
   const Array* dims = find(arrays, key + "_shape");
   if (step == nullptr) step = find(arrays, sampling + "_step");
   if (dims == nullptr) dims = find(arrays, sampling + "_shape");
-  if (step == nullptr || dims == nullptr) throw Failure("key " + key + "_sub stands without " + key + "_step and " + key + "_shape");
+  if (step == nullptr || dims == nullptr)
+    throw Failure("key " + key + "_sub stands without " + key + "_step and " + key + "_shape");
   e.step = whole_number(*step, 0, key + "_step");
   if (e.step < 1) throw Failure("key " + key + "_step must be at least 1");
   for (int64_t i = 0; i < dims->count(); ++i) e.dims.push_back(whole_number(*dims, i, key + "_shape"));

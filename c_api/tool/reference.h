@@ -26,7 +26,8 @@ struct Expected {
   int64_t step = 0;
   std::vector<int64_t> dims;
 };
-// `key` is c<case>_out<j> or that with _noopt; a second answer may use the sampling (_step, _shape) of the first, `sampling`.
+// `key` is c<case>_out<j> or that with _noopt; a second answer may use the sampling (_step, _shape) of the first,
+// `sampling`.
 Expected stored(const Arrays& arrays, const std::string& key, const std::string& sampling);
 
 }  // namespace vireo::tool

@@ -50,11 +50,16 @@ Json summary(const char* name, const Array& a) {
   if (a.dtype == VIREO_STRING || count <= shown) {
     for (int64_t i = 0; i < shown; ++i) {
       const size_t at = static_cast<size_t>(i);
-      if (a.dtype == VIREO_STRING) out["values"].push_back(a.strings[at]);
-      else if (dtype_is_complex(a.dtype)) out["values"].push_back(text_at(a, i));
-      else if (a.dtype == VIREO_BOOL) out["values"].push_back(a.bytes[at] != 0);
-      else if (dtype_is_float(a.dtype)) out["values"].push_back(real_at(a, i));
-      else out["values"].push_back(Json::parse(text_at(a, i)));
+      if (a.dtype == VIREO_STRING)
+        out["values"].push_back(a.strings[at]);
+      else if (dtype_is_complex(a.dtype))
+        out["values"].push_back(text_at(a, i));
+      else if (a.dtype == VIREO_BOOL)
+        out["values"].push_back(a.bytes[at] != 0);
+      else if (dtype_is_float(a.dtype))
+        out["values"].push_back(real_at(a, i));
+      else
+        out["values"].push_back(Json::parse(text_at(a, i)));
     }
   }
   if (a.dtype == VIREO_STRING || dtype_is_complex(a.dtype)) return out;
@@ -84,19 +89,22 @@ void print_summary(const Json& out, const Array& a) {
   std::cout << out["name"].get<std::string>() << ": " << out["dtype"].get<std::string>() << " " << shape_text(a.dims);
   char text[128];
   if (out.contains("min") && a.count() > 1) {
-    snprintf(text, sizeof(text), ", min %.6g, max %.6g, mean %.6g", out["min"].get<double>(), out["max"].get<double>(), out["mean"].get<double>());
+    snprintf(text, sizeof(text), ", min %.6g, max %.6g, mean %.6g", out["min"].get<double>(), out["max"].get<double>(),
+             out["mean"].get<double>());
     std::cout << text;
   }
   if (out.contains("not_finite")) std::cout << ", " << out["not_finite"] << " NaN or infinite";
   std::cout << "\n";
   if (out.contains("top")) {
     for (const Json& entry : out["top"]) {
-      snprintf(text, sizeof(text), "  %6lld  %.6g\n", static_cast<long long>(entry["index"].get<int64_t>()), entry["value"].get<double>());
+      snprintf(text, sizeof(text), "  %6lld  %.6g\n", static_cast<long long>(entry["index"].get<int64_t>()),
+               entry["value"].get<double>());
       std::cout << text;
     }
   } else if (out.contains("values")) {
     std::cout << "  [";
-    for (size_t i = 0; i < out["values"].size(); ++i) std::cout << (i == 0 ? "" : ", ") << text_at(a, static_cast<int64_t>(i));
+    for (size_t i = 0; i < out["values"].size(); ++i)
+      std::cout << (i == 0 ? "" : ", ") << text_at(a, static_cast<int64_t>(i));
     std::cout << (static_cast<int64_t>(out["values"].size()) < a.count() ? ", ..." : "") << "]\n";
   }
 }
@@ -115,7 +123,8 @@ void run(const Options& options, Context& context) {
     for (size_t i = 0; i < outputs.size(); ++i) named.emplace_back(model.outputs()[i].name, outputs[i]);
     write_npz(options.output, named);
   }
-  Json result = {{"model", options.model}, {"device", devices_of(session.get())}, {"inputs", assumed}, {"outputs", Json::array()}};
+  Json result = {
+      {"model", options.model}, {"device", devices_of(session.get())}, {"inputs", assumed}, {"outputs", Json::array()}};
   for (size_t i = 0; i < outputs.size(); ++i) result["outputs"].push_back(summary(model.outputs()[i].name, outputs[i]));
   if (options.json) {
     if (!options.output.empty()) result["output"] = options.output;
@@ -135,18 +144,23 @@ void run(const Options& options, Context& context) {
 void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("run", "Run a model once on files");
-  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
-  verb->add_option("-i,--input", options->inputs, "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input")
-      ->take_all()->allow_extra_args(false);
+  verb->add_option("model", options->model,
+                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
+      ->required();
+  verb->add_option("-i,--input", options->inputs,
+                   "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", options->json, "print the summary as JSON");
-  verb->footer("Examples:\n"
-               "  vireo run digits.vireo --input image=seven.png\n"
-               "  vireo run detector.vireo --input image=street.jpg --output boxes.npz\n"
-               "  vireo run model.vireo --input ids=ids.npy --input mask=mask.npy --json\n"
-               "A picture or sound is scaled as the model's signature says; what was assumed is printed.");
+  verb->footer(
+      "Examples:\n"
+      "  vireo run digits.vireo --input image=seven.png\n"
+      "  vireo run detector.vireo --input image=street.jpg --output boxes.npz\n"
+      "  vireo run model.vireo --input ids=ids.npy --input mask=mask.npy --json\n"
+      "A picture or sound is scaled as the model's signature says; what was assumed is printed.");
   verb->callback([options, &context] { run(*options, context); });
 }
 

@@ -3,12 +3,14 @@
 #include <iostream>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/inputs.h"
 
 namespace vireo::tool {
 namespace {
 
 struct Options {
   std::string model, device;
+  std::vector<std::string> shapes;
   int threads = 0;
   bool json = false;
 };
@@ -19,8 +21,11 @@ void selftest(const Options& options, Context& context) {
   if (count == 0) {
     throw Failure(options.model + " carries no tests", "convert it with --embed-tests REF.npz");
   }
-  const Session session = make_session(model, {options.device, options.threads, false}, Bounds());
-  Json result = {{"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
+  Bounds bounds;
+  apply_shapes(model, options.shapes, &bounds);
+  const Session session = make_session(model, {options.device, options.threads, false}, bounds);
+  Json result = {
+      {"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
   for (uint32_t i = 0; i < count; ++i) {
     vireo_error error = VIREO_ERROR_INIT;
     const vireo_status status = vireo_session_selftest(session.get(), i, &error);
@@ -32,12 +37,14 @@ void selftest(const Options& options, Context& context) {
       context.exit_status = 1;
     }
     if (!options.json) {
-      std::cout << "test " << i << ": " << (status == VIREO_OK ? "pass" : "FAIL " + test["reason"].get<std::string>()) << "\n";
+      std::cout << "test " << i << ": " << (status == VIREO_OK ? "pass" : "FAIL " + test["reason"].get<std::string>())
+                << "\n";
     }
     result["tests"].push_back(test);
   }
   if (options.json) return print_json(result);
-  std::cout << (context.exit_status == 0 ? "pass" : "FAIL") << ": " << options.model << " on " << devices_of(session.get()) << "\n";
+  std::cout << (context.exit_status == 0 ? "pass" : "FAIL") << ": " << options.model << " on "
+            << devices_of(session.get()) << "\n";
 }
 
 }  // namespace
@@ -48,6 +55,10 @@ void add_selftest(CLI::App& app, Context& context) {
   verb->add_option("model", options->model, "a .vireo file converted with --embed-tests")->required();
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_option("--shape", options->shapes,
+                   "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Example:\n  vireo selftest model.vireo --device cpu");
   verb->callback([options, &context] { selftest(*options, context); });

@@ -40,14 +40,16 @@ struct CloseSound {
 
 }  // namespace
 
-Array read_sound(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, std::string* assumed) {
+Array read_sound(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
+                 std::string* assumed) {
   const std::string input = "input '" + std::string(info.name) + "' (" + type_text(info) + ")";
   const bool told = meaning.kind == VIREO_MEANING_AUDIO;
   Source source{read_file(path)};
   SF_VIRTUAL_IO io{length, seek, read_some, nullptr, tell};
   SF_INFO format{};
   std::unique_ptr<SNDFILE, CloseSound> file(sf_open_virtual(&io, SFM_READ, &format, &source));
-  if (file == nullptr) throw Failure(path + " is not a readable WAV file: " + sf_strerror(nullptr), "save it as 16-bit PCM WAV");
+  if (file == nullptr)
+    throw Failure(path + " is not a readable WAV file: " + sf_strerror(nullptr), "save it as 16-bit PCM WAV");
   if (format.channels < 1 || format.frames < 1) throw Failure(path + " holds no sound");
   if (told && meaning.sample_rate != 0 && static_cast<uint32_t>(format.samplerate) != meaning.sample_rate) {
     throw Failure(path + " has " + std::to_string(format.samplerate) + " samples a second, but " + input + " takes " +
@@ -60,7 +62,8 @@ Array read_sound(const std::string& path, const vireo_value_info& info, const vi
     if (info.min_dims[d] == info.max_dims[d] && info.max_dims[d] != 1) axis = d;
   }
   for (int d = 0; axis < 0 && d < info.rank; ++d) {
-    if (info.min_dims[d] != info.max_dims[d] && (d == info.rank - 1 || info.min_dims[d + 1] == info.max_dims[d + 1])) axis = d;
+    if (info.min_dims[d] != info.max_dims[d] && (d == info.rank - 1 || info.min_dims[d + 1] == info.max_dims[d + 1]))
+      axis = d;
   }
   if (axis < 0) throw Failure(path + " is a sound, but " + input + " has no dimension for its samples");
   std::vector<int64_t> dims(static_cast<size_t>(info.rank), 1);
@@ -68,15 +71,17 @@ Array read_sound(const std::string& path, const vireo_value_info& info, const vi
   for (int d = 0; d < info.rank; ++d) {
     const int64_t extent = dims[static_cast<size_t>(d)];
     if (info.max_dims[d] >= 0 && (extent < info.min_dims[d] || extent > info.max_dims[d])) {
-      throw Failure(path + " has " + std::to_string(format.frames) + " samples, but " + input + " does not take that many",
-                    "cut or pad the file to the input's length");
+      throw Failure(
+          path + " has " + std::to_string(format.frames) + " samples, but " + input + " does not take that many",
+          "cut or pad the file to the input's length");
     }
   }
 
   const bool integer = !dtype_is_float(info.dtype);
   std::vector<float> frames(static_cast<size_t>(format.frames) * static_cast<size_t>(format.channels));
   if (sf_readf_float(file.get(), frames.data(), format.frames) != format.frames) {
-    throw Failure(path + " is cut short: its header promises " + std::to_string(format.frames) + " samples", "copy or save it again");
+    throw Failure(path + " is cut short: its header promises " + std::to_string(format.frames) + " samples",
+                  "copy or save it again");
   }
   const double lo = told ? meaning.range_lo : -1.0, hi = told ? meaning.range_hi : 1.0;
   const double mean = told && meaning.mean_count != 0 ? meaning.mean[0] : 0.0;
@@ -84,17 +89,19 @@ Array read_sound(const std::string& path, const vireo_value_info& info, const vi
   Array out = make_array(info.dtype, dims);
   for (int64_t i = 0; i < format.frames; ++i) {
     double v = 0;
-    for (int c = 0; c < format.channels; ++c) v += static_cast<double>(frames[static_cast<size_t>(i * format.channels + c)]);
+    for (int c = 0; c < format.channels; ++c)
+      v += static_cast<double>(frames[static_cast<size_t>(i * format.channels + c)]);
     v /= format.channels;
     set_real(&out, i, integer ? v * 32768.0 : (lo + (hi - lo) * (v + 1.0) / 2.0 - mean) / deviation);
   }
   char text[160];
-  snprintf(text, sizeof(text), ", %d Hz%s, values %s", format.samplerate, format.channels > 1 ? ", channels averaged" : "",
-           integer ? "as 16-bit integers" : "");
+  snprintf(text, sizeof(text), ", %d Hz%s, values %s", format.samplerate,
+           format.channels > 1 ? ", channels averaged" : "", integer ? "as 16-bit integers" : "");
   char range[64];
   snprintf(range, sizeof(range), "%g..%g", lo, hi);
   *assumed = std::string(info.name) + ": sound " + path + text + (integer ? "" : range) +
-             (told ? " (as the model's signature says)" : " (the model has no signature; convert with --signature to change it)");
+             (told ? " (as the model's signature says)"
+                   : " (the model has no signature; convert with --signature to change it)");
   return out;
 }
 

@@ -47,7 +47,8 @@ vireo_value_info input(vireo_dtype dtype, const std::vector<int64_t>& dims) {
 
 TEST(Sound, FillsTheLongDimension) {
   std::string assumed;
-  const Array a = read_sound(wav("four.wav", {0, 16384, -32768, 8192}, 1, 16000), input(VIREO_FLOAT32, {-1, 4}), VIREO_MEANING_INIT, &assumed);
+  const Array a = read_sound(wav("four.wav", {0, 16384, -32768, 8192}, 1, 16000), input(VIREO_FLOAT32, {-1, 4}),
+                             VIREO_MEANING_INIT, &assumed);
   EXPECT_EQ(a.dims, (std::vector<int64_t>{1, 4}));
   EXPECT_EQ(real_at(a, 1), 0.5);
   EXPECT_EQ(real_at(a, 2), -1);

@@ -42,11 +42,14 @@ Difference compare_declared(const Array& got, const vireo_value_info& info) {
     fits = extent >= info.min_dims[d] && (info.max_dims[d] < 0 || extent <= info.max_dims[d]);
   }
   out.pass = fits;
-  if (!fits) out.reason = std::string("is ") + vireo_dtype_text(got.dtype) + " " + shape_text(got.dims) + ", declared " + type_text(info);
+  if (!fits)
+    out.reason =
+        std::string("is ") + vireo_dtype_text(got.dtype) + " " + shape_text(got.dims) + ", declared " + type_text(info);
   return out;
 }
 
-Json verify_output(const Array& got, const vireo_value_info& info, const Arrays& arrays, const std::string& key, const Tolerance& tolerance) {
+Json verify_output(const Array& got, const vireo_value_info& info, const Arrays& arrays, const std::string& key,
+                   const Tolerance& tolerance) {
   Difference best;
   bool second_answer = false, declared_only = false;
   const Expected first = stored(arrays, key, key);
@@ -106,13 +109,18 @@ void verify(const Options& options, Context& context) {
     }
     const std::string surplus = prefix + std::to_string(model.inputs().size());
     if (find(arrays, surplus) != nullptr) {
-      throw Failure(options.reference + " has key " + surplus + ", but " + options.model + " has only " + std::to_string(model.inputs().size()) + " inputs");
+      throw Failure(options.reference + " has key " + surplus + ", but " + options.model + " has only " +
+                    std::to_string(model.inputs().size()) + " inputs");
     }
     inputs.push_back(std::move(values));
   }
 
   const Session session = make_session(model, {options.device, options.threads, false}, bounds);
-  Json result = {{"model", options.model}, {"reference", options.reference}, {"device", devices_of(session.get())}, {"pass", true}, {"outputs", Json::array()}};
+  Json result = {{"model", options.model},
+                 {"reference", options.reference},
+                 {"device", devices_of(session.get())},
+                 {"pass", true},
+                 {"outputs", Json::array()}};
   for (size_t k = 0; k < cases.size(); ++k) {
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_session_reset(session.get(), &error), error, "reset the carried state");
@@ -136,11 +144,12 @@ void verify(const Options& options, Context& context) {
     return std::string(text);
   };
   for (const Json& e : result["outputs"]) {
-    rows.push_back({std::to_string(e["case"].get<int>()), e["name"].get<std::string>(), number(e["max_abs"], "%.3g"), number(e["max_rel"], "%.3g"),
-                    number(e["cosine"], "%.7f"), number(e["sqnr_db"], "%.1f"),
+    rows.push_back({std::to_string(e["case"].get<int>()), e["name"].get<std::string>(), number(e["max_abs"], "%.3g"),
+                    number(e["max_rel"], "%.3g"), number(e["cosine"], "%.7f"), number(e["sqnr_db"], "%.1f"),
                     e["pass"].get<bool>() ? "pass" : "FAIL " + e["reason"].get<std::string>()});
   }
-  std::cout << table_text(rows) << (pass ? "pass: " : "FAIL: ") << options.model << " against " << options.reference << "\n";
+  std::cout << table_text(rows) << (pass ? "pass: " : "FAIL: ") << options.model << " against " << options.reference
+            << "\n";
 }
 
 }  // namespace
@@ -148,21 +157,29 @@ void verify(const Options& options, Context& context) {
 void add_verify(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("verify", "Compare a model's answers with stored reference answers");
-  verb->add_option("model", options->model, "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))->required();
+  verb->add_option("model", options->model,
+                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
+      ->required();
   verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...")->required();
-  verb->add_option("--atol", options->tolerance.atol, "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
+  verb->add_option("--atol", options->tolerance.atol,
+                   "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")->check(CLI::NonNegativeNumber);
+  verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", options->json, "print every output's figures as JSON");
-  verb->footer("An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must be\n"
-               "equal, NaNs and infinities stand at the same places. The exit status is 0 when all pass.\n"
-               "Examples:\n"
-               "  vireo verify model.vireo reference.npz\n"
-               "  vireo verify quantized.vireo reference.npz --atol 0.05 --json\n"
-               "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step and c0_out0_shape\n"
-               "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random one.");
+  verb->footer(
+      "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "
+      "be\n"
+      "equal, NaNs and infinities stand at the same places. The exit status is 0 when all pass.\n"
+      "Examples:\n"
+      "  vireo verify model.vireo reference.npz\n"
+      "  vireo verify quantized.vireo reference.npz --atol 0.05 --json\n"
+      "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step and "
+      "c0_out0_shape\n"
+      "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random "
+      "one.");
   verb->callback([options, &context] { verify(*options, context); });
 }
 

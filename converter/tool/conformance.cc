@@ -1,5 +1,5 @@
-// vireo conformance: ONNX's backend cases, converted and run. Each case has a process of its own, so that one that crashes
-// or hangs is a result like any other.
+// vireo conformance: ONNX's backend cases, converted and run. Each case has a process of its own, so that one that
+// crashes or hangs is a result like any other.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -50,13 +50,16 @@ bool is_case(const fs::path& folder) {
 
 // `folder` itself, or every case below it; sorted, so that two runs list the same order.
 void find_cases(const fs::path& folder, std::vector<fs::path>* cases) {
-  if (!fs::is_directory(folder)) throw Failure(folder.string() + " is not a folder", "give a folder with model.onnx and test_data_set_0, or one above such");
+  if (!fs::is_directory(folder))
+    throw Failure(folder.string() + " is not a folder",
+                  "give a folder with model.onnx and test_data_set_0, or one above such");
   if (is_case(folder)) return cases->push_back(folder);
   const size_t before = cases->size();
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_directory() && is_case(entry.path())) cases->push_back(entry.path());
   }
-  if (cases->size() == before) throw Failure(folder.string() + " holds no case", "a case is a folder with model.onnx and test_data_set_0");
+  if (cases->size() == before)
+    throw Failure(folder.string() + " holds no case", "a case is a folder with model.onnx and test_data_set_0");
   std::sort(cases->begin() + static_cast<ptrdiff_t>(before), cases->end());
 }
 
@@ -76,7 +79,8 @@ std::vector<Array> read_all(const fs::path& set, const std::string& kind, size_t
   std::vector<Array> arrays;
   for (size_t i = 0; i < count; ++i) {
     const fs::path file = set / (kind + "_" + std::to_string(i) + ".pb");
-    if (!fs::exists(file)) throw Failure(file.string() + " is missing; the model has " + std::to_string(count) + " " + kind + "s");
+    if (!fs::exists(file))
+      throw Failure(file.string() + " is missing; the model has " + std::to_string(count) + " " + kind + "s");
     arrays.push_back(read_tensor_file(file.string()));
   }
   return arrays;
@@ -125,7 +129,8 @@ Outcome run_case(const fs::path& folder, const std::string& device) try {
   }
   return outcome;
 } catch (const ApiFailure& failure) {
-  return {failure.status() == VIREO_UNSUPPORTED ? "refused" : "fail", vireo_status_text(failure.status()), failure.what(), ""};
+  return {failure.status() == VIREO_UNSUPPORTED ? "refused" : "fail", vireo_status_text(failure.status()),
+          failure.what(), ""};
 } catch (const std::exception& failure) {
   return {"fail", "error", failure.what(), ""};
 }
@@ -170,12 +175,17 @@ Outcome finish_case(const Child& child, double timeout) {
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (child.timed_out) return {"fail", "timeout", "ran longer than " + std::to_string(static_cast<int>(timeout)) + " s", ""};
+  if (child.timed_out)
+    return {"fail", "timeout", "ran longer than " + std::to_string(static_cast<int>(timeout)) + " s", ""};
   if (WIFSIGNALED(status)) {
-    return {"fail", "crash", std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")", ""};
+    return {
+        "fail", "crash",
+        std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")",
+        ""};
   }
   const Json json = Json::parse(child.text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return {"fail", "crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + " without a result", ""};
+  if (json.is_discarded() || !json.is_object())
+    return {"fail", "crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + " without a result", ""};
   return {json["result"], json["code"], json["reason"], json["device"]};
 }
 
@@ -183,7 +193,8 @@ void conformance(const Options& options, Context& context) {
   std::vector<fs::path> cases;
   for (const std::string& folder : options.folders) find_cases(folder, &cases);
   std::vector<Outcome> outcomes(cases.size());
-  const size_t jobs = options.jobs > 0 ? static_cast<size_t>(options.jobs) : std::max(1u, std::thread::hardware_concurrency());
+  const size_t jobs =
+      options.jobs > 0 ? static_cast<size_t>(options.jobs) : std::max(1u, std::thread::hardware_concurrency());
   std::vector<Child> running;
   size_t next = 0, done = 0;
   Progress progress;
@@ -211,7 +222,8 @@ void conformance(const Options& options, Context& context) {
       if (!ended) continue;
       outcomes[child.index] = finish_case(child, options.timeout);
       running.erase(running.begin() + static_cast<ptrdiff_t>(i));
-      if (++done % 16 == 0) progress.show("conformance: " + std::to_string(done) + " of " + std::to_string(cases.size()));
+      if (++done % 16 == 0)
+        progress.show("conformance: " + std::to_string(done) + " of " + std::to_string(cases.size()));
     }
   }
   progress.show("");
@@ -238,16 +250,22 @@ void conformance(const Options& options, Context& context) {
 
 void add_conformance(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
+  CLI::App* verb =
+      app.add_subcommand("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
   verb->add_option("folders", options->folders, "a case, or folders that are searched for cases")->required();
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   verb->add_flag("--json", options->json, "print every case as JSON");
-  verb->footer("A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol and atol\n"
-               "(|d| <= atol + rtol |ref|). A model that the converter refuses with a reason counts as refused; the exit status is 0\n"
-               "when no case failed.\n"
-               "Example:\n  vireo conformance onnx-cases/node --jobs 8 --json");
+  verb->footer(
+      "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol "
+      "and atol\n"
+      "(|d| <= atol + rtol |ref|). A model that the converter refuses with a reason counts as refused; the exit status "
+      "is 0\n"
+      "when no case failed.\n"
+      "Example:\n  vireo conformance onnx-cases/node --jobs 8 --json");
   verb->callback([options, &context] { conformance(*options, context); });
 }
 

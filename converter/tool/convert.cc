@@ -29,13 +29,14 @@ void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert
   for (const std::string& text : shapes) {
     ShapeOption shape;
     std::string error;
-    if (!parse_shape_option(text, &shape, &error)) throw Failure("--shape " + text + ": " + error, "write --shape NAME=1,3,224,224 or NAME=1..8,3,224,224");
+    if (!parse_shape_option(text, &shape, &error))
+      throw Failure("--shape " + text + ": " + error, "write --shape NAME=1,3,224,224 or NAME=1..8,3,224,224");
     convert->shapes.push_back(std::move(shape));
   }
 }
 
-void finish(const std::string& what, const Options& options, const ConvertReport& report, const Diagnostics& diagnostics, bool good, bool checked,
-            Context& context) {
+void finish(const std::string& what, const Options& options, const ConvertReport& report,
+            const Diagnostics& diagnostics, bool good, bool checked, Context& context) {
   if (!good) context.exit_status = 1;
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
@@ -46,15 +47,19 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   }
   std::cerr << diagnostics.text();
   if (!good) {
-    std::cerr << options.model << ": " << diagnostics.error_count() << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written\n";
+    std::cerr << options.model << ": " << diagnostics.error_count()
+              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written\n";
     return;
   }
-  std::cout << what << ": " << report.nodes_imported << " nodes became " << report.nodes << ", weights " << bytes_text(report.constant_bytes);
+  std::cout << what << ": " << report.nodes_imported << " nodes became " << report.nodes << ", weights "
+            << bytes_text(report.constant_bytes);
   if (report.planned) {
-    std::cout << ", arena " << bytes_text(report.arena_bytes) << " (lower bound " << bytes_text(report.arena_lower_bound) << ")";
+    std::cout << ", arena " << bytes_text(report.arena_bytes) << " (lower bound "
+              << bytes_text(report.arena_lower_bound) << ")";
   }
   std::cout << "\n";
-  for (const auto& [side, list] : {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
+  for (const auto& [side, list] :
+       {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << v.type << "\n";
   }
   if (!report.open_dimensions.empty()) {
@@ -64,7 +69,9 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   }
   if (!checked) return;
   for (const PassReport& pass : report.passes) {
-    if (pass.changes != 0 && pass.checked) printf("  checked %s: %zu changes, largest difference %.3g of the output\n", pass.name.c_str(), pass.changes, pass.max_difference);
+    if (pass.changes != 0 && pass.checked)
+      printf("  checked %s: %zu changes, largest difference %.3g of the output\n", pass.name.c_str(), pass.changes,
+             pass.max_difference);
   }
 }
 
@@ -87,7 +94,8 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   convert.skip = options.skip;
   for (const std::string& state : options.states) {
     const size_t at = state.rfind('=');
-    if (at == std::string::npos || at == 0 || at + 1 == state.size()) throw Failure("--state " + state + " is not OUTPUT=INPUT");
+    if (at == std::string::npos || at == 0 || at + 1 == state.size())
+      throw Failure("--state " + state + " is not OUTPUT=INPUT");
     convert.states.emplace_back(state.substr(0, at), state.substr(at + 1));
   }
   if (!options.signature.empty()) read_signature(options.signature, &convert);
@@ -114,7 +122,8 @@ void convert(const Options& options, Context& context) {
   if (checked) {
     convert.check = &evaluator;
     if (options.check != "true") {  // what a bare flag leaves
-      for (TestCaseOption& test : read_tests(options.check, -1, -1)) convert.check_inputs.push_back(std::move(test.inputs));
+      for (TestCaseOption& test : read_tests(options.check, -1, -1))
+        convert.check_inputs.push_back(std::move(test.inputs));
     }
   }
   Diagnostics diagnostics;
@@ -125,10 +134,12 @@ void convert(const Options& options, Context& context) {
     Json json = report_json(report);
     json["model"] = options.model;
     json["diagnostics"] = diagnostics_json(diagnostics);
-    write_file(options.report, ends_with(options.report, ".json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                                                                   : report_html(options.model, report, diagnostics));
+    write_file(options.report, ends_with(options.report, ".json")
+                                   ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                   : report_html(options.model, report, diagnostics));
   }
-  finish("wrote " + options.output + " (" + bytes_text(report.file_bytes) + ")", options, report, diagnostics, good, checked, context);
+  finish("wrote " + options.output + " (" + bytes_text(report.file_bytes) + ")", options, report, diagnostics, good,
+         checked, context);
 }
 
 void check_only(const Options& options, Context& context) {
@@ -153,7 +164,8 @@ void check_only(const Options& options, Context& context) {
 void add_common(CLI::App* verb, Options* options) {
   verb->add_option("model", options->model, "an .onnx file")->required();
   verb->add_option("--shape", options->shapes, "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it")
-      ->take_all()->allow_extra_args(false);
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 }  // namespace
@@ -164,25 +176,37 @@ void add_convert(CLI::App& app, Context& context) {
   add_common(verb, options.get());
   verb->add_option("-o,--output", options->output, "the .vireo file to write")->required();
   // A flag, so that a path behind a bare --check is not taken for its value.
-  options->check_given = verb->add_flag(
-      "--check", options->check, "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
+  options->check_given =
+      verb->add_flag("--check", options->check,
+                     "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
   verb->add_option("--report", options->report, "write what was done to an .html or .json file");
   verb->add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
-  verb->add_option("--test-atol", options->test_atol, "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
+  verb->add_option("--test-atol", options->test_atol,
+                   "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")->check(CLI::NonNegativeNumber);
-  verb->add_option("--signature", options->signature, "a .json file that says what inputs mean: picture, sound, range, mean, std");
-  verb->add_option("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run")->take_all()->allow_extra_args(false);
-  verb->add_option("--skip", options->skip, "leave out a pass, by name (the report lists them)")->take_all()->allow_extra_args(false);
+  verb->add_option("--test-rtol", options->test_rtol,
+                   "tolerance of embedded tests, a share of each value; default 1e-4")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--signature", options->signature,
+                   "a .json file that says what inputs mean: picture, sound, range, mean, std");
+  verb->add_option("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--skip", options->skip, "leave out a pass, by name (the report lists them)")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   verb->add_flag("--json", options->json, "print the report as JSON");
-  verb->footer("Examples:\n"
-               "  vireo convert model.onnx -o model.vireo\n"
-               "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
-               "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report model.html\n"
-               "A signature file:\n"
-               "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\", \"range\": [0, 1],\n"
-               "               \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225], \"resize\": \"letterbox\"}]}");
+  verb->footer(
+      "Examples:\n"
+      "  vireo convert model.onnx -o model.vireo\n"
+      "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
+      "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
+      "model.html\n"
+      "A signature file:\n"
+      "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\", "
+      "\"range\": [0, 1],\n"
+      "               \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225], \"resize\": \"letterbox\"}]}");
   verb->callback([options, &context] { convert(*options, context); });
 }
 

@@ -9,11 +9,16 @@ namespace {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
@@ -35,7 +40,9 @@ std::string code_text(Code code) {
 Json diagnostics_json(const Diagnostics& diagnostics) {
   Json out = Json::array();
   for (const Diagnostic& d : diagnostics.all()) {
-    Json entry = {{"severity", d.severity == Severity::kError ? "error" : "warning"}, {"code", code_text(d.code)}, {"what", d.what}};
+    Json entry = {{"severity", d.severity == Severity::kError ? "error" : "warning"},
+                  {"code", code_text(d.code)},
+                  {"what", d.what}};
     if (!d.op.empty()) entry["op"] = d.op;
     if (!d.node.empty()) entry["node"] = d.node;
     if (!d.tensor.empty()) entry["tensor"] = d.tensor;
@@ -48,7 +55,8 @@ Json diagnostics_json(const Diagnostics& diagnostics) {
 
 Json report_json(const ConvertReport& report) {
   Json out;
-  for (const auto& [key, list] : {std::make_pair("inputs", &report.inputs), std::make_pair("outputs", &report.outputs)}) {
+  for (const auto& [key, list] :
+       {std::make_pair("inputs", &report.inputs), std::make_pair("outputs", &report.outputs)}) {
     out[key] = Json::array();
     for (const ValueReport& v : *list) out[key].push_back({{"name", v.name}, {"type", v.type}});
   }
@@ -61,7 +69,8 @@ Json report_json(const ConvertReport& report) {
     Json entry = {{"name", pass.name}, {"changes", pass.changes}};
     if (pass.checked) entry["max_difference"] = pass.max_difference;
     if (!pass.declined.empty()) {
-      for (const auto& [node, reason] : pass.declined) entry["declined"].push_back({{"node", node}, {"reason", reason}});
+      for (const auto& [node, reason] : pass.declined)
+        entry["declined"].push_back({{"node", node}, {"reason", reason}});
     }
     out["passes"].push_back(entry);
   }
@@ -79,13 +88,20 @@ std::string report_html(const std::string& title, const ConvertReport& report, c
   std::string page =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(title) +
       "</title>\n<style>body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
-      "table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border-bottom:1px solid #ddd;padding:.2em .9em .2em 0;text-align:left;"
-      "vertical-align:top}pre{background:#f5f5f5;padding:.8em;white-space:pre-wrap}</style></head><body>\n<h1>" + escaped(title) + "</h1>\n";
-  page += "<table>\n" + row({"nodes", std::to_string(report.nodes_imported) + " in the model, " + std::to_string(report.nodes) + " in the file"}) +
+      "table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{border-bottom:1px solid #ddd;padding:.2em .9em .2em "
+      "0;text-align:left;"
+      "vertical-align:top}pre{background:#f5f5f5;padding:.8em;white-space:pre-wrap}</style></head><body>\n<h1>" +
+      escaped(title) + "</h1>\n";
+  page += "<table>\n" +
+          row({"nodes", std::to_string(report.nodes_imported) + " in the model, " + std::to_string(report.nodes) +
+                            " in the file"}) +
           row({"file", bytes_text(report.file_bytes)}) + row({"constants", bytes_text(report.constant_bytes)}) +
-          row({"arena", report.planned ? bytes_text(report.arena_bytes) + " (lower bound " + bytes_text(report.arena_lower_bound) + ")"
-                                       : "planned by the session: a dimension is open"}) + "</table>\n";
-  for (const auto& [heading, list] : {std::make_pair("Inputs", &report.inputs), std::make_pair("Outputs", &report.outputs)}) {
+          row({"arena", report.planned ? bytes_text(report.arena_bytes) + " (lower bound " +
+                                             bytes_text(report.arena_lower_bound) + ")"
+                                       : "planned by the session: a dimension is open"}) +
+          "</table>\n";
+  for (const auto& [heading, list] :
+       {std::make_pair("Inputs", &report.inputs), std::make_pair("Outputs", &report.outputs)}) {
     page += std::string("<h2>") + heading + "</h2>\n<table>\n";
     for (const ValueReport& v : *list) page += row({v.name, v.type});
     page += "</table>\n";

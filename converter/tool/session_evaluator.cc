@@ -6,14 +6,15 @@
 
 namespace vireo::tool {
 
-bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
-                           std::string* error) try {
+bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs,
+                           std::vector<HostTensor>* outputs, std::string* error) try {
   ModelBytes bytes;
   bytes.data = vireo.data();
   bytes.size = vireo.size();
   const Model model(bytes, "the graph under check", 0);
   if (inputs.size() != model.inputs().size()) {
-    *error = "the model takes " + std::to_string(model.inputs().size()) + " inputs, " + std::to_string(inputs.size()) + " are given";
+    *error = "the model takes " + std::to_string(model.inputs().size()) + " inputs, " + std::to_string(inputs.size()) +
+             " are given";
     return false;
   }
   Bounds bounds;

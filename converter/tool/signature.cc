@@ -51,7 +51,8 @@ class Reader {
     return values;
   }
   IoMeaning meaning(const Json& object) const {
-    only(object, "an input or output", {"name", "meaning", "layout", "color", "range", "mean", "std", "resize", "sample_rate"});
+    only(object, "an input or output",
+         {"name", "meaning", "layout", "color", "range", "mean", "std", "resize", "sample_rate"});
     IoMeaning io;
     io.name = text(object, "name");
     if (io.name.empty()) fail("an input or output lacks its \"name\"");
@@ -73,7 +74,8 @@ class Reader {
       if (!(s > 0)) fail("\"std\" of \"" + io.name + "\" must be above 0");
     }
     if (object.contains("sample_rate")) {
-      if (!object["sample_rate"].is_number_unsigned()) fail("\"sample_rate\" of \"" + io.name + "\" must be a whole number of Hz");
+      if (!object["sample_rate"].is_number_unsigned())
+        fail("\"sample_rate\" of \"" + io.name + "\" must be a whole number of Hz");
       io.sample_rate = object["sample_rate"].get<uint32_t>();
     }
     return io;

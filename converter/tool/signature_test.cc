@@ -25,7 +25,8 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Signature, ReadsEveryKey) {
-  const ConvertOptions options = read(R"({"name": "detect", "inputs": [{"name": "image", "meaning": "image", "layout": "NCHW", "color": "BGR",
+  const ConvertOptions options =
+      read(R"({"name": "detect", "inputs": [{"name": "image", "meaning": "image", "layout": "NCHW", "color": "BGR",
       "range": [0, 255], "mean": [1, 2, 3], "std": [4, 5, 6], "resize": "letterbox"}], "outputs": [{"name": "boxes"}],
       "states": [{"input": "past", "output": "present"}]})");
   EXPECT_EQ(options.signature_name, "detect");
@@ -55,7 +56,8 @@ TEST(Tests, KeepOrderStepsAndGaps) {
   set_real(&step, 0, 3);
   set_real(&dims, 0, 2);
   set_real(&dims, 1, 3);
-  write_npz("cases.npz", {{"c1_in0", x}, {"c1_in1", step}, {"c1_out1_sub", x}, {"c1_out1_step", step}, {"c1_out1_shape", dims}});
+  write_npz("cases.npz",
+            {{"c1_in0", x}, {"c1_in1", step}, {"c1_out1_sub", x}, {"c1_out1_step", step}, {"c1_out1_shape", dims}});
   const std::vector<TestCaseOption> tests = read_tests("cases.npz", -1, -1);
   ASSERT_EQ(tests.size(), 1u);
   EXPECT_EQ(tests[0].inputs.size(), 2u);

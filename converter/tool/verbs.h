@@ -13,6 +13,9 @@ void add_convert(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
 
+// Adds provenance, plans and segments of a .vireo file to what inspect prints. Throws Failure.
+void inspect_file(const std::string& path, Json* facts);
+
 // --signature FILE.json: fills io, states and signature_name. Throws Failure that names the file and the key.
 void read_signature(const std::string& path, ConvertOptions* options);
 // --embed-tests REF.npz and --check=REF.npz.

@@ -1,0 +1,74 @@
+// What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
+#include "c_api/tool/file.h"
+#include "converter/tool/verbs.h"
+#include "sdk/format/container.h"
+#include "sdk/format/model_generated.h"
+
+namespace vireo::tool {
+namespace {
+
+Json texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
+  Json out = Json::array();
+  for (flatbuffers::uoffset_t i = 0; list != nullptr && i < list->size(); ++i) out.push_back(list->Get(i)->str());
+  return out;
+}
+
+std::string hex(const flatbuffers::Vector<uint8_t>* bytes) {
+  std::string out;
+  for (flatbuffers::uoffset_t i = 0; bytes != nullptr && i < bytes->size(); ++i) {
+    out += "0123456789abcdef"[bytes->Get(i) >> 4];
+    out += "0123456789abcdef"[bytes->Get(i) & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+void inspect_file(const std::string& path, Json* facts) {
+  // The session's loader has verified this very file; the header is read again because the C API does not hand it out.
+  const std::vector<uint8_t> bytes = read_file(path);
+  FileHeader header;
+  Error error;
+  if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != Status::kOk) {
+    throw Failure(path + " changed while it was read", "run vireo inspect again");
+  }
+  const uint8_t* start = bytes.data() + header.model_offset;
+  flatbuffers::Verifier verifier(start, header.model_size);
+  if (!fb::VerifyModelBuffer(verifier)) throw Failure(path + " changed while it was read", "run vireo inspect again");
+  const fb::Model* model = fb::GetModel(start);
+
+  if (const fb::Provenance* from = model->provenance()) {
+    (*facts)["provenance"] = {{"source", from->source() != nullptr ? from->source()->str() : ""},
+                              {"source_sha256", hex(from->source_hash())},
+                              {"producer", from->producer() != nullptr ? from->producer()->str() : ""},
+                              {"converter", from->converter() != nullptr ? from->converter()->str() : ""},
+                              {"options", texts(from->options())},
+                              {"opset", texts(from->opset())},
+                              {"passes", texts(from->passes())}};
+  }
+  Json plans = Json::array(), segments = Json::array();
+  for (flatbuffers::uoffset_t i = 0; model->plans() != nullptr && i < model->plans()->size(); ++i) {
+    const fb::Plan* plan = model->plans()->Get(i);
+    Json entry = {{"target", plan->target() != nullptr ? plan->target()->str() : ""}};
+    if (entry["target"] == "") entry["target"] = "portable";
+    if (plan->subgraphs() != nullptr && plan->subgraphs()->size() > 0) {
+      entry["tensor_bytes"] = plan->subgraphs()->Get(0)->bytes();
+      entry["lower_bound_bytes"] = plan->subgraphs()->Get(0)->lower_bound();
+    } else {
+      entry["planned"] = "by the session: a bound is open";
+    }
+    plans.push_back(entry);
+  }
+  for (flatbuffers::uoffset_t i = 0; model->segments() != nullptr && i < model->segments()->size(); ++i) {
+    const fb::Segment* s = model->segments()->Get(i);
+    segments.push_back({{"offset", s->offset()},
+                        {"bytes", s->size()},
+                        {"alignment", s->alignment()},
+                        {"sha256", hex(s->content_hash())}});
+  }
+  (*facts)["plan_list"] = plans;
+  (*facts)["segment_list"] = segments;
+  (*facts)["signed"] = header.signature_size != 0;
+}
+
+}  // namespace vireo::tool

@@ -1,0 +1,234 @@
+"""What a user can get wrong: each is one clear error, exit status not 0, nothing half-written."""
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import support
+
+MODELS = support.ROOT / "samples" / "models"
+MEDIA = support.ROOT / "samples" / "media"
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.onnx = MODELS / "kws_dscnn_mfcc.onnx"
+        cls.reference = MODELS / "kws_dscnn_mfcc.npz"
+        cls.file = support.convert(cls.onnx, "bad_words", "--shape", "features=1,1,49,10")
+        cls.room = support.WORK / "bad"
+        shutil.rmtree(cls.room, ignore_errors=True)
+        cls.room.mkdir(parents=True)
+
+    def refused(self, *arguments, says=()):
+        """The verb fails, not by a signal, with a line that begins with error and holds each of `says`."""
+        before = sorted(self.room.rglob("*"))
+        done = support.vireo(*arguments, check=False)
+        self.assertIn(done.returncode, (1, 2), done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^error")
+        for text in says:
+            self.assertIn(text, done.stderr)
+        self.assertEqual(sorted(self.room.rglob("*")), before, "something was left behind")
+        return done
+
+    def test_onnx_cut_or_random(self):
+        whole = self.onnx.read_bytes()
+        out = self.room / "out.vireo"
+        for name, content in {"empty": b"", "tiny": whole[:10], "half": whole[:len(whole) // 2], "random": bytes(range(256)) * 40}.items():
+            path = self.room / f"{name}.onnx"
+            path.write_bytes(content)
+            with self.subTest(name):
+                self.refused("convert", path, "-o", out, says=[f"{name}.onnx"])
+
+    def test_vireo_cut_short(self):
+        whole = self.file.read_bytes()
+        path = self.room / "cut.vireo"
+        for size in (0, 7, 64, 127, 128, 1000, len(whole) // 2, len(whole) - 33, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            with self.subTest(size):
+                self.refused("inspect", path, says=["cut.vireo"])
+        path.write_bytes(whole + b"\0")
+        self.refused("inspect", path)
+
+    def test_vireo_with_a_byte_changed(self):
+        whole = self.file.read_bytes()
+        path = self.room / "changed.vireo"
+        step = max(1, len(whole) // 97)  # a prime number of places, header and padding among them
+        for at in [*range(0, 128, 5), *range(128, len(whole), step), len(whole) - 1]:
+            bad = bytearray(whole)
+            bad[at] ^= 0x10
+            path.write_bytes(bad)
+            with self.subTest(at):
+                self.refused("run", path, "--input", "features=none.npy")
+                self.refused("verify", path, self.reference)
+
+    def test_missing_files_and_folders(self):
+        missing = self.room / "none.onnx"
+        self.refused("convert", missing, "-o", self.room / "x.vireo", says=["none.onnx"])
+        self.refused("run", self.room / "none.vireo", says=["none.vireo"])
+        self.refused("verify", self.file, self.room / "none.npz", says=["none.npz"])
+        self.refused("run", self.file, "--input", f"features={self.room / 'none.npy'}", says=["none.npy"])
+        self.refused("convert", self.onnx, "-o", self.room / "no_folder" / "x.vireo", says=["no_folder", "create the folder"])
+        self.refused("convert", self.onnx, "-o", self.room, says=[str(self.room)])
+        self.refused("conformance", self.room / "none", says=["none"])
+
+    def test_output_cannot_be_written(self):
+        sound = MEDIA / "yes_1.wav"
+        front = support.convert(MODELS / "kws_frontend.onnx", "bad_front", "--shape", "audio=1,16000")
+        self.refused("run", front, "--input", f"audio={sound}", "--output", self.room / "no_folder" / "x.npz", says=["no_folder"])
+        if os.geteuid() != 0:
+            locked = self.room / "locked"
+            locked.mkdir()
+            locked.chmod(0o500)
+            self.refused("convert", self.onnx, "-o", locked / "x.vireo", says=["locked"])
+            locked.chmod(0o700)
+
+    def test_disk_full(self):
+        # A file size limit fails in write() as a full disk does.
+        out = self.room / "full.vireo"
+        done = subprocess.run(["sh", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$0" convert "$1" -o "$2"', support.VIREO, str(self.onnx), str(out)],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^error")
+        self.assertEqual([p.name for p in self.room.iterdir() if "full" in p.name], [])
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([support.VIREO, "inspect", str(self.file)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("error", done.stderr)
+
+    def test_wrong_inputs(self):
+        self.refused("run", self.file, says=["features"])
+        self.refused("run", self.file, "--input", f"sound={MEDIA / 'yes_1.wav'}", says=["sound", "features"])
+        self.refused("run", self.file, "--input", f"features={MEDIA / 'digits_1.png'}", says=["features"])
+        self.refused("run", self.file, "--input", f"features={self.onnx}", says=["kws_dscnn_mfcc.onnx"])
+        self.refused("verify", self.file, MODELS / "kws_gru.npz", says=["features", "kws_gru.npz"])
+        one = f"features={self.reference}"
+        self.refused("run", self.file, "--input", one, "--input", one)
+
+    def test_wrong_arrays(self):
+        reason = support.missing("numpy")
+        if reason:
+            self.skipTest(reason)
+        import numpy
+        path = self.room / "x.npy"
+        for name, array in {"type": numpy.zeros((1, 1, 49, 10)), "shape": numpy.zeros((1, 1, 49, 11), numpy.float32),
+                            "rank": numpy.zeros(490, numpy.float32)}.items():
+            numpy.save(path, array)
+            with self.subTest(name):
+                self.refused("run", self.file, "--input", f"features={path}", says=["features", "x.npy"])
+        numpy.save(path, numpy.array([{"a": 1}], dtype=object), allow_pickle=True)
+        self.refused("run", self.file, "--input", f"features={path}", says=["pickle"])
+
+    def test_open_dimension(self):
+        file = support.convert(self.onnx, "bad_open")
+        self.assertEqual(support.vireo("inspect", file).returncode, 0)
+        reason = support.missing("numpy")
+        if reason:
+            self.skipTest(reason)
+        support.verify(file, self.reference)  # taken from the inputs that are given
+
+    def test_command_line(self):
+        for arguments in ([], ["fly"], ["convert"], ["convert", self.onnx], ["run", self.file, "--devices", "x"],
+                          ["bench", self.file, "--seconds", "soon"], ["verify", self.file, self.reference, "--atol", "-1"]):
+            with self.subTest(arguments):
+                self.refused(*arguments)
+        # What is not built is refused by name.
+        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["--quantize"])
+        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
+        self.refused("run", self.file, "--device", "toaster", "--input", f"features={self.slice()}", says=["toaster"])
+
+    def slice(self):
+        path = support.WORK / "one.npz"
+        support.vireo("run", support.convert(MODELS / "kws_dscnn_mfcc.onnx", "bad_slice"), "--input", f"features={self.features()}", "--output", path)
+        return self.features()
+
+    def features(self):
+        """One input of the right shape, written without numpy: a .npy file of zeros."""
+        path = support.WORK / "features.npy"
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 49, 10), }".ljust(117) + "\n"
+        path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(490 * 4))
+        return path
+
+    def test_signature_and_shape_options(self):
+        out = self.room / "x.vireo"
+        self.refused("convert", self.onnx, "-o", out, "--shape", "features=1,1,49", says=["features"])
+        self.refused("convert", self.onnx, "-o", out, "--shape", "nothing=1", says=["nothing"])
+        self.refused("convert", self.onnx, "-o", out, "--shape", "features=a,b", says=["--shape"])
+        signature = self.room / "s.json"
+        signature.write_text('{"inputs": [{"name": "features", "meaning": "smell"}]}')
+        self.refused("convert", self.onnx, "-o", out, "--signature", signature, says=["smell"])
+        signature.write_text('{"inputs": [{"name": "nothing", "meaning": "image"}]}')
+        self.refused("convert", self.onnx, "-o", out, "--signature", signature, says=["nothing"])
+
+
+reason = support.missing("numpy", "onnx")
+
+
+@unittest.skipIf(reason, reason)
+class BadGraph(unittest.TestCase):
+    """Graphs that no exporter should write."""
+
+    def refused(self, model, *says, folder=None):
+        import onnx
+        room = pathlib.Path(folder or support.WORK / "graphs")
+        room.mkdir(parents=True, exist_ok=True)
+        path, out = room / "model.onnx", room / "model.vireo"
+        path.write_bytes(model.SerializeToString() if isinstance(model, onnx.ModelProto) else model)
+        done = support.vireo("convert", path, "-o", out, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^error VC\d{4}")
+        for text in says:
+            self.assertIn(text, done.stderr)
+        self.assertFalse(out.exists())
+
+    def model(self, nodes, inputs, outputs, initializers=(), opset=17):
+        from onnx import helper
+        return helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, list(initializers)),
+                                 opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+    def value(self, name, shape, dtype=1):
+        from onnx import helper
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    def test_unknown_operator_and_opset(self):
+        from onnx import helper
+        x, y = self.value("x", [2]), self.value("y", [2])
+        self.refused(self.model([helper.make_node("Frobnicate", ["x"], ["y"], name="odd")], [x], [y]), "Frobnicate", "odd")
+        self.refused(self.model([helper.make_node("Relu", ["x"], ["y"])], [x], [y], opset=999), "999")
+
+    def test_two_inputs_with_one_name(self):
+        from onnx import helper
+        self.refused(self.model([helper.make_node("Relu", ["x"], ["y"])], [self.value("x", [2]), self.value("x", [2])], [self.value("y", [2])]), "x")
+
+    def test_cycle_and_missing_value(self):
+        from onnx import helper
+        x, y = self.value("x", [2]), self.value("y", [2])
+        self.refused(self.model([helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+                                 helper.make_node("Relu", ["b"], ["y"])], [x], [y]), "cycle")
+        self.refused(self.model([helper.make_node("Add", ["x", "nowhere"], ["y"])], [x], [y]), "nowhere")
+
+    def test_shape_that_overflows(self):
+        from onnx import helper
+        huge = [1 << 40, 1 << 40]
+        self.refused(self.model([helper.make_node("Relu", ["x"], ["y"])], [self.value("x", huge)], [self.value("y", huge)]))
+
+    def test_external_data(self):
+        import onnx
+        from onnx import helper
+        for place in ("missing.bin", "../../../../../../etc/hostname", "/etc/hostname"):
+            weight = onnx.TensorProto(name="w", data_type=1, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
+            weight.external_data.add(key="location", value=place)
+            with self.subTest(place):
+                self.refused(self.model([helper.make_node("Add", ["x", "w"], ["y"])], [self.value("x", [2])], [self.value("y", [2])], [weight]),
+                             place)
+
+    def test_every_problem_is_listed_at_once(self):
+        from onnx import helper
+        nodes = [helper.make_node("Frob", ["x"], ["a"], name="first"), helper.make_node("Nicate", ["a"], ["y"], name="second")]
+        self.refused(self.model(nodes, [self.value("x", [2])], [self.value("y", [2])]), "first", "second")
+
+
+if __name__ == "__main__":
+    support.main()

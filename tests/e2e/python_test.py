@@ -1,0 +1,150 @@
+"""The Python binding over the C API, on the models of the samples."""
+import pathlib
+import threading
+import unittest
+
+import support
+
+MODELS = support.ROOT / "samples" / "models"
+reason = support.missing("numpy")
+
+
+@unittest.skipIf(reason, reason)
+class Binding(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import numpy
+        import vireo
+        cls.np, cls.vireo = numpy, vireo
+        cls.path = support.convert(MODELS / "digit_mobile.onnx", "python_digit_mobile")
+        cls.stored = numpy.load(MODELS / "digit_mobile.npz")
+        cls.x, cls.y = cls.stored["c0_in0"], cls.stored["c0_out0"]
+
+    def close(self, got, want):
+        self.np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * abs(want).max())
+
+    def test_runs_from_file_and_from_bytes(self):
+        for source in (self.path, pathlib.Path(self.path).read_bytes()):
+            with self.vireo.Model(source) as model:
+                self.assertEqual([v.name for v in model.inputs], ["image"])
+                with model.session(model.bounds_for(self.x)) as session:
+                    logits, = session.run(image=self.x)
+                    self.close(logits, self.y)
+
+    def test_one_session_runs_every_size_up_to_its_bound(self):
+        model = self.vireo.Model(self.path)
+        batch = model.inputs[0].shape[0][0]
+        session = model.session({batch: (1, 8)})
+        for n in (8, 1, 3):
+            logits, = session.run(self.x[:n])
+            self.close(logits, self.y[:n])
+        with self.assertRaises(self.vireo.VireoError):
+            session.run(self.np.zeros((9, 1, 32, 32), self.np.float32))
+        session.reserve({batch: (1, 9)})
+        self.assertEqual(session.run(self.np.zeros((9, 1, 32, 32), self.np.float32))[0].shape, (9, 10))
+
+    def test_arrays_that_are_not_contiguous(self):
+        model = self.vireo.Model(self.path)
+        turned = self.np.ascontiguousarray(self.x.transpose(0, 1, 3, 2)).transpose(0, 1, 3, 2)
+        logits, = model.session(model.bounds_for(turned)).run(turned)
+        self.close(logits, self.y)
+
+    def test_view_is_the_sessions_memory(self):
+        model = self.vireo.Model(self.path)
+        session = model.session(model.bounds_for(self.x))
+        kept, = session.run(self.x)
+        view, = session.run(self.x, copy=False)
+        self.close(view, kept)
+        self.assertFalse(view.flags.owndata)
+
+    def test_errors_name_the_input(self):
+        model = self.vireo.Model(self.path)
+        session = model.session(model.bounds_for(self.x))
+        wrong = {"another type": {"image": self.x.astype(self.np.float64)}, "another shape": {"image": self.x[..., :31]},
+                 "another rank": {"image": self.x[0]}, "another name": {"picture": self.x}, "none": {}}
+        for what, feed in wrong.items():
+            with self.subTest(what), self.assertRaises(self.vireo.VireoError) as caught:
+                session.run(feed=feed)
+            self.assertEqual(caught.exception.status, "invalid argument")
+            self.assertRegex(str(caught.exception), "image|picture")
+        self.close(session.run(self.x)[0], self.y)  # and goes on working
+
+    def test_open_dimension_is_named(self):
+        model = self.vireo.Model(self.path)
+        with self.assertRaises(self.vireo.VireoError) as caught:
+            model.session()
+        self.assertIn(model.inputs[0].shape[0][0], str(caught.exception))
+
+    def test_bad_files(self):
+        whole = pathlib.Path(self.path).read_bytes()
+        for what, content in {"empty": b"", "short": whole[:100], "cut": whole[:-1], "text": b"hello" * 100}.items():
+            with self.subTest(what), self.assertRaises(self.vireo.VireoError):
+                self.vireo.Model(content)
+        for at in (5, 200, len(whole) // 2, len(whole) - 1):
+            bad = bytearray(whole)
+            bad[at] ^= 1
+            with self.subTest(at), self.assertRaises(self.vireo.VireoError):
+                self.vireo.Model(bad)
+        with self.assertRaises(self.vireo.VireoError) as caught:
+            self.vireo.Model("no_such_file.vireo")
+        self.assertIn("no_such_file.vireo", str(caught.exception))
+
+    def test_memory_is_told_before_a_session_exists(self):
+        model = self.vireo.Model(self.path)
+        one, eight = (model.memory({model.inputs[0].shape[0][0]: n}) for n in (1, 8))
+        self.assertLess(one.total, eight.total)
+        self.assertLessEqual(one.lower_bound, one.tensors)
+        self.assertGreaterEqual(one.total, one.tensors)
+
+    def test_sessions_of_one_model_run_side_by_side(self):
+        model = self.vireo.Model(self.path)
+        answers = [None] * 3
+
+        def work(i):
+            session = model.session(model.bounds_for(self.x))
+            for _ in range(3):
+                answers[i], = session.run(self.x)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        for a in answers:
+            self.close(a, self.y)
+
+    def test_nodes_tell_where_they_run(self):
+        model = self.vireo.Model(self.path)
+        session = model.session(model.bounds_for(self.x), profile=True)
+        session.run(self.x)
+        self.assertTrue(all(n.device for n in session.nodes))
+        self.assertTrue(any(n.calls == 1 for n in session.nodes))
+
+    def test_closed_handles_refuse(self):
+        model = self.vireo.Model(self.path)
+        session = model.session(model.bounds_for(self.x))
+        session.close()
+        session.close()
+        with self.assertRaises(self.vireo.VireoError):
+            session.run(self.x)
+
+    def test_structs_are_those_of_the_header(self):
+        import ctypes
+        import subprocess
+        from vireo import _library as c
+        kinds = {"vireo_error": c.Error, "vireo_string": c.String, "vireo_tensor": c.Tensor, "vireo_runtime_options": c.RuntimeOptions,
+                 "vireo_device_info": c.DeviceInfo, "vireo_value_info": c.ValueInfo, "vireo_meaning": c.Meaning, "vireo_model_about": c.About,
+                 "vireo_bound": c.Bound, "vireo_session_options": c.SessionOptions, "vireo_memory": c.Memory, "vireo_node_info": c.NodeInfo}
+        rows = subprocess.run([support.BUILD / "test" / "vireo_struct_layout"], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(len(rows), len(kinds))
+        for row in rows:
+            name, size, last = row.split()
+            kind = kinds[name]
+            self.assertEqual((ctypes.sizeof(kind), getattr(kind, kind._fields_[-1][0]).offset), (int(size), int(last)), name)
+
+    def test_devices(self):
+        names = [d.name for d in self.vireo.Runtime().devices]
+        self.assertIn("cpu", names)
+
+
+if __name__ == "__main__":
+    support.main()

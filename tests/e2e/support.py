@@ -1,0 +1,74 @@
+"""What the end-to-end tests share: where things are, the command line, and tests made from a list of cases."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("VIREO_BINARY_ROOT", ROOT / "build" / "release"))
+WORK = BUILD / "test" / "e2e"
+SHARED = pathlib.Path(os.environ.get("VIREO_SHARED", ROOT.parent / "shared"))
+VIREO = os.environ.get("VIREO_PROGRAM", str(BUILD / "bin" / "vireo"))
+os.environ.setdefault("VIREO_LIBRARY", str(BUILD / "lib" / "libvireo.so"))
+sys.path.insert(0, str(ROOT / "bindings" / "python"))
+
+
+def vireo(*arguments, check=True):
+    """Runs the command line; returns the finished process. check: a failure raises with what was printed."""
+    done = subprocess.run([VIREO, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if check and done.returncode != 0:
+        raise AssertionError(f"vireo {' '.join(map(str, arguments))} exited with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def convert(model, name=None, *arguments):
+    """Converts into the work folder; returns the path of the .vireo file."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    out = WORK / ((name or pathlib.Path(model).stem) + ".vireo")
+    vireo("convert", model, "-o", out, *arguments)
+    return out
+
+
+def verify(model, reference, *arguments):
+    """vireo verify as JSON; raises with every output that does not pass."""
+    done = vireo("verify", model, reference, "--json", *arguments, check=False)
+    if not done.stdout:
+        raise AssertionError(f"vireo verify {model} exited with {done.returncode}\n{done.stderr}")
+    result = json.loads(done.stdout)
+    bad = [f"case {o['case']} {o['name']}: {o['reason']}" for o in result["outputs"] if not o["pass"]]
+    if bad or done.returncode != 0 or not result["pass"]:
+        raise AssertionError("\n".join(bad or [done.stderr]))
+    return result
+
+
+def missing(*modules, folder=None):
+    """Why tests cannot run: a Python module or a folder that is not there; "" when they can."""
+    for module in modules:
+        try:
+            __import__(module)
+        except ImportError:
+            return f"Python has no module {module} (toolchains/bootstrap --for tests installs it)"
+    if folder is not None and not (SHARED / folder).is_dir():
+        return f"{folder} is not there: set VIREO_SHARED to the folder that holds it"
+    return ""
+
+
+def cases(reason, table):
+    """A TestCase with one method for each name -> function of `table`; one skipped method when there is a reason to skip."""
+    class Cases(unittest.TestCase):
+        maxDiff = None
+    if reason:
+        def skipped(self):
+            self.skipTest(reason)
+        Cases.test_skipped = skipped
+        return Cases
+    for name, function in table.items():
+        setattr(Cases, "test_" + re.sub(r"\W", "_", name), lambda self, function=function: function(self))
+    return Cases
+
+
+def main():
+    unittest.main(verbosity=2)
