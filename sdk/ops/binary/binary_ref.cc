@@ -1,4 +1,5 @@
-// Each operator is a function of two elements; a row of the broadcast is a loop over it.
+// Each operator is a function of two numbers, compiled for float32, float64, int64 and uint64 lanes. float16 and
+// bfloat16 compute in float32; narrower integers in 64 bits, of which the low ones are kept.
 #include <math.h>
 
 #include <type_traits>
@@ -6,8 +7,8 @@
 #include "sdk/base/string.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/broadcast.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/lanes.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -15,20 +16,28 @@ namespace {
 
 constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
-// `n` elements; sa, sb: steps of the operands in elements, 0 where one is repeated.
-using Row = void (*)(const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n);
+struct Types {
+  DType a, b, y;
+};
+// `n` <= Lanes::kCount elements; `bits`: width of an element of a.
+using Function = void (*)(const Types& t, const Lanes& a, const Lanes& b, int bits, int n, Lanes* y);
 
-// F::of computes in C on elements of type T; Out is T or, for comparisons, a bool byte.
-template <class F, class T, class C, class Out>
-void loop(const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
-  const T* pa = static_cast<const T*>(a);
-  const T* pb = static_cast<const T*>(b);
-  Out* py = static_cast<Out*>(y);
-  for (int64_t i = 0; i < n; ++i)
-    py[i] = static_cast<Out>(F::of(static_cast<C>(pa[i * sa]), static_cast<C>(pb[i * sb])));
+// One row of the broadcast: sa, sb are the operands' steps in elements, 0 where one is repeated.
+void run_row(Function f, const Types& t, const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
+  Lanes la, lb, ly;
+  const int bits = dtype_bits(t.a);
+  for (int64_t i = 0; i < n; i += Lanes::kCount) {
+    const int m = static_cast<int>(n - i < Lanes::kCount ? n - i : Lanes::kCount);
+    load_lanes(t.a, a, i * sa, sa, m, &la);
+    load_lanes(t.b, b, i * sb, sb, m, &lb);
+    f(t, la, lb, bits, m, &ly);
+    store_lanes(t.y, ly, y, i, 1, m);
+  }
 }
 
-Status run_rows(const KernelContext& ctx, Row f) {
+// Calls row(pa, sa, pb, sb, py, n) for the rows of the broadcast, or for parts of the only one.
+template <class Row>
+Status for_rows(const KernelContext& ctx, const Row& row_function) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1), &y = *ctx.out(0);
   const Shape* shapes[] = {&a.shape, &b.shape};
   const Broadcast walk(y.shape, shapes, 2);
@@ -37,76 +46,80 @@ Status run_rows(const KernelContext& ctx, Row f) {
   const uint8_t* pa = a.as<const uint8_t>();
   const uint8_t* pb = b.as<const uint8_t>();
   uint8_t* py = y.as<uint8_t>();
-  if (walk.rows() == 1) {  // one row holds everything: threads share it
+  if (walk.rows() == 1) {
     ctx.parallel.for_range(row, kGrain, [&](int64_t begin, int64_t end, int32_t) {
-      f(pa + begin * sa * size_a, sa, pb + begin * sb * size_b, sb, py + begin * size_y, end - begin);
+      row_function(pa + begin * sa * size_a, sa, pb + begin * sb * size_b, sb, py + begin * size_y, end - begin);
     });
     return Status::kOk;
   }
   ctx.parallel.for_range(walk.rows(), 1 + kGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t r = begin; r < end; ++r) {
-      f(pa + walk.offset(0, r) * size_a, sa, pb + walk.offset(1, r) * size_b, sb, py + r * row * size_y, row);
+      row_function(pa + walk.offset(0, r) * size_a, sa, pb + walk.offset(1, r) * size_b, sb, py + r * row * size_y,
+                   row);
     }
   });
   return Status::kOk;
 }
 
-template <class F>
-Status run_float(const KernelContext& ctx) {
-  Row f = nullptr;
-  VIREO_TRY(dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
-    using T = decltype(tag);
-    f = loop<F, T, compute_t<T>, T>;
-    return Status::kOk;
-  }));
-  return run_rows(ctx, f);
+Status run_function(const KernelContext& ctx, Function f) {
+  const Types t = {ctx.in(0)->dtype, ctx.in(1)->dtype, ctx.out(0)->dtype};
+  return for_rows(ctx, [&](const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
+    run_row(f, t, a, sa, b, sb, y, n);
+  });
 }
 
-// Integers whose result's low bits depend on the operands' low bits alone: signed as unsigned, computed in 64 bits.
-template <class F>
-Status run_modular(const KernelContext& ctx) {
-  Row f = nullptr;
-  VIREO_TRY(dispatch_size(ctx.in(0)->dtype, [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (std::is_integral<T>::value) {
-      f = loop<F, T, uint64_t, T>;
-      return Status::kOk;
-    } else {
-      return Status::kUnsupported;
-    }
-  }));
-  return run_rows(ctx, f);
+template <class F, class C, class Out>
+void loop(const C* a, const C* b, int n, Out* y) {
+  for (int i = 0; i < n; ++i) y[i] = static_cast<Out>(F::of(a[i], b[i]));
 }
 
+// F::of(a, b) is of the operands' type.
 template <class F>
-Status run_integer(const KernelContext& ctx) {
-  Row f = nullptr;
-  VIREO_TRY(dispatch_integer(ctx.in(0)->dtype, [&](auto tag) {
-    using T = decltype(tag);
-    f = loop<F, T, T, T>;
-    return Status::kOk;
-  }));
-  return run_rows(ctx, f);
+void arithmetic(const Types& t, const Lanes& a, const Lanes& b, int, int n, Lanes* y) {
+  switch (lane_kind(t.a)) {
+    case LaneKind::kFloat:
+      return loop<F>(a.f, b.f, n, y->f);
+    case LaneKind::kDouble:
+      return loop<F>(a.d, b.d, n, y->d);
+    case LaneKind::kSigned:
+      return loop<F>(a.i, b.i, n, y->i);
+    case LaneKind::kUnsigned:
+      return loop<F>(a.u, b.u, n, y->u);
+  }
+}
+// The low bits of F::of(a, b) depend on the operands' low bits alone, so signed integers go as unsigned.
+template <class F>
+void modular(const Types& t, const Lanes& a, const Lanes& b, int, int n, Lanes* y) {
+  switch (lane_kind(t.a)) {
+    case LaneKind::kFloat:
+      return loop<F>(a.f, b.f, n, y->f);
+    case LaneKind::kDouble:
+      return loop<F>(a.d, b.d, n, y->d);
+    default:
+      return loop<F>(a.u, b.u, n, y->u);
+  }
+}
+template <class F>
+void bitwise(const Types&, const Lanes& a, const Lanes& b, int, int n, Lanes* y) {
+  loop<F>(a.u, b.u, n, y->u);
+}
+template <class F>
+void compare(const Types& t, const Lanes& a, const Lanes& b, int, int n, Lanes* y) {
+  switch (lane_kind(t.a)) {
+    case LaneKind::kFloat:
+      return loop<F>(a.f, b.f, n, y->u);
+    case LaneKind::kDouble:
+      return loop<F>(a.d, b.d, n, y->u);
+    case LaneKind::kSigned:
+      return loop<F>(a.i, b.i, n, y->u);
+    case LaneKind::kUnsigned:
+      return loop<F>(a.u, b.u, n, y->u);
+  }
 }
 
-template <class F>
-Status run_arithmetic(const KernelContext& ctx) {
-  return dtype_is_float(ctx.in(0)->dtype) ? run_float<F>(ctx) : run_modular<F>(ctx);
-}
-template <class F>
-Status run_number(const KernelContext& ctx) {
-  return dtype_is_float(ctx.in(0)->dtype) ? run_float<F>(ctx) : run_integer<F>(ctx);
-}
-
-template <class F>
-Status run_compare(const KernelContext& ctx) {
-  Row f = nullptr;
-  VIREO_TRY(dispatch_number(ctx.in(0)->dtype, [&](auto tag) {
-    using T = decltype(tag);
-    f = loop<F, T, compute_t<T>, uint8_t>;
-    return Status::kOk;
-  }));
-  return run_rows(ctx, f);
+template <Function kF>
+Status run(const KernelContext& ctx) {
+  return run_function(ctx, kF);
 }
 
 struct Add {
@@ -214,23 +227,24 @@ struct ModFloored {
 };
 
 // A shift by a negative count or by the width and more leaves what sign extension alone leaves.
-template <class C>
-bool outside(C count) {
-  return count < 0 || static_cast<uint64_t>(count) >= sizeof(C) * 8;
+void shift_left(const Types& t, const Lanes& x, const Lanes& count, int bits, int n, Lanes* y) {
+  const bool is_signed = dtype_is_signed(t.b);
+  for (int i = 0; i < n; ++i) {
+    const bool outside = (is_signed && count.i[i] < 0) || count.u[i] >= static_cast<uint64_t>(bits);
+    y->u[i] = outside ? 0 : x.u[i] << count.u[i];
+  }
 }
-struct ShiftLeft {
-  template <class C>
-  static C of(C x, C count) {
-    return outside(count) ? C(0) : static_cast<C>(static_cast<uint64_t>(x) << count);
+void shift_right(const Types& t, const Lanes& x, const Lanes& count, int bits, int n, Lanes* y) {
+  const bool is_signed = dtype_is_signed(t.a);
+  for (int i = 0; i < n; ++i) {
+    const bool outside = (is_signed && count.i[i] < 0) || count.u[i] >= static_cast<uint64_t>(bits);
+    if (is_signed) {
+      y->i[i] = outside ? (x.i[i] < 0 ? -1 : 0) : x.i[i] >> count.u[i];
+    } else {
+      y->u[i] = outside ? 0 : x.u[i] >> count.u[i];
+    }
   }
-};
-struct ShiftRight {
-  template <class C>
-  static C of(C x, C count) {
-    if (outside(count)) return static_cast<C>(x < 0 ? -1 : 0);
-    return static_cast<C>(x >> count);
-  }
-};
+}
 
 Status check_divisor(const KernelContext& ctx) {
   const Tensor& b = *ctx.in(1);
@@ -246,36 +260,25 @@ Status check_divisor(const KernelContext& ctx) {
 
 Status run_div(const KernelContext& ctx) {
   VIREO_TRY(check_divisor(ctx));
-  return run_number<Div>(ctx);
+  return run_function(ctx, arithmetic<Div>);
 }
 
 Status run_mod(const KernelContext& ctx) {
   VIREO_TRY(check_divisor(ctx));
-  return ctx.attrs<attrs::Mod>().truncated() ? run_number<ModTruncated>(ctx) : run_number<ModFloored>(ctx);
+  return run_function(ctx, ctx.attrs<attrs::Mod>().truncated() ? arithmetic<ModTruncated> : arithmetic<ModFloored>);
 }
 
 Status run_shift(const KernelContext& ctx) {
-  return ctx.attrs<attrs::BitShift>().right() ? run_integer<ShiftRight>(ctx) : run_integer<ShiftLeft>(ctx);
+  return run_function(ctx, ctx.attrs<attrs::BitShift>().right() ? shift_right : shift_left);
 }
 
-struct EqualStrings {
-  static bool of(const StringRef& a, const StringRef& b) { return a == b; }
-};
 Status run_equal(const KernelContext& ctx) {
-  const DType t = ctx.in(0)->dtype;
-  if (dtype_is_float(t)) return run_compare<Equal>(ctx);
-  if (t == DType::kString) return run_rows(ctx, loop<EqualStrings, StringRef, const StringRef&, uint8_t>);
-  Row f = nullptr;
-  VIREO_TRY(dispatch_size(t, [&](auto tag) {
-    using T = decltype(tag);
-    if constexpr (std::is_integral<T>::value) {
-      f = loop<Equal, T, T, uint8_t>;
-      return Status::kOk;
-    } else {
-      return Status::kUnsupported;
-    }
-  }));
-  return run_rows(ctx, f);
+  if (ctx.in(0)->dtype != DType::kString) return run_function(ctx, compare<Equal>);
+  return for_rows(ctx, [](const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
+    const StringRef* pa = static_cast<const StringRef*>(a);
+    const StringRef* pb = static_cast<const StringRef*>(b);
+    for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(y)[i] = pa[i * sa] == pb[i * sb];
+  });
 }
 
 // x^n for integers, modulo 2^64. x^-n is 1 / x^n towards zero: 0 but for x = 1 and -1 (and for 0, which has no power
@@ -289,37 +292,41 @@ uint64_t pow_integer(int64_t x, int64_t n) {
   return y;
 }
 
-// A float base: in its own precision, as float against float is the common case. An integer base with a float exponent:
-// in double, towards zero.
-template <class T>
-Status pow_rows(const KernelContext& ctx, const Broadcast& walk) {
-  using C = compute_t<T>;
-  const Tensor& b = *ctx.in(1);
-  const T* x = ctx.in(0)->as<const T>();
-  T* y = ctx.out(0)->as<T>();
-  const bool real = dtype_is_float(b.dtype);
-  for (int64_t r = 0; r < walk.rows(); ++r) {
-    const int64_t at = walk.offset(0, r), exponent = walk.offset(1, r);
-    for (int64_t i = 0; i < walk.row(); ++i) {
-      const C v = static_cast<C>(x[at + i * walk.step(0)]);
-      const int64_t k = exponent + i * walk.step(1);
-      T& out = y[r * walk.row() + i];
-      if constexpr (std::is_floating_point<C>::value) {
-        out = T(static_cast<C>(pow(v, static_cast<C>(read_real(b.dtype, b.data, k)))));
-      } else if (real) {
-        out = static_cast<T>(pow(static_cast<double>(v), read_real(b.dtype, b.data, k)));
-      } else {
-        out = static_cast<T>(pow_integer(static_cast<int64_t>(v), read_integer(b.dtype, b.data, k)));
-      }
+// float32 against float32 in float32, as both are the common case; other floats in float64. An integer base with a
+// float exponent: in float64, towards zero.
+double real_lane(DType t, const Lanes& v, int i) {
+  switch (lane_kind(t)) {
+    case LaneKind::kFloat:
+      return static_cast<double>(v.f[i]);
+    case LaneKind::kDouble:
+      return v.d[i];
+    case LaneKind::kSigned:
+      return static_cast<double>(v.i[i]);
+    default:
+      return static_cast<double>(v.u[i]);
+  }
+}
+void power(const Types& t, const Lanes& x, const Lanes& n, int, int count, Lanes* y) {
+  const LaneKind base = lane_kind(t.a), exponent = lane_kind(t.b);
+  for (int i = 0; i < count; ++i) {
+    if (base == LaneKind::kFloat && exponent == LaneKind::kFloat) {
+      y->f[i] = pow(x.f[i], n.f[i]);
+    } else if (base == LaneKind::kFloat) {
+      y->f[i] = static_cast<float>(pow(static_cast<double>(x.f[i]), real_lane(t.b, n, i)));
+    } else if (base == LaneKind::kDouble) {
+      y->d[i] = pow(x.d[i], real_lane(t.b, n, i));
+    } else if (dtype_is_float(t.b)) {
+      const double v = pow(real_lane(t.a, x, i), real_lane(t.b, n, i));
+      // Beyond the type nothing is right; the ends of int64 at least are the same everywhere.
+      y->i[i] = v >= 9223372036854775808.0   ? INT64_MAX
+                : v > -9223372036854775808.0 ? static_cast<int64_t>(v)
+                : v != v                     ? 0
+                                             : INT64_MIN;
+    } else {
+      const bool huge = exponent == LaneKind::kUnsigned && n.i[i] < 0;  // 2^63 and more: even or odd is what remains
+      y->u[i] = pow_integer(x.i[i], huge ? INT64_MAX - 1 + (n.i[i] & 1) : n.i[i]);
     }
   }
-  return Status::kOk;
-}
-
-Status run_pow(const KernelContext& ctx) {
-  const Shape* shapes[] = {&ctx.in(0)->shape, &ctx.in(1)->shape};
-  const Broadcast walk(ctx.out(0)->shape, shapes, 2);
-  return dispatch_number(ctx.in(0)->dtype, [&](auto tag) { return pow_rows<decltype(tag)>(ctx, walk); });
 }
 
 }  // namespace
@@ -341,21 +348,21 @@ extern const RefKernel kBitwiseOrRef;
 extern const RefKernel kBitwiseXorRef;
 extern const RefKernel kPReluRef;
 
-const RefKernel kAddRef = {run_arithmetic<Add>, nullptr};
-const RefKernel kSubRef = {run_arithmetic<Sub>, nullptr};
-const RefKernel kMulRef = {run_arithmetic<Mul>, nullptr};
+const RefKernel kAddRef = {run<modular<Add>>, nullptr};
+const RefKernel kSubRef = {run<modular<Sub>>, nullptr};
+const RefKernel kMulRef = {run<modular<Mul>>, nullptr};
 const RefKernel kDivRef = {run_div, nullptr};
-const RefKernel kPowRef = {run_pow, nullptr};
+const RefKernel kPowRef = {run<power>, nullptr};
 const RefKernel kModRef = {run_mod, nullptr};
-const RefKernel kMinRef = {run_number<Min>, nullptr};
-const RefKernel kMaxRef = {run_number<Max>, nullptr};
+const RefKernel kMinRef = {run<arithmetic<Min>>, nullptr};
+const RefKernel kMaxRef = {run<arithmetic<Max>>, nullptr};
 const RefKernel kEqualRef = {run_equal, nullptr};
-const RefKernel kLessRef = {run_compare<Less>, nullptr};
-const RefKernel kLessOrEqualRef = {run_compare<LessOrEqual>, nullptr};
+const RefKernel kLessRef = {run<compare<Less>>, nullptr};
+const RefKernel kLessOrEqualRef = {run<compare<LessOrEqual>>, nullptr};
 const RefKernel kBitShiftRef = {run_shift, nullptr};
-const RefKernel kBitwiseAndRef = {run_modular<And>, nullptr};
-const RefKernel kBitwiseOrRef = {run_modular<Or>, nullptr};
-const RefKernel kBitwiseXorRef = {run_modular<Xor>, nullptr};
-const RefKernel kPReluRef = {run_number<PRelu>, nullptr};
+const RefKernel kBitwiseAndRef = {run<bitwise<And>>, nullptr};
+const RefKernel kBitwiseOrRef = {run<bitwise<Or>>, nullptr};
+const RefKernel kBitwiseXorRef = {run<bitwise<Xor>>, nullptr};
+const RefKernel kPReluRef = {run<arithmetic<PRelu>>, nullptr};
 
 }  // namespace vireo

@@ -1,24 +1,42 @@
-#include <type_traits>
-
 #include "sdk/ops/cumulative/cumulative_generated.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/lanes.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {
 
-// `n` elements, `step` apart (negative: backwards). y may be x.
-template <bool kProduct, class T>
-void line(const T* x, T* y, int64_t n, int64_t step, bool exclusive) {
-  using Total = std::conditional_t<std::is_integral<T>::value, uint64_t, double>;
-  using C = std::conditional_t<std::is_integral<T>::value, uint64_t, compute_t<T>>;
-  Total total = kProduct ? 1 : 0;
-  for (int64_t k = 0; k < n; ++k) {
-    const Total before = total;
-    const Total v = static_cast<Total>(static_cast<C>(x[k * step]));
-    total = kProduct ? total * v : total + v;
-    y[k * step] = T(static_cast<C>(exclusive ? before : total));
+// Replaces `n` elements by the totals before (exclusive) or after them.
+template <bool kProduct, class Total, class C>
+void running(C* v, int n, bool exclusive, Total* total) {
+  for (int k = 0; k < n; ++k) {
+    const Total before = *total;
+    *total = kProduct ? before * static_cast<Total>(v[k]) : before + static_cast<Total>(v[k]);
+    v[k] = static_cast<C>(exclusive ? before : *total);
+  }
+}
+
+// Along `n` elements from `first` on, `step` apart (negative: backwards). y may be x.
+template <bool kProduct>
+void line(const Tensor& x, const Tensor& y, int64_t first, int64_t n, int64_t step, bool exclusive) {
+  double real = kProduct ? 1 : 0;
+  uint64_t integer = kProduct ? 1 : 0;  // signed ones too: the low bits of a total are those of the operands
+  Lanes lanes;
+  for (int64_t i = 0; i < n; i += Lanes::kCount) {
+    const int m = static_cast<int>(n - i < Lanes::kCount ? n - i : Lanes::kCount);
+    load_lanes(x.dtype, x.data, first + i * step, step, m, &lanes);
+    switch (lane_kind(x.dtype)) {
+      case LaneKind::kFloat:
+        running<kProduct>(lanes.f, m, exclusive, &real);
+        break;
+      case LaneKind::kDouble:
+        running<kProduct>(lanes.d, m, exclusive, &real);
+        break;
+      default:
+        running<kProduct>(lanes.u, m, exclusive, &integer);
+        break;
+    }
+    store_lanes(x.dtype, lanes, y.data, first + i * step, step, m);
   }
 }
 
@@ -33,28 +51,12 @@ Status run(const KernelContext& ctx) {
   }
   const int64_t outer = product(x.shape, 0, axis), n = x.shape[axis], inner = product(x.shape, axis + 1, x.shape.rank);
   const int64_t first = a.reverse() ? (n - 1) * inner : 0, step = a.reverse() ? -inner : inner;
-  const auto all = [&](auto tag) {
-    using T = decltype(tag);
-    const T* px = x.as<const T>();
-    T* py = ctx.out(0)->as<T>();
-    for (int64_t o = 0; n > 0 && o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) {
-        const int64_t at = o * n * inner + i + first;
-        line<kProduct>(px + at, py + at, n, step, a.exclusive());
-      }
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t i = 0; i < inner; ++i) {
+      line<kProduct>(x, *ctx.out(0), o * n * inner + i + first, n, step, a.exclusive());
     }
-    return Status::kOk;
-  };
-  switch (x.dtype) {  // integers by size: the low bits of a sum or product are those of the operands
-    case DType::kI32:
-    case DType::kU32:
-      return all(uint32_t{});
-    case DType::kI64:
-    case DType::kU64:
-      return all(uint64_t{});
-    default:
-      return dispatch_float(x.dtype, all);
   }
+  return Status::kOk;
 }
 
 }  // namespace
