@@ -14,8 +14,9 @@ struct Function {
   float alpha, beta;
 };
 
+// Called once an element of a gate: the sums before it cost more than the call, and inlined it would be there 30 times.
 template <class C>
-C apply(const Function& f, C x) {
+[[gnu::noinline]] C apply(const Function& f, C x) {
   const C alpha = static_cast<C>(f.alpha), beta = static_cast<C>(f.beta);
   const auto logistic = [](C v) { return static_cast<C>(1 / (1 + exp(-v))); };
   switch (f.kind) {
@@ -165,10 +166,10 @@ void store_state(const C* from, int64_t n, int64_t offset, Tensor* to) {
   for (int64_t k = 0; k < n; ++k) to->as<T>()[offset + k] = T(from[k]);
 }
 
-template <class T, Cell kCell>
-Status run_typed(const KernelContext& ctx) {
+template <class T>
+Status run_typed(const KernelContext& ctx, Cell cell) {
   using C = compute_t<T>;
-  constexpr int kG = kGates[static_cast<int>(kCell)], kF = kFunctions[static_cast<int>(kCell)];
+  const int gates = kGates[static_cast<int>(cell)], functions = kFunctions[static_cast<int>(cell)];
   const auto& a = ctx.attrs<attrs::Recurrent>();
   const Tensor &x = *ctx.in(0), &r = *ctx.in(2);
   const Extents e = {x.shape[a.batch_first() ? 1 : 0], x.shape[a.batch_first() ? 0 : 1], recurrent_directions(a), r.shape[2],
@@ -180,18 +181,18 @@ Status run_typed(const KernelContext& ctx) {
       return ctx.fail(Status::kInvalidArgument, "sequence_lens[{}] is {}, wanted 0 to {}", b, lens[b], e.steps);
     }
   }
-  const bool lstm = kCell == Cell::kLstm;
+  const bool lstm = cell == Cell::kLstm;
   C* scratch = reinterpret_cast<C*>(ctx.scratch.data());
   for (int64_t d = 0; d < e.directions; ++d) {
     Direction<T> step;
-    step.w = part<T>(ctx.in(1), d, kG * n * e.inputs);
-    step.r = part<T>(ctx.in(2), d, kG * n * n);
-    step.b = part<T>(ctx.in(3), d, 2 * kG * n);
+    step.w = part<T>(ctx.in(1), d, gates * n * e.inputs);
+    step.r = part<T>(ctx.in(2), d, gates * n * n);
+    step.b = part<T>(ctx.in(3), d, 2 * gates * n);
     step.p = lstm ? part<T>(ctx.in(7), d, 3 * n) : nullptr;
-    for (int f = 0; f < kF; ++f) {
-      step.functions[f] = {kCell == Cell::kRnn ? Activation::Tanh : kDefaults[f], 0, 0};
+    for (int f = 0; f < functions; ++f) {
+      step.functions[f] = {cell == Cell::kRnn ? Activation::Tanh : kDefaults[f], 0, 0};
       if (a.activations() == nullptr) continue;
-      const auto i = static_cast<flatbuffers::uoffset_t>(d * kF + f);
+      const auto i = static_cast<flatbuffers::uoffset_t>(d * functions + f);
       step.functions[f] = {static_cast<Activation>(a.activations()->Get(i)), a.alpha()->Get(i), a.beta()->Get(i)};
     }
     step.clip = static_cast<C>(a.clip());
@@ -211,9 +212,11 @@ Status run_typed(const KernelContext& ctx) {
       for (int64_t s = 0; s < length; ++s) {
         const int64_t t = reverse ? length - 1 - s : s;
         const T* xt = x.as<const T>() + e.x(t, b);
-        if constexpr (kCell == Cell::kLstm) step.lstm(xt);
-        if constexpr (kCell == Cell::kGru) step.gru(xt);
-        if constexpr (kCell == Cell::kRnn) step.rnn(xt);
+        switch (cell) {
+          case Cell::kLstm: step.lstm(xt); break;
+          case Cell::kGru: step.gru(xt); break;
+          case Cell::kRnn: step.rnn(xt); break;
+        }
         store_state<T>(step.h, n, e.y(t, d, b), ctx.out(0));
       }
       store_state<T>(step.h, n, e.state(d, b), ctx.out(1));
@@ -225,9 +228,12 @@ Status run_typed(const KernelContext& ctx) {
   return Status::kOk;
 }
 
+Status run(const KernelContext& ctx, Cell cell) {
+  return dispatch_float(ctx.in(0)->dtype, [&](auto tag) { return run_typed<decltype(tag)>(ctx, cell); });
+}
 template <Cell kCell>
-Status run(const KernelContext& ctx) {
-  return dispatch_float(ctx.in(0)->dtype, [&](auto tag) { return run_typed<decltype(tag), kCell>(ctx); });
+Status run_cell(const KernelContext& ctx) {
+  return run(ctx, kCell);
 }
 
 // h, c, extra and the gates of one step.
@@ -240,10 +246,10 @@ int64_t scratch(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kLSTMRef;
-const RefKernel kLSTMRef = {run<Cell::kLstm>, scratch<Cell::kLstm>};
+const RefKernel kLSTMRef = {run_cell<Cell::kLstm>, scratch<Cell::kLstm>};
 extern const RefKernel kGRURef;
-const RefKernel kGRURef = {run<Cell::kGru>, scratch<Cell::kGru>};
+const RefKernel kGRURef = {run_cell<Cell::kGru>, scratch<Cell::kGru>};
 extern const RefKernel kRNNRef;
-const RefKernel kRNNRef = {run<Cell::kRnn>, scratch<Cell::kRnn>};
+const RefKernel kRNNRef = {run_cell<Cell::kRnn>, scratch<Cell::kRnn>};
 
 }  // namespace vireo

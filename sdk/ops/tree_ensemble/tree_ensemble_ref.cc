@@ -31,8 +31,11 @@ bool goes_true(const Attrs& a, uint32_t node, double x) {
   return false;
 }
 
+// The leaf that a row at `row` leads to.
+using FindLeaf = uint32_t (*)(const Attrs& a, uint32_t reference, const void* row);
 template <class T>
-uint32_t find_leaf(const Attrs& a, uint32_t reference, const T* x) {
+uint32_t find_leaf(const Attrs& a, uint32_t reference, const void* row) {
+  const T* x = static_cast<const T*>(row);
   while ((reference & kTreeLeaf) == 0) {
     const double v = static_cast<double>(static_cast<compute_t<T>>(x[a.features()->Get(reference)]));
     reference = (goes_true(a, reference, v) ? a.true_children() : a.false_children())->Get(reference);
@@ -41,15 +44,14 @@ uint32_t find_leaf(const Attrs& a, uint32_t reference, const T* x) {
 }
 
 // The scores of one row, before the transform. `voted`: targets that some leaf voted for.
-template <class T>
-void score_row(const Attrs& a, const T* x, double* score, uint8_t* voted) {
+void score_row(const Attrs& a, FindLeaf find, const void* row, double* score, uint8_t* voted) {
   const uint32_t targets = a.targets(), trees = a.roots() == nullptr ? 0 : a.roots()->size();
   for (uint32_t k = 0; k < targets; ++k) {
     score[k] = 0;
     voted[k] = 0;
   }
   for (uint32_t t = 0; t < trees; ++t) {
-    const uint32_t leaf = find_leaf(a, a.roots()->Get(t), x);
+    const uint32_t leaf = find(a, a.roots()->Get(t), row);
     for (uint32_t v = a.leaf_begin()->Get(leaf); v < a.leaf_begin()->Get(leaf + 1); ++v) {
       const uint32_t k = a.vote_targets()->Get(v);
       const double w = a.vote_weights_f64() != nullptr ? a.vote_weights_f64()->Get(v)
@@ -92,8 +94,8 @@ uint32_t classify(const Attrs& a, double* score, const uint8_t* voted) {
 uint64_t slot_bytes(uint32_t targets) { return align_up(static_cast<uint64_t>(targets) * 9, 64); }
 
 // `finish(row, scores, voted)` for each row.
-template <class T, class F>
-void for_rows(const KernelContext& ctx, const F& finish) {
+template <class F>
+void for_rows(const KernelContext& ctx, FindLeaf find, const F& finish) {
   const Attrs& a = ctx.attrs<Attrs>();
   const Tensor& x = *ctx.in(0);
   const int64_t columns = x.shape[x.shape.rank - 1], rows = x.shape.rank == 2 ? x.shape[0] : 1;
@@ -104,7 +106,7 @@ void for_rows(const KernelContext& ctx, const F& finish) {
     double* score = reinterpret_cast<double*>(memory);
     uint8_t* voted = memory + static_cast<uint64_t>(a.targets()) * sizeof(double);
     for (int64_t row = begin; row < end; ++row) {
-      score_row(a, x.as<const T>() + row * columns, score, voted);
+      score_row(a, find, x.as<const uint8_t>() + row * columns * (dtype_bits(x.dtype) / 8), score, voted);
       finish(row, score, voted);
     }
   });
@@ -112,14 +114,17 @@ void for_rows(const KernelContext& ctx, const F& finish) {
 
 template <class F>
 Status dispatch_input(const KernelContext& ctx, const F& finish) {
+  FindLeaf find = nullptr;
   switch (ctx.in(0)->dtype) {
-    case DType::kF32: for_rows<float>(ctx, finish); return Status::kOk;
-    case DType::kF64: for_rows<double>(ctx, finish); return Status::kOk;
-    case DType::kF16: for_rows<F16>(ctx, finish); return Status::kOk;
-    case DType::kI32: for_rows<int32_t>(ctx, finish); return Status::kOk;
-    case DType::kI64: for_rows<int64_t>(ctx, finish); return Status::kOk;
+    case DType::kF32: find = find_leaf<float>; break;
+    case DType::kF64: find = find_leaf<double>; break;
+    case DType::kF16: find = find_leaf<F16>; break;
+    case DType::kI32: find = find_leaf<int32_t>; break;
+    case DType::kI64: find = find_leaf<int64_t>; break;
     default: return Status::kUnsupported;
   }
+  for_rows(ctx, find, finish);
+  return Status::kOk;
 }
 
 Status run_scores(const KernelContext& ctx) {
