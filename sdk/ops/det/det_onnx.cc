@@ -1,0 +1,15 @@
+// Opsets 11 and 22 differ in types alone.
+#include "sdk/ops/det/det_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) { return import_direct(ctx, Op::kDet, pack<attrs::Det>(attrs::DetT{})); }
+
+}  // namespace
+
+extern const OnnxImport kDetOnnx;
+const OnnxImport kDetOnnx = {"", "Det", import};
+
+}  // namespace vireo

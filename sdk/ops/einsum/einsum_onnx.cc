@@ -1,0 +1,19 @@
+// Opset 28 adds types to 12.
+#include "sdk/ops/einsum/einsum_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::EinsumT a;
+  a.equation = ctx.attr_string("equation", "");
+  return import_direct(ctx, Op::kEinsum, pack<attrs::Einsum>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kEinsumOnnx;
+const OnnxImport kEinsumOnnx = {"", "Einsum", import};
+
+}  // namespace vireo

@@ -1,0 +1,20 @@
+// Opsets 9 and 13 differ in types alone.
+#include "sdk/ops/mean_variance_normalization/mean_variance_normalization_generated.h"
+#include "sdk/ops/window_import.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::MeanVarianceNormalizationT a;
+  VIREO_TRY(import_ints(ctx, "axes", &a.axes));
+  if (!ctx.has_attr("axes")) a.axes = {0, 2, 3};
+  return import_direct(ctx, Op::kMeanVarianceNormalization, pack<attrs::MeanVarianceNormalization>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kMeanVarianceNormalizationOnnx;
+const OnnxImport kMeanVarianceNormalizationOnnx = {"", "MeanVarianceNormalization", import};
+
+}  // namespace vireo
