@@ -133,6 +133,119 @@ HWY_INLINE void band_rows(D d, const Rows& r, int64_t rows, const Window& w, con
   for (; row < rows; ++row) row_any(d, r, row, w.kernel_h * w.kernel_w, taps);
 }
 
+// Planes whose rows are shorter than a vector, at stride 1: the padded plane, rows end to end, is one long row. Columns
+// that straddle two rows are computed and dropped, and vectors stay full: 25 x 5 outputs take 11 of 16 lanes, not 25
+// of 5.
+struct Narrow {
+  bool fits;
+  int64_t pitch, width, floats_in, outputs;
+
+  Narrow(const Window& w, const Band& band) {
+    pitch = w.out_w + (w.kernel_w - 1) * w.dilation_w;
+    width = pitch - w.pad_left < w.in_w ? pitch - w.pad_left : w.in_w;
+    outputs = (w.out_h - 1) * pitch + w.out_w;
+    // 16: the last vector of a load or store may lie beyond the end.
+    floats_in = (w.out_h + (w.kernel_h - 1) * w.dilation_h) * pitch + 32;
+    fits = w.stride_h == 1 && w.stride_w == 1 && w.out_w <= 8 && w.in_w <= 8 && width > 0 && band.rows == w.out_h &&
+           floats_in + outputs + 32 <= band.floats;
+  }
+};
+
+HWY_INLINE void narrow_plane(const Window& w, const Narrow& n, const float* plane, const float* plane_end,
+                             const Rows& r, const int64_t* taps, float* copy) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 8> d8;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
+  constexpr int64_t kShort = static_cast<int64_t>(hn::MaxLanes(hn::CappedTag<float, 8>()));
+  // Sizes in locals: vector stores may alias anything, and the compiler would read the structs again after each.
+  const int64_t in_w = w.in_w, out_w = w.out_w, out_h = w.out_h, pitch = n.pitch, width = n.width;
+  const int64_t rows_seen = out_h + (w.kernel_h - 1) * w.dilation_h - w.pad_top;
+  const int64_t rows = rows_seen < w.in_h ? rows_seen : w.in_h;
+  const float* const safe = plane_end - kShort;
+  // A row that fits a vector is written with the zeros that follow it; the next row overwrites what is its own.
+  for (int64_t x = 0; x < width; x += kShort) {
+    const size_t lanes = static_cast<size_t>(width - x < kShort ? width - x : kShort);
+    const auto valid = hn::FirstN(d8, lanes);
+    const float* from = plane + x;
+    float* to = copy + w.pad_top * pitch + w.pad_left + x;
+    int64_t y = 0;
+    for (; y < rows && from <= safe && width <= kShort; ++y, from += in_w, to += pitch) {
+      hn::StoreU(hn::IfThenElseZero(valid, hn::LoadU(d8, from)), d8, to);
+    }
+    for (; y < rows; ++y, from += in_w, to += pitch) hn::StoreN(hn::LoadN(d8, from, lanes), d8, to, lanes);
+  }
+  float* const flat = copy + n.floats_in;
+  const int64_t count = w.kernel_h * w.kernel_w;
+  const V bias = hn::Set(d, r.bias), lo = hn::Set(d, r.lo), hi = hn::Set(d, r.hi);
+  const float* const weights = r.weights;
+  const int64_t outputs = n.outputs;
+  const bool bounded = r.clip;
+  if (count == 9) {  // 3 x 3: weights and offsets in registers
+    V k[9];
+    const float* p[9];
+    VIREO_UNROLL
+    for (int t = 0; t < 9; ++t) {
+      k[t] = hn::Set(d, weights[t]);
+      p[t] = copy + taps[t];
+    }
+    for (int64_t f = 0; f < outputs; f += kLanes) {
+      V a = bias, b = hn::Zero(d), c = hn::Zero(d);
+      VIREO_UNROLL
+      for (int t = 0; t < 9; t += 3) {
+        a = hn::MulAdd(hn::LoadU(d, p[t] + f), k[t], a);
+        b = hn::MulAdd(hn::LoadU(d, p[t + 1] + f), k[t + 1], b);
+        c = hn::MulAdd(hn::LoadU(d, p[t + 2] + f), k[t + 2], c);
+      }
+      a = hn::Add(hn::Add(a, b), c);
+      if (bounded) a = clip(d, a, lo, hi);
+      hn::StoreU(a, d, flat + f);
+    }
+  }
+  for (int64_t f = count == 9 ? outputs : 0; f < outputs; f += 2 * kLanes) {
+    V a = bias, b = bias, c = hn::Zero(d), e = hn::Zero(d);
+    int64_t t = 0;
+    for (; t + 2 <= count; t += 2) {
+      const V w0 = hn::Set(d, weights[t]), w1 = hn::Set(d, weights[t + 1]);
+      const float* p0 = copy + taps[t] + f;
+      const float* p1 = copy + taps[t + 1] + f;
+      a = hn::MulAdd(hn::LoadU(d, p0), w0, a);
+      b = hn::MulAdd(hn::LoadU(d, p0 + kLanes), w0, b);
+      c = hn::MulAdd(hn::LoadU(d, p1), w1, c);
+      e = hn::MulAdd(hn::LoadU(d, p1 + kLanes), w1, e);
+    }
+    if (t < count) {
+      const V w0 = hn::Set(d, weights[t]);
+      a = hn::MulAdd(hn::LoadU(d, copy + taps[t] + f), w0, a);
+      b = hn::MulAdd(hn::LoadU(d, copy + taps[t] + f + kLanes), w0, b);
+    }
+    a = hn::Add(a, c);
+    b = hn::Add(b, e);
+    if (bounded) {
+      a = clip(d, a, lo, hi);
+      b = clip(d, b, lo, hi);
+    }
+    hn::StoreU(a, d, flat + f);
+    hn::StoreU(b, d, flat + f + kLanes);
+  }
+  float* to = r.to;
+  if (out_w <= kShort) {
+    float* const last = to + out_h * out_w - kShort;
+    const float* from = flat;
+    int64_t y = 0;
+    for (; y < out_h && to <= last; ++y, from += pitch, to += out_w) hn::StoreU(hn::LoadU(d8, from), d8, to);
+    for (; y < out_h; ++y, from += pitch, to += out_w)
+      hn::StoreN(hn::LoadU(d8, from), d8, to, static_cast<size_t>(out_w));
+    return;
+  }
+  for (int64_t y = 0; y < out_h; ++y, to += out_w) {
+    for (int64_t x = 0; x < out_w; x += kShort) {
+      const size_t lanes = static_cast<size_t>(out_w - x < kShort ? out_w - x : kShort);
+      hn::StoreN(hn::LoadU(d8, flat + y * pitch + x), d8, to + x, lanes);
+    }
+  }
+}
+
 // Planes [begin, end) of N * O. `scratch`: taps, then the band.
 void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weights, float* y, int64_t begin, int64_t end,
                       void* scratch) {
@@ -145,6 +258,14 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
     for (int64_t j = 0; j < w.kernel_w; ++j) taps[i * w.kernel_w + j] = band.tap(w, i, j);
   }
   fill_floats(copy, band.floats, 0);
+  const Narrow narrow(w, band);
+  if (narrow.fits) {
+    for (int64_t i = 0; i < w.kernel_h; ++i) {
+      for (int64_t j = 0; j < w.kernel_w; ++j) {
+        taps[i * w.kernel_w + j] = i * w.dilation_h * narrow.pitch + j * w.dilation_w;
+      }
+    }
+  }
   const int64_t outputs = s.channels * s.multiplier, area = w.out_h * w.out_w;
   const bool one_band = band.rows == w.out_h;
   const bool bounds = s.residual == nullptr && (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
@@ -162,10 +283,12 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
     r.bias = s.bias != nullptr ? s.bias[o] : 0;
     for (int64_t y0 = 0; y0 < w.out_h; y0 += band.rows) {
       const int64_t rows = w.out_h - y0 < band.rows ? w.out_h - y0 : band.rows;
-      copy_band(w, band, in, y0, rows, 0, one_band, copy);
       r.to = y + plane * area + y0 * w.out_w;
+      if (!narrow.fits) copy_band(w, band, in, y0, rows, 0, one_band, copy);
       // Planes narrower than a vector: shorter vectors straddle fewer lines and store fewer masked lanes.
-      if (w.out_w <= 4) {
+      if (narrow.fits) {
+        narrow_plane(w, narrow, in, in + w.in_h * w.in_w, r, taps, copy);
+      } else if (w.out_w <= 4) {
         band_rows(hn::CappedTag<float, 4>(), r, rows, w, taps);
       } else if (w.out_w <= 8) {
         band_rows(hn::CappedTag<float, 8>(), r, rows, w, taps);

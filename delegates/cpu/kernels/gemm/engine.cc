@@ -37,6 +37,8 @@ struct Tile {
   const float* col_bias;  // null or [columns]
   const float* addend;    // null or added to the sums: the residual, or C itself from the block of k before
   int64_t addend_row;
+  const float* ahead;  // one line is fetched for each step of k, `ahead_step` floats apart: what comes next
+  int64_t ahead_step;
   bool clip;
   float lo, hi;
 };
@@ -88,7 +90,8 @@ HWY_NOINLINE void tile_kernel(const Tile& t) {
 
   const float* a = t.a;
   const float* b = t.b;
-  const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row;
+  const float* ahead = t.ahead;
+  const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row, ahead_step = t.ahead_step;
   for (int64_t p = t.k; p > 0; --p) {
     const VF b0 = hn::LoadU(d, b);
     const VF b1 = hn::LoadU(d, b + kLanes);
@@ -98,8 +101,10 @@ HWY_NOINLINE void tile_kernel(const Tile& t) {
       acc[i][0] = hn::MulAdd(ai, b0, acc[i][0]);
       acc[i][1] = hn::MulAdd(ai, b1, acc[i][1]);
     }
+    __builtin_prefetch(ahead, 0, 2);  // to the second level: the first one is full with what is in use
     a += a_col;
     b += b_row;
+    ahead += ahead_step;
   }
 
   if (t.clip) {
@@ -186,11 +191,23 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     const int64_t m0 = blocks.begin(block), rows = blocks.begin(block + 1) - m0;
     const TileKernel kernel = kTileKernels[rows];
     t.a = p.a + m0 * p.a_row + k0 * p.a_col;
+    // Weights are used once per block of columns and come from far away. Where whole rows are in use, the next rows
+    // follow these in memory and fit into one line per step of k (kRows <= 16).
+    const bool rows_ahead = p.a_col == 1 && p.a_row == kc && block + 1 < blocks.count;
     t.row_bias = first && !bounds.rows && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
     for (int64_t j = 0; j < nc; j += kWidth) {
       t.columns = nc - j < kWidth ? nc - j : kWidth;
       t.b = panels != nullptr ? panels + j * kc : p.b.rows + k0 * p.b.row_stride + n0 + j;
       t.c = p.c + m0 * p.c_row + n0 + j;
+      t.ahead = t.b;
+      t.ahead_step = 0;
+      if (panels == nullptr && block == block0 && j + 2 * kWidth <= nc) {
+        t.ahead = t.b + kWidth;  // rows of B that lie far apart: no stride prefetcher follows them
+        t.ahead_step = t.b_row;
+      } else if (rows_ahead && j == 0) {
+        t.ahead = t.a + rows * p.a_row;
+        t.ahead_step = 16;
+      }
       t.col_bias = first && !bounds.rows && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
       if (!first) {
         t.addend = t.c;
