@@ -12,6 +12,7 @@ struct Workspace {
   PlanNode* nodes = nullptr;
   int32_t* live = nullptr;       // check_overlaps: tensors that are alive
   int32_t* last_use = nullptr;
+  int32_t* content = nullptr;    // check_plan: the tensor whose bytes a view holds
   uint8_t* bytes = nullptr;      // plan_arena's own
   size_t byte_count = 0;
 };
@@ -218,11 +219,12 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
 
 bool in_arena(const PlanTensor& t) { return t.kind != PlanTensor::kConstant && t.kind != PlanTensor::kBound; }
 
-// May node `n` write `y` over `x`, where both lie at the same place?
-bool may_share(const PlanNode& n, int32_t y, int32_t x, bool x_dies) {
+// May node `n` write `y` over `x`, where both lie at the same place? Yes when y holds the very bytes of x, or when the operator
+// works in place on those bytes and nobody needs x afterwards.
+bool may_share(const PlanNode& n, int32_t y, int32_t x, bool x_dies, const int32_t* content) {
   if (n.outputs.empty() || n.outputs[0] != y) return false;
   for (size_t i = 0; i < n.inputs.size() && i < 32; ++i) {
-    if (n.inputs[i] != x) continue;
+    if (n.inputs[i] < 0 || content[n.inputs[i]] != content[x]) continue;
     if (n.view && i == 0) return true;
     if ((n.inplace >> i & 1u) != 0 && x_dies) return true;
   }
@@ -239,6 +241,7 @@ Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* er
   const auto node_count = static_cast<int32_t>(s.node_count);
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     w.last_use[t] = w.tensors[t].output || w.tensors[t].kind == PlanTensor::kState ? node_count : -1;
+    w.content[t] = static_cast<int32_t>(t);
     const uint64_t offset = s.offsets[t];
     if (!in_arena(w.tensors[t])) {
       if (offset != kNoOffset) return bad(t, "in the arena, where it does not belong");
@@ -295,11 +298,14 @@ Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* er
         const bool clash = bound ? s.offsets[x] == output_alias(static_cast<uint32_t>(y)) : overlap(x, y);
         if (!clash) continue;
         const bool same = bound || s.offsets[x] == s.offsets[y];
-        if (!same || w.tensors[x].kind == PlanTensor::kInput || !may_share(node, y, x, w.last_use[x] == n)) {
+        if (!same || w.tensors[x].kind == PlanTensor::kInput || !may_share(node, y, x, w.last_use[x] == n, w.content)) {
           return bad(static_cast<uint32_t>(y), "over another that is still needed");
         }
       }
       w.live[live++] = y;
+    }
+    if (node.view && !node.outputs.empty() && node.outputs[0] >= 0 && !node.inputs.empty() && node.inputs[0] >= 0) {
+      w.content[node.outputs[0]] = w.content[node.inputs[0]];
     }
     if (node.region_bytes >= 0) {
       const uint64_t at = s.regions[region++];
@@ -369,6 +375,7 @@ void carve(Layout& l, Workspace& w, Carver& c) {
   w.nodes = c.array<PlanNode>(most_nodes);
   w.live = c.array<int32_t>(most_tensors);
   w.last_use = c.array<int32_t>(most_tensors);
+  w.content = c.array<int32_t>(most_tensors);
   w.byte_count = static_cast<size_t>(plan_workspace_bytes(most_tensors, most_nodes));
   w.bytes = static_cast<uint8_t*>(c.bytes(w.byte_count));
 }
