@@ -92,6 +92,7 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   scope.graph = graph.get();
   add_initializers(scope, *model_.mutable_graph());
   if (!add_inputs(scope, shapes)) return out;
+  if (shapes.empty()) read_declared();
   import_nodes(scope, *model_.mutable_graph()->mutable_node());
   add_outputs(scope);
   if (!diagnostics_->failed()) out.graph = std::move(graph);
@@ -207,7 +208,9 @@ void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::stri
     record(&node, &scope, Code::kDuplicateName, "makes " + quoted(name) + ", which something else makes too");
     return;
   }
-  if (value != &poison_ && value->name.empty()) value->name = scope.prefix + name;
+  if (value == &poison_) return;
+  if (value->name.empty()) value->name = scope.prefix + name;
+  if (scope.outer == nullptr && scope.prefix.empty()) adopt_declared(name, value);
 }
 
 void Importer::bind_failed(Scope& scope, const ::onnx::NodeProto& node) {

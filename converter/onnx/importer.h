@@ -59,6 +59,9 @@ class Importer {
 
   bool add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes);
   void add_outputs(Scope& scope);
+  // declared.cc. Not used when --shape changed what the declarations were made for.
+  void read_declared();
+  void adopt_declared(const std::string& name, ir::Value* value);
   bool read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports, std::map<std::string, int>* out);
   // Lists what no importer serves, everywhere in the model, each operator once.
   void survey();
@@ -87,6 +90,8 @@ class Importer {
   std::map<std::pair<std::string, std::string>, ::onnx::FunctionProto*> functions_;
   std::set<const ::onnx::FunctionProto*> active_, surveyed_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;  // operator -> names of its nodes
+  std::map<std::string, const ::onnx::TensorShapeProto*> declared_;  // of the main graph's values
+  size_t input_atoms_ = 0;                                           // symbols the inputs brought
   ir::Value poison_;
   size_t nodes_seen_ = 0;
 };

@@ -26,7 +26,7 @@ class TensorInfer final : public InferContext {
   }
   Dim value(int i, int64_t element) override {
     const Tensor& t = *args_[i];
-    return element < 0 || element >= t.count() ? 0 : read_integer(t.dtype, t.data, element);
+    return element < 0 || element >= t.count() ? 0 : read_dim(t.dtype, t.data, element);
   }
   double real(int i, int64_t element) override {
     const Tensor& t = *args_[i];

@@ -1,5 +1,6 @@
 // DepthToSpace: [N, C, H, W] -> [N, C / b^2, H b, W b], channels become b by b blocks.
-// SpaceToDepth: [N, C, H, W] -> [N, C b^2, H / b, W / b], channel = (row * b + column) * C + c.
+// SpaceToDepth: [N, C, H, W] -> [N, C b^2, H / b, W / b], channel as the mode has it:
+//   dcr (row * b + column) * C + c, crd (c * b + row) * b + column.
 // Every data type; no aliasing. Source: ONNX opset 13 "DepthToSpace", "SpaceToDepth".
 #include "sdk/ops/depth_to_space/depth_to_space_generated.h"
 #include "sdk/ops/infer.h"
@@ -33,8 +34,10 @@ Status infer_depth(InferContext& ctx) {
 
 Status infer_space(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
-  const int64_t b = ctx.attrs<attrs::SpaceToDepth>().blocksize();
+  const auto& a = ctx.attrs<attrs::SpaceToDepth>();
+  const int64_t b = a.blocksize();
   VIREO_TRY(check(ctx, b));
+  if (a.mode() > attrs::DepthToSpaceMode::crd) return ctx.fail(Status::kInvalidModel, "SpaceToDepth: unknown mode");
   TensorType& y = ctx.output(0);
   y = x;
   y.shape[1] = ctx.mul(x.shape[1], b * b);

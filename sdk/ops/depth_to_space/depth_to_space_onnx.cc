@@ -4,19 +4,25 @@
 namespace vireo {
 namespace {
 
-Status import_depth(ImportContext& ctx) {
-  attrs::DepthToSpaceT a;
-  a.blocksize = static_cast<int32_t>(ctx.attr_int("blocksize", 0));
+Status read_mode(ImportContext& ctx, attrs::DepthToSpaceMode* out) {
   const std::string mode = ctx.attr_string("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     return ctx.fail(Status::kInvalidModel, "mode is \"" + mode + "\"", "use DCR or CRD");
-  a.mode = mode == "CRD" ? attrs::DepthToSpaceMode::crd : attrs::DepthToSpaceMode::dcr;
+  *out = mode == "CRD" ? attrs::DepthToSpaceMode::crd : attrs::DepthToSpaceMode::dcr;
+  return Status::kOk;
+}
+
+Status import_depth(ImportContext& ctx) {
+  attrs::DepthToSpaceT a;
+  a.blocksize = static_cast<int32_t>(ctx.attr_int("blocksize", 0));
+  VIREO_TRY(read_mode(ctx, &a.mode));
   return import_direct(ctx, Op::kDepthToSpace, pack<attrs::DepthToSpace>(a));
 }
 
 Status import_space(ImportContext& ctx) {
   attrs::SpaceToDepthT a;
   a.blocksize = static_cast<int32_t>(ctx.attr_int("blocksize", 0));
+  VIREO_TRY(read_mode(ctx, &a.mode));
   return import_direct(ctx, Op::kSpaceToDepth, pack<attrs::SpaceToDepth>(a));
 }
 

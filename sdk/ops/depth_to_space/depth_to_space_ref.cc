@@ -40,7 +40,8 @@ Status run_depth(const KernelContext& ctx) {
 Status run_space(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
-  const Blocks k = blocks_of(y.shape, ctx.attrs<attrs::SpaceToDepth>().blocksize(), false);
+  const auto& a = ctx.attrs<attrs::SpaceToDepth>();
+  const Blocks k = blocks_of(y.shape, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd);
   copy_strided(x.dtype, k.box, x.data, k.wide, y.data, k.deep);
   return Status::kOk;
 }

@@ -15,9 +15,10 @@ std::vector<uint8_t> depth(int b, attrs::DepthToSpaceMode m) {
   a.mode = m;
   return pack<attrs::DepthToSpace>(a);
 }
-std::vector<uint8_t> space(int b) {
+std::vector<uint8_t> space(int b, attrs::DepthToSpaceMode m = attrs::DepthToSpaceMode::dcr) {
   attrs::SpaceToDepthT a;
   a.blocksize = b;
+  a.mode = m;
   return pack<attrs::SpaceToDepth>(a);
 }
 
@@ -44,12 +45,14 @@ TEST(DepthToSpace, OnnxExamples) {
 TEST(SpaceToDepth, UndoesDepthToSpace) {
   F32 x(2 * 18 * 2 * 5);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  OpTest wide(Op::kDepthToSpace, depth(3, attrs::DepthToSpaceMode::dcr));
-  ASSERT_EQ(wide.input<float>({2, 18, 2, 5}, x).run(), Status::kOk) << wide.message();
-  EXPECT_EQ(wide.y().type.shape, make_shape({2, 2, 6, 15}));
-  OpTest back(Op::kSpaceToDepth, space(3));
-  ASSERT_EQ(back.input(wide.y()).run(), Status::kOk) << back.message();
-  EXPECT_EQ(back.y().as<float>(), x);
+  for (const auto mode : {attrs::DepthToSpaceMode::dcr, attrs::DepthToSpaceMode::crd}) {
+    OpTest wide(Op::kDepthToSpace, depth(3, mode));
+    ASSERT_EQ(wide.input<float>({2, 18, 2, 5}, x).run(), Status::kOk) << wide.message();
+    EXPECT_EQ(wide.y().type.shape, make_shape({2, 2, 6, 15}));
+    OpTest back(Op::kSpaceToDepth, space(3, mode));
+    ASSERT_EQ(back.input(wide.y()).run(), Status::kOk) << back.message();
+    EXPECT_EQ(back.y().as<float>(), x);
+  }
 }
 
 TEST(DepthToSpace, Refuses) {

@@ -32,7 +32,7 @@ Status infer_constant(InferContext& ctx) {
   y.shape.rank = static_cast<int32_t>(n);
   for (int i = 0; i < y.shape.rank; ++i) {
     y.shape[i] = ctx.known(0) ? ctx.value(0, i) : ctx.unknown();
-    if (!is_symbolic(y.shape[i]) && y.shape[i] < 0) {
+    if (ctx.known(0) && !is_symbolic(y.shape[i]) && y.shape[i] < 0) {
       return ctx.fail(Status::kInvalidModel, "ConstantOfShape: dimension {} is {}", i, y.shape[i]);
     }
   }

@@ -57,7 +57,7 @@ Status infer_affine(InferContext& ctx) {
   for (int i = 0; i < k; ++i) {
     Dim& d = y.shape[i + 1];
     d = ctx.known(1) ? ctx.value(1, i + 2) : ctx.unknown();
-    if (!is_symbolic(d) && d < 0) return ctx.fail(Status::kInvalidModel, "AffineGrid: extent {}", d);
+    if (ctx.known(1) && !is_symbolic(d) && d < 0) return ctx.fail(Status::kInvalidModel, "AffineGrid: extent {}", d);
   }
   return Status::kOk;
 }

@@ -43,7 +43,7 @@ Status infer(InferContext& ctx) {
     }
     for (int i = 0; i < x.shape.rank; ++i) {
       y.shape[i] = ctx.known(2) ? ctx.value(2, i) : ctx.unknown();
-      if (!is_symbolic(y.shape[i]) && y.shape[i] < 0) {
+      if (ctx.known(2) && !is_symbolic(y.shape[i]) && y.shape[i] < 0) {
         return ctx.fail(Status::kInvalidModel, "MaxUnpool: output_shape has {}", y.shape[i]);
       }
     }

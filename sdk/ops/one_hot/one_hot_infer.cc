@@ -31,7 +31,8 @@ Status infer(InferContext& ctx) {
   } else {
     depth = ctx.value(1, 0);
   }
-  if (!is_symbolic(depth) && depth < 0) return ctx.fail(Status::kInvalidModel, "OneHot: depth is not a size");
+  if (ctx.known(1) && !is_symbolic(depth) && depth < 0)
+    return ctx.fail(Status::kInvalidModel, "OneHot: depth is not a size");
   TensorType& y = ctx.output(0);
   y.dtype = ctx.input(2).dtype;
   for (int k = 0; k <= indices.shape.rank; ++k) {

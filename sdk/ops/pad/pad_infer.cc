@@ -84,7 +84,7 @@ Status infer_center(InferContext& ctx) {
     int axis = 0;
     VIREO_TRY(check_axis(ctx, axes == nullptr ? i : axes->Get(static_cast<unsigned>(i)), x.shape.rank, &axis));
     const Dim d = ctx.known(1) ? ctx.value(1, i) : ctx.unknown();
-    if (!is_symbolic(d) && d < 0)
+    if (ctx.known(1) && !is_symbolic(d) && d < 0)
       return ctx.fail(Status::kInvalidModel, "CenterCropPad: extent {} of axis {}", d, axis);
     y.shape[axis] = d;
   }

@@ -1,0 +1,32 @@
+// What the model says about the shapes of values inside it. It is believed only where nothing else is known: an extent that
+// follows from contents the converter cannot see (Reshape to a computed shape) takes the declared number instead of a symbol
+// that would need a bound. A run recomputes the extent and fails when it is larger.
+#include "converter/onnx/importer.h"
+
+namespace vireo::importer {
+
+void Importer::read_declared() {
+  const auto add = [&](const ::onnx::ValueInfoProto& info) {
+    if (info.type().has_tensor_type() && info.type().tensor_type().has_shape()) {
+      declared_[info.name()] = &info.type().tensor_type().shape();
+    }
+  };
+  for (const auto& info : model_.graph().value_info()) add(info);
+  for (const auto& info : model_.graph().output()) add(info);
+  input_atoms_ = dims_->atoms().size();
+}
+
+void Importer::adopt_declared(const std::string& name, ir::Value* value) {
+  const auto it = declared_.find(name);
+  if (it == declared_.end() || it->second->dim_size() != value->type.shape.rank) return;
+  for (int i = 0; i < value->type.shape.rank; ++i) {
+    const auto& dim = it->second->dim(i);
+    uint32_t atom = 0;
+    if (!dim.has_dim_value() || dim.dim_value() < 0 || !dims_->is_symbol(value->type.shape[i], &atom)) continue;
+    const ir::DimTable::Symbol& symbol = dims_->atoms()[atom].symbol;
+    // Symbols of the inputs mean something; data-dependent ones have a bound that was derived.
+    if (atom >= input_atoms_ && symbol.hi < 0 && !symbol.data_dependent) value->type.shape[i] = dim.dim_value();
+  }
+}
+
+}  // namespace vireo::importer
