@@ -1,0 +1,22 @@
+#include "sdk/ops/causal_conv/causal_conv_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+Status import(ImportContext& ctx) {
+  attrs::CausalConvT a;
+  const std::string activation = ctx.attr_string("activation", "none");
+  a.silu = activation == "silu" || activation == "swish";
+  if (!a.silu && activation != "none") {
+    return ctx.fail(Status::kInvalidModel, "activation '" + activation + "' is not none, silu or swish");
+  }
+  return import_direct(ctx, Op::kCausalConvWithState, pack<attrs::CausalConv>(a));
+}
+
+}  // namespace
+
+extern const OnnxImport kCausalConvWithStateOnnx;
+const OnnxImport kCausalConvWithStateOnnx = {"", "CausalConvWithState", import};
+
+}  // namespace vireo
