@@ -92,6 +92,17 @@ Status swish(ImportContext& ctx) {
   return import_direct(ctx, Op::kSwish, pack<attrs::Swish>(a));
 }
 
+// SwiGLU(a, b) = swish(a) * b: shapes are equal, so the product broadcasts nothing.
+Status swiglu(ImportContext& ctx) {
+  if (ctx.type(ctx.input(0)).shape.rank != ctx.type(ctx.input(1)).shape.rank) {
+    return ctx.fail(Status::kInvalidModel, "the gate and the linear operand have different ranks");
+  }
+  attrs::SwishT a;
+  a.alpha = ctx.attr_float("alpha", 1.0f);
+  const Value gate = ctx.emit1(Op::kSwish, pack<attrs::Swish>(a), {ctx.input(0)});
+  return gate ? import_value(ctx, plain(ctx, Op::kMul, gate, ctx.input(1))) : Status::kInvalidModel;
+}
+
 Status isinf(ImportContext& ctx) {
   attrs::IsInfT a;
   a.detect_negative = ctx.attr_int("detect_negative", 1) != 0;
@@ -186,6 +197,7 @@ extern const OnnxImport kReciprocalOnnx;
 extern const OnnxImport kSoftsignOnnx;
 extern const OnnxImport kThresholdedReluOnnx;
 extern const OnnxImport kBitwiseNotOnnx;
+extern const OnnxImport kSwiGLUOnnx;
 extern const OnnxImport kMsGeluOnnx;
 extern const OnnxImport kMsBiasGeluOnnx;
 extern const OnnxImport kMsFastGeluOnnx;
@@ -233,6 +245,7 @@ const OnnxImport kReciprocalOnnx = {"", "Reciprocal", reciprocal};
 const OnnxImport kSoftsignOnnx = {"", "Softsign", softsign};
 const OnnxImport kThresholdedReluOnnx = {"", "ThresholdedRelu", thresholded_relu};
 const OnnxImport kBitwiseNotOnnx = {"", "BitwiseNot", bitwise_not};
+const OnnxImport kSwiGLUOnnx = {"", "SwiGLU", swiglu};
 const OnnxImport kMsGeluOnnx = {"com.microsoft", "Gelu", gelu};
 const OnnxImport kMsBiasGeluOnnx = {"com.microsoft", "BiasGelu", bias_gelu<attrs::GeluForm::Erf>};
 const OnnxImport kMsFastGeluOnnx = {"com.microsoft", "FastGelu", bias_gelu<attrs::GeluForm::Tanh>};

@@ -43,6 +43,15 @@ TEST(UnaryImport, SpelledByOtherOperators) {
   EXPECT_EQ(half.y().type.dtype, DType::kF16);
 }
 
+TEST(UnaryImport, SwiGLU) {  // ONNX "SwiGLU" 28: swish(a) * b
+  ImportTest t("SwiGLU", 28);
+  ASSERT_EQ(t.input<float>({2}, {3, -1}).input<float>({2}, {2, 1}).run(), Status::kOk) << t.message();
+  EXPECT_NEAR(t.y().as<float>()[0], 2 * 2.8577223f, 1e-6f);
+  EXPECT_NEAR(t.y().as<float>()[1], -0.26894143f, 1e-6f);
+  ImportTest ranks("SwiGLU", 28);
+  EXPECT_EQ(ranks.input<float>({2}, {3, -1}).input<float>({1, 2}, {2, 1}).run(), Status::kInvalidModel);
+}
+
 TEST(UnaryImport, DefaultsOfAttributes) {
   EXPECT_EQ(run(ImportTest("LeakyRelu", 6), {-100}), (Floats{-1}));
   EXPECT_NEAR(run(ImportTest("HardSigmoid", 6), {1})[0], 0.7f, 1e-7f);
