@@ -80,6 +80,19 @@ class Bias {
   int64_t covered_ = 0;
 };
 
+template <class T, class C>
+C dot(const C* a, const T* b, int64_t n) {
+  constexpr int kSums = 8;  // a single sum would wait for each of its additions
+  C sums[kSums] = {}, sum = 0;
+  int64_t k = 0;
+  for (; k + kSums <= n; k += kSums) {
+    for (int u = 0; u < kSums; ++u) sums[u] += a[k + u] * static_cast<C>(b[k + u]);
+  }
+  for (int u = 0; k < n; ++k, ++u) sums[u] += a[k] * static_cast<C>(b[k]);
+  for (C s : sums) sum += s;
+  return sum;
+}
+
 // sum += weight * row
 template <class C>
 void add_row(DType t, const uint8_t* row, int64_t n, C weight, C* sum) {
@@ -131,9 +144,7 @@ Status attend(const KernelContext& ctx, const AttentionExtents& e) {
         if (told != nullptr && a.scores() == when) told->as<T>()[r * e.total() + j] = T(value);
       };
       for (int64_t j = 0; j < e.total(); ++j) {
-        const T* key = reinterpret_cast<const T*>(keys.row(e, b, kv, j));
-        C s = 0;
-        for (int64_t k = 0; k < e.head; ++k) s += query[k] * static_cast<C>(key[k]);
+        C s = dot(query, reinterpret_cast<const T*>(keys.row(e, b, kv, j)), e.head);
         tell(attrs::AttentionScores::Raw, j, s);
         if (cap > 0) s = cap * static_cast<C>(tanh(s / cap));
         tell(attrs::AttentionScores::Capped, j, s);

@@ -47,11 +47,16 @@ constexpr Activation kDefaults[] = {Activation::Sigmoid, Activation::Tanh, Activ
 // out[i] += dot(m[i], v), m: [rows, columns]
 template <class T, class V, class C>
 void add_product(const T* m, const V* v, int64_t rows, int64_t columns, C* out) {
+  constexpr int kSums = 8;  // a single sum would wait for each of its additions
   for (int64_t i = 0; i < rows; ++i) {
     const T* row = m + i * columns;
-    C sum = 0;
-    for (int64_t k = 0; k < columns; ++k) sum += static_cast<C>(row[k]) * static_cast<C>(v[k]);
-    out[i] += sum;
+    C sums[kSums] = {};
+    int64_t k = 0;
+    for (; k + kSums <= columns; k += kSums) {
+      for (int u = 0; u < kSums; ++u) sums[u] += static_cast<C>(row[k + u]) * static_cast<C>(v[k + u]);
+    }
+    for (int u = 0; k < columns; ++k, ++u) sums[u] += static_cast<C>(row[k]) * static_cast<C>(v[k]);
+    for (C sum : sums) out[i] += sum;
   }
 }
 
