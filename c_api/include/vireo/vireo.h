@@ -185,7 +185,7 @@ typedef struct vireo_value_info {
   int32_t rank;
   int64_t min_dims[VIREO_MAX_RANK]; /* bounds of each dimension; equal where it is fixed */
   int64_t max_dims[VIREO_MAX_RANK]; /* -1: open, to be given in vireo_session_options.bounds */
-  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed; equal text: equal extent */
+  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others; equal text: equal extent */
   const char* name;
   int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
 } vireo_value_info;
@@ -243,6 +243,17 @@ typedef struct vireo_model_about {
 } vireo_model_about;
 #define VIREO_MODEL_ABOUT_INIT {sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 VIREO_API vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error);
+
+/* The model's symbolic dimensions: those of inputs, and extents that data decide (a Range up to a computed end). */
+typedef struct vireo_dimension {
+  uint32_t struct_size;
+  const char* name; /* for vireo_session_options.bounds */
+  int64_t min;
+  int64_t max; /* -1: open */
+} vireo_dimension;
+#define VIREO_DIMENSION_INIT {sizeof(vireo_dimension), 0, 0, 0}
+VIREO_API uint32_t vireo_model_dimension_count(const vireo_model* model);
+VIREO_API vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out, vireo_error* error);
 
 /* Test vectors inside the file. */
 VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
