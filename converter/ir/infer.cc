@@ -320,8 +320,33 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
 
 ConstantPtr ConstantFinder::find(const Value* v) { return find(v, 0); }
 
+// Contents that are numbers to the last element, as a constant; null for symbols. Little-endian: the low bytes of an int64_t
+// are the narrower integer.
+static ConstantPtr from_contents(const Value& v) {
+  const DType t = v.type.dtype;
+  const size_t size = static_cast<size_t>(dtype_bits(t)) / 8;
+  if (!v.contents || (!dtype_is_integer(t) && t != DType::kBool) || size == 0 || size > sizeof(int64_t) ||
+      element_count(v.type.shape) != static_cast<int64_t>(v.contents->size())) {
+    return nullptr;
+  }
+  std::vector<uint8_t> bytes(v.contents->size() * size);
+  for (size_t i = 0; i < v.contents->size(); ++i) {
+    const Dim d = (*v.contents)[i];
+    if (is_symbolic(d)) return nullptr;
+    std::memcpy(bytes.data() + i * size, &d, size);
+  }
+  return make_constant(v.type, std::move(bytes));
+}
+
 ConstantPtr ConstantFinder::find(const Value* v, int depth) {
   if (v->constant != nullptr) return v->constant;
+  if (v->contents) {
+    // The extents of a value whose own elements are not known are constant all the same.
+    const auto known = found_.find(v);
+    if (known != found_.end() && known->second != nullptr) return known->second;
+    const ConstantPtr c = from_contents(*v);
+    if (c != nullptr) return found_[v] = c;
+  }
   if (v->producer == nullptr || !v->producer->bodies.empty()) return nullptr;
   const auto it = found_.find(v);
   if (it != found_.end()) return it->second;

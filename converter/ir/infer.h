@@ -10,8 +10,8 @@
 
 namespace vireo::ir {
 
-// Finds values that are constants in all but form: made by a chain of deterministic nodes from constants. Evaluates them with
-// the reference kernels when asked, once.
+// Finds values that are constants in all but form: made by a chain of deterministic nodes from constants and from extents that
+// are numbers. Evaluates them with the reference kernels when asked, once.
 class ConstantFinder {
  public:
   // The most bytes a result may have: what steers shapes is small.
