@@ -1,0 +1,106 @@
+// What the importer knows of extents inside a model: from declarations, and from shape arithmetic over static shapes.
+#include <gtest/gtest.h>
+
+#include "converter/onnx/import.h"
+
+namespace vireo::importer {
+namespace {
+
+void add_value(::onnx::ValueInfoProto* info, const std::string& name, int type, const std::vector<int64_t>& dims) {
+  info->set_name(name);
+  auto* t = info->mutable_type()->mutable_tensor_type();
+  t->set_elem_type(type);
+  t->mutable_shape();
+  for (const int64_t d : dims) t->mutable_shape()->add_dim()->set_dim_value(d);
+}
+
+::onnx::NodeProto* add_node(::onnx::ModelProto* m, const char* op, const std::vector<std::string>& in,
+                            const std::string& out) {
+  ::onnx::NodeProto* n = m->mutable_graph()->add_node();
+  n->set_op_type(op);
+  for (const std::string& name : in) n->add_input(name);
+  n->add_output(out);
+  return n;
+}
+
+::onnx::ModelProto new_model() {
+  ::onnx::ModelProto m;
+  m.set_ir_version(10);
+  auto* opset = m.add_opset_import();
+  opset->set_version(21);
+  return m;
+}
+
+// y = Reshape(x [2, 3], shape), where the shape is an input.
+::onnx::ModelProto open_reshape(const std::vector<int64_t>& declared) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});
+  add_value(m.mutable_graph()->add_input(), "shape", 7, {2});
+  add_node(&m, "Reshape", {"x", "shape"}, "y");
+  add_value(m.mutable_graph()->add_output(), "y", 1, declared);
+  return m;
+}
+
+Shape output_shape(::onnx::ModelProto m, const std::vector<ShapeOption>& shapes = {}) {
+  Diagnostics diagnostics;
+  const ImportedModel model = import_model(m, "", shapes, &diagnostics);
+  EXPECT_NE(model.graph, nullptr);
+  return model.graph == nullptr ? Shape{} : model.graph->outputs()[0]->type.shape;
+}
+
+TEST(Declared, StandsInForAnOpenExtent) {
+  const Shape y = output_shape(open_reshape({3, 2}));
+  ASSERT_EQ(y.rank, 2);
+  EXPECT_EQ(y[0], 3);
+  EXPECT_EQ(y[1], 2);
+}
+
+TEST(Declared, OfAnotherRankOrBesideShapeOptionsIsNotBelieved) {
+  EXPECT_FALSE(output_shape(open_reshape({6})).is_static());
+  ShapeOption option;
+  option.input = "x";
+  option.dims = {{2, 2}, {3, 3}};
+  EXPECT_FALSE(output_shape(open_reshape({3, 2}), {option}).is_static());
+}
+
+TEST(Declared, DoesNotOverruleWhatIsInferred) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});
+  add_node(&m, "Identity", {"x"}, "y");
+  add_value(m.mutable_graph()->add_output(), "y", 1, {7, 7});
+  const Shape y = output_shape(m);
+  EXPECT_EQ(y[0], 2);
+  EXPECT_EQ(y[1], 3);
+}
+
+// The root of an element count, by way of floats: no rule for symbols follows it, constants do.
+TEST(Contents, NumbersFoldThroughAnyOperator) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "x", 1, {4, 4});
+  add_node(&m, "Size", {"x"}, "size");
+  auto* to_float = add_node(&m, "Cast", {"size"}, "real")->add_attribute();
+  to_float->set_name("to");
+  to_float->set_type(::onnx::AttributeProto::INT);
+  to_float->set_i(1);
+  add_node(&m, "Sqrt", {"real"}, "root");
+  auto* to_int = add_node(&m, "Cast", {"root"}, "side")->add_attribute();
+  to_int->set_name("to");
+  to_int->set_type(::onnx::AttributeProto::INT);
+  to_int->set_i(7);
+  auto* zero = m.mutable_graph()->add_initializer();
+  zero->set_name("zero");
+  zero->set_data_type(7);
+  zero->add_dims(1);
+  zero->add_int64_data(0);
+  add_node(&m, "Unsqueeze", {"side", "zero"}, "shape");
+  add_node(&m, "ConstantOfShape", {"shape"}, "y");
+  auto* y = m.mutable_graph()->add_output();
+  y->set_name("y");
+  y->mutable_type()->mutable_tensor_type()->set_elem_type(1);
+  const Shape s = output_shape(m);
+  ASSERT_EQ(s.rank, 1);
+  EXPECT_EQ(s[0], 4);
+}
+
+}  // namespace
+}  // namespace vireo::importer
