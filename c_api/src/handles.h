@@ -14,10 +14,13 @@ static_assert(static_cast<vireo_status>(Status::kInvalidArgument) == VIREO_INVAL
                   static_cast<vireo_status>(Status::kInvalidModel) == VIREO_INVALID_MODEL &&
                   static_cast<vireo_status>(Status::kUnsupported) == VIREO_UNSUPPORTED &&
                   static_cast<vireo_status>(Status::kOutOfArena) == VIREO_OUT_OF_ARENA &&
-                  static_cast<vireo_status>(Status::kDeviceLost) == VIREO_DEVICE_LOST && static_cast<vireo_status>(Status::kIo) == VIREO_IO &&
-                  static_cast<vireo_status>(Status::kBusy) == VIREO_BUSY && static_cast<vireo_status>(Status::kCancelled) == VIREO_CANCELLED,
+                  static_cast<vireo_status>(Status::kDeviceLost) == VIREO_DEVICE_LOST &&
+                  static_cast<vireo_status>(Status::kIo) == VIREO_IO &&
+                  static_cast<vireo_status>(Status::kBusy) == VIREO_BUSY &&
+                  static_cast<vireo_status>(Status::kCancelled) == VIREO_CANCELLED,
               "one list of status values");
-static_assert(static_cast<uint8_t>(DType::kI2) == VIREO_INT2 && static_cast<uint8_t>(DType::kString) == VIREO_STRING, "one list of types");
+static_assert(static_cast<uint8_t>(DType::kI2) == VIREO_INT2 && static_cast<uint8_t>(DType::kString) == VIREO_STRING,
+              "one list of types");
 static_assert(sizeof(StringRef) == sizeof(vireo_string), "strings cross as they are");
 
 inline void clear(vireo_error* error) {
@@ -42,7 +45,8 @@ inline vireo_status report(Status status, const Error& from, const fb::Subgraph*
       copy_text(to->node, sizeof(to->node), text_of(graph->nodes()->Get(static_cast<uint32_t>(from.node))->name()));
     }
     if (graph != nullptr && from.tensor >= 0 && static_cast<uint32_t>(from.tensor) < graph->tensors()->size()) {
-      copy_text(to->tensor, sizeof(to->tensor), text_of(graph->tensors()->Get(static_cast<uint32_t>(from.tensor))->name()));
+      copy_text(to->tensor, sizeof(to->tensor),
+                text_of(graph->tensors()->Get(static_cast<uint32_t>(from.tensor))->name()));
     }
   }
   return static_cast<vireo_status>(status);
@@ -64,9 +68,9 @@ inline vireo_status null_argument(vireo_error* error, const char* name) {
 
 }  // namespace vireo
 
-#define VIREO_NOT_NULL(pointer, error)                                             \
-  do {                                                                             \
-    if ((pointer) == nullptr) return ::vireo::null_argument((error), #pointer);    \
+#define VIREO_NOT_NULL(pointer, error)                                          \
+  do {                                                                          \
+    if ((pointer) == nullptr) return ::vireo::null_argument((error), #pointer); \
   } while (0)
 
 #endif  // VIREO_C_API_SRC_HANDLES_H_

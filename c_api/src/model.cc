@@ -8,9 +8,9 @@ namespace fb = vireo::fb;
 
 namespace {
 
-// Bounds of one dimension as the file has them. Expressions of expressions are bounded by walking them: files are small there,
-// and this is not the hot path. Depth is bounded because operands refer to earlier expressions and interning keeps chains short;
-// past kMaxDepth the dimension reads as open.
+// Bounds of one dimension as the file has them. Expressions of expressions are bounded by walking them: files are small
+// there, and this is not the hot path. Depth is bounded because operands refer to earlier expressions and interning
+// keeps chains short; past kMaxDepth the dimension reads as open.
 constexpr int kMaxDepth = 64;
 
 Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth) {
@@ -21,7 +21,8 @@ Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth) {
     if (e.data_dependent()) return {0, bound_in_file(p, e.a(), depth + 1).hi};
     return {e.lo(), e.hi() < 0 ? INT64_MAX : e.hi()};
   }
-  return vireo::bound_of(static_cast<vireo::ExprKind>(e.kind()), bound_in_file(p, e.a(), depth + 1), bound_in_file(p, e.b(), depth + 1));
+  return vireo::bound_of(static_cast<vireo::ExprKind>(e.kind()), bound_in_file(p, e.a(), depth + 1),
+                         bound_in_file(p, e.b(), depth + 1));
 }
 
 void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) {
@@ -73,7 +74,8 @@ const fb::Signature* signature(const vireo_model* model) {
 
 extern "C" {
 
-vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model, vireo_error* error) {
+vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model,
+                                   vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(out_model, error);
   *out_model = nullptr;
@@ -94,7 +96,8 @@ vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vir
   return vireo::report(status, e, nullptr, error);
 }
 
-vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model, vireo_error* error) {
+vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model,
+                                     vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(out_model, error);
   *out_model = nullptr;
@@ -129,7 +132,8 @@ vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_v
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= vireo_model_input_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  if (index >= vireo_model_input_count(model))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
   describe(model, model->program.subgraph(0).inputs()->Get(index), out);
   out->state_of = vireo::state_of(model->program, index);
   return VIREO_OK;
@@ -139,26 +143,31 @@ vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= vireo_model_output_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
+  if (index >= vireo_model_output_count(model))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
   describe(model, model->program.subgraph(0).outputs()->Get(index), out);
   out->state_of = -1;
   return VIREO_OK;
 }
 
-vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out, vireo_error* error) {
+vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
+                                       vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= vireo_model_input_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  if (index >= vireo_model_input_count(model))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
   describe_io(signature(model) == nullptr ? nullptr : signature(model)->inputs(), index, out);
   return VIREO_OK;
 }
 
-vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out, vireo_error* error) {
+vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
+                                        vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= vireo_model_output_count(model)) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
+  if (index >= vireo_model_output_count(model))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
   describe_io(signature(model) == nullptr ? nullptr : signature(model)->outputs(), index, out);
   return VIREO_OK;
 }
@@ -215,7 +224,8 @@ uint32_t vireo_model_test_count(const vireo_model* model) {
   return model == nullptr || model->program.model().tests() == nullptr ? 0 : model->program.model().tests()->size();
 }
 
-vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out, vireo_error* error) {
+vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,
+                                vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);

@@ -9,23 +9,36 @@ uint32_t vireo_version(void) { return VIREO_VERSION_MAJOR << 16 | VIREO_VERSION_
 
 const char* vireo_status_text(vireo_status status) {
   switch (status) {
-    case VIREO_OK: return "ok";
-    case VIREO_INVALID_ARGUMENT: return "invalid argument";
-    case VIREO_INVALID_MODEL: return "invalid model";
-    case VIREO_UNSUPPORTED: return "unsupported";
-    case VIREO_OUT_OF_ARENA: return "out of arena";
-    case VIREO_DEVICE_LOST: return "device lost";
-    case VIREO_IO: return "input or output failed";
-    case VIREO_BUSY: return "busy";
-    case VIREO_CANCELLED: return "cancelled";
-    default: return "unknown status";
+    case VIREO_OK:
+      return "ok";
+    case VIREO_INVALID_ARGUMENT:
+      return "invalid argument";
+    case VIREO_INVALID_MODEL:
+      return "invalid model";
+    case VIREO_UNSUPPORTED:
+      return "unsupported";
+    case VIREO_OUT_OF_ARENA:
+      return "out of arena";
+    case VIREO_DEVICE_LOST:
+      return "device lost";
+    case VIREO_IO:
+      return "input or output failed";
+    case VIREO_BUSY:
+      return "busy";
+    case VIREO_CANCELLED:
+      return "cancelled";
+    default:
+      return "unknown status";
   }
 }
 
 const char* vireo_dtype_text(vireo_dtype dtype) { return vireo::dtype_name(static_cast<vireo::DType>(dtype)); }
-int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count) { return vireo::dtype_bytes(static_cast<vireo::DType>(dtype), count); }
+int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count) {
+  return vireo::dtype_bytes(static_cast<vireo::DType>(dtype), count);
+}
 
-vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime, vireo_error* error) {
+vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
+                                  vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(out_runtime, error);
   *out_runtime = nullptr;
@@ -38,13 +51,17 @@ vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_ru
 
 void vireo_runtime_release(vireo_runtime* runtime) { vireo::release_runtime(runtime); }
 
-uint32_t vireo_runtime_device_count(const vireo_runtime* runtime) { return runtime == nullptr ? 0 : runtime->device_count; }
+uint32_t vireo_runtime_device_count(const vireo_runtime* runtime) {
+  return runtime == nullptr ? 0 : runtime->device_count;
+}
 
-vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out, vireo_error* error) {
+vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
+                                  vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(runtime, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= runtime->device_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
+  if (index >= runtime->device_count)
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
   *out = runtime->devices[index].info;
   return VIREO_OK;
 }

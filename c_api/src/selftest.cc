@@ -25,13 +25,14 @@ const char* output_name(const vireo_session& s, uint32_t o) {
 Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const Tensor& got) {
   const TensorType type = type_of(want);
   if (static_cast<const TensorType&>(got) != type) {
-    return fail(&s.error, Status::kInvalidModel, "output \"{}\" is {} {}, the model's own test vector {} {}", output_name(s, o),
-                dtype_name(got.dtype), got.shape, dtype_name(type.dtype), type.shape);
+    return fail(&s.error, Status::kInvalidModel, "output \"{}\" is {} {}, the model's own test vector {} {}",
+                output_name(s, o), dtype_name(got.dtype), got.shape, dtype_name(type.dtype), type.shape);
   }
   const uint8_t* ref = s.model->program.at(want.segment(), want.offset());
   const auto step = static_cast<int64_t>(want.step());
   const int64_t count = element_count(type.shape);
-  if (dtype_bits(type.dtype) < 8 || type.dtype == DType::kString || !(dtype_is_float(type.dtype) && dtype_bits(type.dtype) >= 16)) {
+  if (dtype_bits(type.dtype) < 8 || type.dtype == DType::kString ||
+      !(dtype_is_float(type.dtype) && dtype_bits(type.dtype) >= 16)) {
     const int64_t unit = dtype_bits(type.dtype) / 8;
     bool same = true;
     if (type.dtype == DType::kString) {
@@ -48,7 +49,9 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
         same = memcmp(got.as<const uint8_t>() + i * unit, ref + k * unit, static_cast<size_t>(unit)) == 0;
       }
     }
-    return same ? Status::kOk : fail(&s.error, Status::kInvalidModel, "output \"{}\" differs from the model's own test vector", output_name(s, o));
+    return same ? Status::kOk
+                : fail(&s.error, Status::kInvalidModel, "output \"{}\" differs from the model's own test vector",
+                       output_name(s, o));
   }
   double most = 0;
   for (int64_t i = 0, k = 0; i < count; i += step, ++k) {
@@ -57,10 +60,13 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
   }
   for (int64_t i = 0, k = 0; i < count; i += step, ++k) {
     const double r = read_real(type.dtype, ref, k), y = read_real(type.dtype, got.data, i);
-    const bool fits = isfinite(r) ? fabs(y - r) <= static_cast<double>(want.atol()) * most + static_cast<double>(want.rtol()) * fabs(r)
-                                  : isnan(r) ? isnan(y) : y == r;
+    const bool fits = isfinite(r) ? fabs(y - r) <= static_cast<double>(want.atol()) * most +
+                                                       static_cast<double>(want.rtol()) * fabs(r)
+                      : isnan(r) ? isnan(y)
+                                 : y == r;
     if (!fits) {
-      return fail(&s.error, Status::kInvalidModel, "output \"{}\" differs from the model's own test vector at element {}: {}e-6 against {}e-6",
+      return fail(&s.error, Status::kInvalidModel,
+                  "output \"{}\" differs from the model's own test vector at element {}: {}e-6 against {}e-6",
                   output_name(s, o), i, static_cast<int64_t>(y * 1e6), static_cast<int64_t>(r * 1e6));
     }
   }
@@ -72,10 +78,12 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
 Status selftest(vireo_session& s, uint32_t index) {
   const auto* tests = s.model->program.model().tests();
   if (tests == nullptr || index >= tests->size()) {
-    return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests", index);
+    return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests",
+                index);
   }
   const fb::TestCase& test = *tests->Get(index);
-  if (s.main.input_count > kMaxIo) return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
+  if (s.main.input_count > kMaxIo)
+    return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
   Tensor inputs[kMaxIo];
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const fb::TestTensor& t = *test.inputs()->Get(i);

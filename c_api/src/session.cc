@@ -26,15 +26,16 @@ class Use {
 };
 
 vireo_status busy(vireo_error* error) {
-  return vireo::refuse(error, VIREO_BUSY, "another thread is using this session: wait for it, or give each thread a session of its own");
+  return vireo::refuse(error, VIREO_BUSY,
+                       "another thread is using this session: wait for it, or give each thread a session of its own");
 }
 
 }  // namespace
 
 extern "C" {
 
-vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options, vireo_session** out_session,
-                                  vireo_error* error) {
+vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
+                                  vireo_session** out_session, vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(out_session, error);
   *out_session = nullptr;
@@ -54,34 +55,40 @@ vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_t
   VIREO_NOT_NULL(out, error);
   Use use(session);
   if (!use.mine()) return busy(error);
-  if (index >= session->main.input_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  if (index >= session->main.input_count)
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
   Tensor t = session->own_inputs[index];
   t.shape = session->main.inputs[index]->shape;
   memcpy(out, &t, sizeof(*out));
   return VIREO_OK;
 }
 
-vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims, int32_t rank, vireo_error* error) {
+vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims, int32_t rank,
+                                       vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
   if (rank != 0) VIREO_NOT_NULL(dims, error);
   Use use(session);
   if (!use.mine()) return busy(error);
-  if (index >= session->main.input_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
+  if (index >= session->main.input_count)
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
   const vireo::TensorType& most = session->input_types[index];
   Error e;
   Status status = Status::kOk;
-  if (rank != most.shape.rank) status = vireo::fail(&e, Status::kInvalidArgument, "rank {}, the input has {}", rank, most.shape.rank);
+  if (rank != most.shape.rank)
+    status = vireo::fail(&e, Status::kInvalidArgument, "rank {}, the input has {}", rank, most.shape.rank);
   for (int32_t i = 0; vireo::ok(status) && i < rank; ++i) {
     if (dims[i] < 0 || dims[i] > most.shape[i]) {
-      status = vireo::fail(&e, Status::kInvalidArgument, "dimension {} is {}, the session's bound is {}", i, dims[i], most.shape[i]);
+      status = vireo::fail(&e, Status::kInvalidArgument, "dimension {} is {}, the session's bound is {}", i, dims[i],
+                           most.shape[i]);
     }
   }
   for (int32_t i = 0; vireo::ok(status) && i < rank; ++i) session->main.inputs[index]->shape[i] = dims[i];
   return vireo::report(status, e, nullptr, error);
 }
 
-vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs, vireo_error* error) {
+vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
+                               vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
   Use use(session);
@@ -108,7 +115,8 @@ vireo_status vireo_session_reset(vireo_session* session, vireo_error* error) {
   return VIREO_OK;
 }
 
-vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, vireo_error* error) {
+vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count,
+                                   vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
   VIREO_NOT_NULL(*session, error);
@@ -116,7 +124,8 @@ vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* b
   if (__atomic_exchange_n(&(*session)->busy, 1u, __ATOMIC_ACQUIRE) != 0) return busy(error);
   if (!(*session)->owns_arena) {
     __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the arena is the caller's: release the session and create one in a larger arena");
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT,
+                         "the arena is the caller's: release the session and create one in a larger arena");
   }
   Error e;
   const fb::Subgraph* graph = (*session)->main.graph;
@@ -127,11 +136,13 @@ vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* b
 
 uint32_t vireo_session_node_count(const vireo_session* session) { return session == nullptr ? 0 : session->info_count; }
 
-vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out, vireo_error* error) {
+vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
+                                vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= session->info_count) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the session has no node of this index");
+  if (index >= session->info_count)
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the session has no node of this index");
   const vireo::NodeInfo& info = session->infos[index];
   out->name = vireo::text_of(info.node->name());
   out->op = vireo::op_name(static_cast<vireo::Op>(info.node->op()));

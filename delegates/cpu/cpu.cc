@@ -18,7 +18,8 @@ struct CpuPart {
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
 constexpr size_t kStateOffset = 64;
 
-static_assert(sizeof(Tensor) == sizeof(vireo_tensor) && alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
+static_assert(sizeof(Tensor) == sizeof(vireo_tensor) && alignof(Tensor) == alignof(vireo_tensor),
+              "tensors cross the ABI as they are");
 
 CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
   CpuValue v;
@@ -81,7 +82,8 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     const Choice c = choose(*host, graph, n, 1, &query);
     if (c.tuned == nullptr && c.reference == nullptr) {
       const bool composite = query.op == Op::kComposite;
-      const char* reason = composite ? (c.reason[0] != 0 ? c.reason : "no fused kernel: its body runs") : "no kernel in this build";
+      const char* reason =
+          composite ? (c.reason[0] != 0 ? c.reason : "no fused kernel: its body runs") : "no kernel in this build";
       const vireo_status status = claims->leave(claims->context, n, reason);
       if (status != VIREO_OK) return status;
       continue;
@@ -115,8 +117,8 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   return VIREO_OK;
 }
 
-vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots, void* state,
-                  void** loaded) {
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
+                  void* state, void** loaded) {
   CpuQuery query;
   const Choice c = choose(*host, graph, part->nodes[0], slots, &query);
   auto* p = new (state) CpuPart();
@@ -124,7 +126,8 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->tuned = c.tuned;
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
-  if (c.tuned != nullptr && c.tuned->prepare != nullptr) c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
+  if (c.tuned != nullptr && c.tuned->prepare != nullptr)
+    c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
   *loaded = p;
   return VIREO_OK;
 }
@@ -141,7 +144,8 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   if (with->threads != nullptr) ctx.parallel = {with->threads->run, with->threads->pool, with->threads->slots};
   ctx.random = with->random;
   ctx.error = &error;
-  const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset) : p.reference->run(ctx);
+  const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset)
+                                           : p.reference->run(ctx);
   if (!ok(status) && with->message != nullptr && with->message_bytes > 0) {
     const size_t n = strlen(error.message);
     const size_t kept = n < with->message_bytes ? n : with->message_bytes - 1;
@@ -176,5 +180,5 @@ bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 }  // namespace vireo
 
 extern "C" const vireo_delegate vireo_cpu_delegate = {
-    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,         vireo::enumerate, vireo::claim, vireo::memory,
-    vireo::load,            vireo::submit,      vireo::unload, vireo::health, vireo::release};
+    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,       vireo::enumerate, vireo::claim,
+    vireo::memory,          vireo::load,        vireo::submit, vireo::unload, vireo::health,    vireo::release};

@@ -1,8 +1,8 @@
 // How a tuned kernel offers itself to the CPU delegate.
 //
-// delegates/cpu/ops/<op>.cc holds the choice, the scratch and the call; the arithmetic is in delegates/cpu/kernels/<family>/.
-// Each such file defines `extern const CpuOp kCpuOp_<stem>`; CMake finds it by its stem and writes the table. A node that no
-// CpuOp takes runs on the reference kernel, with the reason that was given.
+// delegates/cpu/ops/<op>.cc holds the choice, the scratch and the call; the arithmetic is in
+// delegates/cpu/kernels/<family>/. Each such file defines `extern const CpuOp kCpuOp_<stem>`; CMake finds it by its
+// stem and writes the table. A node that no CpuOp takes runs on the reference kernel, with the reason that was given.
 #ifndef VIREO_DELEGATES_CPU_CPU_OP_H_
 #define VIREO_DELEGATES_CPU_CPU_OP_H_
 
@@ -18,8 +18,8 @@ constexpr uint32_t kMaxCpuArgs = 16;
 
 // One value of the node in hand, at the session's upper bounds.
 struct CpuValue {
-  TensorType type;              // kNone: absent
-  bool is_static = false;       // type.shape is the shape, not only its bound
+  TensorType type;         // kNone: absent
+  bool is_static = false;  // type.shape is the shape, not only its bound
   const void* constant = nullptr;
   template <class T>
   const T* as() const {
@@ -32,10 +32,10 @@ struct CpuQuery {
   const vireo_host* host = nullptr;
   const vireo_graph* graph = nullptr;  // that the node stands in
   vireo_graph_node node = {};
-  Op op = Op::kNone;                   // kComposite: look at node.hint and node.body
+  Op op = Op::kNone;  // kComposite: look at node.hint and node.body
   CpuValue inputs[kMaxCpuArgs];
   CpuValue outputs[kMaxCpuArgs];
-  uint32_t input_count = 0;            // of what fits above
+  uint32_t input_count = 0;  // of what fits above
   uint32_t output_count = 0;
   int32_t slots = 1;
 
@@ -49,18 +49,18 @@ struct CpuQuery {
 bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* out);
 
 struct CpuKernel {
-  const char* name;                                              // static text, shown by `vireo explain`
-  size_t state_bytes;                                            // at most what fits beside the part's own
-  int64_t (*scratch_bytes)(const CpuQuery& query);               // null: none; at the upper bounds
-  void (*prepare)(const CpuQuery& query, void* state);           // null: state_bytes is 0
-  Status (*run)(const KernelContext& ctx, const void* state);    // shapes in ctx are those of this run
+  const char* name;                                            // static text, shown by `vireo explain`
+  size_t state_bytes;                                          // at most what fits beside the part's own
+  int64_t (*scratch_bytes)(const CpuQuery& query);             // null: none; at the upper bounds
+  void (*prepare)(const CpuQuery& query, void* state);         // null: state_bytes is 0
+  Status (*run)(const KernelContext& ctx, const void* state);  // shapes in ctx are those of this run
 };
 
 struct CpuOp {
-  const char* name;                                              // the stem
+  const char* name;  // the stem
   // The kernel for this node, or null with `reason` (static text) when there is none. Called for every node.
   const CpuKernel* (*choose)(const CpuQuery& query, const char** reason);
-  Span<const Op> ops;                                            // for which choose is called
+  Span<const Op> ops;  // for which choose is called
 };
 
 Span<const CpuOp* const> cpu_ops();  // written by CMake

@@ -31,7 +31,8 @@ TensorType type_of(const vireo_graph_value& v) {
 }
 
 // A float constant of one element; `otherwise` when the value is absent.
-bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input, float otherwise, float* out) {
+bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input,
+            float otherwise, float* out) {
   *out = otherwise;
   if (input >= n.input_count || n.inputs[input] < 0) return true;
   const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
@@ -84,23 +85,40 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
     return true;
   };
   switch (static_cast<Op>(n.op)) {
-    case Op::kRelu: return set(Activation::kRelu);
-    case Op::kSigmoid: return set(Activation::kSigmoid);
-    case Op::kTanh: return set(Activation::kTanh);
-    case Op::kHardSwish: return set(Activation::kHardSwish);
-    case Op::kSoftplus: return set(Activation::kSoftplus);
-    case Op::kMish: return set(Activation::kMish);
-    case Op::kExp: return set(Activation::kExp);
-    case Op::kLog: return set(Activation::kLog);
-    case Op::kSqrt: return set(Activation::kSqrt);
-    case Op::kErf: return set(Activation::kErf);
-    case Op::kAbs: return set(Activation::kAbs);
-    case Op::kNeg: return set(Activation::kNeg);
-    case Op::kFloor: return set(Activation::kFloor);
-    case Op::kCeil: return set(Activation::kCeil);
-    case Op::kRound: return set(Activation::kRound);
-    case Op::kLeakyRelu: return set(Activation::kLeakyRelu, ::flatbuffers::GetRoot<attrs::LeakyRelu>(n.attrs)->alpha());
-    case Op::kSwish: return set(Activation::kSilu, ::flatbuffers::GetRoot<attrs::Swish>(n.attrs)->alpha());
+    case Op::kRelu:
+      return set(Activation::kRelu);
+    case Op::kSigmoid:
+      return set(Activation::kSigmoid);
+    case Op::kTanh:
+      return set(Activation::kTanh);
+    case Op::kHardSwish:
+      return set(Activation::kHardSwish);
+    case Op::kSoftplus:
+      return set(Activation::kSoftplus);
+    case Op::kMish:
+      return set(Activation::kMish);
+    case Op::kExp:
+      return set(Activation::kExp);
+    case Op::kLog:
+      return set(Activation::kLog);
+    case Op::kSqrt:
+      return set(Activation::kSqrt);
+    case Op::kErf:
+      return set(Activation::kErf);
+    case Op::kAbs:
+      return set(Activation::kAbs);
+    case Op::kNeg:
+      return set(Activation::kNeg);
+    case Op::kFloor:
+      return set(Activation::kFloor);
+    case Op::kCeil:
+      return set(Activation::kCeil);
+    case Op::kRound:
+      return set(Activation::kRound);
+    case Op::kLeakyRelu:
+      return set(Activation::kLeakyRelu, ::flatbuffers::GetRoot<attrs::LeakyRelu>(n.attrs)->alpha());
+    case Op::kSwish:
+      return set(Activation::kSilu, ::flatbuffers::GetRoot<attrs::Swish>(n.attrs)->alpha());
     case Op::kHardSigmoid: {
       const auto* a = ::flatbuffers::GetRoot<attrs::HardSigmoid>(n.attrs);
       return set(Activation::kHardSigmoid, a->alpha(), a->beta());
@@ -120,7 +138,8 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
       if (!scalar(host, graph, n, 1, -INFINITY, &low) || !scalar(host, graph, n, 2, INFINITY, &high)) return false;
       return set(Activation::kClip, low, high);
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -27,10 +27,10 @@ struct Fused {
   const uint8_t* attrs = nullptr;
   Operand inputs[kMaxCoreInputs];  // of the core
   uint32_t input_count = 0;
-  TensorType core_type;            // of the core's output
-  Operand bias;                    // an Add of one value a channel; only where the core has no bias of its own
-  Operand residual;                // an Add of a whole tensor
-  bool residual_last = false;      // after the activation
+  TensorType core_type;        // of the core's output
+  Operand bias;                // an Add of one value a channel; only where the core has no bias of its own
+  Operand residual;            // an Add of a whole tensor
+  bool residual_last = false;  // after the activation
   Activate act;
 
   template <class T>
@@ -42,13 +42,14 @@ struct Fused {
 // True when the node's function is one of `Activate`. `graph` is the node's.
 bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& node, Activate* out);
 
-// A plain node becomes a core without a tail. `channel_axis` of the core's output: where a bias lies; negative from the end.
-// False with `reason` when the body has another form.
+// A plain node becomes a core without a tail. `channel_axis` of the core's output: where a bias lies; negative from the
+// end. False with `reason` when the body has another form.
 bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
 // Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
 inline bool fits(const KernelContext& ctx, const Fused& f) {
-  return !f.residual.given() || f.residual.input < 0 || ctx.in(static_cast<size_t>(f.residual.input))->shape == ctx.out(0)->shape;
+  return !f.residual.given() || f.residual.input < 0 ||
+         ctx.in(static_cast<size_t>(f.residual.input))->shape == ctx.out(0)->shape;
 }
 
 }  // namespace vireo::cpu

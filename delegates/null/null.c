@@ -1,12 +1,14 @@
-/* Each method says what it is for. What is written here is a complete delegate: it offers one device, looks at every graph
- * and leaves every node with a reason, so that the runtime places all of them elsewhere. */
+/* Each method says what it is for. What is written here is a complete delegate: it offers one device, looks at every
+ * graph and leaves every node with a reason, so that the runtime places all of them elsewhere. */
 #include "delegates/null/null.h"
 
 #include <stddef.h>
 
 /* Called with index 0, 1, ... until it fails. A real delegate opens its driver here, by name at run time, and answers
- * VIREO_INVALID_ARGUMENT at index 0 when there is none. `self` is vireo_delegate.self; `*device` comes back in later calls. */
-static vireo_status null_enumerate(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info, void** device) {
+ * VIREO_INVALID_ARGUMENT at index 0 when there is none. `self` is vireo_delegate.self; `*device` comes back in later
+ * calls. */
+static vireo_status null_enumerate(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info,
+                                   void** device) {
   (void)host;
   if (index != 0) return VIREO_INVALID_ARGUMENT;
   info->name = "null";
@@ -15,9 +17,10 @@ static vireo_status null_enumerate(void* self, const vireo_host* host, uint32_t 
   return VIREO_OK;
 }
 
-/* Look at the whole graph before answering: a node that could run alone may not be worth the copies around it. Say of every
- * node take or leave; a reason is static text that the user reads in `vireo explain`. */
-static vireo_status null_claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+/* Look at the whole graph before answering: a node that could run alone may not be worth the copies around it. Say of
+ * every node take or leave; a reason is static text that the user reads in `vireo explain`. */
+static vireo_status null_claim(void* device, const vireo_host* host, const vireo_graph* graph,
+                               const vireo_claims* claims) {
   uint32_t n;
   (void)device;
   for (n = 0; n < host->node_count(graph); ++n) {
@@ -28,22 +31,22 @@ static vireo_status null_claim(void* device, const vireo_host* host, const vireo
 }
 
 /* Only for parts that were taken, so never here. State is kept for the life of a session; scratch is shared. */
-static vireo_status null_memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                                vireo_part_memory* out) {
+static vireo_status null_memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                                int32_t slots, vireo_part_memory* out) {
   (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)out;
   return VIREO_UNSUPPORTED;
 }
 
 /* Prepare a part in the state memory: pick the kernel, upload or refer to constants. */
-static vireo_status null_load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                              void* state, void** loaded) {
+static vireo_status null_load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                              int32_t slots, void* state, void** loaded) {
   (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)state, (void)loaded;
   return VIREO_UNSUPPORTED;
 }
 
 /* The hot path: no allocation, no checks that load could have done. */
-static vireo_status null_submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
-                                uint32_t output_count, const vireo_submit* with) {
+static vireo_status null_submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
+                                vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with) {
   (void)loaded, (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)with;
   return VIREO_UNSUPPORTED;
 }
@@ -60,6 +63,15 @@ static vireo_status null_health(void* device) {
 /* Close what enumerate opened. The last call. */
 static void null_release(void* self) { (void)self; }
 
-const vireo_delegate vireo_null_delegate = {sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "null",      NULL,        null_enumerate,
-                                            null_claim,             null_memory,        null_load,   null_submit, null_unload,
-                                            null_health,            null_release};
+const vireo_delegate vireo_null_delegate = {sizeof(vireo_delegate),
+                                            VIREO_DELEGATE_ABI,
+                                            "null",
+                                            NULL,
+                                            null_enumerate,
+                                            null_claim,
+                                            null_memory,
+                                            null_load,
+                                            null_submit,
+                                            null_unload,
+                                            null_health,
+                                            null_release};

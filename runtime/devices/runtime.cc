@@ -35,7 +35,8 @@ Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out,
     return fail(error, Status::kInvalidArgument, "this target has no heap: give vireo_runtime_options.allocator");
   }
   void* memory = allocator.allocate(allocator.context, sizeof(vireo_runtime), 64);
-  if (memory == nullptr) return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the runtime", sizeof(vireo_runtime));
+  if (memory == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the runtime", sizeof(vireo_runtime));
   auto* rt = new (memory) vireo_runtime();
   rt->allocator = allocator;
   if (options != nullptr) {
@@ -75,21 +76,24 @@ void release_runtime(vireo_runtime* rt) {
   allocator.release(allocator.context, rt, sizeof(vireo_runtime), 64);
 }
 
-Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out, Error* error) {
+Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
+                  Error* error) {
   FileHeader header;
   VIREO_TRY(read_header(file, file.size(), &header, error));
   if (reinterpret_cast<uintptr_t>(file.data()) % kSegmentAlignment != 0) {
     return fail(error, Status::kInvalidArgument, "the model's bytes must be aligned to {}", kSegmentAlignment);
   }
   void* memory = rt->allocate(sizeof(vireo_model));
-  if (memory == nullptr) return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the model", sizeof(vireo_model));
+  if (memory == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the model", sizeof(vireo_model));
   auto* model = new (memory) vireo_model();
   model->runtime = rt;
   model->file = file;
   Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
   Status status = Status::kOk;
   if (mapped.data != nullptr) {
-    // Another process may write to a mapped file between the check and the use, so the part that steers is copied first.
+    // Another process may write to a mapped file between the check and the use, so the part that steers is copied
+    // first.
     model->buffer = static_cast<uint8_t*>(rt->allocate(buffer.size()));
     if (model->buffer == nullptr) {
       status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the graph", buffer.size());
@@ -102,8 +106,9 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
   if (ok(status)) {
     const size_t work_bytes = Program::workspace_bytes(buffer.size());
     auto* work = static_cast<uint8_t*>(rt->allocate(work_bytes));
-    status = work == nullptr ? fail(error, Status::kOutOfArena, "the allocator has no {} bytes to verify the model", work_bytes)
-                             : model->program.open(file, header, buffer, Span<uint8_t>(work, work_bytes), error);
+    status = work == nullptr
+                 ? fail(error, Status::kOutOfArena, "the allocator has no {} bytes to verify the model", work_bytes)
+                 : model->program.open(file, header, buffer, Span<uint8_t>(work, work_bytes), error);
     rt->release(work, work_bytes);
   }
   if (!ok(status)) {

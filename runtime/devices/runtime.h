@@ -35,7 +35,9 @@ struct vireo_runtime {
   uint32_t device_count = 0;
   vireo::Device devices[vireo::kMaxDevices];
 
-  void* allocate(size_t bytes, size_t alignment = 64) const { return allocator.allocate(allocator.context, bytes, alignment); }
+  void* allocate(size_t bytes, size_t alignment = 64) const {
+    return allocator.allocate(allocator.context, bytes, alignment);
+  }
   void release(void* memory, size_t bytes, size_t alignment = 64) const {
     if (memory != nullptr) allocator.release(allocator.context, memory, bytes, alignment);
   }
@@ -45,7 +47,7 @@ struct vireo_model {
   vireo_runtime* runtime = nullptr;
   vireo::platform::MappedFile mapped;  // empty when the caller's memory is used
   vireo::Span<const uint8_t> file;
-  uint8_t* buffer = nullptr;           // copy of the FlatBuffer part of a mapped file
+  uint8_t* buffer = nullptr;  // copy of the FlatBuffer part of a mapped file
   size_t buffer_bytes = 0;
   vireo::Program program;
 };
@@ -54,8 +56,8 @@ namespace vireo {
 
 Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out, Error* error);
 void release_runtime(vireo_runtime* runtime);
-Status load_model(vireo_runtime* runtime, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
-                  Error* error);
+Status load_model(vireo_runtime* runtime, const platform::MappedFile& mapped, Span<const uint8_t> file,
+                  vireo_model** out, Error* error);
 void release_model(vireo_model* model);
 
 }  // namespace vireo

@@ -33,7 +33,9 @@ class Builder {
   bool real() const { return !c_.counting(); }
   Slot& slot(uint32_t sub, int32_t t) { return slots_[first_slot_[sub] + static_cast<uint32_t>(t)]; }
   bool maps_to_owner(const SubLayout& s) const { return s.inlined || s.dead; }
-  const fb::Node& owner_of(uint32_t sub) const { return *l_.graph(l_.subs[sub].owner).nodes()->Get(l_.subs[sub].owner_node); }
+  const fb::Node& owner_of(uint32_t sub) const {
+    return *l_.graph(l_.subs[sub].owner).nodes()->Get(l_.subs[sub].owner_node);
+  }
 
   void take_temporary(void* temporary);
   void make_slots(uint32_t sub);
@@ -57,7 +59,7 @@ class Builder {
   vireo_session* s_ = nullptr;
   Slot* slots_ = nullptr;
   uint32_t* first_slot_ = nullptr;
-  Tensor** args_ = nullptr;          // of the step in hand, while counting or checking
+  Tensor** args_ = nullptr;  // of the step in hand, while counting or checking
   TensorType* out_types_ = nullptr;
   TensorType** out_pointers_ = nullptr;
   bool* constant_ = nullptr;
@@ -174,7 +176,8 @@ Status Builder::place_tensors(uint32_t sub, Error* error) {
     if (out.dtype != DType::kNone) {  // the owner's
       const TensorType& mine = s.max_types[t];
       if (out.dtype != mine.dtype || out.shape.rank != mine.shape.rank) {
-        return fail(error, Status::kInvalidModel, "tensor \"{}\" of a body does not fit its owner's", text_of(tensor.name()));
+        return fail(error, Status::kInvalidModel, "tensor \"{}\" of a body does not fit its owner's",
+                    text_of(tensor.name()));
       }
       continue;
     }
@@ -279,8 +282,10 @@ Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error)
     const Tensor* y = step->args[step->input_count + o];
     if (y == nullptr) continue;
     if (static_cast<const TensorType&>(*y) != out_types_[o]) {
-      return fail(error, Status::kInvalidModel, "node \"{}\" ({}): output {} is declared {} {}, the operator gives {} {}", text_of(node.name()),
-                  step->def->name, o, dtype_name(y->dtype), y->shape, dtype_name(out_types_[o].dtype), out_types_[o].shape);
+      return fail(error, Status::kInvalidModel,
+                  "node \"{}\" ({}): output {} is declared {} {}, the operator gives {} {}", text_of(node.name()),
+                  step->def->name, o, dtype_name(y->dtype), y->shape, dtype_name(out_types_[o].dtype),
+                  out_types_[o].shape);
     }
   }
   return Status::kOk;
@@ -303,7 +308,9 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
     if (fixed) {
       if (real()) {
         for (uint32_t i = 0; i < frame->step_count; ++i) {
-          if (frame->steps[i].infer) return fail(error, Status::kInvalidModel, "node \"{}\": a fused body depends on data", text_of(node.name()));
+          if (frame->steps[i].infer)
+            return fail(error, Status::kInvalidModel, "node \"{}\": a fused body depends on data",
+                        text_of(node.name()));
         }
       }
       c_.rewind(mark);
@@ -324,9 +331,11 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
   const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason};
-  const vireo_status status = device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
+  const vireo_status status =
+      device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {
-    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it", text_of(node.name()), device.info.name);
+    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",
+                text_of(node.name()), device.info.name);
   }
   step->submit = device.delegate->submit;
   step->unload = device.delegate->unload;
@@ -358,9 +367,11 @@ Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
     }
     bool first_axis = true;
     for (const int32_t axis : *a.in_axes()) first_axis = first_axis && axis == 0;
-    for (uint32_t k = 0; a.out_axes() != nullptr && k < a.out_axes()->size(); ++k) first_axis = first_axis && a.out_axes()->Get(k) == 0;
+    for (uint32_t k = 0; a.out_axes() != nullptr && k < a.out_axes()->size(); ++k)
+      first_axis = first_axis && a.out_axes()->Get(k) == 0;
     if (!first_axis) {
-      return fail(error, Status::kUnsupported, "node \"{}\" (Scan): slices along another axis than 0 need a Transpose", text_of(node.name()));
+      return fail(error, Status::kUnsupported, "node \"{}\" (Scan): slices along another axis than 0 need a Transpose",
+                  text_of(node.name()));
     }
   }
   for (const uint32_t body : *node.subgraphs()) {
@@ -370,7 +381,8 @@ Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
       const int32_t x = node.inputs()->Get(i);
       const bool cell = op == Op::kLoop && i < 2;
       if (cell) continue;
-      good = x >= 0 && slot(sub, x).tensor->dtype == slot(body, static_cast<int32_t>(g.inputs()->Get(i - skip))).tensor->dtype;
+      good = x >= 0 &&
+             slot(sub, x).tensor->dtype == slot(body, static_cast<int32_t>(g.inputs()->Get(i - skip))).tensor->dtype;
     }
     for (uint32_t o = 0; good && o < node.outputs()->size(); ++o) {
       const int32_t y = node.outputs()->Get(o);
@@ -385,9 +397,10 @@ Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
       const Tensor& i = *slot(body, static_cast<int32_t>(g.inputs()->Get(0))).tensor;
       const Tensor& c = *slot(body, static_cast<int32_t>(g.inputs()->Get(1))).tensor;
       const Tensor& again = *slot(body, static_cast<int32_t>(g.outputs()->Get(0))).tensor;
-      if (i.dtype != DType::kI64 || i.capacity != 8 || c.dtype != DType::kBool || c.capacity != 1 || again.dtype != DType::kBool ||
-          again.capacity != 1) {
-        return fail(error, Status::kInvalidModel, "node \"{}\" (Loop): malformed iteration number or condition", text_of(node.name()));
+      if (i.dtype != DType::kI64 || i.capacity != 8 || c.dtype != DType::kBool || c.capacity != 1 ||
+          again.dtype != DType::kBool || again.capacity != 1) {
+        return fail(error, Status::kInvalidModel, "node \"{}\" (Loop): malformed iteration number or condition",
+                    text_of(node.name()));
       }
     }
   }
@@ -401,7 +414,9 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
   if (real()) {
     *step = Step{};
     const OpRow* row = find_op(op);
-    if (row == nullptr) return fail(error, Status::kUnsupported, "node \"{}\": operator {} is not in this build", text_of(node.name()), static_cast<int>(op));
+    if (row == nullptr)
+      return fail(error, Status::kUnsupported, "node \"{}\": operator {} is not in this build", text_of(node.name()),
+                  static_cast<int>(op));
     step->def = row->def;
     step->attrs = node.attrs()->data();
     step->attrs_size = node.attrs()->size();
@@ -418,7 +433,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
   if (!shapes_only) add_info(sub, n, depth);
   const bool control = op == Op::kIf || op == Op::kLoop || op == Op::kScan;
   if (!control) return build_part(sub, n, shapes_only, step, error);
-  if (shapes_only) return fail(error, Status::kInvalidModel, "node \"{}\": control flow inside a fused node", text_of(node.name()));
+  if (shapes_only)
+    return fail(error, Status::kInvalidModel, "node \"{}\": control flow inside a fused node", text_of(node.name()));
   if (real()) {
     step->kind = op == Op::kIf ? Step::kIf : op == Op::kLoop ? Step::kLoop : Step::kScan;
     VIREO_TRY(check_body_types(sub, n, error));
@@ -430,7 +446,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
       *frame = Frame{};
       step->bodies[b] = frame;
     }
-    VIREO_TRY(build_frame(node.subgraphs()->Get(b), static_cast<uint8_t>(depth + 1), false, real() ? frame : &counted, error));
+    VIREO_TRY(build_frame(node.subgraphs()->Get(b), static_cast<uint8_t>(depth + 1), false, real() ? frame : &counted,
+                          error));
   }
   return Status::kOk;
 }
@@ -453,7 +470,9 @@ Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   const SubLayout& s = l_.subs[sub];
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     if (s.offsets[t] < kFirstAlias || s.offsets[t] == kNoOffset) continue;
-    if (real()) frame->aliases[frame->alias_count] = {slots_[first_slot_[sub] + t].tensor, slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor};
+    if (real())
+      frame->aliases[frame->alias_count] = {slots_[first_slot_[sub] + t].tensor,
+                                            slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor};
     ++frame->alias_count;
   }
   return Status::kOk;
@@ -470,8 +489,10 @@ Status Builder::build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   frame->outputs = c_.array<Tensor*>(frame->output_count);
   frame->aliases = c_.array<Alias>(shapes_only ? 0 : l_.subs[sub].tensor_count);
   if (real()) {
-    for (uint32_t i = 0; i < frame->input_count; ++i) frame->inputs[i] = slot(sub, static_cast<int32_t>(g.inputs()->Get(i))).tensor;
-    for (uint32_t o = 0; o < frame->output_count; ++o) frame->outputs[o] = slot(sub, static_cast<int32_t>(g.outputs()->Get(o))).tensor;
+    for (uint32_t i = 0; i < frame->input_count; ++i)
+      frame->inputs[i] = slot(sub, static_cast<int32_t>(g.inputs()->Get(i))).tensor;
+    for (uint32_t o = 0; o < frame->output_count; ++o)
+      frame->outputs[o] = slot(sub, static_cast<int32_t>(g.outputs()->Get(o))).tensor;
   }
   return build_steps(sub, depth, shapes_only, frame, error);
 }
@@ -532,7 +553,8 @@ Status Builder::build(void* temporary, Error* error) {
     s_->options = options_;
     s_->pool = l_.model->runtime->pool;
     if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) s_->pool.slots = l_.slots;
-    s_->submit = {sizeof(vireo_submit), scratch, l_.scratch_bytes, l_.slots > 1 ? &s_->pool : nullptr, &s_->random, message, kMessageBytes};
+    s_->submit = {sizeof(vireo_submit), scratch, l_.scratch_bytes, l_.slots > 1 ? &s_->pool : nullptr,
+                  &s_->random,          message, kMessageBytes};
     s_->seed = s_->random = options_.seed;
     for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
       VIREO_TRY(place_tensors(i, error));
@@ -544,7 +566,8 @@ Status Builder::build(void* temporary, Error* error) {
     for (uint32_t i = 0; i < inputs; ++i) {
       own_inputs[i] = *s_->main.inputs[i];
       input_types[i] = *s_->main.inputs[i];
-      if (state_of(p_, i) >= 0 && own_inputs[i].data != nullptr) memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
+      if (state_of(p_, i) >= 0 && own_inputs[i].data != nullptr)
+        memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
     }
   }
   tables_ = c_.used() - arena_bytes - l_.scratch_bytes;
@@ -555,7 +578,8 @@ struct TemporaryBlock {
   const vireo_runtime* rt;
   size_t bytes;
   void* memory;
-  TemporaryBlock(const vireo_runtime* runtime, size_t size) : rt(runtime), bytes(size), memory(runtime->allocate(size)) {}
+  TemporaryBlock(const vireo_runtime* runtime, size_t size)
+      : rt(runtime), bytes(size), memory(runtime->allocate(size)) {}
   ~TemporaryBlock() { rt->release(memory, bytes); }
   TemporaryBlock(const TemporaryBlock&) = delete;
   TemporaryBlock& operator=(const TemporaryBlock&) = delete;
@@ -570,7 +594,8 @@ const char* kept_device(const vireo_runtime& rt, const char* device) {
 }
 
 // Counts; the answer to both questions: what to reserve, and what to report.
-Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables, Error* error) {
+Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables,
+               Error* error) {
   Builder counter(l, options, nullptr);
   VIREO_TRY(counter.build(temporary, error));
   *total = static_cast<size_t>(align_up(counter.total(), 64));
@@ -580,7 +605,8 @@ Status measure(const Layout& l, const vireo_session_options& options, void* temp
 
 }  // namespace
 
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory, Error* error) {
+Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
+                      Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
   Layout l;
   VIREO_TRY(make_layout(model, options, &l, error));
@@ -604,7 +630,8 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
   return status;
 }
 
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out, Error* error) {
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+                      Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
   Layout l;
@@ -623,11 +650,13 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     if (reinterpret_cast<uintptr_t>(block) % 64 != 0) {
       status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
     } else if (given.arena_bytes < total) {
-      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory", given.arena_bytes, total);
+      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory",
+                    given.arena_bytes, total);
     }
   } else if (ok(status)) {
     block = rt->allocate(total);
-    if (block == nullptr) status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
+    if (block == nullptr)
+      status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
   }
   if (ok(status)) {
     Builder builder(l, given, block);

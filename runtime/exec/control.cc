@@ -1,5 +1,5 @@
-// If, Loop and Scan: bodies run in the session's own arena, bound to their owner's tensors (sdk/ops/control/control.fbs has
-// the calling convention).
+// If, Loop and Scan: bodies run in the session's own arena, bound to their owner's tensors (sdk/ops/control/control.fbs
+// has the calling convention).
 #include <string.h>
 
 #include "runtime/exec/session.h"
@@ -9,16 +9,20 @@
 namespace vireo {
 namespace {
 
-Status fail_here(vireo_session& s, const Step& step, const char* what) { return fail_step(s, step, Status::kInvalidModel, what); }
+Status fail_here(vireo_session& s, const Step& step, const char* what) {
+  return fail_step(s, step, Status::kInvalidModel, what);
+}
 
 // A body's input takes the owner's tensor; what the body declares fixed must be so.
 Status bind_body_input(vireo_session& s, const Step& step, Frame& body, uint32_t i, const Tensor& x) {
   const TensorType declared = type_of(*body.graph->tensors()->Get(body.graph->inputs()->Get(i)));
   bool fits = x.dtype == declared.dtype && x.shape.rank == declared.shape.rank;
-  for (int d = 0; fits && d < x.shape.rank; ++d) fits = is_symbolic(declared.shape[d]) || declared.shape[d] == x.shape[d];
+  for (int d = 0; fits && d < x.shape.rank; ++d)
+    fits = is_symbolic(declared.shape[d]) || declared.shape[d] == x.shape[d];
   if (!fits) {
     s.error = Error{};
-    (void)fail(&s.error, Status::kInvalidModel, "input {} of its body is declared {}, but gets {}", i, declared.shape, x.shape);
+    (void)fail(&s.error, Status::kInvalidModel, "input {} of its body is declared {}, but gets {}", i, declared.shape,
+               x.shape);
     return fail_step(s, step, Status::kInvalidModel, "");
   }
   *body.inputs[i] = x;
@@ -36,7 +40,8 @@ bool is_input(const Frame& body, const Tensor* t) {
 Status copy_tensor(vireo_session& s, const Step& step, const Tensor& from, Tensor* to) {
   const int64_t bytes = tensor_bytes(from);
   if (bytes < 0 || bytes > to->capacity) {
-    return fail_step(s, step, Status::kOutOfArena, "a value grows above its declared bound: give larger bounds to the session");
+    return fail_step(s, step, Status::kOutOfArena,
+                     "a value grows above its declared bound: give larger bounds to the session");
   }
   to->shape = from.shape;
   if (bytes > 0 && to->data != from.data) memmove(to->data, from.data, static_cast<size_t>(bytes));
@@ -44,12 +49,14 @@ Status copy_tensor(vireo_session& s, const Step& step, const Tensor& from, Tenso
 }
 
 // Puts element `at` of `total` into a stacked output [total, element...].
-Status stack(vireo_session& s, const Step& step, const Tensor& element, int64_t at, int64_t total, bool first, Tensor* to) {
+Status stack(vireo_session& s, const Step& step, const Tensor& element, int64_t at, int64_t total, bool first,
+             Tensor* to) {
   if (element.shape.rank >= kMaxRank) return fail_here(s, step, "a stacked output would have a rank above 8");
   const int64_t bytes = tensor_bytes(element);
   int64_t all = 0;
   if (bytes < 0 || !checked_mul(bytes, total, &all) || all > to->capacity) {
-    return fail_step(s, step, Status::kOutOfArena, "a stacked output grows above its declared bound: give larger bounds to the session");
+    return fail_step(s, step, Status::kOutOfArena,
+                     "a stacked output grows above its declared bound: give larger bounds to the session");
   }
   bool same = first || to->shape.rank == element.shape.rank + 1;
   for (int d = 0; same && !first && d < element.shape.rank; ++d) same = to->shape[d + 1] == element.shape[d];
@@ -123,10 +130,12 @@ Status run_loop(vireo_session& s, Step& step) {
     if (!read_bool(*body.outputs[0], &again)) return fail_here(s, step, "its body's condition is empty");
     for (uint32_t j = 0; j < carried; ++j) VIREO_TRY(copy_tensor(s, step, *body.outputs[1 + j], outputs[j]));
     for (uint32_t k = 0; k < scanned; ++k) {
-      VIREO_TRY(stack(s, step, *body.outputs[1 + carried + k], iteration, iteration + 1, iteration == 0, outputs[carried + k]));
+      VIREO_TRY(stack(s, step, *body.outputs[1 + carried + k], iteration, iteration + 1, iteration == 0,
+                      outputs[carried + k]));
     }
   }
-  for (uint32_t k = 0; iteration == 0 && k < scanned; ++k) stack_nothing(*body.outputs[1 + carried + k], outputs[carried + k]);
+  for (uint32_t k = 0; iteration == 0 && k < scanned; ++k)
+    stack_nothing(*body.outputs[1 + carried + k], outputs[carried + k]);
   --s.loop_depth;
   return Status::kOk;
 }
@@ -139,11 +148,13 @@ Status run_scan(vireo_session& s, Step& step) {
   int64_t trips = -1;
   for (uint32_t k = 0; k < scanned_in; ++k) {
     const Tensor& x = *step.args[carried + k];
-    if (x.shape.rank < 1 || (trips >= 0 && x.shape[0] != trips)) return fail_here(s, step, "its scanned inputs differ in length");
+    if (x.shape.rank < 1 || (trips >= 0 && x.shape[0] != trips))
+      return fail_here(s, step, "its scanned inputs differ in length");
     trips = x.shape[0];
   }
   for (uint32_t j = 0; j < carried; ++j) VIREO_TRY(copy_tensor(s, step, *step.args[j], outputs[j]));
-  for (uint32_t i = carried + scanned_in; i < step.input_count; ++i) VIREO_TRY(bind_body_input(s, step, body, i, *step.args[i]));
+  for (uint32_t i = carried + scanned_in; i < step.input_count; ++i)
+    VIREO_TRY(bind_body_input(s, step, body, i, *step.args[i]));
   for (int64_t iteration = 0; iteration < trips; ++iteration) {
     for (uint32_t j = 0; j < carried; ++j) VIREO_TRY(bind_body_input(s, step, body, j, *outputs[j]));
     for (uint32_t k = 0; k < scanned_in; ++k) {
@@ -164,7 +175,8 @@ Status run_scan(vireo_session& s, Step& step) {
       VIREO_TRY(stack(s, step, *body.outputs[carried + k], at, trips, iteration == 0, outputs[carried + k]));
     }
   }
-  for (uint32_t k = 0; trips <= 0 && k < scanned_out; ++k) stack_nothing(*body.outputs[carried + k], outputs[carried + k]);
+  for (uint32_t k = 0; trips <= 0 && k < scanned_out; ++k)
+    stack_nothing(*body.outputs[carried + k], outputs[carried + k]);
   return Status::kOk;
 }
 

@@ -47,8 +47,12 @@ vireo_status value(const vireo_graph* g, uint32_t number, vireo_graph_value* out
 
 uint32_t input_count(const vireo_graph* g) { return g->fb().inputs()->size(); }
 uint32_t output_count(const vireo_graph* g) { return g->fb().outputs()->size(); }
-int32_t input(const vireo_graph* g, uint32_t i) { return i < input_count(g) ? static_cast<int32_t>(g->fb().inputs()->Get(i)) : -1; }
-int32_t output(const vireo_graph* g, uint32_t i) { return i < output_count(g) ? static_cast<int32_t>(g->fb().outputs()->Get(i)) : -1; }
+int32_t input(const vireo_graph* g, uint32_t i) {
+  return i < input_count(g) ? static_cast<int32_t>(g->fb().inputs()->Get(i)) : -1;
+}
+int32_t output(const vireo_graph* g, uint32_t i) {
+  return i < output_count(g) ? static_cast<int32_t>(g->fb().outputs()->Get(i)) : -1;
+}
 
 void log(void* context, vireo_log_level level, const char* text) {
   const auto* rt = static_cast<const vireo_runtime*>(context);

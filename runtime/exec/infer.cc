@@ -48,7 +48,8 @@ class TensorInfer final : public InferContext {
 
 }  // namespace
 
-Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure, Error* error) {
+Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure,
+                    Error* error) {
   TensorInfer ctx(step, outputs, constant_inputs, error);
   const Status status = step.def->infer(ctx);
   *unsure = ctx.unsure();
@@ -75,15 +76,18 @@ Status infer_step(vireo_session& s, Step& step) {
     const Tensor& y = *outputs[o];
     const int64_t bytes = tensor_bytes(y);
     if (bytes < 0) {
-      return fail(&s.error, Status::kInvalidArgument, "output {} would have shape {}, which is larger than memory", o, y.shape);
+      return fail(&s.error, Status::kInvalidArgument, "output {} would have shape {}, which is larger than memory", o,
+                  y.shape);
     }
     if (bytes > y.capacity) {
-      return fail(&s.error, Status::kOutOfArena,
-                  "output {} takes shape {}, {} bytes, above the {} of its declared bound: give larger bounds to the session", o,
-                  y.shape, bytes, y.capacity);
+      return fail(
+          &s.error, Status::kOutOfArena,
+          "output {} takes shape {}, {} bytes, above the {} of its declared bound: give larger bounds to the session",
+          o, y.shape, bytes, y.capacity);
     }
     if (o < checked && y.dtype != declared[o]) {
-      return fail(&s.error, Status::kInvalidModel, "output {} has type {}, the file says {}", o, dtype_name(y.dtype), dtype_name(declared[o]));
+      return fail(&s.error, Status::kInvalidModel, "output {} has type {}, the file says {}", o, dtype_name(y.dtype),
+                  dtype_name(declared[o]));
     }
   }
   return Status::kOk;

@@ -10,10 +10,10 @@ namespace {
 struct Workspace {
   PlanTensor* tensors = nullptr;
   PlanNode* nodes = nullptr;
-  int32_t* live = nullptr;       // check_overlaps: tensors that are alive
+  int32_t* live = nullptr;  // check_overlaps: tensors that are alive
   int32_t* last_use = nullptr;
-  int32_t* content = nullptr;    // check_plan: the tensor whose bytes a view holds
-  uint8_t* bytes = nullptr;      // plan_arena's own
+  int32_t* content = nullptr;  // check_plan: the tensor whose bytes a view holds
+  uint8_t* bytes = nullptr;    // plan_arena's own
   size_t byte_count = 0;
 };
 
@@ -35,11 +35,13 @@ Status bind_bounds(Layout& l, const vireo_session_options* options, Error* error
     bool found = false;
     for (uint32_t i = 0; i < p.expr_count(); ++i) {
       const fb::Expr& e = *p.model().exprs()->Get(i);
-      if (e.kind() != fb::ExprKind::Symbol || e.data_dependent() || strcmp(text_of(e.name()), bound.name) != 0) continue;
+      if (e.kind() != fb::ExprKind::Symbol || e.data_dependent() || strcmp(text_of(e.name()), bound.name) != 0)
+        continue;
       found = true;
       if (bound.min < l.exprs[i].lo || bound.max > l.exprs[i].hi) {
-        return fail(error, Status::kInvalidArgument, "bound {}..{} of dimension \"{}\" is outside the model's own {}..{}", bound.min,
-                    bound.max, bound.name, l.exprs[i].lo, l.exprs[i].hi);
+        return fail(error, Status::kInvalidArgument,
+                    "bound {}..{} of dimension \"{}\" is outside the model's own {}..{}", bound.min, bound.max,
+                    bound.name, l.exprs[i].lo, l.exprs[i].hi);
       }
       l.exprs[i] = {bound.min, bound.max};
     }
@@ -70,14 +72,16 @@ Status bind_types(Layout& l, uint32_t index, Error* error) {
       const Interval d = bound_of(type.shape[i], Span<const Interval>(l.exprs, l.program->expr_count()));
       if (d.open()) {
         return fail(error, Status::kInvalidArgument,
-                    "dimension {} of tensor \"{}\" has no upper bound because \"{}\" has none: give it in the session's bounds, or "
+                    "dimension {} of tensor \"{}\" has no upper bound because \"{}\" has none: give it in the "
+                    "session's bounds, or "
                     "convert with --shape",
                     i, text_of(tensor.name()), first_open_symbol(l));
       }
       type.shape[i] = d.hi < 0 ? 0 : d.hi;
     }
     if (tensor_bytes(type) < 0) {
-      return fail(error, Status::kInvalidArgument, "tensor \"{}\" at its upper bound {} is larger than memory", text_of(tensor.name()), type.shape);
+      return fail(error, Status::kInvalidArgument, "tensor \"{}\" at its upper bound {} is larger than memory",
+                  text_of(tensor.name()), type.shape);
     }
     s.max_types[t] = type;
   }
@@ -139,7 +143,8 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
     const vireo_claims claims = {&c, take, leave};
     const vireo_status status = rt->devices[d].delegate->claim(rt->devices[d].handle, &host, &l.graphs[index], &claims);
     if (status != VIREO_OK) {
-      return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph", rt->devices[d].info.name);
+      return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph",
+                  rt->devices[d].info.name);
     }
   }
   const fb::Subgraph& g = l.graph(index);
@@ -150,8 +155,8 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
     const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
     if (!control && s.nodes[n].device == kNoDevice) {
       if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(n);
-      return fail(error, Status::kUnsupported, "node \"{}\": no device of this build runs operator {} ({}): {}", text_of(node.name()),
-                  row == nullptr ? "" : row->def->name, static_cast<int>(node.op()),
+      return fail(error, Status::kUnsupported, "node \"{}\": no device of this build runs operator {} ({}): {}",
+                  text_of(node.name()), row == nullptr ? "" : row->def->name, static_cast<int>(node.op()),
                   row == nullptr ? "build with its kernel in VIREO_KERNELS" : s.nodes[n].reason);
     }
     for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
@@ -167,8 +172,8 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
 
 // ---- Arena
 
-// Bodies of If and composites write into their owner's outputs; those of Loop and Scan into their own memory, from where the
-// runtime copies.
+// Bodies of If and composites write into their owner's outputs; those of Loop and Scan into their own memory, from
+// where the runtime copies.
 bool binds_outputs(const Layout& l, uint32_t index) {
   if (index == 0) return false;
   const auto op = static_cast<Op>(l.graph(l.subs[index].owner).nodes()->Get(l.subs[index].owner_node)->op());
@@ -191,7 +196,9 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
     if (bound) w.tensors[t].kind = PlanTensor::kBound;
   }
   for (const uint32_t t : *g.inputs()) {
-    w.tensors[t].kind = index != 0 ? PlanTensor::kBound : state_of(*l.program, k) >= 0 ? PlanTensor::kState : PlanTensor::kInput;
+    w.tensors[t].kind = index != 0                     ? PlanTensor::kBound
+                        : state_of(*l.program, k) >= 0 ? PlanTensor::kState
+                                                       : PlanTensor::kInput;
     ++k;
   }
   for (uint32_t n = 0; n < s.node_count; ++n) {
@@ -211,7 +218,8 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
       if (!body.dead && body.bytes > region) region = body.bytes;
       out.region_bytes = 0;
     }
-    if (region > static_cast<uint64_t>(INT64_MAX)) return fail(error, Status::kInvalidModel, "a body's region overflows");
+    if (region > static_cast<uint64_t>(INT64_MAX))
+      return fail(error, Status::kInvalidModel, "a body's region overflows");
     if (out.region_bytes == 0) out.region_bytes = static_cast<int64_t>(region);
   }
   return Status::kOk;
@@ -219,8 +227,8 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
 
 bool in_arena(const PlanTensor& t) { return t.kind != PlanTensor::kConstant && t.kind != PlanTensor::kBound; }
 
-// May node `n` write `y` over `x`, where both lie at the same place? Yes when y holds the very bytes of x, or when the operator
-// works in place on those bytes and nobody needs x afterwards.
+// May node `n` write `y` over `x`, where both lie at the same place? Yes when y holds the very bytes of x, or when the
+// operator works in place on those bytes and nobody needs x afterwards.
 bool may_share(const PlanNode& n, int32_t y, int32_t x, bool x_dies, const int32_t* content) {
   if (n.outputs.empty() || n.outputs[0] != y) return false;
   for (size_t i = 0; i < n.inputs.size() && i < 32; ++i) {
@@ -231,12 +239,14 @@ bool may_share(const PlanNode& n, int32_t y, int32_t x, bool x_dies, const int32
   return false;
 }
 
-// A plan from a file: everything inside the region, and no two tensors in one place at one time unless an operator allows it.
+// A plan from a file: everything inside the region, and no two tensors in one place at one time unless an operator
+// allows it.
 Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* error) {
   const SubLayout& s = l.subs[index];
   const fb::Subgraph& g = l.graph(index);
   const auto bad = [&](uint32_t t, const char* what) {
-    return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts tensor \"{}\" {}", index, text_of(g.tensors()->Get(t)->name()), what);
+    return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts tensor \"{}\" {}", index,
+                text_of(g.tensors()->Get(t)->name()), what);
   };
   const auto node_count = static_cast<int32_t>(s.node_count);
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
@@ -256,7 +266,8 @@ Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* er
       continue;
     }
     uint64_t end = 0;
-    if (offset % kTensorAlignment != 0 || !checked_add(offset, static_cast<uint64_t>(w.tensors[t].bytes), &end) || end > s.bytes) {
+    if (offset % kTensorAlignment != 0 || !checked_add(offset, static_cast<uint64_t>(w.tensors[t].bytes), &end) ||
+        end > s.bytes) {
       return bad(t, "outside its region");
     }
   }
@@ -275,7 +286,8 @@ Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* er
   };
   size_t live = 0;
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (w.tensors[t].kind == PlanTensor::kInput || w.tensors[t].kind == PlanTensor::kState) w.live[live++] = static_cast<int32_t>(t);
+    if (w.tensors[t].kind == PlanTensor::kInput || w.tensors[t].kind == PlanTensor::kState)
+      w.live[live++] = static_cast<int32_t>(t);
   }
   for (size_t a = 0; a < live; ++a) {
     for (size_t b = 0; b < a; ++b) {
@@ -310,7 +322,8 @@ Status check_plan(const Layout& l, uint32_t index, const Workspace& w, Error* er
     if (node.region_bytes >= 0) {
       const uint64_t at = s.regions[region++];
       uint64_t end = 0;
-      if (at % kTensorAlignment != 0 || !checked_add(at, static_cast<uint64_t>(node.region_bytes), &end) || end > s.bytes) {
+      if (at % kTensorAlignment != 0 || !checked_add(at, static_cast<uint64_t>(node.region_bytes), &end) ||
+          end > s.bytes) {
         return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts a body outside its region", index);
       }
       for (size_t k = 0; k < live; ++k) {
@@ -338,13 +351,15 @@ Status place(Layout& l, uint32_t index, bool from_file, const Workspace& w, Erro
     for (uint32_t r = 0; r < regions; ++r) s.regions[r] = p.regions()->Get(r);
     s.bytes = p.bytes();
     s.lower_bound = p.lower_bound();
-    if (s.bytes > static_cast<uint64_t>(INT64_MAX) - kTensorAlignment) return fail(error, Status::kInvalidModel, "the plan's size overflows");
+    if (s.bytes > static_cast<uint64_t>(INT64_MAX) - kTensorAlignment)
+      return fail(error, Status::kInvalidModel, "the plan's size overflows");
     return check_plan(l, index, w, error);
   }
   PlanResult result;
-  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count), Span<const PlanNode>(w.nodes, s.node_count),
-                            binds_outputs(l, index), Span<uint8_t>(w.bytes, w.byte_count),
-                            Span<uint64_t>(s.offsets, s.tensor_count), Span<uint64_t>(s.regions, regions), &result, error));
+  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
+                            Span<const PlanNode>(w.nodes, s.node_count), binds_outputs(l, index),
+                            Span<uint8_t>(w.bytes, w.byte_count), Span<uint64_t>(s.offsets, s.tensor_count),
+                            Span<uint64_t>(s.regions, regions), &result, error));
   s.bytes = result.bytes;
   s.lower_bound = result.lower_bound;
   return Status::kOk;
@@ -414,15 +429,19 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
   if (options != nullptr && options->threads > 0 && options->threads < l.slots) l.slots = options->threads;
   if (options != nullptr && options->device != nullptr && strcmp(options->device, "auto") != 0) {
     bool found = false;
-    for (uint32_t d = 0; d < rt->device_count; ++d) found = found || strcmp(options->device, rt->devices[d].info.name) == 0;
-    if (!found) return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them", options->device);
+    for (uint32_t d = 0; d < rt->device_count; ++d)
+      found = found || strcmp(options->device, rt->devices[d].info.name) == 0;
+    if (!found)
+      return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them",
+                  options->device);
   }
   Workspace w;
   Carver counter;
   carve(l, w, counter);
   l.block_bytes = counter.used();
   l.block = rt->allocate(l.block_bytes);
-  if (l.block == nullptr) return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", l.block_bytes);
+  if (l.block == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", l.block_bytes);
   Carver carver(l.block);
   carve(l, w, carver);
   const Status status = fill(l, options, w, error);

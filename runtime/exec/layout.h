@@ -1,5 +1,5 @@
-// What a session will take, worked out before it exists: types at the bounds, where each tensor lies, which device takes
-// each node. Lives in temporary memory while vireo_model_memory or vireo_session_create runs.
+// What a session will take, worked out before it exists: types at the bounds, where each tensor lies, which device
+// takes each node. Lives in temporary memory while vireo_model_memory or vireo_session_create runs.
 #ifndef VIREO_RUNTIME_EXEC_LAYOUT_H_
 #define VIREO_RUNTIME_EXEC_LAYOUT_H_
 
@@ -16,7 +16,8 @@ namespace vireo {
 constexpr uint8_t kNoDevice = 255;
 
 struct NodeChoice {
-  uint8_t device = kNoDevice;      // index in the runtime's devices; kNoDevice: control flow, or a composite run by its body
+  uint8_t device =
+      kNoDevice;  // index in the runtime's devices; kNoDevice: control flow, or a composite run by its body
   const char* kernel = "";
   const char* reason = "";
   size_t state_bytes = 0;
@@ -24,16 +25,16 @@ struct NodeChoice {
 
 struct SubLayout {
   TensorType* max_types = nullptr;
-  uint64_t* offsets = nullptr;     // as fb::SubgraphPlan.offsets
+  uint64_t* offsets = nullptr;  // as fb::SubgraphPlan.offsets
   uint64_t* regions = nullptr;
   NodeChoice* nodes = nullptr;
   uint32_t tensor_count = 0;
   uint32_t node_count = 0;
-  uint32_t owner = 0;              // subgraph of the node that owns this body
+  uint32_t owner = 0;  // subgraph of the node that owns this body
   uint32_t owner_node = 0;
-  bool inlined = false;            // body of a composite that runs by its body: its steps join the owner's
-  bool dead = false;               // body of a composite that a device took whole
-  uint64_t bytes = 0;              // of its region
+  bool inlined = false;  // body of a composite that runs by its body: its steps join the owner's
+  bool dead = false;     // body of a composite that a device took whole
+  uint64_t bytes = 0;    // of its region
   uint64_t lower_bound = 0;
 };
 
@@ -52,8 +53,8 @@ struct Layout {
   const fb::Subgraph& graph(uint32_t i) const { return program->subgraph(i); }
 };
 
-// Names a dimension without a bound (kInvalidArgument), a node without a kernel (kUnsupported), a plan that does not fit its
-// graph (kInvalidModel). On failure nothing is held.
+// Names a dimension without a bound (kInvalidArgument), a node without a kernel (kUnsupported), a plan that does not
+// fit its graph (kInvalidModel). On failure nothing is held.
 Status make_layout(const vireo_model* model, const vireo_session_options* options, Layout* out, Error* error);
 void free_layout(Layout* layout);
 

@@ -18,11 +18,12 @@ const char* name_of(const vireo_session& s, const Step& step) {
 Status run_part(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   s.submit.message[0] = 0;
-  const vireo_status status =
-      step.submit(step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
-                  reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  const vireo_status status = step.submit(
+      step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
+      reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
   if (status != VIREO_OK) {
-    return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step), s.submit.message);
+    return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step),
+                s.submit.message);
   }
   if (step.data_dependent) {
     for (uint32_t o = 0; o < step.output_count; ++o) {
@@ -30,7 +31,8 @@ Status run_part(vireo_session& s, Step& step) {
       if (y == nullptr) continue;
       const int64_t bytes = tensor_bytes(*y);
       if (bytes < 0 || bytes > y->capacity) {
-        return fail(&s.error, Status::kOutOfArena, "{} \"{}\" made shape {}, above its bound", step.def->name, name_of(s, step), y->shape);
+        return fail(&s.error, Status::kOutOfArena, "{} \"{}\" made shape {}, above its bound", step.def->name,
+                    name_of(s, step), y->shape);
       }
     }
   }
@@ -39,10 +41,14 @@ Status run_part(vireo_session& s, Step& step) {
 
 Status run_step(vireo_session& s, Step& step) {
   switch (step.kind) {
-    case Step::kIf: return run_if(s, step);
-    case Step::kLoop: return run_loop(s, step);
-    case Step::kScan: return run_scan(s, step);
-    case Step::kPart: break;
+    case Step::kIf:
+      return run_if(s, step);
+    case Step::kLoop:
+      return run_loop(s, step);
+    case Step::kScan:
+      return run_scan(s, step);
+    case Step::kPart:
+      break;
   }
   if (step.infer) {
     const Status status = infer_step(s, step);
@@ -60,31 +66,35 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
   const TensorType type = type_of(declared);
   const char* name = text_of(declared.name());
   if (x.dtype != type.dtype) {
-    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" is {}, the model wants {}", name, dtype_name(x.dtype), dtype_name(type.dtype));
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" is {}, the model wants {}", name, dtype_name(x.dtype),
+                dtype_name(type.dtype));
   }
   if (x.shape.rank != type.shape.rank) {
-    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants rank {}: {}", name, x.shape, type.shape.rank,
-                type.shape);
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants rank {}: {}", name,
+                x.shape, type.shape.rank, type.shape);
   }
   for (int i = 0; i < x.shape.rank; ++i) {
     const Dim d = type.shape[i], actual = x.shape[i];
     const Dim most = s.input_types[input].shape[i];
     if (!is_symbolic(d)) {
       if (actual != d) {
-        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants {}", name, x.shape, type.shape);
+        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants {}", name, x.shape,
+                    type.shape);
       }
       continue;
     }
     const uint32_t id = handle_id(d);
     const Interval within = s.intervals[id];
     if (actual < within.lo || actual > most) {
-      return fail(&s.error, Status::kInvalidArgument, "dimension {} of input \"{}\" is {}, outside the session's bounds {}..{}", i, name, actual,
-                  within.lo, most);
+      return fail(&s.error, Status::kInvalidArgument,
+                  "dimension {} of input \"{}\" is {}, outside the session's bounds {}..{}", i, name, actual, within.lo,
+                  most);
     }
     const fb::Expr& e = *s.model->program.model().exprs()->Get(id);
     if (e.kind() != fb::ExprKind::Symbol) continue;
     if (s.symbols[id] >= 0 && s.symbols[id] != actual) {
-      return fail(&s.error, Status::kInvalidArgument, "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run", i, name, actual,
+      return fail(&s.error, Status::kInvalidArgument,
+                  "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run", i, name, actual,
                   text_of(e.name()), s.symbols[id]);
     }
     s.symbols[id] = actual;
@@ -105,7 +115,8 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
     }
     return bind_symbols(s, i, x);
   }
-  if (given->rank < 0 || given->rank > kMaxRank) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has rank {}", name, given->rank);
+  if (given->rank < 0 || given->rank > kMaxRank)
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has rank {}", name, given->rank);
   Tensor t;
   memcpy(static_cast<void*>(&t), given, sizeof(t));
   for (int d = 0; d < t.shape.rank; ++d) {
@@ -114,7 +125,8 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   VIREO_TRY(bind_symbols(s, i, t));
   const int64_t bytes = tensor_bytes(t);
   if (bytes < 0 || t.capacity < bytes) {
-    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has {} bytes, shape {} takes {}", name, t.capacity, t.shape, bytes);
+    return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has {} bytes, shape {} takes {}", name, t.capacity,
+                t.shape, bytes);
   }
   const uint64_t unit = element_size(t.dtype);
   const uint64_t alignment = t.dtype == DType::kString ? alignof(StringRef) : unit == 0 ? 1 : unit > 8 ? 8 : unit;
@@ -123,13 +135,15 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   }
   if (t.dtype == DType::kBool) {
     for (int64_t k = 0; k < bytes; ++k) {
-      if (t.as<const uint8_t>()[k] > 1) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a bool that is neither 0 nor 1", name);
+      if (t.as<const uint8_t>()[k] > 1)
+        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a bool that is neither 0 nor 1", name);
     }
   }
   if (t.dtype == DType::kString) {
     for (int64_t k = 0; k < t.count(); ++k) {
       const StringRef& r = t.as<const StringRef>()[k];
-      if (r.data == nullptr && r.size != 0) return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a string without bytes", name);
+      if (r.data == nullptr && r.size != 0)
+        return fail(&s.error, Status::kInvalidArgument, "input \"{}\" holds a string without bytes", name);
     }
   }
   x = t;
@@ -143,7 +157,8 @@ Status check_outputs(vireo_session& s, const vireo_tensor* outputs) {
     const int64_t bytes = tensor_bytes(y);
     if (outputs[o].capacity < bytes) {
       return fail(&s.error, Status::kOutOfArena, "output \"{}\" takes {} bytes, the caller's buffer has {}",
-                  text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name()), bytes, outputs[o].capacity);
+                  text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name()), bytes,
+                  outputs[o].capacity);
     }
   }
   return Status::kOk;
@@ -163,15 +178,16 @@ void hand_out(vireo_session& s, vireo_tensor* outputs) {
   }
 }
 
-// Outputs become the inputs of the next run. A state may be fed by another state's input (a shift register), so all go through
-// their own memory: no output lies in a state input's memory, because the planner keeps that memory to itself.
+// Outputs become the inputs of the next run. A state may be fed by another state's input (a shift register), so all go
+// through their own memory: no output lies in a state input's memory, because the planner keeps that memory to itself.
 void carry_state(vireo_session& s) {
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const int32_t o = state_of(s.model->program, i);
     if (o < 0) continue;
     const Tensor& y = *s.main.outputs[o];
     const int64_t bytes = tensor_bytes(y);
-    if (bytes > 0 && bytes <= s.own_inputs[i].capacity) memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));
+    if (bytes > 0 && bytes <= s.own_inputs[i].capacity)
+      memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));
     s.own_inputs[i].shape = y.shape;
     s.main.inputs[i]->shape = y.shape;
   }

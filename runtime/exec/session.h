@@ -1,8 +1,9 @@
 // A running instance of a model: tensors, steps, and the loop over them.
 //
 // A frame is a subgraph that runs as one list of steps: the model itself, or a body of If, Loop, Scan. The steps of a
-// composite that no device took whole are put in its owner's list when the session is built, so that running it unfused costs
-// nothing more. Every tensor has one fixed Tensor struct, which steps point to; there is no recursion, so bodies need one set.
+// composite that no device took whole are put in its owner's list when the session is built, so that running it unfused
+// costs nothing more. Every tensor has one fixed Tensor struct, which steps point to; there is no recursion, so bodies
+// need one set.
 #ifndef VIREO_RUNTIME_EXEC_SESSION_H_
 #define VIREO_RUNTIME_EXEC_SESSION_H_
 
@@ -20,20 +21,21 @@ struct Frame;
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
   Kind kind = kPart;
-  bool infer = false;            // shapes are worked out at each run
-  bool data_dependent = false;   // the kernel sets its outputs' extents
+  bool infer = false;           // shapes are worked out at each run
+  bool data_dependent = false;  // the kernel sets its outputs' extents
   uint16_t input_count = 0;
   uint16_t output_count = 0;
-  uint32_t info = 0;             // index of its NodeInfo
+  uint32_t info = 0;  // index of its NodeInfo
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;
   uint32_t attrs_size = 0;
-  Tensor** args = nullptr;       // inputs, then outputs; null: absent or not wanted
+  Tensor** args = nullptr;  // inputs, then outputs; null: absent or not wanted
   vireo_status (*submit)(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
                          const vireo_submit*) = nullptr;
   void (*unload)(void* loaded) = nullptr;
   void* loaded = nullptr;
-  Frame* bodies[2] = {nullptr, nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
+  Frame* bodies[2] = {nullptr,
+                      nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
 };
 
 // `tensor` lies where `target` lies, which is only known when the owner of the frame runs.
@@ -72,21 +74,22 @@ struct NodeTime {
 
 struct vireo_session {
   const vireo_model* model = nullptr;
-  void* arena = nullptr;           // block behind everything
+  void* arena = nullptr;  // block behind everything
   size_t arena_bytes = 0;
   bool owns_arena = false;
-  uint8_t* tensors = nullptr;      // the planned arena
+  uint8_t* tensors = nullptr;  // the planned arena
   size_t tensor_bytes = 0;
   vireo::Frame main;
-  vireo::Tensor* all = nullptr;    // every tensor of every subgraph
+  vireo::Tensor* all = nullptr;  // every tensor of every subgraph
   uint32_t all_count = 0;
   vireo::NodeInfo* infos = nullptr;
   vireo::NodeTime* times = nullptr;  // null unless profiling
   uint32_t info_count = 0;
-  int64_t* symbols = nullptr;      // values of the current run's symbolic dimensions, -1 unknown
+  int64_t* symbols = nullptr;  // values of the current run's symbolic dimensions, -1 unknown
   vireo::Interval* intervals = nullptr;
   vireo::TensorType* input_types = nullptr;  // upper bounds of the model's inputs
-  vireo::Tensor* own_inputs = nullptr;  // the session's own memory behind each input, as long as the caller binds another
+  vireo::Tensor* own_inputs =
+      nullptr;  // the session's own memory behind each input, as long as the caller binds another
   vireo_thread_pool pool = {};
   vireo_submit submit = {};
   uint64_t random = 0;
@@ -102,8 +105,10 @@ struct vireo_session {
 namespace vireo {
 
 // Fills `memory`; see vireo_model_memory.
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory, Error* error);
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out, Error* error);
+Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
+                      Error* error);
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+                      Error* error);
 void release_session(vireo_session* session);
 // Builds a session for other bounds, takes over carried state and releases the old one. On failure nothing changes.
 Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error);
@@ -121,7 +126,8 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 // infer.cc: shapes of a step's outputs from its inputs as they stand; checks every output against its capacity.
 Status infer_step(vireo_session& s, Step& step);
 // The same before data exist. Says in `unsure` whether contents that are not constant were asked for.
-Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure, Error* error);
+Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure,
+                    Error* error);
 
 // The message of the first failure, with the node's name in front.
 Status fail_step(vireo_session& s, const Step& step, Status status, const char* what);

@@ -48,7 +48,8 @@ const uint8_t* Program::constant(const fb::Tensor& t) const {
 
 const fb::SubgraphPlan* Program::plan(uint32_t i) const {
   const fb::Plan* portable = model_->plans()->Get(0);
-  return portable->subgraphs() == nullptr || portable->subgraphs()->size() == 0 ? nullptr : portable->subgraphs()->Get(i);
+  return portable->subgraphs() == nullptr || portable->subgraphs()->size() == 0 ? nullptr
+                                                                                : portable->subgraphs()->Get(i);
 }
 
 void Program::bound_exprs(Span<Interval> table) const {
@@ -66,8 +67,8 @@ void Program::bound_exprs(Span<Interval> table) const {
   }
 }
 
-Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer, Span<uint8_t> workspace,
-                     Error* error) {
+Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer,
+                     Span<uint8_t> workspace, Error* error) {
   file_ = file;
   header_ = header;
   // Every table and vector entry takes bytes in the buffer, so its size bounds the verifier's work.
@@ -78,7 +79,8 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   }
   const fb::Model* m = fb::GetModel(buffer.data());
   if (m->major() != kFormatMajor || m->minor() != kFormatMinor) {
-    return fail(error, Status::kUnsupported, "the graph has format {}.{}, this build reads {}.{} alone: convert the model again",
+    return fail(error, Status::kUnsupported,
+                "the graph has format {}.{}, this build reads {}.{} alone: convert the model again",
                 static_cast<int>(m->major()), static_cast<int>(m->minor()), static_cast<int>(kFormatMajor),
                 static_cast<int>(kFormatMinor));
   }
@@ -101,12 +103,14 @@ Status Program::check_segments(Error* error) const {
   for (uint32_t i = 0; i < model_->segments()->size(); ++i) {
     const fb::Segment& s = *model_->segments()->Get(i);
     if (s.codec() != 0 || s.cipher() != 0) {
-      return fail(error, Status::kUnsupported, "segment {} is compressed (codec {}) or encrypted (cipher {}), which this build cannot undo",
-                  i, static_cast<int>(s.codec()), static_cast<int>(s.cipher()));
+      return fail(error, Status::kUnsupported,
+                  "segment {} is compressed (codec {}) or encrypted (cipher {}), which this build cannot undo", i,
+                  static_cast<int>(s.codec()), static_cast<int>(s.cipher()));
     }
     uint64_t end = 0;
-    if (s.alignment() < kSegmentAlignment || (s.alignment() & (s.alignment() - 1)) != 0 || s.offset() % s.alignment() != 0 ||
-        s.offset() < kHeaderBytes || !checked_add(s.offset(), s.size(), &end) || end > header_.hash_offset) {
+    if (s.alignment() < kSegmentAlignment || (s.alignment() & (s.alignment() - 1)) != 0 ||
+        s.offset() % s.alignment() != 0 || s.offset() < kHeaderBytes || !checked_add(s.offset(), s.size(), &end) ||
+        end > header_.hash_offset) {
       return fail(error, Status::kInvalidModel, "segment {} lies outside the file or is not aligned", i);
     }
   }
@@ -163,7 +167,8 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
   const fb::Node& n = *g.nodes()->Get(index);
   const auto bad = [&](const char* what) {
     if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(index);
-    return fail(error, Status::kInvalidModel, "node {} \"{}\" ({}): {}", index, text_of(n.name()), op_name(static_cast<Op>(n.op())), what);
+    return fail(error, Status::kInvalidModel, "node {} \"{}\" ({}): {}", index, text_of(n.name()),
+                op_name(static_cast<Op>(n.op())), what);
   };
   const uint32_t tensors = g.tensors()->size();
   if (n.inputs() == nullptr || n.outputs() == nullptr || n.attrs() == nullptr) return bad("incomplete");
@@ -177,12 +182,16 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
   if (row == nullptr) return Status::kOk;  // not in this build: a session that needs it is refused by name
   if (n.version() > row->version) {
     if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(index);
-    return fail(error, Status::kUnsupported, "node {} \"{}\": {} version {} is newer than this build's {}: update Vireo", index,
-                text_of(n.name()), row->def->name, static_cast<int>(n.version()), static_cast<int>(row->version));
+    return fail(error, Status::kUnsupported,
+                "node {} \"{}\": {} version {} is newer than this build's {}: update Vireo", index, text_of(n.name()),
+                row->def->name, static_cast<int>(n.version()), static_cast<int>(row->version));
   }
   const OpDef& def = *row->def;
-  const auto within = [](uint32_t count, uint8_t low, uint8_t high) { return count >= low && (high == 255 || count <= high); };
-  if (!within(n.inputs()->size(), def.min_inputs, def.max_inputs) || !within(n.outputs()->size(), def.min_outputs, def.max_outputs)) {
+  const auto within = [](uint32_t count, uint8_t low, uint8_t high) {
+    return count >= low && (high == 255 || count <= high);
+  };
+  if (!within(n.inputs()->size(), def.min_inputs, def.max_inputs) ||
+      !within(n.outputs()->size(), def.min_outputs, def.max_outputs)) {
     return bad("wrong number of inputs or outputs");
   }
   for (uint32_t i = 0; i < def.min_inputs; ++i) {
@@ -190,7 +199,8 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
     if (n.inputs()->Get(i) < 0 && !optional) return bad("a required input is absent");
   }
   const Span<const uint8_t> attrs(n.attrs()->data(), n.attrs()->size());
-  if (reinterpret_cast<uintptr_t>(attrs.data()) % 8 != 0 || !def.verify(attrs)) return bad("its attributes do not verify");
+  if (reinterpret_cast<uintptr_t>(attrs.data()) % 8 != 0 || !def.verify(attrs))
+    return bad("its attributes do not verify");
   const uint32_t owned = n.subgraphs() == nullptr ? 0 : n.subgraphs()->size();
   const uint32_t wanted = static_cast<Op>(n.op()) == Op::kIf ? 2 : (def.flags & OpDef::kControlFlow) != 0 ? 1 : 0;
   if (owned != wanted) return bad("wrong number of bodies");
@@ -213,7 +223,8 @@ Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* err
     defined[t] = g.tensors()->Get(t)->segment() >= 0 ? 1 : 0;
   }
   for (const uint32_t t : *g.inputs()) {
-    if (t >= count || defined[t] != 0) return fail(error, Status::kInvalidModel, "subgraph {}: malformed inputs", index);
+    if (t >= count || defined[t] != 0)
+      return fail(error, Status::kInvalidModel, "subgraph {}: malformed inputs", index);
     defined[t] = 1;
   }
   for (uint32_t i = 0; i < g.nodes()->size(); ++i) {
@@ -227,16 +238,19 @@ Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* err
       defined[static_cast<size_t>(y)] = 1;
     }
     if (!good) {
-      return fail(error, Status::kInvalidModel, "node {} \"{}\" reads what no earlier node makes, or makes what exists", i, text_of(n.name()));
+      return fail(error, Status::kInvalidModel, "node {} \"{}\" reads what no earlier node makes, or makes what exists",
+                  i, text_of(n.name()));
     }
   }
   for (const uint32_t t : *g.outputs()) {
-    if (t >= count || defined[t] == 0) return fail(error, Status::kInvalidModel, "subgraph {}: malformed outputs", index);
+    if (t >= count || defined[t] == 0)
+      return fail(error, Status::kInvalidModel, "subgraph {}: malformed outputs", index);
   }
   return Status::kOk;
 }
 
-// Every body has one owner, and owners nest at most kMaxNesting deep. Bodies stand behind their owners, so one pass does.
+// Every body has one owner, and owners nest at most kMaxNesting deep. Bodies stand behind their owners, so one pass
+// does.
 Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
   if (depth.size() < subgraph_count()) return fail(error, Status::kInvalidModel, "too many subgraphs");
   depth[0] = 1;
@@ -247,7 +261,8 @@ Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
       if (n->subgraphs() == nullptr) continue;
       for (const uint32_t body : *n->subgraphs()) {
         if (body <= i || body >= subgraph_count() || depth[body] != 0 || depth[i] >= kMaxNesting) {
-          return fail(error, Status::kInvalidModel, "subgraph {} has two owners or nests deeper than {}", body, kMaxNesting);
+          return fail(error, Status::kInvalidModel, "subgraph {} has two owners or nests deeper than {}", body,
+                      kMaxNesting);
         }
         depth[body] = static_cast<uint8_t>(depth[i] + 1);
       }
@@ -266,9 +281,11 @@ Status Program::check_plans(Error* error) const {
   for (uint32_t i = 0; good && i < subgraph_count(); ++i) {
     const fb::SubgraphPlan* p = portable->subgraphs()->Get(i);
     uint32_t owners = 0;
-    for (const fb::Node* n : *subgraph(i).nodes()) owners += n->subgraphs() != nullptr && n->subgraphs()->size() != 0 ? 1 : 0;
+    for (const fb::Node* n : *subgraph(i).nodes())
+      owners += n->subgraphs() != nullptr && n->subgraphs()->size() != 0 ? 1 : 0;
     good = (p->order() == nullptr || p->order()->size() == 0) && p->offsets() != nullptr &&
-           p->offsets()->size() == subgraph(i).tensors()->size() && (p->regions() == nullptr ? 0 : p->regions()->size()) == owners;
+           p->offsets()->size() == subgraph(i).tensors()->size() &&
+           (p->regions() == nullptr ? 0 : p->regions()->size()) == owners;
   }
   return good ? Status::kOk : fail(error, Status::kInvalidModel, "the portable plan does not fit the graph");
 }
@@ -298,8 +315,8 @@ Status Program::check_tests(Error* error) const {
   const fb::Subgraph& g = subgraph(0);
   uint32_t number = 0;
   for (const fb::TestCase* test : *model_->tests()) {
-    bool good = test->inputs() != nullptr && test->outputs() != nullptr && test->inputs()->size() == g.inputs()->size() &&
-                test->outputs()->size() == g.outputs()->size();
+    bool good = test->inputs() != nullptr && test->outputs() != nullptr &&
+                test->inputs()->size() == g.inputs()->size() && test->outputs()->size() == g.outputs()->size();
     for (int side = 0; good && side < 2; ++side) {
       for (const fb::TestTensor* t : *(side == 0 ? test->inputs() : test->outputs())) {
         if (side == 1 && t->dtype() == 0) continue;  // random by design
@@ -307,7 +324,8 @@ Status Program::check_tests(Error* error) const {
         type.dtype = static_cast<DType>(t->dtype());
         type.shape.rank = t->dims() == nullptr ? 0 : static_cast<int32_t>(t->dims()->size());
         good = good && t->dtype() != 0 && t->dtype() < kDTypeCount && type.shape.rank <= kMaxRank && t->step() > 0 &&
-               (side == 1 || t->step() == 1) && run_inside(t->segment(), t->offset(), t->size(), constant_alignment(t->size()));
+               (side == 1 || t->step() == 1) &&
+               run_inside(t->segment(), t->offset(), t->size(), constant_alignment(t->size()));
         if (!good) break;
         for (int i = 0; i < type.shape.rank; ++i) type.shape[i] = t->dims()->Get(static_cast<uint32_t>(i));
         const int64_t count = element_count(type.shape);
@@ -316,7 +334,8 @@ Status Program::check_tests(Error* error) const {
         } else {
           const auto step = static_cast<int64_t>(t->step() > INT64_MAX ? INT64_MAX : t->step());
           const int64_t kept = count < 0 ? -1 : count / step + (count % step != 0 ? 1 : 0);
-          good = kept >= 0 && dtype_bytes(type.dtype, kept) == static_cast<int64_t>(t->size()) && (step == 1 || dtype_bits(type.dtype) >= 8);
+          good = kept >= 0 && dtype_bytes(type.dtype, kept) == static_cast<int64_t>(t->size()) &&
+                 (step == 1 || dtype_bits(type.dtype) >= 8);
         }
         if (!good) break;
       }

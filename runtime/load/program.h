@@ -26,8 +26,8 @@ class Program {
   // Bytes of workspace for open(), from the size of the FlatBuffer part (an entry takes at least four bytes there).
   static size_t workspace_bytes(size_t buffer_bytes) { return buffer_bytes / 4 + 64; }
 
-  // `file`: all bytes, in memory that does not change. `buffer`: the FlatBuffer part, possibly a copy of it, aligned to 64.
-  // Verifies the FlatBuffer and every index, size and run of bytes in it; error texts name the tensor or node.
+  // `file`: all bytes, in memory that does not change. `buffer`: the FlatBuffer part, possibly a copy of it, aligned
+  // to 64. Verifies the FlatBuffer and every index, size and run of bytes in it; error texts name the tensor or node.
   Status open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer, Span<uint8_t> workspace,
               Error* error);
 

@@ -6,7 +6,8 @@ namespace vireo::platform {
 vireo_allocator heap() { return {nullptr, nullptr, nullptr}; }
 
 Status map_file(const char* path, MappedFile*, Error* error) {
-  return fail(error, Status::kUnsupported, "\"{}\": this target has no files; link the model in and load it from memory", path);
+  return fail(error, Status::kUnsupported,
+              "\"{}\": this target has no files; link the model in and load it from memory", path);
 }
 void unmap_file(const MappedFile&) {}
 

@@ -19,7 +19,9 @@ namespace {
 
 void* heap_allocate(void*, size_t bytes, size_t alignment) {
   void* p = nullptr;
-  return posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes == 0 ? 1 : bytes) == 0 ? p : nullptr;
+  return posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes == 0 ? 1 : bytes) == 0
+             ? p
+             : nullptr;
 }
 void heap_release(void*, void* memory, size_t, size_t) { free(memory); }
 

@@ -13,16 +13,16 @@ struct Row {
 };
 
 constexpr Row kRows[kDTypeCount] = {
-    {"none", 0, '-'},         {"float32", 32, 'f'},        {"uint8", 8, 'u'},
-    {"int8", 8, 'i'},         {"uint16", 16, 'u'},         {"int16", 16, 'i'},
-    {"int32", 32, 'i'},       {"int64", 64, 'i'},          {"string", sizeof(StringRef) * 8, '-'},
-    {"bool", 8, '-'},         {"float16", 16, 'f'},        {"float64", 64, 'f'},
-    {"uint32", 32, 'u'},      {"uint64", 64, 'u'},         {"complex64", 64, 'c'},
-    {"complex128", 128, 'c'}, {"bfloat16", 16, 'f'},       {"float8e4m3fn", 8, 'f'},
-    {"float8e4m3fnuz", 8, 'f'}, {"float8e5m2", 8, 'f'},    {"float8e5m2fnuz", 8, 'f'},
-    {"uint4", 4, 'u'},        {"int4", 4, 'i'},            {"float4e2m1", 4, 'f'},
-    {"float8e8m0", 8, 'f'},   {"uint2", 2, 'u'},           {"int2", 2, 'i'},
-    {"float6e2m3", 8, 'f'},   {"float6e3m2", 8, 'f'},
+    {"none", 0, '-'},           {"float32", 32, 'f'},   {"uint8", 8, 'u'},
+    {"int8", 8, 'i'},           {"uint16", 16, 'u'},    {"int16", 16, 'i'},
+    {"int32", 32, 'i'},         {"int64", 64, 'i'},     {"string", sizeof(StringRef) * 8, '-'},
+    {"bool", 8, '-'},           {"float16", 16, 'f'},   {"float64", 64, 'f'},
+    {"uint32", 32, 'u'},        {"uint64", 64, 'u'},    {"complex64", 64, 'c'},
+    {"complex128", 128, 'c'},   {"bfloat16", 16, 'f'},  {"float8e4m3fn", 8, 'f'},
+    {"float8e4m3fnuz", 8, 'f'}, {"float8e5m2", 8, 'f'}, {"float8e5m2fnuz", 8, 'f'},
+    {"uint4", 4, 'u'},          {"int4", 4, 'i'},       {"float4e2m1", 4, 'f'},
+    {"float8e8m0", 8, 'f'},     {"uint2", 2, 'u'},      {"int2", 2, 'i'},
+    {"float6e2m3", 8, 'f'},     {"float6e3m2", 8, 'f'},
 };
 
 const Row* row(DType t) {

@@ -63,9 +63,15 @@ Status fail_args(Error* error, Status status, const char* format, const ErrorArg
     if (next >= count) continue;
     const ErrorArg& a = args[next++];
     switch (a.kind) {
-      case ErrorArg::Kind::kInt: w.put(a.number); break;
-      case ErrorArg::Kind::kText: w.put(a.text); break;
-      case ErrorArg::Kind::kShape: w.put(*a.shape); break;
+      case ErrorArg::Kind::kInt:
+        w.put(a.number);
+        break;
+      case ErrorArg::Kind::kText:
+        w.put(a.text);
+        break;
+      case ErrorArg::Kind::kShape:
+        w.put(*a.shape);
+        break;
     }
   }
   w.finish();

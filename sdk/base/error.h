@@ -31,18 +31,18 @@ struct ErrorArg {
     const char* text;
     const struct Shape* shape;
   };
-  ErrorArg(int v) : kind(Kind::kInt), number(v) {}                                 // NOLINT
-  ErrorArg(unsigned v) : kind(Kind::kInt), number(v) {}                            // NOLINT
-  ErrorArg(long v) : kind(Kind::kInt), number(v) {}                                // NOLINT
-  ErrorArg(unsigned long v) : kind(Kind::kInt), number(static_cast<int64_t>(v)) {}  // NOLINT
-  ErrorArg(long long v) : kind(Kind::kInt), number(v) {}                           // NOLINT
+  ErrorArg(int v) : kind(Kind::kInt), number(v) {}                                       // NOLINT
+  ErrorArg(unsigned v) : kind(Kind::kInt), number(v) {}                                  // NOLINT
+  ErrorArg(long v) : kind(Kind::kInt), number(v) {}                                      // NOLINT
+  ErrorArg(unsigned long v) : kind(Kind::kInt), number(static_cast<int64_t>(v)) {}       // NOLINT
+  ErrorArg(long long v) : kind(Kind::kInt), number(v) {}                                 // NOLINT
   ErrorArg(unsigned long long v) : kind(Kind::kInt), number(static_cast<int64_t>(v)) {}  // NOLINT
-  ErrorArg(const char* v) : kind(Kind::kText), text(v) {}                          // NOLINT
-  ErrorArg(const Shape& v) : kind(Kind::kShape), shape(&v) {}                      // NOLINT
+  ErrorArg(const char* v) : kind(Kind::kText), text(v) {}                                // NOLINT
+  ErrorArg(const Shape& v) : kind(Kind::kShape), shape(&v) {}                            // NOLINT
 };
 
-// Fills `error` (may be null) unless it already tells of a failure, and returns `status`. Each "{}" of `format` takes the
-// next argument; what does not fit is cut. No allocation.
+// Fills `error` (may be null) unless it already tells of a failure, and returns `status`. Each "{}" of `format` takes
+// the next argument; what does not fit is cut. No allocation.
 Status fail_args(Error* error, Status status, const char* format, const ErrorArg* args, int count);
 
 inline Status fail(Error* error, Status status, const char* format) {

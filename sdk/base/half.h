@@ -1,5 +1,5 @@
-// 16-bit floats as storage types: arithmetic happens in float32. Conversions round to nearest even (IEEE 754-2019 4.3.1)
-// and keep NaN a NaN.
+// 16-bit floats as storage types: arithmetic happens in float32. Conversions round to nearest even (IEEE
+// 754-2019 4.3.1) and keep NaN a NaN.
 #ifndef VIREO_SDK_BASE_HALF_H_
 #define VIREO_SDK_BASE_HALF_H_
 

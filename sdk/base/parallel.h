@@ -7,12 +7,12 @@
 namespace vireo {
 
 struct Parallel {
-  // Works on [begin, end). `slot` in [0, slots) is unique among calls that run at the same time, so it can choose a part of
-  // the scratch memory.
+  // Works on [begin, end). `slot` in [0, slots) is unique among calls that run at the same time, so it can choose a
+  // part of the scratch memory.
   using Task = void (*)(void* arg, int64_t begin, int64_t end, int32_t slot);
 
-  // Calls `task` over disjoint ranges that cover [0, count), each of at least `grain` but for the last, and returns when
-  // all are done. Null: everything runs on the caller's thread as one range in slot 0.
+  // Calls `task` over disjoint ranges that cover [0, count), each of at least `grain` but for the last, and returns
+  // when all are done. Null: everything runs on the caller's thread as one range in slot 0.
   void (*run)(void* pool, int64_t count, int64_t grain, Task task, void* arg) = nullptr;
   void* pool = nullptr;
   int32_t slots = 1;

@@ -1,9 +1,9 @@
 // Shapes. A dimension is a known extent >= 0, or a handle to an expression over symbolic dimensions.
 //
 // Handles let the same shape function serve the converter, where dimensions may be symbolic, and the device, where
-// they are numbers. Two other designs were weighed: shape functions as templates over the dimension type (every operator
-// compiled twice, and a template on the device for the converter's sake), and probing concrete shape functions at sample
-// points to fit expressions (no proof between the samples). Handles cost one comparison on the device.
+// they are numbers. Two other designs were weighed: shape functions as templates over the dimension type (every
+// operator compiled twice, and a template on the device for the converter's sake), and probing concrete shape functions
+// at sample points to fit expressions (no proof between the samples). Handles cost one comparison on the device.
 #ifndef VIREO_SDK_BASE_SHAPE_H_
 #define VIREO_SDK_BASE_SHAPE_H_
 
@@ -17,8 +17,8 @@ using Dim = int64_t;
 
 constexpr int kMaxRank = 8;
 
-// Handles occupy the lowest 2^32 values of int64, so that ordinary negative numbers (a slice's start, the -1 of Reshape)
-// stay numbers.
+// Handles occupy the lowest 2^32 values of int64, so that ordinary negative numbers (a slice's start, the -1 of
+// Reshape) stay numbers.
 constexpr Dim kFirstHandle = INT64_MIN;
 constexpr Dim kLastHandle = INT64_MIN + 0xFFFFFFFFll;
 constexpr bool is_symbolic(Dim d) { return d <= kLastHandle; }

@@ -25,27 +25,32 @@ bool inside(uint64_t offset, uint64_t size, uint64_t low, uint64_t high) {
 
 Status read_header(Span<const uint8_t> bytes, uint64_t file_size, FileHeader* header, Error* error) {
   if (bytes.size() < sizeof(kMagic) || memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
-    return fail(error, Status::kInvalidModel, "not a .vireo file: its first bytes are not Vireo's; convert the model first");
+    return fail(error, Status::kInvalidModel,
+                "not a .vireo file: its first bytes are not Vireo's; convert the model first");
   }
   if (bytes.size() < kHeaderBytes) {
-    return fail(error, Status::kInvalidModel, "the file is cut short: {} bytes, the header alone has {}", bytes.size(), kHeaderBytes);
+    return fail(error, Status::kInvalidModel, "the file is cut short: {} bytes, the header alone has {}", bytes.size(),
+                kHeaderBytes);
   }
   FileHeader h;
   memcpy(&h, bytes.data(), sizeof(h));
   if (h.major != kFormatMajor || h.minor != kFormatMinor) {
     return fail(error, Status::kUnsupported,
                 "the file has format {}.{}, this build reads {}.{} alone: convert the model again with this version",
-                static_cast<int>(h.major), static_cast<int>(h.minor), static_cast<int>(kFormatMajor), static_cast<int>(kFormatMinor));
+                static_cast<int>(h.major), static_cast<int>(h.minor), static_cast<int>(kFormatMajor),
+                static_cast<int>(kFormatMinor));
   }
   if (h.file_size != file_size) {
-    return fail(error, Status::kInvalidModel, "the file has {} bytes, its header says {}: it was cut short or added to", file_size,
-                h.file_size);
+    return fail(error, Status::kInvalidModel, "the file has {} bytes, its header says {}: it was cut short or added to",
+                file_size, h.file_size);
   }
   const uint64_t body = h.hash_offset - kHeaderBytes;
   bool good = h.header_bytes == kHeaderBytes && h.chunk_bytes == kChunkBytes && h.hash_kind == kHashSha256;
-  good = good && inside(h.hash_offset, h.hash_size, kHeaderBytes, file_size) && h.hash_offset + h.hash_size == file_size;
+  good =
+      good && inside(h.hash_offset, h.hash_size, kHeaderBytes, file_size) && h.hash_offset + h.hash_size == file_size;
   good = good && h.hash_size == (body / kChunkBytes + (body % kChunkBytes != 0 ? 1 : 0)) * kHashBytes;
-  good = good && inside(h.model_offset, h.model_size, kHeaderBytes, h.hash_offset) && h.model_offset % kSegmentAlignment == 0;
+  good = good && inside(h.model_offset, h.model_size, kHeaderBytes, h.hash_offset) &&
+         h.model_offset % kSegmentAlignment == 0;
   good = good && h.signature_offset == 0 && h.signature_size == 0;
   for (const uint8_t b : h.reserved) good = good && b == 0;
   if (!good) return fail(error, Status::kInvalidModel, "the file's header contradicts itself: the file is damaged");
@@ -63,7 +68,8 @@ Status check_hashes(Span<const uint8_t> file, const FileHeader& header, Error* e
   sha.update(hashes, static_cast<size_t>(header.hash_size));
   sha.finish(digest);
   if (memcmp(digest, header.root, kHashBytes) != 0) {
-    return fail(error, Status::kInvalidModel, "the file is damaged: its hash table does not match the root in its header");
+    return fail(error, Status::kInvalidModel,
+                "the file is damaged: its hash table does not match the root in its header");
   }
   uint64_t chunk = 0;
   for (uint64_t at = kHeaderBytes; at < header.hash_offset; at += kChunkBytes, ++chunk) {

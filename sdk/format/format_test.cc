@@ -83,7 +83,9 @@ TEST(Container, EveryChangedByteAndEveryCutIsFound) {
     EXPECT_NE(check(bad, nullptr), Status::kOk) << "byte " << i;
   }
   for (size_t n = 0; n < file.size(); n += n < 300 ? 1 : 509) {
-    EXPECT_NE(check(std::vector<uint8_t>(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)), nullptr), Status::kOk) << n;
+    EXPECT_NE(check(std::vector<uint8_t>(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n)), nullptr),
+              Status::kOk)
+        << n;
   }
 }
 

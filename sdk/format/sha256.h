@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4). Ours, because the loader checks hashes on targets where no crypto library is at hand; it is tested
-// against the standard's vectors. Nothing secret passes through it, so it need not run in constant time.
+// SHA-256 (FIPS 180-4). Ours, because the loader checks hashes on targets where no crypto library is at hand; it is
+// tested against the standard's vectors. Nothing secret passes through it, so it need not run in constant time.
 #ifndef VIREO_SDK_FORMAT_SHA256_H_
 #define VIREO_SDK_FORMAT_SHA256_H_
 

@@ -61,8 +61,8 @@ Status check_rank(InferContext& ctx, int input, int low, int high) {
 Status check_integer_list(InferContext& ctx, int input) {
   const TensorType& t = ctx.input(input);
   if (t.shape.rank <= 1 && (t.dtype == DType::kI64 || t.dtype == DType::kI32)) return Status::kOk;
-  return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted a list of int64", input, dtype_name(t.dtype),
-                  t.shape.rank);
+  return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted a list of int64", input,
+                  dtype_name(t.dtype), t.shape.rank);
 }
 
 Status check_result_rank(InferContext& ctx, int64_t rank) {

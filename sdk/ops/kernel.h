@@ -17,8 +17,8 @@ namespace vireo {
 // A dense, row-major tensor in borrowed memory; its shape is numbers only. The layout is that of vireo_tensor, so that
 // tensors cross the delegate ABI as they are.
 struct Tensor : TensorType {
-  void* data = nullptr;    // aligned to 64 in the arena; caller's memory: to its element
-  int64_t capacity = 0;    // bytes at `data`
+  void* data = nullptr;  // aligned to 64 in the arena; caller's memory: to its element
+  int64_t capacity = 0;  // bytes at `data`
 
   template <class T>
   T* as() const {
@@ -31,9 +31,9 @@ struct KernelContext {
   Span<const Tensor* const> inputs;  // null: absent
   Span<Tensor* const> outputs;       // null: not wanted. Shapes are set by the shape function before the kernel runs
   Span<const uint8_t> attr_bytes;
-  Span<uint8_t> scratch;             // at least what scratch_bytes asked for, aligned to 64
+  Span<uint8_t> scratch;  // at least what scratch_bytes asked for, aligned to 64
   Parallel parallel;
-  uint64_t* random = nullptr;        // the session's generator state, advanced by operators that draw from it
+  uint64_t* random = nullptr;  // the session's generator state, advanced by operators that draw from it
   Error* error = nullptr;
 
   template <class T>

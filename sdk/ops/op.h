@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
+#include "flatbuffers/flatbuffers.h"
 #include "sdk/base/error.h"
 #include "sdk/base/shape.h"
 #include "sdk/base/span.h"
 #include "sdk/base/status.h"
-#include "flatbuffers/flatbuffers.h"
 
 namespace vireo {
 
@@ -24,7 +24,8 @@ enum class Op : uint16_t {
 };
 
 // What a shape function sees. Dimensions and known integer contents may be handles to symbolic expressions (shape.h) in
-// the converter; on a device they are numbers. Shape functions never test a dimension's value before asking is_symbolic().
+// the converter; on a device they are numbers. Shape functions never test a dimension's value before asking
+// is_symbolic().
 class InferContext {
  public:
   int input_count() const { return input_count_; }
@@ -51,12 +52,12 @@ class InferContext {
   // Arithmetic over dimensions and known values: plain on numbers, an expression as soon as one side is a handle.
   Dim add(Dim a, Dim b) { return both(a, b) ? a + b : symbolic(Arith::kAdd, a, b); }
   Dim sub(Dim a, Dim b) { return both(a, b) ? a - b : symbolic(Arith::kSub, a, b); }
-  Dim mul(Dim a, Dim b);                                  // overflow: a number above every extent that is accepted
-  Dim floor_div(Dim a, Dim b);                            // towards minus infinity; by zero: 0
+  Dim mul(Dim a, Dim b);        // overflow: a number above every extent that is accepted
+  Dim floor_div(Dim a, Dim b);  // towards minus infinity; by zero: 0
   Dim ceil_div(Dim a, Dim b) { return sub(0, floor_div(sub(0, a), b)); }
   Dim min(Dim a, Dim b) { return both(a, b) ? (a < b ? a : b) : symbolic(Arith::kMin, a, b); }
   Dim max(Dim a, Dim b) { return both(a, b) ? (a > b ? a : b) : symbolic(Arith::kMax, a, b); }
-  Dim count(const Shape& s, int begin, int end);          // product of dims[begin, end)
+  Dim count(const Shape& s, int begin, int end);  // product of dims[begin, end)
   // Proven equal (numbers that are equal, expressions that simplify to the same).
   bool equal(Dim a, Dim b) { return a == b || (!both(a, b) && symbolic(Arith::kSub, a, b) == 0); }
   // Proven different.
@@ -65,7 +66,8 @@ class InferContext {
   // An extent that only the data decide (NonZero), at most `upper`. The kernel sets the true one in its output's shape.
   virtual Dim bounded(Dim upper) = 0;
   // An extent that follows from contents not known here and has no bound by itself (Expand to a computed shape). The
-  // converter makes a fresh symbol that needs a declared bound; a session that is being prepared takes what the file says.
+  // converter makes a fresh symbol that needs a declared bound; a session that is being prepared takes what the file
+  // says.
   virtual Dim unknown() = 0;
 
   template <class... Args>
@@ -100,14 +102,14 @@ struct OpDef {
     kRandom = 4,         // never folded, never merged
     kControlFlow = 8,    // run by the runtime itself: If, Loop, Scan, Composite
   };
-  const char* name;                              // ONNX's name
-  bool (*verify)(Span<const uint8_t> attrs);     // the bytes are a valid attribute table of this operator
-  Status (*infer)(InferContext& ctx);            // also the place where types, ranks and attributes are checked
-  uint8_t min_inputs, max_inputs;                // max 255: any number
+  const char* name;                           // ONNX's name
+  bool (*verify)(Span<const uint8_t> attrs);  // the bytes are a valid attribute table of this operator
+  Status (*infer)(InferContext& ctx);         // also the place where types, ranks and attributes are checked
+  uint8_t min_inputs, max_inputs;             // max 255: any number
   uint8_t min_outputs, max_outputs;
   uint16_t flags;
-  // Bit i: output 0 may be written where input i lies, if both have the same number of bytes. A promise that every kernel
-  // of the operator keeps.
+  // Bit i: output 0 may be written where input i lies, if both have the same number of bytes. A promise that every
+  // kernel of the operator keeps.
   uint32_t inplace;
 };
 
@@ -119,8 +121,8 @@ struct OpRow {
 
 // All operators of this build, by number, ascending; narrowed by VIREO_KERNELS.
 Span<const OpRow> op_rows();
-const OpRow* find_op(Op op);           // null: not in this build
-const char* op_name(Op op);            // "?" when not in this build
+const OpRow* find_op(Op op);  // null: not in this build
+const char* op_name(Op op);   // "?" when not in this build
 
 // `verify` for an operator with attribute table T.
 template <class T>

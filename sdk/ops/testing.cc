@@ -13,7 +13,8 @@ constexpr size_t kGuard = 64;
 
 class TestInfer final : public InferContext {
  public:
-  TestInfer(const std::vector<TestTensor>& inputs, std::vector<TensorType>* outputs, Span<const uint8_t> attrs, Error* error)
+  TestInfer(const std::vector<TestTensor>& inputs, std::vector<TensorType>* outputs, Span<const uint8_t> attrs,
+            Error* error)
       : tensors_(inputs) {
     for (const TestTensor& t : inputs) in_.push_back(&t.type);
     for (TensorType& t : *outputs) out_.push_back(&t);
@@ -165,8 +166,8 @@ Status OpTest::run() {
   ctx.error = &error_;
   size_t scratch_bytes = 0;
   if (kernel->scratch_bytes != nullptr) {
-    KernelQuery query{Span<const TensorType>(in_types.data(), in_types.size()), Span<const TensorType>(types_.data(), types_.size()),
-                      ctx.attr_bytes, slots_};
+    KernelQuery query{Span<const TensorType>(in_types.data(), in_types.size()),
+                      Span<const TensorType>(types_.data(), types_.size()), ctx.attr_bytes, slots_};
     scratch_bytes = static_cast<size_t>(kernel->scratch_bytes(query));
   }
   Buffer scratch = make_buffer(scratch_bytes);

@@ -1,5 +1,5 @@
-// Runs one operator as a session would: attributes verified, shapes inferred, the reference kernel called on 64-byte aligned
-// memory with a guard after each output. For tests alone.
+// Runs one operator as a session would: attributes verified, shapes inferred, the reference kernel called on 64-byte
+// aligned memory with a guard after each output. For tests alone.
 #ifndef VIREO_SDK_OPS_TESTING_H_
 #define VIREO_SDK_OPS_TESTING_H_
 
@@ -30,18 +30,54 @@ struct TestTensor {
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::kI8; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kI16; };
-template <> struct DTypeOf<uint16_t> { static constexpr DType value = DType::kU16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct DTypeOf<uint32_t> { static constexpr DType value = DType::kU32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kI64; };
-template <> struct DTypeOf<uint64_t> { static constexpr DType value = DType::kU64; };
-template <> struct DTypeOf<F16> { static constexpr DType value = DType::kF16; };
-template <> struct DTypeOf<BF16> { static constexpr DType value = DType::kBF16; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::kI8;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::kI16;
+};
+template <>
+struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::kU16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::kU32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::kU64;
+};
+template <>
+struct DTypeOf<F16> {
+  static constexpr DType value = DType::kF16;
+};
+template <>
+struct DTypeOf<BF16> {
+  static constexpr DType value = DType::kBF16;
+};
 
 Shape make_shape(std::initializer_list<int64_t> dims);
 inline Shape make_shape(const std::vector<int64_t>& dims) {
@@ -66,10 +102,10 @@ class OpTest {
   OpTest& input_bool(const std::vector<int64_t>& dims, const std::vector<uint8_t>& values);
   OpTest& input_strings(const std::vector<int64_t>& dims, const std::vector<std::string>& values);
   OpTest& input(TestTensor t);
-  OpTest& absent();                      // an optional input that is not given
-  OpTest& outputs(int n);                // default 1
-  OpTest& in_place();                    // output 0 in the memory of input 0
-  OpTest& slots(int n);                  // threads of the Parallel given to the kernel, default 1 (emulated serially)
+  OpTest& absent();        // an optional input that is not given
+  OpTest& outputs(int n);  // default 1
+  OpTest& in_place();      // output 0 in the memory of input 0
+  OpTest& slots(int n);    // threads of the Parallel given to the kernel, default 1 (emulated serially)
 
   // Infers and runs. Outputs' true shapes are in y(i).type.
   Status run();

@@ -1,8 +1,8 @@
-// How an operator's folder sees the node of an ONNX file, and says what becomes of it. Host only; knows neither protobuf
-// nor the graph IR, both of which stand behind the abstract class.
+// How an operator's folder sees the node of an ONNX file, and says what becomes of it. Host only; knows neither
+// protobuf nor the graph IR, both of which stand behind the abstract class.
 //
-// An importer is called in topological order, with its inputs' types already inferred, and handles every opset version of
-// its operator: it upgrades what old versions spelled otherwise, so that the rest of Vireo sees one form.
+// An importer is called in topological order, with its inputs' types already inferred, and handles every opset version
+// of its operator: it upgrades what old versions spelled otherwise, so that the rest of Vireo sees one form.
 #ifndef VIREO_SDK_OPS_VIEW_H_
 #define VIREO_SDK_OPS_VIEW_H_
 
@@ -46,19 +46,19 @@ class ImportContext {
 
   virtual int input_count() const = 0;
   virtual int output_count() const = 0;
-  virtual Value input(int i) const = 0;         // absent (also past the end): false
-  virtual bool wants_output(int i) const = 0;   // false for unnamed outputs and past the end
-  virtual TensorType type(Value v) const = 0;   // dimensions may be handles
+  virtual Value input(int i) const = 0;                    // absent (also past the end): false
+  virtual bool wants_output(int i) const = 0;              // false for unnamed outputs and past the end
+  virtual TensorType type(Value v) const = 0;              // dimensions may be handles
   virtual const ConstTensor* constant(Value v) const = 0;  // null: not a constant. Lives as long as the import
 
   virtual bool has_attr(std::string_view name) const = 0;
   virtual int64_t attr_int(std::string_view name, int64_t otherwise) const = 0;
   virtual float attr_float(std::string_view name, float otherwise) const = 0;
   virtual std::string attr_string(std::string_view name, std::string_view otherwise) const = 0;
-  virtual std::vector<int64_t> attr_ints(std::string_view name) const = 0;       // absent: empty
+  virtual std::vector<int64_t> attr_ints(std::string_view name) const = 0;  // absent: empty
   virtual std::vector<float> attr_floats(std::string_view name) const = 0;
   virtual std::vector<std::string> attr_strings(std::string_view name) const = 0;
-  virtual const ConstTensor* attr_tensor(std::string_view name) const = 0;       // absent: null
+  virtual const ConstTensor* attr_tensor(std::string_view name) const = 0;  // absent: null
 
   // Adds a node of operator `op` and infers its outputs' types; on failure the diagnostic is recorded and the returned
   // values are absent. `attrs`: pack() of the operator's table.

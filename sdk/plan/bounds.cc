@@ -43,9 +43,12 @@ Interval corners(Interval a, Interval b, int64_t (*f)(int64_t, int64_t)) {
 
 Interval bound_of(ExprKind op, Interval a, Interval b) {
   switch (op) {
-    case ExprKind::kAdd: return {add(a.lo, b.lo, kMinus), add(a.hi, b.hi, kPlus)};
-    case ExprKind::kSub: return {add(a.lo, negate(b.hi), kMinus), add(a.hi, negate(b.lo), kPlus)};
-    case ExprKind::kMul: return corners(a, b, mul);
+    case ExprKind::kAdd:
+      return {add(a.lo, b.lo, kMinus), add(a.hi, b.hi, kPlus)};
+    case ExprKind::kSub:
+      return {add(a.lo, negate(b.hi), kMinus), add(a.hi, negate(b.lo), kPlus)};
+    case ExprKind::kMul:
+      return corners(a, b, mul);
     case ExprKind::kFloorDiv: {
       // A divisor that may be 0 gives 0 there (InferContext::floor_div); elsewhere |quotient| <= |dividend|.
       if (b.lo <= 0 && b.hi >= 0) {
@@ -54,9 +57,12 @@ Interval bound_of(ExprKind op, Interval a, Interval b) {
       }
       return corners(a, b, floor_div);
     }
-    case ExprKind::kMin: return {least(a.lo, b.lo), least(a.hi, b.hi)};
-    case ExprKind::kMax: return {most(a.lo, b.lo), most(a.hi, b.hi)};
-    case ExprKind::kSymbol: break;
+    case ExprKind::kMin:
+      return {least(a.lo, b.lo), least(a.hi, b.hi)};
+    case ExprKind::kMax:
+      return {most(a.lo, b.lo), most(a.hi, b.hi)};
+    case ExprKind::kSymbol:
+      break;
   }
   return a;
 }

@@ -1,5 +1,5 @@
-// Bounds of the file's dimension expressions by interval arithmetic: sound (never below the true extent), exact where each
-// symbol occurs once.
+// Bounds of the file's dimension expressions by interval arithmetic: sound (never below the true extent), exact where
+// each symbol occurs once.
 #ifndef VIREO_SDK_PLAN_BOUNDS_H_
 #define VIREO_SDK_PLAN_BOUNDS_H_
 
@@ -10,7 +10,15 @@
 
 namespace vireo {
 
-enum class ExprKind : uint8_t { kSymbol = 0, kAdd = 1, kSub = 2, kMul = 3, kFloorDiv = 4, kMin = 5, kMax = 6 };  // as fb::ExprKind
+enum class ExprKind : uint8_t {
+  kSymbol = 0,
+  kAdd = 1,
+  kSub = 2,
+  kMul = 3,
+  kFloorDiv = 4,
+  kMin = 5,
+  kMax = 6
+};  // as fb::ExprKind
 
 // INT64_MIN / INT64_MAX stand for minus and plus infinity.
 struct Interval {

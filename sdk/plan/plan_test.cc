@@ -36,8 +36,8 @@ struct Graph {
         plan_workspace_bytes(static_cast<int64_t>(tensors.size()), static_cast<int64_t>(nodes.size())) / 8 + 1));
     Error error;
     ASSERT_EQ(plan_arena_best({tensors.data(), tensors.size()}, {list.data(), list.size()}, body,
-                              {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8}, {offsets.data(), offsets.size()},
-                              {regions.data(), regions.size()}, &result, &error),
+                              {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
+                              {offsets.data(), offsets.size()}, {regions.data(), regions.size()}, &result, &error),
               Status::kOk)
         << error.message;
   }
@@ -97,7 +97,8 @@ TEST(Planner, RandomGraphsKeepEveryLiveValue) {
       for (unsigned i = 0, k = 1 + rng() % 2; i < k; ++i) node.in.push_back(pool[rng() % pool.size()]);
       node.view = rng() % 5 == 0;
       node.inplace = node.view ? 1 : rng() % 4;
-      const int64_t bytes = node.view ? g.tensors[static_cast<size_t>(node.in[0])].bytes : 64 * static_cast<int64_t>(rng() % 9);
+      const int64_t bytes =
+          node.view ? g.tensors[static_cast<size_t>(node.in[0])].bytes : 64 * static_cast<int64_t>(rng() % 9);
       node.out.push_back(g.tensor(bytes, PlanTensor::kValue, rng() % 6 == 0));
       if (rng() % 9 == 0) node.region = 64 * static_cast<int64_t>(rng() % 5);
       pool.push_back(node.out[0]);
@@ -114,7 +115,8 @@ TEST(Planner, RandomGraphsKeepEveryLiveValue) {
     };
     const auto check = [&](int32_t t) {
       for (int64_t k = 0; k < g.tensors[static_cast<size_t>(t)].bytes / 64; ++k) {
-        ASSERT_EQ(memory[(g.offsets[static_cast<size_t>(t)] / 64) + static_cast<uint64_t>(k)], content[static_cast<size_t>(t)]);
+        ASSERT_EQ(memory[(g.offsets[static_cast<size_t>(t)] / 64) + static_cast<uint64_t>(k)],
+                  content[static_cast<size_t>(t)]);
       }
     };
     for (int32_t t = 0; t < 2; ++t) {
@@ -139,7 +141,9 @@ TEST(Planner, RandomGraphsKeepEveryLiveValue) {
 
 TEST(Bounds, AreSoundOnSamples) {
   std::mt19937 rng(3);
-  const auto draw = [&](Interval i) { return i.lo + static_cast<int64_t>(rng() % static_cast<uint64_t>(i.hi - i.lo + 1)); };
+  const auto draw = [&](Interval i) {
+    return i.lo + static_cast<int64_t>(rng() % static_cast<uint64_t>(i.hi - i.lo + 1));
+  };
   for (int round = 0; round < 20000; ++round) {
     Interval a{static_cast<int64_t>(rng() % 40) - 20, 0}, b{static_cast<int64_t>(rng() % 40) - 20, 0};
     a.hi = a.lo + static_cast<int64_t>(rng() % 30);

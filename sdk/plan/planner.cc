@@ -9,9 +9,9 @@ namespace {
 struct Item {
   uint64_t bytes = 0;
   uint64_t offset = kNoOffset;
-  int32_t first = 0;  // node before whose run the memory is written; -1: from the start
-  int32_t last = -1;  // node after which it is free
-  int32_t alias = -1; // lies in the memory of the body's bound output `alias`
+  int32_t first = 0;   // node before whose run the memory is written; -1: from the start
+  int32_t last = -1;   // node after which it is free
+  int32_t alias = -1;  // lies in the memory of the body's bound output `alias`
 };
 
 // Bump allocation over the workspace.
@@ -36,7 +36,7 @@ class Workspace {
 struct Planner {
   Span<const PlanTensor> tensors;
   Span<const PlanNode> nodes;
-  int32_t* group = nullptr;   // per tensor: the tensor that stands for its group
+  int32_t* group = nullptr;  // per tensor: the tensor that stands for its group
   int32_t* last_use = nullptr;
   Item* items = nullptr;      // per tensor (only representatives count), then per region
   int32_t* sorted = nullptr;  // items to place, in packing order
@@ -88,9 +88,12 @@ uint64_t sort_key(const Item& it, PackOrder order) {
       uint64_t area = 0;
       return checked_mul(it.bytes, life, &area) ? area : UINT64_MAX;
     }
-    case PackOrder::kLife: return life;
-    case PackOrder::kFirstUse: return UINT64_MAX - static_cast<uint64_t>(static_cast<int64_t>(it.first) + 1);
-    default: return it.bytes;
+    case PackOrder::kLife:
+      return life;
+    case PackOrder::kFirstUse:
+      return UINT64_MAX - static_cast<uint64_t>(static_cast<int64_t>(it.first) + 1);
+    default:
+      return it.bytes;
   }
 }
 
@@ -190,7 +193,8 @@ Status build(Planner& p, bool body, Error* error) {
   for (size_t i = 0; i < p.item_count; ++i) {
     if (i < p.tensors.size()) {
       const PlanTensor::Kind kind = p.tensors[i].kind;
-      if (kind == PlanTensor::kConstant || kind == PlanTensor::kBound || p.group[i] != static_cast<int32_t>(i)) continue;
+      if (kind == PlanTensor::kConstant || kind == PlanTensor::kBound || p.group[i] != static_cast<int32_t>(i))
+        continue;
       if (p.items[i].alias >= 0) continue;
       if (kind == PlanTensor::kValue && p.items[i].first == node_count) continue;  // made by nobody
     }
@@ -241,11 +245,13 @@ Status prepare(Planner& p, bool body, Span<uint8_t> workspace, Error* error) {
 
 int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes) {
   const int64_t most = tensors + nodes;
-  return most * static_cast<int64_t>(sizeof(Item) + 2 * sizeof(int32_t)) + tensors * 2 * static_cast<int64_t>(sizeof(int32_t)) + 64;
+  return most * static_cast<int64_t>(sizeof(Item) + 2 * sizeof(int32_t)) +
+         tensors * 2 * static_cast<int64_t>(sizeof(int32_t)) + 64;
 }
 
 Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, PackOrder order, bool body,
-                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error) {
+                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
+                  Error* error) {
   Planner p;
   p.tensors = tensors;
   p.nodes = nodes;

@@ -1,11 +1,11 @@
 // Where each tensor of a subgraph lies: lifetimes, sharing, packing.
 //
-// Used by the converter, which tries every strategy and keeps the best, and by a session whose bounds are given late, which
-// uses the first. Both feed the same plain arrays, so a plan means the same wherever it was made.
+// Used by the converter, which tries every strategy and keeps the best, and by a session whose bounds are given late,
+// which uses the first. Both feed the same plain arrays, so a plan means the same wherever it was made.
 //
-// Two designs were weighed: planning on the device only (one planner, nothing in the file, but its code in every firmware
-// and a search at each start), and offsets in the file alone (no late bounds). Offsets in the file with the planner as a
-// separate library serve both.
+// Two designs were weighed: planning on the device only (one planner, nothing in the file, but its code in every
+// firmware and a search at each start), and offsets in the file alone (no late bounds). Offsets in the file with the
+// planner as a separate library serve both.
 #ifndef VIREO_SDK_PLAN_PLANNER_H_
 #define VIREO_SDK_PLAN_PLANNER_H_
 
@@ -17,7 +17,7 @@
 
 namespace vireo {
 
-constexpr uint64_t kNoOffset = UINT64_MAX;                    // a constant, or bound by the owning node
+constexpr uint64_t kNoOffset = UINT64_MAX;  // a constant, or bound by the owning node
 // In the memory of the body's bound output that is tensor `t`.
 constexpr uint64_t output_alias(uint32_t t) { return UINT64_MAX - 1 - t; }
 constexpr uint64_t kFirstAlias = UINT64_MAX - (1u << 23);  // offsets from here on are aliases or kNoOffset
@@ -38,27 +38,29 @@ struct PlanTensor {
 };
 
 struct PlanNode {
-  Span<const int32_t> inputs;   // tensor indices, -1 absent
+  Span<const int32_t> inputs;  // tensor indices, -1 absent
   Span<const int32_t> outputs;
-  uint32_t inplace = 0;         // OpDef::inplace
-  bool view = false;            // OpDef::kView
-  int64_t region_bytes = 0;     // memory for the bodies it owns, alive while it runs; -1: owns none
+  uint32_t inplace = 0;      // OpDef::inplace
+  bool view = false;         // OpDef::kView
+  int64_t region_bytes = 0;  // memory for the bodies it owns, alive while it runs; -1: owns none
 };
 
 enum class PackOrder : uint8_t { kSize, kSizeTimesLife, kLife, kFirstUse, kCount };
 
 struct PlanResult {
-  uint64_t bytes = 0;        // a multiple of kTensorAlignment
-  uint64_t lower_bound = 0;  // the largest set of bytes alive at once, each rounded up to the alignment, shared memory once
+  uint64_t bytes = 0;  // a multiple of kTensorAlignment
+  uint64_t lower_bound =
+      0;  // the largest set of bytes alive at once, each rounded up to the alignment, shared memory once
 };
 
 // Bytes of workspace that plan_arena needs, for `tensors` and the nodes with regions.
 int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes);
 
-// Fills `offsets` (one a tensor) and `regions` (one a node with region_bytes >= 0, in node order). Nodes run in the order
-// given. `body`: bound outputs may lend their memory to values (output_alias). `workspace` is aligned to 8.
+// Fills `offsets` (one a tensor) and `regions` (one a node with region_bytes >= 0, in node order). Nodes run in the
+// order given. `body`: bound outputs may lend their memory to values (output_alias). `workspace` is aligned to 8.
 Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, PackOrder order, bool body,
-                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error);
+                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
+                  Error* error);
 
 // All orders of packing; keeps the best. Same arguments.
 Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,

@@ -1,9 +1,11 @@
 // The memory contract, checked on whole models: memory_contract [--json] MODEL.vireo...
 //   - vireo_model_memory says to the byte what a session takes; one byte less is a clean VIREO_OUT_OF_ARENA
-//   - between creation and release nothing is allocated: malloc, calloc, realloc, free, posix_memalign, aligned_alloc, new, delete
+//   - between creation and release nothing is allocated: malloc, calloc, realloc, free, posix_memalign, aligned_alloc,
+//   new, delete
 //     and mmap of every thread are counted
 //   - the session stays inside its arena: guard pages on both sides
-//   - the planned tensors are used to the end: the arena is painted after creation, and the highest byte that runs change is the
+//   - the planned tensors are used to the end: the arena is painted after creation, and the highest byte that runs
+//   change is the
 //     plan's last (less alignment) where shapes are fixed and nothing is conditional; elsewhere it is never above
 // Open dimensions are given the bound 8, or what --bound NAME=MAX says.
 #include <dlfcn.h>
@@ -80,7 +82,8 @@ void* mmap(void* at, size_t n, int protection, int flags, int fd, off_t offset) 
 
 namespace {
 
-// Memory between two pages that must not be touched; the block ends right before the second one, to within its alignment.
+// Memory between two pages that must not be touched; the block ends right before the second one, to within its
+// alignment.
 class Guarded {
  public:
   explicit Guarded(size_t bytes) {
@@ -222,14 +225,18 @@ void check(const char* path, const Options& given) {
     fail(path, "planned " + std::to_string(memory.tensor_bytes) + " bytes, used up to " + std::to_string(high));
   }
   if (given.json) {
-    std::printf("{\"model\": \"%s\", \"arena_bytes\": %zu, \"lower_bound\": %zu, \"high_water\": %zu, \"scratch_bytes\": %zu, "
-                "\"state_bytes\": %zu, \"total_bytes\": %zu, \"exact\": %s, \"allocations\": %ld}\n",
-                path, memory.tensor_bytes, memory.lower_bound_bytes, high, memory.scratch_bytes, memory.state_bytes, memory.total_bytes,
-                exact ? "true" : "false", counted);
+    std::printf(
+        "{\"model\": \"%s\", \"arena_bytes\": %zu, \"lower_bound\": %zu, \"high_water\": %zu, \"scratch_bytes\": %zu, "
+        "\"state_bytes\": %zu, \"total_bytes\": %zu, \"exact\": %s, \"allocations\": %ld}\n",
+        path, memory.tensor_bytes, memory.lower_bound_bytes, high, memory.scratch_bytes, memory.state_bytes,
+        memory.total_bytes, exact ? "true" : "false", counted);
   } else {
     std::printf("%-60s arena %10zu  lower bound %10zu  ratio %.3f  high water %10zu\n", path, memory.tensor_bytes,
-                memory.lower_bound_bytes, memory.lower_bound_bytes == 0 ? 1.0 : static_cast<double>(memory.tensor_bytes) /
-                static_cast<double>(memory.lower_bound_bytes), high);
+                memory.lower_bound_bytes,
+                memory.lower_bound_bytes == 0
+                    ? 1.0
+                    : static_cast<double>(memory.tensor_bytes) / static_cast<double>(memory.lower_bound_bytes),
+                high);
   }
 }
 

@@ -1,5 +1,5 @@
-/* One program for every target: a keyword spotter linked in as an array, run in memory that the program brings, its outputs
- * compared with the test vectors inside the file. No heap, no files, no threads; C99. */
+/* One program for every target: a keyword spotter linked in as an array, run in memory that the program brings, its
+ * outputs compared with the test vectors inside the file. No heap, no files, no threads; C99. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +16,8 @@
 #define PRINT_NUMBER(n) printf("%lu", (unsigned long)(n))
 #endif
 
-/* All memory of the program: handles and planning from the front, given back in reverse order; the session takes the rest. */
+/* All memory of the program: handles and planning from the front, given back in reverse order; the session takes the
+ * rest. */
 static union {
   uint8_t bytes[192 * 1024];
   uint64_t align;
@@ -58,7 +59,8 @@ int main(void) {
   options.allocator = &allocator;
   options.threads = 1;
   if (vireo_runtime_create(&options, &runtime, &error) != VIREO_OK) return fail("runtime", &error);
-  if (vireo_model_load_memory(runtime, kws_dscnn_mfcc, kws_dscnn_mfcc_size, &model, &error) != VIREO_OK) return fail("load", &error);
+  if (vireo_model_load_memory(runtime, kws_dscnn_mfcc, kws_dscnn_mfcc_size, &model, &error) != VIREO_OK)
+    return fail("load", &error);
   if (vireo_model_check_hashes(model, &error) != VIREO_OK) return fail("hashes", &error);
   if (vireo_model_memory(model, NULL, &memory, &error) != VIREO_OK) return fail("memory", &error);
   if (vireo_session_create(model, NULL, &session, &error) != VIREO_OK) return fail("session", &error);

@@ -1,11 +1,12 @@
-/* What a delegate offers to Vireo: the plain-C contract between the runtime and the code that drives a device, whether it
- * is compiled in or a vendor's library. The CPU delegate has no other way in.
+/* What a delegate offers to Vireo: the plain-C contract between the runtime and the code that drives a device, whether
+ * it is compiled in or a vendor's library. The CPU delegate has no other way in.
  *
  * Order of life:  enumerate -> (per session) claim -> memory -> load -> submit ... -> unload -> release
  *
- * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at the
- * end. Functions return VIREO_OK or change nothing. Nothing but load and enumerate may allocate, and only through the
- * host's table. Two sessions may call submit at once, on different parts; one part is never submitted twice at once.
+ * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
+ * the end. Functions return VIREO_OK or change nothing. Nothing but load and enumerate may allocate, and only through
+ * the host's table. Two sessions may call submit at once, on different parts; one part is never submitted twice at
+ * once.
  *
  * Considered and set aside: one big compile call for the whole graph (a delegate that knows few operators would have to
  * bring the rest along), and a virtual C++ class (compilers and standard libraries would have to match).
@@ -26,26 +27,26 @@ typedef struct vireo_graph vireo_graph;
 
 typedef struct vireo_graph_node {
   uint32_t struct_size;
-  uint16_t op;              /* vireo/ops.h */
+  uint16_t op; /* vireo/ops.h */
   uint16_t version;
-  const uint8_t* attrs;     /* the operator's FlatBuffers table, verified, aligned to 8 */
+  const uint8_t* attrs; /* the operator's FlatBuffers table, verified, aligned to 8 */
   size_t attrs_size;
-  const int32_t* inputs;    /* value numbers, -1 absent */
+  const int32_t* inputs; /* value numbers, -1 absent */
   uint32_t input_count;
-  const int32_t* outputs;   /* -1 not wanted */
+  const int32_t* outputs; /* -1 not wanted */
   uint32_t output_count;
-  const vireo_graph* body;  /* composite: what the node means. Its inputs and outputs are the node's. Else NULL */
-  const char* hint;         /* composite: what the body is believed to be. Else NULL */
+  const vireo_graph* body; /* composite: what the node means. Its inputs and outputs are the node's. Else NULL */
+  const char* hint;        /* composite: what the body is believed to be. Else NULL */
   const char* name;
 } vireo_graph_node;
 
 typedef struct vireo_graph_value {
   uint32_t struct_size;
   vireo_dtype dtype;
-  uint8_t is_static;                 /* every dimension is fixed: max_dims is the shape */
+  uint8_t is_static; /* every dimension is fixed: max_dims is the shape */
   int32_t rank;
-  int64_t max_dims[VIREO_MAX_RANK];  /* upper bounds */
-  const void* constant;              /* the bytes of a constant, aligned to 64 (small ones to 8). Else NULL */
+  int64_t max_dims[VIREO_MAX_RANK]; /* upper bounds */
+  const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). Else NULL */
   size_t constant_size;
   const char* name;
 } vireo_graph_value;
@@ -70,14 +71,15 @@ typedef struct vireo_host {
 /* One part that a delegate would run: a set of nodes that can run together without leaving the device. */
 typedef struct vireo_part {
   uint32_t struct_size;
-  const uint32_t* nodes;  /* in an order in which they can run */
+  const uint32_t* nodes; /* in an order in which they can run */
   uint32_t node_count;
-  double cost_ns;         /* estimate at the upper bounds; 0: not known */
-  const char* kernel;     /* static text: which way it will run */
-  const char* reason;     /* static text: why no faster way was open; "" when nothing is to be said */
+  double cost_ns;     /* estimate at the upper bounds; 0: not known */
+  const char* kernel; /* static text: which way it will run */
+  const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
 } vireo_part;
 
-/* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call. */
+/* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
+ */
 typedef struct vireo_claims {
   void* context;
   vireo_status (*take)(void* context, const vireo_part* part);
@@ -93,11 +95,11 @@ typedef struct vireo_part_memory {
 /* What a submit may use. */
 typedef struct vireo_submit {
   uint32_t struct_size;
-  void* scratch;                          /* what memory() asked for */
+  void* scratch; /* what memory() asked for */
   size_t scratch_bytes;
-  const vireo_thread_pool* threads;       /* NULL: this thread alone */
-  uint64_t* random;                       /* the session's generator state */
-  char* message;                          /* on failure: what happened, for the user; message_bytes with its end */
+  const vireo_thread_pool* threads; /* NULL: this thread alone */
+  uint64_t* random;                 /* the session's generator state */
+  char* message;                    /* on failure: what happened, for the user; message_bytes with its end */
   size_t message_bytes;
 } vireo_submit;
 
@@ -113,16 +115,16 @@ struct vireo_delegate {
   /* Looks at the whole graph and says of every node: take (in a part) or leave (with a reason). */
   vireo_status (*claim)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims);
   /* What a part that was claimed takes with `slots` threads. */
-  vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                         vireo_part_memory* out);
+  vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                         int32_t slots, vireo_part_memory* out);
   /* Prepares a part in `state` (as memory() said). Constants may be referred to: they outlive the part. */
-  vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                       void* state, void** loaded);
-  /* Runs it. `inputs` and `outputs`: the part's boundary values, NULL where absent or not wanted, for a part of one node in the
-   * node's order. Shapes are set; an operator whose shape the data decide sets its outputs' true dims (never above capacity).
-   * Returns when the outputs are written. */
-  vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
-                         uint32_t output_count, const vireo_submit* with);
+  vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                       int32_t slots, void* state, void** loaded);
+  /* Runs it. `inputs` and `outputs`: the part's boundary values, NULL where absent or not wanted, for a part of one
+   * node in the node's order. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
+   * (never above capacity). Returns when the outputs are written. */
+  vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
+                         vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
   void (*unload)(void* loaded);
   /* VIREO_OK, or VIREO_DEVICE_LOST. */
   vireo_status (*health)(void* device);

@@ -8,8 +8,8 @@
  *   - Structs that begin with struct_size are set up with their _INIT macro; they grow at the end.
  *   - Text is UTF-8. Strings that are handed out live as long as the handle they came from.
  *   - Sizes are bytes and times nanoseconds unless the name says otherwise.
- *   - There is no global state. Models and runtimes may be used from several threads at once; a session from one at a time
- *     (a second thread gets VIREO_BUSY).
+ *   - There is no global state. Models and runtimes may be used from several threads at once; a session from one at a
+ * time (a second thread gets VIREO_BUSY).
  *   - Nothing is allocated between the creation of a session and its release.
  */
 #ifndef VIREO_VIREO_H_
@@ -97,7 +97,10 @@ typedef struct vireo_error {
   char node[96];   /* "" when no node is to blame */
   char tensor[96]; /* "" when no tensor is to blame */
 } vireo_error;
-#define VIREO_ERROR_INIT {sizeof(vireo_error), 0, {0}, {0}, {0}}
+#define VIREO_ERROR_INIT                    \
+  {                                         \
+    sizeof(vireo_error), 0, {0}, {0}, { 0 } \
+  }
 
 /* A dense, row-major tensor in borrowed memory. This layout never changes. */
 typedef struct vireo_tensor {
@@ -123,32 +126,34 @@ VIREO_API int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count);
 /* ---- Runtime ---- */
 
 typedef struct vireo_allocator {
-  void* (*allocate)(void* context, size_t bytes, size_t alignment); /* NULL when there is none; alignment a power of two */
+  void* (*allocate)(void* context, size_t bytes,
+                    size_t alignment); /* NULL when there is none; alignment a power of two */
   void (*release)(void* context, void* memory, size_t bytes, size_t alignment);
   void* context;
 } vireo_allocator;
 
 typedef enum vireo_log_level { VIREO_LOG_ERROR = 0, VIREO_LOG_WARNING = 1, VIREO_LOG_INFO = 2 } vireo_log_level;
 
-/* Runs `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), each of at least `grain` but for the last,
- * slot < slots and unique among calls that run at once; returns when all are done. May be called by several sessions at
- * once. Must not allocate if the session's promise is to hold. */
+/* Runs `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), each of at least `grain` but for the
+ * last, slot < slots and unique among calls that run at once; returns when all are done. May be called by several
+ * sessions at once. Must not allocate if the session's promise is to hold. */
 typedef struct vireo_thread_pool {
-  void (*run)(void* pool, int64_t count, int64_t grain, void (*task)(void* arg, int64_t begin, int64_t end, int32_t slot),
-              void* arg);
+  void (*run)(void* pool, int64_t count, int64_t grain,
+              void (*task)(void* arg, int64_t begin, int64_t end, int32_t slot), void* arg);
   void* pool;
   int32_t slots; /* at least 1 */
 } vireo_thread_pool;
 
 typedef struct vireo_runtime_options {
   uint32_t struct_size;
-  int32_t threads;                       /* 0: one per core where hosted, 1 elsewhere. Ignored when thread_pool is given */
-  const vireo_allocator* allocator;      /* copied; NULL: the platform's (none on bare metal: then required) */
-  const vireo_thread_pool* thread_pool;  /* copied; NULL: ours */
+  int32_t threads;                  /* 0: one per core where hosted, 1 elsewhere. Ignored when thread_pool is given */
+  const vireo_allocator* allocator; /* copied; NULL: the platform's (none on bare metal: then required) */
+  const vireo_thread_pool* thread_pool;                                /* copied; NULL: ours */
   void (*log)(void* context, vireo_log_level level, const char* text); /* NULL: silent */
   void* log_context;
 } vireo_runtime_options;
-#define VIREO_RUNTIME_OPTIONS_INIT {sizeof(vireo_runtime_options), 0, 0, 0, 0, 0}
+#define VIREO_RUNTIME_OPTIONS_INIT \
+  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0 }
 
 /* `options` may be NULL: all defaults. Starts the thread pool. */
 VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
@@ -161,7 +166,8 @@ typedef struct vireo_device_info {
   const char* delegate; /* which delegate offers it */
   const char* detail;   /* "AVX-512", driver version... */
 } vireo_device_info;
-#define VIREO_DEVICE_INFO_INIT {sizeof(vireo_device_info), 0, 0, 0}
+#define VIREO_DEVICE_INFO_INIT \
+  { sizeof(vireo_device_info), 0, 0, 0 }
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                             vireo_error* error);
@@ -172,9 +178,10 @@ VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32
  * VIREO_UNSUPPORTED on targets without a file system. */
 VIREO_API vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model,
                                              vireo_error* error);
-/* Uses `bytes` (aligned to 64) in place: they must not change and must outlive the model. For a linked-in array or flash. */
-VIREO_API vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model,
-                                               vireo_error* error);
+/* Uses `bytes` (aligned to 64) in place: they must not change and must outlive the model. For a linked-in array or
+ * flash. */
+VIREO_API vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size,
+                                               vireo_model** out_model, vireo_error* error);
 VIREO_API void vireo_model_release(vireo_model* model); /* after its sessions */
 /* Checks every byte of the file against its hash tree. One pass over the file. */
 VIREO_API vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* error);
@@ -183,20 +190,25 @@ typedef struct vireo_value_info {
   uint32_t struct_size;
   vireo_dtype dtype;
   int32_t rank;
-  int64_t min_dims[VIREO_MAX_RANK]; /* bounds of each dimension; equal where it is fixed */
-  int64_t max_dims[VIREO_MAX_RANK]; /* -1: open, to be given in vireo_session_options.bounds */
-  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others; equal text: equal extent */
+  int64_t min_dims[VIREO_MAX_RANK];      /* bounds of each dimension; equal where it is fixed */
+  int64_t max_dims[VIREO_MAX_RANK];      /* -1: open, to be given in vireo_session_options.bounds */
+  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others; equal text: equal
+                                            extent */
   const char* name;
   int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
 } vireo_value_info;
-#define VIREO_VALUE_INFO_INIT {sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1}
+#define VIREO_VALUE_INFO_INIT \
+  { sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1 }
 VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);
 VIREO_API uint32_t vireo_model_output_count(const vireo_model* model);
-VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
-VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error);
+VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out,
+                                         vireo_error* error);
+VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out,
+                                          vireo_error* error);
 
-/* What the numbers of an input or output mean, as `vireo convert --signature` told. Without a signature: kind NONE, empty
- * texts, no channels. A value v of a picture or sound, scaled to range_lo..range_hi, goes in as (v - mean[c]) / std[c]. */
+/* What the numbers of an input or output mean, as `vireo convert --signature` told. Without a signature: kind NONE,
+ * empty texts, no channels. A value v of a picture or sound, scaled to range_lo..range_hi, goes in as (v - mean[c]) /
+ * std[c]. */
 typedef uint32_t vireo_meaning_kind;
 enum {
   VIREO_MEANING_NONE = 0,
@@ -214,13 +226,14 @@ typedef struct vireo_meaning {
   const char* resize; /* "none", "stretch", "letterbox" */
   float range_lo;
   float range_hi;
-  const float* mean;      /* one per channel; NULL: 0 */
-  const float* std;       /* one per channel; NULL: 1 */
+  const float* mean; /* one per channel; NULL: 0 */
+  const float* std;  /* one per channel; NULL: 1 */
   uint32_t mean_count;
   uint32_t std_count;
-  uint32_t sample_rate;   /* Hz; 0 unknown */
+  uint32_t sample_rate; /* Hz; 0 unknown */
 } vireo_meaning;
-#define VIREO_MEANING_INIT {sizeof(vireo_meaning), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}
+#define VIREO_MEANING_INIT \
+  { sizeof(vireo_meaning), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 }
 VIREO_API vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
                                                  vireo_error* error);
 VIREO_API vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
@@ -231,17 +244,18 @@ typedef struct vireo_model_about {
   uint32_t struct_size;
   uint16_t format_major;
   uint16_t format_minor;
-  uint32_t integer_only;  /* 1: the same bits on every device */
-  uint32_t node_count;    /* of all subgraphs */
+  uint32_t integer_only; /* 1: the same bits on every device */
+  uint32_t node_count;   /* of all subgraphs */
   uint32_t plan_count;
   uint32_t segment_count;
   uint64_t file_bytes;
-  uint64_t weight_bytes;  /* constants, as the kernels read them */
-  const char* source;     /* file name of the original model; "" unknown */
-  const char* producer;   /* that wrote the original model */
-  const char* converter;  /* that wrote this file */
+  uint64_t weight_bytes; /* constants, as the kernels read them */
+  const char* source;    /* file name of the original model; "" unknown */
+  const char* producer;  /* that wrote the original model */
+  const char* converter; /* that wrote this file */
 } vireo_model_about;
-#define VIREO_MODEL_ABOUT_INIT {sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VIREO_MODEL_ABOUT_INIT \
+  { sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error);
 
 /* The model's symbolic dimensions: those of inputs, and extents that data decide (a Range up to a computed end). */
@@ -251,9 +265,11 @@ typedef struct vireo_dimension {
   int64_t min;
   int64_t max; /* -1: open */
 } vireo_dimension;
-#define VIREO_DIMENSION_INIT {sizeof(vireo_dimension), 0, 0, 0}
+#define VIREO_DIMENSION_INIT \
+  { sizeof(vireo_dimension), 0, 0, 0 }
 VIREO_API uint32_t vireo_model_dimension_count(const vireo_model* model);
-VIREO_API vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out, vireo_error* error);
+VIREO_API vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out,
+                                             vireo_error* error);
 
 /* Test vectors inside the file. */
 VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
@@ -269,16 +285,17 @@ typedef struct vireo_bound {
 
 typedef struct vireo_session_options {
   uint32_t struct_size;
-  const char* device;        /* NULL or "auto", else a device name: other devices are then not used, but for control flow */
+  const char* device; /* NULL or "auto", else a device name: other devices are then not used, but for control flow */
   const vireo_bound* bounds; /* may be NULL */
   uint32_t bound_count;
-  int32_t threads;           /* at most this many of the runtime's; 0: all */
-  void* arena;               /* NULL: from the runtime's allocator. Aligned to 64; outlives the session */
-  size_t arena_bytes;        /* as vireo_model_memory says, or more */
-  uint64_t seed;             /* of random operators without a seed of their own */
-  uint32_t profile;          /* 1: keep per-node times (vireo_session_profile) */
+  int32_t threads;    /* at most this many of the runtime's; 0: all */
+  void* arena;        /* NULL: from the runtime's allocator. Aligned to 64; outlives the session */
+  size_t arena_bytes; /* as vireo_model_memory says, or more */
+  uint64_t seed;      /* of random operators without a seed of their own */
+  uint32_t profile;   /* 1: keep per-node times (vireo_session_profile) */
 } vireo_session_options;
-#define VIREO_SESSION_OPTIONS_INIT {sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0}
+#define VIREO_SESSION_OPTIONS_INIT \
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct vireo_memory {
   uint32_t struct_size;
@@ -288,59 +305,62 @@ typedef struct vireo_memory {
   size_t state_bytes;       /* kernels' prepared state and the session's own tables */
   size_t lower_bound_bytes; /* the largest set of tensor bytes alive at once: no plan can be below */
 } vireo_memory;
-#define VIREO_MEMORY_INIT {sizeof(vireo_memory), 0, 0, 0, 0, 0}
+#define VIREO_MEMORY_INIT \
+  { sizeof(vireo_memory), 0, 0, 0, 0, 0 }
 
 /* What a session with these options takes, to the byte. Allocates for the time of the call only.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
-VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,
-                                          vireo_error* error);
+VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options,
+                                          vireo_memory* out, vireo_error* error);
 
-/* Builds a session that runs `model`. Keeps pointers to `model` and the arena: both outlive the session. Allocates nothing
- * after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an operator has
- * no kernel here. */
+/* Builds a session that runs `model`. Keeps pointers to `model` and the arena: both outlive the session. Allocates
+ * nothing after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an
+ * operator has no kernel here. */
 VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
                                             vireo_session** out_session, vireo_error* error);
 VIREO_API void vireo_session_release(vireo_session* session);
 
-/* The session's own memory for an input, to be filled before a run; dims are the current shape, or the upper bounds before
- * the first. Valid until the next call on the session; an input that is read from here must be written before each run,
- * because the memory is used again. */
-VIREO_API vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out, vireo_error* error);
+/* The session's own memory for an input, to be filled before a run; dims are the current shape, or the upper bounds
+ * before the first. Valid until the next call on the session; an input that is read from here must be written before
+ * each run, because the memory is used again. */
+VIREO_API vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out,
+                                           vireo_error* error);
 /* Sets the shape of an input that lies in the session's memory. */
-VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims, int32_t rank,
-                                                 vireo_error* error);
+VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims,
+                                                 int32_t rank, vireo_error* error);
 
-/* Runs once. `inputs`: NULL, or one per model input in order; an entry whose data is NULL is read from the session's memory
- * (or its carried state), others are read in place from the caller's memory: type and shape must fit, data be aligned to
- * its element. `outputs`: NULL, or one per model output; an entry with data gets the result copied (VIREO_OUT_OF_ARENA when
- * its capacity is too small), all get type and shape, those without data a view of the session's memory that is valid until
- * the next run. On failure the outputs are untouched. */
+/* Runs once. `inputs`: NULL, or one per model input in order; an entry whose data is NULL is read from the session's
+ * memory (or its carried state), others are read in place from the caller's memory: type and shape must fit, data be
+ * aligned to its element. `outputs`: NULL, or one per model output; an entry with data gets the result copied
+ * (VIREO_OUT_OF_ARENA when its capacity is too small), all get type and shape, those without data a view of the
+ * session's memory that is valid until the next run. On failure the outputs are untouched. */
 VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
                                          vireo_error* error);
 /* From any thread: a run under way ends with VIREO_CANCELLED after the node it is in. */
 VIREO_API void vireo_session_cancel(vireo_session* session);
 /* Carried state back to zeros. */
 VIREO_API vireo_status vireo_session_reset(vireo_session* session, vireo_error* error);
-/* Replans for other bounds: builds a new session in memory of the runtime's allocator, takes over carried state, releases the
- * old one and puts the new handle in its place. Both exist for a moment. VIREO_INVALID_ARGUMENT when the arena is the caller's.
- * On failure the session is as it was. */
+/* Replans for other bounds: builds a new session in memory of the runtime's allocator, takes over carried state,
+ * releases the old one and puts the new handle in its place. Both exist for a moment. VIREO_INVALID_ARGUMENT when the
+ * arena is the caller's. On failure the session is as it was. */
 VIREO_API vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count,
                                              vireo_error* error);
 
 /* Where each node runs, and its time. Nodes of bodies are listed behind their owner, `depth` deeper. */
 typedef struct vireo_node_info {
   uint32_t struct_size;
-  const char* name;     /* of the ONNX node */
-  const char* op;       /* "Conv"; a composite's hint for a fused node */
-  const char* device;   /* "cpu"; "-" for control flow */
-  const char* kernel;   /* which of the device's kernels */
-  const char* reason;   /* why not a faster or another one; "" when nothing is to be said */
-  vireo_dtype dtype;    /* of output 0 */
+  const char* name;   /* of the ONNX node */
+  const char* op;     /* "Conv"; a composite's hint for a fused node */
+  const char* device; /* "cpu"; "-" for control flow */
+  const char* kernel; /* which of the device's kernels */
+  const char* reason; /* why not a faster or another one; "" when nothing is to be said */
+  vireo_dtype dtype;  /* of output 0 */
   uint32_t depth;
-  uint64_t calls;       /* since creation; 0 unless profiling */
+  uint64_t calls; /* since creation; 0 unless profiling */
   uint64_t total_ns;
 } vireo_node_info;
-#define VIREO_NODE_INFO_INIT {sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VIREO_NODE_INFO_INIT \
+  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
 VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                           vireo_error* error);

@@ -1,7 +1,7 @@
 // Conv and ConvTranspose, alone or as the core of a composite, float32, channels first.
+#include "delegates/cpu/kernels/conv/conv.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
-#include "delegates/cpu/kernels/conv/conv.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
 
@@ -47,9 +47,11 @@ void prepare(const CpuQuery& q, void* state) {
 
 Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
-  if (!cpu::fits(ctx, f)) return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+  if (!cpu::fits(ctx, f))
+    return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   const Tensor& x = *ctx.in(static_cast<size_t>(f.inputs[0].input));
-  const Shape& w = f.inputs[1].input >= 0 ? ctx.in(static_cast<size_t>(f.inputs[1].input))->shape : f.inputs[1].type.shape;
+  const Shape& w =
+      f.inputs[1].input >= 0 ? ctx.in(static_cast<size_t>(f.inputs[1].input))->shape : f.inputs[1].type.shape;
   Tensor& y = *ctx.out(0);
   ConvF32 c = shape_of(f, x.shape, w, y.shape);
   if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
@@ -70,7 +72,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     return nullptr;
   }
   *reason = "tuned for float32 in NCHW alone";
-  if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::Conv>().layout() != 0 || f.inputs[0].input < 0) return nullptr;
+  if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::Conv>().layout() != 0 || f.inputs[0].input < 0)
+    return nullptr;
   if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
   *reason = "";
   return &kConv;

@@ -1,7 +1,7 @@
 // Gemm and MatMul, alone or as the core of a composite, float32.
+#include "delegates/cpu/kernels/gemm/gemm.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
-#include "delegates/cpu/kernels/gemm/gemm.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 
 namespace vireo {
@@ -9,7 +9,6 @@ namespace {
 
 using cpu::Fused;
 using cpu::GemmF32;
-
 
 bool is_row(const Shape& c, int64_t n) {  // [N] or [1, N]
   return (c.rank == 1 && c[0] == n) || (c.rank == 2 && c[0] == 1 && c[1] == n);
@@ -30,8 +29,8 @@ GemmF32 gemm_shape(const Fused& f, const Shape& a, const Shape& b) {
   return g;
 }
 
-// Broadcast batches: B shared by all (weights) joins the batch of A into its rows; otherwise each batch dimension either
-// agrees or is 1 on one side.
+// Broadcast batches: B shared by all (weights) joins the batch of A into its rows; otherwise each batch dimension
+// either agrees or is 1 on one side.
 bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
   if (a.rank < 2 || b.rank < 2) return false;
   g->k = a[a.rank - 1];
@@ -78,7 +77,8 @@ int64_t scratch_bytes(const CpuQuery& q) {
   Fused f;
   const char* reason = "";
   GemmF32 g;
-  if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return 0;
+  if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g))
+    return 0;
   return static_cast<int64_t>(cpu::gemm_f32_scratch_bytes(g, q.slots));
 }
 
@@ -93,11 +93,12 @@ const Shape& actual(const KernelContext& ctx, const cpu::Operand& o) {
 
 Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
-  if (!cpu::fits(ctx, f)) return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+  if (!cpu::fits(ctx, f))
+    return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
   if (!shape_of(f, actual(ctx, f.inputs[0]), actual(ctx, f.inputs[1]), &g)) {
-    return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not", actual(ctx, f.inputs[0]),
-                    actual(ctx, f.inputs[1]));
+    return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not",
+                    actual(ctx, f.inputs[0]), actual(ctx, f.inputs[1]));
   }
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
@@ -130,7 +131,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for batches that agree or are shared";
   if (!shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return nullptr;
   // Extents that change between runs could come to broadcast otherwise: weights never do.
-  if (f.core == Op::kMatMul && !is_static(q) && product(f.inputs[1].type.shape, 0, f.inputs[1].type.shape.rank - 2) != 1) {
+  if (f.core == Op::kMatMul && !is_static(q) &&
+      product(f.inputs[1].type.shape, 0, f.inputs[1].type.shape.rank - 2) != 1) {
     const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;
     if (a.rank != b.rank) return nullptr;
   }

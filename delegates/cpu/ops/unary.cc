@@ -11,7 +11,8 @@ void prepare(const CpuQuery& q, void* state) {
 
 Status run(const KernelContext& ctx, const void* state) {
   const Tensor& x = *ctx.in(0);
-  cpu::activate_f32(x.as<const float>(), ctx.out(0)->as<float>(), x.count(), *static_cast<const cpu::Activate*>(state), ctx.parallel);
+  cpu::activate_f32(x.as<const float>(), ctx.out(0)->as<float>(), x.count(), *static_cast<const cpu::Activate*>(state),
+                    ctx.parallel);
   return Status::kOk;
 }
 
@@ -25,9 +26,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kUnary;
 }
 
-constexpr Op kOps[] = {Op::kAbs,  Op::kNeg,  Op::kSqrt,    Op::kExp,       Op::kLog, Op::kTanh,        Op::kSigmoid,
-                       Op::kRelu, Op::kElu,  Op::kSoftplus, Op::kLeakyRelu, Op::kErf, Op::kHardSigmoid, Op::kHardSwish,
-                       Op::kGelu, Op::kMish, Op::kSwish,   Op::kFloor,     Op::kCeil, Op::kRound,      Op::kClip};
+constexpr Op kOps[] = {Op::kAbs,  Op::kNeg,  Op::kSqrt,     Op::kExp,       Op::kLog,  Op::kTanh,        Op::kSigmoid,
+                       Op::kRelu, Op::kElu,  Op::kSoftplus, Op::kLeakyRelu, Op::kErf,  Op::kHardSigmoid, Op::kHardSwish,
+                       Op::kGelu, Op::kMish, Op::kSwish,    Op::kFloor,     Op::kCeil, Op::kRound,       Op::kClip};
 
 }  // namespace
 
