@@ -1,0 +1,81 @@
+// Max and average pooling, over windows and global, float32, channels first.
+#include "delegates/cpu/kernels/pool/pool.h"
+#include "delegates/cpu/cpu_op.h"
+#include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/window.h"
+
+namespace vireo {
+namespace {
+
+cpu::PoolF32 shape_of(const attrs::Pool& a, bool is_max, const Shape& x, const Shape& y) {
+  Window w = read_window(x.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  for (int i = 0; i < w.spatial; ++i) w.kernel[i] = a.kernel_shape()->Get(static_cast<unsigned>(i));
+  const Geometry g = make_geometry(w, x, y);
+  cpu::PoolF32 p;
+  p.planes = g.batch * g.channels_in;
+  p.window = {g.in[1],     g.in[2],     g.out[1],      g.out[2],      g.kernel[1], g.kernel[2],
+              g.stride[1], g.stride[2], g.dilation[1], g.dilation[2], g.pad[1],    g.pad[2]};
+  p.pad_bottom = g.pad_end[1];
+  p.pad_right = g.pad_end[2];
+  p.kind = is_max                  ? cpu::PoolKind::kMax
+           : a.count_include_pad() ? cpu::PoolKind::kAverageWithPad
+                                   : cpu::PoolKind::kAverage;
+  return p;
+}
+
+bool is_static(const CpuQuery& q) { return q.inputs[0].is_static && q.outputs[0].is_static; }
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  const cpu::PoolF32 p =
+      shape_of(q.attrs<attrs::Pool>(), q.op == Op::kMaxPool, q.inputs[0].type.shape, q.outputs[0].type.shape);
+  const cpu::Sizes sizes = is_static(q) ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
+  return static_cast<int64_t>(cpu::pool_f32_scratch_bytes(p, q.slots, sizes));
+}
+
+template <bool kIsMax>
+Status run(const KernelContext& ctx, const void*) {
+  const cpu::PoolF32 p = shape_of(ctx.attrs<attrs::Pool>(), kIsMax, ctx.in(0)->shape, ctx.out(0)->shape);
+  cpu::pool_f32(p, ctx.in(0)->as<const float>(), ctx.out(0)->as<float>(), ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
+template <bool kIsMax>
+Status run_global(const KernelContext& ctx, const void*) {
+  const Shape& s = ctx.in(0)->shape;
+  const auto kernel = kIsMax ? cpu::global_max_f32 : cpu::global_average_f32;
+  kernel(ctx.in(0)->as<const float>(), ctx.out(0)->as<float>(), s[0] * s[1], product(s, 2, s.rank), ctx.parallel);
+  return Status::kOk;
+}
+
+constexpr CpuKernel kMaxPool = {"max_pool_f32_nchw", 0, scratch_bytes, nullptr, run<true>};
+constexpr CpuKernel kAveragePool = {"average_pool_f32_nchw", 0, scratch_bytes, nullptr, run<false>};
+constexpr CpuKernel kGlobalMax = {"global_max_f32_nchw", 0, nullptr, nullptr, run_global<true>};
+constexpr CpuKernel kGlobalAverage = {"global_average_f32_nchw", 0, nullptr, nullptr, run_global<false>};
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  const bool global = q.op == Op::kGlobalMaxPool || q.op == Op::kGlobalAveragePool;
+  const bool is_max = q.op == Op::kGlobalMaxPool || q.op == Op::kMaxPool;
+  *reason = "tuned for float32, channels first, one or two spatial dimensions";
+  if (q.inputs[0].type.dtype != DType::kF32) return nullptr;
+  if (global) {
+    if (q.attrs<attrs::GlobalPool>().layout() != 0) return nullptr;
+    *reason = "";
+    return is_max ? &kGlobalMax : &kGlobalAverage;
+  }
+  if (q.attrs<attrs::Pool>().layout() != 0 || q.inputs[0].type.shape.rank > 4) return nullptr;
+  *reason = "tuned for the values alone, without their indices";
+  if (q.outputs[0].type.dtype != DType::kF32 || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
+    return nullptr;
+  *reason = "";
+  return is_max ? &kMaxPool : &kAveragePool;
+}
+
+constexpr Op kOps[] = {Op::kMaxPool, Op::kAveragePool, Op::kGlobalMaxPool, Op::kGlobalAveragePool};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_pool;
+const CpuOp kCpuOp_pool = {"pool", choose, Span<const Op>(kOps)};
+
+}  // namespace vireo
