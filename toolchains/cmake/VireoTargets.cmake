@@ -44,7 +44,9 @@ endif()
 # The device half: no exceptions, no RTTI, no lock around function-local statics (there is no run time to take it).
 add_library(vireo_device_flags INTERFACE)
 target_compile_options(vireo_device_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
+  # Nothing unwinds through code without exceptions; the tables would be a fifth of the smallest image.
+  $<$<CONFIG:MinSizeRel>:-fno-unwind-tables -fno-asynchronous-unwind-tables>)
 
 add_library(vireo_link_flags INTERFACE)
 if(APPLE)
