@@ -54,7 +54,8 @@ std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& 
       PlanNode node;
       node.inputs = {n->inputs.data(), n->inputs.size()};
       node.outputs = {n->outputs.data(), n->outputs.size()};
-      node.inplace = def.inplace;
+      node.inplace = inplace_always(def.inplace, node.inputs, node.outputs,
+                                    [&g](int32_t t) { return type_of(*g.tensors[static_cast<size_t>(t)]); });
       node.view = (def.flags & OpDef::kView) != 0;
       node.region_bytes = -1;
       if (!n->subgraphs.empty()) {
@@ -69,14 +70,16 @@ std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& 
     auto out = std::make_unique<fb::SubgraphPlanT>();
     out->offsets.resize(tensors.size());
     out->regions.resize(owners);
-    std::vector<uint64_t> work(
-        static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(tensors.size()), static_cast<int64_t>(nodes.size()))) / 8 + 1);
+    std::vector<uint64_t> work(static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(tensors.size()),
+                                                                        static_cast<int64_t>(nodes.size()))) /
+                                   8 +
+                               1);
     PlanResult result;
     Error error;
-    const Status status =
-        plan_arena_best({tensors.data(), tensors.size()}, {nodes.data(), nodes.size()}, body,
-                        {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8}, {out->offsets.data(), out->offsets.size()},
-                        {out->regions.data(), out->regions.size()}, &result, &error);
+    const Status status = plan_arena_best({tensors.data(), tensors.size()}, {nodes.data(), nodes.size()}, body,
+                                          {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
+                                          {out->offsets.data(), out->offsets.size()},
+                                          {out->regions.data(), out->regions.size()}, &result, &error);
     if (!ok(status)) {
       diagnostics->error(Code::kPlanFailed, "the memory plan of \"" + g.name + "\" cannot be made: " + error.message);
       return nullptr;

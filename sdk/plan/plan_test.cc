@@ -57,6 +57,25 @@ TEST(Planner, ChainUsesTwoBuffersAndViewsNone) {
   EXPECT_EQ(g.offsets[3], g.offsets[4]);  // the view
 }
 
+TEST(Planner, InPlaceNeedsTheSameBytesAtEveryRun) {
+  const TensorType fixed{DType::kF32, {2, {3, 4}}}, wide{DType::kI64, {2, {3, 2}}};
+  const TensorType symbolic{DType::kF32, {2, {handle_of(1), 4}}}, other{DType::kF32, {2, {handle_of(2), 4}}};
+  const TensorType halves{DType::kF16, {2, {handle_of(1), 4}}};
+  const TensorType types[] = {fixed, symbolic, other, halves, wide};
+  const auto bits = [&](int32_t x, int32_t y, uint32_t inplace) {
+    const int32_t inputs[] = {-1, x}, outputs[] = {y};
+    return inplace_always(inplace, inputs, outputs, [&](int32_t t) { return types[t]; });
+  };
+  EXPECT_EQ(bits(0, 0, 3), 2u);
+  EXPECT_EQ(bits(4, 0, 2), 2u);  // sizes that are numbers are compared by the planner
+  EXPECT_EQ(bits(1, 1, 2), 2u);
+  EXPECT_EQ(bits(1, 1, 1), 0u);  // absent
+  EXPECT_EQ(bits(1, 0, 2), 0u);
+  EXPECT_EQ(bits(0, 1, 2), 0u);
+  EXPECT_EQ(bits(2, 1, 2), 0u);
+  EXPECT_EQ(bits(3, 1, 2), 0u);
+}
+
 TEST(Planner, InPlaceOnlyWhenTheInputDies) {
   Graph g;
   const int32_t x = g.tensor(64, PlanTensor::kInput);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sdk/base/error.h"
+#include "sdk/base/shape.h"
 #include "sdk/base/span.h"
 #include "sdk/base/status.h"
 
@@ -40,10 +41,27 @@ struct PlanTensor {
 struct PlanNode {
   Span<const int32_t> inputs;  // tensor indices, -1 absent
   Span<const int32_t> outputs;
-  uint32_t inplace = 0;      // OpDef::inplace
+  uint32_t inplace = 0;      // inplace_always() of OpDef::inplace
   bool view = false;         // OpDef::kView
   int64_t region_bytes = 0;  // memory for the bodies it owns, alive while it runs; -1: owns none
 };
+
+// The bits of OpDef::inplace that hold at every run. The promise is for operands of the result's bytes; two tensors of
+// one size at the bounds may still differ at run time (a mean whose axes arrive with the data against what it divides),
+// so symbolic shapes must be the same expressions. `type(t)`: the declared type of tensor `t`.
+template <class TypeOf>
+uint32_t inplace_always(uint32_t inplace, Span<const int32_t> inputs, Span<const int32_t> outputs, const TypeOf& type) {
+  if (inplace == 0 || outputs.empty() || outputs[0] < 0) return 0;
+  const TensorType y = type(outputs[0]);
+  uint32_t kept = 0;
+  for (size_t i = 0; i < inputs.size() && i < 32; ++i) {
+    if ((inplace >> i & 1u) == 0 || inputs[i] < 0) continue;
+    const TensorType x = type(inputs[i]);
+    const bool fixed = x.shape.is_static() && y.shape.is_static();
+    if (fixed || (x.shape == y.shape && dtype_bits(x.dtype) == dtype_bits(y.dtype))) kept |= 1u << i;
+  }
+  return kept;
+}
 
 enum class PackOrder : uint8_t { kSize, kSizeTimesLife, kLife, kFirstUse, kCount };
 
