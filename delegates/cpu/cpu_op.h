@@ -39,6 +39,16 @@ struct CpuQuery {
   uint32_t output_count = 0;
   int32_t slots = 1;
 
+  // No extent changes between runs: scratch can be for exactly these sizes.
+  bool is_static() const {
+    for (uint32_t i = 0; i < input_count; ++i) {
+      if (inputs[i].type.dtype != DType::kNone && !inputs[i].is_static) return false;
+    }
+    for (uint32_t o = 0; o < output_count; ++o) {
+      if (outputs[o].type.dtype != DType::kNone && !outputs[o].is_static) return false;
+    }
+    return true;
+  }
   template <class T>
   const T& attrs() const {
     return *::flatbuffers::GetRoot<T>(node.attrs);

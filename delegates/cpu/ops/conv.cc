@@ -37,7 +37,8 @@ int64_t scratch_bytes(const CpuQuery& q) {
   const char* reason = "";
   if (!cpu::read_fused(q, 1, &f, &reason)) return 0;
   const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
-  return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots));
+  return static_cast<int64_t>(
+      cpu::conv_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 void prepare(const CpuQuery& q, void* state) {

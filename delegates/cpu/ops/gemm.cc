@@ -79,7 +79,8 @@ int64_t scratch_bytes(const CpuQuery& q) {
   GemmF32 g;
   if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g))
     return 0;
-  return static_cast<int64_t>(cpu::gemm_f32_scratch_bytes(g, q.slots));
+  return static_cast<int64_t>(
+      cpu::gemm_f32_scratch_bytes(g, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 void prepare(const CpuQuery& q, void* state) {
@@ -111,13 +112,6 @@ Status run(const KernelContext& ctx, const void* state) {
 
 constexpr CpuKernel kGemm = {"gemm_f32", sizeof(Fused), scratch_bytes, prepare, run};
 
-bool is_static(const CpuQuery& q) {
-  for (uint32_t i = 0; i < q.input_count; ++i) {
-    if (q.inputs[i].type.dtype != DType::kNone && !q.inputs[i].is_static) return false;
-  }
-  return true;
-}
-
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;
   if (!cpu::read_fused(q, -1, &f, reason)) return nullptr;
@@ -131,7 +125,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for batches that agree or are shared";
   if (!shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return nullptr;
   // Extents that change between runs could come to broadcast otherwise: weights never do.
-  if (f.core == Op::kMatMul && !is_static(q) &&
+  if (f.core == Op::kMatMul && !q.is_static() &&
       product(f.inputs[1].type.shape, 0, f.inputs[1].type.shape.rank - 2) != 1) {
     const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;
     if (a.rank != b.rank) return nullptr;

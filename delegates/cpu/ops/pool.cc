@@ -24,12 +24,10 @@ cpu::PoolF32 shape_of(const attrs::Pool& a, bool is_max, const Shape& x, const S
   return p;
 }
 
-bool is_static(const CpuQuery& q) { return q.inputs[0].is_static && q.outputs[0].is_static; }
-
 int64_t scratch_bytes(const CpuQuery& q) {
   const cpu::PoolF32 p =
       shape_of(q.attrs<attrs::Pool>(), q.op == Op::kMaxPool, q.inputs[0].type.shape, q.outputs[0].type.shape);
-  const cpu::Sizes sizes = is_static(q) ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
+  const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
   return static_cast<int64_t>(cpu::pool_f32_scratch_bytes(p, q.slots, sizes));
 }
 
