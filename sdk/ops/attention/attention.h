@@ -1,16 +1,18 @@
-// Scaled dot product attention.  B batches, Hq query heads in groups over Hkv key heads, Sq queries, S keys of this call after P
-// cached ones, T = P + S, head sizes D and Dv.
+// Scaled dot product attention.  B batches, Hq query heads in groups over Hkv key heads, Sq queries, S keys of this
+// call after P cached ones, T = P + S, head sizes D and Dv.
 //   0 q        [B, Hq, Sq, D] or [B, Sq, Hq D]
 //   1 k, 2 v   [B, Hkv, S, D], [B, Hkv, S, Dv] or [B, S, Hkv D], [B, S, Hkv Dv]
-//   3 mask     broadcasts to [B, Hq, Sq, T], optional: bool (may attend) or a number that is added. A shorter last axis: keys
+//   3 mask     broadcasts to [B, Hq, Sq, T], optional: bool (may attend) or a number that is added. A shorter last
+//   axis: keys
 //              behind it are not attended
 //   4, 5 past  [B, Hkv, P, D], [B, Hkv, P, Dv], optional, together
 //   6 lengths  [B] i64, optional, not with past: valid keys of each batch
 //   y [B, Hq, Sq, Dv] or [B, Sq, Hq Dv]; present [B, Hkv, T, D], [B, Hkv, T, Dv]; scores [B, Hq, Sq, T]
-// Query i stands at position p = offset + i, offset = P, or lengths[b] - Sq, else 0. It sees key j when j < lengths[b], j <= p
-// (causal) and p - left <= j <= p + right.
-//   s = scale q k^T;  c = softcap tanh(s / softcap);  a = softmax(c + mask);  y = a v.   A query that sees nothing: a = 0.
-//   dtype  f32, f64, f16, bf16; v may have another of them than q and k. Computed in f32 (f64): at least as fine as any
+// Query i stands at position p = offset + i, offset = P, or lengths[b] - Sq, else 0. It sees key j when j < lengths[b],
+// j <= p (causal) and p - left <= j <= p + right.
+//   s = scale q k^T;  c = softcap tanh(s / softcap);  a = softmax(c + mask);  y = a v.   A query that sees nothing: a =
+//   0. dtype  f32, f64, f16, bf16; v may have another of them than q and k. Computed in f32 (f64): at least as fine as
+//   any
 //          softmax_precision but float64, whose difference is below float32's own rounding of the result
 //   alias  none;  scratch a query, a row of scores and a row of y a thread
 // Source: ONNX opset 25 "Attention" (23 and 24 are its cases without windows; 23 without lengths).

@@ -14,7 +14,8 @@ Status check_attrs(InferContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "qk_matmul_output_mode {} is not known", static_cast<int>(a.scores()));
   }
   if (a.left_window() < -1 || a.right_window() < -1) {
-    return ctx.fail(Status::kInvalidModel, "windows of {} and {}, wanted -1 or more", a.left_window(), a.right_window());
+    return ctx.fail(Status::kInvalidModel, "windows of {} and {}, wanted -1 or more", a.left_window(),
+                    a.right_window());
   }
   return Status::kOk;
 }
@@ -45,7 +46,8 @@ Status read_dims(InferContext& ctx, Dims* d) {
     if (!ctx.has(i)) return ctx.fail(Status::kInvalidModel, "inputs Q, K and V are needed");
     VIREO_TRY(check_rank(ctx, i, 3, 4));
     if (!is_plain_float(ctx.input(i).dtype)) {
-      return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted floating point", i, dtype_name(ctx.input(i).dtype));
+      return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted floating point", i,
+                      dtype_name(ctx.input(i).dtype));
     }
     VIREO_TRY(want(ctx, i, "the rank", ctx.input(i).shape.rank, ctx.input(kQ).shape.rank));
     VIREO_TRY(want(ctx, i, "the batch", ctx.input(i).shape[0], ctx.input(kQ).shape[0]));
@@ -80,7 +82,8 @@ Status read_dims(InferContext& ctx, Dims* d) {
   }
   VIREO_TRY(want(ctx, kK, "the head size", key_head, d->head));
   if (!is_symbolic(d->q_heads) && !is_symbolic(d->kv_heads) && (d->kv_heads == 0 || d->q_heads % d->kv_heads != 0)) {
-    return ctx.fail(Status::kInvalidModel, "{} query heads do not divide into groups over {} key heads", d->q_heads, d->kv_heads);
+    return ctx.fail(Status::kInvalidModel, "{} query heads do not divide into groups over {} key heads", d->q_heads,
+                    d->kv_heads);
   }
   return Status::kOk;
 }
@@ -137,7 +140,8 @@ Status infer(InferContext& ctx) {
   VIREO_TRY(check_mask(ctx, scores));
   if (ctx.has(kLengths)) {
     VIREO_TRY(check_rank(ctx, kLengths, 1, 1));
-    if (ctx.input(kLengths).dtype != DType::kI64) return ctx.fail(Status::kInvalidModel, "nonpad_kv_seqlen must be int64");
+    if (ctx.input(kLengths).dtype != DType::kI64)
+      return ctx.fail(Status::kInvalidModel, "nonpad_kv_seqlen must be int64");
     VIREO_TRY(want(ctx, kLengths, "the length", ctx.input(kLengths).shape[0], d.batch));
   }
   const DType t = ctx.input(kQ).dtype, tv = ctx.input(kV).dtype;
@@ -154,6 +158,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kAttentionOp;
-const OpDef kAttentionOp = {"Attention", verify_attrs<attrs::Attention>, infer, 3, 7, 1, 4, OpDef::kPure, /*inplace=*/0};
+const OpDef kAttentionOp = {"Attention",  verify_attrs<attrs::Attention>, infer, 3, 7, 1, 4, OpDef::kPure,
+                            /*inplace=*/0};
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
-// Opset 24 adds nonpad_kv_seqlen to 23, and 25 the windows; what is absent has the meaning of the newest one's defaults.
-// FlexAttention without subgraphs and ONNX Runtime's MultiHeadAttention without padding mask are further spellings of it.
+// Opset 24 adds nonpad_kv_seqlen to 23, and 25 the windows; what is absent has the meaning of the newest one's
+// defaults. FlexAttention without subgraphs and ONNX Runtime's MultiHeadAttention without padding mask are further
+// spellings of it.
 #include <cmath>
 #include <cstring>
 
@@ -44,13 +45,15 @@ Status add_bias(ImportContext& ctx, const ConstTensor& bias, int64_t* begin, Val
   const int64_t width = t.shape[t.shape.rank - 1];
   if (is_symbolic(width) || *begin + width > bias.count() || bias.type.dtype != t.dtype) {
     return ctx.fail(Status::kInvalidModel, "bias has " + std::to_string(bias.count()) + " values of " +
-                                               dtype_name(bias.type.dtype) + ", too few or of another type than the input");
+                                               dtype_name(bias.type.dtype) +
+                                               ", too few or of another type than the input");
   }
   const auto size = static_cast<size_t>(dtype_bits(t.dtype) / 8);
   std::vector<uint8_t> part(static_cast<size_t>(width) * size);
   std::memcpy(part.data(), bias.bytes.data() + static_cast<size_t>(*begin) * size, part.size());
   *begin += width;
-  *x = ctx.emit1(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {*x, ctx.add_constant({t.dtype, Shape{1, {width}}}, part)});
+  *x = ctx.emit1(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}),
+                 {*x, ctx.add_constant({t.dtype, Shape{1, {width}}}, part)});
   return *x ? Status::kOk : Status::kInvalidModel;
 }
 
@@ -63,10 +66,12 @@ Status import_multi_head(ImportContext& ctx) {
                     "export with three inputs of [batch, sequence, hidden]");
   }
   if (ctx.input(4)) {
-    return ctx.fail(Status::kUnsupported, "key_padding_mask", "fold the mask into attention_bias, or export before the fusion");
+    return ctx.fail(Status::kUnsupported, "key_padding_mask",
+                    "fold the mask into attention_bias, or export before the fusion");
   }
   for (int i = 8; i < ctx.input_count(); ++i) {
-    if (ctx.input(i)) return ctx.fail(Status::kUnsupported, "input " + std::to_string(i) + ", for decoders with beam search");
+    if (ctx.input(i))
+      return ctx.fail(Status::kUnsupported, "input " + std::to_string(i) + ", for decoders with beam search");
   }
   if (ctx.input(3)) {
     const ConstTensor* bias = ctx.constant(ctx.input(3));

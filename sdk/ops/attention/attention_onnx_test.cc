@@ -31,7 +31,9 @@ TEST(AttentionImport, MultiHeadAttentionAddsItsBiasFirst) {
   };
   ImportTest plain("Attention", 23), fused("MultiHeadAttention", 1, "com.microsoft");
   plain.attr("q_num_heads", 2).attr("kv_num_heads", 2).input<float>({1, 3, 8}, biased(q, 8, 0));
-  plain.input<float>({1, 5, 8}, biased(k, 8, 8)).input<float>({1, 5, 4}, biased(v, 4, 16)).input<float>({3, 5}, pattern(15, 5));
+  plain.input<float>({1, 5, 8}, biased(k, 8, 8))
+      .input<float>({1, 5, 4}, biased(v, 4, 16))
+      .input<float>({3, 5}, pattern(15, 5));
   fused.attr("num_heads", 2).input<float>({1, 3, 8}, q).input<float>({1, 5, 8}, k).input<float>({1, 5, 4}, v);
   fused.constant<float>({20}, bias).input(TestTensor{}).input<float>({1, 1, 3, 5}, pattern(15, 5));
   ASSERT_EQ(plain.run(), Status::kOk) << plain.message();

@@ -137,7 +137,8 @@ TEST(Attention, MasksBroadcastAndEndEarly) {
               }));
 }
 
-TEST(Attention, CausalWithLengths) {  // batch 0: 4 valid keys, queries at 1, 2, 3; batch 1: 2 keys, the first query sees none
+TEST(Attention,
+     CausalWithLengths) {  // batch 0: 4 valid keys, queries at 1, 2, 3; batch 1: 2 keys, the first query sees none
   const Data d;
   attrs::AttentionT a;
   a.causal = true;
@@ -167,9 +168,12 @@ TEST(Attention, PastContinuesWhatWasBefore) {
   };
   t.input<float>({kB, kHq, kQueries, kD}, d.q).input<float>({kB, kHkv, 3, kD}, cut(d.k, kD, 2, 5));
   t.input<float>({kB, kHkv, 3, kDv}, cut(d.v, kDv, 2, 5)).absent();
-  t.input<float>({kB, kHkv, 2, kD}, cut(d.k, kD, 0, 2)).input<float>({kB, kHkv, 2, kDv}, cut(d.v, kDv, 0, 2)).outputs(3);
+  t.input<float>({kB, kHkv, 2, kD}, cut(d.k, kD, 0, 2))
+      .input<float>({kB, kHkv, 2, kDv}, cut(d.v, kDv, 0, 2))
+      .outputs(3);
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
-  expect_near(t.y().as<float>(), expected(d, [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2 ? 0.0 : -INFINITY; }));
+  expect_near(t.y().as<float>(),
+              expected(d, [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2 ? 0.0 : -INFINITY; }));
   EXPECT_EQ(t.y(1).as<float>(), d.k);
   EXPECT_EQ(t.y(2).as<float>(), d.v);
 }
@@ -208,7 +212,9 @@ TEST(Attention, Refusals) {
   mask.input<float>({2, kKeys}, Floats(2 * kKeys));
   EXPECT_EQ(mask.run(), Status::kInvalidModel);
   OpTest heads(Op::kAttention, bytes());
-  heads.input<float>({1, 3, 1, 2}, Floats(6)).input<float>({1, 2, 1, 2}, Floats(4)).input<float>({1, 2, 1, 2}, Floats(4));
+  heads.input<float>({1, 3, 1, 2}, Floats(6))
+      .input<float>({1, 2, 1, 2}, Floats(4))
+      .input<float>({1, 2, 1, 2}, Floats(4));
   EXPECT_EQ(heads.run(), Status::kInvalidModel);
   OpTest packed(Op::kAttention, bytes());
   packed.input<float>({1, 1, 4}, Floats(4)).input<float>({1, 1, 4}, Floats(4)).input<float>({1, 1, 4}, Floats(4));

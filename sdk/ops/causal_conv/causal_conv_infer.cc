@@ -15,8 +15,8 @@ Status check(InferContext& ctx, int i, const char* name, const Shape& want) {
   bool fits = t.dtype == x.dtype && t.shape.rank == want.rank;
   for (int d = 0; fits && d < want.rank; ++d) fits = !ctx.differ(t.shape[d], want[d]);
   if (fits) return Status::kOk;
-  return ctx.fail(Status::kInvalidModel, "{} is {} {}, wanted {} {}", name, dtype_name(t.dtype), t.shape, dtype_name(x.dtype),
-                  want);
+  return ctx.fail(Status::kInvalidModel, "{} is {} {}, wanted {} {}", name, dtype_name(t.dtype), t.shape,
+                  dtype_name(x.dtype), want);
 }
 
 Status infer(InferContext& ctx) {

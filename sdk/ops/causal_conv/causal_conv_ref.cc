@@ -39,10 +39,17 @@ void convolve(const KernelContext& ctx) {
 
 Status run(const KernelContext& ctx) {
   switch (ctx.in(0)->dtype) {
-    case DType::kF32: convolve<float>(ctx); return Status::kOk;
-    case DType::kF16: convolve<F16>(ctx); return Status::kOk;
-    case DType::kBF16: convolve<BF16>(ctx); return Status::kOk;
-    default: return Status::kUnsupported;
+    case DType::kF32:
+      convolve<float>(ctx);
+      return Status::kOk;
+    case DType::kF16:
+      convolve<F16>(ctx);
+      return Status::kOk;
+    case DType::kBF16:
+      convolve<BF16>(ctx);
+      return Status::kOk;
+    default:
+      return Status::kUnsupported;
   }
 }
 

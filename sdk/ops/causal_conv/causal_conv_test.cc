@@ -26,7 +26,10 @@ TEST(CausalConvWithState, TwoCallsAreOne) {
   EXPECT_EQ(whole.y(1).as<float>(), (Floats{3, 4, 7, 8}));
   // One sample at first: the state is longer than the call.
   OpTest first(Op::kCausalConvWithState, bytes());
-  first.input<float>({1, 2, 1}, {1, 5}).input<float>({2, 1, 3}, {1, 10, 100, 1, 0, -1}).input<float>({2}, {0.5f, 0}).outputs(2);
+  first.input<float>({1, 2, 1}, {1, 5})
+      .input<float>({2, 1, 3}, {1, 10, 100, 1, 0, -1})
+      .input<float>({2}, {0.5f, 0})
+      .outputs(2);
   ASSERT_EQ(first.run(), Status::kOk) << first.message();
   EXPECT_EQ(first.y(1).as<float>(), (Floats{0, 1, 0, 5}));
   OpTest rest(Op::kCausalConvWithState, bytes());

@@ -7,8 +7,13 @@ namespace {
 Status check_signal(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   switch (x.dtype) {
-    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kBF16: break;
-    default: return ctx.fail(Status::kInvalidModel, "signal of type {}, wanted floating point", dtype_name(x.dtype));
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+    default:
+      return ctx.fail(Status::kInvalidModel, "signal of type {}, wanted floating point", dtype_name(x.dtype));
   }
   const Dim parts = x.shape[x.shape.rank - 1];
   if (ctx.differ(parts, 1) && ctx.differ(parts, 2)) {
@@ -24,8 +29,8 @@ Status check_signal(InferContext& ctx) {
 Status positive(InferContext& ctx, int i, Dim otherwise, Dim* out) {
   const TensorType& t = ctx.input(i);
   if ((t.dtype != DType::kI32 && t.dtype != DType::kI64) || t.shape.rank > 1) {
-    return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i, dtype_name(t.dtype),
-                    t.shape.rank);
+    return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i,
+                    dtype_name(t.dtype), t.shape.rank);
   }
   *out = ctx.known(i) ? ctx.value(i, 0) : otherwise;
   if (ctx.known(i) && !is_symbolic(*out) && *out < 1) {
@@ -48,7 +53,8 @@ Status infer_dft(InferContext& ctx) {
     axis_known = ctx.known(2) && !is_symbolic(ctx.value(2, 0));
     if (axis_known) VIREO_TRY(check_axis(ctx, ctx.value(2, 0), s.rank, &axis));
   }
-  if (axis == s.rank - 1) return ctx.fail(Status::kInvalidModel, "axis {} is the one of real and imaginary parts", axis);
+  if (axis == s.rank - 1)
+    return ctx.fail(Status::kInvalidModel, "axis {} is the one of real and imaginary parts", axis);
   const bool real_output = a.inverse() && a.onesided();
   if (axis_known) {
     Dim n = real_output ? ctx.mul(2, ctx.sub(s[axis], 1)) : s[axis];

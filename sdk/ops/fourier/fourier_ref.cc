@@ -26,8 +26,8 @@ int64_t smallest_prime_factor(int64_t n) {
   return n;
 }
 
-// out[k] = sum_j in[j stride] w^(jk), k < n, w = e^(-2 pi i / n) = factor[line.n / n]. With n = p m, the sum splits into p
-// transforms of length m over every p-th sample, joined by p-point sums.
+// out[k] = sum_j in[j stride] w^(jk), k < n, w = e^(-2 pi i / n) = factor[line.n / n]. With n = p m, the sum splits
+// into p transforms of length m over every p-th sample, joined by p-point sums.
 template <class C>
 void transform(const Line<C>& line, const Complex<C>* in, int64_t stride, int64_t n, Complex<C>* out) {
   if (n == 1) {
@@ -57,7 +57,8 @@ void fill_factors(int64_t n, Complex<C>* factor) {
   constexpr Complex<C> kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
   for (int64_t k = 0; k < n; ++k) {
     const double angle = 6.283185307179586477 * static_cast<double>(k) / static_cast<double>(n);
-    factor[k] = 4 * k % n == 0 ? kQuarters[4 * k / n] : Complex<C>{static_cast<C>(cos(angle)), static_cast<C>(-sin(angle))};
+    factor[k] =
+        4 * k % n == 0 ? kQuarters[4 * k / n] : Complex<C>{static_cast<C>(cos(angle)), static_cast<C>(-sin(angle))};
   }
 }
 
@@ -91,8 +92,9 @@ Status dft(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const int last = x.shape.rank - 1;
-  const int axis =
-      ctx.in(2) == nullptr ? last - 1 : normalize_axis(read_integer(ctx.in(2)->dtype, ctx.in(2)->data, 0), x.shape.rank);
+  const int axis = ctx.in(2) == nullptr
+                       ? last - 1
+                       : normalize_axis(read_integer(ctx.in(2)->dtype, ctx.in(2)->data, 0), x.shape.rank);
   const int64_t have = x.shape[axis], made = y.shape[axis], parts = x.shape[last], out_parts = y.shape[last];
   const bool real_output = a.inverse() && a.onesided();
   int64_t n = real_output ? 2 * (have - 1) : have;
@@ -102,7 +104,8 @@ Status dft(const KernelContext& ctx) {
   auto* factor = reinterpret_cast<Complex<C>*>(ctx.scratch.data());
   fill_factors(n, factor);
   KernelContext lines = ctx;
-  lines.scratch = Span<uint8_t>(ctx.scratch.data() + factor_bytes<C>(n), ctx.scratch.size() - static_cast<size_t>(factor_bytes<C>(n)));
+  lines.scratch = Span<uint8_t>(ctx.scratch.data() + factor_bytes<C>(n),
+                                ctx.scratch.size() - static_cast<size_t>(factor_bytes<C>(n)));
   ctx.parallel.for_range(outer * inner, 1, [&](int64_t begin, int64_t end, int32_t slot) {
     const Line<C> line = make_line(lines, n, slot, factor, line_bytes<C>(n));
     for (int64_t i = begin; i < end; ++i) {
@@ -151,7 +154,8 @@ Status stft(const KernelContext& ctx) {
   auto* factor = reinterpret_cast<Complex<C>*>(ctx.scratch.data());
   fill_factors(n, factor);
   KernelContext lines = ctx;
-  lines.scratch = Span<uint8_t>(ctx.scratch.data() + factor_bytes<C>(n), ctx.scratch.size() - static_cast<size_t>(factor_bytes<C>(n)));
+  lines.scratch = Span<uint8_t>(ctx.scratch.data() + factor_bytes<C>(n),
+                                ctx.scratch.size() - static_cast<size_t>(factor_bytes<C>(n)));
   ctx.parallel.for_range(x.shape[0] * frames, 1, [&](int64_t begin, int64_t end, int32_t slot) {
     const Line<C> line = make_line(lines, n, slot, factor, line_bytes<C>(n));
     for (int64_t i = begin; i < end; ++i) {

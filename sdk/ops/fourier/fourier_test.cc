@@ -28,7 +28,8 @@ Doubles pattern(size_t n) {
 
 class DftOfLength : public testing::TestWithParam<int> {};
 
-TEST_P(DftOfLength, IsTheDefinition) {  // error of a sum of n terms below 2: n 2^-52 2, with room for the factors' rounding
+TEST_P(DftOfLength,
+       IsTheDefinition) {  // error of a sum of n terms below 2: n 2^-52 2, with room for the factors' rounding
   const size_t n = static_cast<size_t>(GetParam());
   const Doubles x = pattern(2 * n);
   OpTest t(Op::kDFT, attributes(false, false));

@@ -10,11 +10,15 @@ int64_t length(uint8_t type, const Integers* integers, const Reals* reals, const
   switch (static_cast<DType>(type)) {
     case DType::kI64:
     case DType::kI32:
-    case DType::kI16: return integers == nullptr ? -1 : static_cast<int64_t>(integers->size());
+    case DType::kI16:
+      return integers == nullptr ? -1 : static_cast<int64_t>(integers->size());
     case DType::kF32:
-    case DType::kF64: return reals == nullptr ? -1 : static_cast<int64_t>(reals->size());
-    case DType::kString: return strings == nullptr ? -1 : static_cast<int64_t>(strings->size());
-    default: return -1;
+    case DType::kF64:
+      return reals == nullptr ? -1 : static_cast<int64_t>(reals->size());
+    case DType::kString:
+      return strings == nullptr ? -1 : static_cast<int64_t>(strings->size());
+    default:
+      return -1;
   }
 }
 

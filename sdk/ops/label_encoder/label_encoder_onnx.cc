@@ -1,5 +1,6 @@
-// ai.onnx.ml 1 maps the strings of one list to their indices, or back; 2 and 4 map keys to values. Keys are sorted here, the
-// last of equal ones kept (opset 4: "the last key takes precedence"), so that the kernel can search by halves.
+// ai.onnx.ml 1 maps the strings of one list to their indices, or back; 2 and 4 map keys to values. Keys are sorted
+// here, the last of equal ones kept (opset 4: "the last key takes precedence"), so that the kernel can search by
+// halves.
 #include <algorithm>
 #include <numeric>
 
@@ -81,7 +82,8 @@ Status read_list(ImportContext& ctx, const std::string& prefix, List* out) {
     *out = from_tensor(*t);
   }
   if (found != 1) {
-    return ctx.fail(Status::kInvalidModel, std::to_string(found) + " of the attributes " + prefix + "_* are given, wanted one");
+    return ctx.fail(Status::kInvalidModel,
+                    std::to_string(found) + " of the attributes " + prefix + "_* are given, wanted one");
   }
   if (!out->is_label()) {
     return ctx.fail(Status::kUnsupported, prefix + "_tensor of type " + dtype_name(out->type),
@@ -167,8 +169,8 @@ Status emit_map(ImportContext& ctx, List keys, List values) {
   const auto kr = b.CreateVector(keys.reals), vr = b.CreateVector(values.reals);
   const auto ks = b.CreateVectorOfStrings(keys.strings), vs = b.CreateVectorOfStrings(values.strings);
   const auto text = b.CreateString(d.default_string);
-  b.Finish(attrs::CreateLabelEncoder(b, static_cast<uint8_t>(keys.type), static_cast<uint8_t>(values.type), ki, kr, ks, vi, vr,
-                                     vs, d.default_integer, d.default_real, text));
+  b.Finish(attrs::CreateLabelEncoder(b, static_cast<uint8_t>(keys.type), static_cast<uint8_t>(values.type), ki, kr, ks,
+                                     vi, vr, vs, d.default_integer, d.default_real, text));
   return import_direct(ctx, Op::kLabelEncoder,
                        std::vector<uint8_t>(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()));
 }

@@ -30,7 +30,9 @@ TEST(LabelEncoderImport, FirstVersionGoesBothWays) {
 
 TEST(LabelEncoderImport, ListsAndTheirDefaults) {
   ImportTest t = encoder(2);
-  t.attr("keys_int64s", Integers{5, -3}).attr("values_floats", std::vector<float>{0.5f, 2}).input<int64_t>({3}, {-3, 5, 0});
+  t.attr("keys_int64s", Integers{5, -3})
+      .attr("values_floats", std::vector<float>{0.5f, 2})
+      .input<int64_t>({3}, {-3, 5, 0});
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
   EXPECT_EQ(t.y().as<float>()[0], 2.0f);
   EXPECT_EQ(t.y().as<float>()[1], 0.5f);
@@ -39,7 +41,8 @@ TEST(LabelEncoderImport, ListsAndTheirDefaults) {
 
 TEST(LabelEncoderImport, TensorsAndRepeatedKeys) {
   ImportTest t = encoder(4);
-  t.attr("keys_tensor", ImportTest::tensor<int16_t>({3}, {4, 1, 4})).attr("values_tensor", ImportTest::tensor<double>({3}, {1, 2, 3}));
+  t.attr("keys_tensor", ImportTest::tensor<int16_t>({3}, {4, 1, 4}))
+      .attr("values_tensor", ImportTest::tensor<double>({3}, {1, 2, 3}));
   t.attr("default_tensor", ImportTest::tensor<double>({1}, {9})).input<int16_t>({3}, {4, 1, 2});
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
   EXPECT_EQ(t.y().as<double>(), (std::vector<double>{3, 2, 9}));  // opset 4: the last of equal keys

@@ -55,12 +55,24 @@ void store(const Attrs& a, int64_t found, int64_t i, Tensor* y) {
   const auto integer = [&] { return found < 0 ? a.default_integer() : a.values_integers()->Get(k); };
   const auto real = [&] { return found < 0 ? a.default_real() : a.values_reals()->Get(k); };
   switch (y->dtype) {
-    case DType::kString: y->as<StringRef>()[i] = ref(found < 0 ? a.default_string() : a.values_strings()->Get(k)); break;
-    case DType::kI64: y->as<int64_t>()[i] = integer(); break;
-    case DType::kI32: y->as<int32_t>()[i] = static_cast<int32_t>(integer()); break;
-    case DType::kI16: y->as<int16_t>()[i] = static_cast<int16_t>(integer()); break;
-    case DType::kF64: y->as<double>()[i] = real(); break;
-    default: y->as<float>()[i] = static_cast<float>(real()); break;
+    case DType::kString:
+      y->as<StringRef>()[i] = ref(found < 0 ? a.default_string() : a.values_strings()->Get(k));
+      break;
+    case DType::kI64:
+      y->as<int64_t>()[i] = integer();
+      break;
+    case DType::kI32:
+      y->as<int32_t>()[i] = static_cast<int32_t>(integer());
+      break;
+    case DType::kI16:
+      y->as<int16_t>()[i] = static_cast<int16_t>(integer());
+      break;
+    case DType::kF64:
+      y->as<double>()[i] = real();
+      break;
+    default:
+      y->as<float>()[i] = static_cast<float>(real());
+      break;
   }
 }
 

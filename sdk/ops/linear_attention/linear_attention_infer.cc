@@ -1,4 +1,5 @@
-// Attention as a recurrence over a state S [Dk, Dv] for each batch and key head, Hq query heads in groups over Hkv key heads:
+// Attention as a recurrence over a state S [Dk, Dv] for each batch and key head, Hq query heads in groups over Hkv key
+// heads:
 //   0 q [B, T, Hq Dk], 1 k [B, T, Hkv Dk], 2 v [B, T, Hkv Dv], 3 past [B, Hkv, Dk, Dv], optional
 //   4 decay [B, T, Hkv Dk] or [B, T, Hkv], logarithms (gated rules), 5 beta [B, T, Hkv] or [B, T, 1] (delta rules)
 //   linear       S += k v^T                        gated        S = exp(decay) S + k v^T
@@ -27,8 +28,8 @@ Status check_gate(InferContext& ctx, int i, bool needed, const char* name, Dim o
       (!ctx.differ(t.shape[2], one) || !ctx.differ(t.shape[2], other))) {
     return Status::kOk;
   }
-  return ctx.fail(Status::kInvalidModel, "{} is {} {}, wanted {} with a last axis of {} or {}", name, dtype_name(t.dtype),
-                  t.shape, dtype_name(q.dtype), one, other);
+  return ctx.fail(Status::kInvalidModel, "{} is {} {}, wanted {} with a last axis of {} or {}", name,
+                  dtype_name(t.dtype), t.shape, dtype_name(q.dtype), one, other);
 }
 
 Status infer(InferContext& ctx) {
@@ -54,7 +55,8 @@ Status infer(InferContext& ctx) {
     }
     const int heads = i == 0 ? a.q_heads() : a.kv_heads();
     if (!is_symbolic(t.shape[2]) && t.shape[2] % heads != 0) {
-      return ctx.fail(Status::kInvalidModel, "input {}: the last axis of {} does not hold {} heads", i, t.shape[2], heads);
+      return ctx.fail(Status::kInvalidModel, "input {}: the last axis of {} does not hold {} heads", i, t.shape[2],
+                      heads);
     }
     size[i] = ctx.floor_div(t.shape[2], heads);
   }
@@ -70,8 +72,8 @@ Status infer(InferContext& ctx) {
     bool fits = is_supported(state_type);
     for (int i = 0; i < 4; ++i) fits = fits && !ctx.differ(ctx.input(3).shape[i], state[i]);
     if (!fits) {
-      return ctx.fail(Status::kInvalidModel, "past_state is {} {}, wanted {}", dtype_name(state_type), ctx.input(3).shape,
-                      state);
+      return ctx.fail(Status::kInvalidModel, "past_state is {} {}, wanted {}", dtype_name(state_type),
+                      ctx.input(3).shape, state);
     }
   }
   const bool gated = a.rule() == LinearAttentionRule::Gated || a.rule() == LinearAttentionRule::GatedDelta;

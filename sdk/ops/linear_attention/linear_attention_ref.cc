@@ -82,10 +82,14 @@ Status attend(const KernelContext& ctx) {
 
 Status run(const KernelContext& ctx) {
   switch (ctx.in(0)->dtype) {
-    case DType::kF32: return attend<float>(ctx);
-    case DType::kF16: return attend<F16>(ctx);
-    case DType::kBF16: return attend<BF16>(ctx);
-    default: return Status::kUnsupported;
+    case DType::kF32:
+      return attend<float>(ctx);
+    case DType::kF16:
+      return attend<F16>(ctx);
+    case DType::kBF16:
+      return attend<BF16>(ctx);
+    default:
+      return Status::kUnsupported;
   }
 }
 

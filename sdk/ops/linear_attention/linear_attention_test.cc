@@ -54,11 +54,15 @@ TEST(LinearAttention, TwoCallsAreOne) {
   whole.input<float>({1, 3, 8}, q).input<float>({1, 3, 4}, k).input<float>({1, 3, 6}, v).outputs(2).slots(2);
   ASSERT_EQ(whole.run(), Status::kOk) << whole.message();
   OpTest first(Op::kLinearAttention, bytes(Rule::Linear, 4, 2));
-  first.input<float>({1, 2, 8}, part(q, 0, 16)).input<float>({1, 2, 4}, part(k, 0, 8)).input<float>({1, 2, 6}, part(v, 0, 12));
+  first.input<float>({1, 2, 8}, part(q, 0, 16))
+      .input<float>({1, 2, 4}, part(k, 0, 8))
+      .input<float>({1, 2, 6}, part(v, 0, 12));
   first.outputs(2);
   ASSERT_EQ(first.run(), Status::kOk) << first.message();
   OpTest second(Op::kLinearAttention, bytes(Rule::Linear, 4, 2));
-  second.input<float>({1, 1, 8}, part(q, 16, 24)).input<float>({1, 1, 4}, part(k, 8, 12)).input<float>({1, 1, 6}, part(v, 12, 18));
+  second.input<float>({1, 1, 8}, part(q, 16, 24))
+      .input<float>({1, 1, 4}, part(k, 8, 12))
+      .input<float>({1, 1, 6}, part(v, 12, 18));
   second.input(first.y(1)).outputs(2);
   ASSERT_EQ(second.run(), Status::kOk) << second.message();
   EXPECT_EQ(second.y(1).bytes, whole.y(1).bytes);

@@ -21,8 +21,13 @@ Status infer(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 2, kMaxRank));
   const TensorType &x = ctx.input(0), &target = ctx.input(1);
   switch (x.dtype) {
-    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kBF16: break;
-    default: return ctx.fail(Status::kInvalidModel, "scores of type {}, wanted floating point", dtype_name(x.dtype));
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+    default:
+      return ctx.fail(Status::kInvalidModel, "scores of type {}, wanted floating point", dtype_name(x.dtype));
   }
   Shape samples = {x.shape.rank - 1, {x.shape[0]}};
   for (int i = 2; i < x.shape.rank; ++i) samples[i - 1] = x.shape[i];

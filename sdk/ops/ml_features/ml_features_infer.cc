@@ -1,11 +1,10 @@
 // Preparation of features, ai.onnx.ml 1. Numbers: f32, f64, i32, i64.
 //   Scaler                 x -> f32      (x - offset) * scale along the last axis
-//   Normalizer             [N, C] or [C] -> f32      rows over their maximum, sum of magnitudes or length; rows of 0 stay
-//   Binarizer              x -> type of x     x > threshold ? 1 : 0      y may be x
-//   Imputer                x -> type of x     x == replaced ? imputed : x      y may be x
-//   FeatureVectorizer      [N, C_i] or [C_i] each -> f32 [N, sum of dimensions]
-//   ArrayFeatureExtractor  [.., C] of any of the types or strings, indices i64 -> [.., count]; [C] -> [1, count]
-//   OneHotEncoder          x, numbers or strings -> f32 [.., categories]
+//   Normalizer             [N, C] or [C] -> f32      rows over their maximum, sum of magnitudes or length; rows of 0
+//   stay Binarizer              x -> type of x     x > threshold ? 1 : 0      y may be x Imputer                x ->
+//   type of x     x == replaced ? imputed : x      y may be x FeatureVectorizer      [N, C_i] or [C_i] each -> f32 [N,
+//   sum of dimensions] ArrayFeatureExtractor  [.., C] of any of the types or strings, indices i64 -> [.., count]; [C]
+//   -> [1, count] OneHotEncoder          x, numbers or strings -> f32 [.., categories]
 // Errors while running, kInvalidArgument: an index outside the last axis; an element of no category with zeros off.
 #include "sdk/ops/infer.h"
 #include "sdk/ops/ml_features/ml_features_generated.h"
@@ -15,11 +14,16 @@ namespace {
 
 Status check_number(InferContext& ctx, int i, bool or_string = false) {
   switch (ctx.input(i).dtype) {
-    case DType::kF32: case DType::kF64: case DType::kI32: case DType::kI64: return Status::kOk;
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kI32:
+    case DType::kI64:
+      return Status::kOk;
     case DType::kString:
       if (or_string) return Status::kOk;
       break;
-    default: break;
+    default:
+      break;
   }
   return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted float, double, int32{} int64", i,
                   dtype_name(ctx.input(i).dtype), or_string ? ", string or" : " or");
@@ -45,7 +49,8 @@ Status infer_scaler(InferContext& ctx) {
 
 Status infer_normalizer(InferContext& ctx) {
   if (ctx.attrs<attrs::Normalizer>().norm() > attrs::NormalizerNorm::MAX) {
-    return ctx.fail(Status::kInvalidModel, "norm {} is not known", static_cast<int>(ctx.attrs<attrs::Normalizer>().norm()));
+    return ctx.fail(Status::kInvalidModel, "norm {} is not known",
+                    static_cast<int>(ctx.attrs<attrs::Normalizer>().norm()));
   }
   VIREO_TRY(check_number(ctx, 0));
   VIREO_TRY(check_rank(ctx, 0, 1, kMaxRank));
@@ -81,7 +86,8 @@ Status infer_vectorizer(InferContext& ctx) {
     VIREO_TRY(check_rank(ctx, i, 1, 2));
     const Shape& s = ctx.input(i).shape;
     const Dim n = s.rank == 2 ? s[0] : 1;
-    if (i > 0 && ctx.differ(n, rows)) return ctx.fail(Status::kInvalidModel, "input {} has {} rows, input 0 {}", i, n, rows);
+    if (i > 0 && ctx.differ(n, rows))
+      return ctx.fail(Status::kInvalidModel, "input {} has {} rows, input 0 {}", i, n, rows);
     if (i == 0) rows = n;
     const int64_t d = dimensions->Get(static_cast<uint32_t>(i));
     if (d < 0) return ctx.fail(Status::kInvalidModel, "inputdimensions has {}", d);
@@ -125,7 +131,8 @@ Status infer_one_hot(InferContext& ctx) {
 extern const OpDef kScalerOp;
 const OpDef kScalerOp = {"Scaler", verify_attrs<attrs::Scaler>, infer_scaler, 1, 1, 1, 1, OpDef::kPure, 0};
 extern const OpDef kNormalizerOp;
-const OpDef kNormalizerOp = {"Normalizer", verify_attrs<attrs::Normalizer>, infer_normalizer, 1, 1, 1, 1, OpDef::kPure, 0};
+const OpDef kNormalizerOp = {
+    "Normalizer", verify_attrs<attrs::Normalizer>, infer_normalizer, 1, 1, 1, 1, OpDef::kPure, 0};
 extern const OpDef kBinarizerOp;
 const OpDef kBinarizerOp = {"Binarizer", verify_attrs<attrs::Binarizer>, infer_binarizer, 1, 1, 1, 1, OpDef::kPure, 1};
 extern const OpDef kImputerOp;

@@ -48,7 +48,8 @@ Status import_vectorizer(ImportContext& ctx) {
 }
 
 Status import_extractor(ImportContext& ctx) {
-  return import_direct(ctx, Op::kArrayFeatureExtractor, pack<attrs::ArrayFeatureExtractor>(attrs::ArrayFeatureExtractorT{}));
+  return import_direct(ctx, Op::kArrayFeatureExtractor,
+                       pack<attrs::ArrayFeatureExtractor>(attrs::ArrayFeatureExtractorT{}));
 }
 
 Status import_one_hot(ImportContext& ctx) {

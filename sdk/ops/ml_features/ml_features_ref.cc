@@ -19,10 +19,18 @@ auto of_column(const V* list, int64_t i, int64_t count) {
 
 void store(Tensor* y, int64_t i, double v) {
   switch (y->dtype) {
-    case DType::kF64: y->as<double>()[i] = v; break;
-    case DType::kI32: y->as<int32_t>()[i] = static_cast<int32_t>(v); break;
-    case DType::kI64: y->as<int64_t>()[i] = static_cast<int64_t>(v); break;
-    default: y->as<float>()[i] = static_cast<float>(v); break;
+    case DType::kF64:
+      y->as<double>()[i] = v;
+      break;
+    case DType::kI32:
+      y->as<int32_t>()[i] = static_cast<int32_t>(v);
+      break;
+    case DType::kI64:
+      y->as<int64_t>()[i] = static_cast<int64_t>(v);
+      break;
+    default:
+      y->as<float>()[i] = static_cast<float>(v);
+      break;
   }
 }
 
@@ -30,7 +38,8 @@ Status run_scaler(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Scaler>();
   const Tensor& x = *ctx.in(0);
   for (int64_t i = 0, n = x.count(), c = columns(x); i < n; ++i) {
-    const double offset = static_cast<double>(of_column(a.offset(), i, c)), scale = static_cast<double>(of_column(a.scale(), i, c));
+    const double offset = static_cast<double>(of_column(a.offset(), i, c)),
+                 scale = static_cast<double>(of_column(a.scale(), i, c));
     ctx.out(0)->as<float>()[i] = static_cast<float>((real(x, i) - offset) * scale);
   }
   return Status::kOk;
@@ -45,9 +54,15 @@ Status run_normalizer(const KernelContext& ctx) {
     for (int64_t i = begin; i < begin + c; ++i) {
       const double v = real(x, i);
       switch (norm) {
-        case attrs::NormalizerNorm::Max: by = v > by ? v : by; break;
-        case attrs::NormalizerNorm::L1: by += fabs(v); break;
-        case attrs::NormalizerNorm::L2: by += v * v; break;
+        case attrs::NormalizerNorm::Max:
+          by = v > by ? v : by;
+          break;
+        case attrs::NormalizerNorm::L1:
+          by += fabs(v);
+          break;
+        case attrs::NormalizerNorm::L2:
+          by += v * v;
+          break;
       }
     }
     if (norm == attrs::NormalizerNorm::L2) by = sqrt(by);

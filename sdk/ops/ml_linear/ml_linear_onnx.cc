@@ -37,8 +37,9 @@ Status read_linear(ImportContext& ctx, int64_t rows, attrs::LinearT* a) {
   a->intercepts = ctx.attr_floats("intercepts");
   if (rows < 1 || a->coefficients.size() % static_cast<size_t>(rows) != 0 ||
       (!a->intercepts.empty() && a->intercepts.size() != static_cast<size_t>(rows))) {
-    return bad(ctx, std::to_string(a->coefficients.size()) + " coefficients and " + std::to_string(a->intercepts.size()) +
-                        " intercepts do not make " + std::to_string(rows) + " rows");
+    return bad(ctx, std::to_string(a->coefficients.size()) + " coefficients and " +
+                        std::to_string(a->intercepts.size()) + " intercepts do not make " + std::to_string(rows) +
+                        " rows");
   }
   a->rows = static_cast<uint32_t>(rows);
   return read_enum(ctx, "post_transform", "NONE", kTransforms, &a->transform);

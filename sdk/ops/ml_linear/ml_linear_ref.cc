@@ -102,12 +102,16 @@ int64_t scratch_linear(const KernelQuery& query) {
 double kernel(const attrs::Svm& a, const Row& x, const float* v) {
   const double gamma = static_cast<double>(a.gamma()), coef0 = static_cast<double>(a.coef0());
   switch (a.kernel()) {
-    case attrs::SvmKernel::Linear: return dot(x, v);
-    case attrs::SvmKernel::Poly: return pow(gamma * dot(x, v) + coef0, static_cast<double>(a.degree()));
-    case attrs::SvmKernel::Sigmoid: return tanh(gamma * dot(x, v) + coef0);
+    case attrs::SvmKernel::Linear:
+      return dot(x, v);
+    case attrs::SvmKernel::Poly:
+      return pow(gamma * dot(x, v) + coef0, static_cast<double>(a.degree()));
+    case attrs::SvmKernel::Sigmoid:
+      return tanh(gamma * dot(x, v) + coef0);
     case attrs::SvmKernel::Rbf: {
       double sum = 0;
-      for (int64_t k = 0; k < x.features; ++k) sum += (x[k] - static_cast<double>(v[k])) * (x[k] - static_cast<double>(v[k]));
+      for (int64_t k = 0; k < x.features; ++k)
+        sum += (x[k] - static_cast<double>(v[k])) * (x[k] - static_cast<double>(v[k]));
       return exp(-gamma * sum);
     }
   }
@@ -121,7 +125,8 @@ Status run_svm_regressor(const KernelContext& ctx) {
     const Row at = row(x, r);
     double s = a.vectors() > 0 || a.coefficients() == nullptr ? 0 : dot(at, a.coefficients()->data());
     for (uint32_t j = 0; j < a.vectors(); ++j) {
-      s += static_cast<double>(a.coefficients()->Get(j)) * kernel(a, at, a.supports()->data() + j * static_cast<uint64_t>(at.features));
+      s += static_cast<double>(a.coefficients()->Get(j)) *
+           kernel(a, at, a.supports()->data() + j * static_cast<uint64_t>(at.features));
     }
     s += static_cast<double>(a.rho()->Get(0));
     if (a.one_class()) s = s > 0 ? 1 : -1;
@@ -131,8 +136,8 @@ Status run_svm_regressor(const KernelContext& ctx) {
 }
 
 // Probabilities p of k classes from those of their pairs, r[i][j] = P(i | i or j): minimises
-// sum_i sum_{j != i} (r[j][i] p[i] - r[i][j] p[j])^2. Wu, Lin, Weng 2004, "Probability estimates for multi-class classification
-// by pairwise coupling", algorithm 2, with libsvm's bounds.
+// sum_i sum_{j != i} (r[j][i] p[i] - r[i][j] p[j])^2. Wu, Lin, Weng 2004, "Probability estimates for multi-class
+// classification by pairwise coupling", algorithm 2, with libsvm's bounds.
 void couple(int64_t k, const double* r, double* q, double* qp, double* p) {
   for (int64_t t = 0; t < k; ++t) {
     p[t] = 1 / static_cast<double>(k);
@@ -168,12 +173,16 @@ void couple(int64_t k, const double* r, double* q, double* qp, double* p) {
 struct SvmScratch {
   int64_t classes, pairs, vectors, columns;
   explicit SvmScratch(const attrs::Svm& a)
-      : classes(static_cast<int64_t>(a.labels_strings() != nullptr ? a.labels_strings()->size() : a.labels_integers()->size())),
-        pairs(classes * (classes - 1) / 2), vectors(static_cast<int64_t>(a.vectors())) {
+      : classes(static_cast<int64_t>(a.labels_strings() != nullptr ? a.labels_strings()->size()
+                                                                   : a.labels_integers()->size())),
+        pairs(classes * (classes - 1) / 2),
+        vectors(static_cast<int64_t>(a.vectors())) {
     columns = classes == 2 || vectors == 0 || a.prob_a() != nullptr ? classes : pairs;
   }
   // kernels, votes, scores of the pairs (of the classes without vectors), r, q, qp, p
-  int64_t doubles() const { return vectors + classes + (pairs > classes ? pairs : classes) + 2 * classes * classes + 2 * classes; }
+  int64_t doubles() const {
+    return vectors + classes + (pairs > classes ? pairs : classes) + 2 * classes * classes + 2 * classes;
+  }
 };
 
 Status run_svm_classifier(const KernelContext& ctx) {
@@ -191,7 +200,8 @@ Status run_svm_classifier(const KernelContext& ctx) {
     const auto stride = static_cast<uint64_t>(at.features);
     if (size.vectors == 0) {
       for (int64_t c = 0; c < classes; ++c) {
-        scores[c] = dot(at, a.coefficients()->data() + static_cast<uint64_t>(c) * stride) + static_cast<double>(a.rho()->Get(0));
+        scores[c] = dot(at, a.coefficients()->data() + static_cast<uint64_t>(c) * stride) +
+                    static_cast<double>(a.rho()->Get(0));
       }
       put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(scores, classes)));
       transform_scores(a.transform(), scores, classes);
@@ -208,15 +218,19 @@ Status run_svm_classifier(const KernelContext& ctx) {
       for (int64_t j = i + 1; j < classes; ++j, ++pair) {
         const int64_t end_j = begin_j + a.vectors_per_class()->Get(static_cast<uint32_t>(j));
         double s = static_cast<double>(a.rho()->Get(static_cast<uint32_t>(pair)));
-        for (int64_t v = begin_i; v < end_i; ++v) s += static_cast<double>(coefficients[(j - 1) * size.vectors + v]) * kernels[v];
-        for (int64_t v = begin_j; v < end_j; ++v) s += static_cast<double>(coefficients[i * size.vectors + v]) * kernels[v];
+        for (int64_t v = begin_i; v < end_i; ++v)
+          s += static_cast<double>(coefficients[(j - 1) * size.vectors + v]) * kernels[v];
+        for (int64_t v = begin_j; v < end_j; ++v)
+          s += static_cast<double>(coefficients[i * size.vectors + v]) * kernels[v];
         scores[pair] = s;
         votes[s > 0 ? i : j] += 1;
         if (a.prob_a() != nullptr) {
           const auto at_pair = static_cast<uint32_t>(pair);
-          const double v = s * static_cast<double>(a.prob_a()->Get(at_pair)) + static_cast<double>(a.prob_b()->Get(at_pair));
+          const double v =
+              s * static_cast<double>(a.prob_a()->Get(at_pair)) + static_cast<double>(a.prob_b()->Get(at_pair));
           const double pi = 1 - logistic(v);
-          r[i * classes + j] = pi < 1e-7 ? 1e-7 : (pi > 1 - 1e-7 ? 1 - 1e-7 : pi);  // libsvm's bound keeps `couple` finite
+          r[i * classes + j] =
+              pi < 1e-7 ? 1e-7 : (pi > 1 - 1e-7 ? 1 - 1e-7 : pi);  // libsvm's bound keeps `couple` finite
           r[j * classes + i] = 1 - r[i * classes + j];
         }
         begin_j = end_j;
@@ -230,7 +244,8 @@ Status run_svm_classifier(const KernelContext& ctx) {
       transform_scores(a.transform(), p, classes);
       out = p;
     } else if (classes == 2) {
-      const bool softmax = a.transform() == attrs::TreeTransform::Softmax || a.transform() == attrs::TreeTransform::SoftmaxZero;
+      const bool softmax =
+          a.transform() == attrs::TreeTransform::Softmax || a.transform() == attrs::TreeTransform::SoftmaxZero;
       split_score(a.transform(), scores[0], softmax ? 1 - scores[0] : -scores[0], scores);
     } else {
       transform_scores(a.transform(), scores, size.pairs);

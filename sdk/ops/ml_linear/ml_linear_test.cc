@@ -52,7 +52,8 @@ TEST(LinearClassifier, ThreeClasses) {
   t.input<double>({3, 1}, {0.3, 0.7, -0.4}).outputs(2);
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
   EXPECT_EQ(t.y(0).strings, (std::vector<std::string>{"b", "b", "c"}));
-  expect_near(t.y(1).as<float>(), {0.30934f, 0.46149f, 0.22917f, 0.28102f, 0.62543f, 0.09354f, 0.21075f, 0.15613f, 0.63312f});
+  expect_near(t.y(1).as<float>(),
+              {0.30934f, 0.46149f, 0.22917f, 0.28102f, 0.62543f, 0.09354f, 0.21075f, 0.15613f, 0.63312f});
 }
 
 TEST(LinearRegressor, TwoTargets) {
@@ -151,7 +152,9 @@ TEST(SVMClassifier, VerifyRefusesUnevenTables) {
   using Edit = void (*)(attrs::SvmT&);
   const Edit kEdits[] = {[](attrs::SvmT& a) { a.rho.clear(); },
                          [](attrs::SvmT& a) { a.coefficients.pop_back(); },
-                         [](attrs::SvmT& a) { a.vectors_per_class = {1, 2}; },
+                         [](attrs::SvmT& a) {
+                           a.vectors_per_class = {1, 2};
+                         },
                          [](attrs::SvmT& a) { a.supports.push_back(0); },
                          [](attrs::SvmT& a) { a.prob_a = {1}; },
                          [](attrs::SvmT& a) { a.labels_integers = {1}; }};

@@ -8,9 +8,10 @@
 //   scratch none;  error kInvalidArgument when a row of Multinomial has no class of positive probability
 // Source: ONNX opset 22 of each. ONNX leaves the generator and what a seed means open.
 //
-// The generator is counter-based: draw k of stream s is mix(s + (k + 1) g), SplitMix64 of Steele, Lea, Flood 2014, "Fast
-// splittable pseudorandom number generators". So a draw needs no earlier one, and the session's state is one number that
-// a kernel advances by g for each draw it made. With a seed attribute the stream starts from it in every run.
+// The generator is counter-based: draw k of stream s is mix(s + (k + 1) g), SplitMix64 of Steele, Lea, Flood 2014,
+// "Fast splittable pseudorandom number generators". So a draw needs no earlier one, and the session's state is one
+// number that a kernel advances by g for each draw it made. With a seed attribute the stream starts from it in every
+// run.
 #ifndef VIREO_SDK_OPS_RANDOM_RANDOM_H_
 #define VIREO_SDK_OPS_RANDOM_RANDOM_H_
 

@@ -15,7 +15,8 @@ DType chosen(InferContext& ctx, bool like) {
 Status infer_filled(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Random>();
   const DType t = chosen(ctx, /*like=*/false);
-  if (!is_plain_float(t)) return ctx.fail(Status::kInvalidModel, "dtype {}, wanted a floating-point type", dtype_name(t));
+  if (!is_plain_float(t))
+    return ctx.fail(Status::kInvalidModel, "dtype {}, wanted a floating-point type", dtype_name(t));
   Shape s;
   if (a.shape() != nullptr) {
     if (a.shape()->size() > kMaxRank) {
@@ -70,9 +71,10 @@ Status infer_multinomial(InferContext& ctx) {
 
 }  // namespace
 
-#define VIREO_RANDOM_OP(name, infer, inputs) \
-  extern const OpDef k##name##Op;            \
-  const OpDef k##name##Op = {#name, verify_attrs<attrs::Random>, infer, inputs, inputs, 1, 1, OpDef::kRandom, /*inplace=*/0};
+#define VIREO_RANDOM_OP(name, infer, inputs)                                                                         \
+  extern const OpDef k##name##Op;                                                                                    \
+  const OpDef k##name##Op = {#name,        verify_attrs<attrs::Random>, infer, inputs, inputs, 1, 1, OpDef::kRandom, \
+                             /*inplace=*/0};
 VIREO_RANDOM_OP(RandomNormal, infer_filled, 0)
 VIREO_RANDOM_OP(RandomNormalLike, infer_like, 1)
 VIREO_RANDOM_OP(RandomUniform, infer_filled, 0)

@@ -26,9 +26,10 @@ Status import(ImportContext& ctx, Op op, DType otherwise) {
 
 }  // namespace
 
-#define VIREO_RANDOM_ONNX(name, dtype)   \
-  extern const OnnxImport k##name##Onnx; \
-  const OnnxImport k##name##Onnx = {"", #name, [](ImportContext& ctx) { return import(ctx, Op::k##name, DType::dtype); }};
+#define VIREO_RANDOM_ONNX(name, dtype)         \
+  extern const OnnxImport k##name##Onnx;       \
+  const OnnxImport k##name##Onnx = {"", #name, \
+                                    [](ImportContext& ctx) { return import(ctx, Op::k##name, DType::dtype); }};
 VIREO_RANDOM_ONNX(RandomNormal, kF32)
 VIREO_RANDOM_ONNX(RandomNormalLike, kNone)
 VIREO_RANDOM_ONNX(RandomUniform, kF32)

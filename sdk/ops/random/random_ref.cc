@@ -84,7 +84,8 @@ Status run_multinomial(const KernelContext& ctx) {
     for (int64_t k = 0; k < classes; ++k) top = logarithm(k) > top ? logarithm(k) : top;
     for (int64_t k = 0; k < classes; ++k) total += exp(logarithm(k) - top);
     if (!(total > 0) || isinf(total)) {  // no class, all of them -inf, an infinity or a NaN among them
-      return ctx.fail(Status::kInvalidArgument, "row {} gives no class a probability: logarithms must be finite or -inf", b);
+      return ctx.fail(Status::kInvalidArgument,
+                      "row {} gives no class a probability: logarithms must be finite or -inf", b);
     }
     for (int64_t s = 0; s < samples; ++s) {
       double left = draws.uniform() * total;
@@ -108,8 +109,8 @@ Status run_multinomial(const KernelContext& ctx) {
 
 }  // namespace
 
-#define VIREO_RANDOM_REF(name, run)      \
-  extern const RefKernel k##name##Ref;   \
+#define VIREO_RANDOM_REF(name, run)    \
+  extern const RefKernel k##name##Ref; \
   const RefKernel k##name##Ref = {run, nullptr};
 VIREO_RANDOM_REF(RandomNormal, run_normal)
 VIREO_RANDOM_REF(RandomNormalLike, run_normal)

@@ -10,7 +10,8 @@
 //   outputs: y [T, D, B, H]; y_h [D, B, H]; y_c [D, B, H] (LSTM only): the state after the last step that was made
 //   batch_first: x [B, T, I], states [B, D, H], y [B, T, D, H]
 //   dtype    f32, f64, f16, bf16; states are kept in f32 (f64) between steps, sums run in that type
-//   scratch  state and gates of one step;  alias none;  error kInvalidArgument when an element of lens is outside [0, T]
+//   scratch  state and gates of one step;  alias none;  error kInvalidArgument when an element of lens is outside [0,
+//   T]
 // Source: ONNX opset 22 "LSTM", "GRU", "RNN". A reverse direction runs over the first lens[b] steps, last to first.
 #ifndef VIREO_SDK_OPS_RECURRENT_RECURRENT_H_
 #define VIREO_SDK_OPS_RECURRENT_RECURRENT_H_

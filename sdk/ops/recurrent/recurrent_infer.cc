@@ -14,8 +14,8 @@ Status check_attrs(InferContext& ctx, int activations_each) {
   const uint32_t want = static_cast<uint32_t>(recurrent_directions(a) * activations_each);
   if (a.activations()->size() != want || a.alpha() == nullptr || a.alpha()->size() != want || a.beta() == nullptr ||
       a.beta()->size() != want) {
-    return ctx.fail(Status::kInvalidModel, "{} activations, wanted {}, each with alpha and beta", a.activations()->size(),
-                    want);
+    return ctx.fail(Status::kInvalidModel, "{} activations, wanted {}, each with alpha and beta",
+                    a.activations()->size(), want);
   }
   for (const uint8_t f : *a.activations()) {
     if (f > static_cast<uint8_t>(attrs::RecurrentActivation::MAX)) {
@@ -44,8 +44,13 @@ Status infer(InferContext& ctx, int gates, int activations_each) {
   for (int i = 0; i < 3; ++i) VIREO_TRY(check_rank(ctx, i, 3, 3));
   const TensorType& x = ctx.input(0);
   switch (x.dtype) {
-    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kBF16: break;
-    default: return ctx.fail(Status::kInvalidModel, "input of type {}, wanted floating point", dtype_name(x.dtype));
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+    default:
+      return ctx.fail(Status::kInvalidModel, "input of type {}, wanted floating point", dtype_name(x.dtype));
   }
   const Shape& r = ctx.input(2).shape;
   const Dim directions = recurrent_directions(a), hidden = r[2];

@@ -1,5 +1,6 @@
-// Opsets 1 to 22 differ in what they spell out, not in what they compute: opset 1's output_sequence only repeats whether Y
-// is named, layout came with 14, more types with 22. Names of activations become numbers, each with its own alpha and beta.
+// Opsets 1 to 22 differ in what they spell out, not in what they compute: opset 1's output_sequence only repeats
+// whether Y is named, layout came with 14, more types with 22. Names of activations become numbers, each with its own
+// alpha and beta.
 #include <algorithm>
 #include <cctype>
 
@@ -33,20 +34,23 @@ Status read_activations(ImportContext& ctx, int want, attrs::RecurrentT* a) {
   const std::vector<std::string> names = ctx.attr_strings("activations");
   if (names.empty()) return Status::kOk;
   if (names.size() != static_cast<size_t>(want)) {
-    return ctx.fail(Status::kInvalidModel, "activations names " + std::to_string(names.size()) + " functions, wanted " +
-                                               std::to_string(want));
+    return ctx.fail(Status::kInvalidModel,
+                    "activations names " + std::to_string(names.size()) + " functions, wanted " + std::to_string(want));
   }
   // ONNX: values "are consumed in the order of activation functions", by those functions that have the parameter.
   const std::vector<float> alphas = ctx.attr_floats("activation_alpha"), betas = ctx.attr_floats("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& spelled : names) {
     std::string name = spelled;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const Name* found = std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& n) { return name == n.name; });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const Name* found =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& n) { return name == n.name; });
     if (found == std::end(kNames)) {
-      return ctx.fail(Status::kInvalidModel, "activation '" + spelled + "' is not one of ONNX's",
-                      "use Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or "
-                      "Softplus");
+      return ctx.fail(
+          Status::kInvalidModel, "activation '" + spelled + "' is not one of ONNX's",
+          "use Sigmoid, Tanh, Relu, Affine, LeakyRelu, ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or "
+          "Softplus");
     }
     a->activations.push_back(static_cast<uint8_t>(found->kind));
     a->alpha.push_back(found->takes_alpha && next_alpha < alphas.size() ? alphas[next_alpha++] : found->alpha);

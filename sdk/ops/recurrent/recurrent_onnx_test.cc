@@ -35,8 +35,9 @@ TEST(RecurrentImport, DefaultsAreThoseOfTheOperators) {
   const struct {
     const char* name;
     float want;
-  } kCases[] = {{"LeakyRelu", -0.02f}, {"HardSigmoid", 0.1f}, {"Elu", -0.86466472f}, {"Affine", -2},
-                {"ScaledTanh", -0.96402758f}, {"ThresholdedRelu", 0}, {"Softsign", -2.0f / 3}, {"Softplus", 0.12692801f}};
+  } kCases[] = {{"LeakyRelu", -0.02f},   {"HardSigmoid", 0.1f},        {"Elu", -0.86466472f},
+                {"Affine", -2},          {"ScaledTanh", -0.96402758f}, {"ThresholdedRelu", 0},
+                {"Softsign", -2.0f / 3}, {"Softplus", 0.12692801f}};
   for (const auto& c : kCases) {
     ImportTest t = rnn({c.name}, {}, {});
     ASSERT_EQ(t.run(), Status::kOk) << t.message();
@@ -54,7 +55,8 @@ TEST(RecurrentImport, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(size.attr("hidden_size", 2).run(), Status::kInvalidModel);
 }
 
-TEST(RecurrentImport, LayoutAndAbsentInputsOfLstm) {  // an empty slot before the peepholes, as exporters of Keras models write
+TEST(RecurrentImport,
+     LayoutAndAbsentInputsOfLstm) {  // an empty slot before the peepholes, as exporters of Keras models write
   ImportTest t("LSTM", 14);
   t.attr("layout", 1).attr("hidden_size", 2);
   t.input<float>({3, 1, 1}, {1, 2, 3}).input<float>({1, 8, 1}, Floats(8, 0.5f)).input<float>({1, 8, 2}, Floats(16, 0));

@@ -20,19 +20,28 @@ template <class C>
   const C alpha = static_cast<C>(f.alpha), beta = static_cast<C>(f.beta);
   const auto logistic = [](C v) { return static_cast<C>(1 / (1 + exp(-v))); };
   switch (f.kind) {
-    case Activation::Sigmoid: return logistic(x);
-    case Activation::Tanh: return static_cast<C>(tanh(x));
-    case Activation::Relu: return x > 0 ? x : 0;
-    case Activation::Affine: return alpha * x + beta;
-    case Activation::LeakyRelu: return x < 0 ? alpha * x : x;
-    case Activation::ThresholdedRelu: return x > alpha ? x : 0;
-    case Activation::ScaledTanh: return alpha * static_cast<C>(tanh(beta * x));
+    case Activation::Sigmoid:
+      return logistic(x);
+    case Activation::Tanh:
+      return static_cast<C>(tanh(x));
+    case Activation::Relu:
+      return x > 0 ? x : 0;
+    case Activation::Affine:
+      return alpha * x + beta;
+    case Activation::LeakyRelu:
+      return x < 0 ? alpha * x : x;
+    case Activation::ThresholdedRelu:
+      return x > alpha ? x : 0;
+    case Activation::ScaledTanh:
+      return alpha * static_cast<C>(tanh(beta * x));
     case Activation::HardSigmoid: {
       const C y = alpha * x + beta;
       return y < 0 ? 0 : (y > 1 ? 1 : y);
     }
-    case Activation::Elu: return x < 0 ? alpha * static_cast<C>(expm1(x)) : x;
-    case Activation::Softsign: return x / (1 + (x < 0 ? -x : x));
+    case Activation::Elu:
+      return x < 0 ? alpha * static_cast<C>(expm1(x)) : x;
+    case Activation::Softsign:
+      return x / (1 + (x < 0 ? -x : x));
     case Activation::Softplus:  // exp of nothing positive: no overflow
       return (x > 0 ? x : 0) + static_cast<C>(log1p(exp(x > 0 ? -x : x)));
   }
@@ -146,9 +155,7 @@ struct Direction {
 struct Extents {
   int64_t steps, batch, directions, hidden, inputs;
   bool batch_first;
-  int64_t state(int64_t d, int64_t b) const {
-    return (batch_first ? b * directions + d : d * batch + b) * hidden;
-  }
+  int64_t state(int64_t d, int64_t b) const { return (batch_first ? b * directions + d : d * batch + b) * hidden; }
   int64_t x(int64_t t, int64_t b) const { return (batch_first ? b * steps + t : t * batch + b) * inputs; }
   int64_t y(int64_t t, int64_t d, int64_t b) const {
     return (batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b) * hidden;
@@ -177,8 +184,12 @@ Status run_typed(const KernelContext& ctx, Cell cell) {
   const int gates = kGates[static_cast<int>(cell)], functions = kFunctions[static_cast<int>(cell)];
   const auto& a = ctx.attrs<attrs::Recurrent>();
   const Tensor &x = *ctx.in(0), &r = *ctx.in(2);
-  const Extents e = {x.shape[a.batch_first() ? 1 : 0], x.shape[a.batch_first() ? 0 : 1], recurrent_directions(a), r.shape[2],
-                     x.shape[2],                        a.batch_first()};
+  const Extents e = {x.shape[a.batch_first() ? 1 : 0],
+                     x.shape[a.batch_first() ? 0 : 1],
+                     recurrent_directions(a),
+                     r.shape[2],
+                     x.shape[2],
+                     a.batch_first()};
   const int64_t n = e.hidden;
   const int32_t* lens = ctx.in(4) == nullptr ? nullptr : ctx.in(4)->as<const int32_t>();
   for (int64_t b = 0; lens != nullptr && b < e.batch; ++b) {
@@ -218,9 +229,15 @@ Status run_typed(const KernelContext& ctx, Cell cell) {
         const int64_t t = reverse ? length - 1 - s : s;
         const T* xt = x.as<const T>() + e.x(t, b);
         switch (cell) {
-          case Cell::kLstm: step.lstm(xt); break;
-          case Cell::kGru: step.gru(xt); break;
-          case Cell::kRnn: step.rnn(xt); break;
+          case Cell::kLstm:
+            step.lstm(xt);
+            break;
+          case Cell::kGru:
+            step.gru(xt);
+            break;
+          case Cell::kRnn:
+            step.rnn(xt);
+            break;
         }
         store_state<T>(step.h, n, e.y(t, d, b), ctx.out(0));
       }

@@ -26,8 +26,8 @@ Floats pattern(size_t n, int seed) {
   return out;
 }
 
-// ONNX "LSTM", examples lstm_defaults and lstm_with_initial_bias; "GRU", gru_defaults; "RNN", simple_rnn_defaults. Their
-// expectations are the formulas of the specification; the closed forms below restate them for constant weights.
+// ONNX "LSTM", examples lstm_defaults and lstm_with_initial_bias; "GRU", gru_defaults; "RNN", simple_rnn_defaults.
+// Their expectations are the formulas of the specification; the closed forms below restate them for constant weights.
 TEST(Lstm, OnnxDefaults) {
   OpTest t(Op::kLSTM, attributes());
   t.input<float>({1, 3, 2}, {1, 2, 3, 4, 5, 6}).input<float>({1, 12, 2}, filled(24, 0.1f));
@@ -79,7 +79,8 @@ class EveryCell : public testing::TestWithParam<Case> {
   static constexpr int kSteps = 4, kBatch = 2, kInputs = 3, kHidden = 2;
   size_t rows() const { return static_cast<size_t>(GetParam().gates * kHidden); }
   int outputs() const { return GetParam().op == Op::kLSTM ? 3 : 2; }
-  OpTest make(const Floats& x, attrs::RecurrentT a, int directions, int seed, const std::vector<int32_t>& lens = {}) const {
+  OpTest make(const Floats& x, attrs::RecurrentT a, int directions, int seed,
+              const std::vector<int32_t>& lens = {}) const {
     const auto d = static_cast<size_t>(directions);
     const int64_t r = static_cast<int64_t>(rows());
     OpTest t(GetParam().op, attributes(a));
@@ -211,10 +212,17 @@ TEST(Rnn, EveryActivation) {
   const struct {
     A kind;
     float alpha, beta, x, want;
-  } kCases[] = {{A::Sigmoid, 0, 0, 0, 0.5f},           {A::Tanh, 0, 0, 1, 0.76159416f},    {A::Relu, 0, 0, -1, 0},
-                {A::Affine, 2, 3, 4, 11},              {A::LeakyRelu, 0.5f, 0, -3, -1.5f}, {A::ThresholdedRelu, 1, 0, 0.5f, 0},
-                {A::ScaledTanh, 2, 0.5f, 2, 1.5231883f}, {A::HardSigmoid, 0.2f, 0.5f, 1, 0.7f}, {A::Elu, 1, 0, -1, -0.63212056f},
-                {A::Softsign, 0, 0, -3, -0.75f},       {A::Softplus, 0, 0, 0, 0.69314718f}};
+  } kCases[] = {{A::Sigmoid, 0, 0, 0, 0.5f},
+                {A::Tanh, 0, 0, 1, 0.76159416f},
+                {A::Relu, 0, 0, -1, 0},
+                {A::Affine, 2, 3, 4, 11},
+                {A::LeakyRelu, 0.5f, 0, -3, -1.5f},
+                {A::ThresholdedRelu, 1, 0, 0.5f, 0},
+                {A::ScaledTanh, 2, 0.5f, 2, 1.5231883f},
+                {A::HardSigmoid, 0.2f, 0.5f, 1, 0.7f},
+                {A::Elu, 1, 0, -1, -0.63212056f},
+                {A::Softsign, 0, 0, -3, -0.75f},
+                {A::Softplus, 0, 0, 0, 0.69314718f}};
   for (const auto& c : kCases) {
     attrs::RecurrentT a;
     a.activations = {static_cast<uint8_t>(c.kind)};

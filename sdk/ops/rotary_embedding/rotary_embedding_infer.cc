@@ -17,8 +17,13 @@ Status infer(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 3, 4));
   const TensorType& x = ctx.input(0);
   switch (x.dtype) {
-    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kBF16: break;
-    default: return ctx.fail(Status::kInvalidModel, "input of type {}, wanted floating point", dtype_name(x.dtype));
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+    default:
+      return ctx.fail(Status::kInvalidModel, "input of type {}, wanted floating point", dtype_name(x.dtype));
   }
   const bool packed = x.shape.rank == 3;
   if (packed && a.heads() < 1) return ctx.fail(Status::kInvalidModel, "an input of rank 3 needs num_heads");
@@ -29,15 +34,16 @@ Status infer(InferContext& ctx) {
   const Dim head = packed ? ctx.floor_div(last, a.heads()) : last;
   const Dim rotated = a.rotated() > 0 ? static_cast<Dim>(a.rotated()) : head;
   if (!is_symbolic(rotated) && (rotated < 0 || rotated % 2 != 0 || (!is_symbolic(head) && rotated > head))) {
-    return ctx.fail(Status::kInvalidModel, "{} elements of a head of {} are turned, wanted an even part of it", rotated, head);
+    return ctx.fail(Status::kInvalidModel, "{} elements of a head of {} are turned, wanted an even part of it", rotated,
+                    head);
   }
   const bool ids = ctx.has(3);
   if (ids) {
     VIREO_TRY(check_rank(ctx, 3, 2, 2));
     const TensorType& p = ctx.input(3);
     if (p.dtype != DType::kI64 || ctx.differ(p.shape[0], x.shape[0]) || ctx.differ(p.shape[1], tokens)) {
-      return ctx.fail(Status::kInvalidModel, "position_ids are {} {}, wanted int64 [{},{}]", dtype_name(p.dtype), p.shape,
-                      x.shape[0], tokens);
+      return ctx.fail(Status::kInvalidModel, "position_ids are {} {}, wanted int64 [{},{}]", dtype_name(p.dtype),
+                      p.shape, x.shape[0], tokens);
     }
   }
   for (int i = 1; i < 3; ++i) {
@@ -47,8 +53,8 @@ Status infer(InferContext& ctx) {
     if (t.dtype != x.dtype || ctx.differ(half, ctx.floor_div(rotated, 2)) ||
         (!ids && (ctx.differ(t.shape[0], x.shape[0]) || ctx.differ(t.shape[1], tokens))) ||
         (ids && ctx.differ(t.shape[0], ctx.input(1).shape[0]))) {
-      return ctx.fail(Status::kInvalidModel, "input {} is {} {}, which does not fit {} {}", i, dtype_name(t.dtype), t.shape,
-                      dtype_name(x.dtype), x.shape);
+      return ctx.fail(Status::kInvalidModel, "input {} is {} {}, which does not fit {} {}", i, dtype_name(t.dtype),
+                      t.shape, dtype_name(x.dtype), x.shape);
     }
   }
   return infer_same(ctx);

@@ -40,7 +40,8 @@ Status infer(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 1, 2));
   const TensorType& x = ctx.input(0);
   const bool strings = x.dtype == DType::kString;
-  if ((!strings && x.dtype != DType::kI32 && x.dtype != DType::kI64) || (strings ? a.integers() != nullptr : a.strings() != nullptr)) {
+  if ((!strings && x.dtype != DType::kI32 && x.dtype != DType::kI64) ||
+      (strings ? a.integers() != nullptr : a.strings() != nullptr)) {
     return ctx.fail(Status::kInvalidModel, "tokens are {}, the pool's {}", dtype_name(x.dtype),
                     a.strings() != nullptr ? "strings" : "integers");
   }

@@ -23,11 +23,13 @@ Status import(ImportContext& ctx) {
   a.strings = ctx.attr_strings("pool_strings");
   a.weights = ctx.attr_floats("weights");
   for (const int64_t begin : ctx.attr_ints("ngram_counts")) {
-    if (begin < 0 || begin > INT32_MAX) return ctx.fail(Status::kInvalidModel, "ngram_counts has " + std::to_string(begin));
+    if (begin < 0 || begin > INT32_MAX)
+      return ctx.fail(Status::kInvalidModel, "ngram_counts has " + std::to_string(begin));
     a.begins.push_back(static_cast<uint32_t>(begin));
   }
   for (const int64_t place : ctx.attr_ints("ngram_indexes")) {
-    if (place < 0 || place >= INT32_MAX) return ctx.fail(Status::kInvalidModel, "ngram_indexes has " + std::to_string(place));
+    if (place < 0 || place >= INT32_MAX)
+      return ctx.fail(Status::kInvalidModel, "ngram_indexes has " + std::to_string(place));
     a.places.push_back(static_cast<uint32_t>(place));
     a.columns = std::max(a.columns, static_cast<uint32_t>(place) + 1);
   }

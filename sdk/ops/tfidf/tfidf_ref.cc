@@ -33,7 +33,8 @@ Status run(const KernelContext& ctx) {
   Tensor& y = *ctx.out(0);
   const int64_t rows = x.shape.rank == 2 ? x.shape[0] : 1, tokens = x.shape[x.shape.rank - 1];
   for (int64_t i = 0, n = y.count(); i < n; ++i) y.as<float>()[i] = 0;
-  const uint64_t pool = a.strings() != nullptr ? a.strings()->size() : (a.integers() != nullptr ? a.integers()->size() : 0);
+  const uint64_t pool =
+      a.strings() != nullptr ? a.strings()->size() : (a.integers() != nullptr ? a.integers()->size() : 0);
   const uint32_t lengths = a.begins() == nullptr ? 0 : a.begins()->size();
   for (int64_t row = 0; row < rows; ++row) {
     float* out = y.as<float>() + row * a.columns();
@@ -47,9 +48,15 @@ Status run(const KernelContext& ctx) {
         const float weight = a.weights() == nullptr ? 1 : a.weights()->Get(gram);
         float& to = out[a.places()->Get(gram)];
         switch (a.mode()) {
-          case attrs::TfIdfMode::Tf: to += static_cast<float>(count); break;
-          case attrs::TfIdfMode::Idf: to += count > 0 ? weight : 0; break;
-          case attrs::TfIdfMode::TfIdf: to += static_cast<float>(count) * weight; break;
+          case attrs::TfIdfMode::Tf:
+            to += static_cast<float>(count);
+            break;
+          case attrs::TfIdfMode::Idf:
+            to += count > 0 ? weight : 0;
+            break;
+          case attrs::TfIdfMode::TfIdf:
+            to += static_cast<float>(count) * weight;
+            break;
         }
       }
     }

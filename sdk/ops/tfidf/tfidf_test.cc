@@ -62,7 +62,7 @@ TEST(TfIdfVectorizer, VerifyRefusesWhatLeadsAstray) {
   };
   EXPECT_TRUE(verifies(table(1, 2, 0)));
   using Edit = void (*)(attrs::TfIdfT&);
-  const Edit kEdits[] = {[](attrs::TfIdfT& a) { a.begins = {0, 11}; }, [](attrs::TfIdfT& a) { a.begins = {0, 5}; },
+  const Edit kEdits[] = {[](attrs::TfIdfT& a) { a.begins = {0, 11}; },  [](attrs::TfIdfT& a) { a.begins = {0, 5}; },
                          [](attrs::TfIdfT& a) { a.places.pop_back(); }, [](attrs::TfIdfT& a) { a.columns = 6; },
                          [](attrs::TfIdfT& a) { a.weights = {1}; },     [](attrs::TfIdfT& a) { a.shortest = 0; }};
   for (size_t i = 0; i < std::size(kEdits); ++i) {

@@ -29,7 +29,8 @@ inline double probit(double p) {
 // `n` scores in place. SoftmaxZero keeps zeros zero and normalises the rest.
 inline void transform_scores(attrs::TreeTransform transform, double* s, int64_t n) {
   switch (transform) {
-    case attrs::TreeTransform::None: return;
+    case attrs::TreeTransform::None:
+      return;
     case attrs::TreeTransform::Logistic:
       for (int64_t k = 0; k < n; ++k) s[k] = logistic(s[k]);
       return;

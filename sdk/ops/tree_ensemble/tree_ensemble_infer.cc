@@ -39,14 +39,15 @@ bool verify_table(Span<const uint8_t> bytes, bool classifier) {
   }
   if (a.leaf_begin() == nullptr || a.leaf_begin()->size() == 0) return false;
   const uint32_t leaves = a.leaf_begin()->size() - 1, votes = size(a.vote_targets());
-  if (leaves >= kTreeLeaf || !ascending(a.leaf_begin(), votes) || !one_of(a.vote_weights(), a.vote_weights_f64(), votes)) {
+  if (leaves >= kTreeLeaf || !ascending(a.leaf_begin(), votes) ||
+      !one_of(a.vote_weights(), a.vote_weights_f64(), votes)) {
     return false;
   }
   for (uint32_t i = 0; i < votes; ++i) {
     if (a.vote_targets()->Get(i) >= a.targets()) return false;
   }
   const auto reference_ok = [&](uint32_t r, int64_t parent) {
-    return (r & kTreeLeaf) != 0 ? (r & ~kTreeLeaf) < leaves : r < nodes && static_cast<int64_t>(r) > parent;
+    return (r & kTreeLeaf) != 0 ? (r & ~kTreeLeaf) < leaves : r<nodes&& static_cast<int64_t>(r)> parent;
   };
   for (uint32_t i = 0; i < size(a.roots()); ++i) {
     if (!reference_ok(a.roots()->Get(i), -1)) return false;
@@ -68,7 +69,8 @@ bool verify_table(Span<const uint8_t> bytes, bool classifier) {
   }
   if (!classifier) return a.binary() == attrs::TreeBinary::No;
   if (a.binary() != attrs::TreeBinary::No && a.targets() != 2) return false;
-  return a.labels_strings() != nullptr ? a.labels_strings()->size() == a.targets() : size(a.labels_integers()) == a.targets();
+  return a.labels_strings() != nullptr ? a.labels_strings()->size() == a.targets()
+                                       : size(a.labels_integers()) == a.targets();
 }
 
 bool verify(Span<const uint8_t> bytes) { return verify_table(bytes, /*classifier=*/false); }
@@ -78,8 +80,15 @@ Status check_input(InferContext& ctx, Dim* rows) {
   const Attrs& a = ctx.attrs<Attrs>();
   const TensorType& x = ctx.input(0);
   switch (x.dtype) {
-    case DType::kF32: case DType::kF64: case DType::kF16: case DType::kI32: case DType::kI64: break;
-    default: return ctx.fail(Status::kInvalidModel, "trees over {}, wanted float, double, int32 or int64", dtype_name(x.dtype));
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kI32:
+    case DType::kI64:
+      break;
+    default:
+      return ctx.fail(Status::kInvalidModel, "trees over {}, wanted float, double, int32 or int64",
+                      dtype_name(x.dtype));
   }
   VIREO_TRY(check_rank(ctx, 0, 1, 2));
   *rows = x.shape.rank == 2 ? x.shape[0] : 1;
@@ -87,8 +96,8 @@ Status check_input(InferContext& ctx, Dim* rows) {
   if (is_symbolic(columns) || a.features() == nullptr) return Status::kOk;
   for (uint32_t i = 0; i < a.features()->size(); ++i) {
     if (static_cast<int64_t>(a.features()->Get(i)) >= columns) {
-      return ctx.fail(Status::kInvalidModel, "a tree asks for feature {} but the input has {} columns", a.features()->Get(i),
-                      columns);
+      return ctx.fail(Status::kInvalidModel, "a tree asks for feature {} but the input has {} columns",
+                      a.features()->Get(i), columns);
     }
   }
   return Status::kOk;

@@ -1,5 +1,5 @@
-// ai.onnx.ml 1 and 3 list nodes by (tree, node) ids with leaves among them, 5 keeps nodes and leaves apart by index. Both
-// become one table in which nodes stand before their children and leaves carry a list of votes.
+// ai.onnx.ml 1 and 3 list nodes by (tree, node) ids with leaves among them, 5 keeps nodes and leaves apart by index.
+// Both become one table in which nodes stand before their children and leaves carry a list of votes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -180,7 +180,8 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
     if (modes[i] == "LEAF") continue;
     Node& out = f->nodes[node++];
     if (!parse_name(modes[i], kModes, &out.mode)) return bad(ctx, "nodes_modes has '" + modes[i] + "'");
-    if (features[i] < 0 || features[i] > INT32_MAX) return bad(ctx, "nodes_featureids has " + std::to_string(features[i]));
+    if (features[i] < 0 || features[i] > INT32_MAX)
+      return bad(ctx, "nodes_featureids has " + std::to_string(features[i]));
     out.feature = static_cast<uint32_t>(features[i]);
     out.threshold = values[i];
     out.missing_true = !missing.empty() && missing[i] != 0;
@@ -193,17 +194,18 @@ Status read_listed(ImportContext& ctx, const std::string& votes, Forest* f) {
       out.child[side] = found->second;
     }
   }
-  const std::vector<int64_t> vote_trees = ctx.attr_ints(votes + "_treeids"), vote_nodes = ctx.attr_ints(votes + "_nodeids"),
-                             targets = ctx.attr_ints(votes + "_ids");
+  const std::vector<int64_t> vote_trees = ctx.attr_ints(votes + "_treeids"),
+                             vote_nodes = ctx.attr_ints(votes + "_nodeids"), targets = ctx.attr_ints(votes + "_ids");
   const std::vector<double> weights = reals(ctx, votes + "_weights");
-  if (vote_nodes.size() != vote_trees.size() || targets.size() != vote_trees.size() || weights.size() != vote_trees.size()) {
+  if (vote_nodes.size() != vote_trees.size() || targets.size() != vote_trees.size() ||
+      weights.size() != vote_trees.size()) {
     return bad(ctx, "the attributes " + votes + "_* do not have one length");
   }
   for (size_t i = 0; i < targets.size(); ++i) {
     const auto found = reference.find({vote_trees[i], vote_nodes[i]});
     if (found == reference.end()) {
-      return bad(ctx, "a vote is for node " + std::to_string(vote_nodes[i]) + " of tree " + std::to_string(vote_trees[i]) +
-                          ", which is not there");
+      return bad(ctx, "a vote is for node " + std::to_string(vote_nodes[i]) + " of tree " +
+                          std::to_string(vote_trees[i]) + ", which is not there");
     }
     if ((found->second & kTreeLeaf) == 0) continue;  // inner nodes are never the end of a walk
     if (targets[i] < 0 || targets[i] > INT32_MAX) return bad(ctx, votes + "_ids has " + std::to_string(targets[i]));
@@ -223,7 +225,8 @@ Status read_base_values(ImportContext& ctx, Table* t) {
   // One value for two classes: exporters mean the class that has the votes, which is scored alone.
   if (t->base_values.size() == 1 && t->binary != attrs::TreeBinary::No) t->base_values.resize(2, t->base_values[0]);
   if (t->base_values.empty() || t->base_values.size() == t->targets) return Status::kOk;
-  return bad(ctx, std::to_string(t->base_values.size()) + " base_values for " + std::to_string(t->targets) + " targets");
+  return bad(ctx,
+             std::to_string(t->base_values.size()) + " base_values for " + std::to_string(t->targets) + " targets");
 }
 
 Status read_targets(ImportContext& ctx, int64_t n, Table* t) {
@@ -292,15 +295,16 @@ Status import_ensemble(ImportContext& ctx) {
                             members = reals(ctx, "membership_values", true);
   const ConstTensor* modes = ctx.attr_tensor("nodes_modes");
   const size_t n = features.size();
-  if (modes == nullptr || modes->type.dtype != DType::kU8 || static_cast<size_t>(modes->count()) != n || yes.size() != n ||
-      no.size() != n || yes_leaf.size() != n || no_leaf.size() != n || splits.size() != n ||
+  if (modes == nullptr || modes->type.dtype != DType::kU8 || static_cast<size_t>(modes->count()) != n ||
+      yes.size() != n || no.size() != n || yes_leaf.size() != n || no_leaf.size() != n || splits.size() != n ||
       (!missing.empty() && missing.size() != n) || leaf_targets.size() != weights.size()) {
     return bad(ctx, "the attributes nodes_*, or leaf_*, do not have one length");
   }
   f.nodes.resize(n);
   for (size_t i = 0; i < n; ++i) {
     Node& node = f.nodes[i];
-    if (features[i] < 0 || features[i] > INT32_MAX) return bad(ctx, "nodes_featureids has " + std::to_string(features[i]));
+    if (features[i] < 0 || features[i] > INT32_MAX)
+      return bad(ctx, "nodes_featureids has " + std::to_string(features[i]));
     const uint8_t mode = modes->as<uint8_t>()[i];
     if (mode > static_cast<uint8_t>(attrs::TreeMode::MAX)) return bad(ctx, "nodes_modes has " + std::to_string(mode));
     node.feature = static_cast<uint32_t>(features[i]);
@@ -311,14 +315,15 @@ Status import_ensemble(ImportContext& ctx) {
       const int64_t child = side == 1 ? yes[i] : no[i];
       const bool leaf = (side == 1 ? yes_leaf[i] : no_leaf[i]) != 0;
       if (child < 0 || static_cast<size_t>(child) >= (leaf ? weights.size() : n)) {
-        return bad(ctx, "node " + std::to_string(i) + " leads to " + (leaf ? "leaf " : "node ") + std::to_string(child) +
-                            ", which is not there");
+        return bad(ctx, "node " + std::to_string(i) + " leads to " + (leaf ? "leaf " : "node ") +
+                            std::to_string(child) + ", which is not there");
       }
       node.child[side] = static_cast<uint32_t>(child) | (leaf ? kTreeLeaf : 0);
     }
   }
   for (size_t i = 0; i < weights.size(); ++i) {
-    if (leaf_targets[i] < 0 || leaf_targets[i] > INT32_MAX) return bad(ctx, "leaf_targetids has " + std::to_string(leaf_targets[i]));
+    if (leaf_targets[i] < 0 || leaf_targets[i] > INT32_MAX)
+      return bad(ctx, "leaf_targetids has " + std::to_string(leaf_targets[i]));
     f.leaves.push_back({{static_cast<uint32_t>(leaf_targets[i]), weights[i]}});
   }
   for (int64_t r : roots) {

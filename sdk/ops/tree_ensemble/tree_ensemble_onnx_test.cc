@@ -33,7 +33,9 @@ TEST(TreeEnsembleImport, RegressorOfListedNodes) {
 TEST(TreeEnsembleImport, DoublesAreKept) {
   const double fine = 1 + 1e-12;  // float32 cannot tell it from 1
   ImportTest t("TreeEnsembleRegressor", 3, "ai.onnx.ml");
-  t.attr("nodes_treeids", Integers{0, 0, 0}).attr("nodes_nodeids", Integers{0, 1, 2}).attr("nodes_featureids", Integers{0, 0, 0});
+  t.attr("nodes_treeids", Integers{0, 0, 0})
+      .attr("nodes_nodeids", Integers{0, 1, 2})
+      .attr("nodes_featureids", Integers{0, 0, 0});
   t.attr("nodes_values_as_tensor", ImportTest::tensor<double>({3}, {fine, 0, 0}));
   t.attr("nodes_modes", Words{"BRANCH_LT", "LEAF", "LEAF"});
   t.attr("nodes_truenodeids", Integers{1, 0, 0}).attr("nodes_falsenodeids", Integers{2, 0, 0});
@@ -55,7 +57,8 @@ TEST(TreeEnsembleImport, ClassifierWithOneVotingClass) {
 TEST(TreeEnsembleImport, IndexedNodesWithSets) {  // ai.onnx.ml 5: node 0 tests a set, node 1 a threshold
   ImportTest t("TreeEnsemble", 5, "ai.onnx.ml");
   t.attr("n_targets", 1).attr("tree_roots", Integers{1}).attr("nodes_featureids", Integers{0, 0});
-  t.attr("nodes_modes", ImportTest::tensor<uint8_t>({2}, {6, 3})).attr("nodes_splits", ImportTest::tensor<float>({2}, {0, 10}));
+  t.attr("nodes_modes", ImportTest::tensor<uint8_t>({2}, {6, 3}))
+      .attr("nodes_splits", ImportTest::tensor<float>({2}, {0, 10}));
   t.attr("nodes_truenodeids", Integers{0, 2}).attr("nodes_falsenodeids", Integers{1, 0});
   t.attr("nodes_trueleafs", Integers{1, 1}).attr("nodes_falseleafs", Integers{1, 0});
   t.attr("membership_values", ImportTest::tensor<float>({3}, {3, 4, NAN}));

@@ -14,16 +14,23 @@ using Attrs = attrs::TreeEnsemble;
 
 bool goes_true(const Attrs& a, uint32_t node, double x) {
   if (a.missing_true() != nullptr && a.missing_true()->Get(node) != 0 && x != x) return true;
-  const double t = a.thresholds_f64() != nullptr ? a.thresholds_f64()->Get(node)
-                                                 : static_cast<double>(a.thresholds()->Get(node));
+  const double t =
+      a.thresholds_f64() != nullptr ? a.thresholds_f64()->Get(node) : static_cast<double>(a.thresholds()->Get(node));
   switch (static_cast<attrs::TreeMode>(a.modes()->Get(node))) {
-    case attrs::TreeMode::Leq: return x <= t;
-    case attrs::TreeMode::Lt: return x < t;
-    case attrs::TreeMode::Gte: return x >= t;
-    case attrs::TreeMode::Gt: return x > t;
-    case attrs::TreeMode::Eq: return x == t;
-    case attrs::TreeMode::Neq: return x != t;
-    case attrs::TreeMode::Member: break;
+    case attrs::TreeMode::Leq:
+      return x <= t;
+    case attrs::TreeMode::Lt:
+      return x < t;
+    case attrs::TreeMode::Gte:
+      return x >= t;
+    case attrs::TreeMode::Gt:
+      return x > t;
+    case attrs::TreeMode::Eq:
+      return x == t;
+    case attrs::TreeMode::Neq:
+      return x != t;
+    case attrs::TreeMode::Member:
+      break;
   }
   for (uint32_t k = a.member_begin()->Get(node); k < a.member_begin()->Get(node + 1); ++k) {
     if (x == a.members()->Get(k)) return true;
@@ -57,10 +64,16 @@ void score_row(const Attrs& a, FindLeaf find, const void* row, double* score, ui
       const double w = a.vote_weights_f64() != nullptr ? a.vote_weights_f64()->Get(v)
                                                        : static_cast<double>(a.vote_weights()->Get(v));
       switch (a.aggregate()) {
-        case attrs::TreeAggregate::Min: score[k] = voted[k] == 0 || w < score[k] ? w : score[k]; break;
-        case attrs::TreeAggregate::Max: score[k] = voted[k] == 0 || w > score[k] ? w : score[k]; break;
+        case attrs::TreeAggregate::Min:
+          score[k] = voted[k] == 0 || w < score[k] ? w : score[k];
+          break;
+        case attrs::TreeAggregate::Max:
+          score[k] = voted[k] == 0 || w > score[k] ? w : score[k];
+          break;
         case attrs::TreeAggregate::Sum:
-        case attrs::TreeAggregate::Average: score[k] += w; break;
+        case attrs::TreeAggregate::Average:
+          score[k] += w;
+          break;
       }
       voted[k] = 1;
     }
@@ -116,12 +129,23 @@ template <class F>
 Status dispatch_input(const KernelContext& ctx, const F& finish) {
   FindLeaf find = nullptr;
   switch (ctx.in(0)->dtype) {
-    case DType::kF32: find = find_leaf<float>; break;
-    case DType::kF64: find = find_leaf<double>; break;
-    case DType::kF16: find = find_leaf<F16>; break;
-    case DType::kI32: find = find_leaf<int32_t>; break;
-    case DType::kI64: find = find_leaf<int64_t>; break;
-    default: return Status::kUnsupported;
+    case DType::kF32:
+      find = find_leaf<float>;
+      break;
+    case DType::kF64:
+      find = find_leaf<double>;
+      break;
+    case DType::kF16:
+      find = find_leaf<F16>;
+      break;
+    case DType::kI32:
+      find = find_leaf<int32_t>;
+      break;
+    case DType::kI64:
+      find = find_leaf<int64_t>;
+      break;
+    default:
+      return Status::kUnsupported;
   }
   for_rows(ctx, find, finish);
   return Status::kOk;
@@ -135,9 +159,15 @@ Status run_scores(const KernelContext& ctx) {
     for (uint32_t k = 0; k < a.targets(); ++k) {
       const int64_t i = row * a.targets() + k;
       switch (y.dtype) {
-        case DType::kF64: y.as<double>()[i] = score[k]; break;
-        case DType::kF16: y.as<F16>()[i] = F16(static_cast<float>(score[k])); break;
-        default: y.as<float>()[i] = static_cast<float>(score[k]); break;
+        case DType::kF64:
+          y.as<double>()[i] = score[k];
+          break;
+        case DType::kF16:
+          y.as<F16>()[i] = F16(static_cast<float>(score[k]));
+          break;
+        default:
+          y.as<float>()[i] = static_cast<float>(score[k]);
+          break;
       }
     }
   });

@@ -177,7 +177,9 @@ TEST(TreeEnsemble, VerifyRefusesWhatSteersAstray) {
       [](Table& t) { t.vote_targets[0] = 2; },
       [](Table& t) { t.vote_weights.pop_back(); },
       [](Table& t) { t.leaf_begin[4] = 5; },
-      [](Table& t) { t.leaf_begin = {0, 2, 1, 3, 4}; },
+      [](Table& t) {
+        t.leaf_begin = {0, 2, 1, 3, 4};
+      },
       [](Table& t) { t.base_values = {1}; },
       [](Table& t) { t.targets = 0; },
       [](Table& t) { t.missing_true = {1}; },

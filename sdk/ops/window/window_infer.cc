@@ -1,6 +1,7 @@
 // Windows and weights that follow from a few numbers.
 //   Hann, Hamming, Blackman: size (scalar i32, i64) -> y [size]
-//   MelWeightMatrix: mel bins, DFT length, sample rate (scalars i32, i64), lower and upper edge in Hz (scalars, floating
+//   MelWeightMatrix: mel bins, DFT length, sample rate (scalars i32, i64), lower and upper edge in Hz (scalars,
+//   floating
 //     point) -> y [length / 2 + 1, mel bins]
 //   dtype  of y: every whole-byte number
 // Source: ONNX opset 17 of each.
@@ -13,15 +14,16 @@ namespace {
 Status output_type(InferContext& ctx, DType* t) {
   *t = static_cast<DType>(ctx.attrs<attrs::Window>().dtype());
   const bool whole_byte = dtype_is_integer(*t) && dtype_bits(*t) >= 8;
-  if (whole_byte || *t == DType::kF32 || *t == DType::kF64 || *t == DType::kF16 || *t == DType::kBF16) return Status::kOk;
+  if (whole_byte || *t == DType::kF32 || *t == DType::kF64 || *t == DType::kF16 || *t == DType::kBF16)
+    return Status::kOk;
   return ctx.fail(Status::kInvalidModel, "output_datatype {}, wanted a number", dtype_name(*t));
 }
 
 Status scalar(InferContext& ctx, int i, Dim* out) {
   const TensorType& t = ctx.input(i);
   if ((t.dtype != DType::kI32 && t.dtype != DType::kI64) || t.shape.rank > 1) {
-    return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i, dtype_name(t.dtype),
-                    t.shape.rank);
+    return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i,
+                    dtype_name(t.dtype), t.shape.rank);
   }
   *out = ctx.known(i) ? ctx.value(i, 0) : ctx.unknown();
   if (ctx.known(i) && !is_symbolic(*out) && *out < 0) {
@@ -49,7 +51,8 @@ Status infer_mel(InferContext& ctx) {
   for (int i = 3; i < 5; ++i) {
     VIREO_TRY(check_rank(ctx, i, 0, 1));
     if (!dtype_is_float(ctx.input(i).dtype)) {
-      return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted floating point", i, dtype_name(ctx.input(i).dtype));
+      return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted floating point", i,
+                      dtype_name(ctx.input(i).dtype));
     }
   }
   ctx.output(0) = {t, Shape{2, {ctx.add(ctx.floor_div(length, 2), 1), mel}}};
@@ -61,10 +64,13 @@ Status infer_mel(InferContext& ctx) {
 extern const OpDef kHannWindowOp;
 const OpDef kHannWindowOp = {"HannWindow", verify_attrs<attrs::Window>, infer_window, 1, 1, 1, 1, OpDef::kPure, 0};
 extern const OpDef kHammingWindowOp;
-const OpDef kHammingWindowOp = {"HammingWindow", verify_attrs<attrs::Window>, infer_window, 1, 1, 1, 1, OpDef::kPure, 0};
+const OpDef kHammingWindowOp = {
+    "HammingWindow", verify_attrs<attrs::Window>, infer_window, 1, 1, 1, 1, OpDef::kPure, 0};
 extern const OpDef kBlackmanWindowOp;
-const OpDef kBlackmanWindowOp = {"BlackmanWindow", verify_attrs<attrs::Window>, infer_window, 1, 1, 1, 1, OpDef::kPure, 0};
+const OpDef kBlackmanWindowOp = {
+    "BlackmanWindow", verify_attrs<attrs::Window>, infer_window, 1, 1, 1, 1, OpDef::kPure, 0};
 extern const OpDef kMelWeightMatrixOp;
-const OpDef kMelWeightMatrixOp = {"MelWeightMatrix", verify_attrs<attrs::Window>, infer_mel, 5, 5, 1, 1, OpDef::kPure, 0};
+const OpDef kMelWeightMatrixOp = {
+    "MelWeightMatrix", verify_attrs<attrs::Window>, infer_mel, 5, 5, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

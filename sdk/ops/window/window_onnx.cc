@@ -8,7 +8,8 @@ Status import(ImportContext& ctx, Op op) {
   attrs::WindowT a;
   const int64_t dtype = ctx.attr_int("output_datatype", static_cast<int64_t>(DType::kF32));
   if (dtype < 0 || dtype >= kDTypeCount) {
-    return ctx.fail(Status::kInvalidModel, "output_datatype is " + std::to_string(dtype) + ", which is no ONNX data type");
+    return ctx.fail(Status::kInvalidModel,
+                    "output_datatype is " + std::to_string(dtype) + ", which is no ONNX data type");
   }
   a.dtype = static_cast<uint8_t>(dtype);
   a.periodic = ctx.attr_int("periodic", 1) != 0;

@@ -36,8 +36,8 @@ Status run_blackman(const KernelContext& ctx) { return run_window(ctx, 0.42, 0.5
 double to_mel(double hertz) { return 2595 * log10(1 + hertz / 700); }
 double to_hertz(double mel) { return 700 * (pow(10, mel / 2595) - 1); }
 
-// Column m is a triangle over the spectrum's bins from point m over m + 1, its peak of 1, to m + 2. The points are equally
-// spaced on the mel scale: (upper - lower) / (bins + 2) apart, as ONNX's reference has it.
+// Column m is a triangle over the spectrum's bins from point m over m + 1, its peak of 1, to m + 2. The points are
+// equally spaced on the mel scale: (upper - lower) / (bins + 2) apart, as ONNX's reference has it.
 Status run_mel(const KernelContext& ctx) {
   const auto integer = [&](size_t i) { return read_integer(ctx.in(i)->dtype, ctx.in(i)->data, 0); };
   Tensor& y = *ctx.out(0);
@@ -47,7 +47,8 @@ Status run_mel(const KernelContext& ctx) {
   const double step = (high - low) / static_cast<double>(count + 2);
   if (rate < 1) return ctx.fail(Status::kInvalidArgument, "the sample rate is {}", rate);
   const auto point = [&](int64_t m) {
-    return floor(static_cast<double>(length + 1) * to_hertz(low + static_cast<double>(m) * step) / static_cast<double>(rate));
+    return floor(static_cast<double>(length + 1) * to_hertz(low + static_cast<double>(m) * step) /
+                 static_cast<double>(rate));
   };
   // Points ascend: the first and the last bound them all. Written so that a NaN fails.
   if (!(point(0) >= 0 && step >= 0 && point(count + 1) <= static_cast<double>(bins))) {

@@ -54,16 +54,10 @@ TEST(MelWeightMatrix, OnnxExample) {  // ONNX "MelWeightMatrix", example melweig
   t.input<int32_t>({}, {8}).input<int32_t>({}, {16}).input<int32_t>({}, {8192});
   t.input<float>({}, {0}).input<float>({}, {8192.0f / 2});
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
-  EXPECT_EQ(t.y().as<float>(), (std::vector<float>{
-      1, 1, 0, 0, 0, 0, 0, 0,
-      0, 0, 1, 1, 0, 0, 0, 0,
-      0, 0, 0, 0, 1, 0, 0, 0,
-      0, 0, 0, 0, 0, 1, 0, 0,
-      0, 0, 0, 0, 0, 0, 1, 0,
-      0, 0, 0, 0, 0, 0, 0, 1,
-      0, 0, 0, 0, 0, 0, 0, 0,
-      0, 0, 0, 0, 0, 0, 0, 0,
-      0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(t.y().as<float>(),
+            (std::vector<float>{1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+                                0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+                                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST(MelWeightMatrix, RefusesEdgesAboveTheSpectrum) {
