@@ -26,6 +26,7 @@ struct Options {
   int threads = 0;
   double seconds = 2;
   bool json = false;
+  std::vector<std::string> bounds;
 };
 
 double ms_between(Clock::time_point a, Clock::time_point b) {
@@ -106,6 +107,7 @@ void bench(const Options& options, Context& context) {
   std::vector<Array> inputs(model.inputs().size());
   if (!options.inputs.empty()) inputs = load_inputs(model, options.inputs, &bounds, &assumed);
   apply_shapes(model, options.shapes, &bounds);
+  apply_bounds(options.bounds, &bounds);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const vireo_value_info& info = model.inputs()[i];
     for (const std::string& name : bounds.close(info, 1))
@@ -190,6 +192,10 @@ void add_bench(CLI::App& app, Context& context) {
       ->allow_extra_args(false);
   verb->add_option("-i,--input", options->inputs,
                    "NAME=FILE: values to run on instead of random ones (give all inputs)")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--bound", options->bounds,
+                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_option("--profile", options->profile,

@@ -12,12 +12,14 @@ struct Options {
   std::string model, device;
   std::vector<std::string> shapes;
   bool json = false;
+  std::vector<std::string> bounds;
 };
 
 void explain(const Options& options, Context& context) {
   const Model model(options.model, 1, context.extensions.convert);
   Bounds bounds;
   apply_shapes(model, options.shapes, &bounds);
+  apply_bounds(options.bounds, &bounds);
   std::vector<std::string> assumed;
   for (const vireo_value_info& info : model.inputs()) {
     for (const std::string& name : bounds.close(info, 1))
@@ -54,6 +56,10 @@ void add_explain(CLI::App& app, Context& context) {
   verb->add_option("--device", options->device, "place on this device only");
   verb->add_option("--shape", options->shapes,
                    "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--bound", options->bounds,
+                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print as JSON");

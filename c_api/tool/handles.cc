@@ -158,6 +158,15 @@ void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims,
   }
 }
 
+void Bounds::add_output(const vireo_value_info& info, const std::vector<int64_t>& dims) {
+  if (dims.size() != static_cast<size_t>(info.rank)) return;
+  for (int32_t d = 0; d < info.rank; ++d) {
+    if (info.max_dims[d] >= 0 || info.dim_names[d] == nullptr) continue;
+    const auto [it, fresh] = ranges_.try_emplace(info.dim_names[d], 0, dims[static_cast<size_t>(d)]);
+    if (!fresh && it->second.first == 0) it->second.second = std::max(it->second.second, dims[static_cast<size_t>(d)]);
+  }
+}
+
 std::vector<std::string> Bounds::close(const vireo_value_info& info, int64_t extent) {
   std::vector<std::string> closed;
   for (int32_t d = 0; d < info.rank; ++d) {

@@ -84,6 +84,11 @@ class Bounds {
  public:
   // Throws Failure when `dims` does not fit `info`; `where` names the file or option the shape came from.
   void add(const vireo_value_info& info, const std::vector<int64_t>& dims, const std::string& where);
+  // The same for an output whose size depends on the data, from an answer that is known: sizes up to that one. Never
+  // throws.
+  void add_output(const vireo_value_info& info, const std::vector<int64_t>& dims);
+  // A dimension by its name.
+  void set(const std::string& name, int64_t lo, int64_t hi) { ranges_[name] = {lo, hi}; }
   // Closes what add() left open in `info` with `extent`; returns the names closed this way.
   std::vector<std::string> close(const vireo_value_info& info, int64_t extent);
   std::vector<vireo_bound> list() const;  // refers to this object

@@ -47,6 +47,18 @@ Array load_one(const std::string& path, const vireo_value_info& info, const vire
                 "give input '" + std::string(info.name) + "' a file of one of these");
 }
 
+// "8" or "1..8".
+bool read_range(const std::string& text, int64_t* lo, int64_t* hi) {
+  const size_t dots = text.find("..");
+  const std::string first = text.substr(0, dots), second = dots == std::string::npos ? first : text.substr(dots + 2);
+  for (const std::string& s : {first, second}) {
+    if (s.empty() || s.size() > 15 || s.find_first_not_of("0123456789") != std::string::npos) return false;
+  }
+  *lo = std::stoll(first);
+  *hi = std::stoll(second);
+  return *lo <= *hi;
+}
+
 }  // namespace
 
 std::pair<std::string, std::string> split_assignment(const std::string& text) {
@@ -131,20 +143,24 @@ void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bo
       size_t end = list.find(',', at);
       if (end == std::string::npos) end = list.size();
       const std::string part = list.substr(at, end - at);
-      const size_t dots = part.find("..");
-      const std::string first = part.substr(0, dots),
-                        second = dots == std::string::npos ? first : part.substr(dots + 2);
-      const auto good = [](const std::string& s) {
-        return !s.empty() && s.size() < 16 && s.find_first_not_of("0123456789") == std::string::npos;
-      };
-      if (!good(first) || !good(second)) fail();
-      lo.push_back(std::stoll(first));
-      hi.push_back(std::stoll(second));
-      if (lo.back() > hi.back()) fail();
+      int64_t first = 0, last = 0;
+      if (!read_range(part, &first, &last)) fail();
+      lo.push_back(first);
+      hi.push_back(last);
       at = end + 1;
     }
     bounds->add(*it, lo, "--shape " + text);
     bounds->add(*it, hi, "--shape " + text);
+  }
+}
+
+void apply_bounds(const std::vector<std::string>& texts, Bounds* bounds) {
+  for (const std::string& text : texts) {
+    const auto [name, range] = split_assignment(text);
+    int64_t lo = 0, hi = 0;
+    if (name.empty() || !read_range(range, &lo, &hi))
+      throw Failure("--bound " + text + " is not understood", "write --bound DIMENSION=8 or DIMENSION=1..8");
+    bounds->set(name, range.find("..") == std::string::npos ? 0 : lo, hi);
   }
 }
 

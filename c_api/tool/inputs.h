@@ -30,6 +30,9 @@ void require_dtype(const vireo_value_info& info, const Array& array, const std::
 // --shape NAME=1,3,224,224 or NAME=1..8,3,224,224: extents to use are the upper ones. Adds them to `bounds`.
 void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bounds* bounds);
 
+// --bound DIMENSION=8 or DIMENSION=1..8, for dimensions that no input has. Adds them to `bounds`.
+void apply_bounds(const std::vector<std::string>& texts, Bounds* bounds);
+
 // Values to run with when there are none: floats uniform in 0..1, integers 0, strings "". Shape: the upper bounds.
 Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dims, uint64_t seed);
 

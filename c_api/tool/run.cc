@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> inputs;
   int threads = 0;
   bool json = false;
+  std::vector<std::string> bounds;
 };
 
 // A vector for this purpose has one dimension above 1: class scores, probabilities.
@@ -114,6 +115,7 @@ void run(const Options& options, Context& context) {
   const Model model(options.model, options.threads, context.extensions.convert);
   Bounds bounds;
   std::vector<std::string> assumed;
+  apply_bounds(options.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
   const Session session = make_session(model, {options.device, options.threads, false}, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
@@ -154,6 +156,10 @@ void add_run(CLI::App& app, Context& context) {
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_option("--bound", options->bounds,
+                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print the summary as JSON");
   verb->footer(
       "Examples:\n"

@@ -13,6 +13,7 @@ struct Options {
   std::vector<std::string> shapes;
   int threads = 0;
   bool json = false;
+  std::vector<std::string> bounds;
 };
 
 void selftest(const Options& options, Context& context) {
@@ -23,6 +24,7 @@ void selftest(const Options& options, Context& context) {
   }
   Bounds bounds;
   apply_shapes(model, options.shapes, &bounds);
+  apply_bounds(options.bounds, &bounds);
   const Session session = make_session(model, {options.device, options.threads, false}, bounds);
   Json result = {
       {"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
@@ -57,6 +59,10 @@ void add_selftest(CLI::App& app, Context& context) {
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
   verb->add_option("--shape", options->shapes,
                    "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--bound", options->bounds,
+                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print as JSON");

@@ -18,6 +18,7 @@ struct Options {
   Tolerance tolerance;
   int threads = 0;
   bool json = false;
+  std::vector<std::string> bounds;
 };
 
 Difference compare_stored(const Array& got, const Expected& expected, const Tolerance& tolerance) {
@@ -88,6 +89,7 @@ void verify(const Options& options, Context& context) {
   const std::vector<int> cases = cases_of(arrays);
   const Model model(options.model, options.threads, context.extensions.convert);
   Bounds bounds;
+  apply_bounds(options.bounds, &bounds);
   std::vector<std::vector<Array>> inputs;
   for (const int number : cases) {
     const std::string prefix = "c" + std::to_string(number) + "_in";
@@ -113,6 +115,11 @@ void verify(const Options& options, Context& context) {
                     std::to_string(model.inputs().size()) + " inputs");
     }
     inputs.push_back(std::move(values));
+    for (size_t j = 0; j < model.outputs().size(); ++j) {
+      const std::string key = "c" + std::to_string(number) + "_out" + std::to_string(j);
+      const Expected expected = stored(arrays, key, key);
+      if (expected.values != nullptr) bounds.add_output(model.outputs()[j], expected.dims);
+    }
   }
 
   const Session session = make_session(model, {options.device, options.threads, false}, bounds);
@@ -168,6 +175,10 @@ void add_verify(CLI::App& app, Context& context) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
   verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+  verb->add_option("--bound", options->bounds,
+                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
+      ->take_all()
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print every output's figures as JSON");
   verb->footer(
       "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "

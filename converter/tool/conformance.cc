@@ -115,6 +115,7 @@ Outcome run_case(const fs::path& folder, const std::string& device) try {
       require_dtype(model.inputs()[i], inputs[i], set.string());
       bounds.add(model.inputs()[i], inputs[i].dims, (set / ("input_" + std::to_string(i) + ".pb")).string());
     }
+    for (size_t j = 0; j < wanted.size(); ++j) bounds.add_output(model.outputs()[j], wanted[j].dims);
     const Session session = make_session(model, {device, 1, false}, bounds);
     outcome.device = devices_of(session.get());
     const std::vector<Array> outputs = run_once(model, session.get(), inputs);
