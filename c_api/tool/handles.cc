@@ -46,6 +46,11 @@ bool is_vireo_file(const std::string& path) {
   return file.gcount() == sizeof(start) && memcmp(start, "\x89VIREO\n\x1a", 8) == 0;
 }
 
+// The name of a dimension that a session can bound; NULL where it is fixed, or follows from others ("2 * length").
+const char* symbol(const vireo_value_info& info, int32_t d) {
+  return info.dim_names[d] == nullptr || info.dim_names[d][0] == 0 ? nullptr : info.dim_names[d];
+}
+
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
@@ -127,7 +132,7 @@ std::string type_text(const vireo_value_info& info) {
       text += std::to_string(info.max_dims[d]);
       continue;
     }
-    text += info.dim_names[d] != nullptr ? info.dim_names[d] : "?";
+    text += symbol(info, d) != nullptr ? symbol(info, d) : "?";
     if (info.max_dims[d] >= 0) text += "=" + std::to_string(info.min_dims[d]) + ".." + std::to_string(info.max_dims[d]);
   }
   return text + "]";
@@ -150,7 +155,7 @@ void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims,
       if (extent < info.min_dims[d] || extent > info.max_dims[d]) fail();
       continue;
     }
-    if (info.dim_names[d] == nullptr) continue;
+    if (symbol(info, d) == nullptr) continue;
     const auto [it, fresh] = ranges_.try_emplace(info.dim_names[d], extent, extent);
     if (fresh) continue;
     it->second.first = std::min(it->second.first, extent);
@@ -161,7 +166,7 @@ void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims,
 void Bounds::add_output(const vireo_value_info& info, const std::vector<int64_t>& dims) {
   if (dims.size() != static_cast<size_t>(info.rank)) return;
   for (int32_t d = 0; d < info.rank; ++d) {
-    if (info.max_dims[d] >= 0 || info.dim_names[d] == nullptr) continue;
+    if (info.max_dims[d] >= 0 || symbol(info, d) == nullptr) continue;
     const auto [it, fresh] = ranges_.try_emplace(info.dim_names[d], 0, dims[static_cast<size_t>(d)]);
     if (!fresh && it->second.first == 0) it->second.second = std::max(it->second.second, dims[static_cast<size_t>(d)]);
   }
@@ -170,7 +175,7 @@ void Bounds::add_output(const vireo_value_info& info, const std::vector<int64_t>
 std::vector<std::string> Bounds::close(const vireo_value_info& info, int64_t extent) {
   std::vector<std::string> closed;
   for (int32_t d = 0; d < info.rank; ++d) {
-    if (info.max_dims[d] >= 0 || info.dim_names[d] == nullptr) continue;
+    if (info.max_dims[d] >= 0 || symbol(info, d) == nullptr) continue;
     if (ranges_.try_emplace(info.dim_names[d], extent, extent).second) closed.push_back(info.dim_names[d]);
   }
   return closed;
@@ -185,7 +190,7 @@ std::vector<vireo_bound> Bounds::list() const {
 std::vector<int64_t> Bounds::dims_of(const vireo_value_info& info) const {
   std::vector<int64_t> dims = most_dims(info);
   for (int32_t d = 0; d < info.rank; ++d) {
-    if (dims[static_cast<size_t>(d)] >= 0 || info.dim_names[d] == nullptr) continue;
+    if (dims[static_cast<size_t>(d)] >= 0 || symbol(info, d) == nullptr) continue;
     const auto it = ranges_.find(info.dim_names[d]);
     if (it != ranges_.end()) dims[static_cast<size_t>(d)] = it->second.second;
   }

@@ -51,7 +51,9 @@ void finish(const std::string& what, const Options& options, const ConvertReport
               << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written\n";
     return;
   }
-  std::cout << what << ": " << report.nodes_imported << " nodes became " << report.nodes << ", weights "
+  size_t steps = 0;  // what runs: a fused node is one, whatever its body holds
+  for (const auto& [op, count] : report.ops) steps += count;
+  std::cout << what << ": " << report.nodes_imported << " nodes became " << steps << ", weights "
             << bytes_text(report.constant_bytes);
   if (report.planned) {
     std::cout << ", arena " << bytes_text(report.arena_bytes) << " (lower bound "
