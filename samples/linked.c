@@ -4,7 +4,7 @@
 
 #include "digit_model.h" /* digit_model[], digit_model_size: made by the build from digit_mobile.vireo */
 
-static unsigned char heap_memory[64 * 1024], arena_memory[512 * 1024];
+static unsigned char heap_memory[1024 * 1024], arena_memory[512 * 1024];
 static size_t heap_used;
 
 static void* take(void* context, size_t bytes, size_t alignment) {

@@ -13,7 +13,7 @@ enum { SIDE = 32, DIGITS = 10 };
 
 /* What the runtime keeps for itself: its handles and the verified program. Taken once, given back never, so a pointer
  * that moves forward is allocator enough. */
-static unsigned char heap_memory[64 * 1024];
+static unsigned char heap_memory[1024 * 1024];
 static size_t heap_used;
 
 static void* take(void* context, size_t bytes, size_t alignment) {
