@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "converter/check.h"
 #include "converter/emit/model_file.h"
 #include "converter/ir/graph.h"
 #include "converter/onnx/import.h"
@@ -105,7 +106,8 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   provenance.opsets = imported.opsets;
   report->nodes_imported = ir::count_nodes(graph);
   tell("optimise", 0.3);
-  if (!passes::run_pipeline(graph, options, diagnostics, report)) return nullptr;
+  PassChecker checker(options, diagnostics);
+  if (!passes::run_pipeline(graph, options, options.check == nullptr ? nullptr : &checker, diagnostics, report)) return nullptr;
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }

@@ -206,6 +206,7 @@ std::string Graph::validate() const {
 size_t count_nodes(const Graph& g) {
   size_t n = g.nodes().size();
   for (const Node& node : g.nodes()) {
+    if (node.op == Op::kComposite) continue;
     for (const auto& body : node.bodies) n += count_nodes(*body);
   }
   return n;

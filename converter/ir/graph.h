@@ -127,7 +127,7 @@ class Graph {
   std::vector<std::string> output_names_;
 };
 
-// Nodes of the graph and all bodies.
+// Nodes of the graph and all bodies; a composite counts as one.
 size_t count_nodes(const Graph& g);
 
 }  // namespace vireo::ir

@@ -49,11 +49,19 @@ std::string kind_of(const ir::Node& node) {
   return op_name(node.op);
 }
 
-bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report) {
-  for (const std::string& name : options.skip) {
-    const bool known = std::any_of(std::begin(kPipeline), std::end(kPipeline), [&](const Pass* p) { return name == p->name; });
-    if (!known) diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
+const Pass* find_pass(const std::string& name) {
+  for (const Pass* p : kPipeline) {
+    if (name == p->name) return p;
   }
+  return nullptr;
+}
+
+bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
+                  ConvertReport* report) {
+  for (const std::string& name : options.skip) {
+    if (find_pass(name) == nullptr) diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
+  }
+  if (observer != nullptr && !observer->begin(graph)) return false;
   for (const Pass* pass : kPipeline) {
     if (!options.optimize && pass != &kDeadCode) continue;
     if (std::find(options.skip.begin(), options.skip.end(), pass->name) != options.skip.end()) continue;
@@ -69,7 +77,9 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Diagnostics* 
     r.name = pass->name;
     r.changes = log.changes;
     r.declined = std::move(log.declined);
+    const bool good = observer == nullptr || observer->after(pass->name, graph, &r);
     report->passes.push_back(std::move(r));
+    if (!good) return false;
   }
   return true;
 }

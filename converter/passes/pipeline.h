@@ -6,12 +6,27 @@
 
 #include "converter/convert.h"
 #include "converter/ir/graph.h"
+#include "converter/passes/pass.h"
 
 namespace vireo::passes {
 
-// Runs the pipeline on `graph` and all bodies. False with a diagnostic when --check finds that a pass changed what the graph
-// computes.
-bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report);
+// Sees the graph before the first pass and after each; says false, with a diagnostic, to stop.
+class Observer {
+ public:
+  virtual bool begin(const ir::Graph& graph) = 0;
+  virtual bool after(const char* pass, const ir::Graph& graph, PassReport* report) = 0;
+
+ protected:
+  ~Observer() = default;
+};
+
+// Runs the pipeline on `graph` and all bodies. False with a diagnostic when a pass broke the graph or `observer` (may be null)
+// says stop.
+bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
+                  ConvertReport* report);
+
+// The pass of this name; null: there is none.
+const Pass* find_pass(const std::string& name);
 
 // "Conv"; a composite's hint.
 std::string kind_of(const ir::Node& node);

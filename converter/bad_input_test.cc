@@ -1,0 +1,294 @@
+// Whatever comes in, out comes one clear error for each problem, and no file.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "converter/convert.h"
+#include "converter/testing/model_builder.h"
+
+namespace vireo {
+namespace {
+
+using testing::Folder;
+using testing::ModelBuilder;
+
+// Converts, wants a failure that leaves no file, and returns the text of the diagnostics.
+std::string refuse(const Folder& folder, const std::string& model, std::initializer_list<Code> codes, ConvertOptions options = {}) {
+  Diagnostics d;
+  const size_t before = folder.files();
+  EXPECT_FALSE(convert_file(model, folder.at("out.vireo"), options, &d, nullptr));
+  EXPECT_EQ(folder.files(), before) << "something was left behind";
+  std::vector<Code> met;
+  for (const Diagnostic& one : d.all()) {
+    if (one.severity == Severity::kError) met.push_back(one.code);
+  }
+  EXPECT_EQ(met, std::vector<Code>(codes)) << d.text();
+  return d.text();
+}
+
+std::string refuse(const ModelBuilder& m, std::initializer_list<Code> codes, ConvertOptions options = {}) {
+  Folder folder;
+  return refuse(folder, folder.write("model.onnx", m.bytes()), codes, std::move(options));
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void relu(ModelBuilder& m) {
+  m.input("x", {"2", "3"}).output("y");
+  m.node("Relu", {"x"}, {"y"})->set_name("act");
+}
+
+TEST(BadInput, MissingFileAndFolder) {
+  Folder folder;
+  refuse(folder, folder.at("nothing.onnx"), {Code::kFileUnreadable});
+  std::filesystem::create_directory(folder.at("folder.onnx"));
+  refuse(folder, folder.at("folder.onnx"), {Code::kFileUnreadable});
+}
+
+TEST(BadInput, EmptyAndForeignFiles) {
+  Folder folder;
+  EXPECT_TRUE(has(refuse(folder, folder.write("a.onnx", ""), {Code::kNotOnnx}), "empty"));
+  EXPECT_TRUE(has(refuse(folder, folder.write("b.onnx", "\x1f\x8b rest of a gzip file"), {Code::kNotOnnx}), "gzip"));
+  EXPECT_TRUE(has(refuse(folder, folder.write("c.onnx", "version https://git-lfs.github.com/spec/v1\noid"), {Code::kNotOnnx}), "LFS"));
+}
+
+TEST(BadInput, AboveTwoGiB) {
+  Folder folder;
+  const std::string path = folder.write("big.onnx", "x");
+  ASSERT_EQ(truncate(path.c_str(), (int64_t{2} << 30) + 1), 0);  // a hole: takes no disk
+  EXPECT_TRUE(has(refuse(folder, path, {Code::kFileTooLarge}), "external data"));
+}
+
+TEST(BadInput, EveryTruncationAndManyMutations) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).output("y").floats("w", {3, 4}, std::vector<float>(12, 0.5f)).floats("b", {4}, {1, 2, 3, 4});
+  m.node("MatMul", {"x", "w"}, {"h"});
+  m.node("Add", {"h", "b"}, {"y"});
+  const std::string good = m.bytes();
+  Folder folder;
+  Diagnostics fine;
+  ASSERT_TRUE(convert_file(folder.write("m.onnx", good), folder.at("m.vireo"), {}, &fine, nullptr)) << fine.text();
+  for (size_t n = 0; n < good.size(); ++n) {
+    Diagnostics d;
+    const bool ok = check_model(folder.write("cut.onnx", good.substr(0, n)), {}, &d, nullptr);
+    EXPECT_NE(ok, d.failed()) << "cut at " << n;  // protobuf may end between fields: then the rest decides
+  }
+  std::mt19937 rng(11);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes = good;
+    for (int k = 0; k < 3; ++k) bytes[rng() % bytes.size()] = static_cast<char>(rng());
+    Diagnostics d;
+    const bool ok = check_model(folder.write("mutated.onnx", bytes), {}, &d, nullptr);
+    EXPECT_NE(ok, d.failed());
+  }
+}
+
+TEST(BadInput, UnknownOperatorsAreListedAtOnce) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.node("NoSuchThing", {"x"}, {"a"})->set_name("first");
+  m.node("NoSuchThing", {"a"}, {"b"})->set_name("second");
+  m.node("AnotherOne", {"b"}, {"y"}, "my.domain");
+  const std::string text = refuse(m, {Code::kUnknownOperator, Code::kUnknownOperator});
+  EXPECT_TRUE(has(text, "\"first\", \"second\"")) << text;
+  EXPECT_TRUE(has(text, "my.domain")) << text;
+}
+
+TEST(BadInput, OpsetOfTheFuture) {
+  ModelBuilder m(99);
+  relu(m);
+  EXPECT_TRUE(has(refuse(m, {Code::kVersionTooNew}), "99"));
+}
+
+TEST(BadInput, DomainThatIsNotImported) {
+  ModelBuilder m;
+  m.model.clear_opset_import();
+  auto* ml = m.model.add_opset_import();
+  ml->set_domain("ai.onnx.ml");
+  ml->set_version(3);
+  relu(m);
+  refuse(m, {Code::kUnknownDomain});
+}
+
+TEST(BadInput, Names) {
+  ModelBuilder two;
+  two.input("x", {"2"}).input("x", {"2"}).output("y");
+  two.node("Relu", {"x"}, {"y"});
+  EXPECT_TRUE(has(refuse(two, {Code::kDuplicateName}), "\"x\""));
+
+  ModelBuilder twice;
+  twice.input("x", {"2"}).output("y");
+  twice.node("Relu", {"x"}, {"y"});
+  twice.node("Exp", {"x"}, {"y"});
+  refuse(twice, {Code::kDuplicateName});
+
+  ModelBuilder nobody;
+  nobody.input("x", {"2"}).output("y").output("z");
+  nobody.node("Add", {"x", "missing"}, {"y"});
+  const std::string text = refuse(nobody, {Code::kMissingValue, Code::kMissingValue});
+  EXPECT_TRUE(has(text, "\"missing\"") && has(text, "\"z\"")) << text;
+}
+
+TEST(BadInput, Cycle) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.node("Add", {"x", "c"}, {"a"})->set_name("one");
+  m.node("Relu", {"a"}, {"c"})->set_name("two");
+  m.node("Exp", {"c"}, {"y"})->set_name("behind");
+  Diagnostics d;
+  Folder folder;
+  EXPECT_FALSE(check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr));
+  EXPECT_EQ(d.all()[0].code, Code::kCycle);
+  EXPECT_TRUE(has(d.all()[0].what, "\"one\"") && has(d.all()[0].what, "\"two\"")) << d.text();
+  EXPECT_FALSE(has(d.all()[0].what, "\"behind\"")) << d.text();
+}
+
+TEST(BadInput, AllProblemsAtOnceAndNoneTwice) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y").floats("w", {4, 5}, std::vector<float>(20, 1)).floats("short", {8}, {1, 2});
+  m.node("MatMul", {"x", "w"}, {"a"})->set_name("mm");  // 3 against 4
+  m.node("Relu", {"a"}, {"b"});                          // follows from it
+  m.node("Add", {"x", "short"}, {"c"});                  // its constant is cut short
+  m.node("Add", {"b", "c"}, {"y"});
+  const std::string text = refuse(m, {Code::kTensorData, Code::kBadNode});
+  EXPECT_TRUE(has(text, "MatMul node \"mm\"")) << text;
+}
+
+TEST(BadInput, ExternalData) {
+  const auto model = [](const std::string& location, int64_t offset = 0) {
+    ModelBuilder m;
+    m.input("x", {"4"}).output("y");
+    auto* t = m.model.mutable_graph()->add_initializer();
+    t->set_name("w");
+    t->set_data_type(1);
+    t->add_dims(4);
+    t->set_data_location(::onnx::TensorProto::EXTERNAL);
+    for (const auto& [k, v] : {std::pair<std::string, std::string>{"location", location}, {"offset", std::to_string(offset)}}) {
+      auto* e = t->add_external_data();
+      e->set_key(k);
+      e->set_value(v);
+    }
+    m.node("Add", {"x", "w"}, {"y"});
+    return m.bytes();
+  };
+  Folder outer;
+  outer.write("secret.bin", std::string(64, 's'));
+  std::filesystem::create_directory(outer.at("model"));
+  const auto run = [&](const std::string& bytes) {
+    Diagnostics d;
+    outer.write("model/m.onnx", bytes);
+    const bool ok = check_model(outer.at("model/m.onnx"), {}, &d, nullptr);
+    EXPECT_NE(ok, d.failed());
+    EXPECT_TRUE(ok || d.all()[0].code == Code::kExternalData) << d.text();
+    return ok ? std::string() : d.text();
+  };
+  outer.write("model/weights.bin", std::string(16, '\0'));
+  EXPECT_EQ(run(model("weights.bin")), "");
+  EXPECT_EQ(run(model("./weights.bin")), "");
+  EXPECT_TRUE(has(run(model("nothing.bin")), "cannot be found"));
+  EXPECT_TRUE(has(run(model("../secret.bin")), "outside"));
+  EXPECT_TRUE(has(run(model(outer.at("secret.bin"))), "outside"));
+  EXPECT_TRUE(has(run(model("a/../../secret.bin")), "outside"));
+  std::filesystem::create_symlink(outer.at("secret.bin"), outer.at("model/link.bin"));
+  EXPECT_TRUE(has(run(model("link.bin")), "link"));
+  std::filesystem::create_directory_symlink(outer.at(""), outer.at("model/up"));
+  EXPECT_TRUE(has(run(model("up/secret.bin")), "link"));
+  EXPECT_TRUE(has(run(model("weights.bin", 4)), "16 bytes"));
+  EXPECT_TRUE(has(run(model("")), "outside"));
+}
+
+TEST(BadInput, ShapesThatOverflow) {
+  ModelBuilder m;
+  m.input("x", {"4611686018427387904", "4611686018427387904"}).output("y");
+  m.node("Relu", {"x"}, {"y"});
+  refuse(m, {Code::kShapeOverflow});
+
+  ModelBuilder grown;
+  grown.input("x", {"2147483648", "1"}).input("z", {"1", "2147483648"}).output("y");
+  grown.node("Add", {"x", "z"}, {"y"});
+  refuse(grown, {Code::kBadNode});
+}
+
+TEST(BadInput, InputsWithoutRankOrTensors) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  m.node("Relu", {"x"}, {"y"});
+  EXPECT_TRUE(has(refuse(m, {Code::kUnknownRank}), "--shape x="));
+  Folder folder;
+  ConvertOptions options;
+  std::string error;
+  options.shapes.resize(1);
+  ASSERT_TRUE(parse_shape_option("x=2,3", &options.shapes[0], &error));
+  Diagnostics d;
+  EXPECT_TRUE(check_model(folder.write("m.onnx", m.bytes()), options, &d, nullptr)) << d.text();
+
+  ModelBuilder sequence;
+  sequence.input("x", {"2"}).output("y");
+  sequence.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
+  sequence.node("Relu", {"x"}, {"y"});
+  EXPECT_TRUE(has(refuse(sequence, {Code::kUnsupportedType}), "a sequence"));
+}
+
+TEST(BadInput, ShapeOptions) {
+  ShapeOption s;
+  std::string error;
+  for (const char* text : {"", "x", "=1,2", "x=1,,2", "x=a", "x=1..", "x=3..2", "x=1,", "x=99999999999999999999"}) {
+    EXPECT_FALSE(parse_shape_option(text, &s, &error)) << text;
+  }
+  ASSERT_TRUE(parse_shape_option("a=b=1..8,3", &s, &error));
+  EXPECT_EQ(s.input, "a=b");
+  EXPECT_EQ(s.dims[0].hi, 8);
+
+  ModelBuilder m;
+  relu(m);
+  ConvertOptions options;
+  options.shapes.resize(1);
+  ASSERT_TRUE(parse_shape_option("z=1", &options.shapes[0], &error));
+  EXPECT_TRUE(has(refuse(m, {Code::kBadShapeOption}, options), "its inputs are: x"));
+  ASSERT_TRUE(parse_shape_option("x=1", &options.shapes[0], &error));
+  refuse(m, {Code::kBadShapeOption}, options);
+}
+
+TEST(BadInput, FunctionsThatCallThemselves) {
+  ModelBuilder m;
+  auto* import = m.model.add_opset_import();
+  import->set_domain("f");
+  import->set_version(1);
+  m.input("x", {"2"}).output("y");
+  m.node("Loop1", {"x"}, {"y"}, "f");
+  auto* f = m.model.add_functions();
+  f->set_name("Loop1");
+  f->set_domain("f");
+  f->add_input("a");
+  f->add_output("b");
+  auto* n = f->add_node();
+  n->set_op_type("Loop1");
+  n->set_domain("f");
+  n->add_input("a");
+  n->add_output("b");
+  refuse(m, {Code::kBadFunction});
+}
+
+TEST(BadInput, OutputCannotBeWritten) {
+  ModelBuilder m;
+  relu(m);
+  Folder folder;
+  const std::string path = folder.write("m.onnx", m.bytes());
+  Diagnostics d;
+  EXPECT_FALSE(convert_file(path, folder.at("no/such/folder/out.vireo"), {}, &d, nullptr));
+  EXPECT_EQ(d.all()[0].code, Code::kWriteFailed);
+  Diagnostics e;
+  std::filesystem::create_directory(folder.at("out.vireo"));
+  EXPECT_FALSE(convert_file(path, folder.at("out.vireo"), {}, &e, nullptr));
+  EXPECT_EQ(e.all()[0].code, Code::kWriteFailed);
+  EXPECT_EQ(folder.files(), 2u);
+  Diagnostics full;
+  EXPECT_FALSE(convert_file(path, "/dev/full", {}, &full, nullptr));
+  EXPECT_EQ(full.all()[0].code, Code::kWriteFailed);
+}
+
+}  // namespace
+}  // namespace vireo

@@ -1,0 +1,236 @@
+#include "converter/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "converter/emit/model_file.h"
+#include "sdk/base/half.h"
+#include "sdk/ops/value_reader.h"
+
+namespace vireo {
+namespace {
+
+// Outputs that a random node has a part in: they may change whenever nodes do.
+std::set<size_t> random_outputs(const ir::Graph& g) {
+  std::set<const ir::Value*> tainted;
+  for (const ir::Node& n : g.nodes()) {
+    bool random = (n.def().flags & OpDef::kRandom) != 0;
+    for (const auto& body : n.bodies) {
+      for (const ir::Node& inner : body->nodes()) random = random || (inner.def().flags & OpDef::kRandom) != 0;
+    }
+    for (const ir::Value* v : n.inputs) random = random || tainted.count(v) != 0;
+    for (const ir::Value* v : n.outputs) {
+      if (random && v != nullptr) tainted.insert(v);
+    }
+  }
+  std::set<size_t> out;
+  for (size_t i = 0; i < g.outputs().size(); ++i) {
+    if (tainted.count(g.outputs()[i]) != 0) out.insert(i);
+  }
+  return out;
+}
+
+template <class T, class F>
+void fill(HostTensor* t, int64_t count, const F& next) {
+  t->bytes.resize(static_cast<size_t>(count) * sizeof(T));
+  for (int64_t i = 0; i < count; ++i) {
+    const T v = next();
+    std::memcpy(t->bytes.data() + static_cast<size_t>(i) * sizeof(T), &v, sizeof(T));
+  }
+}
+
+// Values inside the declared range, [0, 1] for integers: what indices and flags can always be. Dimensions: 1, or the lowest
+// bound above it.
+bool random_input(const ir::Graph& g, const ir::Value& v, const ConvertOptions& options, std::mt19937* rng,
+                  std::map<Dim, int64_t>* extents, HostTensor* t) {
+  t->dtype = v.type.dtype;
+  int64_t count = 1;
+  for (int i = 0; i < v.type.shape.rank; ++i) {
+    const Dim d = v.type.shape[i];
+    int64_t n = d;
+    if (is_symbolic(d)) {
+      const auto at = extents->find(d);
+      n = at != extents->end() ? at->second : std::max<int64_t>(1, g.dims().interval(d).lo);
+      (*extents)[d] = n;
+    }
+    t->dims.push_back(n);
+    count *= n;
+  }
+  float lo = -1, hi = 1;
+  for (const IoMeaning& m : options.io) {
+    if (m.name == v.name) lo = m.range_lo, hi = m.range_hi;
+  }
+  std::uniform_real_distribution<float> real(lo, hi);
+  std::uniform_int_distribution<int> bit(0, 1);
+  switch (t->dtype) {
+    case DType::kF32: fill<float>(t, count, [&] { return real(*rng); }); return true;
+    case DType::kF64: fill<double>(t, count, [&] { return static_cast<double>(real(*rng)); }); return true;
+    case DType::kF16: fill<uint16_t>(t, count, [&] { return f32_to_f16(real(*rng)); }); return true;
+    case DType::kBF16: fill<uint16_t>(t, count, [&] { return f32_to_bf16(real(*rng)); }); return true;
+    case DType::kI64:
+    case DType::kU64: fill<int64_t>(t, count, [&] { return bit(*rng); }); return true;
+    case DType::kI32:
+    case DType::kU32: fill<int32_t>(t, count, [&] { return bit(*rng); }); return true;
+    case DType::kI16:
+    case DType::kU16: fill<int16_t>(t, count, [&] { return static_cast<int16_t>(bit(*rng)); }); return true;
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kBool: fill<uint8_t>(t, count, [&] { return static_cast<uint8_t>(bit(*rng)); }); return true;
+    case DType::kString: t->strings.assign(static_cast<size_t>(count), "a"); return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+double difference(const HostTensor& a, const HostTensor& reference, double atol, double rtol, bool* within) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  *within = false;
+  if (a.dtype != reference.dtype || a.dims != reference.dims || a.bytes.size() != reference.bytes.size()) return infinite;
+  const bool real = a.dtype == DType::kF32 || a.dtype == DType::kF64 || a.dtype == DType::kF16 || a.dtype == DType::kBF16;
+  if (!real) {
+    *within = a.bytes == reference.bytes && a.strings == reference.strings;
+    return *within ? 0 : infinite;
+  }
+  // Half the digits are not there to be compared.
+  if (dtype_bits(a.dtype) == 16) atol = std::max(atol, 1e-2), rtol = std::max(rtol, 1e-2);
+  const int64_t count = static_cast<int64_t>(a.bytes.size()) * 8 / dtype_bits(a.dtype);
+  double top = 0, worst = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double r = read_real(reference.dtype, reference.bytes.data(), i);
+    if (std::isfinite(r)) top = std::max(top, std::fabs(r));
+  }
+  *within = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = read_real(a.dtype, a.bytes.data(), i), r = read_real(reference.dtype, reference.bytes.data(), i);
+    if (std::isnan(x) && std::isnan(r)) continue;
+    const double d = x == r ? 0 : std::fabs(x - r);
+    if (!(d <= atol * top + rtol * std::fabs(r))) *within = false;
+    worst = std::max(worst, std::isfinite(d) ? (top > 0 ? d / top : d) : infinite);
+  }
+  return worst;
+}
+
+bool PassChecker::evaluate(const ir::Graph& graph, const std::vector<std::string>& taps, Results* results,
+                           std::string* error) const {
+  const std::unique_ptr<ir::Graph> copy = graph.clone();
+  for (const std::string& name : taps) {
+    for (ir::Node& n : copy->nodes()) {
+      for (ir::Value* v : n.outputs) {
+        if (v != nullptr && v->name == name) copy->add_output(v, "tap:" + name);
+      }
+    }
+  }
+  emit::separate_outputs(*copy);
+  Diagnostics problems;
+  ConvertReport unused;
+  const std::unique_ptr<emit::ModelFile> file = emit::ModelFile::build(*copy, ConvertOptions{}, emit::Provenance{}, &problems, &unused);
+  if (file == nullptr) {
+    *error = problems.text();
+    return false;
+  }
+  FileBytes bytes;
+  file->write(&bytes);
+  results->clear();
+  for (const std::vector<HostTensor>& in : inputs_) {
+    results->emplace_back();
+    if (!options_.check->run({bytes.data(), bytes.size()}, in, &results->back(), error)) return false;
+  }
+  return true;
+}
+
+bool PassChecker::begin(const ir::Graph& graph) {
+  inputs_ = options_.check_inputs;
+  random_ = random_outputs(graph);
+  if (inputs_.empty()) {
+    std::mt19937 rng(1);
+    std::map<Dim, int64_t> extents;
+    inputs_.emplace_back();
+    for (const ir::Value* v : graph.inputs()) {
+      inputs_[0].emplace_back();
+      if (random_input(graph, *v, options_, &rng, &extents, &inputs_[0].back())) continue;
+      diagnostics_->error(Code::kCannotEvaluate, "input \"" + v->name + "\" is " + dtype_name(v->type.dtype) +
+                                                     ", for which --check has no random values",
+                          "give it inputs: --check=REF.npz");
+      return false;
+    }
+  }
+  std::string error;
+  if (!evaluate(graph, {}, &reference_, &error)) {
+    diagnostics_->error(Code::kCannotEvaluate, "the imported graph cannot be run, so passes cannot be checked: " + error);
+    return false;
+  }
+  before_ = graph.clone();
+  return true;
+}
+
+bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* report) {
+  if (report->changes == 0) return true;
+  Results now;
+  std::string error;
+  if (!evaluate(graph, {}, &now, &error)) {
+    diagnostics_->error(Code::kCheckFailed, std::string("after pass ") + pass + " the graph cannot be run: " + error,
+                        "convert without it, and report the model that shows it");
+    return false;
+  }
+  report->checked = true;
+  std::string wrong;
+  for (size_t c = 0; c < now.size(); ++c) {
+    for (size_t i = 0; i < now[c].size(); ++i) {
+      if (random_.count(i) != 0) continue;
+      bool within = false;
+      const double d = difference(now[c][i], reference_[c][i], options_.check_atol, options_.check_rtol, &within);
+      report->max_difference = std::max(report->max_difference, d);
+      if (!within && wrong.empty()) wrong = "output \"" + graph.output_names()[i] + "\" differs by " + std::to_string(d) + " of its largest value";
+    }
+  }
+  if (!wrong.empty()) {
+    Diagnostic& d = diagnostics_->error(Code::kCheckFailed, std::string("pass ") + pass + " changed what the graph computes: " + wrong,
+                                        "convert without it, and report the model that shows it");
+    const std::string first = blame(graph);
+    if (!first.empty()) d.notes.push_back(first);
+    return false;
+  }
+  reference_ = std::move(now);
+  before_ = graph.clone();
+  return true;
+}
+
+// Values of one name mean the same before and after; the first that differs, in the order of execution, has the culprit as its
+// maker.
+std::string PassChecker::blame(const ir::Graph& graph) const {
+  std::set<std::string> old_names;
+  for (const ir::Node& n : before_->nodes()) {
+    for (const ir::Value* v : n.outputs) {
+      if (v != nullptr && !v->unused()) old_names.insert(v->name);
+    }
+  }
+  std::vector<std::string> taps;
+  std::vector<std::string> makers;
+  for (const ir::Node& n : graph.nodes()) {
+    for (const ir::Value* v : n.outputs) {
+      if (v == nullptr || v->unused() || v->name.empty() || old_names.erase(v->name) == 0) continue;
+      taps.push_back(v->name);
+      makers.push_back(passes::kind_of(n) + " node \"" + n.name + "\"");
+    }
+  }
+  Results old_results, new_results;
+  std::string error;
+  if (!evaluate(*before_, taps, &old_results, &error) || !evaluate(graph, taps, &new_results, &error)) return "";
+  const size_t outputs = graph.outputs().size();
+  for (size_t k = 0; k < taps.size(); ++k) {
+    for (size_t c = 0; c < new_results.size(); ++c) {
+      bool within = false;
+      difference(new_results[c][outputs + k], old_results[c][outputs + k], options_.check_atol, options_.check_rtol, &within);
+      if (!within) return "the first value that differs is \"" + taps[k] + "\", made by " + makers[k];
+    }
+  }
+  return "";
+}
+
+}  // namespace vireo

@@ -1,0 +1,43 @@
+// --check: after each pass that changed something, what the graph computes is compared with what it computed before, on real
+// inputs and through real sessions. A difference is blamed on the pass and on the first value that differs.
+#ifndef VIREO_CONVERTER_CHECK_H_
+#define VIREO_CONVERTER_CHECK_H_
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "converter/convert.h"
+#include "converter/ir/graph.h"
+#include "converter/passes/pipeline.h"
+
+namespace vireo {
+
+class PassChecker final : public passes::Observer {
+ public:
+  PassChecker(const ConvertOptions& options, Diagnostics* diagnostics) : options_(options), diagnostics_(diagnostics) {}
+
+  bool begin(const ir::Graph& graph) override;
+  bool after(const char* pass, const ir::Graph& graph, PassReport* report) override;
+
+ private:
+  using Results = std::vector<std::vector<HostTensor>>;  // by input set, then output
+  // Runs `graph` with further outputs for the values named in `taps`.
+  bool evaluate(const ir::Graph& graph, const std::vector<std::string>& taps, Results* results, std::string* error) const;
+  std::string blame(const ir::Graph& graph) const;
+
+  const ConvertOptions& options_;
+  Diagnostics* diagnostics_;
+  std::unique_ptr<ir::Graph> before_;
+  Results reference_;
+  std::vector<std::vector<HostTensor>> inputs_;
+  std::set<size_t> random_;  // outputs that depend on random nodes
+};
+
+// Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| + rtol |ref|.
+double difference(const HostTensor& a, const HostTensor& reference, double atol, double rtol, bool* within);
+
+}  // namespace vireo
+
+#endif  // VIREO_CONVERTER_CHECK_H_

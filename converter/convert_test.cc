@@ -1,0 +1,331 @@
+// Whole conversions, read back with the generated code as any reader would.
+#include "converter/convert.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <set>
+
+#include "converter/testing/model_builder.h"
+#include "sdk/format/container.h"
+#include "sdk/format/model_generated.h"
+#include "sdk/ops/op.h"
+
+namespace vireo {
+namespace {
+
+using testing::add_body;
+using testing::Folder;
+using testing::GraphBuilder;
+using testing::ModelBuilder;
+
+struct Converted {
+  FileBytes file;
+  FileHeader header;
+  ConvertReport report;
+  const fb::Model* model = nullptr;
+
+  const fb::Subgraph& graph(uint32_t i = 0) const { return *model->subgraphs()->Get(i); }
+  std::vector<std::string> ops(uint32_t i = 0) const {
+    std::vector<std::string> out;
+    for (const fb::Node* n : *graph(i).nodes()) out.push_back(op_name(static_cast<Op>(n->op())));
+    return out;
+  }
+};
+
+// Converts and checks what every file must fulfil.
+void convert(const ModelBuilder& m, Converted* out, const ConvertOptions& options = {}, const std::string& path = "") {
+  Folder folder;
+  Diagnostics d;
+  const std::string file = path.empty() ? folder.write("m.onnx", m.bytes()) : path;
+  ASSERT_TRUE(convert_to_memory(file, options, &out->file, &d, &out->report)) << d.text();
+  Error error;
+  ASSERT_EQ(read_header({out->file.data(), out->file.size()}, out->file.size(), &out->header, &error), Status::kOk) << error.message;
+  ASSERT_EQ(check_hashes({out->file.data(), out->file.size()}, out->header, &error), Status::kOk) << error.message;
+  const uint8_t* bytes = out->file.data() + out->header.model_offset;
+  flatbuffers::Verifier verifier(bytes, out->header.model_size);
+  ASSERT_TRUE(fb::VerifyModelBuffer(verifier));
+  out->model = fb::GetModel(bytes);
+  ASSERT_NE(out->model->plans(), nullptr);
+  ASSERT_EQ(out->model->plans()->size(), 1u);
+  for (const fb::Subgraph* g : *out->model->subgraphs()) {
+    for (const fb::Node* n : *g->nodes()) {
+      const OpRow* row = find_op(static_cast<Op>(n->op()));
+      ASSERT_NE(row, nullptr);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(n->attrs()->data()) % 8, 0u);
+      EXPECT_TRUE(row->def->verify({n->attrs()->data(), n->attrs()->size()}));
+    }
+  }
+}
+
+using Ops = std::vector<std::string>;
+
+TEST(Convert, SmallModel) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).output("y").floats("w", {3, 4}, std::vector<float>(12, 0.5f)).floats("b", {4}, {1, 2, 3, 4});
+  m.node("MatMul", {"x", "w"}, {"h"})->set_name("mm");
+  m.node("Add", {"h", "b"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), Ops{"Composite"});
+  EXPECT_EQ(c.ops(1), (Ops{"MatMul", "Add"}));
+  EXPECT_EQ(c.model->signatures()->Get(0)->inputs()->Get(0)->name()->str(), "x");
+  EXPECT_EQ(c.model->signatures()->Get(0)->outputs()->Get(0)->name()->str(), "y");
+  EXPECT_FALSE(c.report.planned);
+  EXPECT_EQ(c.report.open_dimensions, std::vector<std::string>{"N"});
+  EXPECT_EQ(c.model->provenance()->opset()->Get(0)->str(), "ai.onnx 17");
+
+  ConvertOptions bounded;
+  bounded.shapes = {{"x", {{1, 8}, {3, 3}}}};
+  Converted b;
+  convert(m, &b, bounded);
+  EXPECT_TRUE(b.report.planned);
+  EXPECT_EQ(b.report.arena_bytes, b.report.arena_lower_bound);
+  EXPECT_EQ(b.model->exprs()->Get(0)->hi(), 8);
+  EXPECT_EQ(b.report.inputs[0].type, "float32[N=1..8,3]");
+
+  ConvertOptions fixed;
+  fixed.shapes = {{"x", {{5, 5}, {3, 3}}}};
+  Converted f;
+  convert(m, &f, fixed);
+  EXPECT_EQ(f.report.inputs[0].type, "float32[5,3]");
+}
+
+TEST(Convert, IsDeterministic) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).output("y").output("z").floats("w", {3, 3}, std::vector<float>(9, 0.5f));
+  for (int i = 0; i < 8; ++i) m.node("MatMul", {"x", "w"}, {"h" + std::to_string(i)});
+  m.node("Add", {"h0", "h7"}, {"y"});
+  m.node("Relu", {"h3"}, {"z"});
+  Converted a, b;
+  convert(m, &a);
+  convert(m, &b);
+  ASSERT_EQ(a.file.size(), b.file.size());
+  EXPECT_EQ(memcmp(a.file.data(), b.file.data(), a.file.size()), 0);
+}
+
+TEST(Convert, OutputsThatAreInputsConstantsOrTwice) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("same").output("c").output("y").output("again").floats("c", {2}, {1, 2});
+  m.node("Identity", {"x"}, {"same"});
+  m.node("Relu", {"x"}, {"y"});
+  m.node("Identity", {"y"}, {"again"});
+  Converted c;
+  convert(m, &c);
+  std::set<uint32_t> outputs;
+  for (const uint32_t o : *c.graph().outputs()) {
+    EXPECT_TRUE(outputs.insert(o).second);
+    EXPECT_EQ(c.graph().tensors()->Get(o)->segment(), -1);
+    EXPECT_NE(o, c.graph().inputs()->Get(0));
+  }
+  EXPECT_EQ(c.model->signatures()->Get(0)->outputs()->Get(3)->name()->str(), "again");
+}
+
+TEST(Convert, NodesInAnyOrderAndWithoutNames) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y");
+  m.node("Exp", {"b"}, {"y"});
+  m.node("Sqrt", {"a"}, {"b"});
+  m.node("Relu", {"x"}, {"a"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), (Ops{"Relu", "Sqrt", "Exp"}));
+}
+
+TEST(Convert, InitialisersThatAreInputsAndSparseOnes) {
+  ModelBuilder m;
+  m.input("x", {"2"}).input("w", {"2"}).output("y").floats("w", {2}, {3, 4});
+  auto* s = m.model.mutable_graph()->add_sparse_initializer();
+  s->add_dims(2);
+  s->mutable_values()->set_name("s");
+  s->mutable_values()->set_data_type(1);
+  s->mutable_values()->add_dims(1);
+  s->mutable_values()->add_float_data(7);
+  s->mutable_indices()->set_data_type(7);
+  s->mutable_indices()->add_dims(1);
+  s->mutable_indices()->add_int64_data(1);
+  m.node("Add", {"x", "w"}, {"a"});
+  m.node("Mul", {"a", "s"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.graph().inputs()->size(), 1u);
+  const fb::Tensor* sparse = c.graph().tensors()->Get(static_cast<uint32_t>(c.graph().nodes()->Get(1)->inputs()->Get(1)));
+  const uint8_t* at = c.file.data() + c.model->segments()->Get(static_cast<uint32_t>(sparse->segment()))->offset() + sparse->offset();
+  float values[2];
+  memcpy(values, at, sizeof(values));
+  EXPECT_EQ(values[0], 0.0f);
+  EXPECT_EQ(values[1], 7.0f);
+}
+
+TEST(Convert, EqualConstantsAreStoredOnce) {
+  ModelBuilder m;
+  m.input("x", {"1", "256"}).output("y").floats("a", {256, 256}, std::vector<float>(65536, 0.5f));
+  m.floats("b", {256, 256}, std::vector<float>(65536, 0.5f));
+  m.node("MatMul", {"x", "a"}, {"h"});
+  m.node("Relu", {"h"}, {"r"});
+  m.node("MatMul", {"r", "b"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.report.constant_bytes, 65536u * 4);
+  EXPECT_EQ(c.model->segments()->size(), 1u);
+}
+
+TEST(Convert, FunctionsAreInlinedWithTheirAttributes) {
+  ModelBuilder m;
+  auto* import = m.model.add_opset_import();
+  import->set_domain("f");
+  import->set_version(1);
+  m.input("x", {"2", "3"}).output("y");
+  auto* call = m.node("Norm", {"x"}, {"y"}, "f");
+  call->set_name("call");
+  testing::add_int(call, "which", 0);
+  auto* f = m.model.add_functions();
+  f->set_name("Norm");
+  f->set_domain("f");
+  f->add_input("a");
+  f->add_output("b");
+  f->add_attribute("which");
+  auto* opset = f->add_opset_import();
+  opset->set_domain("");
+  opset->set_version(17);
+  auto* n = f->add_node();
+  n->set_op_type("Softmax");
+  n->set_name("inner");
+  n->add_input("a");
+  n->add_output("b");
+  auto* a = n->add_attribute();
+  a->set_name("axis");
+  a->set_ref_attr_name("which");
+  a->set_type(::onnx::AttributeProto::INT);
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), Ops{"Softmax"});
+  EXPECT_EQ(c.graph().nodes()->Get(0)->name()->str(), "call/inner");
+}
+
+void branch(::onnx::NodeProto* node, const char* attribute, const char* op) {
+  GraphBuilder g = add_body(node, attribute);
+  g.output("out");
+  g.node(op, {"x"}, {"out"});
+}
+
+TEST(Convert, IfWithKnownConditionTakesItsBranch) {
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y").ints("two", {}, {2});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"rows"});
+  m.ints("zero", {}, {0});
+  m.node("Equal", {"rows", "two"}, {"cond"});
+  auto* n = m.node("If", {"cond"}, {"y"});
+  branch(n, "then_branch", "Relu");
+  branch(n, "else_branch", "Exp");
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), Ops{"Relu"});
+}
+
+TEST(Convert, IfTakesWhatItsBranchesUse) {
+  ModelBuilder m;
+  m.input("x", {"2"}).input("z", {"2"}).input("cond", {}, 9).output("y");
+  auto* n = m.node("If", {"cond"}, {"y"});
+  branch(n, "then_branch", "Relu");
+  GraphBuilder other = add_body(n, "else_branch");
+  other.output("out");
+  other.node("Add", {"z", "x"}, {"out"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), Ops{"If"});
+  const fb::Node* node = c.graph().nodes()->Get(0);
+  EXPECT_EQ(node->inputs()->size(), 3u);  // cond, x, z
+  ASSERT_EQ(node->subgraphs()->size(), 2u);
+  for (const uint32_t s : *node->subgraphs()) EXPECT_EQ(c.graph(s).inputs()->size(), 2u);
+  EXPECT_TRUE(c.report.planned);
+}
+
+TEST(Convert, LoopStatesMayGrow) {
+  ModelBuilder m;
+  m.input("x", {"1", "3"}).output("y").output("all").ints("trips", {}, {5});
+  auto* n = m.node("Loop", {"trips", "", "x"}, {"y", "all"});
+  GraphBuilder body = add_body(n, "body");
+  body.input("i", {}, 7).input("c", {}, 9).input("state", {"", "3"}).output("c_out").output("next").output("scan");
+  body.node("Identity", {"c"}, {"c_out"});
+  auto* cat = body.node("Concat", {"state", "x"}, {"next"});
+  testing::add_int(cat, "axis", 0);
+  body.node("Relu", {"x"}, {"scan"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.ops(), Ops{"Loop"});
+  EXPECT_TRUE(c.report.planned);  // 1 row and 5 trips of one more: at most 6
+  ASSERT_EQ(c.report.outputs.size(), 2u);
+  EXPECT_EQ(c.report.outputs[1].type, "float32[5,1,3]");
+  const fb::Node* node = c.graph().nodes()->Get(0);
+  EXPECT_EQ(node->inputs()->Get(1), -1);
+  EXPECT_EQ(node->inputs()->size(), 4u);  // trips, no condition, the state, x
+}
+
+TEST(Convert, CarriesTestsAndStates) {
+  ModelBuilder m;
+  m.input("x", {"2"}).input("h", {"2"}).output("y").output("h_out");
+  m.node("Add", {"x", "h"}, {"h_out"});
+  m.node("Relu", {"h_out"}, {"y"});
+  ConvertOptions o;
+  o.states = {{"h_out", "h"}};
+  o.io = {{"x", "audio", "", "", "none", -1, 1, {}, {}, 16000}};
+  TestCaseOption t;
+  HostTensor v;
+  v.dtype = DType::kF32;
+  v.dims = {2};
+  v.bytes.assign(8, 0);
+  t.inputs = {v, v};
+  t.outputs = {{v, {2}, 1, 1e-5f, 1e-4f}, {v, {2}, 1, 1e-5f, 1e-4f}};
+  o.tests = {t};
+  Converted c;
+  convert(m, &c, o);
+  const fb::Signature* s = c.model->signatures()->Get(0);
+  EXPECT_EQ(s->inputs()->Get(0)->sample_rate(), 16000u);
+  EXPECT_EQ(s->states()->Get(0)->input(), 1u);
+  EXPECT_EQ(s->states()->Get(0)->output(), 1u);
+  ASSERT_EQ(c.model->tests()->size(), 1u);
+  EXPECT_EQ(c.model->tests()->Get(0)->outputs()->size(), 2u);
+}
+
+// 3 GB of weights beside the model: the process never holds them. The file is a hole, so the disk holds only the result.
+TEST(Convert, ExternalDataIsStreamed) {
+  Folder folder;
+  const int64_t rows = 1 << 15, cols = 12 << 10, tensors = 2;  // 1.5 GiB each
+  ModelBuilder m;
+  m.input("x", {"1", std::to_string(rows)}).output("y0").output("y1");
+  for (int64_t i = 0; i < tensors; ++i) {
+    auto* t = m.model.mutable_graph()->add_initializer();
+    t->set_name("w" + std::to_string(i));
+    t->set_data_type(1);
+    t->add_dims(rows);
+    t->add_dims(cols);
+    t->set_data_location(::onnx::TensorProto::EXTERNAL);
+    for (const auto& [k, v] : {std::pair<std::string, std::string>{"location", "weights.bin"},
+                               {"offset", std::to_string(i * rows * cols * 4)}, {"length", std::to_string(rows * cols * 4)}}) {
+      auto* e = t->add_external_data();
+      e->set_key(k);
+      e->set_value(v);
+    }
+    m.node("MatMul", {"x", "w" + std::to_string(i)}, {"y" + std::to_string(i)});
+  }
+  const std::string weights = folder.write("weights.bin", "x");
+  ASSERT_EQ(truncate(weights.c_str(), rows * cols * 4 * tensors), 0);
+  // A different last byte: the two tensors are two contents.
+  std::ofstream(weights, std::ios::in | std::ios::out | std::ios::binary).seekp(rows * cols * 4 * tensors - 1).put('y');
+  const std::string path = folder.write("m.onnx", m.bytes());
+  struct rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  Diagnostics d;
+  ConvertReport report;
+  ASSERT_TRUE(check_model(path, {}, &d, &report)) << d.text();
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_EQ(report.constant_bytes, static_cast<uint64_t>(rows * cols * 4 * tensors));
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 128 << 10) << "KiB more than before";
+}
+
+}  // namespace
+}  // namespace vireo
