@@ -260,6 +260,7 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
 
   // Exact when nothing can end the loop early.
   const ir::Value* cond_out = body.graph->outputs()[0];
+  while (cond_out->producer != nullptr && cond_out->producer->op == Op::kIdentity) cond_out = cond_out->producer->in(0);
   const bool steady = (cond == nullptr || known_bool(finder_, cond) == 1) &&
                       (cond_out == body.graph->inputs()[1] || known_bool(finder_, cond_out) == 1);
   const Dim count = !counted ? dims_->fresh(base + ".trips") : steady ? most : dims_->fresh_bounded(base + ".trips", most);
