@@ -4,6 +4,7 @@
 
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/features.h"
+#include "delegates/cpu/shape_check.h"
 
 namespace vireo {
 namespace {
@@ -52,8 +53,10 @@ bool lists(const CpuOp& op, Op wanted) {
 Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* query) {
   Choice c;
   const bool fits = describe(host, graph, index, slots, query);
+  const bool sound = fits && !cpu_ops().empty() && shapes_agree(*query);
+  if (!sound) c.reason = "its shapes follow from data, or do not agree at their bounds";
   for (const CpuOp* op : cpu_ops()) {
-    if (!fits || !lists(*op, query->op)) continue;
+    if (!sound || !lists(*op, query->op)) continue;
     const char* reason = "";
     c.tuned = op->choose(*query, &reason);
     if (c.tuned != nullptr) {

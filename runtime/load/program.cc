@@ -265,6 +265,19 @@ Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
                       kMaxNesting);
         }
         depth[body] = static_cast<uint8_t>(depth[i] + 1);
+        // What a body takes and gives is its owner's memory: nothing may be missing on either side.
+        const auto op = static_cast<Op>(n->op());
+        const uint32_t skip = op == Op::kIf ? 1 : 0;
+        bool whole = true;
+        if (op == Op::kIf || op == Op::kComposite) {
+          whole = subgraph(body).inputs()->size() + skip == n->inputs()->size() &&
+                  subgraph(body).outputs()->size() == n->outputs()->size();
+        }
+        for (const int32_t x : *n->inputs()) whole = whole && (x >= 0 || op == Op::kLoop);
+        for (const int32_t y : *n->outputs()) whole = whole && y >= 0;
+        if (!whole) {
+          return fail(error, Status::kInvalidModel, "node \"{}\": subgraph {} does not fit it", text_of(n->name()), body);
+        }
       }
     }
   }

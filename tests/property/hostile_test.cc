@@ -1,0 +1,111 @@
+// Damaged .vireo files against the C API: whatever a byte says, loading ends in a status, and what still loads can be
+// prepared and run without a fault. Hash checks are not asked for here, so every byte reaches the verifier. Run under
+// the sanitizers by `tests/run --full asan`.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sdk/format/container.h"
+#include "vireo/vireo.h"
+
+namespace {
+
+struct AlignedFree {
+  void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+using Bytes = std::unique_ptr<uint8_t[], AlignedFree>;
+// Exactly `size` bytes, so that a read behind them is seen by the sanitizer.
+Bytes copy_of(const uint8_t* from, size_t size) {
+  Bytes b(static_cast<uint8_t*>(::operator new[](size, std::align_val_t{64})));
+  std::memcpy(b.get(), from, size);
+  return b;
+}
+
+class Hostile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ifstream in(std::string(VIREO_BINARY_ROOT) + "/models/kws_smoke.vireo", std::ios::binary);
+    file_.assign(std::istreambuf_iterator<char>(in), {});
+    ASSERT_GT(file_.size(), 1000u) << "build the models first";
+    std::memcpy(&header_, file_.data(), sizeof(header_));
+    vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+    options.threads = 1;
+    ASSERT_EQ(vireo_runtime_create(&options, &runtime_, nullptr), VIREO_OK);
+  }
+  void TearDown() override { vireo_runtime_release(runtime_); }
+
+  // How far `bytes` came: 0 refused at load, 1 at preparation, 2 at run, 3 ran.
+  int use(const uint8_t* bytes, size_t size) {
+    const Bytes held = copy_of(bytes, size);
+    vireo_model* model = nullptr;
+    vireo_session* session = nullptr;
+    vireo_error error = VIREO_ERROR_INIT;
+    int reached = 0;
+    if (vireo_model_load_memory(runtime_, held.get(), size, &model, &error) == VIREO_OK) {
+      for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {
+        vireo_value_info info = VIREO_VALUE_INFO_INIT;
+        EXPECT_EQ(vireo_model_input(model, i, &info, &error), VIREO_OK);
+      }
+      vireo_memory memory = VIREO_MEMORY_INIT;
+      // A flipped bit may ask for memory that is there but not worth having.
+      const bool fits =
+          vireo_model_memory(model, nullptr, &memory, &error) == VIREO_OK && memory.total_bytes < (64u << 20);
+      reached = 1;
+      if (fits && vireo_session_create(model, nullptr, &session, &error) == VIREO_OK) {
+        reached = vireo_session_run(session, nullptr, nullptr, &error) == VIREO_OK ? 3 : 2;
+      }
+    }
+    if (reached != 3) {
+      EXPECT_TRUE(error.message[0] != 0 || reached == 1);
+    }
+    vireo_session_release(session);
+    vireo_model_release(model);
+    return reached;
+  }
+
+  std::vector<uint8_t> file_;
+  vireo::FileHeader header_ = {};
+  vireo_runtime* runtime_ = nullptr;
+};
+
+TEST_F(Hostile, UndamagedRuns) { EXPECT_EQ(use(file_.data(), file_.size()), 3); }
+
+TEST_F(Hostile, EveryByteOfHeaderAndGraph) {
+  const size_t end = static_cast<size_t>(header_.model_offset + header_.model_size);
+  int reached[4] = {};
+  for (size_t i = 0; i < end; ++i) {
+    std::vector<uint8_t> bad = file_;
+    bad[i] ^= static_cast<uint8_t>(1u << (i % 8));
+    ++reached[use(bad.data(), bad.size())];
+  }
+  RecordProperty("refused_at_load", reached[0]);
+  RecordProperty("ran", reached[3]);
+  EXPECT_GT(reached[0], 0);
+  EXPECT_GT(reached[3], 0);  // names, padding: the runs above do get past the verifier
+}
+
+TEST_F(Hostile, RandomWordsInTheGraph) {
+  std::mt19937 rng(5);
+  const size_t begin = static_cast<size_t>(header_.model_offset), size = static_cast<size_t>(header_.model_size);
+  const uint32_t words[] = {0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 64, 0x10000};
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<uint8_t> bad = file_;
+    for (unsigned k = 0; k <= rng() % 3; ++k) {
+      const uint32_t word = rng() % 2 != 0 ? words[rng() % 7] : static_cast<uint32_t>(rng());
+      std::memcpy(bad.data() + begin + rng() % (size - 4), &word, 4);
+    }
+    use(bad.data(), bad.size());
+  }
+}
+
+TEST_F(Hostile, EveryCut) {
+  for (size_t n = 0; n < file_.size(); n += n < 4096 ? 1 : 251) EXPECT_EQ(use(file_.data(), n), 0) << n;
+}
+
+}  // namespace
