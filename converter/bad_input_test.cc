@@ -15,7 +15,8 @@ using testing::Folder;
 using testing::ModelBuilder;
 
 // Converts, wants a failure that leaves no file, and returns the text of the diagnostics.
-std::string refuse(const Folder& folder, const std::string& model, std::initializer_list<Code> codes, ConvertOptions options = {}) {
+std::string refuse(const Folder& folder, const std::string& model, std::initializer_list<Code> codes,
+                   ConvertOptions options = {}) {
   Diagnostics d;
   const size_t before = folder.files();
   EXPECT_FALSE(convert_file(model, folder.at("out.vireo"), options, &d, nullptr));
@@ -51,7 +52,9 @@ TEST(BadInput, EmptyAndForeignFiles) {
   Folder folder;
   EXPECT_TRUE(has(refuse(folder, folder.write("a.onnx", ""), {Code::kNotOnnx}), "empty"));
   EXPECT_TRUE(has(refuse(folder, folder.write("b.onnx", "\x1f\x8b rest of a gzip file"), {Code::kNotOnnx}), "gzip"));
-  EXPECT_TRUE(has(refuse(folder, folder.write("c.onnx", "version https://git-lfs.github.com/spec/v1\noid"), {Code::kNotOnnx}), "LFS"));
+  EXPECT_TRUE(
+      has(refuse(folder, folder.write("c.onnx", "version https://git-lfs.github.com/spec/v1\noid"), {Code::kNotOnnx}),
+          "LFS"));
 }
 
 TEST(BadInput, AboveTwoGiB) {
@@ -149,8 +152,8 @@ TEST(BadInput, AllProblemsAtOnceAndNoneTwice) {
   ModelBuilder m;
   m.input("x", {"2", "3"}).output("y").floats("w", {4, 5}, std::vector<float>(20, 1)).floats("short", {8}, {1, 2});
   m.node("MatMul", {"x", "w"}, {"a"})->set_name("mm");  // 3 against 4
-  m.node("Relu", {"a"}, {"b"});                          // follows from it
-  m.node("Add", {"x", "short"}, {"c"});                  // its constant is cut short
+  m.node("Relu", {"a"}, {"b"});                         // follows from it
+  m.node("Add", {"x", "short"}, {"c"});                 // its constant is cut short
   m.node("Add", {"b", "c"}, {"y"});
   const std::string text = refuse(m, {Code::kTensorData, Code::kBadNode});
   EXPECT_TRUE(has(text, "MatMul node \"mm\"")) << text;
@@ -165,7 +168,8 @@ TEST(BadInput, ExternalData) {
     t->set_data_type(1);
     t->add_dims(4);
     t->set_data_location(::onnx::TensorProto::EXTERNAL);
-    for (const auto& [k, v] : {std::pair<std::string, std::string>{"location", location}, {"offset", std::to_string(offset)}}) {
+    for (const auto& [k, v] :
+         {std::pair<std::string, std::string>{"location", location}, {"offset", std::to_string(offset)}}) {
       auto* e = t->add_external_data();
       e->set_key(k);
       e->set_value(v);

@@ -44,8 +44,8 @@ void fill(HostTensor* t, int64_t count, const F& next) {
   }
 }
 
-// Values inside the declared range, [0, 1] for integers: what indices and flags can always be. Dimensions: 1, or the lowest
-// bound above it.
+// Values inside the declared range, [0, 1] for integers: what indices and flags can always be. Dimensions: 1, or the
+// lowest bound above it.
 bool random_input(const ir::Graph& g, const ir::Value& v, const ConvertOptions& options, std::mt19937* rng,
                   std::map<Dim, int64_t>* extents, HostTensor* t) {
   t->dtype = v.type.dtype;
@@ -68,21 +68,40 @@ bool random_input(const ir::Graph& g, const ir::Value& v, const ConvertOptions& 
   std::uniform_real_distribution<float> real(lo, hi);
   std::uniform_int_distribution<int> bit(0, 1);
   switch (t->dtype) {
-    case DType::kF32: fill<float>(t, count, [&] { return real(*rng); }); return true;
-    case DType::kF64: fill<double>(t, count, [&] { return static_cast<double>(real(*rng)); }); return true;
-    case DType::kF16: fill<uint16_t>(t, count, [&] { return f32_to_f16(real(*rng)); }); return true;
-    case DType::kBF16: fill<uint16_t>(t, count, [&] { return f32_to_bf16(real(*rng)); }); return true;
+    case DType::kF32:
+      fill<float>(t, count, [&] { return real(*rng); });
+      return true;
+    case DType::kF64:
+      fill<double>(t, count, [&] { return static_cast<double>(real(*rng)); });
+      return true;
+    case DType::kF16:
+      fill<uint16_t>(t, count, [&] { return f32_to_f16(real(*rng)); });
+      return true;
+    case DType::kBF16:
+      fill<uint16_t>(t, count, [&] { return f32_to_bf16(real(*rng)); });
+      return true;
     case DType::kI64:
-    case DType::kU64: fill<int64_t>(t, count, [&] { return bit(*rng); }); return true;
+    case DType::kU64:
+      fill<int64_t>(t, count, [&] { return bit(*rng); });
+      return true;
     case DType::kI32:
-    case DType::kU32: fill<int32_t>(t, count, [&] { return bit(*rng); }); return true;
+    case DType::kU32:
+      fill<int32_t>(t, count, [&] { return bit(*rng); });
+      return true;
     case DType::kI16:
-    case DType::kU16: fill<int16_t>(t, count, [&] { return static_cast<int16_t>(bit(*rng)); }); return true;
+    case DType::kU16:
+      fill<int16_t>(t, count, [&] { return static_cast<int16_t>(bit(*rng)); });
+      return true;
     case DType::kI8:
     case DType::kU8:
-    case DType::kBool: fill<uint8_t>(t, count, [&] { return static_cast<uint8_t>(bit(*rng)); }); return true;
-    case DType::kString: t->strings.assign(static_cast<size_t>(count), "a"); return true;
-    default: return false;
+    case DType::kBool:
+      fill<uint8_t>(t, count, [&] { return static_cast<uint8_t>(bit(*rng)); });
+      return true;
+    case DType::kString:
+      t->strings.assign(static_cast<size_t>(count), "a");
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -91,8 +110,10 @@ bool random_input(const ir::Graph& g, const ir::Value& v, const ConvertOptions& 
 double difference(const HostTensor& a, const HostTensor& reference, double atol, double rtol, bool* within) {
   const double infinite = std::numeric_limits<double>::infinity();
   *within = false;
-  if (a.dtype != reference.dtype || a.dims != reference.dims || a.bytes.size() != reference.bytes.size()) return infinite;
-  const bool real = a.dtype == DType::kF32 || a.dtype == DType::kF64 || a.dtype == DType::kF16 || a.dtype == DType::kBF16;
+  if (a.dtype != reference.dtype || a.dims != reference.dims || a.bytes.size() != reference.bytes.size())
+    return infinite;
+  const bool real =
+      a.dtype == DType::kF32 || a.dtype == DType::kF64 || a.dtype == DType::kF16 || a.dtype == DType::kBF16;
   if (!real) {
     *within = a.bytes == reference.bytes && a.strings == reference.strings;
     return *within ? 0 : infinite;
@@ -129,7 +150,8 @@ bool PassChecker::evaluate(const ir::Graph& graph, const std::vector<std::string
   emit::separate_outputs(*copy);
   Diagnostics problems;
   ConvertReport unused;
-  const std::unique_ptr<emit::ModelFile> file = emit::ModelFile::build(*copy, ConvertOptions{}, emit::Provenance{}, &problems, &unused);
+  const std::unique_ptr<emit::ModelFile> file =
+      emit::ModelFile::build(*copy, ConvertOptions{}, emit::Provenance{}, &problems, &unused);
   if (file == nullptr) {
     *error = problems.text();
     return false;
@@ -154,15 +176,17 @@ bool PassChecker::begin(const ir::Graph& graph) {
     for (const ir::Value* v : graph.inputs()) {
       inputs_[0].emplace_back();
       if (random_input(graph, *v, options_, &rng, &extents, &inputs_[0].back())) continue;
-      diagnostics_->error(Code::kCannotEvaluate, "input \"" + v->name + "\" is " + dtype_name(v->type.dtype) +
-                                                     ", for which --check has no random values",
-                          "give it inputs: --check=REF.npz");
+      diagnostics_->error(
+          Code::kCannotEvaluate,
+          "input \"" + v->name + "\" is " + dtype_name(v->type.dtype) + ", for which --check has no random values",
+          "give it inputs: --check=REF.npz");
       return false;
     }
   }
   std::string error;
   if (!evaluate(graph, {}, &reference_, &error)) {
-    diagnostics_->error(Code::kCannotEvaluate, "the imported graph cannot be run, so passes cannot be checked: " + error);
+    diagnostics_->error(Code::kCannotEvaluate,
+                        "the imported graph cannot be run, so passes cannot be checked: " + error);
     return false;
   }
   before_ = graph.clone();
@@ -186,11 +210,13 @@ bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* re
       bool within = false;
       const double d = difference(now[c][i], reference_[c][i], options_.check_atol, options_.check_rtol, &within);
       report->max_difference = std::max(report->max_difference, d);
-      if (!within && wrong.empty()) wrong = "output \"" + graph.output_names()[i] + "\" differs by " + std::to_string(d) + " of its largest value";
+      if (!within && wrong.empty())
+        wrong = "output \"" + graph.output_names()[i] + "\" differs by " + std::to_string(d) + " of its largest value";
     }
   }
   if (!wrong.empty()) {
-    Diagnostic& d = diagnostics_->error(Code::kCheckFailed, std::string("pass ") + pass + " changed what the graph computes: " + wrong,
+    Diagnostic& d = diagnostics_->error(Code::kCheckFailed,
+                                        std::string("pass ") + pass + " changed what the graph computes: " + wrong,
                                         "convert without it, and report the model that shows it");
     const std::string first = blame(graph);
     if (!first.empty()) d.notes.push_back(first);
@@ -201,8 +227,8 @@ bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* re
   return true;
 }
 
-// Values of one name mean the same before and after; the first that differs, in the order of execution, has the culprit as its
-// maker.
+// Values of one name mean the same before and after; the first that differs, in the order of execution, has the culprit
+// as its maker.
 std::string PassChecker::blame(const ir::Graph& graph) const {
   std::set<std::string> old_names;
   for (const ir::Node& n : before_->nodes()) {
@@ -226,7 +252,8 @@ std::string PassChecker::blame(const ir::Graph& graph) const {
   for (size_t k = 0; k < taps.size(); ++k) {
     for (size_t c = 0; c < new_results.size(); ++c) {
       bool within = false;
-      difference(new_results[c][outputs + k], old_results[c][outputs + k], options_.check_atol, options_.check_rtol, &within);
+      difference(new_results[c][outputs + k], old_results[c][outputs + k], options_.check_atol, options_.check_rtol,
+                 &within);
       if (!within) return "the first value that differs is \"" + taps[k] + "\", made by " + makers[k];
     }
   }

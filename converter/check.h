@@ -1,5 +1,5 @@
-// --check: after each pass that changed something, what the graph computes is compared with what it computed before, on real
-// inputs and through real sessions. A difference is blamed on the pass and on the first value that differs.
+// --check: after each pass that changed something, what the graph computes is compared with what it computed before, on
+// real inputs and through real sessions. A difference is blamed on the pass and on the first value that differs.
 #ifndef VIREO_CONVERTER_CHECK_H_
 #define VIREO_CONVERTER_CHECK_H_
 
@@ -24,7 +24,8 @@ class PassChecker final : public passes::Observer {
  private:
   using Results = std::vector<std::vector<HostTensor>>;  // by input set, then output
   // Runs `graph` with further outputs for the values named in `taps`.
-  bool evaluate(const ir::Graph& graph, const std::vector<std::string>& taps, Results* results, std::string* error) const;
+  bool evaluate(const ir::Graph& graph, const std::vector<std::string>& taps, Results* results,
+                std::string* error) const;
   std::string blame(const ir::Graph& graph) const;
 
   const ConvertOptions& options_;
@@ -35,7 +36,8 @@ class PassChecker final : public passes::Observer {
   std::set<size_t> random_;  // outputs that depend on random nodes
 };
 
-// Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| + rtol |ref|.
+// Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| +
+// rtol |ref|.
 double difference(const HostTensor& a, const HostTensor& reference, double atol, double rtol, bool* within);
 
 }  // namespace vireo

@@ -79,14 +79,15 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
     out += (i == 0 ? "" : ",") + dims.text(d);
     const Interval range = dims.interval(d);
     uint32_t atom = 0;
-    if (dims.is_symbol(d, &atom) && !range.open()) out += "=" + std::to_string(range.lo) + ".." + std::to_string(range.hi);
+    if (dims.is_symbol(d, &atom) && !range.open())
+      out += "=" + std::to_string(range.lo) + ".." + std::to_string(range.hi);
   }
   return out + "]";
 }
 
 // Import, passes, layout: everything but writing. Null on failure.
-std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options, Diagnostics* diagnostics,
-                                         ConvertReport* report) {
+std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options,
+                                         Diagnostics* diagnostics, ConvertReport* report) {
   const auto tell = [&](const char* stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
@@ -107,7 +108,8 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   report->nodes_imported = ir::count_nodes(graph);
   tell("optimise", 0.3);
   PassChecker checker(options, diagnostics);
-  if (!passes::run_pipeline(graph, options, options.check == nullptr ? nullptr : &checker, diagnostics, report)) return nullptr;
+  if (!passes::run_pipeline(graph, options, options.check == nullptr ? nullptr : &checker, diagnostics, report))
+    return nullptr;
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }
@@ -153,15 +155,16 @@ bool convert_file(const std::string& onnx_path, const std::string& vireo_path, c
                  [&](const emit::ModelFile& file) { return file.write(vireo_path, diagnostics); });
 }
 
-bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out, Diagnostics* diagnostics,
-                       ConvertReport* report) {
+bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out,
+                       Diagnostics* diagnostics, ConvertReport* report) {
   return convert(onnx_path, options, diagnostics, report, [&](const emit::ModelFile& file) {
     file.write(out);
     return true;
   });
 }
 
-bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report) {
+bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics,
+                 ConvertReport* report) {
   return convert(onnx_path, options, diagnostics, report, [](const emit::ModelFile&) { return true; });
 }
 

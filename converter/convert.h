@@ -24,8 +24,8 @@ struct ShapeOption {
   std::string input;
   std::vector<DimRange> dims;
 };
-// Reads "NAME=1,3,224,224" and "NAME=1..8,3,224,224"; NAME may hold '=' (the last one divides), an empty list is a scalar.
-// On failure: false, and `error` says what was wanted.
+// Reads "NAME=1,3,224,224" and "NAME=1..8,3,224,224"; NAME may hold '=' (the last one divides), an empty list is a
+// scalar. On failure: false, and `error` says what was wanted.
 bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error);
 
 // What an input or output means; the fields are those of vireo.fb.Io in the file.
@@ -52,17 +52,17 @@ struct TestCaseOption {
 
 struct ConvertOptions {
   std::vector<ShapeOption> shapes;
-  bool optimize = true;               // false: import, fold nothing, fuse nothing
-  std::vector<std::string> skip;      // passes left out, by name
+  bool optimize = true;           // false: import, fold nothing, fuse nothing
+  std::vector<std::string> skip;  // passes left out, by name
   std::vector<IoMeaning> io;
   std::string signature_name = "main";
   std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run
   std::vector<TestCaseOption> tests;
   std::vector<std::string> option_texts;  // the command line's, for the file's provenance
   // --check: after each pass that changed something, the graph is compared with the one before it.
-  Evaluator* check = nullptr;             // null: no check
-  std::vector<std::vector<HostTensor>> check_inputs;  // empty: one set of random inputs
-  double check_atol = 1e-4, check_rtol = 1e-3;        // as TestOutput, for float32
+  Evaluator* check = nullptr;                                               // null: no check
+  std::vector<std::vector<HostTensor>> check_inputs;                        // empty: one set of random inputs
+  double check_atol = 1e-4, check_rtol = 1e-3;                              // as TestOutput, for float32
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
 
@@ -82,10 +82,10 @@ struct ConvertReport {
   size_t nodes_imported = 0, nodes = 0;
   std::vector<std::pair<std::string, size_t>> ops;  // of the final graph, by name; a composite counts by its hint
   std::vector<PassReport> passes;
-  uint64_t constant_bytes = 0;   // in the file, each content once
+  uint64_t constant_bytes = 0;  // in the file, each content once
   uint64_t file_bytes = 0;
-  bool planned = false;          // false: a bound is open, so sessions plan
-  uint64_t arena_bytes = 0;      // of the portable plan
+  bool planned = false;      // false: a bound is open, so sessions plan
+  uint64_t arena_bytes = 0;  // of the portable plan
   uint64_t arena_lower_bound = 0;
   std::vector<std::string> open_dimensions;  // need a bound when a session is created
   double seconds = 0;
@@ -109,15 +109,16 @@ class FileBytes {
   size_t size_ = 0;
 };
 
-// Converts `onnx_path` into the file `vireo_path`, which appears whole or not at all. True: written; problems, also those of
-// a conversion that went well (warnings), are in `diagnostics`. `report` may be null.
+// Converts `onnx_path` into the file `vireo_path`, which appears whole or not at all. True: written; problems, also
+// those of a conversion that went well (warnings), are in `diagnostics`. `report` may be null.
 bool convert_file(const std::string& onnx_path, const std::string& vireo_path, const ConvertOptions& options,
                   Diagnostics* diagnostics, ConvertReport* report);
 // The same into memory: what `vireo run model.onnx` loads.
-bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out, Diagnostics* diagnostics,
-                       ConvertReport* report);
+bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out,
+                       Diagnostics* diagnostics, ConvertReport* report);
 // Everything but writing: what `vireo check` tells.
-bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report);
+bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics,
+                 ConvertReport* report);
 
 }  // namespace vireo
 

@@ -42,7 +42,8 @@ void convert(const ModelBuilder& m, Converted* out, const ConvertOptions& option
   const std::string file = path.empty() ? folder.write("m.onnx", m.bytes()) : path;
   ASSERT_TRUE(convert_to_memory(file, options, &out->file, &d, &out->report)) << d.text();
   Error error;
-  ASSERT_EQ(read_header({out->file.data(), out->file.size()}, out->file.size(), &out->header, &error), Status::kOk) << error.message;
+  ASSERT_EQ(read_header({out->file.data(), out->file.size()}, out->file.size(), &out->header, &error), Status::kOk)
+      << error.message;
   ASSERT_EQ(check_hashes({out->file.data(), out->file.size()}, out->header, &error), Status::kOk) << error.message;
   const uint8_t* bytes = out->file.data() + out->header.model_offset;
   flatbuffers::Verifier verifier(bytes, out->header.model_size);
@@ -151,8 +152,10 @@ TEST(Convert, InitialisersThatAreInputsAndSparseOnes) {
   Converted c;
   convert(m, &c);
   EXPECT_EQ(c.graph().inputs()->size(), 1u);
-  const fb::Tensor* sparse = c.graph().tensors()->Get(static_cast<uint32_t>(c.graph().nodes()->Get(1)->inputs()->Get(1)));
-  const uint8_t* at = c.file.data() + c.model->segments()->Get(static_cast<uint32_t>(sparse->segment()))->offset() + sparse->offset();
+  const fb::Tensor* sparse =
+      c.graph().tensors()->Get(static_cast<uint32_t>(c.graph().nodes()->Get(1)->inputs()->Get(1)));
+  const uint8_t* at =
+      c.file.data() + c.model->segments()->Get(static_cast<uint32_t>(sparse->segment()))->offset() + sparse->offset();
   float values[2];
   memcpy(values, at, sizeof(values));
   EXPECT_EQ(values[0], 0.0f);
@@ -291,8 +294,8 @@ TEST(Convert, CarriesTestsAndStates) {
   EXPECT_EQ(c.model->tests()->Get(0)->outputs()->size(), 2u);
 }
 
-// Weights beside the model are never held in memory. The file is a hole that takes no disk; larger ones behave the same, this
-// size keeps the test short.
+// Weights beside the model are never held in memory. The file is a hole that takes no disk; larger ones behave the
+// same, this size keeps the test short.
 TEST(Convert, ExternalDataIsStreamed) {
   Folder folder;
   const int64_t rows = 1 << 13, cols = 6 << 10, tensors = 2;  // 192 MiB each
@@ -306,7 +309,8 @@ TEST(Convert, ExternalDataIsStreamed) {
     t->add_dims(cols);
     t->set_data_location(::onnx::TensorProto::EXTERNAL);
     for (const auto& [k, v] : {std::pair<std::string, std::string>{"location", "weights.bin"},
-                               {"offset", std::to_string(i * rows * cols * 4)}, {"length", std::to_string(rows * cols * 4)}}) {
+                               {"offset", std::to_string(i * rows * cols * 4)},
+                               {"length", std::to_string(rows * cols * 4)}}) {
       auto* e = t->add_external_data();
       e->set_key(k);
       e->set_value(v);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include <algorithm>
-#include <iostream>
 #include <chrono>
 #include <fstream>
+#include <iostream>
 #include <set>
 
 namespace vireo::tool {
@@ -216,12 +216,13 @@ std::vector<vireo_bound> complete(const Model& model, const Bounds& bounds, bool
     vireo_dimension d = VIREO_DIMENSION_INIT;
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_model_dimension(model.get(), i, &d, &error), error, "read " + model.name());
-    const bool given = std::any_of(list.begin(), list.end(), [&](const vireo_bound& b) { return std::string(b.name) == d.name; });
+    const bool given =
+        std::any_of(list.begin(), list.end(), [&](const vireo_bound& b) { return std::string(b.name) == d.name; });
     if (given || d.max >= 0) continue;
     list.push_back({d.name, d.min, std::max(d.min, kAssumedExtent)});
     if (say) {
-      std::cerr << "note: data decide the dimension \"" << d.name << "\" of " << model.name() << "; at most " << kAssumedExtent
-                << " is assumed\n";
+      std::cerr << "note: data decide the dimension \"" << d.name << "\" of " << model.name() << "; at most "
+                << kAssumedExtent << " is assumed\n";
     }
   }
   return list;

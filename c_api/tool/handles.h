@@ -104,7 +104,8 @@ struct SessionChoice {
   int threads = 0;
   bool profile = false;
 };
-// Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error says so.
+// Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
+// says so.
 constexpr int64_t kAssumedExtent = 256;
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds);
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds);

@@ -7,34 +7,34 @@ namespace vireo {
 enum class Code {
   kNone = 0,
   // 01xx: the file
-  kFileUnreadable = 101,      // missing, a folder, no permission
-  kFileTooLarge = 102,        // a protobuf ends at 2 GiB
-  kNotOnnx = 103,             // the bytes do not parse as an ONNX model
-  kVersionTooNew = 104,       // opset or IR version above what is known
-  kExternalData = 105,        // missing, too short, or leading outside the model's folder
-  kTensorData = 106,          // a constant whose bytes do not fit its shape and type
-  kNoGraph = 107,             // parses, but holds no graph or no outputs
+  kFileUnreadable = 101,  // missing, a folder, no permission
+  kFileTooLarge = 102,    // a protobuf ends at 2 GiB
+  kNotOnnx = 103,         // the bytes do not parse as an ONNX model
+  kVersionTooNew = 104,   // opset or IR version above what is known
+  kExternalData = 105,    // missing, too short, or leading outside the model's folder
+  kTensorData = 106,      // a constant whose bytes do not fit its shape and type
+  kNoGraph = 107,         // parses, but holds no graph or no outputs
   // 02xx: the graph
-  kDuplicateName = 201,       // two inputs, or two nodes' outputs, with one name
-  kMissingValue = 202,        // a node or output refers to a value that nothing makes
+  kDuplicateName = 201,  // two inputs, or two nodes' outputs, with one name
+  kMissingValue = 202,   // a node or output refers to a value that nothing makes
   kCycle = 203,
   kUnknownOperator = 204,
-  kUnknownDomain = 205,       // a node of a domain that the model does not import
-  kBadFunction = 206,         // a model-local function that calls itself, or is called with too much
-  kBadNode = 207,             // a node whose inputs or attributes are wrong
-  kUnsupportedNode = 208,     // a valid node that this version cannot serve
-  kUnsupportedType = 209,     // a graph input or constant that is not a tensor, or of an unknown element type
-  kUnknownRank = 210,         // an input without a declared rank
-  kShapeOverflow = 211,       // a tensor of more bytes than can be addressed
-  kBranchMismatch = 212,      // If branches, or loop states, whose types cannot be reconciled
-  kBadAttribute = 213,        // missing, or of another type than the operator's
+  kUnknownDomain = 205,    // a node of a domain that the model does not import
+  kBadFunction = 206,      // a model-local function that calls itself, or is called with too much
+  kBadNode = 207,          // a node whose inputs or attributes are wrong
+  kUnsupportedNode = 208,  // a valid node that this version cannot serve
+  kUnsupportedType = 209,  // a graph input or constant that is not a tensor, or of an unknown element type
+  kUnknownRank = 210,      // an input without a declared rank
+  kShapeOverflow = 211,    // a tensor of more bytes than can be addressed
+  kBranchMismatch = 212,   // If branches, or loop states, whose types cannot be reconciled
+  kBadAttribute = 213,     // missing, or of another type than the operator's
   // 03xx: what the caller asked for
   kBadShapeOption = 301,
   kBadSignature = 302,
   kBadTestCase = 303,
-  kCheckFailed = 304,         // a pass changed what the graph computes
-  kCannotEvaluate = 305,      // a check was asked for that cannot be made
-  kUnknownPass = 306,         // asked to be skipped
+  kCheckFailed = 304,     // a pass changed what the graph computes
+  kCannotEvaluate = 305,  // a check was asked for that cannot be made
+  kUnknownPass = 306,     // asked to be skipped
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,

@@ -1,5 +1,5 @@
-// What is wrong with a model, told whole: a stable code, the place, what was met, what was wanted, a way out. The converter
-// goes on after an error to find the next one.
+// What is wrong with a model, told whole: a stable code, the place, what was met, what was wanted, a way out. The
+// converter goes on after an error to find the next one.
 #ifndef VIREO_CONVERTER_DIAG_DIAGNOSTICS_H_
 #define VIREO_CONVERTER_DIAG_DIAGNOSTICS_H_
 

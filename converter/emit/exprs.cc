@@ -47,7 +47,8 @@ int64_t ExprWriter::write(Dim d) {
   if (!is_symbolic(d)) return d;
   const auto it = written_.find(d);
   if (it != written_.end()) return it->second;
-  // Positive terms first, so that a sum does not dip below its value on the way: interval arithmetic does not mind, readers do.
+  // Positive terms first, so that a sum does not dip below its value on the way: interval arithmetic does not mind,
+  // readers do.
   int64_t sum = 0;
   bool any = false;
   const ir::DimTable::Polynomial p = dims_.polynomial(d);

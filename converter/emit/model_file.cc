@@ -42,7 +42,8 @@ class Builder {
       report->arena_lower_bound = plan->subgraphs[0]->lower_bound;
     }
     for (const auto& e : exprs_.exprs()) {
-      if (e->kind == fb::ExprKind::Symbol && !e->data_dependent && e->hi < 0) report->open_dimensions.push_back(e->name);
+      if (e->kind == fb::ExprKind::Symbol && !e->data_dependent && e->hi < 0)
+        report->open_dimensions.push_back(e->name);
     }
     model->plans.push_back(std::move(plan));
     model->exprs = exprs_.take();
@@ -113,7 +114,7 @@ class Builder {
 
   bool signature() {
     static const std::map<std::string, fb::Meaning> kMeanings = {
-        {"", fb::Meaning::Unspecified}, {"image", fb::Meaning::Image},       {"audio", fb::Meaning::Audio},
+        {"", fb::Meaning::Unspecified},  {"image", fb::Meaning::Image},       {"audio", fb::Meaning::Audio},
         {"tokens", fb::Meaning::Tokens}, {"features", fb::Meaning::Features}, {"state", fb::Meaning::State}};
     auto s = std::make_unique<fb::SignatureT>();
     s->name = options_.signature_name;
@@ -155,12 +156,14 @@ class Builder {
     }
     for (const IoMeaning& m : options_.io) {
       if (used.count(m.name) != 0) continue;
-      diagnostics_->error(Code::kBadSignature, "the signature names \"" + m.name + "\", which is neither an input nor an output");
+      diagnostics_->error(Code::kBadSignature,
+                          "the signature names \"" + m.name + "\", which is neither an input nor an output");
       good = false;
     }
     for (const auto& [output, input] : options_.states) {
       if (inputs.count(input) == 0 || outputs.count(output) == 0) {
-        diagnostics_->error(Code::kBadSignature, "state \"" + output + "\" to \"" + input + "\": there is no such output or input");
+        diagnostics_->error(Code::kBadSignature,
+                            "state \"" + output + "\" to \"" + input + "\": there is no such output or input");
         good = false;
         continue;
       }
@@ -186,8 +189,8 @@ class Builder {
     t->dtype = static_cast<uint8_t>(h.dtype);
     t->dims = h.dims;
     if (h.dtype == DType::kNone) return t;
-    const ir::ConstantPtr c = h.dtype == DType::kString ? ir::make_strings({}, h.strings)
-                                                        : ir::make_constant({DType::kU8, {}}, h.bytes);
+    const ir::ConstantPtr c =
+        h.dtype == DType::kString ? ir::make_strings({}, h.strings) : ir::make_constant({DType::kU8, {}}, h.bytes);
     const Place place = segments_->add(c);
     t->segment = static_cast<uint32_t>(place.segment);
     t->offset = place.offset;
@@ -199,8 +202,9 @@ class Builder {
     for (size_t i = 0; i < options_.tests.size(); ++i) {
       const TestCaseOption& given = options_.tests[i];
       if (given.inputs.size() != graph_.inputs().size() || given.outputs.size() != graph_.outputs().size()) {
-        diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + " has " + std::to_string(given.inputs.size()) +
-                                                    " inputs and " + std::to_string(given.outputs.size()) + " outputs, the model " +
+        diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + " has " +
+                                                    std::to_string(given.inputs.size()) + " inputs and " +
+                                                    std::to_string(given.outputs.size()) + " outputs, the model " +
                                                     std::to_string(graph_.inputs().size()) + " and " +
                                                     std::to_string(graph_.outputs().size()));
         return false;
@@ -208,7 +212,8 @@ class Builder {
       auto c = std::make_unique<fb::TestCaseT>();
       for (size_t k = 0; k < given.inputs.size(); ++k) {
         if (given.inputs[k].dtype != graph_.inputs()[k]->type.dtype) {
-          diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + ": input \"" + graph_.inputs()[k]->name + "\" is " +
+          diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + ": input \"" +
+                                                      graph_.inputs()[k]->name + "\" is " +
                                                       dtype_name(given.inputs[k].dtype) + ", the model wants " +
                                                       dtype_name(graph_.inputs()[k]->type.dtype));
           return false;
@@ -262,13 +267,14 @@ void separate_outputs(ir::Graph& g) {
   }
 }
 
-std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const ConvertOptions& options, const Provenance& provenance,
-                                            Diagnostics* diagnostics, ConvertReport* report) {
+std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const ConvertOptions& options,
+                                            const Provenance& provenance, Diagnostics* diagnostics,
+                                            ConvertReport* report) {
   std::unique_ptr<ModelFile> file(new ModelFile());
   fb::ModelT model;
   if (!Builder(options, graph, &file->segments_, diagnostics).build(provenance, &model, report)) return nullptr;
-  // Segments stand behind the FlatBuffer, whose size does not depend on the offsets' values as long as none is the default 0:
-  // pack once to learn it, once for real.
+  // Segments stand behind the FlatBuffer, whose size does not depend on the offsets' values as long as none is the
+  // default 0: pack once to learn it, once for real.
   for (auto& s : model.segments) s->offset = 1;
   file->model_ = pack_model(model);
   uint64_t at = align_up(kHeaderBytes, kSegmentAlignment) + file->model_.size();
@@ -281,7 +287,8 @@ std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const Conver
   const size_t size = file->model_.size();
   file->model_ = pack_model(model);
   if (file->model_.size() != size) {
-    diagnostics->error(Code::kWriteFailed, "the model's table changed its size while it was laid out; this is an error of the converter");
+    diagnostics->error(Code::kWriteFailed,
+                       "the model's table changed its size while it was laid out; this is an error of the converter");
     return nullptr;
   }
   file->hash_offset_ = at;
@@ -292,7 +299,8 @@ std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const Conver
   return file;
 }
 
-// Gives the file's bytes behind the header to `sink`, in order, and makes the header, which holds the hash over all of them.
+// Gives the file's bytes behind the header to `sink`, in order, and makes the header, which holds the hash over all of
+// them.
 template <class Sink>
 bool ModelFile::stream(Sink&& sink, std::vector<uint8_t>* header) const {
   std::vector<uint8_t> hashes;
@@ -364,8 +372,10 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
   const std::string temporary = path + ".part" + std::to_string(getpid());
   const auto refuse = [&](const std::string& what, int error) {
     std::string help;
-    if (error == ENOSPC || error == EDQUOT) help = "the disk is full: " + std::to_string(file_bytes_) + " bytes are needed";
-    if (error == ENOENT || error == EACCES || error == EROFS || error == ENOTDIR) help = "choose a folder that exists and can be written to";
+    if (error == ENOSPC || error == EDQUOT)
+      help = "the disk is full: " + std::to_string(file_bytes_) + " bytes are needed";
+    if (error == ENOENT || error == EACCES || error == EROFS || error == ENOTDIR)
+      help = "choose a folder that exists and can be written to";
     diagnostics->error(Code::kWriteFailed, what + ": " + std::strerror(error), help);
     return false;
   };

@@ -26,9 +26,11 @@ void separate_outputs(ir::Graph& g);
 
 class ModelFile {
  public:
-  // Lays out everything; `graph` has gone through separate_outputs. Null with diagnostics on failure. `report` gets sizes.
-  static std::unique_ptr<ModelFile> build(const ir::Graph& graph, const ConvertOptions& options, const Provenance& provenance,
-                                          Diagnostics* diagnostics, ConvertReport* report);
+  // Lays out everything; `graph` has gone through separate_outputs. Null with diagnostics on failure. `report` gets
+  // sizes.
+  static std::unique_ptr<ModelFile> build(const ir::Graph& graph, const ConvertOptions& options,
+                                          const Provenance& provenance, Diagnostics* diagnostics,
+                                          ConvertReport* report);
 
   // Under a temporary name in the same folder, then renamed: `path` appears whole or not at all.
   bool write(const std::string& path, Diagnostics* diagnostics) const;
@@ -40,7 +42,7 @@ class ModelFile {
   bool stream(Sink&& sink, std::vector<uint8_t>* header) const;
 
   Segments segments_;
-  std::vector<uint8_t> model_;            // the FlatBuffer
+  std::vector<uint8_t> model_;  // the FlatBuffer
   std::vector<uint64_t> segment_offsets_;
   uint64_t hash_offset_ = 0, hash_size_ = 0, file_bytes_ = 0;
 };

@@ -11,8 +11,8 @@
 
 namespace vireo::emit {
 
-// Plans all subgraphs of `model`, bodies before their owners. A plan without subgraphs when a bound is open; null with a
-// diagnostic when the planner refuses.
+// Plans all subgraphs of `model`, bodies before their owners. A plan without subgraphs when a bound is open; null with
+// a diagnostic when the planner refuses.
 std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& exprs, Diagnostics* diagnostics);
 
 }  // namespace vireo::emit

@@ -1,8 +1,8 @@
 // Constants as the file keeps them: aligned segments behind the FlatBuffer, each content once.
 //
-// Large constants get a segment of their own, so that a segment's hash names one tensor and an update of a model ships what
-// changed; small ones share a segment, because 64 bytes of alignment and a table entry each would outweigh them. One segment
-// for everything was the other design: smaller by a few entries, and any change renames all of it.
+// Large constants get a segment of their own, so that a segment's hash names one tensor and an update of a model ships
+// what changed; small ones share a segment, because 64 bytes of alignment and a table entry each would outweigh them.
+// One segment for everything was the other design: smaller by a few entries, and any change renames all of it.
 #ifndef VIREO_CONVERTER_EMIT_SEGMENTS_H_
 #define VIREO_CONVERTER_EMIT_SEGMENTS_H_
 
@@ -44,9 +44,9 @@ class Segments {
   std::vector<Segment> segments_;
   int32_t shared_ = -1;
   std::map<std::string, Place> by_hash_;
-  std::map<int32_t, std::string> hashes_;                               // of large segments
+  std::map<int32_t, std::string> hashes_;                       // of large segments
   std::map<std::pair<const void*, size_t>, Place> by_address_;  // spares hashing what is shared already
-  std::vector<ir::ConstantPtr> kept_;                                   // addresses stay taken
+  std::vector<ir::ConstantPtr> kept_;                           // addresses stay taken
   uint64_t total_bytes_ = 0;
 };
 

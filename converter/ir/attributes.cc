@@ -1,5 +1,5 @@
-// Attributes as text, by FlatBuffers' own parser over the operators' schemas, which are built in as text. An operator's table
-// has its name; where a family shares one, it is the first of the schema.
+// Attributes as text, by FlatBuffers' own parser over the operators' schemas, which are built in as text. An operator's
+// table has its name; where a family shares one, it is the first of the schema.
 #include <map>
 
 #include "converter/ir/text.h"

@@ -1,5 +1,5 @@
-// The contents of a constant, in shared ownership: many values, graphs and passes point at one run of bytes, which is memory
-// of its own or a window of a mapped file. Nothing here copies weights.
+// The contents of a constant, in shared ownership: many values, graphs and passes point at one run of bytes, which is
+// memory of its own or a window of a mapped file. Nothing here copies weights.
 #ifndef VIREO_CONVERTER_IR_CONSTANT_H_
 #define VIREO_CONVERTER_IR_CONSTANT_H_
 

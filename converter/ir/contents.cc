@@ -1,6 +1,6 @@
-// What shape arithmetic computes, element by element, as expressions: Shape gives the extents, Gather and Slice choose among
-// them, Add to Max combine them, Reshape consumes them. One function an operator; an operator without one loses track, which
-// costs exactness and never correctness.
+// What shape arithmetic computes, element by element, as expressions: Shape gives the extents, Gather and Slice choose
+// among them, Add to Max combine them, Reshape consumes them. One function an operator; an operator without one loses
+// track, which costs exactness and never correctness.
 #include <functional>
 #include <utility>
 
@@ -170,7 +170,8 @@ bool logical_not(const Context& c, Elements* out) {
 
 bool where(const Context& c, Elements* out) {
   Elements cond, a, b;
-  if (!dtype_is_integer(c.result().dtype) || !c.in(0, &cond) || !c.in(1, &a) || !c.in(2, &b) || !c.result().shape.is_static()) {
+  if (!dtype_is_integer(c.result().dtype) || !c.in(0, &cond) || !c.in(1, &a) || !c.in(2, &b) ||
+      !c.result().shape.is_static()) {
     return false;
   }
   const int64_t n = element_count(c.result().shape);
@@ -278,31 +279,56 @@ Rule rule_for(Op op) {
     case Op::kReshape:
     case Op::kSqueeze:
     case Op::kUnsqueeze:
-    case Op::kFlatten: return same;
-    case Op::kShape: return shape;
-    case Op::kSize: return size;
-    case Op::kCast: return cast;
-    case Op::kAdd: return add;
-    case Op::kSub: return sub;
-    case Op::kMul: return mul;
-    case Op::kDiv: return div;
-    case Op::kMod: return mod;
-    case Op::kMin: return minimum;
-    case Op::kMax: return maximum;
-    case Op::kEqual: return equal;
-    case Op::kLess: return less;
-    case Op::kLessOrEqual: return less_or_equal;
-    case Op::kNeg: return neg;
-    case Op::kNot: return logical_not;
-    case Op::kWhere: return where;
-    case Op::kConcat: return concat;
-    case Op::kGather: return gather;
-    case Op::kSlice: return slice;
-    case Op::kExpand: return expand;
-    case Op::kConstantOfShape: return constant_of_shape;
-    case Op::kReduceProd: return reduce_prod;
-    case Op::kReduceSum: return reduce_sum;
-    default: return nullptr;
+    case Op::kFlatten:
+      return same;
+    case Op::kShape:
+      return shape;
+    case Op::kSize:
+      return size;
+    case Op::kCast:
+      return cast;
+    case Op::kAdd:
+      return add;
+    case Op::kSub:
+      return sub;
+    case Op::kMul:
+      return mul;
+    case Op::kDiv:
+      return div;
+    case Op::kMod:
+      return mod;
+    case Op::kMin:
+      return minimum;
+    case Op::kMax:
+      return maximum;
+    case Op::kEqual:
+      return equal;
+    case Op::kLess:
+      return less;
+    case Op::kLessOrEqual:
+      return less_or_equal;
+    case Op::kNeg:
+      return neg;
+    case Op::kNot:
+      return logical_not;
+    case Op::kWhere:
+      return where;
+    case Op::kConcat:
+      return concat;
+    case Op::kGather:
+      return gather;
+    case Op::kSlice:
+      return slice;
+    case Op::kExpand:
+      return expand;
+    case Op::kConstantOfShape:
+      return constant_of_shape;
+    case Op::kReduceProd:
+      return reduce_prod;
+    case Op::kReduceSum:
+      return reduce_sum;
+    default:
+      return nullptr;
   }
 }
 
@@ -316,7 +342,8 @@ void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder) {
   const int64_t count = element_count(y->type.shape);
   if (count < 0 || count > kMaxContents || (!dtype_is_integer(y->type.dtype) && y->type.dtype != DType::kBool)) return;
   Elements out;
-  if (rule(Context{dims, *node, finder}, &out) && static_cast<int64_t>(out.size()) == count) y->contents = std::move(out);
+  if (rule(Context{dims, *node, finder}, &out) && static_cast<int64_t>(out.size()) == count)
+    y->contents = std::move(out);
 }
 
 }  // namespace vireo::ir

@@ -1,13 +1,13 @@
 // Symbolic dimensions and the arithmetic over them, in one normal form.
 //
 // A dimension is a number or a handle (sdk/base/shape.h) to an interned expression. An expression is a polynomial with
-// integer coefficients over atoms; an atom is a symbol, or a floor-division, minimum or maximum of two expressions that could
-// not be simplified further. Equal polynomials get equal handles, so "proven equal" is "the same number".
+// integer coefficients over atoms; an atom is a symbol, or a floor-division, minimum or maximum of two expressions that
+// could not be simplified further. Equal polynomials get equal handles, so "proven equal" is "the same number".
 //
-// Two other designs were weighed. Trees with rewrite rules: each rule is easy and their sum is not; (a*b)/b or a+b-a depend
-// on the order in which rules fire. An SMT or computer algebra library: a dependency many times the converter's size for
-// expressions of a few terms. The polynomial form decides +, - and * completely, and division where it is exact; what stays
-// undecided (an atom) is at least recognised when it comes again.
+// Two other designs were weighed. Trees with rewrite rules: each rule is easy and their sum is not; (a*b)/b or a+b-a
+// depend on the order in which rules fire. An SMT or computer algebra library: a dependency many times the converter's
+// size for expressions of a few terms. The polynomial form decides +, - and * completely, and division where it is
+// exact; what stays undecided (an atom) is at least recognised when it comes again.
 #ifndef VIREO_CONVERTER_IR_DIM_TABLE_H_
 #define VIREO_CONVERTER_IR_DIM_TABLE_H_
 
@@ -28,7 +28,7 @@ class DimTable {
     int64_t lo = 0;
     int64_t hi = -1;  // -1: open
     bool data_dependent = false;
-    Dim upper = 0;    // of a data-dependent symbol: an expression over earlier symbols
+    Dim upper = 0;  // of a data-dependent symbol: an expression over earlier symbols
   };
   // An atom: a symbol, or an operation that did not simplify.
   struct Atom {
@@ -42,8 +42,8 @@ class DimTable {
 
   // The symbol of this name, made on first use. One name is one extent.
   Dim symbol(const std::string& name);
-  // Bounds a symbol. Returns false when `name` does not exist. Call it before expressions over the symbol are made: their
-  // simplification uses its bounds.
+  // Bounds a symbol. Returns false when `name` does not exist. Call it before expressions over the symbol are made:
+  // their simplification uses its bounds.
   bool set_bounds(const std::string& name, int64_t lo, int64_t hi);
   // A new symbol, "stem" or "stem.1", "stem.2"... whichever is free.
   Dim fresh(const std::string& stem);
@@ -75,9 +75,9 @@ class DimTable {
   Interval interval(const Polynomial& p) const;
 
   std::vector<Atom> atoms_;
-  std::vector<Polynomial> polynomials_;            // by handle id
+  std::vector<Polynomial> polynomials_;  // by handle id
   std::map<Polynomial, uint32_t> ids_;
-  std::map<std::string, uint32_t> symbols_;        // name -> atom
+  std::map<std::string, uint32_t> symbols_;  // name -> atom
   std::map<std::pair<std::pair<int, Dim>, Dim>, uint32_t> operations_;
 };
 

@@ -60,7 +60,8 @@ TEST_F(Dims, OverflowIsLargerThanEveryExtent) {
 }
 
 TEST_F(Dims, TextReadsBack) {
-  for (const char* text : {"N", "2*N + 3", "N*P - S", "floor((N + 1) / (2))", "max(N, P)", "4*floor((N + 3) / (4))", "`a b`"}) {
+  for (const char* text :
+       {"N", "2*N + 3", "N*P - S", "floor((N + 1) / (2))", "max(N, P)", "4*floor((N + 3) / (4))", "`a b`"}) {
     Dim a = 0, b = 0;
     ASSERT_TRUE(t.parse(text, &a)) << text;
     ASSERT_TRUE(t.parse(t.text(a), &b)) << t.text(a);
@@ -70,13 +71,14 @@ TEST_F(Dims, TextReadsBack) {
   for (const char* text : {"", "N +", "floor(N)", "(N", "2 N", "max(N)"}) EXPECT_FALSE(t.parse(text, &d)) << text;
 }
 
-// Random expressions, evaluated at random points: simplification must not change what they mean, and the interval must hold
-// the value.
+// Random expressions, evaluated at random points: simplification must not change what they mean, and the interval must
+// hold the value.
 TEST(DimTable, SimplifiesWithoutChangingValues) {
   std::mt19937 rng(7);
   for (int round = 0; round < 2000; ++round) {
     DimTable t;
-    const int64_t point[3] = {1 + static_cast<int64_t>(rng() % 9), 1 + static_cast<int64_t>(rng() % 9), 1 + static_cast<int64_t>(rng() % 9)};
+    const int64_t point[3] = {1 + static_cast<int64_t>(rng() % 9), 1 + static_cast<int64_t>(rng() % 9),
+                              1 + static_cast<int64_t>(rng() % 9)};
     Dim symbols[3];
     for (int i = 0; i < 3; ++i) {
       const std::string name(1, static_cast<char>('a' + i));
@@ -96,14 +98,19 @@ TEST(DimTable, SimplifiesWithoutChangingValues) {
       const auto [a, va] = make(depth - 1);
       const auto [b, vb] = make(depth - 1);
       switch (rng() % 6) {
-        case 0: return {t.add(a, b), va + vb};
-        case 1: return {t.sub(a, b), va - vb};
-        case 2: return {t.mul(a, b), va * vb};
+        case 0:
+          return {t.add(a, b), va + vb};
+        case 1:
+          return {t.sub(a, b), va - vb};
+        case 2:
+          return {t.mul(a, b), va * vb};
         case 3:
           if (vb == 0) return {a, va};  // (x * b) / b = x is only promised where b is not 0
           return {t.floor_div(a, b), floor_div(va, vb)};
-        case 4: return {t.min(a, b), std::min(va, vb)};
-        default: return {t.max(a, b), std::max(va, vb)};
+        case 4:
+          return {t.min(a, b), std::min(va, vb)};
+        default:
+          return {t.max(a, b), std::max(va, vb)};
       }
     };
     const auto [d, v] = make(4);
@@ -115,12 +122,21 @@ TEST(DimTable, SimplifiesWithoutChangingValues) {
         int64_t term = c;
         for (const uint32_t id : m) {
           const DimTable::Atom& atom = t.atoms()[id];
-          const int64_t va = atom.kind == ExprKind::kSymbol ? 0 : value(atom.a), vb = atom.kind == ExprKind::kSymbol ? 0 : value(atom.b);
+          const int64_t va = atom.kind == ExprKind::kSymbol ? 0 : value(atom.a),
+                        vb = atom.kind == ExprKind::kSymbol ? 0 : value(atom.b);
           switch (atom.kind) {
-            case ExprKind::kSymbol: term *= point[atom.symbol.name[0] - 'a']; break;
-            case ExprKind::kFloorDiv: term *= floor_div(va, vb); break;
-            case ExprKind::kMin: term *= std::min(va, vb); break;
-            default: term *= std::max(va, vb); break;
+            case ExprKind::kSymbol:
+              term *= point[atom.symbol.name[0] - 'a'];
+              break;
+            case ExprKind::kFloorDiv:
+              term *= floor_div(va, vb);
+              break;
+            case ExprKind::kMin:
+              term *= std::min(va, vb);
+              break;
+            default:
+              term *= std::max(va, vb);
+              break;
           }
         }
         sum += term;

@@ -1,5 +1,5 @@
-// Expressions as text: "2*N + max(P, 1) - 3", "floor(N / 2)". The printer orders terms by degree, then by first use, so equal
-// expressions print alike.
+// Expressions as text: "2*N + max(P, 1) - 3", "floor(N / 2)". The printer orders terms by degree, then by first use, so
+// equal expressions print alike.
 #include <algorithm>
 #include <cctype>
 
@@ -73,8 +73,8 @@ class Parser {
       while (at_ < text_.size() && text_[at_] != '`') name += text_[at_++];
       if (!take('`')) return false;
     } else {
-      while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' ||
-                                    text_[at_] == '.')) {
+      while (at_ < text_.size() &&
+             (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' || text_[at_] == '.')) {
         name += text_[at_++];
       }
     }
@@ -119,10 +119,18 @@ std::string DimTable::text(Dim d) const {
       const Atom& a = atoms_[id];
       if (!factor.empty()) factor += "*";
       switch (a.kind) {
-        case ExprKind::kSymbol: factor += symbol_text(a.symbol.name); break;
-        case ExprKind::kFloorDiv: factor += "floor((" + text(a.a) + ") / (" + text(a.b) + "))"; break;
-        case ExprKind::kMin: factor += "min(" + text(a.a) + ", " + text(a.b) + ")"; break;
-        default: factor += "max(" + text(a.a) + ", " + text(a.b) + ")"; break;
+        case ExprKind::kSymbol:
+          factor += symbol_text(a.symbol.name);
+          break;
+        case ExprKind::kFloorDiv:
+          factor += "floor((" + text(a.a) + ") / (" + text(a.b) + "))";
+          break;
+        case ExprKind::kMin:
+          factor += "min(" + text(a.a) + ", " + text(a.b) + ")";
+          break;
+        default:
+          factor += "max(" + text(a.a) + ", " + text(a.b) + ")";
+          break;
       }
     }
     const bool negative = c < 0;

@@ -183,7 +183,8 @@ std::string Graph::validate() const {
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       const Value* v = n.outputs[i];
       if (v == nullptr) continue;
-      if (v->producer != &n || v->producer_output != i || !made.insert(v).second) return who + ": output has two makers";
+      if (v->producer != &n || v->producer_output != i || !made.insert(v).second)
+        return who + ": output has two makers";
     }
     for (const auto& body : n.bodies) {
       const std::string inner = body->validate();

@@ -1,12 +1,13 @@
 // The graph that passes work on.
 //
-// A graph is self-contained: the body of an If, Loop, Scan or composite node is a graph of its own that sees nothing outside;
-// what it uses from outside is handed in as further inputs of the owning node (lambda-lifted). The other design, bodies that
-// refer to outer values by name as ONNX has them, saves the extra inputs but makes every pass, the planner and every delegate
-// ask "is this value mine?", and an outer value with a use that no list of uses shows is an error waiting to happen.
+// A graph is self-contained: the body of an If, Loop, Scan or composite node is a graph of its own that sees nothing
+// outside; what it uses from outside is handed in as further inputs of the owning node (lambda-lifted). The other
+// design, bodies that refer to outer values by name as ONNX has them, saves the extra inputs but makes every pass, the
+// planner and every delegate ask "is this value mine?", and an outer value with a use that no list of uses shows is an
+// error waiting to happen.
 //
-// Nodes and values have stable addresses; a graph owns both. Nodes stand in an order in which they can run, and every change
-// keeps that.
+// Nodes and values have stable addresses; a graph owns both. Nodes stand in an order in which they can run, and every
+// change keeps that.
 #ifndef VIREO_CONVERTER_IR_GRAPH_H_
 #define VIREO_CONVERTER_IR_GRAPH_H_
 
@@ -36,14 +37,14 @@ struct Value {
   uint32_t id = 0;  // unique in its graph, from 1
   std::string name;
   TensorType type;
-  ConstantPtr constant;       // set: the value is a constant, without producer
+  ConstantPtr constant;  // set: the value is a constant, without producer
   // Known elements of a small integer tensor: numbers or handles. Constants are known by themselves.
   std::optional<std::vector<Dim>> contents;
-  Node* producer = nullptr;   // null: a graph input or a constant
+  Node* producer = nullptr;  // null: a graph input or a constant
   uint32_t producer_output = 0;
   bool is_input = false;
-  uint32_t output_uses = 0;   // how often the graph's outputs name it
-  std::vector<Use> uses;      // by nodes of this graph
+  uint32_t output_uses = 0;  // how often the graph's outputs name it
+  std::vector<Use> uses;     // by nodes of this graph
 
   bool unused() const { return uses.empty() && output_uses == 0; }
   bool one_use() const { return uses.size() + output_uses == 1; }
@@ -81,7 +82,8 @@ class Graph {
 
   Value* add_input(const std::string& value_name, const TensorType& type);
   Value* add_constant(const std::string& value_name, ConstantPtr constant);
-  // A node behind all others, or before `before`, with new values for its outputs; infer_node (infer.h) gives them types.
+  // A node behind all others, or before `before`, with new values for its outputs; infer_node (infer.h) gives them
+  // types.
   Node* add_node(Op op, std::vector<uint8_t> attrs, std::vector<Value*> inputs, size_t outputs, Node* before = nullptr);
   void drop_output(Node* node, size_t i);  // an output that nobody wants
 
@@ -91,9 +93,9 @@ class Graph {
   void set_output(size_t i, Value* v);
   // All uses of `from`, outputs of the graph included, become uses of `to`.
   void replace_uses(Value* from, Value* to);
-  void remove_input(size_t i);   // of the graph; the value has no uses
+  void remove_input(size_t i);                    // of the graph; the value has no uses
   void order_inputs(std::vector<Value*> inputs);  // a permutation of inputs()
-  void remove_output(size_t i);  // of the graph
+  void remove_output(size_t i);                   // of the graph
   // Removes a node whose outputs have no uses.
   void remove(Node* node);
   // Moves `node` in front of `before`.

@@ -13,9 +13,7 @@ namespace vireo::ir {
 namespace {
 
 bool is_countable(DType t) { return dtype_bits(t) >= 8 && (dtype_is_integer(t) || t == DType::kBool); }
-bool is_readable_real(DType t) {
-  return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16;
-}
+bool is_readable_real(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
 
 class NodeInfer final : public InferContext {
  public:
@@ -37,7 +35,9 @@ class NodeInfer final : public InferContext {
   Dim value(int i, int64_t element) override {
     const auto c = contents_.find(i);
     if (c != contents_.end()) {
-      return element >= 0 && static_cast<size_t>(element) < c->second->size() ? (*c->second)[static_cast<size_t>(element)] : 0;
+      return element >= 0 && static_cast<size_t>(element) < c->second->size()
+                 ? (*c->second)[static_cast<size_t>(element)]
+                 : 0;
     }
     const Constant* k = constant_at(i, element);
     if (k == nullptr) return 0;
@@ -60,12 +60,18 @@ class NodeInfer final : public InferContext {
   Dim symbolic(Arith op, Dim a, Dim b) override {
     if (dims_ == nullptr) return -1;
     switch (op) {
-      case Arith::kAdd: return dims_->add(a, b);
-      case Arith::kSub: return dims_->sub(a, b);
-      case Arith::kMul: return dims_->mul(a, b);
-      case Arith::kFloorDiv: return dims_->floor_div(a, b);
-      case Arith::kMin: return dims_->min(a, b);
-      case Arith::kMax: return dims_->max(a, b);
+      case Arith::kAdd:
+        return dims_->add(a, b);
+      case Arith::kSub:
+        return dims_->sub(a, b);
+      case Arith::kMul:
+        return dims_->mul(a, b);
+      case Arith::kFloorDiv:
+        return dims_->floor_div(a, b);
+      case Arith::kMin:
+        return dims_->min(a, b);
+      case Arith::kMax:
+        return dims_->max(a, b);
     }
     return 0;
   }
@@ -98,7 +104,8 @@ bool check_shape(const DimTable& dims, const TensorType& t, std::string* message
     const Dim d = t.shape[i];
     if (is_symbolic(d)) {
       if (dims.interval(d).hi < 0) {
-        *message = "dimension " + std::to_string(i) + " of the output would be " + dims.text(d) + ", which is always negative";
+        *message =
+            "dimension " + std::to_string(i) + " of the output would be " + dims.text(d) + ", which is always negative";
         return false;
       }
       continue;
@@ -160,12 +167,14 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
   while (given > 0 && node->inputs[given - 1] == nullptr) --given;
   if (given < def.min_inputs || (def.max_inputs != 255 && given > def.max_inputs)) {
     *message = "has " + std::to_string(given) + " inputs, wanted " + std::to_string(def.min_inputs) +
-               (def.max_inputs == def.min_inputs ? "" : def.max_inputs == 255 ? " or more" : " to " + std::to_string(def.max_inputs));
+               (def.max_inputs == def.min_inputs ? ""
+                : def.max_inputs == 255          ? " or more"
+                                                 : " to " + std::to_string(def.max_inputs));
     return Status::kInvalidModel;
   }
   if (node->outputs.size() < def.min_outputs || (def.max_outputs != 255 && node->outputs.size() > def.max_outputs)) {
-    *message = "has " + std::to_string(node->outputs.size()) + " outputs, wanted " + std::to_string(def.min_outputs) + " to " +
-               std::to_string(def.max_outputs);
+    *message = "has " + std::to_string(node->outputs.size()) + " outputs, wanted " + std::to_string(def.min_outputs) +
+               " to " + std::to_string(def.max_outputs);
     return Status::kInvalidModel;
   }
   if (!def.verify({node->attrs.data(), node->attrs.size()})) {
@@ -231,7 +240,8 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
   Error error;
   NodeInfer ctx(nullptr, node, in_types, out_types, &error);
   for (size_t i = 0; i < in_types.size(); ++i) {
-    if (inputs[i] != nullptr && inputs[i]->tensor.type.dtype != DType::kString) ctx.know(static_cast<int>(i), inputs[i]);
+    if (inputs[i] != nullptr && inputs[i]->tensor.type.dtype != DType::kString)
+      ctx.know(static_cast<int>(i), inputs[i]);
   }
   if (!ok(def.infer(ctx))) {
     *message = error.message;
@@ -320,8 +330,8 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
 
 ConstantPtr ConstantFinder::find(const Value* v) { return find(v, 0); }
 
-// Contents that are numbers to the last element, as a constant; null for symbols. Little-endian: the low bytes of an int64_t
-// are the narrower integer.
+// Contents that are numbers to the last element, as a constant; null for symbols. Little-endian: the low bytes of an
+// int64_t are the narrower integer.
 static ConstantPtr from_contents(const Value& v) {
   const DType t = v.type.dtype;
   const size_t size = static_cast<size_t>(dtype_bits(t)) / 8;

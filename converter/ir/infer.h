@@ -10,8 +10,8 @@
 
 namespace vireo::ir {
 
-// Finds values that are constants in all but form: made by a chain of deterministic nodes from constants and from extents that
-// are numbers. Evaluates them with the reference kernels when asked, once.
+// Finds values that are constants in all but form: made by a chain of deterministic nodes from constants and from
+// extents that are numbers. Evaluates them with the reference kernels when asked, once.
 class ConstantFinder {
  public:
   // The most bytes a result may have: what steers shapes is small.
@@ -27,16 +27,17 @@ class ConstantFinder {
   std::map<const Value*, ConstantPtr> found_;
 };
 
-// Infers the types and contents of `node`'s outputs from its inputs'. On failure `message` tells why. Not for nodes that own
-// bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
+// Infers the types and contents of `node`'s outputs from its inputs'. On failure `message` tells why. Not for nodes
+// that own bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
 Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message);
 
-// Runs one node on constants with its reference kernel. False when it has none, is random, fails, or a result would have more
-// than `limit_bytes`.
+// Runs one node on constants with its reference kernel. False when it has none, is random, fails, or a result would
+// have more than `limit_bytes`.
 bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
                    std::vector<ConstantPtr>* outputs, std::string* message);
 
-// Elements of `v` when known (a constant of an integer type, or tracked contents); false otherwise, or above kMaxContents.
+// Elements of `v` when known (a constant of an integer type, or tracked contents); false otherwise, or above
+// kMaxContents.
 constexpr int64_t kMaxContents = 1024;
 bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* out);
 

@@ -6,7 +6,8 @@
 
 namespace vireo::ir {
 
-bool interpret(const Graph& g, const std::vector<ConstantPtr>& inputs, std::vector<ConstantPtr>* outputs, std::string* error) {
+bool interpret(const Graph& g, const std::vector<ConstantPtr>& inputs, std::vector<ConstantPtr>* outputs,
+               std::string* error) {
   if (inputs.size() != g.inputs().size()) {
     *error = "wanted " + std::to_string(g.inputs().size()) + " inputs";
     return false;
@@ -17,7 +18,8 @@ bool interpret(const Graph& g, const std::vector<ConstantPtr>& inputs, std::vect
   for (const Node& n : g.nodes()) {
     std::vector<ConstantPtr> in, out;
     for (const Value* v : n.inputs) in.push_back(get(v));
-    const bool good = n.op == Op::kComposite ? interpret(*n.bodies[0], in, &out, error) : evaluate_node(n, in, INT64_MAX, &out, error);
+    const bool good = n.op == Op::kComposite ? interpret(*n.bodies[0], in, &out, error)
+                                             : evaluate_node(n, in, INT64_MAX, &out, error);
     if (!good) {
       *error = std::string(op_name(n.op)) + " \"" + n.name + "\": " + *error;
       return false;

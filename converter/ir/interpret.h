@@ -1,5 +1,5 @@
-// A graph run node by node with the reference kernels: what tests and dumps compare by. Composites run by their bodies; If,
-// Loop and Scan are the runtime's.
+// A graph run node by node with the reference kernels: what tests and dumps compare by. Composites run by their bodies;
+// If, Loop and Scan are the runtime's.
 #ifndef VIREO_CONVERTER_IR_INTERPRET_H_
 #define VIREO_CONVERTER_IR_INTERPRET_H_
 
@@ -11,7 +11,8 @@
 namespace vireo::ir {
 
 // `inputs` in the order of the graph's. False with `error` when a node cannot run.
-bool interpret(const Graph& g, const std::vector<ConstantPtr>& inputs, std::vector<ConstantPtr>* outputs, std::string* error);
+bool interpret(const Graph& g, const std::vector<ConstantPtr>& inputs, std::vector<ConstantPtr>* outputs,
+               std::string* error);
 
 }  // namespace vireo::ir
 

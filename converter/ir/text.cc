@@ -19,10 +19,11 @@ struct ShortName {
   DType dtype;
   const char* name;
 };
-constexpr ShortName kShort[] = {{DType::kF32, "f32"},   {DType::kF64, "f64"}, {DType::kF16, "f16"}, {DType::kBF16, "bf16"},
-                                {DType::kI8, "i8"},     {DType::kU8, "u8"},   {DType::kI16, "i16"}, {DType::kU16, "u16"},
-                                {DType::kI32, "i32"},   {DType::kU32, "u32"}, {DType::kI64, "i64"}, {DType::kU64, "u64"},
-                                {DType::kBool, "bool"}, {DType::kI4, "i4"},   {DType::kU4, "u4"},   {DType::kString, "string"}};
+constexpr ShortName kShort[] = {
+    {DType::kF32, "f32"},   {DType::kF64, "f64"}, {DType::kF16, "f16"}, {DType::kBF16, "bf16"},
+    {DType::kI8, "i8"},     {DType::kU8, "u8"},   {DType::kI16, "i16"}, {DType::kU16, "u16"},
+    {DType::kI32, "i32"},   {DType::kU32, "u32"}, {DType::kI64, "i64"}, {DType::kU64, "u64"},
+    {DType::kBool, "bool"}, {DType::kI4, "i4"},   {DType::kU4, "u4"},   {DType::kString, "string"}};
 
 std::string trim(const std::string& s) {
   size_t a = 0, b = s.size();
@@ -56,17 +57,33 @@ void put(std::vector<uint8_t>* bytes, DType t, double v) {
     bytes->insert(bytes->end(), p, p + sizeof(x));
   };
   switch (t) {
-    case DType::kF32: raw(static_cast<float>(v)); return;
-    case DType::kF64: raw(v); return;
-    case DType::kF16: raw(f32_to_f16(static_cast<float>(v))); return;
-    case DType::kBF16: raw(f32_to_bf16(static_cast<float>(v))); return;
+    case DType::kF32:
+      raw(static_cast<float>(v));
+      return;
+    case DType::kF64:
+      raw(v);
+      return;
+    case DType::kF16:
+      raw(f32_to_f16(static_cast<float>(v)));
+      return;
+    case DType::kBF16:
+      raw(f32_to_bf16(static_cast<float>(v)));
+      return;
     case DType::kI64:
-    case DType::kU64: raw(static_cast<int64_t>(v)); return;
+    case DType::kU64:
+      raw(static_cast<int64_t>(v));
+      return;
     case DType::kI32:
-    case DType::kU32: raw(static_cast<int32_t>(v)); return;
+    case DType::kU32:
+      raw(static_cast<int32_t>(v));
+      return;
     case DType::kI16:
-    case DType::kU16: raw(static_cast<int16_t>(v)); return;
-    default: raw(static_cast<int8_t>(v)); return;
+    case DType::kU16:
+      raw(static_cast<int16_t>(v));
+      return;
+    default:
+      raw(static_cast<int8_t>(v));
+      return;
   }
 }
 
@@ -152,7 +169,8 @@ ConstantPtr parse_constant(const std::string& text, std::string* error) {
   std::string name = text.substr(0, open);
   TensorType type{DType::kF32, {}};
   DimTable scratch;
-  if (!parse_dims(&scratch, text.substr(open + 1, close - open - 1), &type.shape) || !type.shape.is_static()) return nullptr;
+  if (!parse_dims(&scratch, text.substr(open + 1, close - open - 1), &type.shape) || !type.shape.is_static())
+    return nullptr;
   const int64_t n = element_count(type.shape);
   std::vector<uint8_t> bytes;
   if (close + 1 < text.size() && text[close + 1] == '{' && text.back() == '}') {
@@ -167,13 +185,15 @@ ConstantPtr parse_constant(const std::string& text, std::string* error) {
     type.dtype = dtype_of(name.substr(colon + 1));
     name.resize(colon);
   }
-  if (type.dtype == DType::kNone || type.dtype == DType::kString || dtype_bits(type.dtype) < 8 || name.empty()) return nullptr;
+  if (type.dtype == DType::kNone || type.dtype == DType::kString || dtype_bits(type.dtype) < 8 || name.empty())
+    return nullptr;
   // Positive, so that it can serve as a variance too; small steps, so that float arithmetic on it is nearly exact.
   uint32_t seed = 2166136261u;
   for (const char c : name) seed = (seed ^ static_cast<uint8_t>(c)) * 16777619u;
   std::mt19937 rng(seed);
   const bool real = dtype_is_float(type.dtype);
-  for (int64_t i = 0; i < n; ++i) put(&bytes, type.dtype, real ? static_cast<double>(1 + rng() % 64) / 64 : static_cast<double>(rng() % 3));
+  for (int64_t i = 0; i < n; ++i)
+    put(&bytes, type.dtype, real ? static_cast<double>(1 + rng() % 64) / 64 : static_cast<double>(rng() % 3));
   return make_constant(type, std::move(bytes));
 }
 
@@ -196,12 +216,14 @@ std::unique_ptr<Graph> parse_graph(const std::string& text, std::string* error) 
     if (line.rfind("input ", 0) == 0) {
       const size_t percent = line.find('%'), space = line.find(' ', percent), open = line.find('[');
       TensorType type;
-      if (percent == std::string::npos || space == std::string::npos || open == std::string::npos || line.back() != ']') {
+      if (percent == std::string::npos || space == std::string::npos || open == std::string::npos ||
+          line.back() != ']') {
         *error = "cannot read \"" + line + "\"";
         return nullptr;
       }
       type.dtype = dtype_of(trim(line.substr(space, open - space)));
-      if (type.dtype == DType::kNone || !parse_dims(&g->dims(), line.substr(open + 1, line.size() - open - 2), &type.shape)) {
+      if (type.dtype == DType::kNone ||
+          !parse_dims(&g->dims(), line.substr(open + 1, line.size() - open - 2), &type.shape)) {
         *error = "cannot read the type in \"" + line + "\"";
         return nullptr;
       }
@@ -281,12 +303,15 @@ void print(const Graph& g, const std::string& indent, std::string* out) {
     const auto it = names.find(v);
     if (it != names.end()) return it->second;
     std::string plain;
-    for (const char c : v->name) plain += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '/' ? c : '_';
+    for (const char c : v->name)
+      plain += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '/' ? c : '_';
     if (plain.empty()) plain = std::to_string(v->id);
     if (taken[plain]++ > 0) plain += "." + std::to_string(v->id);
     return names[v] = plain;
   };
-  const auto type = [&](const Value* v) { return std::string(short_dtype(v->type.dtype)) + g.dims().text(v->type.shape); };
+  const auto type = [&](const Value* v) {
+    return std::string(short_dtype(v->type.dtype)) + g.dims().text(v->type.shape);
+  };
   for (const Value* v : g.inputs()) *out += indent + "input %" + name(v) + " " + type(v) + "\n";
   for (const Node& n : g.nodes()) {
     *out += indent;
@@ -309,7 +334,8 @@ void print(const Graph& g, const std::string& indent, std::string* out) {
       print(*body, indent + "    ", out);
     }
   }
-  for (const Value* v : g.outputs()) *out += indent + "output " + (v->constant != nullptr ? print_constant(*v) : "%" + name(v)) + "\n";
+  for (const Value* v : g.outputs())
+    *out += indent + "output " + (v->constant != nullptr ? print_constant(*v) : "%" + name(v)) + "\n";
 }
 
 }  // namespace

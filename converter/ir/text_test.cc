@@ -32,11 +32,13 @@ TEST(Text, AttributesKeepDefaults) {
   ASSERT_TRUE(parse_attributes(Op::kSoftmax, "", &bytes, &error)) << error;
   EXPECT_TRUE(find_op(Op::kSoftmax)->def->verify({bytes.data(), bytes.size()}));
   ASSERT_TRUE(parse_attributes(Op::kSoftmax, "{axis:2}", &bytes, &error)) << error;
-  EXPECT_NE(print_attributes(Op::kSoftmax, bytes).find("axis: 2"), std::string::npos) << print_attributes(Op::kSoftmax, bytes);
+  EXPECT_NE(print_attributes(Op::kSoftmax, bytes).find("axis: 2"), std::string::npos)
+      << print_attributes(Op::kSoftmax, bytes);
   EXPECT_FALSE(parse_attributes(Op::kSoftmax, "{no_such_field:2}", &bytes, &error));
 }
 
-// Every operator's table can be made from nothing, and verifies: the rule that finds an operator's table in its schema holds.
+// Every operator's table can be made from nothing, and verifies: the rule that finds an operator's table in its schema
+// holds.
 TEST(Text, EveryOperatorHasATable) {
   for (const OpRow& row : op_rows()) {
     if (row.op == Op::kComposite) continue;  // its hint is required
@@ -48,7 +50,8 @@ TEST(Text, EveryOperatorHasATable) {
 
 TEST(Text, ConstantsAreDrawnFromTheirNames) {
   std::string error;
-  const ConstantPtr a = parse_constant("w[2,3]", &error), b = parse_constant("w[2,3]", &error), c = parse_constant("v[2,3]", &error);
+  const ConstantPtr a = parse_constant("w[2,3]", &error), b = parse_constant("w[2,3]", &error),
+                    c = parse_constant("v[2,3]", &error);
   ASSERT_TRUE(a != nullptr && b != nullptr && c != nullptr);
   EXPECT_TRUE(same_content(*a, *b));
   EXPECT_FALSE(same_content(*a, *c));

@@ -126,7 +126,8 @@ void NodeContext::set_output(int i, Value v) {
 
 Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {
   if (!failed_) {
-    importer_.record(&node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what, help);
+    importer_.record(&node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what,
+                     help);
     failed_ = true;
   }
   return status;

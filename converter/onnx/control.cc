@@ -1,6 +1,6 @@
-// If, Loop and Scan. A body becomes a graph of its own; what it uses from outside is handed in behind the operator's own
-// inputs (sdk/ops/control/control.fbs states the calling convention). An If whose condition is known here is replaced by the
-// branch that is taken.
+// If, Loop and Scan. A body becomes a graph of its own; what it uses from outside is handed in behind the operator's
+// own inputs (sdk/ops/control/control.fbs states the calling convention). An If whose condition is known here is
+// replaced by the branch that is taken.
 #include <algorithm>
 #include <utility>
 
@@ -68,7 +68,8 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
   for (const auto& info : proto.output()) {
     ir::Value* v = lookup(inner, info.name());
     if (v == nullptr) {
-      record(&node, &scope, Code::kMissingValue, "nothing makes the output \"" + info.name() + "\" of its body \"" + proto.name() + "\"");
+      record(&node, &scope, Code::kMissingValue,
+             "nothing makes the output \"" + info.name() + "\" of its body \"" + proto.name() + "\"");
     }
     if (v == nullptr || v == &poison_) return false;
     body->graph->add_output(v, info.name());
@@ -96,7 +97,8 @@ bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::Grap
   for (int i = 0; i < node.output_size(); ++i) {
     ir::Value* v = lookup(inner, branch.output(i).name());
     if (v == nullptr) {
-      record(&node, &scope, Code::kMissingValue, "nothing makes the output \"" + branch.output(i).name() + "\" of its branch");
+      record(&node, &scope, Code::kMissingValue,
+             "nothing makes the output \"" + branch.output(i).name() + "\" of its branch");
       v = &poison_;
     }
     bind(scope, node, node.output(i), v);
@@ -114,8 +116,8 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
   } else if (branches[0] == nullptr || branches[1] == nullptr) {
     wrong = "wants a then_branch and an else_branch";
   } else if (branches[0]->output_size() != count || branches[1]->output_size() != count) {
-    wrong = "has " + std::to_string(count) + " outputs, its branches have " + std::to_string(branches[0]->output_size()) + " and " +
-            std::to_string(branches[1]->output_size());
+    wrong = "has " + std::to_string(count) + " outputs, its branches have " +
+            std::to_string(branches[0]->output_size()) + " and " + std::to_string(branches[1]->output_size());
   }
   if (!wrong.empty()) {
     record(&node, &scope, Code::kBadNode, wrong);
@@ -127,7 +129,8 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     return;
   }
   Body bodies[2];
-  const bool both[2] = {import_body(scope, node, *branches[0], {}, &bodies[0]), import_body(scope, node, *branches[1], {}, &bodies[1])};
+  const bool both[2] = {import_body(scope, node, *branches[0], {}, &bodies[0]),
+                        import_body(scope, node, *branches[1], {}, &bodies[1])};
   if (!both[0] || !both[1]) return bind_failed(scope, node);
 
   // Both branches get the same further inputs in the same order.
@@ -153,9 +156,11 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     const TensorType b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
     if (a.dtype != b.dtype || a.shape.rank != b.shape.rank) {
       record(&node, &scope, Code::kBranchMismatch,
-             "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) + " in one branch and " +
-                 dtype_name(b.dtype) + dims_->text(b.shape) + " in the other, and which is taken is not known here",
-             "give the inputs' shapes (--shape) so that the condition can be decided, or export the model without this condition");
+             "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) +
+                 " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
+                 " in the other, and which is taken is not known here",
+             "give the inputs' shapes (--shape) so that the condition can be decided, or export the model without this "
+             "condition");
       return bind_failed(scope, node);
     }
     TensorType t = a;
@@ -187,13 +192,15 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
   };
   if (proto == nullptr || carried < 0 || proto->input_size() != carried + 2 || proto->output_size() < carried + 1 ||
       outputs > proto->output_size() - 1) {
-    return refuse(Code::kBadNode, "its body's inputs must be (iteration, condition, states...) and its outputs (condition, states..., "
-                                  "scanned...), as many as the node has",
+    return refuse(Code::kBadNode,
+                  "its body's inputs must be (iteration, condition, states...) and its outputs (condition, states..., "
+                  "scanned...), as many as the node has",
                   "");
   }
   ir::Value* trips = node.input(0).empty() ? nullptr : lookup(scope, node.input(0));
   ir::Value* cond = node.input(1).empty() ? nullptr : lookup(scope, node.input(1));
-  if ((trips != nullptr && !is_scalar(trips->type, DType::kI64)) || (cond != nullptr && !is_scalar(cond->type, DType::kBool))) {
+  if ((trips != nullptr && !is_scalar(trips->type, DType::kI64)) ||
+      (cond != nullptr && !is_scalar(cond->type, DType::kBool))) {
     return refuse(Code::kBadNode, "wants an int64 scalar as trip count and a bool scalar as condition", "");
   }
   std::vector<ir::Value*> states;
@@ -213,8 +220,8 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
   if (counted && !is_symbolic(elements[0]) && elements[0] > INT32_MAX) counted = false;
   const Dim most = counted ? dims_->max(elements[0], 0) : 0;
 
-  // A state may change its shape from trip to trip: dimensions that the body does not keep become symbols, until the body
-  // fits itself. Each round widens at least one dimension, so this ends.
+  // A state may change its shape from trip to trip: dimensions that the body does not keep become symbols, until the
+  // body fits itself. Each round widens at least one dimension, so this ends.
   Body body;
   std::map<std::pair<int, int>, bool> widened;  // (state, dimension) -> its symbol has its final bound
   for (bool again = true; again;) {
@@ -225,8 +232,8 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
       const TensorType& out = body.graph->outputs()[static_cast<size_t>(i) + 1]->type;
       if (in.dtype != out.dtype || in.shape.rank != out.shape.rank) {
         return refuse(Code::kBranchMismatch,
-                      "state " + std::to_string(i) + " goes into a trip as " + dtype_name(in.dtype) + dims_->text(in.shape) +
-                          " and comes out as " + dtype_name(out.dtype) + dims_->text(out.shape),
+                      "state " + std::to_string(i) + " goes into a trip as " + dtype_name(in.dtype) +
+                          dims_->text(in.shape) + " and comes out as " + dtype_name(out.dtype) + dims_->text(out.shape),
                       "type and rank of a loop's state must not change");
       }
       for (int d = 0; d < in.shape.rank; ++d) {
@@ -263,7 +270,9 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
   while (cond_out->producer != nullptr && cond_out->producer->op == Op::kIdentity) cond_out = cond_out->producer->in(0);
   const bool steady = (cond == nullptr || known_bool(finder_, cond) == 1) &&
                       (cond_out == body.graph->inputs()[1] || known_bool(finder_, cond_out) == 1);
-  const Dim count = !counted ? dims_->fresh(base + ".trips") : steady ? most : dims_->fresh_bounded(base + ".trips", most);
+  const Dim count = !counted ? dims_->fresh(base + ".trips")
+                    : steady ? most
+                             : dims_->fresh_bounded(base + ".trips", most);
   const Interval range = dims_->interval(count);
   attrs::LoopT a;
   a.carried = static_cast<uint32_t>(carried);
@@ -280,7 +289,8 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
       results.push_back(types[static_cast<size_t>(i) + 2]);
       continue;
     }
-    if (out.shape.rank == kMaxRank) return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
+    if (out.shape.rank == kMaxRank)
+      return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
     TensorType t{out.dtype, {}};
     t.shape.rank = out.shape.rank + 1;
     t.shape[0] = count;
@@ -304,7 +314,8 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     bind_failed(scope, node);
   };
   if (scope.opsets[""] < 9) {
-    return refuse(Code::kUnsupportedNode, "is the Scan of opset 8, with a batch axis of its own, which later opsets dropped",
+    return refuse(Code::kUnsupportedNode,
+                  "is the Scan of opset 8, with a batch axis of its own, which later opsets dropped",
                   "export the model with opset 9 or newer");
   }
   ::onnx::GraphProto* proto = graph_attribute(node, "body");
@@ -313,16 +324,20 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   const int carried = node.input_size() - scanned;
   if (proto == nullptr || scanned < 1 || carried < 0 || proto->input_size() != node.input_size() ||
       proto->output_size() < carried || node.output_size() > proto->output_size()) {
-    return refuse(Code::kBadNode, "its body's inputs must be (states..., slices...) and its outputs (states..., scanned...), as many as "
-                                  "the node has, with at least one scanned input",
-                  "");
+    return refuse(
+        Code::kBadNode,
+        "its body's inputs must be (states..., slices...) and its outputs (states..., scanned...), as many as "
+        "the node has, with at least one scanned input",
+        "");
   }
   const int made = proto->output_size() - carried;
   const std::vector<int64_t> in_axes = ints_attribute(node, scope, "scan_input_axes");
   const std::vector<int64_t> in_reverse = ints_attribute(node, scope, "scan_input_directions");
   const std::vector<int64_t> out_axes = ints_attribute(node, scope, "scan_output_axes");
   const std::vector<int64_t> out_reverse = ints_attribute(node, scope, "scan_output_directions");
-  const auto fits = [](const std::vector<int64_t>& list, int n) { return list.empty() || list.size() == static_cast<size_t>(n); };
+  const auto fits = [](const std::vector<int64_t>& list, int n) {
+    return list.empty() || list.size() == static_cast<size_t>(n);
+  };
   if (!fits(in_axes, scanned) || !fits(in_reverse, scanned) || !fits(out_axes, made) || !fits(out_reverse, made)) {
     return refuse(Code::kBadNode, "its axes and directions must be one for each scanned input or output", "");
   }
@@ -340,12 +355,14 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     if (i >= carried) {
       const size_t k = static_cast<size_t>(i - carried);
       const int axis = normalize_axis(in_axes.empty() ? 0 : in_axes[k], t.shape.rank);
-      if (axis < 0) return refuse(Code::kBadNode, "the axis of scanned input " + std::to_string(k) + " is outside its rank", "");
+      if (axis < 0)
+        return refuse(Code::kBadNode, "the axis of scanned input " + std::to_string(k) + " is outside its rank", "");
       const Dim d = t.shape[axis];
       if (k == 0) {
         length = d;
       } else if (d != length && !is_symbolic(d) && !is_symbolic(length)) {
-        return refuse(Code::kBadNode, "scanned inputs have different lengths: " + dims_->text(length) + " and " + dims_->text(d), "");
+        return refuse(Code::kBadNode,
+                      "scanned inputs have different lengths: " + dims_->text(length) + " and " + dims_->text(d), "");
       } else if (is_symbolic(length)) {
         length = d;
       }
@@ -364,19 +381,23 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     if (i < carried) {
       const TensorType& in = types[static_cast<size_t>(i)];
       bool same = in.dtype == t.dtype && in.shape.rank == t.shape.rank;
-      for (int d = 0; same && d < t.shape.rank; ++d) same = in.shape[d] == t.shape[d] || is_symbolic(in.shape[d]) || is_symbolic(t.shape[d]);
+      for (int d = 0; same && d < t.shape.rank; ++d)
+        same = in.shape[d] == t.shape[d] || is_symbolic(in.shape[d]) || is_symbolic(t.shape[d]);
       if (!same) {
-        return refuse(Code::kBranchMismatch, "state " + std::to_string(i) + " goes into a step as " + dtype_name(in.dtype) +
-                                                 dims_->text(in.shape) + " and comes out as " + dtype_name(t.dtype) + dims_->text(t.shape),
+        return refuse(Code::kBranchMismatch,
+                      "state " + std::to_string(i) + " goes into a step as " + dtype_name(in.dtype) +
+                          dims_->text(in.shape) + " and comes out as " + dtype_name(t.dtype) + dims_->text(t.shape),
                       "type and shape of a scan's state must not change");
       }
       results.push_back(in);
       continue;
     }
     const size_t k = static_cast<size_t>(i - carried);
-    if (t.shape.rank == kMaxRank) return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
+    if (t.shape.rank == kMaxRank)
+      return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
     const int axis = normalize_axis(out_axes.empty() ? 0 : out_axes[k], t.shape.rank + 1);
-    if (axis < 0) return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
+    if (axis < 0)
+      return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
     for (int j = t.shape.rank; j > axis; --j) t.shape[j] = t.shape[j - 1];
     t.shape[axis] = length;
     ++t.shape.rank;

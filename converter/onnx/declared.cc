@@ -1,6 +1,6 @@
-// What the model says about the shapes of values inside it. It is believed only where nothing else is known: an extent that
-// follows from contents the converter cannot see (Reshape to a computed shape) takes the declared number instead of a symbol
-// that would need a bound. A run recomputes the extent and fails when it is larger.
+// What the model says about the shapes of values inside it. It is believed only where nothing else is known: an extent
+// that follows from contents the converter cannot see (Reshape to a computed shape) takes the declared number instead
+// of a symbol that would need a bound. A run recomputes the extent and fails when it is larger.
 #include "converter/onnx/importer.h"
 
 namespace vireo::importer {

@@ -1,5 +1,5 @@
-// Tensor data in other files. A model comes from a stranger: what it names must lie in its own folder, also after symbolic
-// links are followed. Files are mapped, never read into memory.
+// Tensor data in other files. A model comes from a stranger: what it names must lie in its own folder, also after
+// symbolic links are followed. Files are mapped, never read into memory.
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -55,7 +55,8 @@ std::shared_ptr<ir::MappedFile> TensorReader::map(const std::string& location, c
     return nullptr;
   }
   if (!below(folder, file)) {
-    fail(Code::kExternalData, name, "its data file \"" + location + "\" is a link that leads outside the model's folder",
+    fail(Code::kExternalData, name,
+         "its data file \"" + location + "\" is a link that leads outside the model's folder",
          "put the file itself into the model's folder");
     return nullptr;
   }
@@ -74,7 +75,8 @@ ir::ConstantPtr TensorReader::read_external(const ::onnx::TensorProto& tensor, c
       location = entry.value();
     } else if (entry.key() == "offset" || entry.key() == "length") {
       if (!parse_number(entry.value(), entry.key() == "offset" ? &offset : &length)) {
-        return fail(Code::kExternalData, name, "external data: " + entry.key() + " is \"" + entry.value() + "\", not a number");
+        return fail(Code::kExternalData, name,
+                    "external data: " + entry.key() + " is \"" + entry.value() + "\", not a number");
       }
     }
   }
@@ -84,13 +86,14 @@ ir::ConstantPtr TensorReader::read_external(const ::onnx::TensorProto& tensor, c
   const int64_t size = static_cast<int64_t>(file->bytes().size());
   if (length < 0) length = bytes;
   if (length != bytes) {
-    return fail(Code::kExternalData, name, "external data: length is " + std::to_string(length) + ", its shape and type want " +
-                                               std::to_string(bytes));
+    return fail(
+        Code::kExternalData, name,
+        "external data: length is " + std::to_string(length) + ", its shape and type want " + std::to_string(bytes));
   }
   if (offset > size || bytes > size - offset) {
     return fail(Code::kExternalData, name,
-                "its data file \"" + location + "\" has " + std::to_string(size) + " bytes, wanted " + std::to_string(bytes) +
-                    " at " + std::to_string(offset),
+                "its data file \"" + location + "\" has " + std::to_string(size) + " bytes, wanted " +
+                    std::to_string(bytes) + " at " + std::to_string(offset),
                 "the file was cut short or belongs to another model: get it again");
   }
   return ir::make_window(type, file, {file->bytes().data() + offset, static_cast<size_t>(bytes)});

@@ -57,7 +57,8 @@ Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Dia
   }
 }
 
-void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help) {
+void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what,
+                      std::string help) {
   Diagnostic d;
   d.code = code;
   if (node != nullptr) {
@@ -76,11 +77,13 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   out.producer = model_.producer_name() + (model_.producer_version().empty() ? "" : " " + model_.producer_version());
   if (model_.ir_version() > kNewestIr) {
     diagnostics_->warning(Code::kVersionTooNew, "the file has IR version " + std::to_string(model_.ir_version()) +
-                                                    ", newer than " + std::to_string(kNewestIr) + ": what is new in it is not seen");
+                                                    ", newer than " + std::to_string(kNewestIr) +
+                                                    ": what is new in it is not seen");
   }
   Scope scope;
   if (!read_opsets(model_.opset_import(), &scope.opsets)) return out;
-  for (const auto& [domain, version] : scope.opsets) out.opsets.push_back(domain_text(domain) + " " + std::to_string(version));
+  for (const auto& [domain, version] : scope.opsets)
+    out.opsets.push_back(domain_text(domain) + " " + std::to_string(version));
   if (model_.graph().output_size() == 0) {
     diagnostics_->error(Code::kNoGraph, "the model has no outputs");
     return out;
@@ -124,7 +127,8 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
     if (f != functions_.end()) {
       if (!surveyed_.insert(f->second).second) continue;
       std::map<std::string, int> inner;
-      for (const auto& row : f->second->opset_import()) inner[plain_domain(row.domain())] = static_cast<int>(row.version());
+      for (const auto& row : f->second->opset_import())
+        inner[plain_domain(row.domain())] = static_cast<int>(row.version());
       survey_nodes(f->second->node(), inner, depth + 1);
       continue;
     }
@@ -148,9 +152,11 @@ void Importer::survey() {
     d.code = Code::kUnknownOperator;
     d.what = "operator " + key.second + " of " + domain_text(key.first) + " is not known, used by " +
              std::to_string(nodes.size()) + (nodes.size() == 1 ? " node: " : " nodes: ") + list(nodes, 3);
-    d.help = standard ? "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)"
-                      : "operators of other domains are served when the model brings them as functions: export it with its "
-                        "model-local functions, or without this optimisation";
+    d.help =
+        standard
+            ? "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)"
+            : "operators of other domains are served when the model brings them as functions: export it with its "
+              "model-local functions, or without this optimisation";
     diagnostics_->add(std::move(d));
   }
 }
@@ -283,8 +289,8 @@ std::vector<int> Importer::order(const Nodes& nodes, const Scope& scope) {
     }
   }
   if (out.size() == n) return out;
-  // What is left lies on a cycle or behind one. Walking back from any of it, always to a maker that is left too, must come
-  // round.
+  // What is left lies on a cycle or behind one. Walking back from any of it, always to a maker that is left too, must
+  // come round.
   std::vector<int> path;
   std::map<int, size_t> at;
   int i = 0;
@@ -318,7 +324,8 @@ void Importer::import_nodes(Scope& scope, Nodes& nodes) {
 void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   if (++nodes_seen_ > kMaxNodes) {
     if (nodes_seen_ == kMaxNodes + 1) {
-      diagnostics_->error(Code::kBadFunction, "the model's functions unfold to more than " + std::to_string(kMaxNodes) + " nodes");
+      diagnostics_->error(Code::kBadFunction,
+                          "the model's functions unfold to more than " + std::to_string(kMaxNodes) + " nodes");
     }
     return;
   }
@@ -353,7 +360,8 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
 
   const auto opset = scope.opsets.find(domain);
   if (opset == scope.opsets.end()) {
-    record(&node, &scope, Code::kUnknownDomain, "is of domain " + domain_text(domain) + ", which the model does not import",
+    record(&node, &scope, Code::kUnknownDomain,
+           "is of domain " + domain_text(domain) + ", which the model does not import",
            "add the domain to the model's opset_import");
     bind_failed(scope, node);
     return;
@@ -365,8 +373,9 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   }
   for (int i = 0; i < node.output_size() && !context.failed(); ++i) {
     if (context.wants_output(i) && context.results()[static_cast<size_t>(i)] == nullptr) {
-      static_cast<void>(context.fail(Status::kUnsupported, "its output " + std::to_string(i) + " (" + quoted(node.output(i)) + ") is not made",
-                   "export the model without using this output"));
+      static_cast<void>(context.fail(
+          Status::kUnsupported, "its output " + std::to_string(i) + " (" + quoted(node.output(i)) + ") is not made",
+          "export the model without using this output"));
     }
   }
   if (context.failed()) {
@@ -384,8 +393,8 @@ bool Importer::import_constant(Scope& scope, ::onnx::NodeProto& node) {
     return false;
   }
   ir::ConstantPtr c;
-  for (const char* name : {"value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints", "value_string",
-                           "value_strings"}) {
+  for (const char* name : {"value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints",
+                           "value_string", "value_strings"}) {
     const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
     if (a == nullptr) continue;
     auto* mutable_a = const_cast<::onnx::AttributeProto*>(a);
@@ -430,10 +439,10 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
     return;
   }
   if (node.input_size() > function.input_size() || node.output_size() > function.output_size()) {
-    record(&node, &scope, Code::kBadFunction, "is called with " + std::to_string(node.input_size()) + " inputs and " +
-                                                  std::to_string(node.output_size()) + " outputs; function " + function.name() +
-                                                  " has " + std::to_string(function.input_size()) + " and " +
-                                                  std::to_string(function.output_size()));
+    record(&node, &scope, Code::kBadFunction,
+           "is called with " + std::to_string(node.input_size()) + " inputs and " + std::to_string(node.output_size()) +
+               " outputs; function " + function.name() + " has " + std::to_string(function.input_size()) + " and " +
+               std::to_string(function.output_size()));
     bind_failed(scope, node);
     return;
   }
@@ -478,15 +487,16 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
     if (node.output(i).empty()) continue;
     ir::Value* v = lookup(inner, function.output(i));
     if (v == nullptr) {
-      record(&node, &scope, Code::kMissingValue, "nothing in function " + function.name() + " makes its output " + quoted(function.output(i)));
+      record(&node, &scope, Code::kMissingValue,
+             "nothing in function " + function.name() + " makes its output " + quoted(function.output(i)));
       v = &poison_;
     }
     bind(scope, node, node.output(i), v);
   }
 }
 
-ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ShapeOption>& shapes,
-                           Diagnostics* diagnostics) {
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
+                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics) {
   return Importer(model, model_path, diagnostics).run(shapes);
 }
 

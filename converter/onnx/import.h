@@ -1,5 +1,6 @@
-// From a parsed ONNX model to the graph IR: names to values, each node through its operator's folder, types inferred on the
-// way, functions inlined, control flow lifted into bodies. Every opset comes out as the newest form of each operator.
+// From a parsed ONNX model to the graph IR: names to values, each node through its operator's folder, types inferred on
+// the way, functions inlined, control flow lifted into bodies. Every opset comes out as the newest form of each
+// operator.
 #ifndef VIREO_CONVERTER_ONNX_IMPORT_H_
 #define VIREO_CONVERTER_ONNX_IMPORT_H_
 
@@ -25,8 +26,8 @@ struct ImportedModel {
 
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
 // `model_path`: where external data are looked for.
-ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ShapeOption>& shapes,
-                           Diagnostics* diagnostics);
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
+                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics);
 
 }  // namespace vireo::importer
 

@@ -23,7 +23,7 @@ struct Scope {
   ir::Graph* graph = nullptr;
   Scope* outer = nullptr;  // where unknown names are looked up; null: nowhere (the model, functions)
   std::map<std::string, ir::Value*> names;
-  std::map<std::string, int> opsets;  // by domain, "" for ai.onnx
+  std::map<std::string, int> opsets;                                                // by domain, "" for ai.onnx
   const std::map<std::string, const ::onnx::AttributeProto*>* arguments = nullptr;  // of the function being inlined
   std::string prefix;  // of node names: the function call's
   int depth = 0;
@@ -62,7 +62,8 @@ class Importer {
   // declared.cc. Not used when --shape changed what the declarations were made for.
   void read_declared();
   void adopt_declared(const std::string& name, ir::Value* value);
-  bool read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports, std::map<std::string, int>* out);
+  bool read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
+                   std::map<std::string, int>* out);
   // Lists what no importer serves, everywhere in the model, each operator once.
   void survey();
   void survey_nodes(const Nodes& nodes, const std::map<std::string, int>& opsets, int depth);
@@ -90,8 +91,8 @@ class Importer {
   std::map<std::pair<std::string, std::string>, ::onnx::FunctionProto*> functions_;
   std::set<const ::onnx::FunctionProto*> active_, surveyed_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;  // operator -> names of its nodes
-  std::map<std::string, const ::onnx::TensorShapeProto*> declared_;  // of the main graph's values
-  size_t input_atoms_ = 0;                                           // symbols the inputs brought
+  std::map<std::string, const ::onnx::TensorShapeProto*> declared_;                  // of the main graph's values
+  size_t input_atoms_ = 0;                                                           // symbols the inputs brought
   ir::Value poison_;
   size_t nodes_seen_ = 0;
 };

@@ -24,8 +24,8 @@ struct NamedBounds {
 
 }  // namespace
 
-// A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before any
-// expression is built, because simplification uses them.
+// A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before
+// any expression is built, because simplification uses them.
 bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) {
   std::map<std::string, const ShapeOption*> options;
   for (const ShapeOption& s : shapes) {
@@ -47,7 +47,8 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   }
   for (const auto& [name, option] : options) {
     if (names.count(name) == 0) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape names input " + quoted(name) + ", which the model does not have",
+      diagnostics_->error(Code::kBadShapeOption,
+                          "--shape names input " + quoted(name) + ", which the model does not have",
                           all.empty() ? "the model has no inputs" : "its inputs are: " + all);
     }
   }
@@ -59,7 +60,9 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   };
   const auto fixed = [](const ::onnx::ValueInfoProto& info, int i) -> int64_t {
     const auto& shape = info.type().tensor_type().shape();
-    return i < shape.dim_size() && shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0 ? shape.dim(i).dim_value() : -1;
+    return i < shape.dim_size() && shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0
+               ? shape.dim(i).dim_value()
+               : -1;
   };
 
   // First what --shape says about names.
@@ -70,17 +73,19 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
     const auto& declared = info->type().tensor_type();
     const std::vector<DimRange>& dims = it->second->dims;
     if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + quoted(info->name()) + " " + std::to_string(dims.size()) +
-                                                     " dimensions, the model declares " + std::to_string(declared.shape().dim_size()));
+      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + quoted(info->name()) + " " +
+                                                     std::to_string(dims.size()) + " dimensions, the model declares " +
+                                                     std::to_string(declared.shape().dim_size()));
       continue;
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       const std::string name = dim_name(*info, static_cast<int>(i));
       const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
-      if (!fresh && fixed(*info, static_cast<int>(i)) < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
+      if (!fresh && fixed(*info, static_cast<int>(i)) < 0 &&
+          (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
         diagnostics_->error(Code::kBadShapeOption,
-                            "--shape gives dimension " + quoted(name) + " two extents: by input " + quoted(at->second.from) +
-                                " and by input " + quoted(info->name()),
+                            "--shape gives dimension " + quoted(name) + " two extents: by input " +
+                                quoted(at->second.from) + " and by input " + quoted(info->name()),
                             "dimensions of one name are one extent: give both the same");
       }
     }
@@ -115,10 +120,12 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
       diagnostics_->add(std::move(d));
       continue;
     }
-    const size_t rank = declared.has_shape() ? static_cast<size_t>(declared.shape().dim_size()) : option->second->dims.size();
+    const size_t rank =
+        declared.has_shape() ? static_cast<size_t>(declared.shape().dim_size()) : option->second->dims.size();
     if (rank > static_cast<size_t>(kMaxRank)) {
       d.code = Code::kUnsupportedType;
-      d.what = "this input has " + std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) + " are supported";
+      d.what = "this input has " + std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) +
+               " are supported";
       diagnostics_->add(std::move(d));
       continue;
     }

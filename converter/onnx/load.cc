@@ -25,8 +25,10 @@ std::string guess(Span<const uint8_t> bytes) {
   if (bytes.empty()) return "the file is empty";
   if (begins(bytes, kMagic, sizeof(kMagic))) return "this is a .vireo file already: load or run it";
   if (begins(bytes, "\x1f\x8b", 2)) return "the file is compressed with gzip: unpack it first";
-  if (begins(bytes, "PK\x03\x04", 4)) return "the file is a ZIP archive (a PyTorch checkpoint is one): export the model to ONNX first";
-  if (begins(bytes, "version https://git-lfs", 23)) return "this is a Git LFS pointer: fetch the file itself with `git lfs pull`";
+  if (begins(bytes, "PK\x03\x04", 4))
+    return "the file is a ZIP archive (a PyTorch checkpoint is one): export the model to ONNX first";
+  if (begins(bytes, "version https://git-lfs", 23))
+    return "this is a Git LFS pointer: fetch the file itself with `git lfs pull`";
   if (begins(bytes, "\x89HDF", 4)) return "the file is HDF5 (Keras): export the model to ONNX first";
   return "the file may be cut short or of another format: export or download it again";
 }
@@ -42,9 +44,10 @@ bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string*
   }
   const Span<const uint8_t> bytes = file->bytes();
   if (bytes.size() > static_cast<size_t>(INT_MAX)) {
-    diagnostics->error(Code::kFileTooLarge,
-                       "\"" + path + "\" has " + std::to_string(bytes.size()) + " bytes; an ONNX file ends at 2 GiB, as protobuf does",
-                       "save the model with external data (onnx.save_model(..., save_as_external_data=True))");
+    diagnostics->error(
+        Code::kFileTooLarge,
+        "\"" + path + "\" has " + std::to_string(bytes.size()) + " bytes; an ONNX file ends at 2 GiB, as protobuf does",
+        "save the model with external data (onnx.save_model(..., save_as_external_data=True))");
     return false;
   }
   google::protobuf::io::CodedInputStream stream(bytes.data(), static_cast<int>(bytes.size()));

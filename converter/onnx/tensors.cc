@@ -24,18 +24,26 @@ std::vector<uint8_t> narrow(const Field& field) {
 std::vector<uint8_t> typed_data(const ::onnx::TensorProto& t, DType dtype) {
   switch (dtype) {
     case DType::kF32:
-    case DType::kC64: return narrow<float>(t.float_data());
+    case DType::kC64:
+      return narrow<float>(t.float_data());
     case DType::kF64:
-    case DType::kC128: return narrow<double>(t.double_data());
-    case DType::kI64: return narrow<int64_t>(t.int64_data());
-    case DType::kU64: return narrow<uint64_t>(t.uint64_data());
-    case DType::kU32: return narrow<uint32_t>(t.uint64_data());
-    case DType::kI32: return narrow<int32_t>(t.int32_data());
+    case DType::kC128:
+      return narrow<double>(t.double_data());
+    case DType::kI64:
+      return narrow<int64_t>(t.int64_data());
+    case DType::kU64:
+      return narrow<uint64_t>(t.uint64_data());
+    case DType::kU32:
+      return narrow<uint32_t>(t.uint64_data());
+    case DType::kI32:
+      return narrow<int32_t>(t.int32_data());
     case DType::kI16:
     case DType::kU16:
     case DType::kF16:
-    case DType::kBF16: return narrow<uint16_t>(t.int32_data());
-    default: return narrow<uint8_t>(t.int32_data());  // bytes, and packed pairs or quadruples as bytes
+    case DType::kBF16:
+      return narrow<uint16_t>(t.int32_data());
+    default:
+      return narrow<uint8_t>(t.int32_data());  // bytes, and packed pairs or quadruples as bytes
   }
 }
 
@@ -82,7 +90,8 @@ ir::ConstantPtr TensorReader::read(::onnx::SparseTensorProto& tensor, const std:
 ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::string& name) {
   const int number = tensor.data_type();
   if (number <= 0 || number >= kDTypeCount) {
-    return fail(Code::kUnsupportedType, name, "element type " + std::to_string(number) + " is not one that ONNX defines");
+    return fail(Code::kUnsupportedType, name,
+                "element type " + std::to_string(number) + " is not one that ONNX defines");
   }
   TensorType type;
   type.dtype = static_cast<DType>(number);
@@ -96,8 +105,9 @@ ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::s
 
   if (type.dtype == DType::kString) {
     if (tensor.string_data_size() != count) {
-      return fail(Code::kTensorData, name, "has " + std::to_string(tensor.string_data_size()) + " strings for " +
-                                               std::to_string(count) + " elements");
+      return fail(
+          Code::kTensorData, name,
+          "has " + std::to_string(tensor.string_data_size()) + " strings for " + std::to_string(count) + " elements");
     }
     return ir::make_strings(type.shape, {tensor.string_data().begin(), tensor.string_data().end()});
   }
@@ -110,8 +120,8 @@ ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::s
   }
   if (c->size_bytes() != bytes) {
     return fail(Code::kTensorData, name,
-                "has " + std::to_string(c->size_bytes()) + " bytes of data, its shape and type (" + dtype_name(type.dtype) +
-                    ", " + std::to_string(count) + " elements) want " + std::to_string(bytes),
+                "has " + std::to_string(c->size_bytes()) + " bytes of data, its shape and type (" +
+                    dtype_name(type.dtype) + ", " + std::to_string(count) + " elements) want " + std::to_string(bytes),
                 c->size_bytes() == 0 ? "the weights were probably taken out of this file: get the complete model" : "");
   }
   return c;
@@ -126,13 +136,16 @@ ir::ConstantPtr TensorReader::read_sparse(::onnx::SparseTensorProto& tensor, con
   if (!shape_of(tensor.dims(), &type.shape, &why)) return fail(Code::kTensorData, name, why);
   const int64_t bytes = tensor_bytes(type);
   const int size = dtype_bits(type.dtype) / 8;
-  if (bytes < 0 || bytes > (int64_t{4} << 30)) return fail(Code::kShapeOverflow, name, "is sparse and too large to be made dense");
+  if (bytes < 0 || bytes > (int64_t{4} << 30))
+    return fail(Code::kShapeOverflow, name, "is sparse and too large to be made dense");
   const Shape& is = indices->tensor.type.shape;
   const int64_t count = values->tensor.count();
   const bool linear = is.rank == 1;
-  if (size == 0 || type.dtype == DType::kString || values->tensor.type.shape.rank != 1 || indices->tensor.type.dtype != DType::kI64 ||
-      is.rank < 1 || is.rank > 2 || is[0] != count || (is.rank == 2 && is[1] != type.shape.rank)) {
-    return fail(Code::kTensorData, name, "its values and indices do not fit: wanted values [n] and int64 indices [n] or [n, rank]");
+  if (size == 0 || type.dtype == DType::kString || values->tensor.type.shape.rank != 1 ||
+      indices->tensor.type.dtype != DType::kI64 || is.rank < 1 || is.rank > 2 || is[0] != count ||
+      (is.rank == 2 && is[1] != type.shape.rank)) {
+    return fail(Code::kTensorData, name,
+                "its values and indices do not fit: wanted values [n] and int64 indices [n] or [n, rank]");
   }
   std::vector<uint8_t> dense(static_cast<size_t>(bytes));
   const int64_t total = element_count(type.shape);

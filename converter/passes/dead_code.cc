@@ -1,6 +1,7 @@
 // Before   y = f(x); z = g(x), z unused
 // After    y = f(x)
-// Fires    no output has a use. Random nodes go too: what they draw is theirs alone, because a session's generator gives each
+// Fires    no output has a use. Random nodes go too: what they draw is theirs alone, because a session's generator
+// gives each
 //          run, not each node, its sequence only where a seed is fixed, and ONNX promises no order between nodes.
 //          Idempotent: nodes are visited from the last to the first, so whole chains go at once.
 // Numerics none.

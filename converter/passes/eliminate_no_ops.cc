@@ -1,4 +1,5 @@
-// Before   y = Identity(x) | Cast to x's type | Transpose that moves nothing | a view of x's own shape | x * 1 | x / 1 |
+// Before   y = Identity(x) | Cast to x's type | Transpose that moves nothing | a view of x's own shape | x * 1 | x / 1
+// |
 //              x - 0 | x + -0 | Concat of one | Expand, Tile, Slice, Pad that keep all         After  y is x
 // Before   y = Transpose(Transpose(x))                After  y = Transpose(x) by the composed permutation
 // Before   y = view(view(x)), shape static but for one extent          After  y = Reshape(x, constant)
@@ -21,7 +22,8 @@ bool is_view(Op op) { return op == Op::kReshape || op == Op::kSqueeze || op == O
 
 // Every element of the constant is `number` (for floats: the same bits, so that 0 and -0 differ).
 bool all(const ir::Value* v, double number, bool negative_zero = false) {
-  if (v == nullptr || v->constant == nullptr || dtype_bits(v->type.dtype) < 8 || v->type.dtype == DType::kString) return false;
+  if (v == nullptr || v->constant == nullptr || dtype_bits(v->type.dtype) < 8 || v->type.dtype == DType::kString)
+    return false;
   const ConstTensor& t = v->constant->tensor;
   if (dtype_is_float(t.type.dtype) && dtype_bits(t.type.dtype) < 16) return false;
   const int64_t n = t.count();
@@ -58,22 +60,29 @@ ir::Value* same_as(const ir::Node& n) {
   if (x == nullptr || y == nullptr) return nullptr;
   const bool same_type = x->type == y->type;
   switch (n.op) {
-    case Op::kIdentity: return x;
+    case Op::kIdentity:
+      return x;
     case Op::kCast:
     case Op::kExpand:
     case Op::kTile:
     case Op::kReshape:
     case Op::kSqueeze:
     case Op::kUnsqueeze:
-    case Op::kFlatten: return same_type ? x : nullptr;
-    case Op::kConcat: return n.inputs.size() == 1 ? x : nullptr;
-    case Op::kTranspose: return moves_nothing(permutation(n)) ? x : nullptr;
-    case Op::kSlice: return same_type && (n.in(4) == nullptr || all(n.in(4), 1)) ? x : nullptr;
+    case Op::kFlatten:
+      return same_type ? x : nullptr;
+    case Op::kConcat:
+      return n.inputs.size() == 1 ? x : nullptr;
+    case Op::kTranspose:
+      return moves_nothing(permutation(n)) ? x : nullptr;
+    case Op::kSlice:
+      return same_type && (n.in(4) == nullptr || all(n.in(4), 1)) ? x : nullptr;
     case Op::kMul:
       if (same_type && all(n.in(1), 1)) return x;
       return n.in(1) != nullptr && n.in(1)->type == y->type && all(x, 1) ? n.in(1) : nullptr;
-    case Op::kDiv: return same_type && all(n.in(1), 1) ? x : nullptr;
-    case Op::kSub: return same_type && all(n.in(1), 0) ? x : nullptr;
+    case Op::kDiv:
+      return same_type && all(n.in(1), 1) ? x : nullptr;
+    case Op::kSub:
+      return same_type && all(n.in(1), 0) ? x : nullptr;
     case Op::kAdd: {
       const bool negative = dtype_is_float(y->type.dtype);
       if (same_type && all(n.in(1), 0, negative)) return x;

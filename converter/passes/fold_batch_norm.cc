@@ -1,8 +1,8 @@
 // Before   x -> Conv(w, b) -> BatchNormalization(gamma, beta, mean, var, eps) -> y        also ConvTranspose and Gemm
 // After    x -> Conv(w * s, (b - mean) * s + beta) -> y         s = gamma / sqrt(var + eps) in f64, per output channel
-// Fires    Conv has one consumer; all parameters constant; s finite; for Gemm, C absent or one value a column.   Idempotent.
-// Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24, besides the usual accumulation error.
-// Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
+// Fires    Conv has one consumer; all parameters constant; s finite; for Gemm, C absent or one value a column.
+// Idempotent. Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24, besides the usual accumulation
+// error. Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
 #include "converter/passes/fold_batch_norm.h"
 
 #include <cmath>
@@ -58,15 +58,18 @@ const char* fold(ir::Graph& g, ir::Node& bn, ir::Node& core) {
   }
   ir::Value* w = core.in(1);
   ir::Value* b = core.in(2);
-  if (w == nullptr || w->constant == nullptr || (b != nullptr && b->constant == nullptr)) return "weights are not constant";
+  if (w == nullptr || w->constant == nullptr || (b != nullptr && b->constant == nullptr))
+    return "weights are not constant";
   for (size_t i = 1; i < 5; ++i) {
     if (bn.in(i) == nullptr || bn.in(i)->constant == nullptr) return "parameters are not constant";
     if (bn.in(i)->type.shape.rank != 1) return "one parameter an activation";
   }
   const DType dtype = w->type.dtype;
-  if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kF16 && dtype != DType::kBF16) return "not floating point";
+  if (dtype != DType::kF32 && dtype != DType::kF64 && dtype != DType::kF16 && dtype != DType::kBF16)
+    return "not floating point";
   if (core.op == Op::kConv && core.attributes<attrs::Conv>().layout() != a.layout()) return "layouts differ";
-  if (core.op == Op::kGemm && (core.attributes<attrs::Gemm>().alpha() != 1 || core.attributes<attrs::Gemm>().beta() != 1)) {
+  if (core.op == Op::kGemm &&
+      (core.attributes<attrs::Gemm>().alpha() != 1 || core.attributes<attrs::Gemm>().beta() != 1)) {
     return "alpha or beta is not 1";
   }
   ChannelOf channel{};
@@ -80,7 +83,8 @@ const char* fold(ir::Graph& g, ir::Node& bn, ir::Node& core) {
   std::vector<double> bias(channels, 0.0);
   if (b != nullptr) {
     const std::vector<double> given = reals(*b->constant);
-    if (given.size() != channels || b->type.shape.rank < 1 || b->type.shape[b->type.shape.rank - 1] != channel.channels) {
+    if (given.size() != channels || b->type.shape.rank < 1 ||
+        b->type.shape[b->type.shape.rank - 1] != channel.channels) {
       return "its bias is not one value a channel";
     }
     bias = given;
@@ -92,13 +96,15 @@ const char* fold(ir::Graph& g, ir::Node& bn, ir::Node& core) {
     if (!std::isfinite(scale[k]) || !std::isfinite(bias[k])) return "a scale is not finite";
   }
   std::vector<double> weights = reals(*w->constant);
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] *= scale[static_cast<size_t>(channel(static_cast<int64_t>(i)))];
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] *= scale[static_cast<size_t>(channel(static_cast<int64_t>(i)))];
 
   Shape vector;
   vector.rank = 1;
   vector[0] = channel.channels;
   g.set_input(&core, 1, g.add_constant(w->name + "'", from_reals(dtype, w->type.shape, weights)));
-  ir::Value* new_bias = g.add_constant((b == nullptr ? w->name + ".bias" : b->name) + "'", from_reals(dtype, vector, bias));
+  ir::Value* new_bias =
+      g.add_constant((b == nullptr ? w->name + ".bias" : b->name) + "'", from_reals(dtype, vector, bias));
   if (core.inputs.size() < 3) {
     g.add_operand(&core, new_bias);
   } else {

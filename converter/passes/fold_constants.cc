@@ -1,9 +1,10 @@
 // Before   y = f(c...), all inputs constant; or y's elements are known numbers
 // After    y is a constant
-// Fires    f is deterministic and has a reference kernel; the result takes at most kSmallBytes, or twice the constants it is
-//          made from, so that the file does not grow by what a ConstantOfShape, Expand or Tile makes cheaply at run time.
-//          QuantizeLinear and DequantizeLinear stay: they say how a value is quantized, which the integer rewrite needs.
-//          Idempotent.
+// Fires    f is deterministic and has a reference kernel; the result takes at most kSmallBytes, or twice the constants
+// it is
+//          made from, so that the file does not grow by what a ConstantOfShape, Expand or Tile makes cheaply at run
+//          time. QuantizeLinear and DequantizeLinear stay: they say how a value is quantized, which the integer rewrite
+//          needs. Idempotent.
 // Numerics none: the very kernel that a session would run.
 #include "converter/passes/fold_constants.h"
 
@@ -27,10 +28,14 @@ ir::ConstantPtr from_contents(const ir::Value& v) {
     return ir::make_constant_of<T>(v.type.dtype, v.type.shape, out);
   };
   switch (v.type.dtype) {
-    case DType::kI64: return narrow(int64_t{});
-    case DType::kI32: return narrow(int32_t{});
-    case DType::kBool: return narrow(uint8_t{});
-    default: return nullptr;
+    case DType::kI64:
+      return narrow(int64_t{});
+    case DType::kI32:
+      return narrow(int32_t{});
+    case DType::kBool:
+      return narrow(uint8_t{});
+    default:
+      return nullptr;
   }
 }
 

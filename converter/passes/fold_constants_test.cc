@@ -10,7 +10,8 @@ namespace {
 
 TEST(FoldConstants, KeepsWhatWouldBlowTheFileUp) {
   std::string error;
-  const auto g = ir::parse_graph("input %x f32[64,64]\n%big = Expand(f32[1]{1}, i64[2]{64,64})\n%y = Add(%x, %big)\n", &error);
+  const auto g =
+      ir::parse_graph("input %x f32[64,64]\n%big = Expand(f32[1]{1}, i64[2]{64,64})\n%y = Add(%x, %big)\n", &error);
   ASSERT_NE(g, nullptr) << error;
   PassLog log;
   kFoldConstants.run(*g, log);
@@ -21,7 +22,8 @@ TEST(FoldConstants, KeepsWhatWouldBlowTheFileUp) {
 
 TEST(FoldConstants, FoldsWhatStaysAsLarge) {
   std::string error;
-  const auto g = ir::parse_graph("input %x f32[2,64]\n%t = Transpose(w[128,64]) {perm:[1,0]}\n%y = MatMul(%x, %t)\n", &error);
+  const auto g =
+      ir::parse_graph("input %x f32[2,64]\n%t = Transpose(w[128,64]) {perm:[1,0]}\n%y = MatMul(%x, %t)\n", &error);
   ASSERT_NE(g, nullptr) << error;
   PassLog log;
   kFoldConstants.run(*g, log);

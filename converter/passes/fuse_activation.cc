@@ -47,7 +47,8 @@ bool near(double a, double b) { return std::fabs(a - b) <= 1e-5; }
 // v = Clip(x + 3, 0, 6): returns x.
 ir::Value* relu6_of_shifted(const ir::Value* v) {
   const ir::Node* clip = maker(v, Op::kClip);
-  if (clip == nullptr || !single(v) || !is_scalar_near(clip->in(1), 0) || !is_scalar_near(clip->in(2), 6)) return nullptr;
+  if (clip == nullptr || !single(v) || !is_scalar_near(clip->in(1), 0) || !is_scalar_near(clip->in(2), 6))
+    return nullptr;
   return single(clip->in(0)) ? shifted(clip->in(0), 3) : nullptr;
 }
 
@@ -181,7 +182,8 @@ void run(ir::Graph& g, PassLog& log) {
     replaced.push_back(&n);
     log.changed();
   }
-  // A node inside a pattern lost its last use only when the pattern's end went; ends never stand inside each other's chains.
+  // A node inside a pattern lost its last use only when the pattern's end went; ends never stand inside each other's
+  // chains.
   for (ir::Node* n : replaced) remove_unused(g, n);
 }
 

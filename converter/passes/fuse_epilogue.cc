@@ -1,11 +1,13 @@
 // Before   x -> Conv | ConvTranspose | Gemm | MatMul -> Add(bias) -> Add(residual) -> activation -> Add(residual)
 // After    one composite with that chain as its body; each part but the first may be missing, one residual at most
-// Fires    every value inside has one consumer; floating point; the bias is constant, one value a channel, and comes first; the
+// Fires    every value inside has one consumer; floating point; the bias is constant, one value a channel, and comes
+// first; the
 //          residual has the result's own type; a Clip's bounds are constant.        Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning, in the same order of operations.
 //
-// The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay inputs of
-// the node, so that they are planned, shared and packed as any other constant; a Clip's bounds go into the body.
+// The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
+// inputs of the node, so that they are planned, shared and packed as any other constant; a Clip's bounds go into the
+// body.
 #include "converter/passes/fuse_epilogue.h"
 
 #include <map>
@@ -18,10 +20,14 @@ namespace {
 
 const char* hint_of(const ir::Node& n) {
   switch (n.op) {
-    case Op::kConv: return "conv";
-    case Op::kGemm: return "gemm";
-    case Op::kMatMul: return "matmul";
-    default: return std::string(op_name(n.op)) == "ConvTranspose" ? "conv_transpose" : nullptr;
+    case Op::kConv:
+      return "conv";
+    case Op::kGemm:
+      return "gemm";
+    case Op::kMatMul:
+      return "matmul";
+    default:
+      return std::string(op_name(n.op)) == "ConvTranspose" ? "conv_transpose" : nullptr;
   }
 }
 
@@ -37,12 +43,14 @@ bool is_activation(const ir::Node& n) {
     case Op::kSwish:
     case Op::kGelu:
     case Op::kSoftplus:
-    case Op::kMish: return true;
+    case Op::kMish:
+      return true;
     case Op::kClip: {
       double bound = 0;
       return (n.in(1) == nullptr || is_scalar(n.in(1), &bound)) && (n.in(2) == nullptr || is_scalar(n.in(2), &bound));
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -143,7 +151,8 @@ void run(ir::Graph& g, PassLog& log) {
   for (ir::Node& n : g.nodes()) {
     if (hint_of(n) != nullptr && n.outputs.size() == 1 && dtype_is_float(n.out()->type.dtype)) cores.push_back(&n);
   }
-  // The last product first: of two that meet in one Add, the later takes it, and the earlier is its residual, ready in time.
+  // The last product first: of two that meet in one Add, the later takes it, and the earlier is its residual, ready in
+  // time.
   for (size_t i = cores.size(); i-- > 0;) {
     const std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     if (chain.size() < 2) continue;

@@ -14,8 +14,8 @@ bool is_scalar(const ir::Value* v, double* out) {
   return true;
 }
 
-ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs, const ir::Node& like,
-                   ir::Node* before) {
+ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs,
+                   const ir::Node& like, ir::Node* before) {
   ir::Node* n = g.add_node(op, std::move(attrs), std::move(inputs), 1, before);
   n->name = like.name;
   std::string message;

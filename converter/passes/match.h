@@ -33,10 +33,10 @@ inline ir::Value* other_input(const ir::Node& n, const ir::Value* one) {
   return n.inputs[0] == one ? n.inputs[1] : n.inputs[1] == one ? n.inputs[0] : nullptr;
 }
 
-// Adds a node before `before`, infers its type and names it after `like`. Null when the shape function refuses, and the graph
-// is as it was.
-ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs, const ir::Node& like,
-                   ir::Node* before);
+// Adds a node before `before`, infers its type and names it after `like`. Null when the shape function refuses, and the
+// graph is as it was.
+ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs,
+                   const ir::Node& like, ir::Node* before);
 
 // Elements of a float constant, f32, f64, f16 or bf16, as doubles.
 std::vector<double> reals(const ir::Constant& c);

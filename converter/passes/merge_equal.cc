@@ -1,6 +1,7 @@
 // Before   y = f(a); z = f(a)        c = [1, 2]; d = [1, 2]
 // After    y = f(a), z is y          c, d is c
-// Fires    same operator, attributes and inputs; deterministic, no bodies. Constants: same type and bytes. One walk in order
+// Fires    same operator, attributes and inputs; deterministic, no bodies. Constants: same type and bytes. One walk in
+// order
 //          sees chains of equal nodes, because inputs are merged before their users are compared. Idempotent.
 // Numerics none.
 #include "converter/passes/merge_equal.h"

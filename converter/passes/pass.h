@@ -21,8 +21,8 @@ struct PassLog {
   void reject(const ir::Node& node, const std::string& reason) { declined.emplace_back(node.name, reason); }
 };
 
-// A pass changes one graph (the pipeline visits bodies itself), keeps its promises (ir/graph.h), is deterministic, and finds
-// nothing to do when it runs again at once.
+// A pass changes one graph (the pipeline visits bodies itself), keeps its promises (ir/graph.h), is deterministic, and
+// finds nothing to do when it runs again at once.
 struct Pass {
   const char* name;
   void (*run)(ir::Graph& graph, PassLog& log);

@@ -2,12 +2,14 @@
 //
 //   case name                     one case; its graph follows, in the form of converter/ir/text.h
 //     ...
-//   expect                        the graph that comes out: the nodes in order, under any names; attributes are compared where
-//     ...                         given, constants by type and shape (a ' says that the contents are new), literals by value
+//   expect                        the graph that comes out: the nodes in order, under any names; attributes are
+//   compared where
+//     ...                         given, constants by type and shape (a ' says that the contents are new), literals by
+//     value
 //   expect unchanged "reason"     nothing happens, and the pass says why (no reason given: it has none to say)
 //
-// Whatever changes is also run: the graph before and after must agree on random inputs (interpret.h), and the pass must find
-// nothing more to do when it runs again. A composite is written as hint[Op,Op,...](arguments).
+// Whatever changes is also run: the graph before and after must agree on random inputs (interpret.h), and the pass must
+// find nothing more to do when it runs again. A composite is written as hint[Op,Op,...](arguments).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,7 +90,8 @@ void compare_attributes(const ir::Node& n, const std::string& wanted) {
 std::string op_text(const ir::Node& n) {
   if (n.op != Op::kComposite) return op_name(n.op);
   std::string out = kind_of(n) + "[";
-  for (const ir::Node& inner : n.bodies[0]->nodes()) out += (out.back() == '[' ? "" : ",") + std::string(op_name(inner.op));
+  for (const ir::Node& inner : n.bodies[0]->nodes())
+    out += (out.back() == '[' ? "" : ",") + std::string(op_name(inner.op));
   return out + "]";
 }
 
@@ -198,12 +201,14 @@ TEST_P(PassTest, Case) {
     for (int64_t k = 0; k < a[i]->tensor.count(); ++k) top = std::fmax(top, std::fabs(a[i]->tensor.as<float>()[k]));
     for (int64_t k = 0; k < a[i]->tensor.count(); ++k) {
       // Sums here have at most 72 terms of like size: 72 roundings of 2^-24 of the largest.
-      EXPECT_NEAR(a[i]->tensor.as<float>()[k], b[i]->tensor.as<float>()[k], top * 72 * 6e-8) << "output " << i << " element " << k;
+      EXPECT_NEAR(a[i]->tensor.as<float>()[k], b[i]->tensor.as<float>()[k], top * 72 * 6e-8)
+          << "output " << i << " element " << k;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, PassTest, ::testing::ValuesIn(read_cases()), [](const auto& one) { return one.param.file + "_" + one.param.name; });
+INSTANTIATE_TEST_SUITE_P(Files, PassTest, ::testing::ValuesIn(read_cases()),
+                         [](const auto& one) { return one.param.file + "_" + one.param.name; });
 
 }  // namespace
 }  // namespace vireo::passes

@@ -16,7 +16,8 @@ namespace {
 
 // The order, and why.
 const Pass* const kPipeline[] = {
-    // What nothing uses costs every later pass time: importers leave the shape arithmetic behind whose result they know.
+    // What nothing uses costs every later pass time: importers leave the shape arithmetic behind whose result they
+    // know.
     &kDeadCode,
     // Weights that are computed (transposed, cast, reshaped) become plain constants, which all patterns below ask for.
     &kFoldConstants,
@@ -59,7 +60,8 @@ const Pass* find_pass(const std::string& name) {
 bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
                   ConvertReport* report) {
   for (const std::string& name : options.skip) {
-    if (find_pass(name) == nullptr) diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
+    if (find_pass(name) == nullptr)
+      diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
   }
   if (observer != nullptr && !observer->begin(graph)) return false;
   for (const Pass* pass : kPipeline) {
@@ -69,7 +71,8 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
     run_everywhere(graph, *pass, log);
     const std::string broken = graph.validate();
     if (!broken.empty()) {
-      diagnostics->error(Code::kCheckFailed, std::string("after pass ") + pass->name + " the graph is broken: " + broken,
+      diagnostics->error(Code::kCheckFailed,
+                         std::string("after pass ") + pass->name + " the graph is broken: " + broken,
                          std::string("convert without this pass, and report the model that shows it"));
       return false;
     }

@@ -20,8 +20,8 @@ class Observer {
   ~Observer() = default;
 };
 
-// Runs the pipeline on `graph` and all bodies. False with a diagnostic when a pass broke the graph or `observer` (may be null)
-// says stop.
+// Runs the pipeline on `graph` and all bodies. False with a diagnostic when a pass broke the graph or `observer` (may
+// be null) says stop.
 bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
                   ConvertReport* report);
 

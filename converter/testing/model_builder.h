@@ -57,8 +57,8 @@ class GraphBuilder {
     for (const int64_t v : values) t->add_int64_data(v);
     return *this;
   }
-  ::onnx::NodeProto* node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                          const std::string& domain = "") {
+  ::onnx::NodeProto* node(const std::string& op, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs, const std::string& domain = "") {
     auto* n = graph_->add_node();
     n->set_op_type(op);
     n->set_domain(domain);

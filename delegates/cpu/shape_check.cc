@@ -9,7 +9,8 @@ class BoundInfer final : public InferContext {
  public:
   BoundInfer(const CpuQuery& q, TensorType* outputs) : q_(q) {
     for (uint32_t i = 0; i < q.input_count; ++i) in_[i] = &q.inputs[i].type;
-    for (uint32_t o = 0; o < q.output_count; ++o) out_[o] = q.outputs[o].type.dtype == DType::kNone ? nullptr : &outputs[o];
+    for (uint32_t o = 0; o < q.output_count; ++o)
+      out_[o] = q.outputs[o].type.dtype == DType::kNone ? nullptr : &outputs[o];
     inputs_ = in_;
     outputs_ = out_;
     input_count_ = static_cast<int>(q.input_count);
@@ -23,8 +24,12 @@ class BoundInfer final : public InferContext {
     unsure_ = true;
     return false;
   }
-  Dim value(int i, int64_t element) override { return inside(i, element) ? read_integer(type(i), q_.inputs[i].constant, element) : 0; }
-  double real(int i, int64_t element) override { return inside(i, element) ? read_real(type(i), q_.inputs[i].constant, element) : 0; }
+  Dim value(int i, int64_t element) override {
+    return inside(i, element) ? read_integer(type(i), q_.inputs[i].constant, element) : 0;
+  }
+  double real(int i, int64_t element) override {
+    return inside(i, element) ? read_real(type(i), q_.inputs[i].constant, element) : 0;
+  }
   Dim bounded(Dim upper) override { return upper; }
   Dim unknown() override {
     unsure_ = true;
@@ -69,7 +74,8 @@ bool shapes_agree(const CpuQuery& q) {
   if (q.op != Op::kComposite) return node_agrees(q);
   for (uint32_t n = 0; n < q.host->node_count(q.node.body); ++n) {
     CpuQuery inner;
-    if (!describe(*q.host, q.node.body, n, q.slots, &inner) || inner.op == Op::kComposite || !node_agrees(inner)) return false;
+    if (!describe(*q.host, q.node.body, n, q.slots, &inner) || inner.op == Op::kComposite || !node_agrees(inner))
+      return false;
   }
   return q.host->node_count(q.node.body) > 0;
 }

@@ -1,5 +1,5 @@
-// Tuned kernels trust shapes; a file may not deserve it. Before any of them looks at a node, the operator's own shape function
-// must accept the types that the file declares.
+// Tuned kernels trust shapes; a file may not deserve it. Before any of them looks at a node, the operator's own shape
+// function must accept the types that the file declares.
 #ifndef VIREO_DELEGATES_CPU_SHAPE_CHECK_H_
 #define VIREO_DELEGATES_CPU_SHAPE_CHECK_H_
 
@@ -7,8 +7,8 @@
 
 namespace vireo {
 
-// True when the shape functions of the node, or of all nodes of a composite's body, accept the types at the upper bounds and give
-// outputs no larger than declared. False also where shapes follow from contents that are not known yet.
+// True when the shape functions of the node, or of all nodes of a composite's body, accept the types at the upper
+// bounds and give outputs no larger than declared. False also where shapes follow from contents that are not known yet.
 bool shapes_agree(const CpuQuery& query);
 
 }  // namespace vireo

@@ -209,9 +209,8 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
     out.outputs = Span<const int32_t>(node.outputs()->data(), node.outputs()->size());
     out.region_bytes = -1;
     if (const OpRow* row = find_op(static_cast<Op>(node.op()))) {
-      out.inplace = inplace_always(row->def->inplace, out.inputs, out.outputs, [&g](int32_t i) {
-        return type_of(*g.tensors()->Get(static_cast<uint32_t>(i)));
-      });
+      out.inplace = inplace_always(row->def->inplace, out.inputs, out.outputs,
+                                   [&g](int32_t i) { return type_of(*g.tensors()->Get(static_cast<uint32_t>(i))); });
       out.view = (row->def->flags & OpDef::kView) != 0;
     }
     uint64_t region = 0;

@@ -276,7 +276,8 @@ Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
         for (const int32_t x : *n->inputs()) whole = whole && (x >= 0 || op == Op::kLoop);
         for (const int32_t y : *n->outputs()) whole = whole && y >= 0;
         if (!whole) {
-          return fail(error, Status::kInvalidModel, "node \"{}\": subgraph {} does not fit it", text_of(n->name()), body);
+          return fail(error, Status::kInvalidModel, "node \"{}\": subgraph {} does not fit it", text_of(n->name()),
+                      body);
         }
       }
     }

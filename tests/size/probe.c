@@ -1,4 +1,5 @@
-/* The smallest program that can load a model from memory and run it: what links here is what a product pays for the runtime. */
+/* The smallest program that can load a model from memory and run it: what links here is what a product pays for the
+ * runtime. */
 #include <stddef.h>
 
 #include "vireo/vireo.h"

@@ -6,7 +6,9 @@ namespace {
 
 // The types of these nodes' outputs follow from their bodies, which only the owner of the graph can see: the converter
 // infers them on its IR, a session on its frames.
-Status infer(InferContext& ctx) { return ctx.fail(Status::kInvalidArgument, "control flow is inferred through its body"); }
+Status infer(InferContext& ctx) {
+  return ctx.fail(Status::kInvalidArgument, "control flow is inferred through its body");
+}
 
 bool verify_scan(Span<const uint8_t> bytes) {
   if (!verify_attrs<attrs::Scan>(bytes)) return false;

@@ -1,4 +1,5 @@
-/* Needs of the installed package what every program needs: the headers agree with the library, and a device is there. */
+/* Needs of the installed package what every program needs: the headers agree with the library, and a device is there.
+ */
 #include <stdio.h>
 #include <vireo/vireo.h>
 
