@@ -4,9 +4,14 @@ import importlib.util
 import support
 
 TOLERANCE = 1e-3       # of an output's standard deviation; the reference agrees with itself to 3e-6
-# The stored samples come from ONNX Runtime's fused integer kernels. Its own literal evaluation of dscnn_kws-int8 is 0.179 of one
-# standard deviation away from them, and Vireo's answer is equal to that one to the bit.
-QUANTIZED = 2e-1
+QUANTIZED = 1e-1       # rounding of fused integer kernels differs between runtimes (the zoo's README)
+# The stored samples come from ONNX Runtime's fused integer kernels. Its own literal evaluation of this model is 0.179 of one
+# standard deviation away from them, and Vireo's answer is equal to that one to the bit. No other model needs this.
+LITERAL = {"dscnn_kws-int8": 1.8e-1}
+
+
+def tolerance(name):
+    return LITERAL.get(name, QUANTIZED if "int8" in name else TOLERANCE)
 
 
 def filler():
@@ -34,7 +39,7 @@ def check(path):
             with loaded.session(loaded.bounds_for(*arrays)) as session:
                 outputs = dict(zip((v.name for v in loaded.outputs), session.run(*arrays)))
         file.unlink()
-        rows = fill.compare(model, outputs, QUANTIZED if "int8" in name else TOLERANCE)
+        rows = fill.compare(model, outputs, tolerance(name))
         test.assertTrue(rows, "the skeleton carries no samples")
         for output, error, good in rows:
             test.assertTrue(good, f"{output}: worst error {error:.3g} of one standard deviation")
