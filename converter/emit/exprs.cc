@@ -1,5 +1,6 @@
 #include "converter/emit/exprs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sdk/base/checked.h"
@@ -15,6 +16,8 @@ int64_t ExprWriter::append(ExprKind kind, int64_t a, int64_t b) {
   e->a = a;
   e->b = b;
   intervals_.push_back(bound_of(kind, bounds(a), bounds(b)));
+  const Span<const Interval> typical(typical_.data(), typical_.size());
+  typical_.push_back(bound_of(kind, bound_of(a, typical), bound_of(b, typical)));
   exprs_.push_back(std::move(e));
   return operations_[key] = handle_of(static_cast<uint32_t>(exprs_.size() - 1));
 }
@@ -39,6 +42,8 @@ int64_t ExprWriter::write_atom(uint32_t id) {
     range.hi = bounds(e->a).hi;
   }
   intervals_.push_back(range);
+  if (range.open()) range.hi = std::max(range.lo, kTypicalExtent);
+  typical_.push_back(range);
   exprs_.push_back(std::move(e));
   return atoms_[id] = handle_of(static_cast<uint32_t>(exprs_.size() - 1));
 }
@@ -74,14 +79,25 @@ int64_t ExprWriter::write(Dim d) {
   return written_[d] = sum;
 }
 
-int64_t ExprWriter::bytes_at_most(const TensorType& written) const {
-  TensorType t = written;
+namespace {
+
+int64_t bytes_within(TensorType t, Span<const Interval> intervals) {
   for (int i = 0; i < t.shape.rank; ++i) {
-    const Interval range = bounds(t.shape[i]);
+    const Interval range = bound_of(t.shape[i], intervals);
     if (range.open()) return -1;
     t.shape[i] = range.hi < 0 ? 0 : range.hi;
   }
   return tensor_bytes(t);
+}
+
+}  // namespace
+
+int64_t ExprWriter::bytes_at_most(const TensorType& written) const {
+  return bytes_within(written, {intervals_.data(), intervals_.size()});
+}
+
+int64_t ExprWriter::typical_bytes(const TensorType& written) const {
+  return bytes_within(written, {typical_.data(), typical_.size()});
 }
 
 }  // namespace vireo::emit

@@ -12,6 +12,8 @@
 
 namespace vireo::emit {
 
+constexpr int64_t kTypicalExtent = 64;
+
 class ExprWriter {
  public:
   explicit ExprWriter(const ir::DimTable& dims) : dims_(dims) {}
@@ -22,6 +24,8 @@ class ExprWriter {
   Interval bounds(int64_t written) const { return bound_of(written, {intervals_.data(), intervals_.size()}); }
   // At most this many bytes; -1 when a dimension is open or the product does not fit.
   int64_t bytes_at_most(const TensorType& written) const;
+  // The same with kTypicalExtent for whatever is open: for choices that hold at any bound and only pay by size.
+  int64_t typical_bytes(const TensorType& written) const;
 
   std::vector<std::unique_ptr<fb::ExprT>> take() { return std::move(exprs_); }
   const std::vector<std::unique_ptr<fb::ExprT>>& exprs() const { return exprs_; }
@@ -33,6 +37,7 @@ class ExprWriter {
   const ir::DimTable& dims_;
   std::vector<std::unique_ptr<fb::ExprT>> exprs_;
   std::vector<Interval> intervals_;
+  std::vector<Interval> typical_;
   std::map<Dim, int64_t> written_;
   std::map<uint32_t, int64_t> atoms_;
   std::map<std::pair<std::pair<int, int64_t>, int64_t>, int64_t> operations_;

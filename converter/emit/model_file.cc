@@ -34,7 +34,7 @@ class Builder {
     subgraph(graph_);
     if (!signature() || !tests()) return false;
     model->integer_only = integer_only_;
-    auto plan = make_plan(*model, exprs_, diagnostics_);
+    auto plan = make_plan(model, exprs_, diagnostics_);
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
     if (report->planned) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "converter/emit/schedule.h"
 #include "sdk/ops/op.h"
 #include "sdk/plan/planner.h"
 
@@ -18,14 +19,78 @@ TensorType type_of(const fb::TensorT& t) {
   return out;
 }
 
+using Plans =
+    std::vector<std::unique_ptr<fb::SubgraphPlanT>>;  // of all subgraphs; bodies are there before their owners
+
+PlanNode plan_node(const fb::SubgraphT& g, const fb::NodeT& n, const Plans& plans) {
+  const OpDef& def = *find_op(static_cast<Op>(n.op))->def;
+  PlanNode node;
+  node.inputs = {n.inputs.data(), n.inputs.size()};
+  node.outputs = {n.outputs.data(), n.outputs.size()};
+  node.inplace = inplace_always(def.inplace, node.inputs, node.outputs,
+                                [&g](int32_t t) { return type_of(*g.tensors[static_cast<size_t>(t)]); });
+  node.view = (def.flags & OpDef::kView) != 0;
+  node.region_bytes = n.subgraphs.empty() ? -1 : 0;
+  for (const uint32_t b : n.subgraphs) {
+    node.region_bytes = std::max(node.region_bytes, static_cast<int64_t>(plans[b]->bytes));
+  }
+  return node;
+}
+
+// Every order that candidate_orders has, packed as well as a bounded search can; the smallest arena is kept, the
+// earlier order where two are equal. Unused workspace of the planner is thrown away with the call.
+bool best_plan(const std::vector<PlanTensor>& tensors, const std::vector<PlanNode>& nodes, bool body,
+               fb::SubgraphPlanT* best, std::vector<uint32_t>* best_order, std::string* reason) {
+  const size_t owners = static_cast<size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [](const PlanNode& n) { return n.region_bytes >= 0; }));
+  const size_t items = tensors.size() + nodes.size();
+  std::vector<uint64_t> work(static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(tensors.size()),
+                                                                      static_cast<int64_t>(nodes.size()))) /
+                                 8 +
+                             1);
+  // Packing is quadratic: some 2^29 steps in all.
+  const auto tries = static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
+  best->bytes = UINT64_MAX;
+  for (std::vector<uint32_t>& order :
+       candidate_orders({tensors.data(), tensors.size()}, {nodes.data(), nodes.size()})) {
+    std::vector<PlanNode> ordered;
+    for (const uint32_t n : order) ordered.push_back(nodes[n]);
+    fb::SubgraphPlanT plan;
+    plan.offsets.resize(tensors.size());
+    plan.regions.resize(owners);
+    PlanResult result;
+    Error error;
+    if (!ok(plan_arena_best({tensors.data(), tensors.size()}, {ordered.data(), ordered.size()}, body,
+                            {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
+                            {plan.offsets.data(), plan.offsets.size()}, {plan.regions.data(), plan.regions.size()},
+                            &result, &error, tries))) {
+      *reason = error.message;
+      return false;
+    }
+    if (result.bytes >= best->bytes) continue;
+    plan.bytes = result.bytes;
+    plan.lower_bound = result.lower_bound;
+    *best = std::move(plan);
+    *best_order = std::move(order);
+  }
+  return true;
+}
+
+void reorder(const std::vector<uint32_t>& order, std::vector<std::unique_ptr<fb::NodeT>>* nodes) {
+  std::vector<std::unique_ptr<fb::NodeT>> ordered;
+  for (const uint32_t n : order) ordered.push_back(std::move((*nodes)[n]));
+  *nodes = std::move(ordered);
+}
+
 }  // namespace
 
-std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& exprs, Diagnostics* diagnostics) {
+std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, Diagnostics* diagnostics) {
   auto plan = std::make_unique<fb::PlanT>();
-  std::vector<std::unique_ptr<fb::SubgraphPlanT>> plans(model.subgraphs.size());
+  Plans plans(model->subgraphs.size());
+  bool open = false;
   // A body stands above its owner.
-  for (size_t s = model.subgraphs.size(); s-- > 0;) {
-    const fb::SubgraphT& g = *model.subgraphs[s];
+  for (size_t s = model->subgraphs.size(); s-- > 0;) {
+    fb::SubgraphT& g = *model->subgraphs[s];
     const bool body = s > 0;
     std::vector<PlanTensor> tensors(g.tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -35,7 +100,9 @@ std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& 
         continue;
       }
       tensors[i].bytes = exprs.bytes_at_most(type_of(t));
-      if (tensors[i].bytes < 0) return plan;  // open: the session plans
+      if (tensors[i].bytes >= 0) continue;
+      open = true;
+      tensors[i].bytes = std::max<int64_t>(exprs.typical_bytes(type_of(t)), 0);
     }
     for (const uint32_t i : g.inputs) tensors[i].kind = body ? PlanTensor::kBound : PlanTensor::kInput;
     for (const uint32_t i : g.outputs) {
@@ -43,52 +110,23 @@ std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& 
       if (body) tensors[i].kind = PlanTensor::kBound;
     }
     if (!body) {
-      for (const auto& signature : model.signatures) {
+      for (const auto& signature : model->signatures) {
         for (const auto& state : signature->states) tensors[g.inputs[state->input]].kind = PlanTensor::kState;
       }
     }
     std::vector<PlanNode> nodes;
-    size_t owners = 0;
-    for (const auto& n : g.nodes) {
-      const OpDef& def = *find_op(static_cast<Op>(n->op))->def;
-      PlanNode node;
-      node.inputs = {n->inputs.data(), n->inputs.size()};
-      node.outputs = {n->outputs.data(), n->outputs.size()};
-      node.inplace = inplace_always(def.inplace, node.inputs, node.outputs,
-                                    [&g](int32_t t) { return type_of(*g.tensors[static_cast<size_t>(t)]); });
-      node.view = (def.flags & OpDef::kView) != 0;
-      node.region_bytes = -1;
-      if (!n->subgraphs.empty()) {
-        node.region_bytes = 0;
-        for (const uint32_t b : n->subgraphs) {
-          node.region_bytes = std::max(node.region_bytes, static_cast<int64_t>(plans[b]->bytes));
-        }
-        ++owners;
-      }
-      nodes.push_back(node);
-    }
+    for (const auto& n : g.nodes) nodes.push_back(plan_node(g, *n, plans));
     auto out = std::make_unique<fb::SubgraphPlanT>();
-    out->offsets.resize(tensors.size());
-    out->regions.resize(owners);
-    std::vector<uint64_t> work(static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(tensors.size()),
-                                                                        static_cast<int64_t>(nodes.size()))) /
-                                   8 +
-                               1);
-    PlanResult result;
-    Error error;
-    const Status status = plan_arena_best({tensors.data(), tensors.size()}, {nodes.data(), nodes.size()}, body,
-                                          {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
-                                          {out->offsets.data(), out->offsets.size()},
-                                          {out->regions.data(), out->regions.size()}, &result, &error);
-    if (!ok(status)) {
-      diagnostics->error(Code::kPlanFailed, "the memory plan of \"" + g.name + "\" cannot be made: " + error.message);
+    std::vector<uint32_t> order;
+    std::string reason;
+    if (!best_plan(tensors, nodes, body, out.get(), &order, &reason)) {
+      diagnostics->error(Code::kPlanFailed, "the memory plan of \"" + g.name + "\" cannot be made: " + reason);
       return nullptr;
     }
-    out->bytes = result.bytes;
-    out->lower_bound = result.lower_bound;
+    reorder(order, &g.nodes);
     plans[s] = std::move(out);
   }
-  plan->subgraphs = std::move(plans);
+  if (!open) plan->subgraphs = std::move(plans);
   return plan;
 }
 

@@ -11,9 +11,10 @@
 
 namespace vireo::emit {
 
-// Plans all subgraphs of `model`, bodies before their owners. A plan without subgraphs when a bound is open; null with
-// a diagnostic when the planner refuses.
-std::unique_ptr<fb::PlanT> make_plan(const fb::ModelT& model, const ExprWriter& exprs, Diagnostics* diagnostics);
+// Plans all subgraphs of `model`, bodies before their owners, and puts the nodes of each into the order that gives the
+// smallest arena. When a bound is open the order is the one for typical extents, and the plan has no subgraphs: the
+// session plans. Null with a diagnostic when the planner refuses.
+std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, Diagnostics* diagnostics);
 
 }  // namespace vireo::emit
 

@@ -357,10 +357,13 @@ Status place(Layout& l, uint32_t index, bool from_file, const Workspace& w, Erro
     return check_plan(l, index, w, error);
   }
   PlanResult result;
+  // Packing is quadratic: below some 2^20 steps, a millisecond, whatever the file says.
+  const uint64_t items = uint64_t{s.tensor_count} + s.node_count + 1;
+  const auto tries = static_cast<int64_t>(std::min<uint64_t>(200, (uint64_t{1} << 20) / (items * items)));
   VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
                             Span<const PlanNode>(w.nodes, s.node_count), binds_outputs(l, index),
                             Span<uint8_t>(w.bytes, w.byte_count), Span<uint64_t>(s.offsets, s.tensor_count),
-                            Span<uint64_t>(s.regions, regions), &result, error));
+                            Span<uint64_t>(s.regions, regions), &result, error, tries));
   s.bytes = result.bytes;
   s.lower_bound = result.lower_bound;
   return Status::kOk;

@@ -41,6 +41,7 @@ struct Planner {
   Item* items = nullptr;      // per tensor (only representatives count), then per region
   int32_t* sorted = nullptr;  // items to place, in packing order
   int32_t* placed = nullptr;  // by offset
+  int32_t* kept = nullptr;    // the packing order of the best plan
   size_t item_count = 0;
   size_t live_count = 0;
 
@@ -203,6 +204,32 @@ Status build(Planner& p, bool body, Error* error) {
   return Status::kOk;
 }
 
+// One step of the climb: an item that reaches `top`, or one that is in its way, moves to an earlier place of the
+// packing order. `random`: state of a multiplicative congruential generator, so that every run climbs the same way.
+void lift_top(Planner& p, uint64_t top, uint64_t* random) {
+  const auto draw = [random](uint64_t n) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (*random >> 33) % n;
+  };
+  size_t at = 0;
+  for (size_t i = 0, seen = 0; i < p.live_count; ++i) {
+    const Item& it = p.items[p.sorted[i]];
+    if (it.offset + it.bytes == top && draw(++seen) == 0) at = i;
+  }
+  const Item& highest = p.items[p.sorted[at]];
+  if (draw(2) == 0) {  // one that lives beside it
+    for (size_t i = 0, seen = 0; i < p.live_count; ++i) {
+      const Item& it = p.items[p.sorted[i]];
+      if (it.last >= highest.first && it.first <= highest.last && draw(++seen) == 0) at = i;
+    }
+  }
+  if (at == 0) return;
+  const auto to = static_cast<size_t>(draw(at));
+  const int32_t moved = p.sorted[at];
+  for (size_t i = at; i > to; --i) p.sorted[i] = p.sorted[i - 1];
+  p.sorted[to] = moved;
+}
+
 uint64_t lower_bound(const Planner& p) {
   uint64_t most = 0;
   for (int32_t n = -1; n <= static_cast<int32_t>(p.nodes.size()); ++n) {
@@ -237,7 +264,8 @@ Status prepare(Planner& p, bool body, Span<uint8_t> workspace, Error* error) {
   p.last_use = w.take<int32_t>(p.tensors.size());
   p.sorted = w.take<int32_t>(most);
   p.placed = w.take<int32_t>(most);
-  if (p.placed == nullptr) return fail(error, Status::kOutOfArena, "the planner's workspace is too small");
+  p.kept = w.take<int32_t>(most);
+  if (p.kept == nullptr) return fail(error, Status::kOutOfArena, "the planner's workspace is too small");
   return build(p, body, error);
 }
 
@@ -245,7 +273,7 @@ Status prepare(Planner& p, bool body, Span<uint8_t> workspace, Error* error) {
 
 int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes) {
   const int64_t most = tensors + nodes;
-  return most * static_cast<int64_t>(sizeof(Item) + 2 * sizeof(int32_t)) +
+  return most * static_cast<int64_t>(sizeof(Item) + 3 * sizeof(int32_t)) +
          tensors * 2 * static_cast<int64_t>(sizeof(int32_t)) + 64;
 }
 
@@ -264,7 +292,8 @@ Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, Pa
 }
 
 Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
-                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error) {
+                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
+                       int64_t tries) {
   Planner p;
   p.tensors = tensors;
   p.nodes = nodes;
@@ -272,12 +301,26 @@ Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> node
   PlanResult best;
   best.bytes = UINT64_MAX;
   best.lower_bound = lower_bound(p);
+  const auto keep = [&](uint64_t bytes) {
+    if (bytes < best.bytes) store(p, offsets, regions);
+    best.bytes = bytes;
+    for (size_t i = 0; i < p.live_count; ++i) p.kept[i] = p.sorted[i];
+  };
   for (int o = 0; o < static_cast<int>(PackOrder::kCount) && best.bytes > best.lower_bound; ++o) {
     sort_items(p, static_cast<PackOrder>(o));
     const uint64_t bytes = pack(p);
-    if (bytes >= best.bytes) continue;
-    best.bytes = bytes;
-    store(p, offsets, regions);
+    if (bytes < best.bytes) keep(bytes);
+  }
+  uint64_t random = 1;
+  for (int64_t i = 0; i < tries && best.bytes > best.lower_bound; ++i) {
+    lift_top(p, best.bytes, &random);
+    const uint64_t bytes = pack(p);
+    if (bytes <= best.bytes) {
+      keep(bytes);  // equal ones too: a walk over a plateau finds its edge
+    } else {
+      for (size_t k = 0; k < p.live_count; ++k) p.sorted[k] = p.kept[k];
+      pack(p);
+    }
   }
   *result = best;
   return Status::kOk;

@@ -80,9 +80,11 @@ Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, Pa
                   Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
                   Error* error);
 
-// All orders of packing; keeps the best. Same arguments.
+// All orders of packing; keeps the best. Same arguments. What lies on top of the arena is then put down earlier, up to
+// `tries` times as long as the arena stays above its lower bound (hill climbing over orders of packing).
 Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
-                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error);
+                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
+                       int64_t tries = 0);
 
 }  // namespace vireo
 

@@ -7,7 +7,8 @@
 //   - the planned tensors are used to the end: the arena is painted after creation, and the highest byte that runs
 //   change is the
 //     plan's last (less alignment) where shapes are fixed and nothing is conditional; elsewhere it is never above
-// Open dimensions are given the bound 8, or what --bound NAME=MAX says.
+// Open dimensions are given the bound 8 (--default MAX), or what --bound NAME=MAX says. Inputs are random, or --input
+// INDEX=FILE: the raw elements of an input of exactly the shape at the bounds (another size: random).
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -108,7 +109,9 @@ class Guarded {
 
 struct Options {
   bool json = false;
+  int64_t open = 8;
   std::map<std::string, int64_t> bounds;
+  std::map<uint32_t, std::string> inputs;
 };
 
 int failures = 0;
@@ -117,7 +120,7 @@ void fail(const char* model, const std::string& what) {
   ++failures;
 }
 
-// Values that every operator takes: small non-negative numbers, which are also valid indices where tables are large.
+// Values that every operator takes: small non-negative numbers, and 1, a valid index where a table has two rows.
 void fill(const vireo_tensor& t, std::mt19937& rng) {
   int64_t n = 1;
   for (int i = 0; i < t.rank; ++i) n *= t.dims[i];
@@ -131,9 +134,24 @@ void fill(const vireo_tensor& t, std::mt19937& rng) {
     std::memset(t.data, 0, static_cast<size_t>(vireo_dtype_bytes(t.dtype, n)));
     const int64_t unit = vireo_dtype_bytes(t.dtype, 1);
     if (t.dtype == VIREO_INT64 || t.dtype == VIREO_INT32 || t.dtype == VIREO_UINT8) {
-      for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(t.data)[i * unit] = static_cast<uint8_t>(1 + rng() % 3);
+      for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(t.data)[i * unit] = 1;
     }
   }
+}
+
+// True when the file holds exactly the elements of `t`.
+bool read(const std::string& file, const vireo_tensor& t) {
+  int64_t n = 1;
+  for (int i = 0; i < t.rank; ++i) n *= t.dims[i];
+  const auto bytes = static_cast<size_t>(vireo_dtype_bytes(t.dtype, n));
+  std::FILE* f = std::fopen(file.c_str(), "rb");
+  if (f == nullptr) return false;
+  std::fseek(f, 0, SEEK_END);
+  const bool fits = std::ftell(f) == static_cast<long>(bytes);
+  std::rewind(f);
+  const bool good = fits && std::fread(t.data, 1, bytes, f) == bytes;
+  std::fclose(f);
+  return good;
 }
 
 struct Handles {
@@ -179,7 +197,7 @@ void check(const char* path, const Options& given) {
     vireo_dimension d = VIREO_DIMENSION_INIT;
     if (vireo_model_dimension(h.model, i, &d, &error) != VIREO_OK) return fail(path, error.message);
     const auto found = given.bounds.find(d.name);
-    if (d.max == -1) bounds.push_back({d.name, d.min, found == given.bounds.end() ? 8 : found->second});
+    if (d.max == -1) bounds.push_back({d.name, d.min, found == given.bounds.end() ? given.open : found->second});
   }
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.bounds = bounds.data();
@@ -207,7 +225,8 @@ void check(const char* path, const Options& given) {
     std::memset(h.session->tensors, paint, h.session->tensor_bytes);
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       if (vireo_session_input(h.session, i, &inputs[i], &error) != VIREO_OK) return fail(path, error.message);
-      fill(inputs[i], rng);
+      const auto file = given.inputs.find(i);
+      if (file == given.inputs.end() || !read(file->second, inputs[i])) fill(inputs[i], rng);
       inputs[i].data = nullptr;  // it lies in the session's memory
     }
     calls = 0;
@@ -253,12 +272,20 @@ int main(int argc, char** argv) {
       const std::string bound = argv[++i];
       const size_t at = bound.rfind('=');
       options.bounds[bound.substr(0, at)] = std::atoll(bound.c_str() + at + 1);
+    } else if (arg == "--default" && i + 1 < argc) {
+      options.open = std::atoll(argv[++i]);
+    } else if (arg == "--input" && i + 1 < argc) {
+      const std::string input = argv[++i];
+      const size_t at = input.find('=');
+      options.inputs[static_cast<uint32_t>(std::atoi(input.c_str()))] = input.substr(at + 1);
     } else {
       models.push_back(argv[i]);
     }
   }
   if (models.empty()) {
-    std::fprintf(stderr, "usage: memory_contract [--json] [--bound NAME=MAX]... MODEL.vireo...\n");
+    std::fprintf(stderr,
+                 "usage: memory_contract [--json] [--default MAX] [--bound NAME=MAX]... [--input INDEX=FILE]... "
+                 "MODEL.vireo...\n");
     return 2;
   }
   // The counters must count, or the zeros below say nothing.

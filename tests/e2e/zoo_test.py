@@ -1,6 +1,9 @@
-"""Every architecture of the zoo: its skeleton filled, converted, run, and compared with the samples that it carries."""
+"""Every architecture of the zoo: its skeleton filled, converted, run, and compared with the samples that it carries;
+and the memory contract at these inputs."""
 import importlib.util
+import pathlib
 
+import memory_test
 import support
 
 TOLERANCE = 1e-3       # of an output's standard deviation; the reference agrees with itself to 3e-6
@@ -38,6 +41,10 @@ def check(path):
             arrays = [feed[v.name] for v in loaded.inputs]
             with loaded.session(loaded.bounds_for(*arrays)) as session:
                 outputs = dict(zip((v.name for v in loaded.outputs), session.run(*arrays)))
+        if pathlib.Path(memory_test.CONTRACT).exists():
+            memory = memory_test.contract(file, arrays)
+            test.assertEqual(memory.returncode, 0, memory.stderr)
+            print("\n" + memory_test.row(name, memory))
         file.unlink()
         rows = fill.compare(model, outputs, tolerance(name))
         test.assertTrue(rows, "the skeleton carries no samples")
