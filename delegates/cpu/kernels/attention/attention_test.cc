@@ -1,0 +1,125 @@
+#include "delegates/cpu/kernels/attention/attention.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+
+enum class Mask { kNone, kAdded, kAllowed, kOneRow, kCausal };
+
+void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, int64_t keys, int64_t head, int64_t value,
+           bool packed, Mask mask, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << batch << "x" << q_heads << "/" << kv_heads << " " << queries << "x" << keys << " "
+                                    << head << "," << value << " packed " << packed << " mask "
+                                    << static_cast<int>(mask) << " slots " << slots);
+  const auto count = [](int64_t n) { return static_cast<size_t>(n); };
+  Floats q(count(batch * q_heads * queries * head)), k(count(batch * kv_heads * keys * head)),
+      v(count(batch * kv_heads * keys * value)), y(count(batch * q_heads * queries * value)),
+      added(count(queries * keys));
+  testing::fill_uniform(q, 1, -2, 2);
+  testing::fill_uniform(k, 2, -2, 2);
+  testing::fill_uniform(v, 3, -2, 2);
+  testing::fill_uniform(added, 4, -2, 2);
+  std::vector<uint8_t> allowed(count(queries * keys), 1);
+  for (size_t i = 0; i < allowed.size(); ++i) {
+    allowed[i] = (i * 7 / 3) % 3 != 0;
+    if (i < count(keys)) allowed[i] = 0;  // the first query sees nothing
+    if (i % 5 == 3) added[i] = -INFINITY;
+  }
+  AttentionF32 s;
+  s.batch = batch;
+  s.q_heads = q_heads;
+  s.kv_heads = kv_heads;
+  s.queries = queries;
+  s.keys = keys;
+  s.head = head;
+  s.value_head = value;
+  const auto steps = [&](int64_t heads, int64_t rows, int64_t size) {
+    return packed ? AttentionF32::Steps{heads * size, size, rows * heads * size}
+                  : AttentionF32::Steps{size, rows * size, heads * rows * size};
+  };
+  s.q = steps(q_heads, queries, head);
+  s.k = steps(kv_heads, keys, head);
+  s.v = steps(kv_heads, keys, value);
+  s.y = steps(q_heads, queries, value);
+  s.scale = 0.3f;
+  if (mask == Mask::kAdded || mask == Mask::kOneRow) s.added = added.data();
+  if (mask == Mask::kAllowed) s.allowed = allowed.data();
+  s.mask.row = mask == Mask::kOneRow ? 0 : keys;
+  s.causal = mask == Mask::kCausal;
+  s.offset = keys - queries;  // negative where there are fewer keys: the first queries see nothing
+  std::vector<uint8_t> scratch(attention_f32_scratch_bytes(s, slots) + 64);
+  void* const room = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t{63});
+  testing::Threads threads(slots);
+  attention_f32(s, q.data(), k.data(), v.data(), y.data(), threads.parallel(), room);
+
+  std::vector<double> p(count(keys));
+  for (int64_t b = 0; b < batch; ++b) {
+    for (int64_t h = 0; h < q_heads; ++h) {
+      const int64_t kv = h / (q_heads / kv_heads);
+      for (int64_t i = 0; i < queries; ++i) {
+        double top = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < keys; ++j) {
+          double dot = 0;
+          for (int64_t d = 0; d < head; ++d) {
+            dot += double{q[count(b * s.q.batches + h * s.q.heads + i * s.q.row + d)]} *
+                   k[count(b * s.k.batches + kv * s.k.heads + j * s.k.row + d)];
+          }
+          double& score = p[count(j)];
+          score = dot * double{s.scale};
+          if (s.added != nullptr) score += added[count(i * s.mask.row + j)];
+          if (s.allowed != nullptr && allowed[count(i * keys + j)] == 0) score = -INFINITY;
+          if (s.causal && j > s.offset + i) score = -INFINITY;
+          top = std::max(top, score);
+        }
+        for (double& score : p) {
+          score = score == -INFINITY ? 0 : std::exp(score - top);
+          sum += score;
+        }
+        for (int64_t d = 0; d < value; ++d) {
+          double want = 0;
+          for (int64_t j = 0; j < keys; ++j) want += p[count(j)] * v[count(b * s.v.batches + kv * s.v.heads + j * s.v.row + d)];
+          if (sum > 0) want /= sum;
+          // |score| <= 1.2 head + 2: head + 3 roundings of it move an exponential by as much, relatively; softmax and the
+          // sum over keys add (2 keys + 20) roundings. Values are at most 2.
+          const double u = 0x1p-24, reach = 1.2 * static_cast<double>(head) + 2;
+          const double bound = 2 * u * (2 * reach * static_cast<double>(head + 3) + 2 * static_cast<double>(keys) + 20);
+          ASSERT_NEAR(y[count(b * s.y.batches + h * s.y.heads + i * s.y.row + d)], want, bound) << b << " " << h << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, SizesLayoutsAndMasks) {
+  for_each_level([](const char*) {
+    for (const bool packed : {false, true}) {
+      for (const Mask mask : {Mask::kNone, Mask::kAdded, Mask::kAllowed, Mask::kOneRow, Mask::kCausal}) {
+        check(1, 1, 1, 1, 1, 1, 1, packed, mask, 1);
+        check(2, 4, 2, 5, 7, 8, 3, packed, mask, 1);
+        check(1, 3, 3, 33, 31, 16, 17, packed, mask, 3);
+        check(1, 6, 1, 1, 65, 32, 32, packed, mask, 2);
+      }
+    }
+  });
+}
+
+// More rows than a block has, the last block smaller.
+TEST(Attention, SeveralBlocks) {
+  for (const Mask mask : {Mask::kNone, Mask::kAllowed, Mask::kCausal}) {
+    check(1, 2, 1, 75, 4000, 8, 8, true, mask, 1);
+    check(1, 2, 2, 75, 4000, 8, 8, false, mask, 3);
+  }
+}
+
+TEST(Attention, NothingToDo) {
+  check(0, 1, 1, 2, 2, 4, 4, false, Mask::kNone, 1);
+  check(1, 1, 1, 0, 2, 4, 4, false, Mask::kNone, 1);
+  check(1, 2, 1, 3, 0, 4, 4, false, Mask::kNone, 1);
+}
+
+}  // namespace
+}  // namespace vireo::cpu
