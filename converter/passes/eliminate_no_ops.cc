@@ -11,8 +11,6 @@
 #include <cmath>
 
 #include "converter/passes/match.h"
-#include "sdk/ops/reshape/reshape_generated.h"
-#include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo::passes {
@@ -33,17 +31,6 @@ bool all(const ir::Value* v, double number, bool negative_zero = false) {
     if (x != number || (dtype_is_float(t.type.dtype) && number == 0 && std::signbit(x) != negative_zero)) return false;
   }
   return n > 0;
-}
-
-std::vector<int> permutation(const ir::Node& n) {
-  const auto* perm = n.attributes<attrs::Transpose>().perm();
-  const int rank = n.in(0)->type.shape.rank;
-  std::vector<int> out;
-  for (int i = 0; i < rank; ++i) {
-    int p = perm == nullptr ? rank - 1 - i : perm->Get(static_cast<uint32_t>(i));
-    out.push_back(p < 0 ? p + rank : p);
-  }
-  return out;
 }
 
 bool moves_nothing(const std::vector<int>& perm) {
@@ -99,9 +86,9 @@ bool compose_transposes(ir::Graph& g, ir::Node& n) {
   const ir::Node* inner = n.op == Op::kTranspose ? maker(n.in(0), Op::kTranspose) : nullptr;
   if (inner == nullptr) return false;
   const std::vector<int> p = permutation(*inner), q = permutation(n);
-  attrs::TransposeT a;
-  for (const int i : q) a.perm.push_back(p[static_cast<size_t>(i)]);
-  ir::Node* one = add_node(g, Op::kTranspose, pack<attrs::Transpose>(a), {inner->in(0)}, n, &n);
+  std::vector<int> both;
+  for (const int i : q) both.push_back(p[static_cast<size_t>(i)]);
+  ir::Node* one = add_transpose(g, inner->in(0), both, n, &n);
   if (one == nullptr) return false;
   one->out()->name = n.out()->name;
   g.replace_uses(n.out(), one->out());
@@ -111,26 +98,8 @@ bool compose_transposes(ir::Graph& g, ir::Node& n) {
 
 bool compose_views(ir::Graph& g, ir::Node& n) {
   if (!is_view(n.op) || n.in(0)->producer == nullptr || !is_view(n.in(0)->producer->op)) return false;
-  const Shape& s = n.out()->type.shape;
-  std::vector<int64_t> dims;
-  int open = 0;
-  for (int i = 0; i < s.rank; ++i) {
-    open += is_symbolic(s[i]);
-    if (s[i] == 0) return false;  // would have to be told apart from "copy the extent"
-    dims.push_back(is_symbolic(s[i]) ? -1 : s[i]);
-  }
-  if (open > 1) return false;
-  ir::Value* x = n.in(0)->producer->in(0);
-  Shape one_dim;
-  one_dim.rank = 1;
-  one_dim[0] = s.rank;
-  ir::Value* shape = g.add_constant("", ir::make_constant_of<int64_t>(DType::kI64, one_dim, dims));
-  ir::Node* one = add_node(g, Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {x, shape}, n, &n);
+  ir::Node* one = add_reshape(g, n.in(0)->producer->in(0), n.out()->type.shape, n, &n);
   if (one == nullptr) return false;
-  if (one->out()->type != n.out()->type) {  // the division did not come out as the same expression
-    g.remove(one);
-    return false;
-  }
   one->out()->name = n.out()->name;
   one->out()->contents = n.out()->contents;
   g.replace_uses(n.out(), one->out());

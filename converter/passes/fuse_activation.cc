@@ -147,22 +147,6 @@ Match match(ir::Node& n) {
   return m;
 }
 
-void remove_unused(ir::Graph& g, ir::Node* n) {
-  for (const ir::Value* v : n->outputs) {
-    if (v != nullptr && !v->unused()) return;
-  }
-  std::vector<ir::Node*> makers;
-  for (const ir::Value* v : n->inputs) {
-    if (v != nullptr && v->producer != nullptr) makers.push_back(v->producer);
-  }
-  g.remove(n);
-  for (size_t i = 0; i < makers.size(); ++i) {
-    bool seen = false;
-    for (size_t k = 0; k < i; ++k) seen = seen || makers[k] == makers[i];
-    if (!seen) remove_unused(g, makers[i]);
-  }
-}
-
 void run(ir::Graph& g, PassLog& log) {
   // From the last node to the first, so that a whole x * Clip(x + 3) / 6 is seen before its parts.
   std::vector<ir::Node*> candidates;
@@ -184,7 +168,10 @@ void run(ir::Graph& g, PassLog& log) {
   }
   // A node inside a pattern lost its last use only when the pattern's end went; ends never stand inside each other's
   // chains.
-  for (ir::Node* n : replaced) remove_unused(g, n);
+  std::set<const ir::Node*> removed;
+  for (ir::Node* n : replaced) {
+    if (removed.count(n) == 0) remove_unused(g, n, &removed);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #ifndef VIREO_CONVERTER_PASSES_MATCH_H_
 #define VIREO_CONVERTER_PASSES_MATCH_H_
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,25 @@ inline ir::Value* other_input(const ir::Node& n, const ir::Value* one) {
   if (n.inputs.size() != 2) return nullptr;
   return n.inputs[0] == one ? n.inputs[1] : n.inputs[1] == one ? n.inputs[0] : nullptr;
 }
+
+// Elements of an integer value that are known as numbers. False: they are not, or not all.
+bool known_ints(const ir::Value* v, std::vector<int64_t>* out);
+// One number of any plain type, integer or float: what an exponent or a divisor may be.
+bool is_number(const ir::Value* v, double wanted);
+
+// Where each dimension of a Transpose's output comes from: not negative, the default filled in.
+std::vector<int> permutation(const ir::Node& transpose);
+// A Transpose of `x` before `before`; null when the shape function refuses.
+ir::Node* add_transpose(ir::Graph& g, ir::Value* x, const std::vector<int>& perm, const ir::Node& like,
+                        ir::Node* before);
+// A Reshape of `x` to `shape` before `before`; at most one extent of it is symbolic and not x's own at that place. Null
+// when the result would not be of that very shape.
+ir::Node* add_reshape(ir::Graph& g, ir::Value* x, const Shape& shape, const ir::Node& like, ir::Node* before);
+
+// All that `inside` nodes make is used by them and `end` alone.
+bool enclosed(const std::vector<ir::Node*>& inside, const ir::Node* end);
+// Removes `n` if its outputs have no uses, then the makers of its inputs likewise. `removed` gets their addresses.
+void remove_unused(ir::Graph& g, ir::Node* n, std::set<const ir::Node*>* removed = nullptr);
 
 // Adds a node before `before`, infers its type and names it after `like`. Null when the shape function refuses, and the
 // graph is as it was.

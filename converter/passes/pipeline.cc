@@ -8,14 +8,26 @@
 #include "converter/passes/fold_constants.h"
 #include "converter/passes/fuse_activation.h"
 #include "converter/passes/fuse_epilogue.h"
+#include "converter/passes/measure.h"
 #include "converter/passes/merge_equal.h"
+#include "converter/passes/merge_pad.h"
+#include "converter/passes/merge_shared_gemm.h"
+#include "converter/passes/pack_attention.h"
+#include "converter/passes/recognise_attention.h"
+#include "converter/passes/recognise_norm.h"
+#include "converter/passes/recognise_shuffle.h"
+#include "converter/passes/simplify_shapes.h"
+#include "converter/passes/sink_transposes.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo::passes {
 namespace {
 
 // The order, and why.
-const Pass* const kPipeline[] = {
+
+// Again and again until a round changes nothing: what one pass leaves may be what an earlier one waits for. Each change
+// lowers measure.h's measure, so the rounds end; the passes' own tests hold them to it.
+const Pass* const kRepeated[] = {
     // What nothing uses costs every later pass time: importers leave the shape arithmetic behind whose result they
     // know.
     &kDeadCode,
@@ -25,10 +37,27 @@ const Pass* const kPipeline[] = {
     &kEliminateNoOps,
     // After folding, because equal constants make equal nodes; before patterns, which count consumers.
     &kMergeEqual,
-    // Before fusion: a normalisation would end the chain behind its convolution.
-    &kFoldBatchNorm,
-    // Before the epilogue, which knows operators and not their spelled-out forms.
+    // Shapes that are computed keep nodes alive that have no other purpose.
+    &kSimplifyShapes,
+    // Spelled-out operators become themselves, so that all that follows meets one form of each. Activations first: the
+    // smallest patterns, and parts of others.
     &kFuseActivation,
+    &kRecogniseNorm,
+    &kRecogniseShuffle,
+    // Before Transposes move: its pattern has them where exporters put them.
+    &kRecogniseAttention,
+    &kPackAttention,
+    &kSinkTransposes,
+    // Before fusion: a normalisation or a pad would end or hide the chain around its convolution.
+    &kFoldBatchNorm,
+    &kMergePad,
+    // Last, when products that compute the same are one already.
+    &kMergeSharedGemm,
+};
+
+// Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
+const Pass* const kOnce[] = {
+    // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
     // Constants that were replaced, and nodes that lost their users to a pattern.
     &kDeadCode,
@@ -51,11 +80,67 @@ std::string kind_of(const ir::Node& node) {
 }
 
 const Pass* find_pass(const std::string& name) {
-  for (const Pass* p : kPipeline) {
+  for (const Pass* p : kRepeated) {
+    if (name == p->name) return p;
+  }
+  for (const Pass* p : kOnce) {
     if (name == p->name) return p;
   }
   return nullptr;
 }
+
+namespace {
+
+class Run {
+ public:
+  Run(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
+      ConvertReport* report)
+      : graph_(graph), options_(options), observer_(observer), diagnostics_(diagnostics), report_(report) {}
+
+  // False: stop. `changed` becomes true when the pass did something.
+  bool pass(const Pass& pass, bool* changed) {
+    if (!options_.optimize && &pass != &kDeadCode) return true;
+    if (std::find(options_.skip.begin(), options_.skip.end(), pass.name) != options_.skip.end()) return true;
+    PassLog log;
+    run_everywhere(graph_, pass, log);
+    const std::string broken = graph_.validate();
+    if (!broken.empty()) {
+      diagnostics_->error(Code::kCheckFailed,
+                          std::string("after pass ") + pass.name + " the graph is broken: " + broken,
+                          std::string("convert without this pass, and report the model that shows it"));
+      return false;
+    }
+    PassReport now;
+    now.name = pass.name;
+    now.changes = log.changes;
+    const bool good = observer_ == nullptr || observer_->after(pass.name, graph_, &now);
+    PassReport& all = row(pass.name);
+    all.changes += log.changes;
+    all.checked = all.checked || now.checked;
+    all.max_difference = std::max(all.max_difference, now.max_difference);
+    all.declined = std::move(log.declined);  // what the last round still declines
+    *changed = *changed || log.changes != 0;
+    return good;
+  }
+
+ private:
+  PassReport& row(const char* name) {
+    for (PassReport& r : report_->passes) {
+      if (r.name == name) return r;
+    }
+    report_->passes.emplace_back();
+    report_->passes.back().name = name;
+    return report_->passes.back();
+  }
+
+  ir::Graph& graph_;
+  const ConvertOptions& options_;
+  Observer* observer_;
+  Diagnostics* diagnostics_;
+  ConvertReport* report_;
+};
+
+}  // namespace
 
 bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
                   ConvertReport* report) {
@@ -64,25 +149,23 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
   }
   if (observer != nullptr && !observer->begin(graph)) return false;
-  for (const Pass* pass : kPipeline) {
-    if (!options.optimize && pass != &kDeadCode) continue;
-    if (std::find(options.skip.begin(), options.skip.end(), pass->name) != options.skip.end()) continue;
-    PassLog log;
-    run_everywhere(graph, *pass, log);
-    const std::string broken = graph.validate();
-    if (!broken.empty()) {
-      diagnostics->error(Code::kCheckFailed,
-                         std::string("after pass ") + pass->name + " the graph is broken: " + broken,
-                         std::string("convert without this pass, and report the model that shows it"));
+  Run run(graph, options, observer, diagnostics, report);
+  bool changed = true;
+  for (Measure before; changed;) {
+    before = measure(graph);
+    changed = false;
+    for (const Pass* pass : kRepeated) {
+      if (!run.pass(*pass, &changed)) return false;
+    }
+    // Constants may be merged without any node going: that ends by itself, as each is merged once.
+    if (changed && before < measure(graph)) {
+      diagnostics->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
+                         "convert with --no-optimize, and report the model that shows it");
       return false;
     }
-    PassReport r;
-    r.name = pass->name;
-    r.changes = log.changes;
-    r.declined = std::move(log.declined);
-    const bool good = observer == nullptr || observer->after(pass->name, graph, &r);
-    report->passes.push_back(std::move(r));
-    if (!good) return false;
+  }
+  for (const Pass* pass : kOnce) {
+    if (!run.pass(*pass, &changed)) return false;
   }
   return true;
 }

@@ -1,6 +1,9 @@
 // The report of a conversion as JSON and as a page.
 #include <stdio.h>
 
+#include <algorithm>
+#include <map>
+
 #include "converter/tool/verbs.h"
 
 namespace vireo::tool {
@@ -27,6 +30,22 @@ std::string row(const std::vector<std::string>& cells, const char* tag = "td") {
   std::string out = "<tr>";
   for (const std::string& cell : cells) out += std::string("<") + tag + ">" + escaped(cell) + "</" + tag + ">";
   return out + "</tr>\n";
+}
+
+// Reasons with how often each was given, the commonest first.
+std::vector<std::pair<std::string, size_t>> reasons_of(const PassReport& pass) {
+  std::map<std::string, size_t> counts;
+  for (const auto& [node, reason] : pass.declined) ++counts[reason];
+  std::vector<std::pair<std::string, size_t>> out(counts.begin(), counts.end());
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+size_t count_of(const ConvertReport& report, const char* op) {
+  for (const auto& [name, count] : report.ops) {
+    if (name == op) return count;
+  }
+  return 0;
 }
 
 std::string code_text(Code code) {
@@ -64,6 +83,7 @@ Json report_json(const ConvertReport& report) {
   out["nodes"] = report.nodes;
   out["ops"] = Json::object();
   for (const auto& [op, count] : report.ops) out["ops"][op] = count;
+  out["transposes"] = count_of(report, "Transpose");
   out["passes"] = Json::array();
   for (const PassReport& pass : report.passes) {
     Json entry = {{"name", pass.name}, {"changes", pass.changes}};
@@ -71,6 +91,8 @@ Json report_json(const ConvertReport& report) {
     if (!pass.declined.empty()) {
       for (const auto& [node, reason] : pass.declined)
         entry["declined"].push_back({{"node", node}, {"reason", reason}});
+      for (const auto& [reason, count] : reasons_of(pass))
+        entry["reasons"].push_back({{"reason", reason}, {"count", count}});
     }
     out["passes"].push_back(entry);
   }
@@ -95,6 +117,7 @@ std::string report_html(const std::string& title, const ConvertReport& report, c
   page += "<table>\n" +
           row({"nodes", std::to_string(report.nodes_imported) + " in the model, " + std::to_string(report.nodes) +
                             " in the file"}) +
+          row({"transposes left", std::to_string(count_of(report, "Transpose"))}) +
           row({"file", bytes_text(report.file_bytes)}) + row({"constants", bytes_text(report.constant_bytes)}) +
           row({"arena", report.planned ? bytes_text(report.arena_bytes) + " (lower bound " +
                                              bytes_text(report.arena_lower_bound) + ")"
@@ -113,7 +136,8 @@ std::string report_html(const std::string& title, const ConvertReport& report, c
     char difference[32] = "not checked";
     if (pass.checked) snprintf(difference, sizeof(difference), "%.3g", pass.max_difference);
     std::string declined;
-    for (const auto& [node, reason] : pass.declined) declined += (declined.empty() ? "" : "; ") + node + ": " + reason;
+    for (const auto& [reason, count] : reasons_of(pass))
+      declined += (declined.empty() ? "" : "; ") + std::to_string(count) + " times: " + reason;
     page += row({pass.name, std::to_string(pass.changes), difference, declined});
   }
   page += "</table>\n";

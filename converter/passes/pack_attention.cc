@@ -1,0 +1,144 @@
+// Attention reads heads where the projections wrote them, and writes them where the next one reads.
+// Before   Transpose(Attention(Transpose(q), Transpose(k), Transpose(v))), each [B, S, H, D] <-> [B, H, S, D]
+// After    Reshape(Attention(q, k, v; heads)), each [B, S, H D]
+//          q, k, v may also be thirds of one value: its Reshape to [B, S, 3, H, D], Transpose to [3, B, H, S, D], Split and
+//          Squeeze (or Gather) become one Split of [B, S, 3 H D].
+// Fires    all four are moved so, heads and their sizes are numbers, no cached keys, one output.
+// Numerics none: the same numbers in another order of storage.
+// Bound    each rewrite removes the Transpose behind the operator and adds none.        Idempotent.
+#include "converter/passes/pack_attention.h"
+
+#include <map>
+
+#include "converter/passes/match.h"
+#include "sdk/ops/attention/attention_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
+#include "sdk/ops/split/split_generated.h"
+
+namespace vireo::passes {
+namespace {
+
+bool swaps_heads(const ir::Node* n) {
+  return n != nullptr && n->in(0)->type.shape.rank == 4 && permutation(*n) == std::vector<int>{0, 2, 1, 3};
+}
+
+// A third of one value: which, and the Transpose that all thirds come through.
+ir::Node* third_of(const ir::Value* v, int64_t* part) {
+  const ir::Node* n = v->producer;
+  if (n == nullptr) return nullptr;
+  const ir::Value* turned = nullptr;
+  std::vector<int64_t> numbers;
+  if (n->op == Op::kGather && n->attributes<attrs::Gather>().axis() == 0 && known_ints(n->in(1), &numbers) &&
+      numbers.size() == 1 && n->in(1)->type.shape.rank == 0) {
+    turned = n->in(0);
+    *part = numbers[0] < 0 ? numbers[0] + 3 : numbers[0];
+  } else if (n->op == Op::kSqueeze || n->op == Op::kReshape) {
+    const ir::Node* split = maker(n->in(0), Op::kSplit);
+    if (split == nullptr || split->attributes<attrs::Split>().axis() != 0 || split->outputs.size() != 3) return nullptr;
+    turned = split->in(0);
+    *part = n->in(0)->producer_output;
+  }
+  ir::Node* t = maker(turned, Op::kTranspose);
+  if (t == nullptr || permutation(*t) != std::vector<int>{2, 0, 3, 1, 4}) return nullptr;
+  const Shape &x = t->in(0)->type.shape, &own = v->type.shape;
+  const bool fits = x[2] == 3 && own.rank == 4 && own[0] == x[0] && own[1] == x[3] && own[2] == x[1] && own[3] == x[4];
+  return fits ? t : nullptr;
+}
+
+// [B, S, H D] of what v holds as [B, H, S, D].
+bool can_pack(const ir::Value* v) {
+  int64_t part = 0;
+  const Shape& s = v->type.shape;
+  return s.rank == 4 && !is_symbolic(s[1]) && !is_symbolic(s[3]) &&
+         (swaps_heads(maker(v, Op::kTranspose)) || third_of(v, &part) != nullptr);
+}
+
+using Thirds = std::map<ir::Node*, ir::Node*>;
+
+ir::Value* packed(ir::Graph& g, ir::Value* v, Thirds* thirds, const ir::Node& like, ir::Node* before) {
+  const Shape& s = v->type.shape;
+  const Shape rows = {3, {s[0], s[2], s[1] * s[3]}};
+  if (const ir::Node* t = maker(v, Op::kTranspose)) {
+    ir::Value* x = t->in(0);
+    const ir::Node* parted = maker(x, Op::kReshape);
+    if (parted != nullptr && parted->in(0)->type.shape == rows) return parted->in(0);
+    ir::Node* n = add_reshape(g, x, rows, like, before);
+    return n == nullptr ? nullptr : n->out();
+  }
+  int64_t part = 0;
+  ir::Node* t = third_of(v, &part);
+  ir::Node*& split = (*thirds)[t];
+  if (split == nullptr) {
+    // Where the Transpose stands, so that whoever takes a third finds it made.
+    Shape all = rows;
+    all[2] *= 3;
+    ir::Value* x = t->in(0);
+    const ir::Node* parted = maker(x, Op::kReshape);
+    if (parted != nullptr && parted->in(0)->type.shape == all) {
+      x = parted->in(0);
+    } else {
+      ir::Node* n = add_reshape(g, x, all, like, t);
+      if (n == nullptr) return nullptr;
+      x = n->out();
+    }
+    attrs::SplitT a;
+    a.axis = 2;
+    a.num_outputs = 3;
+    ir::Node* n = g.add_node(Op::kSplit, pack<attrs::Split>(a), {x}, 3, t);
+    n->name = t->name;
+    std::string message;
+    if (!ok(ir::infer_node(g, n, nullptr, &message))) {
+      g.remove(n);
+      return nullptr;
+    }
+    split = n;
+  }
+  return split->out(static_cast<size_t>(part));
+}
+
+void run(ir::Graph& g, PassLog& log) {
+  std::vector<ir::Node*> nodes;
+  for (ir::Node& n : g.nodes()) {
+    if (n.op == Op::kAttention && n.in(0)->type.shape.rank == 4) nodes.push_back(&n);
+  }
+  Thirds thirds;
+  for (ir::Node* n : nodes) {
+    ir::Node* behind = only_user(n->out());
+    if (behind == nullptr || behind->op != Op::kTranspose || !swaps_heads(behind)) continue;  // not turned at all
+    bool plain = n->in(4) == nullptr;
+    for (size_t o = 1; o < n->outputs.size(); ++o) plain = plain && n->out(o) == nullptr;
+    if (!plain) {
+      log.reject(*n, "cached keys");
+      continue;
+    }
+    if (!can_pack(n->in(0)) || !can_pack(n->in(1)) || !can_pack(n->in(2))) {
+      log.reject(*n, "q, k or v is not transposed from [B, S, H, D]");
+      continue;
+    }
+    std::vector<ir::Value*> in = n->inputs;
+    bool good = true;
+    for (size_t i = 0; i < 3 && good; ++i) good = (in[i] = packed(g, in[i], &thirds, *n, n)) != nullptr;
+    attrs::AttentionT a;
+    n->attributes<attrs::Attention>().UnPackTo(&a);
+    a.q_heads = static_cast<int32_t>(n->in(0)->type.shape[1]);
+    a.kv_heads = static_cast<int32_t>(n->in(1)->type.shape[1]);
+    ir::Node* one = good ? add_node(g, Op::kAttention, pack<attrs::Attention>(a), in, *n, n) : nullptr;
+    ir::Node* heads =
+        one == nullptr ? nullptr : add_reshape(g, one->out(), behind->out()->type.shape, *behind, behind);
+    if (heads == nullptr) {
+      if (one != nullptr) g.remove(one);
+      log.reject(*n, "extents are not known");
+      continue;
+    }
+    heads->out()->name = behind->out()->name;
+    g.replace_uses(behind->out(), heads->out());
+    remove_unused(g, behind);
+    log.changed();
+  }
+}
+
+}  // namespace
+
+const Pass kPackAttention = {"pack_attention", run};
+
+}  // namespace vireo::passes

@@ -1,0 +1,291 @@
+// Transposes go where they meet another one and cancel, or are absorbed.
+// Before   T moves extents of 1 alone                                After  Reshape, which moves nothing
+//          f(T(a), T(b), number), f elementwise, T the same                 T(f(a, b, number))
+//          Concat(T(a), T(b)...)                                            T(Concat(a, b...)) along the axis it came from
+//          T2(f(g(T1(x)))), f, g elementwise, Softmax, Pad or a             T(f(g(x))), T = T2 after T1, or nothing
+//          reduction that keeps its extents
+//          Reduce(T(x)) without the reduced extents, the rest in order      Reduce(x) over the axes they came from
+//          MatMul(T(a), b), MatMul(a, T(b)), rank 2; Gemm of a T            Gemm with trans_a, trans_b
+// Fires    no value on the way is used elsewhere (of operands that come together, two at least); constants on the way are
+//          single numbers, and axes and pads are constant.
+// Numerics none, but for a product's order of addition, which the kernel chooses.
+// Bound    each rewrite leaves at least one Transpose less.        Idempotent.
+#include "converter/passes/sink_transposes.h"
+
+#include <algorithm>
+
+#include "converter/passes/match.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/softmax/softmax_generated.h"
+
+namespace vireo::passes {
+namespace {
+
+using Perm = std::vector<int>;
+
+bool is_identity(const Perm& p) {
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (p[i] != static_cast<int>(i)) return false;
+  }
+  return true;
+}
+
+// Each element on its own; operands broadcast.
+bool is_elementwise(Op op) {
+  const auto n = static_cast<int>(op);
+  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast) && op != Op::kPRelu) ||
+         op == Op::kIdentity;
+}
+
+bool is_reduction(Op op) {
+  return op == Op::kReduceSum || op == Op::kReduceMean || op == Op::kReduceMax || op == Op::kReduceMin ||
+         op == Op::kReduceProd;
+}
+
+bool is_one_number(const ir::Value* v) {
+  return v == nullptr || (v->type.shape.is_static() && element_count(v->type.shape) == 1);
+}
+
+// Constant axes of a reduction, not negative; empty: none are given, or they are not known.
+std::vector<int64_t> axes_of(const ir::Node& n) {
+  std::vector<int64_t> axes;
+  const int rank = n.in(0)->type.shape.rank;
+  if (n.in(1) == nullptr || n.in(1)->constant == nullptr || !known_ints(n.in(1), &axes)) return {};
+  for (int64_t& a : axes) a = a < 0 ? a + rank : a;
+  return axes;
+}
+
+// The node can work in front of a Transpose instead of behind it: one operand is moved, the others are numbers.
+bool can_move(const ir::Node& n, const ir::Value* moved) {
+  if (n.outputs.size() != 1 || n.out()->type.shape.rank != moved->type.shape.rank || !n.bodies.empty()) return false;
+  if (is_elementwise(n.op)) {
+    for (const ir::Value* v : n.inputs) {
+      if (v != moved && !(is_one_number(v) && (v == nullptr || v->type.shape.rank <= 1))) return false;
+    }
+    return n.out()->type.shape == moved->type.shape && std::count(n.inputs.begin(), n.inputs.end(), moved) == 1;
+  }
+  if (n.in(0) != moved) return false;
+  if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax) return true;
+  if (is_reduction(n.op)) return n.attributes<attrs::Reduce>().keepdims() && !axes_of(n).empty();
+  std::vector<int64_t> pads;
+  return n.op == Op::kPad && n.in(3) == nullptr && known_ints(n.in(1), &pads);
+}
+
+ir::Value* ints(ir::Graph& g, const std::vector<int64_t>& values) {
+  const Shape s = {1, {static_cast<Dim>(values.size())}};
+  return g.add_constant("", ir::make_constant_of<int64_t>(DType::kI64, s, values));
+}
+
+// `n` with `x` in place of its operand T(x; perm), before `before`.
+ir::Node* moved_node(ir::Graph& g, const ir::Node& n, const ir::Value* operand, ir::Value* x, const Perm& perm,
+                     ir::Node* before) {
+  std::vector<ir::Value*> in = n.inputs;
+  for (ir::Value*& v : in) {
+    if (v == operand) v = x;
+  }
+  std::vector<uint8_t> attributes = n.attrs;
+  const auto rank = static_cast<int>(perm.size());
+  if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax) {
+    attrs::SoftmaxT a;
+    const int axis = n.attributes<attrs::Softmax>().axis();
+    a.axis = perm[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+    attributes = pack<attrs::Softmax>(a);
+  } else if (is_reduction(n.op)) {
+    std::vector<int64_t> axes = axes_of(n);
+    for (int64_t& a : axes) a = perm[static_cast<size_t>(a)];
+    in[1] = ints(g, axes);
+  } else if (n.op == Op::kPad) {
+    std::vector<int64_t> pads, own(2 * perm.size());
+    (void)known_ints(n.in(1), &pads);
+    for (size_t i = 0; i < perm.size(); ++i) {
+      const auto to = static_cast<size_t>(perm[i]);
+      own[to] = pads[i];
+      own[to + perm.size()] = pads[i + perm.size()];
+    }
+    in[1] = ints(g, own);
+  }
+  return add_node(g, n.op, std::move(attributes), std::move(in), n, before);
+}
+
+// The Transpose from which `v` comes through nodes that can move; all between, and the Transpose itself, have one use.
+// `path` gets the nodes between, from the Transpose on.
+ir::Node* source(ir::Value* v, std::vector<ir::Node*>* path) {
+  path->clear();
+  for (;;) {
+    ir::Node* n = v->producer;
+    if (n == nullptr || !v->one_use()) return nullptr;
+    if (n->op == Op::kTranspose) {
+      std::reverse(path->begin(), path->end());
+      return n;
+    }
+    ir::Value* next = nullptr;
+    for (ir::Value* in : n->inputs) {
+      if (in != nullptr && in->producer != nullptr && can_move(*n, in)) next = in;
+    }
+    if (next == nullptr) return nullptr;
+    path->push_back(n);
+    v = next;
+  }
+}
+
+// What `v` is in front of its Transpose: the path is made again there. Null when a shape function refuses.
+ir::Value* before_transpose(ir::Graph& g, const ir::Node& t, const std::vector<ir::Node*>& path, ir::Node* before) {
+  ir::Value* x = t.in(0);
+  const ir::Value* operand = t.out();
+  for (const ir::Node* n : path) {
+    ir::Node* one = moved_node(g, *n, operand, x, permutation(t), before);
+    if (one == nullptr) return nullptr;
+    x = one->out();
+    operand = n->out();
+  }
+  return x;
+}
+
+void put(ir::Graph& g, ir::Node& n, ir::Value* y) {
+  if (y->name.empty()) y->name = n.out()->name;
+  g.replace_uses(n.out(), y);
+  remove_unused(g, &n);
+}
+
+bool view(ir::Graph& g, ir::Node& n) {
+  int last = -1;
+  for (const int p : permutation(n)) {
+    if (n.in(0)->type.shape[p] == 1) continue;
+    if (p < last) return false;
+    last = p;
+  }
+  ir::Node* one = add_reshape(g, n.in(0), n.out()->type.shape, n, &n);
+  if (one == nullptr) return false;
+  put(g, n, one->out());
+  return true;
+}
+
+// T2(...(T1(x))).
+bool cancel(ir::Graph& g, ir::Node& n) {
+  std::vector<ir::Node*> path;
+  ir::Node* first = source(n.in(0), &path);
+  if (first == nullptr) return false;
+  ir::Value* x = before_transpose(g, *first, path, &n);
+  if (x == nullptr) return false;
+  Perm both;
+  const Perm p = permutation(*first), q = permutation(n);
+  for (const int i : q) both.push_back(p[static_cast<size_t>(i)]);
+  if (!is_identity(both)) {
+    ir::Node* one = add_transpose(g, x, both, n, &n);
+    if (one == nullptr) return false;
+    x = one->out();
+  }
+  put(g, n, x);
+  return true;
+}
+
+// Several operands that come through the same Transpose.
+bool join(ir::Graph& g, ir::Node& n) {
+  const bool concat = n.op == Op::kConcat;
+  if ((!concat && !is_elementwise(n.op)) || n.outputs.size() != 1 || n.inputs.size() < 2) return false;
+  Perm perm;
+  std::vector<std::pair<ir::Node*, std::vector<ir::Node*>>> sources(n.inputs.size());
+  size_t found = 0;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    ir::Value* v = n.inputs[i];
+    if (!concat && is_one_number(v) && (v == nullptr || v->type.shape.rank <= 1)) continue;
+    auto& [t, path] = sources[i];
+    t = source(v, &path);
+    if (t == nullptr || v->type.shape.rank != n.out()->type.shape.rank) return false;
+    if (++found == 1) perm = permutation(*t);
+    if (permutation(*t) != perm) return false;
+  }
+  if (found < 2) return false;
+  std::vector<ir::Value*> in;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    const auto& [t, path] = sources[i];
+    in.push_back(t == nullptr ? n.inputs[i] : before_transpose(g, *t, path, &n));
+    if (t != nullptr && in.back() == nullptr) return false;
+  }
+  std::vector<uint8_t> attributes = n.attrs;
+  if (concat) {
+    attrs::ConcatT a;
+    const int axis = n.attributes<attrs::Concat>().axis();
+    a.axis = perm[static_cast<size_t>(axis < 0 ? axis + static_cast<int>(perm.size()) : axis)];
+    attributes = pack<attrs::Concat>(a);
+  }
+  ir::Node* one = add_node(g, n.op, std::move(attributes), std::move(in), n, &n);
+  ir::Node* turned = one == nullptr ? nullptr : add_transpose(g, one->out(), perm, n, &n);
+  if (turned == nullptr) return false;
+  put(g, n, turned->out());
+  return true;
+}
+
+bool reduce(ir::Graph& g, ir::Node& n) {
+  const ir::Node* t = is_reduction(n.op) ? maker(n.in(0), Op::kTranspose) : nullptr;
+  if (t == nullptr || !n.in(0)->one_use() || n.attributes<attrs::Reduce>().keepdims()) return false;
+  std::vector<int64_t> axes = axes_of(n);
+  if (axes.empty()) return false;
+  const Perm perm = permutation(*t);
+  int last = -1;
+  for (size_t i = 0; i < perm.size(); ++i) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) continue;
+    if (perm[i] < last) return false;
+    last = perm[i];
+  }
+  ir::Node* one = moved_node(g, n, n.in(0), t->in(0), perm, &n);
+  if (one == nullptr) return false;
+  put(g, n, one->out());
+  return true;
+}
+
+bool product(ir::Graph& g, ir::Node& n) {
+  const bool gemm = n.op == Op::kGemm;
+  if ((!gemm && n.op != Op::kMatMul) || !dtype_is_float(n.out()->type.dtype)) return false;
+  attrs::GemmT a;
+  if (gemm) n.attributes<attrs::Gemm>().UnPackTo(&a);
+  std::vector<ir::Value*> in = n.inputs;
+  bool found = false;
+  for (size_t i = 0; i < 2; ++i) {
+    if (in[i]->type.shape.rank != 2) return false;
+    const ir::Node* t = maker(in[i], Op::kTranspose);
+    if (t == nullptr || !in[i]->one_use() || is_identity(permutation(*t))) continue;
+    in[i] = t->in(0);
+    (i == 0 ? a.trans_a : a.trans_b) ^= true;
+    found = true;
+  }
+  if (!found) return false;
+  ir::Node* one = add_node(g, Op::kGemm, pack<attrs::Gemm>(a), std::move(in), n, &n);
+  if (one == nullptr) return false;
+  put(g, n, one->out());
+  return true;
+}
+
+bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
+  if (n.outputs.empty() || n.out() == nullptr || n.out()->unused()) return false;
+  if (n.op == Op::kTranspose) {
+    if (cancel(g, n) || view(g, n)) return true;
+    const ir::Value* x = n.in(0);
+    const bool meets = x->producer != nullptr && x->producer->op == Op::kTranspose;
+    if (meets && !x->one_use()) log.reject(n, std::to_string(x->uses.size() + x->output_uses) + " consumers between");
+    return false;
+  }
+  return join(g, n) || reduce(g, n) || product(g, n);
+}
+
+void run(ir::Graph& g, PassLog& log) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    const auto next = std::next(it);
+    if (rewrite(g, *it, log)) {
+      log.changed();
+      // Once more from the start: what came may meet a Transpose in front.
+      it = g.nodes().begin();
+      log.declined.clear();
+    } else {
+      it = next;
+    }
+  }
+}
+
+}  // namespace
+
+const Pass kSinkTransposes = {"sink_transposes", run};
+
+}  // namespace vireo::passes
