@@ -1,12 +1,15 @@
 #include "converter/passes/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "converter/passes/dead_code.h"
 #include "converter/passes/eliminate_no_ops.h"
 #include "converter/passes/fold_batch_norm.h"
 #include "converter/passes/fold_constants.h"
+#include "converter/passes/fold_quantization.h"
 #include "converter/passes/fuse_activation.h"
+#include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/measure.h"
 #include "converter/passes/merge_equal.h"
@@ -17,6 +20,7 @@
 #include "converter/passes/recognise_norm.h"
 #include "converter/passes/recognise_shuffle.h"
 #include "converter/passes/simplify_shapes.h"
+#include "converter/passes/sink_dequantize.h"
 #include "converter/passes/sink_transposes.h"
 #include "sdk/ops/control/control_generated.h"
 
@@ -55,6 +59,15 @@ const Pass* const kRepeated[] = {
     &kMergeSharedGemm,
 };
 
+// Quantized regions, once; then the repeated passes again, because what moves data stands side by side now.
+const Pass* const kQuantized[] = {
+    // What only moves data leaves the way between two computations, so that the next pass sees them side by side.
+    &kSinkDequantize,
+    // Before the epilogue, which would close a float product that is to become an integer one.
+    &kFoldQuantization,
+    &kFuseDynamicQuantization,
+};
+
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
     // The epilogue knows operators and not their spelled-out forms.
@@ -74,6 +87,10 @@ void run_everywhere(ir::Graph& g, const Pass& pass, PassLog& log) {
 
 }  // namespace
 
+bool is_repeated(const Pass& pass) {
+  return std::find(std::begin(kRepeated), std::end(kRepeated), &pass) != std::end(kRepeated);
+}
+
 std::string kind_of(const ir::Node& node) {
   if (node.op == Op::kComposite) return node.attributes<attrs::Composite>().hint()->str();
   return op_name(node.op);
@@ -81,6 +98,9 @@ std::string kind_of(const ir::Node& node) {
 
 const Pass* find_pass(const std::string& name) {
   for (const Pass* p : kRepeated) {
+    if (name == p->name) return p;
+  }
+  for (const Pass* p : kQuantized) {
     if (name == p->name) return p;
   }
   for (const Pass* p : kOnce) {
@@ -151,19 +171,28 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   if (observer != nullptr && !observer->begin(graph)) return false;
   Run run(graph, options, observer, diagnostics, report);
   bool changed = true;
-  for (Measure before; changed;) {
-    before = measure(graph);
-    changed = false;
-    for (const Pass* pass : kRepeated) {
-      if (!run.pass(*pass, &changed)) return false;
+  const auto repeat = [&]() {
+    changed = true;
+    for (Measure before; changed;) {
+      before = measure(graph);
+      changed = false;
+      for (const Pass* pass : kRepeated) {
+        if (!run.pass(*pass, &changed)) return false;
+      }
+      // Constants may be merged without any node going: that ends by itself, as each is merged once.
+      if (changed && before < measure(graph)) {
+        diagnostics->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
+                           "convert with --no-optimize, and report the model that shows it");
+        return false;
+      }
     }
-    // Constants may be merged without any node going: that ends by itself, as each is merged once.
-    if (changed && before < measure(graph)) {
-      diagnostics->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
-                         "convert with --no-optimize, and report the model that shows it");
-      return false;
-    }
+    return true;
+  };
+  if (!repeat()) return false;
+  for (const Pass* pass : kQuantized) {
+    if (!run.pass(*pass, &changed)) return false;
   }
+  if (changed && !repeat()) return false;
   for (const Pass* pass : kOnce) {
     if (!run.pass(*pass, &changed)) return false;
   }

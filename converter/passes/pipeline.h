@@ -28,6 +28,9 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
 // The pass of this name; null: there is none.
 const Pass* find_pass(const std::string& name);
 
+// Whether the pass runs until nothing changes, and has therefore to lower the measure of measure.h.
+bool is_repeated(const Pass& pass);
+
 // "Conv"; a composite's hint.
 std::string kind_of(const ir::Node& node);
 

@@ -1,0 +1,152 @@
+// Before   x -> DynamicQuantizeLinear -> MatMulInteger | ConvInteger -> Cast to float32 -> Mul(x's scale * w's) -> Add(bias)
+// After    one composite "dynamic_gemm" or "dynamic_conv" with these operators as its body
+// Fires    the weights and their zero point are constant; every value inside has one consumer. Where several products share
+//          one DynamicQuantizeLinear, it stays outside and each body begins at its product. The bias is constant, or missing.
+//          Idempotent: bodies are not entered.
+// Numerics none: the body is the meaning, in the same order of operations.
+#include "converter/passes/fuse_dynamic_quantization.h"
+
+#include <algorithm>
+#include <map>
+
+#include "converter/passes/match.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/control/control_generated.h"
+
+namespace vireo::passes {
+namespace {
+
+// The nodes of the pattern around `product`, in the order of the graph; empty with `why`.
+std::vector<ir::Node*> match(const ir::Graph& g, ir::Node& product, std::string* why) {
+  ir::Node* quantize = maker(product.in(0), Op::kDynamicQuantizeLinear);
+  if (quantize == nullptr) return {};
+  if (product.in(2) == nullptr || product.in(2) != quantize->out(2)) {
+    *why = "its zero point is not that of its operand";
+    return {};
+  }
+  if (product.in(1)->constant == nullptr || (product.in(3) != nullptr && product.in(3)->constant == nullptr)) {
+    *why = "its weights or their zero point are not constant";
+    return {};
+  }
+  const auto next = [&](const ir::Value* v) {
+    ir::Node* n = only_user(v);
+    if (n == nullptr) *why = std::to_string(v->uses.size() + v->output_uses) + " consumers";
+    return n;
+  };
+  std::vector<ir::Node*> found{&product};
+  ir::Node* cast = next(product.out());
+  if (cast == nullptr) return {};
+  if (cast->op != Op::kCast || cast->out()->type.dtype != DType::kF32) {
+    *why = "its sum goes to " + std::string(op_name(cast->op)) + " and not to float32";
+    return {};
+  }
+  found.push_back(cast);
+  // One product with both scales, or one with each.
+  bool of_x = false;
+  ir::Node* last = cast;
+  while (!of_x) {
+    const ir::Value* v = last->out();
+    ir::Node* mul = next(v);
+    if (mul == nullptr) return {};
+    ir::Value* other = mul->op == Op::kMul ? other_input(*mul, v) : nullptr;
+    if (other == nullptr) {
+      *why = "the scale of its operand is not multiplied in";
+      return {};
+    }
+    if (other == quantize->out(1)) {
+      of_x = true;
+    } else if (ir::Node* scale = maker(other, Op::kMul)) {
+      const ir::Value* w = other_input(*scale, quantize->out(1));
+      of_x = w != nullptr && w->constant != nullptr;
+      if (of_x && only_user(other) == mul) found.push_back(scale);
+    }
+    if (!of_x && other->constant == nullptr) {
+      *why = "the scale of its operand is not multiplied in";
+      return {};
+    }
+    found.push_back(mul);
+    last = mul;
+  }
+  for (;;) {
+    ir::Node* n = only_user(last->out());
+    const ir::Value* other = n == nullptr || (n->op != Op::kAdd && n->op != Op::kMul) ? nullptr : other_input(*n, last->out());
+    if (other == nullptr || other->constant == nullptr || n->out()->type != last->out()->type) break;
+    found.push_back(n);
+    last = n;
+    if (n->op == Op::kAdd) break;
+  }
+  bool alone = true;
+  for (const ir::Value* v : quantize->outputs) {
+    if (v == nullptr) continue;
+    alone = alone && v->output_uses == 0;
+    for (const ir::Use& u : v->uses) alone = alone && std::find(found.begin(), found.end(), u.node) != found.end();
+  }
+  if (alone) found.push_back(quantize);
+  std::vector<ir::Node*> ordered;
+  for (const ir::Node& n : g.nodes()) {
+    const auto it = std::find(found.begin(), found.end(), &n);
+    if (it != found.end()) ordered.push_back(*it);
+  }
+  return ordered;
+}
+
+void fuse(ir::Graph& g, const std::vector<ir::Node*>& nodes, const ir::Node& product) {
+  ir::Node& last = *nodes.back();
+  auto body = std::make_unique<ir::Graph>(g.shared_dims());
+  body->name = product.name;
+  std::vector<ir::Value*> inputs;
+  std::map<const ir::Value*, ir::Value*> inside;
+  for (const ir::Node* n : nodes) {
+    std::vector<ir::Value*> in;
+    for (ir::Value* v : n->inputs) {
+      if (v != nullptr && inside[v] == nullptr) {
+        inputs.push_back(v);
+        inside[v] = body->add_input(v->name, v->type);
+        inside[v]->contents = v->contents;
+      }
+      in.push_back(v == nullptr ? nullptr : inside[v]);
+    }
+    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), n->outputs.size());
+    copy->name = n->name;
+    copy->version = n->version;
+    for (size_t i = 0; i < n->outputs.size(); ++i) {
+      if (n->outputs[i] == nullptr) continue;
+      copy->outputs[i]->name = n->outputs[i]->name;
+      copy->outputs[i]->type = n->outputs[i]->type;
+      inside[n->outputs[i]] = copy->outputs[i];
+    }
+  }
+  body->add_output(inside[last.out()], last.out()->name);
+  attrs::CompositeT a;
+  a.hint = product.op == Op::kConvInteger ? "dynamic_conv" : "dynamic_gemm";
+  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), 1, &last);
+  one->name = product.name;
+  one->out()->name = last.out()->name;
+  one->out()->type = last.out()->type;
+  one->bodies.push_back(std::move(body));
+  g.replace_uses(last.out(), one->out());
+  for (size_t i = nodes.size(); i-- > 0;) g.remove(nodes[i]);
+}
+
+void run(ir::Graph& g, PassLog& log) {
+  std::vector<ir::Node*> products;
+  for (ir::Node& n : g.nodes()) {
+    if (n.op == Op::kMatMulInteger || n.op == Op::kConvInteger) products.push_back(&n);
+  }
+  for (ir::Node* n : products) {
+    std::string why;
+    const std::vector<ir::Node*> nodes = match(g, *n, &why);
+    if (nodes.empty()) {
+      if (!why.empty()) log.reject(*n, why);
+      continue;
+    }
+    fuse(g, nodes, *n);
+    log.changed();
+  }
+}
+
+}  // namespace
+
+const Pass kFuseDynamicQuantization = {"fuse_dynamic_quantization", run};
+
+}  // namespace vireo::passes

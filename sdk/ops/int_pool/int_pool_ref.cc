@@ -1,0 +1,77 @@
+#include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/integer.h"
+#include "sdk/ops/kernel.h"
+#include "sdk/ops/window.h"
+
+namespace vireo {
+namespace {
+
+// Taps of one spatial dimension at output `o`: position of the first, how many lie inside the padded input and where
+// those inside the input begin and end.
+struct Span1 {
+  int64_t first, padded, begin, end;
+};
+Span1 taps_of(const Geometry& g, int d, int64_t o) {
+  Span1 s{o * g.stride[d] - g.pad[d], 0, g.kernel[d], 0};
+  for (int64_t k = 0; k < g.kernel[d]; ++k) {
+    const int64_t i = s.first + k * g.dilation[d];
+    if (i < g.in[d] + g.pad_end[d]) ++s.padded;
+    if (i < 0 || i >= g.in[d]) continue;
+    s.begin = k < s.begin ? k : s.begin;
+    s.end = k + 1;
+  }
+  if (s.begin > s.end) s.begin = s.end;
+  return s;
+}
+
+Status run(const KernelContext& ctx) {
+  const auto& a = ctx.attrs<attrs::IntAveragePool>();
+  const Tensor &x_in = *ctx.in(0), &m = *ctx.in(1);
+  Window w = read_window(x_in.shape.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  for (int i = 0; i < w.spatial; ++i) w.kernel[i] = a.kernel_shape()->Get(static_cast<unsigned>(i));
+  const Geometry g = make_geometry(w, x_in.shape, ctx.out(0)->shape);
+  const ByteOperand x(x_in, nullptr);
+  const int32_t zx = x.value(static_cast<uint8_t>(a.x_zero()));
+  const float* multipliers = m.as<const float>();
+  const bool many = m.count() != 1, with_padding = a.count_include_pad();
+  const Codes codes(a);
+  uint8_t* y = ctx.out(0)->as<uint8_t>();
+  ctx.parallel.for_range(g.batch * g.channels_in, 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t n = plane / g.channels_in, c = plane % g.channels_in;
+      const uint8_t* from = x.data + n * g.x.batch + c * g.x.channel;
+      uint8_t* to = y + n * g.y.batch + c * g.y.channel;
+      for (int64_t od = 0; od < g.out[0]; ++od) {
+        const Span1 d = taps_of(g, 0, od);
+        for (int64_t oh = 0; oh < g.out[1]; ++oh) {
+          const Span1 h = taps_of(g, 1, oh);
+          for (int64_t ow = 0; ow < g.out[2]; ++ow) {
+            const Span1 v = taps_of(g, 2, ow);
+            int32_t acc = 0;
+            for (int64_t kd = d.begin; kd < d.end; ++kd) {
+              for (int64_t kh = h.begin; kh < h.end; ++kh) {
+                const uint8_t* line = from + (d.first + kd * g.dilation[0]) * g.x.step[0] +
+                                      (h.first + kh * g.dilation[1]) * g.x.step[1];
+                for (int64_t kw = v.begin; kw < v.end; ++kw) {
+                  acc += x.value(line[(v.first + kw * g.dilation[2]) * g.x.step[2]]) - zx;
+                }
+              }
+            }
+            const int64_t count = with_padding
+                                      ? d.padded * h.padded * v.padded
+                                      : (d.end - d.begin) * (h.end - h.begin) * (v.end - v.begin);
+            to[od * g.y.step[0] + oh * g.y.step[1] + ow * g.y.step[2]] = codes.of_sum(acc, multipliers[many ? count : 0]);
+          }
+        }
+      }
+    }
+  });
+  return Status::kOk;
+}
+
+}  // namespace
+
+extern const RefKernel kIntAveragePoolRef;
+const RefKernel kIntAveragePoolRef = {run, nullptr};
+
+}  // namespace vireo

@@ -1,0 +1,39 @@
+// All golden vectors of the integer operators, and one hash over what this target computed: two targets that print the
+// same hash agree on every bit.
+#include "sdk/ops/integer_golden_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace vireo {
+namespace {
+
+uint64_t run_all(int slots) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (GoldenCase& c : golden_cases()) {
+    c.test.slots(slots);
+    EXPECT_EQ(c.test.run(), Status::kOk) << c.name << ": " << c.test.message();
+    EXPECT_EQ(c.test.y().type, (TensorType{c.dtype, make_shape(c.shape)})) << c.name;
+    const std::vector<uint8_t> bytes = c.test.y().as<uint8_t>();
+    std::vector<int> codes;
+    for (const uint8_t b : bytes) {
+      hash = (hash ^ b) * 0x100000001b3ULL;
+      codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
+    }
+    EXPECT_EQ(codes, c.codes) << c.name;
+  }
+  return hash;
+}
+
+TEST(IntegerGolden, EveryCaseAndOneHash) {
+  const uint64_t hash = run_all(1);
+  std::printf("integer golden vectors: %zu cases, hash %016" PRIx64 "\n", golden_cases().size(), hash);
+  EXPECT_EQ(hash, kGoldenHash);
+}
+
+TEST(IntegerGolden, AnyNumberOfThreads) { EXPECT_EQ(run_all(3), kGoldenHash); }
+
+}  // namespace
+}  // namespace vireo
