@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "converter/emit/integer_only.h"
 #include "converter/testing/model_builder.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
@@ -62,6 +63,39 @@ void convert(const ModelBuilder& m, Converted* out, const ConvertOptions& option
 }
 
 using Ops = std::vector<std::string>;
+
+TEST(Convert, SaysWhichNodesKeepItFromBeingIntegerOnly) {
+  const auto fill = [](ModelBuilder& m, const char* last) {
+    m.input("x", {"2", "3"}).output("y").floats("s", {}, {0.25f});
+    m.node("QuantizeLinear", {"x", "s"}, {"q"});
+    m.node("DequantizeLinear", {"q", "s"}, {"d"});
+    m.node("Sigmoid", {"d"}, {"f"});
+    m.node("QuantizeLinear", {"f", "s"}, {"p"});
+    m.node("DequantizeLinear", {"p", "s"}, {"e"});
+    m.node(last, {"e"}, {"y"});
+  };
+  ModelBuilder good, bad;
+  fill(good, "Identity");
+  fill(bad, "Exp");
+  Converted whole;
+  convert(good, &whole);
+  EXPECT_EQ(whole.ops(), (Ops{"QuantizeLinear", "IntTable", "DequantizeLinear"}));
+  EXPECT_TRUE(whole.model->integer_only());
+  EXPECT_TRUE(emit::float_nodes(*whole.model).empty());
+  Converted broken;
+  convert(bad, &broken);
+  EXPECT_FALSE(broken.model->integer_only());
+  Ops names;
+  for (const fb::Node* n : emit::float_nodes(*broken.model)) names.push_back(op_name(static_cast<Op>(n->op())));
+  EXPECT_EQ(names, (Ops{"DequantizeLinear", "Exp"}));
+  Converted composite;  // one node, not its body's three
+  ModelBuilder m;
+  m.input("x", {"2", "3"}).output("y").floats("w", {3, 4}, std::vector<float>(12, 0.5f)).floats("b", {4}, {1, 2, 3, 4});
+  m.node("MatMul", {"x", "w"}, {"h"});
+  m.node("Add", {"h", "b"}, {"y"});
+  convert(m, &composite);
+  EXPECT_EQ(emit::float_nodes(*composite.model).size(), 1u);
+}
 
 TEST(Convert, SmallModel) {
   ModelBuilder m;

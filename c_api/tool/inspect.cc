@@ -141,6 +141,17 @@ void inspect(const Options& options, Context& context) {
             << (about.producer != nullptr && about.producer[0] != 0 ? std::string(" by ") + about.producer : "")
             << ", converted by " << text(about.converter) << "\n";
   std::cout << "  integer     " << (about.integer_only != 0 ? "yes: the same bits on every device" : "no") << "\n";
+  if (about.integer_only == 0 && result.contains("float_nodes")) {
+    constexpr size_t kShown = 10;
+    const Json& nodes = result["float_nodes"];
+    std::cout << "              " << nodes.size() << (nodes.size() == 1 ? " node computes" : " nodes compute")
+              << " in floating point:";
+    for (size_t i = 0; i < nodes.size() && i < kShown; ++i) {
+      std::cout << (i == 0 ? " " : ", ") << nodes[i]["op"].get<std::string>() << " \""
+                << nodes[i]["name"].get<std::string>() << "\"";
+    }
+    std::cout << (nodes.size() > kShown ? "; all with --json\n" : "\n");
+  }
   std::cout << "  tests       " << vireo_model_test_count(model.get())
             << (vireo_model_test_count(model.get()) != 0 ? " (vireo selftest runs them)\n" : "\n");
   for (const char* side : {"inputs", "outputs"}) {

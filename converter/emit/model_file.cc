@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "converter/emit/exprs.h"
+#include "converter/emit/integer_only.h"
 #include "converter/emit/plans.h"
 #include "sdk/base/checked.h"
 #include "sdk/format/container.h"
@@ -30,10 +31,8 @@ class Builder {
     model->major = kFormatMajor;
     model->minor = kFormatMinor;
     model_ = model;
-    integer_only_ = true;
     subgraph(graph_);
     if (!signature() || !tests()) return false;
-    model->integer_only = integer_only_;
     auto plan = make_plan(model, exprs_, diagnostics_);
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
@@ -85,7 +84,6 @@ class Builder {
         t->offset = place.offset;
         t->size = place.size;
       }
-      if (dtype_is_float(v->type.dtype)) integer_only_ = false;
       out->tensors.push_back(std::move(t));
       return id;
     };
@@ -239,7 +237,6 @@ class Builder {
   Diagnostics* diagnostics_;
   ExprWriter exprs_;
   fb::ModelT* model_ = nullptr;
-  bool integer_only_ = true;
 };
 
 std::vector<uint8_t> pack_model(const fb::ModelT& model) {
@@ -277,6 +274,8 @@ std::unique_ptr<ModelFile> ModelFile::build(const ir::Graph& graph, const Conver
   // default 0: pack once to learn it, once for real.
   for (auto& s : model.segments) s->offset = 1;
   file->model_ = pack_model(model);
+  model.integer_only = float_nodes(*fb::GetModel(file->model_.data())).empty();
+  if (model.integer_only) file->model_ = pack_model(model);
   uint64_t at = align_up(kHeaderBytes, kSegmentAlignment) + file->model_.size();
   for (auto& s : model.segments) {
     at = align_up(at, s->alignment);

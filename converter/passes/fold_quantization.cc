@@ -217,8 +217,8 @@ ir::Value* fold(const Region& r, std::string* why) {
 
 bool is_trunk(Op op) { return op == Op::kConv || op == Op::kConvTranspose || op == Op::kGemm || op == Op::kMatMul; }
 
-// What the region that ends in `end` becomes; null with the reason in the log. `core` is then who was to blame, null where
-// nothing was in sight.
+// What the region that ends in `end` becomes; null with the reason in the log. `core` is then who was to blame, null
+// where nothing was in sight.
 ir::Value* fold_region(ir::Graph& g, ir::Node* end, PassLog& log, const ir::Node** core) {
   Region r;
   r.graph = &g;

@@ -1,8 +1,8 @@
-// Before   x -> DynamicQuantizeLinear -> MatMulInteger | ConvInteger -> Cast to float32 -> Mul(x's scale * w's) -> Add(bias)
-// After    one composite "dynamic_gemm" or "dynamic_conv" with these operators as its body
-// Fires    the weights and their zero point are constant; every value inside has one consumer. Where several products share
-//          one DynamicQuantizeLinear, it stays outside and each body begins at its product. The bias is constant, or missing.
-//          Idempotent: bodies are not entered.
+// Before   x -> DynamicQuantizeLinear -> MatMulInteger | ConvInteger -> Cast to float32 -> Mul(x's scale * w's) ->
+// Add(bias) After    one composite "dynamic_gemm" or "dynamic_conv" with these operators as its body Fires    the
+// weights and their zero point are constant; every value inside has one consumer. Where several products share
+//          one DynamicQuantizeLinear, it stays outside and each body begins at its product. The bias is constant, or
+//          missing. Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning, in the same order of operations.
 #include "converter/passes/fuse_dynamic_quantization.h"
 
@@ -69,7 +69,8 @@ std::vector<ir::Node*> match(const ir::Graph& g, ir::Node& product, std::string*
   }
   for (;;) {
     ir::Node* n = only_user(last->out());
-    const ir::Value* other = n == nullptr || (n->op != Op::kAdd && n->op != Op::kMul) ? nullptr : other_input(*n, last->out());
+    const ir::Value* other =
+        n == nullptr || (n->op != Op::kAdd && n->op != Op::kMul) ? nullptr : other_input(*n, last->out());
     if (other == nullptr || other->constant == nullptr || n->out()->type != last->out()->type) break;
     found.push_back(n);
     last = n;

@@ -135,8 +135,10 @@ ir::Value* make_int_conv(const Region& r, std::string* why) {
   a.x_zero = x.zero();
   set_codes(r, &a);
   ir::Value* weights = r.graph->add_constant(n.in(1)->name, w.codes);
-  return finish(r, add_node(*r.graph, Op::kIntConv, pack<attrs::IntConv>(a),
-                            product_inputs(*r.graph, n.name, codes, weights, p), n, r.end), why);
+  return finish(r,
+                add_node(*r.graph, Op::kIntConv, pack<attrs::IntConv>(a),
+                         product_inputs(*r.graph, n.name, codes, weights, p), n, r.end),
+                why);
 }
 
 ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std::string* why) {
@@ -158,7 +160,8 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std:
   if (codes == nullptr) return nullptr;
   const ir::Value* c = sum != nullptr ? other_input(*sum, n.out()) : gemm ? n.in(2) : nullptr;
   std::vector<double> bias;
-  if (c != nullptr && (!constant_reals(c, &bias) || !along_axis(*c, n.out()->type.shape, n.out()->type.shape.rank - 1))) {
+  if (c != nullptr &&
+      (!constant_reals(c, &bias) || !along_axis(*c, n.out()->type.shape, n.out()->type.shape.rank - 1))) {
     *why = "its bias is not one constant for each column";
     return nullptr;
   }
@@ -200,7 +203,8 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std:
       *why = "its second operand is transposed and not constant";
       return nullptr;
     }
-    const Dim k = n.in(0)->type.shape[n.in(0)->type.shape.rank - 1], columns = shape.rank >= 2 ? shape[shape.rank - 1] : 1;
+    const Dim k = n.in(0)->type.shape[n.in(0)->type.shape.rank - 1],
+              columns = shape.rank >= 2 ? shape[shape.rank - 1] : 1;
     if (is_symbolic(k) || (!bias.empty() && is_symbolic(columns))) {
       *why = "its inner dimension is not known, and a sum may leave int32";
       return nullptr;
@@ -209,8 +213,10 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std:
                                    static_cast<double>(k) * span_of(w.dtype, w.zero()));
     if (!plan_product(x, w, r.y, sums, bias, alpha, &p, why)) return nullptr;
   }
-  return finish(r, add_node(*r.graph, Op::kIntGemm, pack<attrs::IntGemm>(a),
-                            product_inputs(*r.graph, n.name, codes, right, p), n, r.end), why);
+  return finish(r,
+                add_node(*r.graph, Op::kIntGemm, pack<attrs::IntGemm>(a),
+                         product_inputs(*r.graph, n.name, codes, right, p), n, r.end),
+                why);
 }
 
 ir::Value* make_int_add(const Region& r, std::string* why) {
@@ -288,7 +294,8 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
   ir::Value* table = r.graph->add_constant(
       n.name + "_multiplier",
       ir::make_constant_of<float>(DType::kF32, vector_shape(static_cast<int64_t>(multipliers.size())), multipliers));
-  return finish(r, add_node(*r.graph, Op::kIntAveragePool, pack<attrs::IntAveragePool>(a), {codes, table}, n, r.end), why);
+  return finish(r, add_node(*r.graph, Op::kIntAveragePool, pack<attrs::IntAveragePool>(a), {codes, table}, n, r.end),
+                why);
 }
 
 ir::Value* make_int_softmax(const Region& r, std::string* why) {
@@ -303,7 +310,8 @@ ir::Value* make_int_softmax(const Region& r, std::string* why) {
   a.axis = r.core->attributes<attrs::Softmax>().axis();
   set_codes(r, &a);
   std::vector<int32_t> table;
-  for (int d = 0; d < 256; ++d) table.push_back(static_cast<int32_t>(std::nearbyint(std::ldexp(std::exp(-d * x.scale()), 23))));
+  for (int d = 0; d < 256; ++d)
+    table.push_back(static_cast<int32_t>(std::nearbyint(std::ldexp(std::exp(-d * x.scale()), 23))));
   ir::Value* t = r.graph->add_constant(r.core->name + "_exp",
                                        ir::make_constant_of<int32_t>(DType::kI32, vector_shape(256), table));
   return finish(r, add_node(*r.graph, Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {codes, t}, *r.core, r.end), why);

@@ -1,5 +1,5 @@
-// A region that begins in DequantizeLinear and ends in one QuantizeLinear, and the integer operators that it can become.
-// fold_quantization finds the regions; here is one function for each form of core.
+// A region that begins in DequantizeLinear and ends in one QuantizeLinear, and the integer operators that it can
+// become. fold_quantization finds the regions; here is one function for each form of core.
 #ifndef VIREO_CONVERTER_PASSES_INTEGER_REGION_H_
 #define VIREO_CONVERTER_PASSES_INTEGER_REGION_H_
 
@@ -12,11 +12,11 @@ namespace vireo::passes {
 
 struct Region {
   ir::Graph* graph = nullptr;
-  ir::Node* end = nullptr;     // QuantizeLinear
-  ir::Node* core = nullptr;    // what computes, behind Relu and Clip
-  ir::Value* result = nullptr; // of the core
-  Scale y;                     // of the end
-  int32_t low = 0, high = 0;   // codes that Relu, Clip and the type leave
+  ir::Node* end = nullptr;      // QuantizeLinear
+  ir::Node* core = nullptr;     // what computes, behind Relu and Clip
+  ir::Value* result = nullptr;  // of the core
+  Scale y;                      // of the end
+  int32_t low = 0, high = 0;    // codes that Relu, Clip and the type leave
 };
 
 // Each returns the value of the end's type that replaces the region, its node standing before the end; null with `why`
@@ -30,13 +30,14 @@ ir::Value* make_int_average(const Region& r, std::string* why);
 ir::Value* make_int_softmax(const Region& r, std::string* why);
 ir::Value* make_int_concat(const Region& r, std::string* why);
 
-// table[code] for all 256 codes of `from`: what reals[i], the function of code i's value, is in codes of `to`. Null where
-// one is NaN.
+// table[code] for all 256 codes of `from`: what reals[i], the function of code i's value, is in codes of `to`. Null
+// where one is NaN.
 ir::ConstantPtr make_table(const std::vector<double>& reals, const Scale& to);
 // The 256 real values that the codes of `from` stand for, in the order of their bytes.
 std::vector<double> all_reals(const Scale& from);
 // IntTable before `before`; `x` itself where the table changes nothing.
-ir::Value* apply_table(ir::Graph& g, ir::Value* x, const ir::ConstantPtr& table, const ir::Node& like, ir::Node* before);
+ir::Value* apply_table(ir::Graph& g, ir::Value* x, const ir::ConstantPtr& table, const ir::Node& like,
+                       ir::Node* before);
 
 }  // namespace vireo::passes
 

@@ -26,8 +26,8 @@ bool read(const ir::Node& n, int rank, Scale* out, std::string* why) {
     return false;
   }
   if (!real || s->type.shape.rank > 1 || (z != nullptr && z->constant->tensor.count() != s->constant->tensor.count())) {
-    *why = "its scale is a " + std::string(dtype_name(s->type.dtype)) + " of rank " +
-           std::to_string(s->type.shape.rank);
+    *why =
+        "its scale is a " + std::string(dtype_name(s->type.dtype)) + " of rank " + std::to_string(s->type.shape.rank);
     return false;
   }
   out->scales = reals(*s->constant);
@@ -47,8 +47,8 @@ bool read(const ir::Node& n, int rank, Scale* out, std::string* why) {
       return false;
     }
     for (size_t i = 0; i < out->zeros.size(); ++i) {
-      out->zeros[i] = static_cast<int32_t>(
-          read_integer(z->type.dtype, z->constant->tensor.bytes.data(), static_cast<int64_t>(i)));
+      out->zeros[i] =
+          static_cast<int32_t>(read_integer(z->type.dtype, z->constant->tensor.bytes.data(), static_cast<int64_t>(i)));
     }
   }
   out->axis = a.axis() < 0 ? a.axis() + rank : a.axis();

@@ -45,8 +45,8 @@ struct Weights {
 // `v` = DequantizeLinear(constant), with one scale or one for each index of `axis`.
 bool weights_of(const ir::Value* v, int axis, Weights* out, std::string* why);
 
-// Bias as int32 codes of scale product[c], product[c] = x's scale * w's: rne(bias / product[c]). `count` codes from as many
-// reals or from one.
+// Bias as int32 codes of scale product[c], product[c] = x's scale * w's: rne(bias / product[c]). `count` codes from as
+// many reals or from one.
 bool bias_codes(const std::vector<double>& reals, const std::vector<double>& product, size_t count,
                 std::vector<int32_t>* out, std::string* why);
 
@@ -56,7 +56,8 @@ bool sums_fit(const std::vector<double>& columns, double x_span, const std::vect
 // The largest |code - zero|.
 double span_of(DType dtype, int32_t zero);
 
-// numerator / denominator as the float32 multiplier of requantize.h: rounded once; false where that is no normal number.
+// numerator / denominator as the float32 multiplier of requantize.h: rounded once; false where that is no normal
+// number.
 bool multiplier_of(double value, float* out, std::string* why);
 
 ir::ConstantPtr i8_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes);

@@ -7,7 +7,8 @@
 // After    Concat of the codes -> DequantizeLinear
 // Before   QuantizeLinear of a constant; a movement of constant codes
 // After    a constant
-// Fires    one scale, positive (a Transpose takes scales of channels along); 8-bit codes; the moved value has one consumer
+// Fires    one scale, positive (a Transpose takes scales of channels along); 8-bit codes; the moved value has one
+// consumer
 //          in the second form. Idempotent.
 // Numerics none: both are functions of one element, and rising ones, so that a maximum commutes with them as well.
 #include "converter/passes/sink_dequantize.h"
@@ -22,7 +23,8 @@
 namespace vireo::passes {
 namespace {
 
-// Output elements are elements of input 0, or their maximum. `why` says what stands in the way of one that looks like it.
+// Output elements are elements of input 0, or their maximum. `why` says what stands in the way of one that looks like
+// it.
 bool moves_data(const ir::Node& n, std::string* why) {
   switch (n.op) {
     case Op::kReshape:
@@ -151,7 +153,8 @@ bool hoist(ir::Graph& g, ir::Node& q, PassLog& log) {
     log.reject(*n, std::to_string(n->out()->uses.size() + n->out()->output_uses) + " consumers");
     return false;
   }
-  if (!read_scale(q, &s, &why) || !s.per_tensor() || dtype_bits(s.dtype) != 8 || !dtype_is_integer(s.dtype)) return false;
+  if (!read_scale(q, &s, &why) || !s.per_tensor() || dtype_bits(s.dtype) != 8 || !dtype_is_integer(s.dtype))
+    return false;
   std::vector<ir::Value*> inputs = q.inputs;
   inputs[0] = n->in(0);
   ir::Node* first = add_node(g, Op::kQuantizeLinear, q.attrs, inputs, q, n);

@@ -79,14 +79,15 @@ ir::Node* spell_out(ir::Graph& g, ir::Node& n, std::string* why) {
     return one->out();
   };
   const auto dequantize = [&](ir::Value* v, const Parameters& p, int axis) {
-    return keep(add_scaled<attrs::DequantizeLinear, attrs::DequantizeLinearT>(g, Op::kDequantizeLinear, v, p, axis, n, &n));
+    return keep(
+        add_scaled<attrs::DequantizeLinear, attrs::DequantizeLinearT>(g, Op::kDequantizeLinear, v, p, axis, n, &n));
   };
   std::vector<ir::Value*> in{dequantize(n.in(0), x, 0), dequantize(n.in(3), w, conv ? 0 : 1)};
   if (n.in(8) != nullptr) {
     Parameters b;
     for (const double s : w.scales) b.scales.push_back(s * x.scales[0]);
-    b.scale = from_reals(DType::kF32, b.scales.size() == 1 ? Shape{} : vector_shape(static_cast<int64_t>(b.scales.size())),
-                         b.scales);
+    b.scale = from_reals(
+        DType::kF32, b.scales.size() == 1 ? Shape{} : vector_shape(static_cast<int64_t>(b.scales.size())), b.scales);
     in.push_back(dequantize(n.in(8), b, 0));
   }
   bool good = true;
@@ -106,8 +107,9 @@ ir::Node* spell_out(ir::Graph& g, ir::Node& n, std::string* why) {
     product = add_node(g, Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), in, n, &n);
   }
   ir::Value* v = keep(product);
-  ir::Node* end = v == nullptr ? nullptr
-                               : add_scaled<attrs::QuantizeLinear, attrs::QuantizeLinearT>(g, Op::kQuantizeLinear, v, y, 0, n, &n);
+  ir::Node* end =
+      v == nullptr ? nullptr
+                   : add_scaled<attrs::QuantizeLinear, attrs::QuantizeLinearT>(g, Op::kQuantizeLinear, v, y, 0, n, &n);
   if (end != nullptr) return end;
   *why = "its parameters do not fit its operands";
   for (size_t i = made.size(); i-- > 0;) g.remove(made[i]);

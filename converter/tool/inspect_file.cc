@@ -1,8 +1,10 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
 #include "c_api/tool/file.h"
+#include "converter/emit/integer_only.h"
 #include "converter/tool/verbs.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
+#include "sdk/ops/op.h"
 
 namespace vireo::tool {
 namespace {
@@ -66,6 +68,12 @@ void inspect_file(const std::string& path, Json* facts) {
                         {"alignment", s->alignment()},
                         {"sha256", hex(s->content_hash())}});
   }
+  Json floats = Json::array();
+  for (const fb::Node* n : emit::float_nodes(*model)) {
+    floats.push_back(
+        {{"name", n->name() != nullptr ? n->name()->str() : ""}, {"op", op_name(static_cast<Op>(n->op()))}});
+  }
+  (*facts)["float_nodes"] = floats;
   (*facts)["plan_list"] = plans;
   (*facts)["segment_list"] = segments;
   (*facts)["signed"] = header.signature_size != 0;

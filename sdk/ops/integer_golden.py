@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes integer_golden_cases.h: golden vectors of the integer operators (INTEGER.md), computed from the formulas with numpy
+"""Writes integer_golden_testing.h: golden vectors of the integer operators (INTEGER.md), computed from the formulas with numpy
 and without any of our code.
 
     integer_golden.py            writes the file beside this script
@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TARGET = os.path.join(HERE, "integer_golden_cases.h")
+TARGET = os.path.join(HERE, "integer_golden_testing.h")
 F = np.float32
 rng = np.random.RandomState(20)
 CASES = []  # name, operator, attributes, inputs, expected
@@ -228,7 +228,7 @@ TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int32": "int32_t", "float32": "f
 def text():
     h = 0xCBF29CE484222325
     out = ["// Written by integer_golden.py from the formulas of INTEGER.md; never edited.",
-           "#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_", "#define VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_", "",
+           "#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "#define VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "",
            "#include <vector>", ""]
     folders = {"IntConv": "int_conv", "IntGemm": "int_gemm", "IntAdd": "int_binary", "IntAveragePool": "int_pool",
                "IntTable": "int_table", "IntSoftmax": "int_softmax"}
@@ -242,9 +242,8 @@ def text():
         for byte in np.ascontiguousarray(expected).tobytes():
             h = ((h ^ byte) * 0x100000001B3) & (2 ** 64 - 1)
         out.append("  {")
-        out.append("    attrs::%sT a;" % op)
-        for key, value in attributes.items():
-            out.append("    a.%s = %s;" % (key, braces(value) if isinstance(value, list) else number(value)))
+        fields = ["a.%s = %s;" % (k, braces(v) if isinstance(v, list) else number(v)) for k, v in attributes.items()]
+        out.append("    " + " ".join(["attrs::%sT a;" % op] + fields))
         out.append("    OpTest t(Op::k%s, pack<attrs::%s>(a));" % (op, op))
         while inputs[-1] is None:
             inputs.pop()
@@ -260,11 +259,11 @@ def text():
     out += ["  return out;", "}", "// clang-format on", "",
             "// FNV-1a, 64 bits, over the bytes of all outputs in this order.",
             "constexpr uint64_t kGoldenHash = 0x%016xULL;" % h, "", "}  // namespace vireo", "",
-            "#endif  // VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_", ""]
+            "#endif  // VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", ""]
     lines = []
-    for line in "\n".join(out).split("\n"):  # readable widths: break after a comma
-        while len(line) > 118 and ", " in line[8:116]:
-            cut = line.rindex(", ", 0, 116) + 1
+    for line in "\n".join(out).split("\n"):  # readable widths: break after a comma or a statement
+        while len(line) > 118:
+            cut = max(line.rindex(c, 0, 116) for c in (", ", "; ") if c in line[8:116]) + 1
             lines.append(line[:cut])
             line = "       " + line[cut:]
         lines.append(line)
@@ -277,7 +276,7 @@ def main(arguments):
     if "--check" in arguments:
         with open(TARGET, encoding="utf-8") as file:
             if file.read() != wanted:
-                print("integer_golden_cases.h differs from what integer_golden.py computes", file=sys.stderr)
+                print("integer_golden_testing.h differs from what integer_golden.py computes", file=sys.stderr)
                 return 1
         return 0
     with open(TARGET, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 // All golden vectors of the integer operators, and one hash over what this target computed: two targets that print the
 // same hash agree on every bit.
-#include "sdk/ops/integer_golden_cases.h"
+#include "sdk/ops/integer_golden_testing.h"
 
 #include <gtest/gtest.h>
 

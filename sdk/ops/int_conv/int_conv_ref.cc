@@ -22,9 +22,9 @@ Status run(const KernelContext& ctx) {
   for_each_output(ctx.parallel, g, [&](int64_t n, int64_t c, const int64_t* o, int64_t at) {
     const int32_t zw = w.zero(c);
     const uint8_t* image = x.data + n * g.x.batch + c / per_group_out * per_group_in * g.x.channel;
-    uint32_t acc = window_sum<uint32_t>(
-        g, image, w.data + c * filter, per_group_in, o,
-        [&](uint8_t xv, uint8_t wv) { return static_cast<uint32_t>((x.value(xv) - zx) * (w.value(wv) - zw)); });
+    uint32_t acc = window_sum<uint32_t>(g, image, w.data + c * filter, per_group_in, o, [&](uint8_t xv, uint8_t wv) {
+      return static_cast<uint32_t>((x.value(xv) - zx) * (w.value(wv) - zw));
+    });
     if (bias != nullptr) acc += static_cast<uint32_t>(bias[c]);
     y[at] = codes.of_sum(static_cast<int32_t>(acc), multipliers[many ? c : 0]);
   });

@@ -49,7 +49,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntAveragePoolOp;
-const OpDef kIntAveragePoolOp = {
-    "IntAveragePool", verify_attrs<attrs::IntAveragePool>, infer, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kIntAveragePoolOp = {"IntAveragePool", verify_attrs<attrs::IntAveragePool>, infer, 2, 2, 1, 1, OpDef::kPure,
+                                 /*inplace=*/0};
 
 }  // namespace vireo

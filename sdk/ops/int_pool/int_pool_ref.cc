@@ -50,17 +50,17 @@ Status run(const KernelContext& ctx) {
             int32_t acc = 0;
             for (int64_t kd = d.begin; kd < d.end; ++kd) {
               for (int64_t kh = h.begin; kh < h.end; ++kh) {
-                const uint8_t* line = from + (d.first + kd * g.dilation[0]) * g.x.step[0] +
-                                      (h.first + kh * g.dilation[1]) * g.x.step[1];
+                const uint8_t* line =
+                    from + (d.first + kd * g.dilation[0]) * g.x.step[0] + (h.first + kh * g.dilation[1]) * g.x.step[1];
                 for (int64_t kw = v.begin; kw < v.end; ++kw) {
                   acc += x.value(line[(v.first + kw * g.dilation[2]) * g.x.step[2]]) - zx;
                 }
               }
             }
-            const int64_t count = with_padding
-                                      ? d.padded * h.padded * v.padded
-                                      : (d.end - d.begin) * (h.end - h.begin) * (v.end - v.begin);
-            to[od * g.y.step[0] + oh * g.y.step[1] + ow * g.y.step[2]] = codes.of_sum(acc, multipliers[many ? count : 0]);
+            const int64_t count = with_padding ? d.padded * h.padded * v.padded
+                                               : (d.end - d.begin) * (h.end - h.begin) * (v.end - v.begin);
+            to[od * g.y.step[0] + oh * g.y.step[1] + ow * g.y.step[2]] =
+                codes.of_sum(acc, multipliers[many ? count : 0]);
           }
         }
       }

@@ -29,7 +29,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntSoftmaxOp;
-const OpDef kIntSoftmaxOp = {
-    "IntSoftmax", verify_attrs<attrs::IntSoftmax>, infer, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
+const OpDef kIntSoftmaxOp = {"IntSoftmax", verify_attrs<attrs::IntSoftmax>, infer, 2, 2, 1, 1, OpDef::kPure,
+                             /*inplace=*/1};
 
 }  // namespace vireo

@@ -1,6 +1,6 @@
 // Written by integer_golden.py from the formulas of INTEGER.md; never edited.
-#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_
-#define VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_
+#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_
+#define VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_
 
 #include <vector>
 
@@ -27,17 +27,8 @@ struct GoldenCase {
 inline std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> out;
   {
-    attrs::IntConvT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = 0;
-    a.strides = {1};
-    a.dilations = {1};
-    a.pads = {0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = 0; a.strides = {1};
+        a.dilations = {1}; a.pads = {0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 1, 16}, {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7});
     t.input<int8_t>({1, 1, 1}, {1});
@@ -46,17 +37,8 @@ inline std::vector<GoldenCase> golden_cases() {
         2, 2, 2, 3, 4}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 3;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = 0;
-    a.strides = {1};
-    a.dilations = {1};
-    a.pads = {0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 3; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = 0; a.strides = {1};
+        a.dilations = {1}; a.pads = {0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 1, 16}, {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7});
     t.input<int8_t>({1, 1, 1}, {1});
@@ -65,17 +47,8 @@ inline std::vector<GoldenCase> golden_cases() {
         3, 3, 3, 4, 5, 5, 5, 6, 7}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = -1;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = 128;
-    a.strides = {1, 1};
-    a.dilations = {1, 1};
-    a.pads = {0, 0, 0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = -1; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = 128;
+        a.strides = {1, 1}; a.dilations = {1, 1}; a.pads = {0, 0, 0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<uint8_t>({1, 2, 4, 4}, {0, 218, 15, 223, 156, 218, 137, 148, 75, 22, 71, 162, 224, 118, 40, 213, 218,
         26, 251, 211, 16, 253, 230, 230, 190, 144, 105, 101, 7, 229, 255, 255});
@@ -88,17 +61,8 @@ inline std::vector<GoldenCase> golden_cases() {
         -128, -128, 127, 127, 127, 127}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 121;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = 131;
-    a.strides = {1, 1};
-    a.dilations = {1, 1};
-    a.pads = {1, 1, 1, 1};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 121; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = 131; a.strides = {1,
+        1}; a.dilations = {1, 1}; a.pads = {1, 1, 1, 1}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<uint8_t>({2, 3, 5, 4}, {0, 27, 75, 8, 6, 26, 207, 82, 78, 115, 138, 234, 161, 213, 114, 17, 40, 82, 42,
         60, 212, 123, 127, 158, 36, 136, 246, 176, 19, 244, 48, 253, 223, 181, 10, 38, 9, 60, 188, 151, 52, 224,
@@ -125,17 +89,8 @@ inline std::vector<GoldenCase> golden_cases() {
         97, 125, 117, 118, 129, 123, 131, 124, 125, 126, 124, 125, 127, 122, 133, 125, 122, 119, 121, 122, 122}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 255;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = -128;
-    a.strides = {1};
-    a.dilations = {1};
-    a.pads = {2, 1};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 255; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = -128;
+        a.strides = {1}; a.dilations = {1}; a.pads = {2, 1}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 2, 6}, {-128, -69, 103, 44, -55, 11, -110, 52, -29, 64, -73, 127});
     t.input<int8_t>({2, 2, 3}, {-128, -80, 95, -70, -89, -91, 54, 92, -4, -123, 26, 127});
@@ -146,17 +101,8 @@ inline std::vector<GoldenCase> golden_cases() {
         226, 226, 236, 255, 255, 255, 255, 255, 255, 255}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 40;
-    a.low = 40;
-    a.high = 200;
-    a.output_dtype = 2;
-    a.x_zero = 0;
-    a.strides = {1};
-    a.dilations = {1};
-    a.pads = {0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 40; a.low = 40; a.high = 200; a.output_dtype = 2; a.x_zero = 0; a.strides = {1};
+        a.dilations = {1}; a.pads = {0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<uint8_t>({1, 2, 6}, {0, 183, 138, 69, 145, 207, 48, 85, 120, 38, 54, 255});
     t.input<int8_t>({2, 2, 3}, {-128, 71, -16, 113, 108, 33, -105, 77, 46, -5, -3, 127});
@@ -165,17 +111,8 @@ inline std::vector<GoldenCase> golden_cases() {
     out.push_back({"IntConv.relu", std::move(t), DType::kU8, {1, 2, 4}, {99, 58, 49, 73, 75, 40, 44, 85}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = -5;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = 7;
-    a.strides = {2, 2};
-    a.dilations = {1, 1};
-    a.pads = {1, 1, 0, 0};
-    a.group = 4;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = -5; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = 7; a.strides = {2,
+        2}; a.dilations = {1, 1}; a.pads = {1, 1, 0, 0}; a.group = 4; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 4, 5, 5}, {-128, 43, 24, 30, 64, 33, 4, -9, -35, 112, -92, -51, 27, -58, 34, -23, 97, 32,
         -123, -35, -89, 16, -17, 36, 71, -6, -2, -2, -69, -53, -41, 84, -95, 99, 21, -20, 68, 6, 18, -15, 99, 127,
@@ -190,17 +127,8 @@ inline std::vector<GoldenCase> golden_cases() {
         28, 32, -17, -6, -33, -69, -120, -64}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 9;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = -3;
-    a.strides = {1, 2};
-    a.dilations = {2, 1};
-    a.pads = {0, 1, 1, 0};
-    a.group = 2;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 9; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = -3; a.strides = {1,
+        2}; a.dilations = {2, 1}; a.pads = {0, 1, 1, 0}; a.group = 2; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 4, 7, 6}, {-128, 43, 78, -128, -106, 127, -46, 25, -40, 72, -25, 92, -21, -27, 120, 57,
         -10, 117, -15, 42, -20, -120, 61, 15, 112, -62, -78, 95, 3, 46, -101, 55, -64, 75, 21, 125, -49, 110, 30,
@@ -221,17 +149,8 @@ inline std::vector<GoldenCase> golden_cases() {
         20, 13, 0, -3, 7, 2, 15, 10, 13, -3, 16}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 7;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = 100;
-    a.strides = {1, 1};
-    a.dilations = {1, 1};
-    a.pads = {1, 1, 1, 1};
-    a.group = 1;
-    a.layout = 1;
+    attrs::IntConvT a; a.y_zero = 7; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = 100; a.strides = {1,
+        1}; a.dilations = {1, 1}; a.pads = {1, 1, 1, 1}; a.group = 1; a.layout = 1;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<uint8_t>({1, 4, 5, 3}, {0, 235, 43, 126, 231, 98, 17, 236, 238, 2, 146, 220, 255, 148, 156, 242, 205,
         198, 65, 70, 203, 159, 72, 53, 35, 34, 168, 95, 130, 193, 242, 113, 174, 101, 169, 168, 89, 74, 115, 201,
@@ -244,17 +163,8 @@ inline std::vector<GoldenCase> golden_cases() {
         0, 58, 84, 25, 5, 34, 0, 11, 5, 0, 10, 7, 0, 28, 39, 14, 0, 18, 12, 4, 8, 0, 0, 0, 0, 15, 11, 0, 0}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = 1;
-    a.strides = {1, 1, 1};
-    a.dilations = {1, 1, 1};
-    a.pads = {0, 0, 0, 0, 0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = 1; a.strides = {1,
+        1, 1}; a.dilations = {1, 1, 1}; a.pads = {0, 0, 0, 0, 0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 2, 3, 3, 3}, {-128, 80, -46, 98, 1, 108, -20, -37, -124, 115, -69, -39, -96, 24, 34, -125,
         -125, -5, -103, 119, -116, -21, 125, 75, -95, 119, 55, 122, 23, 33, -53, 70, 49, 114, -26, -7, -68, -49,
@@ -266,17 +176,8 @@ inline std::vector<GoldenCase> golden_cases() {
         10, -9, -22, 19, 18, 13, 1, -4, 1}});
   }
   {
-    attrs::IntConvT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = -128;
-    a.strides = {1};
-    a.dilations = {1};
-    a.pads = {0, 0};
-    a.group = 1;
-    a.layout = 0;
+    attrs::IntConvT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = -128;
+        a.strides = {1}; a.dilations = {1}; a.pads = {0, 0}; a.group = 1; a.layout = 0;
     OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
     t.input<int8_t>({1, 1, 4}, {127, 127, 127, 127});
     t.input<int8_t>({2, 1, 1}, {127, 127});
@@ -286,12 +187,7 @@ inline std::vector<GoldenCase> golden_cases() {
         -32, -32}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = -9;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = 3;
+    attrs::IntGemmT a; a.y_zero = -9; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = 3;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<int8_t>({5, 7}, {-128, 93, 81, 97, 91, 13, -16, -20, 91, 38, -84, -7, 121, 42, -124, 107, 1, 92, -74,
         59, 66, 60, -51, -98, 111, 59, 23, 29, -55, 50, -65, 23, 9, 11, 127});
@@ -302,12 +198,7 @@ inline std::vector<GoldenCase> golden_cases() {
         -50, -25, -19, -42, -19, 24, -16, 34, -2}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = 0;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.a_zero = 255;
+    attrs::IntGemmT a; a.y_zero = 0; a.low = 0; a.high = 255; a.output_dtype = 2; a.a_zero = 255;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<uint8_t>({3, 33}, {0, 53, 122, 162, 240, 208, 212, 230, 102, 199, 103, 212, 253, 170, 230, 136, 91,
         207, 135, 221, 105, 49, 29, 145, 15, 44, 246, 68, 204, 99, 164, 191, 38, 93, 37, 24, 126, 89, 241, 228,
@@ -331,12 +222,7 @@ inline std::vector<GoldenCase> golden_cases() {
         174, 0, 0, 120, 0, 164, 255}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = 128;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.a_zero = 128;
+    attrs::IntGemmT a; a.y_zero = 128; a.low = 0; a.high = 255; a.output_dtype = 2; a.a_zero = 128;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<uint8_t>({2, 3, 4, 5}, {0, 125, 65, 185, 210, 106, 68, 229, 162, 245, 210, 153, 234, 233, 27, 69, 150,
         140, 178, 141, 216, 59, 187, 105, 121, 222, 93, 208, 215, 189, 239, 234, 156, 115, 202, 166, 197, 126, 228,
@@ -362,12 +248,7 @@ inline std::vector<GoldenCase> golden_cases() {
         142, 141, 126, 137, 134, 139, 157, 141, 142, 143, 142}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = 127;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = -128;
+    attrs::IntGemmT a; a.y_zero = 127; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = -128;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<int8_t>({9}, {-128, -69, 61, -80, -8, -43, 125, -53, 127});
     t.input<int8_t>({9}, {-128, 84, -29, -82, 0, 124, -37, 114, 127});
@@ -375,12 +256,7 @@ inline std::vector<GoldenCase> golden_cases() {
     out.push_back({"IntGemm.vectors", std::move(t), DType::kI8, {}, {127}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = 0;
+    attrs::IntGemmT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = 0;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<int8_t>({20, 1}, {-10, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     t.input<int8_t>({1, 3}, {1, 1, 1});
@@ -390,12 +266,7 @@ inline std::vector<GoldenCase> golden_cases() {
         1, 4, 2, 1, 6, 2, 1, 8, 3, 2, 9, 4, 2, 10, 4, 2, 12, 4, 2, 14}});
   }
   {
-    attrs::IntGemmT a;
-    a.y_zero = -20;
-    a.low = -20;
-    a.high = 30;
-    a.output_dtype = 3;
-    a.a_zero = 0;
+    attrs::IntGemmT a; a.y_zero = -20; a.low = -20; a.high = 30; a.output_dtype = 3; a.a_zero = 0;
     OpTest t(Op::kIntGemm, pack<attrs::IntGemm>(a));
     t.input<int8_t>({4, 8}, {-128, 94, 86, -33, -96, -42, -83, -126, 28, 9, 58, -97, 68, 26, 55, 56, 68, -78, 7,
         84, -80, 110, -74, -41, -68, 40, 54, 64, 105, -43, 16, 127});
@@ -406,15 +277,8 @@ inline std::vector<GoldenCase> golden_cases() {
         -14, -12, 1, -20, -1}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = -128;
-    a.b_zero = 127;
-    a.a_multiplier = 0x1.0000000000000p-1f;
-    a.b_multiplier = 0x1.0000000000000p-1f;
+    attrs::IntAddT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = -128;
+        a.b_zero = 127; a.a_multiplier = 0x1.0000000000000p-1f; a.b_multiplier = 0x1.0000000000000p-1f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<int8_t>({64}, {-128, -128, -128, -128, -128, -128, -128, -128, -127, -127, -127, -127, -127, -127,
         -127, -127, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
@@ -427,15 +291,8 @@ inline std::vector<GoldenCase> golden_cases() {
         2, 2, 64, 64, -62, -62, 1, 2, 2, 2, 64, 65, 0, 0, 63, 64, 64, 64, 126, 127, 0, 0, 64, 64, 64, 65, 127, 127}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = 1;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = 0;
-    a.b_zero = 0;
-    a.a_multiplier = 0x1.0000000000000p-1f;
-    a.b_multiplier = 0x1.0000000000000p-2f;
+    attrs::IntAddT a; a.y_zero = 1; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = 0; a.b_zero = 0;
+        a.a_multiplier = 0x1.0000000000000p-1f; a.b_multiplier = 0x1.0000000000000p-2f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<int8_t>({64}, {-128, -128, -128, -128, -128, -128, -128, -128, -127, -127, -127, -127, -127, -127,
         -127, -127, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
@@ -449,15 +306,8 @@ inline std::vector<GoldenCase> golden_cases() {
         96}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = 99;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.a_zero = 120;
-    a.b_zero = -7;
-    a.a_multiplier = 0x1.7645a20000000p-1f;
-    a.b_multiplier = 0x1.3c36120000000p-6f;
+    attrs::IntAddT a; a.y_zero = 99; a.low = 0; a.high = 255; a.output_dtype = 2; a.a_zero = 120; a.b_zero = -7;
+        a.a_multiplier = 0x1.7645a20000000p-1f; a.b_multiplier = 0x1.3c36120000000p-6f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<uint8_t>({2, 3, 4}, {0, 117, 191, 166, 124, 228, 236, 143, 62, 77, 18, 157, 208, 165, 255, 202, 66,
         199, 253, 145, 190, 210, 154, 255});
@@ -467,15 +317,8 @@ inline std::vector<GoldenCase> golden_cases() {
         54, 66, 22, 126, 165, 132, 195, 158, 59, 158, 198, 119, 149, 167, 123, 200}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = -128;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = 0;
-    a.b_zero = 255;
-    a.a_multiplier = 0x1.5eb8520000000p+0f;
-    a.b_multiplier = -0x1.3333340000000p-1f;
+    attrs::IntAddT a; a.y_zero = -128; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = 0;
+        a.b_zero = 255; a.a_multiplier = 0x1.5eb8520000000p+0f; a.b_multiplier = -0x1.3333340000000p-1f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<uint8_t>({3, 5}, {0, 255, 48, 90, 23, 239, 20, 3, 216, 183, 79, 30, 55, 162, 255});
     t.input<uint8_t>({3, 5}, {0, 206, 187, 96, 126, 106, 87, 201, 34, 50, 122, 15, 112, 81, 255});
@@ -483,15 +326,8 @@ inline std::vector<GoldenCase> golden_cases() {
         127, 60, 57, 33, 127, 127}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = 4;
-    a.low = 4;
-    a.high = 90;
-    a.output_dtype = 3;
-    a.a_zero = 5;
-    a.b_zero = 200;
-    a.a_multiplier = 0x1.cccccc0000000p-1f;
-    a.b_multiplier = 0x1.19999a0000000p+0f;
+    attrs::IntAddT a; a.y_zero = 4; a.low = 4; a.high = 90; a.output_dtype = 3; a.a_zero = 5; a.b_zero = 200;
+        a.a_multiplier = 0x1.cccccc0000000p-1f; a.b_multiplier = 0x1.19999a0000000p+0f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<int8_t>({2, 1, 3}, {-128, -109, -6, 5, -122, 127});
     t.input<uint8_t>({4, 1}, {0, 48, 175, 255});
@@ -499,15 +335,8 @@ inline std::vector<GoldenCase> golden_cases() {
         4, 4, 4, 4, 4, 4, 4, 4, 86, 64, 4, 90}});
   }
   {
-    attrs::IntAddT a;
-    a.y_zero = 128;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.a_zero = 0;
-    a.b_zero = 0;
-    a.a_multiplier = 0x1.e000000000000p+4f;
-    a.b_multiplier = -0x1.d800000000000p+4f;
+    attrs::IntAddT a; a.y_zero = 128; a.low = 0; a.high = 255; a.output_dtype = 2; a.a_zero = 0; a.b_zero = 0;
+        a.a_multiplier = 0x1.e000000000000p+4f; a.b_multiplier = -0x1.d800000000000p+4f;
     OpTest t(Op::kIntAdd, pack<attrs::IntAdd>(a));
     t.input<uint8_t>({40}, {0, 11, 1, 18, 187, 248, 116, 15, 252, 69, 172, 13, 217, 4, 168, 172, 23, 43, 15, 87,
         180, 190, 232, 237, 8, 135, 224, 243, 185, 29, 30, 42, 149, 79, 86, 142, 185, 244, 53, 255});
@@ -518,14 +347,8 @@ inline std::vector<GoldenCase> golden_cases() {
         0, 255}});
   }
   {
-    attrs::IntMulT a;
-    a.y_zero = 3;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = -128;
-    a.b_zero = 127;
-    a.multiplier = 0x1.13404e0000000p-9f;
+    attrs::IntMulT a; a.y_zero = 3; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = -128;
+        a.b_zero = 127; a.multiplier = 0x1.13404e0000000p-9f;
     OpTest t(Op::kIntMul, pack<attrs::IntMul>(a));
     t.input<int8_t>({64}, {-128, -128, -128, -128, -128, -128, -128, -128, -127, -127, -127, -127, -127, -127,
         -127, -127, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
@@ -539,14 +362,8 @@ inline std::vector<GoldenCase> golden_cases() {
         2, 3}});
   }
   {
-    attrs::IntMulT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.a_zero = 0;
-    a.b_zero = 0;
-    a.multiplier = 0x1.0000000000000p-1f;
+    attrs::IntMulT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.a_zero = 0; a.b_zero = 0;
+        a.multiplier = 0x1.0000000000000p-1f;
     OpTest t(Op::kIntMul, pack<attrs::IntMul>(a));
     t.input<int8_t>({64}, {-128, -128, -128, -128, -128, -128, -128, -128, -127, -127, -127, -127, -127, -127,
         -127, -127, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
@@ -560,14 +377,8 @@ inline std::vector<GoldenCase> golden_cases() {
         64, 127, 127, 127}});
   }
   {
-    attrs::IntMulT a;
-    a.y_zero = 66;
-    a.low = 0;
-    a.high = 180;
-    a.output_dtype = 2;
-    a.a_zero = 17;
-    a.b_zero = -2;
-    a.multiplier = 0x1.6872b00000000p-7f;
+    attrs::IntMulT a; a.y_zero = 66; a.low = 0; a.high = 180; a.output_dtype = 2; a.a_zero = 17; a.b_zero = -2;
+        a.multiplier = 0x1.6872b00000000p-7f;
     OpTest t(Op::kIntMul, pack<attrs::IntMul>(a));
     t.input<uint8_t>({2, 3, 1}, {0, 20, 245, 87, 209, 255});
     t.input<int8_t>({3, 4}, {-128, -128, 13, -80, -42, 107, -79, -120, 31, -11, -99, 127});
@@ -575,16 +386,8 @@ inline std::vector<GoldenCase> golden_cases() {
         43, 0, 180, 0, 0, 78, 6, 0, 180, 0, 0, 152, 42, 0, 180}});
   }
   {
-    attrs::IntAveragePoolT a;
-    a.y_zero = 12;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = 131;
-    a.kernel_shape = {3, 3};
-    a.strides = {2, 2};
-    a.pads = {1, 1, 1, 1};
-    a.count_include_pad = false;
+    attrs::IntAveragePoolT a; a.y_zero = 12; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = 131;
+        a.kernel_shape = {3, 3}; a.strides = {2, 2}; a.pads = {1, 1, 1, 1}; a.count_include_pad = false;
     OpTest t(Op::kIntAveragePool, pack<attrs::IntAveragePool>(a));
     t.input<uint8_t>({1, 2, 5, 5}, {0, 53, 239, 224, 215, 145, 213, 145, 169, 195, 120, 106, 239, 63, 255, 12, 133,
         178, 53, 138, 159, 251, 31, 132, 104, 241, 122, 185, 24, 244, 17, 180, 87, 158, 202, 146, 35, 144, 238,
@@ -596,16 +399,8 @@ inline std::vector<GoldenCase> golden_cases() {
         0, 19, 8, 34, 7, 28, 71, 54, 14, 72}});
   }
   {
-    attrs::IntAveragePoolT a;
-    a.y_zero = 0;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = -128;
-    a.kernel_shape = {2, 3};
-    a.strides = {1, 1};
-    a.pads = {1, 1, 0, 1};
-    a.count_include_pad = true;
+    attrs::IntAveragePoolT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = -128;
+        a.kernel_shape = {2, 3}; a.strides = {1, 1}; a.pads = {1, 1, 0, 1}; a.count_include_pad = true;
     OpTest t(Op::kIntAveragePool, pack<attrs::IntAveragePool>(a));
     t.input<int8_t>({1, 2, 4, 5}, {-128, 25, 61, -6, 49, 51, 93, -69, 25, 26, -21, -31, -99, 111, -27, 110, -14,
         -19, 23, -85, -35, -60, 8, 120, -91, 63, 124, -101, 67, 82, 49, 104, -51, -24, 109, -55, -85, 79, 70, 127});
@@ -616,16 +411,8 @@ inline std::vector<GoldenCase> golden_cases() {
         127, 127, 127, 127, 127, 127, 127, 127, 106, 127, 127, 127, 127}});
   }
   {
-    attrs::IntAveragePoolT a;
-    a.y_zero = -4;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.x_zero = 4;
-    a.kernel_shape = {7, 7};
-    a.strides = {1, 1};
-    a.pads = {0, 0, 0, 0};
-    a.count_include_pad = false;
+    attrs::IntAveragePoolT a; a.y_zero = -4; a.low = -128; a.high = 127; a.output_dtype = 3; a.x_zero = 4;
+        a.kernel_shape = {7, 7}; a.strides = {1, 1}; a.pads = {0, 0, 0, 0}; a.count_include_pad = false;
     OpTest t(Op::kIntAveragePool, pack<attrs::IntAveragePool>(a));
     t.input<int8_t>({2, 3, 7, 7}, {-128, 104, -25, 56, 90, 66, -114, -18, 9, 49, -93, 6, -18, -84, -85, 11, 41,
         -57, 95, 104, -107, -124, -69, -78, 81, 22, -52, 16, -14, -73, -125, -36, 4, -59, -31, -112, -48, -22, 38,
@@ -645,16 +432,8 @@ inline std::vector<GoldenCase> golden_cases() {
     out.push_back({"IntAveragePool.global", std::move(t), DType::kI8, {2, 3, 1, 1}, {-22, 3, -11, -26, -11, -10}});
   }
   {
-    attrs::IntAveragePoolT a;
-    a.y_zero = 0;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.x_zero = 0;
-    a.kernel_shape = {2};
-    a.strides = {1};
-    a.pads = {0, 0};
-    a.count_include_pad = false;
+    attrs::IntAveragePoolT a; a.y_zero = 0; a.low = 0; a.high = 255; a.output_dtype = 2; a.x_zero = 0;
+        a.kernel_shape = {2}; a.strides = {1}; a.pads = {0, 0}; a.count_include_pad = false;
     OpTest t(Op::kIntAveragePool, pack<attrs::IntAveragePool>(a));
     t.input<uint8_t>({1, 1, 7}, {0, 1, 2, 3, 4, 5, 6});
     t.input<float>({1}, {0x1.0000000000000p-1f});
@@ -718,13 +497,8 @@ inline std::vector<GoldenCase> golden_cases() {
         1, -28, -114, 75, -82, 127}});
   }
   {
-    attrs::IntSoftmaxT a;
-    a.y_zero = 0;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.axis = -1;
-    a.multiplier = 0x1.0000000000000p+8f;
+    attrs::IntSoftmaxT a; a.y_zero = 0; a.low = 0; a.high = 255; a.output_dtype = 2; a.axis = -1;
+        a.multiplier = 0x1.0000000000000p+8f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
     t.input<int8_t>({4, 10}, {-128, -48, -48, -113, -70, 41, -57, -38, -67, 11, 84, 123, 9, -89, -34, 112, -26, 41,
         7, 117, -51, -97, -121, -70, -4, -75, 100, -116, -68, -84, 47, -7, -123, 66, -67, -18, 28, -2, 22, 127});
@@ -744,13 +518,8 @@ inline std::vector<GoldenCase> golden_cases() {
         0, 0, 0, 42, 0, 0, 0, 72, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255}});
   }
   {
-    attrs::IntSoftmaxT a;
-    a.y_zero = -128;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.axis = 1;
-    a.multiplier = 0x1.0000000000000p+8f;
+    attrs::IntSoftmaxT a; a.y_zero = -128; a.low = -128; a.high = 127; a.output_dtype = 3; a.axis = 1;
+        a.multiplier = 0x1.0000000000000p+8f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
     t.input<uint8_t>({2, 5, 3}, {0, 171, 148, 162, 158, 135, 7, 146, 96, 3, 103, 226, 249, 230, 212, 78, 24, 192,
         16, 212, 37, 4, 188, 129, 151, 57, 184, 212, 169, 255});
@@ -778,13 +547,8 @@ inline std::vector<GoldenCase> golden_cases() {
         -93, -127, -104, 88, -88, 70}});
   }
   {
-    attrs::IntSoftmaxT a;
-    a.y_zero = 0;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.axis = 1;
-    a.multiplier = 0x1.0000000000000p+12f;
+    attrs::IntSoftmaxT a; a.y_zero = 0; a.low = 0; a.high = 255; a.output_dtype = 2; a.axis = 1;
+        a.multiplier = 0x1.0000000000000p+12f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
     t.input<uint8_t>({1, 400}, {0, 34, 80, 162, 207, 253, 63, 173, 226, 90, 30, 137, 230, 202, 84, 121, 93, 216,
         26, 20, 158, 186, 39, 72, 21, 130, 17, 20, 40, 81, 59, 135, 78, 255, 102, 35, 148, 169, 94, 75, 36, 194,
@@ -841,13 +605,8 @@ inline std::vector<GoldenCase> golden_cases() {
         0, 41, 4, 53}});
   }
   {
-    attrs::IntSoftmaxT a;
-    a.y_zero = 0;
-    a.low = 0;
-    a.high = 255;
-    a.output_dtype = 2;
-    a.axis = -1;
-    a.multiplier = 0x1.fe00000000000p+7f;
+    attrs::IntSoftmaxT a; a.y_zero = 0; a.low = 0; a.high = 255; a.output_dtype = 2; a.axis = -1;
+        a.multiplier = 0x1.fe00000000000p+7f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
     t.input<int8_t>({1, 3}, {9, 9, 9});
     t.input<int32_t>({256}, {8388608, 5087948, 3085996, 1871751, 1135275, 688579, 417644, 253314, 153643, 93189,
@@ -862,13 +621,8 @@ inline std::vector<GoldenCase> golden_cases() {
     out.push_back({"IntSoftmax.equal", std::move(t), DType::kU8, {1, 3}, {85, 85, 85}});
   }
   {
-    attrs::IntSoftmaxT a;
-    a.y_zero = -128;
-    a.low = -128;
-    a.high = 127;
-    a.output_dtype = 3;
-    a.axis = 0;
-    a.multiplier = 0x1.0000000000000p+8f;
+    attrs::IntSoftmaxT a; a.y_zero = -128; a.low = -128; a.high = 127; a.output_dtype = 3; a.axis = 0;
+        a.multiplier = 0x1.0000000000000p+8f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
     t.input<uint8_t>({1, 1}, {7});
     t.input<int32_t>({256}, {8388608, 5087948, 3085996, 1871751, 1135275, 688579, 417644, 253314, 153643, 93189,
@@ -891,4 +645,4 @@ constexpr uint64_t kGoldenHash = 0x9a5a8bc0a4c6e174ULL;
 
 }  // namespace vireo
 
-#endif  // VIREO_SDK_OPS_INTEGER_GOLDEN_CASES_H_
+#endif  // VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_
