@@ -53,8 +53,9 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
     if (g.nodes() == nullptr) continue;
     for (const fb::Node* n : *g.nodes()) {
       const Op op = static_cast<Op>(n->op());
-      const bool owner = op == Op::kIf || op == Op::kLoop || op == Op::kScan;  // their bodies' nodes speak for themselves
-      const bool integer = n->op() >= 240 && n->op() < 260;                    // the section of ops.def
+      const bool owner =
+          op == Op::kIf || op == Op::kLoop || op == Op::kScan;  // their bodies' nodes speak for themselves
+      const bool integer = n->op() >= 240 && n->op() < 260;     // the section of ops.def
       if (inside.count(s) != 0 || owner || integer || (s == 0 && is_border(g, *n))) continue;
       if (touches_float(g, n->inputs()) || touches_float(g, n->outputs())) out.push_back(n);
     }

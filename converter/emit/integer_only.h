@@ -8,10 +8,10 @@
 
 namespace vireo::emit {
 
-// All nodes that compute in floating point, in the order of the file; a composite stands for its body. None: the model is
-// integer only. Two things with floats do not count, because each is correctly rounded IEEE operations in a fixed order:
-// the integer operators (sdk/ops/INTEGER.md), whose multipliers are float constants, and the borders of the model:
-// QuantizeLinear of one of its inputs, and DequantizeLinear whose result is nothing but an output.
+// All nodes that compute in floating point, in the order of the file; a composite stands for its body. None: the model
+// is integer only. Two things with floats do not count, because each is correctly rounded IEEE operations in a fixed
+// order: the integer operators (sdk/ops/INTEGER.md), whose multipliers are float constants, and the borders of the
+// model: QuantizeLinear of one of its inputs, and DequantizeLinear whose result is nothing but an output.
 std::vector<const fb::Node*> float_nodes(const fb::Model& model);
 
 }  // namespace vireo::emit

@@ -293,6 +293,9 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFoldQuantization = {"fold_quantization", run};
+// An element near the middle of two codes may take the other one, and the layers behind it carry that on: evaluations
+// of one quantized model that differ only there were seen 5 % of full scale apart. The check is against gross errors;
+// the arithmetic itself has golden vectors.
+const Pass kFoldQuantization = {"fold_quantization", run, 0.1};
 
 }  // namespace vireo::passes

@@ -26,6 +26,8 @@ struct PassLog {
 struct Pass {
   const char* name;
   void (*run)(ir::Graph& graph, PassLog& log);
+  // Of an output's largest value: what its check must allow at least, where it replaces arithmetic by other arithmetic.
+  double check_atol = 0;
 };
 
 }  // namespace vireo::passes
