@@ -124,6 +124,15 @@ TEST(Convert, OutputsThatAreInputsConstantsOrTwice) {
   EXPECT_EQ(c.model->signatures()->Get(0)->outputs()->Get(3)->name()->str(), "again");
 }
 
+TEST(Convert, PlaceholdersAreNoNames) {
+  ModelBuilder m;
+  m.input("x", {"?", "?", "None", "None", "", "N", "N"}).output("y");
+  m.node("Relu", {"x"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.report.open_dimensions, (std::vector<std::string>{"x.0", "x.1", "x.2", "x.3", "x.4", "N"}));
+}
+
 TEST(Convert, NodesInAnyOrderAndWithoutNames) {
   ModelBuilder m;
   m.input("x", {"2"}).output("y");

@@ -18,8 +18,8 @@ struct Flow {
     std::vector<uint32_t> reuses;  // buffers whose memory the first result may take over
     int64_t region = 0;
   };
-  std::vector<int64_t> bytes;      // per buffer
-  std::vector<uint32_t> readers;   // per buffer: nodes that read it, one more when it must outlive the run
+  std::vector<int64_t> bytes;     // per buffer
+  std::vector<uint32_t> readers;  // per buffer: nodes that read it, one more when it must outlive the run
   std::vector<Node> nodes;
   int64_t live = 0;  // before the first node
 };
@@ -49,8 +49,9 @@ Flow make_flow(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
     const PlanTensor& tensor = tensors[t];
     if (tensor.output || tensor.kind == PlanTensor::kState) ++f.readers[buffer[t]];
     if (tensor.kind == PlanTensor::kConstant || tensor.kind == PlanTensor::kBound || buffer[t] != t) continue;
-    f.bytes[t] = static_cast<int64_t>((static_cast<uint64_t>(std::max<int64_t>(tensor.bytes, 0)) +
-                                       kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
+    f.bytes[t] =
+        static_cast<int64_t>((static_cast<uint64_t>(std::max<int64_t>(tensor.bytes, 0)) + kTensorAlignment - 1) /
+                             kTensorAlignment * kTensorAlignment);
     if (tensor.kind == PlanTensor::kInput || tensor.kind == PlanTensor::kState) f.live += f.bytes[t];
   }
   const auto add = [](std::vector<uint32_t>* list, uint32_t v) {
@@ -65,9 +66,10 @@ Flow make_flow(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
       const uint32_t b = buffer[static_cast<size_t>(x)];
       add(&node.reads, b);
       if (maker[static_cast<size_t>(x)] >= 0) add(&node.needed, static_cast<uint32_t>(maker[static_cast<size_t>(x)]));
-      const bool takes = i < 32 && (nodes[n].inplace >> i & 1u) != 0 && !nodes[n].outputs.empty() &&
-                         nodes[n].outputs[0] >= 0 && tensors[b].kind == PlanTensor::kValue &&
-                         tensors[static_cast<size_t>(x)].bytes == tensors[static_cast<size_t>(nodes[n].outputs[0])].bytes;
+      const bool takes =
+          i < 32 && (nodes[n].inplace >> i & 1u) != 0 && !nodes[n].outputs.empty() && nodes[n].outputs[0] >= 0 &&
+          tensors[b].kind == PlanTensor::kValue &&
+          tensors[static_cast<size_t>(x)].bytes == tensors[static_cast<size_t>(nodes[n].outputs[0])].bytes;
       if (takes) add(&node.reuses, b);
     }
     for (const uint32_t b : node.reads) ++f.readers[b];
