@@ -85,6 +85,31 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
   return out + "]";
 }
 
+// Import, a second time with the other assumption where one about ranks does not give what the model declares. The
+// model is read anew for that: import takes it apart.
+importer::ImportedModel import(const std::string& path, const ConvertOptions& options, emit::Provenance* provenance,
+                               Diagnostics* diagnostics) {
+  importer::ImportedModel kept;
+  Diagnostics said;
+  for (const bool unknown_is_one : {false, true}) {
+    Diagnostics found;
+    ::onnx::ModelProto model;
+    if (!importer::load_model(path, &model, &provenance->source_hash, &found)) {
+      for (const Diagnostic& d : found.all()) diagnostics->add(d);
+      return {};
+    }
+    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, unknown_is_one, &found);
+    const bool better = imported.graph != nullptr && !imported.assumption_failed;
+    if (!unknown_is_one || better) {
+      kept = std::move(imported);
+      said = std::move(found);
+    }
+    if (better || !kept.assumption_failed) break;
+  }
+  for (const Diagnostic& d : said.all()) diagnostics->add(d);
+  return kept;
+}
+
 // Import, passes, layout: everything but writing. Null on failure.
 std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options,
                                          Diagnostics* diagnostics, ConvertReport* report) {
@@ -94,13 +119,8 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   emit::Provenance provenance;
   const size_t slash = path.find_last_of('/');
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
-  importer::ImportedModel imported;
-  {
-    tell("import", 0);
-    ::onnx::ModelProto model;
-    if (!importer::load_model(path, &model, &provenance.source_hash, diagnostics)) return nullptr;
-    imported = importer::import_model(model, path, options.shapes, diagnostics);
-  }
+  tell("import", 0);
+  importer::ImportedModel imported = import(path, options, &provenance, diagnostics);
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
   provenance.producer = imported.producer;

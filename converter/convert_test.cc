@@ -133,6 +133,20 @@ TEST(Convert, PlaceholdersAreNoNames) {
   EXPECT_EQ(c.report.open_dimensions, (std::vector<std::string>{"x.0", "x.1", "x.2", "x.3", "x.4", "N"}));
 }
 
+// Squeeze without axes: an extent that is not known goes when the declared output can mean nothing else.
+TEST(Convert, SqueezeWithoutAxesFollowsTheDeclaredRank) {
+  for (const bool scalar : {false, true}) {
+    ModelBuilder m;
+    m.input("x", {"N", "1", "3"});
+    testing::set_type(m.proto()->add_output(), "y", scalar ? testing::Dims{"3"} : testing::Dims{"N", "3"}, 1);
+    m.node("Squeeze", {"x"}, {"z"});
+    m.node("Relu", {"z"}, {"y"});
+    Converted c;
+    convert(m, &c);
+    EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(0))->dims()->size(), scalar ? 1u : 2u);
+  }
+}
+
 TEST(Convert, NodesInAnyOrderAndWithoutNames) {
   ModelBuilder m;
   m.input("x", {"2"}).output("y");

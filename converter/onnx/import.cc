@@ -49,8 +49,9 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
   return nullptr;
 }
 
-Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics)
-    : model_(model), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, bool unknown_is_one,
+                   Diagnostics* diagnostics)
+    : model_(model), unknown_is_one_(unknown_is_one), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
@@ -98,6 +99,14 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   if (shapes.empty()) read_declared();
   import_nodes(scope, *model_.mutable_graph()->mutable_node());
   add_outputs(scope);
+  if (assumed_) {
+    out.assumption_failed = diagnostics_->failed();
+    for (size_t i = 0; i < graph->outputs().size() && shapes.empty(); ++i) {
+      const auto declared = declared_.find(graph->output_names()[i]);
+      if (declared == declared_.end()) continue;
+      if (declared->second->dim_size() != graph->outputs()[i]->type.shape.rank) out.assumption_failed = true;
+    }
+  }
   if (!diagnostics_->failed()) out.graph = std::move(graph);
   return out;
 }
@@ -496,8 +505,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 }
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics) {
-  return Importer(model, model_path, diagnostics).run(shapes);
+                           const std::vector<ShapeOption>& shapes, bool unknown_is_one, Diagnostics* diagnostics) {
+  return Importer(model, model_path, unknown_is_one, diagnostics).run(shapes);
 }
 
 }  // namespace vireo::importer

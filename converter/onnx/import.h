@@ -22,12 +22,15 @@ struct ImportedModel {
   std::unique_ptr<ir::Graph> graph;
   std::string producer;             // that wrote the ONNX file
   std::vector<std::string> opsets;  // "ai.onnx 17"
+  // What was assumed about a rank (ImportContext::assume) makes the model fail, or its outputs not what they are
+  // declared to be.
+  bool assumption_failed = false;
 };
 
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
-// `model_path`: where external data are looked for.
+// `model_path`: where external data are looked for. `unknown_is_one`: ImportContext::unknown_is_one.
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics);
+                           const std::vector<ShapeOption>& shapes, bool unknown_is_one, Diagnostics* diagnostics);
 
 }  // namespace vireo::importer
 

@@ -33,7 +33,7 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics);
+  Importer(::onnx::ModelProto& model, const std::string& model_path, bool unknown_is_one, Diagnostics* diagnostics);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -83,6 +83,8 @@ class Importer {
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
 
   ::onnx::ModelProto& model_;
+  const bool unknown_is_one_;
+  bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;
   ir::ConstantFinder finder_;
