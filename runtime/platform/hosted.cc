@@ -14,6 +14,11 @@
 
 #include "runtime/platform/platform.h"
 
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void* at);
+extern "C" void __tsan_release(void* at);
+#endif
+
 namespace vireo::platform {
 namespace {
 
@@ -26,6 +31,16 @@ void* heap_allocate(void*, size_t bytes, size_t alignment) {
 void heap_release(void*, void* memory, size_t, size_t) { free(memory); }
 
 #if VIREO_HAVE_PTHREADPOOL
+// The thread sanitizer cannot look into pthreadpool, which is compiled without it. These say what pthreadpool promises:
+// what happened before the call happens before each slice, and each slice happens before the call's return.
+#if defined(__SANITIZE_THREAD__)
+void saw(const void* at) { __tsan_acquire(const_cast<void*>(at)); }
+void tell(const void* at) { __tsan_release(const_cast<void*>(at)); }
+#else
+void saw(const void*) {}
+void tell(const void*) {}
+#endif
+
 struct Slice {
   void (*task)(void*, int64_t, int64_t, int32_t);
   void* arg;
@@ -34,10 +49,12 @@ struct Slice {
 };
 
 void run_slice(void* context, size_t index) {
+  saw(context);
   const auto& s = *static_cast<const Slice*>(context);
   const int64_t begin = static_cast<int64_t>(index) * s.chunk;
   const int64_t end = begin + s.chunk < s.count ? begin + s.chunk : s.count;
   if (begin < end) s.task(s.arg, begin, end, static_cast<int32_t>(index));
+  tell(context);
 }
 
 // One contiguous slice a thread: kernels hand out even work, and the slice's number names its scratch.
@@ -51,7 +68,9 @@ void run_pool(void* pool, int64_t count, int64_t grain, void (*task)(void*, int6
     return;
   }
   Slice s{task, arg, count, (count + parts - 1) / parts};
+  tell(&s);
   pthreadpool_parallelize_1d(p, run_slice, &s, static_cast<size_t>(parts), 0);
+  saw(&s);
 }
 #endif
 

@@ -134,7 +134,8 @@ class Binding(unittest.TestCase):
         kinds = {"vireo_error": c.Error, "vireo_string": c.String, "vireo_tensor": c.Tensor, "vireo_runtime_options": c.RuntimeOptions,
                  "vireo_device_info": c.DeviceInfo, "vireo_value_info": c.ValueInfo, "vireo_meaning": c.Meaning, "vireo_model_about": c.About,
                  "vireo_bound": c.Bound, "vireo_session_options": c.SessionOptions, "vireo_memory": c.Memory, "vireo_node_info": c.NodeInfo}
-        rows = subprocess.run([support.BUILD / "test" / "vireo_struct_layout"], capture_output=True, text=True, check=True).stdout.splitlines()
+        rows = subprocess.run([support.BUILD / "test" / "vireo_struct_layout"], capture_output=True, text=True, check=True,
+                              env=support.PROGRAM_ENVIRONMENT).stdout.splitlines()
         self.assertEqual(len(rows), len(kinds))
         for row in rows:
             name, size, last = row.split()
