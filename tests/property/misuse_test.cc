@@ -1,5 +1,6 @@
-// What a caller can do wrong with the C API: null handles, one session in two threads, too small an arena, tensors that do
-// not fit. Each is a status with a message, and the session goes on working. Run under the sanitizers, threads' included.
+// What a caller can do wrong with the C API: null handles, one session in two threads, too small an arena, tensors that
+// do not fit. Each is a status with a message, and the session goes on working. Run under the sanitizers, threads'
+// included.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -126,7 +127,8 @@ TEST_F(Misuse, NullHandles) {
   }
   EXPECT_EQ(vireo_runtime_create(nullptr, nullptr, nullptr), VIREO_INVALID_ARGUMENT);  // no error object either
   EXPECT_EQ(vireo_runtime_device_count(nullptr) + vireo_model_input_count(nullptr) + vireo_model_output_count(nullptr) +
-                vireo_model_dimension_count(nullptr) + vireo_model_test_count(nullptr) + vireo_session_node_count(nullptr),
+                vireo_model_dimension_count(nullptr) + vireo_model_test_count(nullptr) +
+                vireo_session_node_count(nullptr),
             0u);
   vireo_session_cancel(nullptr);
   vireo_session_release(nullptr);
