@@ -18,6 +18,7 @@
 #include "c_api/tool/compare.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/onnx_tensor.h"
 #include "converter/tool/verbs.h"
@@ -254,7 +255,7 @@ void add_conformance(CLI::App& app, Context& context) {
   CLI::App* verb =
       app.add_subcommand("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
   verb->add_option("folders", options->folders, "a case, or folders that are searched for cases")->required();
-  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
+  add_device(verb, &options->device);
   verb->add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core")->check(CLI::Range(1, 1024));
   verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
       ->check(CLI::PositiveNumber)
