@@ -330,7 +330,7 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
-  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason};
+  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason, choice.choice};
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {
@@ -517,6 +517,9 @@ Status Builder::build(void* temporary, Error* error) {
   Interval* intervals = c_.array<Interval>(exprs);
   TensorType* input_types = c_.array<TensorType>(inputs);
   Tensor* own_inputs = c_.array<Tensor>(inputs);
+  uint32_t states = 0;
+  for (uint32_t i = 0; i < inputs; ++i) states += state_of(p_, i) >= 0 ? 1 : 0;
+  Carried* carried = c_.array<Carried>(states);
   char* message = static_cast<char*>(c_.bytes(kMessageBytes));
 
   region_base_[0] = 0;
@@ -550,9 +553,13 @@ Status Builder::build(void* temporary, Error* error) {
     }
     s_->input_types = input_types;
     s_->own_inputs = own_inputs;
+    s_->carried = carried;
     s_->options = options_;
     s_->pool = l_.model->runtime->pool;
-    if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) s_->pool.slots = l_.slots;
+    if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) {
+      s_->lanes = {s_->pool, l_.slots};
+      s_->pool = {run_lanes, &s_->lanes, l_.slots};
+    }
     s_->submit = {sizeof(vireo_submit), scratch, l_.scratch_bytes, l_.slots > 1 ? &s_->pool : nullptr,
                   &s_->random,          message, kMessageBytes};
     s_->seed = s_->random = options_.seed;
@@ -566,8 +573,9 @@ Status Builder::build(void* temporary, Error* error) {
     for (uint32_t i = 0; i < inputs; ++i) {
       own_inputs[i] = *s_->main.inputs[i];
       input_types[i] = *s_->main.inputs[i];
-      if (state_of(p_, i) >= 0 && own_inputs[i].data != nullptr)
-        memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
+      if (state_of(p_, i) < 0) continue;
+      carried[s_->carried_count++] = {i, static_cast<uint32_t>(state_of(p_, i))};
+      if (own_inputs[i].data != nullptr) memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
     }
   }
   tables_ = c_.used() - arena_bytes - l_.scratch_bytes;

@@ -113,6 +113,7 @@ vireo_status take(void* context, const vireo_part* part) {
   n.device = c.device;
   n.kernel = part->kernel == nullptr ? "" : part->kernel;
   n.reason = part->reason == nullptr ? "" : part->reason;
+  n.choice = part->choice;
   n.state_bytes = memory.state_bytes;
   if (memory.scratch_bytes > c.layout->scratch_bytes) c.layout->scratch_bytes = memory.scratch_bytes;
   return VIREO_OK;
