@@ -1,0 +1,62 @@
+// ConvTranspose, float32, channels first.
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/kernels/conv/conv.h"
+#include "sdk/ops/conv_transpose/conv_transpose.h"
+
+namespace vireo {
+namespace {
+
+cpu::ConvF32 shape_of(const attrs::ConvTranspose& a, const Shape& x, const Shape& w, const Shape& y) {
+  const Geometry g = conv_transpose_geometry(a, x, w, y);
+  cpu::ConvF32 c;
+  c.n = g.batch;
+  c.in_channels = g.channels_in;
+  c.out_channels = g.channels_out;
+  c.groups = a.group();
+  for (int i = 0; i < 3; ++i) {
+    c.in[i] = g.in[i];
+    c.out[i] = g.out[i];
+    c.kernel[i] = g.kernel[i];
+    c.stride[i] = g.stride[i];
+    c.dilation[i] = g.dilation[i];
+    c.pad[i] = g.pad[i];
+  }
+  return c;
+}
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  const cpu::ConvF32 c = shape_of(q.attrs<attrs::ConvTranspose>(), q.inputs[0].type.shape, q.inputs[1].type.shape,
+                                  q.outputs[0].type.shape);
+  return static_cast<int64_t>(cpu::conv_transpose_f32_scratch_bytes(
+      c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
+}
+
+Status run(const KernelContext& ctx, const void*) {
+  const Tensor &x = *ctx.in(0), &w = *ctx.in(1);
+  Tensor& y = *ctx.out(0);
+  if (y.count() == 0) return Status::kOk;
+  cpu::ConvF32 c = shape_of(ctx.attrs<attrs::ConvTranspose>(), x.shape, w.shape, y.shape);
+  if (ctx.in(2) != nullptr) c.bias = ctx.in(2)->as<const float>();
+  cpu::conv_transpose_f32(c, x.as<const float>(), w.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
+constexpr CpuKernel kKernel = {"conv_transpose_f32_nchw", 0, scratch_bytes, nullptr, run};
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  *reason = "tuned for float32 in NCHW alone";
+  const TensorType& x = q.inputs[0].type;
+  if (x.dtype != DType::kF32 || q.attrs<attrs::ConvTranspose>().layout() != 0) return nullptr;
+  if (x.shape.rank < 3 || x.shape.rank > 5) return nullptr;
+  *reason = "";
+  return &kKernel;
+}
+
+constexpr Op kOps[] = {Op::kConvTranspose};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_conv_transpose;
+const CpuOp kCpuOp_conv_transpose = {"conv_transpose", choose, Span<const Op>(kOps)};
+
+}  // namespace vireo
