@@ -14,6 +14,7 @@
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 
 namespace vireo {
@@ -105,8 +106,9 @@ class Case {
     const Parallel p = threads.parallel();
     const vireo_thread_pool pool = {p.run, p.pool, slots};
     char message[256] = "";
-    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, slots > 1 ? &pool : nullptr,
-                               nullptr,              message,        sizeof(message)};
+    const vireo_submit with = {
+        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, slots > 1 ? &pool : nullptr, nullptr, message,
+        sizeof(message)};
     EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
                        static_cast<uint32_t>(y_c.size()), &with),
               VIREO_OK)
@@ -136,8 +138,7 @@ class Case {
       const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
       double most = 0;
       for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
-      for (size_t i = 0; i < a.size(); ++i)
-        ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
+      for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
     }
   }
 
@@ -223,7 +224,8 @@ TEST(CpuQuantize, SameBits) {
           dq.axis = q.axis;
           const TestTensor zero = v.bytes(code, many);
           for (const int32_t slots : {1, 3}) {
-            Case(Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {x, scale, zero}).expect_same_bits("quantize_f32", slots);
+            Case(Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {x, scale, zero})
+                .expect_same_bits("quantize_f32", slots);
             Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(dq), {v.bytes(code, dims), scale, zero})
                 .expect_same_bits("dequantize_f32", slots);
           }
@@ -244,9 +246,12 @@ TEST(CpuQuantize, DynamicSameBits) {
         Values v(static_cast<uint32_t>(count));
         TestTensor x = v.reals({count}, -2, high);
         for (const int32_t slots : {1, 3})
-          Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}), {x}, 3).expect_same_bits("dynamic_quantize_f32", slots);
+          Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}), {x}, 3)
+              .expect_same_bits("dynamic_quantize_f32", slots);
       }
-      Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}), {Values(1).reals({count}, 0, 0)}, 3).expect_same_bits("dynamic_quantize_f32");
+      Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}),
+           {Values(1).reals({count}, 0, 0)}, 3)
+          .expect_same_bits("dynamic_quantize_f32");
     }
   });
 }
@@ -258,10 +263,11 @@ TEST(CpuInteger, MatrixProductsSameBits) {
     std::vector<int64_t> a, b;
     int64_t rows, columns;
   };
-  const Shapes shapes[] = {{{1, 1}, {1, 1}, 1, 1},         {{7, 33}, {33, 31}, 7, 31},     {{8, 16}, {16, 32}, 8, 32},
-                           {{9, 5}, {5, 65}, 9, 65},       {{2, 3, 40}, {40, 33}, 3, 33},  {{2, 3, 9}, {2, 9, 17}, 3, 17},
-                           {{4, 1, 1, 6}, {3, 6, 2}, 1, 2},   {{40}, {40, 12}, 1, 12},        {{5, 40}, {40}, 5, 1},
-                           {{50, 0}, {0, 3}, 50, 3},       {{37, 4100}, {4100, 35}, 37, 35}};
+  const Shapes shapes[] = {
+      {{1, 1}, {1, 1}, 1, 1},          {{7, 33}, {33, 31}, 7, 31},      {{8, 16}, {16, 32}, 8, 32},
+      {{9, 5}, {5, 65}, 9, 65},        {{2, 3, 40}, {40, 33}, 3, 33},   {{2, 3, 9}, {2, 9, 17}, 3, 17},
+      {{4, 1, 1, 6}, {3, 6, 2}, 1, 2}, {{40}, {40, 12}, 1, 12},         {{5, 40}, {40}, 5, 1},
+      {{50, 0}, {0, 3}, 50, 3},        {{37, 4100}, {4100, 35}, 37, 35}};
   for_each_level([&](const char*) {
     for (const Shapes& s : shapes) {
       for (int signs = 0; signs < 4; ++signs) {
@@ -272,9 +278,11 @@ TEST(CpuInteger, MatrixProductsSameBits) {
           const std::vector<int64_t> rows = many ? std::vector<int64_t>{s.rows} : std::vector<int64_t>{};
           const std::vector<int64_t> columns = many ? std::vector<int64_t>{s.columns} : std::vector<int64_t>{};
           const TestTensor a = v.bytes(at, s.a), b = v.bytes(bt, s.b);
-          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), {a, b, v.bytes(at, rows), v.bytes(bt, columns)})
+          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}),
+               {a, b, v.bytes(at, rows), v.bytes(bt, columns)})
               .expect_same_bits("gemm_i8i8i32", many ? 3 : 1);
-          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), {a, b}).expect_same_bits("gemm_i8i8i32");
+          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), {a, b})
+              .expect_same_bits("gemm_i8i8i32");
           Case(Op::kQLinearMatMul, pack<attrs::QLinearMatMul>(attrs::QLinearMatMulT{}),
                {a, v.reals({}, 0.01f, 0.02f), v.bytes(at, {}), b, v.reals(columns, 0.01f, 0.03f), v.bytes(bt, columns),
                 v.reals({}, 0.2f, 0.9f), v.bytes(at, {})})
@@ -290,10 +298,10 @@ TEST(CpuInteger, ConvolutionsSameBits) {
     std::vector<int64_t> x, w;
     int group, stride, pad, dilation;
   };
-  const Conv convs[] = {{{1, 3, 9, 11}, {5, 3, 3, 3}, 1, 1, 1, 1},   {{2, 4, 8, 33}, {16, 2, 3, 3}, 2, 2, 1, 1},
-                        {{1, 16, 7, 7}, {40, 16, 1, 1}, 1, 1, 0, 1}, {{1, 16, 7, 7}, {9, 16, 1, 1}, 1, 2, 0, 1},
-                        {{2, 6, 12, 19}, {6, 1, 3, 3}, 6, 1, 1, 1},  {{1, 6, 12, 19}, {12, 1, 5, 5}, 6, 2, 2, 1},
-                        {{1, 3, 40}, {8, 3, 5}, 1, 1, 2, 2},         {{1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, 1, 1, 1, 1},
+  const Conv convs[] = {{{1, 3, 9, 11}, {5, 3, 3, 3}, 1, 1, 1, 1},    {{2, 4, 8, 33}, {16, 2, 3, 3}, 2, 2, 1, 1},
+                        {{1, 16, 7, 7}, {40, 16, 1, 1}, 1, 1, 0, 1},  {{1, 16, 7, 7}, {9, 16, 1, 1}, 1, 2, 0, 1},
+                        {{2, 6, 12, 19}, {6, 1, 3, 3}, 6, 1, 1, 1},   {{1, 6, 12, 19}, {12, 1, 5, 5}, 6, 2, 2, 1},
+                        {{1, 3, 40}, {8, 3, 5}, 1, 1, 2, 2},          {{1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, 1, 1, 1, 1},
                         {{1, 500, 3, 3}, {10, 500, 3, 3}, 1, 1, 1, 1}};
   for_each_level([&](const char*) {
     for (const Conv& c : convs) {
@@ -314,9 +322,10 @@ TEST(CpuInteger, ConvolutionsSameBits) {
           const int32_t slots = many ? 3 : 1;
           Case(Op::kConvInteger, pack<attrs::ConvInteger>(a), {x, w, v.bytes(xt, {}), v.bytes(wt, channels)})
               .expect_same_bits("conv_i8i8i32_nchw", slots);
-          Case(Op::kQLinearConv, pack<attrs::ConvInteger>(a),
-               {x, v.reals({}, 0.01f, 0.02f), v.bytes(xt, {}), w, v.reals(channels, 0.01f, 0.03f), v.bytes(wt, channels),
-                v.reals({}, 0.2f, 0.9f), v.bytes(xt, {}), many ? v.integers({c.w[0]}, 3000) : kAbsent})
+          Case(
+              Op::kQLinearConv, pack<attrs::ConvInteger>(a),
+              {x, v.reals({}, 0.01f, 0.02f), v.bytes(xt, {}), w, v.reals(channels, 0.01f, 0.03f), v.bytes(wt, channels),
+               v.reals({}, 0.2f, 0.9f), v.bytes(xt, {}), many ? v.integers({c.w[0]}, 3000) : kAbsent})
               .expect_same_bits("conv_i8i8i8_nchw", slots);
         }
       }
@@ -331,8 +340,10 @@ TEST(CpuConvTranspose, AsTheReference) {
     std::vector<int64_t> x, w;
     int group, stride, pad, dilation, extra;
   };
-  const Conv convs[] = {{{1, 3, 4, 5}, {3, 2, 3, 3}, 1, 2, 1, 1, 1}, {{2, 4, 7, 16}, {4, 3, 2, 2}, 2, 2, 0, 1, 0},
-                        {{1, 5, 9}, {5, 6, 4}, 1, 3, 1, 2, 0},       {{1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, 1, 1, 1, 1, 0},
+  const Conv convs[] = {{{1, 3, 4, 5}, {3, 2, 3, 3}, 1, 2, 1, 1, 1},
+                        {{2, 4, 7, 16}, {4, 3, 2, 2}, 2, 2, 0, 1, 0},
+                        {{1, 5, 9}, {5, 6, 4}, 1, 3, 1, 2, 0},
+                        {{1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, 1, 1, 1, 1, 0},
                         {{1, 6, 5, 5}, {6, 1, 3, 3}, 6, 2, 1, 1, 0}};
   for_each_level([&](const char*) {
     for (const Conv& c : convs) {
@@ -421,12 +432,14 @@ TEST(CpuRecurrent, AsTheReference) {
               Values v(static_cast<uint32_t>(steps + batch));
               const std::vector<int64_t> state =
                   a.batch_first ? std::vector<int64_t>{batch, d, hidden} : std::vector<int64_t>{d, batch, hidden};
-              std::vector<TestTensor> in = {
-                  v.reals(a.batch_first ? std::vector<int64_t>{batch, steps, inputs} : std::vector<int64_t>{steps, batch, inputs},
-                          -2, 2),
-                  v.reals({d, gates * hidden, inputs}, -0.7f, 0.7f), v.reals({d, gates * hidden, hidden}, -0.7f, 0.7f),
-                  whole ? v.reals({d, 2 * gates * hidden}, -0.5f, 0.5f) : kAbsent, kAbsent,
-                  whole ? v.reals(state, -1, 1) : kAbsent};
+              std::vector<TestTensor> in = {v.reals(a.batch_first ? std::vector<int64_t>{batch, steps, inputs}
+                                                                  : std::vector<int64_t>{steps, batch, inputs},
+                                                    -2, 2),
+                                            v.reals({d, gates * hidden, inputs}, -0.7f, 0.7f),
+                                            v.reals({d, gates * hidden, hidden}, -0.7f, 0.7f),
+                                            whole ? v.reals({d, 2 * gates * hidden}, -0.5f, 0.5f) : kAbsent,
+                                            kAbsent,
+                                            whole ? v.reals(state, -1, 1) : kAbsent};
               if (op == Op::kLSTM) in.push_back(whole ? v.reals(state, -1, 1) : kAbsent);
               // Sums of under 40 terms lose 40 * 2^-24, functions 3 * 2^-24; the gates keep errors from growing.
               Case(op, pack<attrs::Recurrent>(a), std::move(in), op == Op::kLSTM ? 3 : 2)
@@ -435,6 +448,33 @@ TEST(CpuRecurrent, AsTheReference) {
           }
         }
       }
+    }
+  });
+}
+
+// ---- float16
+
+TEST(CpuHalf, AsTheReference) {
+  for_each_level([](const char*) {
+    for (const int32_t slots : {1, 3}) {
+      for (const int group : {1, 4}) {
+        Values v(9);
+        attrs::ConvT a;
+        a.group = group;
+        a.pads = {1, 1, 1, 1};
+        a.strides = {1, 2};
+        // Sums of at most 36 terms in float32, rounded to float16: one unit of 2^-11 where the last bit falls
+        // otherwise.
+        Case(Op::kConv, pack<attrs::Conv>(a),
+             {v.halves({2, 4, 9, 13}, -1, 1), v.halves({8, 4 / group, 3, 3}, -1, 1),
+              slots == 1 ? kAbsent : v.halves({8}, -1, 1)})
+            .expect_close("conv_f16_nchw", 0x1p-11, slots);
+      }
+      Values v(5);
+      Case(Op::kRelu, pack<attrs::Unary>(attrs::UnaryT{}), {v.halves({3, 70001}, -4, 4)})
+          .expect_same_bits("activate_f16", slots);
+      Case(Op::kSigmoid, pack<attrs::Unary>(attrs::UnaryT{}), {v.halves({1025}, -4, 4)})
+          .expect_close("activate_f16", 0x1p-11, slots);
     }
   });
 }

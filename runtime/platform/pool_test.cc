@@ -28,7 +28,8 @@ struct Visits {
 
   static void task(void* arg, int64_t begin, int64_t end, int32_t slot) {
     auto& v = *static_cast<Visits*>(arg);
-    if (slot < 0 || static_cast<size_t>(slot) >= v.taken.size() || v.taken[static_cast<size_t>(slot)].exchange(1) != 0) {
+    if (slot < 0 || static_cast<size_t>(slot) >= v.taken.size() ||
+        v.taken[static_cast<size_t>(slot)].exchange(1) != 0) {
       v.clash = true;
       return;
     }

@@ -1,7 +1,7 @@
 // ConvTranspose, float32, channels first.
+#include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/conv/conv.h"
-#include "sdk/ops/conv_transpose/conv_transpose.h"
 
 namespace vireo {
 namespace {
@@ -27,8 +27,8 @@ cpu::ConvF32 shape_of(const attrs::ConvTranspose& a, const Shape& x, const Shape
 int64_t scratch_bytes(const CpuQuery& q) {
   const cpu::ConvF32 c = shape_of(q.attrs<attrs::ConvTranspose>(), q.inputs[0].type.shape, q.inputs[1].type.shape,
                                   q.outputs[0].type.shape);
-  return static_cast<int64_t>(cpu::conv_transpose_f32_scratch_bytes(
-      c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
+  return static_cast<int64_t>(
+      cpu::conv_transpose_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 Status run(const KernelContext& ctx, const void*) {

@@ -31,7 +31,8 @@ int32_t byte_of(const Tensor& t) { return t.dtype == DType::kI8 ? *t.as<const in
 // One factor for each of b's scales, in float32 and in the order of sdk/ops, at the beginning of the scratch memory.
 Requantize finish_of(const KernelContext& ctx, const Inputs& in) {
   const Tensor& scales = *maybe(ctx, in.b_scale);
-  const float a_scale = *maybe(ctx, in.a_scale)->as<const float>(), y_scale = *maybe(ctx, in.y_scale)->as<const float>();
+  const float a_scale = *maybe(ctx, in.a_scale)->as<const float>(),
+              y_scale = *maybe(ctx, in.y_scale)->as<const float>();
   float* const factors = reinterpret_cast<float*>(ctx.scratch.data());
   for (int64_t i = 0; i < scales.count(); ++i) factors[i] = a_scale * scales.as<const float>()[i] / y_scale;
   Requantize r;
@@ -91,8 +92,8 @@ Status run_matmul(const KernelContext& ctx, const Inputs& in) {
   for (int64_t i = 0; i < batch; ++i) {
     int64_t a_at = 0, b_at = 0;
     s.offsets(i, &a_at, &b_at);
-    cpu::gemm_i8(g, a.as<const uint8_t>() + a_at, b.as<const uint8_t>() + b_at,
-                 y.as<uint8_t>() + i * g.m * g.n * unit, ctx.parallel, ctx.scratch.data() + used);
+    cpu::gemm_i8(g, a.as<const uint8_t>() + a_at, b.as<const uint8_t>() + b_at, y.as<uint8_t>() + i * g.m * g.n * unit,
+                 ctx.parallel, ctx.scratch.data() + used);
   }
   return Status::kOk;
 }
@@ -182,7 +183,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     return q.op == Op::kConvInteger ? &kConvInteger : &kQLinearConv;
   }
   *reason = "tuned for one scale and zero point a tensor, or a column of the second";
-  if (!is_one(q, in.a_scale) || !is_one(q, in.y_scale) || !is_one(q, in.y_zero) || !is_row(q, in.b_scale)) return nullptr;
+  if (!is_one(q, in.a_scale) || !is_one(q, in.y_scale) || !is_one(q, in.y_zero) || !is_row(q, in.b_scale))
+    return nullptr;
   if (!is_row(q, in.a_zero) || !is_row(q, in.b_zero)) return nullptr;
   *reason = "";
   return q.op == Op::kMatMulInteger ? &kMatMulInteger : &kQLinearMatMul;

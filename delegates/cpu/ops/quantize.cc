@@ -1,6 +1,6 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 bits.
-#include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/quantize/quantize.h"
+#include "delegates/cpu/cpu_op.h"
 #include "sdk/base/requantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 

@@ -18,7 +18,11 @@ constexpr int64_t kBlockRows = 64;  // steps times batches of the input's produc
 struct Sizes {
   int64_t steps, batch, inputs, hidden, gates, block;  // block: steps at once
   Sizes(Op op, const Shape& x, const Shape& r, bool batch_first)
-      : steps(x[batch_first ? 1 : 0]), batch(x[batch_first ? 0 : 1]), inputs(x[2]), hidden(r[2]), gates(op == Op::kLSTM ? 4 : 3) {
+      : steps(x[batch_first ? 1 : 0]),
+        batch(x[batch_first ? 0 : 1]),
+        inputs(x[2]),
+        hidden(r[2]),
+        gates(op == Op::kLSTM ? 4 : 3) {
     block = batch < 1 ? 1 : (kBlockRows + batch - 1) / batch;
     if (block > steps) block = steps;
   }
@@ -43,7 +47,9 @@ GemmF32 product_of(int64_t rows, int64_t columns, int64_t depth, const float* bi
 struct Room {
   size_t block, step, h, c, bias, total;
   Room(const Sizes& s, int32_t slots, cpu::Sizes exact) {
-    const auto floats = [](int64_t n) { return (static_cast<size_t>(n < 0 ? 0 : n) * sizeof(float) + 63) & ~size_t{63}; };
+    const auto floats = [](int64_t n) {
+      return (static_cast<size_t>(n < 0 ? 0 : n) * sizeof(float) + 63) & ~size_t{63};
+    };
     const int64_t rows = s.block * s.batch;
     block = floats(rows * s.row());
     step = floats(s.batch * s.row());
@@ -227,7 +233,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for float32 alone";
   if (x.dtype != DType::kF32) return nullptr;
   *reason = "tuned for sigmoid and tanh without clip, peepholes and coupled gates";
-  if (!usual_functions(q.op, a) || a.clip() != 0 || a.input_forget() || (q.op == Op::kLSTM && given(q, 7))) return nullptr;
+  if (!usual_functions(q.op, a) || a.clip() != 0 || a.input_forget() || (q.op == Op::kLSTM && given(q, 7)))
+    return nullptr;
   *reason = "tuned for sequences of one length, time first or one batch";
   if (a.batch_first() && (x.shape[0] != 1 || !q.inputs[0].is_static)) return nullptr;
   if (!whole_sequences(q, x.shape[a.batch_first() ? 1 : 0])) return nullptr;

@@ -1,7 +1,7 @@
 // Resize of the last two axes: nearest for all plain types, linear and cubic for float32.
+#include "sdk/ops/resize/resize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/resample/resample.h"
-#include "sdk/ops/resize/resize.h"
 
 namespace vireo {
 namespace {
@@ -90,7 +90,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const auto& a = q.attrs<attrs::Resize>();
   const TensorType& x = q.inputs[0].type;
   *reason = "tuned for the last two axes, without antialias and crop";
-  if (x.shape.rank < 2 || q.outputs[0].type.shape.rank != x.shape.rank || a.antialias() || a.coordinate() == attrs::ResizeCoordinate::tf_crop_and_resize) return nullptr;
+  if (x.shape.rank < 2 || q.outputs[0].type.shape.rank != x.shape.rank || a.antialias() ||
+      a.coordinate() == attrs::ResizeCoordinate::tf_crop_and_resize)
+    return nullptr;
   for (int k = 0; k < x.shape.rank - 2; ++k) {
     if (!keeps_axis(q, a, k)) return nullptr;
   }

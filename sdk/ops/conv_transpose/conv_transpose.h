@@ -8,8 +8,7 @@
 namespace vireo {
 
 // Shapes as the shape function left them. Padding that follows from the output's extents is resolved.
-inline Geometry conv_transpose_geometry(const attrs::ConvTranspose& a, const Shape& x, const Shape& w,
-                                        const Shape& y) {
+inline Geometry conv_transpose_geometry(const attrs::ConvTranspose& a, const Shape& x, const Shape& w, const Shape& y) {
   Window win = read_window(x.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
   const bool given = a.output_shape() != nullptr && a.output_shape()->size() != 0;
   const bool same = win.auto_pad == AutoPad::kSameUpper || win.auto_pad == AutoPad::kSameLower;

@@ -18,7 +18,8 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
 HWY_INLINE int32_t zero_at(const Codes& s, int64_t i) {
   if (s.zero_point == nullptr) return 0;
-  return s.code == Code::kI8 ? static_cast<const int8_t*>(s.zero_point)[i] : static_cast<const uint8_t*>(s.zero_point)[i];
+  return s.code == Code::kI8 ? static_cast<const int8_t*>(s.zero_point)[i]
+                             : static_cast<const uint8_t*>(s.zero_point)[i];
 }
 
 // Exact quotients: where the core's vector division is an approximation, one by one.
@@ -181,7 +182,8 @@ void range_f32(const float* x, int64_t count, float* low, float* high, const Par
   const auto kernel = HWY_DYNAMIC_POINTER(range_of);
   float* const all = static_cast<float*>(scratch);
   const int32_t slots = parallel.slots < 1 ? 1 : parallel.slots;
-  for (int32_t i = 0; i < slots; ++i) all[static_cast<size_t>(i) * kSlotFloats] = all[static_cast<size_t>(i) * kSlotFloats + 1] = 0;
+  for (int32_t i = 0; i < slots; ++i)
+    all[static_cast<size_t>(i) * kSlotFloats] = all[static_cast<size_t>(i) * kSlotFloats + 1] = 0;
   parallel.for_range(count, kBlock, [&](int64_t begin, int64_t end, int32_t slot) {
     kernel(x, begin, end, all + static_cast<size_t>(slot) * kSlotFloats);
   });

@@ -135,7 +135,8 @@ void resample_f32(const Planes& s, const float* x, float* y, const Parallel& par
   const auto kernel = HWY_DYNAMIC_POINTER(resample_rows);
   const size_t room = slot_bytes(s.y.taps, s.x.out);
   parallel.for_range(s.count * s.y.out, 16384 / (s.x.out + 1) + 2, [&](int64_t begin, int64_t end, int32_t slot) {
-    kernel(s, x, y, begin, end, reinterpret_cast<double*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room));
+    kernel(s, x, y, begin, end,
+           reinterpret_cast<double*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room));
   });
 }
 

@@ -14,8 +14,10 @@ struct Taps {
   Axis axis;
   Taps(int64_t in, int64_t out, int64_t taps, uint32_t seed) {
     std::mt19937 rng(seed);
-    for (int64_t i = 0; i < out; ++i) first.push_back(taps == 1 ? static_cast<int64_t>(rng()) % in : i * in / out - taps / 2);
-    for (int64_t i = 0; i < out * taps; ++i) weights.push_back(rng() % 4 == 0 ? 0 : static_cast<double>(rng() % 100) / 64 - 0.5);
+    for (int64_t i = 0; i < out; ++i)
+      first.push_back(taps == 1 ? static_cast<int64_t>(rng()) % in : i * in / out - taps / 2);
+    for (int64_t i = 0; i < out * taps; ++i)
+      weights.push_back(rng() % 4 == 0 ? 0 : static_cast<double>(rng() % 100) / 64 - 0.5);
     axis = {in, out, taps, first.data(), taps == 1 ? nullptr : weights.data()};
   }
 };
@@ -36,7 +38,8 @@ TEST(Resample, SameBitsAsTheLoops) {
             testing::Threads threads(slots);
             resample_f32({count, y.axis, x.axis}, from.data(), to.data(), threads.parallel(), scratch.data());
             const auto row_sum = [&](int64_t row, int64_t c) {
-              if (taps_x == 1) return static_cast<double>(from[static_cast<size_t>(row * in_w + x.first[static_cast<size_t>(c)])]);
+              if (taps_x == 1)
+                return static_cast<double>(from[static_cast<size_t>(row * in_w + x.first[static_cast<size_t>(c)])]);
               double sum = 0;
               for (int64_t t = 0; t < taps_x; ++t) {
                 const double w = x.weights[static_cast<size_t>(c * taps_x + t)];
@@ -50,7 +53,8 @@ TEST(Resample, SameBitsAsTheLoops) {
                 double sum = 0;
                 for (int64_t t = 0; t < taps_y; ++t) {
                   const double w = taps_y == 1 ? 1 : y.weights[static_cast<size_t>(r % out_h * taps_y + t)];
-                  const int64_t at = std::min(std::max<int64_t>(y.first[static_cast<size_t>(r % out_h)] + t, 0), in_h - 1);
+                  const int64_t at =
+                      std::min(std::max<int64_t>(y.first[static_cast<size_t>(r % out_h)] + t, 0), in_h - 1);
                   if (w != 0) sum += w * row_sum(r / out_h * in_h + at, c);
                 }
                 const float want = static_cast<float>(sum), got = to[static_cast<size_t>(r * out_w + c)];
@@ -68,13 +72,15 @@ TEST(Pick, EveryElementSize) {
   for (const int64_t bytes : {1, 2, 4, 8}) {
     for (const int64_t out_w : {1, 6, 33}) {
       const Taps y(4, 9, 1, 3), x(5, out_w, 1, 4);
-      testing::Guarded<uint8_t> from(static_cast<size_t>(2 * 4 * 5 * bytes)), to(static_cast<size_t>(2 * 9 * out_w * bytes));
+      testing::Guarded<uint8_t> from(static_cast<size_t>(2 * 4 * 5 * bytes)),
+          to(static_cast<size_t>(2 * 9 * out_w * bytes));
       for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i * 7);
       testing::Threads threads(3);
       pick_elements({2, y.axis, x.axis}, from.data(), to.data(), bytes, threads.parallel());
       for (int64_t r = 0; r < 18; ++r) {
         for (int64_t c = 0; c < out_w; ++c) {
-          const int64_t at = ((r / 9 * 4 + y.first[static_cast<size_t>(r % 9)]) * 5 + x.first[static_cast<size_t>(c)]) * bytes;
+          const int64_t at =
+              ((r / 9 * 4 + y.first[static_cast<size_t>(r % 9)]) * 5 + x.first[static_cast<size_t>(c)]) * bytes;
           ASSERT_EQ(memcmp(to.data() + (r * out_w + c) * bytes, from.data() + at, static_cast<size_t>(bytes)), 0);
         }
       }
