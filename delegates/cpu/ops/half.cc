@@ -1,8 +1,8 @@
 // float16: Conv in NCHW and elementwise functions, computed in float32 and rounded once.
+#include "delegates/cpu/kernels/half/half.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/conv/conv.h"
-#include "delegates/cpu/kernels/half/half.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
 
@@ -37,8 +37,8 @@ int64_t conv_scratch(const CpuQuery& q) {
   const Shape &x = q.inputs[0].type.shape, &w = q.inputs[1].type.shape, &y = q.outputs[0].type.shape;
   const ConvF32 c = shape_of(q.attrs<attrs::Conv>(), x, w, y);
   return floats(count_of(x)) + floats(count_of(w)) + floats(w[0]) + floats(count_of(y)) +
-         static_cast<int64_t>(cpu::conv_f32_scratch_bytes(
-             c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
+         static_cast<int64_t>(
+             cpu::conv_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 Status run_conv(const KernelContext& ctx, const void*) {

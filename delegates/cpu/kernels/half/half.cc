@@ -27,8 +27,7 @@ void widen_half(const uint16_t* x, float* y, int64_t count) {
   const hn::Rebind<hwy::float16_t, decltype(d)> d16;
   const hn::Rebind<uint16_t, decltype(d)> du;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= count; i += lanes)
-    hn::StoreU(hn::PromoteTo(d, hn::BitCast(d16, hn::LoadU(du, x + i))), d, y + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(d16, hn::LoadU(du, x + i))), d, y + i);
 #endif
   for (; i < count; ++i) y[i] = f16_to_f32(x[i]);
 }
@@ -40,8 +39,7 @@ void narrow_half(const float* x, uint16_t* y, int64_t count) {
   const hn::Rebind<hwy::float16_t, decltype(d)> d16;
   const hn::Rebind<uint16_t, decltype(d)> du;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= count; i += lanes)
-    hn::StoreU(hn::BitCast(du, hn::DemoteTo(d16, hn::LoadU(d, x + i))), du, y + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::BitCast(du, hn::DemoteTo(d16, hn::LoadU(d, x + i))), du, y + i);
 #endif
   for (; i < count; ++i) y[i] = f32_to_f16(x[i]);
 }
@@ -63,12 +61,14 @@ constexpr int64_t kBlock = 32768;  // elements: some 5 us
 
 void f32_from_f16(const uint16_t* x, float* y, int64_t count, const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(widen_half);
-  parallel.for_range(count, kBlock, [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, end - begin); });
+  parallel.for_range(count, kBlock,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, end - begin); });
 }
 
 void f16_from_f32(const float* x, uint16_t* y, int64_t count, const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(narrow_half);
-  parallel.for_range(count, kBlock, [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, end - begin); });
+  parallel.for_range(count, kBlock,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, end - begin); });
 }
 }  // namespace vireo::cpu
 #endif

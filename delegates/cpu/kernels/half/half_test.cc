@@ -37,7 +37,8 @@ TEST(Half, RoundsToNearestEven) {
       Guarded<uint16_t> y(count);
       std::mt19937 rng(static_cast<uint32_t>(count));
       for (float& v : x) {
-        const uint32_t exponent = 95 + rng() % 55, fraction = rng() % 2 ? rng() & 0x7FE000u : (rng() & 0x7FE000u) | 0x1000u;
+        const uint32_t exponent = 95 + rng() % 55,
+                       fraction = rng() % 2 ? rng() & 0x7FE000u : (rng() & 0x7FE000u) | 0x1000u;
         v = float_from_bits((rng() % 2) << 31 | exponent << 23 | fraction);
       }
       f16_from_f32(x.data(), y.data(), static_cast<int64_t>(count), Parallel{});
