@@ -19,7 +19,8 @@ void add_repeated(CLI::App* verb, const std::string& names, std::vector<std::str
 }
 
 void add_shapes(CLI::App* verb, std::vector<std::string>* shapes) {
-  add_repeated(verb, "--shape", shapes, "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
+  add_repeated(verb, "--shape", shapes,
+               "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
 }
 
 void add_bounds(CLI::App* verb, std::vector<std::string>* bounds) {

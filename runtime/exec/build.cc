@@ -670,6 +670,7 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     Builder builder(l, given, block);
     status = builder.build(temporary.memory, error);
     vireo_session* s = builder.session();
+    hold(model->holders);
     s->arena = block;
     s->arena_bytes = total;
     s->owns_arena = given.arena == nullptr;
@@ -703,12 +704,14 @@ void unload(Frame& frame) {
 void release_session(vireo_session* session) {
   if (session == nullptr) return;
   unload(session->main);
-  const vireo_runtime* rt = session->model->runtime;
+  auto* const model = const_cast<vireo_model*>(session->model);
+  const vireo_runtime* rt = model->runtime;
   void* const block = session->arena;
   const size_t bytes = session->arena_bytes;
   const bool owned = session->owns_arena;
   session->~vireo_session();
   if (owned) rt->release(block, bytes);
+  release_model(model);
 }
 
 Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error) {

@@ -245,6 +245,19 @@ TEST_F(Misuse, CancelFromAnotherThread) {
 }
 
 // What is allowed: one model, a session for each thread, all on the runtime's own pool.
+TEST_F(Misuse, HandlesAreReleasedInAnyOrder) {
+  vireo_session* second = nullptr;
+  ASSERT_EQ(vireo_session_create(model_, nullptr, &second, &error_), VIREO_OK) << error_.message;
+  const std::vector<uint8_t> expected = answer(session_);
+  vireo_runtime_release(runtime_);
+  vireo_model_release(model_);
+  runtime_ = nullptr;
+  model_ = nullptr;
+  vireo_session_release(session_);
+  session_ = second;  // the last one closes the door
+  EXPECT_EQ(answer(session_), expected);
+}
+
 TEST(Threads, SessionsOfOneModelSideBySide) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.threads = 2;
