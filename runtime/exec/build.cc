@@ -431,7 +431,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
     step->info = shapes_only ? 0 : next_info_;
   }
   if (!shapes_only) add_info(sub, n, depth);
-  const bool control = op == Op::kIf || op == Op::kLoop || op == Op::kScan;
+  // In a build without these operators the loader has refused them.
+  const bool control = VIREO_CONTROL_FLOW && (op == Op::kIf || op == Op::kLoop || op == Op::kScan);
   if (!control) return build_part(sub, n, shapes_only, step, error);
   if (shapes_only)
     return fail(error, Status::kInvalidModel, "node \"{}\": control flow inside a fused node", text_of(node.name()));

@@ -41,13 +41,15 @@ Status run_part(vireo_session& s, Step& step) {
 
 Status run_step(vireo_session& s, Step& step) {
   switch (step.kind) {
+#if VIREO_CONTROL_FLOW
     case Step::kIf:
       return run_if(s, step);
     case Step::kLoop:
       return run_loop(s, step);
     case Step::kScan:
       return run_scan(s, step);
-    case Step::kPart:
+#endif
+    default:
       break;
   }
   if (step.infer) {
