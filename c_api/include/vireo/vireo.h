@@ -194,8 +194,8 @@ typedef struct vireo_value_info {
   int32_t rank;
   int64_t min_dims[VIREO_MAX_RANK];      /* bounds of each dimension; equal where it is fixed */
   int64_t max_dims[VIREO_MAX_RANK];      /* -1: open, to be given in vireo_session_options.bounds */
-  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others; equal text: equal
-                                            extent */
+  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others or from the data;
+                                            equal text: equal extent */
   const char* name;
   int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
 } vireo_value_info;
