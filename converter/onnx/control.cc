@@ -6,6 +6,7 @@
 
 #include "converter/onnx/importer.h"
 #include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::importer {
 namespace {
@@ -308,6 +309,21 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
 
 // ---- Scan ----
 
+// `v` with its axis `from` at `to`: a Scan in the graph slices and stacks along axis 0 alone.
+ir::Value* Importer::move_axis(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, int from, int to) {
+  if (from == to) return v;
+  attrs::TransposeT a;
+  for (int i = 0; i < v->type.shape.rank; ++i) {
+    if (i != from) a.perm.push_back(i);
+  }
+  a.perm.insert(a.perm.begin() + to, from);
+  ir::Node* n = scope.graph->add_node(Op::kTranspose, pack<attrs::Transpose>(a), {v}, 1);
+  n->name = node_name(node, &scope);
+  std::string message;
+  if (!ok(ir::infer_node(*scope.graph, n, &finder_, &message))) record(&node, &scope, Code::kBadNode, message);
+  return n->outputs[0];
+}
+
 void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   const auto refuse = [&](Code code, const std::string& what, const std::string& help) {
     record(&node, &scope, code, what, help);
@@ -368,7 +384,8 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
       }
       for (int j = axis; j + 1 < t.shape.rank; ++j) t.shape[j] = t.shape[j + 1];
       --t.shape.rank;
-      a.in_axes.push_back(axis);
+      inputs.back() = move_axis(scope, node, v, axis, 0);
+      a.in_axes.push_back(0);
       a.in_reverse.push_back(!in_reverse.empty() && in_reverse[k] != 0);
     }
     types.push_back(t);
@@ -376,6 +393,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   Body body;
   if (!import_body(scope, node, *proto, types, &body)) return bind_failed(scope, node);
   std::vector<TensorType> results;
+  std::vector<int> made_axes;
   for (int i = 0; i < proto->output_size(); ++i) {
     TensorType t = body.graph->outputs()[static_cast<size_t>(i)]->type;
     if (i < carried) {
@@ -398,10 +416,11 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     const int axis = normalize_axis(out_axes.empty() ? 0 : out_axes[k], t.shape.rank + 1);
     if (axis < 0)
       return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
-    for (int j = t.shape.rank; j > axis; --j) t.shape[j] = t.shape[j - 1];
-    t.shape[axis] = length;
+    for (int j = t.shape.rank; j > 0; --j) t.shape[j] = t.shape[j - 1];
+    t.shape[0] = length;
     ++t.shape.rank;
-    a.out_axes.push_back(axis);
+    made_axes.push_back(axis);
+    a.out_axes.push_back(0);
     a.out_reverse.push_back(!out_reverse.empty() && out_reverse[k] != 0);
     results.push_back(t);
   }
@@ -410,8 +429,11 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   n->name = node_name(node, &scope);
   n->bodies.push_back(std::move(body.graph));
   for (size_t i = 0; i < results.size(); ++i) {
-    n->outputs[i]->type = results[i];
-    if (static_cast<int>(i) < node.output_size()) bind(scope, node, node.output(static_cast<int>(i)), n->outputs[i]);
+    ir::Value* v = n->outputs[i];
+    v->type = results[i];
+    if (static_cast<int>(i) >= node.output_size()) continue;
+    if (static_cast<int>(i) >= carried) v = move_axis(scope, node, v, 0, made_axes[i - static_cast<size_t>(carried)]);
+    bind(scope, node, node.output(static_cast<int>(i)), v);
   }
 }
 

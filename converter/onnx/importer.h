@@ -77,6 +77,7 @@ class Importer {
   void import_if(Scope& scope, ::onnx::NodeProto& node);
   void import_loop(Scope& scope, ::onnx::NodeProto& node);
   void import_scan(Scope& scope, ::onnx::NodeProto& node);
+  ir::Value* move_axis(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, int from, int to);
   struct Body;
   bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                    const std::vector<TensorType>& inputs, Body* body);
