@@ -9,6 +9,7 @@
 #include "converter/check.h"
 #include "converter/emit/model_file.h"
 #include "converter/ir/graph.h"
+#include "converter/ir/random.h"
 #include "converter/onnx/import.h"
 #include "converter/onnx/load.h"
 #include "converter/passes/pipeline.h"
@@ -138,9 +139,11 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   std::map<std::string, size_t> ops;
   for (const ir::Node& n : graph.nodes()) ++ops[passes::kind_of(n)];
   report->ops.assign(ops.begin(), ops.end());
-  for (const ir::Value* v : graph.inputs()) report->inputs.push_back({v->name, type_text(graph.dims(), v->type)});
+  for (const ir::Value* v : graph.inputs())
+    report->inputs.push_back({v->name, type_text(graph.dims(), v->type), false});
+  const std::vector<bool> random = ir::random_outputs(graph);
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type)});
+    report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type), random[i]});
   }
   tell("plan", 0.7);
   return emit::ModelFile::build(graph, options, provenance, diagnostics, report);
