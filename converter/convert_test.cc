@@ -252,6 +252,79 @@ TEST(Convert, IfWithKnownConditionTakesItsBranch) {
   EXPECT_EQ(c.ops(), Ops{"Relu"});
 }
 
+// The branches differ in rank, and which is taken hangs on the extent "N" of x.
+TEST(Convert, IfThatSizesDecideNamesTheOption) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).input("z", {"4"}).output("y").ints("two", {}, {2}).ints("zero", {}, {0});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"rows"});
+  m.node("Equal", {"rows", "two"}, {"cond"});
+  auto* n = m.node("If", {"cond"}, {"y"});
+  branch(n, "then_branch", "Relu");
+  GraphBuilder other = add_body(n, "else_branch");
+  other.output("out");
+  other.node("Neg", {"z"}, {"out"});
+  Folder folder;
+  const std::string path = folder.write("m.onnx", m.bytes());
+  Diagnostics d;
+  FileBytes bytes;
+  EXPECT_FALSE(convert_to_memory(path, {}, &bytes, &d, nullptr));
+  EXPECT_NE(d.text().find("convert with --shape x=N,3, numbers in place"), std::string::npos) << d.text();
+  ConvertOptions options;
+  options.shapes = {{"x", {{2, 2}, {3, 3}}}};
+  Converted c;
+  convert(m, &c, options);
+  EXPECT_EQ(c.ops(), Ops{"Relu"});
+}
+
+// A branch of a lone constant has neither inputs nor anything but what gives that constant out.
+TEST(Convert, ListsOfBodiesMayBeEmptyButAreThere) {
+  ModelBuilder m;
+  m.input("cond", {}, 9).output("y");
+  auto* n = m.node("If", {"cond"}, {"y"});
+  for (const char* attribute : {"then_branch", "else_branch"}) {
+    GraphBuilder g = add_body(n, attribute);
+    g.output("out").floats("out", {2}, {1, 2});
+  }
+  Converted c;
+  convert(m, &c);
+  ASSERT_EQ(c.model->subgraphs()->size(), 3u);
+  for (uint32_t i = 1; i < 3; ++i) {
+    ASSERT_NE(c.graph(i).inputs(), nullptr);
+    EXPECT_EQ(c.graph(i).inputs()->size(), 0u);
+  }
+}
+
+// The Identity goes; the value that bore the name "hidden" is the output now.
+TEST(Convert, OutputsKeepTheirNames) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y").output("again");
+  m.node("Relu", {"x"}, {"hidden"});
+  m.node("Identity", {"hidden"}, {"y"});
+  m.node("Identity", {"hidden"}, {"again"});
+  Converted c;
+  convert(m, &c);
+  ASSERT_EQ(c.graph().outputs()->size(), 2u);
+  EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(0))->name()->str(), "y");
+  EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(1))->name()->str(), "again");
+}
+
+// What a trip makes lies in the body's own memory, inputs do not.
+TEST(Convert, OutputsOfLoopBodiesHaveAPlace) {
+  ModelBuilder m;
+  m.input("x", {"3"}).output("y").ints("trips", {}, {5});
+  auto* n = m.node("Loop", {"trips", "", "x"}, {"y"});
+  GraphBuilder g = add_body(n, "body");
+  g.input("i", {}, 7).input("go", {}, 9).input("state", {"3"}).output("again").output("next");
+  g.node("Identity", {"go"}, {"again"});
+  g.node("Relu", {"state"}, {"next"});
+  Converted c;
+  convert(m, &c);
+  const fb::SubgraphPlan* plan = c.model->plans()->Get(0)->subgraphs()->Get(1);
+  for (const uint32_t t : *c.graph(1).inputs()) EXPECT_EQ(plan->offsets()->Get(t), UINT64_MAX);
+  for (const uint32_t t : *c.graph(1).outputs()) EXPECT_LT(plan->offsets()->Get(t), plan->bytes());
+}
+
 TEST(Convert, IfTakesWhatItsBranchesUse) {
   ModelBuilder m;
   m.input("x", {"2"}).input("z", {"2"}).input("cond", {}, 9).output("y");

@@ -160,8 +160,7 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
              "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) +
                  " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
                  " in the other, and which is taken is not known here",
-             "give the inputs' shapes (--shape) so that the condition can be decided, or export the model without this "
-             "condition");
+             shape_advice(scope, cond));
       return bind_failed(scope, node);
     }
     TensorType t = a;

@@ -73,6 +73,8 @@ class Importer {
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
   void call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::FunctionProto& function);
+  // advice.cc: how to settle an If's condition that is not known, for the help line.
+  std::string shape_advice(const Scope& scope, const ir::Value* condition) const;
   // control.cc
   void import_if(Scope& scope, ::onnx::NodeProto& node);
   void import_loop(Scope& scope, ::onnx::NodeProto& node);

@@ -116,7 +116,8 @@ TEST(InlineBranches, PipelineFoldsTheConditionFirst) {
     %d = Not(bool[]{0})
     %b = Identity(%x)
     output %b
-  )", open_type(g.get()), &g->nodes().back());
+  )",
+                           open_type(g.get()), &g->nodes().back());
   ir::Graph& branch = *outer->bodies[1];
   ir::Value* inner_cond = branch.nodes().front().out();
   inner_cond->contents.reset();

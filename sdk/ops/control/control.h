@@ -6,9 +6,9 @@
 
 namespace vireo {
 
-// True: the body writes its outputs where its owner's lie, and its plan gives them no place (kNoOffset). False: they lie
-// in the body's own region, from where the owner copies them after each iteration; its carried outputs hold what the
-// iteration reads, so it could not write there.
+// True: the body writes its outputs where its owner's lie, and its plan gives them no place (kNoOffset). False: they
+// lie in the body's own region, from where the owner copies them after each iteration; its carried outputs hold what
+// the iteration reads, so it could not write there.
 constexpr bool owner_binds_outputs(Op owner) { return owner == Op::kIf || owner == Op::kComposite; }
 
 }  // namespace vireo
