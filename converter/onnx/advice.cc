@@ -24,6 +24,19 @@ void collect_symbols(const ir::DimTable& dims, Dim d, std::set<std::string>* out
 
 }  // namespace
 
+std::string unknown_operator_advice(const std::string& domain, const std::string& op) {
+  if (!domain.empty() && domain != "ai.onnx.ml") {
+    return "operators of other domains are served when the model brings them as functions: export it with its "
+           "model-local functions, or without this optimisation";
+  }
+  if (op.find("Sequence") != std::string::npos || op.find("Optional") != std::string::npos)
+    return "sequences and optional values are not served: export the model with tensors in their place";
+  if (op == "ZipMap") return "maps are not served: export the classifier with zipmap off, so that it gives a tensor";
+  if (op == "CastMap" || op == "DictVectorizer")
+    return "maps are not served: export the model with a tensor in their place";
+  return "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)";
+}
+
 std::string Importer::shape_advice(const Scope& scope, const ir::Value* condition) const {
   // Back from the condition to where elements are known as expressions over dimensions.
   std::set<std::string> symbols;

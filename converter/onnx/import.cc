@@ -156,16 +156,11 @@ void Importer::survey() {
   std::map<std::string, int> opsets;
   survey_nodes(model_.graph().node(), opsets, 0);
   for (const auto& [key, nodes] : unknown_) {
-    const bool standard = key.first.empty() || key.first == "ai.onnx.ml";
     Diagnostic d;
     d.code = Code::kUnknownOperator;
     d.what = "operator " + key.second + " of " + domain_text(key.first) + " is not known, used by " +
              std::to_string(nodes.size()) + (nodes.size() == 1 ? " node: " : " nodes: ") + list(nodes, 3);
-    d.help =
-        standard
-            ? "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)"
-            : "operators of other domains are served when the model brings them as functions: export it with its "
-              "model-local functions, or without this optimisation";
+    d.help = unknown_operator_advice(key.first, key.second);
     diagnostics_->add(std::move(d));
   }
 }

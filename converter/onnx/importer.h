@@ -102,6 +102,8 @@ class Importer {
   size_t nodes_seen_ = 0;
 };
 
+// advice.cc: what to do about an operator that no importer serves.
+std::string unknown_operator_advice(const std::string& domain, const std::string& op);
 // "" for ai.onnx, under whichever of its two names.
 std::string plain_domain(const std::string& domain);
 // What a node is called in messages and in the file.
