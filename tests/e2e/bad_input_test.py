@@ -138,6 +138,7 @@ class BadInput(unittest.TestCase):
                           ["bench", self.file, "--seconds", "soon"], ["verify", self.file, self.reference, "--atol", "-1"]):
             with self.subTest(arguments):
                 self.refused(*arguments)
+        self.refused("fly", self.file, says=["fly"])
         # What is not built is refused by name.
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["--quantize"])
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])

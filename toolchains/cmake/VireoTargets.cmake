@@ -100,7 +100,7 @@ function(vireo_add_library name)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     vireo_use_flags_(${name} "${ARG_HOST}")
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ${VIREO_UNITY} EXPORT_NAME ${vireo_short}
+    set_target_properties(${name} PROPERTIES EXPORT_NAME ${vireo_short}
       POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${VIREO_BARE_METAL}>>)
   else()
     add_library(${name} INTERFACE)
