@@ -6,6 +6,7 @@
 #include "delegates/conformance/test_graph.h"
 #include "delegates/cpu/cpu.h"
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
@@ -14,6 +15,7 @@
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 
@@ -477,6 +479,64 @@ TEST(CpuHalf, AsTheReference) {
           .expect_close("activate_f16", 0x1p-11, slots);
     }
   });
+}
+
+// ---- Copies and conversions
+
+TEST(CpuCast, SameBits) {
+  struct Pair {
+    DType from, to;
+    const char* kernel;
+  };
+  const Pair pairs[] = {{DType::kI32, DType::kF32, "cast_i32_f32"},   {DType::kI64, DType::kF32, "cast_i64_f32"},
+                        {DType::kU8, DType::kF32, "cast_u8_f32"},     {DType::kI8, DType::kF32, "cast_i8_f32"},
+                        {DType::kI32, DType::kI64, "cast_i32_i64"},   {DType::kBool, DType::kF32, "cast_bool_f32"},
+                        {DType::kBool, DType::kI64, "cast_bool_i64"}, {DType::kBool, DType::kI32, "cast_bool_i32"}};
+  for (const int32_t slots : {1, 3}) {
+    for (const int64_t count : {1, 17, 40000}) {
+      for (const Pair& p : pairs) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(p.to);
+        TestTensor x = Values(1).bytes(p.from, {count});
+        if (p.from == DType::kBool) {
+          for (uint8_t& v : x.bytes) v &= 1;
+        }
+        Case(Op::kCast, pack<attrs::Cast>(a), {x}).expect_same_bits(p.kernel, slots);
+      }
+      for_each_level([&](const char*) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(DType::kF16);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(2).reals({count}, -70000, 70000)})
+            .expect_same_bits("cast_f32_f16", slots);
+        a.to = static_cast<uint8_t>(DType::kF32);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(3).halves({count}, -9, 9)})
+            .expect_same_bits("cast_f16_f32", slots);
+      });
+    }
+  }
+}
+
+TEST(CpuScatter, SameBits) {
+  const std::pair<DType, const char*> types[] = {{DType::kU8, "scatter_nd_8bit"},
+                                                 {DType::kF16, "scatter_nd_16bit"},
+                                                 {DType::kI32, "scatter_nd_32bit"},
+                                                 {DType::kI64, "scatter_nd_64bit"}};
+  for (const auto& [type, kernel] : types) {
+    for (const int64_t depth : {1, 2, 3}) {
+      Values v(4);
+      const std::vector<int64_t> dims = {5, 4, 7};
+      TestTensor indices = v.bytes(DType::kI64, {6, depth});
+      std::vector<int64_t> updates = {6};
+      for (size_t i = static_cast<size_t>(depth); i < 3; ++i) updates.push_back(dims[i]);
+      for (int64_t k = 0; k < 6 * depth; ++k) {  // negative ones, and the same place twice: the last one stays
+        const int64_t d = dims[static_cast<size_t>(k % depth)], index = k / depth % 3 == 0 ? -1 - k % d : k % d;
+        std::memcpy(indices.bytes.data() + k * 8, &index, 8);
+      }
+      Case(Op::kScatterND, pack<attrs::ScatterND>(attrs::ScatterNDT{}),
+           {v.bytes(type, dims), indices, v.bytes(type, updates)})
+          .expect_same_bits(kernel);
+    }
+  }
 }
 
 }  // namespace

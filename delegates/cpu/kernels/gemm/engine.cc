@@ -377,7 +377,7 @@ void run_product(const Product& p, const ProductPlan& plan, const Parallel& para
   }
   const int64_t panels = ceil_div(p.n, kPanel);
   const int64_t grain =
-      at_least(ceil_div(panels, 2 * int64_t{parallel.slots}), kGrainMacs / at_least(macs / panels, 1));
+      at_least(ceil_div(panels, 4 * int64_t{parallel.slots}), kGrainMacs / at_least(macs / panels, 1));
   parallel.for_range(panels, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     serial(p, plan, begin * kPanel, at_most(end * kPanel, p.n),
            room + static_cast<size_t>(slot) * (plan.slot_bytes / sizeof(float)));
