@@ -1,4 +1,5 @@
-// Cast between plain types where every value of the one is rounded at most once into the other, by the language's rules.
+// Cast between plain types where every value of the one is rounded at most once into the other, by the language's
+// rules.
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/half/half.h"
 

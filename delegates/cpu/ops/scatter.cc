@@ -68,8 +68,7 @@ constexpr CpuKernel kRows[] = {{"scatter_nd_8bit", 0, nullptr, nullptr, run<1>},
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for replacing by int64 indices";
-  if (q.attrs<attrs::ScatterND>().reduction() != attrs::ScatterReduction::none ||
-      q.inputs[1].type.dtype != DType::kI64)
+  if (q.attrs<attrs::ScatterND>().reduction() != attrs::ScatterReduction::none || q.inputs[1].type.dtype != DType::kI64)
     return nullptr;
   *reason = "tuned for elements of whole bytes";
   const DType t = q.inputs[0].type.dtype;
