@@ -86,22 +86,22 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
   return out + "]";
 }
 
-// Import, a second time with the other assumption where one about ranks does not give what the model declares. The
+// Import, once more with another guess where one about ranks does not give what the model declares. The
 // model is read anew for that: import takes it apart.
 importer::ImportedModel import(const std::string& path, const ConvertOptions& options, emit::Provenance* provenance,
                                Diagnostics* diagnostics) {
   importer::ImportedModel kept;
   Diagnostics said;
-  for (const bool unknown_is_one : {false, true}) {
+  for (const importer::Guess guess : importer::kGuesses) {
     Diagnostics found;
     ::onnx::ModelProto model;
     if (!importer::load_model(path, &model, &provenance->source_hash, &found)) {
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
-    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, unknown_is_one, &found);
+    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, guess, &found);
     const bool better = imported.graph != nullptr && !imported.assumption_failed;
-    if (!unknown_is_one || better) {
+    if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);
       said = std::move(found);
     }

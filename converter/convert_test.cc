@@ -277,6 +277,28 @@ TEST(Convert, IfThatSizesDecideNamesTheOption) {
   EXPECT_EQ(c.ops(), Ops{"Relu"});
 }
 
+// x.squeeze(1) as exporters write it when they do not know the extent: if it is 1 Squeeze, else x as it is. Taken to be
+// 1, unless the declared outputs want the other.
+TEST(Convert, SqueezeIfOneIsASqueeze) {
+  for (const bool one : {true, false}) {
+    ModelBuilder m;
+    m.input("x", {"2", "N", "3"}).ints("index", {}, {1}).ints("one", {}, {1}).ints("axes", {1}, {1});
+    testing::set_type(m.proto()->add_output(), "y", one ? testing::Dims{"2", "3"} : testing::Dims{"2", "N", "3"}, 1);
+    m.node("Shape", {"x"}, {"s"});
+    m.node("Gather", {"s", "index"}, {"extent"});
+    m.node("Equal", {"extent", "one"}, {"cond"});
+    auto* n = m.node("If", {"cond"}, {"h"});
+    GraphBuilder squeeze = add_body(n, "then_branch");
+    squeeze.output("out");
+    squeeze.node("Squeeze", {"x", "axes"}, {"out"});
+    branch(n, "else_branch", "Identity");
+    m.node("Relu", {"h"}, {"y"});
+    Converted c;
+    convert(m, &c);
+    EXPECT_EQ(c.ops(), one ? (Ops{"Squeeze", "Relu"}) : Ops{"Relu"});
+  }
+}
+
 // A branch of a lone constant has neither inputs nor anything but what gives that constant out.
 TEST(Convert, ListsOfBodiesMayBeEmptyButAreThere) {
   ModelBuilder m;

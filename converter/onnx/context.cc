@@ -137,15 +137,7 @@ void NodeContext::set_output(int i, Value v) {
 }
 
 void NodeContext::assume(const std::string& what, const std::string& help) {
-  importer_.assumed_ = true;
-  Diagnostic d;
-  d.severity = Severity::kWarning;
-  d.code = Code::kAssumedShape;
-  d.op = node_.op_type();
-  d.node = node_name(node_, &scope_);
-  d.what = what;
-  d.help = help;
-  importer_.diagnostics()->add(std::move(d));
+  importer_.assume(node_, scope_, what, help);
 }
 
 Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {

@@ -25,7 +25,7 @@ class NodeContext final : public ImportContext {
   const ConstTensor* constant(Value v) const override;
   bool differ(Dim a, Dim b) const override;
   int declared_rank(int i) const override;
-  bool unknown_is_one() const override { return importer_.unknown_is_one_; }
+  bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
   bool has_attr(std::string_view name) const override;
   int64_t attr_int(std::string_view name, int64_t otherwise) const override;
   float attr_float(std::string_view name, float otherwise) const override;

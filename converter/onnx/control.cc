@@ -107,6 +107,47 @@ bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::Grap
   return true;
 }
 
+// How exporters write x.squeeze(axis) when they do not know the extent: if it equals 1 Squeeze(x, axis), else x. The
+// index of the branch that squeezes; -1: something else.
+int Importer::squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]) {
+  const ir::Node* equal = cond.producer;
+  if (equal != nullptr && equal->op == Op::kCast) equal = equal->in(0)->producer;
+  if (equal == nullptr || equal->op != Op::kEqual) return -1;
+  // One side is an extent, the other the constant 1.
+  Dim extent = 1;
+  for (int i = 0; i < 2; ++i) {
+    const ir::Value* v = equal->in(i);
+    const ir::ConstantPtr c = finder_.find(v);
+    if (c != nullptr && c->tensor.type.dtype == DType::kI64 && c->tensor.count() == 1) {
+      if (*c->tensor.as<int64_t>() != 1) return -1;
+    } else if (v->contents && v->contents->size() == 1) {
+      extent = (*v->contents)[0];
+    }
+  }
+  if (!is_symbolic(extent)) return -1;
+  for (int s = 0; s < 2; ++s) {
+    // One Squeeze of a value from outside, by constant axes...
+    const ::onnx::NodeProto* squeeze = nullptr;
+    for (const auto& n : branches[s]->node()) {
+      if (n.op_type() == "Constant") continue;
+      if (n.op_type() != "Squeeze" || squeeze != nullptr || n.input_size() == 0) return -1;
+      squeeze = &n;
+    }
+    const ::onnx::GraphProto& rest = *branches[1 - s];
+    if (squeeze == nullptr) continue;
+    // ... and the same value as it is.
+    const bool identity = rest.node_size() == 1 && rest.node(0).op_type() == "Identity" &&
+                          rest.node(0).input_size() == 1 && rest.node(0).output_size() == 1 &&
+                          rest.node(0).output(0) == rest.output(0).name();
+    const std::string& same = identity ? rest.node(0).input(0) : rest.output(0).name();
+    const ir::Value* x = lookup(scope, squeeze->input(0));
+    if ((!identity && rest.node_size() != 0) || same != squeeze->input(0) || x == nullptr) return -1;
+    const Shape& shape = x->type.shape;
+    return std::find(shape.dims, shape.dims + shape.rank, extent) == shape.dims + shape.rank ? -1 : s;
+  }
+  return -1;
+}
+
 void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
   ::onnx::GraphProto* branches[2] = {graph_attribute(node, "then_branch"), graph_attribute(node, "else_branch")};
   ir::Value* cond = node.input_size() == 1 ? lookup(scope, node.input(0)) : nullptr;
@@ -127,6 +168,16 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
   const int taken = known_bool(finder_, cond);
   if (taken >= 0) {
     if (!inline_branch(scope, node, *branches[taken == 1 ? 0 : 1])) bind_failed(scope, node);
+    return;
+  }
+  const int squeezes = count == 1 ? squeezing_branch(*cond, scope, branches) : -1;
+  if (squeezes >= 0) {
+    // A run checks the extent of what is squeezed.
+    const bool one = guess_ != Guess::kNoneOnes;
+    assume(node, scope,
+           std::string("drops an extent if it is 1: it is taken to be ") + (one ? "1" : "larger and stays"),
+           shape_advice(scope, cond));
+    if (!inline_branch(scope, node, *branches[one ? squeezes : 1 - squeezes])) bind_failed(scope, node);
     return;
   }
   Body bodies[2];

@@ -49,13 +49,24 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
   return nullptr;
 }
 
-Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, bool unknown_is_one,
-                   Diagnostics* diagnostics)
-    : model_(model), unknown_is_one_(unknown_is_one), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics)
+    : model_(model), guess_(guess), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
   }
+}
+
+void Importer::assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help) {
+  assumed_ = true;
+  Diagnostic d;
+  d.severity = Severity::kWarning;
+  d.code = Code::kAssumedShape;
+  d.op = node.op_type();
+  d.node = node_name(node, &scope);
+  d.what = std::move(what);
+  d.help = std::move(help);
+  diagnostics_->add(std::move(d));
 }
 
 void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what,
@@ -500,8 +511,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 }
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, bool unknown_is_one, Diagnostics* diagnostics) {
-  return Importer(model, model_path, unknown_is_one, diagnostics).run(shapes);
+                           const std::vector<ShapeOption>& shapes, Guess guess, Diagnostics* diagnostics) {
+  return Importer(model, model_path, guess, diagnostics).run(shapes);
 }
 
 }  // namespace vireo::importer

@@ -33,7 +33,7 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(::onnx::ModelProto& model, const std::string& model_path, bool unknown_is_one, Diagnostics* diagnostics);
+  Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -48,6 +48,7 @@ class Importer {
   // Reads a graph's initialisers into the scope.
   void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
 
+  void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
   void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
 
   Diagnostics* diagnostics() { return diagnostics_; }
@@ -83,10 +84,11 @@ class Importer {
   struct Body;
   bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                    const std::vector<TensorType>& inputs, Body* body);
+  int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]);
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
 
   ::onnx::ModelProto& model_;
-  const bool unknown_is_one_;
+  const Guess guess_;
   bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;
