@@ -19,8 +19,8 @@ struct CpuPart {
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
 constexpr size_t kStateOffset = 64;
 
-static_assert(sizeof(Tensor) == sizeof(vireo_tensor) && alignof(Tensor) == alignof(vireo_tensor),
-              "tensors cross the ABI as they are");
+static_assert(sizeof(Tensor) == sizeof(vireo_tensor), "tensors cross the ABI as they are");
+static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
 
 CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
   CpuValue v;
