@@ -104,8 +104,12 @@ function(vireo_add_library name)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     vireo_use_flags_(${name} "${ARG_HOST}")
+    set(pic ON)  # the shared library is made of these
+    if(VIREO_BARE_METAL)
+      set(pic OFF)
+    endif()
     set_target_properties(${name} PROPERTIES EXPORT_NAME ${vireo_short}
-      POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${VIREO_BARE_METAL}>>)
+      POSITION_INDEPENDENT_CODE ${pic})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE vireo_flags ${ARG_PUBLIC})
