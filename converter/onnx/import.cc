@@ -142,7 +142,7 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
   if (depth > kMaxDepth) return;
   for (const auto& node : nodes) {
     const std::string domain = plain_domain(node.domain());
-    const std::string op = node.op_type();
+    const std::string& op = node.op_type();
     const auto f = functions_.find({domain, op + (node.overload().empty() ? "" : ":" + node.overload())});
     if (f != functions_.end()) {
       if (!surveyed_.insert(f->second).second) continue;

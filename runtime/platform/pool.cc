@@ -13,6 +13,9 @@ namespace {
 constexpr int kWatches = 4000;
 // The same for the caller, who has run out of tiles: what the last ones of others take at most where all have a core.
 constexpr int kLastLooks = 1000;
+// Jobs between two moves of a thread, so that a core which others keep busy does not send it to and fro at each
+// operator.
+constexpr uint64_t kJobsBetweenMoves = 8;
 // Tiles for each slot: the last ones to finish then differ by an eighth of a slot's work on average.
 constexpr int64_t kTilesPerSlot = 4;
 
@@ -101,6 +104,9 @@ void Pool::submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*
   task_ = task;
   arg_ = arg;
   next_.store(0, std::memory_order_relaxed);
+#if defined(__linux__)
+  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
+#endif
   const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
   gate_.store(number | kOpen);  // in one order with `sleepers_`: either we see the sleeper, or it sees the job
   if (sleepers_.load() > 0) {
@@ -126,6 +132,25 @@ void Pool::submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*
   pthread_mutex_unlock(&mutex_);
 }
 
+#if defined(__linux__)
+void Pool::leave_callers_core(uint64_t job, uint64_t* last_move) {
+  const int here = sched_getcpu();
+  if (here < 0 || here != caller_core_.load(std::memory_order_relaxed)) return;
+  if (*last_move != 0 && job - *last_move < kJobsBetweenMoves) return;
+  *last_move = job;
+  cpu_set_t mine, others;
+  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) return;
+  others = mine;
+  CPU_CLR(here, &others);
+  // Leaves at the first call, may come back after the second.
+  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
+    sched_setaffinity(0, sizeof(mine), &mine);
+  }
+}
+#else
+void Pool::leave_callers_core(uint64_t, uint64_t*) {}
+#endif
+
 void Pool::take_tiles(int32_t slot) {
   for (;;) {
     const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
@@ -135,11 +160,12 @@ void Pool::take_tiles(int32_t slot) {
   }
 }
 
-uint64_t Pool::next_job(uint64_t last) {
+uint64_t Pool::next_job(uint64_t last, uint64_t* last_move) {
   const auto fresh = [last](uint64_t gate) { return (gate & kOpen) != 0 && gate / kNumber != last; };
   for (int i = 0; i < kWatches; ++i) {
     const uint64_t gate = gate_.load(std::memory_order_acquire);
     if (fresh(gate) || stopping_.load(std::memory_order_relaxed)) return gate;
+    if (i % 256 == 0) leave_callers_core(last, last_move);
     pause_core();
   }
   pthread_mutex_lock(&mutex_);
@@ -155,12 +181,13 @@ uint64_t Pool::next_job(uint64_t last) {
 }
 
 void Pool::serve(int32_t slot) {
-  uint64_t last = 0;
+  uint64_t last = 0, last_move = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    uint64_t gate = next_job(last);
+    uint64_t gate = next_job(last, &last_move);
     while ((gate & kOpen) != 0 && gate / kNumber != last) {
       if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire)) continue;
       last = gate / kNumber;
+      leave_callers_core(last, &last_move);
       take_tiles(slot);
       const uint64_t before = gate_.fetch_sub(1);  // in one order with `waiting_`
       if ((before & kInside) == 1 && waiting_.load()) {

@@ -15,7 +15,9 @@ namespace vireo::platform {
 // first of all: it waits for those who took a tile, never for one who has not come yet. So a core that is busy with
 // something else costs its own share and no more, where a pool that counts its threads in at each operator stands still
 // until the last one has been given a core. Idle threads watch for the next job for about 0.1 ms, the gap between two
-// operators, then sleep. A job that begins while another session's runs is done by its caller alone.
+// operators, then sleep. One that finds itself on the caller's core goes to another: Linux wakes threads where their
+// waker runs and takes tens of milliseconds to part the two, in which both together are slower than one. A job that
+// begins while another session's runs is done by its caller alone.
 //
 // Allocates nothing after `open`.
 class Pool {
@@ -38,8 +40,10 @@ class Pool {
   static void* body(void* worker);
   void submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*, int64_t, int64_t, int32_t), void* arg);
   void serve(int32_t slot);
-  uint64_t next_job(uint64_t last);  // waits; the gate of a job that is open and not `last`
+  // Waits; the gate of a job that is open and not `last`.
+  uint64_t next_job(uint64_t last, uint64_t* last_move);
   void take_tiles(int32_t slot);
+  void leave_callers_core(uint64_t job, uint64_t* last_move);
 
   // Bits 0..14: workers inside; 15: the job is open; 16..: its number. One word, so that "may I come in" and "I am in"
   // are one step.
@@ -51,6 +55,7 @@ class Pool {
   std::atomic<bool> stopping_{false};
   std::atomic<int32_t> sleepers_{0};
   std::atomic<bool> waiting_{false};
+  std::atomic<int32_t> caller_core_{-1};
   // The job: written while the gate is shut and nobody is inside.
   int64_t count_ = 0, tile_ = 0, tiles_ = 0;
   void (*task_)(void*, int64_t, int64_t, int32_t) = nullptr;
