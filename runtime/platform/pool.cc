@@ -86,12 +86,12 @@ void Pool::run(void* pool, int64_t count, int64_t grain, void (*task)(void*, int
   int64_t tile = (count + most - 1) / most;
   if (tile < grain) tile = grain;
   const int64_t tiles = (count + tile - 1) / tile;
-  if (tiles <= 1 || p.busy_.exchange(true, std::memory_order_acquire)) {
+  if (tiles <= 1 || p.busy_.exchange(1, std::memory_order_acquire) != 0) {
     task(arg, 0, count, 0);
     return;
   }
   p.submit(count, tile, tiles, task, arg);
-  p.busy_.store(false, std::memory_order_release);
+  p.busy_.store(0, std::memory_order_release);
 }
 
 // The job's fields are plain: a worker reads them after its step into the open gate, which comes after the store below;

@@ -50,8 +50,8 @@ class Pool {
   static constexpr uint64_t kInside = (1u << 15) - 1, kOpen = 1u << 15, kNumber = uint64_t{1} << 16;
 
   alignas(64) std::atomic<uint64_t> gate_{0};
-  alignas(64) std::atomic<int64_t> next_{0};  // the next tile
-  alignas(64) std::atomic<bool> busy_{false};
+  alignas(64) std::atomic<int64_t> next_{0};   // the next tile
+  alignas(64) std::atomic<uint32_t> busy_{0};  // a word: not every core exchanges bytes
   std::atomic<bool> stopping_{false};
   std::atomic<int32_t> sleepers_{0};
   std::atomic<bool> waiting_{false};
