@@ -1,5 +1,6 @@
 // Conv and ConvTranspose, alone or as the core of a composite, float32, channels first.
 #include "delegates/cpu/kernels/conv/conv.h"
+#include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "sdk/ops/conv/conv.h"
@@ -13,20 +14,7 @@ using cpu::Fused;
 
 ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
   const auto& a = f.core_attrs<attrs::Conv>();
-  const Geometry g = conv_geometry(a, x, w, y);
-  ConvF32 c;
-  c.n = g.batch;
-  c.in_channels = g.channels_in;
-  c.out_channels = g.channels_out;
-  c.groups = a.group();
-  for (int i = 0; i < 3; ++i) {
-    c.in[i] = g.in[i];
-    c.out[i] = g.out[i];
-    c.kernel[i] = g.kernel[i];
-    c.stride[i] = g.stride[i];
-    c.dilation[i] = g.dilation[i];
-    c.pad[i] = g.pad[i];
-  }
+  ConvF32 c = cpu::conv_shape(conv_geometry(a, x, w, y), a.group());
   c.act = f.act;
   c.residual_last = f.residual_last;
   return c;

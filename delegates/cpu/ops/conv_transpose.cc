@@ -1,5 +1,6 @@
 // ConvTranspose, float32, channels first.
 #include "sdk/ops/conv_transpose/conv_transpose.h"
+#include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/conv/conv.h"
 
@@ -7,21 +8,7 @@ namespace vireo {
 namespace {
 
 cpu::ConvF32 shape_of(const attrs::ConvTranspose& a, const Shape& x, const Shape& w, const Shape& y) {
-  const Geometry g = conv_transpose_geometry(a, x, w, y);
-  cpu::ConvF32 c;
-  c.n = g.batch;
-  c.in_channels = g.channels_in;
-  c.out_channels = g.channels_out;
-  c.groups = a.group();
-  for (int i = 0; i < 3; ++i) {
-    c.in[i] = g.in[i];
-    c.out[i] = g.out[i];
-    c.kernel[i] = g.kernel[i];
-    c.stride[i] = g.stride[i];
-    c.dilation[i] = g.dilation[i];
-    c.pad[i] = g.pad[i];
-  }
-  return c;
+  return cpu::conv_shape(conv_transpose_geometry(a, x, w, y), a.group());
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {

@@ -1,5 +1,6 @@
 // float16: Conv in NCHW and elementwise functions, computed in float32 and rounded once.
 #include "delegates/cpu/kernels/half/half.h"
+#include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/conv/conv.h"
@@ -15,21 +16,7 @@ int64_t count_of(const Shape& s) { return product(s, 0, s.rank); }
 int64_t floats(int64_t count) { return (count * static_cast<int64_t>(sizeof(float)) + 63) / 64 * 64; }
 
 ConvF32 shape_of(const attrs::Conv& a, const Shape& x, const Shape& w, const Shape& y) {
-  const Geometry g = conv_geometry(a, x, w, y);
-  ConvF32 c;
-  c.n = g.batch;
-  c.in_channels = g.channels_in;
-  c.out_channels = g.channels_out;
-  c.groups = a.group();
-  for (int i = 0; i < 3; ++i) {
-    c.in[i] = g.in[i];
-    c.out[i] = g.out[i];
-    c.kernel[i] = g.kernel[i];
-    c.stride[i] = g.stride[i];
-    c.dilation[i] = g.dilation[i];
-    c.pad[i] = g.pad[i];
-  }
-  return c;
+  return cpu::conv_shape(conv_geometry(a, x, w, y), a.group());
 }
 
 // Operands and result as float32, then the convolution's own.

@@ -1,4 +1,5 @@
 // 8-bit products with exact sums: MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv.
+#include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 #include "sdk/ops/conv/conv.h"
@@ -103,21 +104,7 @@ Status run_qlinear_matmul(const KernelContext& ctx, const void*) { return run_ma
 // ---- Convolutions
 
 cpu::ConvF32 conv_shape(const attrs::ConvInteger& a, const Shape& x, const Shape& w, const Shape& y) {
-  const Geometry g = conv_geometry(a, x, w, y);
-  cpu::ConvF32 c;
-  c.n = g.batch;
-  c.in_channels = g.channels_in;
-  c.out_channels = g.channels_out;
-  c.groups = a.group();
-  for (int i = 0; i < 3; ++i) {
-    c.in[i] = g.in[i];
-    c.out[i] = g.out[i];
-    c.kernel[i] = g.kernel[i];
-    c.stride[i] = g.stride[i];
-    c.dilation[i] = g.dilation[i];
-    c.pad[i] = g.pad[i];
-  }
-  return c;
+  return cpu::conv_shape(conv_geometry(a, x, w, y), a.group());
 }
 
 int64_t conv_scratch(const CpuQuery& q) {
