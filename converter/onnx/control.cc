@@ -152,18 +152,15 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
   ::onnx::GraphProto* branches[2] = {graph_attribute(node, "then_branch"), graph_attribute(node, "else_branch")};
   ir::Value* cond = node.input_size() == 1 ? lookup(scope, node.input(0)) : nullptr;
   const int count = node.output_size();
-  std::string wrong;
-  if (cond == nullptr || cond->type.dtype != DType::kBool) {
-    wrong = "wants one bool as its condition";
-  } else if (branches[0] == nullptr || branches[1] == nullptr) {
-    wrong = "wants a then_branch and an else_branch";
-  } else if (branches[0]->output_size() != count || branches[1]->output_size() != count) {
-    wrong = "has " + std::to_string(count) + " outputs, its branches have " +
-            std::to_string(branches[0]->output_size()) + " and " + std::to_string(branches[1]->output_size());
-  }
-  if (!wrong.empty()) {
+  const auto refuse = [&](const std::string& wrong) {
     record(&node, &scope, Code::kBadNode, wrong);
-    return bind_failed(scope, node);
+    bind_failed(scope, node);
+  };
+  if (cond == nullptr || cond->type.dtype != DType::kBool) return refuse("wants one bool as its condition");
+  if (branches[0] == nullptr || branches[1] == nullptr) return refuse("wants a then_branch and an else_branch");
+  if (branches[0]->output_size() != count || branches[1]->output_size() != count) {
+    return refuse("has " + std::to_string(count) + " outputs, its branches have " +
+                  std::to_string(branches[0]->output_size()) + " and " + std::to_string(branches[1]->output_size()));
   }
   const int taken = known_bool(finder_, cond);
   if (taken >= 0) {
@@ -424,13 +421,11 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
       if (axis < 0)
         return refuse(Code::kBadNode, "the axis of scanned input " + std::to_string(k) + " is outside its rank", "");
       const Dim d = t.shape[axis];
-      if (k == 0) {
+      if (k == 0 || is_symbolic(length)) {
         length = d;
-      } else if (d != length && !is_symbolic(d) && !is_symbolic(length)) {
+      } else if (d != length && !is_symbolic(d)) {
         return refuse(Code::kBadNode,
                       "scanned inputs have different lengths: " + dims_->text(length) + " and " + dims_->text(d), "");
-      } else if (is_symbolic(length)) {
-        length = d;
       }
       for (int j = axis; j + 1 < t.shape.rank; ++j) t.shape[j] = t.shape[j + 1];
       --t.shape.rank;

@@ -38,11 +38,9 @@ Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
-  const Tensor& x = *ctx.in(static_cast<size_t>(f.inputs[0].input));
-  const Shape& w =
-      f.inputs[1].input >= 0 ? ctx.in(static_cast<size_t>(f.inputs[1].input))->shape : f.inputs[1].type.shape;
+  const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
   Tensor& y = *ctx.out(0);
-  ConvF32 c = shape_of(f, x.shape, w, y.shape);
+  ConvF32 c = shape_of(f, x.shape, f.inputs[1].shape(ctx), y.shape);
   if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
   if (f.bias.given()) c.bias = f.bias.f32(ctx);
   if (f.residual.given()) c.residual = f.residual.f32(ctx);

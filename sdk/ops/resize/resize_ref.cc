@@ -62,18 +62,19 @@ void resample(const Tensor& x, Tensor& y, const ResizeAxis* axis, const ResizeTa
   } while (next_index(y.shape, i));
 }
 
-// `value`: an element of y's type for places outside.
+// `value`: an element of y's type for places outside; null where there are none.
 void pick(const Tensor& x, Tensor& y, const ResizeTaps* taps, const void* value) {
   const StridedView dense = dense_view(x.shape);
   int64_t i[kMaxRank] = {};
   (void)dispatch_size(x.dtype, [&](auto tag) {
     using T = decltype(tag);
+    const T beyond = value != nullptr ? *static_cast<const T*>(value) : T();
     T* out = y.as<T>();
     do {
       int64_t at = 0;
       const bool off = outside(taps, i, x.shape.rank);
       for (int k = 0; k < x.shape.rank && !off; ++k) at += taps[k].first[i[k]] * dense.strides[k];
-      *out++ = off ? *static_cast<const T*>(value) : x.as<const T>()[at];
+      *out++ = off ? beyond : x.as<const T>()[at];
     } while (next_index(y.shape, i));
     return Status::kOk;
   });

@@ -288,7 +288,7 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
       // Planes narrower than a vector: shorter vectors straddle fewer lines and store fewer masked lanes.
       if (narrow.fits) {
         narrow_plane(w, narrow, in, in + w.in_h * w.in_w, r, taps, copy);
-      } else if (w.out_w <= 4) {
+      } else if (w.out_w <= 4) {  // NOLINT(bugprone-branch-clone): all one where a vector has 4 lanes
         band_rows(hn::CappedTag<float, 4>(), r, rows, w, taps);
       } else if (w.out_w <= 8) {
         band_rows(hn::CappedTag<float, 8>(), r, rows, w, taps);
