@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <random>
 
 #include "converter/convert.h"
@@ -85,6 +86,47 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
     Diagnostics d;
     const bool ok = check_model(folder.write("mutated.onnx", bytes), {}, &d, nullptr);
     EXPECT_NE(ok, d.failed());
+  }
+}
+
+// Real files, damaged: their graphs hold control flow, weights and names that a built model does not. A try that
+// converts must leave a whole file, one that does not must leave none; what hangs meets the test's time limit.
+TEST(BadInput, DamagedSampleModels) {
+#if defined(__SANITIZE_ADDRESS__)
+  const int rounds = 60;
+#else
+  const int rounds = 200;
+#endif
+  std::mt19937 rng(23);
+  for (const char* name : {"kws_frontend", "kws_dscnn_mfcc", "kws_gru"}) {
+    std::ifstream in(std::string(VIREO_SOURCE_ROOT) + "/samples/models/" + name + ".onnx", std::ios::binary);
+    const std::string good{std::istreambuf_iterator<char>(in), {}};
+    ASSERT_GT(good.size(), 1000u) << name;
+    Folder folder;
+    const auto attempt = [&](const std::string& bytes, const std::string& what) {
+      Diagnostics d;
+      const std::string path = folder.write("damaged.onnx", bytes);
+      const std::string out = folder.at("out.vireo");
+      const bool done = convert_file(path, out, {}, &d, nullptr);
+      EXPECT_NE(done, d.failed()) << name << " " << what;
+      EXPECT_EQ(folder.files(), done ? 2u : 1u) << name << " " << what << ": something was left behind";
+      std::filesystem::remove(out);
+    };
+    for (int i = 0; i < rounds / 4; ++i) {
+      const size_t n = rng() % good.size();
+      attempt(good.substr(0, n), "cut at " + std::to_string(n));
+    }
+    for (int i = 0; i < rounds; ++i) {
+      // Most of a file is weights, whose values no code depends on: half of the rounds change its first 4 KiB, where
+      // nodes are.
+      const size_t size = i % 2 == 0 ? std::min<size_t>(good.size(), 4096) : good.size();
+      std::string bytes = good;
+      for (unsigned k = 0; k <= rng() % 4; ++k) bytes[rng() % size] = static_cast<char>(rng());
+      attempt(bytes, "round " + std::to_string(i));
+    }
+    std::string noise(good.size(), 0);
+    for (char& c : noise) c = static_cast<char>(rng());
+    attempt(noise, "noise");
   }
 }
 

@@ -6,34 +6,16 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "converter/emit/model_file.h"
+#include "converter/ir/random.h"
 #include "sdk/base/half.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {
-
-// Outputs that a random node has a part in: they may change whenever nodes do.
-std::set<size_t> random_outputs(const ir::Graph& g) {
-  std::set<const ir::Value*> tainted;
-  for (const ir::Node& n : g.nodes()) {
-    bool random = (n.def().flags & OpDef::kRandom) != 0;
-    for (const auto& body : n.bodies) {
-      for (const ir::Node& inner : body->nodes()) random = random || (inner.def().flags & OpDef::kRandom) != 0;
-    }
-    for (const ir::Value* v : n.inputs) random = random || tainted.count(v) != 0;
-    for (const ir::Value* v : n.outputs) {
-      if (random && v != nullptr) tainted.insert(v);
-    }
-  }
-  std::set<size_t> out;
-  for (size_t i = 0; i < g.outputs().size(); ++i) {
-    if (tainted.count(g.outputs()[i]) != 0) out.insert(i);
-  }
-  return out;
-}
 
 template <class T, class F>
 void fill(HostTensor* t, int64_t count, const F& next) {
@@ -168,7 +150,7 @@ bool PassChecker::evaluate(const ir::Graph& graph, const std::vector<std::string
 
 bool PassChecker::begin(const ir::Graph& graph) {
   inputs_ = options_.check_inputs;
-  random_ = random_outputs(graph);
+  random_ = ir::random_outputs(graph);
   if (inputs_.empty()) {
     std::mt19937 rng(1);
     std::map<Dim, int64_t> extents;
@@ -208,7 +190,7 @@ bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* re
   std::string wrong;
   for (size_t c = 0; c < now.size(); ++c) {
     for (size_t i = 0; i < now[c].size(); ++i) {
-      if (random_.count(i) != 0) continue;
+      if (random_[i]) continue;
       bool within = false;
       const double d = difference(now[c][i], reference_[c][i], atol, options_.check_rtol, &within);
       report->max_difference = std::max(report->max_difference, d);
@@ -238,11 +220,13 @@ std::string PassChecker::blame(const ir::Graph& graph) const {
       if (v != nullptr && !v->unused()) old_names.insert(v->name);
     }
   }
+  const std::set<const ir::Value*> random = ir::random_values(graph);
   std::vector<std::string> taps;
   std::vector<std::string> makers;
   for (const ir::Node& n : graph.nodes()) {
     for (const ir::Value* v : n.outputs) {
-      if (v == nullptr || v->unused() || v->name.empty() || old_names.erase(v->name) == 0) continue;
+      if (v == nullptr || v->unused() || v->name.empty() || random.count(v) != 0) continue;
+      if (old_names.erase(v->name) == 0) continue;
       taps.push_back(v->name);
       makers.push_back(passes::kind_of(n) + " node \"" + n.name + "\"");
     }

@@ -4,7 +4,6 @@
 #define VIREO_CONVERTER_CHECK_H_
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,7 @@ class PassChecker final : public passes::Observer {
   std::unique_ptr<ir::Graph> before_;
   Results reference_;
   std::vector<std::vector<HostTensor>> inputs_;
-  std::set<size_t> random_;  // outputs that depend on random nodes
+  std::vector<bool> random_;  // outputs that depend on random nodes
 };
 
 // Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| +

@@ -9,6 +9,7 @@
 #include "converter/check.h"
 #include "converter/emit/model_file.h"
 #include "converter/ir/graph.h"
+#include "converter/ir/random.h"
 #include "converter/onnx/import.h"
 #include "converter/onnx/load.h"
 #include "converter/passes/pipeline.h"
@@ -85,6 +86,31 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
   return out + "]";
 }
 
+// Import, once more with another guess where one about ranks does not give what the model declares. The
+// model is read anew for that: import takes it apart.
+importer::ImportedModel import(const std::string& path, const ConvertOptions& options, emit::Provenance* provenance,
+                               Diagnostics* diagnostics) {
+  importer::ImportedModel kept;
+  Diagnostics said;
+  for (const importer::Guess guess : importer::kGuesses) {
+    Diagnostics found;
+    ::onnx::ModelProto model;
+    if (!importer::load_model(path, &model, &provenance->source_hash, &found)) {
+      for (const Diagnostic& d : found.all()) diagnostics->add(d);
+      return {};
+    }
+    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, guess, &found);
+    const bool better = imported.graph != nullptr && !imported.assumption_failed;
+    if (guess == importer::kGuesses[0] || better) {
+      kept = std::move(imported);
+      said = std::move(found);
+    }
+    if (better || !kept.assumption_failed) break;
+  }
+  for (const Diagnostic& d : said.all()) diagnostics->add(d);
+  return kept;
+}
+
 // Import, passes, layout: everything but writing. Null on failure.
 std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options,
                                          Diagnostics* diagnostics, ConvertReport* report) {
@@ -94,13 +120,8 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   emit::Provenance provenance;
   const size_t slash = path.find_last_of('/');
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
-  importer::ImportedModel imported;
-  {
-    tell("import", 0);
-    ::onnx::ModelProto model;
-    if (!importer::load_model(path, &model, &provenance.source_hash, diagnostics)) return nullptr;
-    imported = importer::import_model(model, path, options.shapes, diagnostics);
-  }
+  tell("import", 0);
+  importer::ImportedModel imported = import(path, options, &provenance, diagnostics);
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
   provenance.producer = imported.producer;
@@ -118,9 +139,11 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   std::map<std::string, size_t> ops;
   for (const ir::Node& n : graph.nodes()) ++ops[passes::kind_of(n)];
   report->ops.assign(ops.begin(), ops.end());
-  for (const ir::Value* v : graph.inputs()) report->inputs.push_back({v->name, type_text(graph.dims(), v->type)});
+  for (const ir::Value* v : graph.inputs())
+    report->inputs.push_back({v->name, type_text(graph.dims(), v->type), false});
+  const std::vector<bool> random = ir::random_outputs(graph);
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type)});
+    report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type), random[i]});
   }
   tell("plan", 0.7);
   return emit::ModelFile::build(graph, options, provenance, diagnostics, report);

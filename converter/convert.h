@@ -75,7 +75,8 @@ struct PassReport {
 };
 struct ValueReport {
   std::string name;
-  std::string type;  // "float32[batch=1..8,3,224,224]"
+  std::string type;     // "float32[batch=1..8,3,224,224]"
+  bool random = false;  // outputs: random operators have a part in it
 };
 struct ConvertReport {
   std::vector<ValueReport> inputs, outputs;

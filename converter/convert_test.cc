@@ -158,6 +158,29 @@ TEST(Convert, OutputsThatAreInputsConstantsOrTwice) {
   EXPECT_EQ(c.model->signatures()->Get(0)->outputs()->Get(3)->name()->str(), "again");
 }
 
+TEST(Convert, PlaceholdersAreNoNames) {
+  ModelBuilder m;
+  m.input("x", {"?", "?", "None", "None", "", "N", "N"}).output("y");
+  m.node("Relu", {"x"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  EXPECT_EQ(c.report.open_dimensions, (std::vector<std::string>{"x.0", "x.1", "x.2", "x.3", "x.4", "N"}));
+}
+
+// Squeeze without axes: an extent that is not known goes when the declared output can mean nothing else.
+TEST(Convert, SqueezeWithoutAxesFollowsTheDeclaredRank) {
+  for (const bool scalar : {false, true}) {
+    ModelBuilder m;
+    m.input("x", {"N", "1", "3"});
+    testing::set_type(m.proto()->add_output(), "y", scalar ? testing::Dims{"3"} : testing::Dims{"N", "3"}, 1);
+    m.node("Squeeze", {"x"}, {"z"});
+    m.node("Relu", {"z"}, {"y"});
+    Converted c;
+    convert(m, &c);
+    EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(0))->dims()->size(), scalar ? 1u : 2u);
+  }
+}
+
 TEST(Convert, NodesInAnyOrderAndWithoutNames) {
   ModelBuilder m;
   m.input("x", {"2"}).output("y");
@@ -261,6 +284,101 @@ TEST(Convert, IfWithKnownConditionTakesItsBranch) {
   Converted c;
   convert(m, &c);
   EXPECT_EQ(c.ops(), Ops{"Relu"});
+}
+
+// The branches differ in rank, and which is taken hangs on the extent "N" of x.
+TEST(Convert, IfThatSizesDecideNamesTheOption) {
+  ModelBuilder m;
+  m.input("x", {"N", "3"}).input("z", {"4"}).output("y").ints("two", {}, {2}).ints("zero", {}, {0});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"rows"});
+  m.node("Equal", {"rows", "two"}, {"cond"});
+  auto* n = m.node("If", {"cond"}, {"y"});
+  branch(n, "then_branch", "Relu");
+  GraphBuilder other = add_body(n, "else_branch");
+  other.output("out");
+  other.node("Neg", {"z"}, {"out"});
+  Folder folder;
+  const std::string path = folder.write("m.onnx", m.bytes());
+  Diagnostics d;
+  FileBytes bytes;
+  EXPECT_FALSE(convert_to_memory(path, {}, &bytes, &d, nullptr));
+  EXPECT_NE(d.text().find("convert with --shape x=N,3, numbers in place"), std::string::npos) << d.text();
+  ConvertOptions options;
+  options.shapes = {{"x", {{2, 2}, {3, 3}}}};
+  Converted c;
+  convert(m, &c, options);
+  EXPECT_EQ(c.ops(), Ops{"Relu"});
+}
+
+// x.squeeze(1) as exporters write it when they do not know the extent: if it is 1 Squeeze, else x as it is. Taken to be
+// 1, unless the declared outputs want the other.
+TEST(Convert, SqueezeIfOneIsASqueeze) {
+  for (const bool one : {true, false}) {
+    ModelBuilder m;
+    m.input("x", {"2", "N", "3"}).ints("index", {}, {1}).ints("one", {}, {1}).ints("axes", {1}, {1});
+    testing::set_type(m.proto()->add_output(), "y", one ? testing::Dims{"2", "3"} : testing::Dims{"2", "N", "3"}, 1);
+    m.node("Shape", {"x"}, {"s"});
+    m.node("Gather", {"s", "index"}, {"extent"});
+    m.node("Equal", {"extent", "one"}, {"cond"});
+    auto* n = m.node("If", {"cond"}, {"h"});
+    GraphBuilder squeeze = add_body(n, "then_branch");
+    squeeze.output("out");
+    squeeze.node("Squeeze", {"x", "axes"}, {"out"});
+    branch(n, "else_branch", "Identity");
+    m.node("Relu", {"h"}, {"y"});
+    Converted c;
+    convert(m, &c);
+    EXPECT_EQ(c.ops(), one ? (Ops{"Squeeze", "Relu"}) : Ops{"Relu"});
+  }
+}
+
+// A branch of a lone constant has neither inputs nor anything but what gives that constant out.
+TEST(Convert, ListsOfBodiesMayBeEmptyButAreThere) {
+  ModelBuilder m;
+  m.input("cond", {}, 9).output("y");
+  auto* n = m.node("If", {"cond"}, {"y"});
+  for (const char* attribute : {"then_branch", "else_branch"}) {
+    GraphBuilder g = add_body(n, attribute);
+    g.output("out").floats("out", {2}, {1, 2});
+  }
+  Converted c;
+  convert(m, &c);
+  ASSERT_EQ(c.model->subgraphs()->size(), 3u);
+  for (uint32_t i = 1; i < 3; ++i) {
+    ASSERT_NE(c.graph(i).inputs(), nullptr);
+    EXPECT_EQ(c.graph(i).inputs()->size(), 0u);
+  }
+}
+
+// The Identity goes; the value that bore the name "hidden" is the output now.
+TEST(Convert, OutputsKeepTheirNames) {
+  ModelBuilder m;
+  m.input("x", {"2"}).output("y").output("again");
+  m.node("Relu", {"x"}, {"hidden"});
+  m.node("Identity", {"hidden"}, {"y"});
+  m.node("Identity", {"hidden"}, {"again"});
+  Converted c;
+  convert(m, &c);
+  ASSERT_EQ(c.graph().outputs()->size(), 2u);
+  EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(0))->name()->str(), "y");
+  EXPECT_EQ(c.graph().tensors()->Get(c.graph().outputs()->Get(1))->name()->str(), "again");
+}
+
+// What a trip makes lies in the body's own memory, inputs do not.
+TEST(Convert, OutputsOfLoopBodiesHaveAPlace) {
+  ModelBuilder m;
+  m.input("x", {"3"}).output("y").ints("trips", {}, {5});
+  auto* n = m.node("Loop", {"trips", "", "x"}, {"y"});
+  GraphBuilder g = add_body(n, "body");
+  g.input("i", {}, 7).input("go", {}, 9).input("state", {"3"}).output("again").output("next");
+  g.node("Identity", {"go"}, {"again"});
+  g.node("Relu", {"state"}, {"next"});
+  Converted c;
+  convert(m, &c);
+  const fb::SubgraphPlan* plan = c.model->plans()->Get(0)->subgraphs()->Get(1);
+  for (const uint32_t t : *c.graph(1).inputs()) EXPECT_EQ(plan->offsets()->Get(t), UINT64_MAX);
+  for (const uint32_t t : *c.graph(1).outputs()) EXPECT_LT(plan->offsets()->Get(t), plan->bytes());
 }
 
 TEST(Convert, IfTakesWhatItsBranchesUse) {

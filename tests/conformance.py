@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -23,11 +24,14 @@ def cache_folder():
 
 def cases_folder(cache):
     python = os.path.join(cache, "venv", "bin", "python")
+    script = os.path.join(HERE, "onnx_cases.py")
     found = subprocess.run([python, "-c", "import onnx; print(onnx.__version__)"], capture_output=True, text=True, check=True)
-    folder = os.path.join(cache, "onnx-cases-" + found.stdout.strip())
+    with open(script, "rb") as file:
+        written_by = f"{zlib.crc32(file.read()):08x}"
+    folder = os.path.join(cache, f"onnx-cases-{found.stdout.strip()}-{written_by}")
     if not os.path.isdir(folder):
         partial = f"{folder}.{os.getpid()}"
-        subprocess.run([python, os.path.join(HERE, "onnx_cases.py"), partial], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([python, script, partial], check=True, stdout=subprocess.DEVNULL)
         os.rename(partial, folder)
     return folder
 

@@ -34,11 +34,11 @@ ROOMS = [
 TEST_EXTRA = {"delegates": ["delegates/conformance"]}
 TOP = {"c_api", "sdk", "runtime", "delegates", "converter", "quant", "bindings", "samples", "tests", "toolchains"}
 
-# Standard headers that need neither an OS nor the heap. Anything else in a device file has to be argued for here.
+# Standard headers, and compilers' own for instructions, that need neither an OS nor the heap. Anything else in a device file has to be argued for here.
 DEVICE_STD = set("""
 algorithm array atomic cassert cfloat cinttypes climits cmath cstdarg cstddef cstdint cstring initializer_list iterator
 limits new numeric optional string_view tuple type_traits utility
-assert.h float.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
+assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
 """.split())
 DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/",), "delegates": ("flatbuffers/", "hwy/"),
                     "c_api": ("flatbuffers/",)}

@@ -28,7 +28,6 @@ vireo_dependency_(json 3.11.2 v3.11.2 https://github.com/nlohmann/json MIT quick
 vireo_dependency_(stb 2022.09 master https://github.com/nothings/stb MIT quickstart "libstb-dev" "PNG and JPEG in and out")
 vireo_dependency_(sndfile 1.2.0 1.2.0 https://github.com/libsndfile/libsndfile LGPL-2.1 quickstart "libsndfile1-dev" "WAV input of the tool")
 vireo_dependency_(zip 1.7.3 v1.9.2 https://github.com/nih-at/libzip BSD-3-Clause quickstart "libzip-dev" ".npz in and out")
-vireo_dependency_(pthreadpool 2021.05 master https://github.com/google/pthreadpool BSD-2-Clause quickstart "libpthreadpool-dev" "threads on hosted targets; without it, or on bare metal, work runs serially or on the caller's pool")
 vireo_dependency_(gtest 1.12.1 v1.13.0 https://github.com/google/googletest BSD-3-Clause tests "libgtest-dev" "unit tests")
 vireo_dependency_(benchmark 1.7.1 v1.7.1 https://github.com/google/benchmark Apache-2.0 tests "libbenchmark-dev" "benchmarks; left out when missing")
 
@@ -183,26 +182,9 @@ if(NOT VIREO_BARE_METAL)
   endif()
 endif()
 
-# --- Threads and pthreadpool (optional: without them work runs serially) -------------------------------------------
+# --- Threads -------------------------------------------------------------------------------------------------------
 if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
   find_package(Threads REQUIRED)
-  find_path(VIREO_PTHREADPOOL_INCLUDE pthreadpool.h)
-  find_library(VIREO_PTHREADPOOL_LIBRARY pthreadpool)
-  if(VIREO_PTHREADPOOL_INCLUDE AND VIREO_PTHREADPOOL_LIBRARY AND NOT VIREO_PTHREADPOOL_SOURCE_DIR)
-    add_library(vireo_dep_pthreadpool INTERFACE)
-    target_include_directories(vireo_dep_pthreadpool SYSTEM INTERFACE "${VIREO_PTHREADPOOL_INCLUDE}")
-    target_link_libraries(vireo_dep_pthreadpool INTERFACE "${VIREO_PTHREADPOOL_LIBRARY}" Threads::Threads)
-    add_library(Vireo::dep_pthreadpool ALIAS vireo_dep_pthreadpool)
-  elseif(VIREO_PTHREADPOOL_SOURCE_DIR)
-    vireo_source_(pthreadpool include/pthreadpool.h)
-    set(PTHREADPOOL_BUILD_TESTS OFF CACHE BOOL "" FORCE)
-    set(PTHREADPOOL_BUILD_BENCHMARKS OFF CACHE BOOL "" FORCE)
-    set(PTHREADPOOL_LIBRARY_TYPE static CACHE STRING "" FORCE)
-    add_subdirectory("${pthreadpool_SOURCE}" "${PROJECT_BINARY_DIR}/deps/pthreadpool-build" EXCLUDE_FROM_ALL SYSTEM)
-    add_library(Vireo::dep_pthreadpool ALIAS pthreadpool)
-  else()
-    message(STATUS "Vireo: no pthreadpool for this target (${VIREO_DEP_pthreadpool_DEBIAN}); sessions run on one thread or the caller's pool")
-  endif()
 endif()
 
 # --- The command line's libraries -----------------------------------------------------------------------------------

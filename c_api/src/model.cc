@@ -25,6 +25,9 @@ Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth) {
                          bound_in_file(p, e.b(), depth + 1));
 }
 
+// What a session's bounds may name.
+bool is_dimension(const fb::Expr& e) { return e.kind() == fb::ExprKind::Symbol && !e.data_dependent(); }
+
 void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) {
   const fb::Tensor& t = *model->program.subgraph(0).tensors()->Get(tensor);
   const vireo::TensorType type = vireo::type_of(t);
@@ -41,7 +44,7 @@ void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) 
     out->max_dims[i] = bound.open() ? -1 : bound.hi;
     if (!vireo::is_symbolic(d)) continue;
     const fb::Expr& e = *model->program.model().exprs()->Get(vireo::handle_id(d));
-    if (e.kind() == fb::ExprKind::Symbol) out->dim_names[i] = vireo::text_of(e.name());
+    if (is_dimension(e)) out->dim_names[i] = vireo::text_of(e.name());
   }
 }
 
@@ -62,8 +65,6 @@ void describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, u
   out->std_count = io.std() == nullptr ? 0 : io.std()->size();
   out->sample_rate = io.sample_rate();
 }
-
-bool is_dimension(const fb::Expr& e) { return e.kind() == fb::ExprKind::Symbol && !e.data_dependent(); }
 
 const fb::Signature* signature(const vireo_model* model) {
   const auto* list = model->program.model().signatures();

@@ -14,9 +14,14 @@ namespace vireo::tool {
 namespace {
 
 // Names what is wrong with a flag, and nothing else: the whole help would bury it.
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first, bool whole) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  if (at == &app && !first.empty() && first[0] != '-') {
+    std::cerr << "error: vireo has no verb \"" << first << "\""
+              << (whole ? "" : " in this build, which has no converter") << "\n  help: see vireo --help\n";
+    return 2;
+  }
   const std::string verb = at == &app ? "" : " " + at->get_name();
   std::cerr << "error: vireo" << verb << ": " << error.what() << "\n  help: see vireo" << verb << " --help\n";
   return 2;
@@ -68,7 +73,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
     std::cout.flush();
     return status != 0 || !std::cout ? 1 : 0;
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
+    return report_usage(app, error, argc > 1 ? argv[1] : "", whole);
   } catch (const Failure& failure) {
     print_failure(failure.what(), failure.help());
     return 1;

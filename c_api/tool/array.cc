@@ -282,6 +282,7 @@ std::string text_at(const Array& a, int64_t i) {
 bool same_bits(const Array& a, int64_t i, const Array& b, int64_t j) {
   if (a.dtype == VIREO_STRING) return a.strings[static_cast<size_t>(i)] == b.strings[static_cast<size_t>(j)];
   const int bits = dtype_bits(a.dtype);
+  if (bits == 0) return false;  // a type without elements
   if (bits < 8) return packed_at(a, i, bits) == packed_at(b, j, bits);
   const size_t size = static_cast<size_t>(bits / 8);
   return memcmp(a.bytes.data() + static_cast<size_t>(i) * size, b.bytes.data() + static_cast<size_t>(j) * size, size) ==

@@ -96,5 +96,11 @@ TEST(Array, ViewOfAnEmptyTensorHasAnAddress) {
   EXPECT_NE(view_of(make_array(VIREO_STRING, {0}), &refs).data, nullptr);
 }
 
+TEST(Array, NothingIsTheSameInATypeWithoutElements) {
+  Array a;
+  a.dtype = VIREO_NONE;
+  EXPECT_FALSE(same_bits(a, 0, a, 0));
+}
+
 }  // namespace
 }  // namespace vireo::tool

@@ -14,6 +14,7 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -178,26 +179,16 @@ void bench(const Options& options, Context& context) {
 void add_bench(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("bench", "Measure how long a run takes");
-  verb->add_option("model", options->model,
-                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
-      ->required();
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   verb->add_option("--seconds", options->seconds, "how long to measure")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
-  verb->add_option("--shape", options->shapes,
-                   "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_option("-i,--input", options->inputs,
-                   "NAME=FILE: values to run on instead of random ones (give all inputs)")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_option("--bound", options->bounds,
-                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_threads(verb, &options->threads);
+  add_device(verb, &options->device);
+  add_shapes(verb, &options->shapes);
+  add_repeated(verb, "-i,--input", &options->inputs,
+               "NAME=FILE: values to run on instead of random ones (give all inputs)");
+  add_bounds(verb, &options->bounds);
   verb->add_option("--profile", options->profile,
                    "write the time of each node to this .json (Perfetto, chrome://tracing)");
   verb->add_flag("--json", options->json, "print the figures as JSON");

@@ -4,6 +4,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -50,18 +51,10 @@ void explain(const Options& options, Context& context) {
 void add_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
-  verb->add_option("model", options->model,
-                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
-      ->required();
-  verb->add_option("--device", options->device, "place on this device only");
-  verb->add_option("--shape", options->shapes,
-                   "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_option("--bound", options->bounds,
-                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_device(verb, &options->device);
+  add_shapes(verb, &options->shapes);
+  add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Examples:\n  vireo explain model.vireo\n  vireo explain model.vireo --device cpu --json");
   verb->callback([options, &context] { explain(*options, context); });

@@ -209,21 +209,33 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   return options;
 }
 
+// Whether a session with these bounds takes no more than kAssumedBytes.
+bool is_modest(const Model& model, const SessionChoice& choice, const std::vector<vireo_bound>& bounds) {
+  const vireo_session_options options = options_of(choice, bounds);
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  return vireo_model_memory(model.get(), &options, &memory, nullptr) == VIREO_OK && memory.total_bytes <= kAssumedBytes;
+}
+
 // `bounds` and an assumed bound for what is still open.
-std::vector<vireo_bound> complete(const Model& model, const Bounds& bounds, bool say) {
+std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choice, const Bounds& bounds, bool say) {
   std::vector<vireo_bound> list = bounds.list();
+  const size_t given = list.size();
   for (uint32_t i = 0; i < vireo_model_dimension_count(model.get()); ++i) {
     vireo_dimension d = VIREO_DIMENSION_INIT;
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_model_dimension(model.get(), i, &d, &error), error, "read " + model.name());
-    const bool given =
-        std::any_of(list.begin(), list.end(), [&](const vireo_bound& b) { return std::string(b.name) == d.name; });
-    if (given || d.max >= 0) continue;
-    list.push_back({d.name, d.min, std::max(d.min, kAssumedExtent)});
-    if (say) {
-      std::cerr << "note: data decide the dimension \"" << d.name << "\" of " << model.name() << "; at most "
-                << kAssumedExtent << " is assumed\n";
-    }
+    const auto is_d = [&](const vireo_bound& b) { return std::string(b.name) == d.name; };
+    if (d.max < 0 && std::none_of(list.begin(), list.end(), is_d)) list.push_back({d.name, d.min, 0});
+  }
+  if (list.size() == given) return list;
+  int64_t assumed = kAssumedExtent;
+  for (;; assumed /= 4) {
+    for (size_t i = given; i < list.size(); ++i) list[i].max = std::max(list[i].min, assumed);
+    if (assumed <= kLeastAssumedExtent || is_modest(model, choice, list)) break;
+  }
+  for (size_t i = given; say && i < list.size(); ++i) {
+    std::cerr << "note: data decide the dimension \"" << list[i].name << "\" of " << model.name() << "; at most "
+              << list[i].max << " is assumed\n";
   }
   return list;
 }
@@ -231,7 +243,7 @@ std::vector<vireo_bound> complete(const Model& model, const Bounds& bounds, bool
 }  // namespace
 
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
-  const std::vector<vireo_bound> list = complete(model, bounds, true);
+  const std::vector<vireo_bound> list = complete(model, choice, bounds, true);
   const vireo_session_options options = options_of(choice, list);
   vireo_error error = VIREO_ERROR_INIT;
   vireo_session* session = nullptr;
@@ -240,7 +252,7 @@ Session make_session(const Model& model, const SessionChoice& choice, const Boun
 }
 
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
-  const std::vector<vireo_bound> list = complete(model, bounds, false);
+  const std::vector<vireo_bound> list = complete(model, choice, bounds, false);
   const vireo_session_options options = options_of(choice, list);
   vireo_memory memory = VIREO_MEMORY_INIT;
   vireo_error error = VIREO_ERROR_INIT;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -191,10 +192,8 @@ void inspect(const Options& options, Context& context) {
 void add_inspect(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("inspect", "Show a model's inputs, outputs, memory, operators and origin");
-  verb->add_option("model", options->model,
-                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
-      ->required();
-  verb->add_option("--device", options->device, "count nodes and memory for this device");
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_device(verb, &options->device);
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");
   verb->callback([options, &context] { inspect(*options, context); });

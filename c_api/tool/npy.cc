@@ -70,7 +70,7 @@ class HeaderReader {
     if (quote != '\'' && quote != '"') fail("has a damaged header: a quote is missing");
     const size_t end = text_.find(quote, at_ + 1);
     if (end == std::string::npos) fail("has a damaged header: a quote is missing");
-    const std::string result = text_.substr(at_ + 1, end - at_ - 1);
+    std::string result = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return result;
   }

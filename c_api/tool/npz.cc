@@ -15,7 +15,7 @@ struct Close {
 };
 
 std::string text_of(zip_error_t* error) {
-  const std::string text = zip_error_strerror(error);
+  std::string text = zip_error_strerror(error);
   zip_error_fini(error);
   return text;
 }
@@ -78,7 +78,7 @@ void write_npz(const std::string& path, const std::vector<std::pair<std::string,
     zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
   }
   if (zip_close(archive.get()) != 0) throw Failure("cannot build " + path + ": " + zip_strerror(archive.get()));
-  archive.release();
+  static_cast<void>(archive.release());  // zip_close has freed it
   zip_stat_t stat;
   if (zip_source_stat(memory, &stat) != 0 || zip_source_open(memory) != 0) throw Failure("cannot build " + path);
   std::vector<uint8_t> bytes(static_cast<size_t>(stat.size));

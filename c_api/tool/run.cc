@@ -11,6 +11,7 @@
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/npy.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -146,20 +147,13 @@ void run(const Options& options, Context& context) {
 void add_run(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("run", "Run a model once on files");
-  verb->add_option("model", options->model,
-                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
-      ->required();
-  verb->add_option("-i,--input", options->inputs,
-                   "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_repeated(verb, "-i,--input", &options->inputs,
+               "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input");
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
-  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
-  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--bound", options->bounds,
-                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_device(verb, &options->device);
+  add_threads(verb, &options->threads);
+  add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print the summary as JSON");
   verb->footer(
       "Examples:\n"

@@ -4,6 +4,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -55,16 +56,11 @@ void add_selftest(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("selftest", "Run the tests that a .vireo file carries on this device");
   verb->add_option("model", options->model, "a .vireo file converted with --embed-tests")->required();
-  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
-  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--shape", options->shapes,
-                   "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_option("--bound", options->bounds,
-                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_device(verb, &options->device);
+  add_threads(verb, &options->threads);
+  add_repeated(verb, "--shape", &options->shapes,
+               "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions");
+  add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print as JSON");
   verb->footer("Example:\n  vireo selftest model.vireo --device cpu");
   verb->callback([options, &context] { selftest(*options, context); });

@@ -8,6 +8,7 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/compare.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
 
 namespace vireo::tool {
@@ -164,21 +165,16 @@ void verify(const Options& options, Context& context) {
 void add_verify(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("verify", "Compare a model's answers with stored reference answers");
-  verb->add_option("model", options->model,
-                   "a .vireo file" + std::string(context.extensions.convert ? ", or an .onnx file" : ""))
-      ->required();
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...")->required();
   verb->add_option("--atol", options->tolerance.atol,
                    "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--device", options->device, "run on this device only (see vireo devices)");
-  verb->add_option("--threads", options->threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--bound", options->bounds,
-                   "DIMENSION=8: the most that a dimension takes whose size depends on the data")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_device(verb, &options->device);
+  add_threads(verb, &options->threads);
+  add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print every output's figures as JSON");
   verb->footer(
       "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "

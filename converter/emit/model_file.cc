@@ -105,7 +105,12 @@ class Builder {
       for (const auto& body : n.bodies) node->subgraphs.push_back(subgraph(*body));
       out->nodes.push_back(std::move(node));
     }
-    for (const ir::Value* v : g.outputs()) out->outputs.push_back(static_cast<uint32_t>(tensor(v)));
+    for (size_t i = 0; i < g.outputs().size(); ++i) {
+      const int32_t id = tensor(g.outputs()[i]);
+      out->outputs.push_back(static_cast<uint32_t>(id));
+      // A pass may have put another value in the place of the one that bore the output's name.
+      out->tensors[static_cast<size_t>(id)]->name = g.output_names()[i];
+    }
     model_->subgraphs[index] = std::move(out);
     return index;
   }

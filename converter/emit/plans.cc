@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converter/emit/schedule.h"
+#include "sdk/ops/control/control.h"
 #include "sdk/ops/op.h"
 #include "sdk/plan/planner.h"
 
@@ -88,10 +89,16 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
   auto plan = std::make_unique<fb::PlanT>();
   Plans plans(model->subgraphs.size());
   bool open = false;
+  std::vector<Op> owners(model->subgraphs.size(), Op::kNone);
+  for (const auto& g : model->subgraphs) {
+    for (const auto& n : g->nodes) {
+      for (const uint32_t b : n->subgraphs) owners[b] = static_cast<Op>(n->op);
+    }
+  }
   // A body stands above its owner.
   for (size_t s = model->subgraphs.size(); s-- > 0;) {
     fb::SubgraphT& g = *model->subgraphs[s];
-    const bool body = s > 0;
+    const bool body = s > 0, bound_outputs = body && owner_binds_outputs(owners[s]);
     std::vector<PlanTensor> tensors(g.tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
       const fb::TensorT& t = *g.tensors[i];
@@ -107,7 +114,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
     for (const uint32_t i : g.inputs) tensors[i].kind = body ? PlanTensor::kBound : PlanTensor::kInput;
     for (const uint32_t i : g.outputs) {
       tensors[i].output = true;
-      if (body) tensors[i].kind = PlanTensor::kBound;
+      if (bound_outputs) tensors[i].kind = PlanTensor::kBound;
     }
     if (!body) {
       for (const auto& signature : model->signatures) {
@@ -119,7 +126,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
     auto out = std::make_unique<fb::SubgraphPlanT>();
     std::vector<uint32_t> order;
     std::string reason;
-    if (!best_plan(tensors, nodes, body, out.get(), &order, &reason)) {
+    if (!best_plan(tensors, nodes, bound_outputs, out.get(), &order, &reason)) {
       diagnostics->error(Code::kPlanFailed, "the memory plan of \"" + g.name + "\" cannot be made: " + reason);
       return nullptr;
     }

@@ -1,6 +1,7 @@
 // What shape arithmetic computes, element by element, as expressions: Shape gives the extents, Gather and Slice choose
 // among them, Add to Max combine them, Reshape consumes them. One function an operator; an operator without one loses
 // track, which costs exactness and never correctness.
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -65,6 +66,11 @@ bool cast(const Context& c, Elements* out) {
   return true;
 }
 
+// Integers wrap round and polynomials do not: arithmetic on numbers that are no extents (a hash, "to the end") is left
+// to the operator's kernel.
+bool is_extent_like(Dim d) { return is_symbolic(d) || (d > -(Dim{1} << 31) && d < (Dim{1} << 31)); }
+bool are_extent_like(const Elements& list) { return std::all_of(list.begin(), list.end(), is_extent_like); }
+
 int64_t at(const Shape& from, const Shape& to, int64_t i);  // index of `to`'s element i in the broadcast `from`
 
 template <class F>
@@ -73,6 +79,7 @@ bool elementwise(const Context& c, Elements* out, const F& f) {
   const DType t = c.result().dtype;
   if (!dtype_is_integer(t) && t != DType::kBool) return false;
   if (!c.in(0, &a) || !c.in(1, &b) || !c.result().shape.is_static()) return false;
+  if (!are_extent_like(a) || !are_extent_like(b)) return false;
   const int64_t n = element_count(c.result().shape);
   if (n < 0 || n > kMaxContents) return false;
   for (int64_t i = 0; i < n; ++i) {
@@ -112,12 +119,13 @@ bool minimum(const Context& c, Elements* out) {
 bool maximum(const Context& c, Elements* out) {
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) { return *y = t.max(a, b), true; });
 }
-// ONNX divides integers towards zero; floor_div agrees where no side is negative.
+// ONNX divides integers towards zero; floor_div agrees where no side is negative. A divisor that may be 0 must not
+// cancel: the run has an error there to report.
 bool div(const Context& c, Elements* out) {
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
     if (b == 0) return false;
     if (!is_symbolic(a) && !is_symbolic(b)) return *y = a / b, true;
-    if (t.interval(a).lo < 0 || t.interval(b).lo < 0) return false;
+    if (t.interval(a).lo < 0 || t.interval(b).lo <= 0) return false;
     return *y = t.floor_div(a, b), true;
   });
 }
@@ -155,7 +163,7 @@ bool less_or_equal(const Context& c, Elements* out) {
 }
 
 bool neg(const Context& c, Elements* out) {
-  if (!c.in(0, out)) return false;
+  if (!c.in(0, out) || !are_extent_like(*out)) return false;
   for (Dim& d : *out) d = c.dims.mul(d, -1);
   return true;
 }
@@ -256,10 +264,22 @@ bool constant_of_shape(const Context& c, Elements* out) {
   return true;
 }
 
+// start, start + delta...: indices made from extents.
+bool range(const Context& c, Elements* out) {
+  Elements start, delta;
+  if (!dtype_is_integer(c.result().dtype) || !c.in(0, &start) || !c.in(2, &delta) || start.size() != 1 ||
+      delta.size() != 1 || !are_extent_like(start) || !are_extent_like(delta) || !c.result().shape.is_static()) {
+    return false;
+  }
+  for (Dim i = 0; i < c.result().shape[0]; ++i) out->push_back(c.dims.add(start[0], c.dims.mul(i, delta[0])));
+  return true;
+}
+
 template <class F>
 bool reduce(const Context& c, Elements* out, Dim begin, const F& f) {
   Elements data;
   if (!dtype_is_integer(c.result().dtype) || c.type(0).shape.rank != 1 || !c.in(0, &data)) return false;
+  if (!are_extent_like(data)) return false;
   if (c.node.attributes<attrs::Reduce>().noop_with_empty_axes() && !c.has(1)) return false;
   Dim y = begin;
   for (const Dim d : data) y = f(c.dims, y, d);
@@ -323,6 +343,8 @@ Rule rule_for(Op op) {
       return expand;
     case Op::kConstantOfShape:
       return constant_of_shape;
+    case Op::kRange:
+      return range;
     case Op::kReduceProd:
       return reduce_prod;
     case Op::kReduceSum:
@@ -330,6 +352,15 @@ Rule rule_for(Op op) {
     default:
       return nullptr;
   }
+}
+
+// A narrower result would have wrapped round.
+bool fits(DType t, Dim d) {
+  const int bits = dtype_bits(t);
+  if (is_symbolic(d) || bits >= 64) return true;
+  const bool is_signed = t == DType::kI8 || t == DType::kI16 || t == DType::kI32 || t == DType::kI4 || t == DType::kI2;
+  const Dim top = Dim{1} << (is_signed ? bits - 1 : bits);
+  return d < top && d >= (is_signed ? -top : 0);
 }
 
 }  // namespace
@@ -342,8 +373,9 @@ void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder) {
   const int64_t count = element_count(y->type.shape);
   if (count < 0 || count > kMaxContents || (!dtype_is_integer(y->type.dtype) && y->type.dtype != DType::kBool)) return;
   Elements out;
-  if (rule(Context{dims, *node, finder}, &out) && static_cast<int64_t>(out.size()) == count)
-    y->contents = std::move(out);
+  if (!rule(Context{dims, *node, finder}, &out) || static_cast<int64_t>(out.size()) != count) return;
+  const DType t = y->type.dtype;
+  if (std::all_of(out.begin(), out.end(), [t](Dim d) { return fits(t, d); })) y->contents = std::move(out);
 }
 
 }  // namespace vireo::ir

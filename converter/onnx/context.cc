@@ -34,6 +34,18 @@ const ConstTensor* NodeContext::constant(Value v) const {
   return c == nullptr ? nullptr : &c->tensor;
 }
 
+bool NodeContext::differ(Dim a, Dim b) const {
+  const Interval x = scope_.graph->dims().interval(a), y = scope_.graph->dims().interval(b);
+  return x.hi < y.lo || y.hi < x.lo;
+}
+
+int NodeContext::declared_rank(int i) const {
+  // Names mean what the main graph's declarations say there and in the bodies that it holds, not in functions.
+  if (!wants_output(i) || !scope_.prefix.empty()) return -1;
+  const auto it = importer_.declared_.find(node_.output(i));
+  return it == importer_.declared_.end() ? -1 : it->second->dim_size();
+}
+
 // ---- attributes ----
 
 bool NodeContext::has_attr(std::string_view name) const { return attribute(name) != nullptr; }
@@ -122,6 +134,10 @@ Value NodeContext::add_string_constant(const Shape& shape, std::vector<std::stri
 
 void NodeContext::set_output(int i, Value v) {
   if (i >= 0 && i < node_.output_size()) results_[static_cast<size_t>(i)] = at(v);
+}
+
+void NodeContext::assume(const std::string& what, const std::string& help) {
+  importer_.assume(node_, scope_, what, help);
 }
 
 Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {

@@ -23,6 +23,9 @@ class NodeContext final : public ImportContext {
   bool wants_output(int i) const override;
   TensorType type(Value v) const override;
   const ConstTensor* constant(Value v) const override;
+  bool differ(Dim a, Dim b) const override;
+  int declared_rank(int i) const override;
+  bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
   bool has_attr(std::string_view name) const override;
   int64_t attr_int(std::string_view name, int64_t otherwise) const override;
   float attr_float(std::string_view name, float otherwise) const override;
@@ -35,6 +38,7 @@ class NodeContext final : public ImportContext {
   Value add_constant(const TensorType& type, std::vector<uint8_t> bytes) override;
   Value add_string_constant(const Shape& shape, std::vector<std::string> strings) override;
   void set_output(int i, Value v) override;
+  void assume(const std::string& what, const std::string& help) override;
   Status fail(Status status, const std::string& what, const std::string& help) override;
 
   bool failed() const { return failed_; }

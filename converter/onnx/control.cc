@@ -6,6 +6,7 @@
 
 #include "converter/onnx/importer.h"
 #include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::importer {
 namespace {
@@ -106,26 +107,74 @@ bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::Grap
   return true;
 }
 
+// How exporters write x.squeeze(axis) when they do not know the extent: if it equals 1 Squeeze(x, axis), else x. The
+// index of the branch that squeezes; -1: something else.
+int Importer::squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]) {
+  const ir::Node* equal = cond.producer;
+  if (equal != nullptr && equal->op == Op::kCast) equal = equal->in(0)->producer;
+  if (equal == nullptr || equal->op != Op::kEqual) return -1;
+  // One side is an extent, the other the constant 1.
+  Dim extent = 1;
+  for (int i = 0; i < 2; ++i) {
+    const ir::Value* v = equal->in(i);
+    const ir::ConstantPtr c = finder_.find(v);
+    if (c != nullptr && c->tensor.type.dtype == DType::kI64 && c->tensor.count() == 1) {
+      if (*c->tensor.as<int64_t>() != 1) return -1;
+    } else if (v->contents && v->contents->size() == 1) {
+      extent = (*v->contents)[0];
+    }
+  }
+  if (!is_symbolic(extent)) return -1;
+  for (int s = 0; s < 2; ++s) {
+    // One Squeeze of a value from outside, by constant axes...
+    const ::onnx::NodeProto* squeeze = nullptr;
+    for (const auto& n : branches[s]->node()) {
+      if (n.op_type() == "Constant") continue;
+      if (n.op_type() != "Squeeze" || squeeze != nullptr || n.input_size() == 0) return -1;
+      squeeze = &n;
+    }
+    const ::onnx::GraphProto& rest = *branches[1 - s];
+    if (squeeze == nullptr) continue;
+    // ... and the same value as it is.
+    const bool identity = rest.node_size() == 1 && rest.node(0).op_type() == "Identity" &&
+                          rest.node(0).input_size() == 1 && rest.node(0).output_size() == 1 &&
+                          rest.node(0).output(0) == rest.output(0).name();
+    const std::string& same = identity ? rest.node(0).input(0) : rest.output(0).name();
+    const ir::Value* x = lookup(scope, squeeze->input(0));
+    if ((!identity && rest.node_size() != 0) || same != squeeze->input(0) || x == nullptr) return -1;
+    const Shape& shape = x->type.shape;
+    return std::find(shape.dims, shape.dims + shape.rank, extent) == shape.dims + shape.rank ? -1 : s;
+  }
+  return -1;
+}
+
 void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
   ::onnx::GraphProto* branches[2] = {graph_attribute(node, "then_branch"), graph_attribute(node, "else_branch")};
   ir::Value* cond = node.input_size() == 1 ? lookup(scope, node.input(0)) : nullptr;
   const int count = node.output_size();
-  std::string wrong;
-  if (cond == nullptr || cond->type.dtype != DType::kBool) {
-    wrong = "wants one bool as its condition";
-  } else if (branches[0] == nullptr || branches[1] == nullptr) {
-    wrong = "wants a then_branch and an else_branch";
-  } else if (branches[0]->output_size() != count || branches[1]->output_size() != count) {
-    wrong = "has " + std::to_string(count) + " outputs, its branches have " +
-            std::to_string(branches[0]->output_size()) + " and " + std::to_string(branches[1]->output_size());
-  }
-  if (!wrong.empty()) {
+  const auto refuse = [&](const std::string& wrong) {
     record(&node, &scope, Code::kBadNode, wrong);
-    return bind_failed(scope, node);
+    bind_failed(scope, node);
+  };
+  if (cond == nullptr || cond->type.dtype != DType::kBool) return refuse("wants one bool as its condition");
+  if (branches[0] == nullptr || branches[1] == nullptr) return refuse("wants a then_branch and an else_branch");
+  if (branches[0]->output_size() != count || branches[1]->output_size() != count) {
+    return refuse("has " + std::to_string(count) + " outputs, its branches have " +
+                  std::to_string(branches[0]->output_size()) + " and " + std::to_string(branches[1]->output_size()));
   }
   const int taken = known_bool(finder_, cond);
   if (taken >= 0) {
     if (!inline_branch(scope, node, *branches[taken == 1 ? 0 : 1])) bind_failed(scope, node);
+    return;
+  }
+  const int squeezes = count == 1 ? squeezing_branch(*cond, scope, branches) : -1;
+  if (squeezes >= 0) {
+    // A run checks the extent of what is squeezed.
+    const bool one = guess_ != Guess::kNoneOnes;
+    assume(node, scope,
+           std::string("drops an extent if it is 1: it is taken to be ") + (one ? "1" : "larger and stays"),
+           shape_advice(scope, cond));
+    if (!inline_branch(scope, node, *branches[one ? squeezes : 1 - squeezes])) bind_failed(scope, node);
     return;
   }
   Body bodies[2];
@@ -159,8 +208,7 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
              "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) +
                  " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
                  " in the other, and which is taken is not known here",
-             "give the inputs' shapes (--shape) so that the condition can be decided, or export the model without this "
-             "condition");
+             shape_advice(scope, cond));
       return bind_failed(scope, node);
     }
     TensorType t = a;
@@ -308,6 +356,21 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
 
 // ---- Scan ----
 
+// `v` with its axis `from` at `to`: a Scan in the graph slices and stacks along axis 0 alone.
+ir::Value* Importer::move_axis(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, int from, int to) {
+  if (from == to) return v;
+  attrs::TransposeT a;
+  for (int i = 0; i < v->type.shape.rank; ++i) {
+    if (i != from) a.perm.push_back(i);
+  }
+  a.perm.insert(a.perm.begin() + to, from);
+  ir::Node* n = scope.graph->add_node(Op::kTranspose, pack<attrs::Transpose>(a), {v}, 1);
+  n->name = node_name(node, &scope);
+  std::string message;
+  if (!ok(ir::infer_node(*scope.graph, n, &finder_, &message))) record(&node, &scope, Code::kBadNode, message);
+  return n->outputs[0];
+}
+
 void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   const auto refuse = [&](Code code, const std::string& what, const std::string& help) {
     record(&node, &scope, code, what, help);
@@ -358,17 +421,16 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
       if (axis < 0)
         return refuse(Code::kBadNode, "the axis of scanned input " + std::to_string(k) + " is outside its rank", "");
       const Dim d = t.shape[axis];
-      if (k == 0) {
+      if (k == 0 || is_symbolic(length)) {
         length = d;
-      } else if (d != length && !is_symbolic(d) && !is_symbolic(length)) {
+      } else if (d != length && !is_symbolic(d)) {
         return refuse(Code::kBadNode,
                       "scanned inputs have different lengths: " + dims_->text(length) + " and " + dims_->text(d), "");
-      } else if (is_symbolic(length)) {
-        length = d;
       }
       for (int j = axis; j + 1 < t.shape.rank; ++j) t.shape[j] = t.shape[j + 1];
       --t.shape.rank;
-      a.in_axes.push_back(axis);
+      inputs.back() = move_axis(scope, node, v, axis, 0);
+      a.in_axes.push_back(0);
       a.in_reverse.push_back(!in_reverse.empty() && in_reverse[k] != 0);
     }
     types.push_back(t);
@@ -376,6 +438,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   Body body;
   if (!import_body(scope, node, *proto, types, &body)) return bind_failed(scope, node);
   std::vector<TensorType> results;
+  std::vector<int> made_axes;
   for (int i = 0; i < proto->output_size(); ++i) {
     TensorType t = body.graph->outputs()[static_cast<size_t>(i)]->type;
     if (i < carried) {
@@ -398,10 +461,11 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     const int axis = normalize_axis(out_axes.empty() ? 0 : out_axes[k], t.shape.rank + 1);
     if (axis < 0)
       return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
-    for (int j = t.shape.rank; j > axis; --j) t.shape[j] = t.shape[j - 1];
-    t.shape[axis] = length;
+    for (int j = t.shape.rank; j > 0; --j) t.shape[j] = t.shape[j - 1];
+    t.shape[0] = length;
     ++t.shape.rank;
-    a.out_axes.push_back(axis);
+    made_axes.push_back(axis);
+    a.out_axes.push_back(0);
     a.out_reverse.push_back(!out_reverse.empty() && out_reverse[k] != 0);
     results.push_back(t);
   }
@@ -410,8 +474,11 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   n->name = node_name(node, &scope);
   n->bodies.push_back(std::move(body.graph));
   for (size_t i = 0; i < results.size(); ++i) {
-    n->outputs[i]->type = results[i];
-    if (static_cast<int>(i) < node.output_size()) bind(scope, node, node.output(static_cast<int>(i)), n->outputs[i]);
+    ir::Value* v = n->outputs[i];
+    v->type = results[i];
+    if (static_cast<int>(i) >= node.output_size()) continue;
+    if (static_cast<int>(i) >= carried) v = move_axis(scope, node, v, 0, made_axes[i - static_cast<size_t>(carried)]);
+    bind(scope, node, node.output(static_cast<int>(i)), v);
   }
 }
 

@@ -49,12 +49,24 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
   return nullptr;
 }
 
-Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics)
-    : model_(model), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics)
+    : model_(model), guess_(guess), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
   }
+}
+
+void Importer::assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help) {
+  assumed_ = true;
+  Diagnostic d;
+  d.severity = Severity::kWarning;
+  d.code = Code::kAssumedShape;
+  d.op = node.op_type();
+  d.node = node_name(node, &scope);
+  d.what = std::move(what);
+  d.help = std::move(help);
+  diagnostics_->add(std::move(d));
 }
 
 void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what,
@@ -98,6 +110,14 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   if (shapes.empty()) read_declared();
   import_nodes(scope, *model_.mutable_graph()->mutable_node());
   add_outputs(scope);
+  if (assumed_) {
+    out.assumption_failed = diagnostics_->failed();
+    for (size_t i = 0; i < graph->outputs().size() && shapes.empty(); ++i) {
+      const auto declared = declared_.find(graph->output_names()[i]);
+      if (declared == declared_.end()) continue;
+      if (declared->second->dim_size() != graph->outputs()[i]->type.shape.rank) out.assumption_failed = true;
+    }
+  }
   if (!diagnostics_->failed()) out.graph = std::move(graph);
   return out;
 }
@@ -122,7 +142,7 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
   if (depth > kMaxDepth) return;
   for (const auto& node : nodes) {
     const std::string domain = plain_domain(node.domain());
-    const std::string op = node.op_type();
+    const std::string& op = node.op_type();
     const auto f = functions_.find({domain, op + (node.overload().empty() ? "" : ":" + node.overload())});
     if (f != functions_.end()) {
       if (!surveyed_.insert(f->second).second) continue;
@@ -147,16 +167,11 @@ void Importer::survey() {
   std::map<std::string, int> opsets;
   survey_nodes(model_.graph().node(), opsets, 0);
   for (const auto& [key, nodes] : unknown_) {
-    const bool standard = key.first.empty() || key.first == "ai.onnx.ml";
     Diagnostic d;
     d.code = Code::kUnknownOperator;
     d.what = "operator " + key.second + " of " + domain_text(key.first) + " is not known, used by " +
              std::to_string(nodes.size()) + (nodes.size() == 1 ? " node: " : " nodes: ") + list(nodes, 3);
-    d.help =
-        standard
-            ? "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)"
-            : "operators of other domains are served when the model brings them as functions: export it with its "
-              "model-local functions, or without this optimisation";
+    d.help = unknown_operator_advice(key.first, key.second);
     diagnostics_->add(std::move(d));
   }
 }
@@ -496,8 +511,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 }
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics) {
-  return Importer(model, model_path, diagnostics).run(shapes);
+                           const std::vector<ShapeOption>& shapes, Guess guess, Diagnostics* diagnostics) {
+  return Importer(model, model_path, guess, diagnostics).run(shapes);
 }
 
 }  // namespace vireo::importer

@@ -18,16 +18,27 @@ namespace vireo::importer {
 constexpr int kNewestOpset = 28;  // of ai.onnx
 constexpr int kNewestIr = 14;
 
+// Where a rank depends on whether an extent is 1 that only a run knows: what to take it for, the likeliest first.
+enum class Guess {
+  kUsual,     // Squeeze without axes leaves it; Squeeze(x) if it is 1, else x: it is 1
+  kAllOnes,   // it is 1
+  kNoneOnes,  // it is not
+};
+constexpr Guess kGuesses[] = {Guess::kUsual, Guess::kAllOnes, Guess::kNoneOnes};
+
 struct ImportedModel {
   std::unique_ptr<ir::Graph> graph;
   std::string producer;             // that wrote the ONNX file
   std::vector<std::string> opsets;  // "ai.onnx 17"
+  // What was assumed about a rank (ImportContext::assume) makes the model fail, or its outputs not what they are
+  // declared to be.
+  bool assumption_failed = false;
 };
 
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
 // `model_path`: where external data are looked for.
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Diagnostics* diagnostics);
+                           const std::vector<ShapeOption>& shapes, Guess guess, Diagnostics* diagnostics);
 
 }  // namespace vireo::importer
 

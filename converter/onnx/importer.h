@@ -33,7 +33,7 @@ struct Scope {
 
 class Importer {
  public:
-  Importer(::onnx::ModelProto& model, const std::string& model_path, Diagnostics* diagnostics);
+  Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -48,6 +48,7 @@ class Importer {
   // Reads a graph's initialisers into the scope.
   void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
 
+  void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
   void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
 
   Diagnostics* diagnostics() { return diagnostics_; }
@@ -73,16 +74,22 @@ class Importer {
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
   void call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::FunctionProto& function);
+  // advice.cc: how to settle an If's condition that is not known, for the help line.
+  std::string shape_advice(const Scope& scope, const ir::Value* condition) const;
   // control.cc
   void import_if(Scope& scope, ::onnx::NodeProto& node);
   void import_loop(Scope& scope, ::onnx::NodeProto& node);
   void import_scan(Scope& scope, ::onnx::NodeProto& node);
+  ir::Value* move_axis(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, int from, int to);
   struct Body;
   bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                    const std::vector<TensorType>& inputs, Body* body);
+  int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]);
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
 
   ::onnx::ModelProto& model_;
+  const Guess guess_;
+  bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;
   ir::ConstantFinder finder_;
@@ -97,6 +104,8 @@ class Importer {
   size_t nodes_seen_ = 0;
 };
 
+// advice.cc: what to do about an operator that no importer serves.
+std::string unknown_operator_advice(const std::string& domain, const std::string& op);
 // "" for ai.onnx, under whichever of its two names.
 std::string plain_domain(const std::string& domain);
 // What a node is called in messages and in the file.

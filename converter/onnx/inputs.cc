@@ -1,5 +1,6 @@
 // The model's inputs: declared types, dimensions by name, and what --shape says about them.
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "converter/onnx/importer.h"
@@ -15,6 +16,14 @@ const char* kind_of(const ::onnx::TypeProto& type) {
   if (type.has_optional_type()) return "an optional";
   if (type.has_sparse_tensor_type()) return "a sparse tensor";
   return "of no type that is known";
+}
+
+// Exporters write "?", "-1" or "None" where they know no name: these mean nothing, least of all that two extents are
+// equal.
+bool names_an_extent(const std::string& text) {
+  const bool letter =
+      std::any_of(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
+  return letter && text != "None" && text != "null";
 }
 
 struct NamedBounds {
@@ -55,7 +64,7 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
 
   const auto dim_name = [](const ::onnx::ValueInfoProto& info, int i) {
     const auto& shape = info.type().tensor_type().shape();
-    if (i < shape.dim_size() && !shape.dim(i).dim_param().empty()) return shape.dim(i).dim_param();
+    if (i < shape.dim_size() && names_an_extent(shape.dim(i).dim_param())) return shape.dim(i).dim_param();
     return info.name() + "." + std::to_string(i);
   };
   const auto fixed = [](const ::onnx::ValueInfoProto& info, int i) -> int64_t {

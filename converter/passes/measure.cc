@@ -11,8 +11,8 @@ bool is_view(Op op) {
 
 int64_t weight_of(Op op) {
   if (op == Op::kTranspose) return 6;
-  const bool moves = op == Op::kSplit || op == Op::kConcat || op == Op::kSlice || op == Op::kDepthToSpace ||
-                     op == Op::kSpaceToDepth;
+  const bool moves =
+      op == Op::kSplit || op == Op::kConcat || op == Op::kSlice || op == Op::kDepthToSpace || op == Op::kSpaceToDepth;
   return is_view(op) || moves ? 1 : 8;
 }
 

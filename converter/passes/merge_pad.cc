@@ -2,9 +2,10 @@
 // Before   Conv(Pad(x, 0)), AveragePool(Pad(x, 0)), MaxPool(Pad(x, -inf)), MaxPool(Pad(x, 0)) of an x that is never
 //          negative (Relu, Sigmoid, a Clip from 0 on...)
 // After    the window with wider pads; AveragePool counts them
-// Fires    the Pad is constant, of spatial axes alone, cuts nothing, and is used here alone; pads are given (auto_pad is
-//          not set), in range, and smaller than the window where a maximum could see nothing else; an AveragePool had none
-//          of its own or counts them; no ceil_mode.
+// Fires    the Pad is constant, of spatial axes alone, cuts nothing, and is used here alone; pads are given (auto_pad
+// is
+//          not set), in range, and smaller than the window where a maximum could see nothing else; an AveragePool had
+//          none of its own or counts them; no ceil_mode.
 // Numerics none: the same sums, in which zeros may be left out.
 // Bound    one node less.        Idempotent.
 #include "converter/passes/merge_pad.h"

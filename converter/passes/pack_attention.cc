@@ -1,8 +1,8 @@
 // Attention reads heads where the projections wrote them, and writes them where the next one reads.
 // Before   Transpose(Attention(Transpose(q), Transpose(k), Transpose(v))), each [B, S, H, D] <-> [B, H, S, D]
 // After    Reshape(Attention(q, k, v; heads)), each [B, S, H D]
-//          q, k, v may also be thirds of one value: its Reshape to [B, S, 3, H, D], Transpose to [3, B, H, S, D], Split and
-//          Squeeze (or Gather) become one Split of [B, S, 3 H D].
+//          q, k, v may also be thirds of one value: its Reshape to [B, S, 3, H, D], Transpose to [3, B, H, S, D], Split
+//          and Squeeze (or Gather) become one Split of [B, S, 3 H D].
 // Fires    all four are moved so, heads and their sizes are numbers, no cached keys, one output.
 // Numerics none: the same numbers in another order of storage.
 // Bound    each rewrite removes the Transpose behind the operator and adds none.        Idempotent.
@@ -123,8 +123,7 @@ void run(ir::Graph& g, PassLog& log) {
     a.q_heads = static_cast<int32_t>(n->in(0)->type.shape[1]);
     a.kv_heads = static_cast<int32_t>(n->in(1)->type.shape[1]);
     ir::Node* one = good ? add_node(g, Op::kAttention, pack<attrs::Attention>(a), in, *n, n) : nullptr;
-    ir::Node* heads =
-        one == nullptr ? nullptr : add_reshape(g, one->out(), behind->out()->type.shape, *behind, behind);
+    ir::Node* heads = one == nullptr ? nullptr : add_reshape(g, one->out(), behind->out()->type.shape, *behind, behind);
     if (heads == nullptr) {
       if (one != nullptr) g.remove(one);
       log.reject(*n, "extents are not known");

@@ -11,6 +11,7 @@
 #include "converter/passes/fuse_activation.h"
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
+#include "converter/passes/inline_branches.h"
 #include "converter/passes/measure.h"
 #include "converter/passes/merge_equal.h"
 #include "converter/passes/merge_pad.h"
@@ -39,6 +40,9 @@ const Pass* const kRepeated[] = {
     &kFoldConstants,
     // Identity and no-op views stand between nodes that belong together.
     &kEliminateNoOps,
+    // Conditions that folding made known. What a branch brings is folded in the next round, and may decide the next
+    // branch.
+    &kInlineBranches,
     // After folding, because equal constants make equal nodes; before patterns, which count consumers.
     &kMergeEqual,
     // Shapes that are computed keep nodes alive that have no other purpose.
@@ -85,6 +89,115 @@ void run_everywhere(ir::Graph& g, const Pass& pass, PassLog& log) {
   pass.run(g, log);
 }
 
+// What a graph is to those who use it: no pass may change it.
+class Interface {
+ public:
+  explicit Interface(const ir::Graph& g) : outputs_(g.output_names()) {
+    for (const ir::Value* v : g.inputs()) inputs_.push_back(v->name);
+    for (const ir::Value* v : g.outputs()) dtypes_.push_back(v->type.dtype);
+  }
+
+  // What `g` has otherwise; "" where all is as promised.
+  std::string difference(const ir::Graph& g) const {
+    const Interface now(g);
+    if (now.inputs_ != inputs_) return "its inputs are " + list(now.inputs_) + ", they were " + list(inputs_);
+    if (now.outputs_ != outputs_) return "its outputs are " + list(now.outputs_) + ", they were " + list(outputs_);
+    for (size_t i = 0; i < dtypes_.size(); ++i) {
+      if (now.dtypes_[i] == dtypes_[i]) continue;
+      return "output \"" + outputs_[i] + "\" is " + dtype_name(now.dtypes_[i]) + ", it was " + dtype_name(dtypes_[i]);
+    }
+    return "";
+  }
+
+ private:
+  static std::string list(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& n : names) out += (out.empty() ? "\"" : ", \"") + n + "\"";
+    return out.empty() ? "none" : out;
+  }
+
+  std::vector<std::string> inputs_, outputs_;
+  std::vector<DType> dtypes_;
+};
+
+// One walk over passes that share a report.
+class Walk {
+ public:
+  Walk(ir::Graph& graph, Observer* observer, Diagnostics* diagnostics, ConvertReport* report)
+      : graph_(graph), promised_(graph), observer_(observer), diagnostics_(diagnostics), report_(report) {}
+
+  // False: stop. `changed` becomes true when the pass did something.
+  bool pass(const Pass& pass, bool* changed) {
+    PassLog log;
+    run_everywhere(graph_, pass, log);
+    std::string broken = graph_.validate();
+    if (broken.empty()) broken = promised_.difference(graph_);
+    if (!broken.empty()) {
+      diagnostics_->error(Code::kCheckFailed,
+                          std::string("after pass ") + pass.name + " the graph is broken: " + broken,
+                          std::string("convert without this pass, and report the model that shows it"));
+      return false;
+    }
+    PassReport now;
+    now.name = pass.name;
+    now.changes = log.changes;
+    const bool good = observer_ == nullptr || observer_->after(pass.name, graph_, &now);
+    PassReport& all = row(pass.name);
+    all.changes += log.changes;
+    all.checked = all.checked || now.checked;
+    all.max_difference = std::max(all.max_difference, now.max_difference);
+    all.declined = std::move(log.declined);  // what the last round still declines
+    *changed = *changed || log.changes != 0;
+    return good;
+  }
+
+  bool each(const std::vector<const Pass*>& passes, bool* changed) {
+    return std::all_of(passes.begin(), passes.end(), [&](const Pass* p) { return pass(*p, changed); });
+  }
+
+  // Rounds over `passes` until one changes nothing.
+  bool repeat(const std::vector<const Pass*>& passes) {
+    for (;;) {
+      const Measure before = measure(graph_);
+      bool changed = false;
+      if (!each(passes, &changed)) return false;
+      if (!changed) return true;
+      // Constants may be merged without any node going: that ends by itself, as each is merged once.
+      if (before < measure(graph_)) {
+        diagnostics_->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
+                            "convert with --no-optimize, and report the model that shows it");
+        return false;
+      }
+    }
+  }
+
+ private:
+  PassReport& row(const char* name) {  // one a pass, however often it runs
+    for (PassReport& r : report_->passes) {
+      if (r.name == name) return r;
+    }
+    report_->passes.emplace_back();
+    report_->passes.back().name = name;
+    return report_->passes.back();
+  }
+
+  ir::Graph& graph_;
+  const Interface promised_;
+  Observer* observer_;
+  Diagnostics* diagnostics_;
+  ConvertReport* report_;
+};
+
+template <size_t kCount>
+std::vector<const Pass*> wanted(const Pass* const (&passes)[kCount], const ConvertOptions& options) {
+  std::vector<const Pass*> out;
+  for (const Pass* p : passes) {
+    const bool skipped = std::find(options.skip.begin(), options.skip.end(), p->name) != options.skip.end();
+    if (!skipped && (options.optimize || p == &kDeadCode)) out.push_back(p);
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_repeated(const Pass& pass) {
@@ -109,59 +222,6 @@ const Pass* find_pass(const std::string& name) {
   return nullptr;
 }
 
-namespace {
-
-class Run {
- public:
-  Run(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
-      ConvertReport* report)
-      : graph_(graph), options_(options), observer_(observer), diagnostics_(diagnostics), report_(report) {}
-
-  // False: stop. `changed` becomes true when the pass did something.
-  bool pass(const Pass& pass, bool* changed) {
-    if (!options_.optimize && &pass != &kDeadCode) return true;
-    if (std::find(options_.skip.begin(), options_.skip.end(), pass.name) != options_.skip.end()) return true;
-    PassLog log;
-    run_everywhere(graph_, pass, log);
-    const std::string broken = graph_.validate();
-    if (!broken.empty()) {
-      diagnostics_->error(Code::kCheckFailed,
-                          std::string("after pass ") + pass.name + " the graph is broken: " + broken,
-                          std::string("convert without this pass, and report the model that shows it"));
-      return false;
-    }
-    PassReport now;
-    now.name = pass.name;
-    now.changes = log.changes;
-    const bool good = observer_ == nullptr || observer_->after(pass.name, graph_, &now);
-    PassReport& all = row(pass.name);
-    all.changes += log.changes;
-    all.checked = all.checked || now.checked;
-    all.max_difference = std::max(all.max_difference, now.max_difference);
-    all.declined = std::move(log.declined);  // what the last round still declines
-    *changed = *changed || log.changes != 0;
-    return good;
-  }
-
- private:
-  PassReport& row(const char* name) {
-    for (PassReport& r : report_->passes) {
-      if (r.name == name) return r;
-    }
-    report_->passes.emplace_back();
-    report_->passes.back().name = name;
-    return report_->passes.back();
-  }
-
-  ir::Graph& graph_;
-  const ConvertOptions& options_;
-  Observer* observer_;
-  Diagnostics* diagnostics_;
-  ConvertReport* report_;
-};
-
-}  // namespace
-
 bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
                   ConvertReport* report) {
   for (const std::string& name : options.skip) {
@@ -169,34 +229,19 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
   }
   if (observer != nullptr && !observer->begin(graph)) return false;
-  Run run(graph, options, observer, diagnostics, report);
-  bool changed = true;
-  const auto repeat = [&]() {
-    changed = true;
-    for (Measure before; changed;) {
-      before = measure(graph);
-      changed = false;
-      for (const Pass* pass : kRepeated) {
-        if (!run.pass(*pass, &changed)) return false;
-      }
-      // Constants may be merged without any node going: that ends by itself, as each is merged once.
-      if (changed && before < measure(graph)) {
-        diagnostics->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
-                           "convert with --no-optimize, and report the model that shows it");
-        return false;
-      }
-    }
-    return true;
-  };
-  if (!repeat()) return false;
-  for (const Pass* pass : kQuantized) {
-    if (!run.pass(*pass, &changed)) return false;
-  }
-  if (changed && !repeat()) return false;
-  for (const Pass* pass : kOnce) {
-    if (!run.pass(*pass, &changed)) return false;
-  }
-  return true;
+  Walk walk(graph, observer, diagnostics, report);
+  const std::vector<const Pass*> repeated = wanted(kRepeated, options);
+  bool changed = false;
+  if (!walk.repeat(repeated) || !walk.each(wanted(kQuantized, options), &changed)) return false;
+  if (changed && !walk.repeat(repeated)) return false;
+  return walk.each(wanted(kOnce, options), &changed);
+}
+
+bool run_passes(ir::Graph& graph, const std::vector<const Pass*>& passes, Observer* observer, Diagnostics* diagnostics,
+                ConvertReport* report) {
+  bool changed = false;
+  return (observer == nullptr || observer->begin(graph)) &&
+         Walk(graph, observer, diagnostics, report).each(passes, &changed);
 }
 
 }  // namespace vireo::passes

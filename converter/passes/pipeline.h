@@ -3,6 +3,7 @@
 #define VIREO_CONVERTER_PASSES_PIPELINE_H_
 
 #include <string>
+#include <vector>
 
 #include "converter/convert.h"
 #include "converter/ir/graph.h"
@@ -24,6 +25,10 @@ class Observer {
 // be null) says stop.
 bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* observer, Diagnostics* diagnostics,
                   ConvertReport* report);
+
+// The same for any passes, in their order: what run_pipeline is made of.
+bool run_passes(ir::Graph& graph, const std::vector<const Pass*>& passes, Observer* observer, Diagnostics* diagnostics,
+                ConvertReport* report);
 
 // The pass of this name; null: there is none.
 const Pass* find_pass(const std::string& name);

@@ -1,14 +1,16 @@
 // Attention that exporters spell out becomes the one operator that it is.
-// Before   MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)              After  Attention(q, k, v, mask; scale)
+// Before   MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)              After  Attention(q, k, v, mask;
+// scale)
 //          The scale as Mul or Div by a number, on the scores, on q, on k or on several of them, also in front of their
-//          Reshape and Transpose. The mask as a sum, or as Where(may, scores, low) with low <= -1e30, which becomes a mask
-//          Where(may, 0, low). Rank 3 ([B H, S, D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values repeated by
-//          Unsqueeze, Expand, Reshape; or queries of a group as further rows, [B, Hkv, G S, D], with scores that a Reshape
-//          parts before the mask.
+//          Reshape and Transpose. The mask as a sum, or as Where(may, scores, low) with low <= -1e30, which becomes a
+//          mask Where(may, 0, low). Rank 3 ([B H, S, D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values
+//          repeated by Unsqueeze, Expand, Reshape; or queries of a group as further rows, [B, Hkv, G S, D], with scores
+//          that a Reshape parts before the mask.
 // Fires    nothing inside is used elsewhere; numbers constant; the mask broadcasts to the scores and lists every key.
-// Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less or
-//          more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts give NaN.
-//          Where(may, s, low) is low and 0 + low + s is within |s| of it: equal after rounding while |s| < 1e22.
+// Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less
+// or
+//          more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts give
+//          NaN. Where(may, s, low) is low and 0 + low + s is within |s| of it: equal after rounding while |s| < 1e22.
 // Bound    each rewrite removes two MatMul and adds none.        Idempotent.
 // Source   Vaswani et al. 2017, arXiv:1706.03762; Ainslie et al. 2023, arXiv:2305.13245; ONNX opset 23 "Attention".
 #include "converter/passes/recognise_attention.h"
@@ -26,13 +28,13 @@ namespace {
 
 struct Match {
   ir::Value *q = nullptr, *k_turned = nullptr, *v = nullptr;
-  ir::Value* mask = nullptr;     // as it is added, before its rank is that of the scores
-  ir::Value* may = nullptr;      // of a Where; `low` is put where it is false
-  bool may_is_masked = false;    // Where(masked, low, scores): the other way round
+  ir::Value* mask = nullptr;   // as it is added, before its rank is that of the scores
+  ir::Value* may = nullptr;    // of a Where; `low` is put where it is false
+  bool may_is_masked = false;  // Where(masked, low, scores): the other way round
   ir::Value* low = nullptr;
   double scale = 1;
-  ir::Node* end = nullptr;       // whose output is the result
-  ir::Node* parted = nullptr;    // the Reshape of scores of grouped queries
+  ir::Node* end = nullptr;     // whose output is the result
+  ir::Node* parted = nullptr;  // the Reshape of scores of grouped queries
   std::vector<ir::Node*> inside;
   const char* refused = nullptr;
 };
@@ -168,7 +170,8 @@ void take_factor(ir::Graph& g, ir::Value** v, Match* m, std::set<const ir::Node*
   remove_unused(g, n, removed);
 }
 
-// v = heads repeated in groups, [B, H, T, D] from [B, Hkv, T, D] by Unsqueeze, Expand, Reshape: what is repeated, or null.
+// v = heads repeated in groups, [B, H, T, D] from [B, Hkv, T, D] by Unsqueeze, Expand, Reshape: what is repeated, or
+// null.
 ir::Value* repeated(const ir::Value* v) {
   const ir::Node* join = maker(v, Op::kReshape);
   const ir::Node* spread = join == nullptr ? nullptr : maker(join->in(0), Op::kExpand);

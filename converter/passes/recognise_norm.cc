@@ -13,7 +13,8 @@
 //          result is rounded behind scale and bias instead of before. The variance is the mean of (x - mean)^2 in both.
 //          The other form, mean of x^2 less the mean's square, loses digits and is left alone.
 // Bound    each rewrite replaces at least five nodes by one.        Idempotent.
-// Source   Ba et al. 2016, arXiv:1607.06450; Zhang and Sennrich 2019, arXiv:1910.07467; Wu and He 2018, arXiv:1803.08494.
+// Source   Ba et al. 2016, arXiv:1607.06450; Zhang and Sennrich 2019, arXiv:1910.07467; Wu and He 2018,
+// arXiv:1803.08494.
 #include "converter/passes/recognise_norm.h"
 
 #include <cmath>

@@ -1,11 +1,13 @@
 // Shapes and parts, said in fewer nodes.
-// Before   Reshape(x, computed shape)            After  Reshape(x, constant), 0 for an extent that stays, -1 for one other
+// Before   Reshape(x, computed shape)            After  Reshape(x, constant), 0 for an extent that stays, -1 for one
+// other
 //          Unsqueeze, Squeeze, Flatten, the same        the same Reshape, where the parameters are computed
 //          Concat(Concat(a, b), c), one axis            Concat(a, b, c)
 //          Concat(all parts of Split(x), in order)      x
 //          Slice(Slice(x)) on other axes or from a start, steps of 1     one Slice
 //          Cast(Cast(x)), the first one exact           Cast(x)
-// Fires    the result's extents are known but for one that is not x's own at its place; inner values are used here alone
+// Fires    the result's extents are known but for one that is not x's own at its place; inner values are used here
+// alone
 //          (of Split and Cast: or not).
 // Numerics none.
 // Bound    each rewrite removes a node, or a computed parameter and adds none.        Idempotent.

@@ -1,12 +1,13 @@
 // Transposes go where they meet another one and cancel, or are absorbed.
 // Before   T moves extents of 1 alone                                After  Reshape, which moves nothing
 //          f(T(a), T(b), number), f elementwise, T the same                 T(f(a, b, number))
-//          Concat(T(a), T(b)...)                                            T(Concat(a, b...)) along the axis it came from
-//          T2(f(g(T1(x)))), f, g elementwise, Softmax, Pad or a             T(f(g(x))), T = T2 after T1, or nothing
-//          reduction that keeps its extents
-//          Reduce(T(x)) without the reduced extents, the rest in order      Reduce(x) over the axes they came from
-//          MatMul(T(a), b), MatMul(a, T(b)), rank 2; Gemm of a T            Gemm with trans_a, trans_b
-// Fires    no value on the way is used elsewhere (of operands that come together, two at least); constants on the way are
+//          Concat(T(a), T(b)...)                                            T(Concat(a, b...)) along the axis it came
+//          from T2(f(g(T1(x)))), f, g elementwise, Softmax, Pad or a             T(f(g(x))), T = T2 after T1, or
+//          nothing reduction that keeps its extents Reduce(T(x)) without the reduced extents, the rest in order
+//          Reduce(x) over the axes they came from MatMul(T(a), b), MatMul(a, T(b)), rank 2; Gemm of a T            Gemm
+//          with trans_a, trans_b
+// Fires    no value on the way is used elsewhere (of operands that come together, two at least); constants on the way
+// are
 //          single numbers, and axes and pads are constant.
 // Numerics none, but for a product's order of addition, which the kernel chooses.
 // Bound    each rewrite leaves at least one Transpose less.        Idempotent.

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "c_api/tool/file.h"
+#include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/session_evaluator.h"
@@ -165,9 +166,8 @@ void check_only(const Options& options, Context& context) {
 
 void add_common(CLI::App* verb, Options* options) {
   verb->add_option("model", options->model, "an .onnx file")->required();
-  verb->add_option("--shape", options->shapes, "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeated(verb, "--shape", &options->shapes,
+               "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
 }
 
 }  // namespace
@@ -191,12 +191,8 @@ void add_convert(CLI::App& app, Context& context) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--signature", options->signature,
                    "a .json file that says what inputs mean: picture, sound, range, mean, std");
-  verb->add_option("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run")
-      ->take_all()
-      ->allow_extra_args(false);
-  verb->add_option("--skip", options->skip, "leave out a pass, by name (the report lists them)")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeated(verb, "--state", &options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
+  add_repeated(verb, "--skip", &options->skip, "leave out a pass, by name (the report lists them)");
   verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   verb->add_flag("--json", options->json, "print the report as JSON");
   verb->footer(

@@ -32,7 +32,7 @@ class Reader {
   std::string text(const Json& object, const char* key, const std::set<std::string>& allowed = {}) const {
     if (!object.contains(key)) return "";
     if (!object[key].is_string()) fail(std::string("\"") + key + "\" must be a text");
-    const std::string value = object[key].get<std::string>();
+    std::string value = object[key].get<std::string>();
     if (!allowed.empty() && allowed.count(value) == 0) {
       std::string list;
       for (const std::string& a : allowed) list += (list.empty() ? "\"" : ", \"") + a + "\"";

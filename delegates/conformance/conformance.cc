@@ -125,12 +125,14 @@ struct Answers {
   std::vector<int> count;
   std::vector<bool> taken;
   std::vector<std::string> reasons;
+  std::vector<const void*> choices;
 };
 vireo_status take(void* context, const vireo_part* part) {
   auto& a = *static_cast<Answers*>(context);
   if (part->node_count != 1) return VIREO_UNSUPPORTED;
   ++a.count[part->nodes[0]];
   a.taken[part->nodes[0]] = true;
+  a.choices[part->nodes[0]] = part->choice;
   return VIREO_OK;
 }
 vireo_status leave(void* context, uint32_t node, const char* reason) {
@@ -232,6 +234,7 @@ class Suite {
     a.count.assign(graph_.nodes.size(), 0);
     a.taken.assign(graph_.nodes.size(), false);
     a.reasons.assign(graph_.nodes.size(), "");
+    a.choices.assign(graph_.nodes.size(), nullptr);
     const vireo_claims claims = {&a, take, leave};
     if (d_.claim(device, &host_, &graph_, &claims) != VIREO_OK) return fail("claim", "failed");
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -255,7 +258,7 @@ class Suite {
     }
     std::string what;
     for (const int32_t slots : {1, 3}) {
-      if (what.empty()) what = run_part(device, n, slots);
+      if (what.empty()) what = run_part(device, n, a.choices[n], slots);
     }
     if (excluded != exclusions_.end()) {
       r_.log.push_back(name + (excluded->never ? ": never: " : ": not yet: ") + excluded->why);
@@ -268,10 +271,10 @@ class Suite {
   }
 
   // "" when it passes.
-  std::string run_part(void* device, size_t n, int32_t slots) {
+  std::string run_part(void* device, size_t n, const void* choice, int32_t slots) {
     const Prepared& p = prepared_[n];
     const auto node = static_cast<uint32_t>(n);
-    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", ""};
+    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", choice};
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, again = memory;
     if (d_.memory(device, &host_, &graph_, &part, slots, &memory) != VIREO_OK)
       return "memory() fails for a part that was taken";
@@ -359,9 +362,9 @@ class Suite {
     if (second >= prepared_.size()) return;
     std::string one, two;
     std::thread thread([&] {
-      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, 1);
+      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first], 1);
     });
-    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, 1);
+    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second], 1);
     thread.join();
     if (!one.empty() || !two.empty()) fail("two parts at once", one + two);
   }

@@ -19,8 +19,8 @@ struct CpuPart {
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
 constexpr size_t kStateOffset = 64;
 
-static_assert(sizeof(Tensor) == sizeof(vireo_tensor) && alignof(Tensor) == alignof(vireo_tensor),
-              "tensors cross the ABI as they are");
+static_assert(sizeof(Tensor) == sizeof(vireo_tensor), "tensors cross the ABI as they are");
+static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
 
 CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
   CpuValue v;
@@ -53,10 +53,14 @@ bool lists(const CpuOp& op, Op wanted) {
 Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* query) {
   Choice c;
   const bool fits = describe(host, graph, index, slots, query);
-  const bool sound = fits && !cpu_ops().empty() && shapes_agree(*query);
-  if (!sound) c.reason = "its shapes follow from data, or do not agree at their bounds";
+  const ShapeCheck shapes = fits && !cpu_ops().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
+  if (shapes != ShapeCheck::kAgree) {
+    c.reason =
+        shapes == ShapeCheck::kUnsure ? "its shapes follow from data" : "its shapes do not agree at their bounds";
+  }
   for (const CpuOp* op : cpu_ops()) {
-    if (!sound || !lists(*op, query->op)) continue;
+    if (shapes == ShapeCheck::kRefuse || (shapes == ShapeCheck::kUnsure && !op->any_shape)) continue;
+    if (!lists(*op, query->op)) continue;
     const char* reason = "";
     c.tuned = op->choose(*query, &reason);
     if (c.tuned != nullptr) {
@@ -67,6 +71,16 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
   }
   c.reference = find_ref(query->op);
   c.kernel = "reference";
+  return c;
+}
+
+// What the claim decided: a tuned kernel, or none for the reference.
+Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots,
+              CpuQuery* query) {
+  Choice c;
+  (void)describe(host, graph, part.nodes[0], slots, query);
+  c.tuned = static_cast<const CpuKernel*>(part.choice);
+  if (c.tuned == nullptr) c.reference = find_ref(query->op);
   return c;
 }
 
@@ -91,7 +105,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       if (status != VIREO_OK) return status;
       continue;
     }
-    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason};
+    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned};
     const vireo_status status = claims->take(claims->context, &part);
     if (status != VIREO_OK) return status;
   }
@@ -101,7 +115,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
 vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                     vireo_part_memory* out) {
   CpuQuery query;
-  const Choice c = choose(*host, graph, part->nodes[0], slots, &query);
+  const Choice c = chosen(*host, graph, *part, slots, &query);
   out->state_bytes = kStateOffset + (c.tuned != nullptr ? c.tuned->state_bytes : 0);
   int64_t scratch = 0;
   if (c.tuned != nullptr) {
@@ -123,7 +137,7 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                   void* state, void** loaded) {
   CpuQuery query;
-  const Choice c = choose(*host, graph, part->nodes[0], slots, &query);
+  const Choice c = chosen(*host, graph, *part, slots, &query);
   auto* p = new (state) CpuPart();
   p->reference = c.reference;
   p->tuned = c.tuned;

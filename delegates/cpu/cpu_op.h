@@ -71,6 +71,9 @@ struct CpuOp {
   // The kernel for this node, or null with `reason` (static text) when there is none. Called for every node.
   const CpuKernel* (*choose)(const CpuQuery& query, const char** reason);
   Span<const Op> ops;  // for which choose is called
+  // Shapes that follow from data need not fit what scratch was asked for: run() checks. Else such nodes are not
+  // offered.
+  bool any_shape = false;
 };
 
 Span<const CpuOp* const> cpu_ops();  // written by CMake

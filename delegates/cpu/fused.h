@@ -16,7 +16,11 @@ struct Operand {
 
   bool given() const { return type.dtype != DType::kNone; }
   const float* f32(const KernelContext& ctx) const {
-    return input >= 0 ? ctx.in(static_cast<size_t>(input))->as<const float>() : static_cast<const float*>(constant);
+    return input >= 0 ? ctx.required(static_cast<size_t>(input)).as<const float>()
+                      : static_cast<const float*>(constant);
+  }
+  const Shape& shape(const KernelContext& ctx) const {
+    return input >= 0 ? ctx.required(static_cast<size_t>(input)).shape : type.shape;
   }
 };
 

@@ -50,34 +50,38 @@ class BoundInfer final : public InferContext {
   bool unsure_ = false;
 };
 
-bool node_agrees(const CpuQuery& q) {
+ShapeCheck check_node(const CpuQuery& q) {
   const OpRow* row = find_op(q.op);
-  if (row == nullptr) return false;
+  if (row == nullptr) return ShapeCheck::kRefuse;
   TensorType outputs[kMaxCpuArgs];
   BoundInfer ctx(q, outputs);
-  if (!ok(row->def->infer(ctx)) || ctx.unsure()) return false;
+  const Status status = row->def->infer(ctx);
+  if (ctx.unsure()) return ShapeCheck::kUnsure;
+  if (!ok(status)) return ShapeCheck::kRefuse;
   for (uint32_t o = 0; o < q.output_count; ++o) {
     const TensorType& declared = q.outputs[o].type;
     if (declared.dtype == DType::kNone) continue;
-    if (outputs[o].dtype != declared.dtype || outputs[o].shape.rank != declared.shape.rank) return false;
+    if (outputs[o].dtype != declared.dtype || outputs[o].shape.rank != declared.shape.rank) return ShapeCheck::kRefuse;
     for (int i = 0; i < declared.shape.rank; ++i) {
       const Dim d = outputs[o].shape[i];
-      if (d < 0 || d > declared.shape[i] || (q.outputs[o].is_static && d != declared.shape[i])) return false;
+      if (d < 0 || d > declared.shape[i] || (q.outputs[o].is_static && d != declared.shape[i]))
+        return ShapeCheck::kRefuse;
     }
   }
-  return true;
+  return ShapeCheck::kAgree;
 }
 
 }  // namespace
 
-bool shapes_agree(const CpuQuery& q) {
-  if (q.op != Op::kComposite) return node_agrees(q);
+ShapeCheck check_shapes(const CpuQuery& q) {
+  if (q.op != Op::kComposite) return check_node(q);
   for (uint32_t n = 0; n < q.host->node_count(q.node.body); ++n) {
     CpuQuery inner;
-    if (!describe(*q.host, q.node.body, n, q.slots, &inner) || inner.op == Op::kComposite || !node_agrees(inner))
-      return false;
+    if (!describe(*q.host, q.node.body, n, q.slots, &inner) || inner.op == Op::kComposite) return ShapeCheck::kRefuse;
+    const ShapeCheck one = check_node(inner);
+    if (one != ShapeCheck::kAgree) return one;
   }
-  return q.host->node_count(q.node.body) > 0;
+  return q.host->node_count(q.node.body) > 0 ? ShapeCheck::kAgree : ShapeCheck::kRefuse;
 }
 
 }  // namespace vireo

@@ -7,9 +7,13 @@
 
 namespace vireo {
 
-// True when the shape functions of the node, or of all nodes of a composite's body, accept the types at the upper
-// bounds and give outputs no larger than declared. False also where shapes follow from contents that are not known yet.
-bool shapes_agree(const CpuQuery& query);
+enum class ShapeCheck : uint8_t {
+  kAgree,   // the shape functions of the node, or of all nodes of a composite's body, accept the types at the upper
+            // bounds and give outputs no larger than declared
+  kUnsure,  // they follow from contents that are not known yet
+  kRefuse,
+};
+ShapeCheck check_shapes(const CpuQuery& query);
 
 }  // namespace vireo
 

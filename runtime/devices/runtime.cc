@@ -63,7 +63,7 @@ Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out,
 }
 
 void release_runtime(vireo_runtime* rt) {
-  if (rt == nullptr) return;
+  if (rt == nullptr || !let_go(rt->holders)) return;
   const vireo_delegate* last = nullptr;
   for (uint32_t i = 0; i < rt->device_count; ++i) {
     const vireo_delegate* d = rt->devices[i].delegate;
@@ -88,6 +88,7 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the model", sizeof(vireo_model));
   auto* model = new (memory) vireo_model();
   model->runtime = rt;
+  hold(rt->holders);
   model->file = file;
   Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
   Status status = Status::kOk;
@@ -121,12 +122,13 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
 }
 
 void release_model(vireo_model* model) {
-  if (model == nullptr) return;
+  if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
   rt->release(model->buffer, model->buffer_bytes);
   platform::unmap_file(model->mapped);
   model->~vireo_model();
   rt->release(model, sizeof(vireo_model));
+  release_runtime(rt);
 }
 
 }  // namespace vireo

@@ -26,7 +26,15 @@ Span<const vireo_delegate* const> builtin_delegates();
 
 }  // namespace vireo
 
+// Handles may be released in any order: what a session or model needs lives until they are gone too.
+namespace vireo {
+inline void hold(uint32_t& holders) { __atomic_fetch_add(&holders, 1u, __ATOMIC_RELAXED); }
+// True for the last one, who sees all that the others did.
+inline bool let_go(uint32_t& holders) { return __atomic_sub_fetch(&holders, 1u, __ATOMIC_ACQ_REL) == 0; }
+}  // namespace vireo
+
 struct vireo_runtime {
+  uint32_t holders = 1;  // its creator and each model
   vireo_allocator allocator = {};
   vireo_thread_pool pool = {};
   bool owns_pool = false;
@@ -44,6 +52,7 @@ struct vireo_runtime {
 };
 
 struct vireo_model {
+  mutable uint32_t holders = 1;  // its creator and each session
   vireo_runtime* runtime = nullptr;
   vireo::platform::MappedFile mapped;  // empty when the caller's memory is used
   vireo::Span<const uint8_t> file;

@@ -330,7 +330,7 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
-  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason};
+  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason, choice.choice};
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {
@@ -431,7 +431,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
     step->info = shapes_only ? 0 : next_info_;
   }
   if (!shapes_only) add_info(sub, n, depth);
-  const bool control = op == Op::kIf || op == Op::kLoop || op == Op::kScan;
+  // In a build without these operators the loader has refused them.
+  const bool control = VIREO_CONTROL_FLOW && (op == Op::kIf || op == Op::kLoop || op == Op::kScan);
   if (!control) return build_part(sub, n, shapes_only, step, error);
   if (shapes_only)
     return fail(error, Status::kInvalidModel, "node \"{}\": control flow inside a fused node", text_of(node.name()));
@@ -517,6 +518,9 @@ Status Builder::build(void* temporary, Error* error) {
   Interval* intervals = c_.array<Interval>(exprs);
   TensorType* input_types = c_.array<TensorType>(inputs);
   Tensor* own_inputs = c_.array<Tensor>(inputs);
+  uint32_t states = 0;
+  for (uint32_t i = 0; i < inputs; ++i) states += state_of(p_, i) >= 0 ? 1 : 0;
+  Carried* carried = c_.array<Carried>(states);
   char* message = static_cast<char*>(c_.bytes(kMessageBytes));
 
   region_base_[0] = 0;
@@ -550,9 +554,13 @@ Status Builder::build(void* temporary, Error* error) {
     }
     s_->input_types = input_types;
     s_->own_inputs = own_inputs;
+    s_->carried = carried;
     s_->options = options_;
     s_->pool = l_.model->runtime->pool;
-    if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) s_->pool.slots = l_.slots;
+    if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) {
+      s_->lanes = {s_->pool, l_.slots};
+      s_->pool = {run_lanes, &s_->lanes, l_.slots};
+    }
     s_->submit = {sizeof(vireo_submit), scratch, l_.scratch_bytes, l_.slots > 1 ? &s_->pool : nullptr,
                   &s_->random,          message, kMessageBytes};
     s_->seed = s_->random = options_.seed;
@@ -566,8 +574,9 @@ Status Builder::build(void* temporary, Error* error) {
     for (uint32_t i = 0; i < inputs; ++i) {
       own_inputs[i] = *s_->main.inputs[i];
       input_types[i] = *s_->main.inputs[i];
-      if (state_of(p_, i) >= 0 && own_inputs[i].data != nullptr)
-        memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
+      if (state_of(p_, i) < 0) continue;
+      carried[s_->carried_count++] = {i, static_cast<uint32_t>(state_of(p_, i))};
+      if (own_inputs[i].data != nullptr) memset(own_inputs[i].data, 0, static_cast<size_t>(own_inputs[i].capacity));
     }
   }
   tables_ = c_.used() - arena_bytes - l_.scratch_bytes;
@@ -662,6 +671,7 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     Builder builder(l, given, block);
     status = builder.build(temporary.memory, error);
     vireo_session* s = builder.session();
+    hold(model->holders);
     s->arena = block;
     s->arena_bytes = total;
     s->owns_arena = given.arena == nullptr;
@@ -695,12 +705,14 @@ void unload(Frame& frame) {
 void release_session(vireo_session* session) {
   if (session == nullptr) return;
   unload(session->main);
-  const vireo_runtime* rt = session->model->runtime;
+  auto* const model = const_cast<vireo_model*>(session->model);
+  const vireo_runtime* rt = model->runtime;
   void* const block = session->arena;
   const size_t bytes = session->arena_bytes;
   const bool owned = session->owns_arena;
   session->~vireo_session();
   if (owned) rt->release(block, bytes);
+  release_model(model);
 }
 
 Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error) {

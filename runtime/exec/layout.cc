@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/control/control.h"
 
 namespace vireo {
 namespace {
@@ -113,6 +113,7 @@ vireo_status take(void* context, const vireo_part* part) {
   n.device = c.device;
   n.kernel = part->kernel == nullptr ? "" : part->kernel;
   n.reason = part->reason == nullptr ? "" : part->reason;
+  n.choice = part->choice;
   n.state_bytes = memory.state_bytes;
   if (memory.scratch_bytes > c.layout->scratch_bytes) c.layout->scratch_bytes = memory.scratch_bytes;
   return VIREO_OK;
@@ -172,12 +173,10 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
 
 // ---- Arena
 
-// Bodies of If and composites write into their owner's outputs; those of Loop and Scan into their own memory, from
-// where the runtime copies.
 bool binds_outputs(const Layout& l, uint32_t index) {
   if (index == 0) return false;
-  const auto op = static_cast<Op>(l.graph(l.subs[index].owner).nodes()->Get(l.subs[index].owner_node)->op());
-  return op == Op::kIf || op == Op::kComposite;
+  const fb::Subgraph& owner = l.graph(l.subs[index].owner);
+  return owner_binds_outputs(static_cast<Op>(owner.nodes()->Get(l.subs[index].owner_node)->op()));
 }
 
 Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* error) {

@@ -20,6 +20,7 @@ struct NodeChoice {
       kNoDevice;  // index in the runtime's devices; kNoDevice: control flow, or a composite run by its body
   const char* kernel = "";
   const char* reason = "";
+  const void* choice = nullptr;  // the delegate's
   size_t state_bytes = 0;
 };
 

@@ -41,13 +41,15 @@ Status run_part(vireo_session& s, Step& step) {
 
 Status run_step(vireo_session& s, Step& step) {
   switch (step.kind) {
+#if VIREO_CONTROL_FLOW
     case Step::kIf:
       return run_if(s, step);
     case Step::kLoop:
       return run_loop(s, step);
     case Step::kScan:
       return run_scan(s, step);
-    case Step::kPart:
+#endif
+    default:
       break;
   }
   if (step.infer) {
@@ -181,10 +183,9 @@ void hand_out(vireo_session& s, vireo_tensor* outputs) {
 // Outputs become the inputs of the next run. A state may be fed by another state's input (a shift register), so all go
 // through their own memory: no output lies in a state input's memory, because the planner keeps that memory to itself.
 void carry_state(vireo_session& s) {
-  for (uint32_t i = 0; i < s.main.input_count; ++i) {
-    const int32_t o = state_of(s.model->program, i);
-    if (o < 0) continue;
-    const Tensor& y = *s.main.outputs[o];
+  for (uint32_t k = 0; k < s.carried_count; ++k) {
+    const uint32_t i = s.carried[k].input;
+    const Tensor& y = *s.main.outputs[s.carried[k].output];
     const int64_t bytes = tensor_bytes(y);
     if (bytes > 0 && bytes <= s.own_inputs[i].capacity)
       memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "runtime/exec/lanes.h"
 #include "runtime/exec/layout.h"
 #include "sdk/ops/kernel.h"
 #include "vireo/delegate.h"
@@ -65,6 +66,10 @@ struct NodeInfo {
   DType dtype = DType::kNone;
   uint8_t depth = 0;
 };
+// The output that becomes an input of the next run.
+struct Carried {
+  uint32_t input, output;
+};
 struct NodeTime {
   uint64_t calls = 0;
   uint64_t total_ns = 0;
@@ -90,7 +95,10 @@ struct vireo_session {
   vireo::TensorType* input_types = nullptr;  // upper bounds of the model's inputs
   vireo::Tensor* own_inputs =
       nullptr;  // the session's own memory behind each input, as long as the caller binds another
-  vireo_thread_pool pool = {};
+  const vireo::Carried* carried = nullptr;
+  uint32_t carried_count = 0;
+  vireo_thread_pool pool = {};  // with as many slots as the session takes
+  vireo::Lanes lanes;           // behind `pool` where those are fewer than there are
   vireo_submit submit = {};
   uint64_t random = 0;
   uint64_t seed = 0;

@@ -171,7 +171,6 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
                 op_name(static_cast<Op>(n.op())), what);
   };
   const uint32_t tensors = g.tensors()->size();
-  if (n.inputs() == nullptr || n.outputs() == nullptr || n.attrs() == nullptr) return bad("incomplete");
   for (const int32_t x : *n.inputs()) {
     if (x < -1 || (x >= 0 && static_cast<uint32_t>(x) >= tensors)) return bad("an input does not exist");
   }
@@ -213,11 +212,10 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
 
 Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* error) const {
   const fb::Subgraph& g = subgraph(index);
-  if (g.tensors() == nullptr || g.inputs() == nullptr || g.outputs() == nullptr || g.nodes() == nullptr ||
-      g.tensors()->size() > kMaxTensors || g.nodes()->size() > kMaxNodes || g.tensors()->size() > defined.size()) {
-    return fail(error, Status::kInvalidModel, "subgraph {} is incomplete", index);
-  }
   const uint32_t count = g.tensors()->size();
+  if (count > kMaxTensors || g.nodes()->size() > kMaxNodes || count > defined.size()) {
+    return fail(error, Status::kInvalidModel, "subgraph {} is too large", index);
+  }
   for (uint32_t t = 0; t < count; ++t) {
     VIREO_TRY(check_tensor(*g.tensors()->Get(t), index, t, error));
     defined[t] = g.tensors()->Get(t)->segment() >= 0 ? 1 : 0;
@@ -329,8 +327,7 @@ Status Program::check_tests(Error* error) const {
   const fb::Subgraph& g = subgraph(0);
   uint32_t number = 0;
   for (const fb::TestCase* test : *model_->tests()) {
-    bool good = test->inputs() != nullptr && test->outputs() != nullptr &&
-                test->inputs()->size() == g.inputs()->size() && test->outputs()->size() == g.outputs()->size();
+    bool good = test->inputs()->size() == g.inputs()->size() && test->outputs()->size() == g.outputs()->size();
     for (int side = 0; good && side < 2; ++side) {
       for (const fb::TestTensor* t : *(side == 0 ? test->inputs() : test->outputs())) {
         if (side == 1 && t->dtype() == 0) continue;  // random by design

@@ -1,4 +1,4 @@
-// POSIX systems. The thread pool is pthreadpool's where it was found at build time, else one thread.
+// POSIX systems. The thread pool is pool.h's where the target has threads, else one thread.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,11 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#if VIREO_HAVE_PTHREADPOOL
-#include <pthreadpool.h>
-#endif
-
 #include "runtime/platform/platform.h"
+#if VIREO_HAVE_THREADS
+#include "runtime/platform/pool.h"
+#endif
 
 namespace vireo::platform {
 namespace {
@@ -25,34 +24,8 @@ void* heap_allocate(void*, size_t bytes, size_t alignment) {
 }
 void heap_release(void*, void* memory, size_t, size_t) { free(memory); }
 
-#if VIREO_HAVE_PTHREADPOOL
-struct Slice {
-  void (*task)(void*, int64_t, int64_t, int32_t);
-  void* arg;
-  int64_t count;
-  int64_t chunk;
-};
-
-void run_slice(void* context, size_t index) {
-  const auto& s = *static_cast<const Slice*>(context);
-  const int64_t begin = static_cast<int64_t>(index) * s.chunk;
-  const int64_t end = begin + s.chunk < s.count ? begin + s.chunk : s.count;
-  if (begin < end) s.task(s.arg, begin, end, static_cast<int32_t>(index));
-}
-
-// One contiguous slice a thread: kernels hand out even work, and the slice's number names its scratch.
-void run_pool(void* pool, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
-  auto* p = static_cast<pthreadpool_t>(pool);
-  const auto slots = static_cast<int64_t>(pthreadpool_get_threads_count(p));
-  int64_t parts = grain > 0 ? (count + grain - 1) / grain : count;
-  if (parts > slots) parts = slots;
-  if (parts <= 1) {
-    task(arg, 0, count, 0);
-    return;
-  }
-  Slice s{task, arg, count, (count + parts - 1) / parts};
-  pthreadpool_parallelize_1d(p, run_slice, &s, static_cast<size_t>(parts), 0);
-}
+#if VIREO_HAVE_THREADS
+constexpr int32_t kMostThreads = 1024;  // far below what the pool's gate can count
 #endif
 
 }  // namespace
@@ -88,12 +61,13 @@ void unmap_file(const MappedFile& file) {
 
 Status open_pool(int32_t threads, vireo_thread_pool* out, Error* error) {
   *out = {nullptr, nullptr, 1};
-#if VIREO_HAVE_PTHREADPOOL
-  if (threads == 1) return Status::kOk;
-  pthreadpool_t pool = pthreadpool_create(static_cast<size_t>(threads < 0 ? 0 : threads));
-  if (pool == nullptr) return fail(error, Status::kIo, "cannot start {} threads", threads);
-  const auto slots = static_cast<int32_t>(pthreadpool_get_threads_count(pool));
-  *out = {run_pool, pool, slots};
+#if VIREO_HAVE_THREADS
+  const int32_t slots = threads <= 0 ? usable_cores() : threads;
+  if (slots > kMostThreads) return fail(error, Status::kInvalidArgument, "{} threads, at most {}", slots, kMostThreads);
+  if (slots == 1) return Status::kOk;
+  Pool* const pool = Pool::open(slots);
+  if (pool == nullptr) return fail(error, Status::kIo, "cannot start {} threads", slots);
+  *out = {Pool::run, pool, slots};
 #else
   (void)threads;
   (void)error;
@@ -102,8 +76,8 @@ Status open_pool(int32_t threads, vireo_thread_pool* out, Error* error) {
 }
 
 void close_pool(const vireo_thread_pool& pool) {
-#if VIREO_HAVE_PTHREADPOOL
-  if (pool.pool != nullptr) pthreadpool_destroy(static_cast<pthreadpool_t>(pool.pool));
+#if VIREO_HAVE_THREADS
+  Pool::close(static_cast<Pool*>(pool.pool));
 #else
   (void)pool;
 #endif

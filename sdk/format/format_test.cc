@@ -35,6 +35,26 @@ TEST(Sha256, NistVectors) {  // NIST, "SHA Examples": SHA-256, one and two block
   EXPECT_EQ(digest(std::string(1000000, 'a'), 997), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+// The plain compression function, whatever instructions this machine has: "abc" with its padding is one block.
+TEST(Sha256, PlainBlocks) {
+  uint8_t block[64] = {'a', 'b', 'c', 0x80};
+  block[63] = 24;
+  uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  uint32_t twice[8];
+  std::memcpy(twice, state, sizeof(state));
+  sha256_blocks_plain(state, block, 1);
+  EXPECT_EQ(state[0], 0xba7816bfu);
+  EXPECT_EQ(state[7], 0xf20015adu);
+  const std::vector<uint8_t> two = [&] {
+    std::vector<uint8_t> v(block, block + 64);
+    v.insert(v.end(), block, block + 64);
+    return v;
+  }();
+  sha256_blocks_plain(state, block, 1);
+  sha256_blocks_plain(twice, two.data(), 2);
+  EXPECT_EQ(std::memcmp(state, twice, sizeof(state)), 0);
+}
+
 // A container with two chunks of body, sealed.
 std::vector<uint8_t> sealed() {
   const size_t body = kChunkBytes + 1000;

@@ -16,11 +16,14 @@ class Sha256 {
   void finish(uint8_t out[32]);  // reset() before the next use
 
  private:
-  void block(const uint8_t* p);
   uint32_t state_[8];
   uint64_t total_;
   uint8_t buffer_[64];
 };
+
+// The compression function over `count` blocks of 64 bytes, as every core can run it; x86-64 has instructions of its
+// own.
+void sha256_blocks_plain(uint32_t state[8], const uint8_t* p, size_t count);
 
 }  // namespace vireo
 

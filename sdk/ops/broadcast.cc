@@ -3,6 +3,7 @@
 namespace vireo {
 
 Broadcast::Broadcast(const Shape& out, const Shape* const* operands, int count) {
+  if (count > kMaxOperands) count = kMaxOperands;
   rank_ = 0;
   int64_t dense[kMaxOperands] = {1, 1, 1};
   int64_t dims[kMaxRank], stride[kMaxOperands][kMaxRank] = {};

@@ -42,6 +42,8 @@ struct KernelContext {
   }
   const Tensor* in(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
   Tensor* out(size_t i) const { return i < outputs.size() ? outputs[i] : nullptr; }
+  // An input that the operator cannot be without: the loader refuses a node that lacks it.
+  const Tensor& required(size_t i) const { return *inputs[i]; }
   template <class... Args>
   Status fail(Status status, const char* format, const Args&... args) const {
     return ::vireo::fail(error, status, format, args...);

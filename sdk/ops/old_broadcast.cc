@@ -11,7 +11,7 @@ Value append_ones(ImportContext& ctx, Value v, int count) {
     return {};
   }
   std::vector<int64_t> shape(static_cast<size_t>(rank), 0);  // 0: as in `v`
-  shape.resize(static_cast<size_t>(rank + count), 1);
+  shape.resize(shape.size() + static_cast<size_t>(count), 1);
   return ctx.emit1(Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {v, ctx.add_i64(shape)});
 }
 

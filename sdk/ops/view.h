@@ -50,6 +50,13 @@ class ImportContext {
   virtual bool wants_output(int i) const = 0;              // false for unnamed outputs and past the end
   virtual TensorType type(Value v) const = 0;              // dimensions may be handles
   virtual const ConstTensor* constant(Value v) const = 0;  // null: not a constant. Lives as long as the import
+  // Proven different, whatever the input.
+  virtual bool differ(Dim a, Dim b) const { return !is_symbolic(a) && !is_symbolic(b) && a != b; }
+  // The rank that the file declares for the ONNX node's output `i`; -1: none.
+  virtual int declared_rank(int) const { return -1; }
+  // Extents of which nothing is known, where it matters whether they are 1, are to be taken as 1: the other assumption
+  // was tried, and does not give the outputs that the file declares.
+  virtual bool unknown_is_one() const { return false; }
 
   virtual bool has_attr(std::string_view name) const = 0;
   virtual int64_t attr_int(std::string_view name, int64_t otherwise) const = 0;
@@ -83,6 +90,8 @@ class ImportContext {
   // Says which value the ONNX node's output `i` is. Every wanted output must be given one.
   virtual void set_output(int i, Value v) = 0;
 
+  // Tells the user what is assumed about this node, and how to say otherwise.
+  virtual void assume(const std::string& what, const std::string& help) = 0;
   // Records a diagnostic for this node (its name, operator and opset are added) and returns `status`:
   // kInvalidModel (the file is wrong) or kUnsupported (valid, not built). `help`: what the user can do.
   virtual Status fail(Status status, const std::string& what, const std::string& help = "") = 0;

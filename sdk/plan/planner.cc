@@ -83,7 +83,7 @@ void share(Planner& p, int32_t n, bool body) {
 }
 
 uint64_t sort_key(const Item& it, PackOrder order) {
-  const auto life = static_cast<uint64_t>(it.last - it.first + 1);
+  const auto life = static_cast<uint64_t>(it.last - it.first) + 1;
   switch (order) {
     case PackOrder::kSizeTimesLife: {
       uint64_t area = 0;

@@ -226,7 +226,11 @@ void check(const char* path, const Options& given) {
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       if (vireo_session_input(h.session, i, &inputs[i], &error) != VIREO_OK) return fail(path, error.message);
       const auto file = given.inputs.find(i);
-      if (file == given.inputs.end() || !read(file->second, inputs[i])) fill(inputs[i], rng);
+      const bool stored = file != given.inputs.end() && read(file->second, inputs[i]);
+      if (file != given.inputs.end() && !stored && round == 0) {
+        std::fprintf(stderr, "%s: input %u takes random values, %s has another size\n", path, i, file->second.c_str());
+      }
+      if (!stored) fill(inputs[i], rng);
       inputs[i].data = nullptr;  // it lies in the session's memory
     }
     calls = 0;

@@ -77,6 +77,9 @@ class BadInput(unittest.TestCase):
         sound = MEDIA / "yes_1.wav"
         front = support.convert(MODELS / "kws_frontend.onnx", "bad_front", "--shape", "audio=1,16000")
         self.refused("run", front, "--input", f"audio={sound}", "--output", self.room / "no_folder" / "x.npz", says=["no_folder"])
+        if os.path.isdir("/proc/self"):  # where not even root can make a file
+            self.refused("convert", self.onnx, "-o", "/proc/self/x.vireo", says=["/proc/self/x.vireo"])
+            self.refused("run", front, "--input", f"audio={sound}", "--output", "/proc/self/x.npz", says=["/proc/self/x.npz"])
         if os.geteuid() != 0:
             locked = self.room / "locked"
             locked.mkdir()
@@ -88,13 +91,14 @@ class BadInput(unittest.TestCase):
         # A file size limit fails in write() as a full disk does.
         out = self.room / "full.vireo"
         done = subprocess.run(["sh", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$0" convert "$1" -o "$2"', support.VIREO, str(self.onnx), str(out)],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False, env=support.PROGRAM_ENVIRONMENT)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"(?m)^error")
         self.assertEqual([p.name for p in self.room.iterdir() if "full" in p.name], [])
         if os.path.exists("/dev/full"):
             with open("/dev/full", "w") as full:
-                done = subprocess.run([support.VIREO, "inspect", str(self.file)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+                done = subprocess.run([support.VIREO, "inspect", str(self.file)], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                                      env=support.PROGRAM_ENVIRONMENT)
             self.assertEqual(done.returncode, 1)
             self.assertIn("error", done.stderr)
 
@@ -134,6 +138,7 @@ class BadInput(unittest.TestCase):
                           ["bench", self.file, "--seconds", "soon"], ["verify", self.file, self.reference, "--atol", "-1"]):
             with self.subTest(arguments):
                 self.refused(*arguments)
+        self.refused("fly", self.file, says=["fly"])
         # What is not built is refused by name.
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["--quantize"])
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])

@@ -55,8 +55,7 @@ def contract(file, inputs):
 
 
 def measure(model):
-    from models_test import SHAPES
-    file = support.convert(model, "memory_" + model.stem, *SHAPES.get(f"{model.parent.name}/{model.stem}", []))
+    file = support.convert(model, "memory_" + model.stem)
     done = contract(file, largest_case(model.with_suffix(".npz")))
     file.unlink()
     return done

@@ -23,14 +23,10 @@ def tolerance(name, slack):
     return ["--atol", str(10 * slack)] if 10 * slack > 1e-5 and "fp16" not in name else []
 
 
-# What a model needs said before it converts: silero's If has branches of different ranks, chosen by the inputs' shapes.
-SHAPES = {"speech_vad/silero_vad_16k_op15": ["--shape", "input=1,576", "--shape", "state=2,1,128"]}
-
-
 def check(name, slack):
     def run(_):
         model = support.SHARED / "models" / (name + ".onnx")
-        file = support.convert(model, None, *SHAPES.get(name, []))
+        file = support.convert(model)
         support.verify(file, model.with_suffix(".npz"), *tolerance(name, slack))
     return run
 

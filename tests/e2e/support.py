@@ -15,10 +15,19 @@ VIREO = os.environ.get("VIREO_PROGRAM", str(BUILD / "bin" / "vireo"))
 os.environ.setdefault("VIREO_LIBRARY", str(BUILD / "lib" / "libvireo.so"))
 sys.path.insert(0, str(ROOT / "bindings" / "python"))
 
+# A library built with a sanitizer wants the sanitizer's own loaded before it: Python starts again with that. Leaks of Python
+# itself are no matter; the programs that the tests start are asked for theirs.
+PRELOAD = os.environ.get("VIREO_PRELOAD", "")
+PROGRAM_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "ASAN_OPTIONS")}
+if PRELOAD and "LD_PRELOAD" not in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "LD_PRELOAD": PRELOAD, "ASAN_OPTIONS": "detect_leaks=0"})
+# Under a sanitizer every SAMPLE-th case of the large tables is enough.
+SAMPLE = int(os.environ.get("VIREO_SAMPLE", "1"))
+
 
 def vireo(*arguments, check=True):
     """Runs the command line; returns the finished process. check: a failure raises with what was printed."""
-    done = subprocess.run([VIREO, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([VIREO, *map(str, arguments)], capture_output=True, text=True, check=False, env=PROGRAM_ENVIRONMENT)
     if check and done.returncode != 0:
         raise AssertionError(f"vireo {' '.join(map(str, arguments))} exited with {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -65,6 +74,9 @@ def cases(reason, table):
             self.skipTest(reason)
         Cases.test_skipped = skipped
         return Cases
+    if SAMPLE > 1 and len(table) > 2:
+        print(f"VIREO_SAMPLE: every {SAMPLE}th of {len(table)} cases")
+        table = dict(list(table.items())[::SAMPLE])
     for name, function in table.items():
         setattr(Cases, "test_" + re.sub(r"\W", "_", name), lambda self, function=function: function(self))
     return Cases

@@ -1,4 +1,4 @@
-# cmake -DBUILD= -DSOURCE= -DWORK= -DSANITIZE= -DCC= -P: installs BUILD under WORK, moves the installation (it must not know
+# cmake -DBUILD= -DSOURCE= -DWORK= -DCC= -P: installs BUILD under WORK, moves the installation (it must not know
 # where it was made), builds SOURCE with find_package and main.c with pkg-config, and runs the programs.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -13,12 +13,7 @@ endfunction()
 file(REMOVE_RECURSE "${WORK}")
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/first")
 file(RENAME "${WORK}/first" "${WORK}/installed")
-set(flags "")
-if(SANITIZE)
-  list(JOIN SANITIZE "," sanitizers)
-  set(flags -DCMAKE_C_FLAGS=-fsanitize=${sanitizers})
-endif()
-run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/installed" "-DCMAKE_C_COMPILER=${CC}" ${flags})
+run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/installed" "-DCMAKE_C_COMPILER=${CC}")
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 foreach(kind vireo vireo_static)
   run("${WORK}/build/with_${kind}")
@@ -27,7 +22,7 @@ endforeach()
 
 find_program(pkgconfig NAMES pkg-config pkgconf)
 file(GLOB_RECURSE pc "${WORK}/installed/*/vireo.pc")
-if(pkgconfig AND pc AND NOT SANITIZE)
+if(pkgconfig AND pc)
   get_filename_component(folder "${pc}" DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} "${folder}")
   run(${pkgconfig} --cflags --libs vireo)

@@ -1,4 +1,7 @@
-"""compare.py MODEL.onnx...: Vireo beside ONNX Runtime, one interleaved run: a run of the one, a run of the other, and so on.
+"""compare.py MODEL.onnx...: Vireo beside ONNX Runtime, one interleaved run: some runs of the one, some of the other, and so on.
+
+Between the turns is a pause in which idle threads fall asleep: ONNX Runtime's watch for work for some 50 ms after a run, and on a
+machine with no core to spare they would be measured with us. The first run of a turn wakes them and is not counted.
 
     VIREO_LIBRARY=build/release/lib/libvireo.so VIREO_PROGRAM=build/release/bin/vireo \
         python tests/perf/compare.py --threads 1 mobilenet_v2.onnx resnet50.onnx
@@ -50,6 +53,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=4.0, help="for each model, both together")
     parser.add_argument("--dim", type=int, default=1)
+    parser.add_argument("--turn", type=int, default=5, help="least counted runs in a turn, which lasts 20 ms or more")
+    parser.add_argument("--pause", type=float, default=0.1, help="seconds between turns")
     args = parser.parse_args()
     program = os.environ.get("VIREO_PROGRAM", "vireo")
     print(f"{cpu_name()}, {args.threads} thread(s), onnxruntime {onnxruntime.__version__}")
@@ -67,13 +72,15 @@ def main():
                 arrays = [feed[v.name] for v in ours.inputs]
                 with ours.session(ours.bounds_for(*arrays)) as session:
                     mine, other = [], []
-                    for _ in range(3):
-                        timed(lambda: session.run(*arrays), [])
-                        timed(lambda: peer.run(None, feed), [])
                     end = time.perf_counter() + args.seconds
-                    while time.perf_counter() < end or len(mine) < 7:
-                        timed(lambda: session.run(*arrays), mine)
-                        timed(lambda: peer.run(None, feed), other)
+                    while time.perf_counter() < end or len(mine) < 3 * args.turn:
+                        for run, times in ((lambda: session.run(*arrays), mine), (lambda: peer.run(None, feed), other)):
+                            time.sleep(args.pause)
+                            run()
+                            count, turn_end = 0, time.perf_counter() + 0.02
+                            while count < args.turn or time.perf_counter() < turn_end:
+                                timed(run, times)
+                                count += 1
         name = pathlib.Path(model).stem
         m, o = np.median(mine), np.median(other)
         print(f"{name:<22} {m:9.3f} ({np.percentile(mine, 10):.3f}) {o:9.3f} ({np.percentile(other, 10):.3f}) {o / m:7.2f}", flush=True)

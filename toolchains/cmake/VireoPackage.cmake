@@ -3,7 +3,7 @@ include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
 # Every static library that `target` needs, itself first, in the variables <out>_archives (targets) and <out>_system (what
-# lies outside this build: -lm, pthreadpool's file).
+# lies outside this build: -lm, threads).
 function(vireo_link_closure_ out target)
   set(queue ${target})
   set(seen "")

@@ -74,18 +74,25 @@ foreach(sanitizer IN LISTS VIREO_SANITIZE)
   target_compile_options(vireo_flags INTERFACE -fsanitize=${sanitizer} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(vireo_link_flags INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if(VIREO_SANITIZE)
+  # vptr looks for type information, which the device's half is built without; the linker mixes inline members of both.
+  target_compile_options(vireo_flags INTERFACE -fno-sanitize=vptr)
+endif()
 
 function(vireo_alias_ name)
   string(REGEX REPLACE "^vireo_" "" short "${name}")
   set(vireo_short "${short}" PARENT_SCOPE)
 endfunction()
 
-# vireo_add_library(<name> [HOST] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..])
+# The tests that run more than one thread: what `tests/run --full tsan` builds and runs.
+add_custom_target(vireo_thread_tests)
+
+# vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
-#   label `unit`; each of BENCHES becomes an executable of its own name (Google Benchmark).
+#   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
 function(vireo_add_library name)
-  cmake_parse_arguments(ARG "HOST" "" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "HOST;THREADS" "" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -97,8 +104,12 @@ function(vireo_add_library name)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     vireo_use_flags_(${name} "${ARG_HOST}")
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ${VIREO_UNITY} EXPORT_NAME ${vireo_short}
-      POSITION_INDEPENDENT_CODE $<NOT:$<BOOL:${VIREO_BARE_METAL}>>)
+    set(pic ON)  # the shared library is made of these
+    if(VIREO_BARE_METAL)
+      set(pic OFF)
+    endif()
+    set_target_properties(${name} PROPERTIES EXPORT_NAME ${vireo_short}
+      POSITION_INDEPENDENT_CODE ${pic})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE vireo_flags ${ARG_PUBLIC})
@@ -106,7 +117,11 @@ function(vireo_add_library name)
   endif()
   add_library(Vireo::${vireo_short} ALIAS ${name})
   if(ARG_TESTS)
-    vireo_add_test(${name}_test SOURCES ${ARG_TESTS} LIBS ${name} ${ARG_TEST_LIBS})
+    set(threads "")
+    if(ARG_THREADS)
+      set(threads THREADS)
+    endif()
+    vireo_add_test(${name}_test ${threads} SOURCES ${ARG_TESTS} LIBS ${name} ${ARG_TEST_LIBS})
   endif()
   if(VIREO_DEVELOPER AND NOT VIREO_BARE_METAL AND TARGET Vireo::dep_benchmark)
     foreach(bench IN LISTS ARG_BENCHES)
@@ -140,11 +155,12 @@ function(vireo_add_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
 
-# vireo_add_test(<name> SOURCES .. [LIBS ..] [LABEL unit] [TIMEOUT 300])
+# vireo_add_test(<name> SOURCES .. [LIBS ..] [LABEL unit] [THREADS] [TIMEOUT 300])
 #   One GoogleTest executable in <build>/test and one ctest entry: no discovery step, so ctest starts at once.
+#   THREADS: it runs more than one thread, so it has the label `threads` too.
 #   Tests know two places: VIREO_SOURCE_ROOT (this checkout) and VIREO_BINARY_ROOT (the build).
 function(vireo_add_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT VIREO_DEVELOPER OR VIREO_BARE_METAL)
     return()
   endif()
@@ -158,11 +174,19 @@ function(vireo_add_test name)
     set(ARG_TIMEOUT 300)
   endif()
   vireo_add_executable(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::dep_gtest)
+  if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
+    # Where everything is built anew for one run, tests' own code need not be fast: with the optimiser gcc takes twice as long.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_compile_definitions(${name} PRIVATE VIREO_SOURCE_ROOT="${PROJECT_SOURCE_DIR}" VIREO_BINARY_ROOT="${PROJECT_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+  if(ARG_THREADS)
+    list(APPEND ARG_LABEL threads)
+    add_dependencies(vireo_thread_tests ${name})
+  endif()
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/test/work")
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/test/work")
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
 # vireo_add_smoke(<name> SOURCES .. [LIBS ..] [ARGS ..])

@@ -1,5 +1,6 @@
 """Element types on both sides, and numpy arrays as tensors of the C API."""
 import ctypes
+import math
 
 import numpy as np
 
@@ -14,11 +15,12 @@ PACKED = {UINT4: 2, INT4: 2, FLOAT4E2M1: 2, UINT2: 4, INT2: 4}  # elements in a 
 _SIGNED = {INT4: 4, INT2: 2}
 
 
+_NUMPY_DTYPE = {d: np.dtype(t) for d, t in {**NUMPY, **BITS, STRING: str}.items()}  # made once: a run looks each output up
+
+
 def numpy_dtype(dtype: int):
     """The numpy type that carries `dtype`; text for strings."""
-    if dtype == STRING:
-        return np.dtype(str)
-    return np.dtype(NUMPY.get(dtype) or BITS.get(dtype) or (np.int8 if dtype in _SIGNED else np.uint8))
+    return _NUMPY_DTYPE.get(dtype) or np.dtype(np.int8 if dtype in _SIGNED else np.uint8)
 
 
 def pack(array: np.ndarray, dtype: int) -> np.ndarray:
@@ -46,8 +48,7 @@ def to_tensor(array: np.ndarray, dtype: int, keep: list) -> c.Tensor:
     """A tensor that borrows `array`'s memory (a copy only when it is not contiguous, or for text); owners go to `keep`."""
     tensor = c.Tensor()
     tensor.dtype, tensor.rank = dtype, array.ndim
-    for i, extent in enumerate(array.shape):
-        tensor.dims[i] = extent
+    tensor.dims[:array.ndim] = array.shape
     if dtype == STRING:
         texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1).tolist()]
         refs = (c.String * max(len(texts), 1))()
@@ -56,18 +57,21 @@ def to_tensor(array: np.ndarray, dtype: int, keep: list) -> c.Tensor:
         keep += [texts, refs]
         tensor.data, tensor.capacity = ctypes.addressof(refs), ctypes.sizeof(refs)
         return tensor
-    data = pack(array, dtype) if dtype in PACKED else np.require(array, requirements="CA")
+    if dtype in PACKED:
+        data = pack(array, dtype)
+    else:
+        data = array if array.flags.c_contiguous and array.flags.aligned else np.require(array, requirements="CA")
     if data.nbytes == 0:
         data = np.zeros(1, np.uint64)  # an empty tensor needs an address too: NULL would mean "the session's own memory"
     keep.append(data)
-    tensor.data, tensor.capacity = data.ctypes.data, data.nbytes
+    tensor.data, tensor.capacity = data.__array_interface__["data"][0], data.nbytes
     return tensor
 
 
 def from_tensor(tensor: c.Tensor, copy: bool) -> np.ndarray:
     """The tensor as an array: a copy, or a view of memory that the session keeps until its next call."""
     shape = tuple(tensor.dims[:tensor.rank])
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if tensor.dtype == STRING:
         refs = (c.String * count).from_address(tensor.data) if count else ()
         texts = [ctypes.string_at(r.data, r.size).decode(errors="replace") if r.size else "" for r in refs]
@@ -76,8 +80,8 @@ def from_tensor(tensor: c.Tensor, copy: bool) -> np.ndarray:
     if count == 0:
         return np.zeros(shape, kind)
     size = -(-count // PACKED[tensor.dtype]) if tensor.dtype in PACKED else count * kind.itemsize
-    data = np.frombuffer((ctypes.c_uint8 * size).from_address(tensor.data), np.uint8)
+    memory = (ctypes.c_uint8 * size).from_address(tensor.data)
     if tensor.dtype in PACKED:
-        return unpack(data, tensor.dtype, shape)
-    array = data.view(kind).reshape(shape)
+        return unpack(np.frombuffer(memory, np.uint8), tensor.dtype, shape)
+    array = np.ndarray(shape, kind, memory)
     return array.copy() if copy else array

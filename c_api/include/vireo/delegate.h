@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define VIREO_DELEGATE_ABI 1u
+#define VIREO_DELEGATE_ABI 2u
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
@@ -76,6 +76,8 @@ typedef struct vireo_part {
   double cost_ns;     /* estimate at the upper bounds; 0: not known */
   const char* kernel; /* static text: which way it will run */
   const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
+  const void* choice; /* the delegate's own: what it decided; the host hands it to memory and load. Lives as long as the
+                         device, may be NULL */
 } vireo_part;
 
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.

@@ -1,7 +1,9 @@
 /* Vireo's C API: load a .vireo file, ask what it takes, run it.
  *
  * Rules that hold for every function, unless its comment says otherwise:
- *   - Handles are opaque. Who creates one releases it; releasing NULL is fine and cannot fail.
+ *   - Handles are opaque. Who creates one releases it, once and in any order: what a session needs of its model, and a
+ *     model of its runtime, lives until the last of them is gone, and so must memory, allocator, thread pool and log
+ * sink that the caller lent. Releasing NULL is fine and cannot fail.
  *   - Functions that return vireo_status return VIREO_OK or change nothing: outputs keep their values but for handle
  *     outputs, which become NULL. `error` may be NULL; otherwise it is cleared first and filled on failure.
  *   - NULL where a pointer is needed gives VIREO_INVALID_ARGUMENT, never a crash.
@@ -158,7 +160,7 @@ typedef struct vireo_runtime_options {
 /* `options` may be NULL: all defaults. Starts the thread pool. */
 VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
                                             vireo_error* error);
-VIREO_API void vireo_runtime_release(vireo_runtime* runtime); /* after its models and sessions */
+VIREO_API void vireo_runtime_release(vireo_runtime* runtime);
 
 typedef struct vireo_device_info {
   uint32_t struct_size;
@@ -182,7 +184,7 @@ VIREO_API vireo_status vireo_model_load_file(vireo_runtime* runtime, const char*
  * flash. */
 VIREO_API vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size,
                                                vireo_model** out_model, vireo_error* error);
-VIREO_API void vireo_model_release(vireo_model* model); /* after its sessions */
+VIREO_API void vireo_model_release(vireo_model* model);
 /* Checks every byte of the file against its hash tree. One pass over the file. */
 VIREO_API vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* error);
 
@@ -192,8 +194,8 @@ typedef struct vireo_value_info {
   int32_t rank;
   int64_t min_dims[VIREO_MAX_RANK];      /* bounds of each dimension; equal where it is fixed */
   int64_t max_dims[VIREO_MAX_RANK];      /* -1: open, to be given in vireo_session_options.bounds */
-  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others; equal text: equal
-                                            extent */
+  const char* dim_names[VIREO_MAX_RANK]; /* NULL where the dimension is fixed or follows from others or from the data;
+                                            equal text: equal extent */
   const char* name;
   int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
 } vireo_value_info;
@@ -313,7 +315,7 @@ typedef struct vireo_memory {
 VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options,
                                           vireo_memory* out, vireo_error* error);
 
-/* Builds a session that runs `model`. Keeps pointers to `model` and the arena: both outlive the session. Allocates
+/* Builds a session that runs `model`. Keeps a pointer to the arena, which outlives the session. Allocates
  * nothing after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an
  * operator has no kernel here. */
 VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,

@@ -42,17 +42,18 @@ void join(const KernelContext& ctx, const AttentionExtents& e, const Tensor* pas
           float* out) {
   const int64_t total = e.total();
   const Steps from = steps_of(e.packed, e.kv_heads, e.keys, size);
-  ctx.parallel.for_range(e.batch * e.kv_heads, 1 + (1 << 16) / (total * size + 1), [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t i = begin; i < end; ++i) {
-      float* to = out + i * total * size;
-      const int64_t cached = e.past * size;
-      if (cached > 0) memcpy(to, past->as<const float>() + i * cached, static_cast<size_t>(cached) * sizeof(float));
-      const float* rows = now.as<const float>() + i / e.kv_heads * from.batches + i % e.kv_heads * from.heads;
-      for (int64_t r = 0; r < e.keys; ++r) {
-        memcpy(to + cached + r * size, rows + r * from.row, static_cast<size_t>(size) * sizeof(float));
-      }
-    }
-  });
+  ctx.parallel.for_range(
+      e.batch * e.kv_heads, 1 + (1 << 16) / (total * size + 1), [&](int64_t begin, int64_t end, int32_t) {
+        for (int64_t i = begin; i < end; ++i) {
+          float* to = out + i * total * size;
+          const int64_t cached = e.past * size;
+          if (cached > 0) memcpy(to, past->as<const float>() + i * cached, static_cast<size_t>(cached) * sizeof(float));
+          const float* rows = now.as<const float>() + i / e.kv_heads * from.batches + i % e.kv_heads * from.heads;
+          for (int64_t r = 0; r < e.keys; ++r) {
+            memcpy(to + cached + r * size, rows + r * from.row, static_cast<size_t>(size) * sizeof(float));
+          }
+        }
+      });
 }
 
 Status run(const KernelContext& ctx, const void*) {

@@ -1,5 +1,6 @@
 // Conv and ConvTranspose, alone or as the core of a composite, float32, channels first.
 #include "delegates/cpu/kernels/conv/conv.h"
+#include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "sdk/ops/conv/conv.h"
@@ -13,20 +14,7 @@ using cpu::Fused;
 
 ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
   const auto& a = f.core_attrs<attrs::Conv>();
-  const Geometry g = conv_geometry(a, x, w, y);
-  ConvF32 c;
-  c.n = g.batch;
-  c.in_channels = g.channels_in;
-  c.out_channels = g.channels_out;
-  c.groups = a.group();
-  for (int i = 0; i < 3; ++i) {
-    c.in[i] = g.in[i];
-    c.out[i] = g.out[i];
-    c.kernel[i] = g.kernel[i];
-    c.stride[i] = g.stride[i];
-    c.dilation[i] = g.dilation[i];
-    c.pad[i] = g.pad[i];
-  }
+  ConvF32 c = cpu::conv_shape(conv_geometry(a, x, w, y), a.group());
   c.act = f.act;
   c.residual_last = f.residual_last;
   return c;
@@ -50,11 +38,9 @@ Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
-  const Tensor& x = *ctx.in(static_cast<size_t>(f.inputs[0].input));
-  const Shape& w =
-      f.inputs[1].input >= 0 ? ctx.in(static_cast<size_t>(f.inputs[1].input))->shape : f.inputs[1].type.shape;
+  const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
   Tensor& y = *ctx.out(0);
-  ConvF32 c = shape_of(f, x.shape, w, y.shape);
+  ConvF32 c = shape_of(f, x.shape, f.inputs[1].shape(ctx), y.shape);
   if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
   if (f.bias.given()) c.bias = f.bias.f32(ctx);
   if (f.residual.given()) c.residual = f.residual.f32(ctx);

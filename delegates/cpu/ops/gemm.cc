@@ -88,18 +88,14 @@ void prepare(const CpuQuery& q, void* state) {
   (void)cpu::read_fused(q, -1, new (state) Fused(), &reason);
 }
 
-const Shape& actual(const KernelContext& ctx, const cpu::Operand& o) {
-  return o.input >= 0 ? ctx.in(static_cast<size_t>(o.input))->shape : o.type.shape;
-}
-
 Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
-  if (!shape_of(f, actual(ctx, f.inputs[0]), actual(ctx, f.inputs[1]), &g)) {
+  if (!shape_of(f, f.inputs[0].shape(ctx), f.inputs[1].shape(ctx), &g)) {
     return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not",
-                    actual(ctx, f.inputs[0]), actual(ctx, f.inputs[1]));
+                    f.inputs[0].shape(ctx), f.inputs[1].shape(ctx));
   }
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);

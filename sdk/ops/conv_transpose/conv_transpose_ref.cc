@@ -1,30 +1,10 @@
 #include "sdk/ops/accumulate.h"
-#include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {
-
-Geometry geometry(const attrs::ConvTranspose& a, const Shape& x, const Shape& w, const Shape& y) {
-  Window win = read_window(x.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
-  const bool given = a.output_shape() != nullptr && a.output_shape()->size() != 0;
-  const bool same = win.auto_pad == AutoPad::kSameUpper || win.auto_pad == AutoPad::kSameLower;
-  for (int i = 0; i < win.spatial; ++i) {
-    win.kernel[i] = w[i + 2];
-    if (!given && !same) continue;
-    const unsigned u = static_cast<unsigned>(i);
-    const int64_t extra =
-        a.output_padding() != nullptr && a.output_padding()->size() != 0 ? a.output_padding()->Get(u) : 0;
-    const int axis = win.spatial_axis(i);
-    const int64_t span = win.stride[i] * (x[axis] - 1) + extra + win.dilation[i] * (win.kernel[i] - 1) + 1;
-    const int64_t total = span > y[axis] ? span - y[axis] : 0;
-    win.pad_begin[i] = win.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
-  }
-  win.auto_pad = AutoPad::kNotSet;  // resolved above
-  return make_geometry(win, x, y);
-}
 
 // The input position that meets output position `o` at tap `k` of spatial dimension `d`; false if there is none.
 bool source(const Geometry& g, int d, int64_t o, int64_t k, int64_t* in) {
@@ -41,7 +21,7 @@ void conv_transpose(const KernelContext& ctx) {
   const T* w = ctx.in(1)->as<const T>();
   const T* b = ctx.in(2) != nullptr ? ctx.in(2)->as<const T>() : nullptr;
   T* y = ctx.out(0)->as<T>();
-  const Geometry g = geometry(a, ctx.in(0)->shape, ctx.in(1)->shape, ctx.out(0)->shape);
+  const Geometry g = conv_transpose_geometry(a, ctx.in(0)->shape, ctx.in(1)->shape, ctx.out(0)->shape);
   const int64_t per_group_in = g.channels_in / a.group(), per_group_out = g.channels_out / a.group();
   const int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
   ctx.parallel.for_range(g.batch * g.channels_out, 1, [&](int64_t begin, int64_t end, int32_t) {

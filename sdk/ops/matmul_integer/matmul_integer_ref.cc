@@ -53,7 +53,8 @@ Status run_integer(const KernelContext& ctx) {
 }
 
 Status run_qlinear(const KernelContext& ctx) {
-  const Parameter a_scale{ctx.in(1)}, b_scale{ctx.in(4)}, y_scale{ctx.in(6)}, y_zero{ctx.in(7)};
+  const Parameter a_scale{&ctx.required(1)}, b_scale{&ctx.required(4)}, y_scale{&ctx.required(6)},
+      y_zero{&ctx.required(7)};
   const Tensor& y = *ctx.out(0);
   const bool is_signed = y.dtype == DType::kI8;
   const int32_t low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;

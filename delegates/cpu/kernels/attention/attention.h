@@ -1,11 +1,11 @@
 // y = softmax(scale q k^T + mask) v for every head, float32.
-//   q [queries, head], k [keys, head], v [keys, value_head], y [queries, value_head] of a head: rows `row` elements apart,
-//   heads `heads`, batches `batches`; elements of a row are neighbours. So [B, H, S, D] and [B, S, H D] are both read in
-//   place. q_heads is a multiple of kv_heads: head h reads key head h / (q_heads / kv_heads).
+//   q [queries, head], k [keys, head], v [keys, value_head], y [queries, value_head] of a head: rows `row` elements
+//   apart, heads `heads`, batches `batches`; elements of a row are neighbours. So [B, H, S, D] and [B, S, H D] are both
+//   read in place. q_heads is a multiple of kv_heads: head h reads key head h / (q_heads / kv_heads).
 //
-// A block of queries has all its scores at once, in the cache: softmax is then the plain one, and both products run on the
-// matrix kernels. The other design, blocks of keys with running maxima, is for scores that no cache holds; here the block of
-// queries shrinks instead, down to 16 rows, so that keys may number 8192 before a block leaves 512 KiB.
+// A block of queries has all its scores at once, in the cache: softmax is then the plain one, and both products run on
+// the matrix kernels. The other design, blocks of keys with running maxima, is for scores that no cache holds; here the
+// block of queries shrinks instead, down to 16 rows, so that keys may number 8192 before a block leaves 512 KiB.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_ATTENTION_ATTENTION_H_
 #define VIREO_DELEGATES_CPU_KERNELS_ATTENTION_ATTENTION_H_
 
@@ -36,7 +36,8 @@ struct AttentionF32 {
 // For all calls with sizes up to these.
 size_t attention_f32_scratch_bytes(const AttentionF32& shape, int32_t slots);
 
-// y overlaps no input. Keys and values behind a mask are multiplied by 0: they must be finite. `scratch` is aligned to 64.
+// y overlaps no input. Keys and values behind a mask are multiplied by 0: they must be finite. `scratch` is aligned
+// to 64.
 void attention_f32(const AttentionF32& shape, const float* q, const float* k, const float* v, float* y,
                    const Parallel& parallel, void* scratch);
 

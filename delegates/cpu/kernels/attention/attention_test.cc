@@ -12,8 +12,8 @@ enum class Mask { kNone, kAdded, kAllowed, kOneRow, kCausal };
 
 void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, int64_t keys, int64_t head, int64_t value,
            bool packed, Mask mask, int32_t slots) {
-  SCOPED_TRACE(::testing::Message() << batch << "x" << q_heads << "/" << kv_heads << " " << queries << "x" << keys << " "
-                                    << head << "," << value << " packed " << packed << " mask "
+  SCOPED_TRACE(::testing::Message() << batch << "x" << q_heads << "/" << kv_heads << " " << queries << "x" << keys
+                                    << " " << head << "," << value << " packed " << packed << " mask "
                                     << static_cast<int>(mask) << " slots " << slots);
   const auto count = [](int64_t n) { return static_cast<size_t>(n); };
   Floats q(count(batch * q_heads * queries * head)), k(count(batch * kv_heads * keys * head)),
@@ -81,13 +81,15 @@ void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, in
         }
         for (int64_t d = 0; d < value; ++d) {
           double want = 0;
-          for (int64_t j = 0; j < keys; ++j) want += p[count(j)] * v[count(b * s.v.batches + kv * s.v.heads + j * s.v.row + d)];
+          for (int64_t j = 0; j < keys; ++j)
+            want += p[count(j)] * v[count(b * s.v.batches + kv * s.v.heads + j * s.v.row + d)];
           if (sum > 0) want /= sum;
-          // |score| <= 1.2 head + 2: head + 3 roundings of it move an exponential by as much, relatively; softmax and the
-          // sum over keys add (2 keys + 20) roundings. Values are at most 2.
+          // |score| <= 1.2 head + 2: head + 3 roundings of it move an exponential by as much, relatively; softmax and
+          // the sum over keys add (2 keys + 20) roundings. Values are at most 2.
           const double u = 0x1p-24, reach = 1.2 * static_cast<double>(head) + 2;
           const double bound = 2 * u * (2 * reach * static_cast<double>(head + 3) + 2 * static_cast<double>(keys) + 20);
-          ASSERT_NEAR(y[count(b * s.y.batches + h * s.y.heads + i * s.y.row + d)], want, bound) << b << " " << h << " " << i;
+          ASSERT_NEAR(y[count(b * s.y.batches + h * s.y.heads + i * s.y.row + d)], want, bound)
+              << b << " " << h << " " << i;
         }
       }
     }

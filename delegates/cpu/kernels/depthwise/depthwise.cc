@@ -288,7 +288,7 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
       // Planes narrower than a vector: shorter vectors straddle fewer lines and store fewer masked lanes.
       if (narrow.fits) {
         narrow_plane(w, narrow, in, in + w.in_h * w.in_w, r, taps, copy);
-      } else if (w.out_w <= 4) {
+      } else if (w.out_w <= 4) {  // NOLINT(bugprone-branch-clone): all one where a vector has 4 lanes
         band_rows(hn::CappedTag<float, 4>(), r, rows, w, taps);
       } else if (w.out_w <= 8) {
         band_rows(hn::CappedTag<float, 8>(), r, rows, w, taps);
@@ -339,9 +339,9 @@ void depthwise_f32(const DepthwiseF32& s, const float* x, const float* weights, 
   const size_t room = slot_bytes(s, Sizes::kFixed);
   const int64_t planes = s.n * s.channels * s.multiplier;
   const int64_t work = s.window.out_h * s.window.out_w * s.window.kernel_h * s.window.kernel_w + 500;
-  // 2^19 multiplications take about 10 us. At least two ranges per thread keep a late one from being waited for.
+  // 2^19 multiplications take about 10 us. Four ranges a thread: one that is late keeps the others waiting for little.
   int64_t grain = (int64_t{1} << 19) / work + 1;
-  const int64_t even = (planes + 2 * parallel.slots - 1) / (2 * int64_t{parallel.slots});
+  const int64_t even = (planes + 4 * parallel.slots - 1) / (4 * int64_t{parallel.slots});
   if (grain < even) grain = even;
   parallel.for_range(planes, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     kernel(s, x, weights, y, begin, end, static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);

@@ -295,6 +295,7 @@ HWY_EXPORT(product_rows);
 namespace {
 constexpr int64_t kPanel = 32;                      // the widest register tile; narrower ones divide it
 constexpr int64_t kCacheFloats = 128 * 1024;        // packed B kept in a core's own cache: 512 KiB
+constexpr int64_t kNearFloats = 16 * 1024;          // B that is near as it lies: 64 KiB
 constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
 constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
 constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
@@ -320,8 +321,9 @@ ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, in
   ProductPlan plan{};
   if (m <= 0 || n <= 0) return plan;
   const int64_t panels = ceil_div(n, kPanel), padded = panels * kPanel;
-  // Packing reads and writes each element of B once; below two blocks of rows that costs more than it saves.
-  plan.direct = rows_in_place && m <= 28;
+  // Packing reads and writes each element of B once; below two blocks of rows that costs more than it saves, and where
+  // B stays in a core's own cache it saves nothing.
+  plan.direct = rows_in_place && (m <= 28 || k * n <= kNearFloats);
   int64_t kc = 512;
   if (plan.direct) {
     kc = 256;  // rows of B that are swept together: as many as the first-level TLB maps pages
@@ -375,7 +377,7 @@ void run_product(const Product& p, const ProductPlan& plan, const Parallel& para
   }
   const int64_t panels = ceil_div(p.n, kPanel);
   const int64_t grain =
-      at_least(ceil_div(panels, 2 * int64_t{parallel.slots}), kGrainMacs / at_least(macs / panels, 1));
+      at_least(ceil_div(panels, 4 * int64_t{parallel.slots}), kGrainMacs / at_least(macs / panels, 1));
   parallel.for_range(panels, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     serial(p, plan, begin * kPanel, at_most(end * kPanel, p.n),
            room + static_cast<size_t>(slot) * (plan.slot_bytes / sizeof(float)));

@@ -12,6 +12,17 @@
 
 namespace vireo::cpu {
 
+// y = clamp(rne(float(acc + bias) * multiplier) + zero_point): one float32 product, rounded to nearest even, the same
+// bits on every core. Bias and multiplier per row or per column; a NaN becomes the least value.
+struct Requantize {
+  const int32_t* bias = nullptr;  // or null
+  const float* multiplier = nullptr;
+  bool bias_per_column = false;
+  bool multiplier_per_row = false, multiplier_per_column = false;  // one for all otherwise
+  int32_t zero_point = 0;
+  bool is_signed = false;  // int8 out, else uint8
+};
+
 // C[m, n] = sum_k (A[m, k] - a_zero[m]) (B[k, n] - b_zero[n]). A and B are uint8 or int8; a zero point has its
 // operand's type, null means 0.
 struct GemmI8 {
@@ -22,9 +33,12 @@ struct GemmI8 {
   const void* a_zero = nullptr;
   const void* b_zero = nullptr;
   bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
+  const Requantize* finish = nullptr;                      // null: C is int32; else 8 bits
 };
-size_t gemm_i8_scratch_bytes(const GemmI8& shape, int32_t slots);
-void gemm_i8(const GemmI8& shape, const void* a, const void* b, int32_t* c, const Parallel& parallel, void* scratch);
+// Of `shape` only the sizes are read, and `requantized`: whether there will be a `finish`. Enough for all smaller
+// sizes.
+size_t gemm_i8_scratch_bytes(const GemmI8& shape, bool requantized, int32_t slots);
+void gemm_i8(const GemmI8& shape, const void* a, const void* b, void* c, const Parallel& parallel, void* scratch);
 
 // Convolution of x - x_zero with w - w_zero; padding counts as x_zero. Of `shape` only the sizes are read.
 struct ConvI8 {
@@ -33,21 +47,14 @@ struct ConvI8 {
   const void* x_zero = nullptr;  // one
   const void* w_zero = nullptr;  // one, or [O]
   bool w_zero_per_channel = false;
+  const Requantize* finish = nullptr;  // rows are output channels
 };
-size_t conv_i8_scratch_bytes(const ConvI8& shape, int32_t slots);
-void conv_i8(const ConvI8& shape, const void* x, const void* weights, int32_t* y, const Parallel& parallel,
-             void* scratch);
+size_t conv_i8_scratch_bytes(const ConvI8& shape, bool requantized, int32_t slots);
+void conv_i8(const ConvI8& shape, const void* x, const void* weights, void* y, const Parallel& parallel, void* scratch);
 
-// y = clamp(rne(float(acc + bias) * multiplier) + zero_point): one float32 product, rounded to nearest even, the same
-// bits on every core. acc [rows, columns], y likewise and dense; bias and multiplier per row or per column.
-struct RequantizeI32 {
+// acc [rows, columns], y likewise; both dense.
+struct RequantizeI32 : Requantize {
   int64_t rows = 0, columns = 0;
-  const int32_t* bias = nullptr;  // or null
-  const float* multiplier = nullptr;
-  bool bias_per_column = false;
-  bool multiplier_per_row = false, multiplier_per_column = false;  // one for all otherwise
-  int32_t zero_point = 0;
-  bool is_signed = false;  // int8 out, else uint8
 };
 void requantize_i32(const RequantizeI32& shape, const int32_t* acc, void* y, const Parallel& parallel);
 

@@ -39,7 +39,7 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool p
   s.b_zero = b_zero.data();
   s.a_zero_per_row = s.b_zero_per_column = per_lane_zeros;
   Guarded<int32_t> c(static_cast<size_t>(m * n));
-  testing::Scratch scratch(gemm_i8_scratch_bytes(s, slots));
+  testing::Scratch scratch(gemm_i8_scratch_bytes(s, false, slots));
   testing::Threads threads(slots);
   gemm_i8(s, a.data(), b.data(), c.data(), threads.parallel(), scratch.data());
   for (int64_t i = 0; i < m; ++i) {
@@ -83,7 +83,7 @@ TEST(IntGemm, WithoutZeroPoints) {
     s.ldb = s.ldc = 2;
     std::vector<uint8_t> a(300, 255), b(600, 255);
     int32_t c[2];
-    testing::Scratch scratch(gemm_i8_scratch_bytes(s, 1));
+    testing::Scratch scratch(gemm_i8_scratch_bytes(s, false, 1));
     gemm_i8(s, a.data(), b.data(), c, Parallel{}, scratch.data());
     EXPECT_EQ(c[0], 300 * 255 * 255);
     EXPECT_EQ(c[1], 300 * 255 * 255);
@@ -121,7 +121,7 @@ TEST(IntConv, ExactWithPaddingAndGroups) {
           s.x_zero = x_zero.data();
           s.w_zero = w_zero.data();
           Guarded<int32_t> y(static_cast<size_t>(2 * 12 * area));
-          testing::Scratch scratch(conv_i8_scratch_bytes(s, slots));
+          testing::Scratch scratch(conv_i8_scratch_bytes(s, false, slots));
           testing::Threads threads(slots);
           conv_i8(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
           for (int64_t p = 0; p < 24; ++p) {

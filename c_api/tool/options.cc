@@ -1,0 +1,30 @@
+#include "c_api/tool/options.h"
+
+namespace vireo::tool {
+
+void add_model(CLI::App* verb, bool onnx, std::string* model) {
+  verb->add_option("model", *model, onnx ? "a .vireo file, or an .onnx file" : "a .vireo file")->required();
+}
+
+void add_device(CLI::App* verb, std::string* device) {
+  verb->add_option("--device", *device, "run on this device only (see vireo devices)");
+}
+
+void add_threads(CLI::App* verb, int* threads) {
+  verb->add_option("--threads", *threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+}
+
+void add_repeated(CLI::App* verb, const std::string& names, std::vector<std::string>* values, const std::string& text) {
+  verb->add_option(names, *values, text)->take_all()->allow_extra_args(false);
+}
+
+void add_shapes(CLI::App* verb, std::vector<std::string>* shapes) {
+  add_repeated(verb, "--shape", shapes,
+               "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
+}
+
+void add_bounds(CLI::App* verb, std::vector<std::string>* bounds) {
+  add_repeated(verb, "--bound", bounds, "DIMENSION=8: the most that a dimension takes whose size depends on the data");
+}
+
+}  // namespace vireo::tool

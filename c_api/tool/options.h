@@ -1,0 +1,23 @@
+// Options that mean the same in every verb, with one text each.
+#ifndef VIREO_C_API_TOOL_OPTIONS_H_
+#define VIREO_C_API_TOOL_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace vireo::tool {
+
+// A positional model; `onnx`: this binary takes .onnx files too.
+void add_model(CLI::App* verb, bool onnx, std::string* model);
+void add_device(CLI::App* verb, std::string* device);
+void add_threads(CLI::App* verb, int* threads);
+// The shapes that open inputs get, 1 for each open dimension otherwise.
+void add_shapes(CLI::App* verb, std::vector<std::string>* shapes);
+void add_bounds(CLI::App* verb, std::vector<std::string>* bounds);
+// An option that may be given often, with one value each time.
+void add_repeated(CLI::App* verb, const std::string& names, std::vector<std::string>* values, const std::string& text);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_OPTIONS_H_

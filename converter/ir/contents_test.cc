@@ -1,0 +1,50 @@
+// What shape arithmetic is known to compute, element by element.
+#include <gtest/gtest.h>
+
+#include "converter/ir/text.h"
+
+namespace vireo::ir {
+namespace {
+
+// The elements of the last node's output as text; "unknown" where they are not tracked.
+std::string last_contents(const std::string& text) {
+  std::string error;
+  const auto g = parse_graph(text, &error);
+  if (g == nullptr) return error;
+  const Value* v = g->nodes().back().out();
+  if (!v->contents) return "unknown";
+  std::string out;
+  for (const Dim d : *v->contents) out += (out.empty() ? "" : ",") + g->dims().text(d);
+  return out;
+}
+
+TEST(Contents, RangeCountsFromAnExtent) {
+  EXPECT_EQ(last_contents(R"(
+    input %x f32[N]
+    %s = Shape(%x)
+    %n = Squeeze(%s)
+    %end = Add(%n, i64[]{3})
+    %r = Range(%n, %end, i64[]{1})
+  )"),
+            "N,N + 1,N + 2");
+}
+
+// With n = 0 the division is an error of the run, not 4.
+TEST(Contents, ADivisorThatMayBeZeroDoesNotCancel) {
+  const std::string text = R"(
+    %s = Shape(%x)
+    %four = Mul(%s, i64[1]{4})
+    %q = Div(%four, %s)
+  )";
+  EXPECT_EQ(last_contents("input %x f32[N]" + text), "unknown");
+  EXPECT_EQ(last_contents("input %x f32[7]" + text), "4");
+}
+
+TEST(Contents, IntegersWrapRoundWherePolynomialsDoNot) {
+  EXPECT_EQ(last_contents("%y = Mul(i64[1]{4294967296}, i64[1]{4294967296})\n"), "unknown");
+  EXPECT_EQ(last_contents("%y = Add(u8[1]{200}, u8[1]{100})\n"), "unknown");
+  EXPECT_EQ(last_contents("%y = Add(u8[1]{100}, u8[1]{100})\n"), "200");
+}
+
+}  // namespace
+}  // namespace vireo::ir

@@ -1,0 +1,72 @@
+// What the pass manager promises about every pass.
+#include "converter/passes/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "converter/ir/text.h"
+
+namespace vireo::passes {
+namespace {
+
+std::unique_ptr<ir::Graph> graph(const char* text) {
+  std::string error;
+  auto g = ir::parse_graph(text, &error);
+  EXPECT_NE(g, nullptr) << error;
+  return g;
+}
+
+constexpr char kText[] = R"(
+  input %x f32[2,3]
+  %a = Identity(%x)
+  %y = Relu(%a)
+  %z = Identity(%y)
+  output %y
+  output %z
+)";
+
+// Runs one pass that breaks the graph; returns what the manager says.
+std::string broken_by(const Pass& pass) {
+  const auto g = graph(kText);
+  Diagnostics diagnostics;
+  ConvertReport report;
+  EXPECT_FALSE(run_passes(*g, {&pass}, nullptr, &diagnostics, &report));
+  EXPECT_EQ(diagnostics.all().size(), 1u);
+  return diagnostics.text();
+}
+
+TEST(Pipeline, KeepsNamesOfInputsAndOutputs) {
+  const auto g = graph(kText);
+  Diagnostics diagnostics;
+  ConvertReport report;
+  ASSERT_TRUE(run_pipeline(*g, {}, nullptr, &diagnostics, &report)) << diagnostics.text();
+  EXPECT_EQ(g->nodes().size(), 1u);  // both Identities are gone
+  EXPECT_EQ(g->output_names(), (std::vector<std::string>{"y", "z"}));
+  EXPECT_EQ(g->inputs()[0]->name, "x");
+}
+
+TEST(Pipeline, StopsAPassThatRenamesAnOutput) {
+  const Pass pass = {"rename", [](ir::Graph& g, PassLog& log) {
+                       ir::Value* v = g.outputs()[1];
+                       g.remove_output(1);
+                       g.add_output(v, "other");
+                       log.changed();
+                     }};
+  const std::string said = broken_by(pass);
+  EXPECT_NE(said.find("after pass rename"), std::string::npos) << said;
+  EXPECT_NE(said.find("\"y\", \"other\", they were \"y\", \"z\""), std::string::npos) << said;
+}
+
+TEST(Pipeline, StopsAPassThatRenamesAnInput) {
+  const Pass pass = {"rename", [](ir::Graph& g, PassLog&) { g.inputs()[0]->name = "other"; }};
+  const std::string said = broken_by(pass);
+  EXPECT_NE(said.find("inputs are \"other\", they were \"x\""), std::string::npos) << said;
+}
+
+TEST(Pipeline, StopsAPassThatChangesAType) {
+  const Pass pass = {"retype", [](ir::Graph& g, PassLog&) { g.outputs()[0]->type.dtype = DType::kF16; }};
+  const std::string said = broken_by(pass);
+  EXPECT_NE(said.find("output \"y\" is float16, it was float32"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace vireo::passes

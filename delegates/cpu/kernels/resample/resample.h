@@ -1,0 +1,37 @@
+// Resampling of planes [H, W] along both axes, with the same bits as sdk/ops/resize: sums in double, in its order.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_RESAMPLE_H_
+#define VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_RESAMPLE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sdk/base/parallel.h"
+
+namespace vireo::cpu {
+
+constexpr int64_t kMostTaps = 8;  // along y
+
+// Where each output position of an axis looks: `taps` neighbours from first[i] on (clamped to the axis), weighted.
+struct Axis {
+  int64_t in = 1, out = 1;
+  int64_t taps = 1;
+  const int64_t* first = nullptr;   // [out]
+  const double* weights = nullptr;  // [out, taps]; null: one tap of weight 1
+};
+
+struct Planes {
+  int64_t count = 1;
+  Axis y, x;
+};
+
+// Rows of sums for each slot. `taps_y`, `out_w`: upper bounds.
+size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t out_w, int32_t slots);
+// x [count, in_h, in_w], y [count, out_h, out_w].
+void resample_f32(const Planes& shape, const float* x, float* y, const Parallel& parallel, void* scratch);
+
+// One tap along both axes, elements of 1, 2, 4 or 8 bytes.
+void pick_elements(const Planes& shape, const void* x, void* y, int64_t element_bytes, const Parallel& parallel);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_RESAMPLE_H_

@@ -1,0 +1,119 @@
+// Resize of the last two axes: nearest for all plain types, linear and cubic for float32.
+#include "sdk/ops/resize/resize.h"
+#include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/kernels/resample/resample.h"
+
+namespace vireo {
+namespace {
+
+using cpu::Axis;
+using cpu::Planes;
+
+int64_t taps_of(const attrs::Resize& a) {
+  return a.mode() == attrs::ResizeMode::nearest ? 1 : a.mode() == attrs::ResizeMode::linear ? 2 : 4;
+}
+
+// Positions and weights of all axes (as the reference keeps them), then rows of sums.
+int64_t tables_bytes(const attrs::Resize& a, const Shape& y) {
+  const int64_t wide = a.mode() == attrs::ResizeMode::nearest ? 0 : taps_of(a);
+  int64_t words = 0;
+  for (int k = 0; k < y.rank; ++k) words += y[k] * (1 + wide);
+  return (words * 8 + 63) / 64 * 64;
+}
+
+int64_t rows_bytes(const attrs::Resize& a, const Shape& y, int32_t slots) {
+  if (a.mode() == attrs::ResizeMode::nearest) return 0;
+  return static_cast<int64_t>(cpu::resample_f32_scratch_bytes(taps_of(a), y[y.rank - 1], slots));
+}
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  const auto& a = q.attrs<attrs::Resize>();
+  const Shape& y = q.outputs[0].type.shape;
+  return tables_bytes(a, y) + rows_bytes(a, y, q.slots);
+}
+
+Axis axis_of(const ResizeAxis& axis, const ResizeTaps& taps) {
+  return {axis.in, axis.out, taps.n, taps.first, taps.weights};
+}
+
+Status run(const KernelContext& ctx, const void*) {
+  const auto& a = ctx.attrs<attrs::Resize>();
+  const Tensor& x = *ctx.in(0);
+  Tensor& y = *ctx.out(0);
+  if (y.count() == 0) return Status::kOk;
+  const int rank = x.shape.rank;
+  ResizeAxis axis[kMaxRank];
+  ResizeTaps taps[kMaxRank];
+  read_resize_axes(ctx, a, axis);
+  const int64_t tables = tables_bytes(a, y.shape);
+  if (!make_resize_taps(a, axis, rank, ctx.scratch, taps))
+    return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
+  for (int k = 0; k < rank - 2; ++k) {
+    if (!resizes_nothing(axis[k])) return find_ref(Op::kResize)->run(ctx);  // sizes that only this run knew
+  }
+  const int64_t rows = rows_bytes(a, y.shape, ctx.parallel.slots);
+  if (tables + rows > static_cast<int64_t>(ctx.scratch.size()))
+    return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
+  Planes p;
+  p.count = product(x.shape, 0, rank - 2);
+  p.y = axis_of(axis[rank - 2], taps[rank - 2]);
+  p.x = axis_of(axis[rank - 1], taps[rank - 1]);
+  if (a.mode() == attrs::ResizeMode::nearest) {
+    cpu::pick_elements(p, x.data, y.data, dtype_bits(x.dtype) / 8, ctx.parallel);
+  } else {
+    cpu::resample_f32(p, x.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data() + tables);
+  }
+  return Status::kOk;
+}
+
+constexpr CpuKernel kNearest = {"resize_nearest_planes", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kSmooth = {"resize_f32_planes", 0, scratch_bytes, nullptr, run};
+
+// The scale of axis k may be 1: known where scales are constant or extents fixed, else found in the run.
+bool keeps_axis(const CpuQuery& q, const attrs::Resize& a, int k) {
+  const Shape &x = q.inputs[0].type.shape, &y = q.outputs[0].type.shape;
+  if (x[k] != y[k] && q.inputs[0].is_static && q.outputs[0].is_static) return false;
+  int at = k;
+  if (a.axes() != nullptr) {
+    at = -1;
+    for (unsigned i = 0; i < a.axes()->size(); ++i) {
+      if (normalize_axis(a.axes()->Get(i), x.rank) == k) at = static_cast<int>(i);
+    }
+    if (at < 0) return true;
+  }
+  if (q.input_count <= 2 || q.inputs[2].constant == nullptr || q.inputs[2].type.dtype != DType::kF32) return true;
+  const int64_t scales = product(q.inputs[2].type.shape, 0, q.inputs[2].type.shape.rank);
+  return scales <= at || q.inputs[2].as<float>()[at] == 1;
+}
+
+const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  const auto& a = q.attrs<attrs::Resize>();
+  const TensorType& x = q.inputs[0].type;
+  *reason = "tuned for the last two axes, without antialias and crop";
+  if (x.shape.rank < 2 || q.outputs[0].type.shape.rank != x.shape.rank || a.antialias() ||
+      a.coordinate() == attrs::ResizeCoordinate::tf_crop_and_resize)
+    return nullptr;
+  for (int k = 0; k < x.shape.rank - 2; ++k) {
+    if (!keeps_axis(q, a, k)) return nullptr;
+  }
+  if (a.mode() == attrs::ResizeMode::nearest) {
+    *reason = "tuned for elements of whole bytes";
+    const int bits = dtype_bits(x.dtype);
+    if (x.dtype == DType::kString || (bits != 8 && bits != 16 && bits != 32 && bits != 64)) return nullptr;
+    *reason = "";
+    return &kNearest;
+  }
+  *reason = "linear and cubic are tuned for float32 alone";
+  if (x.dtype != DType::kF32) return nullptr;
+  *reason = "";
+  return &kSmooth;
+}
+
+constexpr Op kOps[] = {Op::kResize};
+
+}  // namespace
+
+extern const CpuOp kCpuOp_resize;
+const CpuOp kCpuOp_resize = {"resize", choose, Span<const Op>(kOps), /*any_shape=*/true};
+
+}  // namespace vireo

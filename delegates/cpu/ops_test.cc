@@ -1,0 +1,543 @@
+// The tuned kernels against the reference kernels of sdk/ops, through the delegate as a session drives it, on every
+// instruction set of this machine.
+#include <cmath>
+#include <random>
+
+#include "delegates/conformance/test_graph.h"
+#include "delegates/cpu/cpu.h"
+#include "delegates/cpu/kernels/testing.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/conv_integer/conv_integer_generated.h"
+#include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/matmul_integer/matmul_integer_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/recurrent/recurrent_generated.h"
+#include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/scatter/scatter_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/view.h"
+
+namespace vireo {
+namespace {
+
+using cpu::testing::for_each_level;
+using cpu::testing::Scratch;
+using cpu::testing::Threads;
+
+struct Claimed {
+  const void* choice = nullptr;
+  std::string kernel, reason;
+};
+
+vireo_status take(void* context, const vireo_part* part) {
+  *static_cast<Claimed*>(context) = {part->choice, part->kernel, part->reason};
+  return VIREO_OK;
+}
+vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }
+
+vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
+
+// One node, its inputs (kNone: absent) and what the reference makes of them.
+class Case {
+ public:
+  Case(Op op, std::vector<uint8_t> attrs, std::vector<TestTensor> inputs, int outputs = 1)
+      : inputs_(std::move(inputs)), reference_(op, attrs) {
+    TestNode n;
+    n.name = "case";
+    n.op = static_cast<uint16_t>(op);
+    n.attrs.assign(attrs.size() / 8 + 1, 0);
+    n.attrs_size = attrs.size();
+    std::memcpy(n.attrs.data(), attrs.data(), attrs.size());
+    for (const TestTensor& t : inputs_) {
+      if (t.type.dtype == DType::kNone) {
+        reference_.absent();
+        n.inputs.push_back(-1);
+        continue;
+      }
+      reference_.input(t);
+      n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, t.bytes.data(), t.bytes.size()});
+    }
+    reference_.outputs(outputs);
+    status_ = reference_.run();
+    for (int o = 0; ok(status_) && o < outputs; ++o) {
+      n.outputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({reference_.y(o).type, nullptr, 0});
+    }
+    graph_.nodes.push_back(std::move(n));
+  }
+
+  // The bytes of all outputs, computed by the kernel of this name.
+  std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots) {
+    std::vector<std::vector<uint8_t>> out;
+    EXPECT_TRUE(ok(status_)) << reference_.message();
+    const vireo_delegate& d = vireo_cpu_delegate;
+    const vireo_host host = test_host();
+    Claimed c;
+    const vireo_claims claims = {&c, take, leave};
+    EXPECT_EQ(d.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
+    EXPECT_EQ(c.kernel, kernel) << c.reason;
+    if (!ok(status_) || c.kernel != kernel) return out;
+    const uint32_t node = 0;
+    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", c.choice};
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    EXPECT_EQ(d.memory(nullptr, &host, &graph_, &part, slots, &memory), VIREO_OK);
+    Scratch state(memory.state_bytes), scratch(memory.scratch_bytes);
+    void* loaded = nullptr;
+    EXPECT_EQ(d.load(nullptr, &host, &graph_, &part, slots, state.data(), &loaded), VIREO_OK);
+    std::vector<Tensor> in(inputs_.size()), y(graph_.nodes[0].outputs.size());
+    std::vector<const vireo_tensor*> in_c;
+    std::vector<vireo_tensor*> y_c;
+    for (size_t i = 0; i < in.size(); ++i) {
+      static_cast<TensorType&>(in[i]) = inputs_[i].type;
+      in[i].data = inputs_[i].bytes.data();
+      in[i].capacity = static_cast<int64_t>(inputs_[i].bytes.size());
+      in_c.push_back(inputs_[i].type.dtype == DType::kNone ? nullptr : as_c(&in[i]));
+    }
+    for (size_t o = 0; o < y.size(); ++o) {
+      const TestTensor& want = reference_.y(static_cast<int>(o));
+      out.emplace_back(want.bytes.size(), 0xA5);
+      static_cast<TensorType&>(y[o]) = want.type;
+      y[o].data = out.back().data();
+      y[o].capacity = static_cast<int64_t>(out.back().size());
+      y_c.push_back(as_c(&y[o]));
+    }
+    Threads threads(slots);
+    const Parallel p = threads.parallel();
+    const vireo_thread_pool pool = {p.run, p.pool, slots};
+    char message[256] = "";
+    const vireo_submit with = {
+        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, slots > 1 ? &pool : nullptr, nullptr, message,
+        sizeof(message)};
+    EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
+                       static_cast<uint32_t>(y_c.size()), &with),
+              VIREO_OK)
+        << message;
+    d.unload(loaded);
+    return out;
+  }
+
+  void expect_same_bits(const std::string& kernel, int32_t slots = 1) {
+    const auto got = run(kernel, slots);
+    for (size_t o = 0; o < got.size(); ++o) {
+      const std::vector<uint8_t>& want = reference_.y(static_cast<int>(o)).bytes;
+      size_t at = 0;
+      while (at < want.size() && want[at] == got[o][at]) ++at;
+      ASSERT_EQ(at, want.size()) << "output " << o << " differs at byte " << at;
+    }
+  }
+
+  // |d| <= share of the largest element; the arithmetic is the same but for the order of float32 sums.
+  void expect_close(const std::string& kernel, double share, int32_t slots = 1) {
+    const auto got = run(kernel, slots);
+    for (size_t o = 0; o < got.size(); ++o) {
+      const TestTensor& want = reference_.y(static_cast<int>(o));
+      TestTensor mine = want;
+      mine.bytes = got[o];
+      const bool half = want.type.dtype == DType::kF16;
+      const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
+      double most = 0;
+      for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
+      for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
+    }
+  }
+
+ private:
+  static std::vector<float> widened(const TestTensor& t) {
+    std::vector<float> out;
+    for (const uint16_t v : t.as<uint16_t>()) out.push_back(f16_to_f32(v));
+    return out;
+  }
+
+  std::vector<TestTensor> inputs_;
+  OpTest reference_;
+  vireo_graph graph_;
+  Status status_ = Status::kOk;
+};
+
+class Values {
+ public:
+  explicit Values(uint32_t seed) : rng_(seed) {}
+  TestTensor bytes(DType type, const std::vector<int64_t>& dims) {
+    TestTensor t = empty(type, dims);
+    for (uint8_t& v : t.bytes) v = static_cast<uint8_t>(rng_() % 6 == 0 ? (rng_() % 2 ? 255 : 128) : rng_());
+    return t;
+  }
+  TestTensor integers(const std::vector<int64_t>& dims, int32_t most) {
+    TestTensor t = empty(DType::kI32, dims);
+    std::uniform_int_distribution<int32_t> value(-most, most);
+    return fill<int32_t>(t, [&] { return value(rng_); });
+  }
+  TestTensor reals(const std::vector<int64_t>& dims, float low, float high) {
+    TestTensor t = empty(DType::kF32, dims);
+    std::uniform_real_distribution<float> value(low, high);
+    return fill<float>(t, [&] { return value(rng_); });
+  }
+  TestTensor halves(const std::vector<int64_t>& dims, float low, float high) {
+    TestTensor t = empty(DType::kF16, dims);
+    std::uniform_real_distribution<float> value(low, high);
+    return fill<uint16_t>(t, [&] { return f32_to_f16(value(rng_)); });
+  }
+
+ private:
+  static TestTensor empty(DType type, const std::vector<int64_t>& dims) {
+    TestTensor t;
+    t.type = {type, make_shape(dims)};
+    t.bytes.resize(static_cast<size_t>(tensor_bytes(t.type)));
+    return t;
+  }
+  template <class T, class F>
+  static TestTensor fill(TestTensor t, const F& next) {
+    for (size_t i = 0; i < t.bytes.size() / sizeof(T); ++i) {
+      const T v = next();
+      std::memcpy(t.bytes.data() + i * sizeof(T), &v, sizeof(T));
+    }
+    return t;
+  }
+  std::mt19937 rng_;
+};
+
+const TestTensor kAbsent;
+
+DType byte_type(int bit) { return bit != 0 ? DType::kI8 : DType::kU8; }
+
+// ---- Codes
+
+TEST(CpuQuantize, SameBits) {
+  for_each_level([](const char*) {
+    for (const DType code : {DType::kU8, DType::kI8}) {
+      for (const std::vector<int64_t>& dims :
+           {std::vector<int64_t>{1}, {17}, {3, 5, 7}, {2, 33, 16}, {4, 3, 40}, {70000}}) {
+        for (int axis = -1; axis < static_cast<int>(dims.size()); ++axis) {  // -1: one scale
+          Values v(static_cast<uint32_t>(dims.size() + 3));
+          const std::vector<int64_t> many = {axis < 0 ? 1 : dims[static_cast<size_t>(axis)]};
+          TestTensor x = v.reals(dims, -40, 40);
+          const float odd[] = {NAN, INFINITY, -INFINITY, 0.125f, -0.125f, 1e30f, 1e-40f};  // 0.125 / 0.25 is a tie
+          for (size_t i = 0; i < 7 && (i + 1) * 4 <= x.bytes.size() && x.bytes.size() > 60; ++i)
+            std::memcpy(x.bytes.data() + 8 * i, &odd[i], 4);
+          TestTensor scale = v.reals(many, 0.1f, 0.5f);
+          const float quarter = 0.25f;
+          std::memcpy(scale.bytes.data(), &quarter, 4);
+          attrs::QuantizeLinearT q;
+          q.axis = axis < 0 ? 0 : axis;
+          attrs::DequantizeLinearT dq;
+          dq.axis = q.axis;
+          const TestTensor zero = v.bytes(code, many);
+          for (const int32_t slots : {1, 3}) {
+            Case(Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {x, scale, zero})
+                .expect_same_bits("quantize_f32", slots);
+            Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(dq), {v.bytes(code, dims), scale, zero})
+                .expect_same_bits("dequantize_f32", slots);
+          }
+          Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(dq), {v.bytes(code, dims), scale})
+              .expect_same_bits("dequantize_f32");
+          Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(dq), {v.integers(dims, INT32_MAX), scale})
+              .expect_same_bits("dequantize_f32");
+        }
+      }
+    }
+  });
+}
+
+TEST(CpuQuantize, DynamicSameBits) {
+  for_each_level([](const char*) {
+    for (const int64_t count : {1, 15, 16, 17, 100, 50000}) {
+      for (const float high : {0.0f, 3.0f, 1000.0f}) {
+        Values v(static_cast<uint32_t>(count));
+        TestTensor x = v.reals({count}, -2, high);
+        for (const int32_t slots : {1, 3})
+          Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}), {x}, 3)
+              .expect_same_bits("dynamic_quantize_f32", slots);
+      }
+      Case(Op::kDynamicQuantizeLinear, pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}),
+           {Values(1).reals({count}, 0, 0)}, 3)
+          .expect_same_bits("dynamic_quantize_f32");
+    }
+  });
+}
+
+// ---- Integer products
+
+TEST(CpuInteger, MatrixProductsSameBits) {
+  struct Shapes {
+    std::vector<int64_t> a, b;
+    int64_t rows, columns;
+  };
+  const Shapes shapes[] = {
+      {{1, 1}, {1, 1}, 1, 1},          {{7, 33}, {33, 31}, 7, 31},      {{8, 16}, {16, 32}, 8, 32},
+      {{9, 5}, {5, 65}, 9, 65},        {{2, 3, 40}, {40, 33}, 3, 33},   {{2, 3, 9}, {2, 9, 17}, 3, 17},
+      {{4, 1, 1, 6}, {3, 6, 2}, 1, 2}, {{40}, {40, 12}, 1, 12},         {{5, 40}, {40}, 5, 1},
+      {{50, 0}, {0, 3}, 50, 3},        {{37, 4100}, {4100, 35}, 37, 35}};
+  for_each_level([&](const char*) {
+    for (const Shapes& s : shapes) {
+      for (int signs = 0; signs < 4; ++signs) {
+        for (const bool many : {false, true}) {
+          if (many && (s.a.size() != 2 || s.b.size() != 2)) continue;
+          Values v(static_cast<uint32_t>(s.columns + signs));
+          const DType at = byte_type(signs & 1), bt = byte_type(signs & 2);
+          const std::vector<int64_t> rows = many ? std::vector<int64_t>{s.rows} : std::vector<int64_t>{};
+          const std::vector<int64_t> columns = many ? std::vector<int64_t>{s.columns} : std::vector<int64_t>{};
+          const TestTensor a = v.bytes(at, s.a), b = v.bytes(bt, s.b);
+          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}),
+               {a, b, v.bytes(at, rows), v.bytes(bt, columns)})
+              .expect_same_bits("gemm_i8i8i32", many ? 3 : 1);
+          Case(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}), {a, b})
+              .expect_same_bits("gemm_i8i8i32");
+          Case(Op::kQLinearMatMul, pack<attrs::QLinearMatMul>(attrs::QLinearMatMulT{}),
+               {a, v.reals({}, 0.01f, 0.02f), v.bytes(at, {}), b, v.reals(columns, 0.01f, 0.03f), v.bytes(bt, columns),
+                v.reals({}, 0.2f, 0.9f), v.bytes(at, {})})
+              .expect_same_bits("gemm_i8i8i8", many ? 3 : 1);
+        }
+      }
+    }
+  });
+}
+
+TEST(CpuInteger, ConvolutionsSameBits) {
+  struct Conv {
+    std::vector<int64_t> x, w;
+    int group, stride, pad, dilation;
+  };
+  const Conv convs[] = {{{1, 3, 9, 11}, {5, 3, 3, 3}, 1, 1, 1, 1},    {{2, 4, 8, 33}, {16, 2, 3, 3}, 2, 2, 1, 1},
+                        {{1, 16, 7, 7}, {40, 16, 1, 1}, 1, 1, 0, 1},  {{1, 16, 7, 7}, {9, 16, 1, 1}, 1, 2, 0, 1},
+                        {{2, 6, 12, 19}, {6, 1, 3, 3}, 6, 1, 1, 1},   {{1, 6, 12, 19}, {12, 1, 5, 5}, 6, 2, 2, 1},
+                        {{1, 3, 40}, {8, 3, 5}, 1, 1, 2, 2},          {{1, 2, 4, 5, 6}, {3, 2, 2, 3, 3}, 1, 1, 1, 1},
+                        {{1, 500, 3, 3}, {10, 500, 3, 3}, 1, 1, 1, 1}};
+  for_each_level([&](const char*) {
+    for (const Conv& c : convs) {
+      for (int signs = 0; signs < 4; ++signs) {
+        for (const bool many : {false, true}) {
+          Values v(static_cast<uint32_t>(c.w[0] + signs));
+          const DType xt = byte_type(signs & 1), wt = byte_type(signs & 2);
+          const std::vector<int64_t> channels = many ? std::vector<int64_t>{c.w[0]} : std::vector<int64_t>{};
+          attrs::ConvIntegerT a;
+          a.group = c.group;
+          for (size_t i = 2; i < c.x.size(); ++i) {
+            a.strides.push_back(c.stride);
+            a.dilations.push_back(c.dilation);
+            a.pads.push_back(c.pad);
+            a.pads.push_back(c.pad);
+          }
+          const TestTensor x = v.bytes(xt, c.x), w = v.bytes(wt, c.w);
+          const int32_t slots = many ? 3 : 1;
+          Case(Op::kConvInteger, pack<attrs::ConvInteger>(a), {x, w, v.bytes(xt, {}), v.bytes(wt, channels)})
+              .expect_same_bits("conv_i8i8i32_nchw", slots);
+          Case(
+              Op::kQLinearConv, pack<attrs::ConvInteger>(a),
+              {x, v.reals({}, 0.01f, 0.02f), v.bytes(xt, {}), w, v.reals(channels, 0.01f, 0.03f), v.bytes(wt, channels),
+               v.reals({}, 0.2f, 0.9f), v.bytes(xt, {}), many ? v.integers({c.w[0]}, 3000) : kAbsent})
+              .expect_same_bits("conv_i8i8i8_nchw", slots);
+        }
+      }
+    }
+  });
+}
+
+// ---- Transposed convolution
+
+TEST(CpuConvTranspose, AsTheReference) {
+  struct Conv {
+    std::vector<int64_t> x, w;
+    int group, stride, pad, dilation, extra;
+  };
+  const Conv convs[] = {{{1, 3, 4, 5}, {3, 2, 3, 3}, 1, 2, 1, 1, 1},
+                        {{2, 4, 7, 16}, {4, 3, 2, 2}, 2, 2, 0, 1, 0},
+                        {{1, 5, 9}, {5, 6, 4}, 1, 3, 1, 2, 0},
+                        {{1, 2, 3, 4, 5}, {2, 3, 2, 3, 3}, 1, 1, 1, 1, 0},
+                        {{1, 6, 5, 5}, {6, 1, 3, 3}, 6, 2, 1, 1, 0}};
+  for_each_level([&](const char*) {
+    for (const Conv& c : convs) {
+      for (const bool by_shape : {false, true}) {
+        for (const int32_t slots : {1, 3}) {
+          Values v(7);
+          attrs::ConvTransposeT a;
+          a.group = c.group;
+          for (size_t i = 2; i < c.x.size(); ++i) {
+            a.strides.push_back(c.stride);
+            a.dilations.push_back(c.dilation);
+            a.output_padding.push_back(c.extra);
+            if (by_shape) {
+              a.output_shape.push_back(static_cast<int32_t>(c.stride * (c.x[i] - 1) + c.dilation * (c.w[i] - 1)));
+            } else {
+              a.pads.push_back(c.pad);
+              a.pads.push_back(c.pad);
+            }
+          }
+          // One float32 rounding a product: under 5 * 9 + 6 terms, each at most the largest output's magnitude.
+          Case(Op::kConvTranspose, pack<attrs::ConvTranspose>(a),
+               {v.reals(c.x, -1, 1), v.reals(c.w, -1, 1), slots == 1 ? kAbsent : v.reals({c.w[1] * c.group}, -1, 1)})
+              .expect_close("conv_transpose_f32_nchw", 3e-6, slots);
+        }
+      }
+    }
+  });
+}
+
+// ---- Resize
+
+TEST(CpuResize, SameBits) {
+  using Mode = attrs::ResizeMode;
+  using Coordinate = attrs::ResizeCoordinate;
+  struct Scales {
+    std::vector<int64_t> x;
+    std::vector<float> scales;
+  };
+  const Scales scales[] = {{{1, 2, 5, 7}, {1, 1, 2, 2}},
+                           {{2, 3, 4, 9}, {1, 1, 1.7f, 0.6f}},
+                           {{1, 1, 16, 33}, {1, 1, 0.5f, 3}},
+                           {{3, 6}, {2.5f, 1}}};
+  for_each_level([&](const char*) {
+    for (const Scales& s : scales) {
+      for (const Mode mode : {Mode::nearest, Mode::linear, Mode::cubic}) {
+        for (const Coordinate at : {Coordinate::half_pixel, Coordinate::align_corners, Coordinate::asymmetric,
+                                    Coordinate::pytorch_half_pixel}) {
+          for (const bool exclude : {false, true}) {
+            attrs::ResizeT a;
+            a.mode = mode;
+            a.coordinate = at;
+            a.exclude_outside = exclude && mode != Mode::nearest;
+            Values v(3);
+            TestTensor factors = v.reals({static_cast<int64_t>(s.scales.size())}, 1, 1);
+            std::memcpy(factors.bytes.data(), s.scales.data(), factors.bytes.size());
+            const std::string kernel = mode == Mode::nearest ? "resize_nearest_planes" : "resize_f32_planes";
+            Case(Op::kResize, pack<attrs::Resize>(a), {v.reals(s.x, -5, 5), kAbsent, factors})
+                .expect_same_bits(kernel, exclude ? 3 : 1);
+            if (mode == Mode::nearest) {
+              for (const DType t : {DType::kU8, DType::kF16, DType::kI64})
+                Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors}).expect_same_bits(kernel);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// ---- Recurrent cells
+
+TEST(CpuRecurrent, AsTheReference) {
+  using Way = attrs::RecurrentDirection;
+  for_each_level([](const char*) {
+    for (const Op op : {Op::kLSTM, Op::kGRU}) {
+      const int64_t gates = op == Op::kLSTM ? 4 : 3;
+      for (const int64_t steps : {0, 1, 5, 70}) {
+        for (const int64_t batch : {1, 3, 6}) {
+          for (const Way way : {Way::Forward, Way::Reverse, Way::Bidirectional}) {
+            const int64_t inputs = 9, hidden = steps == 5 ? 17 : 8, d = way == Way::Bidirectional ? 2 : 1;
+            for (const bool whole : {false, true}) {  // with bias and initial state
+              attrs::RecurrentT a;
+              a.direction = way;
+              a.linear_before_reset = op == Op::kGRU && batch != 3;
+              a.batch_first = batch == 1 && whole;
+              Values v(static_cast<uint32_t>(steps + batch));
+              const std::vector<int64_t> state =
+                  a.batch_first ? std::vector<int64_t>{batch, d, hidden} : std::vector<int64_t>{d, batch, hidden};
+              std::vector<TestTensor> in = {v.reals(a.batch_first ? std::vector<int64_t>{batch, steps, inputs}
+                                                                  : std::vector<int64_t>{steps, batch, inputs},
+                                                    -2, 2),
+                                            v.reals({d, gates * hidden, inputs}, -0.7f, 0.7f),
+                                            v.reals({d, gates * hidden, hidden}, -0.7f, 0.7f),
+                                            whole ? v.reals({d, 2 * gates * hidden}, -0.5f, 0.5f) : kAbsent,
+                                            kAbsent,
+                                            whole ? v.reals(state, -1, 1) : kAbsent};
+              if (op == Op::kLSTM) in.push_back(whole ? v.reals(state, -1, 1) : kAbsent);
+              // Sums of under 40 terms lose 40 * 2^-24, functions 3 * 2^-24; the gates keep errors from growing.
+              Case(op, pack<attrs::Recurrent>(a), std::move(in), op == Op::kLSTM ? 3 : 2)
+                  .expect_close(op == Op::kLSTM ? "lstm_f32" : "gru_f32", 5e-6, batch == 6 ? 3 : 1);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// ---- float16
+
+TEST(CpuHalf, AsTheReference) {
+  for_each_level([](const char*) {
+    for (const int32_t slots : {1, 3}) {
+      for (const int group : {1, 4}) {
+        Values v(9);
+        attrs::ConvT a;
+        a.group = group;
+        a.pads = {1, 1, 1, 1};
+        a.strides = {1, 2};
+        // Sums of at most 36 terms in float32, rounded to float16: one unit of 2^-11 where the last bit falls
+        // otherwise.
+        Case(Op::kConv, pack<attrs::Conv>(a),
+             {v.halves({2, 4, 9, 13}, -1, 1), v.halves({8, 4 / group, 3, 3}, -1, 1),
+              slots == 1 ? kAbsent : v.halves({8}, -1, 1)})
+            .expect_close("conv_f16_nchw", 0x1p-11, slots);
+      }
+      Values v(5);
+      Case(Op::kRelu, pack<attrs::Unary>(attrs::UnaryT{}), {v.halves({3, 70001}, -4, 4)})
+          .expect_same_bits("activate_f16", slots);
+      Case(Op::kSigmoid, pack<attrs::Unary>(attrs::UnaryT{}), {v.halves({1025}, -4, 4)})
+          .expect_close("activate_f16", 0x1p-11, slots);
+    }
+  });
+}
+
+// ---- Copies and conversions
+
+TEST(CpuCast, SameBits) {
+  struct Pair {
+    DType from, to;
+    const char* kernel;
+  };
+  const Pair pairs[] = {{DType::kI32, DType::kF32, "cast_i32_f32"},   {DType::kI64, DType::kF32, "cast_i64_f32"},
+                        {DType::kU8, DType::kF32, "cast_u8_f32"},     {DType::kI8, DType::kF32, "cast_i8_f32"},
+                        {DType::kI32, DType::kI64, "cast_i32_i64"},   {DType::kBool, DType::kF32, "cast_bool_f32"},
+                        {DType::kBool, DType::kI64, "cast_bool_i64"}, {DType::kBool, DType::kI32, "cast_bool_i32"}};
+  for (const int32_t slots : {1, 3}) {
+    for (const int64_t count : {1, 17, 40000}) {
+      for (const Pair& p : pairs) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(p.to);
+        TestTensor x = Values(1).bytes(p.from, {count});
+        if (p.from == DType::kBool) {
+          for (uint8_t& v : x.bytes) v &= 1;
+        }
+        Case(Op::kCast, pack<attrs::Cast>(a), {x}).expect_same_bits(p.kernel, slots);
+      }
+      for_each_level([&](const char*) {
+        attrs::CastT a;
+        a.to = static_cast<uint8_t>(DType::kF16);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(2).reals({count}, -70000, 70000)})
+            .expect_same_bits("cast_f32_f16", slots);
+        a.to = static_cast<uint8_t>(DType::kF32);
+        Case(Op::kCast, pack<attrs::Cast>(a), {Values(3).halves({count}, -9, 9)})
+            .expect_same_bits("cast_f16_f32", slots);
+      });
+    }
+  }
+}
+
+TEST(CpuScatter, SameBits) {
+  const std::pair<DType, const char*> types[] = {{DType::kU8, "scatter_nd_8bit"},
+                                                 {DType::kF16, "scatter_nd_16bit"},
+                                                 {DType::kI32, "scatter_nd_32bit"},
+                                                 {DType::kI64, "scatter_nd_64bit"}};
+  for (const auto& [type, kernel] : types) {
+    for (const int64_t depth : {1, 2, 3}) {
+      Values v(4);
+      const std::vector<int64_t> dims = {5, 4, 7};
+      TestTensor indices = v.bytes(DType::kI64, {6, depth});
+      std::vector<int64_t> updates = {6};
+      for (size_t i = static_cast<size_t>(depth); i < 3; ++i) updates.push_back(dims[i]);
+      for (int64_t k = 0; k < 6 * depth; ++k) {  // negative ones, and the same place twice: the last one stays
+        const int64_t d = dims[static_cast<size_t>(k % depth)], index = k / depth % 3 == 0 ? -1 - k % d : k % d;
+        std::memcpy(indices.bytes.data() + k * 8, &index, 8);
+      }
+      Case(Op::kScatterND, pack<attrs::ScatterND>(attrs::ScatterNDT{}),
+           {v.bytes(type, dims), indices, v.bytes(type, updates)})
+          .expect_same_bits(kernel);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vireo

@@ -1,0 +1,209 @@
+#include "runtime/platform/pool.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace vireo::platform {
+namespace {
+
+// Looks at the gate before an idle thread sleeps: 0.05 to 0.2 ms, by what a pause takes on the core.
+constexpr int kWatches = 4000;
+// The same for the caller, who has run out of tiles: what the last ones of others take at most where all have a core.
+constexpr int kLastLooks = 1000;
+// Jobs between two moves of a thread, so that a core which others keep busy does not send it to and fro at each
+// operator.
+constexpr uint64_t kJobsBetweenMoves = 8;
+// Tiles for each slot: the last ones to finish then differ by an eighth of a slot's work on average.
+constexpr int64_t kTilesPerSlot = 4;
+
+void pause_core() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+  __asm__ __volatile__("yield");
+#endif
+}
+
+}  // namespace
+
+int32_t usable_cores() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) return static_cast<int32_t>(CPU_COUNT(&set));
+#endif
+  const long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : static_cast<int32_t>(n);
+}
+
+Pool::Pool(Worker* workers) : workers_(workers) {}
+
+Pool* Pool::open(int32_t slots) {
+  const auto count = static_cast<size_t>(slots - 1);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, 64, sizeof(Pool)) != 0) return nullptr;
+  auto* workers = static_cast<Worker*>(calloc(count, sizeof(Worker)));
+  if (workers == nullptr) {
+    free(memory);
+    return nullptr;
+  }
+  auto* pool = new (memory) Pool(workers);
+  for (int32_t i = 0; i < slots - 1; ++i) {
+    Worker& w = workers[i];
+    w.pool = pool;
+    w.slot = i + 1;
+    if (pthread_create(&w.thread, nullptr, body, &w) != 0) {
+      close(pool);
+      return nullptr;
+    }
+    ++pool->worker_count_;
+  }
+  return pool;
+}
+
+void Pool::close(Pool* pool) {
+  if (pool == nullptr) return;
+  pthread_mutex_lock(&pool->mutex_);
+  pool->stopping_.store(true);
+  pthread_cond_broadcast(&pool->wake_);
+  pthread_mutex_unlock(&pool->mutex_);
+  for (int32_t i = 0; i < pool->worker_count_; ++i) pthread_join(pool->workers_[i].thread, nullptr);
+  pthread_cond_destroy(&pool->wake_);
+  pthread_cond_destroy(&pool->done_);
+  pthread_mutex_destroy(&pool->mutex_);
+  free(pool->workers_);
+  pool->~Pool();
+  free(pool);
+}
+
+void Pool::run(void* pool, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
+  auto& p = *static_cast<Pool*>(pool);
+  if (count <= 0) return;
+  const int64_t most = (p.worker_count_ + 1) * kTilesPerSlot;
+  int64_t tile = (count + most - 1) / most;
+  if (tile < grain) tile = grain;
+  const int64_t tiles = (count + tile - 1) / tile;
+  if (tiles <= 1 || p.busy_.exchange(1, std::memory_order_acquire) != 0) {
+    task(arg, 0, count, 0);
+    return;
+  }
+  p.submit(count, tile, tiles, task, arg);
+  p.busy_.store(0, std::memory_order_release);
+}
+
+// The job's fields are plain: a worker reads them after its step into the open gate, which comes after the store below;
+// they change again only when the gate is shut and `inside` has come back to 0, which comes after its last read.
+void Pool::submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*, int64_t, int64_t, int32_t),
+                  void* arg) {
+  count_ = count;
+  tile_ = tile;
+  tiles_ = tiles;
+  task_ = task;
+  arg_ = arg;
+  next_.store(0, std::memory_order_relaxed);
+#if defined(__linux__)
+  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
+#endif
+  const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
+  gate_.store(number | kOpen);  // in one order with `sleepers_`: either we see the sleeper, or it sees the job
+  if (sleepers_.load() > 0) {
+    pthread_mutex_lock(&mutex_);
+    if (tiles > sleepers_.load()) {
+      pthread_cond_broadcast(&wake_);
+    } else {
+      for (int64_t i = 1; i < tiles; ++i) pthread_cond_signal(&wake_);
+    }
+    pthread_mutex_unlock(&mutex_);
+  }
+  take_tiles(0);
+  gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int i = 0; i < kLastLooks; ++i) {
+    if ((gate_.load(std::memory_order_acquire) & kInside) == 0) return;
+    pause_core();
+  }
+  // Somebody holds a tile but perhaps no core: asleep, this thread leaves it one.
+  pthread_mutex_lock(&mutex_);
+  waiting_.store(true);
+  while ((gate_.load() & kInside) != 0) pthread_cond_wait(&done_, &mutex_);
+  waiting_.store(false, std::memory_order_relaxed);
+  pthread_mutex_unlock(&mutex_);
+}
+
+#if defined(__linux__)
+void Pool::leave_callers_core(uint64_t job, uint64_t* last_move) {
+  const int here = sched_getcpu();
+  if (here < 0 || here != caller_core_.load(std::memory_order_relaxed)) return;
+  if (*last_move != 0 && job - *last_move < kJobsBetweenMoves) return;
+  *last_move = job;
+  cpu_set_t mine, others;
+  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) return;
+  others = mine;
+  CPU_CLR(here, &others);
+  // Leaves at the first call, may come back after the second.
+  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
+    sched_setaffinity(0, sizeof(mine), &mine);
+  }
+}
+#else
+void Pool::leave_callers_core(uint64_t, uint64_t*) {}
+#endif
+
+void Pool::take_tiles(int32_t slot) {
+  for (;;) {
+    const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+    if (i >= tiles_) return;
+    const int64_t begin = i * tile_, end = begin + tile_ < count_ ? begin + tile_ : count_;
+    task_(arg_, begin, end, slot);
+  }
+}
+
+uint64_t Pool::next_job(uint64_t last, uint64_t* last_move) {
+  const auto fresh = [last](uint64_t gate) { return (gate & kOpen) != 0 && gate / kNumber != last; };
+  for (int i = 0; i < kWatches; ++i) {
+    const uint64_t gate = gate_.load(std::memory_order_acquire);
+    if (fresh(gate) || stopping_.load(std::memory_order_relaxed)) return gate;
+    if (i % 256 == 0) leave_callers_core(last, last_move);
+    pause_core();
+  }
+  pthread_mutex_lock(&mutex_);
+  sleepers_.fetch_add(1);
+  uint64_t gate = gate_.load();
+  while (!fresh(gate) && !stopping_.load()) {
+    pthread_cond_wait(&wake_, &mutex_);
+    gate = gate_.load();
+  }
+  sleepers_.fetch_sub(1);
+  pthread_mutex_unlock(&mutex_);
+  return gate;
+}
+
+void Pool::serve(int32_t slot) {
+  uint64_t last = 0, last_move = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    uint64_t gate = next_job(last, &last_move);
+    while ((gate & kOpen) != 0 && gate / kNumber != last) {
+      if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire)) continue;
+      last = gate / kNumber;
+      leave_callers_core(last, &last_move);
+      take_tiles(slot);
+      const uint64_t before = gate_.fetch_sub(1);  // in one order with `waiting_`
+      if ((before & kInside) == 1 && waiting_.load()) {
+        pthread_mutex_lock(&mutex_);
+        pthread_cond_signal(&done_);
+        pthread_mutex_unlock(&mutex_);
+      }
+      break;
+    }
+  }
+}
+
+void* Pool::body(void* worker) {
+  auto& w = *static_cast<Worker*>(worker);
+  w.pool->serve(w.slot);
+  return nullptr;
+}
+
+}  // namespace vireo::platform

@@ -1,0 +1,143 @@
+#include "runtime/platform/pool.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/exec/lanes.h"
+
+namespace vireo::platform {
+namespace {
+
+struct Close {
+  void operator()(Pool* p) const { Pool::close(p); }
+};
+using Held = std::unique_ptr<Pool, Close>;
+
+// Counts visits of each index, and checks that a slot is in one hand at a time.
+struct Visits {
+  Visits(int64_t count, int32_t slots) : seen(static_cast<size_t>(count)), taken(static_cast<size_t>(slots)) {}
+  std::vector<std::atomic<int>> seen, taken;
+  std::atomic<bool> clash{false};
+  std::atomic<int64_t> least{INT64_MAX};
+
+  static void task(void* arg, int64_t begin, int64_t end, int32_t slot) {
+    auto& v = *static_cast<Visits*>(arg);
+    if (slot < 0 || static_cast<size_t>(slot) >= v.taken.size() ||
+        v.taken[static_cast<size_t>(slot)].exchange(1) != 0) {
+      v.clash = true;
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) ++v.seen[static_cast<size_t>(i)];
+    if (end != static_cast<int64_t>(v.seen.size()) && end - begin < v.least) v.least = end - begin;
+    v.taken[static_cast<size_t>(slot)] = 0;
+  }
+  void expect_all_once(int64_t grain) const {
+    EXPECT_FALSE(clash);
+    EXPECT_GE(least, grain);
+    for (const std::atomic<int>& n : seen) ASSERT_EQ(n, 1);
+  }
+};
+
+TEST(Pool, CoversEveryIndexOnce) {
+  for (const int32_t slots : {2, 3, 8}) {
+    const Held pool(Pool::open(slots));
+    ASSERT_NE(pool, nullptr);
+    for (const int64_t count : {1, 2, 7, 64, 1001}) {
+      for (const int64_t grain : {1, 5, 64, 2000}) {
+        Visits v(count, slots);
+        Pool::run(pool.get(), count, grain, Visits::task, &v);
+        v.expect_all_once(grain);
+      }
+    }
+    Pool::run(pool.get(), 0, 1, nullptr, nullptr);  // nothing to do: nobody is called
+  }
+}
+
+// Thousands of jobs with pauses around the time after which threads fall asleep.
+TEST(Pool, WakesAndSleeps) {
+  const Held pool(Pool::open(3));
+  for (int round = 0; round < 2000; ++round) {
+    Visits v(40, 3);
+    Pool::run(pool.get(), 40, 1, Visits::task, &v);
+    v.expect_all_once(1);
+    if (round % 3 == 0) usleep(static_cast<useconds_t>(round % 400));
+  }
+}
+
+// Every thread must come for this job to end: each piece waits until all are there.
+TEST(Pool, AllThreadsTakePart) {
+  constexpr int32_t kSlots = 4;
+  const Held pool(Pool::open(kSlots));
+  for (int round = 0; round < 20; ++round) {
+    usleep(round % 2 == 0 ? 0 : 5000);  // asleep, or still watching
+    struct Meeting {
+      std::atomic<int> here{0};
+      std::atomic<bool> late{false};
+    } meeting;
+    Pool::run(
+        pool.get(), kSlots, 1,
+        [](void* arg, int64_t begin, int64_t end, int32_t) {
+          auto& m = *static_cast<Meeting*>(arg);
+          m.here += static_cast<int>(end - begin);
+          const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (m.here < kSlots && !m.late) {
+            if (std::chrono::steady_clock::now() > give_up) m.late = true;
+            std::this_thread::yield();
+          }
+        },
+        &meeting);
+    ASSERT_FALSE(meeting.late);
+  }
+}
+
+// While one session's job runs, another's is done by its caller: nobody waits for the other.
+TEST(Pool, TwoCallersAtOnce) {
+  const Held pool(Pool::open(2));
+  std::atomic<bool> running{false}, go_on{false};
+  struct Both {
+    std::atomic<bool>*running, *go_on;
+  } both{&running, &go_on};
+  std::thread first([&] {
+    Pool::run(
+        pool.get(), 8, 1,
+        [](void* arg, int64_t, int64_t, int32_t) {
+          auto& b = *static_cast<Both*>(arg);
+          *b.running = true;
+          while (!*b.go_on) std::this_thread::yield();
+        },
+        &both);
+  });
+  while (!running) std::this_thread::yield();
+  Visits v(100, 1);  // slot 0 alone
+  Pool::run(pool.get(), 100, 1, Visits::task, &v);
+  v.expect_all_once(1);
+  go_on = true;
+  first.join();
+}
+
+// A session of two threads on a pool of four: kernels have scratch for two.
+TEST(Lanes, KeepSlotsBelowTheSessionsOwn) {
+  const Held pool(Pool::open(4));
+  Lanes lanes{{Pool::run, pool.get(), 4}, 2};
+  for (const int64_t count : {1, 2, 9, 500}) {
+    for (int round = 0; round < 50; ++round) {
+      Visits v(count, 2);
+      run_lanes(&lanes, count, 3, Visits::task, &v);
+      v.expect_all_once(3);
+    }
+  }
+}
+
+TEST(Pool, CountsTheCoresItMayUse) {
+  EXPECT_GE(usable_cores(), 1);
+  EXPECT_LE(usable_cores(), 4096);
+}
+
+}  // namespace
+}  // namespace vireo::platform

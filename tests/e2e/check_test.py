@@ -1,0 +1,134 @@
+"""convert --check on models of the samples and on control flow, whose answers are held against ONNX's own interpreter."""
+import json
+import unittest
+
+import support
+
+MODELS = support.ROOT / "samples" / "models"
+REASON = support.missing("numpy", "onnx")
+
+
+def checked(model, name, *arguments):
+    """Converts with --check; returns the file and the report, in which every pass that changed something was checked."""
+    report = support.WORK / f"{name}.json"
+    out = support.convert(model, name, "--report", report, *arguments)
+    passes = json.loads(report.read_text())["passes"]
+    for entry in passes:
+        if entry["changes"] and "max_difference" not in entry:
+            raise AssertionError(f"{name}: pass {entry['name']} made {entry['changes']} changes and was not checked")
+    return out, passes
+
+
+class Samples(unittest.TestCase):
+    def check(self, name, *arguments):
+        model = MODELS / f"{name}.onnx"
+        for number, how in enumerate((f"--check={MODELS / name}.npz", "--check")):
+            with self.subTest(how):
+                _, passes = checked(model, f"check_{name}_{number}", how, *arguments)
+                changed = [p for p in passes if p["changes"]]
+                self.assertTrue(changed, passes)
+                self.assertLess(max(p["max_difference"] for p in changed), 1e-4)
+
+    def test_keyword_spotter(self):
+        self.check("kws_dscnn_mfcc")
+
+    def test_recurrent(self):
+        self.check("kws_gru")
+
+    def test_detector(self):
+        self.check("digit_det_nms")
+
+
+def control_models():
+    """name -> (model, inputs, answers; None where ONNX's interpreter computes them)."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    def value(name, shape, dtype=TensorProto.FLOAT):
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    def constant(name, array):
+        return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(np.asarray(array)))
+
+    def model(nodes, inputs, outputs, initializers=()):
+        graph = helper.make_graph(nodes, "main", inputs, outputs, [numpy_helper.from_array(np.asarray(a), n) for n, a in initializers])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def loop(x, trips):
+        state, rows = np.ones_like(x), []
+        for _ in range(trips):
+            state = np.maximum(state * x + x, 0)
+            rows.append(state.sum())
+        return [state, np.array(rows, np.float32)]
+
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((4, 3)).astype(np.float32)
+    models = {}
+
+    # A branch without inputs and nodes of its own beside one that uses what lies outside.
+    then = helper.make_graph([constant("t", np.full((4, 3), 2, np.float32))], "then", [], [value("t", [4, 3])])
+    other = helper.make_graph([helper.make_node("Exp", ["x"], ["e"])], "else", [], [value("e", [4, 3])])
+    for flag in (True, False):
+        models[f"if_{flag}"] = (
+            model([helper.make_node("If", ["flag"], ["c"], then_branch=then, else_branch=other),
+                   helper.make_node("Add", ["c", "x"], ["s"]), helper.make_node("Identity", ["s"], ["y"])],
+                  [value("flag", [], TensorProto.BOOL), value("x", [4, 3])], [value("y", [4, 3])]),
+            [np.array(flag), x], None)
+
+    # State, a stacked result, a condition that ends the loop early.
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["state", "x"], ["product"]), helper.make_node("Add", ["product", "x"], ["sum"]),
+         helper.make_node("Relu", ["sum"], ["next"]), helper.make_node("ReduceSum", ["next"], ["row"], keepdims=0),
+         helper.make_node("Less", ["i", "last"], ["again"])],
+        "body", [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("state", [4, 3])],
+        [value("again", [], TensorProto.BOOL), value("next", [4, 3]), value("row", [])])
+    models["loop"] = (
+        model([helper.make_node("Loop", ["trips", "true", "start"], ["end", "rows"], body=body)],
+              [value("x", [4, 3]), value("last", [], TensorProto.INT64)], [value("end", [4, 3]), value("rows", ["n"])],
+              [("trips", np.int64(6)), ("true", np.array(True)), ("start", np.ones((4, 3), np.float32))]),
+        [x, np.int64(3)], loop(x, 4))
+
+    # Slices along the second axis, backwards; stacked along the second axis, the first result last.
+    step = helper.make_graph(
+        [helper.make_node("Add", ["sum_in", "slice"], ["sum_out"]), helper.make_node("Neg", ["sum_out"], ["made"])],
+        "step", [value("sum_in", [4]), value("slice", [4])], [value("sum_out", [4]), value("made", [4])])
+    models["scan"] = (
+        model([helper.make_node("Scan", ["zero", "x"], ["total", "y"], body=step, num_scan_inputs=1, scan_input_axes=[1],
+                                scan_input_directions=[1], scan_output_axes=[1], scan_output_directions=[1])],
+              [value("x", [4, 3])], [value("total", [4]), value("y", [4, 3])], [("zero", np.zeros(4, np.float32))]),
+        [x], [x.sum(axis=1), -np.cumsum(x[:, ::-1], axis=1)[:, ::-1]])
+
+    # Five extents that only the data know: what is assumed for them must leave the session a size that can be had.
+    models["data_decide"] = (
+        model([helper.make_node("ConstantOfShape", ["size"], ["ones"], value=numpy_helper.from_array(np.ones(1, np.float32))),
+               helper.make_node("ReduceSum", ["ones"], ["y"], keepdims=0)],
+              [value("size", [5], TensorProto.INT64)], [value("y", [])]),
+        [np.array([2, 1, 5, 6, 3])], None)
+    return models
+
+
+def run_case(name, model, inputs, wanted):
+    import numpy as np
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    support.WORK.mkdir(parents=True, exist_ok=True)
+    path = support.WORK / f"control_{name}.onnx"
+    onnx.save(model, path)
+    names = [i.name for i in model.graph.input]
+    if wanted is None:
+        wanted = ReferenceEvaluator(model).run(None, dict(zip(names, inputs)))
+    reference = support.WORK / f"control_{name}.npz"
+    np.savez(reference, **{f"c0_in{i}": a for i, a in enumerate(inputs)}, **{f"c0_out{j}": a for j, a in enumerate(wanted)})
+    file, _ = checked(path, f"control_{name}", f"--check={reference}")
+    result = support.verify(file, reference)
+    assert [o["name"] for o in result["outputs"]] == [o.name for o in model.graph.output], result
+
+
+Control = support.cases(REASON, {} if REASON else {
+    name: (lambda name=name, case=case: run_case(name, *case))
+    for name, case in control_models().items()})
+
+
+if __name__ == "__main__":
+    support.main()
