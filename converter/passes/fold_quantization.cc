@@ -3,8 +3,8 @@
 // After    IntConv | IntGemm; the bias in int32, Relu and Clip in the bounds of the codes
 // Before   DequantizeLinear of both -> Add | Sub | Mul -> Relu | Clip -> QuantizeLinear
 // After    IntAdd | IntMul
-// Before   DequantizeLinear -> AveragePool | GlobalAveragePool | Softmax -> QuantizeLinear
-// After    IntAveragePool | IntSoftmax
+// Before   DequantizeLinear -> AveragePool | GlobalAveragePool | Softmax | Resize -> QuantizeLinear
+// After    IntAveragePool | IntSoftmax | IntResize
 // Before   DequantizeLinear -> any functions of that one value -> QuantizeLinear
 // After    IntTable, or nothing where the table changes no code
 // Before   DequantizeLinear of each -> Concat -> QuantizeLinear
@@ -207,6 +207,8 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_average(r, why);
     case Op::kSoftmax:
       return make_int_softmax(r, why);
+    case Op::kResize:
+      return make_int_resize(r, why);
     case Op::kConcat:
       return make_int_concat(r, why);
     default:

@@ -17,17 +17,7 @@
 #include "sdk/ops/softmax/softmax_generated.h"
 
 namespace vireo::passes {
-namespace {
 
-template <class T>
-void set_codes(const Region& r, T* a) {
-  a->y_zero = r.y.zero();
-  a->low = r.low;
-  a->high = r.high;
-  a->output_dtype = static_cast<uint8_t>(r.y.dtype);
-}
-
-// The node's value, if it has the end's type.
 ir::Value* finish(const Region& r, ir::Node* n, std::string* why) {
   if (n == nullptr) {
     *why = "its shape function refuses the codes";
@@ -45,6 +35,8 @@ ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why) {
   if (v == nullptr) *why = "input " + std::to_string(i) + " " + reason;
   return v;
 }
+
+namespace {
 
 // What a product with constant weights needs: one entry for each output channel, or one for all.
 struct Product {

@@ -28,7 +28,22 @@ ir::Value* make_int_add(const Region& r, std::string* why);
 ir::Value* make_int_mul(const Region& r, std::string* why);
 ir::Value* make_int_average(const Region& r, std::string* why);
 ir::Value* make_int_softmax(const Region& r, std::string* why);
+ir::Value* make_int_resize(const Region& r, std::string* why);  // linear and cubic
 ir::Value* make_int_concat(const Region& r, std::string* why);
+
+// The codes that input `i` of `n` was dequantized from; null with `why`.
+ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why);
+// The last attributes of every integer operator.
+template <class Attrs>
+void set_codes(const Region& r, Attrs* a) {
+  a->y_zero = r.y.zero();
+  a->low = r.low;
+  a->high = r.high;
+  a->output_dtype = static_cast<uint8_t>(r.y.dtype);
+}
+// The value of the node that was made (null: its shape function refused it), if it has the end's type. Else the node
+// is removed again.
+ir::Value* finish(const Region& r, ir::Node* n, std::string* why);
 
 // table[code] for all 256 codes of `from`: what reals[i], the function of code i's value, is in codes of `to`. Null
 // where one is NaN.

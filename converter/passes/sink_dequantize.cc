@@ -50,7 +50,7 @@ bool moves_data(const ir::Node& n, std::string* why) {
       const auto& a = n.attributes<attrs::Resize>();
       if (a.mode() == attrs::ResizeMode::nearest && a.coordinate() != attrs::ResizeCoordinate::tf_crop_and_resize)
         return true;
-      *why = "a Resize that interpolates has no integer form";
+      *why = "it interpolates";
       return false;
     }
     case Op::kPad: {

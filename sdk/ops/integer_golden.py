@@ -157,6 +157,21 @@ def softmax(name, x, scale, axis, y_scale, out):
     CASES.append((name, "IntSoftmax", dict(out, axis=axis, multiplier=F(1 / y_scale)), [x, t], y))
 
 
+def resize(name, x, x_zero, axes, m, out):
+    """axes: {axis: (places, weights)}, each [extent of y, taps]."""
+    acc = x.astype(np.int64) - x_zero
+    inputs = [x]
+    for axis, (places, weights) in sorted(axes.items()):
+        places, weights = np.asarray(places, np.int32), np.asarray(weights, np.int32)
+        taken = np.take(acc, places, axis=axis)  # [..., positions, taps, ...]
+        shape = [1] * taken.ndim
+        shape[axis:axis + 2] = weights.shape
+        acc = (taken * weights.reshape(shape)).sum(axis=axis + 1)
+        inputs += [places, weights]
+    CASES.append((name, "IntResize", dict(out, axes=sorted(axes), x_zero=x_zero, multiplier=F(m)), inputs,
+                  requantize(acc, F(m), *ends(out))))
+
+
 def build():
     i8, u8 = np.int8, np.uint8
     # 1 x 1, one tap: ties at every half, both ways around zero.
@@ -207,6 +222,15 @@ def build():
     softmax("middle_axis", codes((2, 5, 3), u8), 0.03, 1, 1 / 256, output(i8, -128))
     softmax("long", codes((1, 400), u8), 0.02, 1, 1 / 4096, output(u8, 0))
     softmax("equal", np.full((1, 3), 9, i8), 0.5, -1, 1 / 255, output(u8, 0))
+    twice = ([[0, 0], [0, 1], [0, 1], [1, 2], [1, 2], [2, 2]], [[512, 1536], [1536, 512]] * 3)
+    resize("twice", codes((1, 2, 3, 3), u8), 128, {2: twice, 3: twice}, 2.0 ** -22, output(u8, 128))
+    resize("channels_last", codes((1, 3, 3, 2), i8), -7, {1: twice, 2: twice}, 0.77 * 2.0 ** -22, output(i8, 3))
+    resize("ties", np.arange(-8, 8, dtype=i8).reshape(1, 16), 0, {1: ([[i, i + 1] for i in range(15)], [[1, 1]] * 15)}, 0.5,
+           output(i8, 0))
+    resize("overshoots", codes((2, 5), i8), -128, {1: ([[0, 1, 2, 3], [1, 2, 3, 4]], [[-614, 3686, 1331, -307]] * 2)},
+           1.3 * 2.0 ** -12, output(u8, 17, 20, 240))
+    resize("volume", codes((3, 2, 4), u8), 0, {0: ([[0, 1], [1, 2]], [[64, 64], [1, 127]]), 1: ([[1]], [[128]]),
+           2: ([[3, 0]] * 3, [[100, 28], [128, 0], [0, 128]])}, 0.9 * 2.0 ** -21, output(i8, -128))
     softmax("single", np.array([[7]], u8), 0.5, 0, 1 / 256, output(i8, -128))
 
 
@@ -231,7 +255,7 @@ def text():
            "#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "#define VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "",
            "#include <vector>", ""]
     folders = {"IntConv": "int_conv", "IntGemm": "int_gemm", "IntAdd": "int_binary", "IntAveragePool": "int_pool",
-               "IntTable": "int_table", "IntSoftmax": "int_softmax"}
+               "IntTable": "int_table", "IntSoftmax": "int_softmax", "IntResize": "int_resize"}
     out += ['#include "sdk/ops/%s/%s_generated.h"' % (f, f) for f in sorted(folders.values())]
     out += ['#include "sdk/ops/testing.h"', '#include "sdk/ops/view.h"', "", "namespace vireo {", "",
             "struct GoldenCase {", "  const char* name;", "  OpTest test;", "  DType dtype;",

@@ -8,6 +8,7 @@
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/int_resize/int_resize_generated.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/testing.h"
@@ -621,6 +622,71 @@ inline std::vector<GoldenCase> golden_cases() {
     out.push_back({"IntSoftmax.equal", std::move(t), DType::kU8, {1, 3}, {85, 85, 85}});
   }
   {
+    attrs::IntResizeT a; a.y_zero = 128; a.low = 0; a.high = 255; a.output_dtype = 2; a.axes = {2, 3};
+        a.x_zero = 128; a.multiplier = 0x1.0000000000000p-22f;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<uint8_t>({1, 2, 3, 3}, {0, 240, 43, 37, 63, 122, 130, 137, 185, 191, 159, 106, 28, 40, 119, 223, 46,
+        255});
+    t.input<int32_t>({6, 2}, {0, 0, 0, 1, 0, 1, 1, 2, 1, 2, 2, 2});
+    t.input<int32_t>({6, 2}, {512, 1536, 1536, 512, 512, 1536, 1536, 512, 512, 1536, 1536, 512});
+    t.input<int32_t>({6, 2}, {0, 0, 0, 1, 0, 1, 1, 2, 1, 2, 2, 2});
+    t.input<int32_t>({6, 2}, {512, 1536, 1536, 512, 512, 1536, 1536, 512, 512, 1536, 1536, 512});
+    out.push_back({"IntResize.twice", std::move(t), DType::kU8, {1, 2, 6, 6}, {0, 60, 180, 191, 92, 43, 9, 56, 149,
+        162, 96, 63, 28, 48, 87, 106, 104, 102, 60, 66, 76, 96, 124, 138, 107, 110, 116, 131, 157, 169, 130, 132,
+        135, 149, 173, 185, 191, 183, 167, 146, 119, 106, 150, 145, 134, 124, 114, 109, 69, 69, 70, 81, 104, 116,
+        77, 68, 50, 69, 125, 153, 174, 142, 77, 89, 177, 221, 223, 179, 90, 98, 203, 255}});
+  }
+  {
+    attrs::IntResizeT a; a.y_zero = 3; a.low = -128; a.high = 127; a.output_dtype = 3; a.axes = {1, 2};
+        a.x_zero = -7; a.multiplier = 0x1.8a3d700000000p-23f;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<int8_t>({1, 3, 3, 2}, {-128, -30, -31, 14, 107, 106, 119, 63, -72, -59, 62, 50, -41, 51, 36, 103, -60,
+        127});
+    t.input<int32_t>({6, 2}, {0, 0, 0, 1, 0, 1, 1, 2, 1, 2, 2, 2});
+    t.input<int32_t>({6, 2}, {512, 1536, 1536, 512, 512, 1536, 1536, 512, 512, 1536, 1536, 512});
+    t.input<int32_t>({6, 2}, {0, 0, 0, 1, 0, 1, 1, 2, 1, 2, 2, 2});
+    t.input<int32_t>({6, 2}, {512, 1536, 1536, 512, 512, 1536, 1536, 512, 512, 1536, 1536, 512});
+    out.push_back({"IntResize.channels_last", std::move(t), DType::kI8, {1, 6, 6, 2}, {-90, -15, -71, -6, -34, 11,
+        11, 37, 64, 72, 91, 90, -43, 3, -38, 4, -28, 5, 3, 24, 56, 61, 82, 79, 52, 39, 30, 24, -16, -7, -13, -3,
+        39, 38, 65, 58, 69, 55, 45, 39, -2, 9, -12, 11, 18, 45, 33, 62, 8, 50, 10, 52, 13, 55, 8, 65, -7, 83, -14,
+        91, -23, 48, -8, 58, 21, 78, 18, 92, -19, 102, -38, 106}});
+  }
+  {
+    attrs::IntResizeT a; a.y_zero = 0; a.low = -128; a.high = 127; a.output_dtype = 3; a.axes = {1}; a.x_zero = 0;
+        a.multiplier = 0x1.0000000000000p-1f;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<int8_t>({1, 16}, {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7});
+    t.input<int32_t>({15, 2}, {0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13,
+        13, 14, 14, 15});
+    t.input<int32_t>({15, 2}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1});
+    out.push_back({"IntResize.ties", std::move(t), DType::kI8, {1, 15}, {-8, -6, -6, -4, -4, -2, -2, 0, 0, 2, 2, 4,
+        4, 6, 6}});
+  }
+  {
+    attrs::IntResizeT a; a.y_zero = 17; a.low = 20; a.high = 240; a.output_dtype = 2; a.axes = {1};
+        a.x_zero = -128; a.multiplier = 0x1.4ccccc0000000p-12f;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<int8_t>({2, 5}, {-128, -104, 9, 111, 30, -52, -78, -73, 63, 127});
+    t.input<int32_t>({2, 4}, {0, 1, 2, 3, 1, 2, 3, 4});
+    t.input<int32_t>({2, 4}, {-614, 3686, 1331, -307, -614, 3686, 1331, -307});
+    out.push_back({"IntResize.overshoots", std::move(t), DType::kU8, {2, 2}, {80, 240, 65, 127}});
+  }
+  {
+    attrs::IntResizeT a; a.y_zero = -128; a.low = -128; a.high = 127; a.output_dtype = 3; a.axes = {0, 1, 2};
+        a.x_zero = 0; a.multiplier = 0x1.cccccc0000000p-22f;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<uint8_t>({3, 2, 4}, {0, 80, 203, 170, 146, 69, 168, 127, 250, 161, 136, 199, 182, 179, 121, 235, 139,
+        208, 191, 156, 44, 208, 241, 255});
+    t.input<int32_t>({2, 2}, {0, 1, 1, 2});
+    t.input<int32_t>({2, 2}, {64, 64, 1, 127});
+    t.input<int32_t>({1, 1}, {1});
+    t.input<int32_t>({1, 1}, {128});
+    t.input<int32_t>({3, 2}, {3, 0, 3, 0, 3, 0});
+    t.input<int32_t>({3, 2}, {100, 28, 128, 0, 0, 128});
+    out.push_back({"IntResize.volume", std::move(t), DType::kI8, {2, 1, 3}, {32, 35, 20, 60, 101, -87}});
+  }
+  {
     attrs::IntSoftmaxT a; a.y_zero = -128; a.low = -128; a.high = 127; a.output_dtype = 3; a.axis = 0;
         a.multiplier = 0x1.0000000000000p+8f;
     OpTest t(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a));
@@ -641,7 +707,7 @@ inline std::vector<GoldenCase> golden_cases() {
 // clang-format on
 
 // FNV-1a, 64 bits, over the bytes of all outputs in this order.
-constexpr uint64_t kGoldenHash = 0x9a5a8bc0a4c6e174ULL;
+constexpr uint64_t kGoldenHash = 0x38c564ac06b7c227ULL;
 
 }  // namespace vireo
 

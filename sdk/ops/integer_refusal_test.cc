@@ -7,6 +7,7 @@
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/int_resize/int_resize.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/testing.h"
@@ -102,6 +103,41 @@ TEST(IntAveragePool, Refusals) {
   EXPECT_EQ(pool(a).input<float>({1}, {1}).run(), Status::kInvalidModel);
   a.kernel_shape = {INT32_MAX};
   EXPECT_NE(pool(a).input<float>({1}, {1}).run(), Status::kOk);
+}
+
+TEST(IntResize, Refusals) {
+  const auto resize = [](const std::vector<int32_t>& axes) {
+    attrs::IntResizeT a;
+    a.axes = axes;
+    OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+    t.input<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+    return t;
+  };
+  EXPECT_EQ(resize({1}).input<int32_t>({1, 2}, {0, 2}).input<int32_t>({1, 2}, {1, 1}).run(), Status::kOk);
+  for (const int32_t bad : {-1, 3}) {  // places that only a run sees
+    EXPECT_EQ(resize({1}).input<int32_t>({1, 2}, {0, bad}).input<int32_t>({1, 2}, {1, 1}).run(), Status::kInvalidModel);
+  }
+  EXPECT_EQ(resize({2}).input<int32_t>({1, 2}, {0, 2}).input<int32_t>({1, 2}, {1, 1}).run(), Status::kInvalidModel);
+  EXPECT_EQ(resize({}).input<int32_t>({1, 2}, {0, 2}).input<int32_t>({1, 2}, {1, 1}).run(), Status::kInvalidModel);
+  EXPECT_EQ(resize({1}).input<int32_t>({1, 2}, {0, 2}).input<int32_t>({2, 1}, {1, 1}).run(), Status::kInvalidModel);
+  EXPECT_EQ(resize({1}).input<int32_t>({1, 2}, {0, 2}).input<float>({1, 2}, {1, 1}).run(), Status::kInvalidModel);
+  EXPECT_EQ(resize({1}).input<int32_t>({2}, {0, 2}).input<int32_t>({2}, {1, 1}).run(), Status::kInvalidModel);
+  OpTest twice = resize({1, 1});
+  for (int i = 0; i < 4; ++i) twice.input<int32_t>({1, 1}, {0});
+  EXPECT_EQ(twice.run(), Status::kInvalidModel);
+  const std::vector<int32_t> many(static_cast<size_t>(kMaxIntResizeOuter) + 1, 0);
+  const auto taps = static_cast<int64_t>(many.size());
+  EXPECT_EQ(resize({0}).input<int32_t>({1, taps}, many).input<int32_t>({1, taps}, many).run(), Status::kUnsupported);
+}
+
+TEST(IntResize, SumsOfAHostileFileWrapAround) {
+  attrs::IntResizeT a;
+  a.axes = {0, 1};
+  OpTest t(Op::kIntResize, pack<attrs::IntResize>(a));
+  t.input<uint8_t>({1, 1}, {255}).input<int32_t>({1, 2}, {0, 0}).input<int32_t>({1, 2}, {INT32_MAX, INT32_MIN});
+  t.input<int32_t>({1, 1}, {0}).input<int32_t>({1, 1}, {INT32_MIN});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int8_t>(), (std::vector<int8_t>{0}));  // -1 * 255 * -2^31 = 255 * 2^31 = -2^31 (mod 2^32)
 }
 
 TEST(IntTable, Refusals) {

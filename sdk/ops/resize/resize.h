@@ -114,13 +114,17 @@ struct ResizeTaps {
   const double* weights = nullptr;  // [out, n]; null: 1
 };
 
-// The scale of each axis, from scales or sizes, and roi.
-inline void read_resize_axes(const KernelContext& ctx, const attrs::Resize& a, ResizeAxis* axis) {
-  const Shape& x = ctx.in(0)->shape;
-  const Shape& y = ctx.out(0)->shape;
-  const Tensor* roi = ctx.in(1);
-  const Tensor* scales = ctx.in(2);
-  const Tensor* sizes = ctx.in(3);
+// What a Resize is told besides its attributes.
+struct ResizeInputs {
+  const Tensor* roi;
+  const Tensor* scales;
+  const Tensor* sizes;
+};
+
+// The scale of each axis from x's and y's extents, scales or sizes, and roi.
+inline void read_resize_axes(const attrs::Resize& a, const Shape& x, const Shape& y, const ResizeInputs& inputs,
+                             ResizeAxis* axis) {
+  const Tensor *roi = inputs.roi, *scales = inputs.scales, *sizes = inputs.sizes;
   for (int k = 0; k < x.rank; ++k) {
     axis[k].in = x[k];
     axis[k].out = y[k];
@@ -147,6 +151,10 @@ inline void read_resize_axes(const KernelContext& ctx, const attrs::Resize& a, R
       }
     }
   }
+}
+
+inline void read_resize_axes(const KernelContext& ctx, const attrs::Resize& a, ResizeAxis* axis) {
+  read_resize_axes(a, ctx.in(0)->shape, ctx.out(0)->shape, {ctx.in(1), ctx.in(2), ctx.in(3)}, axis);
 }
 
 // An axis on which nothing happens.
