@@ -114,6 +114,10 @@ class OpTest {
   const TestTensor& y(int i = 0) const { return results_[static_cast<size_t>(i)]; }
   const char* message() const { return error_.message; }
 
+  Op op() const { return op_; }
+  const std::vector<uint8_t>& attrs() const { return attrs_; }
+  const std::vector<TestTensor>& inputs() const { return inputs_; }  // dtype kNone: absent
+
  private:
   Op op_;
   std::vector<uint8_t> attrs_;

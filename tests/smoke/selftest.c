@@ -1,9 +1,9 @@
-/* One program for every target: a keyword spotter linked in as an array, run in memory that the program brings, its
- * outputs compared with the test vectors inside the file. No heap, no files, no threads; C99. */
+/* One program for every target: a model linked in as an array, run in memory that the program brings, its outputs
+ * compared with the test vectors inside the file. No heap, no files, no threads; C99. */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kws_dscnn_mfcc.h"
+#include "smoke_model.h"
 #include "vireo/vireo.h"
 
 #if defined(__arm__) && !defined(__linux__)
@@ -59,7 +59,7 @@ int main(void) {
   options.allocator = &allocator;
   options.threads = 1;
   if (vireo_runtime_create(&options, &runtime, &error) != VIREO_OK) return fail("runtime", &error);
-  if (vireo_model_load_memory(runtime, kws_dscnn_mfcc, kws_dscnn_mfcc_size, &model, &error) != VIREO_OK)
+  if (vireo_model_load_memory(runtime, smoke_model, smoke_model_size, &model, &error) != VIREO_OK)
     return fail("load", &error);
   if (vireo_model_check_hashes(model, &error) != VIREO_OK) return fail("hashes", &error);
   if (vireo_model_memory(model, NULL, &memory, &error) != VIREO_OK) return fail("memory", &error);

@@ -1,0 +1,11 @@
+# Fails unless MAKE writes the file KEPT, byte by byte. MADE: where it writes.
+execute_process(COMMAND "${MAKE}" "${MADE}" RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${MAKE} failed")
+endif()
+file(SHA256 "${MADE}" made)
+file(SHA256 "${KEPT}" kept)
+if(NOT made STREQUAL kept)
+  message(FATAL_ERROR "${KEPT} is not what the golden vectors say. If they were meant to change, replace it by ${MADE}")
+endif()
+message(STATUS "golden vectors: ${kept}")

@@ -1,0 +1,86 @@
+// make_golden OUT.vireo: all golden vectors of the integer operators as one model with its inputs and outputs as a test
+// case inside, so that whatever can load a model, with any delegate, can be held to them: `vireo selftest`, or
+// vireo_session_selftest on a device. One node for each vector; what a model has as constants is constant.
+#include <cstdio>
+#include <memory>
+
+#include "converter/emit/model_file.h"
+#include "converter/ir/infer.h"
+#include "sdk/ops/integer_golden_testing.h"
+
+namespace vireo {
+namespace {
+
+// Operands that a model computes: the others are weights, tables and multipliers.
+bool is_computed(Op op, size_t i) { return i == 0 || (i == 1 && (op == Op::kIntAdd || op == Op::kIntMul)); }
+
+HostTensor host(DType dtype, const Shape& shape, std::vector<uint8_t> bytes) {
+  HostTensor t;
+  t.dtype = dtype;
+  t.dims.assign(shape.dims, shape.dims + shape.rank);
+  t.bytes = std::move(bytes);
+  return t;
+}
+
+bool add_case(const GoldenCase& c, ir::Graph* g, TestCaseOption* test) {
+  std::vector<ir::Value*> in;
+  const std::vector<TestTensor>& given = c.test.inputs();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const TestTensor& t = given[i];
+    const std::string name = std::string(c.name) + "." + std::to_string(i);
+    if (t.type.dtype == DType::kNone) {
+      in.push_back(nullptr);
+    } else if (is_computed(c.test.op(), i)) {
+      in.push_back(g->add_input(name, t.type));
+      test->inputs.push_back(host(t.type.dtype, t.type.shape, t.bytes));
+    } else {
+      in.push_back(g->add_constant(name, ir::make_constant(t.type, t.bytes)));
+    }
+  }
+  ir::Node* n = g->add_node(c.test.op(), c.test.attrs(), in, 1);
+  n->name = c.name;
+  n->out()->name = c.name;
+  std::string message;
+  if (!ok(ir::infer_node(*g, n, nullptr, &message))) {
+    std::fprintf(stderr, "make_golden: %s: %s\n", c.name, message.c_str());
+    return false;
+  }
+  g->add_output(n->out(), c.name);
+  TestOutput wanted;
+  std::vector<uint8_t> codes;
+  for (const int code : c.codes) codes.push_back(static_cast<uint8_t>(code));
+  wanted.values = host(c.dtype, make_shape(c.shape), std::move(codes));
+  wanted.dims = c.shape;
+  test->outputs.push_back(std::move(wanted));
+  return true;
+}
+
+int make(const std::string& path) {
+  ir::Graph graph(std::make_shared<ir::DimTable>());
+  graph.name = "integer golden vectors";
+  ConvertOptions options;
+  options.tests.emplace_back();
+  for (const GoldenCase& c : golden_cases()) {
+    if (!add_case(c, &graph, &options.tests[0])) return 1;
+  }
+  emit::separate_outputs(graph);
+  Diagnostics diagnostics;
+  ConvertReport report;
+  emit::Provenance provenance;
+  provenance.source = "integer_golden.py";
+  const auto file = emit::ModelFile::build(graph, options, provenance, &diagnostics, &report);
+  if (file != nullptr && !diagnostics.failed() && file->write(path, &diagnostics)) return 0;
+  std::fprintf(stderr, "make_golden: %s\n", diagnostics.text().c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace vireo
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_golden OUT.vireo\n");
+    return 2;
+  }
+  return vireo::make(argv[1]);
+}
