@@ -23,6 +23,7 @@ Measure measure(const ir::Graph& g) {
   std::map<const ir::Node*, int64_t> run;
   for (const ir::Node& n : g.nodes()) {
     m.weight += weight_of(n.op);
+    for (const ir::Value* v : n.outputs) m.values += v != nullptr;
     if (is_view(n.op) || n.op == Op::kTranspose) {
       const ir::Value* x = n.in(0);
       const auto before = x == nullptr ? run.end() : run.find(x->producer);
@@ -38,6 +39,7 @@ Measure measure(const ir::Graph& g) {
       m.weight += inner.weight;
       m.runs += inner.runs;
       m.computed += inner.computed;
+      m.values += inner.values;
     }
   }
   return m;

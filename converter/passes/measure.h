@@ -16,10 +16,11 @@ namespace vireo::passes {
 // runs      over Transposes and views: how many of them stand in a row in front. Composing two that others use as well
 //           keeps both and shortens the row.
 // computed  parameters of views that are not constant.
+// values    outputs of nodes.
 struct Measure {
-  int64_t weight = 0, runs = 0, computed = 0;
+  int64_t weight = 0, runs = 0, computed = 0, values = 0;
   bool operator<(const Measure& o) const {
-    return std::tie(weight, runs, computed) < std::tie(o.weight, o.runs, o.computed);
+    return std::tie(weight, runs, computed, values) < std::tie(o.weight, o.runs, o.computed, o.values);
   }
 };
 

@@ -128,7 +128,14 @@ void compare(const ir::Graph& g, const Case& c) {
       }
     }
     compare_attributes(n, s.attributes);
-    for (size_t i = 0; i < s.results.size() && i < n.outputs.size(); ++i) names[s.results[i]] = n.outputs[i];
+    ASSERT_EQ(s.results.size(), n.outputs.size()) << ir::print_graph(g);
+    for (size_t i = 0; i < s.results.size(); ++i) {
+      if (s.results[i] == "_") {
+        EXPECT_EQ(n.outputs[i], nullptr) << ir::print_graph(g);
+      } else {
+        names[s.results[i]] = n.outputs[i];
+      }
+    }
   }
 }
 

@@ -57,8 +57,8 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntResizeOp;
-const OpDef kIntResizeOp = {
-    "IntResize",  verify_attrs<attrs::IntResize>, infer, 3, 1 + 2 * kMaxIntResizeAxes, 1, 1, OpDef::kPure,
-    /*inplace=*/0};
+const OpDef kIntResizeOp = {"IntResize",  verify_attrs<attrs::IntResize>, infer, 3, 1 + 2 * kMaxIntResizeAxes, 1, 1,
+                            OpDef::kPure,
+                            /*inplace=*/0};
 
 }  // namespace vireo
