@@ -51,7 +51,7 @@ int64_t matmul_scratch(const CpuQuery& q) {
   GemmI8 g;
   g.k = a[a.rank - 1];
   g.n = b.rank >= 2 ? b[b.rank - 1] : 1;
-  g.m = count_of(a) / (g.k > 0 ? g.k : 1);
+  g.m = product(a, 0, a.rank - 1);  // not count / k: k may be 0
   const size_t factors = quantised(in) ? factors_bytes(count_of(q.inputs[in.b_scale].type.shape)) : 0;
   return static_cast<int64_t>(factors + cpu::gemm_i8_scratch_bytes(g, quantised(in), q.slots));
 }

@@ -1,6 +1,7 @@
-// Max and average pooling, over windows and global, float32, channels first.
+// Max and average pooling, over windows and global, float32 (the maximum of bytes, too), channels first.
 #include "delegates/cpu/kernels/pool/pool.h"
 #include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/kernels/pool_i8/pool_i8.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/window.h"
@@ -38,6 +39,24 @@ Status run(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+// The maximum of bytes is one of them.
+cpu::PoolI8 bytes_of(const cpu::PoolF32& f) {
+  cpu::PoolI8 p;
+  p.planes = f.planes;
+  p.window = f.window;
+  return p;
+}
+int64_t bytes_scratch(const CpuQuery& q) {
+  const cpu::PoolF32 p = shape_of(q.attrs<attrs::Pool>(), true, q.inputs[0].type.shape, q.outputs[0].type.shape);
+  return static_cast<int64_t>(cpu::pool_i8_scratch_bytes(bytes_of(p), q.slots));
+}
+Status run_bytes(const KernelContext& ctx, const void*) {
+  cpu::PoolI8 p = bytes_of(shape_of(ctx.attrs<attrs::Pool>(), true, ctx.in(0)->shape, ctx.out(0)->shape));
+  p.x_signed = ctx.in(0)->dtype == DType::kI8;
+  cpu::pool_i8(p, ctx.in(0)->as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
 template <bool kIsMax>
 Status run_global(const KernelContext& ctx, const void*) {
   const Shape& s = ctx.in(0)->shape;
@@ -47,6 +66,7 @@ Status run_global(const KernelContext& ctx, const void*) {
 }
 
 constexpr CpuKernel kMaxPool = {"max_pool_f32_nchw", 0, scratch_bytes, nullptr, run<true>};
+constexpr CpuKernel kMaxPoolBytes = {"max_pool_i8_nchw", 0, bytes_scratch, nullptr, run_bytes};
 constexpr CpuKernel kAveragePool = {"average_pool_f32_nchw", 0, scratch_bytes, nullptr, run<false>};
 constexpr CpuKernel kGlobalMax = {"global_max_f32_nchw", 0, nullptr, nullptr, run_global<true>};
 constexpr CpuKernel kGlobalAverage = {"global_average_f32_nchw", 0, nullptr, nullptr, run_global<false>};
@@ -54,8 +74,10 @@ constexpr CpuKernel kGlobalAverage = {"global_average_f32_nchw", 0, nullptr, nul
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const bool global = q.op == Op::kGlobalMaxPool || q.op == Op::kGlobalAveragePool;
   const bool is_max = q.op == Op::kGlobalMaxPool || q.op == Op::kMaxPool;
-  *reason = "tuned for float32, channels first, one or two spatial dimensions";
-  if (q.inputs[0].type.dtype != DType::kF32) return nullptr;
+  *reason = "tuned for float32 and the maximum of bytes, channels first, one or two spatial dimensions";
+  const DType type = q.inputs[0].type.dtype;
+  const bool bytes = q.op == Op::kMaxPool && (type == DType::kI8 || type == DType::kU8);
+  if (type != DType::kF32 && !bytes) return nullptr;
   if (global) {
     if (q.attrs<attrs::GlobalPool>().layout() != 0) return nullptr;
     *reason = "";
@@ -63,10 +85,10 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   }
   if (q.attrs<attrs::Pool>().layout() != 0 || q.inputs[0].type.shape.rank > 4) return nullptr;
   *reason = "tuned for the values alone, without their indices";
-  if (q.outputs[0].type.dtype != DType::kF32 || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
+  if (q.outputs[0].type.dtype != type || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
     return nullptr;
   *reason = "";
-  return is_max ? &kMaxPool : &kAveragePool;
+  return bytes ? &kMaxPoolBytes : is_max ? &kMaxPool : &kAveragePool;
 }
 
 constexpr Op kOps[] = {Op::kMaxPool, Op::kAveragePool, Op::kGlobalMaxPool, Op::kGlobalAveragePool};

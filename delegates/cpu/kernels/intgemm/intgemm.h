@@ -8,20 +8,10 @@
 #include <stdint.h>
 
 #include "delegates/cpu/kernels/conv/conv.h"
+#include "delegates/cpu/kernels/requantize/requantize.h"
 #include "sdk/base/parallel.h"
 
 namespace vireo::cpu {
-
-// y = clamp(rne(float(acc + bias) * multiplier) + zero_point): one float32 product, rounded to nearest even, the same
-// bits on every core. Bias and multiplier per row or per column; a NaN becomes the least value.
-struct Requantize {
-  const int32_t* bias = nullptr;  // or null
-  const float* multiplier = nullptr;
-  bool bias_per_column = false;
-  bool multiplier_per_row = false, multiplier_per_column = false;  // one for all otherwise
-  int32_t zero_point = 0;
-  bool is_signed = false;  // int8 out, else uint8
-};
 
 // C[m, n] = sum_k (A[m, k] - a_zero[m]) (B[k, n] - b_zero[n]). A and B are uint8 or int8; a zero point has its
 // operand's type, null means 0.
@@ -51,12 +41,6 @@ struct ConvI8 {
 };
 size_t conv_i8_scratch_bytes(const ConvI8& shape, bool requantized, int32_t slots);
 void conv_i8(const ConvI8& shape, const void* x, const void* weights, void* y, const Parallel& parallel, void* scratch);
-
-// acc [rows, columns], y likewise; both dense.
-struct RequantizeI32 : Requantize {
-  int64_t rows = 0, columns = 0;
-};
-void requantize_i32(const RequantizeI32& shape, const int32_t* acc, void* y, const Parallel& parallel);
 
 }  // namespace vireo::cpu
 

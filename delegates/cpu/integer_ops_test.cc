@@ -1,0 +1,258 @@
+// The tuned kernels of the integer operators: the reference kernels' bits and the golden vectors, on every instruction
+// set of this machine.
+#include <cinttypes>
+#include <cstdio>
+
+#include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/integer_golden_testing.h"
+#include "sdk/ops/pool/pool_generated.h"
+
+namespace vireo {
+namespace {
+
+using cpu::testing::for_each_level;
+
+// The kernel that has to run a case; NHWC and three spatial dimensions of pooling have none.
+std::string kernel_of(const OpTest& t) {
+  const size_t rank = static_cast<size_t>(t.inputs()[0].type.shape.rank);
+  switch (t.op()) {
+    case Op::kIntConv:
+      return ::flatbuffers::GetRoot<attrs::IntConv>(t.attrs().data())->layout() == 0 ? "int_conv_nchw" : "reference";
+    case Op::kIntAveragePool:
+      return ::flatbuffers::GetRoot<attrs::IntAveragePool>(t.attrs().data())->layout() == 0 && rank <= 4
+                 ? "average_pool_i8_nchw"
+                 : "reference";
+    case Op::kIntGemm:
+      return "int_gemm";
+    case Op::kIntAdd:
+      return "add_codes";
+    case Op::kIntMul:
+      return "mul_codes";
+    case Op::kIntTable:
+      return "table_codes";
+    case Op::kIntSoftmax:
+      return "softmax_codes";
+    default:
+      return "reference";
+  }
+}
+
+TEST(CpuIntegerGolden, OneHashOnEveryInstructionSet) {
+  for_each_level([](const char* level) {
+    for (const int32_t slots : {1, 3}) {
+      uint64_t hash = 0xcbf29ce484222325ULL;
+      for (const GoldenCase& c : golden_cases()) {
+        SCOPED_TRACE(c.name);
+        const auto got = Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c.test), slots);
+        ASSERT_EQ(got.size(), 1u);
+        std::vector<int> codes;
+        for (const uint8_t b : got[0]) {
+          hash = (hash ^ b) * 0x100000001b3ULL;
+          codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
+        }
+        EXPECT_EQ(codes, c.codes);
+      }
+      std::printf("integer golden vectors, %s, %d threads: hash %016" PRIx64 "\n", level, slots, hash);
+      EXPECT_EQ(hash, kGoldenHash);
+    }
+  });
+}
+
+class Random {
+ public:
+  explicit Random(uint32_t seed) : rng_(seed) {}
+  int64_t upto(int64_t most) { return static_cast<int64_t>(rng_() % static_cast<uint64_t>(most)) + 1; }
+  bool coin() { return rng_() % 2 == 0; }
+  DType type() { return coin() ? DType::kI8 : DType::kU8; }
+  int32_t code(DType t) {
+    const int32_t least = t == DType::kI8 ? -128 : 0;
+    const uint32_t pick = rng_() % 6;
+    return pick == 0 ? least : pick == 1 ? least + 255 : least + static_cast<int32_t>(rng_() % 256);
+  }
+  float real(float low, float high) { return std::uniform_real_distribution<float>(low, high)(rng_); }
+  // The codes of y; every other time narrowed as by an activation.
+  template <class T>
+  void codes(T* a) {
+    const DType t = type();
+    a->output_dtype = static_cast<uint8_t>(t);
+    a->y_zero = code(t);
+    a->low = t == DType::kI8 ? -128 : 0;
+    a->high = a->low + 255;
+    if (coin()) {
+      a->low += static_cast<int32_t>(upto(120));
+      a->high -= static_cast<int32_t>(upto(120));
+    }
+  }
+
+ private:
+  std::mt19937 rng_;
+};
+
+TEST(CpuIntConv, SameBits) {
+  for_each_level([](const char*) {
+    Random r(1);
+    for (int i = 0; i < 160; ++i) {
+      Values v(static_cast<uint32_t>(i));
+      attrs::IntConvT a;
+      const int spatial = i % 10 == 9 ? 3 : i % 10 == 8 ? 1 : 2;
+      const bool depthwise = i % 3 == 0;
+      a.group = static_cast<int32_t>(depthwise ? r.upto(9) + 1 : r.upto(2));
+      const int64_t in = depthwise ? 1 : r.upto(i % 4 == 0 ? 70 : 12);
+      const int64_t out = r.upto(depthwise ? 2 : i % 4 == 1 ? 40 : 14);
+      std::vector<int64_t> x = {r.upto(2), in * a.group}, w = {out * a.group, in};
+      for (int d = 0; d < spatial; ++d) {
+        const bool point = i % 5 == 1;
+        const int64_t kernel = point ? 1 : r.upto(spatial == 2 ? 5 : 3), dilation = point ? 1 : r.upto(2);
+        const int64_t begin = point ? 0 : r.upto(kernel) - 1, end = point ? 0 : r.upto(kernel) - 1;
+        x.push_back((kernel - 1) * dilation + r.upto(spatial == 3 ? 5 : 19));
+        w.push_back(kernel);
+        a.strides.push_back(static_cast<int32_t>(i % 10 == 1 ? 1 : r.upto(3)));
+        a.dilations.push_back(static_cast<int32_t>(dilation));
+        a.pads.insert(a.pads.begin() + d, static_cast<int32_t>(begin));
+        a.pads.push_back(static_cast<int32_t>(end));
+      }
+      const DType xt = r.type();
+      a.x_zero = r.code(xt);
+      r.codes(&a);
+      const int64_t channels = w[0];
+      const std::vector<int64_t> many = {channels}, one = {};
+      int64_t taps = in;
+      for (size_t d = 2; d < w.size(); ++d) taps *= w[d];
+      const float m = 40.0f / (127 * 127 * std::sqrt(static_cast<float>(taps)));
+      const TestTensor zero = i % 4 == 0 ? v.bytes(DType::kI8, r.coin() ? many : one) : kAbsent;
+      Case(Op::kIntConv, pack<attrs::IntConv>(a),
+           {v.bytes(xt, x), v.bytes(DType::kI8, w), v.reals(r.coin() ? many : one, m / 4, m * 2),
+            r.coin() ? v.integers(many, 20000) : kAbsent, zero})
+          .expect_same_bits("int_conv_nchw", i % 4 == 3 ? 3 : 1);
+      if (::testing::Test::HasFatalFailure()) FAIL() << "case " << i;
+    }
+  });
+}
+
+TEST(CpuIntGemm, SameBits) {
+  for_each_level([](const char*) {
+    Random r(2);
+    for (int i = 0; i < 120; ++i) {
+      Values v(static_cast<uint32_t>(i));
+      const int64_t k = i == 7   ? 4100
+                        : i == 8 ? 9001
+                                 : r.upto(i % 3 == 0 ? 200 : 40),
+                    n = r.upto(i % 3 == 1 ? 200 : 70), m = r.upto(i % 5 == 0 ? 60 : 9);
+      std::vector<int64_t> a_dims = {m, k}, b_dims = {k, n};
+      if (i % 7 == 0) a_dims = {3, m, k};
+      if (i % 14 == 0) b_dims = {3, k, n};
+      if (i % 11 == 0) a_dims = {k};
+      attrs::IntGemmT a;
+      const DType at = r.type(), bt = r.type();
+      a.a_zero = r.coin() ? r.code(at) : 0;
+      r.codes(&a);
+      const std::vector<int64_t> many = {n}, one = {};
+      const float scale = 40.0f / (127 * 127 * std::sqrt(static_cast<float>(k)));
+      Case(Op::kIntGemm, pack<attrs::IntGemm>(a),
+           {v.bytes(at, a_dims), v.bytes(bt, b_dims), v.reals(r.coin() ? many : one, scale / 4, scale * 2),
+            r.coin() ? v.integers(many, 20000) : kAbsent, i % 3 == 0 ? v.bytes(bt, r.coin() ? many : one) : kAbsent})
+          .expect_same_bits("int_gemm", i % 4 == 3 ? 3 : 1);
+      if (::testing::Test::HasFatalFailure()) FAIL() << "case " << i;
+    }
+  });
+}
+
+TEST(CpuIntCodes, BinarySameBits) {
+  struct Shapes {
+    std::vector<int64_t> a, b;
+  };
+  const Shapes shapes[] = {{{2, 3, 40}, {2, 3, 40}}, {{2, 5, 7, 9}, {5, 1, 1}}, {{70}, {1}},
+                           {{4, 1, 130}, {3, 1}},    {{1, 200}, {6, 1}},        {{}, {}},
+                           {{2, 3, 1}, {70}},        {{100000}, {100000}}};
+  for_each_level([&](const char*) {
+    Random r(3);
+    for (int i = 0; i < 80; ++i) {
+      const Shapes& s = shapes[i % 8];
+      Values v(static_cast<uint32_t>(i));
+      const DType at = r.type(), bt = r.type();
+      attrs::IntAddT add;
+      add.a_zero = r.code(at);
+      add.b_zero = r.code(bt);
+      add.a_multiplier = r.real(0.01f, 1.5f);
+      add.b_multiplier = r.real(-1.5f, 1.5f);
+      r.codes(&add);
+      attrs::IntMulT mul;
+      mul.a_zero = r.code(at);
+      mul.b_zero = r.code(bt);
+      mul.multiplier = i % 5 == 0 ? 0.5f : r.real(0.001f, 0.02f);
+      r.codes(&mul);
+      const TestTensor a = v.bytes(at, s.a), b = v.bytes(bt, s.b);
+      const int32_t slots = i % 3 == 0 ? 3 : 1;
+      Case(Op::kIntAdd, pack<attrs::IntAdd>(add), {a, b}).expect_same_bits("add_codes", slots);
+      Case(Op::kIntMul, pack<attrs::IntMul>(mul), {a, b}).expect_same_bits("mul_codes", slots);
+    }
+  });
+}
+
+TEST(CpuIntCodes, TableAndSoftmaxSameBits) {
+  for_each_level([](const char*) {
+    Random r(4);
+    for (int i = 0; i < 40; ++i) {
+      Values v(static_cast<uint32_t>(i));
+      const std::vector<int64_t> dims = {r.upto(4), r.upto(i % 2 == 0 ? 300 : 20), r.upto(30)};
+      const TestTensor x = v.bytes(r.type(), dims);
+      Case(Op::kIntTable, pack<attrs::IntTable>(attrs::IntTableT{}), {x, v.bytes(r.type(), {256})})
+          .expect_same_bits("table_codes", i % 3 == 0 ? 3 : 1);
+      attrs::IntSoftmaxT a;
+      a.axis = static_cast<int32_t>(r.upto(4)) - 2;  // -1, 0, 1, 2
+      a.multiplier = r.real(100, 300);
+      r.codes(&a);
+      TestTensor table = v.integers({256}, 1 << 23);
+      if (i % 4 != 0) {  // else any table: sums of either sign, and 0
+        for (int32_t d = 0; d < 256; ++d) {
+          const int32_t e = static_cast<int32_t>(std::nearbyint(8388608 * std::exp(-0.03 * d)));
+          std::memcpy(table.bytes.data() + static_cast<size_t>(d) * sizeof(e), &e, sizeof(e));
+        }
+      }
+      Case(Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {x, table})
+          .expect_same_bits("softmax_codes", i % 3 == 0 ? 3 : 1);
+    }
+  });
+}
+
+TEST(CpuPoolBytes, SameBits) {
+  for_each_level([](const char*) {
+    Random r(5);
+    for (int i = 0; i < 80; ++i) {
+      Values v(static_cast<uint32_t>(i));
+      attrs::IntAveragePoolT a;
+      attrs::PoolT p;
+      std::vector<int64_t> x = {r.upto(2), r.upto(4)};
+      int64_t taps = 1;
+      for (int d = 0; d < (i % 5 == 0 ? 1 : 2); ++d) {
+        const int64_t kernel = r.upto(5), begin = r.upto(kernel) - 1, end = r.upto(kernel) - 1;
+        x.push_back(kernel + r.upto(i % 2 == 0 ? 20 : 70));
+        taps *= kernel;
+        a.kernel_shape.push_back(static_cast<int32_t>(kernel));
+        a.strides.push_back(static_cast<int32_t>(r.upto(3)));
+        a.dilations.push_back(1);
+        a.pads.insert(a.pads.begin() + d, static_cast<int32_t>(begin));
+        a.pads.push_back(static_cast<int32_t>(end));
+      }
+      a.ceil_mode = r.coin();
+      a.count_include_pad = r.coin();
+      p.kernel_shape = a.kernel_shape;
+      p.strides = a.strides;
+      p.dilations = a.dilations;
+      p.pads = a.pads;
+      p.ceil_mode = a.ceil_mode;
+      const DType t = r.type();
+      a.x_zero = r.code(t);
+      r.codes(&a);
+      TestTensor m = v.reals({taps + 1}, 0.1f, 0.5f);
+      const TestTensor in = v.bytes(t, x);
+      const int32_t slots = i % 3 == 0 ? 3 : 1;
+      Case(Op::kIntAveragePool, pack<attrs::IntAveragePool>(a), {in, m})
+          .expect_same_bits("average_pool_i8_nchw", slots);
+      Case(Op::kMaxPool, pack<attrs::Pool>(p), {in}).expect_same_bits("max_pool_i8_nchw", slots);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo

@@ -1,0 +1,209 @@
+#include "delegates/cpu/kernels/codes/codes.h"
+
+#define VIREO_KERNEL_USES_VNNI
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/codes/codes.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/requantize/finish-inl.h"
+
+#ifndef VIREO_DELEGATES_CPU_KERNELS_CODES_RANGE_
+#define VIREO_DELEGATES_CPU_KERNELS_CODES_RANGE_
+namespace vireo::cpu {
+struct BinaryRange {
+  const BinaryCodes* f;
+  const BinaryRows* rows;
+  const uint8_t *a, *b;
+  uint8_t* y;
+  int64_t begin, end;  // rows; elements where there is one row
+};
+}  // namespace vireo::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+// float(code - zero) of neighbouring codes, or of one that is repeated.
+class CodesIn {
+ public:
+  CodesIn(const uint8_t* data, int64_t step, bool is_signed, int32_t zero)
+      : data_(data), step_(step), flip_(is_signed ? 0x80 : 0), zero_(zero + (is_signed ? 128 : 0)) {}
+  HWY_INLINE VF full(int64_t i) const {
+    const hn::Rebind<uint8_t, DI> d;
+    return real(step_ == 0 ? hn::Set(d, *data_) : hn::LoadU(d, data_ + i));
+  }
+  HWY_INLINE VF part(int64_t i, size_t count) const {
+    const hn::Rebind<uint8_t, DI> d;
+    return real(step_ == 0 ? hn::Set(d, *data_) : hn::LoadN(d, data_ + i, count));
+  }
+
+ private:
+  template <class V>
+  HWY_INLINE VF real(V codes) const {
+    const hn::Rebind<uint8_t, DI> d;
+    const auto wide = hn::PromoteTo(DI(), hn::Xor(codes, hn::Set(d, flip_)));
+    return hn::ConvertTo(DF(), hn::Sub(wide, hn::Set(DI(), zero_)));
+  }
+  const uint8_t* data_;
+  int64_t step_;
+  uint8_t flip_;
+  int32_t zero_;
+};
+
+template <bool kProduct>
+HWY_INLINE VF combine(VF a, VF b, VF ma, VF mb) {
+  // A product of two differences is at most 65,025: exact in float32.
+  return kProduct ? hn::Mul(hn::Mul(a, b), ma) : hn::Add(hn::Mul(a, ma), hn::Mul(b, mb));
+}
+
+template <bool kProduct>
+void binary_row(const BinaryCodes& f, const Finish& finish, const uint8_t* a, int64_t a_step, const uint8_t* b,
+                int64_t b_step, uint8_t* y, int64_t count) {
+  const CodesIn x(a, a_step, f.a_signed, f.a_zero), z(b, b_step, f.b_signed, f.b_zero);
+  const VF ma = hn::Set(DF(), f.a_multiplier), mb = hn::Set(DF(), f.b_multiplier);
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    VI r[4];
+    VIREO_UNROLL
+    for (int v = 0; v < 4; ++v) {
+      const int64_t at = i + v * kLanes;
+      r[v] = finish.rounded(combine<kProduct>(x.full(at), z.full(at), ma, mb));
+    }
+    finish.store(finish.in_order(r[0], r[1], r[2], r[3]), static_cast<size_t>(4 * kLanes), y + i);
+  }
+#endif
+  for (; i < count; i += kLanes) {
+    const size_t lanes = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+    finish.store(finish.rounded(combine<kProduct>(x.part(i, lanes), z.part(i, lanes), ma, mb)), lanes, y + i);
+  }
+}
+
+void binary_range(const BinaryRange& r) {
+  const BinaryCodes& f = *r.f;
+  const BinaryRows& s = *r.rows;
+  const float ma = f.a_multiplier < 0 ? -f.a_multiplier : f.a_multiplier;
+  const float mb = f.b_multiplier < 0 ? -f.b_multiplier : f.b_multiplier;
+  const Finish finish(f.finish, (f.is_product ? 65025 * ma : 255 * ma + 255 * mb) < 2147483520.0f);
+  const auto row = f.is_product ? binary_row<true> : binary_row<false>;
+  if (s.rows == 1) {
+    const int64_t a = s.offset(s.context, 0, 0) + r.begin * s.a_step,
+                  b = s.offset(s.context, 1, 0) + r.begin * s.b_step;
+    return row(f, finish, r.a + a, s.a_step, r.b + b, s.b_step, r.y + r.begin, r.end - r.begin);
+  }
+  for (int64_t i = r.begin; i < r.end; ++i) {
+    row(f, finish, r.a + s.offset(s.context, 0, i), s.a_step, r.b + s.offset(s.context, 1, i), s.b_step,
+        r.y + i * s.row, s.row);
+  }
+}
+
+void table_range(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t count) {
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3_DL  // 256 entries are four vectors here, and one instruction looks into two
+  const hn::ScalableTag<uint8_t> d;
+  const auto t0 = hn::LoadU(d, table), t1 = hn::LoadU(d, table + 64), t2 = hn::LoadU(d, table + 128),
+             t3 = hn::LoadU(d, table + 192);
+  const auto seven = hn::Set(d, uint8_t{127});
+  for (; i + 64 <= count; i += 64) {
+    const auto v = hn::LoadU(d, x + i);
+    const auto at = hn::IndicesFromVec(d, hn::And(v, seven));
+    const auto low = hn::TwoTablesLookupLanes(d, t0, t1, at), high = hn::TwoTablesLookupLanes(d, t2, t3, at);
+    hn::StoreU(hn::IfThenElse(hn::Gt(v, seven), high, low), d, y + i);
+  }
+#endif
+  for (; i < count; ++i) y[i] = table[x[i]];
+}
+
+HWY_INLINE int32_t greatest(const uint8_t* x, int64_t count, int64_t step, uint8_t flip) {
+  uint8_t top = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (step == 1 && count >= lanes) {
+    auto most = hn::Zero(d);
+    for (; i + lanes <= count; i += lanes) most = hn::Max(most, hn::Xor(hn::LoadU(d, x + i), hn::Set(d, flip)));
+    top = hn::ReduceMax(d, most);
+  }
+#endif
+  for (; i < count; ++i) {
+    const uint8_t v = x[i * step] ^ flip;
+    top = v > top ? v : top;
+  }
+  return top;
+}
+
+// Lines [begin, end) of outer * inner.
+void softmax_lines(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end) {
+  constexpr int64_t kChunk = 4 * kLanes;
+  const Finish finish(s.finish);
+  const uint8_t flip = s.x_signed ? 0x80 : 0;
+  const int64_t step = s.inner;
+  for (int64_t line = begin; line < end; ++line) {
+    const int64_t base = line / s.inner * s.axis * s.inner + line % s.inner;
+    const uint8_t* const from = x + base;
+    uint8_t* const to = y + base;
+    const int32_t top = greatest(from, s.axis, step, flip);
+    // Unsigned, because a file may hold any table: sums then wrap around the same way everywhere.
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < s.axis; ++k)
+      sum += static_cast<uint64_t>(static_cast<int64_t>(s.table[top - (from[k * step] ^ flip)]));
+    const VF q = hn::Set(DF(), s.multiplier / static_cast<float>(static_cast<int64_t>(sum)));
+    HWY_ALIGN int32_t e[kChunk];
+    HWY_ALIGN uint8_t codes[kChunk];
+    for (int64_t k = 0; k < s.axis; k += kChunk) {
+      const int64_t count = s.axis - k < kChunk ? s.axis - k : kChunk;
+      for (int64_t i = 0; i < count; ++i) e[i] = s.table[top - (from[(k + i) * step] ^ flip)];
+      for (int64_t i = count; i < kChunk; ++i) e[i] = 0;
+      for (int64_t i = 0; i < count; i += kLanes) {
+        const VF v = hn::Mul(hn::ConvertTo(DF(), hn::Load(DI(), e + i)), q);
+        finish.store(finish.rounded(v), static_cast<size_t>(kLanes), codes + i);
+      }
+      for (int64_t i = 0; i < count; ++i) to[(k + i) * step] = codes[i];
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(binary_range);
+HWY_EXPORT(table_range);
+HWY_EXPORT(softmax_lines);
+
+namespace {
+constexpr int64_t kGrain = 32 * 1024;  // elements a thread is woken for: some microseconds
+}
+
+void binary_codes(const BinaryCodes& f, const BinaryRows& rows, const uint8_t* a, const uint8_t* b, uint8_t* y,
+                  const Parallel& parallel) {
+  const auto kernel = HWY_DYNAMIC_POINTER(binary_range);
+  const bool one = rows.rows == 1;
+  parallel.for_range(one ? rows.row : rows.rows, one ? kGrain : 1 + kGrain / (rows.row + 8),
+                     [&](int64_t begin, int64_t end, int32_t) {
+                       const BinaryRange range = {&f, &rows, a, b, y, begin, end};
+                       kernel(range);
+                     });
+}
+
+void table_codes(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t count, const Parallel& parallel) {
+  const auto kernel = HWY_DYNAMIC_POINTER(table_range);
+  parallel.for_range(count, kGrain,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(table, x + begin, y + begin, end - begin); });
+}
+
+void softmax_codes(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, const Parallel& parallel) {
+  if (s.axis <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(softmax_lines);
+  parallel.for_range(s.outer * s.inner, 1 + kGrain / 4 / s.axis,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });
+}
+}  // namespace vireo::cpu
+#endif

@@ -1,0 +1,203 @@
+// The engine of every instruction set: 16-bit differences, multiplied and added in pairs; compiled once per instruction
+// set.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_INTGEMM_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_PAIRS_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_PAIRS_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_PAIRS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/intgemm/rows-inl.h"
+#include "delegates/cpu/kernels/requantize/finish-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+constexpr int64_t kPairWidth = 2 * kLanes;
+
+// Panels [kc / 2, kPairWidth, 2]: a lane of 32 bits holds two neighbours in k. An odd end is paired with zeros.
+HWY_INLINE void pack_pairs(const IntProduct& p, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int16_t* panels) {
+  HWY_ALIGN int16_t rows[2][kPairWidth];
+  const int64_t pairs = (kc + 1) / 2;
+  for (int64_t j = 0; j < nc; j += kPairWidth) {
+    const int64_t columns = nc - j < kPairWidth ? nc - j : kPairWidth;
+    PanelRows<int16_t> source(p, k0, n0 + j, columns);
+    memset(rows, 0, sizeof(rows));
+    for (int64_t q = 0; q < pairs; ++q, panels += 2 * kPairWidth) {
+      source.next(rows[0]);
+      if (2 * q + 1 < kc) {
+        source.next(rows[1]);
+      } else {
+        memset(rows[1], 0, sizeof(rows[1]));
+      }
+      int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+      const hn::ScalableTag<int16_t> d;
+      for (; i < kPairWidth; i += 2 * kLanes)
+        hn::StoreInterleaved2(hn::Load(d, rows[0] + i), hn::Load(d, rows[1] + i), d, panels + 2 * i);
+#endif
+      for (; i < kPairWidth; ++i) {
+        panels[2 * i] = rows[0][i];
+        panels[2 * i + 1] = rows[1][i];
+      }
+    }
+  }
+}
+
+// Bias, multiplier and codes of one vector of one row, at column j.
+class ProductFinish : public Finish {
+ public:
+  ProductFinish(const Requantize& q, bool in_range) : Finish(q, in_range), q_(q) {}
+  HWY_INLINE void put(VI v, int64_t row, int64_t j, size_t count, uint8_t* to) const {
+    const DI d;
+    const DF df;
+    if (q_.bias != nullptr)
+      v = hn::Add(v, q_.bias_per_column ? hn::LoadN(d, q_.bias + j, count) : hn::Set(d, q_.bias[row]));
+    const VF m = q_.multiplier_per_column ? hn::LoadN(df, q_.multiplier + j, count)
+                                          : hn::Set(df, q_.multiplier[q_.multiplier_per_row ? row : 0]);
+    store(rounded(v, m), count, to);
+  }
+
+ private:
+  const Requantize& q_;
+};
+
+struct PairTile {
+  const int16_t* a;
+  int64_t a_row;
+  const int16_t* b;
+  int64_t pairs;
+  const int32_t* before;  // sums of earlier blocks of k, or null
+  int64_t before_row;
+  int64_t columns;
+  int32_t* c;  // where sums go; null: `finish` takes them
+  int64_t c_row;
+  const ProductFinish* finish;
+  int64_t row, column;  // of the whole product
+  uint8_t* y;
+  int64_t y_row;
+};
+
+// kTileRows x 2 vectors of int32 sums; each step multiplies pairs along k and adds both products exactly.
+template <int kTileRows>
+HWY_NOINLINE void pair_tile(const PairTile& t) {
+  const DI d;
+  VI acc[kTileRows][2];
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) acc[i][0] = acc[i][1] = hn::Zero(d);
+  const int16_t* a = t.a;
+  const int16_t* b = t.b;
+  const int64_t a_row = t.a_row;
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t q = 0; q < t.pairs; ++q, b += 2 * kPairWidth) {
+    for (int i = 0; i < kTileRows; ++i) {
+      const int32_t a0 = a[i * a_row + 2 * q], a1 = a[i * a_row + 2 * q + 1];
+      for (int j = 0; j < 2; ++j) acc[i][j] = hn::Add(acc[i][j], hn::Set(d, a0 * b[2 * j] + a1 * b[2 * j + 1]));
+    }
+  }
+#else
+  const hn::Repartition<int16_t, DI> d16;
+  VI none = hn::Zero(d);
+  for (int64_t q = t.pairs; q > 0; --q, b += 2 * kPairWidth, a += 2) {
+    const auto b0 = hn::LoadU(d16, b), b1 = hn::LoadU(d16, b + 2 * kLanes);
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      int32_t pair;
+      memcpy(&pair, a + i * a_row, sizeof(pair));
+      const auto av = hn::BitCast(d16, hn::Set(d, pair));
+#if HWY_ARCH_X86  // pairs stay in their lane here, and VNNI has one instruction for it
+      acc[i][0] = hn::ReorderWidenMulAccumulate(d, av, b0, acc[i][0], none);
+      acc[i][1] = hn::ReorderWidenMulAccumulate(d, av, b1, acc[i][1], none);
+#else
+      acc[i][0] = hn::Add(acc[i][0], hn::WidenMulPairwiseAdd(d, av, b0));
+      acc[i][1] = hn::Add(acc[i][1], hn::WidenMulPairwiseAdd(d, av, b1));
+#endif
+    }
+  }
+  (void)none;
+#endif
+  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
+  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
+    if (t.before != nullptr) {
+      const int32_t* from = t.before + i * t.before_row;
+      acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
+      if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+    }
+    if (t.c == nullptr) {
+      uint8_t* const to = t.y + i * t.y_row;
+      t.finish->put(acc[i][0], t.row + i, t.column, columns0, to);
+      if (columns1 != 0) t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes);
+      continue;
+    }
+    int32_t* const to = t.c + i * t.c_row;
+    hn::StoreN(acc[i][0], d, to, columns0);
+    if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+  }
+}
+
+// Rows [m0, m1) and columns [n0, n1). `scratch`: a strip of A and panels of B, both as 16-bit differences, then sums
+// where a requantized product has more than one block of k.
+HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
+  using Tile = void (*)(const PairTile&);
+  constexpr Tile kTiles[] = {nullptr,      pair_tile<1>, pair_tile<2>, pair_tile<3>, pair_tile<4>,
+                             pair_tile<5>, pair_tile<6>, pair_tile<7>, pair_tile<8>};
+  const int64_t depth = int_depth(p.k), width = pair_columns(p.k);
+  int16_t* const strip = static_cast<int16_t*>(scratch);
+  int16_t* const panels = strip + kPairRows * depth;
+  int32_t* const sums = reinterpret_cast<int32_t*>(panels + depth * width);
+  const Requantize none;
+  const Requantize& q = p.finish != nullptr ? *p.finish : none;
+  const ProductFinish finish(q, p.finish == nullptr || products_in_range(q.multiplier, multipliers_of(p)));
+  PairTile t{};
+  t.a = strip;
+  t.a_row = depth;
+  t.finish = &finish;
+  t.y_row = p.c_row;
+  for (int64_t n = n0; n < n1; n += width) {
+    const int64_t nc = n1 - n < width ? n1 - n : width;
+    for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += depth) {
+      const int64_t kc = p.k - k0 < depth ? p.k - k0 : depth;
+      const bool to_bytes = p.finish != nullptr && k0 + kc == p.k;
+      t.pairs = (kc + 1) / 2;
+      pack_pairs(p, k0, kc, n, nc, panels);
+      for (int64_t m = m0; m < m1; m += kPairRows) {
+        const int64_t rows = m1 - m < kPairRows ? m1 - m : kPairRows;
+        for (int64_t i = 0; i < rows; ++i) {
+          const int32_t zero = zero_at(p.a_zero, p.a_signed, p.a_zero_per_row ? m + i : 0);
+          int16_t* const to = strip + i * depth;
+          widen_any(p.a, p.a_signed, (m + i) * p.a_row + k0, 1, kc, zero, to);
+          if (kc % 2 != 0) to[kc] = 0;
+        }
+        t.row = m;
+        for (int64_t j = 0; j < nc; j += kPairWidth) {
+          t.b = panels + 2 * j * t.pairs;
+          t.columns = nc - j < kPairWidth ? nc - j : kPairWidth;
+          t.column = n + j;
+          const bool bytes_later = p.finish != nullptr && (!to_bytes || k0 != 0);
+          int32_t* const kept = bytes_later
+                                    ? sums + (m - m0) * width + j
+                                    : static_cast<int32_t*>(p.c) + (p.finish != nullptr ? 0 : m * p.c_row + n + j);
+          const int64_t kept_row = bytes_later ? width : p.c_row;
+          t.before = k0 != 0 ? kept : nullptr;
+          t.before_row = kept_row;
+          t.c = to_bytes ? nullptr : kept;
+          t.c_row = kept_row;
+          if (to_bytes) t.y = static_cast<uint8_t*>(p.c) + m * p.c_row + n + j;
+          kTiles[rows](t);
+        }
+      }
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target

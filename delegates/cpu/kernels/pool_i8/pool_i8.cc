@@ -1,0 +1,153 @@
+#include "delegates/cpu/kernels/pool_i8/pool_i8.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/pool_i8/pool_i8.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/requantize/finish-inl.h"
+
+#ifndef VIREO_DELEGATES_CPU_KERNELS_POOL_I8_TAPS_
+#define VIREO_DELEGATES_CPU_KERNELS_POOL_I8_TAPS_
+namespace vireo::cpu {
+// Taps of one dimension at one output.
+struct Taps {
+  int64_t first;       // position of the first one
+  int64_t begin, end;  // those inside the input
+  int64_t padded;      // those inside the padded input
+
+  Taps(int64_t output, int64_t stride, int64_t pad, int64_t dilation, int64_t kernel, int64_t in, int64_t pad_end)
+      : first(output * stride - pad), begin(0), end(kernel), padded(kernel) {
+    while (begin < kernel && first + begin * dilation < 0) ++begin;
+    while (end > begin && first + (end - 1) * dilation >= in) --end;
+    while (padded > 0 && first + (padded - 1) * dilation >= in + pad_end) --padded;
+  }
+};
+}  // namespace vireo::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+// to[i] = max(to[i], from[i]) of bytes made unsigned.
+HWY_INLINE void max_into(const uint8_t* from, int64_t count, uint8_t flip, uint8_t* to) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, flip);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::Max(hn::LoadU(d, to + i), hn::Xor(hn::LoadU(d, from + i), f)), d, to + i);
+#endif
+  for (; i < count; ++i) {
+    const uint8_t v = from[i] ^ flip;
+    if (v > to[i]) to[i] = v;
+  }
+}
+HWY_INLINE void add_into(const uint8_t* from, int64_t count, uint8_t flip, int32_t* to) {
+  const hn::Rebind<uint8_t, DI> d;
+  const auto f = hn::Set(d, flip);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    hn::StoreU(hn::Add(hn::LoadU(DI(), to + i), hn::PromoteTo(DI(), hn::Xor(hn::LoadU(d, from + i), f))), DI(), to + i);
+  for (; i < count; ++i) to[i] += from[i] ^ flip;
+}
+
+// Columns of the window's rows are put together first, then their neighbours along the row.
+HWY_INLINE void max_plane(const PoolI8& s, const uint8_t* x, uint8_t* y, uint8_t* columns) {
+  const Window& w = s.window;
+  const uint8_t flip = s.x_signed ? 0x80 : 0;
+  for (int64_t oy = 0; oy < w.out_h; ++oy, y += w.out_w) {
+    const Taps v(oy, w.stride_h, w.pad_top, w.dilation_h, w.kernel_h, w.in_h, 0);
+    memset(columns, 0, static_cast<size_t>(w.in_w));
+    for (int64_t k = v.begin; k < v.end; ++k)
+      max_into(x + (v.first + k * w.dilation_h) * w.in_w, w.in_w, flip, columns);
+    memset(y, 0, static_cast<size_t>(w.out_w));
+    for (int64_t k = 0; k < w.kernel_w; ++k) {
+      const int64_t at = k * w.dilation_w - w.pad_left;
+      const int64_t first = at < 0 ? (-at + w.stride_w - 1) / w.stride_w : 0;
+      int64_t last = at < w.in_w ? (w.in_w - at + w.stride_w - 1) / w.stride_w : 0;
+      last = last < w.out_w ? last : w.out_w;
+      if (w.stride_w == 1) {
+        if (first < last) max_into(columns + at + first, last - first, 0, y + first);
+        continue;
+      }
+      for (int64_t ox = first; ox < last; ++ox) {
+        const uint8_t c = columns[at + ox * w.stride_w];
+        y[ox] = c > y[ox] ? c : y[ox];
+      }
+    }
+    for (int64_t ox = 0; flip != 0 && ox < w.out_w; ++ox) y[ox] ^= flip;
+  }
+}
+
+HWY_INLINE void average_plane(const PoolI8& s, const Finish& finish, const uint8_t* x, uint8_t* y, int32_t* columns) {
+  const Window& w = s.window;
+  const uint8_t flip = s.x_signed ? 0x80 : 0;
+  const int32_t zero = s.x_zero + (s.x_signed ? 128 : 0);
+  for (int64_t oy = 0; oy < w.out_h; ++oy, y += w.out_w) {
+    const Taps v(oy, w.stride_h, w.pad_top, w.dilation_h, w.kernel_h, w.in_h, s.pad_bottom);
+    memset(columns, 0, static_cast<size_t>(w.in_w) * sizeof(int32_t));
+    for (int64_t k = v.begin; k < v.end; ++k)
+      add_into(x + (v.first + k * w.dilation_h) * w.in_w, w.in_w, flip, columns);
+    for (int64_t ox = 0; ox < w.out_w; ++ox) {
+      const Taps h(ox, w.stride_w, w.pad_left, w.dilation_w, w.kernel_w, w.in_w, s.pad_right);
+      const int64_t taps = (v.end - v.begin) * (h.end - h.begin);
+      const int64_t counted = s.count_padding ? v.padded * h.padded : taps;
+      int32_t sum = 0;
+      for (int64_t k = h.begin; k < h.end; ++k) sum += columns[h.first + k * w.dilation_w];
+      sum -= static_cast<int32_t>(taps) * zero;
+      const VF m = hn::Set(DF(), s.multiplier[s.one_multiplier ? 0 : counted]);
+      finish.store(finish.rounded(hn::Set(DI(), sum), m), 1, y + ox);
+    }
+  }
+}
+
+void pool_planes(const PoolI8& s, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end, void* scratch) {
+  const Window& w = s.window;
+  const Finish finish(s.finish);
+  for (int64_t p = begin; p < end; ++p) {
+    const uint8_t* const from = x + p * w.in_h * w.in_w;
+    uint8_t* const to = y + p * w.out_h * w.out_w;
+    if (s.is_max) {
+      max_plane(s, from, to, static_cast<uint8_t*>(scratch));
+    } else {
+      average_plane(s, finish, from, to, static_cast<int32_t*>(scratch));
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(pool_planes);
+
+namespace {
+size_t slot_bytes(const PoolI8& s) {
+  return (static_cast<size_t>(s.window.in_w) * (s.is_max ? 1 : sizeof(int32_t)) + 63) & ~size_t{63};
+}
+}  // namespace
+
+size_t pool_i8_scratch_bytes(const PoolI8& s, int32_t slots) {
+  return slot_bytes(s) * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void pool_i8(const PoolI8& s, const uint8_t* x, uint8_t* y, const Parallel& parallel, void* scratch) {
+  if (s.planes <= 0 || s.window.out_h <= 0 || s.window.out_w <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(pool_planes);
+  const size_t room = slot_bytes(s);
+  const int64_t work = s.window.out_h * (s.window.in_w + s.window.out_w * s.window.kernel_w) + 100;
+  parallel.for_range(s.planes, (int64_t{1} << 16) / work + 1, [&](int64_t begin, int64_t end, int32_t slot) {
+    kernel(s, x, y, begin, end, static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);
+  });
+}
+}  // namespace vireo::cpu
+#endif

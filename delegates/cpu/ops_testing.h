@@ -1,0 +1,198 @@
+// One node through the delegate as a session drives it, beside the reference kernel. For tests alone.
+#ifndef VIREO_DELEGATES_CPU_OPS_TESTING_H_
+#define VIREO_DELEGATES_CPU_OPS_TESTING_H_
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delegates/conformance/test_graph.h"
+#include "delegates/cpu/cpu.h"
+#include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
+
+namespace vireo {
+
+struct Claimed {
+  const void* choice = nullptr;
+  std::string kernel, reason;
+};
+
+inline vireo_status take(void* context, const vireo_part* part) {
+  *static_cast<Claimed*>(context) = {part->choice, part->kernel, part->reason};
+  return VIREO_OK;
+}
+inline vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }
+
+inline vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
+
+// One node, its inputs (kNone: absent) and what the reference makes of them.
+class Case {
+ public:
+  Case(Op op, std::vector<uint8_t> attrs, std::vector<TestTensor> inputs, int outputs = 1)
+      : inputs_(std::move(inputs)), reference_(op, attrs) {
+    TestNode n;
+    n.name = "case";
+    n.op = static_cast<uint16_t>(op);
+    n.attrs.assign(attrs.size() / 8 + 1, 0);
+    n.attrs_size = attrs.size();
+    std::memcpy(n.attrs.data(), attrs.data(), attrs.size());
+    for (const TestTensor& t : inputs_) {
+      if (t.type.dtype == DType::kNone) {
+        reference_.absent();
+        n.inputs.push_back(-1);
+        continue;
+      }
+      reference_.input(t);
+      n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, t.bytes.data(), t.bytes.size()});
+    }
+    reference_.outputs(outputs);
+    status_ = reference_.run();
+    for (int o = 0; ok(status_) && o < outputs; ++o) {
+      n.outputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({reference_.y(o).type, nullptr, 0});
+    }
+    graph_.nodes.push_back(std::move(n));
+  }
+
+  // The bytes of all outputs, computed by the kernel of this name.
+  std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots) {
+    std::vector<std::vector<uint8_t>> out;
+    EXPECT_TRUE(ok(status_)) << reference_.message();
+    const vireo_delegate& d = vireo_cpu_delegate;
+    const vireo_host host = test_host();
+    Claimed c;
+    const vireo_claims claims = {&c, take, leave};
+    EXPECT_EQ(d.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
+    EXPECT_EQ(c.kernel, kernel) << c.reason;
+    if (!ok(status_) || c.kernel != kernel) return out;
+    const uint32_t node = 0;
+    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", c.choice};
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    EXPECT_EQ(d.memory(nullptr, &host, &graph_, &part, slots, &memory), VIREO_OK);
+    cpu::testing::Scratch state(memory.state_bytes), scratch(memory.scratch_bytes);
+    void* loaded = nullptr;
+    EXPECT_EQ(d.load(nullptr, &host, &graph_, &part, slots, state.data(), &loaded), VIREO_OK);
+    std::vector<Tensor> in(inputs_.size()), y(graph_.nodes[0].outputs.size());
+    std::vector<const vireo_tensor*> in_c;
+    std::vector<vireo_tensor*> y_c;
+    for (size_t i = 0; i < in.size(); ++i) {
+      static_cast<TensorType&>(in[i]) = inputs_[i].type;
+      in[i].data = inputs_[i].bytes.data();
+      in[i].capacity = static_cast<int64_t>(inputs_[i].bytes.size());
+      in_c.push_back(inputs_[i].type.dtype == DType::kNone ? nullptr : as_c(&in[i]));
+    }
+    for (size_t o = 0; o < y.size(); ++o) {
+      const TestTensor& want = reference_.y(static_cast<int>(o));
+      out.emplace_back(want.bytes.size(), 0xA5);
+      static_cast<TensorType&>(y[o]) = want.type;
+      y[o].data = out.back().data();
+      y[o].capacity = static_cast<int64_t>(out.back().size());
+      y_c.push_back(as_c(&y[o]));
+    }
+    cpu::testing::Threads threads(slots);
+    const Parallel p = threads.parallel();
+    const vireo_thread_pool pool = {p.run, p.pool, slots};
+    char message[256] = "";
+    const vireo_submit with = {
+        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, slots > 1 ? &pool : nullptr, nullptr, message,
+        sizeof(message)};
+    EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
+                       static_cast<uint32_t>(y_c.size()), &with),
+              VIREO_OK)
+        << message;
+    d.unload(loaded);
+    return out;
+  }
+
+  void expect_same_bits(const std::string& kernel, int32_t slots = 1) {
+    const auto got = run(kernel, slots);
+    for (size_t o = 0; o < got.size(); ++o) {
+      const std::vector<uint8_t>& want = reference_.y(static_cast<int>(o)).bytes;
+      size_t at = 0;
+      while (at < want.size() && want[at] == got[o][at]) ++at;
+      ASSERT_EQ(at, want.size()) << "output " << o << " differs at byte " << at;
+    }
+  }
+
+  // |d| <= share of the largest element; the arithmetic is the same but for the order of float32 sums.
+  void expect_close(const std::string& kernel, double share, int32_t slots = 1) {
+    const auto got = run(kernel, slots);
+    for (size_t o = 0; o < got.size(); ++o) {
+      const TestTensor& want = reference_.y(static_cast<int>(o));
+      TestTensor mine = want;
+      mine.bytes = got[o];
+      const bool half = want.type.dtype == DType::kF16;
+      const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
+      double most = 0;
+      for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
+      for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
+    }
+  }
+
+ private:
+  static std::vector<float> widened(const TestTensor& t) {
+    std::vector<float> out;
+    for (const uint16_t v : t.as<uint16_t>()) out.push_back(f16_to_f32(v));
+    return out;
+  }
+
+  std::vector<TestTensor> inputs_;
+  OpTest reference_;
+  vireo_graph graph_;
+  Status status_ = Status::kOk;
+};
+
+// Random tensors.
+class Values {
+ public:
+  explicit Values(uint32_t seed) : rng_(seed) {}
+  TestTensor bytes(DType type, const std::vector<int64_t>& dims) {
+    TestTensor t = empty(type, dims);
+    for (uint8_t& v : t.bytes) v = static_cast<uint8_t>(rng_() % 6 == 0 ? (rng_() % 2 ? 255 : 128) : rng_());
+    return t;
+  }
+  TestTensor integers(const std::vector<int64_t>& dims, int32_t most) {
+    TestTensor t = empty(DType::kI32, dims);
+    std::uniform_int_distribution<int32_t> value(-most, most);
+    return fill<int32_t>(t, [&] { return value(rng_); });
+  }
+  TestTensor reals(const std::vector<int64_t>& dims, float low, float high) {
+    TestTensor t = empty(DType::kF32, dims);
+    std::uniform_real_distribution<float> value(low, high);
+    return fill<float>(t, [&] { return value(rng_); });
+  }
+  TestTensor halves(const std::vector<int64_t>& dims, float low, float high) {
+    TestTensor t = empty(DType::kF16, dims);
+    std::uniform_real_distribution<float> value(low, high);
+    return fill<uint16_t>(t, [&] { return f32_to_f16(value(rng_)); });
+  }
+
+ private:
+  static TestTensor empty(DType type, const std::vector<int64_t>& dims) {
+    TestTensor t;
+    t.type = {type, make_shape(dims)};
+    t.bytes.resize(static_cast<size_t>(tensor_bytes(t.type)));
+    return t;
+  }
+  template <class T, class F>
+  static TestTensor fill(TestTensor t, const F& next) {
+    for (size_t i = 0; i < t.bytes.size() / sizeof(T); ++i) {
+      const T v = next();
+      std::memcpy(t.bytes.data() + i * sizeof(T), &v, sizeof(T));
+    }
+    return t;
+  }
+  std::mt19937 rng_;
+};
+
+inline const TestTensor kAbsent;
+
+inline DType byte_type(int bit) { return bit != 0 ? DType::kI8 : DType::kU8; }
+
+}  // namespace vireo
+
+#endif  // VIREO_DELEGATES_CPU_OPS_TESTING_H_
