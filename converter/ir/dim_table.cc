@@ -259,10 +259,21 @@ Dim DimTable::floor_div(Dim a, Dim b) {
   return atom_dim(ExprKind::kFloorDiv, a, b);
 }
 
+// d is a minimum or maximum (`kind`) of `x` and something: then max(x, min(x, y)) = min(x, max(x, y)) = x.
+bool DimTable::has_operand(Dim d, ExprKind kind, Dim x) const {
+  if (!is_symbolic(d)) return false;
+  const Polynomial& p = polynomials_[handle_id(d)];
+  if (p.size() != 1 || p.begin()->first.size() != 1 || p.begin()->second != 1) return false;
+  const Atom& atom = atoms_[p.begin()->first[0]];
+  return atom.kind == kind && (atom.a == x || atom.b == x);
+}
+
 Dim DimTable::min(Dim a, Dim b) {
   const Interval d = interval(sub(a, b));
   if (d.hi <= 0) return a;
   if (d.lo >= 0) return b;
+  if (has_operand(a, ExprKind::kMax, b)) return b;
+  if (has_operand(b, ExprKind::kMax, a)) return a;
   return a < b ? atom_dim(ExprKind::kMin, a, b) : atom_dim(ExprKind::kMin, b, a);
 }
 
@@ -270,6 +281,8 @@ Dim DimTable::max(Dim a, Dim b) {
   const Interval d = interval(sub(a, b));
   if (d.hi <= 0) return b;
   if (d.lo >= 0) return a;
+  if (has_operand(a, ExprKind::kMin, b)) return b;
+  if (has_operand(b, ExprKind::kMin, a)) return a;
   return a < b ? atom_dim(ExprKind::kMax, a, b) : atom_dim(ExprKind::kMax, b, a);
 }
 

@@ -69,6 +69,7 @@ class DimTable {
 
  private:
   Dim intern(Polynomial p);
+  bool has_operand(Dim d, ExprKind kind, Dim x) const;
   Dim atom_dim(ExprKind kind, Dim a, Dim b);
   uint32_t new_symbol(Symbol s);
   bool divide(const Polynomial& a, const Polynomial& b, Polynomial* quotient) const;

@@ -46,6 +46,16 @@ TEST_F(Dims, BoundsDecideMinAndMax) {
   EXPECT_EQ(t.floor_div(p, 9), 0);
 }
 
+// x and the lesser of x and another broadcast to x: a table of positions that is cut to a sequence's length.
+TEST_F(Dims, Absorption) {
+  EXPECT_EQ(t.max(n, t.min(n, p)), n);
+  EXPECT_EQ(t.max(t.min(512, n), n), n);
+  EXPECT_EQ(t.min(t.max(p, n), n), n);
+  EXPECT_TRUE(is_symbolic(t.max(t.min(n, 512), p)));
+  EXPECT_NE(t.max(t.min(n, 512), p), p);
+  EXPECT_NE(t.max(t.add(t.min(n, p), 1), n), n);
+}
+
 TEST_F(Dims, DataDependentIsBoundedByItsUpper) {
   ASSERT_TRUE(t.set_bounds("P", 1, 8));
   const Dim k = t.fresh_bounded("k", t.mul(p, 3));
