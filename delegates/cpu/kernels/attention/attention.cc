@@ -67,6 +67,18 @@ bool sees_nothing(const float* row, int64_t keys) {
   return true;
 }
 
+// Where a row of y is not finite: the sum again, without the values of keys that have no weight. A product has added
+// 0 times a NaN or infinity for each of them.
+void without_unseen(const float* weights, int64_t keys, const float* v, int64_t v_row, float* y, int64_t size) {
+  bool finite = true;
+  for (int64_t d = 0; d < size; ++d) finite = finite && isfinite(y[d]);
+  if (finite) return;
+  memset(y, 0, static_cast<size_t>(size) * sizeof(float));
+  for (int64_t j = 0; j < keys; ++j) {
+    for (int64_t d = 0; weights[j] != 0 && d < size; ++d) y[d] += weights[j] * v[j * v_row + d];
+  }
+}
+
 // Queries [first, first + rows) of one head.
 void block(const AttentionF32& s, const float* q, const float* k, const float* v, float* y, int64_t mask_at,
            int64_t first, int64_t rows, float* scores, uint8_t* marks, void* room) {
@@ -97,6 +109,9 @@ void block(const AttentionF32& s, const float* q, const float* k, const float* v
     if (marks[i] != 0) memset(scores + i * keys, 0, static_cast<size_t>(keys) * sizeof(float));
   }
   gemm_f32(values_product(s, rows, keys), scores, v, y, Parallel{}, room);
+  for (int64_t i = 0; masked && i < rows; ++i) {
+    without_unseen(scores + i * keys, keys, v, s.v.row, y + i * s.y.row, s.value_head);
+  }
 }
 
 }  // namespace

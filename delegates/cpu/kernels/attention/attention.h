@@ -36,8 +36,8 @@ struct AttentionF32 {
 // For all calls with sizes up to these.
 size_t attention_f32_scratch_bytes(const AttentionF32& shape, int32_t slots);
 
-// y overlaps no input. Keys and values behind a mask are multiplied by 0: they must be finite. `scratch` is aligned
-// to 64.
+// y overlaps no input. Keys and values behind a mask may be anything, NaN and infinities too: a cache's rows that
+// nobody wrote yet. `scratch` is aligned to 64.
 void attention_f32(const AttentionF32& shape, const float* q, const float* k, const float* v, float* y,
                    const Parallel& parallel, void* scratch);
 

@@ -117,6 +117,46 @@ TEST(Attention, SeveralBlocks) {
   }
 }
 
+// Rows of a cache that nobody wrote yet are behind the mask: what lies there reaches no result.
+TEST(Attention, KeysAndValuesBehindAMaskMayBeAnything) {
+  for_each_level([](const char*) {
+    constexpr int64_t kQueries = 3, kKeys = 21, kSeen = 9, kHead = 8;
+    for (const bool added : {false, true}) {
+      Floats q(kQueries * kHead), k(kKeys * kHead), v(kKeys * kHead), want(kQueries * kHead), y(kQueries * kHead);
+      testing::fill_uniform(q, 1, -2, 2);
+      testing::fill_uniform(k, 2, -2, 2);
+      testing::fill_uniform(v, 3, -2, 2);
+      std::vector<uint8_t> allowed(kQueries * kKeys, 0);
+      std::vector<float> low(kQueries * kKeys, -INFINITY);
+      for (size_t i = 0; i < allowed.size(); ++i) {
+        if (i % kKeys >= kSeen) continue;
+        allowed[i] = 1;
+        low[i] = 0;
+      }
+      AttentionF32 s;
+      s.batch = s.q_heads = 1;
+      s.queries = kQueries;
+      s.keys = kKeys;
+      s.head = s.value_head = kHead;
+      s.q = s.k = s.v = s.y = {kHead, 0, 0};
+      s.mask.row = kKeys;
+      s.added = added ? low.data() : nullptr;
+      s.allowed = added ? nullptr : allowed.data();
+      std::vector<uint8_t> scratch(attention_f32_scratch_bytes(s, 1) + 64);
+      void* const room = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~uintptr_t{63});
+      attention_f32(s, q.data(), k.data(), v.data(), want.data(), Parallel{}, room);
+      for (int64_t i = kSeen * kHead; i < kKeys * kHead; ++i) {
+        v.data()[i] = i % 3 == 0 ? NAN : INFINITY;
+        // NaN + -inf is NaN: an added mask cannot hide such a score, a choice can.
+        if (!added) k.data()[i] = NAN;
+      }
+      attention_f32(s, q.data(), k.data(), v.data(), y.data(), Parallel{}, room);
+      // The sums of nine seen values in another order.
+      for (int64_t i = 0; i < kQueries * kHead; ++i) ASSERT_NEAR(y.data()[i], want.data()[i], 9 * 2 * 0x1p-23) << i;
+    }
+  });
+}
+
 TEST(Attention, NothingToDo) {
   check(0, 1, 1, 2, 2, 4, 4, false, Mask::kNone, 1);
   check(1, 1, 1, 0, 2, 4, 4, false, Mask::kNone, 1);
