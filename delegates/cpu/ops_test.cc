@@ -10,6 +10,7 @@
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
@@ -330,6 +331,21 @@ TEST(CpuCast, SameBits) {
       });
     }
   }
+}
+
+TEST(CpuRotary, AsTheReference) {
+  for_each_level([](const char*) {
+    for (const bool packed : {false, true}) {
+      Values v(9);
+      attrs::RotaryEmbeddingT a;
+      a.heads = packed ? 3 : 0;
+      a.rotated = 6;
+      const std::vector<int64_t> dims = packed ? std::vector<int64_t>{2, 5, 30} : std::vector<int64_t>{2, 3, 5, 10};
+      Case one(Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a),
+               {v.reals(dims, -2, 2), v.reals({2, 5, 3}, -1, 1), v.reals({2, 5, 3}, -1, 1)});
+      one.expect_close("rotary_f32", 3 * 0x1p-24, 2);  // two products and a sum
+    }
+  });
 }
 
 TEST(CpuScatter, SameBits) {
