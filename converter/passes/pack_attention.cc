@@ -2,8 +2,9 @@
 // Before   Transpose(Attention(Transpose(q), Transpose(k), Transpose(v))), each [B, S, H, D] <-> [B, H, S, D]
 // After    Reshape(Attention(q, k, v; heads)), each [B, S, H D]
 //          q, k, v may also be thirds of one value: its Reshape to [B, S, 3, H, D], Transpose to [3, B, H, S, D], Split
-//          and Squeeze (or Gather) become one Split of [B, S, 3 H D].
-// Fires    all four are moved so, heads and their sizes are numbers, no cached keys, one output.
+//          and Squeeze (or Gather) become one Split of [B, S, 3 H D]. A RotaryEmbedding between Transpose and
+//          attention, used here alone, turns heads where they lie, too. Cached keys and values stay [B, H, P, D].
+// Fires    all four are moved so, heads and their sizes are numbers.
 // Numerics none: the same numbers in another order of storage.
 // Bound    each rewrite removes the Transpose behind the operator and adds none.        Idempotent.
 #include "converter/passes/pack_attention.h"
@@ -13,6 +14,7 @@
 #include "converter/passes/match.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
+#include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/split/split_generated.h"
 
 namespace vireo::passes {
@@ -45,9 +47,16 @@ ir::Node* third_of(const ir::Value* v, int64_t* part) {
   return fits ? t : nullptr;
 }
 
+// The embedding between heads that are moved and the attention, its only user; null: there is none.
+const ir::Node* rotary_of(const ir::Value* v) {
+  const ir::Node* n = maker(v, Op::kRotaryEmbedding);
+  return n != nullptr && v->one_use() ? n : nullptr;
+}
+
 // [B, S, H D] of what v holds as [B, H, S, D].
 bool can_pack(const ir::Value* v) {
   int64_t part = 0;
+  if (const ir::Node* n = rotary_of(v)) v = n->in(0);
   const Shape& s = v->type.shape;
   return s.rank == 4 && !is_symbolic(s[1]) && !is_symbolic(s[3]) &&
          (swaps_heads(maker(v, Op::kTranspose)) || third_of(v, &part) != nullptr);
@@ -58,6 +67,17 @@ using Thirds = std::map<ir::Node*, ir::Node*>;
 ir::Value* packed(ir::Graph& g, ir::Value* v, Thirds* thirds, const ir::Node& like, ir::Node* before) {
   const Shape& s = v->type.shape;
   const Shape rows = {3, {s[0], s[2], s[1] * s[3]}};
+  if (const ir::Node* turn = rotary_of(v)) {
+    ir::Value* x = packed(g, turn->in(0), thirds, like, before);
+    if (x == nullptr) return nullptr;
+    attrs::RotaryEmbeddingT a;
+    turn->attributes<attrs::RotaryEmbedding>().UnPackTo(&a);
+    a.heads = static_cast<int32_t>(s[1]);
+    std::vector<ir::Value*> in = turn->inputs;
+    in[0] = x;
+    ir::Node* n = add_node(g, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a), std::move(in), *turn, before);
+    return n == nullptr ? nullptr : n->out();
+  }
   if (const ir::Node* t = maker(v, Op::kTranspose)) {
     ir::Value* x = t->in(0);
     const ir::Node* parted = maker(x, Op::kReshape);
@@ -96,6 +116,24 @@ ir::Value* packed(ir::Graph& g, ir::Value* v, Thirds* thirds, const ir::Node& li
   return split->out(static_cast<size_t>(part));
 }
 
+// An attention with the outputs of `n`, in front of it; null: the shape function refuses.
+ir::Node* with_outputs(ir::Graph& g, ir::Node& n, std::vector<uint8_t> attrs, const std::vector<ir::Value*>& inputs) {
+  ir::Node* one = g.add_node(Op::kAttention, std::move(attrs), inputs, n.outputs.size(), &n);
+  one->name = n.name;
+  std::string message;
+  bool good = ok(ir::infer_node(g, one, nullptr, &message));
+  for (size_t o = 1; o < n.outputs.size(); ++o) {
+    if (n.out(o) == nullptr) {
+      g.drop_output(one, o);
+    } else {
+      good = good && one->out(o)->type == n.out(o)->type;
+    }
+  }
+  if (good) return one;
+  g.remove(one);
+  return nullptr;
+}
+
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& n : g.nodes()) {
@@ -105,12 +143,6 @@ void run(ir::Graph& g, PassLog& log) {
   for (ir::Node* n : nodes) {
     ir::Node* behind = only_user(n->out());
     if (behind == nullptr || behind->op != Op::kTranspose || !swaps_heads(behind)) continue;  // not turned at all
-    bool plain = n->in(4) == nullptr;
-    for (size_t o = 1; o < n->outputs.size(); ++o) plain = plain && n->out(o) == nullptr;
-    if (!plain) {
-      log.reject(*n, "cached keys");
-      continue;
-    }
     if (!can_pack(n->in(0)) || !can_pack(n->in(1)) || !can_pack(n->in(2))) {
       log.reject(*n, "q, k or v is not transposed from [B, S, H, D]");
       continue;
@@ -122,12 +154,17 @@ void run(ir::Graph& g, PassLog& log) {
     n->attributes<attrs::Attention>().UnPackTo(&a);
     a.q_heads = static_cast<int32_t>(n->in(0)->type.shape[1]);
     a.kv_heads = static_cast<int32_t>(n->in(1)->type.shape[1]);
-    ir::Node* one = good ? add_node(g, Op::kAttention, pack<attrs::Attention>(a), in, *n, n) : nullptr;
+    ir::Node* one = good ? with_outputs(g, *n, pack<attrs::Attention>(a), in) : nullptr;
     ir::Node* heads = one == nullptr ? nullptr : add_reshape(g, one->out(), behind->out()->type.shape, *behind, behind);
     if (heads == nullptr) {
       if (one != nullptr) g.remove(one);
       log.reject(*n, "extents are not known");
       continue;
+    }
+    for (size_t o = 1; o < n->outputs.size(); ++o) {
+      if (n->out(o) == nullptr) continue;
+      one->out(o)->name = n->out(o)->name;
+      g.replace_uses(n->out(o), one->out(o));
     }
     heads->out()->name = behind->out()->name;
     g.replace_uses(behind->out(), heads->out());

@@ -12,6 +12,7 @@
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/inline_branches.h"
+#include "converter/passes/join_cache.h"
 #include "converter/passes/measure.h"
 #include "converter/passes/merge_equal.h"
 #include "converter/passes/merge_pad.h"
@@ -19,6 +20,7 @@
 #include "converter/passes/pack_attention.h"
 #include "converter/passes/recognise_attention.h"
 #include "converter/passes/recognise_norm.h"
+#include "converter/passes/recognise_rotary.h"
 #include "converter/passes/recognise_shuffle.h"
 #include "converter/passes/simplify_shapes.h"
 #include "converter/passes/sink_dequantize.h"
@@ -52,8 +54,11 @@ const Pass* const kRepeated[] = {
     &kFuseActivation,
     &kRecogniseNorm,
     &kRecogniseShuffle,
-    // Before Transposes move: its pattern has them where exporters put them.
+    // Before Transposes move: their patterns have them where exporters put them.
+    &kRecogniseRotary,
     &kRecogniseAttention,
+    // What is joined with a cache stands between the operator and the Transposes that the next pass looks for.
+    &kJoinCache,
     &kPackAttention,
     &kSinkTransposes,
     // Before fusion: a normalisation or a pad would end or hide the chain around its convolution.

@@ -5,12 +5,16 @@
 //          Reshape and Transpose. The mask as a sum, or as Where(may, scores, low) with low <= -1e30, which becomes a
 //          mask Where(may, 0, low). Rank 3 ([B H, S, D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values
 //          repeated by Unsqueeze, Expand, Reshape; or queries of a group as further rows, [B, Hkv, G S, D], with scores
-//          that a Reshape parts before the mask.
+//          that a Reshape parts before the mask. Between: a Cast of 16-bit scores to float32 and back behind Softmax,
+//          and Where(IsNaN(p), 0, p) behind it. A constant mask of 0 up to the diagonal and at most -1e30 behind it
+//          becomes the operator's causal form, which computes half as much.
 // Fires    nothing inside is used elsewhere; numbers constant; the mask broadcasts to the scores and lists every key.
 // Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less
 // or
 //          more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts give
-//          NaN. Where(may, s, low) is low and 0 + low + s is within |s| of it: equal after rounding while |s| < 1e22.
+//          NaN. (Where(IsNaN(p), 0, p) gives 0, too; scores that are NaN
+//          themselves stay NaN.) Where(may, s, low) is low and 0 + low + s is within |s| of it: equal after rounding
+//          while |s| < 1e22.
 // Bound    each rewrite removes two MatMul and adds none.        Idempotent.
 // Source   Vaswani et al. 2017, arXiv:1706.03762; Ainslie et al. 2023, arXiv:2305.13245; ONNX opset 23 "Attention".
 #include "converter/passes/recognise_attention.h"
@@ -33,6 +37,8 @@ struct Match {
   bool may_is_masked = false;  // Where(masked, low, scores): the other way round
   ir::Value* low = nullptr;
   double scale = 1;
+  Shape scores;                // as Softmax sees them
+  bool widened = false;        // 16-bit scores are float32 for Softmax
   ir::Node* end = nullptr;     // whose output is the result
   ir::Node* parted = nullptr;  // the Reshape of scores of grouped queries
   std::vector<ir::Node*> inside;
@@ -79,6 +85,14 @@ bool up_to_product(ir::Value* v, Match* m) {
       m->q = n->in(0);
       m->k_turned = n->in(1);
       return true;
+    case Op::kCast: {
+      const DType from = n->in(0)->type.dtype;
+      // The operator computes in float32; float64 scores would lose digits.
+      if (!dtype_is_float(from) || dtype_bits(from) != 16 || v->type.dtype != DType::kF32) return false;
+      m->inside.push_back(n);
+      m->widened = true;
+      return up_to_product(n->in(0), m);
+    }
     case Op::kReshape:
       if (m->parted != nullptr || v->type.shape.rank != 5 || n->in(0)->type.shape.rank != 4) return false;
       m->parted = n;
@@ -117,21 +131,66 @@ bool up_to_product(ir::Value* v, Match* m) {
   }
 }
 
+// Where(IsNaN(p), 0, p) of a Softmax's p: the Where, and all between in `inside`. Else null.
+ir::Node* nan_guard(const ir::Value* p, std::vector<ir::Node*>* inside) {
+  if (p->uses.size() != 2 || p->output_uses != 0) return nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    ir::Node *test = p->uses[i].node, *choice = p->uses[1 - i].node;
+    if (test->op != Op::kIsNaN || choice->op != Op::kWhere || choice->in(0) != test->out() || choice->in(2) != p)
+      continue;
+    if (!is_number(choice->in(1), 0) || !test->out()->one_use() || choice->out()->type != p->type) continue;
+    inside->push_back(test);
+    inside->push_back(choice);
+    return choice;
+  }
+  return nullptr;
+}
+
+// A product of what `softmax` makes: it looks like attention, so that a reader wants to hear why it is none.
+bool weighs(const ir::Node& softmax) {
+  for (const ir::Use& u : softmax.out()->uses) {
+    if (u.node->op == Op::kMatMul && u.input == 0) return true;
+  }
+  return false;
+}
+
 Match match(ir::Node& softmax) {
   Match m;
-  const int rank = softmax.out()->type.shape.rank;
+  m.scores = softmax.out()->type.shape;
+  const int rank = m.scores.rank;
   const int axis = softmax.attributes<attrs::Softmax>().axis();
-  if (rank < 3 || rank > 5 || (axis != -1 && axis != rank - 1) || !dtype_is_float(softmax.out()->type.dtype)) return {};
-  ir::Node* after = only_user(softmax.out());
-  if (after == nullptr || !up_to_product(softmax.in(0), &m)) return {};
+  const auto refuse = [&](const char* why) {
+    Match none;
+    if (weighs(softmax)) {
+      none.end = &softmax;
+      none.refused = why;
+    }
+    return none;
+  };
+  if (!dtype_is_float(softmax.out()->type.dtype)) return {};
+  if (rank < 3 || rank > 5) return refuse("q, k and v are not of one rank, 3 or 4");
+  if (axis != -1 && axis != rank - 1) return refuse("Softmax is not over the keys");
+  if (!up_to_product(softmax.in(0), &m))
+    return refuse("its scores are not one product with factors and a mask, used here alone");
   m.inside.push_back(&softmax);
+  const ir::Value* weights = softmax.out();
+  if (const ir::Node* guard = nan_guard(weights, &m.inside)) weights = guard->out();
+  ir::Node* after = only_user(weights);
+  if (after == nullptr) return refuse("probabilities are used elsewhere");
+  if (m.widened) {
+    if (after->op != Op::kCast || after->out()->type.dtype != m.q->type.dtype) return {};
+    m.inside.push_back(after);
+    weights = after->out();
+    after = only_user(weights);
+  }
   if ((m.parted != nullptr) != (rank == 5)) return {};
-  if (m.parted != nullptr) {
+  if (m.parted != nullptr && after != nullptr) {
     if (after->op != Op::kReshape || after->out()->type != m.parted->in(0)->type) return {};
     m.inside.push_back(after);
-    after = only_user(after->out());
+    weights = after->out();
+    after = only_user(weights);
   }
-  if (after == nullptr || after->op != Op::kMatMul || m.inside.back()->out() != after->in(0)) return {};
+  if (after == nullptr || after->op != Op::kMatMul || weights != after->in(0)) return {};
   m.v = after->in(1);
   m.end = after;
   if (m.refused != nullptr) return m;
@@ -145,6 +204,32 @@ Match match(ir::Node& softmax) {
       m.refused = "q, k and v broadcast over batches or heads";
   }
   return m;
+}
+
+// A constant [queries, keys] that lets query i see keys 0 to i and no other, for as many of both.
+bool is_causal(const Match& m) {
+  const ir::Value* c = m.may != nullptr ? m.may : m.mask;
+  if (c == nullptr || c->constant == nullptr || c->type.shape.rank < 2 || m.parted != nullptr) return false;
+  const Shape& s = c->type.shape;
+  const int64_t n = s[s.rank - 1];
+  if (n < 2 || s[s.rank - 2] != n || m.scores[m.scores.rank - 2] != n || m.scores[m.scores.rank - 1] != n ||
+      c->constant->tensor.count() != n * n) {
+    return false;
+  }
+  if (m.may != nullptr) {
+    const uint8_t* may = c->constant->tensor.bytes.data();
+    for (int64_t i = 0; i < n * n; ++i) {
+      if (((may[i] != 0) != m.may_is_masked) != (i % n <= i / n)) return false;
+    }
+    return true;
+  }
+  if (!dtype_is_float(c->type.dtype)) return false;
+  const std::vector<double> added = reals(*c->constant);
+  for (int64_t i = 0; i < n * n; ++i) {
+    const double a = added[static_cast<size_t>(i)];
+    if (i % n <= i / n ? a != 0 : !(a <= -1e30)) return false;
+  }
+  return true;
 }
 
 // The factor on `v` behind at most a Reshape and Transposes, each used once; null: there is none.
@@ -241,10 +326,11 @@ ir::Value* keys_of(ir::Graph& g, ir::Value* turned, ir::Node* end) {
 }
 
 // The operator in front of `last`, with what has to be made for it; null with a reason.
-ir::Node* build(ir::Graph& g, const Match& m, const Shape& scores, ir::Node* last, const char** refused) {
-  ir::Value* mask = m.may != nullptr ? mask_of_choice(g, m, last) : m.mask;
+ir::Node* build(ir::Graph& g, const Match& m, ir::Node* last, const char** refused) {
+  const bool causal = is_causal(m);
+  ir::Value* mask = causal ? nullptr : m.may != nullptr ? mask_of_choice(g, m, last) : m.mask;
   if (mask != nullptr) {
-    ir::Value* fitted = fitted_mask(g, mask, m, scores, last, refused);
+    ir::Value* fitted = fitted_mask(g, mask, m, m.scores, last, refused);
     if (fitted == nullptr) {
       if (m.may != nullptr) g.remove(mask->producer);
       return nullptr;
@@ -264,13 +350,14 @@ ir::Node* build(ir::Graph& g, const Match& m, const Shape& scores, ir::Node* las
   *refused = "its parts do not make an attention";
   attrs::AttentionT a;
   a.scale = static_cast<float>(m.scale);
+  a.causal = causal;
   std::vector<ir::Value*> in{of_rank_4(g, q, 1, last), of_rank_4(g, k, 1, last), of_rank_4(g, v, 1, last)};
   if (mask != nullptr) in.push_back(mask);
   return add_node(g, Op::kAttention, pack<attrs::Attention>(a), std::move(in), *last, last);
 }
 
 const char* rewrite(ir::Graph& g, Match m, std::set<const ir::Node*>* removed) {
-  const Shape scores = m.inside[m.inside.size() - (m.parted != nullptr ? 2 : 1)]->out()->type.shape;
+  const Shape& scores = m.scores;
   ir::Node* last = m.end;
   if (m.parted != nullptr) {
     const ir::Node* rows = maker(m.q, Op::kReshape);
@@ -292,13 +379,13 @@ const char* rewrite(ir::Graph& g, Match m, std::set<const ir::Node*>* removed) {
   if (ir::Value* under = m.k_turned->one_use() ? scaled(m.k_turned, &number) : nullptr) {
     if (maker(under, Op::kTranspose) == nullptr) return "the keys are not transposed";
   } else {
-    ir::Node* probe = build(g, m, scores, last, &refused);
+    ir::Node* probe = build(g, m, last, &refused);
     if (probe == nullptr) return refused;
     remove_unused(g, probe);
   }
   take_factor(g, &m.q, &m, removed);
   take_factor(g, &m.k_turned, &m, removed);
-  ir::Node* one = build(g, m, scores, last, &refused);
+  ir::Node* one = build(g, m, last, &refused);
   if (one == nullptr) return refused;
   ir::Value* y = one->out();
   if (last->out()->type.shape.rank == 3) {
