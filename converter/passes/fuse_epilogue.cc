@@ -10,10 +10,8 @@
 // body.
 #include "converter/passes/fuse_epilogue.h"
 
-#include <map>
-
+#include "converter/passes/composite.h"
 #include "converter/passes/match.h"
-#include "sdk/ops/control/control_generated.h"
 
 namespace vireo::passes {
 namespace {
@@ -106,45 +104,8 @@ std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
   }
 }
 
-void fuse(ir::Graph& g, const std::vector<ir::Node*>& chain) {
-  const ir::Node& core = *chain.front();
-  ir::Node& last = *chain.back();
-  auto body = std::make_unique<ir::Graph>(g.shared_dims());
-  body->name = core.name;
-  std::vector<ir::Value*> inputs;
-  std::map<const ir::Value*, ir::Value*> inside;
-  const auto input = [&](ir::Value* v, bool constant) -> ir::Value* {
-    if (v == nullptr) return nullptr;
-    ir::Value*& w = inside[v];
-    if (w != nullptr) return w;
-    if (constant) return w = body->add_constant(v->name, v->constant);
-    inputs.push_back(v);
-    w = body->add_input(v->name, v->type);
-    w->contents = v->contents;
-    return w;
-  };
-  for (const ir::Node* n : chain) {
-    std::vector<ir::Value*> in;
-    for (size_t i = 0; i < n->inputs.size(); ++i) in.push_back(input(n->inputs[i], n->op == Op::kClip && i > 0));
-    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), 1);
-    copy->name = n->name;
-    copy->version = n->version;
-    copy->out()->name = n->out()->name;
-    copy->out()->type = n->out()->type;
-    inside[n->out()] = copy->out();
-  }
-  body->add_output(inside[last.out()], last.out()->name);
-  attrs::CompositeT a;
-  a.hint = hint_of(core);
-  // Where the chain ends, all that it takes has been made.
-  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), 1, &last);
-  one->name = core.name;
-  one->out()->name = last.out()->name;
-  one->out()->type = last.out()->type;
-  one->bodies.push_back(std::move(body));
-  g.replace_uses(last.out(), one->out());
-  for (size_t i = chain.size(); i-- > 0;) g.remove(chain[i]);
-}
+// A Clip's bounds are read with the body.
+bool is_bound(const ir::Node& n, size_t input) { return n.op == Op::kClip && input > 0; }
 
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> cores;
@@ -156,7 +117,7 @@ void run(ir::Graph& g, PassLog& log) {
   for (size_t i = cores.size(); i-- > 0;) {
     const std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     if (chain.size() < 2) continue;
-    fuse(g, chain);
+    make_composite(g, chain, hint_of(*cores[i]), is_bound);
     log.changed();
   }
 }

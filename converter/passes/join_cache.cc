@@ -36,7 +36,8 @@ const char* rewrite(ir::Graph& g, ir::Node& n) {
   for (size_t o = 1; o < n.outputs.size(); ++o) {
     if (n.out(o) != nullptr) return "its other outputs are wanted";
   }
-  ir::Node* one = g.add_node(Op::kAttention, n.attrs, {n.in(0), k->in(1), v->in(1), n.in(3), k->in(0), v->in(0)}, 3, &n);
+  ir::Node* one =
+      g.add_node(Op::kAttention, n.attrs, {n.in(0), k->in(1), v->in(1), n.in(3), k->in(0), v->in(0)}, 3, &n);
   one->name = n.name;
   std::string message;
   if (!ok(ir::infer_node(g, one, nullptr, &message)) || one->out(1)->type != n.in(1)->type ||

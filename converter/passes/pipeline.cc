@@ -9,6 +9,7 @@
 #include "converter/passes/fold_constants.h"
 #include "converter/passes/fold_quantization.h"
 #include "converter/passes/fuse_activation.h"
+#include "converter/passes/fuse_chain.h"
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/inline_branches.h"
@@ -81,6 +82,8 @@ const Pass* const kQuantized[] = {
 const Pass* const kOnce[] = {
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
+    // What no product took.
+    &kFuseChain,
     // Constants that were replaced, and nodes that lost their users to a pattern.
     &kDeadCode,
 };

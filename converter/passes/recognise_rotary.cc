@@ -1,14 +1,16 @@
 // Rotary position embedding that exporters spell out becomes the one operator that it is.
-// Before   x * cos + Concat(-x2, x1) * sin, the tables of two equal halves               After  RotaryEmbedding(x, c, s)
+// Before   x * cos + Concat(-x2, x1) * sin, the tables of two equal halves               After  RotaryEmbedding(x, c,
+// s)
 //          Concat(x1 * c - x2 * s, x2 * c + x1 * s), the tables of one half each
 //          x is [B, H, S, D], x1 and x2 its halves along D, by Slice or Split; operands of sums and products in any
 //          order. c and s are [B, S, D/2]: the first half of a table that is shown to repeat itself (a constant, a
 //          Concat of one value with itself, and what Cos, Sin, Cast, views, Gather and products with one number a row
 //          make of such).
 // Fires    tables are shared by heads and not by batches; D is a number; inner products are used here alone.
-// Numerics the same products; the sum may round once where the parts round each: |dy| <= u (|x1 c| + |x2 s|), u = 2^-24.
-// Cost     reads x once and writes y once; the parts move eight times as much. A table is cut once for all its users.
-// Bound    removes two products, their sum, and a Neg or a second pair; adds the operator and a Slice and a Squeeze a
+// Numerics the same products; the sum may round once where the parts round each: |dy| <= u (|x1 c| + |x2 s|), u =
+// 2^-24. Cost     reads x once and writes y once; the parts move eight times as much. A table is cut once for all its
+// users. Bound    removes two products, their sum, and a Neg or a second pair; adds the operator and a Slice and a
+// Squeeze a
 //          table.        Idempotent.
 // Source   Su et al. 2021, arXiv:2104.09864, section 3.4; ONNX opset 23 "RotaryEmbedding".
 #include "converter/passes/recognise_rotary.h"
@@ -231,10 +233,10 @@ const char* rewrite(ir::Graph& g, const Match& m, ir::Node& end, bool whole, Cut
   if (end.out()->type != m.x->type || !enclosed(m.inside, &end)) return "an inner value is used elsewhere";
   ir::Value* c = cut(g, m.cosines, whole, cuts, end, &end);
   ir::Value* s = c == nullptr ? nullptr : cut(g, m.sines, whole, cuts, end, &end);
-  ir::Node* one = s == nullptr ? nullptr
-                               : add_node(g, Op::kRotaryEmbedding,
-                                          pack<attrs::RotaryEmbedding>(attrs::RotaryEmbeddingT{}), {m.x, c, s}, end,
-                                          &end);
+  ir::Node* one = s == nullptr
+                      ? nullptr
+                      : add_node(g, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(attrs::RotaryEmbeddingT{}),
+                                 {m.x, c, s}, end, &end);
   if (one == nullptr) return "the tables do not fit";
   one->out()->name = end.out()->name;
   g.replace_uses(end.out(), one->out());

@@ -1,30 +1,10 @@
 // Elementwise functions of two float32 tensors.
+#include "delegates/cpu/binary_function.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/eltwise/eltwise.h"
 
 namespace vireo {
 namespace {
-
-cpu::Binary function_of(Op op) {
-  switch (op) {
-    case Op::kSub:
-      return cpu::Binary::kSub;
-    case Op::kMul:
-      return cpu::Binary::kMul;
-    case Op::kDiv:
-      return cpu::Binary::kDiv;
-    case Op::kMin:
-      return cpu::Binary::kMin;
-    case Op::kMax:
-      return cpu::Binary::kMax;
-    case Op::kPow:
-      return cpu::Binary::kPow;
-    case Op::kPRelu:
-      return cpu::Binary::kPrelu;
-    default:
-      return cpu::Binary::kAdd;
-  }
-}
 
 // Strides of an operand that broadcasts to `y`: 0 along its axes of extent 1 and those it lacks.
 void strides_of(const Shape& own, const Shape& y, int64_t* strides) {
@@ -35,7 +15,7 @@ void strides_of(const Shape& own, const Shape& y, int64_t* strides) {
   }
 }
 
-void prepare(const CpuQuery& q, void* state) { *static_cast<cpu::Binary*>(state) = function_of(q.op); }
+void prepare(const CpuQuery& q, void* state) { (void)cpu::binary_function(q.op, static_cast<cpu::Binary*>(state)); }
 
 Status run(const KernelContext& ctx, const void* state) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1);

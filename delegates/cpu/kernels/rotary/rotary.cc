@@ -40,7 +40,8 @@ void turn(const float* x, const float* c, const float* s, float* y, int64_t half
         x + i, c + i, s + i, y + i, half, [n](const float* p) HWY_ATTR { return hn::LoadN(DF(), p, n); },
         [n](V v, float* p) HWY_ATTR { hn::StoreN(v, DF(), p, n); });
   }
-  if (x != y && head > 2 * half) memcpy(y + 2 * half, x + 2 * half, static_cast<size_t>(head - 2 * half) * sizeof(float));
+  if (x != y && head > 2 * half)
+    memcpy(y + 2 * half, x + 2 * half, static_cast<size_t>(head - 2 * half) * sizeof(float));
 }
 
 // Rows [begin, end) of x: its heads of its tokens, in the order of memory.

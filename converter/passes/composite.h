@@ -1,0 +1,19 @@
+// A composite in place of the nodes that are its body.
+#ifndef VIREO_CONVERTER_PASSES_COMPOSITE_H_
+#define VIREO_CONVERTER_PASSES_COMPOSITE_H_
+
+#include <vector>
+
+#include "converter/ir/graph.h"
+
+namespace vireo::passes {
+
+// Replaces `nodes`, which stand in the order in which they run and of which the last one's first output alone is seen
+// outside, by a composite where the last one stands. Constants for which `into_body(node, input)` holds become the
+// body's, all other operands the composite's inputs, in the order in which they are met. Returns the composite.
+ir::Node* make_composite(ir::Graph& g, const std::vector<ir::Node*>& nodes, const char* hint,
+                         bool (*into_body)(const ir::Node& node, size_t input));
+
+}  // namespace vireo::passes
+
+#endif  // VIREO_CONVERTER_PASSES_COMPOSITE_H_

@@ -1,0 +1,153 @@
+// Elementwise operators in a row become one composite, which a device runs block by block or in registers.
+// Before   y = f(g(a, b), h(a, c)), each of one shape                  After  chain[g, h, f](a, b, c)
+// Fires    at least two; float32; every value between has the result's type and is used within the chain alone.
+//          Operands may broadcast; numbers go into the body. At most 24 operators and 15 operands.
+// Cost     each value between costs a write and a read of a whole tensor less. Nothing is computed twice: what other
+//          nodes take as well stays outside.
+// Numerics none: the body is the meaning, in the same order of operations.        Idempotent: bodies are not entered.
+// Design   The chain IR is the composite's body, ordinary operators: the CPU kernel, a GPU generator and the
+//          interpreter read the same thing, and a runtime that knows none of it runs the body. The other design, a
+//          table of instructions in an attribute, would be smaller in the file (8 bytes an instruction instead of some
+//          60) and would need a verifier, an interpreter and an operator number of its own.
+#include "converter/passes/fuse_chain.h"
+
+#include <algorithm>
+#include <map>
+
+#include "converter/passes/composite.h"
+#include "converter/passes/match.h"
+
+namespace vireo::passes {
+namespace {
+
+constexpr size_t kMaxSteps = 24;
+constexpr size_t kMaxOperands = 15;
+
+bool is_number_of(const ir::Value* v) {
+  double number = 0;
+  return is_scalar(v, &number);
+}
+
+bool is_elementwise(const ir::Node& n) {
+  if (n.outputs.size() != 1 || n.out() == nullptr || n.out()->type.dtype != DType::kF32) return false;
+  switch (n.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kPow:
+    case Op::kPRelu:
+      return n.inputs.size() == 2 && n.in(0)->type.dtype == DType::kF32 && n.in(1)->type.dtype == DType::kF32;
+    case Op::kAbs:
+    case Op::kNeg:
+    case Op::kSqrt:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kRelu:
+    case Op::kElu:
+    case Op::kSoftplus:
+    case Op::kLeakyRelu:
+    case Op::kErf:
+    case Op::kHardSigmoid:
+    case Op::kHardSwish:
+    case Op::kGelu:
+    case Op::kMish:
+    case Op::kSwish:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRound:
+      return true;
+    case Op::kClip:
+      return (n.in(1) == nullptr || is_number_of(n.in(1))) && (n.in(2) == nullptr || is_number_of(n.in(2)));
+    default:
+      return false;
+  }
+}
+
+// Numbers are read with the body: they are part of the program.
+bool into_body(const ir::Node& n, size_t input) { return is_number_of(n.inputs[input]); }
+
+class Chain {
+ public:
+  Chain(ir::Node* end, const std::map<const ir::Node*, size_t>& places) : type_(end->out()->type), places_(places) {
+    nodes_.push_back(end);
+  }
+
+  // Takes what makes its operands, as far as it goes. `log` hears what stays outside though it looks like a part.
+  void grow(PassLog& log) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      for (const ir::Value* v : nodes_[i]->inputs) {
+        ir::Node* n = v == nullptr ? nullptr : v->producer;
+        if (n == nullptr || holds(n) || !is_elementwise(*n) || v->type != type_) continue;
+        const char* refused = v->output_uses != 0 ? "its result is an output" : nullptr;
+        for (const ir::Use& u : v->uses) {
+          if (!holds(u.node)) refused = "its result is used outside the chain as well";
+        }
+        if (refused == nullptr && nodes_.size() == kMaxSteps) refused = "the chain has as many operators as it may";
+        nodes_.push_back(n);
+        if (refused == nullptr && operands() > kMaxOperands) refused = "the chain has as many operands as it may";
+        if (refused == nullptr) continue;
+        nodes_.pop_back();
+        // A later member may be the use that was missing; then it is asked again.
+        waiting_[n] = refused;
+      }
+      for (auto it = waiting_.begin(); it != waiting_.end();) it = holds(it->first) ? waiting_.erase(it) : std::next(it);
+    }
+    for (const auto& [n, refused] : waiting_) log.reject(*n, refused);
+  }
+
+  std::vector<ir::Node*> in_order() const {
+    std::vector<ir::Node*> out = nodes_;
+    std::sort(out.begin(), out.end(),
+              [&](const ir::Node* a, const ir::Node* b) { return places_.at(a) < places_.at(b); });
+    return out;
+  }
+
+ private:
+  bool holds(const ir::Node* n) const { return std::find(nodes_.begin(), nodes_.end(), n) != nodes_.end(); }
+  size_t operands() const {
+    std::set<const ir::Value*> seen;
+    for (const ir::Node* n : nodes_) {
+      for (const ir::Value* v : n->inputs) {
+        if (v != nullptr && (v->producer == nullptr || !holds(v->producer))) seen.insert(v);
+      }
+    }
+    return seen.size();
+  }
+
+  const TensorType type_;
+  const std::map<const ir::Node*, size_t>& places_;
+  std::vector<ir::Node*> nodes_;
+  std::map<const ir::Node*, const char*> waiting_;
+};
+
+void run(ir::Graph& g, PassLog& log) {
+  std::map<const ir::Node*, size_t> places;
+  std::vector<ir::Node*> ends;
+  for (ir::Node& n : g.nodes()) {
+    places[&n] = places.size();
+    if (is_elementwise(n)) ends.push_back(&n);
+  }
+  std::set<const ir::Node*> taken;
+  // From the last to the first: a chain is found by its end.
+  for (size_t i = ends.size(); i-- > 0;) {
+    if (taken.count(ends[i]) != 0) continue;
+    Chain chain(ends[i], places);
+    chain.grow(log);
+    const std::vector<ir::Node*> nodes = chain.in_order();
+    if (nodes.size() < 2) continue;
+    taken.insert(nodes.begin(), nodes.end());
+    make_composite(g, nodes, "chain", into_body);
+    log.changed();
+  }
+}
+
+}  // namespace
+
+const Pass kFuseChain = {"fuse_chain", run};
+
+}  // namespace vireo::passes

@@ -1,0 +1,160 @@
+#include "delegates/cpu/kernels/chain/chain.h"
+
+#include <string.h>
+
+namespace vireo::cpu {
+namespace {
+
+constexpr int64_t kBlock = 1024;    // elements: six blocks lie in a first-level cache of 32 KiB
+constexpr int64_t kLongRow = 256;   // from here on a block lies within a row; shorter ones share a block
+constexpr int kMaxRank = BinaryF32::kMaxRank;
+
+// The result's axes, neighbours joined where every operand walks them as one. The last axis of an operand has step 0
+// or 1.
+struct Walk {
+  int rank = 0;
+  int64_t dims[kMaxRank] = {};
+  ChainOperand operands[ChainF32::kMaxOperands];
+  bool dense[ChainF32::kMaxOperands] = {};  // lies as the result does
+  int64_t rows = 1;
+  int64_t row() const { return dims[rank - 1]; }
+};
+
+Walk collapsed(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands) {
+  Walk w;
+  for (int k = 0; k < chain.operand_count; ++k) w.operands[k].data = operands[k].data;
+  for (int i = 0; i < rank; ++i) {
+    if (dims[i] == 1) continue;
+    bool joins = w.rank > 0;
+    for (int k = 0; joins && k < chain.operand_count; ++k)
+      joins = w.operands[k].strides[w.rank - 1] == operands[k].strides[i] * dims[i];
+    if (!joins) w.dims[w.rank++] = 1;
+    w.dims[w.rank - 1] *= dims[i];
+    for (int k = 0; k < chain.operand_count; ++k) w.operands[k].strides[w.rank - 1] = operands[k].strides[i];
+  }
+  if (w.rank == 0) w.dims[w.rank++] = 1;
+  for (int i = 0; i < w.rank - 1; ++i) w.rows *= w.dims[i];
+  for (int k = 0; k < chain.operand_count; ++k) {
+    int64_t step = 1;
+    w.dense[k] = true;
+    for (int i = w.rank - 1; i >= 0; --i) {
+      w.dense[k] = w.dense[k] && (w.dims[i] == 1 || w.operands[k].strides[i] == step);
+      step *= w.dims[i];
+    }
+  }
+  return w;
+}
+
+// Elements of an operand for one block.
+struct Source {
+  const float* data;
+  int64_t step;  // 0 or 1
+};
+
+// Where row `r` of operand `k` begins.
+const float* row_of(const Walk& w, int k, int64_t r) {
+  const float* p = w.operands[k].data;
+  for (int i = w.rank - 2; i >= 0; --i) {
+    p += r % w.dims[i] * w.operands[k].strides[i];
+    r /= w.dims[i];
+  }
+  return p;
+}
+
+void run_steps(const ChainF32& chain, const Source* operands, float* blocks, float* y, int64_t count) {
+  for (int s = 0; s < chain.step_count; ++s) {
+    const ChainStep& step = chain.steps[s];
+    float* const to = s + 1 == chain.step_count ? y : blocks + step.y * kBlock;
+    const auto source = [&](int16_t v) { return v >= 0 ? Source{blocks + v * kBlock, 1} : operands[-1 - v]; };
+    const Source a = source(step.a);
+    if (step.binary) {
+      const Source b = source(step.b);
+      BinaryF32 shape;
+      shape.op = step.op;
+      shape.rank = 1;
+      shape.dims[0] = count;
+      shape.a_strides[0] = a.step;
+      shape.b_strides[0] = b.step;
+      binary_f32(shape, a.data, b.data, to, Parallel{});
+    } else if (a.step == 1) {
+      activate_f32(a.data, to, count, step.act, Parallel{});
+    } else {
+      float one = 0;
+      activate_f32(a.data, &one, 1, step.act, Parallel{});
+      for (int64_t i = 0; i < count; ++i) to[i] = one;
+    }
+  }
+}
+
+// `rows` short rows from `first` on, in one block: what broadcasts is written out.
+void short_rows(const ChainF32& chain, const Walk& w, int64_t first, int64_t rows, float* blocks, float* y) {
+  Source sources[ChainF32::kMaxOperands];
+  const int64_t row = w.row();
+  for (int k = 0; k < chain.operand_count; ++k) {
+    if (w.dense[k]) {
+      sources[k] = {w.operands[k].data + first * row, 1};
+      continue;
+    }
+    float* const out = blocks + (chain.blocks + k) * kBlock;
+    sources[k] = {out, 1};
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* const from = row_of(w, k, first + r);
+      if (w.operands[k].strides[w.rank - 1] == 1) {
+        memcpy(out + r * row, from, static_cast<size_t>(row) * sizeof(float));
+      } else {
+        for (int64_t i = 0; i < row; ++i) out[r * row + i] = *from;
+      }
+    }
+  }
+  run_steps(chain, sources, blocks, y + first * row, rows * row);
+}
+
+void long_row(const ChainF32& chain, const Walk& w, int64_t r, int64_t begin, int64_t count, float* blocks, float* y) {
+  Source sources[ChainF32::kMaxOperands];
+  for (int k = 0; k < chain.operand_count; ++k) {
+    const int64_t step = w.operands[k].strides[w.rank - 1];
+    sources[k] = {row_of(w, k, r) + begin * step, step};
+  }
+  run_steps(chain, sources, blocks, y + r * w.row() + begin, count);
+}
+
+size_t slot_bytes(const ChainF32& chain) {
+  return static_cast<size_t>(chain.blocks + chain.operand_count) * kBlock * sizeof(float);
+}
+
+}  // namespace
+
+size_t chain_f32_scratch_bytes(const ChainF32& chain, int32_t slots) {
+  return slot_bytes(chain) * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands, float* y,
+               const Parallel& parallel, void* scratch) {
+  const Walk w = collapsed(chain, rank, dims, operands);
+  const int64_t row = w.row();
+  if (row == 0 || w.rows == 0) return;
+  const auto blocks_of = [&](int32_t slot) {
+    return reinterpret_cast<float*>(static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * slot_bytes(chain));
+  };
+  // As many elements a range as one step alone asks for.
+  const int64_t grain = 1 + 16384 / kBlock / chain.step_count;
+  if (row < kLongRow) {
+    const int64_t each = kBlock / row;
+    parallel.for_range((w.rows + each - 1) / each, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t left = w.rows - i * each;
+        short_rows(chain, w, i * each, left < each ? left : each, blocks_of(slot), y);
+      }
+    });
+    return;
+  }
+  const int64_t parts = (row + kBlock - 1) / kBlock;
+  parallel.for_range(w.rows * parts, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i % parts * kBlock;
+      long_row(chain, w, i / parts, at, row - at < kBlock ? row - at : kBlock, blocks_of(slot), y);
+    }
+  });
+}
+
+}  // namespace vireo::cpu
