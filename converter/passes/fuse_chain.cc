@@ -95,7 +95,8 @@ class Chain {
         // A later member may be the use that was missing; then it is asked again.
         waiting_[n] = refused;
       }
-      for (auto it = waiting_.begin(); it != waiting_.end();) it = holds(it->first) ? waiting_.erase(it) : std::next(it);
+      for (auto it = waiting_.begin(); it != waiting_.end();)
+        it = holds(it->first) ? waiting_.erase(it) : std::next(it);
     }
     for (const auto& [n, refused] : waiting_) log.reject(*n, refused);
   }

@@ -1,10 +1,10 @@
 // Chains of elementwise functions, float32: composites whose body is nothing else.
 #include <new>
 
-#include "delegates/cpu/kernels/chain/chain.h"
 #include "delegates/cpu/binary_function.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/chain/chain.h"
 
 namespace vireo {
 namespace {

@@ -5,8 +5,8 @@
 namespace vireo::cpu {
 namespace {
 
-constexpr int64_t kBlock = 1024;    // elements: six blocks lie in a first-level cache of 32 KiB
-constexpr int64_t kLongRow = 256;   // from here on a block lies within a row; shorter ones share a block
+constexpr int64_t kBlock = 1024;   // elements: six blocks lie in a first-level cache of 32 KiB
+constexpr int64_t kLongRow = 256;  // from here on a block lies within a row; shorter ones share a block
 constexpr int kMaxRank = BinaryF32::kMaxRank;
 
 // The result's axes, neighbours joined where every operand walks them as one. The last axis of an operand has step 0

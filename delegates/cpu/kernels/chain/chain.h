@@ -2,9 +2,9 @@
 //
 // A step is a call of the kernel that runs the operator alone (activation/, eltwise/) on a block of 1024 elements: the
 // chain computes the very bits of its parts, and no function is compiled a second time. The other design, a loop over
-// vectors with a switch over steps inside, keeps values in registers but pays a jump for each vector and step (16 elements
-// with AVX-512) and needs every function inlined into it for every instruction set; a block pays a call of some 20 ns
-// once for 1024 elements.
+// vectors with a switch over steps inside, keeps values in registers but pays a jump for each vector and step (16
+// elements with AVX-512) and needs every function inlined into it for every instruction set; a block pays a call of
+// some 20 ns once for 1024 elements.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_CHAIN_CHAIN_H_
 #define VIREO_DELEGATES_CPU_KERNELS_CHAIN_CHAIN_H_
 
