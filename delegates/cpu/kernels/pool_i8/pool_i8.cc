@@ -85,10 +85,34 @@ HWY_INLINE void max_plane(const PoolI8& s, const uint8_t* x, uint8_t* y, uint8_t
   }
 }
 
+// Sum of bytes made unsigned; wraps modulo 2^32.
+HWY_INLINE int32_t sum_of(const uint8_t* x, int64_t count, uint8_t flip) {
+  uint32_t sum = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const hn::Repartition<uint64_t, decltype(d)> d64;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto eights = hn::Zero(d64);
+  for (; i + lanes <= count; i += lanes)
+    eights = hn::Add(eights, hn::SumsOf8(hn::Xor(hn::LoadU(d, x + i), hn::Set(d, flip))));
+  sum = static_cast<uint32_t>(hn::ReduceSum(d64, eights));
+#endif
+  for (; i < count; ++i) sum += x[i] ^ flip;
+  return static_cast<int32_t>(sum);
+}
+
 HWY_INLINE void average_plane(const PoolI8& s, const Finish& finish, const uint8_t* x, uint8_t* y, int32_t* columns) {
   const Window& w = s.window;
   const uint8_t flip = s.x_signed ? 0x80 : 0;
   const int32_t zero = s.x_zero + (s.x_signed ? 128 : 0);
+  const int64_t area = w.in_h * w.in_w;
+  if (w.kernel_h == w.in_h && w.kernel_w == w.in_w && w.out_h == 1 && w.out_w == 1 && w.pad_top == 0 &&
+      w.pad_left == 0 && s.pad_bottom == 0 && s.pad_right == 0) {  // every tap, dilation or not, is inside
+    const int32_t sum = sum_of(x, area, flip) - static_cast<int32_t>(area) * zero;
+    const VF m = hn::Set(DF(), s.multiplier[s.one_multiplier ? 0 : area]);
+    return finish.store(finish.rounded(hn::Set(DI(), sum), m), 1, y);
+  }
   for (int64_t oy = 0; oy < w.out_h; ++oy, y += w.out_w) {
     const Taps v(oy, w.stride_h, w.pad_top, w.dilation_h, w.kernel_h, w.in_h, s.pad_bottom);
     memset(columns, 0, static_cast<size_t>(w.in_w) * sizeof(int32_t));
