@@ -27,7 +27,6 @@ struct PlaneOut {
   int32_t* sums;
 };
 
-
 template <class T>
 HWY_INLINE void copy_differences(const T* from, int64_t step, int64_t count, int32_t zero, int16_t* to) {
   int64_t i = 0;

@@ -20,20 +20,23 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kUnits = 4;  // vectors of 16 sums that are worked on together
 
-// Sixteen outputs are a unit: of one row, or of two where a row has 8 at most. Their taps of one kernel row lie within
-// 64 bytes, out of which one permutation makes 16 quads. Four units that stand below one another are worked on together.
+// Sixteen outputs are a unit: of one row, or of as many rows as fit where rows are short. Their taps of one kernel row
+// lie within 64 bytes, out of which one permutation makes 16 quads. Four units that stand below one another are worked
+// on together.
 class QuadRows {
  public:
   QuadRows(const Window& w, const Strip& strip) : w_(w), pitch_(strip.pitch), groups_((w.kernel_w + 3) / 4) {
-    const int64_t next = pitch_ * w.stride_h;
-    two_ = w.out_w <= 8 && next + 7 * w.stride_w + 3 * w.dilation_w < 64;
-    HWY_ALIGN uint8_t order[64];
+    const int64_t next = pitch_ * w.stride_h, last = (w.out_w - 1) * w.stride_w + 3 * w.dilation_w;
+    while ((unit_rows_ + 1) * w.out_w <= 16 && unit_rows_ * next + last < 64) ++unit_rows_;
+    HWY_ALIGN uint8_t order[64] = {};
+    near_ = true;
     for (int64_t i = 0; i < 64; ++i) {
-      const int64_t lane = i / 4, column = two_ ? lane % 8 : lane;
-      order[i] = static_cast<uint8_t>((two_ ? lane / 8 * next : 0) + column * w.stride_w + i % 4 * w.dilation_w);
+      const int64_t lane = i / 4, row = unit_rows_ == 1 ? 0 : lane / w.out_w, column = lane - row * w.out_w;
+      if (row >= unit_rows_) continue;
+      order[i] = static_cast<uint8_t>(row * next + column * w.stride_w + i % 4 * w.dilation_w);
+      near_ = near_ && order[i] < 32;
     }
     order_ = hn::IndicesFromVec(D(), hn::Load(D(), order));
-    unit_rows_ = two_ ? 2 : 1;
     if (w.kernel_h == 3 && groups_ == 1 && w.dilation_h == 1) three_step_ = w.stride_h * unit_rows_;
   }
   // Whether a unit's taps lie that close.
@@ -50,10 +53,17 @@ class QuadRows {
         const int64_t units = lines < kUnits ? lines : kUnits;
         VI acc[kUnits];
         const uint8_t* const at = from + row * w_.stride_h * pitch_;
-        if (three_step_ == 1 && units == kUnits) {
-          three_rows<1>(out, at, acc);
-        } else if (three_step_ == 2 && units == kUnits) {
-          three_rows<2>(out, at, acc);
+        const int64_t step = units == kUnits ? three_step_ : 0;
+        if (step == 1 && near_) {
+          three_rows<1, true>(out, at, acc);
+        } else if (step == 1) {
+          three_rows<1, false>(out, at, acc);
+        } else if (step == 2 && near_) {
+          three_rows<2, true>(out, at, acc);
+        } else if (step == 2) {
+          three_rows<2, false>(out, at, acc);
+        } else if (step == 3 && near_) {
+          three_rows<3, true>(out, at, acc);
         } else {
           any_rows(out, at, units, acc);
         }
@@ -61,7 +71,8 @@ class QuadRows {
           for (int64_t i = 0; i < units; ++i) {
             HWY_ALIGN int32_t values[16];
             hn::Store(acc[i], DI(), values);
-            put(values, row + i * unit_rows_, column, rows, out.sums);
+            const int64_t unit = row + i * unit_rows_;
+            memcpy(out.sums + unit * w_.out_w + column, values, outputs(unit, column, rows) * sizeof(int32_t));
           }
         } else {
           put_codes(out, acc, units, row, column, rows);
@@ -75,7 +86,8 @@ class QuadRows {
   using Quads = hn::Repartition<int8_t, DI>;
 
   // 3 x 3 (or narrower) windows without dilation: units kStep input rows apart share what rows they both see.
-  template <int kStep>
+  // kNear: 32 bytes hold all taps, and half as many loads straddle two lines of the cache.
+  template <int kStep, bool kNear>
   HWY_INLINE void three_rows(const PlaneOut& out, const uint8_t* at, VI (&acc)[kUnits]) const {
     hn::Vec<Quads> weights[3];
     VIREO_UNROLL
@@ -84,13 +96,19 @@ class QuadRows {
     for (int i = 0; i < kUnits; ++i) acc[i] = hn::Set(DI(), out.start);
     VIREO_UNROLL
     for (int r = 0; r < (kUnits - 1) * kStep + 3; ++r) {
-      const auto v = hn::TableLookupLanes(hn::LoadU(D(), at + r * pitch_), order_);
+      const auto v = hn::TableLookupLanes(line<kNear>(at + r * pitch_), order_);
       VIREO_UNROLL
       for (int i = 0; i < kUnits; ++i) {
         if (r - i * kStep >= 0 && r - i * kStep < 3)
           acc[i] = hn::SumOfMulQuadAccumulate(DI(), v, weights[r - i * kStep], acc[i]);
       }
     }
+  }
+
+  template <bool kNear>
+  static HWY_INLINE hn::Vec<D> line(const uint8_t* at) {
+    if constexpr (kNear) return hn::ZeroExtendVector(D(), hn::LoadU(hn::Half<D>(), at));
+    return hn::LoadU(D(), at);
   }
 
   HWY_INLINE void any_rows(const PlaneOut& out, const uint8_t* at, int64_t units, VI (&acc)[kUnits]) const {
@@ -121,44 +139,34 @@ class QuadRows {
     const VF m = hn::Set(DF(), out.multiplier);
     const auto codes = finish.in_order(finish.rounded(acc[0], m), finish.rounded(acc[1], m), finish.rounded(acc[2], m),
                                        finish.rounded(acc[3], m));
-    const int64_t left = w_.out_w - column, step = unit_rows_ * w_.out_w;
+    const int64_t step = unit_rows_ * w_.out_w;
     auto* const y = reinterpret_cast<int8_t*>(out.bytes) + row * w_.out_w + column;
     const hn::CappedTag<int8_t, 16> d;
     const auto b0 = hn::ExtractBlock<0>(codes), b1 = hn::ExtractBlock<1>(codes), b2 = hn::ExtractBlock<2>(codes),
                b3 = hn::ExtractBlock<3>(codes);
-    if (left >= 16 && units == kUnits) {
+    if (w_.out_w - column >= 16 && units == kUnits) {
       hn::StoreU(b0, d, y);
       hn::StoreU(b1, d, y + step);
       hn::StoreU(b2, d, y + 2 * step);
       hn::StoreU(b3, d, y + 3 * step);
       return;
     }
-    const size_t count = static_cast<size_t>(left < 16 ? left : 16);
-    put(b0, row, rows, count, y);
-    if (units > 1) put(b1, row + unit_rows_, rows, count, y + step);
-    if (units > 2) put(b2, row + 2 * unit_rows_, rows, count, y + 2 * step);
-    if (units > 3) put(b3, row + 3 * unit_rows_, rows, count, y + 3 * step);
+    hn::StoreN(b0, d, y, outputs(row, column, rows));
+    if (units > 1) hn::StoreN(b1, d, y + step, outputs(row + unit_rows_, column, rows));
+    if (units > 2) hn::StoreN(b2, d, y + 2 * step, outputs(row + 2 * unit_rows_, column, rows));
+    if (units > 3) hn::StoreN(b3, d, y + 3 * step, outputs(row + 3 * unit_rows_, column, rows));
   }
-  // 16 outputs of one row at most, or 8 of each of two.
-  HWY_INLINE void put(hn::Vec128<int8_t> codes, int64_t row, int64_t rows, size_t count, int8_t* y) const {
-    const hn::CappedTag<int8_t, 16> d;
-    hn::StoreN(codes, d, y, count);
-    if (two_ && row + 1 < rows) {
-      const hn::Half<decltype(d)> half;
-      hn::StoreN(hn::UpperHalf(half, codes), half, y + w_.out_w, count);
-    }
-  }
-  void put(const int32_t* sums, int64_t row, int64_t column, int64_t rows, int32_t* to) const {
-    const int64_t left = w_.out_w - column < 16 ? w_.out_w - column : 16;
-    memcpy(to + row * w_.out_w + column, sums, static_cast<size_t>(left) * sizeof(int32_t));
-    if (two_ && row + 1 < rows)
-      memcpy(to + (row + 1) * w_.out_w, sums + 8, static_cast<size_t>(left) * sizeof(int32_t));
+  // How many outputs a unit has; they are neighbours in memory.
+  HWY_INLINE size_t outputs(int64_t row, int64_t column, int64_t rows) const {
+    const int64_t left = w_.out_w - column;
+    if (unit_rows_ > 1) return static_cast<size_t>((rows - row < unit_rows_ ? rows - row : unit_rows_) * w_.out_w);
+    return static_cast<size_t>(left < 16 ? left : 16);
   }
 
   const Window& w_;
   int64_t pitch_, groups_;  // groups_: quads of a kernel row
-  bool two_;
   int64_t unit_rows_ = 1;
+  bool near_;               // taps of a unit within 32 bytes
   int64_t three_step_ = 0;  // input rows from unit to unit where the window has 3 rows of one quad; 0: another window
   hn::Indices512<uint8_t> order_;
 };

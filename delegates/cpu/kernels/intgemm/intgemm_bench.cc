@@ -1,5 +1,5 @@
-// Integer convolutions of models people run, one thread, codes in and out. Arguments: channels in, channels out, height,
-// width, kernel, stride, groups. Matrix products: m, n, k.
+// Integer convolutions of models people run, one thread, codes in and out. Arguments: channels in, channels out,
+// height, width, kernel, stride, groups. Matrix products: m, n, k.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 

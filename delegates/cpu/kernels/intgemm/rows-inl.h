@@ -43,24 +43,18 @@ HWY_INLINE void widen_any(const void* data, bool is_signed, int64_t offset, int6
   }
 }
 
-// Bytes to[i] = from[i * step] ^ flip.
+// Bytes to[i] = from[i * step] ^ flip, `count` <= kIntPanel. Masked ends: only the engine of AVX-512 copies bytes.
 HWY_INLINE void copy_bytes(const uint8_t* from, int64_t step, int64_t count, uint8_t flip, uint8_t* to) {
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<uint8_t, 32> d;
-  const int64_t lanes = static_cast<int64_t>(hn::MaxLanes(d));
-  const auto f = hn::Set(d, flip);
-  if (step == 1) {
-    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Xor(hn::LoadU(d, from + i), f), d, to + i);
-  } else if (step == 2) {
-    // Reads one byte behind the last one that it keeps: only while there is another.
-    for (; i + lanes < count; i += lanes) {
-      const auto even = hn::ConcatEven(d, hn::LoadU(d, from + 2 * i + lanes), hn::LoadU(d, from + 2 * i));
-      hn::StoreU(hn::Xor(even, f), d, to + i);
-    }
+#if HWY_TARGET == HWY_AVX3_DL
+  const hn::ScalableTag<uint8_t> d;
+  const size_t n = static_cast<size_t>(count);
+  if (step == 1) return hn::StoreN(hn::Xor(hn::LoadN(d, from, n), hn::Set(d, flip)), d, to, n);
+  if (step == 2) {
+    const auto low = hn::LoadN(d, from, 2 * n - 1), high = hn::LoadN(d, from + 64, n > 32 ? 2 * n - 65 : 0);
+    return hn::StoreN(hn::Xor(hn::ConcatEven(d, high, low), hn::Set(d, flip)), d, to, n);
   }
 #endif
-  for (; i < count; ++i) to[i] = from[i * step] ^ flip;
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] ^ flip;
 }
 
 // Columns of a panel that lie in one row of a convolution's output.

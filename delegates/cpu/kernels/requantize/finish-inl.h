@@ -56,6 +56,12 @@ class Finish {
     flip_ = q.is_signed ? 0 : -128;
     lo_ = hn::Set(DF(), static_cast<float>(low - zero_point_));
     hi_ = hn::Set(DF(), static_cast<float>(high - zero_point_));
+#if HWY_TARGET != HWY_SCALAR
+    zeros_ = hn::Set(D16(), static_cast<int16_t>(zero_point_));
+    lows_ = hn::Set(D8(), low_);
+    highs_ = hn::Set(D8(), high_);
+    flips_ = hn::Set(D8(), flip_);
+#endif
   }
 
   // rne(v), or any integer beyond the bounds where that is. The bounds are integers, so that clamping before rounding
@@ -85,15 +91,12 @@ class Finish {
 
 #if HWY_TARGET != HWY_SCALAR
   using D8 = hn::Repartition<int8_t, DI>;
+  using D16 = hn::Repartition<int16_t, DI>;
   // Four vectors of what rounded() gave. In each 128 bits of the result stand 4 codes of a, then of b, c and d.
   HWY_INLINE hn::Vec<D8> blocks(VI a, VI b, VI c, VI d) const {
-    const hn::Repartition<int16_t, DI> d16;
-    const auto zero = hn::Set(d16, static_cast<int16_t>(zero_point_));
-    const auto ab = hn::SaturatedAdd(hn::ReorderDemote2To(d16, a, b), zero);
-    const auto cd = hn::SaturatedAdd(hn::ReorderDemote2To(d16, c, d), zero);
-    const D8 d8;
-    const auto y = hn::Min(hn::Max(hn::ReorderDemote2To(d8, ab, cd), hn::Set(d8, low_)), hn::Set(d8, high_));
-    return hn::Xor(y, hn::Set(d8, flip_));
+    const auto ab = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), a, b), zeros_);
+    const auto cd = hn::SaturatedAdd(hn::ReorderDemote2To(D16(), c, d), zeros_);
+    return hn::Xor(hn::Min(hn::Max(hn::ReorderDemote2To(D8(), ab, cd), lows_), highs_), flips_);
   }
   // The same as blocks(), in the order of the vectors.
   HWY_INLINE hn::Vec<D8> in_order(VI a, VI b, VI c, VI d) const {
@@ -137,6 +140,10 @@ class Finish {
   int8_t low_, high_, flip_;
   bool in_range_;
   VF lo_, hi_;
+#if HWY_TARGET != HWY_SCALAR  // as vectors: a broadcast of 8 or 16 bits takes a step of the port that packing needs
+  hn::Vec<D16> zeros_;
+  hn::Vec<D8> lows_, highs_, flips_;
+#endif
 };
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
