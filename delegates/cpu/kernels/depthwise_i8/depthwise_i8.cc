@@ -39,6 +39,9 @@ void depthwise_planes(const DepthwiseRange& range, void* scratch) {
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(copy);
   bool holds_bytes = false;
 #endif
+  Requantize q;
+  if (s.finish != nullptr) q = *s.finish;
+  const Finish finish(q, s.finish != nullptr && products_in_range(q.multiplier, q.multiplier_per_row ? outputs : 1));
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t z = i % s.depth, c = i / s.depth % s.channels, n = i / s.depth / s.channels;
     const uint8_t* const plane = static_cast<const uint8_t*>(range.x) + i * w.in_h * w.in_w;
@@ -46,15 +49,11 @@ void depthwise_planes(const DepthwiseRange& range, void* scratch) {
       const int64_t o = c * s.multiplier + j, at = ((n * outputs + o) * s.depth + z) * area;
       uint32_t start = 0;
       PlaneOut out{weights, 0, nullptr, 0, nullptr, nullptr};
-      Requantize q;
       if (s.finish != nullptr) {
-        q = *s.finish;
         if (q.bias != nullptr) start = static_cast<uint32_t>(q.bias[o]);
-        if (q.multiplier_per_row) q.multiplier += o;
-        out.multiplier = *q.multiplier;
+        out.multiplier = q.multiplier[q.multiplier_per_row ? o : 0];
+        out.finish = &finish;
       }
-      const Finish finish(q, s.finish != nullptr && products_in_range(q.multiplier, 1));
-      if (s.finish != nullptr) out.finish = &finish;
       const auto strips = [&](const Strip& strip, const auto& work) {
         for (int64_t y0 = 0; y0 < w.out_h; y0 += strip.rows) {
           out.bytes = static_cast<uint8_t*>(range.y) + at + y0 * w.out_w;
