@@ -8,6 +8,7 @@
 
 #include "converter/check.h"
 #include "converter/emit/model_file.h"
+#include "converter/export/export.h"
 #include "converter/ir/graph.h"
 #include "converter/ir/random.h"
 #include "converter/onnx/import.h"
@@ -134,6 +135,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }
+  if (!options.emit_onnx.empty() && !exporter::export_onnx(graph, options.emit_onnx, diagnostics)) return nullptr;
   emit::separate_outputs(graph);
   report->nodes = ir::count_nodes(graph);
   std::map<std::string, size_t> ops;

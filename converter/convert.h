@@ -54,6 +54,7 @@ struct ConvertOptions {
   std::vector<ShapeOption> shapes;
   bool optimize = true;           // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;  // passes left out, by name
+  std::string emit_onnx;          // write the optimised graph as ONNX to this file, too; "": no
   std::vector<IoMeaning> io;
   std::string signature_name = "main";
   std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run

@@ -39,6 +39,7 @@ enum class Code {
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,
+  kCannotExport = 403,  // a node that ONNX has no spelling for
 };
 
 }  // namespace vireo

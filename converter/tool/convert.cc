@@ -15,7 +15,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, check, report, tests, signature;
+  std::string model, output, onnx, check, report, tests, signature;
   std::vector<std::string> shapes, skip, states;
   double test_atol = -1, test_rtol = -1;
   bool no_optimize = false, json = false;
@@ -42,6 +42,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
     if (!options.output.empty()) json["output"] = options.output;
+    if (!options.onnx.empty()) json["onnx"] = options.onnx;
     json["diagnostics"] = diagnostics_json(diagnostics);
     if (good) json.update(report_json(report));
     return print_json(json);
@@ -95,6 +96,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   fill_shapes(options.shapes, &convert);
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
+  convert.emit_onnx = options.onnx;
   for (const std::string& state : options.states) {
     const size_t at = state.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == state.size())
@@ -110,7 +112,10 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
 }
 
 void convert(const Options& options, Context& context) {
-  require_writable(options.output);
+  if (options.output.empty() && options.onnx.empty())
+    throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
+  if (!options.output.empty()) require_writable(options.output);
+  if (!options.onnx.empty()) require_writable(options.onnx);
   if (!options.report.empty()) {
     if (!ends_with(options.report, ".html") && !ends_with(options.report, ".json")) {
       throw Failure("--report " + options.report + " is neither .html nor .json", "give the file one of these endings");
@@ -131,7 +136,9 @@ void convert(const Options& options, Context& context) {
   }
   Diagnostics diagnostics;
   ConvertReport report;
-  const bool good = convert_file(options.model, options.output, convert, &diagnostics, &report);
+  const bool good = options.output.empty()
+                        ? check_model(options.model, convert, &diagnostics, &report)
+                        : convert_file(options.model, options.output, convert, &diagnostics, &report);
   progress.show("");
   if (good && !options.report.empty()) {
     Json json = report_json(report);
@@ -141,8 +148,10 @@ void convert(const Options& options, Context& context) {
                                    ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                    : report_html(options.model, report, diagnostics));
   }
-  finish("wrote " + options.output + " (" + bytes_text(report.file_bytes) + ")", options, report, diagnostics, good,
-         checked, context);
+  std::string wrote = "wrote ";
+  if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
+  if (!options.onnx.empty()) wrote += (options.output.empty() ? "" : " and ") + options.onnx;
+  finish(wrote, options, report, diagnostics, good, checked, context);
 }
 
 void check_only(const Options& options, Context& context) {
@@ -176,7 +185,9 @@ void add_convert(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("convert", "Turn an ONNX model into a .vireo file");
   add_common(verb, options.get());
-  verb->add_option("-o,--output", options->output, "the .vireo file to write")->required();
+  verb->add_option("-o,--output", options->output, "the .vireo file to write");
+  verb->add_option("--emit-onnx", options->onnx,
+                   "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o");
   // A flag, so that a path behind a bare --check is not taken for its value.
   options->check_given =
       verb->add_flag("--check", options->check,
@@ -198,6 +209,7 @@ void add_convert(CLI::App& app, Context& context) {
   verb->footer(
       "Examples:\n"
       "  vireo convert model.onnx -o model.vireo\n"
+      "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
       "model.html\n"

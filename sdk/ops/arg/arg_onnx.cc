@@ -1,6 +1,7 @@
 // Opset 11 allowed negative axes, 12 added `select_last_index`.
 #include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -21,5 +22,13 @@ extern const OnnxImport kArgMinOnnx;
 
 const OnnxImport kArgMaxOnnx = {"", "ArgMax", import <Op::kArgMax>};
 const OnnxImport kArgMinOnnx = {"", "ArgMin", import <Op::kArgMin>};
+
+Status export_arg(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Arg>();
+  return ctx.done(ctx.same()
+                      .number("axis", a.axis())
+                      .flag("keepdims", a.keepdims())
+                      .flag("select_last_index", a.select_last_index()));
+}
 
 }  // namespace vireo

@@ -7,6 +7,7 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -95,6 +96,16 @@ Status import_multi_head(ImportContext& ctx) {
   return Status::kOk;
 }
 
+// A mask of one row is for all queries. ONNX Runtime asks for a row of each, so it gets them.
+std::string export_mask(ExportContext& ctx) {
+  const Shape &mask = ctx.input_type(3).shape, &q = ctx.input_type(0).shape;
+  if (ctx.input(3).empty() || mask.rank < 2 || mask[mask.rank - 2] != 1 || q[q.rank - 2] == 1) return ctx.input(3);
+  OnnxNode rows = ExportContext::node("Shape", {ctx.input(0)});
+  rows.number("start", q.rank - 2).number("end", q.rank - 1);
+  OnnxNode shape = ExportContext::node("Concat", {ctx.step(std::move(rows)), ctx.add_i64({1})});
+  return ctx.step("Expand", {ctx.input(3), ctx.step(std::move(shape.number("axis", 0)))});
+}
+
 }  // namespace
 
 extern const OnnxImport kAttentionOnnx;
@@ -103,5 +114,20 @@ extern const OnnxImport kFlexAttentionOnnx;
 const OnnxImport kFlexAttentionOnnx = {"ai.onnx.preview", "FlexAttention", import_flex};
 extern const OnnxImport kMsMultiHeadAttentionOnnx;
 const OnnxImport kMsMultiHeadAttentionOnnx = {"com.microsoft", "MultiHeadAttention", import_multi_head};
+
+Status export_attention(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Attention>();
+  OnnxNode n = ctx.same().needs(ctx.input(6).empty() ? 23 : 24);
+  if (n.inputs.size() > 3) n.inputs[3] = export_mask(ctx);
+  if (a.q_heads() != 0) n.number("q_num_heads", a.q_heads());
+  if (a.kv_heads() != 0) n.number("kv_num_heads", a.kv_heads());
+  if (!std::isnan(a.scale())) n.real("scale", a.scale());
+  if (a.softcap() != 0) n.real("softcap", a.softcap());
+  n.flag("is_causal", a.causal());
+  if (a.left_window() != -1 || a.right_window() != -1)
+    n.number("left_window_size", a.left_window()).number("right_window_size", a.right_window()).needs(25);
+  if (a.scores() != attrs::AttentionScores::Raw) n.number("qk_matmul_output_mode", static_cast<int64_t>(a.scores()));
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -3,6 +3,7 @@
 // runtime does.
 #include "sdk/ops/batch_normalization/batch_normalization_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -36,5 +37,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kBatchNormalizationOnnx;
 const OnnxImport kBatchNormalizationOnnx = {"", "BatchNormalization", import};
+
+Status export_batch_normalization(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::BatchNormalization>();
+  OnnxNode n = ctx.same().real("epsilon", a.epsilon()).real("momentum", a.momentum());
+  return ctx.done_in_layout(n.flag("training_mode", a.training_mode()), a.layout());
+}
 
 }  // namespace vireo

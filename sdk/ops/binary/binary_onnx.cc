@@ -6,6 +6,7 @@
 #include "sdk/ops/old_broadcast.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -123,5 +124,24 @@ const OnnxImport kOrOnnx = {"", "Or", direct<Op::kBitwiseOr>};
 const OnnxImport kXorOnnx = {"", "Xor", direct<Op::kBitwiseXor>};
 const OnnxImport kSumOnnx = {"", "Sum", variadic<Op::kAdd>};
 const OnnxImport kMeanOnnx = {"", "Mean", mean};
+
+// The bitwise operators on bool have names of their own.
+Status export_binary(ExportContext& ctx) {
+  const bool boolean = ctx.input_type(0).dtype == DType::kBool;
+  switch (ctx.op()) {
+    case Op::kMod:
+      return ctx.done(ctx.same().flag("fmod", ctx.attrs<attrs::Mod>().truncated()));
+    case Op::kBitShift:
+      return ctx.done(ctx.same().text("direction", ctx.attrs<attrs::BitShift>().right() ? "RIGHT" : "LEFT"));
+    case Op::kBitwiseAnd:
+      return ctx.done(ctx.same(boolean ? "And" : ""));
+    case Op::kBitwiseOr:
+      return ctx.done(ctx.same(boolean ? "Or" : ""));
+    case Op::kBitwiseXor:
+      return ctx.done(ctx.same(boolean ? "Xor" : ""));
+    default:
+      return ctx.done(ctx.same());
+  }
+}
 
 }  // namespace vireo

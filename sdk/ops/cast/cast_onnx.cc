@@ -3,6 +3,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -69,5 +70,15 @@ extern const OnnxImport kBitCastOnnx;
 const OnnxImport kCastOnnx = {"", "Cast", cast};
 const OnnxImport kCastLikeOnnx = {"", "CastLike", cast_like};
 const OnnxImport kBitCastOnnx = {"", "BitCast", bit_cast};
+
+Status export_cast(ExportContext& ctx) {
+  if (ctx.op() == Op::kBitCast) return ctx.done(ctx.same().number("to", ctx.attrs<attrs::BitCast>().to()).needs(26));
+  const auto& a = ctx.attrs<attrs::Cast>();
+  OnnxNode n = ctx.same().number("to", a.to());
+  if (!a.saturate()) n.flag("saturate", false);
+  if (a.round_mode() != attrs::RoundMode::Up)
+    n.text("round_mode", a.round_mode() == attrs::RoundMode::Down ? "down" : "nearest").needs(24);
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

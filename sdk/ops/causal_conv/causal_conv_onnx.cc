@@ -1,5 +1,6 @@
 #include "sdk/ops/causal_conv/causal_conv_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -18,5 +19,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kCausalConvWithStateOnnx;
 const OnnxImport kCausalConvWithStateOnnx = {"", "CausalConvWithState", import};
+
+Status export_causal_conv(ExportContext& ctx) {
+  return ctx.done(ctx.same().text("activation", ctx.attrs<attrs::CausalConv>().silu() ? "silu" : "none").needs(27));
+}
 
 }  // namespace vireo

@@ -2,6 +2,7 @@
 #include "sdk/ops/clip/clip_generated.h"
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -27,5 +28,7 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kClipOnnx;
 const OnnxImport kClipOnnx = {"", "Clip", import};
+
+Status export_clip(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/col2im/col2im_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -23,5 +24,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kCol2ImOnnx;
 const OnnxImport kCol2ImOnnx = {"", "Col2Im", import};
+
+Status export_col2im(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Col2Im>();
+  return ctx.done(
+      ctx.same().numbers("dilations", a.dilations()).numbers("pads", a.pads()).numbers("strides", a.strides()));
+}
 
 }  // namespace vireo

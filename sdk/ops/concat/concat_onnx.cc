@@ -1,6 +1,7 @@
 // The axis has had to be given since opset 4; before, it was 1 unless said otherwise.
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -18,5 +19,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kConcatOnnx;
 const OnnxImport kConcatOnnx = {"", "Concat", import};
+
+Status export_concat(ExportContext& ctx) {
+  return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::Concat>().axis()));
+}
 
 }  // namespace vireo

@@ -1,5 +1,7 @@
 // Opsets 1, 11 and 22 differ in types and text alone.
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/view_export.h"
+#include "sdk/ops/window_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -19,5 +21,12 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kConvOnnx;
 const OnnxImport kConvOnnx = {"", "Conv", import};
+
+Status export_conv(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Conv>();
+  OnnxNode n = ctx.same();
+  export_window_attributes(a, &n);
+  return ctx.done_in_layout(n.number("group", a.group()), a.layout());
+}
 
 }  // namespace vireo

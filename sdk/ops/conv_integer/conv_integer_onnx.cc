@@ -1,5 +1,7 @@
 // One version each.
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
+#include "sdk/ops/view_export.h"
+#include "sdk/ops/window_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -24,5 +26,12 @@ extern const OnnxImport kConvIntegerOnnx;
 const OnnxImport kConvIntegerOnnx = {"", "ConvInteger", import_integer};
 extern const OnnxImport kQLinearConvOnnx;
 const OnnxImport kQLinearConvOnnx = {"", "QLinearConv", import_qlinear};
+
+Status export_conv_integer(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::ConvInteger>();
+  OnnxNode n = ctx.same();
+  export_window_attributes(a, &n);
+  return ctx.done_in_layout(n.number("group", a.group()), a.layout());
+}
 
 }  // namespace vireo

@@ -1,6 +1,8 @@
 // Opsets 1, 11 and 22 differ in types and text alone. output_shape may be written with N and C before it; they are
 // dropped.
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/view_export.h"
+#include "sdk/ops/window_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -25,5 +27,13 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kConvTransposeOnnx;
 const OnnxImport kConvTransposeOnnx = {"", "ConvTranspose", import};
+
+Status export_conv_transpose(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::ConvTranspose>();
+  OnnxNode n = ctx.same();
+  export_window_attributes(a, &n);
+  n.numbers("output_padding", a.output_padding()).numbers("output_shape", a.output_shape());
+  return ctx.done_in_layout(n.number("group", a.group()), a.layout());
+}
 
 }  // namespace vireo

@@ -1,6 +1,7 @@
 // CumSum since opset 11 (14 added 16-bit floats), CumProd since 26.
 #include "sdk/ops/cumulative/cumulative_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -20,5 +21,11 @@ extern const OnnxImport kCumProdOnnx;
 
 const OnnxImport kCumSumOnnx = {"", "CumSum", import <Op::kCumSum>};
 const OnnxImport kCumProdOnnx = {"", "CumProd", import <Op::kCumProd>};
+
+Status export_cumulative(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Cumulative>();
+  OnnxNode n = ctx.same().flag("exclusive", a.exclusive()).flag("reverse", a.reverse());
+  return ctx.done(n.needs(ctx.op() == Op::kCumProd ? 26 : 0));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 // Opsets 19 and 22 differ in types alone.
 #include "sdk/ops/deform_conv/deform_conv_generated.h"
+#include "sdk/ops/view_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -25,5 +26,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kDeformConvOnnx;
 const OnnxImport kDeformConvOnnx = {"", "DeformConv", import};
+
+Status export_deform_conv(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::DeformConv>();
+  OnnxNode n = ctx.same().numbers("strides", a.strides()).numbers("dilations", a.dilations()).numbers("pads", a.pads());
+  return ctx.done(n.number("group", a.group()).number("offset_group", a.offset_group()));
+}
 
 }  // namespace vireo

@@ -1,6 +1,7 @@
 // Opsets 11 and 22 differ in types alone.
 #include "sdk/ops/det/det_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -11,5 +12,7 @@ Status import(ImportContext& ctx) { return import_direct(ctx, Op::kDet, pack<att
 
 extern const OnnxImport kDetOnnx;
 const OnnxImport kDetOnnx = {"", "Det", import};
+
+Status export_det(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

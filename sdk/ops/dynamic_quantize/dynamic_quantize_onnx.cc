@@ -1,5 +1,6 @@
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -13,5 +14,7 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kDynamicQuantizeLinearOnnx;
 const OnnxImport kDynamicQuantizeLinearOnnx = {"", "DynamicQuantizeLinear", import};
+
+Status export_dynamic_quantize(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

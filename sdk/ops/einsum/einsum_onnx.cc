@@ -1,6 +1,7 @@
 // Opset 28 adds types to 12.
 #include "sdk/ops/einsum/einsum_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -15,5 +16,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kEinsumOnnx;
 const OnnxImport kEinsumOnnx = {"", "Einsum", import};
+
+Status export_einsum(ExportContext& ctx) {
+  return ctx.done(ctx.same().text("equation", ctx.attrs<attrs::Einsum>().equation()->str()));
+}
 
 }  // namespace vireo

@@ -2,6 +2,7 @@
 #include "sdk/ops/expand/expand_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -36,5 +37,7 @@ extern const OnnxImport kExpandOnnx;
 extern const OnnxImport kTileOnnx;
 const OnnxImport kExpandOnnx = {"", "Expand", import_expand};
 const OnnxImport kTileOnnx = {"", "Tile", import_tile};
+
+Status export_expand(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/fill/fill_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -31,5 +32,20 @@ extern const OnnxImport kEyeLikeOnnx;
 const OnnxImport kConstantOfShapeOnnx = {"", "ConstantOfShape", import_constant};
 const OnnxImport kRangeOnnx = {"", "Range", import_range};
 const OnnxImport kEyeLikeOnnx = {"", "EyeLike", import_eye};
+
+Status export_fill(ExportContext& ctx) {
+  if (ctx.op() == Op::kConstantOfShape) {
+    const auto& a = ctx.attrs<attrs::ConstantOfShape>();
+    OnnxTensor value{{static_cast<DType>(a.dtype()), Shape{1, {1}}}, {}, {}};
+    value.bytes.resize(static_cast<size_t>(dtype_bytes(value.type.dtype, 1)));
+    if (a.value() != nullptr && a.value()->size() != 0) value.bytes.assign(a.value()->begin(), a.value()->end());
+    return ctx.done(ctx.same().set("value", std::move(value)));
+  }
+  if (ctx.op() == Op::kRange) return ctx.done(ctx.same());
+  const auto& a = ctx.attrs<attrs::EyeLike>();
+  OnnxNode n = ctx.same().number("k", a.k());
+  if (a.dtype() != 0) n.number("dtype", a.dtype());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

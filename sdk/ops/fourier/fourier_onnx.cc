@@ -1,6 +1,7 @@
 // DFT: opset 17 has the axis as an attribute (default 1), 20 as an input (default -2).
 #include "sdk/ops/fourier/fourier_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -30,5 +31,12 @@ extern const OnnxImport kDFTOnnx;
 const OnnxImport kDFTOnnx = {"", "DFT", import_dft};
 extern const OnnxImport kSTFTOnnx;
 const OnnxImport kSTFTOnnx = {"", "STFT", import_stft};
+
+Status export_fourier(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Fourier>();
+  OnnxNode n = ctx.same().flag("onesided", a.onesided());
+  if (ctx.op() == Op::kDFT) n.flag("inverse", a.inverse());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -30,5 +31,13 @@ extern const OnnxImport kGatherNDOnnx;
 const OnnxImport kGatherOnnx = {"", "Gather", import_gather};
 const OnnxImport kGatherElementsOnnx = {"", "GatherElements", import_elements};
 const OnnxImport kGatherNDOnnx = {"", "GatherND", import_nd};
+
+Status export_gather(ExportContext& ctx) {
+  if (ctx.op() == Op::kGatherND)
+    return ctx.done(ctx.same().number("batch_dims", ctx.attrs<attrs::GatherND>().batch_dims()));
+  const bool elements = ctx.op() == Op::kGatherElements;
+  return ctx.done(ctx.same().number(
+      "axis", elements ? ctx.attrs<attrs::GatherElements>().axis() : ctx.attrs<attrs::Gather>().axis()));
+}
 
 }  // namespace vireo

@@ -2,6 +2,7 @@
 // adds integers, 11 makes C optional.
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -19,5 +20,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kGemmOnnx;
 const OnnxImport kGemmOnnx = {"", "Gemm", import};
+
+Status export_gemm(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Gemm>();
+  OnnxNode n = ctx.same().real("alpha", a.alpha()).real("beta", a.beta());
+  return ctx.done(n.flag("transA", a.trans_a()).flag("transB", a.trans_b()));
+}
 
 }  // namespace vireo

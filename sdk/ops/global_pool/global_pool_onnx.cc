@@ -1,6 +1,7 @@
 // One form since opset 1; GlobalLpPool 1 wrote p as a float.
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -32,5 +33,12 @@ extern const OnnxImport kGlobalAveragePoolOnnx;
 const OnnxImport kGlobalAveragePoolOnnx = {"", "GlobalAveragePool", import_average};
 extern const OnnxImport kGlobalLpPoolOnnx;
 const OnnxImport kGlobalLpPoolOnnx = {"", "GlobalLpPool", import_lp};
+
+Status export_global_pool(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::GlobalPool>();
+  OnnxNode n = ctx.same();
+  if (ctx.op() == Op::kGlobalLpPool) n.number("p", a.p());
+  return ctx.done_in_layout(std::move(n), a.layout());
+}
 
 }  // namespace vireo

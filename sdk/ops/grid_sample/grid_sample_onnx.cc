@@ -1,6 +1,7 @@
 // Until opset 19 the modes were called bilinear and bicubic.
 #include "sdk/ops/grid_sample/grid_sample_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -38,5 +39,16 @@ extern const OnnxImport kGridSampleOnnx;
 extern const OnnxImport kAffineGridOnnx;
 const OnnxImport kGridSampleOnnx = {"", "GridSample", import_sample};
 const OnnxImport kAffineGridOnnx = {"", "AffineGrid", import_affine};
+
+Status export_grid_sample(ExportContext& ctx) {
+  if (ctx.op() == Op::kAffineGrid)
+    return ctx.done(ctx.same().flag("align_corners", ctx.attrs<attrs::AffineGrid>().align_corners()));
+  const char* const modes[] = {"linear", "nearest", "cubic"};
+  const char* const paddings[] = {"zeros", "border", "reflection"};
+  const auto& a = ctx.attrs<attrs::GridSample>();
+  OnnxNode n = ctx.same().text("mode", modes[static_cast<size_t>(a.mode())]);
+  n.text("padding_mode", paddings[static_cast<size_t>(a.padding())]);
+  return ctx.done(n.flag("align_corners", a.align_corners()));
+}
 
 }  // namespace vireo

@@ -6,6 +6,7 @@
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -59,5 +60,7 @@ extern const OnnxImport kDropoutOnnx;
 
 const OnnxImport kIdentityOnnx = {"", "Identity", identity};
 const OnnxImport kDropoutOnnx = {"", "Dropout", dropout};
+
+Status export_identity(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

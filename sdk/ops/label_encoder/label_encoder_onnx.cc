@@ -8,6 +8,7 @@
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -175,11 +176,67 @@ Status emit_map(ImportContext& ctx, List keys, List values) {
                        std::vector<uint8_t>(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()));
 }
 
+// Lists that have an attribute of their own type go there (opset 2), others into a tensor (opset 4).
+template <class Integers, class Reals, class Strings>
+void export_list(OnnxNode* n, const std::string& prefix, DType type, const Integers* integers, const Reals* reals,
+                 const Strings* strings) {
+  if (type == DType::kString) {
+    std::vector<std::string> list;
+    for (const auto* s : *strings) list.push_back(s->str());
+    n->set((prefix + "_strings").c_str(), std::move(list));
+  } else if (type == DType::kI64) {
+    n->set((prefix + "_int64s").c_str(), std::vector<int64_t>(integers->begin(), integers->end()));
+  } else if (type == DType::kF32) {
+    std::vector<float> list;
+    for (const double v : *reals) list.push_back(static_cast<float>(v));
+    n->set((prefix + "_floats").c_str(), std::move(list));
+  } else {
+    const auto count = static_cast<int64_t>(dtype_is_float(type) ? reals->size() : integers->size());
+    OnnxTensor t{{type, Shape{1, {count}}}, {}, {}};
+    t.bytes.resize(static_cast<size_t>(dtype_bytes(type, count)));
+    for (int64_t i = 0; i < count; ++i) {
+      const auto k = static_cast<unsigned>(i);
+      const auto put = [&](auto v) {
+        std::memcpy(t.bytes.data() + i * static_cast<int64_t>(sizeof(v)), &v, sizeof(v));
+      };
+      if (type == DType::kF64) put(reals->Get(k));
+      if (type == DType::kI32) put(static_cast<int32_t>(integers->Get(k)));
+      if (type == DType::kI16) put(static_cast<int16_t>(integers->Get(k)));
+    }
+    n->set((prefix + "_tensor").c_str(), std::move(t));
+    n->needs(4);
+  }
+}
+
 }  // namespace
 
 extern const OnnxImport kLabelEncoderOnnx;
 const OnnxImport kLabelEncoderOnnx = {"ai.onnx.ml", "LabelEncoder", import};
 extern const OnnxImport kCategoryMapperOnnx;
 const OnnxImport kCategoryMapperOnnx = {"ai.onnx.ml", "CategoryMapper", import_mapper};
+
+Status export_label_encoder(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::LabelEncoder>();
+  const auto key = static_cast<DType>(a.key_type()), value = static_cast<DType>(a.value_type());
+  OnnxNode n = ctx.same();
+  n.domain = "ai.onnx.ml";
+  export_list(&n, "keys", key, a.keys_integers(), a.keys_reals(), a.keys_strings());
+  export_list(&n, "values", value, a.values_integers(), a.values_reals(), a.values_strings());
+  if (value == DType::kString && a.default_string() != nullptr) n.text("default_string", a.default_string()->str());
+  if (value == DType::kI64) n.number("default_int64", a.default_integer());
+  if (value == DType::kF32) n.real("default_float", static_cast<float>(a.default_real()));
+  if (value == DType::kF64 || value == DType::kI32 || value == DType::kI16) {
+    OnnxTensor t{{value, Shape{1, {1}}}, {}, {}};
+    const auto put = [&](auto v) {
+      t.bytes.resize(sizeof(v));
+      std::memcpy(t.bytes.data(), &v, sizeof(v));
+    };
+    if (value == DType::kF64) put(a.default_real());
+    if (value == DType::kI32) put(static_cast<int32_t>(a.default_integer()));
+    if (value == DType::kI16) put(static_cast<int16_t>(a.default_integer()));
+    n.set("default_tensor", std::move(t)).needs(4);
+  }
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

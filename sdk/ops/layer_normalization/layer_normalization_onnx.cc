@@ -5,6 +5,7 @@
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -88,5 +89,15 @@ const OnnxImport kSkipLayerNormalizationOnnx = {"com.microsoft", "SkipLayerNorma
 extern const OnnxImport kSkipSimplifiedLayerNormalizationOnnx;
 const OnnxImport kSkipSimplifiedLayerNormalizationOnnx = {"com.microsoft", "SkipSimplifiedLayerNormalization",
                                                           import_skip_rms};
+
+Status export_layer_normalization(ExportContext& ctx) {
+  if (ctx.op() == Op::kRMSNormalization) {
+    const auto& a = ctx.attrs<attrs::RMSNormalization>();
+    return ctx.done(ctx.same().number("axis", a.axis()).real("epsilon", a.epsilon()).needs(23));
+  }
+  const auto& a = ctx.attrs<attrs::LayerNormalization>();
+  OnnxNode n = ctx.same().number("axis", a.axis()).real("epsilon", a.epsilon());
+  return ctx.done(n.number("stash_type", a.stash_type()));
+}
 
 }  // namespace vireo

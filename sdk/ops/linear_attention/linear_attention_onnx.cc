@@ -1,5 +1,6 @@
 #include "sdk/ops/linear_attention/linear_attention_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -26,5 +27,14 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kLinearAttentionOnnx;
 const OnnxImport kLinearAttentionOnnx = {"", "LinearAttention", import};
+
+Status export_linear_attention(ExportContext& ctx) {
+  const char* const rules[] = {"linear", "gated", "delta", "gated_delta"};
+  const auto& a = ctx.attrs<attrs::LinearAttention>();
+  OnnxNode n = ctx.same().text("update_rule", rules[static_cast<size_t>(a.rule())]).needs(27);
+  n.number("q_num_heads", a.q_heads()).number("kv_num_heads", a.kv_heads());
+  if (a.scale() != 0) n.real("scale", a.scale());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

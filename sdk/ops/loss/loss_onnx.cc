@@ -1,6 +1,7 @@
 // All opsets compute alike; later ones allow more types and say more.
 #include "sdk/ops/loss/loss_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -28,5 +29,13 @@ const OnnxImport kNegativeLogLikelihoodLossOnnx = {
 extern const OnnxImport kSoftmaxCrossEntropyLossOnnx;
 const OnnxImport kSoftmaxCrossEntropyLossOnnx = {
     "", "SoftmaxCrossEntropyLoss", [](ImportContext& ctx) { return import(ctx, Op::kSoftmaxCrossEntropyLoss); }};
+
+Status export_loss(ExportContext& ctx) {
+  const char* const reductions[] = {"none", "sum", "mean"};
+  const auto& a = ctx.attrs<attrs::Loss>();
+  OnnxNode n = ctx.same().text("reduction", reductions[static_cast<size_t>(a.reduction())]);
+  if (a.ignore()) n.number("ignore_index", a.ignore_index());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

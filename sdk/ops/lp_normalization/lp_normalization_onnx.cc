@@ -1,6 +1,7 @@
 // Opsets 1 and 22 differ in types, and 22 says what a norm of 0 gives.
 #include "sdk/ops/lp_normalization/lp_normalization_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -19,5 +20,10 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kLpNormalizationOnnx;
 const OnnxImport kLpNormalizationOnnx = {"", "LpNormalization", import};
+
+Status export_lp_normalization(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::LpNormalization>();
+  return ctx.done(ctx.same().number("axis", a.axis()).number("p", a.p()));
+}
 
 }  // namespace vireo

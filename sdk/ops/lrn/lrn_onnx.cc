@@ -1,6 +1,7 @@
 // Opsets 1 and 13 differ in types alone.
 #include "sdk/ops/lrn/lrn_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -20,5 +21,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kLRNOnnx;
 const OnnxImport kLRNOnnx = {"", "LRN", import};
+
+Status export_lrn(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::LRN>();
+  OnnxNode n = ctx.same().real("alpha", a.alpha()).real("beta", a.beta()).real("bias", a.bias());
+  return ctx.done_in_layout(n.number("size", a.size()), a.layout());
+}
 
 }  // namespace vireo

@@ -1,6 +1,7 @@
 // Opsets 1, 9 and 13 differ in types alone.
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -11,5 +12,7 @@ Status import(ImportContext& ctx) { return import_direct(ctx, Op::kMatMul, pack<
 
 extern const OnnxImport kMatMulOnnx;
 const OnnxImport kMatMulOnnx = {"", "MatMul", import};
+
+Status export_matmul(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/max_unpool/max_unpool_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -17,5 +18,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kMaxUnpoolOnnx;
 const OnnxImport kMaxUnpoolOnnx = {"", "MaxUnpool", import};
+
+Status export_max_unpool(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::MaxUnpool>();
+  OnnxNode n = ctx.same().numbers("kernel_shape", a.kernel_shape());
+  return ctx.done(n.numbers("pads", a.pads()).numbers("strides", a.strides()));
+}
 
 }  // namespace vireo

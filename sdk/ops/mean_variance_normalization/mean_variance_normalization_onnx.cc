@@ -1,5 +1,6 @@
 // Opsets 9 and 13 differ in types alone.
 #include "sdk/ops/mean_variance_normalization/mean_variance_normalization_generated.h"
+#include "sdk/ops/view_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -16,5 +17,11 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kMeanVarianceNormalizationOnnx;
 const OnnxImport kMeanVarianceNormalizationOnnx = {"", "MeanVarianceNormalization", import};
+
+Status export_mean_variance_normalization(ExportContext& ctx) {
+  const auto* axes = ctx.attrs<attrs::MeanVarianceNormalization>().axes();
+  return ctx.done(ctx.same().set(
+      "axes", axes == nullptr ? std::vector<int64_t>{} : std::vector<int64_t>(axes->begin(), axes->end())));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/ml_features/ml_features_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -76,5 +77,41 @@ VIREO_FEATURES_ONNX(FeatureVectorizer, import_vectorizer)
 VIREO_FEATURES_ONNX(ArrayFeatureExtractor, import_extractor)
 VIREO_FEATURES_ONNX(OneHotEncoder, import_one_hot)
 #undef VIREO_FEATURES_ONNX
+
+Status export_ml_features(ExportContext& ctx) {
+  const char* const norms[] = {"MAX", "L1", "L2"};
+  OnnxNode n = ctx.same();
+  n.domain = "ai.onnx.ml";
+  switch (ctx.op()) {
+    case Op::kScaler:
+      n.reals("offset", ctx.attrs<attrs::Scaler>().offset()).reals("scale", ctx.attrs<attrs::Scaler>().scale());
+      break;
+    case Op::kNormalizer:
+      n.text("norm", norms[static_cast<size_t>(ctx.attrs<attrs::Normalizer>().norm())]);
+      break;
+    case Op::kBinarizer:
+      n.real("threshold", ctx.attrs<attrs::Binarizer>().threshold());
+      break;
+    case Op::kImputer: {
+      const auto& a = ctx.attrs<attrs::Imputer>();
+      n.reals("imputed_value_floats", a.imputed_reals()).numbers("imputed_value_int64s", a.imputed_integers());
+      const bool real = a.imputed_reals() != nullptr && a.imputed_reals()->size() != 0;
+      if (real) n.real("replaced_value_float", a.replaced_real());
+      if (!real) n.number("replaced_value_int64", a.replaced_integer());
+      break;
+    }
+    case Op::kFeatureVectorizer:
+      n.numbers("inputdimensions", ctx.attrs<attrs::FeatureVectorizer>().dimensions());
+      break;
+    case Op::kOneHotEncoder: {
+      const auto& a = ctx.attrs<attrs::OneHotEncoder>();
+      n.numbers("cats_int64s", a.integers()).texts("cats_strings", a.strings()).flag("zeros", a.zeros());
+      break;
+    }
+    default:
+      break;
+  }
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

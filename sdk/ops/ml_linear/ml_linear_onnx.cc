@@ -3,6 +3,7 @@
 
 #include "sdk/ops/ml_linear/ml_linear_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -127,6 +128,31 @@ Status import_svm_classifier(ImportContext& ctx) {
   return emit_svm(ctx, Op::kSVMClassifier, a);
 }
 
+void export_linear(ExportContext& ctx, OnnxNode* n) {
+  const auto& a = ctx.attrs<attrs::Linear>();
+  n->reals("coefficients", a.coefficients()).reals("intercepts", a.intercepts());
+  n->text("post_transform", kTransforms[static_cast<size_t>(a.transform())]);
+  if (ctx.op() == Op::kLinearRegressor) {
+    n->number("targets", a.rows());
+  } else {
+    n->numbers("classlabels_ints", a.labels_integers()).texts("classlabels_strings", a.labels_strings());
+  }
+}
+
+void export_svm(ExportContext& ctx, OnnxNode* n) {
+  const auto& a = ctx.attrs<attrs::Svm>();
+  n->text("kernel_type", kKernels[static_cast<size_t>(a.kernel())]);
+  n->text("post_transform", kTransforms[static_cast<size_t>(a.transform())]);
+  n->set("kernel_params", std::vector<float>{a.gamma(), a.coef0(), a.degree()});
+  n->reals("support_vectors", a.supports()).reals("coefficients", a.coefficients()).reals("rho", a.rho());
+  if (ctx.op() == Op::kSVMRegressor) {
+    n->number("n_supports", a.vectors()).flag("one_class", a.one_class());
+  } else {
+    n->numbers("classlabels_ints", a.labels_integers()).texts("classlabels_strings", a.labels_strings());
+    n->numbers("vectors_per_class", a.vectors_per_class()).reals("prob_a", a.prob_a()).reals("prob_b", a.prob_b());
+  }
+}
+
 }  // namespace
 
 #define VIREO_LINEAR_ONNX(name, import)  \
@@ -137,5 +163,13 @@ VIREO_LINEAR_ONNX(LinearRegressor, import_linear_regressor)
 VIREO_LINEAR_ONNX(SVMClassifier, import_svm_classifier)
 VIREO_LINEAR_ONNX(SVMRegressor, import_svm_regressor)
 #undef VIREO_LINEAR_ONNX
+
+Status export_ml_linear(ExportContext& ctx) {
+  OnnxNode n = ctx.same();
+  n.domain = "ai.onnx.ml";
+  const bool linear = ctx.op() == Op::kLinearClassifier || ctx.op() == Op::kLinearRegressor;
+  linear ? export_linear(ctx, &n) : export_svm(ctx, &n);
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

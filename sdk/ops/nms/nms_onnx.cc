@@ -1,5 +1,6 @@
 #include "sdk/ops/nms/nms_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -14,5 +15,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kNonMaxSuppressionOnnx;
 const OnnxImport kNonMaxSuppressionOnnx = {"", "NonMaxSuppression", import};
+
+Status export_nms(ExportContext& ctx) {
+  return ctx.done(ctx.same().flag("center_point_box", ctx.attrs<attrs::NonMaxSuppression>().center_point_box()));
+}
 
 }  // namespace vireo

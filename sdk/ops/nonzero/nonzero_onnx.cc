@@ -1,5 +1,6 @@
 #include "sdk/ops/nonzero/nonzero_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -21,5 +22,12 @@ extern const OnnxImport kNonZeroOnnx;
 extern const OnnxImport kCompressOnnx;
 const OnnxImport kNonZeroOnnx = {"", "NonZero", import_nonzero};
 const OnnxImport kCompressOnnx = {"", "Compress", import_compress};
+
+Status export_nonzero(ExportContext& ctx) {
+  OnnxNode n = ctx.same();
+  if (ctx.op() == Op::kCompress && !ctx.attrs<attrs::Compress>().flat())
+    n.number("axis", ctx.attrs<attrs::Compress>().axis());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

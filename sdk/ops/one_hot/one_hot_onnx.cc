@@ -1,5 +1,6 @@
 #include "sdk/ops/one_hot/one_hot_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -14,5 +15,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kOneHotOnnx;
 const OnnxImport kOneHotOnnx = {"", "OneHot", import};
+
+Status export_one_hot(ExportContext& ctx) {
+  return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::OneHot>().axis()));
+}
 
 }  // namespace vireo

@@ -2,6 +2,7 @@
 #include "sdk/base/half.h"
 #include "sdk/ops/pad/pad_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -65,5 +66,12 @@ extern const OnnxImport kPadOnnx;
 extern const OnnxImport kCenterCropPadOnnx;
 const OnnxImport kPadOnnx = {"", "Pad", import_pad};
 const OnnxImport kCenterCropPadOnnx = {"", "CenterCropPad", import_center};
+
+Status export_pad(ExportContext& ctx) {
+  if (ctx.op() == Op::kCenterCropPad)
+    return ctx.done(ctx.same().numbers("axes", ctx.attrs<attrs::CenterCropPad>().axes()));
+  const char* const modes[] = {"constant", "reflect", "edge", "wrap"};
+  return ctx.done(ctx.same().text("mode", modes[static_cast<size_t>(ctx.attrs<attrs::Pad>().mode())]));
+}
 
 }  // namespace vireo

@@ -1,6 +1,8 @@
 // MaxPool 1, 8 (indices), 10 (ceil_mode, dilations), 11, 12, 22; AveragePool 1, 7 (count_include_pad), 10, 11, 19, 22;
 // LpPool 1 (p is a float), 2, 11, 18, 22: newer versions add attributes whose defaults are the older meaning.
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/view_export.h"
+#include "sdk/ops/window_export.h"
 #include "sdk/ops/window_import.h"
 
 namespace vireo {
@@ -51,5 +53,20 @@ extern const OnnxImport kAveragePoolOnnx;
 const OnnxImport kAveragePoolOnnx = {"", "AveragePool", import_average};
 extern const OnnxImport kLpPoolOnnx;
 const OnnxImport kLpPoolOnnx = {"", "LpPool", import_lp};
+
+Status export_pool(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Pool>();
+  OnnxNode n = ctx.same().numbers("kernel_shape", a.kernel_shape());
+  export_window_attributes(a, &n);
+  n.flag("ceil_mode", a.ceil_mode());
+  if (ctx.op() == Op::kAveragePool) n.flag("count_include_pad", a.count_include_pad());
+  if (ctx.op() == Op::kMaxPool) n.flag("storage_order", a.column_major());
+  if (ctx.op() == Op::kLpPool) n.number("p", a.p());
+  if (a.layout() != 0 && !ctx.output(1).empty()) {
+    return ctx.fail(Status::kUnsupported, "positions of maxima with the channels last",
+                    "convert with --no-optimize and --emit-onnx");
+  }
+  return ctx.done_in_layout(std::move(n), a.layout());
+}
 
 }  // namespace vireo

@@ -3,6 +3,7 @@
 // are the same with more types.
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -51,5 +52,26 @@ extern const OnnxImport kMsQuantizeLinearOnnx;
 const OnnxImport kMsQuantizeLinearOnnx = {"com.microsoft", "QuantizeLinear", import_quantize};
 extern const OnnxImport kMsDequantizeLinearOnnx;
 const OnnxImport kMsDequantizeLinearOnnx = {"com.microsoft", "DequantizeLinear", import_dequantize};
+
+// The axis has no meaning beside one scale, and may be outside the rank.
+Status export_quantize(ExportContext& ctx) {
+  const bool whole = ctx.input_type(1).shape.rank == 0;
+  if (ctx.op() == Op::kDequantizeLinear) {
+    const auto& a = ctx.attrs<attrs::DequantizeLinear>();
+    OnnxNode n = ctx.same();
+    if (!whole) n.number("axis", a.axis());
+    if (a.block_size() != 0) n.number("block_size", a.block_size());
+    if (a.output_dtype() != 0) n.number("output_dtype", a.output_dtype()).needs(23);
+    return ctx.done(std::move(n));
+  }
+  const auto& a = ctx.attrs<attrs::QuantizeLinear>();
+  OnnxNode n = ctx.same();
+  if (!whole) n.number("axis", a.axis());
+  if (a.block_size() != 0) n.number("block_size", a.block_size());
+  if (!a.saturate()) n.flag("saturate", false);
+  if (a.output_dtype() != 0) n.number("output_dtype", a.output_dtype());
+  if (a.precision() != 0) n.number("precision", a.precision()).needs(23);
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,6 +1,7 @@
 // The opsets of these operators differ in the types they allow alone.
 #include "sdk/ops/random/random_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -37,5 +38,21 @@ VIREO_RANDOM_ONNX(RandomUniformLike, kNone)
 VIREO_RANDOM_ONNX(Bernoulli, kNone)
 VIREO_RANDOM_ONNX(Multinomial, kI32)
 #undef VIREO_RANDOM_ONNX
+
+Status export_random(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Random>();
+  OnnxNode n = ctx.same();
+  const Op op = ctx.op();
+  if (op == Op::kRandomNormal || op == Op::kRandomUniform) {
+    n.set("shape",
+          a.shape() == nullptr ? std::vector<int64_t>{} : std::vector<int64_t>(a.shape()->begin(), a.shape()->end()));
+  }
+  if (a.dtype() != 0) n.number("dtype", a.dtype());
+  if (op == Op::kRandomNormal || op == Op::kRandomNormalLike) n.real("mean", a.mean()).real("scale", a.scale());
+  if (op == Op::kRandomUniform || op == Op::kRandomUniformLike) n.real("low", a.low()).real("high", a.high());
+  if (op == Op::kMultinomial) n.number("sample_size", a.sample_size());
+  if (a.seeded()) n.real("seed", a.seed());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

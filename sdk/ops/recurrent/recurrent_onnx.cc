@@ -6,6 +6,7 @@
 
 #include "sdk/ops/recurrent/recurrent.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -96,5 +97,35 @@ extern const OnnxImport kGRUOnnx;
 const OnnxImport kGRUOnnx = {"", "GRU", import_gru};
 extern const OnnxImport kRNNOnnx;
 const OnnxImport kRNNOnnx = {"", "RNN", import_rnn};
+
+Status export_recurrent(ExportContext& ctx) {
+  const char* const directions[] = {"forward", "reverse", "bidirectional"};
+  const char* const names[] = {"Sigmoid",    "Tanh",        "Relu", "Affine",   "LeakyRelu", "ThresholdedRelu",
+                               "ScaledTanh", "HardSigmoid", "Elu",  "Softsign", "Softplus"};
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  OnnxNode n = ctx.same().text("direction", directions[static_cast<size_t>(a.direction())]);
+  const Dim hidden = ctx.input_type(2).shape[2];
+  if (is_symbolic(hidden)) return ctx.fail(Status::kUnsupported, "recurrent weights of a size that is not known");
+  n.number("hidden_size", hidden);
+  if (a.activations() != nullptr && a.activations()->size() != 0) {
+    std::vector<std::string> list;
+    std::vector<float> alpha, beta;  // of those functions that have the parameter
+    for (unsigned i = 0; i < a.activations()->size(); ++i) {
+      const uint8_t kind = a.activations()->Get(i);
+      list.emplace_back(names[kind]);
+      const auto& row = *std::find_if(std::begin(kNames), std::end(kNames),
+                                      [&](const Name& entry) { return static_cast<uint8_t>(entry.kind) == kind; });
+      if (row.takes_alpha) alpha.push_back(a.alpha()->Get(i));
+      if (row.takes_beta) beta.push_back(a.beta()->Get(i));
+    }
+    n.set("activations", std::move(list));
+    if (!alpha.empty()) n.set("activation_alpha", std::move(alpha));
+    if (!beta.empty()) n.set("activation_beta", std::move(beta));
+  }
+  if (a.clip() != 0) n.real("clip", a.clip());
+  if (ctx.op() == Op::kLSTM && a.input_forget()) n.flag("input_forget", true);
+  if (ctx.op() == Op::kGRU) n.flag("linear_before_reset", a.linear_before_reset());
+  return ctx.done(n.flag("layout", a.batch_first()));
+}
 
 }  // namespace vireo

@@ -2,6 +2,7 @@
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -64,5 +65,17 @@ const OnnxImport kReduceL2Onnx = {"", "ReduceL2", norm<attrs::Norm::L2>};
 const OnnxImport kReduceSumSquareOnnx = {"", "ReduceSumSquare", norm<attrs::Norm::SumSquare>};
 const OnnxImport kReduceLogSumOnnx = {"", "ReduceLogSum", norm<attrs::Norm::LogSum>};
 const OnnxImport kReduceLogSumExpOnnx = {"", "ReduceLogSumExp", norm<attrs::Norm::LogSumExp>};
+
+Status export_reduce(ExportContext& ctx) {
+  const char* const norms[] = {"ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
+  if (ctx.op() == Op::kReduceNorm) {
+    const auto& a = ctx.attrs<attrs::ReduceNorm>();
+    OnnxNode n = ctx.same(norms[static_cast<size_t>(a.norm())]).flag("keepdims", a.keepdims());
+    return ctx.done(n.flag("noop_with_empty_axes", a.noop_with_empty_axes()));
+  }
+  const auto& a = ctx.attrs<attrs::Reduce>();
+  OnnxNode n = ctx.same().flag("keepdims", a.keepdims());
+  return ctx.done(n.flag("noop_with_empty_axes", a.noop_with_empty_axes()));
+}
 
 }  // namespace vireo

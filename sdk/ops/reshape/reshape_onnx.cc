@@ -2,6 +2,7 @@
 // were attributes.
 #include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -67,5 +68,15 @@ const OnnxImport kReshapeOnnx = {"", "Reshape", import_reshape};
 const OnnxImport kSqueezeOnnx = {"", "Squeeze", import_squeeze};
 const OnnxImport kUnsqueezeOnnx = {"", "Unsqueeze", import_unsqueeze};
 const OnnxImport kFlattenOnnx = {"", "Flatten", import_flatten};
+
+// A Squeeze without axes would drop every extent of 1; ours with an empty list drops none.
+Status export_reshape(ExportContext& ctx) {
+  const Op op = ctx.op();
+  if (op == Op::kReshape) return ctx.done(ctx.same().flag("allowzero", ctx.attrs<attrs::Reshape>().allowzero()));
+  if (op == Op::kFlatten) return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::Flatten>().axis()));
+  if (ctx.input_type(1).shape.rank == 1 && ctx.input_type(1).shape[0] == 0)
+    return ctx.finish("Identity", {ctx.input(0)});
+  return ctx.done(ctx.same());
+}
 
 }  // namespace vireo

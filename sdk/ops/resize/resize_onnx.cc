@@ -3,6 +3,7 @@
 // since opset 11.
 #include "sdk/ops/resize/resize_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -81,11 +82,56 @@ Status import_upsample(ImportContext& ctx) {
   return finish(ctx, a, f32_list(ctx, {1, 1, ctx.attr_float("height_scale", 1), ctx.attr_float("width_scale", 1)}));
 }
 
+// Opset 10's nearest takes the upper neighbour where an axis shrinks: ONNX has no name for it any more, so the scales
+// have to say which of its present names fits.
+Status export_by_scale(ExportContext& ctx, std::string* name) {
+  const ConstTensor* scales = ctx.constant(2);
+  bool shrinks = false, grows = false;
+  for (int64_t i = 0; scales != nullptr && i < scales->count(); ++i) {
+    shrinks = shrinks || scales->as<float>()[i] < 1;
+    grows = grows || scales->as<float>()[i] > 1;
+  }
+  if (scales == nullptr || (shrinks && grows)) {
+    return ctx.fail(Status::kUnsupported,
+                    "opset 10's Resize to the nearest, with scales that are computed or both below and above 1",
+                    "export the model with opset 11 or newer");
+  }
+  *name = shrinks ? "ceil" : "floor";
+  return Status::kOk;
+}
+
 }  // namespace
 
 extern const OnnxImport kResizeOnnx;
 extern const OnnxImport kUpsampleOnnx;
 const OnnxImport kResizeOnnx = {"", "Resize", import_resize};
 const OnnxImport kUpsampleOnnx = {"", "Upsample", import_upsample};
+
+Status export_resize(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Resize>();
+  OnnxNode n = ctx.same().text("mode", kModes[static_cast<size_t>(a.mode())]);
+  n.text("coordinate_transformation_mode", kCoordinates[static_cast<size_t>(a.coordinate())]);
+  if (a.mode() == attrs::ResizeMode::nearest) {
+    std::string name;
+    if (a.nearest() == attrs::ResizeNearest::by_scale) {
+      VIREO_TRY(export_by_scale(ctx, &name));
+    } else {
+      name = kNearest[static_cast<size_t>(a.nearest())];
+    }
+    n.text("nearest_mode", name);
+  }
+  if (a.policy() != attrs::ResizePolicy::stretch)
+    n.text("keep_aspect_ratio_policy", kPolicies[static_cast<size_t>(a.policy())]);
+  if (a.mode() == attrs::ResizeMode::cubic) n.real("cubic_coeff_a", a.cubic_coeff_a());
+  if (a.coordinate() == attrs::ResizeCoordinate::tf_crop_and_resize)
+    n.real("extrapolation_value", a.extrapolation_value());
+  if (a.antialias()) n.flag("antialias", true);
+  if (a.exclude_outside()) n.flag("exclude_outside", true);
+  bool all = a.axes() == nullptr || static_cast<int>(a.axes()->size()) == ctx.input_type(0).shape.rank;
+  for (unsigned i = 0; all && a.axes() != nullptr && i < a.axes()->size(); ++i)
+    all = a.axes()->Get(i) == static_cast<int>(i);
+  if (!all) n.numbers("axes", a.axes());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/reverse_sequence/reverse_sequence_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -15,5 +16,10 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kReverseSequenceOnnx;
 const OnnxImport kReverseSequenceOnnx = {"", "ReverseSequence", import};
+
+Status export_reverse_sequence(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::ReverseSequence>();
+  return ctx.done(ctx.same().number("batch_axis", a.batch_axis()).number("time_axis", a.time_axis()));
+}
 
 }  // namespace vireo

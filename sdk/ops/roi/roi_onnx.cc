@@ -1,6 +1,7 @@
 // RoiAlign shifts coordinates by half an element unless told otherwise since opset 16; opset 10 never did.
 #include "sdk/ops/roi/roi_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -41,5 +42,18 @@ extern const OnnxImport kRoiAlignOnnx;
 extern const OnnxImport kMaxRoiPoolOnnx;
 const OnnxImport kRoiAlignOnnx = {"", "RoiAlign", import_align};
 const OnnxImport kMaxRoiPoolOnnx = {"", "MaxRoiPool", import_max};
+
+Status export_roi(ExportContext& ctx) {
+  if (ctx.op() == Op::kMaxRoiPool) {
+    const auto& a = ctx.attrs<attrs::MaxRoiPool>();
+    OnnxNode n = ctx.same().set("pooled_shape", std::vector<int64_t>{a.pooled_height(), a.pooled_width()});
+    return ctx.done(n.real("spatial_scale", a.spatial_scale()));
+  }
+  const auto& a = ctx.attrs<attrs::RoiAlign>();
+  OnnxNode n = ctx.same().number("output_height", a.output_height()).number("output_width", a.output_width());
+  n.number("sampling_ratio", a.sampling_ratio()).real("spatial_scale", a.spatial_scale());
+  n.text("mode", a.max() ? "max" : "avg");
+  return ctx.done(n.text("coordinate_transformation_mode", a.half_pixel() ? "half_pixel" : "output_half_pixel"));
+}
 
 }  // namespace vireo

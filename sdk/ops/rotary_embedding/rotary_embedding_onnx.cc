@@ -1,5 +1,6 @@
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -16,5 +17,13 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kRotaryEmbeddingOnnx;
 const OnnxImport kRotaryEmbeddingOnnx = {"", "RotaryEmbedding", import};
+
+Status export_rotary_embedding(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::RotaryEmbedding>();
+  OnnxNode n = ctx.same().flag("interleaved", a.interleaved()).needs(23);
+  if (a.heads() != 0) n.number("num_heads", a.heads());
+  if (a.rotated() != 0) n.number("rotary_embedding_dim", a.rotated());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

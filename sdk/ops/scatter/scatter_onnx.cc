@@ -1,6 +1,7 @@
 // Scatter (opsets 9 and 10) is ScatterElements by its old name. Reductions came with opset 16, min and max with 18.
 #include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -50,5 +51,20 @@ const OnnxImport kScatterOnnx = {"", "Scatter", import_elements};
 const OnnxImport kScatterElementsOnnx = {"", "ScatterElements", import_elements};
 const OnnxImport kScatterNDOnnx = {"", "ScatterND", import_nd};
 const OnnxImport kTensorScatterOnnx = {"", "TensorScatter", import_tensor};
+
+Status export_scatter(ExportContext& ctx) {
+  const char* const reductions[] = {"none", "add", "mul", "min", "max"};
+  if (ctx.op() == Op::kTensorScatter) {
+    const auto& a = ctx.attrs<attrs::TensorScatter>();
+    return ctx.done(ctx.same().number("axis", a.axis()).text("mode", a.circular() ? "circular" : "linear").needs(24));
+  }
+  if (ctx.op() == Op::kScatterND) {
+    const auto reduction = static_cast<size_t>(ctx.attrs<attrs::ScatterND>().reduction());
+    return ctx.done(ctx.same().text("reduction", reductions[reduction]));
+  }
+  const auto& a = ctx.attrs<attrs::ScatterElements>();
+  OnnxNode n = ctx.same().number("axis", a.axis());
+  return ctx.done(n.text("reduction", reductions[static_cast<size_t>(a.reduction())]));
+}
 
 }  // namespace vireo

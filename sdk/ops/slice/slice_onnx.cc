@@ -1,6 +1,7 @@
 // Ranges have been inputs since opset 10; before, they were attributes and there were no steps.
 #include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -20,5 +21,7 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kSliceOnnx;
 const OnnxImport kSliceOnnx = {"", "Slice", import};
+
+Status export_slice(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

@@ -5,6 +5,7 @@
 #include "sdk/ops/shape_of/shape_of_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -57,5 +58,9 @@ extern const OnnxImport kHardmaxOnnx;
 const OnnxImport kSoftmaxOnnx = {"", "Softmax", import <Op::kSoftmax>};
 const OnnxImport kLogSoftmaxOnnx = {"", "LogSoftmax", import <Op::kLogSoftmax>};
 const OnnxImport kHardmaxOnnx = {"", "Hardmax", import <Op::kHardmax>};
+
+Status export_softmax(ExportContext& ctx) {
+  return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::Softmax>().axis()));
+}
 
 }  // namespace vireo

@@ -1,6 +1,7 @@
 // The parts' sizes: an input or an attribute in opset 1, an attribute from 2, an input from 13.
 #include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -21,5 +22,15 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kSplitOnnx;
 const OnnxImport kSplitOnnx = {"", "Split", import};
+
+Status export_split(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Split>();
+  OnnxNode n = ctx.same().number("axis", a.axis());
+  n.outputs.clear();  // an output that nobody wants is a part all the same
+  for (int i = 0; i < ctx.output_count(); ++i)
+    n.outputs.push_back(ctx.output(i).empty() ? ctx.fresh("unused") : ctx.output(i));
+  if (ctx.input(1).empty()) n.number("num_outputs", a.num_outputs() != 0 ? a.num_outputs() : ctx.output_count());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

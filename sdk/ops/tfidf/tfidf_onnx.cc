@@ -2,6 +2,7 @@
 
 #include "sdk/ops/tfidf/tfidf_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -46,5 +47,15 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kTfIdfVectorizerOnnx;
 const OnnxImport kTfIdfVectorizerOnnx = {"", "TfIdfVectorizer", import};
+
+Status export_tfidf(ExportContext& ctx) {
+  const char* const modes[] = {"TF", "IDF", "TFIDF"};
+  const auto& a = ctx.attrs<attrs::TfIdf>();
+  OnnxNode n = ctx.same().text("mode", modes[static_cast<size_t>(a.mode())]);
+  n.number("min_gram_length", a.shortest()).number("max_gram_length", a.longest()).number("max_skip_count", a.skips());
+  n.numbers("ngram_counts", a.begins()).numbers("ngram_indexes", a.places());
+  return ctx.done(
+      n.numbers("pool_int64s", a.integers()).texts("pool_strings", a.strings()).reals("weights", a.weights()));
+}
 
 }  // namespace vireo

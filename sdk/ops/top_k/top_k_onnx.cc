@@ -1,6 +1,7 @@
 // k was an attribute in opset 1, when only the largest could be asked for.
 #include "sdk/ops/top_k/top_k_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -22,5 +23,10 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kTopKOnnx;
 const OnnxImport kTopKOnnx = {"", "TopK", import};
+
+Status export_top_k(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::TopK>();
+  return ctx.done(ctx.same().number("axis", a.axis()).flag("largest", a.largest()).flag("sorted", a.sorted()));
+}
 
 }  // namespace vireo

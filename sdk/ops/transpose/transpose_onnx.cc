@@ -1,5 +1,6 @@
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -20,5 +21,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kTransposeOnnx;
 const OnnxImport kTransposeOnnx = {"", "Transpose", import};
+
+Status export_transpose(ExportContext& ctx) {
+  return ctx.done(ctx.same().numbers("perm", ctx.attrs<attrs::Transpose>().perm()));
+}
 
 }  // namespace vireo

@@ -10,6 +10,7 @@
 #include "sdk/ops/tree_ensemble/tree_ensemble_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -342,6 +343,136 @@ Status import_ensemble(ImportContext& ctx) {
   return import_direct(ctx, Op::kTreeEnsemble, pack<attrs::TreeEnsemble>(t));
 }
 
+// `wide` where it is there, else `narrow`.
+template <class Narrow, class Wide>
+std::vector<double> stored(const Narrow* narrow, const Wide* wide) {
+  if (wide != nullptr && wide->size() != 0) return {wide->begin(), wide->end()};
+  return narrow == nullptr ? std::vector<double>{} : std::vector<double>(narrow->begin(), narrow->end());
+}
+
+// A list of numbers: floats where all are floats, else `name` as a tensor of doubles (opset 3; always in opset 5).
+void export_reals(OnnxNode* n, const std::string& name, const std::vector<double>& v, bool as_tensor) {
+  const bool narrow = std::all_of(
+      v.begin(), v.end(), [](double d) { return std::isnan(d) || static_cast<double>(static_cast<float>(d)) == d; });
+  if (narrow && !as_tensor) {
+    n->set(name.c_str(), std::vector<float>(v.begin(), v.end()));
+    return;
+  }
+  OnnxTensor t{{narrow ? DType::kF32 : DType::kF64, Shape{1, {static_cast<int64_t>(v.size())}}}, {}, {}};
+  const auto put = [&](auto d) {
+    const auto* p = reinterpret_cast<const uint8_t*>(&d);
+    t.bytes.insert(t.bytes.end(), p, p + sizeof(d));
+  };
+  for (const double d : v) narrow ? put(static_cast<float>(d)) : put(d);
+  n->set((as_tensor ? name : name + "_as_tensor").c_str(), std::move(t));
+}
+
+// Opset 5: nodes and leaves apart. A root that is a leaf becomes a node whose children are both that leaf.
+Status export_ensemble(ExportContext& ctx, const attrs::TreeEnsemble& a) {
+  OnnxNode n = ctx.same();
+  n.domain = "ai.onnx.ml";
+  n.needs(5).number("n_targets", a.targets());
+  n.number("aggregate_function", static_cast<int64_t>(a.aggregate()));
+  n.number("post_transform", static_cast<int64_t>(a.transform()));
+  std::vector<int64_t> features, child[2], leaf[2], roots, missing, targets;
+  std::vector<double> splits = stored(a.thresholds(), a.thresholds_f64()), members;
+  std::vector<uint8_t> modes;
+  // A leaf of ours may have several votes, ONNX's has one: only this operator's own importer makes these tables.
+  for (unsigned i = 0; a.leaf_begin() != nullptr && i + 1 < a.leaf_begin()->size(); ++i) {
+    if (a.leaf_begin()->Get(i + 1) - a.leaf_begin()->Get(i) != 1)
+      return ctx.fail(Status::kUnsupported, "a leaf with several votes or none");
+    targets.push_back(a.vote_targets()->Get(a.leaf_begin()->Get(i)));
+  }
+  const auto link = [&](int side, uint32_t reference) {
+    leaf[side].push_back((reference & kTreeLeaf) != 0);
+    child[side].push_back(reference & ~kTreeLeaf);
+  };
+  const unsigned nodes = a.features() == nullptr ? 0 : a.features()->size();
+  for (unsigned i = 0; i < nodes; ++i) {
+    features.push_back(a.features()->Get(i));
+    modes.push_back(a.modes()->Get(i));
+    link(0, a.false_children()->Get(i));
+    link(1, a.true_children()->Get(i));
+    missing.push_back(a.missing_true() != nullptr && a.missing_true()->size() != 0 ? a.missing_true()->Get(i) : 0);
+    if (static_cast<attrs::TreeMode>(modes.back()) != attrs::TreeMode::Member) continue;
+    for (uint32_t k = a.member_begin()->Get(i); k < a.member_begin()->Get(i + 1); ++k)
+      members.push_back(a.members()->Get(k));
+    members.push_back(std::nan(""));
+  }
+  for (const uint32_t root : *a.roots()) {
+    if ((root & kTreeLeaf) == 0) {
+      roots.push_back(root);
+      continue;
+    }
+    roots.push_back(static_cast<int64_t>(features.size()));
+    features.push_back(0);
+    modes.push_back(static_cast<uint8_t>(attrs::TreeMode::Leq));
+    splits.push_back(0);
+    missing.push_back(0);
+    link(0, root);
+    link(1, root);
+  }
+  const Shape length{1, {static_cast<int64_t>(modes.size())}};
+  n.set("nodes_featureids", features).set("nodes_modes", OnnxTensor{{DType::kU8, length}, modes, {}});
+  n.set("nodes_truenodeids", child[1]).set("nodes_falsenodeids", child[0]);
+  n.set("nodes_trueleafs", leaf[1]).set("nodes_falseleafs", leaf[0]).set("tree_roots", roots);
+  n.set("nodes_missing_value_tracks_true", missing).set("leaf_targetids", targets);
+  export_reals(&n, "nodes_splits", splits, true);
+  export_reals(&n, "leaf_weights", stored(a.vote_weights(), a.vote_weights_f64()), true);
+  if (!members.empty()) export_reals(&n, "membership_values", members, true);
+  return ctx.done(std::move(n));
+}
+
+// Opset 3: nodes and leaves of each tree in one list, a tree's root first.
+struct Listed {
+  const attrs::TreeEnsemble& a;
+  std::vector<int64_t> trees, ids, features, yes, no, missing, vote_trees, vote_ids, vote_targets;
+  std::vector<std::string> modes;
+  std::vector<double> values, weights;
+  std::vector<double> thresholds, vote_weights;
+
+  // Lists what `root` leads to. Every path to a node is a node of its own: ONNX's trees share nothing.
+  void tree(int64_t number, uint32_t root) {
+    std::vector<std::pair<uint32_t, size_t>> open{{root, SIZE_MAX}};  // reference, twice the parent's place + side
+    int64_t next = 0;
+    while (!open.empty()) {
+      const auto [reference, from] = open.back();
+      open.pop_back();
+      const int64_t id = next++;
+      if (from != SIZE_MAX) (from % 2 == 1 ? yes : no)[from / 2] = id;
+      trees.push_back(number);
+      ids.push_back(id);
+      yes.push_back(0);
+      no.push_back(0);
+      if ((reference & kTreeLeaf) != 0) {
+        leaf(number, id, reference & ~kTreeLeaf);
+        continue;
+      }
+      features.push_back(a.features()->Get(reference));
+      modes.emplace_back(kModes[a.modes()->Get(reference)]);
+      values.push_back(thresholds[reference]);
+      missing.push_back(a.missing_true() != nullptr && a.missing_true()->size() != 0 ? a.missing_true()->Get(reference)
+                                                                                     : 0);
+      const size_t place = trees.size() - 1;
+      open.push_back({a.false_children()->Get(reference), 2 * place});
+      open.push_back({a.true_children()->Get(reference), 2 * place + 1});
+    }
+  }
+
+  void leaf(int64_t tree, int64_t id, uint32_t place) {
+    features.push_back(0);
+    modes.emplace_back("LEAF");
+    values.push_back(0);
+    missing.push_back(0);
+    for (uint32_t k = a.leaf_begin()->Get(place); k < a.leaf_begin()->Get(place + 1); ++k) {
+      vote_trees.push_back(tree);
+      vote_ids.push_back(id);
+      vote_targets.push_back(a.vote_targets()->Get(k));
+      weights.push_back(vote_weights[k]);
+    }
+  }
+};
+
 }  // namespace
 
 extern const OnnxImport kTreeEnsembleOnnx;
@@ -350,5 +481,37 @@ extern const OnnxImport kTreeEnsembleRegressorOnnx;
 const OnnxImport kTreeEnsembleRegressorOnnx = {"ai.onnx.ml", "TreeEnsembleRegressor", import_regressor};
 extern const OnnxImport kTreeEnsembleClassifierOnnx;
 const OnnxImport kTreeEnsembleClassifierOnnx = {"ai.onnx.ml", "TreeEnsembleClassifier", import_classifier};
+
+Status export_tree_ensemble(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::TreeEnsemble>();
+  if (ctx.op() == Op::kTreeEnsemble) return export_ensemble(ctx, a);
+  Listed l{a, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  l.thresholds = stored(a.thresholds(), a.thresholds_f64());
+  l.vote_weights = stored(a.vote_weights(), a.vote_weights_f64());
+  for (unsigned i = 0; i < a.roots()->size(); ++i) l.tree(i, a.roots()->Get(i));
+  OnnxNode n = ctx.same();
+  n.domain = "ai.onnx.ml";
+  const bool classifier = ctx.op() == Op::kTreeEnsembleClassifier;
+  const std::string votes = classifier ? "class" : "target";
+  if (classifier) {
+    n.numbers("classlabels_int64s", a.labels_integers()).texts("classlabels_strings", a.labels_strings());
+  } else {
+    n.number("n_targets", a.targets()).text("aggregate_function", kAggregates[static_cast<size_t>(a.aggregate())]);
+  }
+  n.text("post_transform", kTransforms[static_cast<size_t>(a.transform())]);
+  std::vector<double> base;
+  if (a.base_values() != nullptr) base.assign(a.base_values()->begin(), a.base_values()->end());
+  // One value for the class that has the votes, as it came.
+  if (a.binary() != attrs::TreeBinary::No && base.size() == 2 && base[0] == base[1]) base.resize(1);
+  if (!base.empty()) export_reals(&n, "base_values", base, false);
+  n.set("nodes_treeids", l.trees).set("nodes_nodeids", l.ids).set("nodes_featureids", l.features);
+  n.set("nodes_modes", l.modes).set("nodes_truenodeids", l.yes).set("nodes_falsenodeids", l.no);
+  n.set("nodes_missing_value_tracks_true", l.missing);
+  export_reals(&n, "nodes_values", l.values, false);
+  n.set((votes + "_treeids").c_str(), l.vote_trees).set((votes + "_nodeids").c_str(), l.vote_ids);
+  n.set((votes + "_ids").c_str(), l.vote_targets);
+  export_reals(&n, votes + "_weights", l.weights, false);
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

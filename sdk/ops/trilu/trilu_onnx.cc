@@ -1,5 +1,6 @@
 #include "sdk/ops/trilu/trilu_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -14,5 +15,9 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kTriluOnnx;
 const OnnxImport kTriluOnnx = {"", "Trilu", import};
+
+Status export_trilu(ExportContext& ctx) {
+  return ctx.done(ctx.same().flag("upper", ctx.attrs<attrs::Trilu>().upper()));
+}
 
 }  // namespace vireo

@@ -5,6 +5,7 @@
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 #include "sdk/ops/where/where_generated.h"
 
 namespace vireo {
@@ -153,6 +154,32 @@ Status bitwise_not(ImportContext& ctx) {
   return ones ? import_value(ctx, plain(ctx, Op::kBitwiseXor, x, ones)) : Status::kInvalidModel;
 }
 
+// gamma * (x > 0 ? x : alpha * (exp(x / divisor) - 1)): by the name of the case that it is, else by the formula.
+Status export_elu(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Elu>();
+  const DType t = ctx.input_type(0).dtype;
+  if (a.divisor() == 1 && a.gamma() == 1) return ctx.done(ctx.same().real("alpha", a.alpha()));
+  if (a.divisor() == 1) return ctx.done(ctx.same("Selu").real("alpha", a.alpha()).real("gamma", a.gamma()));
+  if (a.gamma() == 1 && a.divisor() == a.alpha() && t == DType::kF32)
+    return ctx.done(ctx.same("Celu").real("alpha", a.alpha()));
+  const std::string x = ctx.input(0);
+  OnnxNode below =
+      ExportContext::node("Elu", {ctx.step("Div", {x, ctx.add_scalar(t, static_cast<double>(a.divisor()))})});
+  below.real("alpha", a.alpha());
+  const std::string positive = ctx.step("Less", {ctx.add_scalar(t, 0), x});
+  const std::string y = ctx.step("Where", {positive, x, ctx.step(std::move(below))});
+  return ctx.finish("Mul", {y, ctx.add_scalar(t, static_cast<double>(a.gamma()))});
+}
+
+// Swish is an operator since opset 24 and its formula before; the formula is read by more tools.
+Status export_swish(ExportContext& ctx) {
+  const float alpha = ctx.attrs<attrs::Swish>().alpha();
+  const std::string x = ctx.input(0);
+  const std::string inner =
+      alpha == 1 ? x : ctx.step("Mul", {x, ctx.add_scalar(ctx.input_type(0).dtype, static_cast<double>(alpha))});
+  return ctx.finish("Mul", {x, ctx.step("Sigmoid", {inner})});
+}
+
 }  // namespace
 
 extern const OnnxImport kAbsOnnx;
@@ -250,5 +277,34 @@ const OnnxImport kMsGeluOnnx = {"com.microsoft", "Gelu", gelu};
 const OnnxImport kMsBiasGeluOnnx = {"com.microsoft", "BiasGelu", bias_gelu<attrs::GeluForm::Erf>};
 const OnnxImport kMsFastGeluOnnx = {"com.microsoft", "FastGelu", bias_gelu<attrs::GeluForm::Tanh>};
 const OnnxImport kMsQuickGeluOnnx = {"com.microsoft", "QuickGelu", quick_gelu};
+
+Status export_unary(ExportContext& ctx) {
+  OnnxNode n = ctx.same();
+  switch (ctx.op()) {
+    case Op::kLeakyRelu:
+      n.real("alpha", ctx.attrs<attrs::LeakyRelu>().alpha());
+      break;
+    case Op::kElu:
+      return export_elu(ctx);
+    case Op::kSwish:
+      return export_swish(ctx);
+    case Op::kHardSigmoid:
+      n.real("alpha", ctx.attrs<attrs::HardSigmoid>().alpha()).real("beta", ctx.attrs<attrs::HardSigmoid>().beta());
+      break;
+    case Op::kGelu:
+      n.text("approximate", ctx.attrs<attrs::Gelu>().form() == attrs::GeluForm::Tanh ? "tanh" : "none");
+      break;
+    case Op::kIsInf:
+      n.flag("detect_negative", ctx.attrs<attrs::IsInf>().detect_negative());
+      n.flag("detect_positive", ctx.attrs<attrs::IsInf>().detect_positive());
+      break;
+    case Op::kShrink:
+      n.real("lambd", ctx.attrs<attrs::Shrink>().lambd()).real("bias", ctx.attrs<attrs::Shrink>().bias());
+      break;
+    default:
+      break;
+  }
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 #include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
@@ -16,5 +17,12 @@ Status import(ImportContext& ctx) {
 
 extern const OnnxImport kUniqueOnnx;
 const OnnxImport kUniqueOnnx = {"", "Unique", import};
+
+Status export_unique(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Unique>();
+  OnnxNode n = ctx.same().flag("sorted", a.sorted());
+  if (!a.flat()) n.number("axis", a.axis());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,5 +1,6 @@
 // Since opset 9; opset 16 added bfloat16.
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 #include "sdk/ops/where/where_generated.h"
 
 namespace vireo {
@@ -11,5 +12,7 @@ Status import(ImportContext& ctx) { return import_direct(ctx, Op::kWhere, pack<a
 
 extern const OnnxImport kWhereOnnx;
 const OnnxImport kWhereOnnx = {"", "Where", import};
+
+Status export_where(ExportContext& ctx) { return ctx.done(ctx.same()); }
 
 }  // namespace vireo

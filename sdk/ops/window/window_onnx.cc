@@ -1,4 +1,5 @@
 #include "sdk/ops/view.h"
+#include "sdk/ops/view_export.h"
 #include "sdk/ops/window/window_generated.h"
 
 namespace vireo {
@@ -26,5 +27,12 @@ VIREO_WINDOW_ONNX(HammingWindow)
 VIREO_WINDOW_ONNX(BlackmanWindow)
 VIREO_WINDOW_ONNX(MelWeightMatrix)
 #undef VIREO_WINDOW_ONNX
+
+Status export_window(ExportContext& ctx) {
+  const auto& a = ctx.attrs<attrs::Window>();
+  OnnxNode n = ctx.same().number("output_datatype", a.dtype());
+  if (ctx.op() != Op::kMelWeightMatrix) n.flag("periodic", a.periodic());
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,0 +1,222 @@
+"""What `vireo convert --emit-onnx` writes: valid ONNX by onnx.checker, which ONNX Runtime runs with the answers of the original
+file; inputs and outputs keep their names, types and symbolic dimensions.
+
+Every model of samples/models, of the shared folders, and drawn ones of random_test.py. Both files run in ONNX Runtime with its
+own optimiser off, so that what differs is Vireo's doing. The tolerance is the tool's: |d| <= 1e-5 max|y| + 1e-4 |y|, 1e-2 for 16-bit floats.
+A few models are ten times as far from themselves with and without ONNX Runtime's optimiser: models_test.py's table says which.
+Where integer arithmetic took the place of float arithmetic, codes may differ by one on their way: a share of the output's
+standard deviation. Outputs that random operators have a part in are compared by type and shape.
+"""
+import pathlib
+import re
+
+import models_test
+import random_test
+import support
+import zoo_test
+
+# Of an output's standard deviation: rounding alone, but it grows through the layers of an integer network.
+QUANTIZED = 0.25
+
+
+def optimiser_off(onnxruntime):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options
+
+
+def run(path, feed):
+    import onnxruntime
+    session = onnxruntime.InferenceSession(str(path), optimiser_off(onnxruntime), providers=["CPUExecutionProvider"])
+    return session.run(None, feed)
+
+
+def interface(model):
+    """Names, types, ranks and numeric extents of inputs and outputs; the names of the inputs' symbolic dimensions."""
+    initializers = {i.name for i in model.graph.initializer}
+    facts = []
+    for info in [i for i in model.graph.input if i.name not in initializers]:
+        t = info.type.tensor_type
+        facts.append((info.name, t.elem_type, [d.dim_value if d.dim_value > 0 else d.dim_param or None for d in t.shape.dim]))
+    return facts, [(o.name, o.type.tensor_type.elem_type) for o in model.graph.output]
+
+
+def check_interface(test, original, exported):
+    (inputs, outputs), (new_inputs, new_outputs) = interface(original), interface(exported)
+    test.assertEqual([o[0] for o in new_outputs], [o[0] for o in outputs])
+    for (name, dtype), (_, new_dtype) in zip(outputs, new_outputs):
+        test.assertIn(dtype, (new_dtype, 0), name)
+    new = {name: (dtype, dims) for name, dtype, dims in new_inputs}
+    test.assertEqual([i[0] for i in new_inputs], [i[0] for i in inputs])
+    for name, dtype, dims in inputs:
+        test.assertEqual(new[name][0], dtype, name)
+        test.assertEqual(len(new[name][1]), len(dims), name)
+        for was, now in zip(dims, new[name][1]):
+            if was is not None:  # an extent without a name gets one
+                test.assertEqual(now, was, name)
+
+
+def is_random(graph):
+    """Names of outputs that a random operator has a part in."""
+    values = set()
+    for n in graph.node:
+        if n.op_type.startswith("Random") or n.op_type in ("Multinomial", "Bernoulli") or values & set(n.input):
+            values.update(n.output)
+    return values
+
+
+def same(test, wanted, got, names, atol, rtol, quantized=False, drawn=()):
+    import numpy as np
+    for name, w, g in zip(names, wanted, got):
+        test.assertEqual(g.dtype, w.dtype, name)
+        test.assertEqual(g.shape, w.shape, name)
+        if name in drawn:
+            continue
+        if w.dtype.kind in "OSUb":
+            test.assertTrue((g == w).all(), name)
+            continue
+        a, b = g.astype("float64"), w.astype("float64")
+        if quantized:
+            if w.dtype.kind == "f":
+                test.assertLessEqual(np.abs(a - b).max(initial=0), QUANTIZED * max(float(b.std()), 1e-6) + 1e-6, name)
+            continue
+        if w.dtype.kind in "iu":
+            test.assertTrue((a == b).all(), name)
+            continue
+        half = w.dtype.itemsize == 2
+        limit = max(atol, 1e-2 if half else 0) * np.abs(b[np.isfinite(b)]).max(initial=0) + max(rtol, 1e-2 if half else 0) * np.abs(b)
+        with np.errstate(invalid="ignore"):
+            good = (np.abs(a - b) <= limit) | (np.isnan(a) & np.isnan(b)) | (a == b)
+        test.assertTrue(good.all(), f"{name}: {np.nanmax(np.abs(a - b)):.3g} of {np.abs(b).max():.3g}")
+
+
+def export(path, name, *arguments):
+    support.WORK.mkdir(parents=True, exist_ok=True)
+    out = support.WORK / (name + ".exported.onnx")
+    support.vireo("convert", path, "--emit-onnx", out, *arguments)
+    return out
+
+
+def compare(test, path, name, feeds, atol=1e-5, rtol=1e-4, quantized=False):
+    import onnx
+    out = export(path, name)
+    onnx.checker.check_model(str(out), full_check=False)
+    original, exported = (onnx.load(str(p), load_external_data=False) for p in (path, out))
+    check_interface(test, original, exported)
+    known = {i.name for i in original.graph.initializer}
+    names = [i.name for i in original.graph.input if i.name not in known]
+    for feed in feeds:
+        if not isinstance(feed, dict):
+            feed = dict(zip(names, feed))
+        same(test, run(path, feed), run(out, feed), [o.name for o in original.graph.output], atol, rtol, quantized, is_random(original.graph))
+    out.unlink()
+
+
+def stored_cases(npz):
+    """The inputs of each case of a stored reference, in the order of the model's inputs."""
+    import numpy as np
+    data = np.load(npz)
+    cases = {}
+    for key in data.files:
+        found = re.fullmatch(r"c(\d+)_in(\d+)", key)
+        if found:
+            cases.setdefault(int(found[1]), {})[int(found[2])] = data[key]
+    return [[inputs[k] for k in sorted(inputs)] for _, inputs in sorted(cases.items())]
+
+
+def is_quantized(name):
+    return re.search("qdq|quant|int8", name) is not None
+
+
+def check_stored(path, slack=0.0):
+    def check(test):
+        feeds = stored_cases(path.with_suffix(".npz"))
+        test.assertTrue(feeds, "no stored case")
+        compare(test, path, path.stem, feeds[:2], max(1e-5, 10 * slack), 1e-4, is_quantized(path.stem))
+    return check
+
+
+def check_drawn(path):
+    """Drawn inputs, for models without stored ones: each name of a dimension is an extent of its own."""
+    def check(test):
+        import numpy as np
+        import onnx
+        graph = onnx.load(str(path), load_external_data=False).graph
+        rng, extents, feed = np.random.default_rng(1), {}, {}
+        for info in graph.input:
+            t = info.type.tensor_type
+            dims = [d.dim_value or extents.setdefault(d.dim_param, 2 + len(extents)) for d in t.shape.dim]
+            if t.elem_type == onnx.TensorProto.FLOAT:
+                feed[info.name] = rng.standard_normal(dims).astype("float32")
+            else:
+                feed[info.name] = rng.integers(0, 16, dims)
+        compare(test, path, path.stem, [feed])
+    return check
+
+
+def check_zoo(path):
+    def check(test):
+        import onnx
+        fill = zoo_test.filler()
+        model = fill.load(str(path))
+        name = path.name.split(".onnx")[0]
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        full = support.WORK / (name + ".filled.onnx")
+        onnx.save(fill.fill(model), str(full))
+        compare(test, full, name, [fill.inputs(model)], 1e-4, 1e-4, is_quantized(name))
+        full.unlink()
+    return check
+
+
+def check_random(first, count):
+    def check(test):
+        import onnx
+        for seed in range(first, first + count):
+            builder = random_test.Builder(seed)
+            path = support.WORK / f"export_{seed}.onnx"
+            support.WORK.mkdir(parents=True, exist_ok=True)
+            onnx.save(builder.model(), str(path))
+            with test.subTest(seed=seed):
+                compare(test, path, f"export_{seed}", [builder.feed], 2e-5)
+                path.unlink()
+    return check
+
+
+def check_back(path):
+    """The exported file converts again, to the same answers."""
+    def check(test):
+        out = export(path, path.stem + ".back")
+        file = support.convert(out, path.stem + ".back")
+        support.verify(file, path.with_suffix(".npz"))
+        out.unlink()
+        file.unlink()
+    return check
+
+
+def table():
+    cases = {}
+    for path in sorted((support.ROOT / "samples" / "models").glob("*.onnx")):
+        cases["samples_" + path.stem] = check_stored(path)
+        cases["back_" + path.stem] = check_back(path)
+    for first in range(0, 100, 20):
+        cases[f"random_{first}"] = check_random(first, 20)
+    if (support.SHARED / "models").is_dir():
+        for name, slack in models_test.rows():
+            cases["models_" + name] = check_stored(support.SHARED / "models" / (name + ".onnx"), slack)
+    for path in sorted((support.SHARED / "trained").glob("*/*.onnx")):
+        cases["trained_" + path.stem] = check_drawn(path)
+    for path in sorted((support.SHARED / "zoo").glob("*.onnx.gz")):
+        cases["zoo_" + path.name.split(".onnx")[0]] = check_zoo(path)
+    for folder in ("models", "trained", "zoo"):
+        if not (support.SHARED / folder).is_dir():
+            print(f"left out: {support.missing(folder=folder)}")
+    return cases
+
+
+reason = support.missing("numpy", "onnx", "onnxruntime")
+Export = support.cases(reason, {} if reason else table())
+
+if __name__ == "__main__":
+    support.main()
