@@ -1,9 +1,9 @@
 // Products of few rows that share their input become one, whose result is split.
 // Before   MatMul(x, a), MatMul(x, b)... each perhaps + bias         After  Split(MatMul(x, [a b ...]) + [bias ...])
-// Fires    weights are constant matrices of one type, together at most kMostBytes; all of them have a bias of one value
-// a
-//          column, or none has; x has at most kFewRows rows: then reading x and starting the product cost as much as
-//          the product, where the copies of Split are small. With more rows the copies cost more than they save.
+// Fires    weights are constant matrices of one type, together at most kMostBytes; those with a bias of one value a
+//          column and those without are merged apart; x has at most kFewRows rows: then reading x and starting the
+//          product cost as much as the product, where the copies of Split are small. With more rows the copies cost
+//          more than they save.
 // Numerics none: each column is the same sum; a kernel may add it in another order.
 // Bound    n products become one; one Split is added.        Idempotent.
 #include "converter/passes/merge_shared_gemm.h"
@@ -82,7 +82,6 @@ const char* merge(ir::Graph& g, const std::vector<Product>& group) {
     sizes.push_back(p.n->in(1)->type.shape[1]);
     bytes += weights.back()->size_bytes();
   }
-  if (!biases.empty() && biases.size() != group.size()) return "only some have a bias";
   if (bytes > kMostBytes) return "the weights are large";
   ir::Value* all = g.add_constant(first.in(1)->name, side_by_side(weights, first.in(1)->type.shape[0]));
   ir::Node* one = add_node(g, Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {first.in(0), all}, first, before);
@@ -131,13 +130,20 @@ void run(ir::Graph& g, PassLog& log) {
       }
     }
     if (group.size() < 2) continue;
+    // Those with a bias and those without, each for themselves: the epilogue takes an Add behind a product of its own
+    // into it, and a second run of the pipeline would find the others alone.
+    std::vector<Product> parts[2];
+    for (const Product& p : group) parts[p.bias != nullptr].push_back(p);
+    bool merged = false;
+    const char* refused = "only some have a bias";
     ir::Node* const at = group.front().n;
-    const char* refused = merge(g, group);
-    if (refused != nullptr) {
-      log.reject(*at, refused);
-    } else {
-      log.changed();
+    for (const std::vector<Product>& part : parts) {
+      if (part.size() < 2) continue;
+      refused = merge(g, part);
+      if (refused == nullptr) log.changed();
+      merged = merged || refused == nullptr;
     }
+    if (!merged) log.reject(*at, refused);
   }
 }
 

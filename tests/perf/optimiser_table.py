@@ -1,0 +1,242 @@
+"""optimiser_table.py MODEL.onnx...: what the optimiser did to each model, and what each of its groups of passes is worth.
+
+    VIREO_LIBRARY=build/release/lib/libvireo.so VIREO_PROGRAM=build/release/bin/vireo \
+        python tests/perf/optimiser_table.py [--no-latency] [--quick] [--seconds 3] MODEL.onnx...
+
+Prints Markdown:
+  nodes     of the imported graph and of the optimised one (a fused node is one), of ONNX Runtime's own optimised graph of the same
+            file at the levels `extended` and `all`; Transposes left; arena bytes without and with optimisation, at the extents of --dim
+  passes    over all models: how often each changed something, how often it declined, and the commonest reason
+  integers  of quantized models: whether only integers are left, and the nodes that compute in floating point
+  latency   milliseconds without optimisation and with it, and how much slower a model is with one group of passes left out
+            ("." where that group changes nothing in it); the share of convolutions and matrix products in the time without
+            optimisation. Both sides have the same kernels, threads and arena planner. All variants of a model take turns in one
+            run; medians. --quick: half a second a model.
+
+Needs numpy and onnxruntime. Machines are shared and noisy: what counts are ratios of one run.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
+import vireo  # noqa: E402
+
+PROGRAM = os.environ.get("VIREO_PROGRAM", "vireo")
+# A pass that is in no group makes one of its own.
+GROUPS = {
+    "constants, shapes": ["fold_constants", "eliminate_no_ops", "inline_branches", "merge_equal", "simplify_shapes"],
+    "activations, norms": ["fuse_activation", "recognise_norm"],
+    "attention": ["recognise_attention", "pack_attention"],
+    "movement": ["recognise_shuffle", "sink_transposes"],
+    "convolutions": ["fold_batch_norm", "merge_pad"],
+    "merged products": ["merge_shared_gemm"],
+    "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
+    "epilogues": ["fuse_epilogue"],
+}
+PRODUCTS = ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "IntConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "IntGemm",
+            "Attention", "conv", "gemm", "matmul", "LSTM", "GRU", "RNN")
+
+
+def convert(model, out, shapes, *arguments):
+    """The report; None with what was said when the model does not convert."""
+    report = out.with_suffix(".json")
+    words = [PROGRAM, "convert", str(model), "-o", str(out), "--report", str(report), *shapes, *arguments]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{model}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
+        return None
+    return json.loads(report.read_text())
+
+
+def count_nodes(graph):
+    return sum(1 + sum(count_nodes(a.g) for a in n.attribute if a.HasField("g")) for n in graph.node)
+
+
+def peer_nodes(model, level, folder):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = level
+    path = os.path.join(folder, "peer.onnx")
+    options.optimized_model_filepath = path
+    try:
+        onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        return count_nodes(onnx.load(path).graph)
+    except Exception as e:  # of any kind: what it cannot load is its own affair
+        print(f"{model}: ONNX Runtime says {str(e).splitlines()[0][:120]}", file=sys.stderr)
+        return None
+
+
+def fixed_shapes(model, extent):
+    """--shape words that close every open dimension, and the inputs in these shapes."""
+    graph = onnx.load(str(model), load_external_data=False).graph
+    known = {i.name for i in graph.initializer}
+    words = []
+    for info in graph.input:
+        dims = info.type.tensor_type.shape.dim
+        if info.name not in known and any(not d.HasField("dim_value") or d.dim_value <= 0 for d in dims):
+            words += ["--shape", f"{info.name}=" + ",".join(str(d.dim_value) if d.dim_value > 0 else str(extent) for d in dims)]
+    return words
+
+
+def changed(report, passes):
+    return any(p["changes"] for p in report["passes"] if p["name"] in passes)
+
+
+def thousands(n):
+    return f"{n:,}" if n else "open"
+
+
+def describe(models, extent, folder):
+    print("| model | nodes | optimised | ORT extended | ORT all | Transposes | arena before | arena after |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    reports, all_passes = {}, collections.OrderedDict()
+    level = onnxruntime.GraphOptimizationLevel
+    for model in models:
+        out = pathlib.Path(folder) / "model.vireo"
+        shapes = fixed_shapes(model, extent)
+        plain, report = convert(model, out, shapes, "--no-optimize"), convert(model, out, shapes)
+        if plain is None or report is None:
+            continue
+        facts = json.loads(subprocess.run([PROGRAM, "inspect", str(out), "--json"], check=True, capture_output=True, text=True).stdout)
+        reports[model] = (report, facts)
+        steps, transposes = sum(report["ops"].values()) if isinstance(report["ops"], dict) else sum(n for _, n in report["ops"]), report["transposes"]
+        peers = [peer_nodes(model, l, folder) for l in (level.ORT_ENABLE_EXTENDED, level.ORT_ENABLE_ALL)]
+        cells = [pathlib.Path(model).stem, report["nodes_imported"], steps, *("does not load" if p is None else p for p in peers), transposes,
+                 thousands(plain["arena_bytes"]), thousands(report["arena_bytes"])]
+        print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+        for p in report["passes"]:
+            row = all_passes.setdefault(p["name"], [0, 0, 0, collections.Counter()])
+            row[0] += p["changes"]
+            row[1] += p["changes"] > 0
+            for reason in p.get("declined", []):
+                times = reason.get("count", 1) if isinstance(reason, dict) else 1
+                text = reason.get("reason", "") if isinstance(reason, dict) else str(reason)
+                row[2] += times
+                row[3][text] += times
+    print("\n| pass | changes | in models | declined | commonest reason |\n| --- | ---: | ---: | ---: | --- |")
+    for name, (count, where, declined, reasons) in all_passes.items():
+        most = reasons.most_common(1)
+        print(f"| {name} | {count} | {where} | {declined} | " + (f"{most[0][0]} ({most[0][1]})" if most else "") + " |")
+    print("\n| quantized model | integer_only | floating-point nodes | which |\n| --- | --- | ---: | --- |")
+    for model, (report, facts) in reports.items():
+        kinds = {n for n in facts["ops"]}
+        if not any(k.startswith("Int") or "Quantize" in k or "Integer" in k or k.startswith("QLinear") for k in kinds):
+            continue
+        floats = facts.get("float_nodes", [])
+        ops = collections.Counter(n["op"] for n in floats)
+        print(f"| {pathlib.Path(model).stem} | {'yes' if facts['integer_only'] else 'no'} | {len(floats)} | "
+              + ", ".join(f"{op} {n}" for op, n in ops.most_common(6)) + " |")
+    return reports
+
+
+def product_share(file):
+    """Of the time of a run, on one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "profile.json")
+        words = [PROGRAM, "bench", str(file), "--threads", "1", "--seconds", "0.25", "--profile", out]
+        if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            return None
+        times = collections.Counter()
+        for event in json.load(open(out))["traceEvents"]:
+            if event["ph"] == "X":
+                times[event["name"]] += event["dur"]
+        return sum(t for name, t in times.items() if name in PRODUCTS) / max(1, sum(times.values()))
+
+
+def inputs_of(loaded):
+    rng, arrays = np.random.default_rng(1), []
+    for v in loaded.inputs:
+        shape = [d if isinstance(d, int) else 1 for d in v.shape]
+        dtype = np.dtype(v.dtype)
+        arrays.append(rng.random(shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype))
+    return arrays
+
+
+def latency(models, reports, args, folder):
+    names = list(GROUPS)
+    print("\n| model | products | plain ms | optimised ms | speed-up | " + " | ".join("without " + n for n in names) + " |")
+    print("| --- | ---: | ---: | ---: | ---: |" + " ---: |" * len(names))
+    for model in models:
+        if model not in reports:
+            continue
+        report = reports[model][0]
+        shapes = fixed_shapes(model, args.dim)
+        variants = {"optimised": [], "plain": ["--no-optimize"]}
+        for name, passes in GROUPS.items():
+            if changed(report, passes):
+                variants[name] = [w for p in passes for w in ("--skip", p)]
+        files = {}
+        for name, words in variants.items():
+            out = pathlib.Path(folder) / f"{name.replace(' ', '_').replace(',', '')}.vireo"
+            if convert(model, out, shapes, *words) is not None:
+                files[name] = out
+        sessions, times = {}, {name: [] for name in files}
+        try:
+            for name, file in files.items():
+                loaded = vireo.Model(str(file), vireo.Runtime(threads=args.threads))
+                arrays = inputs_of(loaded)
+                session = loaded.session(loaded.bounds_for(*arrays))
+                session.run(*arrays)
+                sessions[name] = (loaded, session, arrays)
+        except Exception as e:  # one that needs real inputs
+            print(f"| {pathlib.Path(model).stem} | not measured: {e} |")
+            continue
+        end, rounds = time.perf_counter() + args.seconds, 0
+        while time.perf_counter() < end or rounds < 3:
+            rounds += 1
+            for name, (_, session, arrays) in sessions.items():
+                session.run(*arrays)  # caches are another's
+                begin = time.perf_counter()
+                count = 0
+                while count == 0 or time.perf_counter() - begin < 0.01:
+                    start = time.perf_counter()
+                    session.run(*arrays)
+                    times[name].append((time.perf_counter() - start) * 1e3)
+                    count += 1
+        share = product_share(files["plain"])
+        median = {name: float(np.median(t)) for name, t in times.items()}
+        cells = [pathlib.Path(model).stem, "?" if share is None else f"{100 * share:.0f} %", f"{median['plain']:.3f}", f"{median['optimised']:.3f}",
+                 f"{median['plain'] / median['optimised']:.2f}"]
+        cells += [f"{median[n] / median['optimised']:.2f}" if n in median else "." for n in names]
+        print("| " + " | ".join(cells) + " |", flush=True)
+        for loaded, session, _ in sessions.values():
+            session.close()
+            loaded.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dim", type=int, default=1, help="extent of open dimensions")
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each model's latencies, all variants together")
+    parser.add_argument("--quick", action="store_true", help="half a second a model")
+    parser.add_argument("--no-latency", action="store_true", help="the tables alone")
+    args = parser.parse_args()
+    if args.quick:
+        args.seconds = 0.5
+    with tempfile.TemporaryDirectory() as folder:
+        reports = describe(args.models, args.dim, folder)
+        known = {p for passes in GROUPS.values() for p in passes} | {"dead_code"}
+        for report, _ in reports.values():
+            for p in report["passes"]:
+                if p["name"] not in known:
+                    GROUPS[p["name"]] = [p["name"]]
+                    known.add(p["name"])
+        if not args.no_latency:
+            latency(args.models, reports, args, folder)
+
+
+if __name__ == "__main__":
+    main()
