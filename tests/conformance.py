@@ -2,7 +2,7 @@
 """Runs ONNX's operator cases through `vireo conformance` and sums up: passed, failed and refused to stderr; each failure
 and, by code, each refusal to stdout.
 
-    conformance.py VIREO [--device D]
+    conformance.py VIREO [--device D] [--exported]
 
 The cases are made once, in the cache folder (see toolchains/dependencies.cmake), by the Python with onnx that
 toolchains/bootstrap --for tests puts there.

@@ -27,8 +27,7 @@ bool Writer::write_body(Scope& scope, const ir::Node& node, const ir::Graph& bod
     declare(body, *v, inner.values[v], proto->add_input());
   }
   if (!write_nodes(inner, body)) return false;
-  const std::vector<std::string> outputs =
-      write_outputs(inner, body, std::vector<std::string>(body.outputs().size()));
+  const std::vector<std::string> outputs = write_outputs(inner, body, std::vector<std::string>(body.outputs().size()));
   for (size_t i = 0; i < outputs.size(); ++i) declare(body, *body.outputs()[i], outputs[i], proto->add_output());
   return true;
 }
@@ -49,7 +48,8 @@ bool Writer::write_if(Scope& scope, const ir::Node& node) {
   ::onnx::NodeProto n;
   bool good = true;
   for (size_t i = 0; i < 2; ++i)
-    good = write_body(scope, node, *node.bodies[i], 0, 1, add_graph(&n, i == 0 ? "then_branch" : "else_branch")) && good;
+    good =
+        write_body(scope, node, *node.bodies[i], 0, 1, add_graph(&n, i == 0 ? "then_branch" : "else_branch")) && good;
   OnnxNode shell;
   shell.type = "If";
   shell.inputs = {name(scope, node.in(0))};

@@ -1,8 +1,9 @@
 // The graph as a standard ONNX file, so that any other tool can check what the passes made of a model.
 //
-// Names, types and symbolic dimensions of the model's inputs and outputs stay. A composite becomes a model-local function
-// with its body; so does an operator that ONNX does not have (240 to 259 of ops.def), with its formula, in the domain
-// "vireo". Bodies of If, Loop and Scan become subgraphs again, and what was handed into them is captured by name.
+// Names, types and symbolic dimensions of the model's inputs and outputs stay. A composite becomes a model-local
+// function with its body; so does an operator that ONNX does not have (240 to 259 of ops.def), with its formula, in the
+// domain "vireo". Bodies of If, Loop and Scan become subgraphs again, and what was handed into them is captured by
+// name.
 #ifndef VIREO_CONVERTER_EXPORT_EXPORT_H_
 #define VIREO_CONVERTER_EXPORT_EXPORT_H_
 

@@ -1,5 +1,5 @@
-// Model-local functions: composites by their bodies, operators that ONNX does not have by their formulas. Functions that
-// are equal are one, because constants of any size are handed in.
+// Model-local functions: composites by their bodies, operators that ONNX does not have by their formulas. Functions
+// that are equal are one, because constants of any size are handed in.
 //
 // The other design writes the nodes of a body where the composite stands. Any reader serves it, but it no longer shows
 // what was fused; tools inline functions by themselves where they have no better use for them.
@@ -19,13 +19,17 @@ void Writer::call(Scope& scope, const ir::Node& node, const std::string& stem, :
                   std::vector<std::string> inputs, const Scope& inner) {
   for (size_t i = 0; i < inner.handed_in.size(); ++i) {
     function.add_input(inner.parameters[i]);
-    inputs.push_back(constant(scope, inner.handed_in[i], (node.name.empty() ? stem : node.name) + "/" + inner.parameters[i]));
+    inputs.push_back(
+        constant(scope, inner.handed_in[i], (node.name.empty() ? stem : node.name) + "/" + inner.parameters[i]));
   }
   // A parameter that the formula has no use for, because its contents decided what is written.
   for (int i = function.input_size() - 1; i >= 0; --i) {
-    const auto uses = [&](const auto& list) { return std::find(list.begin(), list.end(), function.input(i)) != list.end(); };
+    const auto uses = [&](const auto& list) {
+      return std::find(list.begin(), list.end(), function.input(i)) != list.end();
+    };
     const auto& nodes = function.node();
-    if (uses(function.output()) || std::any_of(nodes.begin(), nodes.end(), [&](const auto& n) { return uses(n.input()); }))
+    if (uses(function.output()) ||
+        std::any_of(nodes.begin(), nodes.end(), [&](const auto& n) { return uses(n.input()); }))
       continue;
     function.mutable_input()->DeleteSubrange(i, 1);
     inputs.erase(inputs.begin() + i);

@@ -1,5 +1,5 @@
-// The model to disk. Both files are written under temporary names and then renamed, the constants' first: whoever sees the
-// model sees all of it.
+// The model to disk. Both files are written under temporary names and then renamed, the constants' first: whoever sees
+// the model sees all of it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,13 +13,12 @@
 namespace vireo::exporter {
 namespace {
 
-constexpr int64_t kAlways = 1024;   // constants below this stay in the model: readers want to see shapes
-constexpr int64_t kPage = 4096;     // ONNX asks for this alignment, so that files can be mapped
+constexpr int64_t kAlways = 1024;  // constants below this stay in the model: readers want to see shapes
+constexpr int64_t kPage = 4096;    // ONNX asks for this alignment, so that files can be mapped
 
 class Output {
  public:
-  explicit Output(std::string path)
-      : path_(std::move(path)), temporary_(path_ + ".part" + std::to_string(getpid())) {
+  explicit Output(std::string path) : path_(std::move(path)), temporary_(path_ + ".part" + std::to_string(getpid())) {
     struct stat info;
     if (stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
       error_ = S_ISDIR(info.st_mode) ? EISDIR : EEXIST;  // a rename would replace a device or fail on a folder

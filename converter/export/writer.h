@@ -46,8 +46,8 @@ struct Scope {
   // Of a function: it has no initializers, so a constant above kSmall bytes is a further input, which the caller gives.
   bool function = false;
   std::map<ConstantKey, std::string> constants;
-  std::vector<ir::ConstantPtr> handed_in;        // in the order of the function's further inputs
-  std::vector<std::string> parameters;           // their names
+  std::vector<ir::ConstantPtr> handed_in;  // in the order of the function's further inputs
+  std::vector<std::string> parameters;     // their names
 };
 
 class Writer {

@@ -69,7 +69,8 @@ const Pass* const kRepeated[] = {
     &kMergeSharedGemm,
 };
 
-// Quantized regions, once; then the repeated passes again, because what moves data stands side by side now.
+// Quantized regions; then the repeated passes again, because what moves data stands side by side now. What these merge
+// may leave one user where a quantized pass saw two, so all of it goes on until the quantized passes find nothing.
 const Pass* const kQuantized[] = {
     // What only moves data leaves the way between two computations, so that the next pass sees them side by side.
     &kSinkDequantize,
@@ -77,6 +78,10 @@ const Pass* const kQuantized[] = {
     &kFoldQuantization,
     &kFuseDynamicQuantization,
 };
+
+// Each further round needs two values that the one before made equal. Nothing seen needs three; a graph that would go
+// on for longer is left as it is then, which is right and only not the best.
+constexpr int kMostRounds = 8;
 
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
@@ -239,9 +244,13 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   if (observer != nullptr && !observer->begin(graph)) return false;
   Walk walk(graph, observer, diagnostics, report);
   const std::vector<const Pass*> repeated = wanted(kRepeated, options);
-  bool changed = false;
-  if (!walk.repeat(repeated) || !walk.each(wanted(kQuantized, options), &changed)) return false;
-  if (changed && !walk.repeat(repeated)) return false;
+  if (!walk.repeat(repeated)) return false;
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    if (!walk.each(wanted(kQuantized, options), &changed)) return false;
+    if (changed && !walk.repeat(repeated)) return false;
+  }
   return walk.each(wanted(kOnce, options), &changed);
 }
 

@@ -44,6 +44,36 @@ TEST(Pipeline, KeepsNamesOfInputsAndOutputs) {
   EXPECT_EQ(g->inputs()[0]->name, "x");
 }
 
+// Both results are quantized alike; only once that is one node does the product, or the pool, have a single user.
+TEST(Pipeline, QuantizedPassesSeeWhatMergingLeaves) {
+  for (const char* text : {R"(
+         input %x f32[2,3]
+         input %z f32[3,2]
+         %q = QuantizeLinear(%x, f32[]{0.125}, u8[]{128})
+         %p = QuantizeLinear(%z, f32[]{0.125}, i8[]{-1})
+         %d = DequantizeLinear(%q, f32[]{0.125}, u8[]{128})
+         %e = DequantizeLinear(%p, f32[]{0.125}, i8[]{-1})
+         %c = MatMul(%d, %e)
+         %y = QuantizeLinear(%c, f32[]{0.5}, i8[]{0})
+         %r = Reshape(%c, i64[3]{0,0,-1})
+         %s = QuantizeLinear(%r, f32[]{0.5}, i8[]{0})
+       )",
+                           R"(
+         input %x f32[1,2,4,4]
+         %m = MaxPool(%x) {kernel_shape:[2,2], strides:[2,2]}
+         %t = Transpose(%m) {perm:[0,2,3,1]}
+         %y = QuantizeLinear(%m, f32[]{0.25}, i8[]{-3})
+         %z = QuantizeLinear(%t, f32[]{0.25}, i8[]{-3})
+       )"}) {
+    const auto g = graph(text);
+    Diagnostics diagnostics;
+    ConvertReport report, again;
+    ASSERT_TRUE(run_pipeline(*g, {}, nullptr, &diagnostics, &report)) << diagnostics.text();
+    ASSERT_TRUE(run_pipeline(*g, {}, nullptr, &diagnostics, &again)) << diagnostics.text();
+    for (const PassReport& p : again.passes) EXPECT_EQ(p.changes, 0u) << p.name << "\n" << ir::print_graph(*g);
+  }
+}
+
 TEST(Pipeline, StopsAPassThatRenamesAnOutput) {
   const Pass pass = {"rename", [](ir::Graph& g, PassLog& log) {
                        ir::Value* v = g.outputs()[1];

@@ -34,7 +34,7 @@ struct Options {
   std::string device;
   int jobs = 0;
   double timeout = 120;
-  bool json = false;
+  bool json = false, exported = false;
 };
 
 struct Outcome {
@@ -106,8 +106,20 @@ std::vector<Array> read_all(const fs::path& set, const std::string& kind, size_t
   return arrays;
 }
 
-Outcome run_case(const fs::path& folder, const std::string& device) try {
+// A file that goes when its owner does.
+struct Scratch {
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  fs::path path = fs::temp_directory_path() / ("vireo-conformance-" + std::to_string(getpid()) + ".onnx");
+};
+
+// `exported`: the case's model converts and is written as ONNX again; what is judged is that file.
+Outcome run_case(const fs::path& folder, const std::string& device, bool exported) try {
   ConvertOptions convert;
+  Scratch scratch;
+  if (exported) convert.emit_onnx = scratch.path.string();
   Diagnostics diagnostics;
   FileBytes converted;
   ConvertReport report;
@@ -122,6 +134,11 @@ Outcome run_case(const fs::path& folder, const std::string& device) try {
       break;
     }
     return refused;
+  }
+  if (exported) {
+    Diagnostics again;
+    if (!convert_to_memory(convert.emit_onnx, ConvertOptions{}, &converted, &again, &report))
+      return {"fail", "export", "what was written does not convert: " + again.text(), ""};
   }
   const Model model(share(std::move(converted)), (folder / "model.onnx").string(), 1);
   const Tolerance tolerance = tolerance_of(folder);
@@ -168,7 +185,7 @@ struct Child {
   bool timed_out = false;
 };
 
-Child start_case(const fs::path& folder, size_t index, const std::string& device) {
+Child start_case(const fs::path& folder, size_t index, const Options& options) {
   int ends[2];
   if (pipe(ends) != 0) throw Failure(std::string("cannot make a pipe: ") + strerror(errno));
   std::cout.flush();
@@ -177,7 +194,8 @@ Child start_case(const fs::path& folder, size_t index, const std::string& device
   if (pid < 0) throw Failure(std::string("cannot start a process: ") + strerror(errno));
   if (pid == 0) {
     close(ends[0]);
-    const std::string text = to_json("", run_case(folder, device)).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = to_json("", run_case(folder, options.device, options.exported))
+                                 .dump(-1, ' ', false, Json::error_handler_t::replace);
     for (size_t done = 0; done < text.size();) {
       const ssize_t n = write(ends[1], text.data() + done, text.size() - done);
       if (n <= 0 && errno != EINTR) break;
@@ -224,7 +242,7 @@ void conformance(const Options& options, Context& context) {
   Progress progress;
   while (done < cases.size()) {
     while (running.size() < jobs && next < cases.size()) {
-      running.push_back(start_case(cases[next], next, options.device));
+      running.push_back(start_case(cases[next], next, options));
       ++next;
     }
     std::vector<pollfd> waiting;
@@ -282,6 +300,7 @@ void add_conformance(CLI::App& app, Context& context) {
   verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  verb->add_flag("--exported", options->exported, "judge what --emit-onnx makes of each model, converted again");
   verb->add_flag("--json", options->json, "print every case as JSON");
   verb->footer(
       "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol "

@@ -58,15 +58,15 @@ std::string ExportContext::add_scalar(DType type, double value) {
     bytes.assign(p, p + sizeof(v));
     return Status::kOk;
   };
-  const Status s =
-      dtype_is_float(type)
-          ? dispatch_float(type,
-                           [&](auto tag) {
-                             using T = decltype(tag);
-                             return store(static_cast<T>(static_cast<compute_t<T>>(value)));
-                           })
-          : dispatch_integer(type == DType::kBool ? DType::kU8 : type,
-                             [&](auto tag) { return store(static_cast<decltype(tag)>(static_cast<int64_t>(value))); });
+  const Status s = dtype_is_float(type)
+                       ? dispatch_float(type,
+                                        [&](auto tag) {
+                                          using T = decltype(tag);
+                                          return store(static_cast<T>(static_cast<compute_t<T>>(value)));
+                                        })
+                       : dispatch_integer(type == DType::kBool ? DType::kU8 : type, [&](auto tag) {
+                           return store(static_cast<decltype(tag)>(static_cast<int64_t>(value)));
+                         });
   if (!ok(s)) (void)fail(Status::kUnsupported, std::string("a constant of type ") + dtype_name(type));
   return add_constant({{type, {}}, std::move(bytes), {}});
 }

@@ -1,12 +1,12 @@
-// How an operator's folder writes one of its nodes as ONNX: the way back of view.h. Host only; knows neither protobuf nor
-// the graph IR, both of which stand behind the abstract class.
+// How an operator's folder writes one of its nodes as ONNX: the way back of view.h. Host only; knows neither protobuf
+// nor the graph IR, both of which stand behind the abstract class.
 //
-// Every folder that has operators gives one function, `Status export_<folder>(ExportContext&)`, in its <folder>_onnx.cc,
-// beside the importers, and CMake makes the table. The other design, one table over all operators that walks the
-// schemas' fields by reflection, is shorter where a field is an attribute of the same name and type. A third of the
-// operators are not that: names of enumerations, lists that mean something when absent, several ONNX operators for one
-// of ours (And and BitwiseAnd), one of ours for which ONNX has a formula. They would be a second list of operators far
-// from their meaning, and adding an operator would touch it.
+// Every folder that has operators gives one function, `Status export_<folder>(ExportContext&)`, in its
+// <folder>_onnx.cc, beside the importers, and CMake makes the table. The other design, one table over all operators
+// that walks the schemas' fields by reflection, is shorter where a field is an attribute of the same name and type. A
+// third of the operators are not that: names of enumerations, lists that mean something when absent, several ONNX
+// operators for one of ours (And and BitwiseAnd), one of ours for which ONNX has a formula. They would be a second list
+// of operators far from their meaning, and adding an operator would touch it.
 //
 // What is written is valid in opset 21 (ai.onnx.ml 3), or names the opset that it needs.
 #ifndef VIREO_SDK_OPS_VIEW_EXPORT_H_

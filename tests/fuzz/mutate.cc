@@ -51,14 +51,14 @@ bool read_line(const std::string& line, Draft* d) {
 }
 
 // Operators that take each other's place.
-const std::vector<std::vector<std::string>> kKin = {
-    {"Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Exp", "Erf", "Sqrt", "Identity", "HardSwish", "Floor", "Softplus", "Mish"},
-    {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
-    {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"},
-    {"MaxPool", "AveragePool"},
-    {"GlobalAveragePool", "GlobalMaxPool"},
-    {"Softmax", "LogSoftmax"},
-    {"Squeeze", "Unsqueeze"}};
+const std::vector<std::vector<std::string>> kKin = {{"Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Exp", "Erf", "Sqrt",
+                                                     "Identity", "HardSwish", "Floor", "Softplus", "Mish"},
+                                                    {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
+                                                    {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"},
+                                                    {"MaxPool", "AveragePool"},
+                                                    {"GlobalAveragePool", "GlobalMaxPool"},
+                                                    {"Softmax", "LogSoftmax"},
+                                                    {"Squeeze", "Unsqueeze"}};
 
 }  // namespace
 
@@ -129,9 +129,8 @@ std::string Mutator::any_value(const Draft& d, size_t before) {
 }
 
 std::string Mutator::number(bool real) {
-  static const std::vector<std::string> reals = {"0",   "1",   "-1",    "2",    "0.5",  "nan",  "inf", "-inf",
-                                                 "3",   "6",   "1e-30", "1e30", "-2.5", "0.25", "-3",  "0.1",
-                                                 "1e-5"};
+  static const std::vector<std::string> reals = {"0", "1",     "-1",   "2",    "0.5",  "nan", "inf", "-inf", "3",
+                                                 "6", "1e-30", "1e30", "-2.5", "0.25", "-3",  "0.1", "1e-5"};
   static const std::vector<std::string> integers = {"0", "1", "-1", "2", "-2", "3", "4", "127", "-128"};
   return pick(real ? reals : integers);
 }
@@ -313,7 +312,8 @@ void Mutator::insert_on_edge(Draft* d, size_t node) {
       if (chance(70)) then("Squeeze", {"i64[1]{0}"});
       break;
     case 5: {
-      const std::string zero = chance(50) ? "u8[]{128}" : "i8[]{3}", scale = "f32[]{" + pick(std::vector<std::string>{"0.0625", "0.1", "0.03", "0"}) + "}";
+      const std::string zero = chance(50) ? "u8[]{128}" : "i8[]{3}",
+                        scale = "f32[]{" + pick(std::vector<std::string>{"0.0625", "0.1", "0.03", "0"}) + "}";
       then("QuantizeLinear", {scale, zero});
       then("DequantizeLinear", {scale, zero});
       break;

@@ -1,5 +1,5 @@
-// Graphs for the optimiser's fuzzing, as text (converter/ir/text.h): the graphs of the passes' own tests, which are what
-// the passes look for, put together and mutated into what nearly is.
+// Graphs for the optimiser's fuzzing, as text (converter/ir/text.h): the graphs of the passes' own tests, which are
+// what the passes look for, put together and mutated into what nearly is.
 #ifndef VIREO_TESTS_FUZZ_MUTATE_H_
 #define VIREO_TESTS_FUZZ_MUTATE_H_
 

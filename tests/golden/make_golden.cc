@@ -1,10 +1,13 @@
-// make_golden OUT.vireo: all golden vectors of the integer operators as one model with its inputs and outputs as a test
-// case inside, so that whatever can load a model, with any delegate, can be held to them: `vireo selftest`, or
-// vireo_session_selftest on a device. One node for each vector; what a model has as constants is constant.
+// make_golden OUT.vireo [OUT.onnx]: all golden vectors of the integer operators as one model with its inputs and
+// outputs as a test case inside, so that whatever can load a model, with any delegate, can be held to them: `vireo
+// selftest`, or vireo_session_selftest on a device. One node for each vector; what a model has as constants is
+// constant. The ONNX file is the same as the exporter writes it, for other runtimes: with all operands as constants,
+// and the wanted codes as further outputs, "<case>.wanted".
 #include <cstdio>
 #include <memory>
 
 #include "converter/emit/model_file.h"
+#include "converter/export/export.h"
 #include "converter/ir/infer.h"
 #include "sdk/ops/integer_golden_testing.h"
 
@@ -22,6 +25,7 @@ HostTensor host(DType dtype, const Shape& shape, std::vector<uint8_t> bytes) {
   return t;
 }
 
+// `test` null: no inputs, and the wanted codes as an output.
 bool add_case(const GoldenCase& c, ir::Graph* g, TestCaseOption* test) {
   std::vector<ir::Value*> in;
   const std::vector<TestTensor>& given = c.test.inputs();
@@ -30,7 +34,7 @@ bool add_case(const GoldenCase& c, ir::Graph* g, TestCaseOption* test) {
     const std::string name = std::string(c.name) + "." + std::to_string(i);
     if (t.type.dtype == DType::kNone) {
       in.push_back(nullptr);
-    } else if (is_computed(c.test.op(), i)) {
+    } else if (test != nullptr && is_computed(c.test.op(), i)) {
       in.push_back(g->add_input(name, t.type));
       test->inputs.push_back(host(t.type.dtype, t.type.shape, t.bytes));
     } else {
@@ -51,8 +55,25 @@ bool add_case(const GoldenCase& c, ir::Graph* g, TestCaseOption* test) {
   for (const int code : c.codes) codes.push_back(static_cast<uint8_t>(code));
   wanted.values = host(c.dtype, make_shape(c.shape), std::move(codes));
   wanted.dims = c.shape;
-  test->outputs.push_back(std::move(wanted));
+  if (test != nullptr) {
+    test->outputs.push_back(std::move(wanted));
+    return true;
+  }
+  const std::string name = std::string(c.name) + ".wanted";
+  const ir::ConstantPtr codes_of_y = ir::make_constant({c.dtype, make_shape(c.shape)}, std::move(wanted.values.bytes));
+  g->add_output(g->add_constant(name, codes_of_y), name);
   return true;
+}
+
+int make_onnx(const std::string& path) {
+  ir::Graph graph(std::make_shared<ir::DimTable>());
+  for (const GoldenCase& c : golden_cases()) {
+    if (!add_case(c, &graph, nullptr)) return 1;
+  }
+  Diagnostics diagnostics;
+  if (exporter::export_onnx(graph, path, &diagnostics)) return 0;
+  std::fprintf(stderr, "make_golden: %s\n", diagnostics.text().c_str());
+  return 1;
 }
 
 int make(const std::string& path) {
@@ -78,9 +99,10 @@ int make(const std::string& path) {
 }  // namespace vireo
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: make_golden OUT.vireo\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: make_golden OUT.vireo [OUT.onnx]\n");
     return 2;
   }
-  return vireo::make(argv[1]);
+  const int made = vireo::make(argv[1]);
+  return made == 0 && argc == 3 ? vireo::make_onnx(argv[2]) : made;
 }

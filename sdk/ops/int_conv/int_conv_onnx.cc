@@ -11,7 +11,8 @@ Status export_int_conv(ExportContext& ctx) {
   const int rank = x.shape.rank;
   // ONNX Runtime's ConvInteger takes uint8 alone: a code of int8 and its zero point move up by 128 together.
   const int32_t shift = x.dtype == DType::kI8 ? 128 : 0;
-  const std::string codes = shift == 0 ? ctx.input(0) : ctx.cast(export_difference(ctx, ctx.input(0), -shift), DType::kU8);
+  const std::string codes =
+      shift == 0 ? ctx.input(0) : ctx.cast(export_difference(ctx, ctx.input(0), -shift), DType::kU8);
   std::string zero = ctx.add_scalar(DType::kU8, a.x_zero() + shift);
   const auto product = [&](const std::string& w, const std::string& w_zero, const std::string& y) {
     OnnxNode n = ExportContext::node("ConvInteger", {codes, w, zero});

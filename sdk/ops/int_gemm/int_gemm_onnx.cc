@@ -6,8 +6,8 @@ namespace vireo {
 
 Status export_int_gemm(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntGemm>();
-  OnnxNode n = ExportContext::node(
-      "MatMulInteger", {ctx.input(0), ctx.input(1), ctx.add_scalar(ctx.input_type(0).dtype, a.a_zero())});
+  OnnxNode n = ExportContext::node("MatMulInteger",
+                                   {ctx.input(0), ctx.input(1), ctx.add_scalar(ctx.input_type(0).dtype, a.a_zero())});
   int32_t b_zero = 0;
   if (!ctx.input(4).empty()) {
     const bool uniform = export_uniform(ctx, 4, &b_zero);

@@ -12,7 +12,8 @@ Status export_int_pool(ExportContext& ctx) {
   int64_t taps = 1;
   for (const int32_t k : *a.kernel_shape()) taps *= k;
   if (taps * 255 > (int64_t{1} << 24)) {
-    return ctx.fail(Status::kUnsupported, "a window of " + std::to_string(taps) + " taps: no operator of ONNX sums so many exactly",
+    return ctx.fail(Status::kUnsupported,
+                    "a window of " + std::to_string(taps) + " taps: no operator of ONNX sums so many exactly",
                     "convert with --skip fold_quantization");
   }
   const bool many = is_symbolic(ctx.input_type(1).shape[0]) || ctx.input_type(1).shape[0] != 1;
@@ -53,7 +54,8 @@ Status export_int_pool(ExportContext& ctx) {
         std::vector<int64_t> pads(static_cast<size_t>(2 * x.shape.rank), 0);
         const auto spatial = static_cast<unsigned>(x.shape.rank - 2);
         for (unsigned i = 0; i < 2 * spatial; ++i)
-          pads[i % spatial + (a.layout() == 0 ? 2U : 1U) + (i / spatial) * static_cast<unsigned>(x.shape.rank)] = a.pads()->Get(i);
+          pads[i % spatial + (a.layout() == 0 ? 2U : 1U) + (i / spatial) * static_cast<unsigned>(x.shape.rank)] =
+              a.pads()->Get(i);
         frame = ctx.step("Pad", {ones, ctx.add_i64(pads), ctx.add_scalar(DType::kF32, 1)});
       }
       count = ctx.cast(sums(frame, true), DType::kI32);
