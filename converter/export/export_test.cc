@@ -68,7 +68,8 @@ std::string skeleton(const ir::Graph& g) {
 }
 
 TEST(Export, KeepsNamesTypesAndSymbols) {
-  const auto g = parse("input %x f32[N,3]\ninput %n i64[2]\n%a = Relu(%x)\n%y = Cast(%n) {to:1}\noutput %a\noutput %y\noutput %x\n");
+  const auto g = parse(
+      "input %x f32[N,3]\ninput %n i64[2]\n%a = Relu(%x)\n%y = Cast(%n) {to:1}\noutput %a\noutput %y\noutput %x\n");
   const ::onnx::ModelProto m = write(*g);
   ASSERT_EQ(m.graph().input_size(), 2);
   EXPECT_EQ(m.graph().input(0).name(), "x");
@@ -113,7 +114,9 @@ TEST(Export, OneContentIsOneInitializer) {
 }
 
 TEST(Export, NamesTheNodeThatHasNoSpelling) {
-  const auto g = parse("input %x f32[1,1,4,4]\ninput %s f32[4]\n%y = Resize(%x, _, %s) {mode:nearest, coordinate:asymmetric, nearest:by_scale}\n");
+  const auto g = parse(
+      "input %x f32[1,1,4,4]\ninput %s f32[4]\n%y = Resize(%x, _, %s) {mode:nearest, coordinate:asymmetric, "
+      "nearest:by_scale}\n");
   Folder folder;
   Diagnostics d;
   EXPECT_FALSE(export_onnx(*g, folder.at("out.onnx"), &d));
@@ -144,7 +147,8 @@ TEST(Export, BodiesCaptureByName) {
     if (n.op_type() != "If" && n.op_type() != "Loop") continue;
     EXPECT_EQ(n.input_size(), n.op_type() == "If" ? 1 : 3);
     for (const auto& a : n.attribute()) {
-      for (const auto& inner : a.g().node()) captured = captured || std::count(inner.input().begin(), inner.input().end(), "h") != 0;
+      for (const auto& inner : a.g().node())
+        captured = captured || std::count(inner.input().begin(), inner.input().end(), "h") != 0;
     }
   }
   EXPECT_TRUE(captured);

@@ -41,10 +41,10 @@ def sample(info, extent):
     return np.zeros(shape, dtype)
 
 
-def timed(run, times):
-    begin = time.perf_counter()
+def timed(run, times, clock):
+    begin = clock()
     run()
-    times.append((time.perf_counter() - begin) * 1e3)
+    times.append((clock() - begin) * 1e3)
 
 
 def main():
@@ -55,7 +55,12 @@ def main():
     parser.add_argument("--dim", type=int, default=1)
     parser.add_argument("--turn", type=int, default=5, help="least counted runs in a turn, which lasts 20 ms or more")
     parser.add_argument("--pause", type=float, default=0.1, help="seconds between turns")
+    parser.add_argument("--cpu-time", action="store_true",
+                        help="time of the thread instead of the clock's, with one thread: other programs then count little")
     args = parser.parse_args()
+    if args.cpu_time and args.threads != 1:
+        parser.error("--cpu-time sees the calling thread alone: it needs --threads 1")
+    clock = time.thread_time if args.cpu_time else time.perf_counter
     program = os.environ.get("VIREO_PROGRAM", "vireo")
     print(f"{cpu_name()}, {args.threads} thread(s), onnxruntime {onnxruntime.__version__}")
     print(f"{'model':<22} {'vireo ms':>18} {'onnxruntime ms':>18} {'ratio':>7}")
@@ -79,7 +84,7 @@ def main():
                             run()
                             count, turn_end = 0, time.perf_counter() + 0.02
                             while count < args.turn or time.perf_counter() < turn_end:
-                                timed(run, times)
+                                timed(run, times, clock)
                                 count += 1
         name = pathlib.Path(model).stem
         m, o = np.median(mine), np.median(other)
