@@ -258,6 +258,12 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
     bool padded = a.auto_pad != 0 && a.auto_pad != 3;  // SAME: how much follows from extents
     for (const int32_t p : a.pads) padded = padded || (a.auto_pad == 0 && p != 0);
     same = !a.ceil_mode && (!padded || a.count_include_pad);
+    for (size_t i = 0; a.auto_pad == 0 && !a.count_include_pad && i < a.pads.size(); ++i) {
+      const size_t d = i % a.kernel_shape.size();
+      if (a.pads[i] <= (a.kernel_shape[d] - 1) * (a.dilations.empty() ? 1 : a.dilations[d])) continue;
+      *why = "a window may hold padding alone, of which there is no mean";
+      return nullptr;
+    }
   } else {
     a.layout = n.attributes<attrs::GlobalPool>().layout();
     const Shape& s = n.in(0)->type.shape;

@@ -375,14 +375,13 @@ const char* rewrite(ir::Graph& g, Match m, std::set<const ir::Node*>* removed) {
   if (!enclosed(m.inside, last)) return "an inner value is used elsewhere";
   const char* refused = "";
   double number = 0;
-  // Once for the answer, before anything is changed; then with the factors of q and k in its own.
-  if (ir::Value* under = m.k_turned->one_use() ? scaled(m.k_turned, &number) : nullptr) {
-    if (maker(under, Op::kTranspose) == nullptr) return "the keys are not transposed";
-  } else {
-    ir::Node* probe = build(g, m, last, &refused);
-    if (probe == nullptr) return refused;
-    remove_unused(g, probe);
-  }
+  // Once for the answer, before anything is changed; then with the factors of q and k in its own. Keys are probed
+  // without their factor, which would hide the Transpose.
+  Match probed = m;
+  if (ir::Value* under = m.k_turned->one_use() ? scaled(m.k_turned, &number) : nullptr) probed.k_turned = under;
+  ir::Node* probe = build(g, probed, last, &refused);
+  if (probe == nullptr) return refused;
+  remove_unused(g, probe);
   take_factor(g, &m.q, &m, removed);
   take_factor(g, &m.k_turned, &m, removed);
   ir::Node* one = build(g, m, last, &refused);

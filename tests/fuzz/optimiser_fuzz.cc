@@ -6,6 +6,7 @@
 // How much that is, is measured and not guessed, because a graph may be as ill-conditioned as it likes: the graph as it
 // is runs kRuns more times with each float result of each node moved by up to 4 units in the last place. Of an output's
 // largest deviation in these runs the optimised graph may have kSlack times, besides kFloor of its largest value.
+// Recognising an activation may move its constants by 1e-5 (fuse_activation.cc): kConstants of the largest value then.
 // Where integer arithmetic took the place of float arithmetic, what moves in further runs is each code that a
 // QuantizeLinear gives, by one, and codes may differ by one more.
 //
@@ -35,6 +36,7 @@ namespace {
 constexpr int kRuns = 4;
 constexpr int64_t kMostBytes = 1 << 20;  // of a result: mutated extents multiply
 constexpr double kSlack = 8, kFloor = 2e-6;
+constexpr double kConstants = 1e-4;
 constexpr double kFloor16 = 4e-3;  // float16 and bfloat16: a cast that a pass took out rounded to 8 bits
 
 using Values = std::vector<ir::ConstantPtr>;
@@ -95,8 +97,10 @@ bool run(const ir::Graph& g, const Values& inputs, Shake shake, std::mt19937* rn
       *error = std::string(op_name(n.op)) + " \"" + n.name + "\": " + *error;
       return false;
     }
-    if (n.op == Op::kMaxPool && has_nan(*in[0])) {
-      *error = "a MaxPool meets a NaN, and whether it sees it depends on what stands in front of it, padding included";
+    // What these make of a NaN depends on how they are spelled: where it stands among the taps, padding included, and
+    // whether a mask chooses or is added.
+    if ((n.op == Op::kMaxPool && has_nan(*in[0])) || (n.op == Op::kWhere && (has_nan(*in[1]) || has_nan(*in[2])))) {
+      *error = "a NaN that may be hidden";
       return false;
     }
     for (size_t i = 0; i < n.outputs.size(); ++i) {
@@ -172,7 +176,8 @@ Spread spread(const ir::ConstantPtr& reference, const std::vector<Values>& shake
 }
 
 // "" or what differs. `integer`: integer arithmetic may have taken the place of float arithmetic.
-std::string compare(const ir::ConstantPtr& reference, const ir::ConstantPtr& got, const Spread& s, bool integer) {
+std::string compare(const ir::ConstantPtr& reference, const ir::ConstantPtr& got, const Spread& s, bool integer,
+                    double floor) {
   const ConstTensor &r = reference->tensor, &x = got->tensor;
   if (r.type.dtype != x.type.dtype || !(r.type.shape == x.type.shape)) return "its type is another";
   if (r.type.dtype == DType::kString || dtype_bits(r.type.dtype) < 8) return "";
@@ -180,7 +185,7 @@ std::string compare(const ir::ConstantPtr& reference, const ir::ConstantPtr& got
   double top = 0;
   for (int64_t i = 0; real && i < r.count(); ++i)
     top = std::isfinite(read(r, i)) ? std::max(top, std::fabs(read(r, i))) : top;
-  double allowed = kSlack * s.deviation + (dtype_bits(r.type.dtype) == 16 ? kFloor16 : kFloor) * top;
+  double allowed = kSlack * s.deviation + (dtype_bits(r.type.dtype) == 16 ? std::max(floor, kFloor16) : floor) * top;
   if (real) allowed += 1e-30;  // below: subnormal products
   if (!real) allowed = (integer ? kSlack * s.deviation + 1 : (s.deviation > 0 ? kSlack * s.deviation : 0));
   for (int64_t i = 0; i < r.count(); ++i) {
@@ -291,7 +296,8 @@ Outcome examine(const std::string& text, uint32_t seed, const std::vector<std::s
           s.deviation = std::max(s.deviation, more.deviation);
           for (size_t i = 0; i < s.unstable.size(); ++i) s.unstable[i] = s.unstable[i] || more.unstable[i];
         }
-        const std::string what = compare(c.reference[o], got[o], s, with_codes);
+        const std::string what = compare(c.reference[o], got[o], s, with_codes,
+                                         out.changes.count("fuse_activation") != 0 ? kConstants : kFloor);
         if (what.empty()) continue;
         out.verdict = Verdict::kDiffers;
         out.what = "output \"" + h.output_names()[o] + "\": " + what;
@@ -367,7 +373,7 @@ int fuzz(uint64_t seed, uint64_t count, double seconds, int64_t only) {
     std::cout << "no seeds in converter/passes\n";
     return 1;
   }
-  for (const int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(s, on_crash);
+  for (const int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGTERM}) std::signal(s, on_crash);
   const auto start = std::chrono::steady_clock::now();
   std::map<std::string, size_t> fired;
   size_t graphs = 0, changed = 0, no_graph = 0, cannot_run = 0, faults = 0;
