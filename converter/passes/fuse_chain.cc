@@ -3,10 +3,10 @@
 // Fires    at least two; float32; every value between has the result's type and is used within the chain alone.
 //          Operands may broadcast; numbers go into the body. At most 24 operators and 15 operands.
 // Cost     each value between costs a write and a read of a whole tensor less. Nothing is computed twice: what other
-//          nodes take as well stays outside. Two to four operators measured against their parts, one thread, AVX-512:
-//          1.4 times faster at 16384 elements, 1.9 to 3.0 from 262144 on (tanh and sigmoid: 1.2 and 1.3), even at 1024,
-//          0.7 of the speed at 64. An operand that is repeated has to be written out where its rows are short: 0.4 to
-//          0.9 of the speed at rows of 49 to 384. So: not below 1024 elements, nor with rows below 1024.
+//          nodes take as well stays outside. Two to four operators against their parts (chain_bench, one thread,
+//          AVX-512): 1.4 times faster at 16384 elements, 1.9 to 3.0 from 262144 on (tanh and sigmoid: 1.2 and 1.3),
+//          even at 1024, 0.7 of the speed at 64. An operand that is repeated has to be written out where its rows are
+//          short: 0.4 to 0.9 of the speed at rows of 49 to 384. So: not below 1024 elements, nor with rows below 1024.
 // Numerics none: the body is the meaning, in the same order of operations.        Idempotent: bodies are not entered.
 // Design   The chain IR is the composite's body, ordinary operators: the CPU kernel, a GPU generator and the
 //          interpreter read the same thing, and a runtime that knows none of it runs the body. The other design, a
