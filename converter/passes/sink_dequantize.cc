@@ -23,6 +23,16 @@
 namespace vireo::passes {
 namespace {
 
+bool holds_padding_alone(const attrs::Pool& a) {
+  const unsigned spatial = a.kernel_shape()->size();
+  for (unsigned i = 0; a.auto_pad() == 0 && a.pads() != nullptr && i < a.pads()->size(); ++i) {
+    const unsigned d = i % spatial;
+    const bool dilated = a.dilations() != nullptr && a.dilations()->size() == spatial;
+    if (a.pads()->Get(i) > (a.kernel_shape()->Get(d) - 1) * (dilated ? a.dilations()->Get(d) : 1)) return true;
+  }
+  return false;
+}
+
 // Output elements are elements of input 0, or their maximum. `why` says what stands in the way of one that looks like
 // it.
 bool moves_data(const ir::Node& n, std::string* why) {
@@ -43,9 +53,15 @@ bool moves_data(const ir::Node& n, std::string* why) {
     case Op::kSpaceToDepth:
       return n.outputs.size() == 1;
     case Op::kMaxPool:
-      if (n.out(1) == nullptr) return true;
-      *why = "the places of the maxima are wanted";
-      return false;
+      if (n.out(1) != nullptr) {
+        *why = "the places of the maxima are wanted";
+        return false;
+      }
+      if (holds_padding_alone(n.attributes<attrs::Pool>())) {
+        *why = "a window may hold padding alone, whose maximum no code is";
+        return false;
+      }
+      return true;
     case Op::kResize: {
       const auto& a = n.attributes<attrs::Resize>();
       if (a.mode() == attrs::ResizeMode::nearest && a.coordinate() != attrs::ResizeCoordinate::tf_crop_and_resize)

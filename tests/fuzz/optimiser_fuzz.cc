@@ -103,6 +103,11 @@ bool run(const ir::Graph& g, const Values& inputs, Shake shake, std::mt19937* rn
       *error = "a NaN that may be hidden";
       return false;
     }
+    // A row of -inf alone: Softmax has no number for it, and Attention gives 0 to a query that may see nothing.
+    if (n.op == Op::kSoftmax && !has_nan(*in[0]) && has_nan(*out[0])) {
+      *error = "a NaN that may be hidden";
+      return false;
+    }
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       if (n.outputs[i] == nullptr) continue;
       const DType t = out[i]->tensor.type.dtype;
