@@ -40,8 +40,10 @@ Measure measure(const ir::Graph& g) {
       m.runs += inner.runs;
       m.computed += inner.computed;
       m.values += inner.values;
+      m.constants += inner.constants;
     }
   }
+  for (const ir::Value& v : g.values()) m.constants += v.constant != nullptr && !v.unused();
   return m;
 }
 

@@ -17,10 +17,12 @@ namespace vireo::passes {
 //           keeps both and shortens the row.
 // computed  parameters of views that are not constant.
 // values    outputs of nodes.
+// constants that nodes use.
 struct Measure {
-  int64_t weight = 0, runs = 0, computed = 0, values = 0;
+  int64_t weight = 0, runs = 0, computed = 0, values = 0, constants = 0;
   bool operator<(const Measure& o) const {
-    return std::tie(weight, runs, computed, values) < std::tie(o.weight, o.runs, o.computed, o.values);
+    return std::tie(weight, runs, computed, values, constants) <
+           std::tie(o.weight, o.runs, o.computed, o.values, o.constants);
   }
 };
 

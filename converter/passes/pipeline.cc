@@ -99,7 +99,7 @@ void run_everywhere(ir::Graph& g, const Pass& pass, PassLog& log) {
     if (n.op == Op::kComposite) continue;
     for (auto& body : n.bodies) run_everywhere(*body, pass, log);
   }
-  pass.run(g, log);
+  run_pass(g, pass, log);
 }
 
 // What a graph is to those who use it: no pass may change it.
@@ -168,19 +168,19 @@ class Walk {
     return std::all_of(passes.begin(), passes.end(), [&](const Pass* p) { return pass(*p, changed); });
   }
 
-  // Rounds over `passes` until one changes nothing.
+  // Rounds over `passes` until one changes nothing. They end: each round but the last has a smaller measure.
   bool repeat(const std::vector<const Pass*>& passes) {
     for (;;) {
       const Measure before = measure(graph_);
       bool changed = false;
       if (!each(passes, &changed)) return false;
       if (!changed) return true;
-      // Constants may be merged without any node going: that ends by itself, as each is merged once.
-      if (before < measure(graph_)) {
-        diagnostics_->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
-                            "convert with --no-optimize, and report the model that shows it");
-        return false;
-      }
+      const Measure after = measure(graph_);
+      if (after < before) continue;
+      if (!(before < after)) return true;  // a pass counted what is no change
+      diagnostics_->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
+                          "convert with --no-optimize, and report the model that shows it");
+      return false;
     }
   }
 
@@ -212,6 +212,22 @@ std::vector<const Pass*> wanted(const Pass* const (&passes)[kCount], const Conve
 }
 
 }  // namespace
+
+void run_pass(ir::Graph& g, const Pass& pass, PassLog& log) {
+  const uint32_t newest = g.values().empty() ? 0 : g.values().back().id;
+  pass.run(g, log);
+  for (auto it = g.nodes().end(); it != g.nodes().begin();) {
+    ir::Node& n = *std::prev(it);
+    const bool attempted = std::all_of(n.outputs.begin(), n.outputs.end(), [&](const ir::Value* v) {
+      return v == nullptr || (v->id > newest && v->unused());
+    });
+    if (attempted) {
+      g.remove(&n);
+    } else {
+      --it;
+    }
+  }
+}
 
 bool is_repeated(const Pass& pass) {
   return std::find(std::begin(kRepeated), std::end(kRepeated), &pass) != std::end(kRepeated);

@@ -30,6 +30,10 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
 bool run_passes(ir::Graph& graph, const std::vector<const Pass*>& passes, Observer* observer, Diagnostics* diagnostics,
                 ConvertReport* report);
 
+// Runs `pass` on `graph` alone, not on bodies. Nodes that the pass made for an attempt that it gave up, and which
+// nothing uses, are gone afterwards: a pass may decline late.
+void run_pass(ir::Graph& graph, const Pass& pass, PassLog& log);
+
 // The pass of this name; null: there is none.
 const Pass* find_pass(const std::string& name);
 
