@@ -1,4 +1,4 @@
-# cmake -DBUILD= -DSOURCE= -DWORK= -DCC= -P: installs BUILD under WORK, moves the installation (it must not know
+# cmake -DBUILD= -DSOURCE= -DWORK= -DCC= -DGENERATOR= -P: installs BUILD under WORK, moves the installation (it must not know
 # where it was made), builds SOURCE with find_package and main.c with pkg-config, and runs the programs.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -13,7 +13,7 @@ endfunction()
 file(REMOVE_RECURSE "${WORK}")
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/first")
 file(RENAME "${WORK}/first" "${WORK}/installed")
-run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/installed" "-DCMAKE_C_COMPILER=${CC}")
+run(${CMAKE_COMMAND} -G "${GENERATOR}" -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/installed" "-DCMAKE_C_COMPILER=${CC}")
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 foreach(kind vireo vireo_static)
   run("${WORK}/build/with_${kind}")
@@ -31,4 +31,6 @@ if(pkgconfig AND pc)
   run("${CC}" -std=c99 "${SOURCE}/main.c" -o "${WORK}/with_pkg_config" ${arguments} "-Wl,-rpath,${libraries}")
   run("${WORK}/with_pkg_config")
   message(STATUS "pkg-config: ${output}")
+else()
+  message(STATUS "pkg-config: not tried, it is not installed or vireo.pc is not")
 endif()

@@ -177,6 +177,7 @@ function(vireo_add_test name)
   if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
     # Where everything is built anew for one run, tests' own code need not be fast: with the optimiser gcc takes twice as long.
     target_compile_options(${name} PRIVATE -O0)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")  # and run ten times as long, next to other builds as well
   endif()
   target_compile_definitions(${name} PRIVATE VIREO_SOURCE_ROOT="${PROJECT_SOURCE_DIR}" VIREO_BINARY_ROOT="${PROJECT_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")

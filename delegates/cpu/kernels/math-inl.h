@@ -16,6 +16,35 @@ namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Quotients and roots as IEEE 754 rounds them. The vector unit of 32-bit Arm approximates both (and makes a NaN of the
+// root of infinity): there the scalar unit takes one lane after another.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V divide(D d, V a, V b) {
+#if HWY_ARCH_ARM_V7
+  HWY_ALIGN float x[hn::MaxLanes(d)];
+  HWY_ALIGN float y[hn::MaxLanes(d)];
+  hn::Store(a, d, x);
+  hn::Store(b, d, y);
+  for (size_t i = 0; i < hn::MaxLanes(d); ++i) x[i] /= y[i];
+  return hn::Load(d, x);
+#else
+  (void)d;
+  return hn::Div(a, b);
+#endif
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V square_root(D d, V a) {
+#if HWY_ARCH_ARM_V7
+  HWY_ALIGN float x[hn::MaxLanes(d)];
+  hn::Store(a, d, x);
+  for (size_t i = 0; i < hn::MaxLanes(d); ++i) x[i] = sqrtf(x[i]);
+  return hn::Load(d, x);
+#else
+  (void)d;
+  return hn::Sqrt(a);
+#endif
+}
+
 // The lesser and the greater that hand a NaN in `x` through; a core's own min and max differ in that.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V at_most(D, V x, V bound) {

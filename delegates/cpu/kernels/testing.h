@@ -127,6 +127,14 @@ void fill_uniform(Range& out, uint32_t seed, float lo = -1, float hi = 1) {
   for (auto& v : out) v = value(rng);
 }
 
+// The vector unit of 32-bit Arm takes numbers below 2^-126 for 0, and gives 0 for results there.
+#if HWY_ARCH_ARM_V7
+constexpr bool kSubnormals = false;
+#else
+constexpr bool kSubnormals = true;
+#endif
+inline bool lost(double x) { return !kSubnormals && x != 0 && std::abs(x) < 0x1p-126; }
+
 // Distance in units in the last place of the nearest float to `want`; infinities and NaN must match.
 inline double ulp_error(float got, double want) {
   const float near = static_cast<float>(want);

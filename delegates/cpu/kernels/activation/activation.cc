@@ -71,7 +71,7 @@ void activate_rows(const float* x, float* y, int64_t n, const Activate& act) {
     case Activation::kSoftplus:
       return map(x, y, n, [](VF v) HWY_ATTR { return softplus_f32(DF(), v); });
     case Activation::kSoftsign:
-      return map(x, y, n, [=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, hn::Abs(v))); });
+      return map(x, y, n, [=](VF v) HWY_ATTR { return divide(DF(), v, hn::Add(one, hn::Abs(v))); });
     case Activation::kMish:
       return map(x, y, n, [](VF v) HWY_ATTR { return hn::Mul(v, tanh_f32(DF(), softplus_f32(DF(), v))); });
     case Activation::kThresholdedRelu:
@@ -81,9 +81,9 @@ void activate_rows(const float* x, float* y, int64_t n, const Activate& act) {
     case Activation::kLog:
       return map(x, y, n, [](VF v) HWY_ATTR { return log_f32(DF(), v); });
     case Activation::kSqrt:
-      return map(x, y, n, [](VF v) HWY_ATTR { return hn::Sqrt(v); });
+      return map(x, y, n, [](VF v) HWY_ATTR { return square_root(DF(), v); });
     case Activation::kReciprocal:
-      return map(x, y, n, [=](VF v) HWY_ATTR { return hn::Div(one, v); });
+      return map(x, y, n, [=](VF v) HWY_ATTR { return divide(DF(), one, v); });
     case Activation::kErf:
       return map(x, y, n, [](VF v) HWY_ATTR { return erf_f32(DF(), v); });
     case Activation::kAbs:

@@ -102,7 +102,9 @@ TEST(Activation, ErrorBounds) {
       double worst = 0;
       float at = 0;
       for (size_t i = 0; i < kCount; ++i) {
+        if (testing::lost(x[i])) continue;
         const double want = row.exact(x[i]);
+        if (testing::lost(want) && y[i] == 0) continue;
         const double ulp = std::abs(y[i] - want) <= row.absolute ? 0 : testing::ulp_error(y[i], want);
         if (ulp > worst) {
           worst = ulp;
@@ -136,7 +138,7 @@ TEST(Activation, SpecialValues) {
     run(Activation::kTanh);
     EXPECT_EQ(out[1], 1.0f);
     EXPECT_EQ(out[2], -1.0f);
-    EXPECT_EQ(out[6], 1e-40f);
+    EXPECT_EQ(out[6], testing::kSubnormals ? 1e-40f : 0.0f);
     run(Activation::kErf);
     EXPECT_EQ(out[1], 1.0f);
     EXPECT_EQ(out[2], -1.0f);

@@ -61,11 +61,11 @@ HWY_INLINE bool short_power(const float* a, int64_t a_step, float exponent, floa
   } else if (exponent == 1) {
     row([](VF x, VF) HWY_ATTR { return x; }, a, a_step, a, a_step, y, count);
   } else if (exponent == -1) {
-    row([](VF x, VF) HWY_ATTR { return hn::Div(hn::Set(DF(), 1.0f), x); }, a, a_step, a, a_step, y, count);
+    row([](VF x, VF) HWY_ATTR { return divide(DF(), hn::Set(DF(), 1.0f), x); }, a, a_step, a, a_step, y, count);
   } else if (exponent == 0.5f) {
     row(
         [=](VF x, VF) HWY_ATTR {
-          const VF root = hn::Add(hn::Sqrt(x), zero);  // -0 becomes 0
+          const VF root = hn::Add(square_root(DF(), x), zero);  // -0 becomes 0
           return hn::IfThenElse(hn::Eq(x, hn::Neg(inf)), inf, root);
         },
         a, a_step, a, a_step, y, count);
@@ -85,7 +85,7 @@ void binary_row(Binary op, const float* a, int64_t a_step, const float* b, int64
     case Binary::kMul:
       return row([](VF p, VF q) HWY_ATTR { return hn::Mul(p, q); }, a, a_step, b, b_step, y, count);
     case Binary::kDiv:
-      return row([](VF p, VF q) HWY_ATTR { return hn::Div(p, q); }, a, a_step, b, b_step, y, count);
+      return row([](VF p, VF q) HWY_ATTR { return divide(DF(), p, q); }, a, a_step, b, b_step, y, count);
     case Binary::kMin:
       return row([](VF p, VF q) HWY_ATTR { return hn::IfThenElse(hn::Or(hn::Lt(p, q), hn::IsNaN(p)), p, q); }, a,
                  a_step, b, b_step, y, count);

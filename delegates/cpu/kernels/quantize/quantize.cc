@@ -6,10 +6,11 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/math-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 using DI = hn::RebindToSigned<DF>;
@@ -20,21 +21,6 @@ HWY_INLINE int32_t zero_at(const Codes& s, int64_t i) {
   if (s.zero_point == nullptr) return 0;
   return s.code == Code::kI8 ? static_cast<const int8_t*>(s.zero_point)[i]
                              : static_cast<const uint8_t*>(s.zero_point)[i];
-}
-
-// Exact quotients: where the core's vector division is an approximation, one by one.
-HWY_INLINE VF divide(VF a, VF b) {
-#if HWY_ARCH_ARM_V7
-  const DF d;
-  HWY_ALIGN float x[kLanes];
-  HWY_ALIGN float y[kLanes];
-  hn::Store(a, d, x);
-  hn::Store(b, d, y);
-  for (int64_t i = 0; i < kLanes; ++i) x[i] /= y[i];
-  return hn::Load(d, x);
-#else
-  return hn::Div(a, b);
-#endif
 }
 
 // Parameters of one run: the same for all its elements, or one each.
@@ -49,7 +35,7 @@ HWY_INLINE VI codes_of(VF x, const Row& r, int32_t low) {
   // Bounds before rounding: they are integers, so the order does not matter, and the conversion stays in range.
   const VF least = hn::ConvertTo(d, hn::Sub(hn::Set(di, low), r.zero));
   const VF most = hn::ConvertTo(d, hn::Sub(hn::Set(di, low + 255), r.zero));
-  VF q = divide(x, r.scale);
+  VF q = divide(DF(), x, r.scale);
   q = hn::IfThenElse(hn::Gt(q, least), q, least);  // a NaN is not above anything
   q = hn::IfThenElse(hn::Lt(q, most), q, most);
   return hn::Add(hn::NearestInt(q), r.zero);
