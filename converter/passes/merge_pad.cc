@@ -3,13 +3,13 @@
 //          negative (Relu, Sigmoid, a Clip from 0 on...)
 // After    the window with wider pads; AveragePool counts them
 // Fires    the Pad is constant, of spatial axes alone, cuts nothing, and is used here alone; pads are given (auto_pad
-// is
-//          not set), in range, and smaller than the window where a maximum could see nothing else; an AveragePool had
-//          none of its own or counts them; no ceil_mode.
+//          is not set), in range, and smaller than the window where a maximum could see nothing else; an AveragePool
+//          had none of its own or counts them; no ceil_mode; weights are finite, for NaN * 0 is no zero.
 // Numerics none: the same sums, in which zeros may be left out.
 // Bound    one node less.        Idempotent.
 #include "converter/passes/merge_pad.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "converter/passes/match.h"
@@ -56,6 +56,13 @@ const char* spatial_pads(const ir::Node& pad, bool channels_last, std::vector<in
   return nullptr;
 }
 
+// False: a constant with a NaN or an infinity.
+bool finite(const ir::Value* v) {
+  if (v->constant == nullptr || !dtype_is_float(v->type.dtype)) return true;
+  const std::vector<double> all = reals(*v->constant);
+  return std::all_of(all.begin(), all.end(), [](double w) { return std::isfinite(w); });
+}
+
 // Value that is filled in: true when it was read.
 bool fill_of(const ir::Node& pad, double* fill) {
   *fill = 0;
@@ -84,6 +91,7 @@ const char* merged(const ir::Node& n, const ir::Node& pad, std::vector<uint8_t>*
     n.attributes<attrs::Conv>().UnPackTo(&a);
     if (const char* refused = begin(a.auto_pad, a.layout)) return refused;
     if (fill != 0) return "it fills in another value than 0";
+    if (!finite(n.in(1))) return "a weight is not finite";
     widen(&a, pads);
     *out = pack<attrs::Conv>(a);
     return nullptr;

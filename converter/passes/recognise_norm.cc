@@ -12,6 +12,7 @@
 // Numerics the operator rounds once where the parts round each: a few units in the last place of float32; a 16-bit
 //          result is rounded behind scale and bias instead of before. The variance is the mean of (x - mean)^2 in both.
 //          The other form, mean of x^2 less the mean's square, loses digits and is left alone.
+//          Where a square overflows, the parts give 0 and the operator a number.
 // Bound    each rewrite replaces at least five nodes by one.        Idempotent.
 // Source   Ba et al. 2016, arXiv:1607.06450; Zhang and Sennrich 2019, arXiv:1910.07467; Wu and He 2018,
 // arXiv:1803.08494.

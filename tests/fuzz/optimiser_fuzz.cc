@@ -83,6 +83,15 @@ bool has_nan(const ir::Constant& c) {
   return false;
 }
 
+bool is_finite(const Values& all) {
+  for (const ir::ConstantPtr& c : all) {
+    for (int64_t i = 0; c != nullptr && dtype_is_float(c->tensor.type.dtype) && i < c->tensor.count(); ++i) {
+      if (!std::isfinite(read(c->tensor, i))) return false;
+    }
+  }
+  return true;
+}
+
 bool run(const ir::Graph& g, const Values& inputs, Shake shake, std::mt19937* rng, Values* outputs,
          std::string* error) {
   std::map<const ir::Value*, ir::ConstantPtr> values{{nullptr, nullptr}};
@@ -101,6 +110,11 @@ bool run(const ir::Graph& g, const Values& inputs, Shake shake, std::mt19937* rn
     // whether a mask chooses or is added.
     if ((n.op == Op::kMaxPool && has_nan(*in[0])) || (n.op == Op::kWhere && (has_nan(*in[1]) || has_nan(*in[2])))) {
       *error = "a NaN that may be hidden";
+      return false;
+    }
+    // A spelled-out form may overflow inside where the operator that it stands for does not.
+    if ((n.op == Op::kExp || n.op == Op::kMul || n.op == Op::kPow) && is_finite(in) && !is_finite(out)) {
+      *error = "an overflow, NaN behind it, that may be hidden";
       return false;
     }
     // A row of -inf alone: Softmax has no number for it, and Attention gives 0 to a query that may see nothing.
