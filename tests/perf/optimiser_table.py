@@ -37,12 +37,13 @@ PROGRAM = os.environ.get("VIREO_PROGRAM", "vireo")
 GROUPS = {
     "constants, shapes": ["fold_constants", "eliminate_no_ops", "inline_branches", "merge_equal", "simplify_shapes"],
     "activations, norms": ["fuse_activation", "recognise_norm"],
-    "attention": ["recognise_attention", "pack_attention"],
+    "attention": ["recognise_attention", "recognise_rotary", "join_cache", "pack_attention"],
     "movement": ["recognise_shuffle", "sink_transposes"],
     "convolutions": ["fold_batch_norm", "merge_pad"],
     "merged products": ["merge_shared_gemm"],
     "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
     "epilogues": ["fuse_epilogue"],
+    "chains": ["fuse_chain"],
 }
 PRODUCTS = ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "IntConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "IntGemm",
             "Attention", "conv", "gemm", "matmul", "LSTM", "GRU", "RNN")
