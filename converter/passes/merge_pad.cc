@@ -43,7 +43,7 @@ const char* spatial_pads(const ir::Node& pad, bool channels_last, std::vector<in
   }
   if (pads.size() != 2 * axes.size() || rank < 3) return "the pads are not known";
   const int first = channels_last ? 1 : 2, spatial = rank - 2;
-  out->assign(static_cast<size_t>(2 * spatial), 0);
+  out->assign(2 * static_cast<size_t>(spatial), 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i], before = pads[i], after = pads[i + axes.size()];
     if (before < 0 || after < 0) return "the pad cuts";

@@ -139,7 +139,6 @@ bool slice(ir::Graph& g, ir::Node& n) {
 bool widens(DType from, DType to) {
   switch (from) {
     case DType::kBool:
-      return to == DType::kI32 || to == DType::kI64 || to == DType::kF32 || to == DType::kF64;
     case DType::kI8:
     case DType::kU8:
       return to == DType::kI32 || to == DType::kI64 || to == DType::kF32 || to == DType::kF64;

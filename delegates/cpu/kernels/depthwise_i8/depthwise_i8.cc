@@ -49,7 +49,7 @@ void depthwise_planes(const DepthwiseRange& range, void* scratch) {
       const int64_t o = c * s.multiplier + j, at = ((n * outputs + o) * s.depth + z) * area;
       uint32_t start = 0;
       PlaneOut out{weights, 0, nullptr, 0, nullptr, nullptr};
-      if (s.finish != nullptr) {
+      if (q.multiplier != nullptr) {
         if (q.bias != nullptr) start = static_cast<uint32_t>(q.bias[o]);
         out.multiplier = q.multiplier[q.multiplier_per_row ? o : 0];
         out.finish = &finish;
