@@ -55,8 +55,9 @@ TEST(Pipeline, ASecondRunChangesNothingInTheSamples) {
 }
 
 TEST(Pipeline, ASecondRunChangesNothingInTheSharedModels) {
-  const char* shared = std::getenv("VIREO_SHARED");
-  if (shared == nullptr) GTEST_SKIP() << "VIREO_SHARED does not name the folder of models/ and trained/";
+  const char* named = std::getenv("VIREO_SHARED");
+  const fs::path shared = named != nullptr ? fs::path(named) : fs::path(VIREO_SOURCE_ROOT) / ".." / "shared";
+  if (!fs::exists(shared)) GTEST_SKIP() << shared << " is not there: set VIREO_SHARED to the folder that holds models/";
   const std::vector<std::string> models = models_below(shared);
   ASSERT_FALSE(models.empty());
   for (const std::string& path : models) twice(path);
