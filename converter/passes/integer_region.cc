@@ -118,11 +118,7 @@ ir::Value* make_int_conv(const Region& r, std::string* why) {
   if (!plan_product(x, w.scale, r.y, columns, bias, 1, &p, why)) return nullptr;
   const auto from = std::unique_ptr<attrs::ConvT>(n.attributes<attrs::Conv>().UnPack());
   attrs::IntConvT a;
-  a.strides = from->strides;
-  a.dilations = from->dilations;
-  a.pads = from->pads;
-  a.auto_pad = from->auto_pad;
-  a.layout = from->layout;
+  copy_window(*from, &a);
   a.group = from->group;
   a.x_zero = x.zero();
   set_codes(r, &a);
@@ -248,11 +244,7 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
   if (n.op == Op::kAveragePool) {
     const auto from = std::unique_ptr<attrs::PoolT>(n.attributes<attrs::Pool>().UnPack());
     a.kernel_shape = from->kernel_shape;
-    a.strides = from->strides;
-    a.dilations = from->dilations;
-    a.pads = from->pads;
-    a.auto_pad = from->auto_pad;
-    a.layout = from->layout;
+    copy_window(*from, &a);
     a.ceil_mode = from->ceil_mode;
     a.count_include_pad = from->count_include_pad;
     bool padded = a.auto_pad != 0 && a.auto_pad != 3;  // SAME: how much follows from extents

@@ -60,6 +60,16 @@ double span_of(DType dtype, int32_t zero);
 // number.
 bool multiplier_of(double value, float* out, std::string* why);
 
+// How a window moves: the attributes that all operators with one have under the same names.
+template <class From, class To>
+void copy_window(const From& from, To* to) {
+  to->strides = from.strides;
+  to->dilations = from.dilations;
+  to->pads = from.pads;
+  to->auto_pad = from.auto_pad;
+  to->layout = from.layout;
+}
+
 ir::ConstantPtr i8_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes);
 inline Shape vector_shape(int64_t n) {
   Shape s;

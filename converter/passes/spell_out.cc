@@ -96,11 +96,7 @@ ir::Node* spell_out(ir::Graph& g, ir::Node& n, std::string* why) {
   if (good && conv) {
     const auto from = std::unique_ptr<attrs::ConvIntegerT>(n.attributes<attrs::ConvInteger>().UnPack());
     attrs::ConvT a;
-    a.strides = from->strides;
-    a.dilations = from->dilations;
-    a.pads = from->pads;
-    a.auto_pad = from->auto_pad;
-    a.layout = from->layout;
+    copy_window(*from, &a);
     a.group = from->group;
     product = add_node(g, Op::kConv, pack<attrs::Conv>(a), in, n, &n);
   } else if (good) {
