@@ -1,10 +1,9 @@
 // 8-bit products with exact sums: MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv.
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/kernels/intgemm/intgemm.h"
+#include "delegates/cpu/gemm_i8_shape.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
-#include "sdk/ops/matmul/matmul.h"
 
 namespace vireo {
 namespace {
@@ -64,20 +63,13 @@ Status run_matmul(const KernelContext& ctx, const Inputs& in) {
   const MatmulShape s = matmul_shape(a.shape, b.shape, y.shape);
   Requantize finish;
   size_t used = 0;
-  GemmI8 g;
+  GemmI8 g = cpu::gemm_i8_shape(s, a, b);
   if (quantised(in)) {
     finish = finish_of(ctx, in);
     finish.multiplier_per_column = maybe(ctx, in.b_scale)->count() != 1;
     used = factors_bytes(maybe(ctx, in.b_scale)->count());
     g.finish = &finish;
   }
-  g.m = s.m;
-  g.n = s.n;
-  g.k = s.k;
-  g.lda = s.k;
-  g.ldb = g.ldc = s.n;
-  g.a_signed = a.dtype == DType::kI8;
-  g.b_signed = b.dtype == DType::kI8;
   g.a_zero = az != nullptr ? az->data : nullptr;
   g.b_zero = bz != nullptr ? bz->data : nullptr;
   g.a_zero_per_row = az != nullptr && az->count() != 1;

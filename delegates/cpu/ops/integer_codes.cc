@@ -2,12 +2,12 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/codes/codes.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
+#include "delegates/cpu/pool_shape.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/broadcast.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {
@@ -89,15 +89,7 @@ Status run_softmax(const KernelContext& ctx, const void*) {
 // ---- Average pooling
 
 cpu::PoolI8 pool_shape(const attrs::IntAveragePool& a, const Shape& x, const Shape& y) {
-  Window w = read_window(x.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
-  for (int i = 0; i < w.spatial; ++i) w.kernel[i] = a.kernel_shape()->Get(static_cast<unsigned>(i));
-  const Geometry g = make_geometry(w, x, y);
-  cpu::PoolI8 p;
-  p.planes = g.batch * g.channels_in;
-  p.window = {g.in[1],     g.in[2],     g.out[1],      g.out[2],      g.kernel[1], g.kernel[2],
-              g.stride[1], g.stride[2], g.dilation[1], g.dilation[2], g.pad[1],    g.pad[2]};
-  p.pad_bottom = g.pad_end[1];
-  p.pad_right = g.pad_end[2];
+  auto p = cpu::pool_shape<cpu::PoolI8>(a, x, y);
   p.is_max = false;
   return p;
 }

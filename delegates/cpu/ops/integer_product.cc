@@ -1,12 +1,11 @@
 // IntConv and IntGemm: 8-bit products that end in codes.
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/kernels/intgemm/intgemm.h"
+#include "delegates/cpu/gemm_i8_shape.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
-#include "sdk/ops/matmul/matmul.h"
 
 namespace vireo {
 namespace {
@@ -78,14 +77,7 @@ Status run_gemm(const KernelContext& ctx, const void*) {
   finish.bias_per_column = true;
   if (ctx.in(3) != nullptr) finish.bias = ctx.in(3)->as<const int32_t>();
   const uint8_t a_zero = byte_of(attributes.a_zero());
-  GemmI8 g;
-  g.m = s.m;
-  g.n = s.n;
-  g.k = s.k;
-  g.lda = s.k;
-  g.ldb = g.ldc = s.n;
-  g.a_signed = a.dtype == DType::kI8;
-  g.b_signed = b.dtype == DType::kI8;
+  GemmI8 g = cpu::gemm_i8_shape(s, a, b);
   g.a_zero = &a_zero;
   if (ctx.in(4) != nullptr) {
     g.b_zero = ctx.in(4)->data;

@@ -2,23 +2,15 @@
 #include "delegates/cpu/kernels/pool/pool.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
+#include "delegates/cpu/pool_shape.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {
 
 cpu::PoolF32 shape_of(const attrs::Pool& a, bool is_max, const Shape& x, const Shape& y) {
-  Window w = read_window(x.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
-  for (int i = 0; i < w.spatial; ++i) w.kernel[i] = a.kernel_shape()->Get(static_cast<unsigned>(i));
-  const Geometry g = make_geometry(w, x, y);
-  cpu::PoolF32 p;
-  p.planes = g.batch * g.channels_in;
-  p.window = {g.in[1],     g.in[2],     g.out[1],      g.out[2],      g.kernel[1], g.kernel[2],
-              g.stride[1], g.stride[2], g.dilation[1], g.dilation[2], g.pad[1],    g.pad[2]};
-  p.pad_bottom = g.pad_end[1];
-  p.pad_right = g.pad_end[2];
+  auto p = cpu::pool_shape<cpu::PoolF32>(a, x, y);
   p.kind = is_max                  ? cpu::PoolKind::kMax
            : a.count_include_pad() ? cpu::PoolKind::kAverageWithPad
                                    : cpu::PoolKind::kAverage;
