@@ -23,13 +23,37 @@ TensorType type_of(const fb::TensorT& t) {
 using Plans =
     std::vector<std::unique_ptr<fb::SubgraphPlanT>>;  // of all subgraphs; bodies are there before their owners
 
-PlanNode plan_node(const fb::SubgraphT& g, const fb::NodeT& n, const Plans& plans) {
+Span<const int32_t> span_of(const std::vector<int32_t>& v) { return {v.data(), v.size()}; }
+
+uint32_t operator_inplace(const fb::SubgraphT& g, const fb::NodeT& n, uint32_t inplace) {
+  return inplace_always(inplace, span_of(n.inputs), span_of(n.outputs),
+                        [&g](int32_t t) { return type_of(*g.tensors[static_cast<size_t>(t)]); });
+}
+
+// What composite_inplace() says of `n`, whose body is `body`.
+uint32_t body_inplace(const fb::SubgraphT& g, const fb::NodeT& n, const fb::SubgraphT& body) {
+  if (body.nodes.empty()) return 0;
+  const fb::NodeT& first = *body.nodes[0];
+  const auto read_later = [&body](int32_t t) {
+    const auto reads = [t](const auto& node) {
+      return std::find(node->inputs.begin(), node->inputs.end(), t) != node->inputs.end();
+    };
+    return std::find(body.outputs.begin(), body.outputs.end(), static_cast<uint32_t>(t)) != body.outputs.end() ||
+           std::any_of(body.nodes.begin() + 1, body.nodes.end(), reads);
+  };
+  const uint32_t first_inplace = operator_inplace(body, first, find_op(static_cast<Op>(first.op))->def->inplace);
+  return operator_inplace(
+      g, n,
+      composite_inplace(first_inplace, span_of(first.inputs), {body.inputs.data(), body.inputs.size()}, read_later));
+}
+
+PlanNode plan_node(const fb::ModelT& model, const fb::SubgraphT& g, const fb::NodeT& n, const Plans& plans) {
   const OpDef& def = *find_op(static_cast<Op>(n.op))->def;
   PlanNode node;
-  node.inputs = {n.inputs.data(), n.inputs.size()};
-  node.outputs = {n.outputs.data(), n.outputs.size()};
-  node.inplace = inplace_always(def.inplace, node.inputs, node.outputs,
-                                [&g](int32_t t) { return type_of(*g.tensors[static_cast<size_t>(t)]); });
+  node.inputs = span_of(n.inputs);
+  node.outputs = span_of(n.outputs);
+  node.inplace = static_cast<Op>(n.op) == Op::kComposite ? body_inplace(g, n, *model.subgraphs[n.subgraphs[0]])
+                                                         : operator_inplace(g, n, def.inplace);
   node.view = (def.flags & OpDef::kView) != 0;
   node.region_bytes = n.subgraphs.empty() ? -1 : 0;
   for (const uint32_t b : n.subgraphs) {
@@ -122,7 +146,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
       }
     }
     std::vector<PlanNode> nodes;
-    for (const auto& n : g.nodes) nodes.push_back(plan_node(g, *n, plans));
+    for (const auto& n : g.nodes) nodes.push_back(plan_node(*model, g, *n, plans));
     auto out = std::make_unique<fb::SubgraphPlanT>();
     std::vector<uint32_t> order;
     std::string reason;

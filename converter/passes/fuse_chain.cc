@@ -7,6 +7,8 @@
 //          AVX-512): 1.4 times faster at 16384 elements, 1.9 to 3.0 from 262144 on (tanh and sigmoid: 1.2 and 1.3),
 //          even at 1024, 0.7 of the speed at 64. An operand that is repeated has to be written out where its rows are
 //          short: 0.4 to 0.9 of the speed at rows of 49 to 384. So: not below 1024 elements, nor with rows below 1024.
+//          All operands of a chain live side by side until its end, while the parts one by one let theirs go: what
+//          would make the arena larger stays outside.
 // Numerics none: the body is the meaning, in the same order of operations.        Idempotent: bodies are not entered.
 // Design   The chain IR is the composite's body, ordinary operators: the CPU kernel, a GPU generator and the
 //          interpreter read the same thing, and a runtime that knows none of it runs the body. The other design, a
@@ -119,7 +121,10 @@ class Chain {
         }
         if (refused == nullptr && nodes_.size() == kMaxSteps) refused = "the chain has as many operators as it may";
         nodes_.push_back(n);
-        if (refused == nullptr && operands() > kMaxOperands) refused = "the chain has as many operands as it may";
+        if (refused == nullptr && operands().size() > kMaxOperands)
+          refused = "the chain has as many operands as it may";
+        if (refused == nullptr && tensors_as_one() > tensors_apart())
+          refused = "the chain would keep more tensors in memory than its parts";
         if (refused == nullptr) continue;
         nodes_.pop_back();
         // A later member may be the use that was missing; then it is asked again.
@@ -140,14 +145,81 @@ class Chain {
 
  private:
   bool holds(const ir::Node* n) const { return std::find(nodes_.begin(), nodes_.end(), n) != nodes_.end(); }
-  size_t operands() const {
+  std::set<const ir::Value*> operands() const {
     std::set<const ir::Value*> seen;
     for (const ir::Node* n : nodes_) {
       for (const ir::Value* v : n->inputs) {
         if (v != nullptr && (v->producer == nullptr || !holds(v->producer))) seen.insert(v);
       }
     }
-    return seen.size();
+    return seen;
+  }
+
+  // Operands of the result's size that lie in the arena.
+  std::set<const ir::Value*> tensors() const {
+    std::set<const ir::Value*> out;
+    for (const ir::Value* v : operands()) {
+      if (v->constant == nullptr && v->type == type_) out.insert(v);
+    }
+    return out;
+  }
+
+  // Does nobody need `v` when all of the chain but `left` has run? Others that stand before the chain have run as well.
+  bool dies_with(const ir::Value* v, const std::set<const ir::Node*>& left) const {
+    const size_t first = places_.at(in_order().front());
+    const auto done = [&](const ir::Use& u) {
+      if (holds(u.node)) return left.count(u.node) == 0;
+      const auto place = places_.find(u.node);  // none: a chain that was made just now, behind this one
+      return place != places_.end() && place->second < first;
+    };
+    return v->producer != nullptr && v->output_uses == 0 && std::all_of(v->uses.begin(), v->uses.end(), done);
+  }
+
+  static bool takes_over(const ir::Node& n, const ir::Value* v) {
+    const uint32_t inplace = find_op(n.op)->def->inplace;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      if (n.inputs[i] == v && (inplace >> i & 1u) == 0) return false;
+    }
+    return true;
+  }
+
+  // Tensors of the result's size that are alive at once when the chain is one node: composite_inplace() says which
+  // operand the result may replace.
+  size_t tensors_as_one() const {
+    const std::vector<ir::Node*> order = in_order();
+    const std::set<const ir::Value*> operands = tensors();
+    const std::set<const ir::Node*> left(order.begin() + 1, order.end());
+    const bool replaces = std::any_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
+      return dies_with(v, left) && takes_over(*order[0], v);
+    });
+    return operands.size() + (replaces ? 0 : 1);
+  }
+
+  // The same when the parts run one by one. What the chain alone needs is made when a part needs it.
+  size_t tensors_apart() const {
+    const std::vector<ir::Node*> order = in_order();
+    std::set<const ir::Value*> alive;
+    for (const ir::Value* v : tensors()) {
+      if (!dies_with(v, {})) alive.insert(v);
+    }
+    std::set<const ir::Node*> left(order.begin(), order.end());
+    size_t most = 0;
+    for (const ir::Node* n : order) {
+      left.erase(n);
+      bool replaces = false;
+      std::vector<const ir::Value*> dying;
+      for (const ir::Value* v : n->inputs) {
+        if (v == nullptr || v->constant != nullptr || v->type != type_) continue;
+        alive.insert(v);
+        if (!dies_with(v, left)) continue;
+        dying.push_back(v);
+        replaces = replaces || takes_over(*n, v);
+      }
+      most = std::max(most, alive.size() + (replaces ? 0 : 1));
+      for (const ir::Value* v : dying) alive.erase(v);
+      alive.insert(n->out());
+    }
+    return most;
   }
 
   const TensorType type_;

@@ -179,6 +179,41 @@ bool binds_outputs(const Layout& l, uint32_t index) {
   return owner_binds_outputs(static_cast<Op>(owner.nodes()->Get(l.subs[index].owner_node)->op()));
 }
 
+Span<const int32_t> span_of(const flatbuffers::Vector<int32_t>& v) { return {v.data(), v.size()}; }
+
+bool holds(const flatbuffers::Vector<int32_t>& v, int32_t t) {
+  for (const int32_t i : v) {
+    if (i == t) return true;
+  }
+  return false;
+}
+
+uint32_t operator_inplace(const fb::Subgraph& g, const fb::Node& node, uint32_t inplace) {
+  return inplace_always(inplace, span_of(*node.inputs()), span_of(*node.outputs()),
+                        [&g](int32_t t) { return type_of(*g.tensors()->Get(static_cast<uint32_t>(t))); });
+}
+
+// What composite_inplace() says of `node`, whose body is `body`.
+uint32_t body_inplace(const fb::Subgraph& g, const fb::Node& node, const fb::Subgraph& body) {
+  if (body.nodes()->size() == 0) return 0;
+  const fb::Node& first = *body.nodes()->Get(0);
+  const OpRow* row = find_op(static_cast<Op>(first.op()));
+  if (row == nullptr) return 0;
+  const auto read_later = [&body](int32_t t) {
+    for (const uint32_t y : *body.outputs()) {
+      if (y == static_cast<uint32_t>(t)) return true;
+    }
+    for (uint32_t n = 1; n < body.nodes()->size(); ++n) {
+      if (holds(*body.nodes()->Get(n)->inputs(), t)) return true;
+    }
+    return false;
+  };
+  const Span<const uint32_t> inputs(body.inputs()->data(), body.inputs()->size());
+  return operator_inplace(g, node,
+                          composite_inplace(operator_inplace(body, first, row->def->inplace), span_of(*first.inputs()),
+                                            inputs, read_later));
+}
+
 Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* error) {
   const fb::Subgraph& g = l.graph(index);
   const SubLayout& s = l.subs[index];
@@ -204,13 +239,15 @@ Status fill_plan(const Layout& l, uint32_t index, const Workspace& w, Error* err
     const fb::Node& node = *g.nodes()->Get(n);
     PlanNode& out = w.nodes[n];
     out = PlanNode{};
-    out.inputs = Span<const int32_t>(node.inputs()->data(), node.inputs()->size());
-    out.outputs = Span<const int32_t>(node.outputs()->data(), node.outputs()->size());
+    out.inputs = span_of(*node.inputs());
+    out.outputs = span_of(*node.outputs());
     out.region_bytes = -1;
     if (const OpRow* row = find_op(static_cast<Op>(node.op()))) {
-      out.inplace = inplace_always(row->def->inplace, out.inputs, out.outputs,
-                                   [&g](int32_t i) { return type_of(*g.tensors()->Get(static_cast<uint32_t>(i))); });
+      out.inplace = operator_inplace(g, node, row->def->inplace);
       out.view = (row->def->flags & OpDef::kView) != 0;
+    }
+    if (static_cast<Op>(node.op()) == Op::kComposite && owns_bodies(node)) {
+      out.inplace = body_inplace(g, node, l.graph(node.subgraphs()->Get(0)));
     }
     uint64_t region = 0;
     for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
@@ -231,12 +268,14 @@ bool in_arena(const PlanTensor& t) { return t.kind != PlanTensor::kConstant && t
 // operator works in place on those bytes and nobody needs x afterwards.
 bool may_share(const PlanNode& n, int32_t y, int32_t x, bool x_dies, const int32_t* content) {
   if (n.outputs.empty() || n.outputs[0] != y) return false;
-  for (size_t i = 0; i < n.inputs.size() && i < 32; ++i) {
+  size_t readings = 0;
+  bool shares = false;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (n.inputs[i] < 0 || content[n.inputs[i]] != content[x]) continue;
-    if (n.view && i == 0) return true;
-    if ((n.inplace >> i & 1u) != 0 && x_dies) return true;
+    ++readings;
+    shares = shares || (n.view && i == 0) || (i < 32 && (n.inplace >> i & 1u) != 0 && x_dies);
   }
-  return false;
+  return shares && (n.region_bytes < 0 || readings == 1);  // a body reads each of its inputs when it likes
 }
 
 // A plan from a file: everything inside the region, and no two tensors in one place at one time unless an operator

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -76,6 +77,31 @@ TEST(Planner, InPlaceNeedsTheSameBytesAtEveryRun) {
   EXPECT_EQ(bits(0, 1, 2), 0u);
   EXPECT_EQ(bits(2, 1, 2), 0u);
   EXPECT_EQ(bits(3, 1, 2), 0u);
+}
+
+TEST(Planner, CompositesWorkInPlaceOnWhatTheirFirstNodeAloneReads) {
+  const uint32_t inputs[] = {4, 5, 6};
+  const auto bits = [&](uint32_t inplace, std::initializer_list<int32_t> first, int32_t later) {
+    return composite_inplace(inplace, {first.begin(), first.size()}, inputs, [&](int32_t t) { return t == later; });
+  };
+  EXPECT_EQ(bits(3, {4, 6}, -1), 5u);
+  EXPECT_EQ(bits(3, {4, 6}, 6), 1u);   // read again
+  EXPECT_EQ(bits(1, {4, 6}, -1), 1u);  // the first node cannot overwrite its second operand
+  EXPECT_EQ(bits(1, {5, 5}, -1), 0u);  // nor the same tensor there
+  EXPECT_EQ(bits(3, {5, 5}, -1), 2u);
+  EXPECT_EQ(bits(0, {4}, -1), 0u);
+}
+
+TEST(Planner, WhatABodyReadsTwiceIsNotOverwritten) {
+  Graph g;
+  const int32_t x = g.tensor(64, PlanTensor::kInput), a = g.tensor(64), v = g.tensor(64);
+  const int32_t y = g.tensor(64, PlanTensor::kValue, true);
+  g.nodes = {{{x}, {a}}, {{a}, {v}, 0, /*view=*/true}, {{a, v}, {y}, 1, false, /*region=*/0}};
+  g.plan();
+  EXPECT_NE(g.offsets[y], g.offsets[a]);
+  g.nodes[2].region = -1;  // an operator that says it may
+  g.plan();
+  EXPECT_EQ(g.offsets[y], g.offsets[a]);
 }
 
 TEST(Planner, InPlaceOnlyWhenTheInputDies) {

@@ -51,6 +51,15 @@ struct Planner {
   }
 };
 
+// Is input `i` of a node that owns bodies in the same memory as another of its inputs? A body reads each when it likes.
+bool read_twice(const Planner& p, const PlanNode& node, size_t i) {
+  if (node.region_bytes < 0) return false;
+  for (size_t j = 0; j < node.inputs.size(); ++j) {
+    if (j != i && node.inputs[j] >= 0 && p.root(node.inputs[j]) == p.root(node.inputs[i])) return true;
+  }
+  return false;
+}
+
 // Lets output 0 of node `n` share the memory of one of its inputs where the operator allows it.
 void share(Planner& p, int32_t n, bool body) {
   const PlanNode& node = p.nodes[static_cast<size_t>(n)];
@@ -65,7 +74,7 @@ void share(Planner& p, int32_t n, bool body) {
     const Item& from = p.items[rx];
     if (p.tensors[static_cast<size_t>(x)].bytes != out.bytes || out.bytes == 0) continue;
     if (p.tensors[static_cast<size_t>(rx)].kind != PlanTensor::kValue) continue;
-    if (!view && from.last > n) continue;  // somebody still needs the input
+    if (!view && (from.last > n || read_twice(p, node, i))) continue;  // somebody still needs the input
     if (out.kind == PlanTensor::kValue) {
       // The whole group dies here or is only read on: y joins it.
       p.group[y] = rx;

@@ -41,7 +41,7 @@ struct PlanTensor {
 struct PlanNode {
   Span<const int32_t> inputs;  // tensor indices, -1 absent
   Span<const int32_t> outputs;
-  uint32_t inplace = 0;      // inplace_always() of OpDef::inplace
+  uint32_t inplace = 0;      // inplace_always() of OpDef::inplace or of composite_inplace()
   bool view = false;         // OpDef::kView
   int64_t region_bytes = 0;  // memory for the bodies it owns, alive while it runs; -1: owns none
 };
@@ -61,6 +61,27 @@ uint32_t inplace_always(uint32_t inplace, Span<const int32_t> inputs, Span<const
     if (fixed || (x.shape == y.shape && dtype_bits(x.dtype) == dtype_bits(y.dtype))) kept |= 1u << i;
   }
   return kept;
+}
+
+// The same of a composite: the inputs whose memory output 0 may take, whether a device runs the composite as one or the
+// runtime runs its body. They are those that the body's first node alone reads, and on which it works in place: what
+// the body keeps in the result's memory comes no sooner than that. `first_inplace`: inplace_always() of the first node.
+// `read_later(t)`: a node behind the first reads the body's tensor `t`, or it is an output of the body.
+template <class ReadLater>
+uint32_t composite_inplace(uint32_t first_inplace, Span<const int32_t> first_inputs, Span<const uint32_t> body_inputs,
+                           const ReadLater& read_later) {
+  uint32_t inplace = 0;
+  for (size_t i = 0; i < body_inputs.size() && i < 32; ++i) {
+    const auto x = static_cast<int32_t>(body_inputs[i]);
+    bool reads = false, in_place = true;
+    for (size_t j = 0; j < first_inputs.size(); ++j) {
+      if (first_inputs[j] != x) continue;
+      reads = true;
+      in_place = in_place && j < 32 && (first_inplace >> j & 1u) != 0;
+    }
+    if (reads && in_place && !read_later(x)) inplace |= 1u << i;
+  }
+  return inplace;
 }
 
 enum class PackOrder : uint8_t { kSize, kSizeTimesLife, kLife, kFirstUse, kCount };

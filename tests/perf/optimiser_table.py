@@ -1,11 +1,12 @@
 """optimiser_table.py MODEL.onnx...: what the optimiser did to each model, and what each of its groups of passes is worth.
 
     VIREO_LIBRARY=build/release/lib/libvireo.so VIREO_PROGRAM=build/release/bin/vireo \
-        python tests/perf/optimiser_table.py [--no-latency] [--quick] [--seconds 3] MODEL.onnx...
+        python tests/perf/optimiser_table.py [--no-latency] [--quick] [--seconds 3] [--inputs DIR] MODEL.onnx...
 
-Prints Markdown:
+A model's first stored case (MODEL.npz beside it, or DIR/MODEL.INPUT.npy as the zoo's tool writes them) gives the extents of open
+dimensions and the values to run on; without one, open extents are --dim and the values random. Prints Markdown:
   nodes     of the imported graph and of the optimised one (a fused node is one), of ONNX Runtime's own optimised graph of the same
-            file at the levels `extended` and `all`; Transposes left; arena bytes without and with optimisation, at the extents of --dim
+            file at the levels `extended` and `all`; Transposes left; arena bytes without and with optimisation
   passes    over all models: how often each changed something, how often it declined, and the commonest reason
   integers  of quantized models: whether only integers are left, and the nodes that compute in floating point
   latency   milliseconds without optimisation and with it, and how much slower a model is with one group of passes left out
@@ -78,16 +79,34 @@ def peer_nodes(model, level, folder):
         return None
 
 
-def fixed_shapes(model, extent):
-    """--shape words that close every open dimension, and the inputs in these shapes."""
-    graph = onnx.load(str(model), load_external_data=False).graph
-    known = {i.name for i in graph.initializer}
-    words = []
-    for info in graph.input:
-        dims = info.type.tensor_type.shape.dim
-        if info.name not in known and any(not d.HasField("dim_value") or d.dim_value <= 0 for d in dims):
-            words += ["--shape", f"{info.name}=" + ",".join(str(d.dim_value) if d.dim_value > 0 else str(extent) for d in dims)]
-    return words
+def stored_inputs(model, names, folder):
+    """One array an input of the graph, from the model's first stored case; None where nothing is stored."""
+    path = pathlib.Path(model)
+    if path.with_suffix(".npz").exists():
+        case = np.load(path.with_suffix(".npz"))
+        arrays = [case[f"c0_in{i}"] if f"c0_in{i}" in case else None for i in range(len(names))]
+    elif folder:
+        files = [pathlib.Path(folder) / f"{path.stem}.{name}.npy" for name in names]
+        arrays = [np.load(f) if f.exists() else None for f in files]
+    else:
+        return None
+    return None if any(a is None for a in arrays) else arrays
+
+
+class Sample:
+    """What a model is converted for and run on: --shape words that close every open dimension, and the inputs (None: random)."""
+
+    def __init__(self, model, extent, folder):
+        graph = onnx.load(str(model), load_external_data=False).graph
+        known = {i.name for i in graph.initializer}
+        inputs = [i for i in graph.input if i.name not in known]
+        self.arrays = stored_inputs(model, [i.name for i in inputs], folder)
+        self.words = []
+        for k, info in enumerate(inputs):
+            dims = info.type.tensor_type.shape.dim
+            if any(not d.HasField("dim_value") or d.dim_value <= 0 for d in dims) or not info.type.tensor_type.HasField("shape"):
+                extents = self.arrays[k].shape if self.arrays else [d.dim_value if d.dim_value > 0 else extent for d in dims]
+                self.words += ["--shape", f"{info.name}=" + ",".join(map(str, extents))]
 
 
 def changed(report, passes):
@@ -98,14 +117,14 @@ def thousands(n):
     return f"{n:,}" if n else "open"
 
 
-def describe(models, extent, folder):
+def describe(samples, folder):
     print("| model | nodes | optimised | ORT extended | ORT all | Transposes | arena before | arena after |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     reports, all_passes = {}, collections.OrderedDict()
     level = onnxruntime.GraphOptimizationLevel
-    for model in models:
+    for model, sample in samples.items():
         out = pathlib.Path(folder) / "model.vireo"
-        shapes = fixed_shapes(model, extent)
+        shapes = sample.words
         plain, report = convert(model, out, shapes, "--no-optimize"), convert(model, out, shapes)
         if plain is None or report is None:
             continue
@@ -155,7 +174,7 @@ def product_share(file):
         return sum(t for name, t in times.items() if name in PRODUCTS) / max(1, sum(times.values()))
 
 
-def inputs_of(loaded):
+def random_inputs(loaded):
     rng, arrays = np.random.default_rng(1), []
     for v in loaded.inputs:
         shape = [d if isinstance(d, int) else 1 for d in v.shape]
@@ -164,15 +183,14 @@ def inputs_of(loaded):
     return arrays
 
 
-def latency(models, reports, args, folder):
-    names = list(GROUPS)
+def latency(samples, reports, args, folder):
+    names, clock = list(GROUPS), time.thread_time if args.cpu_time else time.perf_counter
     print("\n| model | products | plain ms | optimised ms | speed-up | " + " | ".join("without " + n for n in names) + " |")
     print("| --- | ---: | ---: | ---: | ---: |" + " ---: |" * len(names))
-    for model in models:
+    for model, sample in samples.items():
         if model not in reports:
             continue
-        report = reports[model][0]
-        shapes = fixed_shapes(model, args.dim)
+        report, shapes = reports[model][0], sample.words
         variants = {"optimised": [], "plain": ["--no-optimize"]}
         for name, passes in GROUPS.items():
             if changed(report, passes):
@@ -186,7 +204,7 @@ def latency(models, reports, args, folder):
         try:
             for name, file in files.items():
                 loaded = vireo.Model(str(file), vireo.Runtime(threads=args.threads))
-                arrays = inputs_of(loaded)
+                arrays = sample.arrays or random_inputs(loaded)
                 session = loaded.session(loaded.bounds_for(*arrays))
                 session.run(*arrays)
                 sessions[name] = (loaded, session, arrays)
@@ -201,9 +219,9 @@ def latency(models, reports, args, folder):
                 begin = time.perf_counter()
                 count = 0
                 while count == 0 or time.perf_counter() - begin < 0.01:
-                    start = time.perf_counter()
+                    start = clock()
                     session.run(*arrays)
-                    times[name].append((time.perf_counter() - start) * 1e3)
+                    times[name].append((clock() - start) * 1e3)
                     count += 1
         share = product_share(files["plain"])
         median = {name: float(np.median(t)) for name, t in times.items()}
@@ -221,14 +239,17 @@ def main():
     parser.add_argument("models", nargs="+")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dim", type=int, default=1, help="extent of open dimensions")
+    parser.add_argument("--inputs", help="folder with the zoo's inputs")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each model's latencies, all variants together")
+    parser.add_argument("--cpu-time", action="store_true", help="count the time of the calling thread, which other programs do not lengthen")
     parser.add_argument("--quick", action="store_true", help="half a second a model")
     parser.add_argument("--no-latency", action="store_true", help="the tables alone")
     args = parser.parse_args()
     if args.quick:
         args.seconds = 0.5
     with tempfile.TemporaryDirectory() as folder:
-        reports = describe(args.models, args.dim, folder)
+        samples = {model: Sample(model, args.dim, args.inputs) for model in args.models}
+        reports = describe(samples, folder)
         known = {p for passes in GROUPS.values() for p in passes} | {"dead_code"}
         for report, _ in reports.values():
             for p in report["passes"]:
@@ -236,7 +257,7 @@ def main():
                     GROUPS[p["name"]] = [p["name"]]
                     known.add(p["name"])
         if not args.no_latency:
-            latency(args.models, reports, args, folder)
+            latency(samples, reports, args, folder)
 
 
 if __name__ == "__main__":

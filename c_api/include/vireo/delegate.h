@@ -35,8 +35,10 @@ typedef struct vireo_graph_node {
   uint32_t input_count;
   const int32_t* outputs; /* -1 not wanted */
   uint32_t output_count;
-  const vireo_graph* body; /* composite: what the node means. Its inputs and outputs are the node's. Else NULL */
-  const char* hint;        /* composite: what the body is believed to be. Else NULL */
+  /* Composite: what the node means. Its inputs and outputs are the node's. Else NULL. Output 0 may lie in the memory of
+   * an input, as with the body: of one that its first node alone reads, where that operator works in place. */
+  const vireo_graph* body;
+  const char* hint; /* composite: what the body is believed to be. Else NULL */
   const char* name;
 } vireo_graph_node;
 
