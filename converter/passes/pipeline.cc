@@ -21,6 +21,7 @@
 #include "converter/passes/pack_attention.h"
 #include "converter/passes/recognise_attention.h"
 #include "converter/passes/recognise_norm.h"
+#include "converter/passes/recognise_recurrent.h"
 #include "converter/passes/recognise_rotary.h"
 #include "converter/passes/recognise_shuffle.h"
 #include "converter/passes/simplify_shapes.h"
@@ -54,6 +55,8 @@ const Pass* const kRepeated[] = {
     // smallest patterns, and parts of others.
     &kFuseActivation,
     &kRecogniseNorm,
+    // Before products that share an operand are merged: a cell's gates may each have one of their own.
+    &kRecogniseRecurrent,
     &kRecogniseShuffle,
     // Before Transposes move: their patterns have them where exporters put them.
     &kRecogniseRotary,

@@ -38,6 +38,7 @@ PROGRAM = os.environ.get("VIREO_PROGRAM", "vireo")
 GROUPS = {
     "constants, shapes": ["fold_constants", "eliminate_no_ops", "inline_branches", "merge_equal", "simplify_shapes"],
     "activations, norms": ["fuse_activation", "recognise_norm"],
+    "recurrent cells": ["recognise_recurrent"],
     "attention": ["recognise_attention", "recognise_rotary", "join_cache", "pack_attention"],
     "movement": ["recognise_shuffle", "sink_transposes"],
     "convolutions": ["fold_batch_norm", "merge_pad"],
