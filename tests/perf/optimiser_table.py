@@ -8,7 +8,8 @@ dimensions and the values to run on; without one, open extents are --dim and the
   nodes     of the imported graph and of the optimised one (a fused node is one), of ONNX Runtime's own optimised graph of the same
             file at the levels `extended` and `all`; Transposes left; arena bytes without and with optimisation
   passes    over all models: how often each changed something, how often it declined, and the commonest reason
-  integers  of quantized models: whether only integers are left, and the nodes that compute in floating point
+  integers  of quantized models: whether only integers are left, convolutions and matrix products that are not of integers, and
+            the nodes that compute in floating point
   latency   milliseconds without optimisation and with it, and how much slower a model is with one group of passes left out
             ("." where that group changes nothing in it); the share of convolutions and matrix products in the time without
             optimisation. Both sides have the same kernels, threads and arena planner. All variants of a model take turns in one
@@ -149,14 +150,15 @@ def describe(samples, folder):
     for name, (count, where, declined, reasons) in all_passes.items():
         most = reasons.most_common(1)
         print(f"| {name} | {count} | {where} | {declined} | " + (f"{most[0][0]} ({most[0][1]})" if most else "") + " |")
-    print("\n| quantized model | integer_only | floating-point nodes | which |\n| --- | --- | ---: | --- |")
+    print("\n| quantized model | integer_only | products in floating point | floating-point nodes | which |\n| --- | --- | ---: | ---: | --- |")
     for model, (report, facts) in reports.items():
         kinds = {n for n in facts["ops"]}
         if not any(k.startswith("Int") or "Quantize" in k or "Integer" in k or k.startswith("QLinear") for k in kinds):
             continue
         floats = facts.get("float_nodes", [])
         ops = collections.Counter(n["op"] for n in floats)
-        print(f"| {pathlib.Path(model).stem} | {'yes' if facts['integer_only'] else 'no'} | {len(floats)} | "
+        products = sum(facts["ops"].get(op, 0) for op in ("Conv", "ConvTranspose", "Gemm", "MatMul"))
+        print(f"| {pathlib.Path(model).stem} | {'yes' if facts['integer_only'] else 'no'} | {products} | {len(floats)} | "
               + ", ".join(f"{op} {n}" for op, n in ops.most_common(6)) + " |")
     return reports
 
