@@ -4,6 +4,7 @@
 // The other design writes the nodes of a body where the composite stands. Any reader serves it, but it no longer shows
 // what was fused; tools inline functions by themselves where they have no better use for them.
 #include <algorithm>
+#include <utility>
 
 #include "converter/export/writer.h"
 #include "sdk/ops/control/control_generated.h"
@@ -12,6 +13,31 @@ namespace vireo::exporter {
 namespace {
 
 constexpr const char* kDomain = "vireo";
+
+// A function that is being written, and the inputs of its call.
+struct Function {
+  Function() {
+    scope.names = &names;
+    scope.nodes = proto.mutable_node();
+    scope.function = true;
+  }
+  Function(const Function&) = delete;  // the scope points into it
+  Function& operator=(const Function&) = delete;
+
+  // Numbered, so that functions of one form are equal whatever their values were called.
+  const std::string& name(const ir::Value* v, const char* letter, size_t number) {
+    return scope.values[v] = names.take(letter + std::to_string(number));
+  }
+  void add_input(const std::string& inside, std::string outside) {
+    proto.add_input(inside);
+    inputs.push_back(std::move(outside));
+  }
+
+  ::onnx::FunctionProto proto;
+  Names names;
+  Scope scope;
+  std::vector<std::string> inputs;
+};
 
 }  // namespace
 
@@ -52,54 +78,35 @@ void Writer::call(Scope& scope, const ir::Node& node, const std::string& stem, :
 
 bool Writer::write_composite(Scope& scope, const ir::Node& node) {
   const ir::Graph& body = *node.bodies[0];
-  ::onnx::FunctionProto function;
-  Names names;
-  Scope inner;
-  inner.names = &names;
-  inner.nodes = function.mutable_node();
-  inner.function = true;
-  std::vector<std::string> inputs;
+  Function f;
   for (size_t i = 0; i < body.inputs().size(); ++i) {
-    const ir::Value* v = body.inputs()[i];
-    // Numbered, so that functions of one form are equal whatever their values were called.
-    inner.values[v] = names.take("x" + std::to_string(i));
-    if (node.in(i) == nullptr) continue;
-    function.add_input(inner.values[v]);
-    inputs.push_back(name(scope, node.in(i)));
+    const std::string& inside = f.name(body.inputs()[i], "x", i);
+    if (node.in(i) != nullptr) f.add_input(inside, name(scope, node.in(i)));
   }
-  // Likewise what is inside.
   size_t count = 0;
   for (const ir::Node& n : body.nodes()) {
     for (const ir::Value* v : n.outputs) {
-      if (v != nullptr) inner.values[v] = names.take("t" + std::to_string(count++));
+      if (v != nullptr) f.name(v, "t", count++);
     }
   }
-  if (!write_nodes(inner, body)) return false;
-  for (const std::string& s : write_outputs(inner, body, std::vector<std::string>(body.outputs().size())))
-    function.add_output(s);
-  call(scope, node, node.attributes<attrs::Composite>().hint()->str(), std::move(function), std::move(inputs), inner);
+  if (!write_nodes(f.scope, body)) return false;
+  for (const std::string& s : write_outputs(f.scope, body, std::vector<std::string>(body.outputs().size())))
+    f.proto.add_output(s);
+  call(scope, node, node.attributes<attrs::Composite>().hint()->str(), std::move(f.proto), std::move(f.inputs),
+       f.scope);
   return true;
 }
 
 bool Writer::write_own(Scope& scope, const ir::Node& node) {
-  ::onnx::FunctionProto function;
-  Names names;
-  Scope inner;
-  inner.names = &names;
-  inner.nodes = function.mutable_node();
-  inner.function = true;
-  std::vector<std::string> inputs;
+  Function f;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ir::Value* v = node.inputs[i];
-    if (v == nullptr || inner.values.count(v) != 0) continue;
-    inner.values[v] = names.take("x" + std::to_string(i));
-    function.add_input(inner.values[v]);
-    inputs.push_back(name(scope, v));
+    if (v != nullptr && f.scope.values.count(v) == 0) f.add_input(f.name(v, "x", i), name(scope, v));
   }
-  inner.values[node.out()] = names.take("y");
-  function.add_output("y");
-  if (!write_formula(inner, node)) return false;
-  call(scope, node, op_name(node.op), std::move(function), std::move(inputs), inner);
+  f.scope.values[node.out()] = f.names.take("y");
+  f.proto.add_output("y");
+  if (!write_formula(f.scope, node)) return false;
+  call(scope, node, op_name(node.op), std::move(f.proto), std::move(f.inputs), f.scope);
   return true;
 }
 

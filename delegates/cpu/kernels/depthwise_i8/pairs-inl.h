@@ -11,6 +11,7 @@
 
 #include "delegates/cpu/kernels/depthwise_i8/strip.h"
 #include "delegates/cpu/kernels/requantize/finish-inl.h"
+#include "delegates/cpu/kernels/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
@@ -26,21 +27,6 @@ struct PlaneOut {
   uint8_t* bytes;  // the strip's first row, or
   int32_t* sums;
 };
-
-template <class T>
-HWY_INLINE void copy_differences(const T* from, int64_t step, int64_t count, int32_t zero, int16_t* to) {
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if (step == 1) {
-    const hn::ScalableTag<int16_t> d;
-    const hn::Rebind<T, decltype(d)> narrow;
-    const auto z = hn::Set(d, static_cast<int16_t>(zero));
-    for (; i + 2 * kLanes <= count; i += 2 * kLanes)
-      hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(narrow, from + i)), z), d, to + i);
-  }
-#endif
-  for (; i < count; ++i) to[i] = static_cast<int16_t>(from[i * step] - zero);
-}
 
 // Rows of padding and the columns beside the image hold 0 from the beginning; rows that another strip wrote are
 // cleared.
@@ -62,11 +48,7 @@ HWY_INLINE void copy_strip(const DepthwiseI8& s, const Strip& strip, const void*
       if (first >= width) continue;
       const int64_t count = (width - first + strip.phases - 1) / strip.phases;
       int16_t* const out = to + f * strip.phase + (first + w.pad_left) / strip.phases;
-      if (s.x_signed) {
-        copy_differences(static_cast<const int8_t*>(plane) + y * w.in_w + first, strip.phases, count, s.x_zero, out);
-      } else {
-        copy_differences(static_cast<const uint8_t*>(plane) + y * w.in_w + first, strip.phases, count, s.x_zero, out);
-      }
+      widen_any(plane, s.x_signed, y * w.in_w + first, strip.phases, count, s.x_zero, out);
     }
   }
 }

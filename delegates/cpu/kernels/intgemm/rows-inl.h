@@ -11,37 +11,12 @@
 #include <string.h>
 
 #include "delegates/cpu/kernels/intgemm/product.h"
+#include "delegates/cpu/kernels/widen-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// 16-bit differences to[i] = from[i * step] - zero.
-template <class T>
-HWY_INLINE void widen(const T* from, int64_t step, int64_t count, int32_t zero, int16_t* to) {
-  int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if (step == 1) {
-    const hn::ScalableTag<int16_t> d;
-    const hn::Rebind<T, decltype(d)> narrow;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto z = hn::Set(d, static_cast<int16_t>(zero));
-    for (; i + lanes <= count; i += lanes) {
-      hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(narrow, from + i)), z), d, to + i);
-    }
-  }
-#endif
-  for (; i < count; ++i) to[i] = static_cast<int16_t>(from[i * step] - zero);
-}
-HWY_INLINE void widen_any(const void* data, bool is_signed, int64_t offset, int64_t step, int64_t count, int32_t zero,
-                          int16_t* to) {
-  if (is_signed) {
-    widen(static_cast<const int8_t*>(data) + offset, step, count, zero, to);
-  } else {
-    widen(static_cast<const uint8_t*>(data) + offset, step, count, zero, to);
-  }
-}
 
 // Bytes to[i] = from[i * step] ^ flip, `count` <= kIntPanel. Masked ends: only the engine of AVX-512 copies bytes.
 HWY_INLINE void copy_bytes(const uint8_t* from, int64_t step, int64_t count, uint8_t flip, uint8_t* to) {
