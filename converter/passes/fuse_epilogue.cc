@@ -1,13 +1,15 @@
-// Before   x -> Conv | ConvTranspose | Gemm | MatMul -> Add(bias) -> Add(residual) -> activation -> Add(residual)
-// After    one composite with that chain as its body; each part but the first may be missing, one residual at most
+// Before   x -> Conv | ConvTranspose | Gemm | MatMul -> Add(bias) -> Add(residual) -> activation -> Add(residual) |
+//          Mul(factor)
+// After    one composite with that chain as its body; each part but the first may be missing, one residual or factor
+//          at most
 // Fires    every value inside has one consumer; floating point; the bias is constant, one value a channel, and comes
-// first; the
-//          residual has the result's own type; a Clip's bounds are constant.        Idempotent: bodies are not entered.
+//          first; the residual or factor has the result's own type; a Clip's bounds are constant; a PRelu's slopes are,
+//          one a channel or one for all.        Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning, in the same order of operations.
 //
 // The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
-// inputs of the node, so that they are planned, shared and packed as any other constant; a Clip's bounds go into the
-// body.
+// inputs of the node, so that they are planned, shared and packed as any other constant; numbers (a Clip's bounds, a
+// PRelu's one slope) go into the body.
 #include "converter/passes/fuse_epilogue.h"
 
 #include "converter/passes/composite.h"
@@ -42,6 +44,10 @@ bool is_activation(const ir::Node& n) {
     case Op::kGelu:
     case Op::kSoftplus:
     case Op::kMish:
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kExp:
+    case Op::kSqrt:
       return true;
     case Op::kClip: {
       double bound = 0;
@@ -61,6 +67,11 @@ bool is_bias(const ir::Value& b, const Shape& y, int axis) {
     if (b.type.shape[i] != (i + lead == axis ? y[axis] : 1)) return false;
   }
   return true;
+}
+
+bool is_slope(const ir::Value& s, const TensorType& y, int axis) {
+  double one = 0;
+  return s.type.dtype == y.dtype && (is_scalar(&s, &one) || is_bias(s, y.shape, axis));
 }
 
 // The chain behind `core`, in order; `log` hears why it ends where a longer one was in sight.
@@ -95,6 +106,13 @@ std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
       } else {
         return chain;
       }
+    } else if (next->op == Op::kMul) {
+      // silu(x W) * (x V): the later product takes the Mul, whichever it is.
+      const ir::Value* other = other_input(*next, at);
+      if (residual || other == nullptr || other == at || !(other->type == type)) return chain;
+      residual = activation = true;
+    } else if (!activation && next->op == Op::kPRelu && next->in(0) == at && is_slope(*next->in(1), type, axis)) {
+      activation = true;
     } else if (!activation && is_activation(*next) && next->in(0) == at) {
       activation = true;
     } else {
@@ -104,8 +122,11 @@ std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
   }
 }
 
-// A Clip's bounds are read with the body.
-bool is_bound(const ir::Node& n, size_t input) { return n.op == Op::kClip && input > 0; }
+// Numbers are read with the body.
+bool is_number(const ir::Node& n, size_t input) {
+  double one = 0;
+  return input > 0 && (n.op == Op::kClip || (n.op == Op::kPRelu && is_scalar(n.in(input), &one)));
+}
 
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> cores;
@@ -117,7 +138,7 @@ void run(ir::Graph& g, PassLog& log) {
   for (size_t i = cores.size(); i-- > 0;) {
     const std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     if (chain.size() < 2) continue;
-    make_composite(g, chain, hint_of(*cores[i]), is_bound);
+    make_composite(g, chain, hint_of(*cores[i]), is_number);
     log.changed();
   }
 }

@@ -168,19 +168,41 @@ bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** re
       const Operand other = operand_of(q, body, node.inputs[left ? 1 : 0]);
       if ((!left && node.inputs[1] != at) || !other.given()) return false;
       const bool own_bias = out->input_count > 2 && out->inputs[2].given();
-      const bool plain = out->act.kind == Activation::kNone && !out->residual.given();
+      const bool active = out->act.kind != Activation::kNone || out->slope.given();
+      const bool plain = !active && !out->residual.given();
       if (plain && !own_bias && !out->bias.given() && is_bias(other.type, out->core_type, channel_axis)) {
         out->bias = other;
       } else if (!out->residual.given() && other.type == out->core_type) {
         out->residual = other;
-        out->residual_last = out->act.kind != Activation::kNone;
+        out->residual_last = active;
       } else {
         return false;
       }
       at = node.outputs[0];
       continue;
     }
+    if (static_cast<Op>(node.op) == Op::kMul && node.input_count == 2 && node.inputs[0] != node.inputs[1]) {
+      const bool left = node.inputs[0] == at;
+      const Operand other = operand_of(q, body, node.inputs[left ? 1 : 0]);
+      if ((!left && node.inputs[1] != at) || !(other.type == out->core_type) || out->residual.given()) return false;
+      out->residual = other;
+      out->residual_times = true;
+      at = node.outputs[0];
+      continue;
+    }
+    if (out->residual_last || out->residual_times || out->slope.given()) return false;
     if (out->act.kind != Activation::kNone || node.inputs[0] != at) return false;
+    if (static_cast<Op>(node.op) == Op::kPRelu && node.input_count == 2) {
+      float slope = 0;
+      at = node.outputs[0];
+      if (scalar(*q.host, body, node, 1, 0, &slope)) {
+        out->act = {Activation::kLeakyRelu, slope, 0};
+        continue;
+      }
+      out->slope = operand_of(q, body, node.inputs[1]);
+      if (!out->slope.given() || !is_bias(out->slope.type, out->core_type, channel_axis)) return false;
+      continue;
+    }
     // x * sigmoid(x), in two nodes.
     if (static_cast<Op>(node.op) == Op::kSigmoid && n + 1 < count) {
       const vireo_graph_node next = node_at(*q.host, body, n + 1);

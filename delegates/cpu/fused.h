@@ -1,5 +1,5 @@
 // Reads the body of a composite as a product followed by an elementwise tail: core -> bias -> residual -> activation ->
-// residual. What does not read so is left to its body.
+// residual or factor. What does not read so is left to its body.
 #ifndef VIREO_DELEGATES_CPU_FUSED_H_
 #define VIREO_DELEGATES_CPU_FUSED_H_
 
@@ -31,11 +31,13 @@ struct Fused {
   const uint8_t* attrs = nullptr;
   Operand inputs[kMaxCoreInputs];  // of the core
   uint32_t input_count = 0;
-  TensorType core_type;        // of the core's output
-  Operand bias;                // an Add of one value a channel; only where the core has no bias of its own
-  Operand residual;            // an Add of a whole tensor
-  bool residual_last = false;  // after the activation
+  TensorType core_type;         // of the core's output
+  Operand bias;                 // an Add of one value a channel; only where the core has no bias of its own
+  Operand residual;             // an Add of a whole tensor
+  bool residual_last = false;   // after the activation
+  bool residual_times = false;  // after the activation, and a Mul
   Activate act;
+  Operand slope;  // of a PRelu, one value a channel; there is no `act` then
 
   template <class T>
   const T& core_attrs() const {

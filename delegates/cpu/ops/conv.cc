@@ -17,6 +17,7 @@ ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y)
   ConvF32 c = cpu::conv_shape(conv_geometry(a, x, w, y), a.group());
   c.act = f.act;
   c.residual_last = f.residual_last;
+  c.residual_times = f.residual_times;
   return c;
 }
 
@@ -44,6 +45,7 @@ Status run(const KernelContext& ctx, const void* state) {
   if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
   if (f.bias.given()) c.bias = f.bias.f32(ctx);
   if (f.residual.given()) c.residual = f.residual.f32(ctx);
+  if (f.slope.given()) c.slope = f.slope.f32(ctx);
   if (y.count() == 0) return Status::kOk;
   cpu::conv_f32(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;

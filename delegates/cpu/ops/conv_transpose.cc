@@ -1,45 +1,73 @@
-// ConvTranspose, float32, channels first.
+// ConvTranspose, alone or as the core of a composite, float32, channels first.
 #include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/conv/conv.h"
 
 namespace vireo {
 namespace {
 
-cpu::ConvF32 shape_of(const attrs::ConvTranspose& a, const Shape& x, const Shape& w, const Shape& y) {
-  return cpu::conv_shape(conv_transpose_geometry(a, x, w, y), a.group());
+using cpu::Fused;
+
+cpu::ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
+  const auto& a = f.core_attrs<attrs::ConvTranspose>();
+  cpu::ConvF32 c = cpu::conv_shape(conv_transpose_geometry(a, x, w, y), a.group());
+  c.act = f.act;
+  c.residual_last = f.residual_last;
+  c.residual_times = f.residual_times;
+  return c;
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {
-  const cpu::ConvF32 c = shape_of(q.attrs<attrs::ConvTranspose>(), q.inputs[0].type.shape, q.inputs[1].type.shape,
-                                  q.outputs[0].type.shape);
+  Fused f;
+  const char* reason = "";
+  if (!cpu::read_fused(q, 1, &f, &reason)) return 0;
+  const cpu::ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
   return static_cast<int64_t>(
       cpu::conv_transpose_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
-Status run(const KernelContext& ctx, const void*) {
-  const Tensor &x = *ctx.in(0), &w = *ctx.in(1);
+void prepare(const CpuQuery& q, void* state) {
+  const char* reason = "";
+  (void)cpu::read_fused(q, 1, new (state) Fused(), &reason);
+}
+
+Status run(const KernelContext& ctx, const void* state) {
+  const auto& f = *static_cast<const Fused*>(state);
+  if (!cpu::fits(ctx, f))
+    return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+  const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
   Tensor& y = *ctx.out(0);
   if (y.count() == 0) return Status::kOk;
-  cpu::ConvF32 c = shape_of(ctx.attrs<attrs::ConvTranspose>(), x.shape, w.shape, y.shape);
-  if (ctx.in(2) != nullptr) c.bias = ctx.in(2)->as<const float>();
-  cpu::conv_transpose_f32(c, x.as<const float>(), w.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data());
+  cpu::ConvF32 c = shape_of(f, x.shape, f.inputs[1].shape(ctx), y.shape);
+  if (f.input_count > 2 && f.inputs[2].given()) c.bias = f.inputs[2].f32(ctx);
+  if (f.bias.given()) c.bias = f.bias.f32(ctx);
+  if (f.residual.given()) c.residual = f.residual.f32(ctx);
+  if (f.slope.given()) c.slope = f.slope.f32(ctx);
+  cpu::conv_transpose_f32(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel,
+                          ctx.scratch.data());
   return Status::kOk;
 }
 
-constexpr CpuKernel kKernel = {"conv_transpose_f32_nchw", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kKernel = {"conv_transpose_f32_nchw", sizeof(Fused), scratch_bytes, prepare, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  Fused f;
+  if (!cpu::read_fused(q, 1, &f, reason)) return nullptr;
+  if (f.core != Op::kConvTranspose) {
+    *reason = "";
+    return nullptr;
+  }
   *reason = "tuned for float32 in NCHW alone";
-  const TensorType& x = q.inputs[0].type;
-  if (x.dtype != DType::kF32 || q.attrs<attrs::ConvTranspose>().layout() != 0) return nullptr;
-  if (x.shape.rank < 3 || x.shape.rank > 5) return nullptr;
+  if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::ConvTranspose>().layout() != 0 || f.inputs[0].input < 0)
+    return nullptr;
+  if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
   *reason = "";
   return &kKernel;
 }
 
-constexpr Op kOps[] = {Op::kConvTranspose};
+constexpr Op kOps[] = {Op::kConvTranspose, Op::kComposite};
 
 }  // namespace
 

@@ -66,6 +66,7 @@ bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   }
   g->epilogue.act = f.act;
   g->epilogue.residual_last = f.residual_last;
+  g->epilogue.residual_times = f.residual_times;
   if (f.residual.given()) {
     g->epilogue.residual_stride = g->n;
     g->residual_step = g->c_step;
@@ -99,6 +100,7 @@ Status run(const KernelContext& ctx, const void* state) {
   }
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
+  if (f.slope.given()) g.epilogue.col_slope = f.slope.f32(ctx);
   if (f.core == Op::kGemm && f.input_count > 2 && f.inputs[2].given()) g.epilogue.col_bias = f.inputs[2].f32(ctx);
   Tensor& y = *ctx.out(0);
   if (y.count() == 0) return Status::kOk;

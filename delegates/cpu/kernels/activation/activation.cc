@@ -115,13 +115,20 @@ void finish_row(float* y, int64_t count, const RowFinish& finish) {
       hn::StoreN(v, d, y + i, n);
     }
   }
-  activate_rows(y, y, count, finish.f);
-  if (finish.late_residual != nullptr) {
+  const auto combine = [&](const float* with, const auto& f) HWY_ATTR {
     for (int64_t i = 0; i < count; i += lanes) {
       const size_t n = static_cast<size_t>(count - i < lanes ? count - i : lanes);
-      hn::StoreN(hn::Add(hn::LoadN(d, y + i, n), hn::LoadN(d, finish.late_residual + i, n)), d, y + i, n);
+      hn::StoreN(f(hn::LoadN(d, y + i, n), hn::LoadN(d, with + i, n)), d, y + i, n);
     }
+  };
+  if (finish.slope == nullptr) {
+    activate_rows(y, y, count, finish.f);
+  } else {
+    combine(finish.slope,
+            [&](VF v, VF slope) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, slope), v); });
   }
+  if (finish.late_residual != nullptr) combine(finish.late_residual, [](VF v, VF w) HWY_ATTR { return hn::Add(v, w); });
+  if (finish.late_factor != nullptr) combine(finish.late_factor, [](VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -50,8 +50,8 @@ struct Activate {
 // y[i] = f(x[i]) for i in [0, count). y may be x. Error bounds: see math-inl.h.
 void activate_f32(const float* x, float* y, int64_t count, const Activate& f, const Parallel& parallel);
 
-// What is left to do on a finished row of sums:  y = f(scale * y + row_bias + col_bias + residual) + late_residual.
-// Pointers may be null; col_bias and the residuals have `count` elements. Serial.
+// What is left to do on a finished row of sums:  y = f(scale * y + row_bias + col_bias + residual) + late_residual, or
+// times late_factor. Pointers may be null; col_bias, slope, the residuals and the factor have `count` elements. Serial.
 struct RowFinish {
   float scale = 1;
   float row_bias = 0;
@@ -59,8 +59,14 @@ struct RowFinish {
   const float* residual = nullptr;
   float residual_scale = 1;
   const float* late_residual = nullptr;
+  const float* late_factor = nullptr;
+  const float* slope = nullptr;  // in place of f: x < 0 ? slope[i] x : x
   Activate f;
 };
+// PRelu with one slope a row: `slope` is a row's own, or null for f.
+inline Activate activation_of_row(const Activate& f, const float* slope) {
+  return slope == nullptr ? f : Activate{Activation::kLeakyRelu, *slope, 0};
+}
 void finish_row_f32(float* y, int64_t count, const RowFinish& finish);
 
 }  // namespace vireo::cpu

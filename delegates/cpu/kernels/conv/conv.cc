@@ -207,7 +207,9 @@ DepthwiseF32 depthwise_of(const ConvF32& s) {
   d.bias = s.bias;
   d.residual = s.residual;
   d.residual_last = s.residual_last;
+  d.residual_times = s.residual_times;
   d.act = s.act;
+  d.slope = s.slope;
   return d;
 }
 
@@ -268,7 +270,9 @@ void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, 
     e.residual = s.residual != nullptr ? s.residual + i * m * out_area : nullptr;
     e.residual_stride = out_area;
     e.residual_last = s.residual_last;
+    e.residual_times = s.residual_times;
     e.act = s.act;
+    e.row_slope = s.slope != nullptr ? s.slope + group * m : nullptr;
     Product p;
     p.m = m;
     p.n = out_area;
@@ -373,13 +377,14 @@ void conv_transpose_f32(const ConvF32& s, const float* x, const float* weights, 
         for (int64_t j = 0; j < out_area; ++j) to[c * out_area + j] = bias;
       }
       scatter(s, products, channels, to);
-      if (s.act.kind != Activation::kNone || s.residual != nullptr) {
+      for (int64_t c = 0; s.has_tail() && c < channels; ++c) {
         RowFinish finish;
-        finish.f = s.act;
+        finish.f = activation_of_row(s.act, s.slope != nullptr ? s.slope + group * per_group + c0 + c : nullptr);
         if (s.residual != nullptr) {
-          (s.residual_last ? finish.late_residual : finish.residual) = s.residual + (item * per_group + c0) * out_area;
+          const float* const row = s.residual + (item * per_group + c0 + c) * out_area;
+          (s.residual_times ? finish.late_factor : s.residual_last ? finish.late_residual : finish.residual) = row;
         }
-        finish_row_f32(to, channels * out_area, finish);
+        finish_row_f32(to + c * out_area, out_area, finish);
       }
     }
   });

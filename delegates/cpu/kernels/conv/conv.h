@@ -25,7 +25,11 @@ struct ConvF32 {
   const float* bias = nullptr;      // [O] or null
   const float* residual = nullptr;  // shaped like y, or null
   bool residual_last = false;       // added after `act`
+  bool residual_times = false;      // multiplied after `act` instead
   Activate act;
+  const float* slope = nullptr;  // [O] or null. PRelu in place of `act`: x < 0 ? slope[o] x : x
+
+  bool has_tail() const { return act.kind != Activation::kNone || slope != nullptr || residual != nullptr; }
 };
 
 // Scratch depends on sizes and slots alone. 1 x 1 convolutions at stride 1 are matrix products over x as it lies; one

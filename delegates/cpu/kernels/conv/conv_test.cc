@@ -73,7 +73,9 @@ void plain(const ConvF32& s, bool transpose, const Floats& x, const Floats& w, s
   }
 }
 
-void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0) {
+// `residual`: 0 none, 1 added, 2 added last, 3 multiplied last. `slopes`: a PRelu in place of `act`.
+void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0,
+           bool slopes = false) {
   const ConvF32 base = shape_of(z, transpose);
   SCOPED_TRACE(::testing::Message() << (transpose ? "transpose " : "") << "n " << z.n << " c " << z.c << " o " << z.o
                                     << " g " << z.groups << " in " << z.in[0] << "x" << z.in[1] << "x" << z.in[2]
@@ -95,6 +97,8 @@ void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = 
   s.act = act;
   s.residual = residual != 0 ? extra.data() : nullptr;
   s.residual_last = residual == 2;
+  s.residual_times = residual == 3;
+  s.slope = slopes ? bias.data() : nullptr;
   testing::Scratch scratch(transpose ? conv_transpose_f32_scratch_bytes(s, slots, Sizes::kFixed)
                                      : conv_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
@@ -106,7 +110,9 @@ void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = 
     if (act.kind == Activation::kRelu) want = std::max(want, 0.0);
     if (act.kind == Activation::kClip) want = std::min(std::max(want, double{act.a}), double{act.b});
     if (act.kind == Activation::kHardSwish) want *= std::min(std::max(want / 6 + 0.5, 0.0), 1.0);
+    if (slopes && want < 0) want *= bias[channel];
     if (residual == 2) want += extra[i];
+    if (residual == 3) want *= extra[i];
     // Hard-swish has slope at most 1.5 and adds three roundings of its own value.
     const double bound = testing::sum_bound(terms, magnitude[i]) * (act.kind == Activation::kHardSwish ? 4 : 1);
     ASSERT_NEAR(y[i], want, bound) << "element " << i;
@@ -180,6 +186,24 @@ TEST(Conv, Transpose) {
       check(flat(1, 3, 2, 1, 4, 5, 3, 3, 1, 2, 2), true, slots, {}, 2);
       check({1, 3, 4, 1, {1, 1, 17}, {1, 1, 5}, {1, 1, 3}, {1, 1, 1}, {0, 0, 1}, {0, 0, 2}}, true, slots);
       check({1, 2, 3, 1, {3, 4, 3}, {2, 3, 2}, {2, 1, 2}, {1, 1, 1}, {0, 1, 1}, {1, 0, 0}}, true, slots);
+    }
+  });
+}
+
+TEST(Conv, SlopesAndFactors) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      for (int residual : {0, 1, 2, 3}) {
+        for (bool slopes : {false, true}) {
+          check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), false, slots, {}, residual, slopes);
+          check(flat(2, 8, 12, 4, 9, 9, 3, 3, 1, 1, 1), false, slots, {}, residual, slopes);
+          check(flat(2, 6, 6, 6, 20, 9, 3, 3, 1, 1, 1), false, slots, {}, residual, slopes);
+          check(flat(2, 8, 6, 2, 5, 7, 2, 2, 2, 1, 0), true, slots, {}, residual, slopes);
+        }
+        check(flat(1, 3, 32, 1, 20, 20, 3, 3, 2, 1, 1), false, slots, {Activation::kRelu}, residual);
+        check(flat(1, 6, 6, 6, 20, 9, 3, 3, 1, 1, 1), false, slots, {Activation::kClip, 0, 6}, residual);
+        check(flat(1, 5, 7, 1, 6, 9, 3, 3, 2, 1, 1), true, slots, {Activation::kRelu}, residual);
+      }
     }
   });
 }

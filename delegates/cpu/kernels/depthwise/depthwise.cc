@@ -268,7 +268,8 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
   }
   const int64_t outputs = s.channels * s.multiplier, area = w.out_h * w.out_w;
   const bool one_band = band.rows == w.out_h;
-  const bool bounds = s.residual == nullptr && (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
+  const bool bounds = s.residual == nullptr && s.slope == nullptr &&
+                      (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
   Rows r;
   r.pitch = band.pitch * w.stride_h;
   r.width = w.out_w;
@@ -295,11 +296,12 @@ void depthwise_planes(const DepthwiseF32& s, const float* x, const float* weight
       } else {
         band_rows(hn::ScalableTag<float>(), r, rows, w, taps);
       }
-      if (!bounds && (s.residual != nullptr || s.act.kind != Activation::kNone)) {
+      if (!bounds && (s.residual != nullptr || s.slope != nullptr || s.act.kind != Activation::kNone)) {
         RowFinish finish;
-        finish.f = s.act;
+        finish.f = activation_of_row(s.act, s.slope != nullptr ? s.slope + o : nullptr);
         if (s.residual != nullptr) {
-          (s.residual_last ? finish.late_residual : finish.residual) = s.residual + plane * area + y0 * w.out_w;
+          const float* const row = s.residual + plane * area + y0 * w.out_w;
+          (s.residual_times ? finish.late_factor : s.residual_last ? finish.late_residual : finish.residual) = row;
         }
         finish_row_f32(r.to, rows * w.out_w, finish);
       }

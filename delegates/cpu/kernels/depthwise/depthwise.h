@@ -17,7 +17,9 @@ struct DepthwiseF32 {
   const float* bias = nullptr;      // [O] or null
   const float* residual = nullptr;  // [N, O, OH, OW] or null
   bool residual_last = false;       // added after `act`
+  bool residual_times = false;      // multiplied after `act` instead
   Activate act;
+  const float* slope = nullptr;  // [O] or null. PRelu in place of `act`: x < 0 ? slope[o] x : x
 };
 
 size_t depthwise_f32_scratch_bytes(const DepthwiseF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);

@@ -39,11 +39,13 @@ struct Tile {
   int64_t addend_row;
   const float* ahead;  // one line is fetched for each step of k, `ahead_step` floats apart: what comes next
   int64_t ahead_step;
+  const float* slope;  // null or a factor for what is below 0: of row i at i * slope_step
+  int64_t slope_step;
   bool clip;
   float lo, hi;
 };
 
-// The sums start from bias and addend, so that only the bounds are left to do at the end.
+// The sums start from bias and addend, so that only slope and bounds are left to do at the end.
 template <int kTileRows>
 HWY_NOINLINE void tile_kernel(const Tile& t) {
   const DF d;
@@ -107,6 +109,15 @@ HWY_NOINLINE void tile_kernel(const Tile& t) {
     ahead += ahead_step;
   }
 
+  if (t.slope != nullptr) {
+    const VF zero = hn::Zero(d);
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
+      acc[i][0] = hn::MaskedMulOr(acc[i][0], hn::Lt(acc[i][0], zero), acc[i][0], slope);
+      acc[i][1] = hn::MaskedMulOr(acc[i][1], hn::Lt(acc[i][1], zero), acc[i][1], slope);
+    }
+  }
   if (t.clip) {
     const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
     VIREO_UNROLL
@@ -151,13 +162,20 @@ struct RowBlocks {
 
 struct Bounds {
   bool clip;
-  bool rows;  // a pass over whole rows follows: activations that are more than bounds, scales
+  bool slope;   // x < 0 ? slope x : x
+  bool rows;    // a pass over whole rows follows: other activations, scales, what comes behind the activation
+  bool scaled;  // bias and residual wait for it, because the sums are scaled first
   float lo, hi;
 };
 Bounds bounds_of(const Epilogue& e) {
-  Bounds out{false, false, -HUGE_VALF, HUGE_VALF};
-  out.rows = e.alpha != 1 || (e.residual != nullptr && (e.residual_scale != 1 || e.residual_last));
-  if (e.act.kind == Activation::kRelu) {
+  Bounds out{false, false, false, false, -HUGE_VALF, HUGE_VALF};
+  out.scaled = e.alpha != 1 || (e.residual != nullptr && e.residual_scale != 1);
+  out.rows = out.scaled || (e.residual != nullptr && (e.residual_last || e.residual_times));
+  if (e.col_slope != nullptr) {
+    out.rows = true;
+  } else if (e.row_slope != nullptr || e.act.kind == Activation::kLeakyRelu) {
+    out.slope = true;
+  } else if (e.act.kind == Activation::kRelu) {
     out.clip = true;
     out.lo = 0;
   } else if (e.act.kind == Activation::kClip) {
@@ -167,7 +185,7 @@ Bounds bounds_of(const Epilogue& e) {
   } else if (e.act.kind != Activation::kNone) {
     out.rows = true;
   }
-  if (out.rows) out.clip = false;
+  if (out.rows) out.clip = out.slope = false;
   return out;
 }
 
@@ -194,7 +212,9 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     // Weights are used once per block of columns and come from far away. Where whole rows are in use, the next rows
     // follow these in memory and fit into one line per step of k (kRows <= 16).
     const bool rows_ahead = p.a_col == 1 && p.a_row == kc && block + 1 < blocks.count;
-    t.row_bias = first && !bounds.rows && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
+    t.slope = !last || !bounds.slope ? nullptr : e.row_slope != nullptr ? e.row_slope + m0 : &e.act.a;
+    t.slope_step = e.row_slope != nullptr ? 1 : 0;
+    t.row_bias = first && !bounds.scaled && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
     for (int64_t j = 0; j < nc; j += kWidth) {
       t.columns = nc - j < kWidth ? nc - j : kWidth;
       t.b = panels != nullptr ? panels + j * kc : p.b.rows + k0 * p.b.row_stride + n0 + j;
@@ -208,11 +228,11 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
         t.ahead = t.a + rows * p.a_row;
         t.ahead_step = 16;
       }
-      t.col_bias = first && !bounds.rows && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
+      t.col_bias = first && !bounds.scaled && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
       if (!first) {
         t.addend = t.c;
         t.addend_row = p.c_row;
-      } else if (e.residual != nullptr && !bounds.rows) {
+      } else if (e.residual != nullptr && !bounds.scaled && !e.residual_last && !e.residual_times) {
         t.addend = e.residual + m0 * e.residual_stride + n0 + j;
         t.addend_row = e.residual_stride;
       } else {
@@ -223,15 +243,16 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     if (last && bounds.rows) {
       for (int64_t i = m0; i < m0 + rows; ++i) {
         RowFinish finish;
-        finish.scale = e.alpha;
-        finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
-        finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
-        if (e.residual != nullptr) {
-          const float* row = e.residual + i * e.residual_stride + n0;
-          (e.residual_last ? finish.late_residual : finish.residual) = row;
+        if (bounds.scaled) {
+          finish.scale = e.alpha;
+          finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
+          finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
+          finish.residual_scale = e.residual_scale;
         }
-        finish.residual_scale = e.residual_scale;
-        finish.f = e.act;
+        if (e.residual != nullptr && (bounds.scaled || e.residual_last || e.residual_times))
+          e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
+        finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
+        finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
         finish_row_f32(p.c + i * p.c_row + n0, nc, finish);
       }
     }

@@ -239,11 +239,10 @@ void finish_block(const GemmF32& s, const Epilogue& e, int64_t m0, int64_t m1, i
     finish.scale = e.alpha;
     finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
     finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
-    if (e.residual != nullptr) {
-      (e.residual_last ? finish.late_residual : finish.residual) = e.residual + i * e.residual_stride + n0;
-    }
+    if (e.residual != nullptr) e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
     finish.residual_scale = e.residual_scale;
-    finish.f = e.act;
+    finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
+    finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
     finish_row_f32(c + i * s.ldc + n0, n1 - n0, finish);
   }
 }

@@ -17,7 +17,8 @@
 namespace vireo::cpu {
 
 // What happens to a sum before it is stored:  y = act(alpha * sum + row_bias[m] + col_bias[n] + scale * residual[m,
-// n]), with the residual added after `act` instead when `residual_last`. Null pointers add nothing.
+// n]), with the residual added after `act` instead when `residual_last`, or multiplied then when `residual_times`. Null
+// pointers add nothing. PRelu is an `act` of its own: x < 0 ? slope x : x, a slope for each row or each column.
 struct Epilogue {
   float alpha = 1;
   const float* row_bias = nullptr;  // [M]
@@ -25,8 +26,14 @@ struct Epilogue {
   const float* residual = nullptr;  // [M, N]
   int64_t residual_stride = 0;      // elements between rows; 0: one row for all
   float residual_scale = 1;
-  bool residual_last = false;
+  bool residual_last = false, residual_times = false;
   Activate act;
+  const float* row_slope = nullptr;  // [M]
+  const float* col_slope = nullptr;  // [N]
+
+  void put_residual(const float* row, RowFinish* finish) const {
+    (residual_times ? finish->late_factor : residual_last ? finish->late_residual : finish->residual) = row;
+  }
 };
 
 struct GemmF32 {

@@ -30,11 +30,13 @@ struct Case {
   int64_t pad = 0;  // elements between rows beyond their length
 };
 
-// Every element against a sum in double.
-void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int residual, float alpha, int32_t slots) {
+// Every element against a sum in double. `residual`: 0 none, 1 added, 2 added last, 3 multiplied last. `slopes`: of a
+// PRelu in place of `act`, 1 for rows, 2 for columns.
+void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int residual, float alpha, int32_t slots,
+           int slopes = 0) {
   SCOPED_TRACE(::testing::Message() << "m " << c.m << " n " << c.n << " k " << c.k << " tA " << c.trans_a << " tB "
                                     << c.trans_b << " batch " << c.batch << " slots " << slots << " pad " << c.pad
-                                    << " residual " << residual);
+                                    << " residual " << residual << " slopes " << slopes);
   GemmF32 s;
   s.m = c.m;
   s.n = c.n;
@@ -65,6 +67,9 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
   s.epilogue.residual = residual != 0 ? extra.data() : nullptr;
   s.epilogue.residual_stride = s.ldc;
   s.epilogue.residual_last = residual == 2;
+  s.epilogue.residual_times = residual == 3;
+  s.epilogue.row_slope = slopes == 1 ? rows.data() : nullptr;
+  s.epilogue.col_slope = slopes == 2 ? cols.data() : nullptr;
   Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
   Threads threads(slots);
   gemm_f32(s, a.data(), b.data(), out.data(), threads.parallel(), scratch.data());
@@ -83,7 +88,9 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
             alpha * sum + (row_bias ? rows[static_cast<size_t>(i)] : 0) + (col_bias ? cols[static_cast<size_t>(j)] : 0);
         if (residual == 1) sum += extra[at];
         sum = plain(sum, act);
+        if (slopes != 0 && sum < 0) sum *= slopes == 1 ? rows[static_cast<size_t>(i)] : cols[static_cast<size_t>(j)];
         if (residual == 2) sum += extra[at];
+        if (residual == 3) sum *= extra[at];
         ASSERT_NEAR(out[at], sum, testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude))
             << "at " << g << ", " << i << ", " << j;
       }
@@ -136,6 +143,24 @@ TEST(Gemm, Epilogues) {
           check({1, 33, 20}, act, true, true, residual, alpha, 1);
         }
       }
+    }
+  });
+}
+
+TEST(Gemm, SlopesAndFactors) {
+  for_each_level([](const char*) {
+    for (int residual : {0, 1, 2, 3}) {
+      for (int slopes : {0, 1, 2}) {
+        for (int32_t slots : {1, 3}) {
+          check({15, 40, 20}, {}, false, true, residual, 1, slots, slopes);
+          check({40, 333, 530}, {}, true, false, residual, 1, slots, slopes);
+          check({3, 33, 20, false, true}, {}, false, false, residual, 1, slots, slopes);
+          check({1, 333, 20}, {}, false, true, residual, 1, slots, slopes);
+          check({7, 20, 16, false, false, 4}, {}, false, false, residual, 1, slots, slopes);
+        }
+      }
+      check({31, 33, 20}, {Activation::kSigmoid}, false, true, residual, 1, 1);
+      check({31, 33, 20}, {Activation::kRelu}, false, true, residual, 1, 1);
     }
   });
 }
