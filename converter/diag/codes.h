@@ -36,6 +36,7 @@ enum class Code {
   kCheckFailed = 304,     // a pass changed what the graph computes
   kCannotEvaluate = 305,  // a check was asked for that cannot be made
   kUnknownPass = 306,     // asked to be skipped
+  kRoundsEnded = 307,     // warning: the optimiser stopped while passes still changed the graph
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,

@@ -25,6 +25,10 @@ void collect_symbols(const ir::DimTable& dims, Dim d, std::set<std::string>* out
 }  // namespace
 
 std::string unknown_operator_advice(const std::string& domain, const std::string& op) {
+  if (domain == "com.microsoft.nchwc") {
+    return "the file was optimised for the machine that saved it: save it with ORT_ENABLE_EXTENDED instead of "
+           "ORT_ENABLE_ALL, or convert the original";
+  }
   if (!domain.empty() && domain != "ai.onnx.ml") {
     return "operators of other domains are served when the model brings them as functions: export it with its "
            "model-local functions, or without this optimisation";

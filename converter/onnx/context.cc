@@ -39,6 +39,11 @@ bool NodeContext::differ(Dim a, Dim b) const {
   return x.hi < y.lo || y.hi < x.lo;
 }
 
+bool NodeContext::knows_elements(Value v) const {
+  std::vector<Dim> elements;
+  return at(v) != nullptr && ir::known_elements(at(v), &importer_.finder(), &elements);
+}
+
 int NodeContext::declared_rank(int i) const {
   // Names mean what the main graph's declarations say there and in the bodies that it holds, not in functions.
   if (!wants_output(i) || !scope_.prefix.empty()) return -1;

@@ -24,6 +24,7 @@ class NodeContext final : public ImportContext {
   TensorType type(Value v) const override;
   const ConstTensor* constant(Value v) const override;
   bool differ(Dim a, Dim b) const override;
+  bool knows_elements(Value v) const override;
   int declared_rank(int i) const override;
   bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
   bool has_attr(std::string_view name) const override;

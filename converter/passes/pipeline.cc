@@ -27,6 +27,7 @@
 #include "converter/passes/simplify_shapes.h"
 #include "converter/passes/sink_dequantize.h"
 #include "converter/passes/sink_transposes.h"
+#include "converter/passes/unflatten_gemm.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo::passes {
@@ -83,11 +84,17 @@ const Pass* const kQuantized[] = {
 };
 
 // Each further round needs two values that the one before made equal. Nothing seen needs three; a graph that would go
-// on for longer is left as it is then, which is right and only not the best.
+// on for longer is left as it is then, with a warning: it is right and only not the best.
 constexpr int kMostRounds = 8;
 
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
+    // Files that another optimiser saved have views around their products, which would hide what the epilogue looks
+    // for.
+    // Here and not above: a Gemm with views measures less than the MatMul and Add that it is.
+    &kUnflattenGemm,
+    // A transposed matrix among them becomes a constant again.
+    &kFoldConstants,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
     // What no product took.
@@ -163,8 +170,28 @@ class Walk {
     all.checked = all.checked || now.checked;
     all.max_difference = std::max(all.max_difference, now.max_difference);
     all.declined = std::move(log.declined);  // what the last round still declines
+    if (log.changes != 0) counted_.emplace_back(pass.name, log.changes);
     *changed = *changed || log.changes != 0;
     return good;
+  }
+
+  // Rounds over `quantized`, each with `repeated` behind it, until one changes nothing; at most `most`.
+  bool alternate(const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated, int most) {
+    std::vector<std::pair<std::string, size_t>> last;
+    for (int round = 0; round < most; ++round) {
+      bool changed = false;
+      counted_.clear();
+      if (!each(quantized, &changed)) return false;
+      if (!changed) return true;
+      last = counted_;
+      if (!repeat(repeated)) return false;
+    }
+    diagnostics_->warning(Code::kRoundsEnded,
+                          "the optimiser stopped after " + std::to_string(most) +
+                              " rounds over the quantized regions; changes of the last one: " + counts(last) +
+                              "; the graph is right as it is, and may be slower than it could be",
+                          "convert the optimised graph (--emit-onnx) once more, or report the model that shows it");
+    return true;
   }
 
   bool each(const std::vector<const Pass*>& passes, bool* changed) {
@@ -176,11 +203,19 @@ class Walk {
     for (;;) {
       const Measure before = measure(graph_);
       bool changed = false;
+      counted_.clear();
       if (!each(passes, &changed)) return false;
       if (!changed) return true;
       const Measure after = measure(graph_);
       if (after < before) continue;
-      if (!(before < after)) return true;  // a pass counted what is no change
+      if (!(before < after)) {
+        diagnostics_->warning(Code::kRoundsEnded,
+                              "the optimiser stopped: a round of passes changed the graph and made it no simpler; "
+                              "changes: " +
+                                  counts(counted_) + "; the graph is right as it is",
+                              "leave the pass out (--skip), or report the model that shows it");
+        return true;
+      }
       diagnostics_->error(Code::kCheckFailed, "a round of passes made the graph larger, so that rounds might not end",
                           "convert with --no-optimize, and report the model that shows it");
       return false;
@@ -197,6 +232,13 @@ class Walk {
     return report_->passes.back();
   }
 
+  static std::string counts(const std::vector<std::pair<std::string, size_t>>& changes) {
+    std::string out;
+    for (const auto& [name, n] : changes) out += (out.empty() ? "" : ", ") + name + " " + std::to_string(n);
+    return out;
+  }
+
+  std::vector<std::pair<std::string, size_t>> counted_;  // passes of this round, and how often each changed something
   ir::Graph& graph_;
   const Interface promised_;
   Observer* observer_;
@@ -264,13 +306,14 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   Walk walk(graph, observer, diagnostics, report);
   const std::vector<const Pass*> repeated = wanted(kRepeated, options);
   if (!walk.repeat(repeated)) return false;
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    if (!walk.each(wanted(kQuantized, options), &changed)) return false;
-    if (changed && !walk.repeat(repeated)) return false;
-  }
+  if (!walk.alternate(wanted(kQuantized, options), repeated, kMostRounds)) return false;
+  bool changed = false;
   return walk.each(wanted(kOnce, options), &changed);
+}
+
+bool run_rounds(ir::Graph& graph, const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated,
+                int most, Diagnostics* diagnostics, ConvertReport* report) {
+  return Walk(graph, nullptr, diagnostics, report).alternate(quantized, repeated, most);
 }
 
 bool run_passes(ir::Graph& graph, const std::vector<const Pass*>& passes, Observer* observer, Diagnostics* diagnostics,

@@ -30,6 +30,11 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
 bool run_passes(ir::Graph& graph, const std::vector<const Pass*>& passes, Observer* observer, Diagnostics* diagnostics,
                 ConvertReport* report);
 
+// Rounds over `quantized`, each followed by rounds over `repeated`, until one changes nothing; after `most` of them, or
+// where a round over `repeated` leaves the measure as it was, a warning says what was going on.
+bool run_rounds(ir::Graph& graph, const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated,
+                int most, Diagnostics* diagnostics, ConvertReport* report);
+
 // Runs `pass` on `graph` alone, not on bodies. Nodes that the pass made for an attempt that it gave up, and which
 // nothing uses, are gone afterwards: a pass may decline late.
 void run_pass(ir::Graph& graph, const Pass& pass, PassLog& log);

@@ -98,5 +98,48 @@ TEST(Pipeline, StopsAPassThatChangesAType) {
   EXPECT_NE(said.find("output \"y\" is float16, it was float32"), std::string::npos) << said;
 }
 
+// Passes that never find an end.
+void swap_operands(ir::Graph& g, PassLog& log) {
+  for (ir::Node& n : g.nodes()) {
+    if (n.op != Op::kAdd) continue;
+    ir::Value *a = n.in(0), *b = n.in(1);
+    g.set_input(&n, 0, b);
+    g.set_input(&n, 1, a);
+    log.changed();
+  }
+}
+void say_changed(ir::Graph&, PassLog& log) { log.changed(3); }
+void do_nothing(ir::Graph&, PassLog&) {}
+const Pass kSwaps = {"swaps", swap_operands}, kSays = {"says", say_changed}, kQuiet = {"quiet", do_nothing};
+
+Diagnostics rounds(const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated) {
+  Diagnostics diagnostics;
+  ConvertReport report;
+  const auto g = graph("input %x f32[3]\ninput %z f32[3]\n%y = Add(%x, %z)\noutput %y\n");
+  if (g != nullptr) {
+    EXPECT_TRUE(run_rounds(*g, quantized, repeated, 4, &diagnostics, &report));
+  }
+  return diagnostics;
+}
+
+TEST(Pipeline, SaysThatARoundLeftTheMeasureAsItWas) {
+  const Diagnostics d = rounds({&kSays}, {&kQuiet, &kSwaps});
+  ASSERT_FALSE(d.all().empty());
+  EXPECT_FALSE(d.failed());
+  EXPECT_EQ(d.all()[0].code, Code::kRoundsEnded);
+  EXPECT_NE(d.all()[0].what.find("swaps 1"), std::string::npos) << d.text();
+  EXPECT_EQ(d.all()[0].what.find("quiet"), std::string::npos) << d.text();
+}
+
+TEST(Pipeline, SaysThatItsRoundsCameToTheirEnd) {
+  const Diagnostics d = rounds({&kQuiet, &kSays}, {&kQuiet});
+  ASSERT_EQ(d.all().size(), 1u) << d.text();
+  EXPECT_EQ(d.all()[0].code, Code::kRoundsEnded);
+  EXPECT_NE(d.all()[0].what.find("after 4 rounds"), std::string::npos) << d.text();
+  EXPECT_NE(d.all()[0].what.find("says 3"), std::string::npos) << d.text();
+}
+
+TEST(Pipeline, SaysNothingWhereARoundChangesNothing) { EXPECT_TRUE(rounds({&kQuiet}, {&kSwaps}).all().empty()); }
+
 }  // namespace
 }  // namespace vireo::passes

@@ -52,6 +52,8 @@ class ImportContext {
   virtual const ConstTensor* constant(Value v) const = 0;  // null: not a constant. Lives as long as the import
   // Proven different, whatever the input.
   virtual bool differ(Dim a, Dim b) const { return !is_symbolic(a) && !is_symbolic(b) && a != b; }
+  // The elements are numbers or expressions over dimensions, so that extents may be made of them.
+  virtual bool knows_elements(Value v) const { return constant(v) != nullptr; }
   // The rank that the file declares for the ONNX node's output `i`; -1: none.
   virtual int declared_rank(int) const { return -1; }
   // Extents of which nothing is known, where it matters whether they are 1, are to be taken as 1: the other assumption

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "sdk/ops/import_testing.h"
 
 namespace vireo {
@@ -45,9 +47,20 @@ TEST(AttentionImport, Refusals) {
   ImportTest mode("Attention", 23);
   mode.attr("qk_matmul_output_mode", 4).input<float>({1, 1, 1, 1}, {1}).input<float>({1, 1, 1, 1}, {1});
   EXPECT_EQ(mode.input<float>({1, 1, 1, 1}, {1}).run(), Status::kInvalidModel);
-  ImportTest padding("MultiHeadAttention", 1, "com.microsoft");
-  padding.attr("num_heads", 1).input<float>({1, 1, 1}, {1}).input<float>({1, 1, 1}, {1}).input<float>({1, 1, 1}, {1});
-  EXPECT_EQ(padding.input(TestTensor{}).input<int32_t>({1}, {1}).run(), Status::kUnsupported);
+  ImportTest width("MultiHeadAttention", 1, "com.microsoft");
+  width.attr("num_heads", 1).input<float>({1, 1, 1}, {1}).input<float>({1, 1, 1}, {1}).input<float>({1, 1, 1}, {1});
+  EXPECT_EQ(width.constant<float>({2}, {1, 1}).run(), Status::kInvalidModel);
+}
+
+// [1, 1] lets the only query see the first of two keys: the second one's score loses 10000, and so its weight.
+TEST(AttentionImport, PaddedKeysOfMultiHeadAttentionGetNoWeight) {
+  ImportTest t("MultiHeadAttention", 1, "com.microsoft");
+  t.attr("num_heads", 1).input<float>({1, 1, 1}, {1}).input<float>({1, 2, 1}, {1, 2}).input<float>({1, 2, 1}, {3, 5});
+  t.input(TestTensor{}).input<int32_t>({1}, {1});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  float y = 0;
+  std::memcpy(&y, t.y().bytes.data(), sizeof(y));
+  EXPECT_EQ(y, 3.0f);
 }
 
 }  // namespace

@@ -39,9 +39,11 @@ Status import_rms(ImportContext& ctx) {
 
 Status import_skip(ImportContext& ctx, bool centre) {
   const auto add = [&](Value a, Value b) { return ctx.emit1(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {a, b}); };
-  Value sum = add(ctx.input(0), ctx.input(1));
+  // The optimiser for transformers puts the product of which the bias is in front: joined first, they are one epilogue.
+  Value sum = ctx.input(0);
   const Value bias = ctx.input(centre ? 4 : 3);
-  if (sum && bias) sum = add(sum, bias);
+  if (bias) sum = add(sum, bias);
+  if (sum) sum = add(sum, ctx.input(1));
   if (!sum) return Status::kInvalidModel;
   if (ctx.wants_output(3)) ctx.set_output(3, sum);
   const float epsilon = ctx.attr_float("epsilon", 1e-12f);

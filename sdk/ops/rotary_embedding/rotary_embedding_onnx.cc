@@ -1,4 +1,7 @@
+// com.microsoft's form has the position ids in front of the tables: of each token, or the first one's alone.
+#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
+#include "sdk/ops/steps_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -13,8 +16,41 @@ Status import(ImportContext& ctx) {
   return import_direct(ctx, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a));
 }
 
+Status import_contrib(ImportContext& ctx) {
+  const Value x = ctx.input(0), ids = ctx.input(1), cosines = ctx.input(2), sines = ctx.input(3);
+  if (!x || !ids || !cosines || !sines) return ctx.fail(Status::kInvalidModel, "an input is missing");
+  if (ctx.attr_int("is_packed_batching", 0) != 0 || ctx.attr_float("scale", 1) != 1) {
+    return ctx.fail(Status::kUnsupported, "is_packed_batching or a scale", "export the model without it");
+  }
+  const Shape shape = ctx.type(x).shape, table = ctx.type(cosines).shape, at = ctx.type(ids).shape;
+  if ((shape.rank != 3 && shape.rank != 4) || table.rank != 2 || is_symbolic(table[1]) || table[1] < 1 || at.rank < 1 ||
+      at.rank > 2) {
+    return ctx.fail(Status::kInvalidModel, "input, position_ids and tables of ranks " + std::to_string(shape.rank) +
+                                               ", " + std::to_string(at.rank) + " and " + std::to_string(table.rank) +
+                                               ", wanted 3 or 4, 1 or 2, and 2");
+  }
+  attrs::RotaryEmbeddingT a;
+  a.interleaved = ctx.attr_int("interleaved", 0) != 0;
+  a.rotated = static_cast<int32_t>(2 * table[1]);
+  if (shape.rank == 3) {
+    a.heads = static_cast<int32_t>(ctx.attr_int("num_heads", 0));
+    if (a.heads == 0 && !is_symbolic(shape[2])) a.heads = static_cast<int32_t>(shape[2] / a.rotated);
+  }
+  Steps s(ctx);
+  Value positions = ids;
+  if (at.rank == 1) {
+    const int64_t tokens = shape.rank == 3 ? 1 : 2;
+    const Value count = s.shape(x, tokens, tokens + 1);
+    positions = s.expand(s.add(s.range(count), ids), s.concat({s.shape(x, 0, 1), count}, 0));
+    if (!positions) return Status::kInvalidModel;
+  }
+  return import_as(ctx, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a), {x, cosines, sines, positions});
+}
+
 }  // namespace
 
+extern const OnnxImport kMsRotaryEmbeddingOnnx;
+const OnnxImport kMsRotaryEmbeddingOnnx = {"com.microsoft", "RotaryEmbedding", import_contrib};
 extern const OnnxImport kRotaryEmbeddingOnnx;
 const OnnxImport kRotaryEmbeddingOnnx = {"", "RotaryEmbedding", import};
 
