@@ -7,7 +7,7 @@
 namespace vireo::passes {
 
 ir::Node* make_composite(ir::Graph& g, const std::vector<ir::Node*>& nodes, const char* hint,
-                         bool (*into_body)(const ir::Node& node, size_t input)) {
+                         bool (*into_body)(const ir::Node& node, size_t input), ir::Value* second) {
   const ir::Node& core = *nodes.front();
   ir::Node& last = *nodes.back();
   auto body = std::make_unique<ir::Graph>(g.shared_dims());
@@ -34,16 +34,20 @@ ir::Node* make_composite(ir::Graph& g, const std::vector<ir::Node*>& nodes, cons
     copy->out()->type = n->out()->type;
     inside[n->out()] = copy->out();
   }
-  body->add_output(inside[last.out()], last.out()->name);
+  std::vector<ir::Value*> results{last.out()};
+  if (second != nullptr) results.push_back(second);
+  for (ir::Value* v : results) body->add_output(inside[v], v->name);
   attrs::CompositeT a;
   a.hint = hint;
   // Where the last one stands, all that they take has been made.
-  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), 1, &last);
+  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), results.size(), &last);
   one->name = core.name;
-  one->out()->name = last.out()->name;
-  one->out()->type = last.out()->type;
   one->bodies.push_back(std::move(body));
-  g.replace_uses(last.out(), one->out());
+  for (size_t i = 0; i < results.size(); ++i) {
+    one->out(i)->name = results[i]->name;
+    one->out(i)->type = results[i]->type;
+    g.replace_uses(results[i], one->out(i));
+  }
   for (size_t i = nodes.size(); i-- > 0;) g.remove(nodes[i]);
   return one;
 }

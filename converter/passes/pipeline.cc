@@ -12,6 +12,7 @@
 #include "converter/passes/fuse_chain.h"
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
+#include "converter/passes/fuse_norm.h"
 #include "converter/passes/inline_branches.h"
 #include "converter/passes/join_cache.h"
 #include "converter/passes/measure.h"
@@ -97,6 +98,8 @@ const Pass* const kOnce[] = {
     &kFoldConstants,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
+    // Sums that no product took, before a chain does.
+    &kFuseNorm,
     // What no product took.
     &kFuseChain,
     // Constants that were replaced, and nodes that lost their users to a pattern.

@@ -45,7 +45,7 @@ GROUPS = {
     "convolutions": ["fold_batch_norm", "merge_pad"],
     "merged products": ["merge_shared_gemm"],
     "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
-    "epilogues": ["unflatten_gemm", "fuse_epilogue"],
+    "epilogues": ["unflatten_gemm", "fuse_epilogue", "fuse_norm"],
     "chains": ["fuse_chain"],
 }
 PRODUCTS = ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "IntConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "IntGemm",

@@ -35,6 +35,29 @@ HWY_INLINE float sum_of(const float* x, int64_t count, const F& f) {
   return sum_lanes(d, hn::Add(hn::Add(acc[0], acc[1]), hn::Add(acc[2], acc[3])));
 }
 
+// s = x + r, of which f is summed as above.
+template <class F>
+HWY_INLINE float add_and_sum(const float* x, const float* r, float* s, int64_t count, const F& f) {
+  const DF d;
+  VF acc[2] = {hn::Zero(d), hn::Zero(d)};
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    VIREO_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      const VF v = hn::Add(hn::LoadU(d, x + i + j * kLanes), hn::LoadU(d, r + i + j * kLanes));
+      hn::StoreU(v, d, s + i + j * kLanes);
+      acc[j] = hn::Add(acc[j], f(v));
+    }
+  }
+  for (; i < count; i += kLanes) {
+    const size_t lanes = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
+    const VF v = hn::Add(hn::LoadN(d, x + i, lanes), hn::LoadN(d, r + i, lanes));
+    hn::StoreN(v, d, s + i, lanes);
+    acc[0] = hn::Add(acc[0], hn::IfThenElseZero(hn::FirstN(d, lanes), f(v)));
+  }
+  return sum_lanes(d, hn::Add(acc[0], acc[1]));
+}
+
 // y = x * scale + shift with one pair of numbers for all.
 HWY_INLINE void affine(const float* x, float* y, int64_t count, float scale, float shift) {
   const DF d;
@@ -66,13 +89,27 @@ void norm_rows(const NormF32& s, const float* x, float* y, int64_t begin, int64_
     const float* from = x + r * s.size;
     float* to = y + r * s.size;
     const float count = static_cast<float>(s.size);
-    float mean = 0;
-    if (!s.rms) mean = sum_of(from, s.size, [](VF v) HWY_ATTR { return v; }) / count;
-    const VF m = hn::Set(DF(), mean);
-    const float squares = sum_of(from, s.size, [m](VF v) HWY_ATTR {
-      const VF centred = hn::Sub(v, m);
-      return hn::Mul(centred, centred);
-    });
+    float mean = 0, squares = 0;
+    const bool added = s.residual != nullptr;
+    if (added) {
+      const float* const more = s.residual + r * s.size;
+      float* const sum = s.sum != nullptr ? s.sum + r * s.size : to;
+      if (s.rms) {
+        squares = add_and_sum(from, more, sum, s.size, [](VF v) HWY_ATTR { return hn::Mul(v, v); });
+      } else {
+        mean = add_and_sum(from, more, sum, s.size, [](VF v) HWY_ATTR { return v; }) / count;
+      }
+      from = sum;
+    } else if (!s.rms) {
+      mean = sum_of(from, s.size, [](VF v) HWY_ATTR { return v; }) / count;
+    }
+    if (!added || !s.rms) {
+      const VF m = hn::Set(DF(), mean);
+      squares = sum_of(from, s.size, [m](VF v) HWY_ATTR {
+        const VF centred = hn::Sub(v, m);
+        return hn::Mul(centred, centred);
+      });
+    }
     const float inverse = 1.0f / sqrtf(squares / count + s.epsilon);
     if (s.mean != nullptr) s.mean[r] = mean;
     if (s.inverse != nullptr) s.inverse[r] = inverse;

@@ -22,11 +22,14 @@ struct NormF32 {
   bool rms = false;
   const float* scale = nullptr;
   const float* shift = nullptr;
+  // What is normalised is x + residual, added row by row; null: x. The sums go to `sum`, or nowhere when it is null.
+  const float* residual = nullptr;
+  float* sum = nullptr;
   float* mean = nullptr;     // [rows] or null
   float* inverse = nullptr;  // [rows]: 1 / sqrt(variance + epsilon), or null
 };
 
-// y may be x.
+// y may be x; with a residual, y or sum may be x or the residual, each another one.
 void norm_f32(const NormF32& shape, const float* x, float* y, const Parallel& parallel);
 
 // y[n, c, i] = x[n, c, i] * scale[c] + shift[c]; null shift is 0. y may be x.

@@ -67,6 +67,46 @@ TEST(Norm, LayerAndRms) {
   });
 }
 
+// The bits of an addition, then of a normalisation up to the order of a sum; in every place where results may lie.
+TEST(Norm, OfASum) {
+  for_each_level([](const char*) {
+    for (bool rms : {false, true}) {
+      for (int64_t size : {1, 3, 16, 31, 32, 65, 384}) {
+        const size_t count = static_cast<size_t>(5 * size);
+        Floats x(count), r(count), s(count), y(count), want(count), sum(count), scale(static_cast<size_t>(size));
+        testing::fill_uniform(x, 1);
+        testing::fill_uniform(r, 2);
+        testing::fill_uniform(scale, 3);
+        for (size_t i = 0; i < count; ++i) s[i] = x[i] + r[i];
+        NormF32 shape;
+        shape.rows = 5;
+        shape.size = shape.period = size;
+        shape.rms = rms;
+        shape.scale = scale.data();
+        norm_f32(shape, s.data(), want.data(), Parallel{});
+        shape.residual = r.data();
+        shape.sum = sum.data();
+        testing::Threads threads(2);
+        norm_f32(shape, x.data(), y.data(), threads.parallel());
+        for (size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(sum[i], s[i]) << "sum " << i;
+          // Mean and square sum of `size` terms, each of at most 2 and 4, in another order.
+          ASSERT_NEAR(y[i], want[i], static_cast<double>(size + 8) * 0x1p-22 * (1 + std::abs(want[i]))) << i;
+        }
+        shape.sum = nullptr;
+        norm_f32(shape, x.data(), sum.data(), Parallel{});
+        for (size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], y[i]) << "without the sum " << i;
+        shape.sum = r.data();
+        norm_f32(shape, x.data(), x.data(), Parallel{});
+        for (size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(x[i], y[i]) << "in place " << i;
+          ASSERT_EQ(r[i], s[i]) << "sum in place " << i;
+        }
+      }
+    }
+  });
+}
+
 TEST(Norm, InstanceAndGroup) {
   for_each_level([](const char*) {
     for (int64_t area : {1, 7, 16, 35}) {
