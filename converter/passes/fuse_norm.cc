@@ -4,9 +4,10 @@
 //          for; no other normalisation of s was taken.        Idempotent: bodies are not entered.
 // Cost     a row is added, measured and scaled while it is in the first-level cache: a read of the whole tensor less,
 //          and where s is used nowhere else a write as well. norm_bench, one thread, AVX-512, as one against as two:
-//          1.4 to 1.5 times faster at 1 x 256, 1.2 to 1.3 at 197 x 192 and 1024 x 768, 1.0 to 1.2 at 128 x 384. It comes
-//          behind fuse_epilogue: an Add in a product's epilogue costs one read, which is less than what is saved here.
-//          In the transformers at hand that is every Add but the first (normalisations are 0.2 to 1.4 % of their time).
+//          1.4 to 1.5 times faster at 1 x 256, 1.2 to 1.3 at 197 x 192 and 1024 x 768, 1.0 to 1.2 at 128 x 384. It
+//          comes behind fuse_epilogue: an Add in a product's epilogue costs one read, which is less than what is saved
+//          here. In the transformers at hand that is every Add but the first (normalisations are 0.2 to 1.4 % of their
+//          time).
 // Numerics none: the body is the meaning, in the same order of operations.
 #include "converter/passes/fuse_norm.h"
 

@@ -63,11 +63,11 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
     if (!lists(*op, query->op)) continue;
     const char* reason = "";
     c.tuned = op->choose(*query, &reason);
+    c.reason = reason;  // of one that takes it: not why others did not
     if (c.tuned != nullptr) {
       c.kernel = c.tuned->name;
       return c;
     }
-    c.reason = reason;
   }
   c.reference = find_ref(query->op);
   c.kernel = "reference";
