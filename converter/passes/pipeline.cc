@@ -74,6 +74,13 @@ const Pass* const kRepeated[] = {
     &kMergeSharedGemm,
 };
 
+// Once, and the repeated passes again if it did something. Not among them: a Gemm with views measures less than the
+// MatMul and Add that it is.
+const Pass* const kBetween[] = {
+    // Files that another optimiser saved have views around their products, which would hide what stands behind them.
+    &kUnflattenGemm,
+};
+
 // Quantized regions; then the repeated passes again, because what moves data stands side by side now. What these merge
 // may leave one user where a quantized pass saw two, so all of it goes on until the quantized passes find nothing.
 const Pass* const kQuantized[] = {
@@ -90,12 +97,6 @@ constexpr int kMostRounds = 8;
 
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
-    // Files that another optimiser saved have views around their products, which would hide what the epilogue looks
-    // for.
-    // Here and not above: a Gemm with views measures less than the MatMul and Add that it is.
-    &kUnflattenGemm,
-    // A transposed matrix among them becomes a constant again.
-    &kFoldConstants,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
     // Sums that no product took, before a chain does.
@@ -290,6 +291,9 @@ const Pass* find_pass(const std::string& name) {
   for (const Pass* p : kRepeated) {
     if (name == p->name) return p;
   }
+  for (const Pass* p : kBetween) {
+    if (name == p->name) return p;
+  }
   for (const Pass* p : kQuantized) {
     if (name == p->name) return p;
   }
@@ -309,8 +313,10 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   Walk walk(graph, observer, diagnostics, report);
   const std::vector<const Pass*> repeated = wanted(kRepeated, options);
   if (!walk.repeat(repeated)) return false;
-  if (!walk.alternate(wanted(kQuantized, options), repeated, kMostRounds)) return false;
   bool changed = false;
+  if (!walk.each(wanted(kBetween, options), &changed)) return false;
+  if (changed && !walk.repeat(repeated)) return false;
+  if (!walk.alternate(wanted(kQuantized, options), repeated, kMostRounds)) return false;
   return walk.each(wanted(kOnce, options), &changed);
 }
 

@@ -4,7 +4,8 @@
 //          or, where x has other columns, [..., K / D, D]                           After  MatMul(Reshape(x), w) + b
 // Fires    alpha and beta are 1, x is not transposed, w is no transposed matrix or a constant; b has one value a
 // column;
-//          the product is used by that view alone; the view in front keeps K, or the one behind N.
+//          the product is used by that view alone; the view in front keeps K, or the one behind N;
+//          products alone use the rows.
 // Cost     none: a product with a matrix runs over rows whatever their shape. Without the views the epilogue sees what
 //          follows the product.
 // Numerics none.
@@ -33,6 +34,10 @@ bool has_columns(const ir::Value* v, Dim columns) {
 
 const char* refuse(const ir::Node& n, const ir::Node& behind) {
   const auto& a = n.attributes<attrs::Gemm>();
+  // Else the view stays, with a user less: what counts users could then find something to do in a second run.
+  bool alone = n.in(0)->output_uses == 0;
+  for (const ir::Use& u : n.in(0)->uses) alone = alone && u.node->op == Op::kGemm;
+  if (!alone) return "its rows are used elsewhere";
   if (!has_columns(n.in(0)->producer->in(0), n.in(0)->type.shape[1]) &&
       !has_columns(behind.out(), n.out()->type.shape[1])) {
     return "neither view keeps its columns";
