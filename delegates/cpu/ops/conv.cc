@@ -1,8 +1,9 @@
-// Conv and ConvTranspose, alone or as the core of a composite, float32, channels first.
+// Conv, alone or as the core of a composite, float32, channels first or last.
 #include "delegates/cpu/kernels/conv/conv.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
 
@@ -21,20 +22,23 @@ ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y)
   return c;
 }
 
+template <bool kLast>
 int64_t scratch_bytes(const CpuQuery& q) {
   Fused f;
   const char* reason = "";
-  if (!cpu::read_fused(q, 1, &f, &reason)) return 0;
+  if (!cpu::read_fused(q, kLast ? -1 : 1, &f, &reason)) return 0;
   const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
-  return static_cast<int64_t>(
-      cpu::conv_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
+  const auto bytes = kLast ? cpu::conv_nhwc_f32_scratch_bytes : cpu::conv_f32_scratch_bytes;
+  return static_cast<int64_t>(bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
+template <bool kLast>
 void prepare(const CpuQuery& q, void* state) {
   const char* reason = "";
-  (void)cpu::read_fused(q, 1, new (state) Fused(), &reason);
+  (void)cpu::read_fused(q, kLast ? -1 : 1, new (state) Fused(), &reason);
 }
 
+template <bool kLast>
 Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
   if (!cpu::fits(ctx, f))
@@ -47,25 +51,34 @@ Status run(const KernelContext& ctx, const void* state) {
   if (f.residual.given()) c.residual = f.residual.f32(ctx);
   if (f.slope.given()) c.slope = f.slope.f32(ctx);
   if (y.count() == 0) return Status::kOk;
-  cpu::conv_f32(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
+  const auto kernel = kLast ? cpu::conv_nhwc_f32 : cpu::conv_f32;
+  kernel(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
 
-constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(Fused), scratch_bytes, prepare, run};
+constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(Fused), scratch_bytes<false>, prepare<false>, run<false>};
+constexpr CpuKernel kConvLast = {"conv_f32_nhwc", sizeof(Fused), scratch_bytes<true>, prepare<true>, run<true>};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;
-  if (!cpu::read_fused(q, 1, &f, reason)) return nullptr;
+  const auto is_last = [&] {
+    return f.core == Op::kConv && static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) == Layout::kNhwc;
+  };
+  // Where channels are decides what in the tail is a bias.
+  if (!cpu::read_fused(q, 1, &f, reason) || is_last()) {
+    if (!is_last()) return nullptr;
+    f = Fused();
+    if (!cpu::read_fused(q, -1, &f, reason)) return nullptr;
+  }
   if (f.core != Op::kConv) {
     *reason = "";
     return nullptr;
   }
-  *reason = "tuned for float32 in NCHW alone";
-  if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::Conv>().layout() != 0 || f.inputs[0].input < 0)
-    return nullptr;
+  *reason = "tuned for float32 alone";
+  if (f.core_type.dtype != DType::kF32 || f.inputs[0].input < 0) return nullptr;
   if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
   *reason = "";
-  return &kConv;
+  return is_last() ? &kConvLast : &kConv;
 }
 
 constexpr Op kOps[] = {Op::kConv, Op::kComposite};

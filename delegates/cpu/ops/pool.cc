@@ -1,7 +1,8 @@
-// Max and average pooling, over windows and global, float32 (the maximum of bytes, too), channels first.
+// Max and average pooling, over windows and global: float32 in both layouts, the maximum of bytes channels first.
 #include "delegates/cpu/kernels/pool/pool.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
+#include "delegates/cpu/kernels/pool_nhwc/pool_nhwc.h"
 #include "delegates/cpu/pool_shape.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
@@ -31,6 +32,14 @@ Status run(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+template <bool kIsMax>
+Status run_last(const KernelContext& ctx, const void*) {
+  const Shape& x = ctx.in(0)->shape;
+  const cpu::PoolF32 p = shape_of(ctx.attrs<attrs::Pool>(), kIsMax, x, ctx.out(0)->shape);
+  cpu::pool_nhwc_f32(p, x[x.rank - 1], ctx.in(0)->as<const float>(), ctx.out(0)->as<float>(), ctx.parallel);
+  return Status::kOk;
+}
+
 // The maximum of bytes is one of them.
 cpu::PoolI8 bytes_of(const cpu::PoolF32& f) {
   cpu::PoolI8 p;
@@ -57,29 +66,44 @@ Status run_global(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+template <bool kIsMax>
+Status run_global_last(const KernelContext& ctx, const void*) {
+  const Shape& s = ctx.in(0)->shape;
+  const auto kernel = kIsMax ? cpu::global_max_nhwc_f32 : cpu::global_average_nhwc_f32;
+  kernel(ctx.in(0)->as<const float>(), ctx.out(0)->as<float>(), s[0], product(s, 1, s.rank - 1), s[s.rank - 1],
+         ctx.parallel);
+  return Status::kOk;
+}
+
 constexpr CpuKernel kMaxPool = {"max_pool_f32_nchw", 0, scratch_bytes, nullptr, run<true>};
 constexpr CpuKernel kMaxPoolBytes = {"max_pool_i8_nchw", 0, bytes_scratch, nullptr, run_bytes};
 constexpr CpuKernel kAveragePool = {"average_pool_f32_nchw", 0, scratch_bytes, nullptr, run<false>};
 constexpr CpuKernel kGlobalMax = {"global_max_f32_nchw", 0, nullptr, nullptr, run_global<true>};
 constexpr CpuKernel kGlobalAverage = {"global_average_f32_nchw", 0, nullptr, nullptr, run_global<false>};
+constexpr CpuKernel kMaxPoolLast = {"max_pool_f32_nhwc", 0, nullptr, nullptr, run_last<true>};
+constexpr CpuKernel kAveragePoolLast = {"average_pool_f32_nhwc", 0, nullptr, nullptr, run_last<false>};
+constexpr CpuKernel kGlobalMaxLast = {"global_max_f32_nhwc", 0, nullptr, nullptr, run_global_last<true>};
+constexpr CpuKernel kGlobalAverageLast = {"global_average_f32_nhwc", 0, nullptr, nullptr, run_global_last<false>};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const bool global = q.op == Op::kGlobalMaxPool || q.op == Op::kGlobalAveragePool;
   const bool is_max = q.op == Op::kGlobalMaxPool || q.op == Op::kMaxPool;
-  *reason = "tuned for float32 and the maximum of bytes, channels first, one or two spatial dimensions";
+  *reason = "tuned for float32 and, channels first, the maximum of bytes, in one or two spatial dimensions";
   const DType type = q.inputs[0].type.dtype;
   const bool bytes = q.op == Op::kMaxPool && (type == DType::kI8 || type == DType::kU8);
   if (type != DType::kF32 && !bytes) return nullptr;
   if (global) {
-    if (q.attrs<attrs::GlobalPool>().layout() != 0) return nullptr;
     *reason = "";
+    if (q.attrs<attrs::GlobalPool>().layout() != 0) return is_max ? &kGlobalMaxLast : &kGlobalAverageLast;
     return is_max ? &kGlobalMax : &kGlobalAverage;
   }
-  if (q.attrs<attrs::Pool>().layout() != 0 || q.inputs[0].type.shape.rank > 4) return nullptr;
+  const bool last = q.attrs<attrs::Pool>().layout() != 0;
+  if ((last && bytes) || q.inputs[0].type.shape.rank > 4) return nullptr;
   *reason = "tuned for the values alone, without their indices";
   if (q.outputs[0].type.dtype != type || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
     return nullptr;
   *reason = "";
+  if (last) return is_max ? &kMaxPoolLast : &kAveragePoolLast;
   return bytes ? &kMaxPoolBytes : is_max ? &kMaxPool : &kAveragePool;
 }
 

@@ -229,6 +229,25 @@ Split split_of(const ConvF32& s, int32_t slots) {
   return split;
 }
 
+// One pixel: channels first and last are the same, and images are rows of a matrix product.
+bool is_one_pixel(const ConvF32& s) { return s.groups == 1 && area(s.in) == 1 && is_product(s); }
+
+GemmF32 one_pixel(const ConvF32& s) {
+  GemmF32 g;
+  g.m = s.n;
+  g.n = g.ldc = s.out_channels;
+  g.k = g.lda = g.ldb = s.in_channels;
+  g.trans_b = true;
+  g.epilogue.col_bias = s.bias;
+  g.epilogue.residual = s.residual;
+  g.epilogue.residual_stride = s.out_channels;
+  g.epilogue.residual_last = s.residual_last;
+  g.epilogue.residual_times = s.residual_times;
+  g.epilogue.col_slope = s.slope;
+  g.epilogue.act = s.act;
+  return g;
+}
+
 // A depth axis of a depthwise convolution is so many planes more only when there is none: D = 1.
 bool goes_depthwise(const ConvF32& s) { return is_depthwise(s) && s.in[0] == 1; }
 
@@ -237,13 +256,16 @@ bool goes_depthwise(const ConvF32& s) { return is_depthwise(s) && s.in[0] == 1; 
 size_t conv_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
   if (empty(s)) return 0;
   if (goes_depthwise(s)) return depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes);
+  if (is_one_pixel(s) && sizes == Sizes::kFixed) return gemm_f32_scratch_bytes(one_pixel(s), slots, sizes);
   if (sizes == Sizes::kUpperBounds) {
     // Depthwise over a depth axis that may shrink to 1 changes over.
     const size_t planes = is_depthwise(s) ? depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes) : 0;
     const size_t product = product_scratch_bound(s.out_channels / s.groups, area(s.out),
                                                  s.in_channels / s.groups * area(s.kernel), slots) +
                            64 * static_cast<size_t>(slots < 1 ? 1 : slots);
-    return product > planes ? product : planes;
+    const size_t pixel = is_product(s) && s.groups == 1 ? gemm_f32_scratch_bytes(one_pixel(s), slots, sizes) : 0;
+    const size_t most = product > planes ? product : planes;  // a plane may shrink to a pixel
+    return most > pixel ? most : pixel;
   }
   const Split split = split_of(s, slots);
   return split.over_items ? split.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots) : split.slot_bytes;
@@ -254,6 +276,10 @@ void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, 
   if (empty(s)) return;
   if (goes_depthwise(s)) {
     depthwise_f32(depthwise_of(s), x, weights, y, parallel, scratch);
+    return;
+  }
+  if (is_one_pixel(s)) {
+    gemm_f32(one_pixel(s), x, weights, y, parallel, scratch);
     return;
   }
   const Split split = split_of(s, parallel.slots);

@@ -129,6 +129,8 @@ TEST(Conv, Pointwise) {
     for (int32_t slots : {1, 3}) {
       check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), false, slots, {Activation::kClip, 0, 6}, 0);
       check(flat(2, 70, 130, 1, 7, 7, 1, 1, 1, 1, 0), false, slots, {Activation::kRelu}, 1);
+      check(flat(1, 70, 33, 1, 1, 1, 1, 1, 1, 1, 0), false, slots, {Activation::kHardSwish}, 1);
+      check(flat(6, 35, 40, 1, 1, 1, 1, 1, 1, 1, 0), false, slots, {Activation::kRelu}, 2);
       check(flat(1, 33, 100, 1, 14, 14, 1, 1, 1, 1, 0), false, slots, {}, 2);
       check(flat(1, 8, 40, 1, 15, 13, 1, 1, 2, 1, 0), false, slots, {Activation::kHardSwish}, 0);
       check(flat(1, 600, 70, 1, 5, 5, 1, 1, 1, 1, 0), false, slots, {Activation::kHardSwish}, 1);

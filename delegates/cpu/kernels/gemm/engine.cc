@@ -318,6 +318,7 @@ constexpr int64_t kPanel = 32;                      // the widest register tile;
 constexpr int64_t kCacheFloats = 128 * 1024;        // packed B kept in a core's own cache: 512 KiB
 constexpr int64_t kNearFloats = 16 * 1024;          // B that is near as it lies: 64 KiB
 constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
+constexpr int64_t kPackedDepth = 512;               // block of k where B is packed once for several products
 constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
 constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
 
@@ -403,6 +404,17 @@ void run_product(const Product& p, const ProductPlan& plan, const Parallel& para
     serial(p, plan, begin * kPanel, at_most(end * kPanel, p.n),
            room + static_cast<size_t>(slot) * (plan.slot_bytes / sizeof(float)));
   });
+}
+
+void pack_product(const Product& p, const Parallel& parallel, float* panels) {
+  const auto pack = HWY_DYNAMIC_POINTER(pack_panels);
+  parallel.for_range(ceil_div(p.n, kPanel), at_least(1, 32768 / at_least(p.k * kPanel, 1)),
+                     [&](int64_t begin, int64_t end, int32_t) { pack(p, kPackedDepth, begin, end, panels); });
+}
+
+void run_packed(const Product& p, const float* panels) {
+  if (p.m <= 0 || p.n <= 0) return;
+  HWY_DYNAMIC_DISPATCH(product_rows)(p, kPackedDepth, 0, HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), panels);
 }
 }  // namespace vireo::cpu
 #endif

@@ -26,6 +26,8 @@ struct MatrixB {
 using PackPanels = void (*)(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width,
                             float* panels);
 PackPanels pack_matrix_rows();
+// The same of a row-major [N, K] matrix.
+PackPanels pack_matrix_columns();
 
 struct Product {
   int64_t m, n, k;
@@ -49,6 +51,11 @@ struct ProductPlan {
 size_t product_scratch_bound(int64_t m, int64_t n, int64_t k, int32_t slots);
 ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots);
 void run_product(const Product& product, const ProductPlan& plan, const Parallel& parallel, void* scratch);
+
+// B that serves several A: packed once, K * (N rounded up to 32) floats in all. `run_packed` is serial; product.b is
+// not read again.
+void pack_product(const Product& product, const Parallel& parallel, float* panels);
+void run_packed(const Product& product, const float* panels);
 
 }  // namespace vireo::cpu
 

@@ -203,6 +203,7 @@ HWY_EXPORT(dot_product);
 HWY_EXPORT(row_times_matrix);
 
 PackPanels pack_matrix_rows() { return HWY_DYNAMIC_POINTER(pack_rows); }
+PackPanels pack_matrix_columns() { return HWY_DYNAMIC_POINTER(pack_columns); }
 
 namespace {
 

@@ -1,0 +1,254 @@
+#include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
+#include "delegates/cpu/kernels/gemm/engine.h"
+
+namespace vireo::cpu {
+namespace {
+
+constexpr int64_t kPatchFloats = 64 * 1024;        // patches of some pixels: 256 KiB, within a core's own cache
+constexpr int64_t kLeastPixels = 14;               // a register tile
+constexpr int64_t kPanelFloats = 2 * 1024 * 1024;  // packed filters: 8 MiB; more go in blocks of output channels
+constexpr int64_t kResultFloats = 128 * 1024;      // where sums are added to in blocks of k
+
+int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
+int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0; }
+
+bool is_depthwise(const ConvF32& s) {
+  return s.groups == s.in_channels && s.groups == s.out_channels && s.groups > 1 && s.kernel[0] == 1 &&
+         s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == 1 && s.out[0] == 1;
+}
+
+DepthwiseF32 depthwise_of(const ConvF32& s) {
+  DepthwiseF32 d;
+  d.n = s.n;
+  d.channels = s.in_channels;
+  d.window = {s.in[1],     s.in[2],     s.out[1],      s.out[2],      s.kernel[1], s.kernel[2],
+              s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1],    s.pad[2]};
+  d.bias = s.bias;
+  d.residual = s.residual;
+  d.residual_last = s.residual_last;
+  d.residual_times = s.residual_times;
+  d.slope = s.slope;
+  d.act = s.act;
+  return d;
+}
+
+// One pixel lies as channels first do, and has a product of its own there.
+bool is_one_pixel(const ConvF32& s) { return area(s.in) == 1 && area(s.out) == 1 && area(s.kernel) == 1; }
+
+// Where the rows of A come from.
+enum class Rows {
+  kWhole,    // x as it lies, all pixels at one distance
+  kLine,     // x as it lies, the pixels of one line of the output at one distance
+  kPatches,  // copied
+};
+
+Rows rows_of(const ConvF32& s) {
+  for (int i = 0; i < 3; ++i) {
+    if (s.pad[i] != 0 || (i < 2 && s.kernel[i] != 1)) return Rows::kPatches;
+    if ((s.out[i] - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] + 1 > s.in[i]) return Rows::kPatches;
+  }
+  if (s.kernel[2] > 1 && (s.dilation[2] != 1 || s.groups != 1)) return Rows::kPatches;
+  const bool one_line = s.out[0] == 1 && s.out[1] == 1;
+  const bool dense = s.kernel[2] == 1 && s.stride[0] == 1 && s.stride[1] == 1 && s.stride[2] == 1 &&
+                     s.out[1] == s.in[1] && s.out[2] == s.in[2];
+  return one_line || dense ? Rows::kWhole : Rows::kLine;
+}
+
+// The filters of one group as B, [(kernel..., C / groups), O / groups]: patches of pixels have the channels last.
+struct Filters {
+  const float* data;
+  int64_t channels, taps;
+};
+
+void pack_filters(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  const Filters& f = *static_cast<const Filters*>(context);
+  const int64_t row = f.channels * f.taps;
+  for (int64_t j = 0; j < nc; j += width, panels += kc * width) {
+    const int64_t columns = nc - j < width ? nc - j : width;
+    if (columns < width) memset(panels, 0, static_cast<size_t>(kc * width) * sizeof(float));
+    const float* const from = f.data + (n0 + j) * row;
+    for (int64_t c = 0; c < columns; ++c) {
+      int64_t tap = k0 / f.channels, channel = k0 % f.channels;
+      const float* const filter = from + c * row;
+      float* to = panels + c;
+      for (int64_t k = 0; k < kc;) {
+        const int64_t run = at_most(f.channels - channel, kc - k);
+        const float* tap_of = filter + channel * f.taps + tap;
+        for (int64_t i = 0; i < run; ++i, tap_of += f.taps, to += width) *to = *tap_of;
+        k += run;
+        channel = 0;
+        ++tap;
+      }
+    }
+  }
+}
+
+// The patches of pixels [p0, p0 + count) of one image, [count, kernel..., channels]. `x`: at the group's first channel.
+void copy_patches(const ConvF32& s, const float* x, int64_t p0, int64_t count, float* to) {
+  const int64_t channels = s.in_channels / s.groups;
+  const size_t pixel_bytes = static_cast<size_t>(channels) * sizeof(float);
+  const bool runs = s.dilation[2] == 1 && s.groups == 1;  // neighbouring taps are neighbours in x
+  for (int64_t p = p0; p < p0 + count; ++p) {
+    const int64_t z0 = p / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0];
+    const int64_t y0 = p / s.out[2] % s.out[1] * s.stride[1] - s.pad[1];
+    const int64_t x0 = p % s.out[2] * s.stride[2] - s.pad[2];
+    for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
+      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += s.kernel[2] * channels) {
+        const int64_t z = z0 + kz * s.dilation[0], y = y0 + ky * s.dilation[1];
+        if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1]) {
+          memset(to, 0, static_cast<size_t>(s.kernel[2]) * pixel_bytes);
+          continue;
+        }
+        const float* const line = x + (z * s.in[1] + y) * s.in[2] * s.in_channels;
+        if (runs) {
+          const int64_t first = at_most(at_least(-x0, 0), s.kernel[2]);
+          const int64_t last = at_least(at_most(s.in[2] - x0, s.kernel[2]), first);
+          if (first > 0) memset(to, 0, static_cast<size_t>(first) * pixel_bytes);
+          if (last > first) {
+            memcpy(to + first * channels, line + (x0 + first) * channels,
+                   static_cast<size_t>(last - first) * pixel_bytes);
+          }
+          if (last < s.kernel[2])
+            memset(to + last * channels, 0, static_cast<size_t>(s.kernel[2] - last) * pixel_bytes);
+          continue;
+        }
+        for (int64_t kx = 0; kx < s.kernel[2]; ++kx) {
+          const int64_t at = x0 + kx * s.dilation[2];
+          if (at < 0 || at >= s.in[2]) {
+            memset(to + kx * channels, 0, pixel_bytes);
+          } else {
+            memcpy(to + kx * channels, line + at * s.in_channels, pixel_bytes);
+          }
+        }
+      }
+    }
+  }
+}
+
+struct Plan {
+  Rows rows;
+  int64_t k, columns;  // output channels at a time, of a group
+  int64_t pixels;      // at a time
+  size_t panel_floats, patch_floats;
+};
+
+Plan plan_of(const ConvF32& s) {
+  Plan p;
+  p.rows = rows_of(s);
+  p.k = s.in_channels / s.groups * area(s.kernel);
+  const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
+  p.columns = at_most(n, at_least(kPanelFloats / at_least(p.k, 1) / 32, 1) * 32);
+  p.panel_floats = static_cast<size_t>(p.k * p.columns);
+  p.pixels = at_least(kResultFloats / p.columns, 2 * kLeastPixels);
+  p.patch_floats = 0;
+  if (p.rows == Rows::kPatches) {
+    p.pixels = at_most(area(s.out), at_least(kPatchFloats / at_least(p.k, 1), kLeastPixels));
+    p.patch_floats = static_cast<size_t>((p.pixels * p.k + 15) / 16 * 16);
+  }
+  return p;
+}
+
+}  // namespace
+
+size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
+  if (empty(s)) return 0;
+  const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
+  if (is_depthwise(s)) return depthwise_nhwc_f32_scratch_bytes(depthwise_of(s));
+  if (is_one_pixel(s) && sizes == Sizes::kFixed) return conv_f32_scratch_bytes(s, slots, sizes);
+  if (sizes == Sizes::kFixed) {
+    const Plan p = plan_of(s);
+    return (p.panel_floats + threads * p.patch_floats) * sizeof(float);
+  }
+  // Smaller sizes take wider blocks of channels or more pixels, never more floats than these.
+  const int64_t k = s.in_channels / s.groups * area(s.kernel);
+  const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
+  const int64_t panels = at_most(k * n, at_least(kPanelFloats, k * 32));
+  const int64_t patches = at_most(k * area(s.out), at_least(kPatchFloats, k * kLeastPixels)) + 16;
+  const size_t own = (static_cast<size_t>(panels) + threads * static_cast<size_t>(patches)) * sizeof(float);
+  const size_t pixel = area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
+  return own > pixel ? own : pixel;
+}
+
+void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
+                   void* scratch) {
+  if (empty(s)) return;
+  if (is_depthwise(s)) {
+    depthwise_nhwc_f32(depthwise_of(s), x, weights, y, parallel, scratch);
+    return;
+  }
+  if (is_one_pixel(s)) {
+    conv_f32(s, x, weights, y, parallel, scratch);
+    return;
+  }
+  const Plan plan = plan_of(s);
+  const int64_t in_area = area(s.in), out_area = area(s.out), taps = area(s.kernel);
+  const int64_t channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
+  float* const panels = static_cast<float*>(scratch);
+  for (int64_t group = 0; group < s.groups; ++group) {
+    for (int64_t n0 = 0; n0 < outputs; n0 += plan.columns) {
+      const int64_t first = group * outputs + n0;  // of the output channels
+      const Filters filters{weights + first * plan.k, channels, taps};
+      const MatrixB matrix{filters.data, plan.k};
+      Epilogue e;
+      e.col_bias = s.bias != nullptr ? s.bias + first : nullptr;
+      e.residual_stride = s.out_channels;
+      e.residual_last = s.residual_last;
+      e.residual_times = s.residual_times;
+      e.col_slope = s.slope != nullptr ? s.slope + first : nullptr;
+      e.act = s.act;
+      Product p;
+      p.n = at_most(outputs - n0, plan.columns);
+      p.k = plan.k;
+      p.a_row = plan.k;
+      p.a_col = 1;
+      p.b.pack = taps == 1 ? pack_matrix_columns() : pack_filters;
+      p.b.context = taps == 1 ? static_cast<const void*>(&matrix) : &filters;
+      p.b.rows = nullptr;
+      p.b.row_stride = 0;
+      p.c_row = s.out_channels;
+      p.m = out_area;
+      p.c = y;
+      p.a = x;
+      p.epilogue = &e;
+      pack_product(p, parallel, panels);
+      for (int64_t image = 0; image < s.n; ++image) {
+        const float* const from = x + image * in_area * s.in_channels + group * channels;
+        const int64_t grain = at_least((int64_t{1} << 19) / (p.n * plan.k + 1), 2 * kLeastPixels);
+        parallel.for_range(out_area, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+          float* const patches = panels + plan.panel_floats + static_cast<size_t>(slot) * plan.patch_floats;
+          int64_t count = 0;
+          for (int64_t at = begin; at < end; at += count) {
+            Product part = p;
+            Epilogue own = e;
+            count = at_most(end - at, plan.pixels);
+            if (plan.rows == Rows::kPatches) {
+              copy_patches(s, from, at, count, patches);
+              part.a = patches;
+            } else {
+              const int64_t ox = at % s.out[2], line = at / s.out[2];
+              if (plan.rows == Rows::kLine) count = at_most(count, s.out[2] - ox);
+              const int64_t z = line / s.out[1] * s.stride[0], row = line % s.out[1] * s.stride[1];
+              part.a = from + ((z * s.in[1] + row) * s.in[2] + ox * s.stride[2]) * s.in_channels;
+              part.a_row = s.stride[2] * s.in_channels;
+            }
+            const int64_t to = (image * out_area + at) * s.out_channels + first;
+            part.m = count;
+            part.c = y + to;
+            own.residual = s.residual != nullptr ? s.residual + to : nullptr;
+            part.epilogue = &own;
+            run_packed(part, panels);
+          }
+        });
+      }
+    }
+  }
+}
+
+}  // namespace vireo::cpu

@@ -1,0 +1,158 @@
+#include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+
+struct Setup {
+  int64_t n, c, o, groups;
+  int64_t in[3], kernel[3], stride[3], dilation[3], pad[3];
+};
+
+int64_t area(const int64_t (&v)[3]) { return v[0] * v[1] * v[2]; }
+
+void check(const Setup& z, int32_t slots, const Activate& act = {}, int residual = 0) {
+  ConvF32 s;
+  s.n = z.n;
+  s.in_channels = z.c;
+  s.out_channels = z.o;
+  s.groups = z.groups;
+  for (int i = 0; i < 3; ++i) {
+    s.in[i] = z.in[i];
+    s.kernel[i] = z.kernel[i];
+    s.stride[i] = z.stride[i];
+    s.dilation[i] = z.dilation[i];
+    s.pad[i] = z.pad[i];
+    s.out[i] = (z.in[i] + 2 * z.pad[i] - (z.kernel[i] - 1) * z.dilation[i] - 1) / z.stride[i] + 1;
+  }
+  SCOPED_TRACE(::testing::Message() << "n " << z.n << " c " << z.c << " o " << z.o << " g " << z.groups << " in "
+                                    << z.in[0] << "x" << z.in[1] << "x" << z.in[2] << " k " << z.kernel[0] << "x"
+                                    << z.kernel[1] << "x" << z.kernel[2] << " s " << z.stride[1] << "," << z.stride[2]
+                                    << " p " << z.pad[1] << "," << z.pad[2] << " slots " << slots);
+  const int64_t channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
+  const size_t out_count = static_cast<size_t>(s.n * s.out_channels * area(s.out));
+  Floats x(static_cast<size_t>(s.n * s.in_channels * area(s.in)));
+  Floats w(static_cast<size_t>(s.out_channels * channels * area(s.kernel)));
+  Floats bias(static_cast<size_t>(s.out_channels)), extra(out_count), y(out_count);
+  testing::fill_uniform(x, 1);
+  testing::fill_uniform(w, 2);
+  testing::fill_uniform(bias, 3);
+  testing::fill_uniform(extra, 4);
+  s.bias = bias.data();
+  s.act = act;
+  s.residual = residual != 0 ? extra.data() : nullptr;
+  s.residual_last = residual == 2;
+  s.residual_times = residual == 3;
+  s.slope = act.kind == Activation::kLeakyRelu ? bias.data() : nullptr;  // any numbers
+  ASSERT_LE(conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed), conv_nhwc_f32_scratch_bytes(s, slots));
+  testing::Scratch scratch(conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed));
+  testing::Threads threads(slots);
+  conv_nhwc_f32(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
+  for (size_t i = 0; i < out_count; ++i) {
+    const int64_t at = static_cast<int64_t>(i), o = at % s.out_channels, pixel = at / s.out_channels % area(s.out);
+    const int64_t image = at / s.out_channels / area(s.out);
+    double sum = bias[static_cast<size_t>(o)], magnitude = 3;
+    for (int64_t t = 0; t < area(s.kernel); ++t) {
+      const int64_t k[3] = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+      const int64_t q[3] = {pixel / (s.out[1] * s.out[2]), pixel / s.out[2] % s.out[1], pixel % s.out[2]};
+      int64_t from = 0;
+      bool inside = true;
+      for (int a = 0; a < 3; ++a) {
+        const int64_t b = q[a] * s.stride[a] - s.pad[a] + k[a] * s.dilation[a];
+        inside = inside && b >= 0 && b < s.in[a];
+        from = from * s.in[a] + b;
+      }
+      for (int64_t c = 0; inside && c < channels; ++c) {
+        const int64_t channel = o / outputs * channels + c;
+        const int64_t element = (image * area(s.in) + from) * s.in_channels + channel;
+        const double product =
+            double{x[static_cast<size_t>(element)]} * w[static_cast<size_t>((o * channels + c) * area(s.kernel) + t)];
+        sum += product;
+        magnitude += std::abs(product);
+      }
+    }
+    if (residual == 1) sum += extra[i];
+    if (act.kind == Activation::kRelu) sum = std::max(sum, 0.0);
+    if (act.kind == Activation::kClip) sum = std::min(std::max(sum, double{act.a}), double{act.b});
+    if (act.kind == Activation::kHardSwish) sum *= std::min(std::max(sum / 6 + 0.5, 0.0), 1.0);
+    if (s.slope != nullptr && sum < 0) sum *= bias[static_cast<size_t>(o)];
+    if (residual == 2) sum += extra[i];
+    if (residual == 3) sum *= extra[i];
+    // Hard-swish has slope at most 1.5 and adds three roundings of its own value.
+    const double bound =
+        testing::sum_bound(channels * area(s.kernel) + 4, magnitude) * (act.kind == Activation::kHardSwish ? 4 : 1);
+    ASSERT_NEAR(y[i], sum, bound) << "element " << i;
+  }
+}
+
+Setup flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
+           int64_t d, int64_t p) {
+  return {n, c, o, g, {1, h, w}, {1, kh, kw}, {1, s, s}, {1, d, d}, {0, p, p}};
+}
+
+TEST(ConvNhwc, Pointwise) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), slots, {Activation::kClip, 0, 6}, 0);
+      check(flat(2, 70, 130, 1, 7, 7, 1, 1, 1, 1, 0), slots, {Activation::kRelu}, 1);
+      check(flat(1, 33, 100, 1, 14, 14, 1, 1, 1, 1, 0), slots, {}, 2);
+      check(flat(1, 600, 70, 1, 5, 5, 1, 1, 1, 1, 0), slots, {Activation::kHardSwish}, 1);
+      check(flat(1, 12, 6, 3, 6, 5, 1, 1, 1, 1, 0), slots, {}, 0);
+      check(flat(1, 8, 40, 1, 15, 13, 1, 1, 2, 1, 0), slots, {Activation::kHardSwish}, 0);
+      check(flat(2, 5, 7, 1, 1, 1, 1, 1, 1, 1, 0), slots);
+      check(flat(1, 40, 24, 1, 9, 11, 1, 1, 1, 1, 0), slots, {Activation::kLeakyRelu}, 0);
+      check(flat(6, 40, 24, 1, 1, 1, 1, 1, 1, 1, 0), slots, {Activation::kLeakyRelu}, 3);
+      check(flat(1, 12, 40, 2, 9, 11, 3, 3, 1, 1, 1), slots, {Activation::kLeakyRelu}, 3);
+    }
+  });
+}
+
+TEST(ConvNhwc, Windows) {
+  for_each_level([](const char*) {
+    for (int64_t width : {1, 2, 5, 7, 16, 33}) {
+      for (int64_t stride : {1, 2, 3}) {
+        for (int64_t pad : {0, 1, 2}) {
+          if (width + 2 * pad < 3) continue;
+          check(flat(1, 3, 5, 1, 6, width, 3, 3, stride, 1, pad), 1);
+        }
+        if (width >= 5) check(flat(1, 4, 6, 2, 8, width, 3, 3, stride, 2, 1), 3);
+      }
+    }
+    for (int32_t slots : {1, 3}) {
+      check(flat(1, 3, 32, 1, 40, 40, 3, 3, 2, 1, 1), slots, {Activation::kRelu});
+      check(flat(1, 64, 70, 1, 14, 14, 3, 3, 1, 1, 1), slots, {}, 1);
+      check(flat(1, 8, 33, 1, 20, 24, 5, 5, 1, 1, 2), slots, {Activation::kHardSwish}, 2);
+    }
+    // One channel along a line: patches overlap in memory and are read where they are.
+    check({1, 1, 36, 1, {1, 1, 700}, {1, 1, 64}, {1, 1, 16}, {1, 1, 1}, {0, 0, 0}}, 1);
+    check({2, 2, 9, 1, {1, 3, 50}, {1, 1, 7}, {1, 1, 3}, {1, 1, 1}, {0, 0, 0}}, 3);
+    check({1, 3, 4, 1, {4, 5, 6}, {3, 2, 3}, {1, 2, 1}, {1, 1, 2}, {1, 0, 2}}, 1);
+  });
+}
+
+TEST(ConvNhwc, Depthwise) {
+  for_each_level([](const char*) {
+    for (int64_t c : {2, 3, 8, 16, 17, 72}) {
+      for (int64_t stride : {1, 2}) {
+        for (int64_t kernel : {1, 3, 5}) {
+          check(flat(2, c, c, c, 9, 8, kernel, kernel, stride, 1, kernel / 2), 3, {Activation::kClip, -1, 1});
+          check(flat(1, c, c, c, 7, 11, kernel, kernel, stride, 2, kernel - 1), 1, {}, 1);
+        }
+      }
+      check(flat(1, c, c, c, 1, 1, 3, 3, 1, 1, 1), 1, {Activation::kHardSwish}, 2);
+      check(flat(1, c, 2 * c, c, 5, 5, 3, 3, 1, 1, 1), 1);  // two outputs a channel: a product each
+    }
+  });
+}
+
+TEST(ConvNhwc, NothingToDo) {
+  check(flat(0, 4, 4, 1, 5, 5, 3, 3, 1, 1, 1), 1);
+  check(flat(1, 0, 4, 1, 5, 5, 1, 1, 1, 1, 0), 1, {Activation::kRelu});  // bias alone
+}
+
+}  // namespace
+}  // namespace vireo::cpu

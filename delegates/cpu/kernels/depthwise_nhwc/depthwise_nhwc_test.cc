@@ -1,0 +1,91 @@
+#include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+
+void check(int64_t n, int64_t channels, Window w, int64_t pad_end, const Activate& act, int residual, int32_t slots) {
+  w.out_h = (w.in_h + w.pad_top + pad_end - (w.kernel_h - 1) * w.dilation_h - 1) / w.stride_h + 1;
+  w.out_w = (w.in_w + w.pad_left + pad_end - (w.kernel_w - 1) * w.dilation_w - 1) / w.stride_w + 1;
+  const int64_t taps = w.kernel_h * w.kernel_w;
+  const size_t count = static_cast<size_t>(n * w.out_h * w.out_w * channels);
+  Floats x(static_cast<size_t>(n * w.in_h * w.in_w * channels)), weights(static_cast<size_t>(channels * taps));
+  Floats bias(static_cast<size_t>(channels)), extra(count), y(count);
+  testing::fill_uniform(x, 1);
+  testing::fill_uniform(weights, 2);
+  testing::fill_uniform(bias, 3);
+  testing::fill_uniform(extra, 4);
+  DepthwiseF32 s;
+  s.n = n;
+  s.channels = channels;
+  s.window = w;
+  s.bias = bias.data();
+  s.act = act;
+  s.residual = residual != 0 ? extra.data() : nullptr;
+  s.residual_last = residual == 2;
+  s.residual_times = residual == 3;
+  s.slope = act.kind == Activation::kLeakyRelu ? bias.data() : nullptr;  // any numbers
+  testing::Scratch scratch(depthwise_nhwc_f32_scratch_bytes(s));
+  testing::Threads threads(slots);
+  depthwise_nhwc_f32(s, x.data(), weights.data(), y.data(), threads.parallel(), scratch.data());
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t at = static_cast<int64_t>(i), c = at % channels, ox = at / channels % w.out_w;
+    const int64_t oy = at / channels / w.out_w % w.out_h, image = at / channels / w.out_w / w.out_h;
+    double sum = bias[static_cast<size_t>(c)], magnitude = 3;
+    for (int64_t t = 0; t < taps; ++t) {
+      const int64_t iy = oy * w.stride_h - w.pad_top + t / w.kernel_w * w.dilation_h;
+      const int64_t ix = ox * w.stride_w - w.pad_left + t % w.kernel_w * w.dilation_w;
+      if (iy < 0 || iy >= w.in_h || ix < 0 || ix >= w.in_w) continue;
+      const double product = double{x[static_cast<size_t>(((image * w.in_h + iy) * w.in_w + ix) * channels + c)]} *
+                             weights[static_cast<size_t>(c * taps + t)];
+      sum += product;
+      magnitude += std::abs(product);
+    }
+    if (residual == 1) sum += extra[i];
+    if (act.kind == Activation::kRelu) sum = std::max(sum, 0.0);
+    if (act.kind == Activation::kClip) sum = std::min(std::max(sum, double{act.a}), double{act.b});
+    if (s.slope != nullptr && sum < 0) sum *= bias[static_cast<size_t>(c)];
+    if (residual == 2) sum += extra[i];
+    if (residual == 3) sum *= extra[i];
+    ASSERT_NEAR(y[i], sum, testing::sum_bound(taps + 3, magnitude)) << "element " << i << " of " << channels;
+  }
+}
+
+TEST(DepthwiseNhwc, Windows) {
+  for_each_level([](const char*) {
+    for (int64_t channels : {1, 3, 4, 7, 16, 19, 64, 100}) {
+      for (int64_t kernel : {1, 2, 3, 5}) {
+        for (int64_t stride : {1, 2, 3}) {
+          for (int64_t dilation : {1, 2}) {
+            const int64_t pad = kernel / 2 * dilation;
+            const Window w{9, 6, 0, 0, kernel, kernel, stride, stride, dilation, dilation, pad, pad};
+            check(1, channels, w, pad, {Activation::kClip, -0.5f, 0.75f}, 0, 1);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(DepthwiseNhwc, EpiloguesAndThreads) {
+  for_each_level([](const char*) {
+    const Window w{7, 7, 0, 0, 3, 3, 1, 1, 1, 1, 1, 1};
+    for (int32_t slots : {1, 3}) {
+      for (int residual : {0, 1, 2}) {
+        check(3, 24, w, 1, {Activation::kRelu}, residual, slots);
+        check(2, 200, w, 1, {}, residual, slots);
+      }
+      check(2, 40, w, 1, {Activation::kLeakyRelu}, 0, slots);
+      check(2, 40, w, 1, {Activation::kLeakyRelu}, 3, slots);
+    }
+    check(0, 8, w, 1, {}, 0, 1);
+    check(1, 8, {1, 1, 0, 0, 3, 3, 1, 1, 1, 1, 1, 1}, 1, {}, 0, 1);
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu

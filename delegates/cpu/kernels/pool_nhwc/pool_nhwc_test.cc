@@ -1,0 +1,94 @@
+#include "delegates/cpu/kernels/pool_nhwc/pool_nhwc.h"
+
+#include <limits>
+
+#include "delegates/cpu/kernels/testing.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+
+void check(int64_t n, int64_t channels, Window w, int64_t pad_end, PoolKind kind, int32_t slots, bool with_nan) {
+  w.out_h = (w.in_h + w.pad_top + pad_end - (w.kernel_h - 1) * w.dilation_h - 1) / w.stride_h + 1;
+  w.out_w = (w.in_w + w.pad_left + pad_end - (w.kernel_w - 1) * w.dilation_w - 1) / w.stride_w + 1;
+  PoolF32 s;
+  s.planes = n * channels;
+  s.window = w;
+  s.pad_bottom = s.pad_right = pad_end;
+  s.kind = kind;
+  Floats x(static_cast<size_t>(n * w.in_h * w.in_w * channels));
+  Floats y(static_cast<size_t>(n * w.out_h * w.out_w * channels));
+  testing::fill_uniform(x, 1);
+  if (with_nan) x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+  testing::Threads threads(slots);
+  pool_nhwc_f32(s, channels, x.data(), y.data(), threads.parallel());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const int64_t at = static_cast<int64_t>(i), c = at % channels, ox = at / channels % w.out_w;
+    const int64_t oy = at / channels / w.out_w % w.out_h, image = at / channels / w.out_w / w.out_h;
+    double sum = 0, best = -INFINITY;
+    int64_t inside = 0, padded = 0;
+    for (int64_t t = 0; t < w.kernel_h * w.kernel_w; ++t) {
+      const int64_t iy = oy * w.stride_h - w.pad_top + t / w.kernel_w * w.dilation_h;
+      const int64_t ix = ox * w.stride_w - w.pad_left + t % w.kernel_w * w.dilation_w;
+      padded += iy < w.in_h + pad_end && ix < w.in_w + pad_end;
+      if (iy < 0 || iy >= w.in_h || ix < 0 || ix >= w.in_w) continue;
+      const double v = x[static_cast<size_t>(((image * w.in_h + iy) * w.in_w + ix) * channels + c)];
+      ++inside;
+      sum += v;
+      best = std::isnan(v) || v > best ? v : best;
+    }
+    if (kind == PoolKind::kMax) {
+      ASSERT_TRUE(y[i] == best || (std::isnan(best) && std::isnan(y[i]))) << "element " << i;
+    } else {
+      const double want = sum / static_cast<double>(kind == PoolKind::kAverageWithPad ? padded : inside);
+      ASSERT_TRUE(std::abs(y[i] - want) <= testing::sum_bound(inside, 1) || (std::isnan(want) && std::isnan(y[i])))
+          << "element " << i;
+    }
+  }
+}
+
+TEST(PoolNhwc, Windows) {
+  for_each_level([](const char*) {
+    for (PoolKind kind : {PoolKind::kMax, PoolKind::kAverage, PoolKind::kAverageWithPad}) {
+      for (int64_t channels : {1, 3, 16, 17, 70}) {
+        for (int64_t stride : {1, 2}) {
+          for (int64_t dilation : {1, 2}) {
+            const Window w{9, 7, 0, 0, 3, 2, stride, stride, dilation, dilation, 1, 1};
+            check(2, channels, w, 1, kind, 3, false);
+            check(1, channels, w, 0, kind, 1, true);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(PoolNhwc, Global) {
+  for_each_level([](const char*) {
+    for (int64_t channels : {1, 5, 16, 64, 130}) {
+      const int64_t n = 2, area = 49;
+      Floats x(static_cast<size_t>(n * area * channels)), mean(static_cast<size_t>(n * channels)), most(mean.size());
+      testing::fill_uniform(x, 1);
+      testing::Threads threads(3);
+      global_average_nhwc_f32(x.data(), mean.data(), n, area, channels, threads.parallel());
+      global_max_nhwc_f32(x.data(), most.data(), n, area, channels, threads.parallel());
+      for (size_t i = 0; i < mean.size(); ++i) {
+        const size_t image = i / static_cast<size_t>(channels), c = i % static_cast<size_t>(channels);
+        double sum = 0;
+        float best = -INFINITY;
+        for (size_t p = 0; p < static_cast<size_t>(area); ++p) {
+          const float v = x[(image * static_cast<size_t>(area) + p) * static_cast<size_t>(channels) + c];
+          sum += v;
+          best = std::max(best, v);
+        }
+        ASSERT_NEAR(mean[i], sum / area, testing::sum_bound(area, 1));
+        ASSERT_EQ(most[i], best);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu

@@ -1,0 +1,74 @@
+// Spatial operators channels last against the reference kernels of sdk/ops, through the delegate as a session drives
+// it, on every instruction set of this machine.
+#include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/view.h"
+#include "sdk/ops/window.h"
+
+namespace vireo {
+namespace {
+
+using cpu::testing::for_each_level;
+
+constexpr auto kLast = static_cast<uint8_t>(Layout::kNhwc);
+
+TEST(CpuChannelsLast, Convolutions) {
+  struct Conv {
+    std::vector<int64_t> x, w;
+    int32_t group, stride, dilation, pad;
+  };
+  const Conv convs[] = {{{1, 9, 11, 3}, {5, 3, 3, 3}, 1, 1, 1, 1},     {{2, 8, 33, 4}, {16, 2, 3, 3}, 2, 2, 1, 1},
+                        {{1, 7, 7, 40}, {70, 40, 1, 1}, 1, 1, 1, 0},   {{1, 14, 14, 24}, {24, 1, 3, 3}, 24, 1, 1, 1},
+                        {{2, 12, 12, 19}, {19, 1, 5, 5}, 19, 2, 2, 4}, {{1, 60, 6}, {8, 6, 5}, 1, 1, 1, 2},
+                        {{1, 3, 4, 5, 2}, {3, 2, 3, 2, 3}, 1, 1, 1, 1}};
+  for_each_level([&](const char*) {
+    for (const Conv& c : convs) {
+      Values v(static_cast<uint32_t>(c.w[0] + c.stride));
+      const auto spatial = c.x.size() - 2;
+      attrs::ConvT a;
+      a.layout = kLast;
+      a.group = c.group;
+      a.strides.assign(spatial, c.stride);
+      a.dilations.assign(spatial, c.dilation);
+      a.pads.assign(2 * spatial, c.pad);
+      const TestTensor x = v.reals(c.x, -1, 1), w = v.reals(c.w, -1, 1);
+      for (const int32_t slots : {1, 3})
+        Case(Op::kConv, pack<attrs::Conv>(a), {x, w, v.reals({c.w[0]}, -1, 1)})
+            .expect_close("conv_f32_nhwc", 1e-5, slots);
+      Case(Op::kConv, pack<attrs::Conv>(a), {x, w}).expect_close("conv_f32_nhwc", 1e-5);
+    }
+  });
+}
+
+TEST(CpuChannelsLast, Pools) {
+  for_each_level([&](const char*) {
+    for (const int64_t channels : {1, 5, 16, 70}) {
+      Values v(static_cast<uint32_t>(channels));
+      const TestTensor x = v.reals({2, 9, 8, channels}, -1, 1);
+      for (const bool include_pad : {false, true}) {
+        attrs::PoolT a;
+        a.layout = kLast;
+        a.kernel_shape = {3, 2};
+        a.strides = {2, 1};
+        a.pads = {1, 1, 0, 1};
+        a.count_include_pad = include_pad;
+        for (const int32_t slots : {1, 3}) {
+          Case(Op::kMaxPool, pack<attrs::Pool>(a), {x}).expect_same_bits("max_pool_f32_nhwc", slots);
+          Case(Op::kAveragePool, pack<attrs::Pool>(a), {x}).expect_close("average_pool_f32_nhwc", 1e-6, slots);
+        }
+        a.ceil_mode = true;
+        Case(Op::kAveragePool, pack<attrs::Pool>(a), {x}).expect_close("average_pool_f32_nhwc", 1e-6);
+      }
+      attrs::GlobalPoolT global;
+      global.layout = kLast;
+      Case(Op::kGlobalMaxPool, pack<attrs::GlobalPool>(global), {x}).expect_same_bits("global_max_f32_nhwc", 3);
+      Case(Op::kGlobalAveragePool, pack<attrs::GlobalPool>(global), {x})
+          .expect_close("global_average_f32_nhwc", 1e-6, 3);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo
