@@ -6,6 +6,7 @@
 //          nothing reduction that keeps its extents Reduce(T(x)) without the reduced extents, the rest in order
 //          Reduce(x) over the axes they came from MatMul(T(a), b), MatMul(a, T(b)), rank 2; Gemm of a T            Gemm
 //          with trans_a, trans_b
+//          Reshape(T(Reshape(x))), axes split and moved with their parts Reshape(T(x))
 // Fires    no value on the way is used elsewhere (of operands that come together, two at least); constants on the way
 // are
 //          single numbers, and axes and pads are constant.
@@ -259,6 +260,50 @@ bool product(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
+// The axes of `x` as runs of `parts`' axes whose product each is: where each run begins. Empty: it is no refinement.
+std::vector<size_t> runs_of(const Shape& x, const Shape& parts) {
+  std::vector<size_t> begin;
+  int p = 0;
+  for (int i = 0; i < x.rank; ++i) {
+    begin.push_back(static_cast<size_t>(p));
+    if (p < parts.rank && parts[p] == x[i]) {
+      ++p;
+      continue;
+    }
+    Dim product = 1;
+    while (p < parts.rank && !is_symbolic(parts[p]) && !is_symbolic(x[i]) && product < x[i]) product *= parts[p++];
+    if (is_symbolic(x[i]) || product != x[i] || static_cast<size_t>(p) == begin.back()) return {};
+  }
+  return p == parts.rank ? begin : std::vector<size_t>{};
+}
+
+// Axes that are split, moved with their parts in order and viewed again move before they are split.
+bool move_whole(ir::Graph& g, ir::Node& n) {
+  ir::Node* t = maker(n.in(0), Op::kTranspose);
+  ir::Node* split = t == nullptr ? nullptr : maker(t->in(0), Op::kReshape);
+  if (split == nullptr || !t->out()->one_use() || !split->out()->one_use()) return false;
+  ir::Value* x = split->in(0);
+  const std::vector<size_t> begin = runs_of(x->type.shape, split->out()->type.shape);
+  if (begin.empty()) return false;
+  const Perm perm = permutation(*t);
+  Perm whole;
+  for (size_t i = 0; i < perm.size();) {
+    const auto first = std::find(begin.begin(), begin.end(), static_cast<size_t>(perm[i]));
+    if (first == begin.end()) return false;
+    const size_t end = first + 1 == begin.end() ? perm.size() : *(first + 1);
+    for (size_t p = *first; p < end; ++p, ++i) {
+      if (i == perm.size() || perm[i] != static_cast<int>(p)) return false;
+    }
+    whole.push_back(static_cast<int>(first - begin.begin()));
+  }
+  if (whole.size() != begin.size()) return false;  // an axis without parts
+  ir::Node* moved = add_transpose(g, x, whole, *t, &n);
+  ir::Node* one = moved == nullptr ? nullptr : add_reshape(g, moved->out(), n.out()->type.shape, n, &n);
+  if (one == nullptr) return false;
+  put(g, n, one->out());
+  return true;
+}
+
 bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
   if (n.outputs.empty() || n.out() == nullptr || n.out()->unused()) return false;
   if (n.op == Op::kTranspose) {
@@ -268,6 +313,7 @@ bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
     if (meets && !x->one_use()) log.reject(n, std::to_string(x->uses.size() + x->output_uses) + " consumers between");
     return false;
   }
+  if (n.op == Op::kReshape) return move_whole(g, n);
   return join(g, n) || reduce(g, n) || product(g, n);
 }
 
