@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "converter/passes/choose_layout.h"
 #include "converter/passes/dead_code.h"
 #include "converter/passes/eliminate_no_ops.h"
 #include "converter/passes/fold_batch_norm.h"
@@ -90,6 +91,11 @@ const Pass* const kQuantized[] = {
     &kFoldQuantization,
     &kFuseDynamicQuantization,
 };
+
+// When no Transpose moves on its own account any more and quantized regions are integer ones, which keep their layout;
+// before the epilogue, whose composites have theirs. Then all of the above again: what stands at a border may be
+// absorbed by its neighbour, or meet another one.
+const Pass* const kLayout[] = {&kChooseLayout};
 
 // Each further round needs two values that the one before made equal. Nothing seen needs three; a graph that would go
 // on for longer is left as it is then, with a warning: it is right and only not the best.
@@ -297,6 +303,9 @@ const Pass* find_pass(const std::string& name) {
   for (const Pass* p : kQuantized) {
     if (name == p->name) return p;
   }
+  for (const Pass* p : kLayout) {
+    if (name == p->name) return p;
+  }
   for (const Pass* p : kOnce) {
     if (name == p->name) return p;
   }
@@ -316,7 +325,11 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   bool changed = false;
   if (!walk.each(wanted(kBetween, options), &changed)) return false;
   if (changed && !walk.repeat(repeated)) return false;
-  if (!walk.alternate(wanted(kQuantized, options), repeated, kMostRounds)) return false;
+  const std::vector<const Pass*> quantized = wanted(kQuantized, options);
+  if (!walk.alternate(quantized, repeated, kMostRounds)) return false;
+  changed = false;
+  if (!walk.each(wanted(kLayout, options), &changed)) return false;
+  if (changed && (!walk.repeat(repeated) || !walk.alternate(quantized, repeated, kMostRounds))) return false;
   return walk.each(wanted(kOnce, options), &changed);
 }
 

@@ -1,0 +1,320 @@
+#include "converter/passes/layout_roles.h"
+
+#include <algorithm>
+
+#include "converter/passes/match.h"
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/window.h"
+
+namespace vireo::passes {
+namespace {
+
+// One thread of a core with AVX-512, delegates/cpu/kernels/conv_nhwc/conv_nhwc_bench.cc; what counts is the ratio of
+// the two layouts. In ns.
+constexpr double kMac = 1.0 / 75;         // of a product whose operands are packed
+constexpr double kPackPixel = 0.2;        // channels first: an element of the patch matrix
+constexpr double kPackPlane = 0.1;        // the same, 1 x 1
+constexpr double kCopyPixel = 0.04;       // channels last: the same, copied in runs of channels
+constexpr double kCopyRun = 2.2;          // and for each run
+constexpr double kPackFilter = 0.33;      // channels last: an element of the filters, 1 x 1
+constexpr double kPackWindow = 0.7;       // the same of windows, whose taps lie apart
+constexpr double kPackManyWindows = 2.5;  // the same from beyond the second-level cache
+constexpr int64_t kManyFilters = 256 * 1024;
+constexpr int64_t kFewRows = 28;        // channels first: up to so many filters, planes are read in place
+constexpr double kTapFirst = 0.042;     // depthwise: a multiplication
+constexpr double kTapLast = 0.033;      // 3 x 3, whose filters stay in registers
+constexpr double kTapLastAny = 0.05;    // other windows
+constexpr double kDepthwiseRead = 0.1;  // an element of x
+constexpr double kPlane = 25;           // depthwise, channels first: each plane is copied with its border
+constexpr double kPlaneStrided = 70;
+constexpr double kMove = 0.35;     // an element of a Transpose
+constexpr double kView = 100;      // a Reshape
+constexpr double kDispatch = 500;  // of any node more
+
+bool is_elementwise(Op op) {
+  const auto n = static_cast<int>(op);
+  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast)) || op == Op::kIdentity;
+}
+
+bool is_reduction(Op op) {
+  return op == Op::kReduceSum || op == Op::kReduceMean || op == Op::kReduceMax || op == Op::kReduceMin ||
+         op == Op::kReduceProd;
+}
+
+bool is_number(const ir::Value* v) {
+  return v->type.shape.is_static() && element_count(v->type.shape) == 1 && v->type.shape.rank <= 1;
+}
+
+bool in_ranks(int rank) { return rank >= 3 && rank <= 5; }
+
+// An open extent counts as 1: it multiplies all costs alike where it is the batch, as it nearly always is.
+double extent(Dim d) { return is_symbolic(d) ? 1 : static_cast<double>(d); }
+double elements(const Shape& s, int from = 0) {
+  double out = 1;
+  for (int i = from; i < s.rank; ++i) out *= extent(s[i]);
+  return out;
+}
+
+bool is_spatial_float(const ir::Node& n, std::string* reason) {
+  const TensorType& x = n.in(0)->type;
+  if (x.dtype != DType::kF32) {
+    *reason = std::string("no kernel for channels last in ") + dtype_name(x.dtype);
+    return false;
+  }
+  if (n.op == Op::kConv) {
+    const auto& a = n.attributes<attrs::Conv>();
+    if (static_cast<Layout>(a.layout()) != Layout::kNchw || !in_ranks(x.shape.rank)) return false;
+    const bool depthwise = a.group() > 1 && a.group() == x.shape[1];
+    if (depthwise && (n.out()->type.shape[1] != x.shape[1] || x.shape.rank != 4)) {
+      *reason = "no kernel for channels last: depthwise with several outputs a channel, or other than two axes";
+      return false;
+    }
+    if (a.group() > 1 && !depthwise) {
+      *reason = "in groups, channels last gives each product few columns";
+      return false;
+    }
+    return n.in(1)->type.shape.is_static();
+  }
+  if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) {
+    if (static_cast<Layout>(n.attributes<attrs::Pool>().layout()) != Layout::kNchw) return false;
+    *reason = "no kernel for channels last: indices, or more than two axes";
+    if (n.outputs.size() != 1 || x.shape.rank < 3 || x.shape.rank > 4) return false;
+    reason->clear();
+    return true;
+  }
+  return static_cast<Layout>(n.attributes<attrs::GlobalPool>().layout()) == Layout::kNchw && in_ranks(x.shape.rank);
+}
+
+bool is_agnostic(const ir::Node& n) {
+  const Shape& y = n.out()->type.shape;
+  if (!n.bodies.empty() || n.outputs.size() != 1 || !in_ranks(y.rank)) return false;
+  if (is_elementwise(n.op)) {
+    bool one = false;
+    for (const ir::Value* v : n.inputs) {
+      if (v == nullptr || is_number(v)) continue;
+      if (v->constant == nullptr && v->type.shape.rank != y.rank) return false;
+      if (v->constant != nullptr && (dtype_bits(v->type.dtype) < 8 || v->type.shape.rank > y.rank)) return false;
+      one = one || v->constant == nullptr;
+    }
+    return one;
+  }
+  if (n.op == Op::kConcat) {
+    return std::all_of(n.inputs.begin(), n.inputs.end(),
+                       [](const ir::Value* v) { return v->constant == nullptr || dtype_bits(v->type.dtype) >= 8; });
+  }
+  if (n.in(0) == nullptr || n.in(0)->constant != nullptr) return false;
+  if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax) return true;
+  std::vector<int64_t> numbers;
+  if (is_reduction(n.op)) {
+    return n.attributes<attrs::Reduce>().keepdims() && n.in(1) != nullptr && known_ints(n.in(1), &numbers) &&
+           !numbers.empty();
+  }
+  return n.op == Op::kPad && n.in(3) == nullptr && known_ints(n.in(1), &numbers);
+}
+
+// A product over pixels as they lie.
+bool is_pointwise(const ir::Node& n) {
+  if (n.op != Op::kConv) return false;
+  const auto& a = n.attributes<attrs::Conv>();
+  const Shape& w = n.in(1)->type.shape;
+  for (int i = 2; i < w.rank; ++i) {
+    if (w[i] != 1) return false;
+  }
+  const auto all = [](const auto* list, int32_t wanted) {
+    return list == nullptr || std::all_of(list->begin(), list->end(), [&](int32_t v) { return v == wanted; });
+  };
+  return a.group() == 1 && all(a.strides(), 1) && (a.auto_pad() != 0 || all(a.pads(), 0));
+}
+
+LayoutCost conv_cost(const ir::Node& n) {
+  const auto& a = n.attributes<attrs::Conv>();
+  const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
+  const double taps = elements(w, 2), area = extent(y[0]) * elements(y, 2), out = extent(y[1]);
+  if (a.group() > 1) {
+    bool strided = false;
+    for (uint32_t i = 0; a.strides() != nullptr && i < a.strides()->size(); ++i)
+      strided = strided || a.strides()->Get(i) != 1;
+    const bool small = w[2] == 3 && w[3] == 3;
+    const double read = kDepthwiseRead * elements(x), taken = area * out * taps;
+    LayoutCost c;
+    c.first = static_cast<int64_t>(taken * kTapFirst + read + extent(y[0]) * out * (strided ? kPlaneStrided : kPlane));
+    c.last = static_cast<int64_t>(taken * (small ? kTapLast : kTapLastAny) + read);
+    return c;
+  }
+  const double channels = extent(w[1]), k = channels * taps;
+  const bool pointwise = is_pointwise(n), one_channel = w[1] == 1;
+  const auto up = [](double v) {  // to whole panels
+    const int64_t panels = (static_cast<int64_t>(v) + 31) / 32;
+    return static_cast<double>(panels * 32);
+  };
+  const double patches = k * area, filters = k * out;
+  LayoutCost c;
+  if (pointwise && is_view_of_channels(x) && x[1] != 1) return c;  // one pixel: the same kernel
+  c.first =
+      static_cast<int64_t>(k * out * up(area) * kMac + (!pointwise                             ? patches * kPackPixel
+                                                        : out <= static_cast<double>(kFewRows) ? 0
+                                                                                               : patches * kPackPlane));
+  const double pack = taps == 1 || one_channel                      ? kPackFilter
+                      : filters > static_cast<double>(kManyFilters) ? kPackManyWindows
+                                                                    : kPackWindow;
+  const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
+  c.last = static_cast<int64_t>(k * up(out) * area * kMac + filters * pack +
+                                (in_place ? 0 : patches * kCopyPixel + patches / channels * kCopyRun));
+  return c;
+}
+
+Shape moved(const Shape& s) {
+  Shape out = s;
+  const std::vector<int> perm = channels_last(s.rank);
+  for (int i = 0; i < s.rank; ++i) out[i] = s[perm[static_cast<size_t>(i)]];
+  return out;
+}
+
+ir::Value* ints(ir::Graph& g, const std::vector<int64_t>& values) {
+  const Shape s = {1, {static_cast<Dim>(values.size())}};
+  return g.add_constant("", ir::make_constant_of<int64_t>(DType::kI64, s, values));
+}
+
+// Where axis `a` of a tensor channels first is when they are last.
+int64_t moved_axis(int64_t a, int rank) {
+  if (a < 0) a += rank;
+  return a == 0 ? 0 : a == 1 ? rank - 1 : a - 1;
+}
+
+template <class Attrs, class Unpacked>
+std::vector<uint8_t> last_layout(const ir::Node& n) {
+  Unpacked a;
+  n.attributes<Attrs>().UnPackTo(&a);
+  a.layout = static_cast<uint8_t>(Layout::kNhwc);
+  return pack<Attrs>(a);
+}
+
+}  // namespace
+
+std::vector<int> channels_last(int rank) {
+  std::vector<int> perm{0};
+  for (int i = 2; i < rank; ++i) perm.push_back(i);
+  perm.push_back(1);
+  return perm;
+}
+
+std::vector<int> channels_first(int rank) {
+  std::vector<int> perm{0, rank - 1};
+  for (int i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  return perm;
+}
+
+bool is_view_of_channels(const Shape& s) {
+  if (s[1] == 1) return true;
+  for (int i = 2; i < s.rank; ++i) {
+    if (s[i] != 1) return false;
+  }
+  return true;
+}
+
+LayoutRole layout_role(const ir::Node& n, std::string* reason) {
+  reason->clear();
+  if (n.outputs.empty() || n.out() == nullptr || n.inputs.empty() || n.in(0) == nullptr) return LayoutRole::kFixed;
+  switch (n.op) {
+    case Op::kTranspose: {
+      const int rank = n.in(0)->type.shape.rank;
+      if (!in_ranks(rank)) return LayoutRole::kFixed;
+      if (permutation(n) == channels_last(rank)) return LayoutRole::kToLast;
+      return permutation(n) == channels_first(rank) ? LayoutRole::kToFirst : LayoutRole::kFixed;
+    }
+    case Op::kConv:
+    case Op::kMaxPool:
+    case Op::kAveragePool:
+    case Op::kGlobalAveragePool:
+    case Op::kGlobalMaxPool:
+      return is_spatial_float(n, reason) ? LayoutRole::kSpatial : LayoutRole::kFixed;
+    case Op::kConvTranspose:
+    case Op::kConvInteger:
+    case Op::kIntConv:
+    case Op::kIntAveragePool:
+      *reason = "no kernel for channels last";
+      return LayoutRole::kFixed;
+    default:
+      return is_agnostic(n) ? LayoutRole::kAgnostic : LayoutRole::kFixed;
+  }
+}
+
+bool follows_layout(const ir::Node& n, size_t i) {
+  const ir::Value* v = n.in(i);
+  if (v == nullptr) return false;
+  if (is_elementwise(n.op)) return !is_number(v);
+  return n.op == Op::kConcat || i == 0;
+}
+
+LayoutCost layout_cost(const ir::Node& n) { return n.op == Op::kConv ? conv_cost(n) : LayoutCost{}; }
+
+int64_t transpose_cost(const TensorType& type) {
+  if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);
+  return static_cast<int64_t>(kDispatch + elements(type.shape) * kMove * dtype_bits(type.dtype) / 32);
+}
+
+ir::Value* constant_channels_last(ir::Graph& g, const ir::Value* v, int rank) {
+  Shape full = v->type.shape;
+  if (full.rank < rank) {
+    const int lead = rank - full.rank;
+    for (int i = rank - 1; i >= 0; --i) full[i] = i < lead ? 1 : full[i - lead];
+    full.rank = rank;
+  }
+  const Shape to = moved(full);
+  const ir::ConstantPtr& c = v->constant;
+  if (is_view_of_channels(full) || element_count(full) == 0) return g.add_constant(v->name, ir::with_shape(c, to));
+  const auto bytes = static_cast<size_t>(dtype_bits(v->type.dtype) / 8);
+  const auto count = static_cast<size_t>(element_count(full)), channels = static_cast<size_t>(full[1]);
+  const size_t images = static_cast<size_t>(full[0]), area = count / images / channels;
+  std::vector<uint8_t> out(count * bytes);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t image = i / (channels * area), channel = i / area % channels, pixel = i % area;
+    std::copy_n(c->tensor.bytes.data() + i * bytes, bytes,
+                out.data() + ((image * area + pixel) * channels + channel) * bytes);
+  }
+  return g.add_constant(v->name, ir::make_constant({v->type.dtype, to}, std::move(out)));
+}
+
+ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> in, ir::Node* before) {
+  std::vector<uint8_t> attributes = n.attrs;
+  const int rank = n.in(0)->type.shape.rank;
+  if (n.op == Op::kConv) {
+    attributes = last_layout<attrs::Conv, attrs::ConvT>(n);
+  } else if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) {
+    attributes = last_layout<attrs::Pool, attrs::PoolT>(n);
+  } else if (n.op == Op::kGlobalMaxPool || n.op == Op::kGlobalAveragePool) {
+    attributes = last_layout<attrs::GlobalPool, attrs::GlobalPoolT>(n);
+  } else if (n.op == Op::kConcat) {
+    attrs::ConcatT a;
+    a.axis = static_cast<int32_t>(moved_axis(n.attributes<attrs::Concat>().axis(), rank));
+    attributes = pack<attrs::Concat>(a);
+  } else if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax) {
+    attrs::SoftmaxT a;
+    a.axis = static_cast<int32_t>(moved_axis(n.attributes<attrs::Softmax>().axis(), rank));
+    attributes = pack<attrs::Softmax>(a);
+  } else if (is_reduction(n.op)) {
+    std::vector<int64_t> axes;
+    (void)known_ints(n.in(1), &axes);
+    for (int64_t& a : axes) a = moved_axis(a, rank);
+    std::sort(axes.begin(), axes.end());
+    in[1] = ints(g, axes);
+  } else if (n.op == Op::kPad) {
+    std::vector<int64_t> pads;
+    (void)known_ints(n.in(1), &pads);
+    std::vector<int64_t> own(pads.size());
+    for (int i = 0; i < rank; ++i) {
+      const auto from = static_cast<size_t>(i), to = static_cast<size_t>(moved_axis(i, rank));
+      own[to] = pads[from];
+      own[to + static_cast<size_t>(rank)] = pads[from + static_cast<size_t>(rank)];
+    }
+    in[1] = ints(g, own);
+  }
+  return add_node(g, n.op, std::move(attributes), std::move(in), n, before);
+}
+
+}  // namespace vireo::passes
