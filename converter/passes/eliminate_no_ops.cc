@@ -81,6 +81,21 @@ ir::Value* same_as(const ir::Node& n) {
   }
 }
 
+// Why a node with a neutral operand is something else than its input; null: it has none.
+const char* almost(const ir::Node& n) {
+  if (n.op != Op::kAdd && n.op != Op::kSub && n.op != Op::kMul && n.op != Op::kDiv) return nullptr;
+  const bool product = n.op == Op::kMul || n.op == Op::kDiv;
+  const bool commutes = n.op == Op::kMul || n.op == Op::kAdd;
+  for (size_t i = commutes ? 0 : 1; i < 2; ++i) {
+    const ir::Value *neutral = n.in(i), *x = n.in(1 - i);
+    if (n.op == Op::kAdd && dtype_is_float(n.out()->type.dtype) && all(neutral, 0)) return "it turns -0 into 0";
+    const bool minus = n.op == Op::kAdd && dtype_is_float(n.out()->type.dtype);
+    if (x != nullptr && x->type != n.out()->type && all(neutral, product ? 1 : 0, minus))
+      return "a neutral operand makes it larger";
+  }
+  return nullptr;
+}
+
 // Transpose(Transpose(x, p), q): output dimension i is dimension p[q[i]] of x.
 bool compose_transposes(ir::Graph& g, ir::Node& n) {
   const ir::Node* inner = n.op == Op::kTranspose ? maker(n.in(0), Op::kTranspose) : nullptr;
@@ -96,10 +111,13 @@ bool compose_transposes(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
-bool compose_views(ir::Graph& g, ir::Node& n) {
+bool compose_views(ir::Graph& g, ir::Node& n, PassLog& log) {
   if (!is_view(n.op) || n.in(0)->producer == nullptr || !is_view(n.in(0)->producer->op)) return false;
   ir::Node* one = add_reshape(g, n.in(0)->producer->in(0), n.out()->type.shape, n, &n);
-  if (one == nullptr) return false;
+  if (one == nullptr) {
+    log.reject(n, "no constant shape says both");
+    return false;
+  }
   one->out()->name = n.out()->name;
   one->out()->contents = n.out()->contents;
   g.replace_uses(n.out(), one->out());
@@ -116,7 +134,9 @@ void run(ir::Graph& g, PassLog& log) {
       g.replace_uses(n.out(0), x);
       g.remove(&n);
       log.changed();
-    } else if (compose_transposes(g, n) || compose_views(g, n)) {
+    } else if (const char* refused = almost(n)) {
+      log.reject(n, refused);
+    } else if (compose_transposes(g, n) || compose_views(g, n, log)) {
       log.changed();
       --it;  // the node that came instead may be a no-op itself
     }

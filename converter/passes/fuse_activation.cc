@@ -115,8 +115,10 @@ Match swish(Match m, ir::Value* x, double alpha) {
   return done(std::move(m), Op::kSwish, x, pack<attrs::Swish>(a));
 }
 
-// x * gate
-Match gated(ir::Value* x, ir::Value* gate) {
+constexpr const char* kOtherConstants = "its constants are not the formula's";
+
+// x * gate. `refused` becomes the reason why what looks like one is none, here and below.
+Match gated(ir::Value* x, ir::Value* gate, const char** refused) {
   if (x == nullptr || gate == nullptr) return {};
   Match m;
   m.inner.push_back(gate);
@@ -124,12 +126,16 @@ Match gated(ir::Value* x, ir::Value* gate) {
     if (s->in(0) == x) return swish(m, x, 1);
     double alpha = 0;
     m.inner.push_back(s->in(0));
-    if (scaled(s->in(0), &alpha) == x && std::isfinite(alpha)) return swish(m, x, alpha);
+    if (scaled(s->in(0), &alpha) != x) return {};
+    if (std::isfinite(alpha)) return swish(m, x, alpha);
+    *refused = "its factor is not finite";
     return {};
   }
   if (const ir::Node* h = maker(gate, Op::kHardSigmoid)) {
     const auto& a = h->attributes<attrs::HardSigmoid>();
-    if (h->in(0) == x && near(a.alpha(), 1.0 / 6) && near(a.beta(), 0.5)) return plain(m, Op::kHardSwish, x);
+    if (h->in(0) != x) return {};
+    if (near(a.alpha(), 1.0 / 6) && near(a.beta(), 0.5)) return plain(m, Op::kHardSwish, x);
+    *refused = kOtherConstants;
     return {};
   }
   if (const ir::Node* t = maker(gate, Op::kTanh))
@@ -200,7 +206,7 @@ bool is_tanh_argument(ir::Value* v, const ir::Value* x, Match* m) {
 }
 
 // 0.5 x (1 + f(x))
-Match gelu(const ir::Node& n) {
+Match gelu(const ir::Node& n, const char** refused) {
   Match all;
   const Product p = product_of(n.out(), &all);
   if (p.parts.size() != 2 || p.parts[0]->type != p.parts[1]->type || !near(p.number, 0.5)) return {};
@@ -212,9 +218,16 @@ Match gelu(const ir::Node& n) {
     double number = 0;
     if (const ir::Node* erf = maker(e, Op::kErf)) {
       m.inner.push_back(erf->in(0));
-      if (scaled(erf->in(0), &number) != x || !near(number, std::sqrt(0.5), x->type.dtype)) continue;
+      if (scaled(erf->in(0), &number) != x) continue;
+      if (!near(number, std::sqrt(0.5), x->type.dtype)) {
+        *refused = kOtherConstants;
+        continue;
+      }
     } else if (const ir::Node* t = maker(e, Op::kTanh)) {
-      if (!is_tanh_argument(t->in(0), x, &m)) continue;
+      if (!is_tanh_argument(t->in(0), x, &m)) {
+        *refused = "what its Tanh takes is not the formula's";
+        continue;
+      }
       a.form = attrs::GeluForm::Tanh;
     } else {
       continue;
@@ -234,7 +247,7 @@ Match over_one_and_exp(const ir::Node& n) {
   return n.in(0) == x ? swish(m, x, 1) : Match{};
 }
 
-Match match(const ir::Node& n) {
+Match match(const ir::Node& n, const char** refused) {
   if (n.out() == nullptr || !dtype_is_float(n.out()->type.dtype)) return {};
   Match m;
   if (n.op == Op::kLog) {
@@ -246,10 +259,10 @@ Match match(const ir::Node& n) {
   if (n.op == Op::kDiv) m = over_one_and_exp(n);
   if (m.x != nullptr) return m;
   if (n.op == Op::kMul) {
-    m = gated(n.in(0), n.in(1));
-    if (m.x == nullptr) m = gated(n.in(1), n.in(0));
+    m = gated(n.in(0), n.in(1), refused);
+    if (m.x == nullptr) m = gated(n.in(1), n.in(0), refused);
   }
-  if (m.x == nullptr) m = gelu(n);
+  if (m.x == nullptr) m = gelu(n, refused);
   if (m.x != nullptr) return m;
   double number = 0;
   ir::Value* inner = scaled(n.out(), &number);
@@ -266,6 +279,9 @@ Match match(const ir::Node& n) {
     m.inner.push_back(inner);
     ir::Value* x = product->in(i);
     if (relu6_of_shifted(product->in(1 - i), &m) == x) return plain(m, Op::kHardSwish, x);
+    const ir::Node* clip = maker(product->in(1 - i), Op::kClip);
+    const ir::Node* sum = clip == nullptr ? nullptr : maker(clip->in(0), Op::kAdd);
+    if (sum != nullptr && is_scalar(other_input(*sum, x), &number)) *refused = kOtherConstants;
   }
   return {};
 }
@@ -289,8 +305,12 @@ void run(ir::Graph& g, PassLog& log) {
   for (size_t i = candidates.size(); i-- > 0;) {
     ir::Node& n = *candidates[i];
     if (n.out()->unused()) continue;
-    const Match m = match(n);
-    if (m.x == nullptr) continue;
+    const char* refused = nullptr;
+    const Match m = match(n, &refused);
+    if (m.x == nullptr) {
+      if (refused != nullptr) log.reject(n, refused);
+      continue;
+    }
     if (m.x->type != n.out()->type || !enclosed(m, n)) {
       log.reject(n, "an inner value is used elsewhere");
       continue;

@@ -48,12 +48,16 @@ void run(ir::Graph& g, PassLog& log) {
   std::map<std::tuple<Op, std::vector<uint8_t>, std::vector<uint32_t>, size_t>, ir::Node*> seen;
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
-    if (!n.bodies.empty() || (n.def().flags & OpDef::kRandom) != 0) continue;
+    if (!n.bodies.empty()) continue;
     std::vector<uint32_t> inputs;
     for (const ir::Value* v : n.inputs) inputs.push_back(v == nullptr ? 0 : v->id);
     const auto [at, fresh] = seen.emplace(std::make_tuple(n.op, n.attrs, inputs, n.outputs.size()), &n);
     if (fresh) continue;
     ir::Node& first = *at->second;
+    if ((n.def().flags & OpDef::kRandom) != 0) {
+      log.reject(n, "each draws numbers of its own");
+      continue;
+    }
     bool fits = true;
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       fits = fits && (n.outputs[i] == nullptr || n.outputs[i]->unused() || first.outputs[i] != nullptr);

@@ -92,17 +92,43 @@ ir::Value* under_square(const ir::Value* v, Norm* m) {
   return n->in(0);
 }
 
+// v = ReduceMean(d^2), of any d where it is null.
+bool is_mean_square(const ir::Value* v, const ir::Value* d) {
+  Norm unused;
+  const ir::Node* mean = maker(v, Op::kReduceMean);
+  const ir::Value* under = mean == nullptr ? nullptr : under_square(mean->in(0), &unused);
+  return under != nullptr && (d == nullptr || under == d);
+}
+
 // d times the inverse root (or over the root) of `u` = mean of its square + epsilon.
 Norm normalised(const ir::Node& end, ir::Value* d, ir::Value* u, Norm m) {
   ir::Node* sum = maker(u, Op::kAdd);
-  if (d == nullptr || sum == nullptr || d->type != end.out()->type) return {};
+  if (d == nullptr || u == nullptr || d->type != end.out()->type) return {};
+  if (sum == nullptr) {
+    if (is_mean_square(u, d)) m.refused = "no epsilon is added";
+    return m;
+  }
   m.inside.push_back(sum);
   const ir::Value* mean = nullptr;
   for (size_t i = 0; i < 2 && mean == nullptr; ++i) {
     if (is_scalar(sum->in(i), &m.epsilon)) mean = sum->in(1 - i);
   }
-  if (mean == nullptr || (m.axis = mean_axis(mean, &m)) < 0) return m;
-  if (under_square(mean->producer->in(0), &m) != d) return {};
+  if (mean == nullptr) {
+    if (is_mean_square(sum->in(0), d) || is_mean_square(sum->in(1), d))
+      m.refused = "epsilon is not one constant number";
+    return m;
+  }
+  if ((m.axis = mean_axis(mean, &m)) < 0) {
+    const ir::Node* less = maker(mean, Op::kSub);
+    if (less != nullptr && is_mean_square(less->in(0), nullptr))
+      m.refused = "the variance is a mean of squares less the mean's square";
+    return m;
+  }
+  if (under_square(mean->producer->in(0), &m) != d) {
+    Norm other;
+    other.refused = "the mean is not that of its squares";
+    return other;
+  }
   m.rms = true;
   m.x = d;
   // Centred first: layer norm. Means over other axes are another function, RMS norm of what is left.

@@ -136,17 +136,19 @@ ir::Value* turned(ir::Value* v, Match* m) {
 
 // x * cos + Concat(-x2, x1) * sin.
 Match match_whole(const ir::Node& sum) {
+  Match refused;
   for (size_t i = 0; i < 2; ++i) {
     Match m;
     ir::Value* x = nullptr;
     m.sines = factor(sum.in(1 - i), &m, [&](ir::Value* v) { return (x = turned(v, &m)) != nullptr; });
     if (m.sines == nullptr) continue;
     m.cosines = factor(sum.in(i), &m, [&](const ir::Value* v) { return v == x; });
-    if (m.cosines == nullptr) continue;
     m.x = x;
-    return m;
+    if (m.cosines != nullptr) return m;
+    m.refused = "x itself is not what the other product takes";
+    refused = m;
   }
-  return {};
+  return refused;
 }
 
 // Concat(x1 c - x2 s, x2 c + x1 s).
@@ -257,7 +259,9 @@ void run(ir::Graph& g, PassLog& log) {
     const bool whole = n->op == Op::kAdd;
     const Match m = whole ? match_whole(*n) : match_halves(*n);
     if (m.x == nullptr) continue;
-    if (const char* refused = rewrite(g, m, *n, whole, &cuts, &removed)) {
+    if (m.refused != nullptr) {
+      log.reject(*n, m.refused);
+    } else if (const char* refused = rewrite(g, m, *n, whole, &cuts, &removed)) {
       log.reject(*n, refused);
     } else {
       log.changed();

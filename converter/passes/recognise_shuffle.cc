@@ -29,15 +29,22 @@ const Form kForms[] = {
 };
 
 bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
+  const Shape& six = n.in(0)->type.shape;
+  if (six.rank != 6) return false;
   const ir::Node* parted = maker(n.in(0), Op::kReshape);
   ir::Node* joined = only_user(n.out());
-  if (parted == nullptr || joined == nullptr || joined->op != Op::kReshape) return false;
-  ir::Value* x = parted->in(0);
-  const Shape& six = n.in(0)->type.shape;
-  if (six.rank != 6 || x->type.shape.rank != 4 || joined->out()->type.shape.rank != 4) return false;
   const std::vector<int> perm = permutation(n);
   for (const Form& f : kForms) {
     if (perm != f.perm) continue;
+    if (parted == nullptr || joined == nullptr || joined->op != Op::kReshape) {
+      log.reject(n, "no Reshape in front parts it, or none alone joins it behind");
+      return false;
+    }
+    ir::Value* x = parted->in(0);
+    if (x->type.shape.rank != 4 || joined->out()->type.shape.rank != 4) {
+      log.reject(n, "its Reshapes are not from and to four dimensions");
+      return false;
+    }
     const Dim b = six[f.row];
     if (is_symbolic(b) || six[f.column] != b) {
       log.reject(n, "a block is not square, or not a number");

@@ -51,38 +51,55 @@ int axis_of(const ir::Node& n) {
   return axis < 0 ? axis + rank : axis;
 }
 
-bool concat(ir::Graph& g, ir::Node& n) {
+bool concat(ir::Graph& g, ir::Node& n, PassLog& log) {
   if (n.op != Op::kConcat) return false;
   const int axis = axis_of(n);
   // All parts of one Split.
   const ir::Node* split = maker(n.in(0), Op::kSplit);
-  if (split != nullptr && axis_of(*split) == axis && split->outputs == n.inputs) return put(g, n, split->in(0));
+  if (split != nullptr && std::all_of(n.inputs.begin(), n.inputs.end(),
+                                      [&](const ir::Value* v) { return maker(v, Op::kSplit) == split; })) {
+    if (axis_of(*split) == axis && split->outputs == n.inputs) return put(g, n, split->in(0));
+    log.reject(n, axis_of(*split) == axis ? "the parts of one Split are not all there, in order"
+                                          : "the parts of one Split are joined along another axis");
+    return false;
+  }
   std::vector<ir::Value*> in;
-  bool found = false;
+  bool found = false, shared = false;
   for (ir::Value* v : n.inputs) {
     const ir::Node* inner = maker(v, Op::kConcat);
-    if (inner != nullptr && v->one_use() && axis_of(*inner) == axis) {
+    const bool same_axis = inner != nullptr && axis_of(*inner) == axis;
+    if (same_axis && v->one_use()) {
       in.insert(in.end(), inner->inputs.begin(), inner->inputs.end());
       found = true;
     } else {
       in.push_back(v);
+      shared = shared || same_axis;
     }
   }
-  if (!found || in.size() > 64) return false;
+  if (!found) {
+    if (shared) log.reject(n, "the inner Concat has other uses");
+    return false;
+  }
+  if (in.size() > 64) {
+    log.reject(n, "more than 64 parts");
+    return false;
+  }
   ir::Node* one = add_node(g, Op::kConcat, n.attrs, std::move(in), n, &n);
   return one != nullptr && put(g, n, one->out());
 }
 
-// Start and end by axis, of a Slice with constant parameters and steps of 1.
-bool bounds_of(const ir::Node& n, std::map<int64_t, std::pair<int64_t, int64_t>>* out) {
+// Start and end by axis, of a Slice with constant parameters and steps of 1. Null, or why there are none.
+const char* bounds_of(const ir::Node& n, std::map<int64_t, std::pair<int64_t, int64_t>>* out) {
+  static const char* const kComputed = "a Slice has computed bounds";
   std::vector<int64_t> starts, ends, axes, steps;
-  if (n.op != Op::kSlice || !known_ints(n.in(1), &starts) || !known_ints(n.in(2), &ends)) return false;
-  if (n.in(4) != nullptr && !known_ints(n.in(4), &steps)) return false;
-  if (std::any_of(steps.begin(), steps.end(), [](int64_t s) { return s != 1; })) return false;
+  if (!known_ints(n.in(1), &starts) || !known_ints(n.in(2), &ends)) return kComputed;
+  if (n.in(4) != nullptr && !known_ints(n.in(4), &steps)) return kComputed;
+  if (std::any_of(steps.begin(), steps.end(), [](int64_t s) { return s != 1; }))
+    return "a Slice has steps other than 1";
   if (n.in(3) == nullptr) {
     for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   } else if (!known_ints(n.in(3), &axes)) {
-    return false;
+    return kComputed;
   }
   const Shape& x = n.in(0)->type.shape;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -90,28 +107,36 @@ bool bounds_of(const ir::Node& n, std::map<int64_t, std::pair<int64_t, int64_t>>
     const Dim d = x[static_cast<int>(axis)];
     if (is_symbolic(d)) {
       // An end in front of an open extent's own may cut or not.
-      if (starts[i] < 0 || ends[i] < 0) return false;
+      if (starts[i] < 0 || ends[i] < 0) return "a Slice counts from the end of an open extent";
       (*out)[axis] = {starts[i], ends[i]};
       continue;
     }
     const auto clamped = [&](int64_t v) { return std::min(std::max<int64_t>(v < 0 ? v + d : v, 0), d); };
     (*out)[axis] = {clamped(starts[i]), clamped(ends[i])};
   }
-  return true;
+  return nullptr;
 }
 
-bool slice(ir::Graph& g, ir::Node& n) {
+bool slice(ir::Graph& g, ir::Node& n, PassLog& log) {
   const ir::Node* inner = n.op == Op::kSlice ? maker(n.in(0), Op::kSlice) : nullptr;
-  if (inner == nullptr || !n.in(0)->one_use()) return false;
+  if (inner == nullptr) return false;
   std::map<int64_t, std::pair<int64_t, int64_t>> a, b;
-  if (!bounds_of(*inner, &a) || !bounds_of(n, &b)) return false;
+  const char* refused = n.in(0)->one_use() ? bounds_of(*inner, &a) : "the inner Slice has other uses";
+  if (refused == nullptr) refused = bounds_of(n, &b);
+  if (refused != nullptr) {
+    log.reject(n, refused);
+    return false;
+  }
   for (const auto& [axis, range] : b) {
     const auto at = a.find(axis);
     if (at == a.end()) {
       a[axis] = range;
       continue;
     }
-    if (is_symbolic(n.in(0)->type.shape[static_cast<int>(axis)])) return false;
+    if (is_symbolic(n.in(0)->type.shape[static_cast<int>(axis)])) {
+      log.reject(n, "both Slices cut one open extent");
+      return false;
+    }
     const int64_t start = at->second.first;
     at->second = {start + range.first, start + range.second};
   }
@@ -154,12 +179,19 @@ bool widens(DType from, DType to) {
   }
 }
 
-bool cast(ir::Graph& g, ir::Node& n) {
+bool cast(ir::Graph& g, ir::Node& n, PassLog& log) {
   const ir::Node* inner = n.op == Op::kCast ? maker(n.in(0), Op::kCast) : nullptr;
-  if (inner == nullptr || !widens(inner->in(0)->type.dtype, n.in(0)->type.dtype)) return false;
+  if (inner == nullptr) return false;
+  if (!widens(inner->in(0)->type.dtype, n.in(0)->type.dtype)) {
+    log.reject(n, "the first Cast is not shown to be exact");
+    return false;
+  }
   // What overflows depends on the type it comes from: only back, or on to a float.
   if (n.out()->type.dtype == inner->in(0)->type.dtype) return put(g, n, inner->in(0));
-  if (!widens(inner->in(0)->type.dtype, n.out()->type.dtype)) return false;
+  if (!widens(inner->in(0)->type.dtype, n.out()->type.dtype)) {
+    log.reject(n, "what does not fit depends on the type between");
+    return false;
+  }
   ir::Node* one = add_node(g, Op::kCast, n.attrs, {inner->in(0)}, n, &n);
   return one != nullptr && put(g, n, one->out());
 }
@@ -169,7 +201,7 @@ void run(ir::Graph& g, PassLog& log) {
     ir::Node& n = *it;
     const auto next = std::next(it);
     const bool live = n.outputs.size() == 1 && n.out() != nullptr && !n.out()->unused();
-    if (live && (known_shape(g, n, log) || concat(g, n) || slice(g, n) || cast(g, n))) {
+    if (live && (known_shape(g, n, log) || concat(g, n, log) || slice(g, n, log) || cast(g, n, log))) {
       log.changed();
       // What came stands in front of `next`, which is still there: only what `n` used is gone.
       it = next == g.nodes().begin() ? next : std::prev(next);

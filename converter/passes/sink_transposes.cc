@@ -132,6 +132,33 @@ ir::Node* source(ir::Value* v, std::vector<ir::Node*>* path) {
   }
 }
 
+// What keeps `n` from a Transpose further up that only nodes with constants part from it; null: nothing, or there is
+// none.
+const char* obstacle(const ir::Node& n) {
+  const char* why = nullptr;
+  const ir::Value* v = n.in(0);
+  for (int steps = 0; steps < 16; ++steps) {
+    const ir::Node* made_by = v->producer;
+    if (made_by == nullptr) return nullptr;
+    if (why == nullptr && !v->one_use()) why = "a value between two Transposes is used elsewhere";
+    if (made_by->op == Op::kTranspose) return steps > 0 ? why : nullptr;
+    const ir::Value* next = nullptr;
+    for (const ir::Value* in : made_by->inputs) {
+      if (in == nullptr || in->constant != nullptr) continue;
+      if (next != nullptr) return nullptr;
+      next = in;
+    }
+    const bool walks = is_elementwise(made_by->op) || is_reduction(made_by->op) || made_by->op == Op::kPad;
+    if (next == nullptr) return nullptr;
+    if (!can_move(*made_by, next)) {
+      if (!walks) return nullptr;
+      if (why == nullptr) why = "a node between two Transposes cannot change sides";
+    }
+    v = next;
+  }
+  return nullptr;
+}
+
 // What `v` is in front of its Transpose: the path is made again there. Null when a shape function refuses.
 ir::Value* before_transpose(ir::Graph& g, const ir::Node& t, const std::vector<ir::Node*>& path, ir::Node* before) {
   ir::Value* x = t.in(0);
@@ -184,7 +211,7 @@ bool cancel(ir::Graph& g, ir::Node& n) {
 }
 
 // Several operands that come through the same Transpose.
-bool join(ir::Graph& g, ir::Node& n) {
+bool join(ir::Graph& g, ir::Node& n, PassLog& log) {
   const bool concat = n.op == Op::kConcat;
   if ((!concat && !is_elementwise(n.op)) || n.outputs.size() != 1 || n.inputs.size() < 2) return false;
   Perm perm;
@@ -197,7 +224,10 @@ bool join(ir::Graph& g, ir::Node& n) {
     t = source(v, &path);
     if (t == nullptr || v->type.shape.rank != n.out()->type.shape.rank) return false;
     if (++found == 1) perm = permutation(*t);
-    if (permutation(*t) != perm) return false;
+    if (permutation(*t) != perm) {
+      log.reject(n, "its operands come through different Transposes");
+      return false;
+    }
   }
   if (found < 2) return false;
   std::vector<ir::Value*> in;
@@ -220,7 +250,7 @@ bool join(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
-bool reduce(ir::Graph& g, ir::Node& n) {
+bool reduce(ir::Graph& g, ir::Node& n, PassLog& log) {
   const ir::Node* t = is_reduction(n.op) ? maker(n.in(0), Op::kTranspose) : nullptr;
   if (t == nullptr || !n.in(0)->one_use() || n.attributes<attrs::Reduce>().keepdims()) return false;
   std::vector<int64_t> axes = axes_of(n);
@@ -229,7 +259,10 @@ bool reduce(ir::Graph& g, ir::Node& n) {
   int last = -1;
   for (size_t i = 0; i < perm.size(); ++i) {
     if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) continue;
-    if (perm[i] < last) return false;
+    if (perm[i] < last) {
+      log.reject(n, "what it keeps is out of order");
+      return false;
+    }
     last = perm[i];
   }
   ir::Node* one = moved_node(g, n, n.in(0), t->in(0), perm, &n);
@@ -311,10 +344,11 @@ bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
     const ir::Value* x = n.in(0);
     const bool meets = x->producer != nullptr && x->producer->op == Op::kTranspose;
     if (meets && !x->one_use()) log.reject(n, std::to_string(x->uses.size() + x->output_uses) + " consumers between");
+    if (const char* why = obstacle(n)) log.reject(n, why);
     return false;
   }
   if (n.op == Op::kReshape) return move_whole(g, n);
-  return join(g, n) || reduce(g, n) || product(g, n);
+  return join(g, n, log) || reduce(g, n, log) || product(g, n);
 }
 
 void run(ir::Graph& g, PassLog& log) {
