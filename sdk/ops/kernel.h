@@ -17,7 +17,7 @@ namespace vireo {
 // A dense, row-major tensor in borrowed memory; its shape is numbers only. The layout is that of vireo_tensor, so that
 // tensors cross the delegate ABI as they are.
 struct Tensor : TensorType {
-  void* data = nullptr;  // aligned to 64 in the arena; caller's memory: to its element
+  void* data = nullptr;  // aligned to 16 in the arena; caller's memory: to its element
   int64_t capacity = 0;  // bytes at `data`
 
   template <class T>

@@ -94,6 +94,8 @@ class InferContext {
   TensorType ignored_;  // takes the type of an output that nobody wants
 };
 
+class PartQuery;
+
 struct OpDef {
   enum Flags : uint16_t {
     kPure = 0,
@@ -101,6 +103,7 @@ struct OpDef {
     kDataDependent = 2,  // an output's shape is known only after the kernel ran
     kRandom = 4,         // never folded, never merged
     kControlFlow = 8,    // run by the runtime itself: If, Loop, Scan, Composite
+    kInputsInside = 16,  // `parts` are the inputs in output 0; without it, the outputs in input 0
   };
   const char* name;                           // ONNX's name
   bool (*verify)(Span<const uint8_t> attrs);  // the bytes are a valid attribute table of this operator
@@ -111,6 +114,10 @@ struct OpDef {
   // Bit i: output 0 may be written where input i lies, if both have the same number of bytes. A promise that every
   // kernel of the operator keeps.
   uint32_t inplace;
+  // Fills `at` (-1 to begin with) with the elements that stand in the whole before each part whose elements are one run
+  // of it (parts.h). A promise that every kernel of the operator keeps: a part that lies at its place in the whole is
+  // not copied, or copied onto itself. Null: no part ever is.
+  void (*parts)(const PartQuery& query, Span<int64_t> at) = nullptr;
 };
 
 struct OpRow {

@@ -112,6 +112,10 @@ void copy_strided(DType dtype, const Shape& extents, const void* src, const Stri
   }
   (void)dispatch_size(dtype, [&](auto tag) {
     using T = decltype(tag);
+    if (inner == 0 && src_stride == 1 && dst_stride == 1 &&
+        static_cast<const T*>(src) + box.from.offset == static_cast<const T*>(dst) + box.to.offset) {
+      return Status::kOk;  // a part that lies at its place in the whole (parts.h)
+    }
     for_rows(box, [&](int64_t f, int64_t t) {
       copy_row(static_cast<const T*>(src) + f, src_stride, static_cast<T*>(dst) + t, dst_stride, n);
     });

@@ -18,8 +18,9 @@ struct StridedView {
 // Row-major strides of a dense tensor.
 StridedView dense_view(const Shape& shape);
 
-// dst[i] = src[i] for every index i of the box `extents`; the two do not overlap. Any data type; elements smaller than
-// a byte are copied one by one and leave their neighbours in the byte alone.
+// dst[i] = src[i] for every index i of the box `extents`; the two do not overlap, or they are one run of elements at
+// one place, and nothing is done. Any data type; elements smaller than a byte are copied one by one and leave their
+// neighbours in the byte alone.
 void copy_strided(DType dtype, const Shape& extents, const void* src, const StridedView& from, void* dst,
                   const StridedView& to);
 

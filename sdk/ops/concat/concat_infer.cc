@@ -1,7 +1,10 @@
-// Concat: the inputs side by side along `axis`; all other extents are equal. Every data type; no aliasing.
+// Concat: the inputs side by side along `axis`; all other extents are equal. Every data type.
+//   alias    an input may lie in the output, at its place there
 // Source: ONNX opset 13 "Concat".
+#include "sdk/base/checked.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/infer.h"
+#include "sdk/ops/parts.h"
 
 namespace vireo {
 namespace {
@@ -33,9 +36,29 @@ Status infer(InferContext& ctx) {
   return Status::kOk;
 }
 
+// All or none: what is written where is known only if the begin of every part is.
+void parts(const PartQuery& q, Span<int64_t> at) {
+  const Shape y = q.output(0).shape;
+  const int axis = normalize_axis(q.attrs<attrs::Concat>().axis(), y.rank);
+  if (axis < 0 || !ones_before(y, axis)) return;
+  const int64_t inner = known_count(y, axis + 1, y.rank);
+  if (inner < 0) return;
+  int64_t begin = 0, elements = 0;
+  for (size_t i = 0; i + 1 < at.size(); ++i) {
+    const Shape x = q.input(i).shape;
+    if (x.rank != y.rank || x[axis] < 0 || !checked_add(begin, x[axis], &begin)) return;
+  }
+  if (!checked_mul(begin, inner, &elements)) return;
+  begin = 0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    at[i] = begin * inner;
+    begin += i + 1 < at.size() ? q.input(i).shape[axis] : 0;
+  }
+}
+
 }  // namespace
 
 extern const OpDef kConcatOp;
-const OpDef kConcatOp = {"Concat", verify_attrs<attrs::Concat>, infer, 1, 255, 1, 1, OpDef::kPure, 0};
+const OpDef kConcatOp = {"Concat", verify_attrs<attrs::Concat>, infer, 1, 255, 1, 1, OpDef::kInputsInside, 0, parts};
 
 }  // namespace vireo

@@ -1,6 +1,8 @@
+#include "sdk/base/checked.h"
 #include "sdk/ops/gather/gather.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/infer.h"
+#include "sdk/ops/parts.h"
 
 namespace vireo {
 namespace {
@@ -72,12 +74,25 @@ Status infer_nd(InferContext& ctx) {
   return Status::kOk;
 }
 
+// One constant index along the outermost axis is a run of the data.
+void gather_parts(const PartQuery& q, Span<int64_t> at) {
+  const Shape x = q.input(0).shape;
+  const int axis = normalize_axis(q.attrs<attrs::Gather>().axis(), x.rank);
+  int64_t index = 0, elements = 0;
+  if (axis < 0 || !ones_before(x, axis) || !q.integers(1, 1, &index)) return;
+  if (index < 0 && is_symbolic(x[axis])) return;
+  if (index < 0) index += x[axis];
+  const int64_t inner = known_count(x, axis + 1, x.rank);
+  if (inner >= 0 && checked_mul(index, inner, &elements)) at[0] = elements;
+}
+
 }  // namespace
 
 extern const OpDef kGatherOp;
 extern const OpDef kGatherElementsOp;
 extern const OpDef kGatherNDOp;
-const OpDef kGatherOp = {"Gather", verify_attrs<attrs::Gather>, infer_gather, 2, 2, 1, 1, OpDef::kPure, 0};
+const OpDef kGatherOp = {"Gather",    verify_attrs<attrs::Gather>, infer_gather, 2, 2, 1, 1, OpDef::kPure, 0,
+                         gather_parts};
 const OpDef kGatherElementsOp = {
     "GatherElements", verify_attrs<attrs::GatherElements>, infer_elements, 2, 2, 1, 1, OpDef::kPure, 0};
 const OpDef kGatherNDOp = {"GatherND", verify_attrs<attrs::GatherND>, infer_nd, 2, 2, 1, 1, OpDef::kPure, 0};

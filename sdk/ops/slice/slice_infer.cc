@@ -2,8 +2,11 @@
 //   inputs   data; starts, ends [n]; axes [n] optional (0..n-1); steps [n] optional (1); i32 or i64
 //   clamping a negative start or end first has the extent d added; then step > 0: start, end in [0, d];
 //            step < 0: start in [0, d-1], end in [-1, d-1]
-// Every data type; no aliasing. kInvalidModel for a step of 0. Source: ONNX opset 13 "Slice".
+// Every data type. alias: y may lie in x, at its place there. kInvalidModel for a step of 0. Source: ONNX opset 13
+// "Slice".
+#include "sdk/base/checked.h"
 #include "sdk/ops/infer.h"
+#include "sdk/ops/parts.h"
 #include "sdk/ops/slice/slice_generated.h"
 
 namespace vireo {
@@ -84,9 +87,41 @@ Status infer(InferContext& ctx) {
   return Status::kOk;
 }
 
+// One run: behind the first axis that is cut, in the order of memory from the back, everything else has one element.
+void parts(const PartQuery& q, Span<int64_t> at) {
+  const TensorType x = q.input(0), y = q.output(0), list = q.input(1);
+  const int64_t n = element_count(list.shape);
+  if (n < 0 || n > kMaxRank || x.shape.rank != y.shape.rank) return;
+  int64_t starts[kMaxRank] = {}, axes[kMaxRank] = {0, 1, 2, 3, 4, 5, 6, 7}, steps[kMaxRank] = {1, 1, 1, 1, 1, 1, 1, 1};
+  if (!q.integers(1, n, starts)) return;
+  if (q.input(3).dtype != DType::kNone && !q.integers(3, n, axes)) return;
+  if (q.input(4).dtype != DType::kNone && !q.integers(4, n, steps)) return;
+  int64_t first[kMaxRank] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    const int axis = normalize_axis(axes[i], x.shape.rank);
+    if (axis < 0 || steps[i] != 1) return;
+    const Dim d = x.shape[axis];
+    int64_t start = starts[i];
+    if (start < 0 && is_symbolic(d)) return;
+    if (start < 0) start = start + d < 0 ? 0 : start + d;
+    first[axis] = !is_symbolic(d) && start > d ? d : start;
+  }
+  int64_t elements = 0;
+  bool whole = true;  // the axes behind
+  for (int k = x.shape.rank - 1; k >= 0; --k) {
+    if (!whole && y.shape[k] != 1) return;
+    whole = whole && y.shape[k] == x.shape[k];
+    if (first[k] == 0) continue;
+    int64_t before = 0;
+    const int64_t stride = known_count(x.shape, k + 1, x.shape.rank);
+    if (stride < 0 || !checked_mul(stride, first[k], &before) || !checked_add(elements, before, &elements)) return;
+  }
+  at[0] = elements;
+}
+
 }  // namespace
 
 extern const OpDef kSliceOp;
-const OpDef kSliceOp = {"Slice", verify_attrs<attrs::Slice>, infer, 3, 5, 1, 1, OpDef::kPure, 0};
+const OpDef kSliceOp = {"Slice", verify_attrs<attrs::Slice>, infer, 3, 5, 1, 1, OpDef::kPure, 0, parts};
 
 }  // namespace vireo

@@ -1,9 +1,12 @@
 // Split: the inverse of Concat.
 //   inputs   data; split i64 [n] optional: the parts' extents along `axis`, which add up to the input's
 //   without  n = num_outputs parts of ceil(d / n), the last one smaller
-// Every data type; no aliasing. Source: ONNX opset 18 "Split".
+// Every data type. alias: an output may lie in data, at its place there. Source: ONNX opset 18 "Split".
+#include "sdk/base/checked.h"
 #include "sdk/ops/infer.h"
+#include "sdk/ops/parts.h"
 #include "sdk/ops/split/split_generated.h"
+#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {
@@ -56,9 +59,31 @@ Status infer(InferContext& ctx) {
   return Status::kOk;
 }
 
+void parts(const PartQuery& q, Span<int64_t> at) {
+  const auto& a = q.attrs<attrs::Split>();
+  const Shape x = q.input(0).shape;
+  const int axis = normalize_axis(a.axis(), x.rank);
+  const auto outputs = static_cast<int64_t>(at.size());
+  if (axis < 0 || !ones_before(x, axis)) return;
+  const int64_t inner = known_count(x, axis + 1, x.rank), n = a.num_outputs() > 0 ? a.num_outputs() : outputs;
+  const bool listed = q.input(1).dtype != DType::kNone;
+  const Shape list = q.input(1).shape;
+  const void* const sizes = q.constant(1);
+  if (inner < 0 || (listed && (sizes == nullptr || element_count(list) < outputs))) return;
+  if (!listed && is_symbolic(x[axis])) return;
+  int64_t begin = 0;
+  for (int64_t o = 0; o < outputs; ++o) {
+    if (!checked_mul(begin, inner, &at[static_cast<size_t>(o)])) return;
+    const int64_t even = listed ? 0 : x[axis] / n + (x[axis] % n != 0 ? 1 : 0), left = listed ? 0 : x[axis] - begin;
+    const int64_t part = listed ? read_integer(q.input(1).dtype, sizes, o) : even < left ? even : left;
+    if (part < 0 || part > kLimit) return;
+    begin += part;
+  }
+}
+
 }  // namespace
 
 extern const OpDef kSplitOp;
-const OpDef kSplitOp = {"Split", verify_attrs<attrs::Split>, infer, 1, 2, 1, 255, OpDef::kPure, 0};
+const OpDef kSplitOp = {"Split", verify_attrs<attrs::Split>, infer, 1, 2, 1, 255, OpDef::kPure, 0, parts};
 
 }  // namespace vireo
