@@ -1,18 +1,10 @@
 #include "sdk/plan/planner.h"
 
 #include "sdk/base/checked.h"
+#include "sdk/plan/groups.h"
 
 namespace vireo {
 namespace {
-
-// Tensors that share memory form a group; each group, and each region of a node, is one item to place.
-struct Item {
-  uint64_t bytes = 0;
-  uint64_t offset = kNoOffset;
-  int32_t first = 0;   // node before whose run the memory is written; -1: from the start
-  int32_t last = -1;   // node after which it is free
-  int32_t alias = -1;  // lies in the memory of the body's bound output `alias`
-};
 
 // Bump allocation over the workspace.
 class Workspace {
@@ -33,63 +25,16 @@ class Workspace {
   size_t left_;
 };
 
+// Groups of tensors and regions of nodes are the items to place.
 struct Planner {
-  Span<const PlanTensor> tensors;
-  Span<const PlanNode> nodes;
-  int32_t* group = nullptr;  // per tensor: the tensor that stands for its group
-  int32_t* last_use = nullptr;
-  Item* items = nullptr;      // per tensor (only representatives count), then per region
+  Groups groups;
+  Item* items = nullptr;      // per tensor (only roots of groups count), then per region
   int32_t* sorted = nullptr;  // items to place, in packing order
   int32_t* placed = nullptr;  // by offset
   int32_t* kept = nullptr;    // the packing order of the best plan
   size_t item_count = 0;
   size_t live_count = 0;
-
-  int32_t root(int32_t t) const {
-    while (group[t] != t) t = group[t];
-    return t;
-  }
 };
-
-// Is input `i` of a node that owns bodies in the same memory as another of its inputs? A body reads each when it likes.
-bool read_twice(const Planner& p, const PlanNode& node, size_t i) {
-  if (node.region_bytes < 0) return false;
-  for (size_t j = 0; j < node.inputs.size(); ++j) {
-    if (j != i && node.inputs[j] >= 0 && p.root(node.inputs[j]) == p.root(node.inputs[i])) return true;
-  }
-  return false;
-}
-
-// Lets output 0 of node `n` share the memory of one of its inputs where the operator allows it.
-void share(Planner& p, int32_t n, bool body) {
-  const PlanNode& node = p.nodes[static_cast<size_t>(n)];
-  if ((node.inplace == 0 && !node.view) || node.outputs.empty() || node.outputs[0] < 0) return;
-  const int32_t y = node.outputs[0];
-  const PlanTensor& out = p.tensors[static_cast<size_t>(y)];
-  for (size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-    const bool view = node.view && i == 0;
-    const int32_t x = node.inputs[i];
-    if (x < 0 || (!view && (node.inplace >> i & 1u) == 0)) continue;
-    const int32_t rx = p.root(x);
-    const Item& from = p.items[rx];
-    if (p.tensors[static_cast<size_t>(x)].bytes != out.bytes || out.bytes == 0) continue;
-    if (p.tensors[static_cast<size_t>(rx)].kind != PlanTensor::kValue) continue;
-    if (!view && (from.last > n || read_twice(p, node, i))) continue;  // somebody still needs the input
-    if (out.kind == PlanTensor::kValue) {
-      // The whole group dies here or is only read on: y joins it.
-      p.group[y] = rx;
-      Item& g = p.items[rx];
-      if (p.last_use[y] > g.last) g.last = p.last_use[y];
-      return;
-    }
-    // y lies in memory that the owner of this body provides. Its input may be made there already, if nobody needs that
-    // input later and it is not an output itself.
-    if (body && out.kind == PlanTensor::kBound && out.output && from.last <= n && from.alias < 0) {
-      p.items[rx].alias = y;
-      return;
-    }
-  }
-}
 
 uint64_t sort_key(const Item& it, PackOrder order) {
   const auto life = static_cast<uint64_t>(it.last - it.first) + 1;
@@ -165,34 +110,18 @@ uint64_t pack(Planner& p) {
   return total;
 }
 
-Status build(Planner& p, bool body, Error* error) {
-  const auto node_count = static_cast<int32_t>(p.nodes.size());
-  for (size_t t = 0; t < p.tensors.size(); ++t) {
-    const PlanTensor& tensor = p.tensors[t];
-    p.group[t] = static_cast<int32_t>(t);
-    p.items[t] = Item{};
-    const bool whole = tensor.kind == PlanTensor::kState;
-    p.last_use[t] = tensor.output || whole ? node_count : -1;
-    p.items[t].first = tensor.kind == PlanTensor::kInput || whole ? -1 : node_count;
-    if (tensor.bytes < 0) return fail(error, Status::kInvalidArgument, "tensor {} has no bounded size", t);
-    p.items[t].bytes = align_up(static_cast<uint64_t>(tensor.bytes), kTensorAlignment);
+Status build(Planner& p, bool body, bool parts, Error* error) {
+  const Span<const PlanTensor> tensors = p.groups.tensors;
+  const Span<const PlanNode> nodes = p.groups.nodes;
+  const auto node_count = static_cast<int32_t>(nodes.size());
+  VIREO_TRY(p.groups.start(error));
+  for (int32_t n = 0; n < node_count; ++n) p.groups.share(n, body, parts);
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    p.items[t].bytes = align_up(static_cast<uint64_t>(p.items[t].high - p.items[t].low), kTensorAlignment);
   }
+  p.item_count = tensors.size();
   for (int32_t n = 0; n < node_count; ++n) {
-    for (const int32_t x : p.nodes[static_cast<size_t>(n)].inputs) {
-      if (x >= 0 && p.last_use[x] < n) p.last_use[x] = n;
-    }
-    for (const int32_t y : p.nodes[static_cast<size_t>(n)].outputs) {
-      if (y < 0) continue;
-      p.items[y].first = n;
-      if (p.last_use[y] < n) p.last_use[y] = n;
-    }
-  }
-  for (size_t t = 0; t < p.tensors.size(); ++t) p.items[t].last = p.last_use[t];
-  for (int32_t n = 0; n < node_count; ++n) share(p, n, body);
-
-  p.item_count = p.tensors.size();
-  for (int32_t n = 0; n < node_count; ++n) {
-    const int64_t bytes = p.nodes[static_cast<size_t>(n)].region_bytes;
+    const int64_t bytes = nodes[static_cast<size_t>(n)].region_bytes;
     if (bytes < 0) continue;
     Item& it = p.items[p.item_count++];
     it = Item{};
@@ -201,10 +130,10 @@ Status build(Planner& p, bool body, Error* error) {
   }
   p.live_count = 0;
   for (size_t i = 0; i < p.item_count; ++i) {
-    if (i < p.tensors.size()) {
-      const PlanTensor::Kind kind = p.tensors[i].kind;
-      if (kind == PlanTensor::kConstant || kind == PlanTensor::kBound || p.group[i] != static_cast<int32_t>(i))
-        continue;
+    if (i < tensors.size()) {
+      const PlanTensor::Kind kind = tensors[i].kind;
+      const bool root = p.groups.members[i].root == static_cast<int32_t>(i);
+      if (kind == PlanTensor::kConstant || kind == PlanTensor::kBound || !root) continue;
       if (p.items[i].alias >= 0) continue;
       if (kind == PlanTensor::kValue && p.items[i].first == node_count) continue;  // made by nobody
     }
@@ -241,7 +170,7 @@ void lift_top(Planner& p, uint64_t top, uint64_t* random) {
 
 uint64_t lower_bound(const Planner& p) {
   uint64_t most = 0;
-  for (int32_t n = -1; n <= static_cast<int32_t>(p.nodes.size()); ++n) {
+  for (int32_t n = -1; n <= static_cast<int32_t>(p.groups.nodes.size()); ++n) {
     uint64_t live = 0;
     for (size_t s = 0; s < p.live_count; ++s) {
       const Item& it = p.items[p.sorted[s]];
@@ -253,65 +182,43 @@ uint64_t lower_bound(const Planner& p) {
 }
 
 void store(const Planner& p, Span<uint64_t> offsets, Span<uint64_t> regions) {
-  for (size_t t = 0; t < p.tensors.size(); ++t) {
-    const PlanTensor::Kind kind = p.tensors[t].kind;
-    if (kind == PlanTensor::kConstant || kind == PlanTensor::kBound) {
+  const Span<const PlanTensor> tensors = p.groups.tensors;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    if (tensors[t].kind == PlanTensor::kConstant || tensors[t].kind == PlanTensor::kBound) {
       offsets[t] = kNoOffset;
       continue;
     }
-    const Item& it = p.items[p.root(static_cast<int32_t>(t))];
-    offsets[t] = it.alias >= 0 ? output_alias(static_cast<uint32_t>(it.alias)) : it.offset;
+    const Member& m = p.groups.members[t];
+    const Item& it = p.items[m.root];
+    offsets[t] = it.alias >= 0 ? output_alias(static_cast<uint32_t>(it.alias))
+                               : it.offset + static_cast<uint64_t>(m.shift - it.low);
   }
-  for (size_t i = p.tensors.size(); i < p.item_count; ++i) regions[i - p.tensors.size()] = p.items[i].offset;
+  for (size_t i = tensors.size(); i < p.item_count; ++i) regions[i - tensors.size()] = p.items[i].offset;
 }
 
-Status prepare(Planner& p, bool body, Span<uint8_t> workspace, Error* error) {
+Status prepare(Planner& p, Span<const PlanTensor> tensors, Span<const PlanNode> nodes, Span<uint8_t> workspace,
+               Error* error) {
   Workspace w(workspace);
-  const size_t most = p.tensors.size() + p.nodes.size();
-  p.items = w.take<Item>(most);
-  p.group = w.take<int32_t>(p.tensors.size());
-  p.last_use = w.take<int32_t>(p.tensors.size());
+  const size_t most = tensors.size() + nodes.size();
+  p.groups.tensors = tensors;
+  p.groups.nodes = nodes;
+  p.groups.items = p.items = w.take<Item>(most);
+  p.groups.members = w.take<Member>(tensors.size());
   p.sorted = w.take<int32_t>(most);
   p.placed = w.take<int32_t>(most);
   p.kept = w.take<int32_t>(most);
   if (p.kept == nullptr) return fail(error, Status::kOutOfArena, "the planner's workspace is too small");
-  return build(p, body, error);
-}
-
-}  // namespace
-
-int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes) {
-  const int64_t most = tensors + nodes;
-  return most * static_cast<int64_t>(sizeof(Item) + 3 * sizeof(int32_t)) +
-         tensors * 2 * static_cast<int64_t>(sizeof(int32_t)) + 64;
-}
-
-Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, PackOrder order, bool body,
-                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
-                  Error* error) {
-  Planner p;
-  p.tensors = tensors;
-  p.nodes = nodes;
-  VIREO_TRY(prepare(p, body, workspace, error));
-  sort_items(p, order);
-  result->bytes = pack(p);
-  result->lower_bound = lower_bound(p);
-  store(p, offsets, regions);
   return Status::kOk;
 }
 
-Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
-                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
-                       int64_t tries) {
-  Planner p;
-  p.tensors = tensors;
-  p.nodes = nodes;
-  VIREO_TRY(prepare(p, body, workspace, error));
+// The best plan of the groups as they are. Stored once it takes less than `limit`.
+PlanResult pack_best(Planner& p, uint64_t limit, int64_t tries, Span<uint64_t> offsets, Span<uint64_t> regions) {
   PlanResult best;
   best.bytes = UINT64_MAX;
   best.lower_bound = lower_bound(p);
+  best.placed_bytes = p.groups.placed_bytes;
   const auto keep = [&](uint64_t bytes) {
-    if (bytes < best.bytes) store(p, offsets, regions);
+    if (bytes < best.bytes && bytes < limit) store(p, offsets, regions);
     best.bytes = bytes;
     for (size_t i = 0; i < p.live_count; ++i) p.kept[i] = p.sorted[i];
   };
@@ -331,7 +238,42 @@ Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> node
       pack(p);
     }
   }
-  *result = best;
+  return best;
+}
+
+}  // namespace
+
+int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes) {
+  const int64_t most = tensors + nodes;
+  return most * static_cast<int64_t>(sizeof(Item) + 3 * sizeof(int32_t)) +
+         tensors * static_cast<int64_t>(sizeof(Member)) + 64;
+}
+
+Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, PackOrder order, bool body,
+                  Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
+                  Error* error) {
+  Planner p;
+  VIREO_TRY(prepare(p, tensors, nodes, workspace, error));
+  VIREO_TRY(build(p, body, /*parts=*/true, error));
+  sort_items(p, order);
+  result->bytes = pack(p);
+  result->lower_bound = lower_bound(p);
+  result->placed_bytes = p.groups.placed_bytes;
+  store(p, offsets, regions);
+  return Status::kOk;
+}
+
+Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
+                       Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
+                       int64_t tries) {
+  Planner p;
+  VIREO_TRY(prepare(p, tensors, nodes, workspace, error));
+  VIREO_TRY(build(p, body, /*parts=*/true, error));
+  *result = pack_best(p, UINT64_MAX, tries, offsets, regions);
+  if (p.groups.placed_bytes == 0) return Status::kOk;
+  VIREO_TRY(build(p, body, /*parts=*/false, error));
+  const PlanResult apart = pack_best(p, result->bytes, tries, offsets, regions);
+  if (apart.bytes < result->bytes) *result = apart;
   return Status::kOk;
 }
 

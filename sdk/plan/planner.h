@@ -24,6 +24,9 @@ constexpr uint64_t output_alias(uint32_t t) { return UINT64_MAX - 1 - t; }
 constexpr uint64_t kFirstAlias = UINT64_MAX - (1u << 23);  // offsets from here on are aliases or kNoOffset
 constexpr uint32_t alias_of(uint64_t offset) { return static_cast<uint32_t>(UINT64_MAX - 1 - offset); }
 constexpr uint64_t kTensorAlignment = 64;
+// Of a part in its whole, and so of every tensor: kernels take operands that are aligned to their elements, as callers
+// bring them; 16 is the largest element, and a vector of the smaller machines.
+constexpr uint64_t kPartAlignment = 16;
 
 struct PlanTensor {
   enum Kind : uint8_t {
@@ -44,6 +47,10 @@ struct PlanNode {
   uint32_t inplace = 0;      // inplace_always() of OpDef::inplace or of composite_inplace()
   bool view = false;         // OpDef::kView
   int64_t region_bytes = 0;  // memory for the bodies it owns, alive while it runs; -1: owns none
+  // part_offsets() of the operator (sdk/ops/parts.h): where each output lies in input 0, or, where it `joins`, each
+  // input in output 0. Empty: nowhere.
+  Span<const int64_t> at = {};
+  bool joins = false;
 };
 
 // The bits of OpDef::inplace that hold at every run. The promise is for operands of the result's bytes; two tensors of
@@ -90,18 +97,21 @@ struct PlanResult {
   uint64_t bytes = 0;  // a multiple of kTensorAlignment
   uint64_t lower_bound =
       0;  // the largest set of bytes alive at once, each rounded up to the alignment, shared memory once
+  uint64_t placed_bytes = 0;  // of parts that lie inside their whole: nobody copies them
 };
 
 // Bytes of workspace that plan_arena needs, for `tensors` and the nodes with regions.
 int64_t plan_workspace_bytes(int64_t tensors, int64_t nodes);
 
 // Fills `offsets` (one a tensor) and `regions` (one a node with region_bytes >= 0, in node order). Nodes run in the
-// order given. `body`: bound outputs may lend their memory to values (output_alias). `workspace` is aligned to 8.
+// order given. `body`: bound outputs may lend their memory to values (output_alias). Parts lie inside their wholes
+// where that is safe. `workspace` is aligned to 8.
 Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, PackOrder order, bool body,
                   Span<uint8_t> workspace, Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result,
                   Error* error);
 
-// All orders of packing; keeps the best. Same arguments. What lies on top of the arena is then put down earlier, up to
+// All orders of packing, with parts inside their wholes and without; keeps the smallest, with parts when equal. Same
+// arguments. What lies on top of the arena is then put down earlier, up to
 // `tries` times as long as the arena stays above its lower bound (hill climbing over orders of packing).
 Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
                        Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
