@@ -322,6 +322,7 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
     step->data_dependent = (step->def->flags & OpDef::kDataDependent) != 0;
     if (declared_static(sub, node)) {
       VIREO_TRY(check_static(sub, n, step, error));
+      step->in_place = !step->infer && choice.in_place;
     } else {
       step->infer = true;
     }

@@ -22,6 +22,7 @@ struct NodeChoice {
   const char* reason = "";
   const void* choice = nullptr;  // the delegate's
   size_t state_bytes = 0;
+  bool in_place = false;  // under the plan, all that the node would copy lies where it belongs
 };
 
 struct SubLayout {

@@ -40,6 +40,7 @@ Status run_part(vireo_session& s, Step& step) {
 }
 
 Status run_step(vireo_session& s, Step& step) {
+  if (step.in_place) return Status::kOk;
   switch (step.kind) {
 #if VIREO_CONTROL_FLOW
     case Step::kIf:

@@ -24,6 +24,7 @@ struct Step {
   Kind kind = kPart;
   bool infer = false;           // shapes are worked out at each run
   bool data_dependent = false;  // the kernel sets its outputs' extents
+  bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
   uint16_t input_count = 0;
   uint16_t output_count = 0;
   uint32_t info = 0;  // index of its NodeInfo

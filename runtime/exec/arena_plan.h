@@ -1,0 +1,30 @@
+// Where the tensors of a session lie: the file's plan, checked, or one of the planner's.
+#ifndef VIREO_RUNTIME_EXEC_ARENA_PLAN_H_
+#define VIREO_RUNTIME_EXEC_ARENA_PLAN_H_
+
+#include "runtime/exec/layout.h"
+
+namespace vireo {
+
+// Temporary memory for the largest subgraph.
+struct PlanWorkspace {
+  PlanTensor* tensors = nullptr;
+  PlanNode* nodes = nullptr;
+  int64_t* at = nullptr;    // PlanNode::at of all nodes
+  int32_t* live = nullptr;  // check_plan: tensors that are alive
+  int32_t* last_use = nullptr;
+  uint8_t* bytes = nullptr;  // plan_arena's own
+  size_t byte_count = 0;
+};
+
+bool owns_bodies(const fb::Node& node);
+// Parts of a node that may lie in their whole (sdk/ops/parts.h): what it takes of PlanWorkspace::at.
+uint32_t part_count(const fb::Node& node);
+
+// Fills the offsets of subgraph `index`; its bodies are done, an owner needs to know how large they are. A plan from the
+// file is refused unless every tensor is inside its region and no node changes bytes that another tensor still needs.
+Status plan_subgraph(Layout& layout, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_EXEC_ARENA_PLAN_H_
