@@ -89,6 +89,11 @@ struct ConvertReport {
   bool planned = false;      // false: a bound is open, so sessions plan
   uint64_t arena_bytes = 0;  // of the portable plan
   uint64_t arena_lower_bound = 0;
+  // Parts of Slice, Split, Concat and Gather that lie in their whole under the portable plan, the bytes that a run need
+  // not copy and those it does; why parts are copied, with counts.
+  size_t copies_saved = 0;
+  uint64_t copies_saved_bytes = 0, copies_left_bytes = 0;
+  std::vector<std::pair<std::string, size_t>> copies_left;
   std::vector<std::string> open_dimensions;  // need a bound when a session is created
   double seconds = 0;
 };

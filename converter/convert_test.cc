@@ -383,6 +383,33 @@ TEST(Convert, OutputsOfLoopBodiesHaveAPlace) {
   for (const uint32_t t : *c.graph(1).outputs()) EXPECT_LT(plan->offsets()->Get(t), plan->bytes());
 }
 
+// YOLO's C2f: what is split and what is made of it lie side by side, where the last Concat wants them.
+TEST(Convert, PartsLieInTheirWhole) {
+  ModelBuilder m;
+  m.input("x", {"1", "8", "4", "4"}).output("y").ints("half", {2}, {4, 4});
+  m.node("Sin", {"x"}, {"h"});
+  testing::add_int(m.node("Split", {"h", "half"}, {"a", "b"}), "axis", 1);
+  m.node("Cos", {"b"}, {"c"});
+  testing::add_int(m.node("Concat", {"a", "b", "c", "x"}, {"all"}), "axis", 1);
+  m.node("Sin", {"all"}, {"y"});
+  Converted c;
+  convert(m, &c);
+  ASSERT_EQ(c.ops(), (Ops{"Sin", "Split", "Cos", "Concat", "Sin"}));
+  const auto& offsets = *c.model->plans()->Get(0)->subgraphs()->Get(0)->offsets();
+  const auto at = [&](uint32_t node, uint32_t output) {
+    return offsets.Get(static_cast<uint32_t>(c.graph().nodes()->Get(node)->outputs()->Get(output)));
+  };
+  EXPECT_EQ(at(1, 0), at(0, 0));
+  EXPECT_EQ(at(1, 1), at(0, 0) + 256);
+  EXPECT_EQ(at(2, 0), at(0, 0) + 512);
+  EXPECT_EQ(at(3, 0), at(0, 0));
+  EXPECT_EQ(c.report.copies_saved, 5u);
+  EXPECT_EQ(c.report.copies_saved_bytes, 5 * 256u);
+  EXPECT_EQ(c.report.copies_left_bytes, 512u);
+  ASSERT_EQ(c.report.copies_left.size(), 1u);
+  EXPECT_EQ(c.report.copies_left[0].first, "an input, which the caller may bind");
+}
+
 TEST(Convert, IfTakesWhatItsBranchesUse) {
   ModelBuilder m;
   m.input("x", {"2"}).input("z", {"2"}).input("cond", {}, 9).output("y");

@@ -33,10 +33,19 @@ class Builder {
     model_ = model;
     subgraph(graph_);
     if (!signature() || !tests()) return false;
-    auto plan = make_plan(model, exprs_, diagnostics_);
+    const auto constant_of = [this](size_t s, int32_t t) -> const void* {
+      const ir::Constant* c = constants_[s][static_cast<size_t>(t)];
+      return c == nullptr ? nullptr : c->tensor.bytes.data();
+    };
+    CopyReport copies;
+    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies);
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
     if (report->planned) {
+      report->copies_saved = copies.saved;
+      report->copies_saved_bytes = copies.saved_bytes;
+      report->copies_left_bytes = copies.left_bytes;
+      report->copies_left.assign(copies.reasons.begin(), copies.reasons.end());
       report->arena_bytes = plan->subgraphs[0]->bytes;
       report->arena_lower_bound = plan->subgraphs[0]->lower_bound;
     }
@@ -65,6 +74,7 @@ class Builder {
   uint32_t subgraph(const ir::Graph& g) {
     const uint32_t index = static_cast<uint32_t>(model_->subgraphs.size());
     model_->subgraphs.push_back(std::make_unique<fb::SubgraphT>());
+    constants_.emplace_back();
     auto out = std::make_unique<fb::SubgraphT>();
     out->name = g.name;
     std::map<const ir::Value*, int32_t> ids;
@@ -74,6 +84,7 @@ class Builder {
       if (it != ids.end()) return it->second;
       const int32_t id = static_cast<int32_t>(out->tensors.size());
       ids[v] = id;
+      constants_[index].push_back(v->constant.get());
       auto t = std::make_unique<fb::TensorT>();
       t->name = v->name;
       t->dtype = static_cast<uint8_t>(v->type.dtype);
@@ -242,6 +253,7 @@ class Builder {
   Diagnostics* diagnostics_;
   ExprWriter exprs_;
   fb::ModelT* model_ = nullptr;
+  std::vector<std::vector<const ir::Constant*>> constants_;  // per subgraph and tensor; null: none
 };
 
 std::vector<uint8_t> pack_model(const fb::ModelT& model) {

@@ -47,7 +47,8 @@ uint32_t body_inplace(const fb::SubgraphT& g, const fb::NodeT& n, const fb::Subg
       composite_inplace(first_inplace, span_of(first.inputs), {body.inputs.data(), body.inputs.size()}, read_later));
 }
 
-PlanNode plan_node(const fb::ModelT& model, const fb::SubgraphT& g, const fb::NodeT& n, const Plans& plans) {
+PlanNode plan_node(const fb::ModelT& model, const fb::SubgraphT& g, const fb::NodeT& n, const Plans& plans,
+                   const std::vector<int64_t>& at) {
   const OpDef& def = *find_op(static_cast<Op>(n.op))->def;
   PlanNode node;
   node.inputs = span_of(n.inputs);
@@ -55,6 +56,8 @@ PlanNode plan_node(const fb::ModelT& model, const fb::SubgraphT& g, const fb::No
   node.inplace = static_cast<Op>(n.op) == Op::kComposite ? body_inplace(g, n, *model.subgraphs[n.subgraphs[0]])
                                                          : operator_inplace(g, n, def.inplace);
   node.view = (def.flags & OpDef::kView) != 0;
+  node.at = {at.data(), at.size()};
+  node.joins = (def.flags & OpDef::kInputsInside) != 0;
   node.region_bytes = n.subgraphs.empty() ? -1 : 0;
   for (const uint32_t b : n.subgraphs) {
     node.region_bytes = std::max(node.region_bytes, static_cast<int64_t>(plans[b]->bytes));
@@ -62,24 +65,31 @@ PlanNode plan_node(const fb::ModelT& model, const fb::SubgraphT& g, const fb::No
   return node;
 }
 
-// Every order that candidate_orders has, packed as well as a bounded search can; the smallest arena is kept, the
-// earlier order where two are equal. Unused workspace of the planner is thrown away with the call.
-bool best_plan(const std::vector<PlanTensor>& tensors, const std::vector<PlanNode>& nodes, bool body,
-               fb::SubgraphPlanT* best, std::vector<uint32_t>* best_order, std::string* reason) {
-  const size_t owners = static_cast<size_t>(
-      std::count_if(nodes.begin(), nodes.end(), [](const PlanNode& n) { return n.region_bytes >= 0; }));
-  const size_t items = tensors.size() + nodes.size();
-  std::vector<uint64_t> work(static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(tensors.size()),
-                                                                      static_cast<int64_t>(nodes.size()))) /
-                                 8 +
-                             1);
-  // Packing is quadratic: some 2^29 steps in all.
-  const auto tries = static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
-  best->bytes = UINT64_MAX;
-  for (std::vector<uint32_t>& order :
-       candidate_orders({tensors.data(), tensors.size()}, {nodes.data(), nodes.size()})) {
+enum class Offer { kRefused, kWorse, kKept };
+
+// One subgraph in the planner's terms, and the best plan so far.
+struct Search {
+  std::vector<PlanTensor> tensors;
+  std::vector<PlanNode> nodes;
+  bool body = false;
+  std::vector<uint64_t> work;  // the planner's
+  int64_t tries = 0;
+
+  fb::SubgraphPlanT best;
+  uint64_t placed_bytes = 0;
+  std::vector<uint32_t> order;
+  std::vector<bool> apart;  // per node: planned without its parts
+
+  // Plans the nodes in `order`, without the parts of those that are `alone`; keeps the result when it takes less
+  // memory, or the same with fewer copies.
+  Offer offer(const std::vector<uint32_t>& given, const std::vector<bool>& alone, int64_t climb, std::string* reason) {
     std::vector<PlanNode> ordered;
-    for (const uint32_t n : order) ordered.push_back(nodes[n]);
+    size_t owners = 0;
+    for (const uint32_t n : given) {
+      ordered.push_back(nodes[n]);
+      if (alone[n]) ordered.back().at = {};
+      owners += nodes[n].region_bytes >= 0 ? 1 : 0;
+    }
     fb::SubgraphPlanT plan;
     plan.offsets.resize(tensors.size());
     plan.regions.resize(owners);
@@ -88,15 +98,61 @@ bool best_plan(const std::vector<PlanTensor>& tensors, const std::vector<PlanNod
     if (!ok(plan_arena_best({tensors.data(), tensors.size()}, {ordered.data(), ordered.size()}, body,
                             {reinterpret_cast<uint8_t*>(work.data()), work.size() * 8},
                             {plan.offsets.data(), plan.offsets.size()}, {plan.regions.data(), plan.regions.size()},
-                            &result, &error, tries))) {
+                            &result, &error, climb))) {
       *reason = error.message;
-      return false;
+      return Offer::kRefused;
     }
-    if (result.bytes >= best->bytes) continue;
+    if (std::make_pair(result.bytes, UINT64_MAX - result.placed_bytes) >=
+        std::make_pair(best.bytes, UINT64_MAX - placed_bytes)) {
+      return Offer::kWorse;
+    }
     plan.bytes = result.bytes;
     plan.lower_bound = result.lower_bound;
-    *best = std::move(plan);
-    *best_order = std::move(order);
+    best = std::move(plan);
+    placed_bytes = result.placed_bytes;
+    order = given;
+    apart = alone;
+    for (size_t n = 0; n < nodes.size(); ++n) apart[n] = apart[n] || result.placed_bytes == 0;
+    return Offer::kKept;
+  }
+};
+
+// Every order that candidate_orders has, packed as well as a bounded search can; the smallest arena is kept, of equal
+// ones that with fewer copies, then the earlier order. Where parts inside their wholes would make the arena grow, they
+// are let in node by node, the largest first, as long as it does not. Unused workspace of the planner is thrown away
+// with the call.
+bool best_plan(Search* s, std::string* reason) {
+  const size_t items = s->tensors.size() + s->nodes.size();
+  s->work.resize(static_cast<size_t>(plan_workspace_bytes(static_cast<int64_t>(s->tensors.size()),
+                                                          static_cast<int64_t>(s->nodes.size()))) /
+                     8 +
+                 1);
+  // Packing is quadratic: some 2^29 steps in all.
+  s->tries = static_cast<int64_t>(std::min<size_t>(1000, (size_t{1} << 29) / (items * items + 1)));
+  s->best.bytes = UINT64_MAX;
+  std::vector<bool> alone(s->nodes.size(), false);
+  for (const std::vector<uint32_t>& order :
+       candidate_orders({s->tensors.data(), s->tensors.size()}, {s->nodes.data(), s->nodes.size()})) {
+    if (s->offer(order, alone, s->tries, reason) == Offer::kRefused) return false;
+  }
+  std::vector<std::pair<int64_t, size_t>> large;
+  for (size_t n = 0; n < s->nodes.size(); ++n) {
+    const PlanNode& node = s->nodes[n];
+    if (node.at.empty()) continue;
+    alone[n] = true;
+    const int32_t whole = node.joins ? node.outputs[0] : node.inputs[0];
+    large.emplace_back(-(whole < 0 ? 0 : s->tensors[static_cast<size_t>(whole)].bytes), n);
+  }
+  if (large.empty() || s->placed_bytes > 0) return true;
+  std::sort(large.begin(), large.end());
+  // The same number of steps again: each plan packs four orders twice.
+  large.resize(std::min(large.size(), std::max<size_t>(1, (size_t{1} << 26) / (items * items + 1))));
+  const auto climb = static_cast<int64_t>(static_cast<size_t>(s->tries) / large.size());
+  for (const auto& [bytes, n] : large) {
+    alone[n] = false;
+    const Offer kept = s->offer(std::vector<uint32_t>(s->order), alone, climb, reason);
+    if (kept == Offer::kRefused) return false;
+    alone[n] = kept == Offer::kWorse;
   }
   return true;
 }
@@ -109,7 +165,8 @@ void reorder(const std::vector<uint32_t>& order, std::vector<std::unique_ptr<fb:
 
 }  // namespace
 
-std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, Diagnostics* diagnostics) {
+std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
+                                     Diagnostics* diagnostics, CopyReport* copies) {
   auto plan = std::make_unique<fb::PlanT>();
   Plans plans(model->subgraphs.size());
   bool open = false;
@@ -123,7 +180,10 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
   for (size_t s = model->subgraphs.size(); s-- > 0;) {
     fb::SubgraphT& g = *model->subgraphs[s];
     const bool body = s > 0, bound_outputs = body && owner_binds_outputs(owners[s]);
-    std::vector<PlanTensor> tensors(g.tensors.size());
+    Search search;
+    search.body = bound_outputs;
+    std::vector<PlanTensor>& tensors = search.tensors;
+    tensors.resize(g.tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
       const fb::TensorT& t = *g.tensors[i];
       if (t.segment >= 0) {
@@ -145,17 +205,23 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
         for (const auto& state : signature->states) tensors[g.inputs[state->input]].kind = PlanTensor::kState;
       }
     }
-    std::vector<PlanNode> nodes;
-    for (const auto& n : g.nodes) nodes.push_back(plan_node(*model, g, *n, plans));
-    auto out = std::make_unique<fb::SubgraphPlanT>();
-    std::vector<uint32_t> order;
+    std::vector<std::vector<int64_t>> at;
+    for (const auto& n : g.nodes) {
+      at.push_back(parts_of(
+          g, *n, [&exprs](int64_t d) { return exprs.bounds(d); },
+          [&constant_of, s](int32_t t) { return constant_of(s, t); }));
+    }
+    for (size_t n = 0; n < at.size(); ++n) search.nodes.push_back(plan_node(*model, g, *g.nodes[n], plans, at[n]));
     std::string reason;
-    if (!best_plan(tensors, nodes, bound_outputs, out.get(), &order, &reason)) {
+    if (!best_plan(&search, &reason)) {
       diagnostics->error(Code::kPlanFailed, "the memory plan of \"" + g.name + "\" cannot be made: " + reason);
       return nullptr;
     }
-    reorder(order, &g.nodes);
-    plans[s] = std::move(out);
+    for (size_t n = 0; n < at.size(); ++n) {
+      count_copies(*g.nodes[n], {tensors.data(), tensors.size()}, search.best.offsets, at[n], search.apart[n], copies);
+    }
+    reorder(search.order, &g.nodes);
+    plans[s] = std::make_unique<fb::SubgraphPlanT>(std::move(search.best));
   }
   if (!open) plan->subgraphs = std::move(plans);
   return plan;

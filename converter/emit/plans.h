@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converter/diag/diagnostics.h"
+#include "converter/emit/copies.h"
 #include "converter/emit/exprs.h"
 #include "sdk/format/model_generated.h"
 
@@ -13,8 +14,10 @@ namespace vireo::emit {
 
 // Plans all subgraphs of `model`, bodies before their owners, and puts the nodes of each into the order that gives the
 // smallest arena. When a bound is open the order is the one for typical extents, and the plan has no subgraphs: the
-// session plans. Null with a diagnostic when the planner refuses.
-std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, Diagnostics* diagnostics);
+// session plans. Null with a diagnostic when the planner refuses. Parts lie inside their wholes as far as the arena
+// does not grow by it; `copies` says what that spares, and why the rest is copied.
+std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
+                                     Diagnostics* diagnostics, CopyReport* copies);
 
 }  // namespace vireo::emit
 

@@ -24,7 +24,7 @@ struct Graph {
   std::vector<PlanNode> list() const {
     std::vector<PlanNode> out;
     for (const Node& n : nodes) {
-      out.push_back({{n.in.data(), n.in.size()}, {n.out.data(), n.out.size()}, n.inplace, n.view, -1});
+      out.push_back({{n.in.data(), n.in.size()}, {n.out.data(), n.out.size()}, n.inplace, n.view, -1, {}, false});
     }
     return out;
   }

@@ -1,5 +1,6 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
 #include "c_api/tool/file.h"
+#include "converter/emit/copies.h"
 #include "converter/emit/integer_only.h"
 #include "converter/tool/verbs.h"
 #include "sdk/format/container.h"
@@ -56,6 +57,11 @@ void inspect_file(const std::string& path, Json* facts) {
     if (plan->subgraphs() != nullptr && plan->subgraphs()->size() > 0) {
       entry["tensor_bytes"] = plan->subgraphs()->Get(0)->bytes();
       entry["lower_bound_bytes"] = plan->subgraphs()->Get(0)->lower_bound();
+      if (i == 0) {
+        const emit::CopyReport copies = emit::count_copies(*model, bytes.data());
+        entry["copies_saved"] = copies.saved;
+        entry["copies_saved_bytes"] = copies.saved_bytes;
+      }
     } else {
       entry["planned"] = "by the session: a bound is open";
     }

@@ -101,6 +101,12 @@ Json report_json(const ConvertReport& report) {
   out["planned"] = report.planned;
   out["arena_bytes"] = report.arena_bytes;
   out["arena_lower_bound_bytes"] = report.arena_lower_bound;
+  out["copies"] = {{"saved", report.copies_saved},
+                   {"saved_bytes", report.copies_saved_bytes},
+                   {"left_bytes", report.copies_left_bytes},
+                   {"left", Json::array()}};
+  for (const auto& [reason, count] : report.copies_left)
+    out["copies"]["left"].push_back({{"reason", reason}, {"count", count}});
   out["open_dimensions"] = report.open_dimensions;
   out["seconds"] = report.seconds;
   return out;
@@ -122,6 +128,8 @@ std::string report_html(const std::string& title, const ConvertReport& report, c
           row({"arena", report.planned ? bytes_text(report.arena_bytes) + " (lower bound " +
                                              bytes_text(report.arena_lower_bound) + ")"
                                        : "planned by the session: a dimension is open"}) +
+          row({"copies of parts",
+               bytes_text(report.copies_left_bytes) + " a run, " + bytes_text(report.copies_saved_bytes) + " spared"}) +
           "</table>\n";
   for (const auto& [heading, list] :
        {std::make_pair("Inputs", &report.inputs), std::make_pair("Outputs", &report.outputs)}) {
