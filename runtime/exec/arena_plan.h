@@ -21,8 +21,9 @@ bool owns_bodies(const fb::Node& node);
 // Parts of a node that may lie in their whole (sdk/ops/parts.h): what it takes of PlanWorkspace::at.
 uint32_t part_count(const fb::Node& node);
 
-// Fills the offsets of subgraph `index`; its bodies are done, an owner needs to know how large they are. A plan from the
-// file is refused unless every tensor is inside its region and no node changes bytes that another tensor still needs.
+// Fills the offsets of subgraph `index`; its bodies are done, an owner needs to know how large they are. A plan from
+// the file is refused unless every tensor is inside its region and no node changes bytes that another tensor still
+// needs.
 Status plan_subgraph(Layout& layout, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error);
 
 }  // namespace vireo

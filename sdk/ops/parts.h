@@ -15,9 +15,9 @@ namespace vireo {
 // One node, as its file or graph declares it. Dimensions may be handles.
 class PartQuery {
  public:
-  virtual TensorType input(size_t i) const = 0;       // {kNone} when absent, also past the end
-  virtual TensorType output(size_t o) const = 0;      // {kNone} when not wanted
-  virtual const void* constant(size_t i) const = 0;   // the bytes of an input that is a constant, else null
+  virtual TensorType input(size_t i) const = 0;      // {kNone} when absent, also past the end
+  virtual TensorType output(size_t o) const = 0;     // {kNone} when not wanted
+  virtual const void* constant(size_t i) const = 0;  // the bytes of an input that is a constant, else null
   virtual Span<const uint8_t> attr_bytes() const = 0;
 
   template <class T>

@@ -110,7 +110,7 @@ TEST(Parts, Split) {
   EXPECT_EQ(split(0, 2).x(make_shape({kN, 8})).y(y).y(z).at(), At{});
   EXPECT_EQ(split(2, 2).x(x).y(y).y(y).at(), At{});
   EXPECT_EQ(split(1).x(x).unknown(2).y(y).y(z).at(), At{});
-  EXPECT_EQ(split(1).x(x).list({7}).y(y).y(z).at(), At{});            // fewer sizes than outputs
+  EXPECT_EQ(split(1).x(x).list({7}).y(y).y(z).at(), At{});             // fewer sizes than outputs
   EXPECT_EQ(split(1).x(x).list({-1, 7}).y(y).y(z).at(), (At{0, -1}));  // refused by the shape function
 }
 

@@ -178,7 +178,8 @@ void Groups::share_result(int32_t n, bool body) {
     const bool alone = from.low == members[x].shift && from.high == members[x].shift + out.bytes;
     if (body && out.kind == PlanTensor::kBound && out.output && from.last <= n && from.alias < 0 && alone) {
       bool same = true;  // an alias says where, not how far inside
-      for (int32_t m = members[x].next; m != x; m = members[m].next) same = same && members[m].shift == members[x].shift;
+      for (int32_t m = members[x].next; m != x; m = members[m].next)
+        same = same && members[m].shift == members[x].shift;
       if (!same) continue;
       from.alias = y;
       return;

@@ -36,7 +36,8 @@ class Net {
       c = g_.dims().symbol("c");
       if (bounds == Bounds::kBounded) g_.dims().set_bounds("c", 1, kMost);
     }
-    pool_ = {g_.add_input("x", {DType::kF32, make({1, 4, row_})}), g_.add_input("s", {DType::kF32, make({1, c, row_})})};
+    pool_ = {g_.add_input("x", {DType::kF32, make({1, 4, row_})}),
+             g_.add_input("s", {DType::kF32, make({1, c, row_})})};
     pool_.push_back(unary(pool_[0]));
     const int nodes = 4 + static_cast<int>(draw(24));
     for (int n = 0; n < nodes; ++n) grow();
@@ -158,8 +159,9 @@ class Net {
     if (what < 7) {  // a view
       const std::vector<int64_t> axes = {0};
       const bool three = x->type.shape.rank == 3;
-      pool_.push_back(three ? node(Op::kSqueeze, pack<attrs::Squeeze>(attrs::SqueezeT{}), {x, ints(axes)})->out()
-                            : node(Op::kUnsqueeze, pack<attrs::Unsqueeze>(attrs::UnsqueezeT{}), {x, ints(axes)})->out());
+      pool_.push_back(three
+                          ? node(Op::kSqueeze, pack<attrs::Squeeze>(attrs::SqueezeT{}), {x, ints(axes)})->out()
+                          : node(Op::kUnsqueeze, pack<attrs::Unsqueeze>(attrs::UnsqueezeT{}), {x, ints(axes)})->out());
       return;
     }
     if (what < 8) {
@@ -278,7 +280,9 @@ TEST_F(PartsOfPlans, ChangedOffsetsAreRefusedOrHarmless) {
 
 INSTANTIATE_TEST_SUITE_P(, Parts, ::testing::Values(Bounds::kFixed, Bounds::kBounded, Bounds::kOpen),
                          [](const auto& p) {
-                           return p.param == Bounds::kFixed ? "Fixed" : p.param == Bounds::kBounded ? "Bounded" : "Open";
+                           return p.param == Bounds::kFixed     ? "Fixed"
+                                  : p.param == Bounds::kBounded ? "Bounded"
+                                                                : "Open";
                          });
 
 }  // namespace
