@@ -109,7 +109,7 @@ Status fill_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error*
       out.view = (row->def->flags & OpDef::kView) != 0;
       out.joins = (row->def->flags & OpDef::kInputsInside) != 0;
       const Span<int64_t> parts(at, part_count(node));
-      if (part_offsets(*row->def, DeclaredNode(l, index, node), parts)) {
+      if (VIREO_PARTS && part_offsets(*row->def, DeclaredNode(l, index, node), parts)) {
         out.at = Span<const int64_t>(at, parts.size());
         at += parts.size();
       }
@@ -166,7 +166,7 @@ struct PlanCheck {
         w.tensors[n.inputs[0]].kind == PlanTensor::kValue && same_place(n.inputs[0], y)) {
       return true;
     }
-    if (n.at.empty()) return false;
+    if (!VIREO_PARTS || n.at.empty()) return false;
     if (!n.joins) return o < n.at.size() && inside(y, n.inputs[0], n.at[o]);
     if (o != 0 || s.offsets[y] >= kFirstAlias || s.offsets[x] >= kFirstAlias) return false;
     const uint64_t begin = s.offsets[x], end = begin + static_cast<uint64_t>(bytes(x));
@@ -292,7 +292,7 @@ void find_in_place(const SubLayout& s, const PlanWorkspace& w) {
     if (node.inputs.empty() || node.outputs.empty()) continue;
     const int32_t x = node.inputs[0], y = node.outputs[0];
     bool in_place = node.view ? check.inside(y, x, 0) && check.bytes(x) == check.bytes(y) : !node.at.empty();
-    for (size_t i = 0; in_place && i < node.at.size(); ++i) {
+    for (size_t i = 0; VIREO_PARTS && in_place && i < node.at.size(); ++i) {
       const int32_t part = node.joins ? node.inputs[i] : node.outputs[i];
       in_place = (part < 0 && !node.joins) || check.inside(part, node.joins ? y : x, node.at[i]);
     }
@@ -305,6 +305,7 @@ void find_in_place(const SubLayout& s, const PlanWorkspace& w) {
 bool owns_bodies(const fb::Node& n) { return n.subgraphs() != nullptr && n.subgraphs()->size() != 0; }
 
 uint32_t part_count(const fb::Node& node) {
+  if (!VIREO_PARTS) return 0;
   const OpRow* row = find_op(static_cast<Op>(node.op()));
   if (row == nullptr || row->def->parts == nullptr) return 0;
   return (row->def->flags & OpDef::kInputsInside) != 0 ? node.inputs()->size() : node.outputs()->size();

@@ -190,7 +190,7 @@ void Groups::share_result(int32_t n, bool body) {
 void Groups::share(int32_t n, bool body, bool parts) {
   const PlanNode& node = nodes[static_cast<size_t>(n)];
   if (node.outputs.empty()) return;
-  if (!node.at.empty()) {
+  if (VIREO_PARTS && !node.at.empty()) {
     if (!parts) return;
     if (!node.joins) return place_outputs(n);
     if (node.outputs[0] < 0) return;

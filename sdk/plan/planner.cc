@@ -270,7 +270,7 @@ Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> node
   VIREO_TRY(prepare(p, tensors, nodes, workspace, error));
   VIREO_TRY(build(p, body, /*parts=*/true, error));
   *result = pack_best(p, UINT64_MAX, tries, offsets, regions);
-  if (p.groups.placed_bytes == 0) return Status::kOk;
+  if (!VIREO_PARTS || p.groups.placed_bytes == 0) return Status::kOk;
   VIREO_TRY(build(p, body, /*parts=*/false, error));
   const PlanResult apart = pack_best(p, result->bytes, tries, offsets, regions);
   if (apart.bytes < result->bytes) *result = apart;
