@@ -65,6 +65,15 @@ Status check_integer_list(InferContext& ctx, int input) {
                   dtype_name(t.dtype), t.shape.rank);
 }
 
+Status check_one_element(InferContext& ctx, int input) {
+  const Shape& s = ctx.input(input).shape;
+  for (int d = 0; d < s.rank; ++d) {
+    if (ctx.differ(s[d], 1))
+      return ctx.fail(Status::kInvalidModel, "input {} has shape {}, wanted one element", input, s);
+  }
+  return Status::kOk;
+}
+
 Status check_result_rank(InferContext& ctx, int64_t rank) {
   if (rank >= 0 && rank <= kMaxRank) return Status::kOk;
   return ctx.fail(Status::kUnsupported, "the result has {} dimensions, at most {} are supported", rank, kMaxRank);

@@ -41,6 +41,9 @@ Status check_rank(InferContext& ctx, int input, int low, int high);
 // Fails with kInvalidModel unless the input is a list of numbers: rank 0 or 1, i32 or i64.
 Status check_integer_list(InferContext& ctx, int input);
 
+// Fails with kInvalidModel unless the input holds one element, as far as extents are known.
+Status check_one_element(InferContext& ctx, int input);
+
 // Fails with kUnsupported when a result would have more than kMaxRank dimensions.
 Status check_result_rank(InferContext& ctx, int64_t rank);
 

@@ -401,8 +401,8 @@ int fuzz(uint64_t seed, uint64_t count, double seconds, int64_t only) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds) break;
     Mutator mutator(seeds, seed * 1000003 + g_number);
     const std::string text = mutator.next().text();
+    if (only >= 0) std::cout << text << std::flush;  // also of a graph that ends the program
     const Outcome o = examine(text, static_cast<uint32_t>(g_number));
-    if (only >= 0) std::cout << text;
     no_graph += o.verdict == Verdict::kNoGraph;
     cannot_run += o.verdict == Verdict::kCannotRun;
     if (o.verdict == Verdict::kFine || o.verdict == Verdict::kDiffers) {

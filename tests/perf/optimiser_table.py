@@ -47,6 +47,7 @@ GROUPS = {
     "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
     "epilogues": ["unflatten_gemm", "fuse_epilogue", "fuse_norm"],
     "chains": ["fuse_chain"],
+    "layout": ["choose_layout"],
 }
 PRODUCTS = ("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "IntConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "IntGemm",
             "Attention", "conv", "gemm", "matmul", "LSTM", "GRU", "RNN")

@@ -15,11 +15,7 @@ Status infer(InferContext& ctx) {
   for (int i = 1; i <= 2; ++i) {
     if (!ctx.has(i)) continue;
     VIREO_TRY(check_same_type(ctx, 0, i));
-    const Shape& s = ctx.input(i).shape;
-    for (int d = 0; d < s.rank; ++d) {
-      if (ctx.differ(s[d], 1))
-        return ctx.fail(Status::kInvalidModel, "bound {} has shape {}, wanted one element", i, s);
-    }
+    VIREO_TRY(check_one_element(ctx, i));
   }
   return infer_same(ctx);
 }

@@ -16,10 +16,7 @@ Status infer(InferContext& ctx) {
       ctx, 0,
       kFloatSet | type_set(DType::kI32) | type_set(DType::kI64) | type_set(DType::kU32) | type_set(DType::kU64)));
   VIREO_TRY(check_integer_list(ctx, 1));
-  const Shape& axis = ctx.input(1).shape;
-  if (axis.rank == 1 && ctx.differ(axis[0], 1)) {
-    return ctx.fail(Status::kInvalidModel, "the axis has shape {}, wanted one element", axis);
-  }
+  VIREO_TRY(check_one_element(ctx, 1));
   if (ctx.known(1) && !is_symbolic(ctx.value(1, 0))) {
     int a = 0;
     VIREO_TRY(check_axis(ctx, ctx.value(1, 0), ctx.input(0).shape.rank, &a));

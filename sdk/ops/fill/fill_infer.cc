@@ -49,6 +49,7 @@ Status infer_range(InferContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     if (ctx.input(i).dtype != t) return ctx.fail(Status::kInvalidModel, "Range: inputs of different types");
     VIREO_TRY(check_rank(ctx, i, 0, 1));
+    VIREO_TRY(check_one_element(ctx, i));
     known = known && ctx.known(i);
   }
   TensorType& y = ctx.output(0);

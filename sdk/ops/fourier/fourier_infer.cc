@@ -32,6 +32,7 @@ Status positive(InferContext& ctx, int i, Dim otherwise, Dim* out) {
     return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i,
                     dtype_name(t.dtype), t.shape.rank);
   }
+  VIREO_TRY(check_one_element(ctx, i));
   *out = ctx.known(i) ? ctx.value(i, 0) : otherwise;
   if (ctx.known(i) && !is_symbolic(*out) && *out < 1) {
     return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted 1 or more", i, *out);
@@ -50,6 +51,7 @@ Status infer_dft(InferContext& ctx) {
   bool axis_known = true;
   if (ctx.has(2)) {
     VIREO_TRY(check_rank(ctx, 2, 0, 1));
+    VIREO_TRY(check_one_element(ctx, 2));
     axis_known = ctx.known(2) && !is_symbolic(ctx.value(2, 0));
     if (axis_known) VIREO_TRY(check_axis(ctx, ctx.value(2, 0), s.rank, &axis));
   }

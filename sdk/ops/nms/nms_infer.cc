@@ -26,8 +26,10 @@ Status infer(InferContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "NonMaxSuppression: boxes {} against scores {}", boxes, scores);
   }
   if (ctx.has(2)) VIREO_TRY(check_integer_list(ctx, 2));
-  for (int i = 3; i < 5; ++i) {
+  for (int i = 2; i < 5; ++i) {
     if (!ctx.has(i)) continue;
+    VIREO_TRY(check_one_element(ctx, i));
+    if (i == 2) continue;
     VIREO_TRY(check_rank(ctx, i, 0, 1));
     if (ctx.input(i).dtype != DType::kF32)
       return ctx.fail(Status::kInvalidModel, "NonMaxSuppression: input {} is no float32", i);

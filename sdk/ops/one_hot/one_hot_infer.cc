@@ -12,6 +12,7 @@ Status infer(InferContext& ctx) {
   const TensorType& indices = ctx.input(0);
   const DType depth_type = ctx.input(1).dtype;
   VIREO_TRY(check_rank(ctx, 1, 0, 1));
+  VIREO_TRY(check_one_element(ctx, 1));
   VIREO_TRY(check_rank(ctx, 2, 1, 1));
   if (ctx.differ(ctx.input(2).shape[0], 2)) {
     return ctx.fail(Status::kInvalidModel, "OneHot: values has {} elements, wanted 2", ctx.input(2).shape[0]);

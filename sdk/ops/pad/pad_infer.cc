@@ -23,6 +23,7 @@ Status infer_pad(InferContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "Pad: the value is {}, data is {}", dtype_name(ctx.input(2).dtype),
                     dtype_name(x.dtype));
   }
+  if (ctx.has(2)) VIREO_TRY(check_one_element(ctx, 2));
   int64_t n = x.shape.rank;
   if (ctx.has(3)) {
     VIREO_TRY(check_integer_list(ctx, 3));

@@ -100,14 +100,13 @@ struct Direction {
       add_bias(b, 4 * n, gates);
       add_bias(b + 4 * n, 4 * n, gates);
     }
+    // No peephole is not one of 0: the state may be infinite.
+    const auto peep = [&](int64_t k, C state) { return p == nullptr ? C(0) : static_cast<C>(p[k]) * state; };
     for (int64_t k = 0; k < n; ++k) {
-      const C pi = p == nullptr ? C(0) : static_cast<C>(p[k]);
-      const C po = p == nullptr ? C(0) : static_cast<C>(p[n + k]);
-      const C pf = p == nullptr ? C(0) : static_cast<C>(p[2 * n + k]);
-      const C input = activate(0, gates[k] + pi * c[k]);
-      const C forget = input_forget ? 1 - input : activate(0, gates[2 * n + k] + pf * c[k]);
+      const C input = activate(0, gates[k] + peep(k, c[k]));
+      const C forget = input_forget ? 1 - input : activate(0, gates[2 * n + k] + peep(2 * n + k, c[k]));
       c[k] = forget * c[k] + input * activate(1, gates[3 * n + k]);
-      const C output = activate(0, gates[n + k] + po * c[k]);
+      const C output = activate(0, gates[n + k] + peep(n + k, c[k]));
       h[k] = output * activate(2, c[k]);
     }
   }

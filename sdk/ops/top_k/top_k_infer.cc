@@ -14,6 +14,7 @@ Status infer(InferContext& ctx) {
   int axis = 0;
   VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::TopK>().axis(), x.shape.rank, &axis));
   VIREO_TRY(check_integer_list(ctx, 1));
+  VIREO_TRY(check_one_element(ctx, 1));
   if (dtype_bits(x.dtype) < 8 || !(dtype_is_float(x.dtype) || dtype_is_integer(x.dtype))) {
     return ctx.fail(Status::kInvalidModel, "TopK of {}", dtype_name(x.dtype));
   }

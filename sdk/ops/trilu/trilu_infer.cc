@@ -12,7 +12,10 @@ Status infer(InferContext& ctx) {
   if (dtype_bits(ctx.input(0).dtype) < 8) {
     return ctx.fail(Status::kUnsupported, "Trilu of packed {}", dtype_name(ctx.input(0).dtype));
   }
-  if (ctx.has(1)) VIREO_TRY(check_integer_list(ctx, 1));
+  if (ctx.has(1)) {
+    VIREO_TRY(check_integer_list(ctx, 1));
+    VIREO_TRY(check_one_element(ctx, 1));
+  }
   return infer_same(ctx);
 }
 

@@ -25,6 +25,7 @@ Status scalar(InferContext& ctx, int i, Dim* out) {
     return ctx.fail(Status::kInvalidModel, "input {} is {} of rank {}, wanted an int32 or int64 scalar", i,
                     dtype_name(t.dtype), t.shape.rank);
   }
+  VIREO_TRY(check_one_element(ctx, i));
   *out = ctx.known(i) ? ctx.value(i, 0) : ctx.unknown();
   if (ctx.known(i) && !is_symbolic(*out) && *out < 0) {
     return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted 0 or more", i, *out);
@@ -50,6 +51,7 @@ Status infer_mel(InferContext& ctx) {
   VIREO_TRY(scalar(ctx, 2, &rate));
   for (int i = 3; i < 5; ++i) {
     VIREO_TRY(check_rank(ctx, i, 0, 1));
+    VIREO_TRY(check_one_element(ctx, i));
     if (!dtype_is_float(ctx.input(i).dtype)) {
       return ctx.fail(Status::kInvalidModel, "input {} is {}, wanted floating point", i,
                       dtype_name(ctx.input(i).dtype));
