@@ -11,9 +11,10 @@
 // Fires    nothing inside is used elsewhere; numbers constant; the mask broadcasts to the scores and lists every key.
 // Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less
 //          or more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts
-//          give NaN, and so adds nothing a masked key whose score is NaN or +inf, which a mask that is added would let
-//          through as NaN. (Where(IsNaN(p), 0, p) gives 0, too; other scores that are NaN stay NaN.) Where(may, s, low)
-//          is low and 0 + low + s is within |s| of it: equal after rounding while |s| < 1e22.
+//          give NaN, and so adds nothing of a masked key whose score is NaN or +inf, which a mask that is added would
+//          let through as NaN, nor one whose value is infinite, which 0 times makes NaN. (Where(IsNaN(p), 0, p) gives
+//          0, too; other scores that are NaN stay NaN.) Where(may, s, low) is low and 0 + low + s is within |s| of it:
+//          equal after rounding while |s| < 1e22.
 // Bound    each rewrite removes two MatMul and adds none.        Idempotent.
 // Source   Vaswani et al. 2017, arXiv:1706.03762; Ainslie et al. 2023, arXiv:2305.13245; ONNX opset 23 "Attention".
 #include "converter/passes/recognise_attention.h"
