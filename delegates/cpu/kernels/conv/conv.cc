@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "delegates/cpu/kernels/depthwise/depthwise.h"
+#include "delegates/cpu/kernels/conv/depthwise_of.h"
 #include "delegates/cpu/kernels/gemm/engine.h"
 
 #include "delegates/cpu/kernels/targets.h"
@@ -195,22 +195,6 @@ bool is_product(const ConvF32& s) {
 bool is_depthwise(const ConvF32& s) {
   return s.groups == s.in_channels && s.kernel[0] == 1 && s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == s.out[0] &&
          s.groups > 1;
-}
-
-DepthwiseF32 depthwise_of(const ConvF32& s) {
-  DepthwiseF32 d;
-  d.n = s.n;
-  d.channels = s.in_channels;
-  d.multiplier = s.out_channels / s.groups;
-  d.window = {s.in[1],     s.in[2],     s.out[1],      s.out[2],      s.kernel[1], s.kernel[2],
-              s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1],    s.pad[2]};
-  d.bias = s.bias;
-  d.residual = s.residual;
-  d.residual_last = s.residual_last;
-  d.residual_times = s.residual_times;
-  d.act = s.act;
-  d.slope = s.slope;
-  return d;
 }
 
 struct Split {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "delegates/cpu/kernels/conv/depthwise_of.h"
 #include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
 #include "delegates/cpu/kernels/gemm/engine.h"
 
@@ -22,21 +23,6 @@ bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.
 bool is_depthwise(const ConvF32& s) {
   return s.groups == s.in_channels && s.groups == s.out_channels && s.groups > 1 && s.kernel[0] == 1 &&
          s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == 1 && s.out[0] == 1;
-}
-
-DepthwiseF32 depthwise_of(const ConvF32& s) {
-  DepthwiseF32 d;
-  d.n = s.n;
-  d.channels = s.in_channels;
-  d.window = {s.in[1],     s.in[2],     s.out[1],      s.out[2],      s.kernel[1], s.kernel[2],
-              s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1],    s.pad[2]};
-  d.bias = s.bias;
-  d.residual = s.residual;
-  d.residual_last = s.residual_last;
-  d.residual_times = s.residual_times;
-  d.slope = s.slope;
-  d.act = s.act;
-  return d;
 }
 
 // One pixel lies as channels first do, and has a product of its own there.
