@@ -89,7 +89,8 @@ void count_copies(const fb::NodeT& n, Span<const PlanTensor> tensors, const std:
 
 CopyReport count_copies(const fb::Model& model, const uint8_t* file) {
   CopyReport report;
-  const fb::ModelT m = *std::unique_ptr<fb::ModelT>(model.UnPack());
+  const std::unique_ptr<const fb::ModelT> unpacked(model.UnPack());
+  const fb::ModelT& m = *unpacked;
   if (m.plans.empty() || m.plans[0]->subgraphs.size() != m.subgraphs.size()) return report;
   const auto bounds_of = [](int64_t d) { return is_symbolic(d) ? Interval{} : Interval{d, d}; };
   for (size_t s = 0; s < m.subgraphs.size(); ++s) {

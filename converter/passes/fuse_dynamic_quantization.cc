@@ -5,8 +5,8 @@
 //          missing; a PRelu's slopes are constant.        Idempotent: bodies are not entered.
 // Cost     The quantization stays outside: several products may share it, and x, four times the size of its codes, is
 //          needed no longer when the product begins. A convolution takes its activation: one visit to each channel's
-//          sums does what took four or five (vireo explain: dynamic_conv_f32_nchw). minifas, profile of one thread:
-//          sums, scales, biases and slopes were 70 % of 23.8 ms and are 59 % of 21.1.
+//          sums does what took four or five (vireo explain: dynamic_conv_f32_nchw). minifas_antispoof_dynquant takes
+//          1.06 times as long without (tests/perf/OPTIMISER.md).
 // Numerics none: the body is the meaning, in the same order of operations.
 #include "converter/passes/fuse_dynamic_quantization.h"
 
