@@ -17,6 +17,10 @@ Steps steps_of(bool packed, int64_t heads, int64_t rows, int64_t size) {
   return packed ? Steps{heads * size, size, rows * heads * size} : Steps{size, rows * size, heads * rows * size};
 }
 
+float scale_of(const attrs::Attention& a, int64_t head) {
+  return isnan(a.scale()) ? static_cast<float>(1 / sqrt(static_cast<double>(head))) : a.scale();
+}
+
 // Keys and values that are joined with cached ones are read where they are written: in the outputs.
 cpu::AttentionF32 shape_of(const attrs::Attention& a, const AttentionExtents& e, bool joined) {
   cpu::AttentionF32 s;
@@ -31,7 +35,8 @@ cpu::AttentionF32 shape_of(const attrs::Attention& a, const AttentionExtents& e,
   s.k = steps_of(e.packed && !joined, e.kv_heads, e.total(), e.head);
   s.v = steps_of(e.packed && !joined, e.kv_heads, e.total(), e.value_head);
   s.y = steps_of(e.packed, e.q_heads, e.queries, e.value_head);
-  s.scale = isnan(a.scale()) ? static_cast<float>(1 / sqrt(static_cast<double>(e.head))) : a.scale();
+  s.scale = scale_of(a, e.head);
+  s.softcap = a.softcap() > 0 ? a.softcap() : 0;
   s.causal = a.causal();
   s.offset = e.past;
   return s;
@@ -107,8 +112,13 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     if (given(i) && q.inputs[i].type.dtype != DType::kF32) return nullptr;
   }
   const auto& a = q.attrs<attrs::Attention>();
-  *reason = "tuned without soft cap, windows, lengths and told scores";
-  if (a.softcap() != 0 || a.left_window() >= 0 || a.right_window() >= 0 || given(kLengths) || wanted(3)) return nullptr;
+  *reason = "tuned without windows, lengths and told scores";
+  if (a.left_window() >= 0 || a.right_window() >= 0 || given(kLengths) || wanted(3)) return nullptr;
+  // tanh(scale / softcap q k): the quotient is one number of the product.
+  *reason = "tuned for a soft cap over which the scale is a normal number";
+  const Shape& query = q.inputs[kQ].type.shape;
+  const int64_t head = query.rank == 3 ? query[2] / a.q_heads() : query[3];
+  if (a.softcap() > 0 && !isnormal(scale_of(a, head) / a.softcap())) return nullptr;
   *reason = "tuned for cached keys whose joined form is an output";
   if (given(kPastKey) && !(wanted(1) && wanted(2))) return nullptr;
   if (given(kMask)) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "delegates/cpu/kernels/activation/activation.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
 #include "delegates/cpu/kernels/softmax/softmax.h"
 
@@ -29,6 +30,10 @@ GemmF32 scores_product(const AttentionF32& s, int64_t rows, int64_t keys) {
   g.ldb = s.k.row;
   g.ldc = keys;
   g.epilogue.alpha = s.scale;
+  if (s.softcap > 0) {
+    g.epilogue.alpha = s.scale / s.softcap;
+    g.epilogue.act.kind = Activation::kTanh;
+  }
   return g;
 }
 
@@ -89,11 +94,17 @@ void block(const AttentionF32& s, const float* q, const float* k, const float* v
   }
   GemmF32 g = scores_product(s, rows, keys);
   const int64_t mask_first = mask_at + first * s.mask.row;
-  if (s.added != nullptr) {
+  if (s.added != nullptr && s.softcap <= 0) {
     g.epilogue.residual = s.added + mask_first;
     g.epilogue.residual_stride = s.mask.row;
   }
   gemm_f32(g, q, k, scores, Parallel{}, room);
+  for (int64_t i = 0; s.softcap > 0 && i < rows; ++i) {  // the mask is added to what is capped
+    RowFinish capped;
+    capped.scale = s.softcap;
+    if (s.added != nullptr) capped.residual = s.added + mask_first + i * s.mask.row;
+    finish_row_f32(scores + i * keys, keys, capped);
+  }
   const bool masked = s.causal || s.added != nullptr || s.allowed != nullptr;
   for (int64_t i = 0; masked && i < rows; ++i) {
     float* const row = scores + i * keys;

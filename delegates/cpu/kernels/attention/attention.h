@@ -1,4 +1,4 @@
-// y = softmax(scale q k^T + mask) v for every head, float32.
+// y = softmax(c(scale q k^T) + mask) v for every head, float32;  c(s) = softcap tanh(s / softcap), or s.
 //   q [queries, head], k [keys, head], v [keys, value_head], y [queries, value_head] of a head: rows `row` elements
 //   apart, heads `heads`, batches `batches`; elements of a row are neighbours. So [B, H, S, D] and [B, S, H D] are both
 //   read in place. q_heads is a multiple of kv_heads: head h reads key head h / (q_heads / kv_heads).
@@ -23,6 +23,7 @@ struct AttentionF32 {
   int64_t batch = 0, q_heads = 0, kv_heads = 1, queries = 0, keys = 0, head = 0, value_head = 0;
   Steps q, k, v, y;
   float scale = 1;
+  float softcap = 0;  // 0: none
   // Query i sees keys up to offset + i alone.
   bool causal = false;
   int64_t offset = 0;

@@ -9,12 +9,13 @@ using testing::Floats;
 using testing::for_each_level;
 
 enum class Mask { kNone, kAdded, kAllowed, kOneRow, kCausal };
+constexpr float kCap = 1.5f;  // bends scores: they reach some ten times as far
 
 void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, int64_t keys, int64_t head, int64_t value,
-           bool packed, Mask mask, int32_t slots) {
+           bool packed, Mask mask, int32_t slots, float softcap = 0) {
   SCOPED_TRACE(::testing::Message() << batch << "x" << q_heads << "/" << kv_heads << " " << queries << "x" << keys
                                     << " " << head << "," << value << " packed " << packed << " mask "
-                                    << static_cast<int>(mask) << " slots " << slots);
+                                    << static_cast<int>(mask) << " slots " << slots << " cap " << softcap);
   const auto count = [](int64_t n) { return static_cast<size_t>(n); };
   Floats q(count(batch * q_heads * queries * head)), k(count(batch * kv_heads * keys * head)),
       v(count(batch * kv_heads * keys * value)), y(count(batch * q_heads * queries * value)),
@@ -46,6 +47,7 @@ void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, in
   s.v = steps(kv_heads, keys, value);
   s.y = steps(q_heads, queries, value);
   s.scale = 0.3f;
+  s.softcap = softcap;
   if (mask == Mask::kAdded || mask == Mask::kOneRow) s.added = added.data();
   if (mask == Mask::kAllowed) s.allowed = allowed.data();
   s.mask.row = mask == Mask::kOneRow ? 0 : keys;
@@ -70,6 +72,7 @@ void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, in
           }
           double& score = p[count(j)];
           score = dot * double{s.scale};
+          if (softcap > 0) score = double{softcap} * std::tanh(score / double{softcap});
           if (s.added != nullptr) score += added[count(i * s.mask.row + j)];
           if (s.allowed != nullptr && allowed[count(i * keys + j)] == 0) score = -INFINITY;
           if (s.causal && j > s.offset + i) score = -INFINITY;
@@ -85,9 +88,12 @@ void check(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t queries, in
             want += p[count(j)] * v[count(b * s.v.batches + kv * s.v.heads + j * s.v.row + d)];
           if (sum > 0) want /= sum;
           // |score| <= 1.2 head + 2: head + 3 roundings of it move an exponential by as much, relatively; softmax and
-          // the sum over keys add (2 keys + 20) roundings. Values are at most 2.
+          // the sum over keys add (2 keys + 20) roundings, a cap 5 of itself (tanh moves no more than its argument
+          // does, its own error is 3 ulp). Values are at most 2.
           const double u = 0x1p-24, reach = 1.2 * static_cast<double>(head) + 2;
-          const double bound = 2 * u * (2 * reach * static_cast<double>(head + 3) + 2 * static_cast<double>(keys) + 20);
+          const double bound =
+              2 * u *
+              (2 * reach * static_cast<double>(head + 3) + 2 * static_cast<double>(keys) + 20 + 10 * double{softcap});
           ASSERT_NEAR(y[count(b * s.y.batches + h * s.y.heads + i * s.y.row + d)], want, bound)
               << b << " " << h << " " << i;
         }
@@ -104,6 +110,8 @@ TEST(Attention, SizesLayoutsAndMasks) {
         check(2, 4, 2, 5, 7, 8, 3, packed, mask, 1);
         check(1, 3, 3, 33, 31, 16, 17, packed, mask, 3);
         check(1, 6, 1, 1, 65, 32, 32, packed, mask, 2);
+        check(2, 4, 2, 5, 7, 8, 3, packed, mask, 1, kCap);
+        check(1, 3, 3, 33, 31, 16, 17, packed, mask, 3, kCap);
       }
     }
   });
