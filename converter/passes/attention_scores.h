@@ -1,4 +1,5 @@
-// What spells out an attention: from Softmax up to the product of queries and keys, and down to the product with values.
+// What spells out an attention: from Softmax up to the product of queries and keys, and down to the product with
+// values.
 #ifndef VIREO_CONVERTER_PASSES_ATTENTION_SCORES_H_
 #define VIREO_CONVERTER_PASSES_ATTENTION_SCORES_H_
 
@@ -15,7 +16,7 @@ struct AttentionMatch {
   bool may_is_masked = false;  // Where(masked, low, scores): the other way round
   ir::Value* low = nullptr;
   double scale = 1;
-  double softcap = 0;  // of a Tanh between the scaled scores and the mask; 0: none
+  double softcap = 0;          // of a Tanh between the scaled scores and the mask; 0: none
   Shape scores;                // as Softmax sees them
   bool widened = false;        // 16-bit scores are float32 for Softmax
   ir::Node* end = nullptr;     // whose output is the result

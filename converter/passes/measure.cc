@@ -24,6 +24,7 @@ Measure measure(const ir::Graph& g) {
   for (const ir::Node& n : g.nodes()) {
     m.weight += weight_of(n.op);
     for (const ir::Value* v : n.outputs) m.values += v != nullptr;
+    for (const ir::Value* v : n.inputs) m.operands += v != nullptr;
     if (is_view(n.op) || n.op == Op::kTranspose) {
       const ir::Value* x = n.in(0);
       const auto before = x == nullptr ? run.end() : run.find(x->producer);
@@ -41,6 +42,7 @@ Measure measure(const ir::Graph& g) {
       m.computed += inner.computed;
       m.values += inner.values;
       m.constants += inner.constants;
+      m.operands += inner.operands;
     }
   }
   for (const ir::Value& v : g.values()) m.constants += v.constant != nullptr && !v.unused();

@@ -18,11 +18,12 @@ namespace vireo::passes {
 // computed  parameters of views that are not constant.
 // values    outputs of nodes.
 // constants that nodes use.
+// operands  that nodes are given.
 struct Measure {
-  int64_t weight = 0, runs = 0, computed = 0, values = 0, constants = 0;
+  int64_t weight = 0, runs = 0, computed = 0, values = 0, constants = 0, operands = 0;
   bool operator<(const Measure& o) const {
-    return std::tie(weight, runs, computed, values, constants) <
-           std::tie(o.weight, o.runs, o.computed, o.values, o.constants);
+    return std::tie(weight, runs, computed, values, constants, operands) <
+           std::tie(o.weight, o.runs, o.computed, o.values, o.constants, o.operands);
   }
 };
 

@@ -22,6 +22,7 @@
 #include "converter/passes/merge_shared_gemm.h"
 #include "converter/passes/pack_attention.h"
 #include "converter/passes/recognise_attention.h"
+#include "converter/passes/recognise_causal.h"
 #include "converter/passes/recognise_norm.h"
 #include "converter/passes/recognise_recurrent.h"
 #include "converter/passes/recognise_rotary.h"
@@ -66,6 +67,8 @@ const Pass* const kRepeated[] = {
     &kRecogniseAttention,
     // What is joined with a cache stands between the operator and the Transposes that the next pass looks for.
     &kJoinCache,
+    // When the operator has its cached keys: they move the positions that its causal form counts.
+    &kRecogniseCausal,
     &kPackAttention,
     &kSinkTransposes,
     // Before fusion: a normalisation or a pad would end or hide the chain around its convolution.
