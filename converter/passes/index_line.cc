@@ -84,8 +84,7 @@ bool follow_sum(ir::Graph& g, const ir::Node& n, IndexLine* line, int depth) {
     if (n.op == Op::kSub && i == 1) return false;
     if (!follow(g, n.in(1 - i), &number, depth) || number.axis != -1 || !follow(g, n.in(i), line, depth)) continue;
     if (line->axis != -1 && extent(n.in(i), line->axis) != extent(n.out(), line->axis)) continue;
-    line->start =
-        n.op == Op::kAdd ? g.dims().add(line->start, number.start) : g.dims().sub(line->start, number.start);
+    line->start = n.op == Op::kAdd ? g.dims().add(line->start, number.start) : g.dims().sub(line->start, number.start);
     return true;
   }
   return false;

@@ -13,7 +13,7 @@ int64_t weight_of(Op op) {
   if (op == Op::kTranspose) return 6;
   const bool moves =
       op == Op::kSplit || op == Op::kConcat || op == Op::kSlice || op == Op::kDepthToSpace || op == Op::kSpaceToDepth;
-  return is_view(op) || moves ? 1 : 8;
+  return is_view(op) || moves || op == Op::kShape ? 1 : 8;
 }
 
 }  // namespace
