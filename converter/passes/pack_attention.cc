@@ -2,7 +2,8 @@
 // Before   Transpose(Attention(Transpose(q), Transpose(k), Transpose(v))), each [B, S, H, D] <-> [B, H, S, D]
 // After    Reshape(Attention(q, k, v; heads)), each [B, S, H D]
 //          q, k, v may also be thirds of one value: its Reshape to [B, S, 3, H, D], Transpose to [3, B, H, S, D], Split
-//          and Squeeze (or Gather) become one Split of [B, S, 3 H D]. A RotaryEmbedding between Transpose and
+//          and Squeeze (or Gather) become one Split of [B, S, 3 H D]; also where the Split stands in front of the
+//          Transposes, along the third axis. A RotaryEmbedding between Transpose and
 //          attention, used here alone, turns heads where they lie, too. Cached keys and values stay [B, H, P, D].
 // Fires    all four are moved so, heads and their sizes are numbers.
 // Numerics none: the same numbers in another order of storage.
@@ -24,8 +25,30 @@ bool swaps_heads(const ir::Node* n) {
   return n != nullptr && n->in(0)->type.shape.rank == 4 && permutation(*n) == std::vector<int>{0, 2, 1, 3};
 }
 
-// A third of one value: which, and the Transpose that all thirds come through.
+// The Split of [B, S, 3, H, D] that makes `v`, [B, H, S, D], one third each: it drops the axis and swaps heads in
+// either order. Null: there is none.
+ir::Node* split_of(const ir::Value* v, int64_t* part) {
+  const auto drops = [](const ir::Node* n) { return n != nullptr && (n->op == Op::kSqueeze || n->op == Op::kReshape); };
+  const ir::Node *n = v->producer, *inner = n == nullptr || n->in(0) == nullptr ? nullptr : n->in(0)->producer;
+  if (inner == nullptr) return nullptr;
+  const bool dropped_first = n->op == Op::kTranspose && swaps_heads(n) && drops(inner);
+  const bool swapped_first =
+      drops(n) && inner->op == Op::kTranspose && permutation(*inner) == std::vector<int>{2, 0, 3, 1, 4};
+  ir::Node* split = dropped_first || swapped_first ? maker(inner->in(0), Op::kSplit) : nullptr;
+  if (split == nullptr || split->outputs.size() != 3) return nullptr;
+  const int axis = split->attributes<attrs::Split>().axis();
+  const Shape &one = inner->in(0)->type.shape, &x = split->in(0)->type.shape, &own = v->type.shape;
+  if (x.rank != 5 || (axis != 2 && axis != -3) || x[2] != 3 || one[2] != 1) return nullptr;
+  *part = inner->in(0)->producer_output;
+  const bool fits = own.rank == 4 && own[0] == x[0] && own[1] == x[3] && own[2] == x[1] && own[3] == x[4];
+  if (!fits || !dropped_first) return fits ? split : nullptr;
+  const Shape heads = {4, {x[0], x[1], x[3], x[4]}};
+  return inner->out()->type.shape == heads ? split : nullptr;
+}
+
+// A third of one value: which, and the node that all thirds come through, by its first operand [B, S, 3, H, D].
 ir::Node* third_of(const ir::Value* v, int64_t* part) {
+  if (ir::Node* split = split_of(v, part)) return split;
   const ir::Node* n = v->producer;
   if (n == nullptr) return nullptr;
   const ir::Value* turned = nullptr;
@@ -78,15 +101,16 @@ ir::Value* packed(ir::Graph& g, ir::Value* v, Thirds* thirds, const ir::Node& li
     ir::Node* n = add_node(g, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a), std::move(in), *turn, before);
     return n == nullptr ? nullptr : n->out();
   }
-  if (const ir::Node* t = maker(v, Op::kTranspose)) {
+  int64_t part = 0;
+  ir::Node* t = third_of(v, &part);
+  if (t == nullptr) {
+    t = maker(v, Op::kTranspose);
     ir::Value* x = t->in(0);
     const ir::Node* parted = maker(x, Op::kReshape);
     if (parted != nullptr && parted->in(0)->type.shape == rows) return parted->in(0);
     ir::Node* n = add_reshape(g, x, rows, like, before);
     return n == nullptr ? nullptr : n->out();
   }
-  int64_t part = 0;
-  ir::Node* t = third_of(v, &part);
   ir::Node*& split = (*thirds)[t];
   if (split == nullptr) {
     // Where the Transpose stands, so that whoever takes a third finds it made.

@@ -183,7 +183,8 @@ RotaryMatch match_halves(const ir::Node& joined) {
 
 bool twice(const ir::Value* v, bool interleaved, int depth);
 
-// v, [.., D], is a view of [.., D / 2, 2] in which both of each pair are one: by Expand, or a Concat of one with itself.
+// v, [.., D], is a view of [.., D / 2, 2] in which both of each pair are one: by Expand, or a Concat of one with
+// itself.
 bool views_pairs(const ir::Value* x, Dim all) {
   const ir::Node* n = x->producer;
   if (n == nullptr || last_of(x) != 2 || x->type.shape.rank < 2 || x->type.shape[x->type.shape.rank - 2] != all / 2)

@@ -1,4 +1,4 @@
-// Rotary position embedding, float32, pairs half a head apart.
+// Rotary position embedding, float32.
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/rotary/rotary.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
@@ -10,6 +10,7 @@ Status run(const KernelContext& ctx, const void*) {
   const Tensor &x = *ctx.in(0), &cosines = *ctx.in(1);
   cpu::RotaryF32 r;
   r.packed = x.shape.rank == 3;
+  r.neighbours = ctx.attrs<attrs::RotaryEmbedding>().interleaved();
   r.batch = x.shape[0];
   r.heads = r.packed ? ctx.attrs<attrs::RotaryEmbedding>().heads() : x.shape[1];
   r.tokens = x.shape[r.packed ? 1 : 2];
@@ -33,8 +34,6 @@ constexpr CpuKernel kRotary = {"rotary_f32", 0, nullptr, nullptr, run};
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for float32 alone";
   if (q.inputs[0].type.dtype != DType::kF32) return nullptr;
-  *reason = "tuned for pairs half a head apart";
-  if (q.attrs<attrs::RotaryEmbedding>().interleaved()) return nullptr;
   *reason = "";
   return &kRotary;
 }

@@ -24,8 +24,27 @@ HWY_INLINE void pairs(const float* x, const float* c, const float* s, float* y, 
   store(hn::MulAdd(sine, x1, hn::Mul(cosine, x2)), y + half);
 }
 
-// One head of one token.
-void turn(const float* x, const float* c, const float* s, float* y, int64_t half, int64_t head) {
+// One head of one token; pairs are neighbours.
+void turn_neighbours(const float* x, const float* c, const float* s, float* y, int64_t half) {
+  using V = hn::Vec<DF>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(DF()));
+  int64_t i = 0;
+  for (; i + lanes <= half; i += lanes) {
+    V x1, x2;
+    hn::LoadInterleaved2(DF(), x + 2 * i, x1, x2);
+    const V cosine = hn::LoadU(DF(), c + i), sine = hn::LoadU(DF(), s + i);
+    hn::StoreInterleaved2(hn::NegMulAdd(sine, x2, hn::Mul(cosine, x1)), hn::MulAdd(sine, x1, hn::Mul(cosine, x2)), DF(),
+                          y + 2 * i);
+  }
+  for (; i < half; ++i) {
+    const float x1 = x[2 * i], x2 = x[2 * i + 1];
+    y[2 * i] = c[i] * x1 - s[i] * x2;
+    y[2 * i + 1] = s[i] * x1 + c[i] * x2;
+  }
+}
+
+// One head of one token; pairs are half a head apart.
+void turn_halves(const float* x, const float* c, const float* s, float* y, int64_t half) {
   using V = hn::Vec<DF>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(DF()));
   int64_t i = 0;
@@ -40,8 +59,6 @@ void turn(const float* x, const float* c, const float* s, float* y, int64_t half
         x + i, c + i, s + i, y + i, half, [n](const float* p) HWY_ATTR { return hn::LoadN(DF(), p, n); },
         [n](V v, float* p) HWY_ATTR { hn::StoreN(v, DF(), p, n); });
   }
-  if (x != y && head > 2 * half)
-    memcpy(y + 2 * half, x + 2 * half, static_cast<size_t>(head - 2 * half) * sizeof(float));
 }
 
 // Rows [begin, end) of x: its heads of its tokens, in the order of memory.
@@ -50,7 +67,16 @@ void rotary_rows(const RotaryF32& r, const float* x, const float* cosines, const
   for (int64_t i = begin; i < end; ++i) {
     const int64_t token = r.packed ? i / r.heads : i / (r.tokens * r.heads) * r.tokens + i % r.tokens;
     const int64_t at = (r.positions == nullptr ? token : r.positions[token]) * r.half;
-    turn(x + i * r.head, cosines + at, sines + at, y + i * r.head, r.half, r.head);
+    const float* const from = x + i * r.head;
+    float* const to = y + i * r.head;
+    if (r.neighbours) {
+      turn_neighbours(from, cosines + at, sines + at, to, r.half);
+    } else {
+      turn_halves(from, cosines + at, sines + at, to, r.half);
+    }
+    const int64_t turned = 2 * r.half;
+    if (from != to && r.head > turned)
+      memcpy(to + turned, from + turned, static_cast<size_t>(r.head - turned) * sizeof(float));
   }
 }
 

@@ -10,13 +10,14 @@ namespace vireo::cpu {
 
 struct RotaryF32 {
   int64_t batch = 0, heads = 0, tokens = 0, head = 0;
-  int64_t half = 0;     // pairs that are turned: 2 half <= head; elements behind them are copied
-  bool packed = false;  // x is [B, S, H D], else [B, H, S, D]
+  int64_t half = 0;         // pairs that are turned: 2 half <= head; elements behind them are copied
+  bool packed = false;      // x is [B, S, H D], else [B, H, S, D]
+  bool neighbours = false;  // pairs are an element and the next one, else an element and that `half` further on
   // Rows of the tables, [half] each; null: token t of batch b has row b * tokens + t. All are rows of the tables.
   const int64_t* positions = nullptr;
 };
 
-// Pairs are an element and that `half` further on. y may be x.
+// y may be x.
 void rotary_f32(const RotaryF32& shape, const float* x, const float* cosines, const float* sines, float* y,
                 const Parallel& parallel);
 
