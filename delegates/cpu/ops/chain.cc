@@ -1,10 +1,12 @@
-// Chains of elementwise functions, float32: composites whose body is nothing else.
+// Chains of elementwise functions, float32, perhaps with a reduction over the last axes at the end: composites whose
+// body is nothing else.
 #include <new>
 
 #include "delegates/cpu/binary_function.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/chain/chain.h"
+#include "delegates/cpu/reduction.h"
 
 namespace vireo {
 namespace {
@@ -21,6 +23,7 @@ struct Source {
 
 struct State {
   ChainF32 chain;
+  int rank = 0;  // of what the steps make
   Source sources[ChainF32::kMaxOperands];
 };
 
@@ -32,10 +35,16 @@ class Reader {
   bool read() {
     const uint32_t count = host_.node_count(body_);
     if (count < 2 || count > ChainF32::kMaxSteps || host_.output_count(body_) != 1) return false;
-    for (uint32_t n = 0; n < count; ++n) {
-      if (!step(n, n + 1 == count)) return false;
+    const vireo_graph_node end = node_at(count - 1);
+    const bool ends = cpu::is_reduction(static_cast<Op>(end.op));
+    if (end.output_count != 1 || host_.output(body_, 0) != end.outputs[0] || end.input_count == 0) return false;
+    whole_ = value_at(ends ? end.inputs[0] : end.outputs[0]);
+    out_.rank = whole_.rank;
+    const uint32_t steps = ends ? count - 1 : count;
+    for (uint32_t n = 0; n < steps; ++n) {
+      if (!step(n, n + 1 == steps)) return false;
     }
-    return true;
+    return !ends || (end.inputs[0] == node_at(steps - 1).outputs[0] && reduction(end));
   }
 
  private:
@@ -47,9 +56,9 @@ class Reader {
   bool step(uint32_t n, bool last) {
     const vireo_graph_node node = node_at(n);
     ChainStep& s = out_.chain.steps[n];
-    if (node.output_count != 1 || (last && host_.output(body_, 0) != node.outputs[0])) return false;
+    if (node.output_count != 1) return false;
     const vireo_graph_value made = value_at(node.outputs[0]);
-    if (made.dtype != VIREO_FLOAT32 || !of_the_result(made)) return false;
+    if (made.dtype != VIREO_FLOAT32 || !is_whole(made)) return false;
     s.binary = cpu::binary_function(static_cast<Op>(node.op), &s.op);
     if (!s.binary && !cpu::read_activation(host_, body_, node, &s.act)) return false;
     if (s.binary && node.input_count != 2) return false;
@@ -82,7 +91,8 @@ class Reader {
       return true;
     }
     const vireo_graph_value v = value_at(value);
-    if (value < 0 || v.dtype != VIREO_FLOAT32 || out_.chain.operand_count == ChainF32::kMaxOperands) return false;
+    if (value < 0 || v.dtype != VIREO_FLOAT32 || v.rank > whole_.rank) return false;
+    if (out_.chain.operand_count == ChainF32::kMaxOperands) return false;
     Source s;
     for (uint32_t i = 0; i < host_.input_count(body_); ++i) {
       if (host_.input(body_, i) == value) s.input = static_cast<int32_t>(i);
@@ -107,10 +117,25 @@ class Reader {
     }
     return last;
   }
-  bool of_the_result(const vireo_graph_value& v) const {
-    const Shape& y = q_.outputs[0].type.shape;
-    bool same = v.rank == y.rank;
-    for (int i = 0; same && i < y.rank; ++i) same = v.max_dims[i] == y[i];
+  bool reduction(const vireo_graph_node& node) {
+    cpu::Reduction r;
+    vireo_graph_value axes = {};
+    int64_t count = 0;
+    if (node.input_count > 1 && node.inputs[1] >= 0) {
+      axes = value_at(node.inputs[1]);
+      if (axes.dtype != VIREO_INT64 || axes.constant == nullptr || axes.rank != 1) return false;
+      count = axes.max_dims[0];
+    }
+    if (!cpu::read_reduction(static_cast<Op>(node.op), node.attrs, whole_.rank,
+                             static_cast<const int64_t*>(axes.constant), count, &r)) {
+      return false;
+    }
+    out_.chain.end = {whole_.rank - r.first, r.kind, r.root};
+    return r.last == whole_.rank && q_.outputs[0].type.dtype == DType::kF32;
+  }
+  bool is_whole(const vireo_graph_value& v) const {
+    bool same = v.rank == whole_.rank;
+    for (int i = 0; same && i < v.rank; ++i) same = v.max_dims[i] == whole_.max_dims[i];
     return same;
   }
   vireo_graph_node node_at(uint32_t n) const {
@@ -130,6 +155,7 @@ class Reader {
   const vireo_host& host_;
   const vireo_graph* body_;
   State& out_;
+  vireo_graph_value whole_ = {};  // what every step makes
   Block blocks_[ChainF32::kMaxSteps];
   int32_t operands_[ChainF32::kMaxOperands] = {};
 };
@@ -147,32 +173,48 @@ int64_t scratch_bytes(const CpuQuery& q) {
 Status run(const KernelContext& ctx, const void* state) {
   const auto& s = *static_cast<const State*>(state);
   Tensor& y = *ctx.out(0);
+  const auto shape_of = [&](int k) -> const Shape& {
+    const Source& source = s.sources[k];
+    return source.input < 0 ? source.shape : ctx.required(static_cast<size_t>(source.input)).shape;
+  };
+  Shape whole = y.shape;
+  if (s.chain.end.axes > 0) {
+    whole.rank = s.rank;
+    for (int i = 0; i < s.rank; ++i) whole[i] = 1;
+    for (int k = 0; k < s.chain.operand_count; ++k) {
+      const Shape& own = shape_of(k);
+      for (int i = s.rank - own.rank, j = 0; j < own.rank; ++i, ++j) whole[i] = whole[i] == 1 ? own[j] : whole[i];
+    }
+    if (product(whole, 0, s.rank - s.chain.end.axes) != y.count())
+      return ctx.fail(Status::kInvalidArgument, "what a chain reduces has other axes than its result");
+  }
   cpu::ChainOperand operands[ChainF32::kMaxOperands];
   for (int k = 0; k < s.chain.operand_count; ++k) {
     const Source& source = s.sources[k];
-    const Shape& own = source.input < 0 ? source.shape : ctx.required(static_cast<size_t>(source.input)).shape;
+    const Shape& own = shape_of(k);
     operands[k].data = source.input < 0 ? static_cast<const float*>(source.constant)
                                         : ctx.required(static_cast<size_t>(source.input)).as<const float>();
     int64_t step = 1;
-    for (int i = y.shape.rank - 1, j = own.rank - 1; i >= 0; --i, --j) {
+    for (int i = whole.rank - 1, j = own.rank - 1; i >= 0; --i, --j) {
       operands[k].strides[i] = j < 0 || own[j] == 1 ? 0 : step;
-      if (j >= 0 && own[j] != 1 && own[j] != y.shape[i])
+      if (j >= 0 && own[j] != 1 && own[j] != whole[i])
         return ctx.fail(Status::kInvalidArgument, "operand {} of a chain does not broadcast to the result", k);
       if (j >= 0) step *= own[j];
     }
   }
-  cpu::chain_f32(s.chain, y.shape.rank, y.shape.dims, operands, y.as<float>(), ctx.parallel, ctx.scratch.data());
+  cpu::chain_f32(s.chain, whole.rank, whole.dims, operands, y.as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
 
 constexpr CpuKernel kChain = {"chain_f32", sizeof(State), scratch_bytes, prepare, run};
+constexpr CpuKernel kReduced = {"chain_reduce_f32", sizeof(State), scratch_bytes, prepare, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   State s;
-  *reason = "its body is not a chain of elementwise float32 functions";
+  *reason = "its body is not a chain of elementwise float32 functions, reduced over its last axes or not";
   if (q.node.body == nullptr || q.output_count != 1 || !Reader(q, &s).read()) return nullptr;
   *reason = "";
-  return &kChain;
+  return s.chain.end.axes > 0 ? &kReduced : &kChain;
 }
 
 constexpr Op kOps[] = {Op::kComposite};

@@ -2,58 +2,23 @@
 #include "delegates/cpu/kernels/reduce/reduce.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/activation/activation.h"
-#include "sdk/ops/reduce/reduce_generated.h"
+#include "delegates/cpu/reduction.h"
 
 namespace vireo {
 namespace {
 
-struct Run {
-  cpu::Reduce kind = cpu::Reduce::kSum;
-  bool root = false;        // L2: the square root of the sum of squares
-  int first = 0, last = 0;  // axes [first, last)
-};
+using Run = cpu::Reduction;
 
 bool read(const CpuQuery& q, Run* out) {
-  const int rank = q.inputs[0].type.shape.rank;
-  bool noop = false;
-  if (q.op == Op::kReduceNorm) {
-    const auto& a = q.attrs<attrs::ReduceNorm>();
-    noop = a.noop_with_empty_axes();
-    if (a.norm() == attrs::Norm::L1) {
-      out->kind = cpu::Reduce::kSumAbs;
-    } else if (a.norm() == attrs::Norm::L2 || a.norm() == attrs::Norm::SumSquare) {
-      out->kind = cpu::Reduce::kSumSquare;
-      out->root = a.norm() == attrs::Norm::L2;
-    } else {
-      return false;
-    }
-  } else {
-    noop = q.attrs<attrs::Reduce>().noop_with_empty_axes();
-    out->kind = q.op == Op::kReduceMean   ? cpu::Reduce::kMean
-                : q.op == Op::kReduceMax  ? cpu::Reduce::kMax
-                : q.op == Op::kReduceMin  ? cpu::Reduce::kMin
-                : q.op == Op::kReduceProd ? cpu::Reduce::kProduct
-                                          : cpu::Reduce::kSum;
-  }
-  uint32_t mask = 0;
+  const int64_t* axes = nullptr;
+  int64_t count = 0;
   if (q.input_count > 1 && q.inputs[1].type.dtype != DType::kNone) {
-    const CpuValue& axes = q.inputs[1];
-    if (axes.constant == nullptr || axes.type.dtype != DType::kI64) return false;
-    const int64_t count = product(axes.type.shape, 0, axes.type.shape.rank);
-    for (int64_t i = 0; i < count; ++i) {
-      const int axis = normalize_axis(axes.as<int64_t>()[i], rank);
-      if (axis < 0) return false;
-      mask |= 1u << axis;
-    }
+    const CpuValue& v = q.inputs[1];
+    if (v.constant == nullptr || v.type.dtype != DType::kI64) return false;
+    axes = v.as<int64_t>();
+    count = product(v.type.shape, 0, v.type.shape.rank);
   }
-  if (mask == 0) {
-    if (noop || rank == 0) return false;
-    mask = (1u << rank) - 1;
-  }
-  while ((mask >> out->first & 1) == 0) ++out->first;
-  out->last = out->first;
-  while (out->last < rank && (mask >> out->last & 1) != 0) ++out->last;
-  return mask >> out->last == 0;
+  return cpu::read_reduction(q.op, q.node.attrs, q.inputs[0].type.shape.rank, axes, count, out);
 }
 
 void prepare(const CpuQuery& q, void* state) { (void)read(q, new (state) Run()); }
