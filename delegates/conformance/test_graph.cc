@@ -17,7 +17,7 @@ vireo_status node(const vireo_graph* g, uint32_t index, vireo_graph_node* out) {
   out->input_count = static_cast<uint32_t>(n.inputs.size());
   out->outputs = n.outputs.data();
   out->output_count = static_cast<uint32_t>(n.outputs.size());
-  out->body = nullptr;
+  out->body = n.body.get();
   out->hint = nullptr;
   out->name = n.name.c_str();
   return VIREO_OK;
@@ -36,8 +36,11 @@ vireo_status value(const vireo_graph* g, uint32_t number, vireo_graph_value* out
   return VIREO_OK;
 }
 
-uint32_t none(const vireo_graph*) { return 0; }
-int32_t absent(const vireo_graph*, uint32_t) { return -1; }
+int32_t at(const std::vector<int32_t>& list, uint32_t i) { return i < list.size() ? list[i] : -1; }
+uint32_t input_count(const vireo_graph* g) { return static_cast<uint32_t>(g->inputs.size()); }
+int32_t input(const vireo_graph* g, uint32_t i) { return at(g->inputs, i); }
+uint32_t output_count(const vireo_graph* g) { return static_cast<uint32_t>(g->outputs.size()); }
+int32_t output(const vireo_graph* g, uint32_t i) { return at(g->outputs, i); }
 void log(void*, vireo_log_level, const char*) {}
 
 }  // namespace
@@ -50,10 +53,10 @@ vireo_host test_host() {
   h.value_count = value_count;
   h.node = node;
   h.value = value;
-  h.input_count = none;
-  h.input = absent;
-  h.output_count = none;
-  h.output = absent;
+  h.input_count = input_count;
+  h.input = input;
+  h.output_count = output_count;
+  h.output = output;
   h.log = log;
   return h;
 }

@@ -1,8 +1,9 @@
-// A graph of independent nodes in memory, shown through vireo_host: what a delegate sees of a model.
+// A graph in memory, shown through vireo_host: what a delegate sees of a model.
 #ifndef VIREO_DELEGATES_CONFORMANCE_TEST_GRAPH_H_
 #define VIREO_DELEGATES_CONFORMANCE_TEST_GRAPH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct TestNode {
   std::vector<uint64_t> attrs;  // aligned bytes
   size_t attrs_size = 0;
   std::vector<int32_t> inputs, outputs;
+  std::shared_ptr<vireo_graph> body;  // of a composite
 };
 
 struct TestValue {
@@ -32,6 +34,7 @@ vireo_host test_host();
 struct vireo_graph {
   std::vector<vireo::TestNode> nodes;
   std::vector<vireo::TestValue> values;
+  std::vector<int32_t> inputs, outputs;  // of a body
 };
 
 #endif  // VIREO_DELEGATES_CONFORMANCE_TEST_GRAPH_H_

@@ -3,6 +3,9 @@
 #define VIREO_DELEGATES_CPU_OPS_TESTING_H_
 
 #include <cmath>
+#include <cstring>
+#include <deque>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -28,40 +31,23 @@ inline vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }
 
 inline vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
 
-// One node, its inputs (kNone: absent) and what the reference makes of them.
-class Case {
- public:
-  Case(Op op, std::vector<uint8_t> attrs, std::vector<TestTensor> inputs, int outputs = 1)
-      : inputs_(std::move(inputs)), reference_(op, attrs) {
-    TestNode n;
-    n.name = "case";
-    n.op = static_cast<uint16_t>(op);
-    n.attrs.assign(attrs.size() / 8 + 1, 0);
-    n.attrs_size = attrs.size();
-    std::memcpy(n.attrs.data(), attrs.data(), attrs.size());
-    for (const TestTensor& t : inputs_) {
-      if (t.type.dtype == DType::kNone) {
-        reference_.absent();
-        n.inputs.push_back(-1);
-        continue;
-      }
-      reference_.input(t);
-      n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
-      graph_.values.push_back({t.type, t.bytes.data(), t.bytes.size()});
-    }
-    reference_.outputs(outputs);
-    status_ = reference_.run();
-    for (int o = 0; ok(status_) && o < outputs; ++o) {
-      n.outputs.push_back(static_cast<int32_t>(graph_.values.size()));
-      graph_.values.push_back({reference_.y(o).type, nullptr, 0});
-    }
-    graph_.nodes.push_back(std::move(n));
-  }
+inline TestNode test_node(Op op, const std::vector<uint8_t>& attrs) {
+  TestNode n;
+  n.name = "case";
+  n.op = static_cast<uint16_t>(op);
+  n.attrs.assign(attrs.size() / 8 + 1, 0);
+  n.attrs_size = attrs.size();
+  if (!attrs.empty()) std::memcpy(n.attrs.data(), attrs.data(), attrs.size());
+  return n;
+}
 
+// A graph of one node, the node's inputs (kNone: absent) and what its outputs should be.
+class NodeCase {
+ public:
   // The bytes of all outputs, computed by the kernel of this name.
   std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots) {
     std::vector<std::vector<uint8_t>> out;
-    EXPECT_TRUE(ok(status_)) << reference_.message();
+    EXPECT_TRUE(ok(status_)) << message_;
     const vireo_delegate& d = vireo_cpu_delegate;
     const vireo_host host = test_host();
     Claimed c;
@@ -86,7 +72,7 @@ class Case {
       in_c.push_back(inputs_[i].type.dtype == DType::kNone ? nullptr : as_c(&in[i]));
     }
     for (size_t o = 0; o < y.size(); ++o) {
-      const TestTensor& want = reference_.y(static_cast<int>(o));
+      const TestTensor& want = wanted_[o];
       out.emplace_back(want.bytes.size(), 0xA5);
       static_cast<TensorType&>(y[o]) = want.type;
       y[o].data = out.back().data();
@@ -111,7 +97,7 @@ class Case {
   void expect_same_bits(const std::string& kernel, int32_t slots = 1) {
     const auto got = run(kernel, slots);
     for (size_t o = 0; o < got.size(); ++o) {
-      const std::vector<uint8_t>& want = reference_.y(static_cast<int>(o)).bytes;
+      const std::vector<uint8_t>& want = wanted_[o].bytes;
       size_t at = 0;
       while (at < want.size() && want[at] == got[o][at]) ++at;
       ASSERT_EQ(at, want.size()) << "output " << o << " differs at byte " << at;
@@ -122,7 +108,7 @@ class Case {
   void expect_close(const std::string& kernel, double share, int32_t slots = 1) {
     const auto got = run(kernel, slots);
     for (size_t o = 0; o < got.size(); ++o) {
-      const TestTensor& want = reference_.y(static_cast<int>(o));
+      const TestTensor& want = wanted_[o];
       TestTensor mine = want;
       mine.bytes = got[o];
       const bool half = want.type.dtype == DType::kF16;
@@ -133,17 +119,114 @@ class Case {
     }
   }
 
- private:
+  // No fused kernel takes it.
+  void expect_left() {
+    ASSERT_TRUE(ok(status_)) << message_;
+    const vireo_host host = test_host();
+    Claimed c;
+    const vireo_claims claims = {&c, take, leave};
+    EXPECT_EQ(vireo_cpu_delegate.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
+    EXPECT_EQ(c.kernel, "");
+  }
+
+ protected:
   static std::vector<float> widened(const TestTensor& t) {
     std::vector<float> out;
     for (const uint16_t v : t.as<uint16_t>()) out.push_back(f16_to_f32(v));
     return out;
   }
 
-  std::vector<TestTensor> inputs_;
-  OpTest reference_;
+  std::vector<TestTensor> inputs_, wanted_;
   vireo_graph graph_;
   Status status_ = Status::kOk;
+  std::string message_;
+};
+
+// An operator, and what the reference makes of its inputs.
+class Case : public NodeCase {
+ public:
+  Case(Op op, std::vector<uint8_t> attrs, std::vector<TestTensor> inputs, int outputs = 1) {
+    inputs_ = std::move(inputs);
+    OpTest reference(op, attrs);
+    TestNode n = test_node(op, attrs);
+    for (const TestTensor& t : inputs_) {
+      if (t.type.dtype == DType::kNone) {
+        reference.absent();
+        n.inputs.push_back(-1);
+        continue;
+      }
+      reference.input(t);
+      n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, t.bytes.data(), t.bytes.size()});
+    }
+    reference.outputs(outputs);
+    status_ = reference.run();
+    message_ = reference.message();
+    for (int o = 0; ok(status_) && o < outputs; ++o) {
+      wanted_.push_back(reference.y(o));
+      n.outputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({reference.y(o).type, nullptr, 0});
+    }
+    graph_.nodes.push_back(std::move(n));
+  }
+};
+
+// A composite, and what the reference makes of its body, node by node. Values of the body have numbers: the inputs the
+// first ones, then each constant and each result as it comes.
+class Composite : public NodeCase {
+ public:
+  explicit Composite(std::vector<TestTensor> inputs) {
+    inputs_ = std::move(inputs);
+    graph_.nodes.push_back(test_node(Op::kComposite, {}));
+    body_ = graph_.nodes[0].body = std::make_shared<vireo_graph>();
+    for (const TestTensor& t : inputs_) {
+      body_->inputs.push_back(add(t, false));
+      graph_.nodes[0].inputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, nullptr, 0});
+    }
+  }
+  int32_t constant(const TestTensor& t) { return add(t, true); }
+  // The number of its first result; the others follow. An input of -1 is absent.
+  int32_t node(Op op, const std::vector<uint8_t>& attrs, const std::vector<int32_t>& inputs, int outputs = 1) {
+    OpTest reference(op, attrs);
+    TestNode n = test_node(op, attrs);
+    n.inputs = inputs;
+    for (const int32_t i : inputs) {
+      if (i < 0) {
+        reference.absent();
+      } else {
+        reference.input(values_[static_cast<size_t>(i)]);
+      }
+    }
+    reference.outputs(outputs);
+    const Status status = reference.run();
+    if (ok(status_) && !ok(status)) message_ = reference.message();
+    if (!ok(status)) status_ = status;
+    const auto first = static_cast<int32_t>(values_.size());
+    for (int o = 0; o < outputs; ++o) n.outputs.push_back(add(ok(status) ? reference.y(o) : TestTensor(), false));
+    body_->nodes.push_back(std::move(n));
+    return first;
+  }
+  // The composite's results.
+  void outputs(const std::vector<int32_t>& values) {
+    body_->outputs = values;
+    for (const int32_t v : values) {
+      wanted_.push_back(values_[static_cast<size_t>(v)]);
+      graph_.nodes[0].outputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({wanted_.back().type, nullptr, 0});
+    }
+  }
+
+ private:
+  int32_t add(const TestTensor& t, bool constant) {
+    values_.push_back(t);
+    const TestTensor& kept = values_.back();
+    body_->values.push_back({t.type, constant ? kept.bytes.data() : nullptr, constant ? kept.bytes.size() : 0});
+    return static_cast<int32_t>(values_.size() - 1);
+  }
+
+  std::shared_ptr<vireo_graph> body_;
+  std::deque<TestTensor> values_;  // their addresses stay
 };
 
 // Random tensors.
