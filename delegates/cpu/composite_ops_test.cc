@@ -54,15 +54,16 @@ Composite add_norm(const AddNorm& n) {
   const int32_t sum = c.node(Op::kAdd, binary(), {0, 1});
   std::vector<int32_t> inputs = {sum, 2};
   if (n.shift && !n.rms) inputs.push_back(3);
-  const int32_t y = c.node(n.rms ? Op::kRMSNormalization : Op::kLayerNormalization, norm(n.rms, n.axis), inputs,
-                           n.norm_outputs);
+  const int32_t y =
+      c.node(n.rms ? Op::kRMSNormalization : Op::kLayerNormalization, norm(n.rms, n.axis), inputs, n.norm_outputs);
   c.outputs(n.sum ? std::vector<int32_t>{y, sum} : std::vector<int32_t>{y});
   return c;
 }
 
 TEST(CpuAddNorm, AsTheBody) {
   for_each_level([](const char*) {
-    for (const std::vector<int64_t>& x : {std::vector<int64_t>{1, 1}, {3, 17}, {2, 5, 64}, {1, 7, 200}, {2, 3, 4, 33}}) {
+    for (const std::vector<int64_t>& x :
+         {std::vector<int64_t>{1, 1}, {3, 17}, {2, 5, 64}, {1, 7, 200}, {2, 3, 4, 33}}) {
       for (const bool rms : {false, true}) {
         for (const bool sum : {false, true}) {
           for (const int axis : {-1, 1}) {
@@ -133,8 +134,7 @@ Composite dynamic_conv(const DynamicConv& d) {
   if (d.bias) y = c.node(Op::kAdd, binary(), {6, y});
   if (d.tail == Tail::kRelu) y = c.node(Op::kRelu, unary(), {y});
   if (d.tail == Tail::kPRelu) y = c.node(Op::kPRelu, binary(), {y, 7});
-  if (d.tail == Tail::kHardSigmoid)
-    y = c.node(Op::kHardSigmoid, pack<attrs::HardSigmoid>(attrs::HardSigmoidT{}), {y});
+  if (d.tail == Tail::kHardSigmoid) y = c.node(Op::kHardSigmoid, pack<attrs::HardSigmoid>(attrs::HardSigmoidT{}), {y});
   c.outputs({y});
   return c;
 }
@@ -177,10 +177,10 @@ TEST(CpuDynamicConv, LeavesOtherBodies) {
     c.outputs({y});
     return c;
   };
-  body({4, 4}, true, Op::kNone).expect_left();     // a scale for each pixel
-  body({1, 4}, true, Op::kNone).expect_left();     // and for each column
-  body({1}, false, Op::kNone).expect_left();       // the activation before the scale
-  body({1}, true, Op::kSin).expect_left();         // no activation
+  body({4, 4}, true, Op::kNone).expect_left();  // a scale for each pixel
+  body({1, 4}, true, Op::kNone).expect_left();  // and for each column
+  body({1}, false, Op::kNone).expect_left();    // the activation before the scale
+  body({1}, true, Op::kSin).expect_left();      // no activation
   body({3, 1, 1}, true, Op::kNone).expect_same_bits("dynamic_conv_f32_nchw");
 }
 
@@ -191,14 +191,19 @@ TEST(CpuChain, Reductions) {
     Op op;
     attrs::Norm norm;
   };
-  const Kind kinds[] = {{Op::kReduceSum, {}},  {Op::kReduceMean, {}}, {Op::kReduceMax, {}},
-                        {Op::kReduceMin, {}},  {Op::kReduceProd, {}}, {Op::kReduceNorm, attrs::Norm::L1},
-                        {Op::kReduceNorm, attrs::Norm::L2}, {Op::kReduceNorm, attrs::Norm::SumSquare}};
+  const Kind kinds[] = {{Op::kReduceSum, {}},
+                        {Op::kReduceMean, {}},
+                        {Op::kReduceMax, {}},
+                        {Op::kReduceMin, {}},
+                        {Op::kReduceProd, {}},
+                        {Op::kReduceNorm, attrs::Norm::L1},
+                        {Op::kReduceNorm, attrs::Norm::L2},
+                        {Op::kReduceNorm, attrs::Norm::SumSquare}};
   struct Extents {
     std::vector<int64_t> x, b, axes;
   };
-  const Extents all[] = {{{3, 40}, {3, 40}, {1}},       {{2, 3, 500}, {1, 500}, {-1}},  {{2, 3, 1500}, {3, 1}, {2, 1}},
-                         {{4, 33, 31}, {33, 31}, {}},   {{5, 1}, {5, 1}, {1}},          {{2, 600, 2}, {1}, {2}},
+  const Extents all[] = {{{3, 40}, {3, 40}, {1}},     {{2, 3, 500}, {1, 500}, {-1}}, {{2, 3, 1500}, {3, 1}, {2, 1}},
+                         {{4, 33, 31}, {33, 31}, {}}, {{5, 1}, {5, 1}, {1}},         {{2, 600, 2}, {1}, {2}},
                          {{1, 3, 2500}, {2500}, {2}}};  // 4500 terms at most
   for_each_level([&](const char*) {
     for (const Kind& k : kinds) {
@@ -215,7 +220,8 @@ TEST(CpuChain, Reductions) {
           norm.norm = k.norm;
           std::vector<int32_t> inputs = {y};
           if (!e.axes.empty()) inputs.push_back(c.constant(axes(e.axes)));
-          y = c.node(k.op, k.op == Op::kReduceNorm ? pack<attrs::ReduceNorm>(norm) : pack<attrs::Reduce>(plain), inputs);
+          y = c.node(k.op, k.op == Op::kReduceNorm ? pack<attrs::ReduceNorm>(norm) : pack<attrs::Reduce>(plain),
+                     inputs);
           c.outputs({y});
           // Sums and products of positive terms: each side is off by 2^-24 for each of them at most.
           const double share = 2 * 4502 * 0x1p-24;
