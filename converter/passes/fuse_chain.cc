@@ -147,8 +147,9 @@ bool into_body(const ir::Node& n, size_t input) {
 
 class Chain {
  public:
-  Chain(ir::Node* end, const std::map<const ir::Node*, size_t>& places)
-      : reduces_(is_reduction(*end)), type_(reduces_ ? end->in(0)->type : end->out()->type), places_(places) {
+  // `type`: of what every elementwise operator in it makes.
+  Chain(ir::Node* end, const TensorType& type, const std::map<const ir::Node*, size_t>& places)
+      : reduces_(is_reduction(*end)), type_(type), places_(places) {
     nodes_.push_back(end);
   }
 
@@ -292,7 +293,9 @@ void run(ir::Graph& g, PassLog& log) {
       if (near) log.reject(*ends[i], refused);
       continue;
     }
-    Chain chain(ends[i], places);
+    const ir::Value* whole = is_reduction(*ends[i]) ? ends[i]->in(0) : ends[i]->out();
+    if (whole == nullptr) continue;
+    Chain chain(ends[i], whole->type, places);
     chain.grow(log);
     const std::vector<ir::Node*> nodes = chain.in_order();
     if (nodes.size() < 2) continue;
