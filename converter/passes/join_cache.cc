@@ -1,8 +1,9 @@
 // Keys and values that are joined with cached ones are joined by the attention that reads them.
 // Before   K = Concat(past_k, k), V = Concat(past_v, v) along the keys;  Attention(q, K, V, mask)
 // After    y, K, V = Attention(q, k, v, mask, past_k, past_v)
-// Fires    both are joined, with as many cached keys as values; what else takes K or V are outputs of the graph; no
-//          window, no lengths and not causal: cached keys would move the positions that these count.
+// Fires    both are joined, with as many cached keys as values; what else takes K or V are outputs of the graph, or
+//          Shapes from which a mask of this attention alone is made that is its causal form, which then needs no mask;
+//          no window, no lengths and not causal: cached keys would move the positions that these count.
 // Numerics none: the operator's present outputs are those Concats.
 // Cost     the same bytes are copied; keys and values of this call may then be read where the projections wrote them
 //          (pack_attention), and a runtime that knows where its cache lies need not copy the past.
@@ -10,7 +11,10 @@
 // Source   ONNX opset 23 "Attention".
 #include "converter/passes/join_cache.h"
 
+#include <algorithm>
+
 #include "converter/passes/match.h"
+#include "converter/passes/recognise_causal.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 
@@ -25,6 +29,23 @@ ir::Node* joined(const ir::Value* v) {
   return axis == 2 || axis == -2 ? n : nullptr;
 }
 
+// All that is computed from `v` ends in the mask of `n`, and something is.
+bool makes_mask(const ir::Value* v, const ir::Node& n, int depth = 0) {
+  if (v == nullptr || v->output_uses != 0 || v->uses.empty() || depth > 24) return false;
+  return std::all_of(v->uses.begin(), v->uses.end(), [&](const ir::Use& u) {
+    if (u.node == &n) return u.input == 3;
+    return std::all_of(u.node->outputs.begin(), u.node->outputs.end(),
+                       [&](const ir::Value* out) { return makes_mask(out, n, depth + 1); });
+  });
+}
+
+// Besides `n`, joined keys or values are used by Shapes for its mask alone.
+bool measured_for_mask(const ir::Value* joined, const ir::Node& n) {
+  return std::all_of(joined->uses.begin(), joined->uses.end(), [&](const ir::Use& u) {
+    return u.node == &n || (u.node->op == Op::kShape && makes_mask(u.node->out(), n));
+  });
+}
+
 const char* rewrite(ir::Graph& g, ir::Node& n) {
   const auto& a = n.attributes<attrs::Attention>();
   ir::Node *k = joined(n.in(1)), *v = joined(n.in(2));
@@ -32,12 +53,22 @@ const char* rewrite(ir::Graph& g, ir::Node& n) {
   if (a.causal() || a.left_window() >= 0 || a.right_window() >= 0 || n.in(6) != nullptr)
     return "cached keys would move the positions that it counts";
   if (k->in(0)->type.shape[2] != v->in(0)->type.shape[2]) return "there are not as many cached keys as values";
-  if (n.in(1)->uses.size() != 1 || n.in(2)->uses.size() != 1) return "joined keys or values are used elsewhere";
+  ir::Value *mask = n.in(3), *unmasked = nullptr;
+  if (n.in(1)->uses.size() != 1 || n.in(2)->uses.size() != 1) {
+    const bool for_mask = mask != nullptr && measured_for_mask(n.in(1), n) && measured_for_mask(n.in(2), n) &&
+                          refuse_causal(g, n, k->in(0)->type.shape[2], n.in(1)->type.shape[2]) == nullptr;
+    if (!for_mask) return "joined keys or values are used elsewhere";
+    unmasked = mask;
+    mask = nullptr;
+  }
   for (size_t o = 1; o < n.outputs.size(); ++o) {
     if (n.out(o) != nullptr) return "its other outputs are wanted";
   }
-  ir::Node* one =
-      g.add_node(Op::kAttention, n.attrs, {n.in(0), k->in(1), v->in(1), n.in(3), k->in(0), v->in(0)}, 3, &n);
+  attrs::AttentionT wanted;
+  a.UnPackTo(&wanted);
+  wanted.causal = unmasked != nullptr;
+  ir::Node* one = g.add_node(Op::kAttention, pack<attrs::Attention>(wanted),
+                             {n.in(0), k->in(1), v->in(1), mask, k->in(0), v->in(0)}, 3, &n);
   one->name = n.name;
   std::string message;
   if (!ok(ir::infer_node(g, one, nullptr, &message)) || one->out(1)->type != n.in(1)->type ||
@@ -58,6 +89,7 @@ const char* rewrite(ir::Graph& g, ir::Node& n) {
   g.replace_uses(joined_values, one->out(2));
   g.remove(k);
   g.remove(v);
+  if (unmasked != nullptr && unmasked->producer != nullptr) remove_unused(g, unmasked->producer);
   return nullptr;
 }
 

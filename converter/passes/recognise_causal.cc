@@ -20,26 +20,7 @@ namespace {
 
 constexpr size_t kMask = 3, kPastKey = 4, kLengths = 6;
 
-// Null, or why the mask has to stay; "" where nothing about it looks causal.
-const char* refuse(ir::Graph& g, const ir::Node& n) {
-  const ir::Value *mask = n.in(kMask), *q = n.in(0), *k = n.in(1), *past = n.in(kPastKey);
-  const Shape& s = mask->type.shape;
-  CausalMask m;
-  const char* why = nullptr;
-  if (s.rank < 2) return "";
-  if (!causal_mask(g, mask, &m, &why)) return why == nullptr ? "" : why;
-  const bool chosen = mask->type.dtype == DType::kBool;
-  if (chosen ? m.seen != 1 || m.masked != 0 : m.seen != 0) return "";
-  if (!chosen && !(m.masked <= -1e30)) return "its mask adds a number that lets later keys through";
-  if (n.in(kLengths) != nullptr) return "lengths move the positions that it counts";
-  if (n.out(3) != nullptr) return "its scores are told";
-  const int tokens = q->type.shape.rank == 3 ? 1 : 2;
-  const Dim cached = past == nullptr ? 0 : past->type.shape[2];
-  if (s[s.rank - 2] != q->type.shape[tokens] || s[s.rank - 1] != g.dims().add(cached, k->type.shape[tokens]))
-    return "its mask is not shown to list every query and key";
-  if (m.diagonal != cached) return "its mask begins at another position than the operator's own";
-  return nullptr;
-}
+int tokens_of(const ir::Node& n) { return n.in(0)->type.shape.rank == 3 ? 1 : 2; }
 
 bool rewrite(ir::Graph& g, ir::Node& n) {
   attrs::AttentionT a;
@@ -74,7 +55,9 @@ void run(ir::Graph& g, PassLog& log) {
     if (n.op == Op::kAttention && n.in(kMask) != nullptr) nodes.push_back(&n);
   }
   for (ir::Node* n : nodes) {
-    const char* refused = refuse(g, *n);
+    const Dim cached = n->in(kPastKey) == nullptr ? 0 : n->in(kPastKey)->type.shape[2];
+    const Dim keys = g.dims().add(cached, n->in(1)->type.shape[tokens_of(*n)]);
+    const char* refused = refuse_causal(g, *n, cached, keys);
     if (refused == nullptr && rewrite(g, *n)) {
       log.changed();
     } else if (refused != nullptr && *refused != '\0') {
@@ -84,6 +67,24 @@ void run(ir::Graph& g, PassLog& log) {
 }
 
 }  // namespace
+
+const char* refuse_causal(ir::Graph& g, const ir::Node& n, Dim cached, Dim keys) {
+  const ir::Value* mask = n.in(kMask);
+  const Shape& s = mask->type.shape;
+  CausalMask m;
+  const char* why = nullptr;
+  if (s.rank < 2) return "";
+  if (!causal_mask(g, mask, &m, &why)) return why == nullptr ? "" : why;
+  const bool chosen = mask->type.dtype == DType::kBool;
+  if (chosen ? m.seen != 1 || m.masked != 0 : m.seen != 0) return "";
+  if (!chosen && !(m.masked <= -1e30)) return "its mask adds a number that lets later keys through";
+  if (n.in(kLengths) != nullptr) return "lengths move the positions that it counts";
+  if (n.out(3) != nullptr) return "its scores are told";
+  if (s[s.rank - 2] != n.in(0)->type.shape[tokens_of(n)] || s[s.rank - 1] != keys)
+    return "its mask is not shown to list every query and key";
+  if (m.diagonal != cached) return "its mask begins at another position than the operator's own";
+  return nullptr;
+}
 
 const Pass kRecogniseCausal = {"recognise_causal", run};
 
