@@ -10,11 +10,12 @@
 //          AVX-512): 1.4 times faster at 16384 elements, 1.9 to 3.0 from 262144 on (tanh and sigmoid: 1.2 and 1.3),
 //          even at 1024, 0.7 of the speed at 64. An operand that is repeated has to be written out where its rows are
 //          short: 0.4 to 0.9 of the speed at rows of 49 to 384. So: not below 1024 elements, nor with rows below 1024.
-//          A reduction spares writing and reading what it reduces: 1.6 to 3 times faster at 1 M elements with one to
-//          three steps, 1.4 to 2.3 at 262144, 1.0 to 1.5 at 65536 and 16384 (rows of 2 to 65536; least at rows of 33,
-//          of which a block has no whole number), 0.7 to 1.0 at 4096, 0.4 to 0.6 at 64. So: not below 16384.
-//          All operands of a chain live side by side until its end, while the parts one by one let theirs go: what
-//          would make the arena larger stays outside.
+//          A reduction spares writing and reading what it reduces. chain_bench, rows of 2 to 65536, one step and three:
+//          1.3 to 3 times faster at 1 M elements, 1.1 to 2.3 at 262144, 1.0 to 1.8 at 65536 and 16384, 0.7 to 1.0 at
+//          4096, 0.4 to 0.6 at 64; rows of 33 to 63 with one step: 0.9 up to 131072, which is where their sums read
+//          what was just written across vectors. So: not below 16384, and 131072 for such rows. All operands of a chain
+//          live side by side until its end, while the parts one by one let theirs go: what would make the arena larger
+//          stays outside.
 // Numerics none of the steps: the body is the meaning, in the same order of operations. A sum may be taken in another
 //          order: kernels/chain/chain.h has its bound.        Idempotent: bodies are not entered.
 // Design   The chain IR is the composite's body, ordinary operators: the CPU kernel, a GPU generator and the
@@ -95,11 +96,12 @@ bool is_reduction(const ir::Node& n) {
 
 constexpr int64_t kFewest = 1024;          // elements of a result, and of a row of what is repeated
 constexpr int64_t kFewestReduced = 16384;  // elements that a reduction takes
+constexpr int64_t kMany = 131072;          // the same for rows of 33 to 63
 
-// Extents from `first` on, multiplied; open ones count as many, and from there on it is kFewestReduced.
+// Extents from `first` on, multiplied; open ones count as many, and from there on it is kMany.
 int64_t elements(const Shape& s, int first) {
   int64_t n = 1;
-  for (int i = first; i < s.rank; ++i) n = is_symbolic(s[i]) || n > kFewestReduced ? kFewestReduced : n * s[i];
+  for (int i = first; i < s.rank; ++i) n = is_symbolic(s[i]) || n > kMany ? kMany : n * s[i];
   return n;
 }
 
@@ -119,7 +121,11 @@ const char* other_reduction(const ir::Node& n) {
   }
   if (rank == 0 || !reduced.back() || !std::is_sorted(reduced.begin(), reduced.end()))
     return "it reduces other axes than the last ones";
-  return elements(n.in(0)->type.shape, 0) < kFewestReduced ? "what it reduces is too small" : nullptr;
+  const Shape& whole = n.in(0)->type.shape;
+  const auto kept = std::find(reduced.begin(), reduced.end(), true) - reduced.begin();
+  const int64_t row = elements(whole, static_cast<int>(kept));
+  const int64_t fewest = row > 32 && row < 64 ? kMany : kFewestReduced;
+  return elements(whole, 0) < fewest ? "what it reduces is too small" : nullptr;
 }
 
 // Along the last axes of `y` the operand lies as y does, or is one number, for long enough.
