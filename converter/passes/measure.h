@@ -9,11 +9,11 @@
 
 namespace vireo::passes {
 
-// weight    8 a node that computes, 6 a Transpose, 1 a node that only renames, tells an extent or moves in order
-// (views, Shape,
-//           Split, Concat, Slice, pixel shuffles). A rewrite that recognises an operator removes at least two that
-//           compute (16) and may leave a Transpose, views and a Squeeze (12) around the one that comes; one that
-//           removes a Transpose may leave up to five views; all others remove a node or turn a Transpose into a view.
+// weight    8 a node that computes, 6 a Transpose, 1 a node that only renames, tells an extent or moves in order: a
+//           view, Shape, Split, Concat, Slice, pixel shuffle. A rewrite that recognises an operator removes at least
+//           two that compute (16) and may leave a Transpose, views and a Squeeze (12) around the one that comes; one
+//           that removes a Transpose may leave up to five views; all others remove a node or turn a Transpose into a
+//           view.
 // runs      over Transposes and views: how many of them stand in a row in front. Composing two that others use as well
 //           keeps both and shortens the row.
 // computed  parameters of views that are not constant.

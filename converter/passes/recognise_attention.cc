@@ -1,22 +1,20 @@
 // Attention that exporters spell out becomes the one operator that it is.
-// Before   MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)              After  Attention(q, k, v, mask;
-// scale)
+// Before   MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)
+// After    Attention(q, k, v, mask; scale)
 //          The scale as Mul or Div by a number, on the scores, on q, on k or on several of them, also in front of their
 //          Reshape and Transpose. The mask as a sum, or as Where(may, scores, low) with low <= -1e30, which becomes a
-//          mask Where(may, 0, low). A soft cap c tanh(s / c) between the scaled scores and the mask. Rank 3
-//          ([B H, S, D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values
-//          repeated by Unsqueeze, Expand, Reshape; or queries of a group as further rows, [B, Hkv, G S, D], with scores
-//          that a Reshape parts before the mask. Between: a Cast of 16-bit scores to float32 and back behind Softmax,
-//          and Where(IsNaN(p), 0, p) behind it.
+//          mask Where(may, 0, low). A soft cap c tanh(s / c) between the scaled scores and the mask. Rank 3 ([B H, S,
+//          D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values repeated by Unsqueeze, Expand, Reshape; or
+//          queries of a group as further rows, [B, Hkv, G S, D], with scores that a Reshape parts before the mask.
+//          Between: a Cast of 16-bit scores to float32 and back behind Softmax, and Where(IsNaN(p), 0, p) behind it.
 // Fires    nothing inside is used elsewhere; numbers constant; the mask broadcasts to the scores and lists every key.
 // Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less
 //          or more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts
 //          give NaN, and so adds nothing of a masked key whose score is NaN or +inf, which a mask that is added would
 //          let through as NaN, nor one whose value is infinite, which 0 times makes NaN. (Where(IsNaN(p), 0, p) gives
 //          0, too; other scores that are NaN stay NaN.) Where(may, s, low) is low and 0 + low + s is within |s| of it:
-//          equal after rounding while |s| < 1e22. With a cap, scale is
-//          the product of what stands in front of Tanh and c, rounded once: tanh hands on what its argument moved, or
-//          less.
+//          equal after rounding while |s| < 1e22. With a cap, scale is what stands in front of Tanh times c, rounded
+//          once; tanh hands on what its argument moved, or less.
 // Bound    each rewrite removes two MatMul and adds none.        Idempotent.
 // Source   Vaswani et al. 2017, arXiv:1706.03762; Ainslie et al. 2023, arXiv:2305.13245; ONNX opset 23 "Attention".
 #include "converter/passes/recognise_attention.h"

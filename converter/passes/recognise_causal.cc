@@ -1,7 +1,7 @@
 // An attention whose mask only hides later keys does so by itself.
-// Before   Attention(q, k, v, mask, past..)     mask: bool, or 0 where query i may see key j and at most -1e30
-// elsewhere After    Attention(q, k, v, past..; causal) Fires    the mask is shown to be j <= i + P for all queries and
-// keys, P the cached keys that the operator is given (0
+// Before   Attention(q, k, v, mask, past..)     mask: bool, or 0 where query i may see key j and <= -1e30 elsewhere
+// After    Attention(q, k, v, past..; causal)
+// Fires    the mask is shown to be j <= i + P for all queries and keys, P the cached keys that the operator has (0
 //          without any): from comparisons of positions, triangles and constants, whose extents may be open
 //          (causal_mask.cc has the forms). The operator has no lengths and tells no scores.
 // Numerics a hidden key weighs 0 either way: query i sees key 0 at least, and e^(low + s - top) is 0 for scores |s| <

@@ -14,8 +14,8 @@
 //          2^-24.
 // Cost     reads x once and writes y once; the parts move eight times as much. A table is cut once for all its users.
 // Bound    removes two products, their sum, and a Neg or a second pair (32 of the measure and the parts of x); adds the
-//          operator (8) and a Slice, a Reshape and an Expand a table (20) with the extent of its batch (2), or views of
-//          x. Idempotent.
+//          operator (8) and a Slice, a Reshape and an Expand a table (20) with the extent of its batch (2), and two
+//          views of x.        Idempotent.
 // Source   Su et al. 2021, arXiv:2104.09864, section 3.4; ONNX opset 23 "RotaryEmbedding".
 #include "converter/passes/recognise_rotary.h"
 
