@@ -25,6 +25,7 @@ struct Options {
   std::string model, device, profile;
   std::vector<std::string> inputs, shapes;
   int threads = 0;
+  vireo_packing packing = VIREO_PACKING_DEFAULT;
   double seconds = 2;
   bool json = false;
   std::vector<std::string> bounds;
@@ -115,7 +116,7 @@ void bench(const Options& options, Context& context) {
       assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
     if (inputs[i].dtype == VIREO_NONE && info.state_of < 0) inputs[i] = sample_input(info, bounds.dims_of(info), i);
   }
-  const SessionChoice choice{options.device, options.threads, !options.profile.empty()};
+  const SessionChoice choice{options.device, options.threads, !options.profile.empty(), options.packing};
   const Clock::time_point begin = Clock::now();
   const Session session = make_session(model, choice, bounds);
   const double load_ms = model.load_ms() + ms_between(begin, Clock::now());
@@ -156,6 +157,7 @@ void bench(const Options& options, Context& context) {
                  {"load_ms", load_ms},
                  {"arena_bytes", memory.total_bytes},
                  {"arena_lower_bound_bytes", memory.lower_bound_bytes},
+                 {"packed_bytes", memory.packed_bytes},
                  {"peak_rss_bytes", peak_rss_bytes()},
                  {"assumed", assumed}};
   if (!options.profile.empty()) {
@@ -167,9 +169,9 @@ void bench(const Options& options, Context& context) {
   for (const std::string& line : assumed) std::cout << line << "\n";
   printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9),
          times.front(), times.size(), devices_of(session.get()).c_str());
-  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), peak resident memory %s\n", load_ms, first_ms,
+  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s, peak resident memory %s\n", load_ms, first_ms,
          bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
-         bytes_text(peak_rss_bytes()).c_str());
+         bytes_text(memory.packed_bytes).c_str(), bytes_text(peak_rss_bytes()).c_str());
   if (!options.profile.empty())
     printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
 }
@@ -184,6 +186,7 @@ void add_bench(CLI::App& app, Context& context) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   add_threads(verb, &options->threads);
+  add_packing(verb, &options->packing);
   add_device(verb, &options->device);
   add_shapes(verb, &options->shapes);
   add_repeated(verb, "-i,--input", &options->inputs,

@@ -204,6 +204,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.device = choice.device.empty() ? nullptr : choice.device.c_str();
   options.threads = choice.threads;
   options.profile = choice.profile ? 1 : 0;
+  options.packing = choice.packing;
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   return options;

@@ -103,6 +103,7 @@ struct SessionChoice {
   std::string device;  // "": auto
   int threads = 0;
   bool profile = false;
+  vireo_packing packing = VIREO_PACKING_DEFAULT;
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

@@ -118,9 +118,10 @@ void inspect(const Options& options, Context& context) {
                           {"tensor_bytes", memory.tensor_bytes},
                           {"scratch_bytes", memory.scratch_bytes},
                           {"state_bytes", memory.state_bytes},
-                          {"lower_bound_bytes", memory.lower_bound_bytes}};
+                          {"lower_bound_bytes", memory.lower_bound_bytes},
+                          {"packed_bytes", memory.packed_bytes}};
     }
-    const Session session = make_session(model, choice, bounds);
+    const Session session = make_session(model, {options.device, 1, false, VIREO_PACKING_NEVER}, bounds);
     std::map<std::string, int> counts;
     for (const vireo_node_info& node : nodes_of(session.get())) ++counts[node.op];
     std::vector<std::pair<std::string, int>> ops(counts.begin(), counts.end());
@@ -173,7 +174,8 @@ void inspect(const Options& options, Context& context) {
               << bytes_text(m["tensor_bytes"].get<uint64_t>()) << " (lower bound "
               << bytes_text(m["lower_bound_bytes"].get<uint64_t>()) << "), scratch "
               << bytes_text(m["scratch_bytes"].get<uint64_t>()) << ", state "
-              << bytes_text(m["state_bytes"].get<uint64_t>()) << "\n";
+              << bytes_text(m["state_bytes"].get<uint64_t>()) << "; packed weights "
+              << bytes_text(m["packed_bytes"].get<uint64_t>()) << "\n";
   }
   std::cout << "  nodes       " << about.node_count;
   if (result.contains("ops")) {

@@ -1,5 +1,7 @@
 #include "c_api/tool/options.h"
 
+#include <map>
+
 namespace vireo::tool {
 
 void add_model(CLI::App* verb, bool onnx, std::string* model) {
@@ -12,6 +14,13 @@ void add_device(CLI::App* verb, std::string* device) {
 
 void add_threads(CLI::App* verb, int* threads) {
   verb->add_option("--threads", *threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+}
+
+void add_packing(CLI::App* verb, vireo_packing* packing) {
+  static const std::map<std::string, vireo_packing> kNames = {
+      {"default", VIREO_PACKING_DEFAULT}, {"always", VIREO_PACKING_ALWAYS}, {"never", VIREO_PACKING_NEVER}};
+  verb->add_option("--packing", *packing, "copies of weights as kernels read them: default, always, never")
+      ->transform(CLI::CheckedTransformer(kNames, CLI::ignore_case).description(""));
 }
 
 void add_repeated(CLI::App* verb, const std::string& names, std::vector<std::string>* values, const std::string& text) {

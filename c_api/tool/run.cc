@@ -20,6 +20,7 @@ struct Options {
   std::string model, output, device;
   std::vector<std::string> inputs;
   int threads = 0;
+  vireo_packing packing = VIREO_PACKING_DEFAULT;
   bool json = false;
   std::vector<std::string> bounds;
 };
@@ -118,7 +119,7 @@ void run(const Options& options, Context& context) {
   std::vector<std::string> assumed;
   apply_bounds(options.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
-  const Session session = make_session(model, {options.device, options.threads, false}, bounds);
+  const Session session = make_session(model, {options.device, options.threads, false, options.packing}, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
 
   if (!options.output.empty()) {
@@ -153,6 +154,7 @@ void add_run(CLI::App& app, Context& context) {
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
   add_threads(verb, &options->threads);
+  add_packing(verb, &options->packing);
   add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print the summary as JSON");
   verb->footer(

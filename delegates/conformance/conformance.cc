@@ -258,7 +258,9 @@ class Suite {
     }
     std::string what;
     for (const int32_t slots : {1, 3}) {
-      if (what.empty()) what = run_part(device, n, a.choices[n], slots);
+      for (const bool packs : {false, true}) {
+        if (what.empty()) what = run_part(device, n, a.choices[n], slots, packs);
+      }
     }
     if (excluded != exclusions_.end()) {
       r_.log.push_back(name + (excluded->never ? ": never: " : ": not yet: ") + excluded->why);
@@ -271,10 +273,13 @@ class Suite {
   }
 
   // "" when it passes.
-  std::string run_part(void* device, size_t n, const void* choice, int32_t slots) {
+  std::string run_part(void* device, size_t n, const void* choice, int32_t slots, bool packs) {
     const Prepared& p = prepared_[n];
     const auto node = static_cast<uint32_t>(n);
-    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", choice};
+    vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", choice, packs && d_.pack != nullptr ? 1u : 0u, nullptr};
+    const TestPacks packed(d_, device, host_, &graph_, part);
+    if (!packed.fault().empty()) return packed.fault();
+    if (part.packs != 0) part.packed = packed.data();
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, again = memory;
     if (d_.memory(device, &host_, &graph_, &part, slots, &memory) != VIREO_OK)
       return "memory() fails for a part that was taken";
@@ -362,9 +367,9 @@ class Suite {
     if (second >= prepared_.size()) return;
     std::string one, two;
     std::thread thread([&] {
-      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first], 1);
+      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first], 1, i % 2 != 0);
     });
-    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second], 1);
+    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second], 1, i % 2 != 0);
     thread.join();
     if (!one.empty() || !two.empty()) fail("two parts at once", one + two);
   }

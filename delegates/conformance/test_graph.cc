@@ -1,5 +1,8 @@
 #include "delegates/conformance/test_graph.h"
 
+#include <cstdlib>
+#include <cstring>
+
 namespace vireo {
 namespace {
 
@@ -59,6 +62,33 @@ vireo_host test_host() {
   h.output = output;
   h.log = log;
   return h;
+}
+
+void TestPacks::Free::operator()(void* p) const { std::free(p); }
+
+TestPacks::TestPacks(const vireo_delegate& d, void* device, const vireo_host& host, const vireo_graph* graph,
+                     const vireo_part& part) {
+  constexpr unsigned char kPaint = 0x3C;
+  constexpr size_t kGuard = 64;
+  while (part.packs != 0 && pointers_.size() <= VIREO_MAX_PACKED) {
+    vireo_packed what = {}, again = {};
+    what.struct_size = again.struct_size = sizeof(what);
+    const auto index = static_cast<uint32_t>(pointers_.size());
+    if (d.pack(device, &host, graph, &part, index, nullptr, &what, nullptr) != VIREO_OK) return;
+    const size_t bytes = (what.bytes + 63) / 64 * 64 + kGuard;
+    auto* const to = static_cast<unsigned char*>(std::aligned_alloc(64, bytes));
+    blocks_.emplace_back(to);
+    pointers_.push_back(to);
+    std::memset(to, kPaint, bytes);
+    if (what.constant == nullptr || what.bytes == 0) fault_ = "pack() names no constant";
+    if (d.pack(device, &host, graph, &part, index, nullptr, &again, to) != VIREO_OK) fault_ = "pack() does not write";
+    if (again.bytes != what.bytes || again.constant != what.constant || again.layout != what.layout)
+      fault_ = "pack() answers differently the second time";
+    for (size_t i = what.bytes; i < bytes; ++i) {
+      if (to[i] != kPaint) fault_ = "pack() writes past its bytes";
+    }
+  }
+  if (pointers_.size() > VIREO_MAX_PACKED) fault_ = "pack() names more constants than a part may have";
 }
 
 }  // namespace vireo

@@ -37,4 +37,27 @@ struct vireo_graph {
   std::vector<int32_t> inputs, outputs;  // of a body
 };
 
+namespace vireo {
+
+// What a part wants packed, as a host keeps it: each in a block of just its size.
+class TestPacks {
+ public:
+  TestPacks(const vireo_delegate& d, void* device, const vireo_host& host, const vireo_graph* graph,
+            const vireo_part& part);
+  // For vireo_part.packed.
+  const void* const* data() const { return pointers_.data(); }
+  // "" or what was done wrong.
+  const std::string& fault() const { return fault_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const;
+  };
+  std::vector<std::unique_ptr<void, Free>> blocks_;
+  std::vector<const void*> pointers_;
+  std::string fault_;
+};
+
+}  // namespace vireo
+
 #endif  // VIREO_DELEGATES_CONFORMANCE_TEST_GRAPH_H_

@@ -79,6 +79,8 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
               CpuQuery* query) {
   Choice c;
   (void)describe(host, graph, part.nodes[0], slots, query);
+  query->packs = part.packs != 0;
+  query->packed = part.packed;
   c.tuned = static_cast<const CpuKernel*>(part.choice);
   if (c.tuned == nullptr) c.reference = find_ref(query->op);
   return c;
@@ -105,7 +107,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       if (status != VIREO_OK) return status;
       continue;
     }
-    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned};
+    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned, 0, nullptr};
     const vireo_status status = claims->take(claims->context, &part);
     if (status != VIREO_OK) return status;
   }
@@ -132,6 +134,16 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   if (scratch < 0) return VIREO_INVALID_MODEL;
   out->scratch_bytes = static_cast<size_t>(scratch);
   return VIREO_OK;
+}
+
+vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, uint32_t index,
+                  const vireo_thread_pool* threads, vireo_packed* out, void* to) {
+  CpuQuery query;
+  const Choice c = chosen(*host, graph, *part, threads != nullptr ? threads->slots : 1, &query);
+  if (c.tuned == nullptr || c.tuned->pack == nullptr) return VIREO_INVALID_ARGUMENT;
+  Parallel parallel;
+  if (threads != nullptr) parallel = {threads->run, threads->pool, threads->slots};
+  return c.tuned->pack(query, index, parallel, out, to) ? VIREO_OK : VIREO_INVALID_ARGUMENT;
 }
 
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
@@ -198,4 +210,5 @@ bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 
 extern "C" const vireo_delegate vireo_cpu_delegate = {
     sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,       vireo::enumerate, vireo::claim,
-    vireo::memory,          vireo::load,        vireo::submit, vireo::unload, vireo::health,    vireo::release};
+    vireo::memory,          vireo::pack,        vireo::load,   vireo::submit, vireo::unload,    vireo::health,
+    vireo::release};

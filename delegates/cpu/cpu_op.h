@@ -38,6 +38,8 @@ struct CpuQuery {
   uint32_t input_count = 0;  // of what fits above
   uint32_t output_count = 0;
   int32_t slots = 1;
+  bool packs = false;                    // what `pack` names will be there packed
+  const void* const* packed = nullptr;  // prepare: where
 
   // No extent changes between runs: scratch can be for exactly these sizes.
   bool is_static() const {
@@ -64,6 +66,14 @@ struct CpuKernel {
   int64_t (*scratch_bytes)(const CpuQuery& query);             // null: none; at the upper bounds
   void (*prepare)(const CpuQuery& query, void* state);         // null: state_bytes is 0
   Status (*run)(const KernelContext& ctx, const void* state);  // shapes in ctx are those of this run
+  // Null, or as vireo_delegate.pack: constant `index` that it reads packed; false past the last one.
+  bool (*pack)(const CpuQuery& query, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) = nullptr;
+};
+
+// Layouts of packed constants; a number is never used again for another one.
+enum CpuPackedLayout : uint32_t {
+  kPackedGemmF32 = 1,      // gemm/engine.h, layout 1; sizes: columns, rows, 1 when it was [N, K]
+  kPackedConvNhwcF32 = 2,  // the same for each group, rows [kernel..., C / groups]; sizes: O, groups, C / groups, taps
 };
 
 struct CpuOp {

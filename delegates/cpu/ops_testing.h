@@ -45,7 +45,7 @@ inline TestNode test_node(Op op, const std::vector<uint8_t>& attrs) {
 class NodeCase {
  public:
   // The bytes of all outputs, computed by the kernel of this name.
-  std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots) {
+  std::vector<std::vector<uint8_t>> run(const std::string& kernel, int32_t slots, bool packs = false) {
     std::vector<std::vector<uint8_t>> out;
     EXPECT_TRUE(ok(status_)) << message_;
     const vireo_delegate& d = vireo_cpu_delegate;
@@ -56,9 +56,11 @@ class NodeCase {
     EXPECT_EQ(c.kernel, kernel) << c.reason;
     if (!ok(status_) || c.kernel != kernel) return out;
     const uint32_t node = 0;
-    const vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", c.choice};
+    vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", c.choice, packs ? 1u : 0u, nullptr};
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
     EXPECT_EQ(d.memory(nullptr, &host, &graph_, &part, slots, &memory), VIREO_OK);
+    const TestPacks packed(d, nullptr, host, &graph_, part);
+    if (packs) part.packed = packed.data();
     cpu::testing::Scratch state(memory.state_bytes), scratch(memory.scratch_bytes);
     void* loaded = nullptr;
     EXPECT_EQ(d.load(nullptr, &host, &graph_, &part, slots, state.data(), &loaded), VIREO_OK);
@@ -95,28 +97,13 @@ class NodeCase {
   }
 
   void expect_same_bits(const std::string& kernel, int32_t slots = 1) {
-    const auto got = run(kernel, slots);
-    for (size_t o = 0; o < got.size(); ++o) {
-      const std::vector<uint8_t>& want = wanted_[o].bytes;
-      size_t at = 0;
-      while (at < want.size() && want[at] == got[o][at]) ++at;
-      ASSERT_EQ(at, want.size()) << "output " << o << " differs at byte " << at;
-    }
+    for (const bool packs : {false, true}) expect_same_bits(run(kernel, slots, packs));
   }
 
-  // |d| <= share of the largest element; the arithmetic is the same but for the order of float32 sums.
+  // |d| <= share of the largest element; the arithmetic is the same but for the order of float32 sums. Constants as
+  // they lie, and packed where the kernel packs them.
   void expect_close(const std::string& kernel, double share, int32_t slots = 1) {
-    const auto got = run(kernel, slots);
-    for (size_t o = 0; o < got.size(); ++o) {
-      const TestTensor& want = wanted_[o];
-      TestTensor mine = want;
-      mine.bytes = got[o];
-      const bool half = want.type.dtype == DType::kF16;
-      const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
-      double most = 0;
-      for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
-      for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
-    }
+    for (const bool packs : {false, true}) expect_close(run(kernel, slots, packs), share);
   }
 
   // No fused kernel takes it.
@@ -130,6 +117,28 @@ class NodeCase {
   }
 
  protected:
+  void expect_same_bits(const std::vector<std::vector<uint8_t>>& got) {
+    for (size_t o = 0; o < got.size(); ++o) {
+      const std::vector<uint8_t>& want = wanted_[o].bytes;
+      size_t at = 0;
+      while (at < want.size() && want[at] == got[o][at]) ++at;
+      ASSERT_EQ(at, want.size()) << "output " << o << " differs at byte " << at;
+    }
+  }
+
+  void expect_close(const std::vector<std::vector<uint8_t>>& got, double share) {
+    for (size_t o = 0; o < got.size(); ++o) {
+      const TestTensor& want = wanted_[o];
+      TestTensor mine = want;
+      mine.bytes = got[o];
+      const bool half = want.type.dtype == DType::kF16;
+      const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
+      double most = 0;
+      for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
+      for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "output " << o << " element " << i;
+    }
+  }
+
   static std::vector<float> widened(const TestTensor& t) {
     std::vector<float> out;
     for (const uint16_t v : t.as<uint16_t>()) out.push_back(f16_to_f32(v));

@@ -37,6 +37,14 @@ static vireo_status null_memory(void* device, const vireo_host* host, const vire
   return VIREO_UNSUPPORTED;
 }
 
+/* Name the constants that load wants in a layout of your own, and write them; the host keeps the copies for all
+ * sessions. A delegate without any has NULL in the table instead. */
+static vireo_status null_pack(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                              uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to) {
+  (void)device, (void)host, (void)graph, (void)part, (void)index, (void)threads, (void)out, (void)to;
+  return VIREO_INVALID_ARGUMENT;
+}
+
 /* Prepare a part in the state memory: pick the kernel, upload or refer to constants. */
 static vireo_status null_load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                               int32_t slots, void* state, void** loaded) {
@@ -70,6 +78,7 @@ const vireo_delegate vireo_null_delegate = {sizeof(vireo_delegate),
                                             null_enumerate,
                                             null_claim,
                                             null_memory,
+                                            null_pack,
                                             null_load,
                                             null_submit,
                                             null_unload,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/load/program.h"
+#include "runtime/memory/packs.h"
 #include "runtime/platform/platform.h"
 #include "sdk/base/error.h"
 #include "sdk/base/span.h"
@@ -59,6 +60,7 @@ struct vireo_model {
   uint8_t* buffer = nullptr;  // copy of the FlatBuffer part of a mapped file
   size_t buffer_bytes = 0;
   vireo::Program program;
+  mutable vireo::Packs packs;
 };
 
 namespace vireo {

@@ -46,6 +46,7 @@ class Builder {
   Status build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
   Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
   Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
+  Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
   Status check_body_types(uint32_t sub, uint32_t n, Error* error);
   bool declared_static(uint32_t sub, const fb::Node& node);
@@ -291,6 +292,39 @@ Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error)
   return Status::kOk;
 }
 
+// The copies that the part reads: made now, or by a session before this one.
+Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error) {
+  const NodeChoice& choice = l_.subs[sub].nodes[part.nodes[0]];
+  const vireo_runtime* rt = l_.model->runtime;
+  const Device& device = rt->devices[choice.device];
+  for (uint32_t k = 0; k < choice.packed; ++k) {
+    vireo_packed what = {};
+    what.struct_size = sizeof(what);
+    const auto pack = [&](void* to) {
+      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k,
+                                   l_.slots > 1 ? &s_->pool : nullptr, &what, to);
+    };
+    vireo_status status = pack(nullptr);
+    packed[k] = status == VIREO_OK ? l_.model->packs.find(what) : nullptr;
+    if (packed[k] != nullptr) continue;
+    void* const to = status == VIREO_OK ? Packs::take(rt->allocator, what) : nullptr;
+    if (status == VIREO_OK && to == nullptr) {
+      return fail(error, Status::kOutOfArena,
+                  "the allocator has no {} bytes for packed weights: vireo_memory.packed_bytes is what they take in "
+                  "all, VIREO_PACKING_NEVER does without",
+                  what.bytes);
+    }
+    if (status == VIREO_OK) status = pack(to);
+    if (status != VIREO_OK) {
+      if (to != nullptr) Packs::drop(rt->allocator, to);
+      return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not pack its weights",
+                  text_of(l_.graph(sub).nodes()->Get(part.nodes[0])->name()), device.info.name);
+    }
+    packed[k] = l_.model->packs.add(rt->allocator, to);
+  }
+  return Status::kOk;
+}
+
 Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error) {
   const NodeChoice& choice = l_.subs[sub].nodes[n];
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
@@ -331,7 +365,10 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
-  const vireo_part part = {sizeof(vireo_part), &n, 1, 0, choice.kernel, choice.reason, choice.choice};
+  vireo_part part = part_of(l_, sub, &n);
+  const void* packed[VIREO_MAX_PACKED];
+  VIREO_TRY(pack_constants(sub, part, packed, error));
+  part.packed = part.packs != 0 ? packed : nullptr;
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {
@@ -635,6 +672,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->scratch_bytes = l.scratch_bytes;
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
+    status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, error);
   }
   free_layout(&l);
   return status;

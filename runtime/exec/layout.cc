@@ -95,9 +95,18 @@ vireo_status take(void* context, const vireo_part* part) {
   if (n.device != kNoDevice) return VIREO_OK;  // a device before this one has it
   const Device& d = c.layout->model->runtime->devices[c.device];
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-  const vireo_status status =
-      d.delegate->memory(d.handle, c.host, &c.layout->graphs[c.subgraph], part, c.layout->slots, &memory);
+  const vireo_graph* graph = &c.layout->graphs[c.subgraph];
+  vireo_part asked = *part;
+  asked.packs = c.layout->packs && d.delegate->pack != nullptr ? 1 : 0;
+  asked.packed = nullptr;
+  const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
   if (status != VIREO_OK) return status;
+  vireo_packed packed = {};
+  packed.struct_size = sizeof(packed);
+  while (asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
+         d.delegate->pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
+    ++n.packed;
+  }
   n.device = c.device;
   n.kernel = part->kernel == nullptr ? "" : part->kernel;
   n.reason = part->reason == nullptr ? "" : part->reason;
@@ -207,6 +216,50 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
 
 }  // namespace
 
+vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
+  const NodeChoice& choice = l.subs[subgraph].nodes[*node];
+  const bool packs = l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
+  return {sizeof(vireo_part), node, 1, 0, choice.kernel, choice.reason, choice.choice, packs ? 1u : 0u, nullptr};
+}
+
+Status packed_bytes(const Layout& l, const vireo_host& host, size_t* out, Error* error) {
+  *out = 0;
+  size_t count = 0;
+  for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
+    for (uint32_t n = 0; n < l.subs[i].node_count; ++n) count += l.subs[i].nodes[n].packed;
+  }
+  if (count == 0) return Status::kOk;
+  size_t places = 2;  // of a table in which each is looked for by its constant
+  while (places < 2 * count) places *= 2;
+  const vireo_runtime* rt = l.model->runtime;
+  const size_t table_bytes = places * sizeof(vireo_packed);
+  auto* const table = static_cast<vireo_packed*>(rt->allocate(table_bytes));
+  if (table == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", table_bytes);
+  memset(static_cast<void*>(table), 0, table_bytes);
+  Status status = Status::kOk;
+  for (uint32_t i = 0; i < l.program->subgraph_count() && ok(status); ++i) {
+    for (uint32_t n = 0; n < l.subs[i].node_count; ++n) {
+      const NodeChoice& choice = l.subs[i].nodes[n];
+      const vireo_part part = choice.packed == 0 ? vireo_part{} : part_of(l, i, &n);
+      for (uint32_t k = 0; k < choice.packed && ok(status); ++k) {
+        const Device& d = rt->devices[choice.device];
+        vireo_packed what = {};
+        what.struct_size = sizeof(what);
+        status = static_cast<Status>(
+            d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
+        if (!ok(status)) break;
+        size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
+        while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);
+        if (table[at].bytes == 0) *out += Packs::bytes_of(what);
+        table[at] = what;
+      }
+    }
+  }
+  rt->release(table, table_bytes);
+  return ok(status) ? status : fail(error, status, "a device could not say which weights it reads packed");
+}
+
 int32_t state_of(const Program& program, uint32_t input) {
   const auto* signatures = program.model().signatures();
   if (signatures == nullptr || signatures->size() == 0 || signatures->Get(0)->states() == nullptr) return -1;
@@ -234,6 +287,8 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
       return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them",
                   options->device);
   }
+  const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
+  l.packs = packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault);
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);

@@ -22,6 +22,7 @@ struct NodeChoice {
   const char* reason = "";
   const void* choice = nullptr;  // the delegate's
   size_t state_bytes = 0;
+  uint32_t packed = 0;    // constants that it reads packed
   bool in_place = false;  // under the plan, all that the node would copy lies where it belongs
 };
 
@@ -44,6 +45,7 @@ struct Layout {
   const vireo_model* model = nullptr;
   const Program* program = nullptr;
   int32_t slots = 1;
+  bool packs = false;  // constants may be packed
   Interval* exprs = nullptr;
   SubLayout* subs = nullptr;
   vireo_graph* graphs = nullptr;
@@ -59,6 +61,11 @@ struct Layout {
 // fit its graph (kInvalidModel). On failure nothing is held.
 Status make_layout(const vireo_model* model, const vireo_session_options* options, Layout* out, Error* error);
 void free_layout(Layout* layout);
+
+// A node as its device sees it; `node` lives as long as the part.
+vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node);
+// Bytes of all constants that parts read packed, each counted once.
+Status packed_bytes(const Layout& layout, const vireo_host& host, size_t* out, Error* error);
 
 // The input that is carried state, by index among the inputs: its output; -1 for others.
 int32_t state_of(const Program& program, uint32_t input);

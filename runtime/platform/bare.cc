@@ -3,6 +3,8 @@
 
 namespace vireo::platform {
 
+const bool kPacksByDefault = false;  // memory is scarce, and flash is read as fast
+
 vireo_allocator heap() { return {nullptr, nullptr, nullptr}; }
 
 Status map_file(const char* path, MappedFile*, Error* error) {

@@ -30,6 +30,8 @@ constexpr int32_t kMostThreads = 1024;  // far below what the pool's gate can co
 
 }  // namespace
 
+const bool kPacksByDefault = true;
+
 vireo_allocator heap() { return {heap_allocate, heap_release, nullptr}; }
 
 Status map_file(const char* path, MappedFile* out, Error* error) {

@@ -14,6 +14,9 @@ namespace vireo::platform {
 // The platform's heap, or an allocator whose `allocate` is null where there is none.
 vireo_allocator heap();
 
+// Whether weights are packed when nobody says.
+extern const bool kPacksByDefault;
+
 // Maps a file for reading. kIo with the reason; kUnsupported where there are no files.
 struct MappedFile {
   const uint8_t* data = nullptr;

@@ -85,12 +85,14 @@ class Node:
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """Bytes that a session takes; no plan can hold the tensors in less than lower_bound."""
+    """Bytes that a session takes; no plan can hold the tensors in less than lower_bound. packed: beside the total, shared by the model's
+    sessions."""
     total: int
     tensors: int
     scratch: int
     state: int
     lower_bound: int
+    packed: int
 
 
 class _Handle:
@@ -197,7 +199,8 @@ class Model(_Handle):
         memory, error = c.sized(c.Memory), c.sized(c.Error)
         _check(_lib.vireo_model_memory(self._open(), c.byref(options), c.byref(memory), c.byref(error)), error)
         del keep
-        return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes)
+        return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes,
+                      memory.packed_bytes)
 
     def session(self, bounds: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None, *, device: Optional[str] = None, threads: int = 0,
                 profile: bool = False, seed: int = 0) -> "Session":

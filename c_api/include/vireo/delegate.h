@@ -1,7 +1,7 @@
 /* What a delegate offers to Vireo: the plain-C contract between the runtime and the code that drives a device, whether
  * it is compiled in or a vendor's library. The CPU delegate has no other way in.
  *
- * Order of life:  enumerate -> (per session) claim -> memory -> load -> submit ... -> unload -> release
+ * Order of life:  enumerate -> (per session) claim -> memory -> pack ... -> load -> submit ... -> unload -> release
  *
  * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
  * the end. Functions return VIREO_OK or change nothing. Nothing but load and enumerate may allocate, and only through
@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define VIREO_DELEGATE_ABI 2u
+#define VIREO_DELEGATE_ABI 3u
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
@@ -80,7 +80,20 @@ typedef struct vireo_part {
   const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
   const void* choice; /* the delegate's own: what it decided; the host hands it to memory and load. Lives as long as the
                          device, may be NULL */
+  uint32_t packs;     /* memory, load: 1 where the host keeps packed constants, 0 where the part runs without */
+  const void* const* packed; /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
 } vireo_part;
+
+/* A constant in a layout of the delegate's own. It is written once and serves all sessions of a model; whose bytes it
+ * has, the layout's number and its sizes say all about its contents, and two parts that agree in them share one. */
+typedef struct vireo_packed {
+  uint32_t struct_size;
+  uint32_t layout;      /* the delegate's number; a layout does not depend on the machine */
+  const void* constant; /* of a value of the graph, or of a body in it */
+  int64_t sizes[4];     /* as the layout counts */
+  size_t bytes;
+} vireo_packed;
+#define VIREO_MAX_PACKED 8 /* of one part */
 
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
  */
@@ -121,6 +134,11 @@ struct vireo_delegate {
   /* What a part that was claimed takes with `slots` threads. */
   vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                          int32_t slots, vireo_part_memory* out);
+  /* Constant `index` that the part reads in a layout of its own, or VIREO_INVALID_ARGUMENT past the last one. `to` is
+   * NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: this thread alone). The member
+   * may be NULL: no part wants any. */
+  vireo_status (*pack)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                       uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to);
   /* Prepares a part in `state` (as memory() said). Constants may be referred to: they outlive the part. */
   vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        int32_t slots, void* state, void** loaded);

@@ -285,6 +285,14 @@ typedef struct vireo_bound {
   int64_t max;
 } vireo_bound;
 
+/* Kernels multiply faster by weights that lie as they read them. Such a copy is made when the first session that wants
+ * it is created, and serves all sessions of the model until that is released. */
+typedef enum vireo_packing {
+  VIREO_PACKING_DEFAULT = 0, /* packed where there is an operating system, in place on bare metal */
+  VIREO_PACKING_ALWAYS = 1,
+  VIREO_PACKING_NEVER = 2 /* weights are read in place: least memory, slower */
+} vireo_packing;
+
 typedef struct vireo_session_options {
   uint32_t struct_size;
   const char* device; /* NULL or "auto", else a device name: other devices are then not used, but for control flow */
@@ -295,9 +303,10 @@ typedef struct vireo_session_options {
   size_t arena_bytes; /* as vireo_model_memory says, or more */
   uint64_t seed;      /* of random operators without a seed of their own */
   uint32_t profile;   /* 1: keep per-node times (vireo_session_profile) */
+  vireo_packing packing;
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT }
 
 typedef struct vireo_memory {
   uint32_t struct_size;
@@ -306,9 +315,11 @@ typedef struct vireo_memory {
   size_t scratch_bytes;     /* shared by all nodes */
   size_t state_bytes;       /* kernels' prepared state and the session's own tables */
   size_t lower_bound_bytes; /* the largest set of tensor bytes alive at once: no plan can be below */
+  size_t packed_bytes;      /* beside total_bytes: packed weights, which the model's sessions share. From the runtime's
+                               allocator, see vireo_packing */
 } vireo_memory;
 #define VIREO_MEMORY_INIT \
-  { sizeof(vireo_memory), 0, 0, 0, 0, 0 }
+  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0 }
 
 /* What a session with these options takes, to the byte. Allocates for the time of the call only.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */

@@ -74,23 +74,54 @@ bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   return true;
 }
 
+struct State {
+  Fused fused;
+  const float* packed = nullptr;
+};
+
+bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
+  Fused f;
+  const char* reason = "";
+  GemmF32 g;
+  if (index != 0 || !cpu::read_fused(q, -1, &f, &reason) ||
+      !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) {
+    return false;
+  }
+  out->constant = f.inputs[1].fixed(q);
+  out->bytes = static_cast<size_t>(cpu::gemm_f32_packed_floats(g)) * sizeof(float);
+  if (out->constant == nullptr || out->bytes == 0) return false;
+  out->layout = kPackedGemmF32;
+  out->sizes[0] = g.n;
+  out->sizes[1] = g.k;
+  out->sizes[2] = g.trans_b ? 1 : 0;
+  out->sizes[3] = 0;
+  if (to != nullptr)
+    cpu::pack_gemm_f32(g, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
+  return true;
+}
+
 int64_t scratch_bytes(const CpuQuery& q) {
   Fused f;
   const char* reason = "";
   GemmF32 g;
   if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g))
     return 0;
+  vireo_packed packed;
+  if (q.packs && pack(q, 0, {}, &packed, nullptr)) return 0;
   return static_cast<int64_t>(
       cpu::gemm_f32_scratch_bytes(g, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 void prepare(const CpuQuery& q, void* state) {
   const char* reason = "";
-  (void)cpu::read_fused(q, -1, new (state) Fused(), &reason);
+  auto* const s = new (state) State();
+  (void)cpu::read_fused(q, -1, &s->fused, &reason);
+  vireo_packed packed;
+  if (q.packed != nullptr && pack(q, 0, {}, &packed, nullptr)) s->packed = static_cast<const float*>(q.packed[0]);
 }
 
 Status run(const KernelContext& ctx, const void* state) {
-  const auto& f = *static_cast<const Fused*>(state);
+  const Fused& f = static_cast<const State*>(state)->fused;
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
@@ -98,6 +129,7 @@ Status run(const KernelContext& ctx, const void* state) {
     return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not",
                     f.inputs[0].shape(ctx), f.inputs[1].shape(ctx));
   }
+  g.packed = static_cast<const State*>(state)->packed;
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
   if (f.slope.given()) g.epilogue.col_slope = f.slope.f32(ctx);
@@ -108,7 +140,7 @@ Status run(const KernelContext& ctx, const void* state) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kGemm = {"gemm_f32", sizeof(Fused), scratch_bytes, prepare, run};
+constexpr CpuKernel kGemm = {"gemm_f32", sizeof(State), scratch_bytes, prepare, run, pack};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;

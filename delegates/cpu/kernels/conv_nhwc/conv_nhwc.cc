@@ -10,6 +10,7 @@ namespace vireo::cpu {
 namespace {
 
 constexpr int64_t kPatchFloats = 64 * 1024;        // patches of some pixels: 256 KiB, within a core's own cache
+constexpr int64_t kMorePatchFloats = 256 * 1024;   // where all filters come from far away for each block of pixels
 constexpr int64_t kLeastPixels = 14;               // a register tile
 constexpr int64_t kPanelFloats = 2 * 1024 * 1024;  // packed filters: 8 MiB; more go in blocks of output channels
 constexpr int64_t kResultFloats = 128 * 1024;      // where sums are added to in blocks of k
@@ -118,6 +119,14 @@ void copy_patches(const ConvF32& s, const float* x, int64_t p0, int64_t count, f
   }
 }
 
+// Whole register tiles, and blocks of nearly one size.
+int64_t patch_pixels(int64_t pixels, int64_t k, bool packed) {
+  const int64_t most = at_least((packed ? kMorePatchFloats : kPatchFloats) / at_least(k, 1), kLeastPixels);
+  if (pixels <= most) return pixels;
+  const int64_t blocks = (pixels + most - 1) / most;
+  return at_most(((pixels + blocks - 1) / blocks + kLeastPixels - 1) / kLeastPixels * kLeastPixels, most);
+}
+
 struct Plan {
   Rows rows;
   int64_t k, columns;  // output channels at a time, of a group
@@ -125,40 +134,84 @@ struct Plan {
   size_t panel_floats, patch_floats;
 };
 
-Plan plan_of(const ConvF32& s) {
+Plan plan_of(const ConvF32& s, bool packed) {
   Plan p;
   p.rows = rows_of(s);
   p.k = s.in_channels / s.groups * area(s.kernel);
   const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
-  p.columns = at_most(n, at_least(kPanelFloats / at_least(p.k, 1) / 32, 1) * 32);
-  p.panel_floats = static_cast<size_t>(p.k * p.columns);
+  p.columns = packed ? n : at_most(n, at_least(kPanelFloats / at_least(p.k, 1) / 32, 1) * 32);
+  p.panel_floats = packed ? 0 : static_cast<size_t>(p.k * p.columns);
   p.pixels = at_least(kResultFloats / p.columns, 2 * kLeastPixels);
   p.patch_floats = 0;
   if (p.rows == Rows::kPatches) {
-    p.pixels = at_most(area(s.out), at_least(kPatchFloats / at_least(p.k, 1), kLeastPixels));
+    p.pixels = patch_pixels(area(s.out), p.k, packed);
     p.patch_floats = static_cast<size_t>((p.pixels * p.k + 15) / 16 * 16);
   }
   return p;
 }
 
+// The product of all output channels of one group; its rows are set for each block of pixels.
+Product product_of(const ConvF32& s, int64_t k, const Epilogue& e) {
+  Product p;
+  p.n = s.out_channels / s.groups;
+  p.k = p.a_row = k;
+  p.a_col = 1;
+  p.b.rows = nullptr;
+  p.b.row_stride = 0;
+  p.b.pack = nullptr;
+  p.b.context = nullptr;
+  p.c_row = s.out_channels;
+  p.m = 0;
+  p.a = nullptr;
+  p.c = nullptr;
+  p.epilogue = &e;
+  return p;
+}
+
+// Packs the filters of output channels [first, first + n).
+void pack_block(const ConvF32& s, const float* weights, int64_t first, int64_t n, const Parallel& parallel,
+                float* panels) {
+  const int64_t taps = area(s.kernel), k = s.in_channels / s.groups * taps;
+  const Filters filters{weights + first * k, s.in_channels / s.groups, taps};
+  const MatrixB matrix{filters.data, k};
+  const Epilogue none;
+  Product p = product_of(s, k, none);
+  p.n = n;
+  p.b.pack = taps == 1 ? pack_matrix_columns() : pack_filters;
+  p.b.context = taps == 1 ? static_cast<const void*>(&matrix) : &filters;
+  pack_product(p, parallel, panels);
+}
+
 }  // namespace
 
-size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
+int64_t conv_nhwc_f32_packed_floats(const ConvF32& s) {
+  if (empty(s) || is_depthwise(s)) return 0;
+  return s.groups * packed_floats(s.out_channels / s.groups, s.in_channels / s.groups * area(s.kernel));
+}
+
+void pack_conv_nhwc_f32(const ConvF32& s, const float* weights, const Parallel& parallel, float* packed) {
+  const int64_t n = s.out_channels / s.groups;
+  const int64_t step = conv_nhwc_f32_packed_floats(s) / s.groups;
+  for (int64_t g = 0; g < s.groups; ++g) pack_block(s, weights, g * n, n, parallel, packed + g * step);
+}
+
+size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes, bool packed) {
   if (empty(s)) return 0;
   const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
   if (is_depthwise(s)) return depthwise_nhwc_f32_scratch_bytes(depthwise_of(s));
-  if (is_one_pixel(s) && sizes == Sizes::kFixed) return conv_f32_scratch_bytes(s, slots, sizes);
+  if (!packed && is_one_pixel(s) && sizes == Sizes::kFixed) return conv_f32_scratch_bytes(s, slots, sizes);
   if (sizes == Sizes::kFixed) {
-    const Plan p = plan_of(s);
+    const Plan p = plan_of(s, packed);
     return (p.panel_floats + threads * p.patch_floats) * sizeof(float);
   }
   // Smaller sizes take wider blocks of channels or more pixels, never more floats than these.
   const int64_t k = s.in_channels / s.groups * area(s.kernel);
   const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
-  const int64_t panels = at_most(k * n, at_least(kPanelFloats, k * 32));
-  const int64_t patches = at_most(k * area(s.out), at_least(kPatchFloats, k * kLeastPixels)) + 16;
+  const int64_t panels = packed ? 0 : at_most(k * n, at_least(kPanelFloats, k * 32));
+  const int64_t most = packed ? kMorePatchFloats : kPatchFloats;
+  const int64_t patches = at_most(k * area(s.out), at_least(most, k * kLeastPixels)) + 16;
   const size_t own = (static_cast<size_t>(panels) + threads * static_cast<size_t>(patches)) * sizeof(float);
-  const size_t pixel = area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
+  const size_t pixel = !packed && area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
   return own > pixel ? own : pixel;
 }
 
@@ -169,19 +222,17 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
     depthwise_nhwc_f32(depthwise_of(s), x, weights, y, parallel, scratch);
     return;
   }
-  if (is_one_pixel(s)) {
+  if (s.packed == nullptr && is_one_pixel(s)) {
     conv_f32(s, x, weights, y, parallel, scratch);
     return;
   }
-  const Plan plan = plan_of(s);
-  const int64_t in_area = area(s.in), out_area = area(s.out), taps = area(s.kernel);
+  const Plan plan = plan_of(s, s.packed != nullptr);
+  const int64_t in_area = area(s.in), out_area = area(s.out);
   const int64_t channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
-  float* const panels = static_cast<float*>(scratch);
+  float* const room = static_cast<float*>(scratch);
   for (int64_t group = 0; group < s.groups; ++group) {
     for (int64_t n0 = 0; n0 < outputs; n0 += plan.columns) {
       const int64_t first = group * outputs + n0;  // of the output channels
-      const Filters filters{weights + first * plan.k, channels, taps};
-      const MatrixB matrix{filters.data, plan.k};
       Epilogue e;
       e.col_bias = s.bias != nullptr ? s.bias + first : nullptr;
       e.residual_stride = s.out_channels;
@@ -189,26 +240,19 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
       e.residual_times = s.residual_times;
       e.col_slope = s.slope != nullptr ? s.slope + first : nullptr;
       e.act = s.act;
-      Product p;
+      Product p = product_of(s, plan.k, e);
       p.n = at_most(outputs - n0, plan.columns);
-      p.k = plan.k;
-      p.a_row = plan.k;
-      p.a_col = 1;
-      p.b.pack = taps == 1 ? pack_matrix_columns() : pack_filters;
-      p.b.context = taps == 1 ? static_cast<const void*>(&matrix) : &filters;
-      p.b.rows = nullptr;
-      p.b.row_stride = 0;
-      p.c_row = s.out_channels;
-      p.m = out_area;
-      p.c = y;
-      p.a = x;
-      p.epilogue = &e;
-      pack_product(p, parallel, panels);
+      const float* panels = room;
+      if (s.packed != nullptr) {
+        panels = s.packed + group * packed_floats(outputs, plan.k);
+      } else {
+        pack_block(s, weights, first, p.n, parallel, room);
+      }
       for (int64_t image = 0; image < s.n; ++image) {
         const float* const from = x + image * in_area * s.in_channels + group * channels;
         const int64_t grain = at_least((int64_t{1} << 19) / (p.n * plan.k + 1), 2 * kLeastPixels);
         parallel.for_range(out_area, grain, [&](int64_t begin, int64_t end, int32_t slot) {
-          float* const patches = panels + plan.panel_floats + static_cast<size_t>(slot) * plan.patch_floats;
+          float* const patches = room + plan.panel_floats + static_cast<size_t>(slot) * plan.patch_floats;
           int64_t count = 0;
           for (int64_t at = begin; at < end; at += count) {
             Product part = p;

@@ -1,5 +1,5 @@
 // Convolutions of models people run in both layouts, one thread. Arguments: channels in, channels out, height, width,
-// kernel, stride, groups, layout (0: channels first; 1: last).
+// kernel, stride, groups, layout (0: channels first; 1: last; 2: last, filters packed).
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -31,8 +31,14 @@ void conv(benchmark::State& state) {
   std::vector<float> w(static_cast<size_t>(s.out_channels * depth), 0.25f),
       y(static_cast<size_t>(s.out_channels * area));
   const size_t bytes =
-      layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed) : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed);
+      layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
+                  : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
   void* const scratch = aligned_alloc(64, bytes / 64 * 64 + 64);
+  std::vector<float> packed(layout == 2 ? static_cast<size_t>(conv_nhwc_f32_packed_floats(s)) : 0);
+  if (!packed.empty()) {
+    pack_conv_nhwc_f32(s, w.data(), Parallel{}, packed.data());
+    s.packed = packed.data();
+  }
   for (auto _ : state) {
     if (layout == 0) {
       conv_f32(s, x.data(), w.data(), y.data(), Parallel{}, scratch);
@@ -83,7 +89,7 @@ void shapes(benchmark::internal::Benchmark* b) {
       {8, 32, 172, 264, 5, 3, 1},
   };
   for (const std::vector<int64_t>& shape : all) {
-    for (int64_t layout = 0; layout < 2; ++layout) {
+    for (int64_t layout = 0; layout < 3; ++layout) {
       std::vector<int64_t> args = shape;
       args.push_back(layout);
       b->Args(args);

@@ -189,10 +189,18 @@ Bounds bounds_of(const Epilogue& e) {
   return out;
 }
 
+// Packed B from column n0 and row k0 on. Panels may be wider than a tile: then a tile reads a part of each row.
+struct Panels {
+  const float* data = nullptr;
+  int64_t width = kWidth, step = 0;  // floats of a row of a panel, and from one panel to the next
+
+  const float* at(int64_t column) const { return data + column / width * step + column % width; }
+};
+
 // Sums for rows of blocks [block0, block1) and columns [n0, n0 + nc) over k in [k0, k0 + kc). `panels` holds packed B
-// for just that part; where it is null, B is read in place, whole panels only.
+// for just that part; without data, B is read in place, whole panels only.
 void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64_t block1, int64_t n0, int64_t nc,
-                   int64_t k0, int64_t kc, const float* panels) {
+                   int64_t k0, int64_t kc, const Panels& panels) {
   const Epilogue& e = *p.epilogue;
   const RowBlocks blocks(p.m);
   const bool first = k0 == 0, last = k0 + kc == p.k;
@@ -200,7 +208,8 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
   t.k = kc;
   t.a_row = p.a_row;
   t.a_col = p.a_col;
-  t.b_row = panels != nullptr ? kWidth : p.b.row_stride;
+  const bool packed = panels.data != nullptr;
+  t.b_row = packed ? panels.width : p.b.row_stride;
   t.c_row = p.c_row;
   t.clip = last && bounds.clip;
   t.lo = bounds.lo;
@@ -217,11 +226,11 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     t.row_bias = first && !bounds.scaled && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
     for (int64_t j = 0; j < nc; j += kWidth) {
       t.columns = nc - j < kWidth ? nc - j : kWidth;
-      t.b = panels != nullptr ? panels + j * kc : p.b.rows + k0 * p.b.row_stride + n0 + j;
+      t.b = packed ? panels.at(j) : p.b.rows + k0 * p.b.row_stride + n0 + j;
       t.c = p.c + m0 * p.c_row + n0 + j;
       t.ahead = t.b;
       t.ahead_step = 0;
-      if (panels == nullptr && block == block0 && j + 2 * kWidth <= nc) {
+      if (!packed && block == block0 && j + 2 * kWidth <= nc) {
         t.ahead = t.b + kWidth;  // rows of B that lie far apart: no stride prefetcher follows them
         t.ahead_step = t.b_row;
       } else if (rows_ahead && j == 0) {
@@ -268,10 +277,10 @@ void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bo
     const int64_t in_place = plan.direct ? nc / kWidth * kWidth : 0;
     for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += plan.kc) {  // once for K = 0: bias alone
       const int64_t kc = p.k - k0 < plan.kc ? p.k - k0 : plan.kc;
-      if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, nullptr);
+      if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, {});
       if (in_place < nc) {
         p.b.pack(p.b.context, k0, kc, n + in_place, nc - in_place, kWidth, panels);
-        block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc, panels);
+        block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc, {panels, kWidth, kc * kWidth});
       }
     }
   }
@@ -283,21 +292,23 @@ void product_serial(const Product& p, const ProductPlan& plan, int64_t n0, int64
 
 int64_t row_block_count(int64_t m) { return RowBlocks(m).count; }
 
-void pack_panels(const Product& p, int64_t kc, int64_t panel0, int64_t panel1, float* panels) {
-  const int64_t padded = (p.n + 31) / 32 * 32;
-  const int64_t n0 = panel0 * 32, n1 = panel1 * 32 < p.n ? panel1 * 32 : p.n;
-  for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
-    const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
-    p.b.pack(p.b.context, k0, depth, n0, n1 - n0, kWidth, panels + k0 * padded + n0 * depth);
-  }
+void pack_panels(const Product& p, int64_t panel0, int64_t panel1, float* panels) {
+  const int64_t n0 = panel0 * kPanelColumns, n1 = panel1 * kPanelColumns < p.n ? panel1 * kPanelColumns : p.n;
+  p.b.pack(p.b.context, 0, p.k, n0, n1 - n0, kPanelColumns, panels + n0 * p.k);
 }
 
-void product_rows(const Product& p, int64_t kc, int64_t block0, int64_t block1, const float* panels) {
+// Rows of blocks [block0, block1) and columns [n0, n1), n0 at the beginning of a panel. `nc` columns and `kc` rows of
+// B at a time stay in the cache while all rows of A pass.
+void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
+                    int64_t n0, int64_t n1) {
   const Bounds bounds = bounds_of(*p.epilogue);
-  const int64_t padded = (p.n + 31) / 32 * 32;
-  for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kc) {
-    const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
-    block_product(p, bounds, block0, block1, 0, p.n, k0, depth, panels + k0 * padded);
+  for (int64_t n = n0; n < n1; n += nc) {
+    const int64_t columns = n1 - n < nc ? n1 - n : nc;
+    for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kc) {
+      const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
+      block_product(p, bounds, block0, block1, n, columns, k0, depth,
+                    {panels + n * p.k + k0 * kPanelColumns, kPanelColumns, p.k * kPanelColumns});
+    }
   }
 }
 
@@ -311,14 +322,13 @@ namespace vireo::cpu {
 HWY_EXPORT(product_serial);
 HWY_EXPORT(row_block_count);
 HWY_EXPORT(pack_panels);
-HWY_EXPORT(product_rows);
+HWY_EXPORT(packed_product);
 
 namespace {
-constexpr int64_t kPanel = 32;                      // the widest register tile; narrower ones divide it
+constexpr int64_t kPanel = kPanelColumns;           // the widest register tile; narrower ones divide it
 constexpr int64_t kCacheFloats = 128 * 1024;        // packed B kept in a core's own cache: 512 KiB
 constexpr int64_t kNearFloats = 16 * 1024;          // B that is near as it lies: 64 KiB
 constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
-constexpr int64_t kPackedDepth = 512;               // block of k where B is packed once for several products
 constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
 constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
 
@@ -386,15 +396,8 @@ void run_product(const Product& p, const ProductPlan& plan, const Parallel& para
     return;
   }
   if (plan.split_rows) {
-    const auto pack = HWY_DYNAMIC_POINTER(pack_panels);
-    const auto rows = HWY_DYNAMIC_POINTER(product_rows);
-    const int64_t panels = ceil_div(p.n, kPanel);
-    const int64_t panel_floats = at_least(p.k * kPanel, 1);
-    parallel.for_range(panels, at_least(1, 32768 / panel_floats),
-                       [&](int64_t begin, int64_t end, int32_t) { pack(p, plan.kc, begin, end, room); });
-    const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m);
-    const int64_t grain = at_least(1, kGrainMacs / at_least(macs / blocks, 1));
-    parallel.for_range(blocks, grain, [&](int64_t begin, int64_t end, int32_t) { rows(p, plan.kc, begin, end, room); });
+    pack_product(p, parallel, room);
+    run_packed(p, room, parallel);
     return;
   }
   const int64_t panels = ceil_div(p.n, kPanel);
@@ -409,12 +412,29 @@ void run_product(const Product& p, const ProductPlan& plan, const Parallel& para
 void pack_product(const Product& p, const Parallel& parallel, float* panels) {
   const auto pack = HWY_DYNAMIC_POINTER(pack_panels);
   parallel.for_range(ceil_div(p.n, kPanel), at_least(1, 32768 / at_least(p.k * kPanel, 1)),
-                     [&](int64_t begin, int64_t end, int32_t) { pack(p, kPackedDepth, begin, end, panels); });
+                     [&](int64_t begin, int64_t end, int32_t) { pack(p, begin, end, panels); });
 }
 
-void run_packed(const Product& p, const float* panels) {
+void run_packed(const Product& p, const float* panels, const Parallel& parallel) {
   if (p.m <= 0 || p.n <= 0) return;
-  HWY_DYNAMIC_DISPATCH(product_rows)(p, kPackedDepth, 0, HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), panels);
+  const auto product = HWY_DYNAMIC_POINTER(packed_product);
+  const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), columns = ceil_div(p.n, kPanel);
+  const int64_t depth = at_least(ceil_div(p.k, at_least(ceil_div(p.k, 512), 1)), 1);
+  const int64_t nc = at_least(kCacheFloats / depth / kPanel, 1) * kPanel;
+  const int64_t macs = p.m * p.n * p.k;
+  if (parallel.run == nullptr || parallel.slots <= 1 || macs < 2 * kGrainMacs) {
+    product(p, panels, depth, nc, 0, blocks, 0, p.n);
+  } else if (blocks >= 4 * int64_t{parallel.slots}) {
+    const int64_t grain = at_least(1, kGrainMacs / at_least(macs / blocks, 1));
+    parallel.for_range(blocks, grain, [&](int64_t begin, int64_t end, int32_t) {
+      product(p, panels, depth, nc, begin, end, 0, p.n);
+    });
+  } else {
+    const int64_t grain = at_least(1, kGrainMacs / at_least(macs / columns, 1));
+    parallel.for_range(columns, grain, [&](int64_t begin, int64_t end, int32_t) {
+      product(p, panels, depth, nc, 0, blocks, begin * kPanel, at_most(end * kPanel, p.n));
+    });
+  }
 }
 }  // namespace vireo::cpu
 #endif

@@ -52,10 +52,17 @@ size_t product_scratch_bound(int64_t m, int64_t n, int64_t k, int32_t slots);
 ProductPlan plan_product(int64_t m, int64_t n, int64_t k, bool rows_in_place, int32_t slots);
 void run_product(const Product& product, const ProductPlan& plan, const Parallel& parallel, void* scratch);
 
-// B that serves several A: packed once, K * (N rounded up to 32) floats in all. `run_packed` is serial; product.b is
-// not read again.
+// Layout 1 of packed weights: B in panels of 32 columns, each [K, 32] row-major, the last one padded with zeros. The
+// same on every machine: cores with narrower vectors read parts of a panel's rows.
+constexpr int64_t kPanelColumns = 32;
+inline int64_t packed_floats(int64_t n, int64_t k) {
+  return (n + kPanelColumns - 1) / kPanelColumns * kPanelColumns * k;
+}
+
+// B that serves several A, packed once: packed_floats(n, k) in all. product.b is not read again. `run_packed` without
+// threads is serial.
 void pack_product(const Product& product, const Parallel& parallel, float* panels);
-void run_packed(const Product& product, const float* panels);
+void run_packed(const Product& product, const float* panels, const Parallel& parallel = {});
 
 }  // namespace vireo::cpu
 

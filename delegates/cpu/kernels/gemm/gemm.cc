@@ -211,6 +211,8 @@ namespace {
 // once: there dot products along k win. A single row times [K, N] streams B through once.
 enum class Route { kPanels, kDots, kRowTimesMatrix };
 constexpr int64_t kFewColumns = 8, kFewRows = 4;
+// From here on panels that are there already win.
+constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
 
 Route route_of(const GemmF32& s) {
   const bool a_along_k = !s.trans_a || (s.m == 1 && s.lda == 1);
@@ -232,6 +234,24 @@ size_t item_scratch_bytes(const GemmF32& s, int32_t slots) {
       return plan_product(s.m, s.n, s.k, !s.trans_b, slots).bytes;
   }
   return 0;
+}
+
+Product product_of(const GemmF32& s, const Epilogue& e, const float* a, const MatrixB& b) {
+  Product p;
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.a = a;
+  p.a_row = s.trans_a ? 1 : s.lda;
+  p.a_col = s.trans_a ? s.lda : 1;
+  p.b.pack = s.trans_b ? pack_matrix_columns() : pack_matrix_rows();
+  p.b.context = &b;
+  p.b.rows = s.trans_b ? nullptr : b.data;
+  p.b.row_stride = s.ldb;
+  p.c = nullptr;
+  p.c_row = s.ldc;
+  p.epilogue = &e;
+  return p;
 }
 
 void finish_block(const GemmF32& s, const Epilogue& e, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* c) {
@@ -298,20 +318,8 @@ void item(const GemmF32& s, const Epilogue& e, const float* a, const float* b, f
     }
     case Route::kPanels: {
       const MatrixB matrix{b, s.ldb};
-      Product p;
-      p.m = s.m;
-      p.n = s.n;
-      p.k = s.k;
-      p.a = a;
-      p.a_row = s.trans_a ? 1 : s.lda;
-      p.a_col = s.trans_a ? s.lda : 1;
-      p.b.pack = s.trans_b ? HWY_DYNAMIC_POINTER(pack_columns) : pack_matrix_rows();
-      p.b.context = &matrix;
-      p.b.rows = s.trans_b ? nullptr : b;
-      p.b.row_stride = s.ldb;
+      Product p = product_of(s, e, a, matrix);
       p.c = c;
-      p.c_row = s.ldc;
-      p.epilogue = &e;
       run_product(p, plan_product(s.m, s.n, s.k, !s.trans_b, parallel.slots), parallel, scratch);
       return;
     }
@@ -321,6 +329,14 @@ void item(const GemmF32& s, const Epilogue& e, const float* a, const float* b, f
 bool spreads_over_batch(const GemmF32& s, int32_t slots) { return s.batch > 1 && s.batch >= slots; }
 
 }  // namespace
+
+int64_t gemm_f32_packed_floats(const GemmF32& s) {
+  return s.batch != 1 || s.m < kLeastRows || s.n < kLeastColumns ? 0 : packed_floats(s.n, s.k);
+}
+
+void pack_gemm_f32(const GemmF32& s, const float* b, const Parallel& parallel, float* packed) {
+  pack_product(product_of(s, s.epilogue, nullptr, {b, s.ldb}), parallel, packed);
+}
 
 size_t gemm_f32_scratch_bytes(const GemmF32& s, int32_t slots, Sizes sizes) {
   if (s.m <= 0 || s.n <= 0 || s.batch <= 0) return 0;
@@ -337,6 +353,12 @@ size_t gemm_f32_scratch_bytes(const GemmF32& s, int32_t slots, Sizes sizes) {
 
 void gemm_f32(const GemmF32& s, const float* a, const float* b, float* c, const Parallel& parallel, void* scratch) {
   if (s.m <= 0 || s.n <= 0 || s.batch <= 0) return;
+  if (s.packed != nullptr) {
+    Product p = product_of(s, s.epilogue, a, {});
+    p.c = c;
+    run_packed(p, s.packed, parallel);
+    return;
+  }
   const auto one = [&](int64_t i, const Parallel& spread, void* room) {
     Epilogue e = s.epilogue;
     if (e.residual != nullptr) e.residual += i * s.residual_step;

@@ -3,7 +3,8 @@
 //   b    op(B) is [K, N]: rows `ldb` apart, or [N, K] with trans_b
 //   c    [M, N], rows `ldc` apart; overlaps no input
 // Sums are float32 with fused multiply-add where the core has it; the order over k does not depend on the number of
-// threads. Nothing is packed before the call: weights are read in place, and panels of B go to `scratch` on the way.
+// threads. Weights may be packed before the call, once for all calls; else B is read in place, or panels of it go to
+// `scratch` on the way.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_GEMM_H_
 #define VIREO_DELEGATES_CPU_KERNELS_GEMM_GEMM_H_
 
@@ -42,10 +43,17 @@ struct GemmF32 {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
   int64_t a_step = 0, b_step = 0, c_step = 0, residual_step = 0;  // elements between batch items; 0: shared
+  const float* packed = nullptr;  // B as pack_gemm_f32 wrote it, in place of `b`: batch 1
   Epilogue epilogue;
 };
 
-// Bytes of scratch for `gemm_f32`; depends on sizes, transposes and slots alone, not on the instruction set.
+// Floats that B takes packed; 0 where packing would bring nothing: few rows stream B through once as it lies, few
+// columns would be mostly padding. Decided by sizes, so that a shape that is smaller than its bound may be packed.
+int64_t gemm_f32_packed_floats(const GemmF32& shape);
+void pack_gemm_f32(const GemmF32& shape, const float* b, const Parallel& parallel, float* packed);
+
+// Bytes of scratch for `gemm_f32` where B is not packed; depends on sizes, transposes and slots alone, not on the
+// instruction set. Packed, none.
 size_t gemm_f32_scratch_bytes(const GemmF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // `scratch` is 64-byte aligned; it may be null where gemm_f32_scratch_bytes gives 0.

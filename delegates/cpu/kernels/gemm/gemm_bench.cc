@@ -9,7 +9,7 @@
 namespace vireo::cpu {
 namespace {
 
-void product(benchmark::State& state, bool trans_b) {
+void product(benchmark::State& state, bool trans_b, bool packed = false) {
   GemmF32 s;
   s.m = state.range(0);
   s.n = state.range(1);
@@ -22,6 +22,11 @@ void product(benchmark::State& state, bool trans_b) {
   std::vector<float> a(static_cast<size_t>(s.m * s.k), 0.5f), b(static_cast<size_t>(s.n * s.k), 0.25f);
   std::vector<float> c(static_cast<size_t>(s.m * s.n));
   void* const scratch = aligned_alloc(64, gemm_f32_scratch_bytes(s, 1) / 64 * 64 + 64);
+  std::vector<float> panels(static_cast<size_t>(packed ? gemm_f32_packed_floats(s) : 0));
+  if (!panels.empty()) {
+    pack_gemm_f32(s, b.data(), Parallel{}, panels.data());
+    s.packed = panels.data();
+  }
   for (auto _ : state) {
     gemm_f32(s, a.data(), b.data(), c.data(), Parallel{}, scratch);
     benchmark::ClobberMemory();
@@ -32,6 +37,8 @@ void product(benchmark::State& state, bool trans_b) {
 }
 void rows_by_columns(benchmark::State& state) { product(state, false); }
 void rows_by_rows(benchmark::State& state) { product(state, true); }
+
+void by_panels(benchmark::State& state) { product(state, false, true); }
 
 void sizes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"m", "n", "k"});
@@ -49,6 +56,7 @@ void sizes(benchmark::internal::Benchmark* b) {
 }
 BENCHMARK(rows_by_columns)->Apply(sizes);
 BENCHMARK(rows_by_rows)->Apply(sizes);
+BENCHMARK(by_panels)->Apply(sizes);
 
 }  // namespace
 }  // namespace vireo::cpu
