@@ -197,10 +197,27 @@ struct Panels {
   const float* at(int64_t column) const { return data + column / width * step + column % width; }
 };
 
+// What the next blocks of B will read, fetched while this one is used: runs of `floats`, `step` apart, `count` of them.
+struct Ahead {
+  const float* data = nullptr;
+  int64_t floats = 0, step = 0, count = 0;
+  int64_t run = 0, at = 0;
+
+  // One line for each of `k` steps of a tile.
+  void next(int64_t k, Tile* t) {
+    t->ahead = data + run * step + at;
+    t->ahead_step = 16;
+    at += 16 * k;
+    if (at < floats) return;
+    at = 0;
+    ++run;
+  }
+};
+
 // Sums for rows of blocks [block0, block1) and columns [n0, n0 + nc) over k in [k0, k0 + kc). `panels` holds packed B
 // for just that part; without data, B is read in place, whole panels only.
 void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64_t block1, int64_t n0, int64_t nc,
-                   int64_t k0, int64_t kc, const Panels& panels) {
+                   int64_t k0, int64_t kc, const Panels& panels, Ahead ahead = {}) {
   const Epilogue& e = *p.epilogue;
   const RowBlocks blocks(p.m);
   const bool first = k0 == 0, last = k0 + kc == p.k;
@@ -236,6 +253,8 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
       } else if (rows_ahead && j == 0) {
         t.ahead = t.a + rows * p.a_row;
         t.ahead_step = 16;
+      } else if (ahead.run < ahead.count) {
+        ahead.next(kc, &t);
       }
       t.col_bias = first && !bounds.scaled && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
       if (!first) {
@@ -302,12 +321,23 @@ void pack_panels(const Product& p, int64_t panel0, int64_t panel1, float* panels
 void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
                     int64_t n0, int64_t n1) {
   const Bounds bounds = bounds_of(*p.epilogue);
+  const int64_t step = p.k * kPanelColumns;
+  const auto columns_at = [&](int64_t n) { return n1 - n < nc ? n1 - n : nc; };
+  const auto depth_at = [&](int64_t k0) { return p.k - k0 < kc ? p.k - k0 : kc; };
   for (int64_t n = n0; n < n1; n += nc) {
-    const int64_t columns = n1 - n < nc ? n1 - n : nc;
     for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kc) {
-      const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
-      block_product(p, bounds, block0, block1, n, columns, k0, depth,
-                    {panels + n * p.k + k0 * kPanelColumns, kPanelColumns, p.k * kPanelColumns});
+      // Weights come from far away, and every panel ends the stream that a prefetcher follows.
+      const bool last = k0 + kc >= p.k;
+      const int64_t n2 = last ? n + nc : n, k2 = last ? 0 : k0 + kc;
+      Ahead ahead;
+      if (n2 < n1) {
+        ahead.data = panels + n2 * p.k + k2 * kPanelColumns;
+        ahead.floats = depth_at(k2) * kPanelColumns;
+        ahead.step = step;
+        ahead.count = (columns_at(n2) + kPanelColumns - 1) / kPanelColumns;
+      }
+      block_product(p, bounds, block0, block1, n, columns_at(n), k0, depth_at(k0),
+                    {panels + n * p.k + k0 * kPanelColumns, kPanelColumns, step}, ahead);
     }
   }
 }
@@ -327,6 +357,7 @@ HWY_EXPORT(packed_product);
 namespace {
 constexpr int64_t kPanel = kPanelColumns;           // the widest register tile; narrower ones divide it
 constexpr int64_t kCacheFloats = 128 * 1024;        // packed B kept in a core's own cache: 512 KiB
+constexpr int64_t kBlockFloats = 32 * 1024;         // of B that is packed already: the next such block comes meanwhile
 constexpr int64_t kNearFloats = 16 * 1024;          // B that is near as it lies: 64 KiB
 constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
 constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
@@ -420,7 +451,9 @@ void run_packed(const Product& p, const float* panels, const Parallel& parallel)
   const auto product = HWY_DYNAMIC_POINTER(packed_product);
   const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), columns = ceil_div(p.n, kPanel);
   const int64_t depth = at_least(ceil_div(p.k, at_least(ceil_div(p.k, 512), 1)), 1);
-  const int64_t nc = at_least(kCacheFloats / depth / kPanel, 1) * kPanel;
+  // A block of A that stays in the core's own cache is read again at little cost, and B comes in smaller steps.
+  const int64_t block = p.m * depth <= kCacheFloats ? kBlockFloats : kCacheFloats;
+  const int64_t nc = at_least(block / depth / kPanel, 1) * kPanel;
   const int64_t macs = p.m * p.n * p.k;
   if (parallel.run == nullptr || parallel.slots <= 1 || macs < 2 * kGrainMacs) {
     product(p, panels, depth, nc, 0, blocks, 0, p.n);
