@@ -163,7 +163,9 @@ LayoutCost conv_cost(const ir::Node& n) {
                       : filters > static_cast<double>(kManyFilters) ? kPackManyWindows
                                                                     : kPackWindow;
   const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
-  c.last = static_cast<int64_t>(k * up(out) * area * kMac + filters * pack +
+  // Constant filters are packed once for all runs.
+  const bool packed = n.in(1)->constant != nullptr;
+  c.last = static_cast<int64_t>(k * up(out) * area * kMac + (packed ? 0 : filters * pack) +
                                 (in_place ? 0 : patches * kCopyPixel + patches / channels * kCopyRun));
   return c;
 }

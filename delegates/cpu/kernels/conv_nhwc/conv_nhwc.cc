@@ -45,7 +45,9 @@ Rows rows_of(const ConvF32& s) {
   const bool one_line = s.out[0] == 1 && s.out[1] == 1;
   const bool dense = s.kernel[2] == 1 && s.stride[0] == 1 && s.stride[1] == 1 && s.stride[2] == 1 &&
                      s.out[1] == s.in[1] && s.out[2] == s.in[2];
-  return one_line || dense ? Rows::kWhole : Rows::kLine;
+  if (one_line || dense) return Rows::kWhole;
+  // All filters pass for each line: for a short one they cost more than copying its pixels.
+  return s.out[2] < 4 * kLeastPixels ? Rows::kPatches : Rows::kLine;
 }
 
 // The filters of one group as B, [(kernel..., C / groups), O / groups]: patches of pixels have the channels last.

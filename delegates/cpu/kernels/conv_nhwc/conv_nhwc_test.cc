@@ -48,10 +48,22 @@ void check(const Setup& z, int32_t slots, const Activate& act = {}, int residual
   s.residual_last = residual == 2;
   s.residual_times = residual == 3;
   s.slope = act.kind == Activation::kLeakyRelu ? bias.data() : nullptr;  // any numbers
-  ASSERT_LE(conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed), conv_nhwc_f32_scratch_bytes(s, slots));
-  testing::Scratch scratch(conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed));
   testing::Threads threads(slots);
-  conv_nhwc_f32(s, x.data(), w.data(), y.data(), threads.parallel(), scratch.data());
+  const auto run = [&](const float* weights, Floats& to) {
+    const bool packed = s.packed != nullptr;
+    const size_t bytes = conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed, packed);
+    ASSERT_LE(bytes, conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kUpperBounds, packed));
+    testing::Scratch scratch(bytes);
+    conv_nhwc_f32(s, x.data(), weights, to.data(), threads.parallel(), scratch.data());
+  };
+  run(w.data(), y);
+  Floats packed(static_cast<size_t>(conv_nhwc_f32_packed_floats(s))), again(out_count);
+  const bool packs = packed.size() != 0;
+  if (packs) {
+    pack_conv_nhwc_f32(s, w.data(), threads.parallel(), packed.data());
+    s.packed = packed.data();
+    run(nullptr, again);
+  }
   for (size_t i = 0; i < out_count; ++i) {
     const int64_t at = static_cast<int64_t>(i), o = at % s.out_channels, pixel = at / s.out_channels % area(s.out);
     const int64_t image = at / s.out_channels / area(s.out);
@@ -86,6 +98,9 @@ void check(const Setup& z, int32_t slots, const Activate& act = {}, int residual
     const double bound =
         testing::sum_bound(channels * area(s.kernel) + 4, magnitude) * (act.kind == Activation::kHardSwish ? 4 : 1);
     ASSERT_NEAR(y[i], sum, bound) << "element " << i;
+    if (packs) {
+      ASSERT_NEAR(again[i], sum, bound) << "element " << i << ", filters packed";
+    }
   }
 }
 
@@ -103,6 +118,7 @@ TEST(ConvNhwc, Pointwise) {
       check(flat(1, 600, 70, 1, 5, 5, 1, 1, 1, 1, 0), slots, {Activation::kHardSwish}, 1);
       check(flat(1, 12, 6, 3, 6, 5, 1, 1, 1, 1, 0), slots, {}, 0);
       check(flat(1, 8, 40, 1, 15, 13, 1, 1, 2, 1, 0), slots, {Activation::kHardSwish}, 0);
+      check(flat(1, 8, 40, 1, 5, 130, 1, 1, 2, 1, 0), slots, {Activation::kHardSwish}, 0);
       check(flat(2, 5, 7, 1, 1, 1, 1, 1, 1, 1, 0), slots);
       check(flat(1, 40, 24, 1, 9, 11, 1, 1, 1, 1, 0), slots, {Activation::kLeakyRelu}, 0);
       check(flat(6, 40, 24, 1, 1, 1, 1, 1, 1, 1, 0), slots, {Activation::kLeakyRelu}, 3);

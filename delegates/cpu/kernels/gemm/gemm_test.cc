@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/gemm/gemm.h"
 
+#include "delegates/cpu/kernels/gemm/engine.h"
 #include "delegates/cpu/kernels/testing.h"
 
 namespace vireo::cpu {
@@ -59,7 +60,6 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
   testing::fill_uniform(extra, 3);
   testing::fill_uniform(rows, 4);
   testing::fill_uniform(cols, 5);
-  for (float& v : out) v = 777;
   s.epilogue.alpha = alpha;
   s.epilogue.act = act;
   s.epilogue.row_bias = row_bias ? rows.data() : nullptr;
@@ -70,9 +70,7 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
   s.epilogue.residual_times = residual == 3;
   s.epilogue.row_slope = slopes == 1 ? rows.data() : nullptr;
   s.epilogue.col_slope = slopes == 2 ? cols.data() : nullptr;
-  Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
-  Threads threads(slots);
-  gemm_f32(s, a.data(), b.data(), out.data(), threads.parallel(), scratch.data());
+  std::vector<double> want(out.size()), bound(out.size(), -1);  // -1: between rows
   for (int64_t g = 0; g < c.batch; ++g) {
     for (int64_t i = 0; i < c.m; ++i) {
       for (int64_t j = 0; j < c.n; ++j) {
@@ -91,10 +89,30 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
         if (slopes != 0 && sum < 0) sum *= slopes == 1 ? rows[static_cast<size_t>(i)] : cols[static_cast<size_t>(j)];
         if (residual == 2) sum += extra[at];
         if (residual == 3) sum *= extra[at];
-        ASSERT_NEAR(out[at], sum, testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude))
-            << "at " << g << ", " << i << ", " << j;
+        want[at] = sum;
+        bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude);
       }
-      for (int64_t j = c.n; j < s.ldc; ++j) ASSERT_EQ(out[static_cast<size_t>(g * s.c_step + i * s.ldc + j)], 777);
+    }
+  }
+  Threads threads(slots);
+  Floats packed(c.batch == 1 ? static_cast<size_t>(packed_floats(s.n, s.k)) : 0);
+  for (int round = 0; round < (c.batch == 1 ? 2 : 1); ++round) {
+    SCOPED_TRACE(round == 0 ? "B as it lies" : "B packed");
+    for (float& v : out) v = 777;
+    if (round == 0) {
+      Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
+      gemm_f32(s, a.data(), b.data(), out.data(), threads.parallel(), scratch.data());
+    } else {
+      pack_gemm_f32(s, b.data(), threads.parallel(), packed.data());
+      s.packed = packed.data();
+      gemm_f32(s, a.data(), nullptr, out.data(), threads.parallel(), nullptr);
+    }
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (bound[i] < 0) {
+        ASSERT_EQ(out[i], 777) << "between rows, at " << i;
+      } else {
+        ASSERT_NEAR(out[i], want[i], bound[i]) << "at " << i;
+      }
     }
   }
 }
