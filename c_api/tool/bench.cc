@@ -169,8 +169,8 @@ void bench(const Options& options, Context& context) {
   for (const std::string& line : assumed) std::cout << line << "\n";
   printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9),
          times.front(), times.size(), devices_of(session.get()).c_str());
-  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s, peak resident memory %s\n", load_ms, first_ms,
-         bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
+  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s, peak resident memory %s\n",
+         load_ms, first_ms, bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
          bytes_text(memory.packed_bytes).c_str(), bytes_text(peak_rss_bytes()).c_str());
   if (!options.profile.empty())
     printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());

@@ -209,6 +209,6 @@ bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 }  // namespace vireo
 
 extern "C" const vireo_delegate vireo_cpu_delegate = {
-    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,       vireo::enumerate, vireo::claim,
-    vireo::memory,          vireo::pack,        vireo::load,   vireo::submit, vireo::unload,    vireo::health,
-    vireo::release};
+    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,     vireo::enumerate,
+    vireo::claim,           vireo::memory,      vireo::pack,   vireo::load, vireo::submit,
+    vireo::unload,          vireo::health,      vireo::release};

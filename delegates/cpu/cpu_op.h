@@ -38,7 +38,7 @@ struct CpuQuery {
   uint32_t input_count = 0;  // of what fits above
   uint32_t output_count = 0;
   int32_t slots = 1;
-  bool packs = false;                    // what `pack` names will be there packed
+  bool packs = false;                   // what `pack` names will be there packed
   const void* const* packed = nullptr;  // prepare: where
 
   // No extent changes between runs: scratch can be for exactly these sizes.

@@ -301,8 +301,8 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
     vireo_packed what = {};
     what.struct_size = sizeof(what);
     const auto pack = [&](void* to) {
-      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k,
-                                   l_.slots > 1 ? &s_->pool : nullptr, &what, to);
+      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k, l_.slots > 1 ? &s_->pool : nullptr,
+                                   &what, to);
     };
     vireo_status status = pack(nullptr);
     packed[k] = status == VIREO_OK ? l_.model->packs.find(what) : nullptr;

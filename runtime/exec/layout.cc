@@ -246,8 +246,8 @@ Status packed_bytes(const Layout& l, const vireo_host& host, size_t* out, Error*
         const Device& d = rt->devices[choice.device];
         vireo_packed what = {};
         what.struct_size = sizeof(what);
-        status = static_cast<Status>(
-            d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
+        status =
+            static_cast<Status>(d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
         if (!ok(status)) break;
         size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
         while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);

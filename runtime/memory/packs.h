@@ -10,8 +10,8 @@ namespace vireo {
 
 bool same_pack(const vireo_packed& a, const vireo_packed& b);
 
-// A list that only grows while the model lives, so that finding needs no lock. Two sessions that are created at once may
-// both write the same copy; one of them is then dropped.
+// A list that only grows while the model lives, so that finding needs no lock. Two sessions that are created at once
+// may both write the same copy; one of them is then dropped.
 class Packs {
  public:
   // The copy that agrees with `what`, or null.

@@ -81,7 +81,8 @@ typedef struct vireo_part {
   const void* choice; /* the delegate's own: what it decided; the host hands it to memory and load. Lives as long as the
                          device, may be NULL */
   uint32_t packs;     /* memory, load: 1 where the host keeps packed constants, 0 where the part runs without */
-  const void* const* packed; /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
+  const void* const*
+      packed; /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
 } vireo_part;
 
 /* A constant in a layout of the delegate's own. It is written once and serves all sessions of a model; whose bytes it

@@ -89,8 +89,7 @@ Status run(const KernelContext& ctx, const void* state) {
 }
 
 constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(State), scratch_bytes<false>, prepare<false>, run<false>};
-constexpr CpuKernel kConvLast = {"conv_f32_nhwc",     sizeof(State), scratch_bytes<true>,
-                                 prepare<true>, run<true>,     pack};
+constexpr CpuKernel kConvLast = {"conv_f32_nhwc", sizeof(State), scratch_bytes<true>, prepare<true>, run<true>, pack};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;

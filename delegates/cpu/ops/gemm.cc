@@ -95,8 +95,7 @@ bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_pac
   out->sizes[1] = g.k;
   out->sizes[2] = g.trans_b ? 1 : 0;
   out->sizes[3] = 0;
-  if (to != nullptr)
-    cpu::pack_gemm_f32(g, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
+  if (to != nullptr) cpu::pack_gemm_f32(g, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
   return true;
 }
 

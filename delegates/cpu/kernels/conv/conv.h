@@ -27,7 +27,7 @@ struct ConvF32 {
   bool residual_last = false;       // added after `act`
   bool residual_times = false;      // multiplied after `act` instead
   Activate act;
-  const float* slope = nullptr;  // [O] or null. PRelu in place of `act`: x < 0 ? slope[o] x : x
+  const float* slope = nullptr;   // [O] or null. PRelu in place of `act`: x < 0 ? slope[o] x : x
   const float* packed = nullptr;  // channels last: filters as pack_conv_nhwc_f32 wrote them, in place of `weights`
 
   bool has_tail() const { return act.kind != Activation::kNone || slope != nullptr || residual != nullptr; }

@@ -2,8 +2,8 @@
 //
 // A matrix product whose rows are pixels and whose columns are output channels: A is x as it lies (1 x 1 windows, and
 // windows along a row without padding) or the patches of some pixels, B the filters. Filters lie [O, C / groups,
-// kernel...] as everywhere, so B is packed: ahead of all runs, or else in each of them. What that costs is shared by all
-// pixels, and is why few pixels with many filters that are not packed ahead go better channels first.
+// kernel...] as everywhere, so B is packed: ahead of all runs, or else in each of them. What that costs is shared by
+// all pixels, and is why few pixels with many filters that are not packed ahead go better channels first.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_CONV_NHWC_CONV_NHWC_H_
 #define VIREO_DELEGATES_CPU_KERNELS_CONV_NHWC_CONV_NHWC_H_
 

@@ -30,9 +30,8 @@ void conv(benchmark::State& state) {
   std::vector<float> x(static_cast<size_t>(s.in_channels * s.in[1] * s.in[2]), 0.5f);
   std::vector<float> w(static_cast<size_t>(s.out_channels * depth), 0.25f),
       y(static_cast<size_t>(s.out_channels * area));
-  const size_t bytes =
-      layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
-                  : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
+  const size_t bytes = layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
+                                   : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
   void* const scratch = aligned_alloc(64, bytes / 64 * 64 + 64);
   std::vector<float> packed(layout == 2 ? static_cast<size_t>(conv_nhwc_f32_packed_floats(s)) : 0);
   if (!packed.empty()) {

@@ -459,9 +459,8 @@ void run_packed(const Product& p, const float* panels, const Parallel& parallel)
     product(p, panels, depth, nc, 0, blocks, 0, p.n);
   } else if (blocks >= 4 * int64_t{parallel.slots}) {
     const int64_t grain = at_least(1, kGrainMacs / at_least(macs / blocks, 1));
-    parallel.for_range(blocks, grain, [&](int64_t begin, int64_t end, int32_t) {
-      product(p, panels, depth, nc, begin, end, 0, p.n);
-    });
+    parallel.for_range(blocks, grain,
+                       [&](int64_t begin, int64_t end, int32_t) { product(p, panels, depth, nc, begin, end, 0, p.n); });
   } else {
     const int64_t grain = at_least(1, kGrainMacs / at_least(macs / columns, 1));
     parallel.for_range(columns, grain, [&](int64_t begin, int64_t end, int32_t) {
