@@ -124,7 +124,7 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
 void release_model(vireo_model* model) {
   if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
-  model->packs.release(rt->allocator);
+  if (VIREO_PACKS) model->packs.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
   platform::unmap_file(model->mapped);
   model->~vireo_model();

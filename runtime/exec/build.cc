@@ -367,8 +367,10 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   const Device& device = l_.model->runtime->devices[choice.device];
   vireo_part part = part_of(l_, sub, &n);
   const void* packed[VIREO_MAX_PACKED];
-  VIREO_TRY(pack_constants(sub, part, packed, error));
-  part.packed = part.packs != 0 ? packed : nullptr;
+  if (VIREO_PACKS && part.packs != 0) {
+    VIREO_TRY(pack_constants(sub, part, packed, error));
+    part.packed = packed;
+  }
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {

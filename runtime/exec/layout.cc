@@ -97,13 +97,13 @@ vireo_status take(void* context, const vireo_part* part) {
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
   vireo_part asked = *part;
-  asked.packs = c.layout->packs && d.delegate->pack != nullptr ? 1 : 0;
+  asked.packs = VIREO_PACKS && c.layout->packs && d.delegate->pack != nullptr ? 1 : 0;
   asked.packed = nullptr;
   const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
   if (status != VIREO_OK) return status;
   vireo_packed packed = {};
   packed.struct_size = sizeof(packed);
-  while (asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
+  while (VIREO_PACKS && asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
          d.delegate->pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
     ++n.packed;
   }
@@ -218,12 +218,13 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
 
 vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
   const NodeChoice& choice = l.subs[subgraph].nodes[*node];
-  const bool packs = l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
+  const bool packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
   return {sizeof(vireo_part), node, 1, 0, choice.kernel, choice.reason, choice.choice, packs ? 1u : 0u, nullptr};
 }
 
 Status packed_bytes(const Layout& l, const vireo_host& host, size_t* out, Error* error) {
   *out = 0;
+  if (!VIREO_PACKS) return Status::kOk;
   size_t count = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
     for (uint32_t n = 0; n < l.subs[i].node_count; ++n) count += l.subs[i].nodes[n].packed;
@@ -288,7 +289,8 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
                   options->device);
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
-  l.packs = packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault);
+  l.packs = VIREO_PACKS && (packing == VIREO_PACKING_ALWAYS ||
+                            (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault));
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);

@@ -51,6 +51,7 @@ int main(void) {
   const vireo_allocator allocator = {take, give, NULL};
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   vireo_error error = VIREO_ERROR_INIT;
+  vireo_session_options session_options = VIREO_SESSION_OPTIONS_INIT;
   vireo_memory memory = VIREO_MEMORY_INIT;
   vireo_runtime* runtime;
   vireo_model* model;
@@ -62,8 +63,9 @@ int main(void) {
   if (vireo_model_load_memory(runtime, smoke_model, smoke_model_size, &model, &error) != VIREO_OK)
     return fail("load", &error);
   if (vireo_model_check_hashes(model, &error) != VIREO_OK) return fail("hashes", &error);
-  if (vireo_model_memory(model, NULL, &memory, &error) != VIREO_OK) return fail("memory", &error);
-  if (vireo_session_create(model, NULL, &session, &error) != VIREO_OK) return fail("session", &error);
+  session_options.packing = VIREO_PACKING_NEVER; /* the memory above is all there is, on a host too */
+  if (vireo_model_memory(model, &session_options, &memory, &error) != VIREO_OK) return fail("memory", &error);
+  if (vireo_session_create(model, &session_options, &session, &error) != VIREO_OK) return fail("session", &error);
   for (i = 0; i < vireo_model_test_count(model); ++i) {
     if (vireo_session_selftest(session, i, &error) != VIREO_OK) return fail("selftest", &error);
   }
