@@ -289,8 +289,8 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
                   options->device);
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
-  l.packs = VIREO_PACKS && (packing == VIREO_PACKING_ALWAYS ||
-                            (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault));
+  l.packs = VIREO_PACKS &&
+            (packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault));
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);
