@@ -2,6 +2,9 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include <new>
@@ -13,7 +16,7 @@ namespace {
 constexpr int kWatches = 4000;
 // The same for the caller, who has run out of tiles: what the last ones of others take at most where all have a core.
 constexpr int kLastLooks = 1000;
-// Jobs between two moves of a thread, so that a core which others keep busy does not send it to and fro at each
+// Jobs between two moves of the workers, so that two callers who take turns do not send them to and fro at each
 // operator.
 constexpr uint64_t kJobsBetweenMoves = 8;
 // Tiles for each slot: the last ones to finish then differ by an eighth of a slot's work on average.
@@ -39,18 +42,19 @@ int32_t usable_cores() {
   return n < 1 ? 1 : static_cast<int32_t>(n);
 }
 
-Pool::Pool(Worker* workers) : workers_(workers) {}
-
 Pool* Pool::open(int32_t slots) {
   const auto count = static_cast<size_t>(slots - 1);
   void* memory = nullptr;
-  if (posix_memalign(&memory, 64, sizeof(Pool)) != 0) return nullptr;
+  if (posix_memalign(&memory, 64, sizeof(Pool) + (count + 1) * sizeof(Run)) != 0) return nullptr;
   auto* workers = static_cast<Worker*>(calloc(count, sizeof(Worker)));
   if (workers == nullptr) {
     free(memory);
     return nullptr;
   }
-  auto* pool = new (memory) Pool(workers);
+  static_assert(sizeof(Pool) % alignof(Run) == 0, "the runs follow the pool");
+  auto* runs = reinterpret_cast<Run*>(static_cast<uint8_t*>(memory) + sizeof(Pool));
+  for (size_t i = 0; i <= count; ++i) new (runs + i) Run();
+  auto* pool = new (memory) Pool(workers, runs);
   for (int32_t i = 0; i < slots - 1; ++i) {
     Worker& w = workers[i];
     w.pool = pool;
@@ -100,14 +104,15 @@ void Pool::submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*
                   void* arg) {
   count_ = count;
   tile_ = tile;
-  tiles_ = tiles;
   task_ = task;
   arg_ = arg;
-  next_.store(0, std::memory_order_relaxed);
-#if defined(__linux__)
-  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
-#endif
-  const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
+  const int64_t slots = worker_count_ + 1;
+  for (int64_t s = 0; s < slots; ++s) {
+    const auto first = static_cast<uint64_t>(tiles * s / slots), end = static_cast<uint64_t>(tiles * (s + 1) / slots);
+    runs_[s].rest.store(first << Run::kShift | end, std::memory_order_relaxed);
+  }
+  const uint64_t job = gate_.load(std::memory_order_relaxed) / kNumber + 1, number = job * kNumber;
+  clear_callers_core(job);
   gate_.store(number | kOpen);  // in one order with `sleepers_`: either we see the sleeper, or it sees the job
   if (sleepers_.load() > 0) {
     pthread_mutex_lock(&mutex_);
@@ -133,39 +138,56 @@ void Pool::submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*
 }
 
 #if defined(__linux__)
-void Pool::leave_callers_core(uint64_t job, uint64_t* last_move) {
-  const int here = sched_getcpu();
-  if (here < 0 || here != caller_core_.load(std::memory_order_relaxed)) return;
-  if (*last_move != 0 && job - *last_move < kJobsBetweenMoves) return;
-  *last_move = job;
-  cpu_set_t mine, others;
-  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) return;
-  others = mine;
+void Pool::clear_callers_core(uint64_t job) {
+  const int32_t here = sched_getcpu();
+  if (here < 0 || here == caller_core_ || (caller_core_ >= 0 && job - last_move_ < kJobsBetweenMoves)) return;
+  cpu_set_t others;  // of the caller: what was taken from the process since the pool began holds for all
+  if (sched_getaffinity(0, sizeof(others), &others) != 0) return;
   CPU_CLR(here, &others);
-  // Leaves at the first call, may come back after the second.
-  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
-    sched_setaffinity(0, sizeof(mine), &mine);
+  if (CPU_COUNT(&others) == 0) return;
+  caller_core_ = here;
+  last_move_ = job;
+  for (int32_t i = 0; i < worker_count_; ++i) {
+    const int32_t id = workers_[i].id.load(std::memory_order_relaxed);
+    if (id != 0) {
+      (void)sched_setaffinity(id, sizeof(others), &others);
+    } else {
+      caller_core_ = -1;  // not there yet: at the next job
+    }
   }
 }
 #else
-void Pool::leave_callers_core(uint64_t, uint64_t*) {}
+void Pool::clear_callers_core(uint64_t) {}
 #endif
 
-void Pool::take_tiles(int32_t slot) {
+bool Pool::Run::take(bool first, int64_t* tile) {
+  uint64_t now = rest.load(std::memory_order_relaxed);
   for (;;) {
-    const int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-    if (i >= tiles_) return;
-    const int64_t begin = i * tile_, end = begin + tile_ < count_ ? begin + tile_ : count_;
-    task_(arg_, begin, end, slot);
+    const uint64_t begin = now >> kShift, end = now & ((uint64_t{1} << kShift) - 1);
+    if (begin >= end) return false;
+    const uint64_t left = first ? (begin + 1) << kShift | end : begin << kShift | (end - 1);
+    if (!rest.compare_exchange_weak(now, left, std::memory_order_relaxed)) continue;
+    *tile = static_cast<int64_t>(first ? begin : end - 1);
+    return true;
   }
 }
 
-uint64_t Pool::next_job(uint64_t last, uint64_t* last_move) {
+void Pool::take_tiles(int32_t slot) {
+  const int32_t slots = worker_count_ + 1;
+  for (int32_t k = 0; k < slots; ++k) {
+    Run& run = runs_[(slot + k) % slots];
+    for (int64_t i = 0; run.take(k == 0, &i);) {
+      const int64_t begin = i * tile_, end = begin + tile_ < count_ ? begin + tile_ : count_;
+      task_(arg_, begin, end, slot);
+    }
+  }
+}
+
+uint64_t Pool::next_job(uint64_t last) {
   const auto fresh = [last](uint64_t gate) { return (gate & kOpen) != 0 && gate / kNumber != last; };
   for (int i = 0; i < kWatches; ++i) {
     const uint64_t gate = gate_.load(std::memory_order_acquire);
     if (fresh(gate) || stopping_.load(std::memory_order_relaxed)) return gate;
-    if (i % 256 == 0) leave_callers_core(last, last_move);
     pause_core();
   }
   pthread_mutex_lock(&mutex_);
@@ -181,13 +203,12 @@ uint64_t Pool::next_job(uint64_t last, uint64_t* last_move) {
 }
 
 void Pool::serve(int32_t slot) {
-  uint64_t last = 0, last_move = 0;
+  uint64_t last = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    uint64_t gate = next_job(last, &last_move);
+    uint64_t gate = next_job(last);
     while ((gate & kOpen) != 0 && gate / kNumber != last) {
       if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire)) continue;
       last = gate / kNumber;
-      leave_callers_core(last, &last_move);
       take_tiles(slot);
       const uint64_t before = gate_.fetch_sub(1);  // in one order with `waiting_`
       if ((before & kInside) == 1 && waiting_.load()) {
@@ -202,6 +223,9 @@ void Pool::serve(int32_t slot) {
 
 void* Pool::body(void* worker) {
   auto& w = *static_cast<Worker*>(worker);
+#if defined(__linux__)
+  w.id.store(static_cast<int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+#endif
   w.pool->serve(w.slot);
   return nullptr;
 }

@@ -11,13 +11,15 @@
 
 namespace vireo::platform {
 
-// `slots` - 1 threads beside the caller's. A job is cut into tiles that everybody takes from one counter, the caller
-// first of all: it waits for those who took a tile, never for one who has not come yet. So a core that is busy with
-// something else costs its own share and no more, where a pool that counts its threads in at each operator stands still
-// until the last one has been given a core. Idle threads watch for the next job for about 0.1 ms, the gap between two
-// operators, then sleep. One that finds itself on the caller's core goes to another: Linux wakes threads where their
-// waker runs and takes tens of milliseconds to part the two, in which both together are slower than one. A job that
-// begins while another session's runs is done by its caller alone.
+// `slots` - 1 threads beside the caller's. A job is cut into tiles, and each slot has a run of them: the same part of
+// every tensor, so that an operator finds in its core's cache what that core wrote in the operator before. Who has
+// none left takes from the end of others' runs. The caller waits for those who took a tile, never for one who has not
+// come yet: a core that is busy with something else costs its own share and no more, where a pool that counts its
+// threads in at each operator stands still until the last one has been given a core. Idle threads watch for the next
+// job for about 0.1 ms, the gap between two operators, then sleep. Workers may run on every core of the process but the
+// caller's: Linux wakes threads where their waker runs and takes tens of milliseconds to part the two, in which both
+// together are slower than one. Whoever calls from another core than before has them moved. A job that begins while
+// another session's runs is done by its caller alone.
 //
 // Allocates nothing after `open`.
 class Pool {
@@ -34,34 +36,44 @@ class Pool {
     Pool* pool;
     pthread_t thread;
     int32_t slot;
+    std::atomic<int32_t> id;  // of the thread, for the kernel; 0 before it runs
   };
 
-  explicit Pool(Worker* workers);
+  // The tiles of a slot that nobody has taken: [first, end), in one word.
+  struct alignas(64) Run {
+    std::atomic<uint64_t> rest{0};
+    static constexpr int kShift = 32;
+    bool take(bool first, int64_t* tile);
+  };
+
+  Pool(Worker* workers, Run* runs) : workers_(workers), runs_(runs) {}
   static void* body(void* worker);
   void submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*, int64_t, int64_t, int32_t), void* arg);
   void serve(int32_t slot);
   // Waits; the gate of a job that is open and not `last`.
-  uint64_t next_job(uint64_t last, uint64_t* last_move);
+  uint64_t next_job(uint64_t last);
   void take_tiles(int32_t slot);
-  void leave_callers_core(uint64_t job, uint64_t* last_move);
+  void clear_callers_core(uint64_t job);
 
   // Bits 0..14: workers inside; 15: the job is open; 16..: its number. One word, so that "may I come in" and "I am in"
   // are one step.
   static constexpr uint64_t kInside = (1u << 15) - 1, kOpen = 1u << 15, kNumber = uint64_t{1} << 16;
 
   alignas(64) std::atomic<uint64_t> gate_{0};
-  alignas(64) std::atomic<int64_t> next_{0};   // the next tile
   alignas(64) std::atomic<uint32_t> busy_{0};  // a word: not every core exchanges bytes
   std::atomic<bool> stopping_{false};
   std::atomic<int32_t> sleepers_{0};
   std::atomic<bool> waiting_{false};
-  std::atomic<int32_t> caller_core_{-1};
+  // Of the callers, who come one after the other.
+  int32_t caller_core_ = -1;
+  uint64_t last_move_ = 0;
   // The job: written while the gate is shut and nobody is inside.
-  int64_t count_ = 0, tile_ = 0, tiles_ = 0;
+  int64_t count_ = 0, tile_ = 0;
   void (*task_)(void*, int64_t, int64_t, int32_t) = nullptr;
   void* arg_ = nullptr;
 
   Worker* const workers_;
+  Run* const runs_;  // one a slot
   int32_t worker_count_ = 0;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;  // a job, or the end

@@ -96,6 +96,61 @@ TEST(Pool, AllThreadsTakePart) {
   }
 }
 
+// A slot begins with its own part of the range, the same one in every job.
+TEST(Pool, EachSlotHasItsPart) {
+  constexpr int32_t kSlots = 3;
+  const Held pool(Pool::open(kSlots));
+  for (int round = 0; round < 20; ++round) {
+    struct Starts {
+      std::atomic<int64_t> first[kSlots];
+      std::atomic<int> here{0};
+      std::atomic<bool> late{false};
+    } starts;
+    for (auto& f : starts.first) f = -1;
+    Pool::run(
+        pool.get(), 12, 1,
+        [](void* arg, int64_t begin, int64_t, int32_t slot) {
+          auto& s = *static_cast<Starts*>(arg);
+          if (s.first[slot] >= 0) return;
+          s.first[slot] = begin;
+          ++s.here;
+          const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (s.here < kSlots && !s.late) {  // nobody takes a second tile before all have one
+            if (std::chrono::steady_clock::now() > give_up) s.late = true;
+            std::this_thread::yield();
+          }
+        },
+        &starts);
+    ASSERT_FALSE(starts.late);
+    for (int64_t slot = 0; slot < kSlots; ++slot) EXPECT_EQ(starts.first[slot], 4 * slot);
+  }
+}
+
+#if defined(__linux__)
+// Workers leave the caller a core, and take none that the caller may not use.
+TEST(Pool, WorkersKeepOffTheCallersCore) {
+  const int32_t cores = usable_cores();
+  if (cores < 2) GTEST_SKIP() << "one core: there is none to leave";
+  const Held pool(Pool::open(2));
+  struct Seen {
+    std::atomic<int> allowed{0};
+  } seen;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (seen.allowed != cores - 1 && std::chrono::steady_clock::now() < give_up) {
+    Pool::run(
+        pool.get(), 2, 1,
+        [](void* arg, int64_t, int64_t, int32_t slot) {
+          auto& s = *static_cast<Seen*>(arg);
+          usleep(100);  // that the other one comes
+          if (slot != 0) s.allowed = usable_cores();
+        },
+        &seen);
+  }
+  EXPECT_EQ(seen.allowed, cores - 1);
+  EXPECT_EQ(usable_cores(), cores);  // the caller's own stay as they were
+}
+#endif
+
 // While one session's job runs, another's is done by its caller: nobody waits for the other.
 TEST(Pool, TwoCallersAtOnce) {
   const Held pool(Pool::open(2));
