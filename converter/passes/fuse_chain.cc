@@ -159,8 +159,11 @@ class Chain {
     nodes_.push_back(end);
   }
 
-  // Takes what makes its operands, as far as it goes. `log` hears what stays outside though it looks like a part.
+  // Takes what makes its operands, as far as it goes. `log` hears what stays outside though it looks like a part. One
+  // more operator may cost a tensor that the next one saves, so memory is asked for at every length, and the longest
+  // chain that keeps no more than its parts do is taken.
   void grow(PassLog& log) {
+    size_t modest = 1;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       for (const ir::Value* v : nodes_[i]->inputs) {
         ir::Node* n = v == nullptr ? nullptr : v->producer;
@@ -173,9 +176,10 @@ class Chain {
         nodes_.push_back(n);
         if (refused == nullptr && operands().size() > kMaxOperands)
           refused = "the chain has as many operands as it may";
-        if (refused == nullptr && tensors_as_one() > tensors_apart())
-          refused = "the chain would keep more tensors in memory than its parts";
-        if (refused == nullptr) continue;
+        if (refused == nullptr) {
+          if (tensors_as_one() <= tensors_apart()) modest = nodes_.size();
+          continue;
+        }
         nodes_.pop_back();
         // A later member may be the use that was missing; then it is asked again.
         waiting_[n] = refused;
@@ -184,6 +188,9 @@ class Chain {
         it = holds(it->first) ? waiting_.erase(it) : std::next(it);
     }
     for (const auto& [n, refused] : waiting_) log.reject(*n, refused);
+    if (modest == nodes_.size()) return;
+    log.reject(*nodes_[modest], "the chain would keep more tensors in memory than its parts");
+    nodes_.resize(modest);
   }
 
   std::vector<ir::Node*> in_order() const {
@@ -235,7 +242,8 @@ class Chain {
   }
 
   // Tensors of the result's size (of what is reduced, where that is the end) that are alive at once when the chain is
-  // one node: composite_inplace() says which operand the result may replace.
+  // one node: composite_inplace() says which operand the result may replace. What a reduction reads is no result: the
+  // body has memory of its own for it, because it must be able to run by itself.
   size_t tensors_as_one() const {
     const std::vector<ir::Node*> order = in_order();
     const std::set<const ir::Value*> operands = tensors();
@@ -243,7 +251,7 @@ class Chain {
     const bool replaces = std::any_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
       return dies_with(v, left) && takes_over(*order[0], v);
     });
-    return operands.size() + (replaces || reduces_ ? 0 : 1);
+    return operands.size() + (replaces && !reduces_ ? 0 : 1);
   }
 
   // The same when the parts run one by one. What the chain alone needs is made when a part needs it.
