@@ -250,9 +250,9 @@ void check(const char* path, const Options& given) {
   if (given.json) {
     std::printf(
         "{\"model\": \"%s\", \"arena_bytes\": %zu, \"lower_bound\": %zu, \"high_water\": %zu, \"scratch_bytes\": %zu, "
-        "\"state_bytes\": %zu, \"total_bytes\": %zu, \"exact\": %s, \"allocations\": %ld}\n",
+        "\"state_bytes\": %zu, \"total_bytes\": %zu, \"packed_bytes\": %zu, \"exact\": %s, \"allocations\": %ld}\n",
         path, memory.tensor_bytes, memory.lower_bound_bytes, high, memory.scratch_bytes, memory.state_bytes,
-        memory.total_bytes, exact ? "true" : "false", counted);
+        memory.total_bytes, memory.packed_bytes, exact ? "true" : "false", counted);
   } else {
     std::printf("%-60s arena %10zu  lower bound %10zu  ratio %.3f  high water %10zu\n", path, memory.tensor_bytes,
                 memory.lower_bound_bytes,

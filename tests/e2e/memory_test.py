@@ -65,7 +65,7 @@ def row(name, done):
     r = json.loads(done.stdout)
     ratio = r["arena_bytes"] / r["lower_bound"] if r["lower_bound"] else 1.0
     return (f"| {name} | {r['arena_bytes']:,} | {r['lower_bound']:,} | {ratio:.3f} | {r['high_water']:,} | "
-            f"{r['scratch_bytes']:,} | {r['total_bytes']:,} | {'equal' if r['exact'] else 'at most'} |")
+            f"{r['scratch_bytes']:,} | {r['total_bytes']:,} | {r['packed_bytes']:,} | {'equal' if r['exact'] else 'at most'} |")
 
 
 def check(model):
@@ -84,8 +84,8 @@ def models():
 
 
 def table(files):
-    print("| model | arena bytes | lower bound | ratio | high water | scratch bytes | session bytes | high water must be |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+    print("| model | arena bytes | lower bound | ratio | high water | scratch bytes | session bytes | packed weights | high water must be |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     failures = 0
     for file in files:
         done = measure(pathlib.Path(file))
