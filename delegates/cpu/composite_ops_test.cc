@@ -21,7 +21,7 @@ TestTensor axes(const std::vector<int64_t>& values) {
   TestTensor t;
   t.type = {DType::kI64, make_shape({static_cast<int64_t>(values.size())})};
   t.bytes.resize(values.size() * sizeof(int64_t));
-  std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
+  if (!values.empty()) std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
   return t;
 }
 
