@@ -151,6 +151,11 @@ bool into_body(const ir::Node& n, size_t input) {
   return is_number_of(n.inputs[input]) || (is_reduction(n) && input == 1);
 }
 
+struct Refusal {
+  const ir::Node* node;
+  const char* reason;
+};
+
 class Chain {
  public:
   // `type`: of what every elementwise operator in it makes.
@@ -159,10 +164,10 @@ class Chain {
     nodes_.push_back(end);
   }
 
-  // Takes what makes its operands, as far as it goes. `log` hears what stays outside though it looks like a part. One
-  // more operator may cost a tensor that the next one saves, so memory is asked for at every length, and the longest
-  // chain that keeps no more than its parts do is taken.
-  void grow(PassLog& log) {
+  // Takes what makes its operands, as far as it goes. `refusals` get what stays outside though it looks like a part.
+  // One more operator may cost a tensor that the next one saves, so memory is asked for at every length, and the
+  // longest chain that keeps no more than its parts do is taken.
+  void grow(std::vector<Refusal>& refusals) {
     size_t modest = 1;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       for (const ir::Value* v : nodes_[i]->inputs) {
@@ -187,9 +192,9 @@ class Chain {
       for (auto it = waiting_.begin(); it != waiting_.end();)
         it = holds(it->first) ? waiting_.erase(it) : std::next(it);
     }
-    for (const auto& [n, refused] : waiting_) log.reject(*n, refused);
+    for (const auto& [n, refused] : waiting_) refusals.push_back({n, refused});
     if (modest == nodes_.size()) return;
-    log.reject(*nodes_[modest], "the chain would keep more tensors in memory than its parts");
+    refusals.push_back({nodes_[modest], "the chain would keep more tensors in memory than its parts"});
     nodes_.resize(modest);
   }
 
@@ -288,7 +293,9 @@ class Chain {
   std::map<const ir::Node*, const char*> waiting_;
 };
 
-void run(ir::Graph& g, PassLog& log) {
+// One round over the graph: how many chains it made.
+int make_chains(ir::Graph& g, std::vector<Refusal>& refusals) {
+  int made = 0;
   std::map<const ir::Node*, size_t> places;
   std::vector<ir::Node*> ends;
   for (ir::Node& n : g.nodes()) {
@@ -304,19 +311,31 @@ void run(ir::Graph& g, PassLog& log) {
       bool near = false;
       for (const ir::Value* v : ends[i]->inputs)
         near = near || (v->producer != nullptr && is_elementwise(*v->producer));
-      if (near) log.reject(*ends[i], refused);
+      if (near) refusals.push_back({ends[i], refused});
       continue;
     }
     const ir::Value* whole = is_reduction(*ends[i]) ? ends[i]->in(0) : ends[i]->out();
     if (whole == nullptr) continue;
     Chain chain(ends[i], whole->type, places);
-    chain.grow(log);
+    chain.grow(refusals);
     const std::vector<ir::Node*> nodes = chain.in_order();
     if (nodes.size() < 2) continue;
     taken.insert(nodes.begin(), nodes.end());
     make_composite(g, nodes, "chain", into_body);
-    log.changed();
+    ++made;
   }
+  return made;
+}
+
+// What a chain keeps in memory depends on the chains beside it, so rounds follow until one makes none: each chain
+// leaves fewer nodes.
+void run(ir::Graph& g, PassLog& log) {
+  std::vector<Refusal> refusals;
+  while (const int made = make_chains(g, refusals)) {
+    for (int i = 0; i < made; ++i) log.changed();
+    refusals.clear();
+  }
+  for (const Refusal& r : refusals) log.reject(*r.node, r.reason);
 }
 
 }  // namespace
