@@ -136,6 +136,7 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   return VIREO_OK;
 }
 
+#if VIREO_TUNED
 vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, uint32_t index,
                   const vireo_thread_pool* threads, vireo_packed* out, void* to) {
   CpuQuery query;
@@ -145,6 +146,9 @@ vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const
   if (threads != nullptr) parallel = {threads->run, threads->pool, threads->slots};
   return c.tuned->pack(query, index, parallel, out, to) ? VIREO_OK : VIREO_INVALID_ARGUMENT;
 }
+#else
+constexpr decltype(vireo_delegate::pack) pack = nullptr;  // reference kernels read constants as they lie
+#endif
 
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                   void* state, void** loaded) {
