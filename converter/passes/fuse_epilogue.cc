@@ -111,9 +111,8 @@ std::vector<ir::Node*> chain_of(ir::Node& core, PassLog& log) {
       const ir::Value* other = other_input(*next, at);
       if (residual || other == nullptr || other == at || !(other->type == type)) return chain;
       residual = activation = true;
-    } else if (!activation && next->op == Op::kPRelu && next->in(0) == at && is_slope(*next->in(1), type, axis)) {
-      activation = true;
-    } else if (!activation && is_activation(*next) && next->in(0) == at) {
+    } else if (!activation && next->in(0) == at &&
+               (is_activation(*next) || (next->op == Op::kPRelu && is_slope(*next->in(1), type, axis)))) {
       activation = true;
     } else {
       return chain;

@@ -16,7 +16,7 @@ bool either_way(const ir::Node* n, const F& f) {
 }
 
 // Operand `v` of `n` is not repeated: an element of it for each of n's result.
-bool is_whole(const ir::Node* n, const ir::Value* v) { return v->type == n->out()->type; }
+bool is_whole(const ir::Node* n, const ir::Value* v) { return v != nullptr && v->type == n->out()->type; }
 
 // y = 1 - x: x.
 ir::Value* complement(const ir::Value* y, Inside* inside) {

@@ -12,6 +12,7 @@ namespace {
 constexpr int kMostParts = 64;  // of a sum: real ones have a handful, and equal addends double at each Add
 
 int64_t last_extent(const ir::Value* v) {  // -1: not known
+  if (v == nullptr) return -1;
   const Shape& s = v->type.shape;
   return s.rank == 0 || is_symbolic(s[s.rank - 1]) ? -1 : s[s.rank - 1];
 }

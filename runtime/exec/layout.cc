@@ -97,14 +97,15 @@ vireo_status take(void* context, const vireo_part* part) {
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
   vireo_part asked = *part;
-  asked.packs = VIREO_PACKS && c.layout->packs && d.delegate->pack != nullptr ? 1 : 0;
+  const auto pack = d.delegate->pack;
+  asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr ? 1 : 0;
   asked.packed = nullptr;
   const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
   if (status != VIREO_OK) return status;
   vireo_packed packed = {};
   packed.struct_size = sizeof(packed);
-  while (VIREO_PACKS && asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
-         d.delegate->pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
+  while (VIREO_PACKS && pack != nullptr && asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
+         pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
     ++n.packed;
   }
   n.device = c.device;

@@ -171,18 +171,17 @@ Bounds bounds_of(const Epilogue& e) {
   Bounds out{false, false, false, false, -HUGE_VALF, HUGE_VALF};
   out.scaled = e.alpha != 1 || (e.residual != nullptr && e.residual_scale != 1);
   out.rows = out.scaled || (e.residual != nullptr && (e.residual_last || e.residual_times));
-  if (e.col_slope != nullptr) {
-    out.rows = true;
-  } else if (e.row_slope != nullptr || e.act.kind == Activation::kLeakyRelu) {
+  const bool one = e.col_slope == nullptr;  // for all columns
+  if (one && (e.row_slope != nullptr || e.act.kind == Activation::kLeakyRelu)) {
     out.slope = true;
-  } else if (e.act.kind == Activation::kRelu) {
+  } else if (one && e.act.kind == Activation::kRelu) {
     out.clip = true;
     out.lo = 0;
-  } else if (e.act.kind == Activation::kClip) {
+  } else if (one && e.act.kind == Activation::kClip) {
     out.clip = true;
     out.lo = e.act.a;
     out.hi = e.act.b;
-  } else if (e.act.kind != Activation::kNone) {
+  } else if (!one || e.act.kind != Activation::kNone) {
     out.rows = true;
   }
   if (out.rows) out.clip = out.slope = false;
