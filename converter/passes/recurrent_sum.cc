@@ -12,7 +12,6 @@ namespace {
 constexpr int kMostParts = 64;  // of a sum: real ones have a handful, and equal addends double at each Add
 
 int64_t last_extent(const ir::Value* v) {  // -1: not known
-  if (v == nullptr) return -1;
   const Shape& s = v->type.shape;
   return s.rank == 0 || is_symbolic(s[s.rank - 1]) ? -1 : s[s.rank - 1];
 }
@@ -71,6 +70,7 @@ class Reader {
   bool read(Columns c) {
     if (++parts_ > kMostParts) return refuse("a gate adds too many parts");
     c = locate(c, units_, inside_);
+    if (c.v == nullptr) return refuse("a gate adds nothing");
     if (c.first + units_ > last_extent(c.v) && c.v->constant == nullptr) return refuse("a gate's term is broadcast");
     if (c.v->constant != nullptr) return bias(*c.v, c.first);
     ir::Node* n = c.v->producer;
