@@ -5,6 +5,7 @@
 
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/activation/activation.h"
+#include "delegates/cpu/packed.h"
 
 namespace vireo::cpu {
 
@@ -58,6 +59,19 @@ bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char*
 inline bool fits(const KernelContext& ctx, const Fused& f) {
   return !f.residual.given() || f.residual.input < 0 ||
          ctx.in(static_cast<size_t>(f.residual.input))->shape == ctx.out(0)->shape;
+}
+
+// The state of a kernel that runs such a body and reads the core's constant packed where it can, and its `prepare`.
+struct FusedState {
+  Fused fused;
+  const float* packed = nullptr;
+};
+template <int kChannelAxis, PackConstant kPack>
+void prepare_fused(const CpuQuery& q, void* state) {
+  const char* reason = "";
+  auto* const s = new (state) FusedState();
+  (void)read_fused(q, kChannelAxis, &s->fused, &reason);
+  s->packed = static_cast<const float*>(packed_at(q, kPack));
 }
 
 }  // namespace vireo::cpu

@@ -12,6 +12,8 @@ namespace {
 
 using cpu::ConvF32;
 using cpu::Fused;
+using cpu::FusedState;
+using cpu::prepare_fused;
 
 ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
   const auto& a = f.core_attrs<attrs::Conv>();
@@ -22,25 +24,18 @@ ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y)
   return c;
 }
 
-struct State {
-  Fused fused;
-  const float* packed = nullptr;
-};
-
 // Channels last: filters are columns, which a kernel wants side by side.
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   Fused f;
   const char* reason = "";
   if (index != 0 || !cpu::read_fused(q, -1, &f, &reason)) return false;
   const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
-  out->constant = f.inputs[1].fixed(q);
-  out->bytes = static_cast<size_t>(cpu::conv_nhwc_f32_packed_floats(c)) * sizeof(float);
-  if (out->constant == nullptr || out->bytes == 0) return false;
-  out->layout = kPackedConvNhwcF32;
-  out->sizes[0] = c.out_channels;
-  out->sizes[1] = c.groups;
-  out->sizes[2] = c.in_channels / c.groups;
-  out->sizes[3] = c.kernel[0] * c.kernel[1] * c.kernel[2];
+  const size_t bytes = static_cast<size_t>(cpu::conv_nhwc_f32_packed_floats(c)) * sizeof(float);
+  const int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];
+  if (!cpu::offer_packed(f.inputs[1].fixed(q), kPackedConvNhwcF32,
+                         {c.out_channels, c.groups, c.in_channels / c.groups, taps}, bytes, out)) {
+    return false;
+  }
   if (to != nullptr)
     cpu::pack_conv_nhwc_f32(c, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
   return true;
@@ -54,24 +49,12 @@ int64_t scratch_bytes(const CpuQuery& q) {
   const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
   const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
   if (!kLast) return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots, sizes));
-  vireo_packed packed;
-  const bool packs = q.packs && pack(q, 0, {}, &packed, nullptr);
-  return static_cast<int64_t>(cpu::conv_nhwc_f32_scratch_bytes(c, q.slots, sizes, packs));
-}
-
-template <bool kLast>
-void prepare(const CpuQuery& q, void* state) {
-  const char* reason = "";
-  auto* const s = new (state) State();
-  (void)cpu::read_fused(q, kLast ? -1 : 1, &s->fused, &reason);
-  vireo_packed packed;
-  if (kLast && q.packed != nullptr && pack(q, 0, {}, &packed, nullptr))
-    s->packed = static_cast<const float*>(q.packed[0]);
+  return static_cast<int64_t>(cpu::conv_nhwc_f32_scratch_bytes(c, q.slots, sizes, cpu::will_be_packed(q, pack)));
 }
 
 template <bool kLast>
 Status run(const KernelContext& ctx, const void* state) {
-  const Fused& f = static_cast<const State*>(state)->fused;
+  const Fused& f = static_cast<const FusedState*>(state)->fused;
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
@@ -81,15 +64,17 @@ Status run(const KernelContext& ctx, const void* state) {
   if (f.bias.given()) c.bias = f.bias.f32(ctx);
   if (f.residual.given()) c.residual = f.residual.f32(ctx);
   if (f.slope.given()) c.slope = f.slope.f32(ctx);
-  c.packed = static_cast<const State*>(state)->packed;
+  c.packed = static_cast<const FusedState*>(state)->packed;
   if (y.count() == 0) return Status::kOk;
   const auto kernel = kLast ? cpu::conv_nhwc_f32 : cpu::conv_f32;
   kernel(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
 
-constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(State), scratch_bytes<false>, prepare<false>, run<false>};
-constexpr CpuKernel kConvLast = {"conv_f32_nhwc", sizeof(State), scratch_bytes<true>, prepare<true>, run<true>, pack};
+constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(FusedState), scratch_bytes<false>, prepare_fused<1, nullptr>,
+                             run<false>};
+constexpr CpuKernel kConvLast = {"conv_f32_nhwc",         sizeof(FusedState), scratch_bytes<true>,
+                                 prepare_fused<-1, pack>, run<true>,          pack};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;

@@ -8,6 +8,7 @@ namespace vireo {
 namespace {
 
 using cpu::Fused;
+using cpu::FusedState;
 using cpu::GemmF32;
 
 bool is_row(const Shape& c, int64_t n) {  // [N] or [1, N]
@@ -74,11 +75,6 @@ bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   return true;
 }
 
-struct State {
-  Fused fused;
-  const float* packed = nullptr;
-};
-
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   Fused f;
   const char* reason = "";
@@ -87,14 +83,9 @@ bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_pac
       !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) {
     return false;
   }
-  out->constant = f.inputs[1].fixed(q);
-  out->bytes = static_cast<size_t>(cpu::gemm_f32_packed_floats(g)) * sizeof(float);
-  if (out->constant == nullptr || out->bytes == 0) return false;
-  out->layout = kPackedGemmF32;
-  out->sizes[0] = g.n;
-  out->sizes[1] = g.k;
-  out->sizes[2] = g.trans_b ? 1 : 0;
-  out->sizes[3] = 0;
+  const size_t bytes = static_cast<size_t>(cpu::gemm_f32_packed_floats(g)) * sizeof(float);
+  if (!cpu::offer_packed(f.inputs[1].fixed(q), kPackedGemmF32, {g.n, g.k, g.trans_b ? 1 : 0, 0}, bytes, out))
+    return false;
   if (to != nullptr) cpu::pack_gemm_f32(g, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
   return true;
 }
@@ -105,22 +96,13 @@ int64_t scratch_bytes(const CpuQuery& q) {
   GemmF32 g;
   if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g))
     return 0;
-  vireo_packed packed;
-  if (q.packs && pack(q, 0, {}, &packed, nullptr)) return 0;
+  if (cpu::will_be_packed(q, pack)) return 0;
   return static_cast<int64_t>(
       cpu::gemm_f32_scratch_bytes(g, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
-void prepare(const CpuQuery& q, void* state) {
-  const char* reason = "";
-  auto* const s = new (state) State();
-  (void)cpu::read_fused(q, -1, &s->fused, &reason);
-  vireo_packed packed;
-  if (q.packed != nullptr && pack(q, 0, {}, &packed, nullptr)) s->packed = static_cast<const float*>(q.packed[0]);
-}
-
 Status run(const KernelContext& ctx, const void* state) {
-  const Fused& f = static_cast<const State*>(state)->fused;
+  const Fused& f = static_cast<const FusedState*>(state)->fused;
   if (!cpu::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
@@ -128,7 +110,7 @@ Status run(const KernelContext& ctx, const void* state) {
     return ctx.fail(Status::kUnsupported, "shapes {} and {} broadcast in a way that their bounds did not",
                     f.inputs[0].shape(ctx), f.inputs[1].shape(ctx));
   }
-  g.packed = static_cast<const State*>(state)->packed;
+  g.packed = static_cast<const FusedState*>(state)->packed;
   if (f.bias.given()) g.epilogue.col_bias = f.bias.f32(ctx);
   if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
   if (f.slope.given()) g.epilogue.col_slope = f.slope.f32(ctx);
@@ -139,7 +121,7 @@ Status run(const KernelContext& ctx, const void* state) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kGemm = {"gemm_f32", sizeof(State), scratch_bytes, prepare, run, pack};
+constexpr CpuKernel kGemm = {"gemm_f32", sizeof(FusedState), scratch_bytes, cpu::prepare_fused<-1, pack>, run, pack};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;
