@@ -1,7 +1,11 @@
-// The shape of a product of bytes, as the operator's folder gives it, in the form that the kernels take.
+// The shape of a product of bytes, as the operator's folder gives it, in the form that the kernels take, and its
+// packed constant.
 #ifndef VIREO_DELEGATES_CPU_GEMM_I8_SHAPE_H_
 #define VIREO_DELEGATES_CPU_GEMM_I8_SHAPE_H_
 
+#include <new>
+
+#include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/matmul/matmul.h"
@@ -19,6 +23,38 @@ inline GemmI8 gemm_i8_shape(const MatmulShape& s, const Tensor& a, const Tensor&
   g.a_signed = a.dtype == DType::kI8;
   g.b_signed = b.dtype == DType::kI8;
   return g;
+}
+
+// As CpuKernel::pack, for a product of input `a` with input `b` that is one constant matrix for all batches.
+inline bool pack_constant_i8(const CpuQuery& q, uint32_t a, uint32_t b, const Parallel& parallel, vireo_packed* out,
+                             void* to) {
+  const Shape& s = q.inputs[b].type.shape;
+  if (q.inputs[b].constant == nullptr || s.rank < 2 || product(s, 0, s.rank - 2) != 1) return false;
+  GemmI8 g;
+  g.k = s[s.rank - 2];
+  g.n = g.ldb = s[s.rank - 1];
+  if (g.n <= 0) return false;
+  g.a_signed = q.inputs[a].type.dtype == DType::kI8;
+  g.b_signed = q.inputs[b].type.dtype == DType::kI8;
+  out->constant = q.inputs[b].constant;
+  out->bytes = gemm_i8_packed_bytes(g);
+  out->layout = kPackedI8;
+  out->sizes[0] = g.n;
+  out->sizes[1] = g.k;
+  out->sizes[2] = 1;
+  out->sizes[3] = g.a_signed ? 1 : 0;
+  if (to != nullptr) pack_gemm_i8(g, out->constant, parallel, to);
+  return true;
+}
+
+// The state of such a product.
+struct PackedI8 {
+  const void* b = nullptr;  // null: as it lies
+};
+inline void prepare_packed_i8(const CpuQuery& q, uint32_t a, uint32_t b, void* state) {
+  auto* const s = new (state) PackedI8();
+  vireo_packed packed;
+  if (q.packed != nullptr && pack_constant_i8(q, a, b, {}, &packed, nullptr)) s->b = q.packed[0];
 }
 
 }  // namespace vireo::cpu

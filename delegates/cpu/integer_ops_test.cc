@@ -2,6 +2,7 @@
 // set of this machine.
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/integer_golden_testing.h"
@@ -39,11 +40,12 @@ std::string kernel_of(const OpTest& t) {
 
 TEST(CpuIntegerGolden, OneHashOnEveryInstructionSet) {
   for_each_level([](const char* level) {
-    for (const int32_t slots : {1, 3}) {
+    for (const int32_t slots : {1, 3, -3}) {  // below 0: constants packed
       uint64_t hash = 0xcbf29ce484222325ULL;
       for (const GoldenCase& c : golden_cases()) {
         SCOPED_TRACE(c.name);
-        const auto got = Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c.test), slots);
+        const auto got =
+            Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c.test), abs(slots), slots < 0);
         ASSERT_EQ(got.size(), 1u);
         std::vector<int> codes;
         for (const uint8_t b : got[0]) {
@@ -52,7 +54,8 @@ TEST(CpuIntegerGolden, OneHashOnEveryInstructionSet) {
         }
         EXPECT_EQ(codes, c.codes);
       }
-      std::printf("integer golden vectors, %s, %d threads: hash %016" PRIx64 "\n", level, slots, hash);
+      std::printf("integer golden vectors, %s, %d threads%s: hash %016" PRIx64 "\n", level, abs(slots),
+                  slots < 0 ? ", packed" : "", hash);
       EXPECT_EQ(hash, kGoldenHash);
     }
   });

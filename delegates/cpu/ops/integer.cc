@@ -55,7 +55,17 @@ int64_t matmul_scratch(const CpuQuery& q) {
   return static_cast<int64_t>(factors + cpu::gemm_i8_scratch_bytes(g, quantised(in), q.slots));
 }
 
-Status run_matmul(const KernelContext& ctx, const Inputs& in) {
+bool pack_matmul(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
+  const Inputs in = inputs_of(q.op);
+  return index == 0 &&
+         cpu::pack_constant_i8(q, static_cast<uint32_t>(in.a), static_cast<uint32_t>(in.b), parallel, out, to);
+}
+void prepare_matmul(const CpuQuery& q, void* state) {
+  const Inputs in = inputs_of(q.op);
+  cpu::prepare_packed_i8(q, static_cast<uint32_t>(in.a), static_cast<uint32_t>(in.b), state);
+}
+
+Status run_matmul(const KernelContext& ctx, const Inputs& in, const void* state) {
   const Tensor &a = *maybe(ctx, in.a), &b = *maybe(ctx, in.b);
   const Tensor *az = maybe(ctx, in.a_zero), *bz = maybe(ctx, in.b_zero);
   Tensor& y = *ctx.out(0);
@@ -72,6 +82,7 @@ Status run_matmul(const KernelContext& ctx, const Inputs& in) {
   }
   g.a_zero = az != nullptr ? az->data : nullptr;
   g.b_zero = bz != nullptr ? bz->data : nullptr;
+  g.packed = static_cast<const cpu::PackedI8*>(state)->b;
   g.a_zero_per_row = az != nullptr && az->count() != 1;
   g.b_zero_per_column = bz != nullptr && bz->count() != 1;
   int64_t batch = s.batch;
@@ -90,8 +101,8 @@ Status run_matmul(const KernelContext& ctx, const Inputs& in) {
   }
   return Status::kOk;
 }
-Status run_matmul_integer(const KernelContext& ctx, const void*) { return run_matmul(ctx, kPlain); }
-Status run_qlinear_matmul(const KernelContext& ctx, const void*) { return run_matmul(ctx, kQuantised); }
+Status run_matmul_integer(const KernelContext& ctx, const void* state) { return run_matmul(ctx, kPlain, state); }
+Status run_qlinear_matmul(const KernelContext& ctx, const void* state) { return run_matmul(ctx, kQuantised, state); }
 
 // ---- Convolutions
 
@@ -135,8 +146,10 @@ Status run_conv(const KernelContext& ctx, const Inputs& in) {
 Status run_conv_integer(const KernelContext& ctx, const void*) { return run_conv(ctx, kPlain); }
 Status run_qlinear_conv(const KernelContext& ctx, const void*) { return run_conv(ctx, kQuantised); }
 
-constexpr CpuKernel kMatMulInteger = {"gemm_i8i8i32", 0, matmul_scratch, nullptr, run_matmul_integer};
-constexpr CpuKernel kQLinearMatMul = {"gemm_i8i8i8", 0, matmul_scratch, nullptr, run_qlinear_matmul};
+constexpr CpuKernel kMatMulInteger = {"gemm_i8i8i32", sizeof(cpu::PackedI8), matmul_scratch,
+                                      prepare_matmul, run_matmul_integer,    pack_matmul};
+constexpr CpuKernel kQLinearMatMul = {"gemm_i8i8i8",  sizeof(cpu::PackedI8), matmul_scratch,
+                                      prepare_matmul, run_qlinear_matmul,    pack_matmul};
 constexpr CpuKernel kConvInteger = {"conv_i8i8i32_nchw", 0, conv_scratch, nullptr, run_conv_integer};
 constexpr CpuKernel kQLinearConv = {"conv_i8i8i8_nchw", 0, conv_scratch, nullptr, run_qlinear_conv};
 

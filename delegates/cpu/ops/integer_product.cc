@@ -56,6 +56,11 @@ Status run_conv(const KernelContext& ctx, const void*) {
 
 // ---- Matrix product
 
+bool pack_gemm(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
+  return index == 0 && cpu::pack_constant_i8(q, 0, 1, parallel, out, to);
+}
+void prepare_gemm(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, 0, 1, state); }
+
 int64_t gemm_scratch(const CpuQuery& q) {
   const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape;
   GemmI8 g;
@@ -65,7 +70,7 @@ int64_t gemm_scratch(const CpuQuery& q) {
   return static_cast<int64_t>(cpu::gemm_i8_scratch_bytes(g, true, q.slots));
 }
 
-Status run_gemm(const KernelContext& ctx, const void*) {
+Status run_gemm(const KernelContext& ctx, const void* state) {
   const auto& attributes = ctx.attrs<attrs::IntGemm>();
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1), &m = *ctx.in(2);
   Tensor& y = *ctx.out(0);
@@ -84,6 +89,7 @@ Status run_gemm(const KernelContext& ctx, const void*) {
     g.b_zero_per_column = ctx.in(4)->count() != 1;
   }
   g.finish = &finish;
+  g.packed = static_cast<const cpu::PackedI8*>(state)->b;
   int64_t batch = s.batch;
   bool b_shared = true;
   for (int i = 0; i < s.rank; ++i) b_shared = b_shared && s.b_step[i] == 0;
@@ -101,7 +107,7 @@ Status run_gemm(const KernelContext& ctx, const void*) {
 }
 
 constexpr CpuKernel kConv = {"int_conv_nchw", 0, conv_scratch, nullptr, run_conv};
-constexpr CpuKernel kGemm = {"int_gemm", 0, gemm_scratch, nullptr, run_gemm};
+constexpr CpuKernel kGemm = {"int_gemm", sizeof(cpu::PackedI8), gemm_scratch, prepare_gemm, run_gemm, pack_gemm};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "";

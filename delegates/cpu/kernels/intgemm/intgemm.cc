@@ -1,7 +1,9 @@
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 
 #include "delegates/cpu/kernels/depthwise_i8/depthwise_i8.h"
+#include "delegates/cpu/kernels/intgemm/packed.h"
 #include "delegates/cpu/kernels/intgemm/product.h"
+#include "delegates/cpu/kernels/intgemm/tiles.h"
 
 #define VIREO_KERNEL_USES_VNNI
 #include "delegates/cpu/kernels/targets.h"
@@ -34,8 +36,7 @@ HWY_AFTER_NAMESPACE();
 namespace vireo::cpu {
 HWY_EXPORT(int_product);
 
-namespace {
-void run(const IntProduct& p, const Parallel& parallel, void* scratch) {
+void run_int_product(const IntProduct& p, const Parallel& parallel, void* scratch) {
   if (p.m <= 0 || p.n <= 0) return;
   const auto kernel = HWY_DYNAMIC_POINTER(int_product);
   const size_t room = int_slot_bytes(p.m, p.k, p.finish != nullptr);
@@ -43,7 +44,7 @@ void run(const IntProduct& p, const Parallel& parallel, void* scratch) {
     return static_cast<void*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room);
   };
   const int64_t macs = p.m * p.n * p.k + 1;
-  constexpr int64_t kRowBlock = 12;                 // no tile of either engine is higher
+  constexpr int64_t kRowBlock = 16;                 // a matrix tile; no tile of vectors is higher
   constexpr int64_t kGrainMacs = int64_t{1} << 20;  // 10 us
   const int64_t panels = (p.n + kIntPanel - 1) / kIntPanel;
   if (panels >= 2 * parallel.slots || p.m < 4 * kRowBlock) {
@@ -62,6 +63,7 @@ void run(const IntProduct& p, const Parallel& parallel, void* scratch) {
   });
 }
 
+namespace {
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
 
 bool goes_depthwise(const ConvF32& s) {
@@ -92,7 +94,7 @@ size_t gemm_i8_scratch_bytes(const GemmI8& s, bool requantized, int32_t slots) {
   return int_slot_bytes(s.m, s.k, requantized) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
-void gemm_i8(const GemmI8& s, const void* a, const void* b, void* c, const Parallel& parallel, void* scratch) {
+IntProduct int_product_of(const GemmI8& s, const void* a, const void* b, void* c) {
   IntProduct p{};
   p.m = s.m;
   p.n = s.n;
@@ -108,10 +110,30 @@ void gemm_i8(const GemmI8& s, const void* a, const void* b, void* c, const Paral
   p.b = b;
   p.b_k = s.trans_b ? 1 : s.ldb;
   p.b_n = s.trans_b ? s.ldb : 1;
+  p.packed = static_cast<const uint8_t*>(s.packed);
+  p.tiles = int_tiles();
   p.c = c;
   p.c_row = s.ldc;
   p.finish = s.finish;
-  run(p, parallel, scratch);
+  return p;
+}
+
+size_t gemm_i8_packed_bytes(const GemmI8& s) { return packed_i8_bytes(s.n, s.k); }
+
+void pack_gemm_i8(const GemmI8& s, const void* b, const Parallel& parallel, void* to) {
+  ColumnsI8 columns;
+  columns.data = b;
+  columns.n = s.n;
+  columns.k = columns.channels = s.k;
+  columns.n_step = s.trans_b ? s.ldb : 1;
+  columns.channel_step = s.trans_b ? 1 : s.ldb;
+  columns.a_signed = s.a_signed;
+  columns.b_signed = s.b_signed;
+  pack_i8(columns, parallel, to);
+}
+
+void gemm_i8(const GemmI8& s, const void* a, const void* b, void* c, const Parallel& parallel, void* scratch) {
+  run_int_product(int_product_of(s, a, b, c), parallel, scratch);
 }
 
 size_t conv_i8_scratch_bytes(const ConvI8& conv, bool requantized, int32_t slots) {
@@ -132,6 +154,7 @@ void conv_i8(const ConvI8& conv, const void* x, const void* weights, void* y, co
   bool matrix = true;  // 1 x 1 at stride 1: x as it lies
   for (int i = 0; i < 3; ++i)
     matrix = matrix && s.kernel[i] == 1 && s.stride[i] == 1 && s.pad[i] == 0 && s.in[i] == s.out[i];
+  const TileEngine* const tiles = int_tiles();
   const int64_t unit = conv.finish != nullptr ? 1 : static_cast<int64_t>(sizeof(int32_t));
   const auto item = [&](int64_t i, const Parallel& spread, void* room) {
     const int64_t group = i % s.groups;
@@ -152,6 +175,7 @@ void conv_i8(const ConvI8& conv, const void* x, const void* weights, void* y, co
     p.b_k = in_area;
     p.b_n = 1;
     p.patches = matrix ? nullptr : &s;
+    p.tiles = tiles;
     p.c = static_cast<uint8_t*>(y) + i * m * out_area * unit;
     p.c_row = out_area;
     if (conv.finish != nullptr) {
@@ -160,7 +184,7 @@ void conv_i8(const ConvI8& conv, const void* x, const void* weights, void* y, co
       if (finish.multiplier_per_row) finish.multiplier += group * m;
       p.finish = &finish;
     }
-    run(p, spread, room);
+    run_int_product(p, spread, room);
   };
   const int64_t items = s.n * s.groups;
   if (items < 2 * parallel.slots) {

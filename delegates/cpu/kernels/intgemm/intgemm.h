@@ -24,11 +24,17 @@ struct GemmI8 {
   const void* b_zero = nullptr;
   bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
   const Requantize* finish = nullptr;                      // null: C is int32; else 8 bits
+  const void* packed = nullptr;                            // B as pack_gemm_i8 wrote it, in place of B
 };
 // Of `shape` only the sizes are read, and `requantized`: whether there will be a `finish`. Enough for all smaller
 // sizes.
 size_t gemm_i8_scratch_bytes(const GemmI8& shape, bool requantized, int32_t slots);
 void gemm_i8(const GemmI8& shape, const void* a, const void* b, void* c, const Parallel& parallel, void* scratch);
+
+// B packed once for all products with an A of this signedness, on any machine (packed.h). n, k, ldb, trans_b and the
+// signs are read.
+size_t gemm_i8_packed_bytes(const GemmI8& shape);
+void pack_gemm_i8(const GemmI8& shape, const void* b, const Parallel& parallel, void* to);
 
 // Convolution of x - x_zero with w - w_zero; padding counts as x_zero. Of `shape` only the sizes are read.
 struct ConvI8 {

@@ -88,6 +88,11 @@ void gemm_codes(benchmark::State& state) {
   q.multiplier = &multiplier;
   g.a_zero = &a_zero;
   g.finish = &q;
+  std::vector<uint8_t> packed(state.range(3) != 0 ? gemm_i8_packed_bytes(g) : 0);
+  if (!packed.empty()) {
+    pack_gemm_i8(g, b.data(), Parallel{}, packed.data());
+    g.packed = packed.data();
+  }
   void* const scratch = aligned_alloc(64, gemm_i8_scratch_bytes(g, true, 1) / 64 * 64 + 64);
   for (auto _ : state) {
     gemm_i8(g, a.data(), b.data(), y.data(), Parallel{}, scratch);
@@ -96,7 +101,12 @@ void gemm_codes(benchmark::State& state) {
   free(scratch);
   rate(state, g.m * g.n * g.k);
 }
-BENCHMARK(gemm_codes)->ArgNames({"m", "n", "k"})->Args({1, 1000, 1280})->Args({128, 384, 384})->Args({384, 384, 384});
+BENCHMARK(gemm_codes)
+    ->ArgNames({"m", "n", "k", "packed"})
+    ->ArgsProduct({{1}, {1000}, {1280}, {0, 1}})
+    ->ArgsProduct({{128}, {384}, {384, 1536}, {0, 1}})
+    ->ArgsProduct({{384, 3136}, {384}, {384}, {0, 1}})
+    ->ArgsProduct({{49, 196}, {512}, {2304}, {0, 1}});
 
 }  // namespace
 }  // namespace vireo::cpu

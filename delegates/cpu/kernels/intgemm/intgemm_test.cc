@@ -1,6 +1,11 @@
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 
+#include <stdio.h>
+
+#include "delegates/cpu/kernels/intgemm/product.h"
+#include "delegates/cpu/kernels/intgemm/tiles.h"
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/requantize.h"
 
 namespace vireo::cpu {
 namespace {
@@ -16,6 +21,14 @@ void fill(Bytes& b, uint32_t seed) {
   for (uint8_t& v : b)
     v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());  // extremes are frequent
 }
+
+// Tiles in plain C++, for every machine with the vector engine that ends their sums.
+PlainTiles& plain_tiles() {
+  thread_local PlainTiles tiles;
+  return tiles;
+}
+const TileEngine kPlainTiles = {[] { begin_tiles(plain_tiles()); }, [] { plain_tiles().release(); },
+                                [](const TileSums& s) { tile_sums(plain_tiles(), s); }};
 
 void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool per_lane_zeros, int32_t slots) {
   SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << " tB " << trans_b << " signs " << signs);
@@ -38,20 +51,55 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool p
   s.a_zero = a_zero.data();
   s.b_zero = b_zero.data();
   s.a_zero_per_row = s.b_zero_per_column = per_lane_zeros;
-  Guarded<int32_t> c(static_cast<size_t>(m * n));
-  testing::Scratch scratch(gemm_i8_scratch_bytes(s, false, slots));
-  testing::Threads threads(slots);
-  gemm_i8(s, a.data(), b.data(), c.data(), threads.parallel(), scratch.data());
+  std::vector<int32_t> wanted(static_cast<size_t>(m * n));
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      int32_t sum = 0;
+      int32_t& sum = wanted[static_cast<size_t>(i * n + j)];
       const int az = value(a_zero, s.a_signed, per_lane_zeros ? static_cast<size_t>(i) : 0);
       const int bz = value(b_zero, s.b_signed, per_lane_zeros ? static_cast<size_t>(j) : 0);
       for (int64_t p = 0; p < k; ++p) {
         sum += (value(a, s.a_signed, static_cast<size_t>(i * k + p)) - az) *
                (value(b, s.b_signed, static_cast<size_t>(trans_b ? j * k + p : p * n + j)) - bz);
       }
-      ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << i << ", " << j;
+    }
+  }
+  testing::Threads threads(slots);
+  Bytes packed(gemm_i8_packed_bytes(s));
+  pack_gemm_i8(s, b.data(), threads.parallel(), packed.data());
+  std::vector<int32_t> bias(static_cast<size_t>(n));
+  std::vector<float> multiplier(static_cast<size_t>(n));
+  for (size_t j = 0; j < bias.size(); ++j) {
+    bias[j] = static_cast<int32_t>(j) * 37 - 500;
+    multiplier[j] = 0.003f / static_cast<float>(1 + j % 5);
+  }
+  Requantize q;
+  q.bias = bias.data();
+  q.multiplier = multiplier.data();
+  q.bias_per_column = q.multiplier_per_column = true;
+  q.zero_point = 7;
+  q.is_signed = true;
+  q.low = -100;
+  q.high = 120;
+  for (int way = 0; way < 8; ++way) {
+    SCOPED_TRACE(::testing::Message() << "way " << way);
+    s.packed = (way & 1) != 0 ? packed.data() : nullptr;
+    s.finish = (way & 4) != 0 ? &q : nullptr;
+    testing::Scratch scratch(gemm_i8_scratch_bytes(s, s.finish != nullptr, slots));
+    Guarded<int32_t> c(s.finish != nullptr ? 0 : static_cast<size_t>(m * n));
+    Bytes codes(s.finish != nullptr ? static_cast<size_t>(m * n) : 0);
+    void* const to = s.finish != nullptr ? static_cast<void*>(codes.data()) : c.data();
+    IntProduct p = int_product_of(s, a.data(), s.packed == nullptr ? b.data() : nullptr, to);
+    if ((way & 2) != 0) {
+      p.tiles = p.tiles == nullptr ? &kPlainTiles : nullptr;  // what this machine does not do by itself
+    }
+    run_int_product(p, threads.parallel(), scratch.data());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (s.finish == nullptr) {
+        ASSERT_EQ(c[i], wanted[i]) << i / static_cast<size_t>(n) << ", " << i % static_cast<size_t>(n);
+        continue;
+      }
+      const size_t j = i % static_cast<size_t>(n);
+      ASSERT_EQ(static_cast<int8_t>(codes[i]), requantize(wanted[i] + bias[j], multiplier[j], 7, -100, 120)) << i;
     }
   }
 }
@@ -69,6 +117,20 @@ TEST(IntGemm, ExactAroundTheTile) {
       check_gemm(50, 300, 1100, false, 1, true, slots);
       check_gemm(100, 40, 513, true, 2, false, slots);
       check_gemm(4, 5, 0, false, 0, false, slots);
+      check_gemm(3, 20, 4100, false, 3, slots == 1, slots);
+      check_gemm(17, 50, 4163, true, 2, slots == 1, slots);
+    }
+  });
+}
+
+TEST(IntGemm, ExactAroundMatrixTiles) {
+  printf("matrix tiles of this machine: %s\n", int_tiles() != nullptr ? "used, and compared with vectors" : "none");
+  for_each_level([](const char*) {
+    for (int64_t m : {15, 16, 31, 32, 33, 50}) {
+      for (int64_t n : {1, 16, 48, 64, 79, 130}) {
+        for (int64_t k : {63, 64, 65, 128, 131})
+          check_gemm(m, n, k, k % 2 == 1, static_cast<int>(m + n + k) % 4, n == 79, 1);
+      }
     }
   });
 }

@@ -18,12 +18,61 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kPairWidth = 2 * kLanes;
 
+// 4 columns of the packed B, whose 4 fours of k stand side by side, `step` bytes apart, as two rows of pairs a four.
+template <class Byte>
+HWY_INLINE void widen_fours(const uint8_t* from, int64_t step, int64_t pairs, const int16_t* zeros, int16_t* to) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<int16_t, 8> d;
+  const hn::Rebind<Byte, decltype(d)> narrow;
+  const hn::Repartition<int32_t, decltype(d)> d32;
+  const auto z = hn::Load(d, zeros);
+  for (int64_t q = 0; q < pairs; q += 2, from += step, to += 4 * kPairWidth) {
+    const auto* const bytes = reinterpret_cast<const Byte*>(from);
+    const auto low = hn::BitCast(d32, hn::PromoteTo(d, hn::LoadU(narrow, bytes)));
+    const auto high = hn::BitCast(d32, hn::PromoteTo(d, hn::LoadU(narrow, bytes + 8)));
+    hn::StoreU(hn::Sub(hn::BitCast(d, hn::ConcatEven(d32, high, low)), z), d, to);
+    if (q + 1 < pairs) hn::StoreU(hn::Sub(hn::BitCast(d, hn::ConcatOdd(d32, high, low)), z), d, to + 2 * kPairWidth);
+  }
+#else
+  for (int64_t q = 0; q < pairs; ++q, to += 2 * kPairWidth) {
+    for (int64_t c = 0; c < kPairWidth; ++c) {
+      const uint8_t* const pair = from + q / 2 * step + 4 * c + q % 2 * 2;
+      for (int i = 0; i < 2; ++i) to[2 * c + i] = static_cast<int16_t>(static_cast<Byte>(pair[i]) - zeros[2 * c]);
+    }
+  }
+#endif
+}
+
+// Columns [n, n + columns) of the packed B, k from k0, a multiple of 4. Behind the last k stands what meets zeros of A.
+HWY_INLINE void widen_packed(const IntProduct& p, int64_t k0, int64_t kc, int64_t n, int64_t columns, int16_t* panel) {
+  constexpr int64_t kStep = kPairWidth < 4 ? kPairWidth : 4;
+  const int64_t pairs = (kc + 1) / 2;
+  const int32_t moved = p.a_signed != p.b_signed ? 0 : p.b_signed ? 128 : -128;  // b' - b
+  if (columns < kPairWidth) memset(panel, 0, static_cast<size_t>(pairs * 2 * kPairWidth) * sizeof(int16_t));
+  for (int64_t c = 0; c < columns; c += kStep) {
+    const int64_t width = packed_panel_columns(p.n, n + c), in_panel = (n + c) % width;
+    const uint8_t* const from =
+        packed_panel(p.packed, p.k, n + c - in_panel) + k0 * width + packed_lane(width, in_panel) * 4;
+    HWY_ALIGN int16_t zeros[8];
+    for (int64_t i = 0; i < 8; ++i) {
+      const int64_t at = n + c + i / 2 < p.n ? n + c + i / 2 : p.n - 1;
+      zeros[i] = static_cast<int16_t>(zero_at(p.b_zero, p.b_signed, p.b_zero_per_column ? at : 0) + moved);
+    }
+    (p.a_signed ? widen_fours<uint8_t> : widen_fours<int8_t>)(from, 4 * width, pairs, zeros, panel + 2 * c);
+  }
+}
+
 // Panels [kc / 2, kPairWidth, 2]: a lane of 32 bits holds two neighbours in k. An odd end is paired with zeros.
 HWY_INLINE void pack_pairs(const IntProduct& p, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int16_t* panels) {
   HWY_ALIGN int16_t rows[2][kPairWidth];
   const int64_t pairs = (kc + 1) / 2;
   for (int64_t j = 0; j < nc; j += kPairWidth) {
     const int64_t columns = nc - j < kPairWidth ? nc - j : kPairWidth;
+    if (p.packed != nullptr) {
+      widen_packed(p, k0, kc, n0 + j, columns, panels);
+      panels += 2 * kPairWidth * pairs;
+      continue;
+    }
     PanelRows<int16_t> source(p, k0, n0 + j, columns);
     memset(rows, 0, sizeof(rows));
     for (int64_t q = 0; q < pairs; ++q, panels += 2 * kPairWidth) {

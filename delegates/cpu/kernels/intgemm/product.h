@@ -3,8 +3,11 @@
 #define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_PRODUCT_H_
 
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
+#include "delegates/cpu/kernels/intgemm/packed.h"
 
 namespace vireo::cpu {
+
+struct TileEngine;
 
 // One product on one range of rows and columns. B is a matrix, or the patches of `patches`.
 struct IntProduct {
@@ -18,10 +21,16 @@ struct IntProduct {
   const void* b;     // matrix, or the first channel of this group
   int64_t b_k, b_n;  // steps along k and n
   const ConvF32* patches;
-  void* c;  // int32, or bytes where `finish`
+  const uint8_t* packed;    // B as pack_i8 wrote it, in place of `b`; or null
+  const TileEngine* tiles;  // or null
+  void* c;                  // int32, or bytes where `finish`
   int64_t c_row;
   const Requantize* finish;
 };
+
+// As gemm_i8, by the caller's choice of tiles.
+IntProduct int_product_of(const GemmI8& shape, const void* a, const void* b, void* c);
+void run_int_product(const IntProduct& p, const Parallel& parallel, void* scratch);
 
 // How many multipliers there are, where there is a `finish`.
 inline int64_t multipliers_of(const IntProduct& p) {
@@ -49,7 +58,7 @@ inline size_t int_slot_bytes(int64_t m, int64_t k, bool requantized) {
   const bool blocks = requantized && k > kIntDepth;
   const int64_t panels = depth * kPairFloor < kPairPanels ? depth * kPairFloor : kPairPanels;
   const int64_t pairs = (kPairRows * depth + panels) * 2 + (blocks ? m * 32 * 4 : 0);
-  const int64_t quads = depth * kIntPanel + m * 4 + (k > kIntDepth ? m * kIntPanel * 4 : 0);
+  const int64_t quads = (depth + 63) / 64 * 64 * kIntPanel + m * 4 + (k > kIntDepth ? m * kIntPanel * 4 : 0);
   return (static_cast<size_t>(pairs > quads ? pairs : quads) + 63) & ~size_t{63};
 }
 

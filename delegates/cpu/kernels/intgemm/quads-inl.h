@@ -12,225 +12,13 @@
 
 #include <hwy/highway.h>
 
-#include "delegates/cpu/kernels/intgemm/rows-inl.h"
-#include "delegates/cpu/kernels/requantize/finish-inl.h"
+#include "delegates/cpu/kernels/intgemm/quad_tile-inl.h"
+#include "delegates/cpu/kernels/intgemm/tiles.h"
 
 #if HWY_TARGET == HWY_AVX3_DL
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// A panel is [k / 4, vectors, 16 columns, 4]: of 64 columns in 4 vectors, or of 16 in 1. With 4, unpacking 4 rows block
-// by block leaves vector v, block b with columns 16 b + 4 v on, and packing sums to bytes block by block puts them
-// back: neither takes a step to keep columns in order.
-template <int kVectors>
-constexpr int64_t kQuadColumns = kVectors * 16;
-template <int kVectors>
-HWY_INLINE int64_t lane_of(int64_t column) {
-  return kVectors == 1 ? column : column % 16 / 4 * 16 + column / 16 * 4 + column % 4;
-}
-
-// a, b: bytes; the one that is signed by `kASigned`.
-template <bool kASigned>
-HWY_INLINE VI dot(hn::Vec<hn::Repartition<uint8_t, DI>> a, hn::Vec<hn::Repartition<uint8_t, DI>> b, VI sum) {
-  const hn::Repartition<int8_t, DI> ds;
-  return kASigned ? hn::SumOfMulQuadAccumulate(DI(), b, hn::BitCast(ds, a), sum)
-                  : hn::SumOfMulQuadAccumulate(DI(), a, hn::BitCast(ds, b), sum);
-}
-
-// Columns [n, n + columns) of B, k from k0. `sums`: of the columns of b', by lane, or null.
-template <int kVectors, bool kASigned>
-HWY_INLINE void pack_quads(const IntProduct& p, int64_t k0, int64_t kc, int64_t n, int64_t columns, uint8_t flip,
-                           uint8_t* panel, int32_t* sums) {
-  constexpr int64_t kColumns = kQuadColumns<kVectors>;
-  const hn::CappedTag<uint8_t, kColumns> d;
-  using V = hn::Vec<decltype(d)>;
-  const hn::Repartition<uint16_t, decltype(d)> d16;
-  const hn::Repartition<uint8_t, DI> all;
-  const size_t lanes = static_cast<size_t>(columns);
-  const bool in_place = p.patches == nullptr && p.b_n == 1;
-  const uint8_t* from = static_cast<const uint8_t*>(p.b) + k0 * p.b_k + n;
-  const V f = hn::Set(d, flip);
-  PanelRows<uint8_t> source(p, k0, n, columns, flip);
-  HWY_ALIGN uint8_t rows[4][kColumns] = {};
-  VI total[kVectors];
-  for (VI& t : total) t = hn::Zero(DI());
-  const auto ones = hn::Set(all, uint8_t{1});
-  for (int64_t k = 0; k < kc; k += 4, panel += 4 * kColumns) {
-    V row[4];
-    const int64_t count = kc - k < 4 ? kc - k : 4;
-    if (in_place && count == 4) {
-      if (columns == kColumns) {
-        VIREO_UNROLL
-        for (int i = 0; i < 4; ++i) row[i] = hn::Xor(hn::LoadU(d, from + i * p.b_k), f);
-      } else {
-        VIREO_UNROLL
-        for (int i = 0; i < 4; ++i) row[i] = hn::Xor(hn::LoadN(d, from + i * p.b_k, lanes), f);
-      }
-      from += 4 * p.b_k;
-    } else if (in_place) {
-      for (int i = 0; i < 4; ++i) row[i] = i < count ? hn::Xor(hn::LoadN(d, from + i * p.b_k, lanes), f) : hn::Zero(d);
-    } else {
-      for (int64_t i = 0; i < count; ++i) source.next(rows[i]);
-      if (count < 4) memset(rows[count], 0, static_cast<size_t>((4 - count) * kColumns));
-      VIREO_UNROLL
-      for (int i = 0; i < 4; ++i) row[i] = hn::Load(d, rows[i]);
-    }
-    const auto lo01 = hn::BitCast(d16, hn::InterleaveLower(d, row[0], row[1]));
-    const auto hi01 = hn::BitCast(d16, hn::InterleaveUpper(d, row[0], row[1]));
-    const auto lo23 = hn::BitCast(d16, hn::InterleaveLower(d, row[2], row[3]));
-    const auto hi23 = hn::BitCast(d16, hn::InterleaveUpper(d, row[2], row[3]));
-    hn::Store(hn::BitCast(d, hn::InterleaveLower(d16, lo01, lo23)), d, panel);
-    hn::Store(hn::BitCast(d, hn::InterleaveUpper(d16, lo01, lo23)), d, panel + kColumns);
-    hn::Store(hn::BitCast(d, hn::InterleaveLower(d16, hi01, hi23)), d, panel + 2 * kColumns);
-    hn::Store(hn::BitCast(d, hn::InterleaveUpper(d16, hi01, hi23)), d, panel + 3 * kColumns);
-    if (sums != nullptr) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) total[v] = dot<kASigned>(ones, hn::Load(all, panel + v * 64), total[v]);
-    }
-  }
-  if (sums == nullptr) return;
-  VIREO_UNROLL
-  for (int v = 0; v < kVectors; ++v) hn::Store(total[v], DI(), sums + v * 16);
-}
-
-// Sum of a row of A.
-template <bool kASigned>
-HWY_INLINE int32_t sum_of_row(const uint8_t* a, int64_t k) {
-  const hn::Repartition<uint8_t, DI> d;
-  const auto ones = hn::Set(d, uint8_t{1});
-  VI sum = hn::Zero(DI());
-  int64_t i = 0;
-  for (; i + 64 <= k; i += 64) sum = dot<kASigned>(hn::LoadU(d, a + i), ones, sum);
-  if (i < k) sum = dot<kASigned>(hn::LoadN(d, a + i, static_cast<size_t>(k - i)), ones, sum);
-  return hn::ReduceSum(DI(), sum);
-}
-
-struct QuadTile {
-  const uint8_t* a;
-  int64_t a_row;
-  int64_t k;
-  const uint8_t* b;
-  const int32_t* row_start;   // one a row
-  const int32_t* lane_start;  // by lane, or null
-  const int32_t* before;      // instead of row_start: by row and lane, or null
-  int32_t* sums;              // where sums go, by row and lane; null: `c` or `finish` take them
-  int32_t* c;                 // [rows, columns], or null
-  int64_t c_row;
-  const Finish* finish;
-  const float* row_multiplier;   // one a row, or
-  bool one_multiplier;           // one for all, or
-  const float* lane_multiplier;  // by lane: not null
-  int64_t columns;
-  uint8_t* y;
-  int64_t y_row;
-};
-
-// 4 columns of one 128-bit block to where they belong.
-template <int kBlock>
-HWY_INLINE void put_block(VI v, int64_t column, int64_t columns, int32_t* to) {
-  const hn::CappedTag<int32_t, 4> d4;
-  const auto part = hn::ExtractBlock<kBlock>(v);
-  if (column + 4 <= columns) {
-    hn::StoreU(part, d4, to + column);
-  } else if (column < columns) {
-    hn::StoreN(part, d4, to + column, static_cast<size_t>(columns - column));
-  }
-}
-
-template <int kRows, int kVectors, bool kASigned>
-HWY_NOINLINE void quad_tile(const QuadTile& t) {
-  const DI d;
-  const hn::Repartition<uint8_t, DI> d8;
-  VI acc[kRows][kVectors];
-  VIREO_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      acc[i][v] = t.before != nullptr ? hn::LoadU(d, t.before + (i * kVectors + v) * 16) : hn::Set(d, t.row_start[i]);
-    }
-  }
-  if (t.lane_start != nullptr) {
-    VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      const VI start = hn::LoadU(d, t.lane_start + v * 16);
-      VIREO_UNROLL
-      for (int i = 0; i < kRows; ++i) acc[i][v] = hn::Add(acc[i][v], start);
-    }
-  }
-  const uint8_t* a = t.a;
-  const uint8_t* b = t.b;
-  const int64_t a_row = t.a_row;
-  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors * 64) {
-    hn::Vec<decltype(d8)> bv[kVectors];
-    VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * 64);
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      int32_t quad;
-      memcpy(&quad, a + i * a_row, sizeof(quad));
-      const auto av = hn::BitCast(d8, hn::Set(d, quad));
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, bv[v], acc[i][v]);
-    }
-  }
-  if (t.k % 4 != 0) {  // what a whole quad would read behind the row's end may belong to nobody
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      int32_t quad = 0;
-      for (int64_t j = 0; j < t.k % 4; ++j) quad |= static_cast<int32_t>(uint32_t{a[i * a_row + j]} << (8 * j));
-      const auto av = hn::BitCast(d8, hn::Set(d, quad));
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * 64), acc[i][v]);
-    }
-  }
-  if (t.sums != nullptr) {
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, t.sums + (i * kVectors + v) * 16);
-    }
-    return;
-  }
-  if (t.c != nullptr) {
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      int32_t* const to = t.c + i * t.c_row;
-      if constexpr (kVectors == 1) {
-        hn::StoreN(acc[i][0], d, to, static_cast<size_t>(t.columns));
-      } else {
-        VIREO_UNROLL
-        for (int v = 0; v < kVectors; ++v) {
-          put_block<0>(acc[i][v], 4 * v, t.columns, to);
-          put_block<1>(acc[i][v], 16 + 4 * v, t.columns, to);
-          put_block<2>(acc[i][v], 32 + 4 * v, t.columns, to);
-          put_block<3>(acc[i][v], 48 + 4 * v, t.columns, to);
-        }
-      }
-    }
-    return;
-  }
-  const Finish finish = *t.finish;
-  VIREO_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    VI r[kVectors];
-    if (t.lane_multiplier != nullptr) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) r[v] = finish.rounded(acc[i][v], hn::LoadU(DF(), t.lane_multiplier + v * 16));
-    } else {
-      const VF m = hn::Set(DF(), t.row_multiplier[t.one_multiplier ? 0 : i]);
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) r[v] = finish.rounded(acc[i][v], m);
-    }
-    uint8_t* const to = t.y + i * t.y_row;
-    if constexpr (kVectors == 1) {
-      finish.store(r[0], static_cast<size_t>(t.columns), to);
-    } else {
-      finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
-    }
-  }
-}
 
 // The largest tile for what rows are left: 24 of 32 registers for sums of 4 vectors, 12 for sums of 1 (2 ports x 5
 // cycles of latency ask for 10).
@@ -257,9 +45,10 @@ class QuadPanels {
         m0_(m0),
         m1_(m1),
         flip_(p.b_signed == kASigned ? 0x80 : 0),
-        depth_(int_depth(p.k)),
+        depth_(p.packed != nullptr && p.k > 0 ? p.k : int_depth(p.k)),
+        tiles_(p.k >= kTileDepth && m1 - m0 >= kTileRows ? p.tiles : nullptr),
         panel_(static_cast<uint8_t*>(scratch)),
-        starts_(reinterpret_cast<int32_t*>(panel_ + depth_ * kIntPanel)),
+        starts_(reinterpret_cast<int32_t*>(panel_ + (int_depth(p.k) + 63) / 64 * 64 * kIntPanel)),
         sums_(starts_ + p.m),
         finish_(p.finish != nullptr ? *p.finish : none_,
                 p.finish == nullptr || products_in_range(p.finish->multiplier, multipliers_of(p))) {
@@ -304,7 +93,13 @@ class QuadPanels {
     for (int64_t k0 = 0; k0 == 0 || k0 < p_.k; k0 += depth_) {
       const int64_t kc = p_.k - k0 < depth_ ? p_.k - k0 : depth_;
       const bool last = k0 + kc == p_.k;
-      pack_quads<kVectors, kASigned>(p_, k0, kc, n, columns, flip_, panel_, a_zeros_ ? column_sums : nullptr);
+      const uint8_t* panel = panel_;
+      if (p_.packed != nullptr) {
+        panel = packed_panel(p_.packed, p_.k, n);
+        memcpy(column_sums, panel + packed_quads(p_.k) * 4 * kColumns, sizeof(column_sums));
+      } else {
+        pack_quads<kVectors, kASigned>(p_, k0, kc, n, columns, flip_, panel_, a_zeros_ ? column_sums : nullptr);
+      }
       const bool lanes = (column_bias && k0 == 0) || (a_zeros_ && !products);
       for (int64_t c = 0; lanes && c < kColumns; ++c) {
         uint32_t start = column_bias && k0 == 0 && c < columns ? static_cast<uint32_t>(p_.finish->bias[n + c]) : 0;
@@ -316,39 +111,100 @@ class QuadPanels {
       QuadTile t{};
       t.a_row = p_.a_row;
       t.k = kc;
-      t.b = panel_;
+      t.b = panel;
       t.lane_start = lanes ? lane_start : nullptr;
       t.finish = &finish_;
       t.one_multiplier = p_.finish != nullptr && !p_.finish->multiplier_per_row;
       t.lane_multiplier = by_column ? lane_multiplier : nullptr;
       t.columns = columns;
       t.c_row = t.y_row = p_.c_row;
-      HWY_ALIGN int32_t begin[6 * 64];
+      const bool one_block = k0 == 0 && last;
       for (int64_t m = m0_; m < m1_;) {
-        void (*tile)(const QuadTile&) = nullptr;
-        const int64_t rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
-        int32_t* const kept = sums_ + (m - m0_) * kIntPanel;
-        t.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + k0;
-        t.row_start = starts_ + (m - m0_);
-        t.before = k0 != 0 ? kept : nullptr;
-        if (products) {
-          start_products<kVectors>(n, columns, m, rows, k0, k0 != 0 ? kept : nullptr, column_sums, begin);
-          t.before = begin;
-        }
-        t.sums = last ? nullptr : kept;
-        if (p_.finish == nullptr) {
-          t.c = static_cast<int32_t*>(p_.c) + m * p_.c_row + n;
+        // Rows that are too few for a tile go with those before them, which are made twice. Sums that are kept would be
+        // added twice.
+        if (tiles_ != nullptr && m1_ - m < kTileRows && one_block) m = m1_ - kTileRows;
+        Block block{t, n, columns, m, 0, k0, last};
+        if (tiles_ != nullptr && m1_ - m >= kTileRows) {
+          block.rows = m1_ - m >= 2 * kTileRows ? 2 * kTileRows : kTileRows;
+          tiles_block<kVectors>(block, kc, panel, column_sums, products);
         } else {
-          t.y = static_cast<uint8_t*>(p_.c) + m * p_.c_row + n;
-          t.row_multiplier = p_.finish->multiplier + (p_.finish->multiplier_per_row ? m : 0);
+          void (*tile)(const QuadTile&) = nullptr;
+          block.rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
+          HWY_ALIGN int32_t begin[12 * 64];
+          one_tile<kVectors>(block, column_sums, products ? begin : nullptr, tile);
         }
-        tile(t);
-        m += rows;
+        m += block.rows;
       }
     }
   }
 
  private:
+  // Rows [m, m + rows) of one panel and one block of k.
+  struct Block {
+    QuadTile t;
+    int64_t n, columns, m, rows, k0;
+    bool last;
+  };
+
+  template <int kVectors>
+  HWY_INLINE void one_tile(Block& b, const int32_t* column_sums, int32_t* begin, void (*tile)(const QuadTile&)) {
+    QuadTile& t = b.t;
+    const int64_t m = b.m;
+    int32_t* const kept = sums_ + (m - m0_) * kIntPanel;
+    t.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
+    t.row_start = starts_ + (m - m0_);
+    t.before = b.k0 != 0 ? kept : nullptr;
+    if (begin != nullptr) {
+      start_products<kVectors>(b.n, b.columns, m, b.rows, b.k0, t.before, column_sums, begin);
+      t.before = begin;
+    }
+    t.sums = b.last ? nullptr : kept;
+    if (p_.finish == nullptr) {
+      t.c = static_cast<int32_t*>(p_.c) + m * p_.c_row + b.n;
+    } else {
+      t.y = static_cast<uint8_t*>(p_.c) + m * p_.c_row + b.n;
+      t.row_multiplier = p_.finish->multiplier + (p_.finish->multiplier_per_row ? m : 0);
+    }
+    tile(t);
+  }
+
+  // The sums of 16 or 32 rows in tiles, their ends four rows at a time.
+  template <int kVectors>
+  HWY_NOINLINE void tiles_block(Block& b, int64_t kc, const uint8_t* panel, const int32_t* column_sums, bool products) {
+    constexpr int64_t kStep = 4, kColumns = kQuadColumns<kVectors>;
+    HWY_ALIGN int32_t made[2 * kTileRows * kColumns];
+    HWY_ALIGN uint8_t tail[2 * kTileRows * 64];
+    HWY_ALIGN int32_t begin[kStep * kColumns];
+    TileSums s{};
+    s.a = static_cast<const uint8_t*>(p_.a) + b.m * p_.a_row + b.k0;
+    s.a_row = s.tail_row = p_.a_row;
+    s.row_tiles = b.rows / kTileRows;
+    s.b = panel;
+    s.vectors = kVectors;
+    s.k = kc;
+    s.a_signed = kASigned;
+    s.sums = made;
+    const int64_t whole = kc / 64 * 64;
+    s.tail = s.a + whole;
+    // Behind a row stands the next one, whose bytes meet zeros of B; behind the last row, perhaps nothing.
+    if (kc != whole && (b.m + b.rows - 1) * p_.a_row + b.k0 + whole + 64 > (p_.m - 1) * p_.a_row + p_.k) {
+      memset(tail, 0, sizeof(tail));
+      for (int64_t i = 0; i < b.rows; ++i)
+        memcpy(tail + i * 64, s.tail + i * p_.a_row, static_cast<size_t>(kc - whole));
+      s.tail = tail;
+      s.tail_row = 64;
+    }
+    tiles_->sums(s);
+    b.t.k = 0;
+    Block part = b;
+    part.rows = kStep;
+    for (int64_t i = 0; i < b.rows; i += kStep) {
+      part.m = b.m + i;
+      part.t.made = made + i * kColumns;
+      one_tile<kVectors>(part, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
+    }
+  }
+
   int32_t a_zero(int64_t m) const { return zero_at(p_.a_zero, p_.a_signed, p_.a_zero_per_row ? m : 0); }
   // k az - sum a of row m, what a zero point of B is multiplied with.
   uint32_t rest(int64_t m) const {
@@ -375,6 +231,7 @@ class QuadPanels {
   int64_t m0_, m1_;
   uint8_t flip_;
   int64_t depth_;
+  const TileEngine* tiles_;
   uint8_t* panel_;
   int32_t* starts_;
   int32_t* sums_;
@@ -404,7 +261,10 @@ void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64
 // Rows [m0, m1) and columns [n0, n1). `scratch`: a panel of B, what each row's sums begin with, then sums where there
 // is more than one block of k.
 HWY_INLINE void product_of_quads(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
+  const bool tiles = p.tiles != nullptr;
+  if (tiles) p.tiles->begin();
   (p.a_signed ? product_of_quads_by_sign<true> : product_of_quads_by_sign<false>)(p, m0, m1, n0, n1, scratch);
+  if (tiles) p.tiles->end();
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -1,0 +1,248 @@
+// Panels of B and register tiles of the engine that multiplies bytes in fours (quads-inl.h).
+#if defined(VIREO_DELEGATES_CPU_KERNELS_INTGEMM_QUAD_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_QUAD_TILE_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_QUAD_TILE_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_QUAD_TILE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/intgemm/rows-inl.h"
+#include "delegates/cpu/kernels/requantize/finish-inl.h"
+
+#if HWY_TARGET == HWY_AVX3_DL
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A panel is [k / 4, vectors, 16 columns, 4]: of 64 columns in 4 vectors, or of 16 in 1. With 4, unpacking 4 rows block
+// by block leaves vector v, block b with columns 16 b + 4 v on, and packing sums to bytes block by block puts them
+// back: neither takes a step to keep columns in order.
+template <int kVectors>
+constexpr int64_t kQuadColumns = kVectors * 16;
+template <int kVectors>
+HWY_INLINE int64_t lane_of(int64_t column) {
+  return packed_lane(kQuadColumns<kVectors>, column);
+}
+
+// a, b: bytes; the one that is signed by `kASigned`.
+template <bool kASigned>
+HWY_INLINE VI dot(hn::Vec<hn::Repartition<uint8_t, DI>> a, hn::Vec<hn::Repartition<uint8_t, DI>> b, VI sum) {
+  const hn::Repartition<int8_t, DI> ds;
+  return kASigned ? hn::SumOfMulQuadAccumulate(DI(), b, hn::BitCast(ds, a), sum)
+                  : hn::SumOfMulQuadAccumulate(DI(), a, hn::BitCast(ds, b), sum);
+}
+
+// Columns [n, n + columns) of B, k from k0, zeros behind them up to a multiple of 64 where tiles ask for it. `sums`: of
+// the columns of b', by lane, or null.
+template <int kVectors, bool kASigned>
+HWY_INLINE void pack_quads(const IntProduct& p, int64_t k0, int64_t kc, int64_t n, int64_t columns, uint8_t flip,
+                           uint8_t* panel, int32_t* sums) {
+  constexpr int64_t kColumns = kQuadColumns<kVectors>;
+  const hn::CappedTag<uint8_t, kColumns> d;
+  using V = hn::Vec<decltype(d)>;
+  const hn::Repartition<uint16_t, decltype(d)> d16;
+  const hn::Repartition<uint8_t, DI> all;
+  const size_t lanes = static_cast<size_t>(columns);
+  const bool in_place = p.patches == nullptr && p.b_n == 1;
+  const uint8_t* from = static_cast<const uint8_t*>(p.b) + k0 * p.b_k + n;
+  const V f = hn::Set(d, flip);
+  PanelRows<uint8_t> source(p, k0, n, columns, flip);
+  HWY_ALIGN uint8_t rows[4][kColumns] = {};
+  VI total[kVectors];
+  for (VI& t : total) t = hn::Zero(DI());
+  const auto ones = hn::Set(all, uint8_t{1});
+  for (int64_t k = 0; k < kc; k += 4, panel += 4 * kColumns) {
+    V row[4];
+    const int64_t count = kc - k < 4 ? kc - k : 4;
+    if (in_place && count == 4) {
+      if (columns == kColumns) {
+        VIREO_UNROLL
+        for (int i = 0; i < 4; ++i) row[i] = hn::Xor(hn::LoadU(d, from + i * p.b_k), f);
+      } else {
+        VIREO_UNROLL
+        for (int i = 0; i < 4; ++i) row[i] = hn::Xor(hn::LoadN(d, from + i * p.b_k, lanes), f);
+      }
+      from += 4 * p.b_k;
+    } else if (in_place) {
+      for (int i = 0; i < 4; ++i) row[i] = i < count ? hn::Xor(hn::LoadN(d, from + i * p.b_k, lanes), f) : hn::Zero(d);
+    } else {
+      for (int64_t i = 0; i < count; ++i) source.next(rows[i]);
+      if (count < 4) memset(rows[count], 0, static_cast<size_t>((4 - count) * kColumns));
+      VIREO_UNROLL
+      for (int i = 0; i < 4; ++i) row[i] = hn::Load(d, rows[i]);
+    }
+    const auto lo01 = hn::BitCast(d16, hn::InterleaveLower(d, row[0], row[1]));
+    const auto hi01 = hn::BitCast(d16, hn::InterleaveUpper(d, row[0], row[1]));
+    const auto lo23 = hn::BitCast(d16, hn::InterleaveLower(d, row[2], row[3]));
+    const auto hi23 = hn::BitCast(d16, hn::InterleaveUpper(d, row[2], row[3]));
+    hn::Store(hn::BitCast(d, hn::InterleaveLower(d16, lo01, lo23)), d, panel);
+    hn::Store(hn::BitCast(d, hn::InterleaveUpper(d16, lo01, lo23)), d, panel + kColumns);
+    hn::Store(hn::BitCast(d, hn::InterleaveLower(d16, hi01, hi23)), d, panel + 2 * kColumns);
+    hn::Store(hn::BitCast(d, hn::InterleaveUpper(d16, hi01, hi23)), d, panel + 3 * kColumns);
+    if (sums != nullptr) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) total[v] = dot<kASigned>(ones, hn::Load(all, panel + v * 64), total[v]);
+    }
+  }
+  if (p.tiles != nullptr) memset(panel, 0, static_cast<size_t>((packed_quads(kc) - (kc + 3) / 4) * 4 * kColumns));
+  if (sums == nullptr) return;
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v) hn::Store(total[v], DI(), sums + v * 16);
+}
+
+// Sum of a row of A.
+template <bool kASigned>
+HWY_INLINE int32_t sum_of_row(const uint8_t* a, int64_t k) {
+  const hn::Repartition<uint8_t, DI> d;
+  const auto ones = hn::Set(d, uint8_t{1});
+  VI sum = hn::Zero(DI());
+  int64_t i = 0;
+  for (; i + 64 <= k; i += 64) sum = dot<kASigned>(hn::LoadU(d, a + i), ones, sum);
+  if (i < k) sum = dot<kASigned>(hn::LoadN(d, a + i, static_cast<size_t>(k - i)), ones, sum);
+  return hn::ReduceSum(DI(), sum);
+}
+
+struct QuadTile {
+  const uint8_t* a;
+  int64_t a_row;
+  int64_t k;
+  const uint8_t* b;
+  const int32_t* row_start;   // one a row
+  const int32_t* lane_start;  // by lane, or null
+  const int32_t* before;      // instead of row_start: by row and lane, or null
+  const int32_t* made;        // what tiles have summed, likewise, to be added, or null
+  int32_t* sums;              // where sums go, by row and lane; null: `c` or `finish` take them
+  int32_t* c;                 // [rows, columns], or null
+  int64_t c_row;
+  const Finish* finish;
+  const float* row_multiplier;   // one a row, or
+  bool one_multiplier;           // one for all, or
+  const float* lane_multiplier;  // by lane: not null
+  int64_t columns;
+  uint8_t* y;
+  int64_t y_row;
+};
+
+// 4 columns of one 128-bit block to where they belong.
+template <int kBlock>
+HWY_INLINE void put_block(VI v, int64_t column, int64_t columns, int32_t* to) {
+  const hn::CappedTag<int32_t, 4> d4;
+  const auto part = hn::ExtractBlock<kBlock>(v);
+  if (column + 4 <= columns) {
+    hn::StoreU(part, d4, to + column);
+  } else if (column < columns) {
+    hn::StoreN(part, d4, to + column, static_cast<size_t>(columns - column));
+  }
+}
+
+template <int kRows, int kVectors, bool kASigned>
+HWY_NOINLINE void quad_tile(const QuadTile& t) {
+  const DI d;
+  const hn::Repartition<uint8_t, DI> d8;
+  VI acc[kRows][kVectors];
+  VIREO_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      acc[i][v] = t.before != nullptr ? hn::LoadU(d, t.before + (i * kVectors + v) * 16) : hn::Set(d, t.row_start[i]);
+    }
+  }
+  if (t.lane_start != nullptr) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const VI start = hn::LoadU(d, t.lane_start + v * 16);
+      VIREO_UNROLL
+      for (int i = 0; i < kRows; ++i) acc[i][v] = hn::Add(acc[i][v], start);
+    }
+  }
+  if (t.made != nullptr) {
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, t.made + (i * kVectors + v) * 16));
+    }
+  }
+  const uint8_t* a = t.a;
+  const uint8_t* b = t.b;
+  const int64_t a_row = t.a_row;
+  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors * 64) {
+    hn::Vec<decltype(d8)> bv[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * 64);
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      int32_t quad;
+      memcpy(&quad, a + i * a_row, sizeof(quad));
+      const auto av = hn::BitCast(d8, hn::Set(d, quad));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, bv[v], acc[i][v]);
+    }
+  }
+  if (t.k % 4 != 0) {  // what a whole quad would read behind the row's end may belong to nobody
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      int32_t quad = 0;
+      for (int64_t j = 0; j < t.k % 4; ++j) quad |= static_cast<int32_t>(uint32_t{a[i * a_row + j]} << (8 * j));
+      const auto av = hn::BitCast(d8, hn::Set(d, quad));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * 64), acc[i][v]);
+    }
+  }
+  if (t.sums != nullptr) {
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, t.sums + (i * kVectors + v) * 16);
+    }
+    return;
+  }
+  if (t.c != nullptr) {
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      int32_t* const to = t.c + i * t.c_row;
+      if constexpr (kVectors == 1) {
+        hn::StoreN(acc[i][0], d, to, static_cast<size_t>(t.columns));
+      } else {
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) {
+          put_block<0>(acc[i][v], 4 * v, t.columns, to);
+          put_block<1>(acc[i][v], 16 + 4 * v, t.columns, to);
+          put_block<2>(acc[i][v], 32 + 4 * v, t.columns, to);
+          put_block<3>(acc[i][v], 48 + 4 * v, t.columns, to);
+        }
+      }
+    }
+    return;
+  }
+  const Finish finish = *t.finish;
+  VIREO_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    VI r[kVectors];
+    if (t.lane_multiplier != nullptr) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) r[v] = finish.rounded(acc[i][v], hn::LoadU(DF(), t.lane_multiplier + v * 16));
+    } else {
+      const VF m = hn::Set(DF(), t.row_multiplier[t.one_multiplier ? 0 : i]);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) r[v] = finish.rounded(acc[i][v], m);
+    }
+    uint8_t* const to = t.y + i * t.y_row;
+    if constexpr (kVectors == 1) {
+      finish.store(r[0], static_cast<size_t>(t.columns), to);
+    } else {
+      finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET
+
+#endif  // include guard per target

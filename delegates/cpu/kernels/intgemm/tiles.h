@@ -1,0 +1,97 @@
+// Sums of the integer product in matrix tiles (AMX): 16 rows times 16 columns times 64 of k an instruction, 16 cycles.
+//
+// A lies in place, 16 rows of 64 bytes a tile; B in the panels that VNNI reads (packed.h). Four tiles of sums, two of A
+// and two of B: each operand is loaded once for two products. What the tiles give is added to what the vector engine
+// begins its own sums with, and ends in its code: zero points and codes know nothing of tiles.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_INTGEMM_TILES_H_
+#define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_TILES_H_
+
+#include <stdint.h>
+
+#include "delegates/cpu/kernels/amx/amx.h"
+
+namespace vireo::cpu {
+
+constexpr int64_t kTileDepth = 64;  // of k; the least for which tiles are used, as kTileRows is of rows
+
+// sums[i, lane] = sum_k a[i, k] b[k, lane] of 16 row_tiles rows and one panel of 16 vectors columns. A and B differ in
+// sign.
+struct TileSums {
+  const uint8_t* a;
+  int64_t a_row;
+  int64_t row_tiles;  // 1 or 2
+  const uint8_t* b;
+  int64_t vectors;  // 1 or 4
+  int64_t k;
+  const uint8_t* tail;  // A from k / 64 * 64 on, 64 bytes of each row readable; B is 0 behind k
+  int64_t tail_row;
+  bool a_signed;
+  int32_t* sums;
+};
+
+struct TileEngine {
+  void (*begin)();  // of a task, on its thread
+  void (*end)();
+  void (*sums)(const TileSums& s);
+};
+// This machine's, or null.
+const TileEngine* int_tiles();
+
+template <class Tiles>
+void begin_tiles(Tiles& tiles) {
+  TileConfig config;
+  for (int t = 0; t < 8; ++t) config.set(t, kTileRows, kTileBytes);
+  tiles.configure(config);
+}
+
+// Vectors [v, v + kVectors) of the panel. Tiles 0 to 3: sums; 4, 5: A; 6, 7: B.
+template <int kRowTiles, int kVectors, bool kASigned, class Tiles>
+void tile_block(Tiles& tiles, const TileSums& s, int64_t v) {
+  const int64_t b_row = s.vectors * 64;
+  const auto step = [&](const uint8_t* a, int64_t a_row, const uint8_t* b) {
+    tiles.template load<6>(b, b_row);
+    tiles.template load<4>(a, a_row);
+    tiles.template dot_i8<0, 4, 6, kASigned, !kASigned>();
+    if constexpr (kVectors == 2) {
+      tiles.template load<7>(b + 64, b_row);
+      tiles.template dot_i8<1, 4, 7, kASigned, !kASigned>();
+    }
+    if constexpr (kRowTiles == 2) {
+      tiles.template load<5>(a + 16 * a_row, a_row);
+      tiles.template dot_i8<2, 5, 6, kASigned, !kASigned>();
+      if constexpr (kVectors == 2) tiles.template dot_i8<3, 5, 7, kASigned, !kASigned>();
+    }
+  };
+  tiles.template zero<0>();
+  if constexpr (kVectors == 2) tiles.template zero<1>();
+  if constexpr (kRowTiles == 2) tiles.template zero<2>();
+  if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template zero<3>();
+  const uint8_t* a = s.a;
+  const uint8_t* b = s.b + v * 64;
+  for (int64_t i = s.k / 64; i > 0; --i, a += 64, b += 16 * b_row) step(a, s.a_row, b);
+  if (s.k % 64 != 0) step(s.tail, s.tail_row, b);
+  int32_t* const to = s.sums + v * 16;
+  tiles.template store<0>(to, b_row);  // rows of sums are as long as those of B
+  if constexpr (kVectors == 2) tiles.template store<1>(to + 16, b_row);
+  if constexpr (kRowTiles == 2) tiles.template store<2>(to + 4 * b_row, b_row);
+  if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template store<3>(to + 4 * b_row + 16, b_row);
+}
+
+template <int kRowTiles, bool kASigned, class Tiles>
+void tile_rows(Tiles& tiles, const TileSums& s) {
+  if (s.vectors == 1) return tile_block<kRowTiles, 1, kASigned>(tiles, s, 0);
+  for (int64_t v = 0; v < s.vectors; v += 2) tile_block<kRowTiles, 2, kASigned>(tiles, s, v);
+}
+
+template <class Tiles>
+void tile_sums(Tiles& tiles, const TileSums& s) {
+  if (s.row_tiles == 2) {
+    s.a_signed ? tile_rows<2, true>(tiles, s) : tile_rows<2, false>(tiles, s);
+  } else {
+    s.a_signed ? tile_rows<1, true>(tiles, s) : tile_rows<1, false>(tiles, s);
+  }
+}
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_INTGEMM_TILES_H_
