@@ -14,9 +14,15 @@
 #define VIREO_DISABLED_VNNI HWY_AVX3_DL
 #endif
 
-#define HWY_DISABLED_TARGETS                                                                                        \
-  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | \
-   HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifdef VIREO_KERNEL_USES_BF16  // bfloat16 dot products: one more set, under two names (AMD's and Intel's)
+#define VIREO_DISABLED_BF16 0
+#else
+#define VIREO_DISABLED_BF16 (HWY_AVX3_ZEN4 | HWY_AVX3_SPR)
+#endif
+
+#define HWY_DISABLED_TARGETS                                                                                          \
+  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | VIREO_DISABLED_BF16 | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 // `#pragma GCC unroll` is spelled differently by clang, which also reads this form.
 #define VIREO_UNROLL _Pragma("GCC unroll 16")

@@ -27,8 +27,9 @@
 
 namespace vireo::cpu::testing {
 
-// Runs `body` once for each instruction set that this machine has and the kernels are built for, best first.
-inline void for_each_level(const std::function<void(const char* level)>& body) {
+// Runs `body` once for each instruction set that this machine has and the kernels are built for, best first. Each test
+// has its own: one that defines VIREO_KERNEL_USES_BF16 before this header has one more set.
+static inline void for_each_level(const std::function<void(const char* level)>& body) {
   hwy::SetSupportedTargetsForTest(0);
   const int64_t all = hwy::SupportedTargets() & (HWY_TARGETS | HWY_AVX3_DL);
   for (int64_t rest = all; rest != 0; rest &= rest - 1) {

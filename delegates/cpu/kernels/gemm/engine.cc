@@ -6,90 +6,26 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "delegates/cpu/kernels/math-inl.h"
+#include "delegates/cpu/kernels/gemm/sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
-using DF = hn::ScalableTag<float>;
-using VF = hn::Vec<DF>;
-
-// Register tile: kRows x 2 vectors of C. With 32 registers, 28 sums + 2 of B + 1 broadcast of A leave one spare and
-// give 28 independent chains where 8 cover the latency of two FMA ports; with 16 registers 6 rows are what fits.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
-constexpr int kRows = 14;
-#else
-constexpr int kRows = 6;
-#endif
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
-constexpr int64_t kWidth = 2 * kLanes;
-
-struct Tile {
+struct Tile : Sums {
   int64_t k;
   const float* a;
   int64_t a_row, a_col;
   const float* b;
   int64_t b_row;
-  float* c;
-  int64_t c_row;
-  int64_t columns;        // valid ones, 1 .. kWidth
-  const float* row_bias;  // null or [rows]
-  const float* col_bias;  // null or [columns]
-  const float* addend;    // null or added to the sums: the residual, or C itself from the block of k before
-  int64_t addend_row;
   const float* ahead;  // one line is fetched for each step of k, `ahead_step` floats apart: what comes next
   int64_t ahead_step;
-  const float* slope;  // null or a factor for what is below 0: of row i at i * slope_step
-  int64_t slope_step;
-  bool clip;
-  float lo, hi;
 };
 
-// The sums start from bias and addend, so that only slope and bounds are left to do at the end.
 template <int kTileRows>
 HWY_NOINLINE void tile_kernel(const Tile& t) {
   const DF d;
-  const bool whole = t.columns == kWidth;
-  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
-  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
   VF acc[kTileRows][2];
-  VF start0 = hn::Zero(d), start1 = hn::Zero(d);
-  if (t.col_bias != nullptr) {
-    start0 = hn::LoadN(d, t.col_bias, columns0);
-    start1 = columns1 == 0 ? start1 : hn::LoadN(d, t.col_bias + kLanes, columns1);
-  }
-  VIREO_UNROLL
-  for (int i = 0; i < kTileRows; ++i) {
-    acc[i][0] = start0;
-    acc[i][1] = start1;
-  }
-  if (t.row_bias != nullptr) {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      const VF bias = hn::Set(d, t.row_bias[i]);
-      acc[i][0] = hn::Add(acc[i][0], bias);
-      acc[i][1] = hn::Add(acc[i][1], bias);
-    }
-  }
-  if (t.addend != nullptr) {
-    const float* from = t.addend;
-    if (whole) {
-      VIREO_UNROLL
-      for (int i = 0; i < kTileRows; ++i) {
-        acc[i][0] = hn::Add(acc[i][0], hn::LoadU(d, from));
-        acc[i][1] = hn::Add(acc[i][1], hn::LoadU(d, from + kLanes));
-        from += t.addend_row;
-      }
-    } else {
-      VIREO_UNROLL
-      for (int i = 0; i < kTileRows; ++i) {
-        acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
-        if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
-        from += t.addend_row;
-      }
-    }
-  }
-
+  begin_sums(t, acc);
   const float* a = t.a;
   const float* b = t.b;
   const float* ahead = t.ahead;
@@ -109,84 +45,17 @@ HWY_NOINLINE void tile_kernel(const Tile& t) {
     ahead += ahead_step;
   }
 
-  if (t.slope != nullptr) {
-    const VF zero = hn::Zero(d);
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
-      acc[i][0] = hn::MaskedMulOr(acc[i][0], hn::Lt(acc[i][0], zero), acc[i][0], slope);
-      acc[i][1] = hn::MaskedMulOr(acc[i][1], hn::Lt(acc[i][1], zero), acc[i][1], slope);
-    }
-  }
-  if (t.clip) {
-    const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      acc[i][0] = clip(d, acc[i][0], lo, hi);
-      acc[i][1] = clip(d, acc[i][1], lo, hi);
-    }
-  }
-  float* to = t.c;
-  if (whole) {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      hn::StoreU(acc[i][0], d, to);
-      hn::StoreU(acc[i][1], d, to + kLanes);
-      to += t.c_row;
-    }
-  } else {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      hn::StoreN(acc[i][0], d, to, columns0);
-      if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
-      to += t.c_row;
-    }
-  }
+  end_sums(t, acc);
 }
 
 using TileKernel = void (*)(const Tile&);
 constexpr TileKernel kTileKernels[] = {
     nullptr,         tile_kernel<1>, tile_kernel<2>, tile_kernel<3>,  tile_kernel<4>,  tile_kernel<5>,  tile_kernel<6>,
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
     tile_kernel<7>,  tile_kernel<8>, tile_kernel<9>, tile_kernel<10>, tile_kernel<11>, tile_kernel<12>, tile_kernel<13>,
     tile_kernel<14>,
 #endif
 };
-
-// Rows go out in blocks of nearly equal height: 16 rows are 8 + 8, not 14 + 2, which would starve the FMA ports.
-struct RowBlocks {
-  int64_t count, low, extra;  // the first `extra` blocks have one row more than `low`
-  explicit RowBlocks(int64_t m) : count((m + kRows - 1) / kRows), low(m / count), extra(m % count) {}
-  int64_t begin(int64_t block) const { return block * low + (block < extra ? block : extra); }
-};
-
-struct Bounds {
-  bool clip;
-  bool slope;   // x < 0 ? slope x : x
-  bool rows;    // a pass over whole rows follows: other activations, scales, what comes behind the activation
-  bool scaled;  // bias and residual wait for it, because the sums are scaled first
-  float lo, hi;
-};
-Bounds bounds_of(const Epilogue& e) {
-  Bounds out{false, false, false, false, -HUGE_VALF, HUGE_VALF};
-  out.scaled = e.alpha != 1 || (e.residual != nullptr && e.residual_scale != 1);
-  out.rows = out.scaled || (e.residual != nullptr && (e.residual_last || e.residual_times));
-  const bool one = e.col_slope == nullptr;  // for all columns
-  if (one && (e.row_slope != nullptr || e.act.kind == Activation::kLeakyRelu)) {
-    out.slope = true;
-  } else if (one && e.act.kind == Activation::kRelu) {
-    out.clip = true;
-    out.lo = 0;
-  } else if (one && e.act.kind == Activation::kClip) {
-    out.clip = true;
-    out.lo = e.act.a;
-    out.hi = e.act.b;
-  } else if (!one || e.act.kind != Activation::kNone) {
-    out.rows = true;
-  }
-  if (out.rows) out.clip = out.slope = false;
-  return out;
-}
 
 // Packed B from column n0 and row k0 on. Panels may be wider than a tile: then a tile reads a part of each row.
 struct Panels {
@@ -217,19 +86,14 @@ struct Ahead {
 // for just that part; without data, B is read in place, whole panels only.
 void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64_t block1, int64_t n0, int64_t nc,
                    int64_t k0, int64_t kc, const Panels& panels, Ahead ahead = {}) {
-  const Epilogue& e = *p.epilogue;
   const RowBlocks blocks(p.m);
-  const bool first = k0 == 0, last = k0 + kc == p.k;
+  const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + kc == p.k, p.c, p.c_row};
   Tile t;
   t.k = kc;
   t.a_row = p.a_row;
   t.a_col = p.a_col;
   const bool packed = panels.data != nullptr;
   t.b_row = packed ? panels.width : p.b.row_stride;
-  t.c_row = p.c_row;
-  t.clip = last && bounds.clip;
-  t.lo = bounds.lo;
-  t.hi = bounds.hi;
   for (int64_t block = block0; block < block1; ++block) {
     const int64_t m0 = blocks.begin(block), rows = blocks.begin(block + 1) - m0;
     const TileKernel kernel = kTileKernels[rows];
@@ -237,13 +101,11 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     // Weights are used once per block of columns and come from far away. Where whole rows are in use, the next rows
     // follow these in memory and fit into one line per step of k (kRows <= 16).
     const bool rows_ahead = p.a_col == 1 && p.a_row == kc && block + 1 < blocks.count;
-    t.slope = !last || !bounds.slope ? nullptr : e.row_slope != nullptr ? e.row_slope + m0 : &e.act.a;
-    t.slope_step = e.row_slope != nullptr ? 1 : 0;
-    t.row_bias = first && !bounds.scaled && e.row_bias != nullptr ? e.row_bias + m0 : nullptr;
+    sums.set_rows(m0, &t);
     for (int64_t j = 0; j < nc; j += kWidth) {
       t.columns = nc - j < kWidth ? nc - j : kWidth;
       t.b = packed ? panels.at(j) : p.b.rows + k0 * p.b.row_stride + n0 + j;
-      t.c = p.c + m0 * p.c_row + n0 + j;
+      sums.set_tile(m0, n0 + j, &t);
       t.ahead = t.b;
       t.ahead_step = 0;
       if (!packed && block == block0 && j + 2 * kWidth <= nc) {
@@ -255,34 +117,9 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
       } else if (ahead.run < ahead.count) {
         ahead.next(kc, &t);
       }
-      t.col_bias = first && !bounds.scaled && e.col_bias != nullptr ? e.col_bias + n0 + j : nullptr;
-      if (!first) {
-        t.addend = t.c;
-        t.addend_row = p.c_row;
-      } else if (e.residual != nullptr && !bounds.scaled && !e.residual_last && !e.residual_times) {
-        t.addend = e.residual + m0 * e.residual_stride + n0 + j;
-        t.addend_row = e.residual_stride;
-      } else {
-        t.addend = nullptr;
-      }
       kernel(t);
     }
-    if (last && bounds.rows) {
-      for (int64_t i = m0; i < m0 + rows; ++i) {
-        RowFinish finish;
-        if (bounds.scaled) {
-          finish.scale = e.alpha;
-          finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
-          finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
-          finish.residual_scale = e.residual_scale;
-        }
-        if (e.residual != nullptr && (bounds.scaled || e.residual_last || e.residual_times))
-          e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
-        finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
-        finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
-        finish_row_f32(p.c + i * p.c_row + n0, nc, finish);
-      }
-    }
+    sums.finish(m0, rows, n0, nc);
   }
 }
 

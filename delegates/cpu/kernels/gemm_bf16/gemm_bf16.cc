@@ -1,0 +1,418 @@
+#include "delegates/cpu/kernels/gemm_bf16/gemm_bf16.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/amx/amx.h"
+#include "delegates/cpu/kernels/gemm_bf16/product.h"
+
+#define VIREO_KERNEL_USES_BF16
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/gemm_bf16/gemm_bf16.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/gemm/sums-inl.h"
+#include "delegates/cpu/kernels/gemm_bf16/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+// One register tile. T: uint16_t, pairs of k that the core multiplies; or float.
+template <class T>
+struct Tile : Sums {
+  int64_t k;  // even
+  const T* a;
+  int64_t a_row;
+  const uint16_t* b;  // at the tile's first column
+};
+
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+using Left = uint16_t;
+
+template <int kTileRows>
+HWY_NOINLINE void tile_kernel(const Tile<Left>& t) {
+  const DF d;
+  const hn::Repartition<hwy::bfloat16_t, DF> db;
+  const hn::Repartition<uint16_t, DF> d16;
+  const hn::Repartition<uint32_t, DF> d32;
+  VF acc[kTileRows][2];
+  begin_sums(t, acc);
+  const Left* a = t.a;
+  const uint16_t* b = t.b;
+  const int64_t a_row = t.a_row;
+  VF unused = hn::Zero(d);
+  for (int64_t p = t.k / 2; p > 0; --p) {
+    const auto b0 = hn::BitCast(db, hn::LoadU(d16, b));
+    const auto b1 = hn::BitCast(db, hn::LoadU(d16, b + 2 * kLanes));
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      uint32_t pair;
+      memcpy(&pair, a + i * a_row, sizeof(pair));
+      const auto ai = hn::BitCast(db, hn::Set(d32, pair));
+      acc[i][0] = hn::ReorderWidenMulAccumulate(d, ai, b0, acc[i][0], unused);
+      acc[i][1] = hn::ReorderWidenMulAccumulate(d, ai, b1, acc[i][1], unused);
+    }
+    a += 2;
+    b += 2 * kBf16Columns;
+  }
+  end_sums(t, acc);
+}
+#else
+using Left = float;
+
+// A row of a panel holds even k in the low halves of its words and odd k in the high ones: one instruction widens each.
+template <int kTileRows>
+HWY_NOINLINE void tile_kernel(const Tile<Left>& t) {
+  const DF d;
+  const hn::RebindToUnsigned<DF> du;
+  const hn::Repartition<uint16_t, DF> d16;
+  const auto high = hn::Set(du, 0xFFFF0000u);
+  VF acc[kTileRows][2];
+  begin_sums(t, acc);
+  const Left* a = t.a;
+  const uint16_t* b = t.b;
+  const int64_t a_row = t.a_row;
+  for (int64_t p = t.k / 2; p > 0; --p) {
+    const auto w0 = hn::BitCast(du, hn::LoadU(d16, b));
+    const auto w1 = hn::BitCast(du, hn::LoadU(d16, b + 2 * kLanes));
+    const VF even0 = hn::BitCast(d, hn::ShiftLeft<16>(w0)), even1 = hn::BitCast(d, hn::ShiftLeft<16>(w1));
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const VF ai = hn::Set(d, a[i * a_row]);
+      acc[i][0] = hn::MulAdd(ai, even0, acc[i][0]);
+      acc[i][1] = hn::MulAdd(ai, even1, acc[i][1]);
+    }
+    const VF odd0 = hn::BitCast(d, hn::And(w0, high)), odd1 = hn::BitCast(d, hn::And(w1, high));
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      const VF ai = hn::Set(d, a[i * a_row + 1]);
+      acc[i][0] = hn::MulAdd(ai, odd0, acc[i][0]);
+      acc[i][1] = hn::MulAdd(ai, odd1, acc[i][1]);
+    }
+    a += 2;
+    b += 2 * kBf16Columns;
+  }
+  end_sums(t, acc);
+}
+#endif
+
+using TileKernel = void (*)(const Tile<Left>&);
+constexpr TileKernel kTileKernels[] = {
+    nullptr,         tile_kernel<1>, tile_kernel<2>, tile_kernel<3>,  tile_kernel<4>,  tile_kernel<5>,  tile_kernel<6>,
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+    tile_kernel<7>,  tile_kernel<8>, tile_kernel<9>, tile_kernel<10>, tile_kernel<11>, tile_kernel<12>, tile_kernel<13>,
+    tile_kernel<14>,
+#endif
+};
+
+// One block of k for `rows` rows from m0 and up to 32 columns from n. `a`: rounded, at the first row and k; `b`: the
+// panel at that k.
+struct Part {
+  int64_t m0, rows, n, columns, kc;
+  const uint16_t* b;
+};
+
+// Sums in vector registers.
+struct Vectors {
+  using Left = HWY_NAMESPACE::Left;
+  static constexpr int64_t kShallow = kRows;  // with no more rows than that, B passes once whatever the block of k
+
+  void begin() {}
+  void end() {}
+  void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+    const RowBlocks blocks(p.rows);
+    Tile<Left> t;
+    t.k = p.kc;
+    t.a_row = a_row;
+    for (int64_t block = 0; block < blocks.count; ++block) {
+      const int64_t first = blocks.begin(block), rows = blocks.begin(block + 1) - first;
+      const TileKernel kernel = kTileKernels[rows];
+      t.a = a + first * a_row;
+      sums.set_rows(p.m0 + first, &t);
+      for (int64_t j = 0; j < p.columns; j += kWidth) {
+        t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
+        t.b = p.b + 2 * j;
+        sums.set_tile(p.m0 + first, p.n + j, &t);
+        kernel(t);
+      }
+    }
+  }
+};
+
+// Sums in tiles: 2 x 2 of C, so that each tile of A and of B is used twice. They go through memory to the vectors that
+// end them. Depth is whole tiles, which k is filled up for; what rows and columns there are too many is not stored.
+template <class Tiles>
+struct TileSums {
+  using Left = uint16_t;
+  static constexpr int64_t kShallow = kBf16RowGroup;
+  static constexpr int64_t kSide = 2 * kTileRows;
+  Tiles tiles;
+
+  void begin() {
+    TileConfig config;
+    for (int i = 0; i < 8; ++i) config.set(i, kTileRows, kTileBytes);
+    tiles.configure(config);
+  }
+  void end() { tiles.release(); }
+
+  void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+    HWY_ALIGN float sum[kSide * kSide];
+    for (int64_t i = 0; i < p.rows; i += kSide) {
+      const int64_t rows = p.rows - i < kSide ? p.rows - i : kSide;
+      if (rows > kTileRows) {
+        multiply<2>(p.kc, a + i * a_row, a_row, p.b, sum);
+      } else {
+        multiply<1>(p.kc, a + i * a_row, a_row, p.b, sum);
+      }
+      Sums t;
+      for (int64_t r = 0; r < rows; ++r) {
+        sums.set_rows(p.m0 + i + r, &t);
+        for (int64_t j = 0; j < p.columns; j += kWidth) {
+          t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
+          sums.set_tile(p.m0 + i + r, p.n + j, &t);
+          VF acc[1][2];
+          begin_sums(t, acc);
+          acc[0][0] = hn::Add(acc[0][0], hn::Load(DF(), sum + r * kSide + j));
+          acc[0][1] = hn::Add(acc[0][1], hn::Load(DF(), sum + r * kSide + j + kLanes));
+          end_sums(t, acc);
+        }
+      }
+    }
+  }
+
+ private:
+  template <int kHigh>
+  void multiply(int64_t kc, const Left* a, int64_t a_row, const uint16_t* b, float* sum) {
+    constexpr int64_t kUnit = static_cast<int64_t>(sizeof(Left));
+    const int64_t a_bytes = a_row * kUnit, b_bytes = 2 * kBf16Columns * kUnit, c_bytes = kSide * 4;
+    tiles.template zero<0>();
+    tiles.template zero<1>();
+    if (kHigh == 2) {
+      tiles.template zero<2>();
+      tiles.template zero<3>();
+    }
+    for (int64_t k = 0; k < kc; k += kBf16Depth, a += kBf16Depth, b += kBf16Depth * kBf16Columns) {
+      tiles.template load<4>(a, a_bytes);
+      tiles.template load<6>(b, b_bytes);
+      tiles.template load<7>(b + kBf16Columns, b_bytes);
+      tiles.template dot_bf16<0, 4, 6>();
+      tiles.template dot_bf16<1, 4, 7>();
+      if (kHigh == 2) {
+        tiles.template load<5>(a + kTileRows * a_row, a_bytes);
+        tiles.template dot_bf16<2, 5, 6>();
+        tiles.template dot_bf16<3, 5, 7>();
+      }
+    }
+    tiles.template store<0>(sum, c_bytes);
+    tiles.template store<1>(sum + kTileRows, c_bytes);
+    if (kHigh == 2) {
+      tiles.template store<2>(sum + kTileRows * kSide, c_bytes);
+      tiles.template store<3>(sum + kTileRows * kSide + kTileRows, c_bytes);
+    }
+  }
+};
+
+// Rows [m0, m1) and columns [n0, n1), n0 at the beginning of a panel. `room`: for bf16_block_rows rows.
+template <class Engine>
+void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
+  using T = typename Engine::Left;
+  T* const left = static_cast<T*>(room);
+  const Bounds bounds = bounds_of(*p.epilogue);
+  const int64_t depth = round_up(p.k, kBf16Depth), row = bf16_row(p.k), most = bf16_block_rows(p.m, p.k);
+  // A block of a panel, 32 KiB, stays in the first-level cache while all rows pass.
+  constexpr int64_t kMostDepth = 512, kFinishFloats = 64 * 1024;
+  const int64_t blocks = p.m <= Engine::kShallow ? 1 : (depth + kMostDepth - 1) / kMostDepth;
+  const int64_t kc = round_up(depth / (blocks < 1 ? 1 : blocks) + 1, kBf16Depth);
+  engine.begin();
+  for (int64_t m = m0; m < m1; m += most) {
+    const int64_t rows = m1 - m < most ? m1 - m : most;
+    put_rows(p, m, rows, left);
+    // Columns whose sums are still in the cache when whole rows are finished.
+    const int64_t wide = round_up(kFinishFloats / rows + 1, kBf16Columns);
+    for (int64_t n = n0; n < n1; n += wide) {
+      const int64_t nc = n1 - n < wide ? n1 - n : wide;
+      for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kc) {  // once for K = 0: bias alone
+        const int64_t deep = depth - k0 < kc ? depth - k0 : kc;
+        const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + deep == depth, p.c, p.c_row};
+        for (int64_t j = n; j < n + nc; j += kBf16Columns) {
+          const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
+          const uint16_t* const panel = p.packed + (j - p.packed_from) * depth + k0 * kBf16Columns;
+          engine.part(sums, {m, rows, j, columns, deep, panel}, left + k0, row);
+        }
+        if (k0 + deep == depth) sums.finish(m, rows, n, nc);
+      }
+    }
+  }
+  engine.end();
+}
+
+void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
+#if VIREO_AMX && HWY_NATIVE_DOT_BF16
+  if (p.tiles && p.m >= kFewestTileRows) return product_with(TileSums<AmxTiles>(), p, m0, m1, n0, n1, room);
+#endif
+  product_with(Vectors(), p, m0, m1, n0, n1, room);
+}
+
+#if HWY_ONCE
+void plain_tiles_product(const Bf16Product& p, void* room) {
+  product_with(TileSums<PlainTiles>(), p, 0, p.m, 0, p.n, room);
+}
+#endif
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(bf16_product);
+
+namespace {
+constexpr int64_t kBlockElements = 320 * 1024;  // of A: 640 KiB, half of what second-level caches hold
+constexpr int64_t kMostRows = 512;
+constexpr int64_t kUnpackedColumns = 128;         // B that is packed on the way, in each slot
+constexpr int64_t kGrainMacs = int64_t{1} << 20;  // several times what waking a thread costs
+
+int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Room of a slot: A as float32, which is what the widest of the engines keeps; then B.
+size_t left_bytes(int64_t m, int64_t k) {
+  const int64_t row = bf16_row(k), group = kBf16RowGroup * row;
+  // Whole tiles, where there may be any.
+  const int64_t rows = m < kFewestTileRows ? m : at_most(round_up(m, kBf16RowGroup), kMostRows);
+  return static_cast<size_t>(at_most(rows * row, at_least(kBlockElements, group))) * sizeof(float);
+}
+size_t right_bytes(int64_t n, int64_t k, bool packed) {
+  if (packed) return 0;
+  const int64_t columns = at_most(round_up(n, kBf16Columns), kUnpackedColumns);
+  return static_cast<size_t>(columns * round_up(k, kBf16Depth)) * sizeof(uint16_t);
+}
+size_t room_bytes(int64_t m, int64_t n, int64_t k, bool packed) {
+  return (left_bytes(m, k) + right_bytes(n, k, packed) + 63) / 64 * 64;
+}
+
+// Panels from column n0 on, up to column n1.
+void pack_panels(const Bf16Weights& b, int64_t k, int64_t n0, int64_t n1, uint16_t* to) {
+  const int64_t depth = round_up(k, kBf16Depth);
+  for (int64_t n = n0; n < n1; n += kBf16Columns) {
+    const int64_t columns = at_most(n1 - n, kBf16Columns);
+    for (int64_t p = 0; p < depth; p += 2, to += 2 * kBf16Columns) {
+      if (columns < kBf16Columns || p + 2 > k) memset(to, 0, 2 * kBf16Columns * sizeof(*to));
+      for (int64_t i = 0; i < 2 && p + i < k; ++i) {
+        const int64_t at = p + i;
+        const uint16_t* const from = b.data + n * b.n_step + at / b.inner * b.outer_step + at % b.inner * b.inner_step;
+        for (int64_t c = 0; c < columns; ++c) to[2 * c + i] = from[c * b.n_step];
+      }
+    }
+  }
+}
+
+void run(const Bf16Product& p, const Bf16Weights& b, const Parallel& parallel, void* scratch) {
+  if (p.m <= 0 || p.n <= 0) return;
+  const auto product = HWY_DYNAMIC_POINTER(bf16_product);
+  const bool packed = p.packed != nullptr;
+  const size_t room = room_bytes(p.m, p.n, p.k, packed);
+  const auto mine = [&](int32_t slot) { return static_cast<char*>(scratch) + static_cast<size_t>(slot) * room; };
+  const int64_t macs = at_least(p.m * p.n * p.k, 1);
+  const int64_t groups = (p.m + kBf16RowGroup - 1) / kBf16RowGroup;
+  if (packed && groups >= 4 * int64_t{parallel.slots}) {
+    // Every thread streams B: blocks of rows are as large as an even share allows.
+    const int64_t share = at_least(groups / (4 * int64_t{parallel.slots}), 1);
+    parallel.for_range(groups, at_least(kGrainMacs * groups / macs + 1, share),
+                       [&](int64_t begin, int64_t end, int32_t slot) {
+                         product(p, begin * kBf16RowGroup, at_most(end * kBf16RowGroup, p.m), 0, p.n, mine(slot));
+                       });
+    return;
+  }
+  // Few rows: each thread rounds them for itself.
+  const int64_t unit = packed ? kBf16Columns : kUnpackedColumns, units = (p.n + unit - 1) / unit;
+  const int64_t share = packed ? at_least(units / (4 * int64_t{parallel.slots}), 1) : 1;
+  const int64_t least = at_least(p.m * p.k * unit, 1);
+  parallel.for_range(units, at_least(kGrainMacs / least, share), [&](int64_t begin, int64_t end, int32_t slot) {
+    if (packed) return product(p, 0, p.m, begin * unit, at_most(end * unit, p.n), mine(slot));
+    Bf16Product part = p;
+    auto* const panels = reinterpret_cast<uint16_t*>(mine(slot) + left_bytes(p.m, p.k));
+    for (int64_t n = begin * unit; n < end * unit && n < p.n; n += unit) {
+      const int64_t n1 = at_most(n + unit, p.n);
+      pack_panels(b, p.k, n, n1, panels);
+      part.packed = panels;
+      part.packed_from = n;
+      product(part, 0, p.m, n, n1, mine(slot));
+    }
+  });
+}
+
+Bf16Product product_of(const GemmBf16& s, const float* a, float* c) {
+  return {s.m, s.n, s.k, a, s.lda, nullptr, s.packed, 0, c, s.ldc, &s.epilogue, has_amx_bf16()};
+}
+
+int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
+int64_t depth_of(const ConvF32& s) { return s.in_channels * area(s.kernel); }
+}  // namespace
+
+int64_t bf16_block_rows(int64_t m, int64_t k) {
+  const int64_t most = at_least(kBlockElements / bf16_row(k) / kBf16RowGroup, 1) * kBf16RowGroup;
+  return at_most(at_most(round_up(m, kBf16RowGroup), kMostRows), most);
+}
+
+int64_t bf16_packed_elements(int64_t n, int64_t k) { return round_up(n, kBf16Columns) * round_up(k, kBf16Depth); }
+
+void pack_bf16(const Bf16Weights& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed) {
+  const int64_t depth = round_up(k, kBf16Depth);
+  parallel.for_range((n + kBf16Columns - 1) / kBf16Columns, at_least(1, 32768 / at_least(depth * kBf16Columns, 1)),
+                     [&](int64_t begin, int64_t end, int32_t) {
+                       pack_panels(b, k, begin * kBf16Columns, at_most(end * kBf16Columns, n),
+                                   packed + begin * kBf16Columns * depth);
+                     });
+}
+
+size_t gemm_bf16_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed) {
+  if (m <= 0 || n <= 0) return 0;
+  return room_bytes(m, n, k, packed) * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void gemm_bf16(const GemmBf16& s, const float* a, float* c, const Parallel& parallel, void* scratch) {
+  run(product_of(s, a, c), s.b, parallel, scratch);
+}
+
+void gemm_bf16_plain_tiles(const GemmBf16& s, const float* a, float* c, void* scratch) {
+  if (s.m > 0 && s.n > 0) HWY_STATIC_DISPATCH(plain_tiles_product)(product_of(s, a, c), scratch);
+}
+
+size_t conv_bf16_scratch_bytes(const ConvF32& s, int32_t slots, bool packed) {
+  return gemm_bf16_scratch_bytes(s.n * area(s.out), s.out_channels, depth_of(s), slots, packed);
+}
+
+void conv_bf16(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+               const Parallel& parallel, void* scratch) {
+  Epilogue e;
+  e.col_bias = s.bias;
+  e.residual = s.residual;
+  e.residual_stride = s.out_channels;
+  e.residual_last = s.residual_last;
+  e.residual_times = s.residual_times;
+  e.col_slope = s.slope;
+  e.act = s.act;
+  bool dense = area(s.kernel) == 1;  // x as it lies
+  for (int i = 0; i < 3; ++i) dense = dense && s.stride[i] == 1 && s.pad[i] == 0 && s.in[i] == s.out[i];
+  const Bf16Product p{s.n * area(s.out),
+                      s.out_channels,
+                      depth_of(s),
+                      x,
+                      s.in_channels,
+                      dense ? nullptr : &s,
+                      packed,
+                      0,
+                      y,
+                      s.out_channels,
+                      &e,
+                      has_amx_bf16()};
+  run(p, Bf16Weights::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
+}
+
+}  // namespace vireo::cpu
+#endif

@@ -1,0 +1,55 @@
+// C = f(A B + bias + residual): A float32 and rounded to bfloat16 (nearest even) on the way, B bfloat16, sums float32;
+// and the convolution channels last that is such a product.
+//
+// Products of two bfloat16 are exact in float32, so instruction sets differ in the order of the sums alone; cores that
+// multiply bfloat16 themselves take numbers below 2^-126 for 0, in operands and in results. The order does not depend
+// on the number of threads.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_GEMM_BF16_H_
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_GEMM_BF16_H_
+
+#include "delegates/cpu/kernels/conv/conv.h"
+#include "delegates/cpu/kernels/gemm/gemm.h"
+
+namespace vireo::cpu {
+
+// Where element (k, n) of B lies: at n * n_step + (k / inner) * outer_step + (k % inner) * inner_step.
+struct Bf16Weights {
+  const uint16_t* data = nullptr;
+  int64_t n_step = 1, inner = 1, inner_step = 1, outer_step = 0;
+
+  static Bf16Weights matrix(const void* data, int64_t n, int64_t k, bool transposed) {
+    return {static_cast<const uint16_t*>(data), transposed ? k : 1, k, transposed ? 1 : n, 0};
+  }
+  // Filters [O, C, taps] for patches whose channels are last.
+  static Bf16Weights filters(const void* data, int64_t channels, int64_t taps) {
+    return {static_cast<const uint16_t*>(data), channels * taps, channels, taps, 1};
+  }
+};
+
+// Layout 5 of packed weights: panels of 32 columns, each [k / 2, 32, 2] with k filled up by zeros to a multiple of 32.
+// A row is what two vectors of AVX512-BF16 multiply, 16 rows of half a panel are one tile of AMX; other cores widen a
+// row's even and odd halves.
+int64_t bf16_packed_elements(int64_t n, int64_t k);
+void pack_bf16(const Bf16Weights& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed);
+
+struct GemmBf16 {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t lda = 0, ldc = 0;
+  Bf16Weights b;                     // read where nothing is packed
+  const uint16_t* packed = nullptr;  // all of B
+  Epilogue epilogue;
+};
+
+// Scratch depends on sizes, slots and whether B is packed alone, and grows with each.
+size_t gemm_bf16_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed);
+void gemm_bf16(const GemmBf16& shape, const float* a, float* c, const Parallel& parallel, void* scratch);
+
+// Convolution channels last in one group, x [N, D, H, W, C], y and residual [N, OD, OH, OW, O]. `packed` is null or all
+// filters, (kernel..., C) as k; shape.packed is not read.
+size_t conv_bf16_scratch_bytes(const ConvF32& shape, int32_t slots, bool packed);
+void conv_bf16(const ConvF32& shape, const float* x, const void* weights, const uint16_t* packed, float* y,
+               const Parallel& parallel, void* scratch);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_GEMM_BF16_H_

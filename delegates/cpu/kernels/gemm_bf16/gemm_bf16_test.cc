@@ -1,0 +1,344 @@
+#include "delegates/cpu/kernels/gemm_bf16/gemm_bf16.h"
+
+#include <stdio.h>
+
+#include "delegates/cpu/kernels/amx/amx.h"
+#include "delegates/cpu/kernels/gemm_bf16/product.h"
+
+#define VIREO_KERNEL_USES_BF16
+#include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::Floats;
+using testing::for_each_level;
+using testing::Guarded;
+using testing::Scratch;
+using testing::Threads;
+
+double rounded(float x) { return static_cast<double>(bf16_to_f32(f32_to_bf16(x))); }
+
+void fill_bf16(Guarded<uint16_t>& out, uint32_t seed) {
+  Floats wide(out.size());
+  testing::fill_uniform(wide, seed);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = f32_to_bf16(wide[i]);
+}
+
+struct Case {
+  int64_t m, n, k;
+  bool transposed = false;
+  int64_t pad = 0;  // elements between rows beyond their length
+};
+struct Tail {
+  Activate act = {};
+  bool bias = false;
+  int residual = 0;  // 1 added, 2 added last, 3 multiplied last
+  float alpha = 1;
+  bool slope = false;
+};
+enum class How { kAsItLies, kPacked, kPlainTiles };
+
+// Every element against a sum in double of the rounded operands. What is left is the rounding of float32 sums: at most
+// one for each product and for each step of the tail, however cores pair them, and numbers below 2^-126 that are lost.
+void check(const Case& c, const Tail& tail, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << "m " << c.m << " n " << c.n << " k " << c.k << " transposed " << c.transposed
+                                    << " slots " << slots << " residual " << tail.residual);
+  GemmBf16 s;
+  s.m = c.m;
+  s.n = c.n;
+  s.k = c.k;
+  s.lda = c.k + c.pad;
+  s.ldc = c.n + c.pad;
+  Floats a(static_cast<size_t>(c.m * s.lda)), extra(static_cast<size_t>(c.m * s.ldc)), out(extra.size());
+  Floats bias(static_cast<size_t>(c.n)), slope(bias.size());
+  Guarded<uint16_t> b(static_cast<size_t>(c.k * c.n));
+  testing::fill_uniform(a, 1);
+  fill_bf16(b, 2);
+  testing::fill_uniform(extra, 3);
+  testing::fill_uniform(bias, 4);
+  testing::fill_uniform(slope, 5);
+  s.epilogue.alpha = tail.alpha;
+  s.epilogue.act = tail.act;
+  s.epilogue.col_bias = tail.bias ? bias.data() : nullptr;
+  s.epilogue.residual = tail.residual != 0 ? extra.data() : nullptr;
+  s.epilogue.residual_stride = s.ldc;
+  s.epilogue.residual_last = tail.residual == 2;
+  s.epilogue.residual_times = tail.residual == 3;
+  s.epilogue.col_slope = tail.slope ? slope.data() : nullptr;
+  s.b = Bf16Weights::matrix(b.data(), c.n, c.k, c.transposed);
+  std::vector<double> want(out.size()), bound(out.size(), -1);
+  for (int64_t i = 0; i < c.m; ++i) {
+    for (int64_t j = 0; j < c.n; ++j) {
+      double sum = 0, magnitude = 2;
+      for (int64_t p = 0; p < c.k; ++p) {
+        const double x = rounded(a[static_cast<size_t>(i * s.lda + p)]);
+        const double y = bf16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
+        sum += x * y;
+        magnitude += std::abs(x * y);
+      }
+      const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
+      sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
+      if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
+      if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
+      if (tail.slope && sum < 0) sum *= slope[column];
+      if (tail.residual == 2) sum += extra[at];
+      if (tail.residual == 3) sum *= extra[at];
+      want[at] = sum;
+      bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
+    }
+  }
+  Threads threads(slots);
+  Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
+  pack_bf16(s.b, c.n, c.k, threads.parallel(), packed.data());
+  for (const How how : {How::kAsItLies, How::kPacked, How::kPlainTiles}) {
+    if (how == How::kPlainTiles && (c.m < kFewestTileRows || c.m * c.n * c.k > 300000)) continue;
+    SCOPED_TRACE(how == How::kAsItLies ? "as it lies" : how == How::kPacked ? "packed" : "plain tiles");
+    for (float& v : out) v = 777;
+    s.packed = how == How::kAsItLies ? nullptr : packed.data();
+    Scratch scratch(gemm_bf16_scratch_bytes(c.m, c.n, c.k, slots, s.packed != nullptr));
+    if (how == How::kPlainTiles) {
+      gemm_bf16_plain_tiles(s, a.data(), out.data(), scratch.data());
+    } else {
+      gemm_bf16(s, a.data(), out.data(), threads.parallel(), scratch.data());
+    }
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (bound[i] < 0) {
+        ASSERT_EQ(out[i], 777) << "between rows, at " << i;
+      } else {
+        ASSERT_NEAR(out[i], want[i], bound[i]) << "at " << i;
+      }
+    }
+  }
+}
+
+TEST(GemmBf16, SizesAroundTheTile) {
+  printf("amx-bf16: %s\n", has_amx_bf16() ? "yes" : "no");
+  for_each_level([](const char* level) {
+    printf("%s\n", level);
+    for (int64_t m : {1, 2, 5, 7, 8, 13, 15, 16, 17, 29, 33, 47}) {
+      for (int64_t n : {1, 4, 15, 16, 17, 31, 32, 33, 65}) {
+        for (int64_t k : {1, 2, 3, 31, 32, 33, 70}) {
+          check({m, n, k}, {}, 1);
+          check({m, n, k, true, m % 3}, {}, 1);
+        }
+      }
+    }
+  });
+}
+
+TEST(GemmBf16, DeepAndWideBlocks) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check({33, 70, 1100}, {{}, true, 1}, slots);
+      check({90, 1300, 530}, {{Activation::kRelu}, true, 0}, slots);
+      check({900, 49, 1030, true}, {{Activation::kSigmoid}, true, 1}, slots);
+      check({20, 333, 700, false, 3}, {{}, true, 1}, slots);
+      check({600, 100, 64}, {}, slots);
+      check({1, 3000, 70}, {{Activation::kRelu}, true, 0}, slots);
+      check({3, 300, 1700, true}, {{Activation::kRelu}, true, 0}, slots);
+      check({40, 40, 11000}, {}, slots);
+    }
+  });
+}
+
+TEST(GemmBf16, Tails) {
+  for_each_level([](const char*) {
+    for (const Activate& act : {Activate{}, Activate{Activation::kRelu}, Activate{Activation::kSigmoid}}) {
+      for (int residual : {0, 1, 2, 3}) {
+        for (float alpha : {1.0f, 0.5f}) {
+          check({15, 40, 20}, {act, true, residual, alpha}, 1);
+          check({2, 33, 20, true}, {act, true, residual, alpha}, 1);
+          check({35, 81, 600}, {act, false, residual, alpha}, 2);
+        }
+        check({18, 50, 33}, {{}, true, residual, 1, true}, 1);
+      }
+    }
+  });
+}
+
+TEST(GemmBf16, NothingToSum) {
+  for_each_level([](const char*) {
+    check({3, 40, 0}, {{Activation::kRelu}, true, 1}, 1);
+    check({40, 40, 0, true}, {{}, true, 1}, 3);
+    check({0, 40, 7}, {}, 1);
+    check({40, 0, 7}, {}, 1);
+  });
+}
+
+TEST(GemmBf16, ThreadsDoNotChangeABit) {
+  for_each_level([](const char*) {
+    for (const Case& c : {Case{500, 96, 700}, Case{20, 700, 700}, Case{1, 3000, 900}}) {
+      GemmBf16 s;
+      s.m = c.m;
+      s.n = s.ldc = c.n;
+      s.k = s.lda = c.k;
+      Floats a(static_cast<size_t>(c.m * c.k)), one(static_cast<size_t>(c.m * c.n)), three(one.size());
+      Guarded<uint16_t> b(static_cast<size_t>(c.k * c.n)), packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
+      testing::fill_uniform(a, 1);
+      fill_bf16(b, 2);
+      s.b = Bf16Weights::matrix(b.data(), c.n, c.k, false);
+      pack_bf16(s.b, c.n, c.k, {}, packed.data());
+      s.packed = packed.data();
+      Threads threads(3);
+      Scratch scratch(gemm_bf16_scratch_bytes(c.m, c.n, c.k, 3, true));
+      gemm_bf16(s, a.data(), one.data(), {}, scratch.data());
+      gemm_bf16(s, a.data(), three.data(), threads.parallel(), scratch.data());
+      ASSERT_EQ(memcmp(one.data(), three.data(), one.size() * sizeof(float)), 0);
+      s.packed = nullptr;
+      Scratch more(gemm_bf16_scratch_bytes(c.m, c.n, c.k, 3, false));
+      gemm_bf16(s, a.data(), three.data(), threads.parallel(), more.data());
+      ASSERT_EQ(memcmp(one.data(), three.data(), one.size() * sizeof(float)), 0);
+    }
+  });
+}
+
+TEST(GemmBf16, RoundsToNearestEven) {
+  for_each_level([](const char* level) {
+    for (const int64_t m : {1, 20}) {
+      // 1 + 2^-8 lies between 1 and 1 + 2^-7: to even, 1. 1 + 3 * 2^-8 goes up to 1 + 2^-6. Numbers behind decide ties.
+      const float x[] = {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, 1 + 0x1p-8f + 0x1p-20f, -1 - 0x1p-8f, NAN, INFINITY, 3.4e38f};
+      const float want[] = {1, 1 + 0x1p-6f, 1 + 0x1p-7f, -1, NAN, INFINITY, INFINITY};
+      for (size_t i = 0; i < std::size(x); ++i) {
+        std::vector<float> a(static_cast<size_t>(m), x[i]), c(static_cast<size_t>(m) * 3);
+        const uint16_t b[3] = {0x3F80, 0x4000, 0xBF80};  // 1, 2, -1
+        GemmBf16 s;
+        s.m = m;
+        s.n = s.ldc = 3;
+        s.k = s.lda = 1;
+        s.b = Bf16Weights::matrix(b, 3, 1, false);
+        Scratch scratch(gemm_bf16_scratch_bytes(m, 3, 1, 1, false));
+        gemm_bf16(s, a.data(), c.data(), {}, scratch.data());
+        for (size_t r = 0; r < a.size(); ++r) {
+          if (std::isnan(want[i])) {
+            ASSERT_TRUE(std::isnan(c[3 * r]));
+          } else {
+            ASSERT_EQ(c[3 * r], want[i]) << level << " " << i;
+            ASSERT_EQ(c[3 * r + 1], 2 * want[i]);
+            ASSERT_EQ(c[3 * r + 2], -want[i]);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(GemmBf16, BoundCoversAllSmallerSizes) {
+  std::mt19937 rng(1);
+  const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+  for (int i = 0; i < 20000; ++i) {
+    const int64_t m = up_to(i % 2 ? 900 : 20), n = up_to(i % 3 ? 3000 : 40), k = up_to(i % 5 ? 900 : 20000);
+    const int32_t slots = static_cast<int32_t>(up_to(5));
+    for (const bool packed : {false, true}) {
+      const size_t bound = gemm_bf16_scratch_bytes(m, n, k, slots, packed);
+      for (int j = 0; j < 5; ++j) {
+        ASSERT_GE(bound, gemm_bf16_scratch_bytes(up_to(m), up_to(n), up_to(k), slots, packed))
+            << m << " " << n << " " << k;
+      }
+    }
+    const int64_t rows = m < kFewestTileRows ? m : bf16_block_rows(m, k);
+    ASSERT_GE(gemm_bf16_scratch_bytes(m, n, k, 1, true), static_cast<size_t>(rows * bf16_row(k)) * sizeof(float));
+  }
+}
+
+void check_conv(const ConvF32& shape, int residual, int32_t slots) {
+  ConvF32 s = shape;
+  SCOPED_TRACE(::testing::Message() << s.in_channels << " -> " << s.out_channels << ", " << s.in[1] << " x " << s.in[2]
+                                    << ", kernel " << s.kernel[1] << " x " << s.kernel[2] << ", slots " << slots);
+  for (int i = 0; i < 3; ++i) {
+    s.out[i] = (s.in[i] + 2 * s.pad[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
+  }
+  const auto area = [](const int64_t(&e)[3]) { return e[0] * e[1] * e[2]; };
+  Floats x(static_cast<size_t>(s.n * area(s.in) * s.in_channels));
+  Floats y(static_cast<size_t>(s.n * area(s.out) * s.out_channels)), extra(y.size());
+  Floats bias(static_cast<size_t>(s.out_channels));
+  const int64_t k = s.in_channels * area(s.kernel);
+  Guarded<uint16_t> w(static_cast<size_t>(s.out_channels * k));
+  testing::fill_uniform(x, 1);
+  fill_bf16(w, 2);
+  testing::fill_uniform(bias, 3);
+  testing::fill_uniform(extra, 4);
+  s.bias = bias.data();
+  s.residual = residual != 0 ? extra.data() : nullptr;
+  s.residual_last = residual == 2;
+  s.act.kind = Activation::kRelu;
+  std::vector<double> want(y.size()), bound(y.size());
+  size_t at = 0;
+  for (int64_t n = 0; n < s.n; ++n) {
+    for (int64_t p = 0; p < area(s.out); ++p) {
+      for (int64_t o = 0; o < s.out_channels; ++o, ++at) {
+        double sum = bias[static_cast<size_t>(o)] + (residual == 1 ? extra[at] : 0), magnitude = 2;
+        for (int64_t t = 0; t < area(s.kernel); ++t) {
+          const int64_t from[3] = {p / (s.out[1] * s.out[2]), p / s.out[2] % s.out[1], p % s.out[2]};
+          const int64_t tap[3] = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+          int64_t pixel = 0;
+          bool inside = true;
+          for (int i = 0; i < 3; ++i) {
+            const int64_t e = from[i] * s.stride[i] - s.pad[i] + tap[i] * s.dilation[i];
+            inside = inside && e >= 0 && e < s.in[i];
+            pixel = pixel * s.in[i] + e;
+          }
+          if (!inside) continue;
+          for (int64_t c = 0; c < s.in_channels; ++c) {
+            const double product =
+                rounded(x[static_cast<size_t>((n * area(s.in) + pixel) * s.in_channels + c)]) *
+                static_cast<double>(bf16_to_f32(w[static_cast<size_t>((o * s.in_channels + c) * area(s.kernel) + t)]));
+            sum += product;
+            magnitude += std::abs(product);
+          }
+        }
+        want[at] = std::max(sum, 0.0) + (residual == 2 ? extra[at] : 0);
+        bound[at] = testing::sum_bound(k + 4, magnitude);
+      }
+    }
+  }
+  Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)));
+  pack_bf16(Bf16Weights::filters(w.data(), s.in_channels, area(s.kernel)), s.out_channels, k, {}, packed.data());
+  Threads threads(slots);
+  for (const bool ahead : {false, true}) {
+    SCOPED_TRACE(ahead ? "packed" : "as they lie");
+    for (float& v : y) v = 777;
+    Scratch scratch(conv_bf16_scratch_bytes(s, slots, ahead));
+    conv_bf16(s, x.data(), w.data(), ahead ? packed.data() : nullptr, y.data(), threads.parallel(), scratch.data());
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], bound[i]) << "at " << i;
+  }
+}
+
+ConvF32 conv(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t pad,
+             int64_t dilation = 1) {
+  ConvF32 s;
+  s.n = n;
+  s.in_channels = c;
+  s.out_channels = o;
+  s.in[1] = h;
+  s.in[2] = w;
+  for (int i = 1; i < 3; ++i) {
+    s.kernel[i] = kernel;
+    s.stride[i] = stride;
+    s.pad[i] = pad;
+    s.dilation[i] = dilation;
+  }
+  return s;
+}
+
+TEST(ConvBf16, WindowsAndBorders) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      for (int residual : {0, 1, 2}) {
+        check_conv(conv(1, 16, 33, 9, 7, 1, 1, 0), residual, slots);
+        check_conv(conv(2, 5, 17, 9, 7, 3, 1, 1), residual, slots);
+      }
+      check_conv(conv(1, 3, 32, 30, 31, 3, 2, 1), 0, slots);
+      check_conv(conv(2, 3, 20, 23, 23, 7, 2, 3), 0, slots);
+      check_conv(conv(1, 40, 40, 14, 14, 1, 2, 0), 1, slots);
+      check_conv(conv(1, 6, 9, 12, 12, 3, 1, 2, 2), 0, slots);
+      check_conv(conv(1, 6, 9, 3, 3, 5, 1, 4), 0, slots);
+      check_conv(conv(1, 64, 40, 1, 1, 1, 1, 0), 0, slots);
+      check_conv(conv(3, 150, 70, 20, 20, 3, 1, 1), 1, slots);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu

@@ -1,0 +1,40 @@
+// What the engines of gemm_bf16 are handed.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_PRODUCT_H_
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_PRODUCT_H_
+
+#include "delegates/cpu/kernels/gemm_bf16/gemm_bf16.h"
+
+namespace vireo::cpu {
+
+constexpr int64_t kBf16Columns = 32, kBf16Depth = 32;  // of a panel; k is filled up to a multiple
+constexpr int64_t kBf16RowGroup = 32;                  // rows of A come in such groups: two tiles, two register tiles
+// With fewer a product is bound by reading B, and a tile of A would be mostly air.
+constexpr int64_t kFewestTileRows = 8;
+
+inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+// Elements between rows of A in scratch: whole lines, and not a power of two, which would meet in few sets of the
+// cache.
+inline int64_t bf16_row(int64_t k) { return round_up(k, kBf16Depth) + 32; }
+
+struct Bf16Product {
+  int64_t m, n, k;
+  const float* a;
+  int64_t a_row;
+  const ConvF32* patches;  // not null: rows are the patches of x's pixels, over all images
+  const uint16_t* packed;  // from column `packed_from` on
+  int64_t packed_from;
+  float* c;
+  int64_t c_row;
+  const Epilogue* epilogue;
+  bool tiles;  // AMX may be used
+};
+
+// Rows of A that are rounded at a time: they stay in a core's second-level cache while all of B passes.
+int64_t bf16_block_rows(int64_t m, int64_t k);
+
+// The engine of AMX on tiles in plain C++: for tests, with kFewestTileRows at least and B packed.
+void gemm_bf16_plain_tiles(const GemmBf16& shape, const float* a, float* c, void* scratch);
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_PRODUCT_H_

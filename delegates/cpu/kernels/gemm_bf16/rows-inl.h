@@ -1,0 +1,126 @@
+// Rows of A, rounded to bfloat16: of a matrix, or patches of an image channels last. Compiled once per instruction set.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ROWS_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ROWS_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ROWS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+#include <string.h>
+
+#include "delegates/cpu/kernels/gemm_bf16/product.h"
+#include "sdk/base/half.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// As float32, for cores that multiply those.
+HWY_INLINE void put_rounded(const float* from, int64_t count, float* to) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const auto half = hn::Set(du, 0x7FFFu), one = hn::Set(du, 1u), mask = hn::Set(du, 0xFFFF0000u);
+  const auto rounded = [&](auto x) {
+    const auto bits = hn::BitCast(du, x);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), one);
+    const auto near = hn::BitCast(d, hn::And(hn::Add(bits, hn::Add(half, odd)), mask));
+    return hn::IfThenElse(hn::IsNaN(x), x, near);
+  };
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(rounded(hn::LoadU(d, from + i)), d, to + i);
+  if (i < count) {
+    const size_t rest = static_cast<size_t>(count - i);
+    hn::StoreN(rounded(hn::LoadN(d, from + i, rest)), d, to + i, rest);
+  }
+}
+
+// As they are.
+HWY_INLINE void put_rounded(const float* from, int64_t count, uint16_t* to) {
+  int64_t i = 0;
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+  const hn::ScalableTag<float> d;
+  const hn::Repartition<hwy::bfloat16_t, decltype(d)> db;
+  const hn::Repartition<uint16_t, decltype(d)> du;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto both = hn::OrderedDemote2To(db, hn::LoadU(d, from + i), hn::LoadU(d, from + i + lanes));
+    hn::StoreU(hn::BitCast(du, both), du, to + i);
+  }
+  if (i < count) {
+    const int64_t rest = count - i, low = rest < lanes ? rest : lanes;
+    const auto first = hn::LoadN(d, from + i, static_cast<size_t>(low));
+    const auto second = rest > low ? hn::LoadN(d, from + i + lanes, static_cast<size_t>(rest - low)) : hn::Zero(d);
+    hn::StoreN(hn::BitCast(du, hn::OrderedDemote2To(db, first, second)), du, to + i, static_cast<size_t>(rest));
+  }
+#else
+  for (; i < count; ++i) to[i] = f32_to_bf16(from[i]);
+#endif
+}
+
+template <class T>
+HWY_INLINE void put_zeros(int64_t count, T* to) {
+  if (count > 0) memset(to, 0, static_cast<size_t>(count) * sizeof(T));
+}
+
+// The patch of one pixel, [kernel..., channels].
+template <class T>
+void put_patch(const ConvF32& s, const float* x, int64_t pixel, T* to) {
+  const int64_t channels = s.in_channels, area = s.out[0] * s.out[1] * s.out[2];
+  x += pixel / area * s.in[0] * s.in[1] * s.in[2] * channels;
+  pixel %= area;
+  const int64_t z0 = pixel / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0];
+  const int64_t y0 = pixel / s.out[2] % s.out[1] * s.stride[1] - s.pad[1];
+  const int64_t x0 = pixel % s.out[2] * s.stride[2] - s.pad[2];
+  for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
+    for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += s.kernel[2] * channels) {
+      const int64_t z = z0 + kz * s.dilation[0], y = y0 + ky * s.dilation[1];
+      if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1]) {
+        put_zeros(s.kernel[2] * channels, to);
+        continue;
+      }
+      const float* const line = x + (z * s.in[1] + y) * s.in[2] * channels;
+      if (s.dilation[2] == 1) {  // neighbouring taps are neighbours in x
+        int64_t first = x0 < 0 ? -x0 : 0, last = s.in[2] - x0;
+        first = first < s.kernel[2] ? first : s.kernel[2];
+        last = last < s.kernel[2] ? last : s.kernel[2];
+        last = last > first ? last : first;
+        put_zeros(first * channels, to);
+        if (last > first) put_rounded(line + (x0 + first) * channels, (last - first) * channels, to + first * channels);
+        put_zeros((s.kernel[2] - last) * channels, to + last * channels);
+        continue;
+      }
+      for (int64_t kx = 0; kx < s.kernel[2]; ++kx) {
+        const int64_t at = x0 + kx * s.dilation[2];
+        if (at < 0 || at >= s.in[2]) {
+          put_zeros(channels, to + kx * channels);
+        } else {
+          put_rounded(line + at * channels, channels, to + kx * channels);
+        }
+      }
+    }
+  }
+}
+
+// Rows [m0, m0 + count), bf16_row(k) elements apart, k filled up with zeros.
+template <class T>
+void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to) {
+  const int64_t row = bf16_row(p.k), fill = round_up(p.k, kBf16Depth) - p.k;
+  for (int64_t i = 0; i < count; ++i, to += row) {
+    if (p.patches != nullptr) {
+      put_patch(*p.patches, p.a, m0 + i, to);
+    } else {
+      put_rounded(p.a + (m0 + i) * p.a_row, p.k, to);
+    }
+    put_zeros(fill, to + p.k);
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target
