@@ -1,94 +1,203 @@
-"""compare.py MODEL.onnx...: Vireo beside ONNX Runtime, one interleaved run: some runs of the one, some of the other, and so on.
+"""compare.py MODEL.onnx...: Vireo beside other runtimes, one interleaved run.
 
-Between the turns is a pause in which idle threads fall asleep: ONNX Runtime's watch for work for some 50 ms after a run, and on a
-machine with no core to spare they would be measured with us. The first run of a turn wakes them and is not counted.
+Each runtime works in a process of its own. They take turns of 20 ms and more; who is not at work is stopped (SIGSTOP), so that idle
+threads which watch for work do not take the core of another. The first run of a turn fetches weights and wakes threads and is not
+counted. Of each round a ratio is taken (the peer's median of the turn over ours), and the median of the rounds is printed: above 1 Vireo
+is faster, and from 0.97 on it counts as even.
 
     VIREO_LIBRARY=build/release/lib/libvireo.so VIREO_PROGRAM=build/release/bin/vireo \
-        python tests/perf/compare.py --threads 1 mobilenet_v2.onnx resnet50.onnx
+        python tests/perf/compare.py --threads 1 --peers onnxruntime,openvino mobilenet_v2.onnx resnet50.onnx
 
-Needs numpy and onnxruntime. Inputs are uniform in 0..1 (integers 0), symbolic dimensions --dim (default 1). Prints for each model the
-median and the 10th percentile of both in milliseconds, and the time of ONNX Runtime divided by Vireo's: above 1 Vireo is faster.
-Not a test: machines are shared and noisy. Ratios of one run are what counts.
+Needs numpy and onnx, and of the peers (PyPI: onnxruntime, openvino, MNN, ncnn and pnnx) those that are asked for; one that is missing or
+refuses a model is named with its reason. "openvino+bf16" computes in bfloat16, "vireo+bf16" converts with --quantize bf16. "+x" marks
+an output that differs from ONNX Runtime's by more than 2 % of its deviation. Inputs are uniform in 0..1 (integers 0) or of --inputs
+FOLDER/MODEL.npz, symbolic dimensions --dim. Not a test: machines are shared and noisy, what counts are ratios of one run.
 """
 import argparse
+import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
-import onnxruntime
+import onnx
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"))
-import vireo  # noqa: E402
+import peers
+
+DTYPES = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64, onnx.TensorProto.INT32: np.int32,
+          onnx.TensorProto.UINT8: np.uint8, onnx.TensorProto.INT8: np.int8, onnx.TensorProto.BOOL: np.bool_}
 
 
 def cpu_name():
+    fields = {}
     for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
+        if ":" in line:
+            key, value = line.split(":", 1)
+            fields.setdefault(key.strip(), value.strip())
+    wanted = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimddp", "i8mm", "bf16")
+    flags = set((fields.get("flags") or fields.get("Features") or "").split())
+    return (f"{fields.get('model name', 'unknown CPU')}, family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"
+            f" ({' '.join(flag for flag in wanted if flag in flags)})")
 
 
-def sample(info, extent):
-    types = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8}
-    shape = [d if isinstance(d, int) and d > 0 else extent for d in info.shape]
-    dtype = types[info.type]
-    if dtype is np.float32:
-        return np.random.default_rng(1).random(shape, dtype=np.float32)
-    return np.zeros(shape, dtype)
+def feed_of(model, extent, stored):
+    if stored and stored.exists():
+        with np.load(stored) as file:
+            return {name: file[name] for name in file.files}
+    graph = onnx.load(model, load_external_data=False).graph
+    constants = {c.name for c in graph.initializer}
+    feed, random = {}, np.random.default_rng(1)
+    for value in graph.input:
+        if value.name in constants:
+            continue
+        tensor = value.type.tensor_type
+        dtype = DTYPES[tensor.elem_type]
+        shape = [d.dim_value if d.dim_value > 0 else extent for d in tensor.shape.dim]
+        feed[value.name] = random.random(shape, dtype=np.float32) if dtype is np.float32 else np.zeros(shape, dtype)
+    return feed
 
 
-def timed(run, times, clock):
-    begin = clock()
-    run()
-    times.append((clock() - begin) * 1e3)
+class Worker:
+    """A peer at work on one model."""
+
+    def __init__(self, name, model, folder, feed, threads):
+        self.name, self.process, self.error, self.wall, self.cpu = name, None, None, [], []
+        module, options = peers.find(name)
+        self.error = module.why_not()
+        if self.error:
+            return
+        try:
+            file = module.prepare(model, folder, {k: v.shape for k, v in feed.items()}, options)
+        except (peers.PeerError, subprocess.TimeoutExpired, KeyError) as error:
+            self.error = str(error)
+            return
+        command = [sys.executable, "-m", "peers.worker", name, file, str(pathlib.Path(folder) / "feed.npz"), str(threads)]
+        self.process = subprocess.Popen(command, cwd=pathlib.Path(__file__).parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.start = self.answer()
+        self.stop()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        said = json.loads(line) if line.strip() else {"error": f"ended with {self.process.wait()}"}
+        if "error" in said:
+            self.error = said["error"]
+            self.end()
+        return said
+
+    def ask(self, *words):
+        if self.process is None:
+            return None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        said = self.answer()
+        self.stop()
+        return None if self.error else said
+
+    def stop(self):
+        if self.process:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def differs(outputs, reference):
+    for mine, theirs in zip(outputs, reference):
+        mine, theirs = np.asarray(mine, np.float64), np.asarray(theirs, np.float64)
+        if mine.size != theirs.size or not np.allclose(mine.ravel(), theirs.ravel(), rtol=0.02, atol=0.02 * (theirs.std() + 1e-9)):
+            return True
+    return False
+
+
+def outputs_of(worker, folder):
+    file = pathlib.Path(folder) / f"out_{worker.name}.npz"
+    if worker.ask("save", file) is None:
+        return None
+    with np.load(file) as stored:
+        return [stored[name] for name in stored.files]
+
+
+def measure(model, args):
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        feed = feed_of(model, args.dim, args.inputs and args.inputs / (pathlib.Path(model).stem + ".npz"))
+        np.savez(pathlib.Path(folder) / "feed.npz", **feed)
+        workers = [Worker(name, str(pathlib.Path(model).resolve()), folder, feed, args.threads) for name in args.peers]
+        try:
+            for _ in range(args.rounds):
+                for worker in workers:
+                    said = worker.ask("run", args.turn_ms, args.turn)
+                    if said:
+                        worker.wall.append(np.median(said["wall_ms"]))
+                        worker.cpu.append(np.median(said["cpu_ms"]))
+            outputs = {worker.name: outputs_of(worker, folder) for worker in workers}
+            for worker in workers:
+                row = {"peer": worker.name, "error": worker.error}
+                if not worker.error:
+                    times = np.array(worker.cpu if args.cpu_time else worker.wall)
+                    base = workers[0]
+                    ours = np.array(base.cpu if args.cpu_time else base.wall)
+                    row.update(ms=float(np.median(times)), p10=float(np.percentile(times, 10)), **worker.start,
+                               ratio=float(np.median(times / ours)) if not base.error else None,
+                               differs=bool(outputs.get("onnxruntime") and differs(outputs[worker.name], outputs["onnxruntime"])))
+                rows.append(row)
+        finally:
+            for worker in workers:
+                worker.end()
+    return rows
+
+
+def cell(row, base):
+    if row["error"]:
+        return "-"
+    mark = " +x" if row["differs"] else ""
+    ratio = "" if row is base or row["ratio"] is None else f" {row['ratio']:.2f}"
+    return f"{row['ms']:.3g} ({row['p10']:.3g}){ratio}{mark}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+")
+    parser.add_argument("--peers", default="vireo,onnxruntime,openvino", type=lambda text: text.split(","),
+                        help="the first one is what the others are divided by (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each model, both together")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each peer (default: %(default)s)")
+    parser.add_argument("--turn", type=int, default=3, help="least counted runs in a turn")
+    parser.add_argument("--turn-ms", type=float, default=20, help="least length of a turn")
     parser.add_argument("--dim", type=int, default=1)
-    parser.add_argument("--turn", type=int, default=5, help="least counted runs in a turn, which lasts 20 ms or more")
-    parser.add_argument("--pause", type=float, default=0.1, help="seconds between turns")
-    parser.add_argument("--cpu-time", action="store_true",
-                        help="time of the thread instead of the clock's, with one thread: other programs then count little")
+    parser.add_argument("--inputs", type=pathlib.Path, help="folder of MODEL.npz")
+    parser.add_argument("--cpu-time", action="store_true", help="time of the process's threads instead of the clock's")
+    parser.add_argument("--json", type=pathlib.Path, help="all figures go there too")
     args = parser.parse_args()
-    if args.cpu_time and args.threads != 1:
-        parser.error("--cpu-time sees the calling thread alone: it needs --threads 1")
-    clock = time.thread_time if args.cpu_time else time.perf_counter
-    program = os.environ.get("VIREO_PROGRAM", "vireo")
-    print(f"{cpu_name()}, {args.threads} thread(s), onnxruntime {onnxruntime.__version__}")
-    print(f"{'model':<22} {'vireo ms':>18} {'onnxruntime ms':>18} {'ratio':>7}")
+    for name in ("VIREO_LIBRARY", "VIREO_PROGRAM"):
+        if name in os.environ:
+            os.environ[name] = str(pathlib.Path(os.environ[name]).resolve())
+    print(f"{cpu_name()}; {args.threads} thread(s); {'CPU time' if args.cpu_time else 'wall time'}, median (10th percentile) in ms, ratio\n")
+    print("| model | " + " | ".join(args.peers) + " | best peer / " + args.peers[0] + " |")
+    print("| --- |" + " ---: |" * (len(args.peers) + 1))
+    found, best = {}, []
     for model in args.models:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = args.threads
-        peer = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        feed = {i.name: sample(i, args.dim) for i in peer.get_inputs()}
-        with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "model.vireo")
-            shapes = sum((["--shape", f"{n}={','.join(map(str, a.shape))}"] for n, a in feed.items()), [])
-            subprocess.run([program, "convert", model, "-o", file, *shapes], check=True, stdout=subprocess.DEVNULL)
-            with vireo.Model(file, vireo.Runtime(threads=args.threads)) as ours:
-                arrays = [feed[v.name] for v in ours.inputs]
-                with ours.session(ours.bounds_for(*arrays)) as session:
-                    mine, other = [], []
-                    end = time.perf_counter() + args.seconds
-                    while time.perf_counter() < end or len(mine) < 3 * args.turn:
-                        for run, times in ((lambda: session.run(*arrays), mine), (lambda: peer.run(None, feed), other)):
-                            time.sleep(args.pause)
-                            run()
-                            count, turn_end = 0, time.perf_counter() + 0.02
-                            while count < args.turn or time.perf_counter() < turn_end:
-                                timed(run, times, clock)
-                                count += 1
         name = pathlib.Path(model).stem
-        m, o = np.median(mine), np.median(other)
-        print(f"{name:<22} {m:9.3f} ({np.percentile(mine, 10):.3f}) {o:9.3f} ({np.percentile(other, 10):.3f}) {o / m:7.2f}", flush=True)
+        rows = found[name] = measure(model, args)
+        ratios = [row["ratio"] for row in rows[1:] if not row["error"] and row["ratio"] is not None]
+        if ratios:
+            best.append(min(ratios))
+        print(f"| {name} | " + " | ".join(cell(row, rows[0]) for row in rows) + (f" | {min(ratios):.2f} |" if ratios else " | - |"), flush=True)
+        for row in rows:
+            if row["error"]:
+                print(f"compare: {name}: {row['peer']}: {row['error']}", file=sys.stderr)
+    if best:
+        print(f"\nGeometric mean of the last column: {np.exp(np.mean(np.log(best))):.2f} ({sum(b >= 0.97 for b in best)} of {len(best)} at least even)")
+    if args.json:
+        args.json.write_text(json.dumps({"cpu": cpu_name(), "threads": args.threads, "models": found}, indent=1))
 
 
 if __name__ == "__main__":
