@@ -11,7 +11,7 @@ is faster, and from 0.97 on it counts as even.
 Needs numpy and onnx, and of the peers (PyPI: onnxruntime, openvino, MNN, ncnn and pnnx) those that are asked for; one that is missing or
 refuses a model is named with its reason. "openvino+bf16" computes in bfloat16, "vireo+bf16" converts with --quantize bf16. "+x" marks
 an output that differs from ONNX Runtime's by more than 2 % of its deviation. Inputs are uniform in 0..1 (integers 0) or of --inputs
-FOLDER/MODEL.npz, symbolic dimensions --dim. Not a test: machines are shared and noisy, what counts are ratios of one run.
+FOLDER/MODEL.INPUT.npy, symbolic dimensions --dim. Not a test: machines are shared and noisy, what counts are ratios of one run.
 """
 import argparse
 import json
@@ -43,15 +43,16 @@ def cpu_name():
             f" ({' '.join(flag for flag in wanted if flag in flags)})")
 
 
-def feed_of(model, extent, stored):
-    if stored and stored.exists():
-        with np.load(stored) as file:
-            return {name: file[name] for name in file.files}
+def feed_of(model, extent, folder):
     graph = onnx.load(model, load_external_data=False).graph
     constants = {c.name for c in graph.initializer}
     feed, random = {}, np.random.default_rng(1)
     for value in graph.input:
         if value.name in constants:
+            continue
+        stored = folder and folder / f"{pathlib.Path(model).stem}.{value.name}.npy"
+        if stored and stored.exists():
+            feed[value.name] = np.load(stored)
             continue
         tensor = value.type.tensor_type
         dtype = DTYPES[tensor.elem_type]
@@ -128,7 +129,7 @@ def outputs_of(worker, folder):
 def measure(model, args):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        feed = feed_of(model, args.dim, args.inputs and args.inputs / (pathlib.Path(model).stem + ".npz"))
+        feed = feed_of(model, args.dim, args.inputs)
         np.savez(pathlib.Path(folder) / "feed.npz", **feed)
         workers = [Worker(name, str(pathlib.Path(model).resolve()), folder, feed, args.threads) for name in args.peers]
         try:
@@ -173,7 +174,7 @@ def main():
     parser.add_argument("--turn", type=int, default=3, help="least counted runs in a turn")
     parser.add_argument("--turn-ms", type=float, default=20, help="least length of a turn")
     parser.add_argument("--dim", type=int, default=1)
-    parser.add_argument("--inputs", type=pathlib.Path, help="folder of MODEL.npz")
+    parser.add_argument("--inputs", type=pathlib.Path, help="folder of MODEL.INPUT.npy")
     parser.add_argument("--cpu-time", action="store_true", help="time of the process's threads instead of the clock's")
     parser.add_argument("--json", type=pathlib.Path, help="all figures go there too")
     args = parser.parse_args()
