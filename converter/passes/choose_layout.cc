@@ -7,7 +7,7 @@
 //          Conv, pools and global pools; what connects them: elementwise operators, Concat, Softmax, reductions that
 //          keep their extents, Pad. A value that is moved is moved once for all who need it. Integer operators have no
 //          kernels for channels last and say so where a Transpose follows them.
-// Numerics none, but for the order of addition, which the kernel chooses.
+// Numerics none, but for the order of addition, which the kernel chooses, and tiles of windows (winograd.h).
 // Bound    one minimum cut over all nodes: optimal, so that no model gets slower by the rule.        Idempotent.
 #include "converter/passes/choose_layout.h"
 

@@ -25,7 +25,11 @@ constexpr double kPackFilter = 0.33;      // channels last: an element of the fi
 constexpr double kPackWindow = 0.7;       // the same of windows, whose taps lie apart
 constexpr double kPackManyWindows = 2.5;  // the same from beyond the second-level cache
 constexpr int64_t kManyFilters = 256 * 1024;
-constexpr int64_t kFewRows = 28;        // channels first: up to so many filters, planes are read in place
+constexpr int64_t kFewRows = 28;  // channels first: up to so many filters, planes are read in place
+// Winograd's tiles, channels last with constant filters: delegates/cpu/kernels/winograd/plan.cc chooses by the same.
+constexpr double kTileStart = 4;        // channels that the start of a product counts for
+constexpr double kTransform = 0.107;    // an element of a transformed tile
+constexpr double kReadFilter = 0.3;     // an element of the filters from memory
 constexpr double kTapFirst = 0.042;     // depthwise: a multiplication
 constexpr double kTapLast = 0.033;      // 3 x 3, whose filters stay in registers
 constexpr double kTapLastAny = 0.05;    // other windows
@@ -131,6 +135,34 @@ bool is_pointwise(const ir::Node& n) {
   return a.group() == 1 && all(a.strides(), 1) && (a.auto_pad() != 0 || all(a.pads(), 0));
 }
 
+double up(double v, int64_t to) {
+  const int64_t steps = (static_cast<int64_t>(v) + to - 1) / to;
+  return static_cast<double>(steps * to);
+}
+
+// 3 x 3 windows whose filters can be transformed ahead: the time of the better tile.
+bool is_winograd(const ir::Node& n) {
+  const auto& a = n.attributes<attrs::Conv>();
+  const Shape& w = n.in(1)->type.shape;
+  const auto ones = [](const auto* list) {
+    return list == nullptr || std::all_of(list->begin(), list->end(), [](int32_t v) { return v == 1; });
+  };
+  return n.in(1)->constant != nullptr && a.group() == 1 && w.rank == 4 && w[2] == 3 && w[3] == 3 && ones(a.strides()) &&
+         ones(a.dilations());
+}
+double winograd_cost(const Shape& y, double channels) {
+  const double out = extent(y[1]), columns = up(out, 32), lanes = up(channels, 16) + up(out, 16);
+  double best = 0;
+  for (const int64_t tile : {2, 4}) {
+    const auto places = static_cast<double>((tile + 2) * (tile + 2)), edge = static_cast<double>(tile);
+    const double tiles = extent(y[0]) * up(extent(y[2]), tile) * up(extent(y[3]), tile) / (edge * edge);
+    const double computing = tiles * places * (columns * (channels + kTileStart) * kMac + lanes * kTransform);
+    const double taken = std::max(computing, places * channels * columns * kReadFilter);
+    if (best == 0 || taken < best) best = taken;
+  }
+  return best;
+}
+
 LayoutCost conv_cost(const ir::Node& n) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
@@ -148,25 +180,22 @@ LayoutCost conv_cost(const ir::Node& n) {
   }
   const double channels = extent(w[1]), k = channels * taps;
   const bool pointwise = is_pointwise(n), one_channel = w[1] == 1;
-  const auto up = [](double v) {  // to whole panels
-    const int64_t panels = (static_cast<int64_t>(v) + 31) / 32;
-    return static_cast<double>(panels * 32);
-  };
   const double patches = k * area, filters = k * out;
   LayoutCost c;
   if (pointwise && is_view_of_channels(x) && x[1] != 1) return c;  // one pixel: the same kernel
-  c.first =
-      static_cast<int64_t>(k * out * up(area) * kMac + (!pointwise                             ? patches * kPackPixel
-                                                        : out <= static_cast<double>(kFewRows) ? 0
-                                                                                               : patches * kPackPlane));
+  c.first = static_cast<int64_t>(k * out * up(area, 32) * kMac + (!pointwise ? patches * kPackPixel
+                                                                  : out <= static_cast<double>(kFewRows)
+                                                                      ? 0
+                                                                      : patches * kPackPlane));
   const double pack = taps == 1 || one_channel                      ? kPackFilter
                       : filters > static_cast<double>(kManyFilters) ? kPackManyWindows
                                                                     : kPackWindow;
   const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
   // Constant filters are packed once for all runs.
   const bool packed = n.in(1)->constant != nullptr;
-  c.last = static_cast<int64_t>(k * up(out) * area * kMac + (packed ? 0 : filters * pack) +
+  c.last = static_cast<int64_t>(k * up(out, 32) * area * kMac + (packed ? 0 : filters * pack) +
                                 (in_place ? 0 : patches * kCopyPixel + patches / channels * kCopyRun));
+  if (is_winograd(n)) c.last = std::min(c.last, static_cast<int64_t>(winograd_cost(y, channels)));
   return c;
 }
 

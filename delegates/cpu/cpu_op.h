@@ -75,6 +75,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedGemmF32 = 1,      // gemm/engine.h, layout 1; sizes: columns, rows, 1 when it was [N, K]
   kPackedConvNhwcF32 = 2,  // the same for each group, rows [kernel..., C / groups]; sizes: O, groups, C / groups, taps
   kPackedI8 = 3,           // intgemm/packed.h, rows [taps, k / taps]; sizes: columns, k, taps, 1 where A is signed
+  kPackedWinogradF32 = 4,  // winograd/winograd.h, layout 4; sizes: O, C, edge of the tile
 };
 
 struct CpuOp {

@@ -1,9 +1,11 @@
 // Spatial operators channels last against the reference kernels of sdk/ops, through the delegate as a session drives
 // it, on every instruction set of this machine.
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/window.h"
 
@@ -38,6 +40,36 @@ TEST(CpuChannelsLast, Convolutions) {
         Case(Op::kConv, pack<attrs::Conv>(a), {x, w, v.reals({c.w[0]}, -1, 1)})
             .expect_close("conv_f32_nhwc", 1e-5, slots);
       Case(Op::kConv, pack<attrs::Conv>(a), {x, w}).expect_close("conv_f32_nhwc", 1e-5);
+    }
+  });
+}
+
+// Constant filters of 3 x 3 windows, where tiles of several outputs pay. Without packed constants the same kernels are
+// the direct one.
+TEST(CpuChannelsLast, Winograd) {
+  struct Conv {
+    std::vector<int64_t> x;
+    int64_t outputs;
+    const char* kernel;
+  };
+  const Conv convs[] = {{{1, 33, 34, 20}, 40, "conv_f32_winograd"}, {{2, 6, 6, 130}, 70, "conv_f32_winograd_2x2"}};
+  for_each_level([&](const char*) {
+    for (const Conv& c : convs) {
+      Values v(static_cast<uint32_t>(c.outputs));
+      attrs::ConvT a;
+      a.layout = kLast;
+      a.pads = {1, 1, 1, 1};
+      const TestTensor x = v.reals(c.x, -1, 1), w = v.reals({c.outputs, c.x[3], 3, 3}, -1, 1);
+      const TestTensor bias = v.reals({c.outputs}, -1, 1);
+      const TestTensor other = v.reals({c.x[0], c.x[1], c.x[2], c.outputs}, -1, 1);
+      for (const int32_t slots : {1, 3}) {
+        Case(Op::kConv, pack<attrs::Conv>(a), {x, w, bias}).expect_close(c.kernel, 1e-5, slots);
+        Composite block({x, other});
+        const int32_t sum = block.node(Op::kConv, pack<attrs::Conv>(a), {0, block.constant(w), block.constant(bias)});
+        block.outputs({block.node(Op::kRelu, pack<attrs::Unary>(attrs::UnaryT{}),
+                                  {block.node(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {sum, 1})})});
+        block.expect_close(c.kernel, 1e-5, slots);
+      }
     }
   });
 }

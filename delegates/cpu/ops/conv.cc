@@ -4,6 +4,7 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
+#include "delegates/cpu/kernels/winograd/winograd.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
 
@@ -13,7 +14,6 @@ namespace {
 using cpu::ConvF32;
 using cpu::Fused;
 using cpu::FusedState;
-using cpu::prepare_fused;
 
 ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y) {
   const auto& a = f.core_attrs<attrs::Conv>();
@@ -24,35 +24,58 @@ ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shape& y)
   return c;
 }
 
+ConvF32 shape_at_bounds(const Fused& f) {
+  return shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
+}
+
+// How a kernel goes about it. Winograd's filters are transformed ahead: where the host keeps no packed constants, these
+// kernels are the direct one.
+enum How { kFirst, kLast, kWinograd2, kWinograd4 };
+constexpr int channel_axis(How how) { return how == kFirst ? 1 : -1; }
+constexpr int32_t tile_of(How how) { return how == kWinograd2 ? 2 : how == kWinograd4 ? 4 : 0; }
+
 // Channels last: filters are columns, which a kernel wants side by side.
+template <How kHow>
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   Fused f;
   const char* reason = "";
   if (index != 0 || !cpu::read_fused(q, -1, &f, &reason)) return false;
-  const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
+  const ConvF32 c = shape_at_bounds(f);
+  const void* const filters = f.inputs[1].fixed(q);
+  constexpr int32_t kTile = tile_of(kHow);
+  if constexpr (kTile != 0) {
+    const size_t bytes = static_cast<size_t>(cpu::winograd_f32_packed_floats(c, kTile)) * sizeof(float);
+    if (!cpu::offer_packed(filters, kPackedWinogradF32, {c.out_channels, c.in_channels, kTile, 0}, bytes, out))
+      return false;
+    if (to != nullptr)
+      cpu::pack_winograd_f32(c, kTile, static_cast<const float*>(filters), parallel, static_cast<float*>(to));
+    return true;
+  }
   const size_t bytes = static_cast<size_t>(cpu::conv_nhwc_f32_packed_floats(c)) * sizeof(float);
   const int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2];
-  if (!cpu::offer_packed(f.inputs[1].fixed(q), kPackedConvNhwcF32,
-                         {c.out_channels, c.groups, c.in_channels / c.groups, taps}, bytes, out)) {
+  if (!cpu::offer_packed(filters, kPackedConvNhwcF32, {c.out_channels, c.groups, c.in_channels / c.groups, taps}, bytes,
+                         out)) {
     return false;
   }
-  if (to != nullptr)
-    cpu::pack_conv_nhwc_f32(c, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
+  if (to != nullptr) cpu::pack_conv_nhwc_f32(c, static_cast<const float*>(filters), parallel, static_cast<float*>(to));
   return true;
 }
 
-template <bool kLast>
+template <How kHow>
 int64_t scratch_bytes(const CpuQuery& q) {
   Fused f;
   const char* reason = "";
-  if (!cpu::read_fused(q, kLast ? -1 : 1, &f, &reason)) return 0;
-  const ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
+  if (!cpu::read_fused(q, channel_axis(kHow), &f, &reason)) return 0;
+  const ConvF32 c = shape_at_bounds(f);
   const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
-  if (!kLast) return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots, sizes));
-  return static_cast<int64_t>(cpu::conv_nhwc_f32_scratch_bytes(c, q.slots, sizes, cpu::will_be_packed(q, pack)));
+  if (kHow == kFirst) return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots, sizes));
+  const bool packed = cpu::will_be_packed(q, pack<kHow>);
+  if (tile_of(kHow) != 0 && packed)
+    return static_cast<int64_t>(cpu::winograd_f32_scratch_bytes(c, tile_of(kHow), q.slots, sizes));
+  return static_cast<int64_t>(cpu::conv_nhwc_f32_scratch_bytes(c, q.slots, sizes, packed));
 }
 
-template <bool kLast>
+template <How kHow>
 Status run(const KernelContext& ctx, const void* state) {
   const Fused& f = static_cast<const FusedState*>(state)->fused;
   if (!cpu::fits(ctx, f))
@@ -66,15 +89,25 @@ Status run(const KernelContext& ctx, const void* state) {
   if (f.slope.given()) c.slope = f.slope.f32(ctx);
   c.packed = static_cast<const FusedState*>(state)->packed;
   if (y.count() == 0) return Status::kOk;
-  const auto kernel = kLast ? cpu::conv_nhwc_f32 : cpu::conv_f32;
+  if (tile_of(kHow) != 0 && c.packed != nullptr) {
+    cpu::winograd_f32(c, tile_of(kHow), x.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data());
+    return Status::kOk;
+  }
+  const auto kernel = kHow == kFirst ? cpu::conv_f32 : cpu::conv_nhwc_f32;
   kernel(c, x.as<const float>(), f.inputs[1].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
 
-constexpr CpuKernel kConv = {"conv_f32_nchw", sizeof(FusedState), scratch_bytes<false>, prepare_fused<1, nullptr>,
-                             run<false>};
-constexpr CpuKernel kConvLast = {"conv_f32_nhwc",         sizeof(FusedState), scratch_bytes<true>,
-                                 prepare_fused<-1, pack>, run<true>,          pack};
+template <How kHow>
+constexpr CpuKernel kernel_of(const char* name) {
+  constexpr cpu::PackConstant kPack = kHow == kFirst ? nullptr : pack<kHow>;
+  return {name, sizeof(FusedState), scratch_bytes<kHow>, cpu::prepare_fused<channel_axis(kHow), kPack>, run<kHow>,
+          kPack};
+}
+constexpr CpuKernel kConv = kernel_of<kFirst>("conv_f32_nchw");
+constexpr CpuKernel kConvLast = kernel_of<kLast>("conv_f32_nhwc");
+constexpr CpuKernel kConvWinograd2 = kernel_of<kWinograd2>("conv_f32_winograd_2x2");
+constexpr CpuKernel kConvWinograd4 = kernel_of<kWinograd4>("conv_f32_winograd");
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;
@@ -95,7 +128,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   if (f.core_type.dtype != DType::kF32 || f.inputs[0].input < 0) return nullptr;
   if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
   *reason = "";
-  return is_last() ? &kConvLast : &kConv;
+  if (!is_last()) return &kConv;
+  const int32_t tile = f.inputs[1].fixed(q) != nullptr ? cpu::winograd_f32_best(shape_at_bounds(f)) : 0;
+  return tile == 4 ? &kConvWinograd4 : tile == 2 ? &kConvWinograd2 : &kConvLast;
 }
 
 constexpr Op kOps[] = {Op::kConv, Op::kComposite};

@@ -1,5 +1,6 @@
 // Convolutions of models people run in both layouts, one thread. Arguments: channels in, channels out, height, width,
-// kernel, stride, groups, layout (0: channels first; 1: last; 2: last, filters packed).
+// kernel, stride, groups, layout (0: channels first; 1: last; 2: last, filters packed; 3 and 4: the same by Winograd's
+// tiles of 2 x 2 and 4 x 4).
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
+#include "delegates/cpu/kernels/winograd/winograd.h"
 
 namespace vireo::cpu {
 namespace {
@@ -30,16 +32,26 @@ void conv(benchmark::State& state) {
   std::vector<float> x(static_cast<size_t>(s.in_channels * s.in[1] * s.in[2]), 0.5f);
   std::vector<float> w(static_cast<size_t>(s.out_channels * depth), 0.25f),
       y(static_cast<size_t>(s.out_channels * area));
-  const size_t bytes = layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
-                                   : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
+  const int32_t tile = layout == 3 ? 2 : layout == 4 ? 4 : 0;
+  const size_t bytes = tile != 0     ? winograd_f32_scratch_bytes(s, tile, 1, Sizes::kFixed)
+                       : layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
+                                     : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
   void* const scratch = aligned_alloc(64, bytes / 64 * 64 + 64);
-  std::vector<float> packed(layout == 2 ? static_cast<size_t>(conv_nhwc_f32_packed_floats(s)) : 0);
+  std::vector<float> packed(static_cast<size_t>(tile != 0     ? winograd_f32_packed_floats(s, tile)
+                                                : layout == 2 ? conv_nhwc_f32_packed_floats(s)
+                                                              : 0));
   if (!packed.empty()) {
-    pack_conv_nhwc_f32(s, w.data(), Parallel{}, packed.data());
+    if (tile != 0) {
+      pack_winograd_f32(s, tile, w.data(), Parallel{}, packed.data());
+    } else {
+      pack_conv_nhwc_f32(s, w.data(), Parallel{}, packed.data());
+    }
     s.packed = packed.data();
   }
   for (auto _ : state) {
-    if (layout == 0) {
+    if (tile != 0) {
+      winograd_f32(s, tile, x.data(), y.data(), Parallel{}, scratch);
+    } else if (layout == 0) {
       conv_f32(s, x.data(), w.data(), y.data(), Parallel{}, scratch);
     } else {
       conv_nhwc_f32(s, x.data(), w.data(), y.data(), Parallel{}, scratch);
@@ -76,6 +88,15 @@ void shapes(benchmark::internal::Benchmark* b) {
       {384, 384, 14, 14, 3, 1, 384},
       {576, 576, 14, 14, 3, 2, 576},
       {960, 960, 7, 7, 3, 1, 960},
+      // detectors, super-resolution and segmentation at the size of the image
+      {16, 16, 160, 160, 3, 1, 1},
+      {32, 32, 80, 80, 3, 1, 1},
+      {64, 64, 40, 40, 3, 1, 1},
+      {128, 128, 20, 20, 3, 1, 1},
+      {128, 128, 10, 10, 3, 1, 1},
+      {64, 64, 160, 160, 3, 1, 1},
+      {32, 12, 160, 160, 3, 1, 1},
+      {3, 32, 160, 160, 3, 1, 1},
       // SSDLite's heads
       {672, 672, 20, 20, 3, 1, 672},
       {672, 546, 20, 20, 1, 1, 1},
@@ -88,7 +109,8 @@ void shapes(benchmark::internal::Benchmark* b) {
       {8, 32, 172, 264, 5, 3, 1},
   };
   for (const std::vector<int64_t>& shape : all) {
-    for (int64_t layout = 0; layout < 3; ++layout) {
+    const bool winograd = shape[4] == 3 && shape[5] == 1 && shape[6] == 1;
+    for (int64_t layout = 0; layout < (winograd ? 5 : 3); ++layout) {
       std::vector<int64_t> args = shape;
       args.push_back(layout);
       b->Args(args);

@@ -178,6 +178,31 @@ void packed_product(const Product& p, const float* panels, int64_t kc, int64_t n
   }
 }
 
+// While one product's panels are in use, the next one's come.
+void packed_series(const Product& first, const float* panels, int64_t panel_step, const Series& series, int64_t kc) {
+  const Bounds bounds = bounds_of(*first.epilogue);
+  const int64_t blocks = RowBlocks(first.m).count;
+  Product p = first;
+  for (int64_t i = 0; i < series.count; ++i) {
+    const float* const b = panels + i * series.panels_step;
+    for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
+      const int64_t depth = p.k - k0 < kc ? p.k - k0 : kc;
+      const bool last = k0 + kc >= p.k;
+      Ahead ahead;
+      if (!last || i + 1 < series.count) {
+        ahead.data = last ? b + series.panels_step : b + (k0 + kc) * kPanelColumns;
+        ahead.floats = (last ? (p.k < kc ? p.k : kc) : p.k - k0 - kc < kc ? p.k - k0 - kc : kc) * kPanelColumns;
+        ahead.step = panel_step;
+        ahead.count = (p.n + kPanelColumns - 1) / kPanelColumns;
+      }
+      block_product(p, bounds, 0, blocks, 0, p.n, k0, depth, {b + k0 * kPanelColumns, kPanelColumns, panel_step},
+                    ahead);
+    }
+    p.a += series.a_step;
+    p.c += series.c_step;
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu
@@ -189,6 +214,7 @@ HWY_EXPORT(product_serial);
 HWY_EXPORT(row_block_count);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(packed_product);
+HWY_EXPORT(packed_series);
 
 namespace {
 constexpr int64_t kPanel = kPanelColumns;           // the widest register tile; narrower ones divide it
@@ -202,6 +228,9 @@ constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: s
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// Rows of packed B at a time: blocks of one size.
+int64_t packed_depth(int64_t k) { return at_least(ceil_div(k, at_least(ceil_div(k, 512), 1)), 1); }
 }  // namespace
 
 size_t product_scratch_bound(int64_t m, int64_t n, int64_t k, int32_t slots) {
@@ -282,11 +311,16 @@ void pack_product(const Product& p, const Parallel& parallel, float* panels) {
                      [&](int64_t begin, int64_t end, int32_t) { pack(p, begin, end, panels); });
 }
 
+void run_packed_series(const Product& first, const float* panels, int64_t panel_step, const Series& series) {
+  if (first.m <= 0 || first.n <= 0) return;
+  HWY_DYNAMIC_DISPATCH(packed_series)(first, panels, panel_step, series, packed_depth(first.k));
+}
+
 void run_packed(const Product& p, const float* panels, const Parallel& parallel) {
   if (p.m <= 0 || p.n <= 0) return;
   const auto product = HWY_DYNAMIC_POINTER(packed_product);
   const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), columns = ceil_div(p.n, kPanel);
-  const int64_t depth = at_least(ceil_div(p.k, at_least(ceil_div(p.k, 512), 1)), 1);
+  const int64_t depth = packed_depth(p.k);
   // A block of A that stays in the core's own cache is read again at little cost, and B comes in smaller steps.
   const int64_t block = p.m * depth <= kCacheFloats ? kBlockFloats : kCacheFloats;
   const int64_t nc = at_least(block / depth / kPanel, 1) * kPanel;

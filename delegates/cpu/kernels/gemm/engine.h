@@ -64,6 +64,13 @@ inline int64_t packed_floats(int64_t n, int64_t k) {
 void pack_product(const Product& product, const Parallel& parallel, float* panels);
 void run_packed(const Product& product, const float* panels, const Parallel& parallel = {});
 
+// `count` products of one size; floats from an operand of one to that of the next.
+struct Series {
+  int64_t count, a_step, panels_step, c_step;
+};
+// Serial. The panels of one product are `panel_step` floats apart.
+void run_packed_series(const Product& first, const float* panels, int64_t panel_step, const Series& series);
+
 }  // namespace vireo::cpu
 
 #endif  // VIREO_DELEGATES_CPU_KERNELS_GEMM_ENGINE_H_
