@@ -9,7 +9,8 @@ void add_model(CLI::App* verb, bool onnx, std::string* model) {
 }
 
 void add_device(CLI::App* verb, std::string* device) {
-  verb->add_option("--device", *device, "run on this device only (see vireo devices)");
+  verb->add_option("--device", *device,
+                   "run on this device only, or on these with commas between them, best first (see vireo devices)");
 }
 
 void add_threads(CLI::App* verb, int* threads) {

@@ -562,6 +562,8 @@ Status Builder::build(void* temporary, Error* error) {
   for (uint32_t i = 0; i < inputs; ++i) states += state_of(p_, i) >= 0 ? 1 : 0;
   Carried* carried = c_.array<Carried>(states);
   char* message = static_cast<char*>(c_.bytes(kMessageBytes));
+  const size_t device_bytes = options_.device == nullptr ? 0 : strlen(options_.device) + 1;
+  char* device = c_.array<char>(device_bytes);  // the caller's text may go
 
   region_base_[0] = 0;
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
@@ -596,6 +598,7 @@ Status Builder::build(void* temporary, Error* error) {
     s_->own_inputs = own_inputs;
     s_->carried = carried;
     s_->options = options_;
+    if (device_bytes != 0) s_->options.device = static_cast<char*>(memcpy(device, options_.device, device_bytes));
     s_->pool = l_.model->runtime->pool;
     if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) {
       s_->lanes = {s_->pool, l_.slots};
@@ -633,14 +636,6 @@ struct TemporaryBlock {
   TemporaryBlock(const TemporaryBlock&) = delete;
   TemporaryBlock& operator=(const TemporaryBlock&) = delete;
 };
-
-// The caller's text may go; the runtime's own name of the device stays.
-const char* kept_device(const vireo_runtime& rt, const char* device) {
-  for (uint32_t d = 0; device != nullptr && d < rt.device_count; ++d) {
-    if (strcmp(device, rt.devices[d].info.name) == 0) return rt.devices[d].info.name;
-  }
-  return nullptr;
-}
 
 // Counts; the answer to both questions: what to reserve, and what to report.
 Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables,
@@ -718,7 +713,6 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     s->owns_arena = given.arena == nullptr;
     s->options.bounds = nullptr;  // the caller's memory
     s->options.bound_count = 0;
-    s->options.device = kept_device(*rt, given.device);
     if (ok(status)) {
       *out = s;
     } else {

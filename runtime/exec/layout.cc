@@ -82,6 +82,7 @@ struct Claiming {
   Layout* layout;
   uint32_t subgraph;
   uint8_t device;
+  bool second;  // the session would rather have another device: why that one left a node stays to be read
   const vireo_host* host;
   Error* error;
 };
@@ -110,7 +111,7 @@ vireo_status take(void* context, const vireo_part* part) {
   }
   n.device = c.device;
   n.kernel = part->kernel == nullptr ? "" : part->kernel;
-  n.reason = part->reason == nullptr ? "" : part->reason;
+  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part->reason == nullptr ? "" : part->reason;
   n.choice = part->choice;
   n.state_bytes = memory.state_bytes;
   if (memory.scratch_bytes > c.layout->scratch_bytes) c.layout->scratch_bytes = memory.scratch_bytes;
@@ -125,9 +126,20 @@ vireo_status leave(void* context, uint32_t node, const char* reason) {
   return VIREO_OK;
 }
 
-bool device_allowed(const vireo_session_options* options, const Device& d) {
-  return options == nullptr || options->device == nullptr || strcmp(options->device, "auto") == 0 ||
-         strcmp(options->device, d.info.name) == 0;
+// Whether the list of names says this one first. Where there is one delegate, a list is a name.
+bool says(const char* list, const char* name) {
+  if (!VIREO_DEVICE_LISTS) return strcmp(list, name) == 0;
+  const size_t n = strlen(name);
+  return strncmp(list, name, n) == 0 && (list[n] == 0 || list[n] == ',');
+}
+
+const char* behind_comma(const char* list) {
+  const char* comma = VIREO_DEVICE_LISTS ? strchr(list, ',') : nullptr;
+  return comma == nullptr ? nullptr : comma + 1;
+}
+
+const char* devices_of(const vireo_session_options* options) {
+  return options == nullptr || options->device == nullptr ? "auto" : options->device;
 }
 
 Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Error* error) {
@@ -136,14 +148,16 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
   if (s.dead) return Status::kOk;
   vireo_runtime* rt = l.model->runtime;
   const vireo_host host = make_host(rt);
-  for (uint32_t d = 0; d < rt->device_count; ++d) {
-    if (!device_allowed(options, rt->devices[d])) continue;
-    Claiming c{&l, index, static_cast<uint8_t>(d), &host, error};
-    const vireo_claims claims = {&c, take, leave};
-    const vireo_status status = rt->devices[d].delegate->claim(rt->devices[d].handle, &host, &l.graphs[index], &claims);
-    if (status != VIREO_OK) {
-      return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph",
-                  rt->devices[d].info.name);
+  for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
+    for (uint32_t d = 0; d < rt->device_count; ++d) {
+      const Device& device = rt->devices[d];
+      if (!says(list, "auto") && !says(list, device.info.name)) continue;
+      Claiming c{&l, index, static_cast<uint8_t>(d), list != devices_of(options), &host, error};
+      const vireo_claims claims = {&c, take, leave};
+      const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
+      if (status != VIREO_OK) {
+        return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph", device.info.name);
+      }
     }
   }
   const fb::Subgraph& g = l.graph(index);
@@ -281,10 +295,9 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
   const vireo_runtime* rt = model->runtime;
   l.slots = rt->pool.run == nullptr ? 1 : rt->pool.slots;
   if (options != nullptr && options->threads > 0 && options->threads < l.slots) l.slots = options->threads;
-  if (options != nullptr && options->device != nullptr && strcmp(options->device, "auto") != 0) {
-    bool found = false;
-    for (uint32_t d = 0; d < rt->device_count; ++d)
-      found = found || strcmp(options->device, rt->devices[d].info.name) == 0;
+  for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
+    bool found = says(list, "auto");
+    for (uint32_t d = 0; d < rt->device_count; ++d) found = found || says(list, rt->devices[d].info.name);
     if (!found)
       return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them",
                   options->device);

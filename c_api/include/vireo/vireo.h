@@ -295,7 +295,8 @@ typedef enum vireo_packing {
 
 typedef struct vireo_session_options {
   uint32_t struct_size;
-  const char* device; /* NULL or "auto", else a device name: other devices are then not used, but for control flow */
+  const char* device; /* NULL or "auto", else device names with commas between them, the one to be preferred first:
+                         other devices are then not used, but for control flow */
   const vireo_bound* bounds; /* may be NULL */
   uint32_t bound_count;
   int32_t threads;    /* at most this many of the runtime's; 0: all */

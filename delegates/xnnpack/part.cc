@@ -1,0 +1,298 @@
+#include "delegates/xnnpack/part.h"
+
+#include "delegates/xnnpack/shape_check.h"
+#include "sdk/ops/value_reader.h"
+
+namespace vireo::xnnpack {
+namespace {
+
+constexpr size_t kAlignment = 64;
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// A bias: every extent is 1 but that of the last axis, which is the channels'.
+bool is_bias(const Value& b, const Value& y) {
+  const int rank = b.type.shape.rank, last = y.type.shape.rank - 1;
+  if (b.constant == nullptr || b.type.dtype != DType::kF32 || rank < 1 || rank > last + 1) return false;
+  for (int i = 0; i < rank - 1; ++i) {
+    if (b.type.shape[i] != 1) return false;
+  }
+  return b.type.shape[rank - 1] == y.type.shape[last];
+}
+
+bool reads(const Node& n, const Value* v) {
+  for (uint32_t i = 0; i < n.input_count; ++i) {
+    if (n.inputs[i] == v) return true;
+  }
+  return false;
+}
+
+bool is_integer_product(Op op) {
+  switch (op) {
+    case Op::kIntConv:
+    case Op::kIntGemm:
+    case Op::kIntAdd:
+    case Op::kIntMul:
+    case Op::kIntAveragePool:
+    case Op::kIntTable:
+    case Op::kIntSoftmax:
+    case Op::kIntResize:
+    case Op::kQLinearConv:
+    case Op::kQLinearMatMul:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Value::scalar(float* out) const {
+  if (constant == nullptr || type.dtype != DType::kF32 || element_count(type.shape) != 1) return false;
+  *out = read_element<float>(constant, 0);
+  return true;
+}
+
+Value* Part::value(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+  for (uint32_t i = 0; i < value_count_; ++i) {
+    if (values_[i].number == number) return &values_[i];
+  }
+  vireo_graph_value info = {};
+  info.struct_size = sizeof(info);
+  if (value_count_ == kMaxValues || host.value(graph, static_cast<uint32_t>(number), &info) != VIREO_OK) return nullptr;
+  Value& v = values_[value_count_++];
+  v.number = number;
+  v.type.dtype = static_cast<DType>(info.dtype);
+  v.type.shape.rank = info.rank;
+  for (int i = 0; i < info.rank; ++i) v.type.shape[i] = info.max_dims[i];
+  v.is_static = info.is_static != 0;
+  v.constant = info.constant;
+  if (v.constant != nullptr) v.place = Place::kConstant;
+  return &v;
+}
+
+const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node* nodes,
+                             uint32_t count) {
+  for (uint32_t n = 0; n < count; ++n) {
+    const vireo_graph_node& from = nodes[n];
+    Node& node = nodes_[node_count_++];
+    node.op = static_cast<Op>(from.op);
+    node.attrs = from.attrs;
+    node.attrs_size = from.attrs_size;
+    if (is_integer_product(node.op))
+      return "XNNPACK scales integers in float32: other bits than the integer arithmetic of Vireo";
+    if (node.op == Op::kComposite || find_rule(node.op) == nullptr) return "XNNPACK has no such operator";
+    if (from.input_count > kMaxArgs || from.output_count > kMaxArgs) return "it has too many inputs or outputs";
+    node.input_count = from.input_count;
+    node.output_count = from.output_count;
+    for (uint32_t i = 0; i < from.input_count; ++i) {
+      if (from.inputs[i] < 0) continue;
+      node.inputs[i] = value(host, graph, from.inputs[i]);
+      if (node.inputs[i] == nullptr) return "its body has too many values";
+      ++node.inputs[i]->readers;
+    }
+    for (uint32_t o = 0; o < from.output_count; ++o) {
+      if (from.outputs[o] < 0) continue;
+      node.outputs[o] = value(host, graph, from.outputs[o]);
+      if (node.outputs[o] == nullptr) return "its body has too many values";
+    }
+    if (node.output_count < 1 || node.outputs[0] == nullptr) return "nobody wants its output";
+    for (uint32_t o = 1; o < node.output_count; ++o) {
+      if (node.outputs[o] != nullptr) return "XNNPACK gives its first output alone";
+    }
+  }
+  return "";
+}
+
+// An input of the graph, or what the host may have left in its place. `number` is read by the node in hand, so whatever
+// made it stands in front.
+bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, int32_t number) const {
+  for (uint32_t i = 0; i < host.input_count(graph); ++i) {
+    if (host.input(graph, i) == number) return true;
+  }
+  const uint32_t count = host.node_count(graph);
+  for (uint32_t n = 0; n < count; ++n) {
+    vireo_graph_node node = {};
+    node.struct_size = sizeof(node);
+    if (host.node(graph, n, &node) != VIREO_OK) return true;
+    for (uint32_t o = 0; o < node.output_count; ++o) {
+      if (node.outputs[o] != number) continue;
+      switch (static_cast<Op>(node.op)) {
+        case Op::kReshape:
+        case Op::kSqueeze:
+        case Op::kUnsqueeze:
+        case Op::kFlatten:
+        case Op::kIdentity:
+        case Op::kSlice:
+        case Op::kSplit:
+        case Op::kGather:
+          return node.input_count == 0 || node.inputs[0] < 0 || may_be_callers(host, graph, node.inputs[0]);
+        case Op::kIf:
+        case Op::kLoop:
+        case Op::kScan:
+          return true;
+        default:
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+const char* Part::check() const {
+  bool other_type = false;
+  for (uint32_t i = 0; i < value_count_; ++i) {
+    const Value& v = values_[i];
+    if (!v.is_static && v.constant == nullptr) return "its extents change between runs";
+    const int64_t count = element_count(v.type.shape);
+    if (count < 0 || tensor_bytes(v.type) < 0) return "its shapes do not agree";
+    if (count == 0 && v.constant == nullptr) return "it has no elements";
+    other_type = other_type || (v.constant == nullptr && v.type.dtype != DType::kF32);
+  }
+  if (other_type) return "not float32";
+  for (uint32_t n = 0; n < node_count_; ++n) {
+    if (!shapes_agree(nodes_[n])) return "its shapes do not agree, or follow from data";
+  }
+  return "";
+}
+
+// Relu, Clip and bias into the step before, where that one alone feeds them.
+void Part::fold() {
+  bool folded[kMaxNodes] = {};
+  for (uint32_t n = 0; n < node_count_; ++n) {
+    if (folded[n]) continue;
+    Step s;
+    s.node = &nodes_[n];
+    s.out = nodes_[n].outputs[0];
+    const Rule& rule = *find_rule(s.node->op);
+    bool biased = rule.biased && s.node->in(2) == nullptr, clamps = rule.clamps;
+    for (uint32_t m = n + 1; m < node_count_ && s.out->readers == 1 && (biased || clamps); ++m) {
+      const Node& next = nodes_[m];
+      if (folded[m] || !reads(next, s.out)) continue;
+      float low = -INFINITY, high = INFINITY;
+      if (biased && next.op == Op::kAdd && next.input_count == 2) {
+        const Value* const other = next.inputs[next.inputs[0] == s.out ? 1 : 0];
+        if (other == nullptr || !is_bias(*other, *s.out)) break;
+        s.bias = other;
+        biased = false;
+      } else if (clamps && next.op == Op::kRelu) {
+        s.low = 0;
+        biased = clamps = false;
+      } else if (clamps && next.op == Op::kClip && next.inputs[0] == s.out &&
+                 (next.in(1) == nullptr || next.in(1)->scalar(&low)) &&
+                 (next.in(2) == nullptr || next.in(2)->scalar(&high)) && low < high) {
+        s.low = low;
+        s.high = high;
+        biased = clamps = false;
+      } else {
+        break;
+      }
+      s.out = next.outputs[0];
+      folded[m] = true;
+    }
+    steps_[step_count_++] = s;
+  }
+}
+
+// Results between the steps lie in scratch, or in the part's output where only elementwise steps follow.
+void Part::place() {
+  Value* output = nullptr;
+  for (uint32_t i = 0; i < value_count_; ++i) {
+    if (values_[i].place == Place::kOutput) output = &values_[i];
+  }
+  for (uint32_t s = 0; s < step_count_; ++s) {
+    for (uint32_t i = 0; i < steps_[s].node->input_count; ++i) {
+      if (steps_[s].node->inputs[i] != nullptr) steps_[s].node->inputs[i]->last_step = s;
+    }
+  }
+  uint32_t in_place_from = step_count_;  // all steps after it are elementwise
+  while (in_place_from > 0 && find_rule(steps_[in_place_from - 1].node->op)->elementwise) --in_place_from;
+  const Value* holder = nullptr;  // of the output's memory
+  const auto in_scratch = [&](Value* v) {
+    v->place = Place::kScratch;
+    v->offset = scratch_bytes_;
+    scratch_bytes_ += aligned(v->bytes()) + kAlignment;  // XNNPACK reads a little past the end
+  };
+  for (uint32_t s = 0; s < step_count_; ++s) {
+    Value& v = *steps_[s].out;
+    if (find_rule(steps_[s].node->op)->spare) {
+      steps_[s].spare.type = v.type;
+      in_scratch(&steps_[s].spare);
+    }
+    if (v.place != Place::kNone) continue;
+    const bool follows = s + 1 >= in_place_from && output_count_ == 1 && output != nullptr;
+    if (follows && v.bytes() == output->bytes() && (holder == nullptr || holder->last_step <= s)) {
+      v.place = Place::kOutput;
+      v.index = output->index;
+      holder = &v;
+      continue;
+    }
+    in_scratch(&v);
+  }
+}
+
+const char* Part::read(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
+  vireo_graph_node node = {};
+  node.struct_size = sizeof(node);
+  if (host.node(graph, index, &node) != VIREO_OK) return "it cannot be read";
+  op_ = static_cast<Op>(node.op);
+  input_count_ = node.input_count;
+  output_count_ = node.output_count;
+  if (op_ != Op::kComposite) {
+    if (const char* reason = read_nodes(host, graph, &node, 1); reason[0] != 0) return reason;
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+      Value* const v = nodes_[0].inputs[i];
+      if (v == nullptr || v->place != Place::kNone) continue;
+      v->place = Place::kInput;
+      v->index = i;
+      v->from_caller = may_be_callers(host, graph, v->number);
+    }
+    nodes_[0].outputs[0]->place = Place::kOutput;
+    ++nodes_[0].outputs[0]->readers;
+  } else {
+    const vireo_graph* const body = node.body;
+    vireo_graph_node inner[kMaxNodes];
+    const uint32_t count = host.node_count(body);
+    if (count == 0 || count > kMaxNodes) return "its body has too many nodes";
+    for (uint32_t n = 0; n < count; ++n) {
+      inner[n] = {};
+      inner[n].struct_size = sizeof(inner[n]);
+      if (host.node(body, n, &inner[n]) != VIREO_OK) return "it cannot be read";
+    }
+    if (const char* reason = read_nodes(host, body, inner, count); reason[0] != 0) return reason;
+    for (uint32_t i = 0; i < host.input_count(body) && i < node.input_count; ++i) {
+      Value* const v = value(host, body, host.input(body, i));
+      if (v == nullptr) return "its body has too many values";
+      if (v->place != Place::kNone || node.inputs[i] < 0) continue;
+      vireo_graph_value outer = {};
+      outer.struct_size = sizeof(outer);
+      if (host.value(graph, static_cast<uint32_t>(node.inputs[i]), &outer) != VIREO_OK) return "it cannot be read";
+      v->constant = outer.constant;
+      v->place = outer.constant != nullptr ? Place::kConstant : Place::kInput;
+      v->index = i;
+      v->from_caller = may_be_callers(host, graph, node.inputs[i]);
+    }
+    for (uint32_t o = 0; o < host.output_count(body) && o < node.output_count; ++o) {
+      Value* const v = value(host, body, host.output(body, o));
+      if (v == nullptr || v->place != Place::kNone) return "its body gives an input back";
+      if (node.outputs[o] < 0) continue;
+      v->place = Place::kOutput;
+      v->index = o;
+      ++v->readers;
+    }
+  }
+  for (uint32_t n = 0; n < node_count_; ++n) {  // what has no place yet must be made by a node
+    for (uint32_t i = 0; i < nodes_[n].input_count; ++i) {
+      const Value* const v = nodes_[n].inputs[i];
+      if (v == nullptr || v->place != Place::kNone) continue;
+      bool made = false;
+      for (uint32_t m = 0; m < n; ++m) made = made || nodes_[m].outputs[0] == v;
+      if (!made) return "its body reads a value from elsewhere";
+    }
+  }
+  if (const char* reason = check(); reason[0] != 0) return reason;
+  fold();
+  place();
+  return "";
+}
+
+}  // namespace vireo::xnnpack

@@ -1,0 +1,31 @@
+// The rules by family; find_rule in rules.cc lists which operator has which.
+#ifndef VIREO_DELEGATES_XNNPACK_RULES_H_
+#define VIREO_DELEGATES_XNNPACK_RULES_H_
+
+#include "delegates/xnnpack/writer.h"
+
+namespace vireo::xnnpack {
+
+// rules_window.cc
+const char* define_conv(Writer& w, const Step& s);
+const char* define_conv_transpose(Writer& w, const Step& s);
+const char* define_max_pool(Writer& w, const Step& s);
+const char* define_average_pool(Writer& w, const Step& s);
+const char* define_global_average_pool(Writer& w, const Step& s);
+const char* define_resize(Writer& w, const Step& s);
+// rules_product.cc
+const char* define_gemm(Writer& w, const Step& s);
+const char* define_matmul(Writer& w, const Step& s);
+// rules_elementwise.cc
+const char* define_unary(Writer& w, const Step& s);
+const char* define_swish(Writer& w, const Step& s);
+const char* define_binary(Writer& w, const Step& s);
+const char* define_softmax(Writer& w, const Step& s);
+// rules_movement.cc
+const char* define_transpose(Writer& w, const Step& s);
+const char* define_concat(Writer& w, const Step& s);
+const char* define_reduce_mean(Writer& w, const Step& s);
+
+}  // namespace vireo::xnnpack
+
+#endif  // VIREO_DELEGATES_XNNPACK_RULES_H_

@@ -1,0 +1,212 @@
+// Convolutions, pools and Resize, channels last. One spatial dimension is two, of which the first has an extent of 1.
+#include "delegates/xnnpack/rules.h"
+#include "sdk/ops/conv/conv.h"
+#include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/conv_transpose/conv_transpose.h"
+#include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/value_reader.h"
+
+namespace vireo::xnnpack {
+namespace {
+
+constexpr const char* kChannelsFirst = "channels first: XNNPACK wants channels last";
+constexpr const char* kVolumes = "XNNPACK has no three spatial dimensions";
+
+// Geometry counts three spatial dimensions; XNNPACK's are the last two.
+constexpr int kH = 1, kW = 2;
+
+uint32_t u32(int64_t v) { return static_cast<uint32_t>(v); }
+
+// Padding behind that makes XNNPACK's floor((in + pads - span) / stride) + 1 the output's extent: what ceil_mode adds, or
+// what no window reaches.
+int64_t pad_behind(const Geometry& g, int i) {
+  const int64_t span = (g.out[i] - 1) * g.stride[i] + g.dilation[i] * (g.kernel[i] - 1) + 1;
+  const int64_t need = span - g.in[i] - g.pad[i];
+  return need > 0 ? need : 0;
+}
+
+const char* spatial(uint8_t layout, int rank) {
+  if (layout != static_cast<uint8_t>(Layout::kNhwc)) return kChannelsFirst;
+  return rank == 3 || rank == 4 ? nullptr : kVolumes;
+}
+
+Dims input_dims(const Geometry& g) { return {g.batch, g.in[kH], g.in[kW], g.channels_in}; }
+Dims output_dims(const Geometry& g) { return {g.batch, g.out[kH], g.out[kW], g.channels_out}; }
+
+// The orders that filters are given in; 0 is as they lie.
+enum Order : uint32_t { kTapsBeforeInputs = 1, kTransposed = 2 };
+
+}  // namespace
+
+const char* define_conv(Writer& w, const Step& s) {
+  const Node& n = *s.node;
+  const auto& a = n.read<attrs::Conv>();
+  const Value &x = *n.in(0), &f = *n.in(1), *bias = n.in(2) != nullptr ? n.in(2) : s.bias;
+  if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
+  if (f.constant == nullptr || (bias != nullptr && bias->constant == nullptr)) return "its weights are not constant";
+  const Geometry g = conv_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
+  const int64_t group = a.group(), inputs = g.channels_in / group, outputs = g.channels_out / group;
+  const int64_t taps = g.kernel[kH] * g.kernel[kW];
+  const auto* from = static_cast<const float*>(f.constant);
+  const uint32_t in = w.in(x, input_dims(g));
+  uint32_t filter = 0;
+  if (taps == 1 || inputs == 1) {
+    filter = w.fixed(f.constant, {g.channels_out, g.kernel[kH], g.kernel[kW], inputs});
+  } else {  // [O, I, taps] -> [O, taps, I]
+    const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
+    filter = w.reordered(f.constant, kTapsBeforeInputs, dims, [&](float* to) {
+      for (int64_t o = 0; o < g.channels_out; ++o) {
+        const float* const row = from + o * inputs * taps;
+        for (int64_t t = 0; t < taps; ++t) {
+          for (int64_t i = 0; i < inputs; ++i) *to++ = row[i * taps + t];
+        }
+      }
+    });
+  }
+  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(bias->constant, {g.channels_out});
+  const uint32_t y = w.out(*s.out, output_dims(g));
+  if (w.asks()) return nullptr;
+  const uint32_t top = u32(g.pad[kH]), left = u32(g.pad[kW]);
+  const uint32_t bottom = u32(pad_behind(g, kH)), right = u32(pad_behind(g, kW));
+  // Depthwise ones too: XNNPACK's node for those passes its weights cache by.
+  return w.done(xnn_define_convolution_2d(
+      w.graph(), top, right, bottom, left, u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]), u32(g.stride[kW]),
+      u32(g.dilation[kH]), u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs), static_cast<size_t>(outputs),
+      s.low, s.high, in, filter, b, y, 0));
+}
+
+const char* define_conv_transpose(Writer& w, const Step& s) {
+  const Node& n = *s.node;
+  const auto& a = n.read<attrs::ConvTranspose>();
+  const Value &x = *n.in(0), &f = *n.in(1), *bias = n.in(2) != nullptr ? n.in(2) : s.bias;
+  if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
+  if (f.constant == nullptr || (bias != nullptr && bias->constant == nullptr)) return "its weights are not constant";
+  const Geometry g = conv_transpose_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
+  const int64_t group = a.group(), inputs = g.channels_in / group, outputs = g.channels_out / group;
+  const int64_t taps = g.kernel[kH] * g.kernel[kW];
+  // out = stride * (in - 1) + span - pads + adjustment
+  int64_t behind[2] = {}, adjust[2] = {};
+  for (const int i : {kH, kW}) {
+    const int64_t whole = g.stride[i] * (g.in[i] - 1) + g.dilation[i] * (g.kernel[i] - 1) + 1;
+    const int64_t over = whole - g.pad[i] - g.out[i];
+    behind[i - kH] = over > 0 ? over : 0;
+    adjust[i - kH] = over < 0 ? -over : 0;
+    if (adjust[i - kH] >= g.stride[i]) return "its output is padded by more than XNNPACK does";
+  }
+  const auto* from = static_cast<const float*>(f.constant);
+  const uint32_t in = w.in(x, input_dims(g));
+  const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
+  // [groups, I, O, taps] -> [groups, O, taps, I]
+  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, [&](float* to) {
+    for (int64_t c = 0; c < group; ++c) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        for (int64_t t = 0; t < taps; ++t) {
+          for (int64_t i = 0; i < inputs; ++i) *to++ = from[((c * inputs + i) * outputs + o) * taps + t];
+        }
+      }
+    }
+  });
+  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(bias->constant, {g.channels_out});
+  const uint32_t y = w.out(*s.out, output_dims(g));
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_deconvolution_2d(
+      w.graph(), u32(g.pad[kH]), u32(behind[1]), u32(behind[0]), u32(g.pad[kW]), u32(adjust[0]), u32(adjust[1]),
+      u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]), u32(g.stride[kW]), u32(g.dilation[kH]),
+      u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs), static_cast<size_t>(outputs), s.low, s.high, in,
+      filter, b, y, 0));
+}
+
+namespace {
+
+// The geometry of a pool, or why XNNPACK has none for it.
+const char* pool(const Step& s, Geometry* g) {
+  const auto& a = s.node->read<attrs::Pool>();
+  const Value& x = *s.node->in(0);
+  if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
+  Window win = read_window(x.type.shape.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
+  for (int i = 0; i < win.spatial; ++i) win.kernel[i] = a.kernel_shape()->Get(static_cast<uint32_t>(i));
+  *g = make_geometry(win, x.type.shape, s.out->type.shape);
+  if (g->kernel[kH] * g->kernel[kW] == 1) return "XNNPACK has no pool over one element";
+  for (const int i : {kH, kW}) {
+    if (g->stride[i] > g->kernel[i]) return "its stride is larger than its window";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* define_max_pool(Writer& w, const Step& s) {
+  Geometry g;
+  if (const char* reason = pool(s, &g)) return reason;
+  const uint32_t x = w.in(*s.node->in(0), input_dims(g)), y = w.out(*s.out, output_dims(g));
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_max_pooling_2d(w.graph(), u32(g.pad[kH]), u32(pad_behind(g, kW)), u32(pad_behind(g, kH)),
+                                          u32(g.pad[kW]), u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]),
+                                          u32(g.stride[kW]), u32(g.dilation[kH]), u32(g.dilation[kW]), s.low, s.high,
+                                          x, y, 0));
+}
+
+const char* define_average_pool(Writer& w, const Step& s) {
+  Geometry g;
+  if (const char* reason = pool(s, &g)) return reason;
+  if (g.dilation[kH] != 1 || g.dilation[kW] != 1) return "XNNPACK's average has no dilation";
+  const bool pads = g.pad[kH] + g.pad[kW] + pad_behind(g, kH) + pad_behind(g, kW) > 0;
+  if (pads && s.node->read<attrs::Pool>().count_include_pad()) return "XNNPACK's average does not count the padding";
+  const uint32_t x = w.in(*s.node->in(0), input_dims(g)), y = w.out(*s.out, output_dims(g));
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_average_pooling_2d(w.graph(), u32(g.pad[kH]), u32(pad_behind(g, kW)), u32(pad_behind(g, kH)),
+                                              u32(g.pad[kW]), u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]),
+                                              u32(g.stride[kW]), s.low, s.high, x, y, 0));
+}
+
+const char* define_global_average_pool(Writer& w, const Step& s) {
+  const Value& x = *s.node->in(0);
+  const Shape& shape = x.type.shape;
+  if (s.node->read<attrs::GlobalPool>().layout() != static_cast<uint8_t>(Layout::kNhwc)) return kChannelsFirst;
+  const int64_t channels = shape[shape.rank - 1], pixels = product(shape, 1, shape.rank - 1);
+  const size_t axis = 1;
+  const uint32_t from = w.in(x, {shape[0], pixels, channels}), to = w.out(*s.out, {shape[0], 1, channels});
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_static_reduce(w.graph(), xnn_reduce_mean, 1, &axis, from, to, XNN_FLAG_KEEP_DIMS));
+}
+
+const char* define_resize(Writer& w, const Step& s) {
+  const auto& a = s.node->read<attrs::Resize>();
+  const Value &x = *s.node->in(0), *scales = s.node->in(2);
+  const Shape &in = x.type.shape, &out = s.out->type.shape;
+  if (a.mode() != attrs::ResizeMode::linear || a.antialias() || a.exclude_outside() ||
+      a.policy() != attrs::ResizePolicy::stretch)
+    return "XNNPACK resizes bilinearly";
+  if (in.rank != 4 || in[0] != out[0] || in[3] != out[3]) return kChannelsFirst;
+  uint32_t flags = 0;
+  if (a.coordinate() == attrs::ResizeCoordinate::align_corners) {
+    flags = XNN_FLAG_ALIGN_CORNERS;
+  } else if (a.coordinate() == attrs::ResizeCoordinate::asymmetric) {
+    flags = XNN_FLAG_TENSORFLOW_LEGACY_MODE;
+  } else if (a.coordinate() != attrs::ResizeCoordinate::half_pixel) {
+    return "XNNPACK places the output's elements otherwise";
+  }
+  if (out[1] == 1 || out[2] == 1) return "XNNPACK places a single row or column otherwise";
+  // XNNPACK takes the scale from the extents; a given one may be another, which was rounded down to them.
+  if (scales != nullptr && element_count(scales->type.shape) > 0) {
+    if (scales->constant == nullptr) return "its scales are not constant";
+    const int64_t count = element_count(scales->type.shape);
+    for (int64_t i = 0; i < count; ++i) {
+      const int axis =
+          a.axes() == nullptr ? static_cast<int>(i) : normalize_axis(a.axes()->Get(static_cast<uint32_t>(i)), in.rank);
+      const double scaled = static_cast<double>(in[axis]) * read_real(scales->type.dtype, scales->constant, i);
+      if (scaled != static_cast<double>(out[axis])) return "its scale is not the quotient of its extents";
+    }
+  }
+  Dims from, to;
+  (void)dims_of(in, &from);
+  (void)dims_of(out, &to);
+  const uint32_t source = w.in(x, from), y = w.out(*s.out, to);
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_static_resize_bilinear_2d(w.graph(), static_cast<size_t>(out[1]),
+                                                     static_cast<size_t>(out[2]), source, y, flags));
+}
+
+}  // namespace vireo::xnnpack

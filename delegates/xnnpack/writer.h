@@ -1,0 +1,101 @@
+// Writes steps into an XNNPACK subgraph, or only says whether it could.
+//
+// Every operand is a value of its own whose memory is given at each run, also results that another step reads: XNNPACK
+// runs nodes in the order of their definition, so that the same memory may be seen in another shape by the next node,
+// and results lie where the host's memory plan wants them. What XNNPACK would have fused is folded in part.cc.
+#ifndef VIREO_DELEGATES_XNNPACK_WRITER_H_
+#define VIREO_DELEGATES_XNNPACK_WRITER_H_
+
+#include <xnnpack.h>
+
+#include "delegates/xnnpack/part.h"
+#include "delegates/xnnpack/weights.h"
+
+namespace vireo::xnnpack {
+
+constexpr uint32_t kMaxExternals = 48;
+
+// The memory behind one of XNNPACK's values.
+struct External {
+  Place place = Place::kNone;
+  bool from_caller = false;
+  uint32_t index = 0;
+  size_t offset = 0;  // in scratch
+  size_t bytes = 0;
+  const void* constant = nullptr;
+};
+
+// Extents as XNNPACK takes them.
+struct Dims {
+  size_t count = 0;
+  size_t dims[XNN_MAX_TENSOR_DIMS] = {};
+
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> list) {
+    for (const int64_t d : list) dims[count++] = static_cast<size_t>(d);
+  }
+};
+
+// XNNPACK reads, never uses, up to XNN_EXTRA_BYTES behind a tensor. Inside a page that is harmless, whoever owns it.
+constexpr uintptr_t kSmallestPage = 4096;
+inline bool may_read_behind(const void* data, size_t bytes) {
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data) + bytes;
+  return (end - 1) / kSmallestPage == (end + XNN_EXTRA_BYTES - 1) / kSmallestPage;
+}
+
+class Writer {
+ public:
+  // `graph` null: defines nothing. `weights` goes with it.
+  Writer(xnn_subgraph_t graph, Weights* weights) : graph_(graph), weights_(weights) {}
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // "" or why not.
+  const char* write(const Part& part);
+
+  Span<const External> externals() const { return Span<const External>(externals_, external_count_); }
+
+  // For rules. Operands in the shape that XNNPACK wants; the extents' product is the value's.
+  uint32_t in(const Value& v, const Dims& dims);
+  uint32_t out(const Value& v, const Dims& dims);
+  // A constant that XNNPACK packs, or reads when it prepares: as it lies, or written anew by fill(to).
+  uint32_t fixed(const void* data, const Dims& dims);
+  template <class F>
+  uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const F& fill) {
+    if (graph_ == nullptr) return count_weights();
+    float* const to = temporary(original, tag, dims);
+    if (to != nullptr) fill(to);
+    return define_fixed(to, dims);
+  }
+  // Null, or what went wrong.
+  const char* done(xnn_status status) { return status == xnn_status_success && !full_ ? nullptr : "XNNPACK refuses it"; }
+  bool asks() const { return graph_ == nullptr; }
+  xnn_subgraph_t graph() const { return graph_; }
+
+ private:
+  uint32_t external(const Value& v, const Dims& dims, uint32_t flags);
+  uint32_t define_fixed(const void* data, const Dims& dims);
+  uint32_t count_weights() {
+    full_ = full_ || ++weight_count_ > Weights::kMost;
+    return 0;
+  }
+  float* temporary(const void* original, uint32_t tag, const Dims& dims);
+
+  xnn_subgraph_t graph_;
+  Weights* weights_;
+  External externals_[kMaxExternals];
+  uint32_t external_count_ = 0;
+  uint32_t weight_count_ = 0;
+  void* temporaries_[Weights::kMost] = {};
+  uint32_t temporary_count_ = 0;
+  bool full_ = false;
+};
+
+// The extents as they are, at most XNNPACK's rank; a scalar is one element. False when there are too many.
+bool dims_of(const Shape& shape, Dims* out);
+inline Dims flat(const Value& v) { return {element_count(v.type.shape)}; }
+
+}  // namespace vireo::xnnpack
+
+#endif  // VIREO_DELEGATES_XNNPACK_WRITER_H_

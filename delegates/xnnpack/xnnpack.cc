@@ -1,0 +1,198 @@
+#include "delegates/xnnpack/xnnpack.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "delegates/xnnpack/pool.h"
+#include "delegates/xnnpack/writer.h"
+
+namespace vireo::xnnpack {
+namespace {
+
+constexpr const char* kDetail = "XNNPACK 20241108, on the session's threads";
+
+// A part in the host's memory; its externals follow. What XNNPACK allocates, it allocates in load.
+struct Loaded {
+  pthreadpool pool;
+  Weights weights;
+  xnn_runtime_t runtime = nullptr;
+  uint32_t external_count = 0;
+  size_t spare_offset = 0;  // in scratch: where an input is copied to
+  void* copies[Weights::kMost] = {};
+
+  External* externals() { return reinterpret_cast<External*>(this + 1); }
+};
+
+// Room to copy one of the caller's inputs to: they are copied in turn, so all of them need room.
+size_t spare_bytes(const Writer& writer) {
+  size_t bytes = 0;
+  for (const External& e : writer.externals()) {
+    if (e.place == Place::kInput && e.from_caller) bytes += (e.bytes + XNN_EXTRA_BYTES + 63) / 64 * 64;
+  }
+  return bytes;
+}
+
+// What one part is, without defining anything. "" or why XNNPACK does not run it.
+const char* look(const vireo_host& host, const vireo_graph* graph, uint32_t node, Part* part, Writer* writer) {
+  if (const char* reason = part->read(host, graph, node); reason[0] != 0) return reason;
+  return writer->write(*part);
+}
+
+vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
+  if (index != 0 || xnn_initialize(nullptr) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
+  info->name = "xnnpack";
+  info->detail = kDetail;
+  *device = self;
+  return VIREO_OK;
+}
+
+vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  const uint32_t count = host->node_count(graph);
+  for (uint32_t n = 0; n < count; ++n) {
+    Part part;
+    Writer writer(nullptr, nullptr);
+    const char* const reason = look(*host, graph, n, &part, &writer);
+    vireo_status status = VIREO_OK;
+    if (reason[0] != 0) {
+      status = claims->leave(claims->context, n, reason);
+    } else {
+      const vireo_part taken = {sizeof(vireo_part), &n, 1, 0, "xnnpack_f32", "", nullptr, 0, nullptr};
+      status = claims->take(claims->context, &taken);
+    }
+    if (status != VIREO_OK) return status;
+  }
+  return VIREO_OK;
+}
+
+vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t,
+                    vireo_part_memory* out) {
+  Part part;
+  Writer writer(nullptr, nullptr);
+  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0) return VIREO_UNSUPPORTED;
+  out->state_bytes = sizeof(Loaded) + writer.externals().size() * sizeof(External);
+  out->scratch_bytes = part.scratch_bytes() + spare_bytes(writer);
+  return VIREO_OK;
+}
+
+// Where an external lies in this run.
+void* address(const External& e, const vireo_tensor* const* inputs, vireo_tensor* const* outputs, uint8_t* scratch) {
+  switch (e.place) {
+    case Place::kInput:
+      return inputs[e.index]->data;
+    case Place::kOutput:
+      return outputs[e.index]->data;
+    case Place::kScratch:
+      return scratch + e.offset;
+    default:
+      return const_cast<void*>(e.constant);
+  }
+}
+
+// Constants that are operands keep their place unless nothing may be read behind them.
+bool keep_constants(Loaded* p) {
+  uint32_t copies = 0;
+  for (uint32_t i = 0; i < p->external_count; ++i) {
+    External& e = p->externals()[i];
+    if (e.place != Place::kConstant || may_read_behind(e.constant, e.bytes)) continue;
+    if (copies == Weights::kMost) return false;
+    void* const copy = malloc(e.bytes + XNN_EXTRA_BYTES);
+    if (copy == nullptr) return false;
+    memcpy(copy, e.constant, e.bytes);
+    e.constant = p->copies[copies++] = copy;
+  }
+  return true;
+}
+
+void unload(void* loaded) {
+  auto* const p = static_cast<Loaded*>(loaded);
+  if (p->runtime != nullptr) (void)xnn_delete_runtime(p->runtime);
+  for (void* copy : p->copies) free(copy);
+  p->~Loaded();
+}
+
+// The runtime of a part, ready to be given addresses.
+bool prepare(Loaded* p, const Part& part, Writer* writer, xnn_subgraph_t graph) {
+  if (writer->write(part)[0] != 0) return false;
+  p->external_count = static_cast<uint32_t>(writer->externals().size());
+  for (uint32_t i = 0; i < p->external_count; ++i) new (p->externals() + i) External(writer->externals()[i]);
+  return keep_constants(p) &&
+         xnn_create_runtime_v3(graph, p->weights.provider(), &p->pool, 0, &p->runtime) == xnn_status_success &&
+         xnn_reshape_runtime(p->runtime) == xnn_status_success;
+}
+
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t slots,
+                  void* state, void** loaded) {
+  Part part;
+  if (part.read(*host, graph, asked->nodes[0])[0] != 0) return VIREO_UNSUPPORTED;
+  auto* const p = new (state) Loaded();
+  p->pool.slots = static_cast<size_t>(slots);
+  p->spare_offset = part.scratch_bytes();
+  xnn_subgraph_t sub = nullptr;
+  bool done = xnn_create_subgraph(kMaxExternals, 0, &sub) == xnn_status_success;
+  if (done) {
+    Writer writer(sub, &p->weights);
+    done = prepare(p, part, &writer, sub);
+    (void)xnn_delete_subgraph(sub);
+  }
+  if (!done) {
+    unload(p);
+    return VIREO_UNSUPPORTED;
+  }
+  *loaded = p;
+  return VIREO_OK;
+}
+
+vireo_status fail(const vireo_submit* with, const char* what, xnn_status status) {
+  if (with->message != nullptr && with->message_bytes > 0)
+    (void)snprintf(with->message, with->message_bytes, "XNNPACK %s: status %d", what, static_cast<int>(status));
+  return VIREO_UNSUPPORTED;
+}
+
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t, vireo_tensor* const* outputs, uint32_t,
+                    const vireo_submit* with) {
+  auto& p = *static_cast<Loaded*>(loaded);
+  auto* const scratch = static_cast<uint8_t*>(with->scratch);
+  xnn_external_value values[kMaxExternals];
+  uint8_t* spare = scratch + p.spare_offset;
+  for (uint32_t i = 0; i < p.external_count; ++i) {
+    const External& e = p.externals()[i];
+    void* data = address(e, inputs, outputs, scratch);
+    if (e.place == Place::kInput && e.from_caller && !may_read_behind(data, e.bytes)) {
+      memcpy(spare, data, e.bytes);
+      data = spare;
+      spare += (e.bytes + XNN_EXTRA_BYTES + 63) / 64 * 64;
+    }
+    values[i] = {i, data};
+  }
+  p.pool.threads = with->threads;
+  xnn_status status = xnn_setup_runtime_v2(p.runtime, p.external_count, values);
+  if (status != xnn_status_success) return fail(with, "could not take the tensors", status);
+  status = xnn_invoke_runtime(p.runtime);
+  if (status != xnn_status_success) return fail(with, "failed", status);
+  return VIREO_OK;
+}
+
+vireo_status health(void*) { return VIREO_OK; }
+void release(void*) { (void)xnn_deinitialize(); }
+
+}  // namespace
+}  // namespace vireo::xnnpack
+
+// It reads constants as they lie and keeps its own packed copies: see weights.h.
+extern "C" const vireo_delegate vireo_xnnpack_delegate = {sizeof(vireo_delegate),
+                                                          VIREO_DELEGATE_ABI,
+                                                          "xnnpack",
+                                                          nullptr,
+                                                          vireo::xnnpack::enumerate,
+                                                          vireo::xnnpack::claim,
+                                                          vireo::xnnpack::memory,
+                                                          nullptr,
+                                                          vireo::xnnpack::load,
+                                                          vireo::xnnpack::submit,
+                                                          vireo::xnnpack::unload,
+                                                          vireo::xnnpack::health,
+                                                          vireo::xnnpack::release};
