@@ -45,13 +45,16 @@ class Pool : public ::testing::TestWithParam<int32_t> {
 TEST_P(Pool, OneLoop) {
   EXPECT_EQ(pthreadpool_get_threads_count(&pool_), kSlots);
   EXPECT_EQ(pthreadpool_get_threads_count(nullptr), 1u);
-  pthreadpool_parallelize_1d(&pool_, [](void* v, size_t i) { of(v).visit(i); }, &v_, 17, 0);
+  pthreadpool_parallelize_1d(
+      &pool_, [](void* v, size_t i) { of(v).visit(i); }, &v_, 17, 0);
   EXPECT_TRUE(v_.once(17));
 }
 
 TEST_P(Pool, NothingToDo) {
-  pthreadpool_parallelize_1d(&pool_, [](void* v, size_t i) { of(v).visit(i); }, &v_, 0, 0);
-  pthreadpool_parallelize_2d(&pool_, [](void* v, size_t i, size_t) { of(v).visit(i); }, &v_, 4, 0, 0);
+  pthreadpool_parallelize_1d(
+      &pool_, [](void* v, size_t i) { of(v).visit(i); }, &v_, 0, 0);
+  pthreadpool_parallelize_2d(
+      &pool_, [](void* v, size_t i, size_t) { of(v).visit(i); }, &v_, 4, 0, 0);
   EXPECT_TRUE(v_.once(0));
 }
 

@@ -15,8 +15,8 @@ const char* fully_connected(Writer& w, const Step& s, const Value& filter, bool 
   if (bias != nullptr) b = bias->constant != nullptr ? w.fixed(bias->constant, {n}) : w.in(*bias, {n});
   const uint32_t y = w.out(*s.out, {rows, n});
   if (w.asks()) return nullptr;
-  return w.done(xnn_define_fully_connected(w.graph(), s.low, s.high, x, f, b, y,
-                                           transposed ? 0 : XNN_FLAG_TRANSPOSE_WEIGHTS));
+  return w.done(
+      xnn_define_fully_connected(w.graph(), s.low, s.high, x, f, b, y, transposed ? 0 : XNN_FLAG_TRANSPOSE_WEIGHTS));
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ const char* define_matmul(Writer& w, const Step& s) {
   if (as.rank < 2 || bs.rank < 2) return "an operand is a vector";
   const int64_t k = as[as.rank - 1], n = bs[bs.rank - 1], m = as[as.rank - 2];
   if (element_count(bs) == k * n) {  // one matrix for all rows
-    // XNNPACK packs a matrix that is not constant at each run, for which a few rows do not pay; it is right all the same.
+    // XNNPACK packs a matrix that is not constant at each run, for which a few rows do not pay; it is right all the
+    // same.
     return fully_connected(w, s, b, false, s.bias, element_count(as) / k, k, n);
   }
   if (s.bias != nullptr || s.low != -INFINITY || s.high != INFINITY)

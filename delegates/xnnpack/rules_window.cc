@@ -19,8 +19,8 @@ constexpr int kH = 1, kW = 2;
 
 uint32_t u32(int64_t v) { return static_cast<uint32_t>(v); }
 
-// Padding behind that makes XNNPACK's floor((in + pads - span) / stride) + 1 the output's extent: what ceil_mode adds, or
-// what no window reaches.
+// Padding behind that makes XNNPACK's floor((in + pads - span) / stride) + 1 the output's extent: what ceil_mode adds,
+// or what no window reaches.
 int64_t pad_behind(const Geometry& g, int i) {
   const int64_t span = (g.out[i] - 1) * g.stride[i] + g.dilation[i] * (g.kernel[i] - 1) + 1;
   const int64_t need = span - g.in[i] - g.pad[i];
@@ -71,10 +71,10 @@ const char* define_conv(Writer& w, const Step& s) {
   const uint32_t top = u32(g.pad[kH]), left = u32(g.pad[kW]);
   const uint32_t bottom = u32(pad_behind(g, kH)), right = u32(pad_behind(g, kW));
   // Depthwise ones too: XNNPACK's node for those passes its weights cache by.
-  return w.done(xnn_define_convolution_2d(
-      w.graph(), top, right, bottom, left, u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]), u32(g.stride[kW]),
-      u32(g.dilation[kH]), u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs), static_cast<size_t>(outputs),
-      s.low, s.high, in, filter, b, y, 0));
+  return w.done(xnn_define_convolution_2d(w.graph(), top, right, bottom, left, u32(g.kernel[kH]), u32(g.kernel[kW]),
+                                          u32(g.stride[kH]), u32(g.stride[kW]), u32(g.dilation[kH]),
+                                          u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs),
+                                          static_cast<size_t>(outputs), s.low, s.high, in, filter, b, y, 0));
 }
 
 const char* define_conv_transpose(Writer& w, const Step& s) {
@@ -111,11 +111,11 @@ const char* define_conv_transpose(Writer& w, const Step& s) {
   const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(bias->constant, {g.channels_out});
   const uint32_t y = w.out(*s.out, output_dims(g));
   if (w.asks()) return nullptr;
-  return w.done(xnn_define_deconvolution_2d(
-      w.graph(), u32(g.pad[kH]), u32(behind[1]), u32(behind[0]), u32(g.pad[kW]), u32(adjust[0]), u32(adjust[1]),
-      u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]), u32(g.stride[kW]), u32(g.dilation[kH]),
-      u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs), static_cast<size_t>(outputs), s.low, s.high, in,
-      filter, b, y, 0));
+  return w.done(xnn_define_deconvolution_2d(w.graph(), u32(g.pad[kH]), u32(behind[1]), u32(behind[0]), u32(g.pad[kW]),
+                                            u32(adjust[0]), u32(adjust[1]), u32(g.kernel[kH]), u32(g.kernel[kW]),
+                                            u32(g.stride[kH]), u32(g.stride[kW]), u32(g.dilation[kH]),
+                                            u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs),
+                                            static_cast<size_t>(outputs), s.low, s.high, in, filter, b, y, 0));
 }
 
 namespace {
@@ -144,8 +144,8 @@ const char* define_max_pool(Writer& w, const Step& s) {
   if (w.asks()) return nullptr;
   return w.done(xnn_define_max_pooling_2d(w.graph(), u32(g.pad[kH]), u32(pad_behind(g, kW)), u32(pad_behind(g, kH)),
                                           u32(g.pad[kW]), u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]),
-                                          u32(g.stride[kW]), u32(g.dilation[kH]), u32(g.dilation[kW]), s.low, s.high,
-                                          x, y, 0));
+                                          u32(g.stride[kW]), u32(g.dilation[kH]), u32(g.dilation[kW]), s.low, s.high, x,
+                                          y, 0));
 }
 
 const char* define_average_pool(Writer& w, const Step& s) {

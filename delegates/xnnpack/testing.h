@@ -1,5 +1,5 @@
-// One node through the delegate as a session drives it, beside the reference kernels: every input ends at a page that must
-// not be touched, state and scratch are of just the size that was asked for. For tests alone.
+// One node through the delegate as a session drives it, beside the reference kernels: every input ends at a page that
+// must not be touched, state and scratch are of just the size that was asked for. For tests alone.
 #ifndef VIREO_DELEGATES_XNNPACK_TESTING_H_
 #define VIREO_DELEGATES_XNNPACK_TESTING_H_
 
@@ -156,7 +156,8 @@ class Case {
   // Why it is left; "" when it is taken.
   std::string reason() const {
     std::string why = "no answer";
-    const vireo_claims claims = {&why, [](void* w, const vireo_part*) -> vireo_status {
+    const vireo_claims claims = {&why,
+                                 [](void* w, const vireo_part*) -> vireo_status {
                                    static_cast<std::string*>(w)->clear();
                                    return VIREO_OK;
                                  },
@@ -169,8 +170,8 @@ class Case {
     return why;
   }
 
-  // Within `share` of the largest element, on one thread and, to the bit the same, on three. `in_place`: the output lies on
-  // input 0.
+  // Within `share` of the largest element, on one thread and, to the bit the same, on three. `in_place`: the output
+  // lies on input 0.
   void expect_close(double share, bool in_place = false) const {
     ASSERT_EQ(reason(), "");
     const std::vector<uint8_t> one = run(1, in_place), three = run(3, in_place);
@@ -217,8 +218,8 @@ class Case {
     auto* out = reinterpret_cast<vireo_tensor*>(&y);
     const Threads threads(slots);
     char message[128] = "";
-    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, threads.get(), nullptr, message,
-                               sizeof(message)};
+    const vireo_submit with = {
+        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, threads.get(), nullptr, message, sizeof(message)};
     EXPECT_EQ(d.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with), VIREO_OK) << message;
     const auto* bytes = static_cast<const uint8_t*>(y.data);
     std::vector<uint8_t> result(bytes, bytes + want.bytes.size());

@@ -13,9 +13,7 @@ struct Weights::Key {
   uint32_t seed = 0;  // XNNPACK's: which kernel, which sizes
   uint32_t tag = 0;
 
-  bool operator==(const Key& o) const {
-    return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag;
-  }
+  bool operator==(const Key& o) const { return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag; }
 };
 
 struct PackedWeights {

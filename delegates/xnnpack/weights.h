@@ -1,8 +1,8 @@
 // Weights as XNNPACK's kernels read them: packed once, shared by all sessions of a model.
 //
 // The host keeps packed constants only in layouts that do not depend on the machine (vireo_packed); XNNPACK chooses its
-// layout with the kernel, so they are kept here. A packed copy belongs to the bytes that it was made from, which outlive
-// every part that refers to them; the last part takes it along.
+// layout with the kernel, so they are kept here. A packed copy belongs to the bytes that it was made from, which
+// outlive every part that refers to them; the last part takes it along.
 #ifndef VIREO_DELEGATES_XNNPACK_WEIGHTS_H_
 #define VIREO_DELEGATES_XNNPACK_WEIGHTS_H_
 

@@ -64,8 +64,8 @@ uint32_t Writer::fixed(const void* data, const Dims& dims) {
 
 uint32_t Writer::define_fixed(const void* data, const Dims& dims) {
   uint32_t id = XNN_INVALID_VALUE_ID;
-  const xnn_status status = xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.count, dims.dims, data,
-                                                    XNN_INVALID_VALUE_ID, 0, &id);
+  const xnn_status status =
+      xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.count, dims.dims, data, XNN_INVALID_VALUE_ID, 0, &id);
   return data != nullptr && status == xnn_status_success ? id : XNN_INVALID_VALUE_ID;
 }
 

@@ -69,7 +69,9 @@ class Writer {
     return define_fixed(to, dims);
   }
   // Null, or what went wrong.
-  const char* done(xnn_status status) { return status == xnn_status_success && !full_ ? nullptr : "XNNPACK refuses it"; }
+  const char* done(xnn_status status) {
+    return status == xnn_status_success && !full_ ? nullptr : "XNNPACK refuses it";
+  }
   bool asks() const { return graph_ == nullptr; }
   xnn_subgraph_t graph() const { return graph_; }
 

@@ -180,8 +180,8 @@ TEST_F(Xnnpack, Movement) {
   for (const bool keep : {false, true}) {
     attrs::ReduceT r;
     r.keepdims = keep;
-    Case(Op::kReduceMean, pack<attrs::Reduce>(r),
-         {reals(5, {2, 9, 4, 17}), tensor<int64_t>(DType::kI64, {2}, {1, 2})}, 1)
+    Case(Op::kReduceMean, pack<attrs::Reduce>(r), {reals(5, {2, 9, 4, 17}), tensor<int64_t>(DType::kI64, {2}, {1, 2})},
+         1)
         .expect_close(2e-6);
     Case(Op::kReduceMean, pack<attrs::Reduce>(r), {reals(5, {6, 33}), tensor<int64_t>(DType::kI64, {1}, {-1})}, 1)
         .expect_close(2e-6);
@@ -195,9 +195,10 @@ TEST_F(Xnnpack, FusedConvolution) {
   const TestTensor x = reals(1, {1, 9, 10, 8}), w = reals(2, {12, 8, 3, 3}), other = reals(3, {1, 9, 10, 12});
   {  // bias, Clip, sum
     Case c({x, other});
-    const int32_t sum = c.node(Op::kAdd, binary,
-                               {c.node(Op::kConv, a, {0, c.constant(w)}), c.constant(reals(4, {1, 1, 1, 12}))});
-    const int32_t low = c.constant(tensor<float>(DType::kF32, {}, {0})), high = c.constant(tensor<float>(DType::kF32, {}, {6}));
+    const int32_t sum =
+        c.node(Op::kAdd, binary, {c.node(Op::kConv, a, {0, c.constant(w)}), c.constant(reals(4, {1, 1, 1, 12}))});
+    const int32_t low = c.constant(tensor<float>(DType::kF32, {}, {0})),
+                  high = c.constant(tensor<float>(DType::kF32, {}, {6}));
     c.output(c.node(Op::kAdd, binary, {c.node(Op::kClip, pack<attrs::Clip>(attrs::ClipT{}), {sum, low, high}), 1}));
     c.expect_close(1e-5);
   }
@@ -215,7 +216,8 @@ TEST_F(Xnnpack, FusedConvolution) {
   }
   {  // Swish, and a result that two read
     Case c({x});
-    const int32_t y = c.node(Op::kSwish, pack<attrs::Swish>(attrs::SwishT{}), {c.node(Op::kConv, a, {0, c.constant(w)})});
+    const int32_t y =
+        c.node(Op::kSwish, pack<attrs::Swish>(attrs::SwishT{}), {c.node(Op::kConv, a, {0, c.constant(w)})});
     c.output(c.node(Op::kSub, binary, {c.node(Op::kTanh, none, {y}), y}));
     c.expect_close(1e-5);
   }
@@ -240,7 +242,8 @@ TEST_F(Xnnpack, ElementwiseChainInPlace) {
 }
 
 TEST_F(Xnnpack, PackedWeightsAreShared) {
-  const Case c(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)), {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
+  const Case c(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
+               {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
   const Case d(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {reals(3, {4, 20}), reals(4, {20, 30})}, 1);
   const vireo_delegate& x = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
@@ -267,7 +270,8 @@ TEST_F(Xnnpack, PackedWeightsAreShared) {
 TEST_F(Xnnpack, WhatItLeaves) {
   attrs::ConvT first;
   const TestTensor x = reals(1, {1, 3, 8, 8}), w = reals(2, {4, 3, 3, 3});
-  EXPECT_EQ(Case(Op::kConv, pack<attrs::Conv>(first), {x, w}, 1).reason(), "channels first: XNNPACK wants channels last");
+  EXPECT_EQ(Case(Op::kConv, pack<attrs::Conv>(first), {x, w}, 1).reason(),
+            "channels first: XNNPACK wants channels last");
   EXPECT_EQ(Case(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 0)), {reals(3, {1, 8, 8, 3}), w}, 2).reason(),
             "its weights are not constant");
   const auto unary = pack<attrs::Unary>(attrs::UnaryT{});

@@ -299,8 +299,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
     bool found = says(list, "auto");
     for (uint32_t d = 0; d < rt->device_count; ++d) found = found || says(list, rt->devices[d].info.name);
     if (!found)
-      return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them",
-                  options->device);
+      return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them", list);
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
   l.packs = VIREO_PACKS &&

@@ -1,4 +1,4 @@
-// The memory contract, checked on whole models: memory_contract [--json] MODEL.vireo...
+// The memory contract, checked on whole models: memory_contract [--json] [--device LIST] MODEL.vireo...
 //   - vireo_model_memory says to the byte what a session takes; one byte less is a clean VIREO_OUT_OF_ARENA
 //   - between creation and release nothing is allocated: malloc, calloc, realloc, free, posix_memalign, aligned_alloc,
 //   new, delete
@@ -109,6 +109,7 @@ class Guarded {
 
 struct Options {
   bool json = false;
+  const char* device = nullptr;
   int64_t open = 8;
   std::map<std::string, int64_t> bounds;
   std::map<uint32_t, std::string> inputs;
@@ -200,6 +201,7 @@ void check(const char* path, const Options& given) {
     if (d.max == -1) bounds.push_back({d.name, d.min, found == given.bounds.end() ? given.open : found->second});
   }
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = given.device;
   options.bounds = bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   vireo_memory memory = VIREO_MEMORY_INIT;
@@ -272,6 +274,8 @@ int main(int argc, char** argv) {
     const std::string arg = argv[i];
     if (arg == "--json") {
       options.json = true;
+    } else if (arg == "--device" && i + 1 < argc) {
+      options.device = argv[++i];
     } else if (arg == "--bound" && i + 1 < argc) {
       const std::string bound = argv[++i];
       const size_t at = bound.rfind('=');
@@ -287,9 +291,10 @@ int main(int argc, char** argv) {
     }
   }
   if (models.empty()) {
-    std::fprintf(stderr,
-                 "usage: memory_contract [--json] [--default MAX] [--bound NAME=MAX]... [--input INDEX=FILE]... "
-                 "MODEL.vireo...\n");
+    std::fprintf(
+        stderr,
+        "usage: memory_contract [--json] [--device LIST] [--default MAX] [--bound NAME=MAX]... [--input INDEX=FILE]... "
+        "MODEL.vireo...\n");
     return 2;
   }
   // The counters must count, or the zeros below say nothing.

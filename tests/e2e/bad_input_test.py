@@ -142,7 +142,8 @@ class BadInput(unittest.TestCase):
         # What is not built is refused by name.
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["--quantize"])
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
-        self.refused("run", self.file, "--device", "toaster", "--input", f"features={self.slice()}", says=["toaster"])
+        for devices in ("toaster", "cpu,toaster", "cpu,", ",cpu", "cp", "cpus"):
+            self.refused("run", self.file, "--device", devices, "--input", f"features={self.slice()}", says=[f'"{devices.removeprefix("cpu,")}"'])
 
     def slice(self):
         path = support.WORK / "one.npz"

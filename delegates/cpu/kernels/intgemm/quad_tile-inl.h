@@ -162,8 +162,7 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
     VIREO_UNROLL
     for (int i = 0; i < kRows; ++i) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v)
-        acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, t.made + (i * kVectors + v) * 16));
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, t.made + (i * kVectors + v) * 16));
     }
   }
   const uint8_t* a = t.a;
