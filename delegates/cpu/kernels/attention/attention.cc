@@ -3,21 +3,24 @@
 #include <math.h>
 #include <string.h>
 
-#include "delegates/cpu/kernels/activation/activation.h"
+#include "delegates/cpu/kernels/attention/weights.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
-#include "delegates/cpu/kernels/softmax/softmax.h"
 
 namespace vireo::cpu {
 namespace {
 
 constexpr int64_t kBlockScores = 1 << 17;  // floats: half of the second-level cache of common cores
 constexpr int64_t kFewestRows = 16;
+constexpr int64_t kTileRows = 42;      // three register tiles with 32 registers, seven with 16
+constexpr int64_t kPanelColumns = 32;  // of packed keys and values
 
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// Of a block: as many as leave its scores in the cache, a multiple of what register tiles are high.
 int64_t rows_of(int64_t queries, int64_t keys) {
-  return smaller(queries, larger(kFewestRows, kBlockScores / larger(keys, 1)));
+  const int64_t most = kBlockScores / larger(keys, 1);
+  return smaller(queries, larger(kFewestRows, most < kTileRows ? most : most / kTileRows * kTileRows));
 }
 
 GemmF32 scores_product(const AttentionF32& s, int64_t rows, int64_t keys) {
@@ -29,7 +32,6 @@ GemmF32 scores_product(const AttentionF32& s, int64_t rows, int64_t keys) {
   g.lda = s.q.row;
   g.ldb = s.k.row;
   g.ldc = keys;
-  g.epilogue.alpha = s.scale;
   if (s.softcap > 0) {
     g.epilogue.alpha = s.scale / s.softcap;
     g.epilogue.act.kind = Activation::kTanh;
@@ -50,90 +52,129 @@ GemmF32 values_product(const AttentionF32& s, int64_t rows, int64_t keys) {
 
 size_t up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
 
-// A slot's memory: scores, marks of rows that see nothing, what a product needs.
+// A slot's memory: which head's keys and values are packed in it, these, a block's scores and what its rows are divided
+// by, what a product needs that packs on the way.
 struct Room {
-  size_t scores, marks, product;
+  size_t keys, values, scores, inverse, product;
   explicit Room(const AttentionF32& s) {
+    keys = up(static_cast<size_t>(gemm_f32_packed_floats(scores_product(s, s.queries, s.keys))) * sizeof(float));
+    values = up(static_cast<size_t>(gemm_f32_packed_floats(values_product(s, s.queries, s.keys))) * sizeof(float));
     // Fewer keys let a block have more rows, so the bound is not that of these sizes alone.
     const int64_t most = smaller(s.queries * s.keys, larger(kFewestRows * s.keys, kBlockScores));
     scores = up(static_cast<size_t>(larger(most, 0)) * sizeof(float));
-    marks = up(static_cast<size_t>(larger(s.queries, 0)));
+    inverse = up(static_cast<size_t>(larger(s.queries, 0)) * sizeof(float));
     const size_t a = gemm_f32_scratch_bytes(scores_product(s, s.queries, s.keys), 1);
     const size_t b = gemm_f32_scratch_bytes(values_product(s, s.queries, s.keys), 1);
     product = up(a > b ? a : b);
   }
-  size_t all() const { return scores + marks + product; }
+  size_t all() const { return kTagBytes + keys + values + scores + inverse + product; }
+
+  static constexpr size_t kTagBytes = 64;
 };
 
-bool sees_nothing(const float* row, int64_t keys) {
-  for (int64_t j = 0; j < keys; ++j) {
-    if (row[j] != -INFINITY) return false;
-  }
-  return true;
-}
+struct Slot {
+  int64_t* head;  // that is packed, -1: none
+  float *keys, *values, *scores, *inverse;
+  void* product;
 
-// Where a row of y is not finite: the sum again, without the values of keys that have no weight. A product has added
-// 0 times a NaN or infinity for each of them.
-void without_unseen(const float* weights, int64_t keys, const float* v, int64_t v_row, float* y, int64_t size) {
+  Slot(const Room& room, void* scratch, int32_t slot) {
+    uint8_t* at = static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * room.all();
+    head = reinterpret_cast<int64_t*>(at);
+    keys = reinterpret_cast<float*>(at += Room::kTagBytes);
+    values = reinterpret_cast<float*>(at += room.keys);
+    scores = reinterpret_cast<float*>(at += room.values);
+    inverse = reinterpret_cast<float*>(at += room.scores);
+    product = at + room.inverse;
+  }
+};
+
+// The sum of a row of y again where that is not finite. The product has added 0 times a NaN or infinity for each key
+// that is not seen, and sums of weights may overflow where sums of their quotients do not.
+void again_where_not_finite(const float* weights, float inverse, bool masked, int64_t keys, const float* v,
+                            int64_t v_row, float* y, int64_t size) {
   bool finite = true;
   for (int64_t d = 0; d < size; ++d) finite = finite && isfinite(y[d]);
-  if (finite) return;
+  if (finite || isnan(inverse)) return;
   memset(y, 0, static_cast<size_t>(size) * sizeof(float));
   for (int64_t j = 0; j < keys; ++j) {
-    for (int64_t d = 0; weights[j] != 0 && d < size; ++d) y[d] += weights[j] * v[j * v_row + d];
+    if (masked && weights[j] == 0) continue;
+    for (int64_t d = 0; d < size; ++d) y[d] += weights[j] * inverse * v[j * v_row + d];
   }
 }
 
-// Queries [first, first + rows) of one head.
+// Queries [first, first + rows) of one head; `packed` keys and values lie in the slot.
 void block(const AttentionF32& s, const float* q, const float* k, const float* v, float* y, int64_t mask_at,
-           int64_t first, int64_t rows, float* scores, uint8_t* marks, void* room) {
+           int64_t first, int64_t rows, bool keys_packed, bool values_packed, const Slot& slot) {
   const int64_t keys = s.causal ? larger(0, smaller(s.keys, s.offset + first + rows)) : s.keys;
   if (keys == 0) {
     for (int64_t i = 0; i < rows; ++i) memset(y + i * s.y.row, 0, static_cast<size_t>(s.value_head) * sizeof(float));
     return;
   }
   GemmF32 g = scores_product(s, rows, keys);
+  if (keys_packed) g.packed = slot.keys;
+  gemm_f32(g, q, k, slot.scores, Parallel{}, slot.product);
+
+  WeightsOf of;
+  of.scale = s.softcap > 0 ? s.softcap : s.scale;  // the mask is added to what is capped
   const int64_t mask_first = mask_at + first * s.mask.row;
-  if (s.added != nullptr && s.softcap <= 0) {
-    g.epilogue.residual = s.added + mask_first;
-    g.epilogue.residual_stride = s.mask.row;
-  }
-  gemm_f32(g, q, k, scores, Parallel{}, room);
-  for (int64_t i = 0; s.softcap > 0 && i < rows; ++i) {  // the mask is added to what is capped
-    RowFinish capped;
-    capped.scale = s.softcap;
-    if (s.added != nullptr) capped.residual = s.added + mask_first + i * s.mask.row;
-    finish_row_f32(scores + i * keys, keys, capped);
-  }
-  const bool masked = s.causal || s.added != nullptr || s.allowed != nullptr;
-  for (int64_t i = 0; masked && i < rows; ++i) {
-    float* const row = scores + i * keys;
-    if (s.allowed != nullptr) {
-      const uint8_t* const may = s.allowed + mask_first + i * s.mask.row;
-      for (int64_t j = 0; j < keys; ++j) row[j] = may[j] != 0 ? row[j] : -INFINITY;
+  if (s.added != nullptr) of.added = s.added + mask_first;
+  if (s.allowed != nullptr) of.allowed = s.allowed + mask_first;
+  of.mask_row = s.mask.row;
+  of.seen = s.causal ? s.offset + first + 1 : keys;
+  of.seen_step = s.causal ? 1 : 0;
+  attention_weights_f32(of, slot.scores, rows, keys, slot.inverse);
+
+  g = values_product(s, rows, keys);
+  if (values_packed && keys < s.keys) {  // panels are as deep as there are keys
+    for (int64_t c = 0; c < s.value_head; c += kPanelColumns) {
+      g.n = smaller(kPanelColumns, s.value_head - c);
+      g.packed = slot.values + c * s.keys;
+      gemm_f32(g, slot.scores, nullptr, y + c, Parallel{}, nullptr);
     }
-    for (int64_t j = larger(0, s.offset + first + i + 1); s.causal && j < keys; ++j) row[j] = -INFINITY;
-    marks[i] = sees_nothing(row, keys);
+  } else {
+    if (values_packed) g.packed = slot.values;
+    gemm_f32(g, slot.scores, v, y, Parallel{}, slot.product);
   }
-  softmax_f32(scores, scores, rows, keys, 1, false, Parallel{});
-  for (int64_t i = 0; masked && i < rows; ++i) {
-    if (marks[i] != 0) memset(scores + i * keys, 0, static_cast<size_t>(keys) * sizeof(float));
+  if (scale_rows_f32(y, s.y.row, rows, s.value_head, slot.inverse)) return;
+  const bool masked = s.causal || s.added != nullptr || s.allowed != nullptr;
+  for (int64_t i = 0; i < rows; ++i) {
+    again_where_not_finite(slot.scores + i * keys, slot.inverse[i], masked, keys, v, s.v.row, y + i * s.y.row,
+                           s.value_head);
   }
-  gemm_f32(values_product(s, rows, keys), scores, v, y, Parallel{}, room);
-  for (int64_t i = 0; masked && i < rows; ++i) {
-    without_unseen(scores + i * keys, keys, v, s.v.row, y + i * s.y.row, s.value_head);
-  }
+}
+
+// One query a head, as when a text grows word by word: heads that share keys become the queries of one, so that keys
+// and values are read once for all of them.
+AttentionF32 one_query(const AttentionF32& shape) {
+  AttentionF32 s = shape;
+  const int64_t group = s.q_heads / s.kv_heads;
+  s.queries = group;
+  s.q_heads = s.kv_heads;
+  const auto turn = [&](AttentionF32::Steps* steps) {
+    steps->row = steps->heads;
+    steps->heads *= group;
+  };
+  turn(&s.q);
+  turn(&s.y);
+  turn(&s.mask);
+  if (s.causal) s.keys = larger(0, smaller(s.keys, s.offset + 1));
+  s.causal = false;
+  return s;
 }
 
 }  // namespace
 
 size_t attention_f32_scratch_bytes(const AttentionF32& s, int32_t slots) {
-  return Room(s).all() * static_cast<size_t>(slots < 1 ? 1 : slots);
+  AttentionF32 free = s;
+  free.causal = false;  // all keys, wherever a run's queries stand
+  const size_t all = Room(s).all(), one = Room(one_query(free)).all();
+  return (all > one ? all : one) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
-void attention_f32(const AttentionF32& s, const float* q, const float* k, const float* v, float* y,
+void attention_f32(const AttentionF32& shape, const float* q, const float* k, const float* v, float* y,
                    const Parallel& parallel, void* scratch) {
-  if (s.batch <= 0 || s.q_heads <= 0 || s.queries <= 0 || s.value_head <= 0) return;
+  if (shape.batch <= 0 || shape.q_heads <= 0 || shape.queries <= 0 || shape.value_head <= 0) return;
+  const AttentionF32 s = shape.queries == 1 ? one_query(shape) : shape;
   const Room room(s);
   const int64_t group = s.q_heads / s.kv_heads;
   // At least four blocks a slot, so that none waits long for the last.
@@ -142,14 +183,25 @@ void attention_f32(const AttentionF32& s, const float* q, const float* k, const 
   const int64_t even = parallel.slots <= 1 ? s.queries : larger(kFewestRows, (s.queries + wanted - 1) / wanted);
   const int64_t rows = smaller(even, rows_of(s.queries, s.keys)), blocks = (s.queries + rows - 1) / rows;
   const int64_t work = rows * (s.keys + 1) * (s.head + s.value_head);
-  parallel.for_range(heads * blocks, 1 + (1 << 17) / work, [&](int64_t begin, int64_t end, int32_t slot) {
-    uint8_t* const mine = static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * room.all();
+  // One block would read them once: the product packs, or reads in place, as it likes best.
+  const bool again = group * blocks > 1;
+  const bool keys_packed = again && gemm_f32_packed_floats(scores_product(s, s.queries, s.keys)) > 0;
+  const bool values_packed = again && gemm_f32_packed_floats(values_product(s, s.queries, s.keys)) > 0;
+  for (int32_t i = 0; i < larger(parallel.slots, 1); ++i) *Slot(room, scratch, i).head = -1;
+  parallel.for_range(heads * blocks, 1 + (1 << 17) / work, [&](int64_t begin, int64_t end, int32_t number) {
+    const Slot slot(room, scratch, number);
     for (int64_t t = begin; t < end; ++t) {
       const int64_t first = t % blocks * rows, h = t / blocks % s.q_heads, b = t / blocks / s.q_heads, kv = h / group;
-      block(s, q + b * s.q.batches + h * s.q.heads + first * s.q.row, k + b * s.k.batches + kv * s.k.heads,
-            v + b * s.v.batches + kv * s.v.heads, y + b * s.y.batches + h * s.y.heads + first * s.y.row,
-            b * s.mask.batches + h * s.mask.heads, first, smaller(rows, s.queries - first),
-            reinterpret_cast<float*>(mine), mine + room.scores, mine + room.scores + room.marks);
+      const float* const keys = k + b * s.k.batches + kv * s.k.heads;
+      const float* const values = v + b * s.v.batches + kv * s.v.heads;
+      if (*slot.head != b * s.kv_heads + kv) {
+        *slot.head = b * s.kv_heads + kv;
+        if (keys_packed) pack_gemm_f32(scores_product(s, s.queries, s.keys), keys, Parallel{}, slot.keys);
+        if (values_packed) pack_gemm_f32(values_product(s, s.queries, s.keys), values, Parallel{}, slot.values);
+      }
+      block(s, q + b * s.q.batches + h * s.q.heads + first * s.q.row, keys, values,
+            y + b * s.y.batches + h * s.y.heads + first * s.y.row, b * s.mask.batches + h * s.mask.heads, first,
+            smaller(rows, s.queries - first), keys_packed, values_packed, slot);
     }
   });
 }

@@ -5,7 +5,9 @@
 //
 // A block of queries has all its scores at once, in the cache: softmax is then the plain one, and both products run on
 // the matrix kernels. The other design, blocks of keys with running maxima, is for scores that no cache holds; here the
-// block of queries shrinks instead, down to 16 rows, so that keys may number 8192 before a block leaves 512 KiB.
+// block of queries shrinks instead, down to 16 rows, so that keys may number 8192 before a block leaves 512 KiB. Keys
+// and values that several blocks read are packed once a thread; rows are divided by their sums last, when they are
+// short.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_ATTENTION_ATTENTION_H_
 #define VIREO_DELEGATES_CPU_KERNELS_ATTENTION_ATTENTION_H_
 

@@ -110,6 +110,8 @@ TEST(Attention, SizesLayoutsAndMasks) {
         check(2, 4, 2, 5, 7, 8, 3, packed, mask, 1);
         check(1, 3, 3, 33, 31, 16, 17, packed, mask, 3);
         check(1, 6, 1, 1, 65, 32, 32, packed, mask, 2);
+        check(2, 24, 2, 1, 40, 16, 9, packed, mask, 3, kCap);
+        check(1, 4, 2, 20, 45, 16, 40, packed, mask, 2);
         check(2, 4, 2, 5, 7, 8, 3, packed, mask, 1, kCap);
         check(1, 3, 3, 33, 31, 16, 17, packed, mask, 3, kCap);
       }
