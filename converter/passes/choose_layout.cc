@@ -1,12 +1,11 @@
 // Before   spatial operators channels first, with Transposes around them
 // After    each region of operators that can work in either layout has one of the two; Transposes stand at its borders
-// alone,
-//          and those that were there and lead where the region is now are gone
-// Fires    where the sum of the nodes' times and of what is moved at borders becomes less, by 2 % at least. Spatial
-// operators: float32
-//          Conv, pools and global pools; what connects them: elementwise operators, Concat, Softmax, reductions that
-//          keep their extents, Pad. A value that is moved is moved once for all who need it. Integer operators have no
-//          kernels for channels last and say so where a Transpose follows them.
+//          alone, and those that were there and lead where the region is now are gone
+// Fires    where the sum of the nodes' times and of what is moved at borders becomes less, by 2 % at least.
+//          Spatial operators: float32 Conv, pools and global pools; what connects them: elementwise operators, Concat,
+//          Softmax, reductions that keep their extents, Pad, QuantizeLinear and DequantizeLinear with one scale.
+//          Integer operators likewise: IntConv, IntAveragePool, MaxPool of codes; IntAdd, IntMul, IntTable. A value
+//          that is moved is moved once for all who need it.
 // Numerics none, but for the order of addition, which the kernel chooses, and tiles of windows (winograd.h).
 // Bound    one minimum cut over all nodes: optimal, so that no model gets slower by the rule.        Idempotent.
 #include "converter/passes/choose_layout.h"

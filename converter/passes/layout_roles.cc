@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "converter/passes/integer_layout_cost.h"
 #include "converter/passes/match.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/int_conv/int_conv_generated.h"
+#include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/window.h"
@@ -42,7 +46,8 @@ constexpr double kDispatch = 500;  // of any node more
 
 bool is_elementwise(Op op) {
   const auto n = static_cast<int>(op);
-  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast)) || op == Op::kIdentity;
+  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast)) || op == Op::kIdentity ||
+         op == Op::kIntAdd || op == Op::kIntMul;
 }
 
 bool is_reduction(Op op) {
@@ -64,34 +69,55 @@ double elements(const Shape& s, int from = 0) {
   return out;
 }
 
-bool is_spatial_float(const ir::Node& n, std::string* reason) {
+// What kernels channels last serve of a convolution: one group, or depthwise.
+template <class Attrs>
+bool is_conv_for_last(const ir::Node& n, std::string* reason) {
+  const auto& a = n.attributes<Attrs>();
   const TensorType& x = n.in(0)->type;
-  if (x.dtype != DType::kF32) {
+  if (static_cast<Layout>(a.layout()) != Layout::kNchw || !in_ranks(x.shape.rank)) return false;
+  const bool depthwise = a.group() > 1 && a.group() == x.shape[1];
+  if (depthwise && (n.out()->type.shape[1] != x.shape[1] || x.shape.rank != 4)) {
+    *reason = "no kernel for channels last: depthwise with several outputs a channel, or other than two axes";
+    return false;
+  }
+  if (a.group() > 1 && !depthwise) {
+    *reason = "in groups, channels last gives each product few columns";
+    return false;
+  }
+  return n.in(1)->type.shape.is_static();
+}
+
+template <class Attrs>
+bool is_pool_for_last(const ir::Node& n, std::string* reason) {
+  const TensorType& x = n.in(0)->type;
+  if (static_cast<Layout>(n.attributes<Attrs>().layout()) != Layout::kNchw) return false;
+  *reason = "no kernel for channels last: indices, or more than two axes";
+  if (n.outputs.size() != 1 || x.shape.rank < 3 || x.shape.rank > 4) return false;
+  reason->clear();
+  return true;
+}
+
+bool is_spatial(const ir::Node& n, std::string* reason) {
+  const TensorType& x = n.in(0)->type;
+  if (n.op == Op::kIntConv) return is_conv_for_last<attrs::IntConv>(n, reason);
+  if (n.op == Op::kIntAveragePool) return is_pool_for_last<attrs::IntAveragePool>(n, reason);
+  const bool codes = n.op == Op::kMaxPool && (x.dtype == DType::kI8 || x.dtype == DType::kU8);
+  if (x.dtype != DType::kF32 && !codes) {
     *reason = std::string("no kernel for channels last in ") + dtype_name(x.dtype);
     return false;
   }
-  if (n.op == Op::kConv) {
-    const auto& a = n.attributes<attrs::Conv>();
-    if (static_cast<Layout>(a.layout()) != Layout::kNchw || !in_ranks(x.shape.rank)) return false;
-    const bool depthwise = a.group() > 1 && a.group() == x.shape[1];
-    if (depthwise && (n.out()->type.shape[1] != x.shape[1] || x.shape.rank != 4)) {
-      *reason = "no kernel for channels last: depthwise with several outputs a channel, or other than two axes";
-      return false;
-    }
-    if (a.group() > 1 && !depthwise) {
-      *reason = "in groups, channels last gives each product few columns";
-      return false;
-    }
-    return n.in(1)->type.shape.is_static();
-  }
-  if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) {
-    if (static_cast<Layout>(n.attributes<attrs::Pool>().layout()) != Layout::kNchw) return false;
-    *reason = "no kernel for channels last: indices, or more than two axes";
-    if (n.outputs.size() != 1 || x.shape.rank < 3 || x.shape.rank > 4) return false;
-    reason->clear();
-    return true;
-  }
+  if (n.op == Op::kConv) return is_conv_for_last<attrs::Conv>(n, reason);
+  if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) return is_pool_for_last<attrs::Pool>(n, reason);
   return static_cast<Layout>(n.attributes<attrs::GlobalPool>().layout()) == Layout::kNchw && in_ranks(x.shape.rank);
+}
+
+// Between codes and numbers, or from codes to codes, element by element with one scale.
+bool is_conversion(const ir::Node& n) {
+  if (n.op == Op::kIntTable) return true;
+  if (n.op != Op::kQuantizeLinear && n.op != Op::kDequantizeLinear) return false;
+  const int block = n.op == Op::kQuantizeLinear ? n.attributes<attrs::QuantizeLinear>().block_size()
+                                                : n.attributes<attrs::DequantizeLinear>().block_size();
+  return block == 0 && is_number(n.in(1)) && (n.in(2) == nullptr || is_number(n.in(2)));
 }
 
 bool is_agnostic(const ir::Node& n) {
@@ -112,7 +138,7 @@ bool is_agnostic(const ir::Node& n) {
                        [](const ir::Value* v) { return v->constant == nullptr || dtype_bits(v->type.dtype) >= 8; });
   }
   if (n.in(0) == nullptr || n.in(0)->constant != nullptr) return false;
-  if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax) return true;
+  if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax || is_conversion(n)) return true;
   std::vector<int64_t> numbers;
   if (is_reduction(n.op)) {
     return n.attributes<attrs::Reduce>().keepdims() && n.in(1) != nullptr && known_ints(n.in(1), &numbers) &&
@@ -263,11 +289,11 @@ LayoutRole layout_role(const ir::Node& n, std::string* reason) {
     case Op::kAveragePool:
     case Op::kGlobalAveragePool:
     case Op::kGlobalMaxPool:
-      return is_spatial_float(n, reason) ? LayoutRole::kSpatial : LayoutRole::kFixed;
-    case Op::kConvTranspose:
-    case Op::kConvInteger:
     case Op::kIntConv:
     case Op::kIntAveragePool:
+      return is_spatial(n, reason) ? LayoutRole::kSpatial : LayoutRole::kFixed;
+    case Op::kConvTranspose:
+    case Op::kConvInteger:
       *reason = "no kernel for channels last";
       return LayoutRole::kFixed;
     default:
@@ -282,7 +308,9 @@ bool follows_layout(const ir::Node& n, size_t i) {
   return n.op == Op::kConcat || i == 0;
 }
 
-LayoutCost layout_cost(const ir::Node& n) { return n.op == Op::kConv ? conv_cost(n) : LayoutCost{}; }
+LayoutCost layout_cost(const ir::Node& n) {
+  return n.op == Op::kConv ? conv_cost(n) : n.op == Op::kIntConv ? integer_conv_cost(n) : LayoutCost{};
+}
 
 int64_t transpose_cost(const TensorType& type) {
   if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);
@@ -316,6 +344,10 @@ ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Va
   const int rank = n.in(0)->type.shape.rank;
   if (n.op == Op::kConv) {
     attributes = last_layout<attrs::Conv, attrs::ConvT>(n);
+  } else if (n.op == Op::kIntConv) {
+    attributes = last_layout<attrs::IntConv, attrs::IntConvT>(n);
+  } else if (n.op == Op::kIntAveragePool) {
+    attributes = last_layout<attrs::IntAveragePool, attrs::IntAveragePoolT>(n);
   } else if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) {
     attributes = last_layout<attrs::Pool, attrs::PoolT>(n);
   } else if (n.op == Op::kGlobalMaxPool || n.op == Op::kGlobalAveragePool) {

@@ -95,7 +95,7 @@ const Pass* const kQuantized[] = {
     &kFuseDynamicQuantization,
 };
 
-// When no Transpose moves on its own account any more and quantized regions are integer ones, which keep their layout;
+// When no Transpose moves on its own account any more and quantized regions are integer ones, whose operators move too;
 // before the epilogue, whose composites have theirs. Then all of the above again: what stands at a border may be
 // absorbed by its neighbour, or meet another one.
 const Pass* const kLayout[] = {&kChooseLayout};

@@ -5,8 +5,8 @@
 
 #include <new>
 
-#include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
+#include "delegates/cpu/packed.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/matmul/matmul.h"
 
@@ -33,28 +33,20 @@ inline bool pack_constant_i8(const CpuQuery& q, uint32_t a, uint32_t b, const Pa
   GemmI8 g;
   g.k = s[s.rank - 2];
   g.n = g.ldb = s[s.rank - 1];
-  if (g.n <= 0) return false;
   g.a_signed = q.inputs[a].type.dtype == DType::kI8;
   g.b_signed = q.inputs[b].type.dtype == DType::kI8;
-  out->constant = q.inputs[b].constant;
-  out->bytes = gemm_i8_packed_bytes(g);
-  out->layout = kPackedI8;
-  out->sizes[0] = g.n;
-  out->sizes[1] = g.k;
-  out->sizes[2] = 1;
-  out->sizes[3] = g.a_signed ? 1 : 0;
+  const size_t bytes = g.n > 0 ? gemm_i8_packed_bytes(g) : 0;
+  if (!offer_packed(q.inputs[b].constant, kPackedI8, {g.n, g.k, 1, g.a_signed ? 1 : 0}, bytes, out)) return false;
   if (to != nullptr) pack_gemm_i8(g, out->constant, parallel, to);
   return true;
 }
 
-// The state of such a product.
+// The state of an operator with one packed constant.
 struct PackedI8 {
-  const void* b = nullptr;  // null: as it lies
+  const void* data = nullptr;  // null: as it lies
 };
-inline void prepare_packed_i8(const CpuQuery& q, uint32_t a, uint32_t b, void* state) {
-  auto* const s = new (state) PackedI8();
-  vireo_packed packed;
-  if (q.packed != nullptr && pack_constant_i8(q, a, b, {}, &packed, nullptr)) s->b = q.packed[0];
+inline void prepare_packed_i8(const CpuQuery& q, PackConstant pack, void* state) {
+  new (state) PackedI8{packed_at(q, pack)};
 }
 
 }  // namespace vireo::cpu

@@ -60,10 +60,7 @@ bool pack_matmul(const CpuQuery& q, uint32_t index, const Parallel& parallel, vi
   return index == 0 &&
          cpu::pack_constant_i8(q, static_cast<uint32_t>(in.a), static_cast<uint32_t>(in.b), parallel, out, to);
 }
-void prepare_matmul(const CpuQuery& q, void* state) {
-  const Inputs in = inputs_of(q.op);
-  cpu::prepare_packed_i8(q, static_cast<uint32_t>(in.a), static_cast<uint32_t>(in.b), state);
-}
+void prepare_matmul(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, pack_matmul, state); }
 
 Status run_matmul(const KernelContext& ctx, const Inputs& in, const void* state) {
   const Tensor &a = *maybe(ctx, in.a), &b = *maybe(ctx, in.b);
@@ -82,7 +79,7 @@ Status run_matmul(const KernelContext& ctx, const Inputs& in, const void* state)
   }
   g.a_zero = az != nullptr ? az->data : nullptr;
   g.b_zero = bz != nullptr ? bz->data : nullptr;
-  g.packed = static_cast<const cpu::PackedI8*>(state)->b;
+  g.packed = static_cast<const cpu::PackedI8*>(state)->data;
   g.a_zero_per_row = az != nullptr && az->count() != 1;
   g.b_zero_per_column = bz != nullptr && bz->count() != 1;
   int64_t batch = s.batch;

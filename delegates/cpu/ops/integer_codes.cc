@@ -2,6 +2,7 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/codes/codes.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
+#include "delegates/cpu/kernels/pool_nhwc_i8/pool_nhwc_i8.h"
 #include "delegates/cpu/pool_shape.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/broadcast.h"
@@ -99,6 +100,7 @@ int64_t pool_scratch(const CpuQuery& q) {
   return static_cast<int64_t>(cpu::pool_i8_scratch_bytes(p, q.slots));
 }
 
+template <bool kLast>
 Status run_pool(const KernelContext& ctx, const void*) {
   const auto& a = ctx.attrs<attrs::IntAveragePool>();
   const Tensor &x = *ctx.in(0), &m = *ctx.in(1);
@@ -109,7 +111,11 @@ Status run_pool(const KernelContext& ctx, const void*) {
   p.multiplier = m.as<const float>();
   p.one_multiplier = m.count() == 1;
   p.finish = cpu::requantize_of(a);
-  cpu::pool_i8(p, x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel, ctx.scratch.data());
+  if constexpr (kLast) {
+    cpu::pool_nhwc_i8(p, x.shape[x.shape.rank - 1], x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel);
+  } else {
+    cpu::pool_i8(p, x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel, ctx.scratch.data());
+  }
   return Status::kOk;
 }
 
@@ -117,7 +123,8 @@ constexpr CpuKernel kAdd = {"add_codes", 0, nullptr, nullptr, run_add};
 constexpr CpuKernel kMul = {"mul_codes", 0, nullptr, nullptr, run_mul};
 constexpr CpuKernel kTable = {"table_codes", 0, nullptr, nullptr, run_table};
 constexpr CpuKernel kSoftmax = {"softmax_codes", 0, nullptr, nullptr, run_softmax};
-constexpr CpuKernel kAveragePool = {"average_pool_i8_nchw", 0, pool_scratch, nullptr, run_pool};
+constexpr CpuKernel kAveragePool = {"average_pool_i8_nchw", 0, pool_scratch, nullptr, run_pool<false>};
+constexpr CpuKernel kAveragePoolLast = {"average_pool_i8_nhwc", 0, nullptr, nullptr, run_pool<true>};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "";
@@ -133,10 +140,10 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     default:
       break;
   }
-  *reason = "tuned for channels first, one or two spatial dimensions";
-  if (q.attrs<attrs::IntAveragePool>().layout() != 0 || q.inputs[0].type.shape.rank > 4) return nullptr;
+  *reason = "tuned for one or two spatial dimensions";
+  if (q.inputs[0].type.shape.rank > 4) return nullptr;
   *reason = "";
-  return &kAveragePool;
+  return q.attrs<attrs::IntAveragePool>().layout() != 0 ? &kAveragePoolLast : &kAveragePool;
 }
 
 constexpr Op kOps[] = {Op::kIntAdd, Op::kIntMul, Op::kIntTable, Op::kIntSoftmax, Op::kIntAveragePool};

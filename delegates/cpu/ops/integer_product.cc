@@ -2,6 +2,7 @@
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/gemm_i8_shape.h"
+#include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
@@ -10,6 +11,7 @@
 namespace vireo {
 namespace {
 
+using cpu::ConvF32;
 using cpu::ConvI8;
 using cpu::GemmI8;
 using cpu::Requantize;
@@ -25,13 +27,38 @@ ConvI8 conv_of(const attrs::IntConv& a, const Shape& x, const Shape& w, const Sh
   return c;
 }
 
-int64_t conv_scratch(const CpuQuery& q) {
-  const ConvI8 c =
+ConvI8 conv_of(const CpuQuery& q) {
+  ConvI8 c =
       conv_of(q.attrs<attrs::IntConv>(), q.inputs[0].type.shape, q.inputs[1].type.shape, q.outputs[0].type.shape);
-  return static_cast<int64_t>(cpu::conv_i8_scratch_bytes(c, true, q.slots));
+  c.x_signed = q.inputs[0].type.dtype == DType::kI8;
+  c.w_signed = true;
+  return c;
 }
 
-Status run_conv(const KernelContext& ctx, const void*) {
+int64_t conv_scratch(const CpuQuery& q) {
+  return static_cast<int64_t>(cpu::conv_i8_scratch_bytes(conv_of(q), true, q.slots));
+}
+
+// Channels last: filters are columns of a product.
+bool pack_conv(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
+  const ConvI8 c = conv_of(q);
+  const ConvF32& s = c.shape;
+  const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
+  if (index != 0 || !cpu::offer_packed(q.inputs[1].constant, kPackedI8,
+                                       {s.out_channels, s.in_channels * taps, taps, c.x_signed ? 1 : 0},
+                                       cpu::conv_nhwc_i8_packed_bytes(s), out)) {
+    return false;
+  }
+  if (to != nullptr) cpu::pack_conv_nhwc_i8(c, out->constant, parallel, to);
+  return true;
+}
+int64_t conv_last_scratch(const CpuQuery& q) {
+  return static_cast<int64_t>(cpu::conv_nhwc_i8_scratch_bytes(conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv)));
+}
+void prepare_conv(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, pack_conv, state); }
+
+template <bool kLast>
+Status run_conv(const KernelContext& ctx, const void* state) {
   const auto& a = ctx.attrs<attrs::IntConv>();
   const Tensor &x = *ctx.in(0), &w = *ctx.in(1), &m = *ctx.in(2);
   Tensor& y = *ctx.out(0);
@@ -50,7 +77,12 @@ Status run_conv(const KernelContext& ctx, const void*) {
     c.w_zero_per_channel = ctx.in(4)->count() != 1;
   }
   c.finish = &finish;
-  cpu::conv_i8(c, x.data, w.data, y.data, ctx.parallel, ctx.scratch.data());
+  if constexpr (kLast) {
+    cpu::conv_nhwc_i8(c, x.data, w.data, static_cast<const cpu::PackedI8*>(state)->data, y.data, ctx.parallel,
+                      ctx.scratch.data());
+  } else {
+    cpu::conv_i8(c, x.data, w.data, y.data, ctx.parallel, ctx.scratch.data());
+  }
   return Status::kOk;
 }
 
@@ -59,7 +91,7 @@ Status run_conv(const KernelContext& ctx, const void*) {
 bool pack_gemm(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   return index == 0 && cpu::pack_constant_i8(q, 0, 1, parallel, out, to);
 }
-void prepare_gemm(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, 0, 1, state); }
+void prepare_gemm(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, pack_gemm, state); }
 
 int64_t gemm_scratch(const CpuQuery& q) {
   const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape;
@@ -89,7 +121,7 @@ Status run_gemm(const KernelContext& ctx, const void* state) {
     g.b_zero_per_column = ctx.in(4)->count() != 1;
   }
   g.finish = &finish;
-  g.packed = static_cast<const cpu::PackedI8*>(state)->b;
+  g.packed = static_cast<const cpu::PackedI8*>(state)->data;
   int64_t batch = s.batch;
   bool b_shared = true;
   for (int i = 0; i < s.rank; ++i) b_shared = b_shared && s.b_step[i] == 0;
@@ -106,17 +138,22 @@ Status run_gemm(const KernelContext& ctx, const void* state) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kConv = {"int_conv_nchw", 0, conv_scratch, nullptr, run_conv};
+constexpr CpuKernel kConv = {"int_conv_nchw", 0, conv_scratch, nullptr, run_conv<false>};
+constexpr CpuKernel kConvLast = {"int_conv_nhwc", sizeof(cpu::PackedI8), conv_last_scratch,
+                                 prepare_conv,    run_conv<true>,        pack_conv};
 constexpr CpuKernel kGemm = {"int_gemm", sizeof(cpu::PackedI8), gemm_scratch, prepare_gemm, run_gemm, pack_gemm};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "";
   if (q.op == Op::kIntGemm) return &kGemm;
-  *reason = "tuned for NCHW alone";
+  *reason = "tuned for one to three spatial axes";
   const int rank = q.inputs[0].type.shape.rank;
-  if (q.attrs<attrs::IntConv>().layout() != 0 || rank < 3 || rank > 5) return nullptr;
+  if (rank < 3 || rank > 5) return nullptr;
+  *reason = "tuned, channels last, for one group, or depthwise over two axes with one output a channel";
+  const bool last = q.attrs<attrs::IntConv>().layout() != 0;
+  if (last && !cpu::conv_nhwc_i8_serves(conv_of(q).shape)) return nullptr;
   *reason = "";
-  return &kConv;
+  return last ? &kConvLast : &kConv;
 }
 
 constexpr Op kOps[] = {Op::kIntConv, Op::kIntGemm};

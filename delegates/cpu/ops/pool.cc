@@ -1,8 +1,9 @@
-// Max and average pooling, over windows and global: float32 in both layouts, the maximum of bytes channels first.
+// Max and average pooling, over windows and global, float32, and the maximum of bytes; both layouts.
 #include "delegates/cpu/kernels/pool/pool.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
 #include "delegates/cpu/kernels/pool_nhwc/pool_nhwc.h"
+#include "delegates/cpu/kernels/pool_nhwc_i8/pool_nhwc_i8.h"
 #include "delegates/cpu/pool_shape.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
@@ -51,10 +52,18 @@ int64_t bytes_scratch(const CpuQuery& q) {
   const cpu::PoolF32 p = shape_of(q.attrs<attrs::Pool>(), true, q.inputs[0].type.shape, q.outputs[0].type.shape);
   return static_cast<int64_t>(cpu::pool_i8_scratch_bytes(bytes_of(p), q.slots));
 }
+template <bool kLast>
 Status run_bytes(const KernelContext& ctx, const void*) {
-  cpu::PoolI8 p = bytes_of(shape_of(ctx.attrs<attrs::Pool>(), true, ctx.in(0)->shape, ctx.out(0)->shape));
+  const Shape& x = ctx.in(0)->shape;
+  cpu::PoolI8 p = bytes_of(shape_of(ctx.attrs<attrs::Pool>(), true, x, ctx.out(0)->shape));
   p.x_signed = ctx.in(0)->dtype == DType::kI8;
-  cpu::pool_i8(p, ctx.in(0)->as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel, ctx.scratch.data());
+  const auto* from = ctx.in(0)->as<const uint8_t>();
+  auto* const to = ctx.out(0)->as<uint8_t>();
+  if constexpr (kLast) {
+    cpu::pool_nhwc_i8(p, x[x.rank - 1], from, to, ctx.parallel);
+  } else {
+    cpu::pool_i8(p, from, to, ctx.parallel, ctx.scratch.data());
+  }
   return Status::kOk;
 }
 
@@ -76,7 +85,8 @@ Status run_global_last(const KernelContext& ctx, const void*) {
 }
 
 constexpr CpuKernel kMaxPool = {"max_pool_f32_nchw", 0, scratch_bytes, nullptr, run<true>};
-constexpr CpuKernel kMaxPoolBytes = {"max_pool_i8_nchw", 0, bytes_scratch, nullptr, run_bytes};
+constexpr CpuKernel kMaxPoolBytes = {"max_pool_i8_nchw", 0, bytes_scratch, nullptr, run_bytes<false>};
+constexpr CpuKernel kMaxPoolBytesLast = {"max_pool_i8_nhwc", 0, nullptr, nullptr, run_bytes<true>};
 constexpr CpuKernel kAveragePool = {"average_pool_f32_nchw", 0, scratch_bytes, nullptr, run<false>};
 constexpr CpuKernel kGlobalMax = {"global_max_f32_nchw", 0, nullptr, nullptr, run_global<true>};
 constexpr CpuKernel kGlobalAverage = {"global_average_f32_nchw", 0, nullptr, nullptr, run_global<false>};
@@ -88,7 +98,7 @@ constexpr CpuKernel kGlobalAverageLast = {"global_average_f32_nhwc", 0, nullptr,
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const bool global = q.op == Op::kGlobalMaxPool || q.op == Op::kGlobalAveragePool;
   const bool is_max = q.op == Op::kGlobalMaxPool || q.op == Op::kMaxPool;
-  *reason = "tuned for float32 and, channels first, the maximum of bytes, in one or two spatial dimensions";
+  *reason = "tuned for float32 and the maximum of bytes, in one or two spatial dimensions";
   const DType type = q.inputs[0].type.dtype;
   const bool bytes = q.op == Op::kMaxPool && (type == DType::kI8 || type == DType::kU8);
   if (type != DType::kF32 && !bytes) return nullptr;
@@ -98,13 +108,14 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     return is_max ? &kGlobalMax : &kGlobalAverage;
   }
   const bool last = q.attrs<attrs::Pool>().layout() != 0;
-  if ((last && bytes) || q.inputs[0].type.shape.rank > 4) return nullptr;
+  if (q.inputs[0].type.shape.rank > 4) return nullptr;
   *reason = "tuned for the values alone, without their indices";
   if (q.outputs[0].type.dtype != type || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
     return nullptr;
   *reason = "";
+  if (bytes) return last ? &kMaxPoolBytesLast : &kMaxPoolBytes;
   if (last) return is_max ? &kMaxPoolLast : &kAveragePoolLast;
-  return bytes ? &kMaxPoolBytes : is_max ? &kMaxPool : &kAveragePool;
+  return is_max ? &kMaxPool : &kAveragePool;
 }
 
 constexpr Op kOps[] = {Op::kMaxPool, Op::kAveragePool, Op::kGlobalMaxPool, Op::kGlobalAveragePool};

@@ -88,10 +88,11 @@ void gemm_codes(benchmark::State& state) {
   q.multiplier = &multiplier;
   g.a_zero = &a_zero;
   g.finish = &q;
-  std::vector<uint8_t> packed(state.range(3) != 0 ? gemm_i8_packed_bytes(g) : 0);
-  if (!packed.empty()) {
-    pack_gemm_i8(g, b.data(), Parallel{}, packed.data());
-    g.packed = packed.data();
+  void* packed = nullptr;
+  if (state.range(3) != 0) {
+    packed = aligned_alloc(64, gemm_i8_packed_bytes(g));  // a multiple of 64
+    pack_gemm_i8(g, b.data(), Parallel{}, packed);
+    g.packed = packed;
   }
   void* const scratch = aligned_alloc(64, gemm_i8_scratch_bytes(g, true, 1) / 64 * 64 + 64);
   for (auto _ : state) {
@@ -99,6 +100,7 @@ void gemm_codes(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   free(scratch);
+  free(packed);
   rate(state, g.m * g.n * g.k);
 }
 BENCHMARK(gemm_codes)

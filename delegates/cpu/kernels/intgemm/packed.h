@@ -41,6 +41,7 @@ inline int64_t packed_lane(int64_t columns, int64_t column) {
   return columns == 16 ? column : column % 16 / 4 * 16 + column / 16 * 4 + column % 4;
 }
 
+// `to` is aligned to 64 bytes.
 void pack_i8(const ColumnsI8& from, const Parallel& parallel, void* to);
 
 }  // namespace vireo::cpu

@@ -19,12 +19,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A panel is [k / 4, vectors, 16 columns, 4]: of 64 columns in 4 vectors, or of 16 in 1. With 4, unpacking 4 rows block
 // by block leaves vector v, block b with columns 16 b + 4 v on, and packing sums to bytes block by block puts them
-// back: neither takes a step to keep columns in order.
+// back: neither takes a step to keep columns in order. Two or three vectors are as many panels of 16 side by side.
 template <int kVectors>
 constexpr int64_t kQuadColumns = kVectors * 16;
 template <int kVectors>
 HWY_INLINE int64_t lane_of(int64_t column) {
-  return packed_lane(kQuadColumns<kVectors>, column);
+  return kVectors == 4 ? packed_lane(64, column) : column;
 }
 
 // a, b: bytes; the one that is signed by `kASigned`.
@@ -110,6 +110,7 @@ struct QuadTile {
   int64_t a_row;
   int64_t k;
   const uint8_t* b;
+  int64_t b_vector;           // from one vector to the next, where they are panels of their own
   const int32_t* row_start;   // one a row
   const int32_t* lane_start;  // by lane, or null
   const int32_t* before;      // instead of row_start: by row and lane, or null
@@ -136,6 +137,11 @@ HWY_INLINE void put_block(VI v, int64_t column, int64_t columns, int32_t* to) {
   } else if (column < columns) {
     hn::StoreN(part, d4, to + column, static_cast<size_t>(columns - column));
   }
+}
+
+// How many of `columns`, more than 16 v of them, are in vector v.
+HWY_INLINE size_t count_of(int64_t columns, int v) {
+  return static_cast<size_t>(columns < 16 * v + 16 ? columns - 16 * v : 16);
 }
 
 template <int kRows, int kVectors, bool kASigned>
@@ -168,10 +174,11 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
   const uint8_t* a = t.a;
   const uint8_t* b = t.b;
   const int64_t a_row = t.a_row;
-  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors * 64) {
+  const int64_t b_vector = kVectors == 4 ? 64 : t.b_vector;
+  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors == 4 ? 256 : 64) {
     hn::Vec<decltype(d8)> bv[kVectors];
     VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * 64);
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * b_vector);
     VIREO_UNROLL
     for (int i = 0; i < kRows; ++i) {
       int32_t quad;
@@ -188,7 +195,7 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
       for (int64_t j = 0; j < t.k % 4; ++j) quad |= static_cast<int32_t>(uint32_t{a[i * a_row + j]} << (8 * j));
       const auto av = hn::BitCast(d8, hn::Set(d, quad));
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * 64), acc[i][v]);
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * b_vector), acc[i][v]);
     }
   }
   if (t.sums != nullptr) {
@@ -203,8 +210,9 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
     VIREO_UNROLL
     for (int i = 0; i < kRows; ++i) {
       int32_t* const to = t.c + i * t.c_row;
-      if constexpr (kVectors == 1) {
-        hn::StoreN(acc[i][0], d, to, static_cast<size_t>(t.columns));
+      if constexpr (kVectors < 4) {
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) hn::StoreN(acc[i][v], d, to + v * 16, count_of(t.columns, v));
       } else {
         VIREO_UNROLL
         for (int v = 0; v < kVectors; ++v) {
@@ -230,8 +238,9 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
       for (int v = 0; v < kVectors; ++v) r[v] = finish.rounded(acc[i][v], m);
     }
     uint8_t* const to = t.y + i * t.y_row;
-    if constexpr (kVectors == 1) {
-      finish.store(r[0], static_cast<size_t>(t.columns), to);
+    if constexpr (kVectors < 4) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) finish.store(r[v], count_of(t.columns, v), to + v * 16);
     } else {
       finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
     }

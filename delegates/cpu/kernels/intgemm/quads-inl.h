@@ -20,20 +20,19 @@ HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 
-// The largest tile for what rows are left: 24 of 32 registers for sums of 4 vectors, 12 for sums of 1 (2 ports x 5
-// cycles of latency ask for 10).
+// The largest tile for what rows are left: 24 of 32 registers for sums, 12 where there is 1 vector (2 ports x 5 cycles
+// of latency ask for 10).
 template <int kVectors, bool kASigned>
 HWY_INLINE int64_t next_tile(int64_t rows, void (**tile)(const QuadTile&)) {
-  if constexpr (kVectors == 1) {
-    *tile = rows >= 12 ? quad_tile<12, 1, kASigned> : rows >= 4 ? quad_tile<4, 1, kASigned> : quad_tile<1, 1, kASigned>;
-    return rows >= 12 ? 12 : rows >= 4 ? 4 : 1;
-  } else {
-    *tile = rows >= 6   ? quad_tile<6, 4, kASigned>
-            : rows >= 4 ? quad_tile<4, 4, kASigned>
-            : rows >= 2 ? quad_tile<2, 4, kASigned>
-                        : quad_tile<1, 4, kASigned>;
-    return rows >= 6 ? 6 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+  constexpr int kMost = kVectors == 4 ? 6 : kVectors == 3 ? 8 : 12;
+  if (rows >= kMost) {
+    *tile = quad_tile<kMost, kVectors, kASigned>;
+    return kMost;
   }
+  *tile = rows >= 4   ? quad_tile<4, kVectors, kASigned>
+          : rows >= 2 ? quad_tile<2, kVectors, kASigned>
+                      : quad_tile<1, kVectors, kASigned>;
+  return rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
 }
 
 // Rows [m0, m1) of one panel of columns.
@@ -96,8 +95,10 @@ class QuadPanels {
       const uint8_t* panel = panel_;
       if (p_.packed != nullptr) {
         panel = packed_panel(p_.packed, p_.k, n);
-        memcpy(column_sums, panel + packed_quads(p_.k) * 4 * kColumns, sizeof(column_sums));
-      } else {
+        constexpr int64_t kOwn = kVectors == 4 ? 64 : 16;  // columns of a panel
+        for (int64_t c = 0; c < kColumns; c += kOwn)
+          memcpy(column_sums + c, packed_panel(p_.packed, p_.k, n + c) + packed_quads(p_.k) * 4 * kOwn, kOwn * 4);
+      } else if constexpr (kVectors == 1 || kVectors == 4) {
         pack_quads<kVectors, kASigned>(p_, k0, kc, n, columns, flip_, panel_, a_zeros_ ? column_sums : nullptr);
       }
       const bool lanes = (column_bias && k0 == 0) || (a_zeros_ && !products);
@@ -108,10 +109,16 @@ class QuadPanels {
           start -= static_cast<uint32_t>(a_zero(m0_)) * static_cast<uint32_t>(column_sums[lane]);
         lane_start[lane] = static_cast<int32_t>(start);
       }
-      QuadTile t{};
+      Block block{};
+      QuadTile& t = block.t;
+      block.n = n;
+      block.columns = columns;
+      block.k0 = k0;
+      block.last = last;
       t.a_row = p_.a_row;
       t.k = kc;
       t.b = panel;
+      t.b_vector = packed_panel_bytes(p_.k, 16);
       t.lane_start = lanes ? lane_start : nullptr;
       t.finish = &finish_;
       t.one_multiplier = p_.finish != nullptr && !p_.finish->multiplier_per_row;
@@ -123,17 +130,18 @@ class QuadPanels {
         // Rows that are too few for a tile go with those before them, which are made twice. Sums that are kept would be
         // added twice.
         if (tiles_ != nullptr && m1_ - m < kTileRows && one_block) m = m1_ - kTileRows;
-        Block block{t, n, columns, m, 0, k0, last};
+        block.m = m;
         if (tiles_ != nullptr && m1_ - m >= kTileRows) {
           block.rows = m1_ - m >= 2 * kTileRows ? 2 * kTileRows : kTileRows;
           tiles_block<kVectors>(block, kc, panel, column_sums, products);
+          m = block.m;
         } else {
           void (*tile)(const QuadTile&) = nullptr;
           block.rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
           HWY_ALIGN int32_t begin[12 * 64];
           one_tile<kVectors>(block, column_sums, products ? begin : nullptr, tile);
+          m += block.rows;
         }
-        m += block.rows;
       }
     }
   }
@@ -168,7 +176,7 @@ class QuadPanels {
     tile(t);
   }
 
-  // The sums of 16 or 32 rows in tiles, their ends four rows at a time.
+  // The sums of 16 or 32 rows in tiles, their ends four rows at a time. Leaves b.m behind them.
   template <int kVectors>
   HWY_NOINLINE void tiles_block(Block& b, int64_t kc, const uint8_t* panel, const int32_t* column_sums, bool products) {
     constexpr int64_t kStep = 4, kColumns = kQuadColumns<kVectors>;
@@ -180,6 +188,8 @@ class QuadPanels {
     s.a_row = s.tail_row = p_.a_row;
     s.row_tiles = b.rows / kTileRows;
     s.b = panel;
+    s.b_row = kVectors == 4 ? 256 : 64;
+    s.b_vector = kVectors == 4 ? 64 : b.t.b_vector;
     s.vectors = kVectors;
     s.k = kc;
     s.a_signed = kASigned;
@@ -195,14 +205,13 @@ class QuadPanels {
       s.tail_row = 64;
     }
     tiles_->sums(s);
+    const int64_t end = b.m + b.rows;
     b.t.k = 0;
-    Block part = b;
-    part.rows = kStep;
-    for (int64_t i = 0; i < b.rows; i += kStep) {
-      part.m = b.m + i;
-      part.t.made = made + i * kColumns;
-      one_tile<kVectors>(part, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
-    }
+    b.rows = kStep;
+    for (b.t.made = made; b.m < end; b.m += kStep, b.t.made += kStep * kColumns)
+      one_tile<kVectors>(b, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
+    b.t.k = kc;
+    b.t.made = nullptr;
   }
 
   int32_t a_zero(int64_t m) const { return zero_at(p_.a_zero, p_.a_signed, p_.a_zero_per_row ? m : 0); }
@@ -246,15 +255,17 @@ void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64
   QuadPanels<kASigned> panels(p, m0, m1, scratch);
   for (int64_t n = n0; n < n1;) {
     const int64_t left = n1 - n;
+    const int64_t most = left > 48 ? 64 : p.packed != nullptr ? 48 : 16, columns = left < most ? left : most;
     if (left > 48) {
-      const int64_t columns = left < 64 ? left : 64;
       panels.template run<4>(n, columns);
-      n += columns;
+    } else if (columns > 32) {
+      panels.template run<3>(n, columns);
+    } else if (columns > 16) {
+      panels.template run<2>(n, columns);
     } else {
-      const int64_t columns = left < 16 ? left : 16;
       panels.template run<1>(n, columns);
-      n += columns;
     }
+    n += columns;
   }
 }
 

@@ -14,14 +14,14 @@ namespace vireo::cpu {
 
 constexpr int64_t kTileDepth = 64;  // of k; the least for which tiles are used, as kTileRows is of rows
 
-// sums[i, lane] = sum_k a[i, k] b[k, lane] of 16 row_tiles rows and one panel of 16 vectors columns. A and B differ in
-// sign.
+// sums[i, lane] = sum_k a[i, k] b[k, lane] of 16 row_tiles rows and 16 vectors columns. A and B differ in sign.
 struct TileSums {
   const uint8_t* a;
   int64_t a_row;
   int64_t row_tiles;  // 1 or 2
   const uint8_t* b;
-  int64_t vectors;  // 1 or 4
+  int64_t b_row, b_vector;  // bytes from one four of k to the next, and from one vector
+  int64_t vectors;
   int64_t k;
   const uint8_t* tail;  // A from k / 64 * 64 on, 64 bytes of each row readable; B is 0 behind k
   int64_t tail_row;
@@ -47,13 +47,13 @@ void begin_tiles(Tiles& tiles) {
 // Vectors [v, v + kVectors) of the panel. Tiles 0 to 3: sums; 4, 5: A; 6, 7: B.
 template <int kRowTiles, int kVectors, bool kASigned, class Tiles>
 void tile_block(Tiles& tiles, const TileSums& s, int64_t v) {
-  const int64_t b_row = s.vectors * 64;
+  const int64_t b_row = s.b_row, sums_row = s.vectors * 64;
   const auto step = [&](const uint8_t* a, int64_t a_row, const uint8_t* b) {
     tiles.template load<6>(b, b_row);
     tiles.template load<4>(a, a_row);
     tiles.template dot_i8<0, 4, 6, kASigned, !kASigned>();
     if constexpr (kVectors == 2) {
-      tiles.template load<7>(b + 64, b_row);
+      tiles.template load<7>(b + s.b_vector, b_row);
       tiles.template dot_i8<1, 4, 7, kASigned, !kASigned>();
     }
     if constexpr (kRowTiles == 2) {
@@ -67,20 +67,21 @@ void tile_block(Tiles& tiles, const TileSums& s, int64_t v) {
   if constexpr (kRowTiles == 2) tiles.template zero<2>();
   if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template zero<3>();
   const uint8_t* a = s.a;
-  const uint8_t* b = s.b + v * 64;
+  const uint8_t* b = s.b + v * s.b_vector;
   for (int64_t i = s.k / 64; i > 0; --i, a += 64, b += 16 * b_row) step(a, s.a_row, b);
   if (s.k % 64 != 0) step(s.tail, s.tail_row, b);
   int32_t* const to = s.sums + v * 16;
-  tiles.template store<0>(to, b_row);  // rows of sums are as long as those of B
-  if constexpr (kVectors == 2) tiles.template store<1>(to + 16, b_row);
-  if constexpr (kRowTiles == 2) tiles.template store<2>(to + 4 * b_row, b_row);
-  if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template store<3>(to + 4 * b_row + 16, b_row);
+  tiles.template store<0>(to, sums_row);
+  if constexpr (kVectors == 2) tiles.template store<1>(to + 16, sums_row);
+  if constexpr (kRowTiles == 2) tiles.template store<2>(to + 4 * sums_row, sums_row);
+  if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template store<3>(to + 4 * sums_row + 16, sums_row);
 }
 
 template <int kRowTiles, bool kASigned, class Tiles>
 void tile_rows(Tiles& tiles, const TileSums& s) {
-  if (s.vectors == 1) return tile_block<kRowTiles, 1, kASigned>(tiles, s, 0);
-  for (int64_t v = 0; v < s.vectors; v += 2) tile_block<kRowTiles, 2, kASigned>(tiles, s, v);
+  int64_t v = 0;
+  for (; v + 2 <= s.vectors; v += 2) tile_block<kRowTiles, 2, kASigned>(tiles, s, v);
+  if (v < s.vectors) tile_block<kRowTiles, 1, kASigned>(tiles, s, v);
 }
 
 template <class Tiles>

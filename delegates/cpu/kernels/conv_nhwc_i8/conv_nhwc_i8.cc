@@ -1,0 +1,204 @@
+#include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/depthwise_nhwc_i8/depthwise_nhwc_i8.h"
+#include "delegates/cpu/kernels/intgemm/packed.h"
+#include "delegates/cpu/kernels/intgemm/product.h"
+#include "delegates/cpu/kernels/intgemm/tiles.h"
+
+namespace vireo::cpu {
+namespace {
+
+constexpr int64_t kPatchBytes = 128 * 1024;  // of some pixels, within a core's own cache
+constexpr int64_t kBlock = 2 * kTileRows;    // pixels: a block of matrix tiles
+
+int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
+int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
+
+bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0; }
+
+bool is_depthwise(const ConvF32& s) {
+  return s.groups == s.in_channels && s.groups == s.out_channels && s.groups > 1 && s.kernel[0] == 1 &&
+         s.stride[0] == 1 && s.pad[0] == 0 && s.in[0] == 1 && s.out[0] == 1;
+}
+
+// Rows of A are the pixels of x.
+bool in_place(const ConvF32& s) {
+  for (int i = 0; i < 3; ++i) {
+    if (s.kernel[i] != 1 || s.stride[i] != 1 || s.pad[i] != 0 || s.in[i] != s.out[i]) return false;
+  }
+  return true;
+}
+
+DepthwiseI8 depthwise_of(const ConvI8& conv) {
+  const ConvF32& s = conv.shape;
+  DepthwiseI8 d;
+  d.n = s.n;
+  d.channels = s.groups;
+  d.window = {s.in[1],     s.in[2],     s.out[1],      s.out[2],      s.kernel[1], s.kernel[2],
+              s.stride[1], s.stride[2], s.dilation[1], s.dilation[2], s.pad[1],    s.pad[2]};
+  d.x_signed = conv.x_signed;
+  d.w_signed = conv.w_signed;
+  d.x_zero = zero_at(conv.x_zero, conv.x_signed, 0);
+  d.w_zero = conv.w_zero;
+  d.w_zero_per_channel = conv.w_zero_per_channel;
+  d.finish = conv.finish;
+  return d;
+}
+
+// Bytes [to, to + count): short runs without a call.
+void copy_run(const uint8_t* from, int64_t count, uint8_t* to) {
+  if (count > 32) {
+    memcpy(to, from, static_cast<size_t>(count));
+  } else if (count >= 8) {  // the last 8 overlap those before
+    for (int64_t i = 0; i + 8 < count; i += 8) memcpy(to + i, from + i, 8);
+    memcpy(to + count - 8, from + count - 8, 8);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+}
+
+// The patches of pixels [p0, p0 + count) of all images, [count, kernel..., C]; rows `row` apart.
+void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, int64_t count, int64_t row,
+                  uint8_t* patches) {
+  const int64_t channels = s.in_channels, out_area = area(s.out), image_bytes = area(s.in) * channels;
+  for (int64_t p = p0; p < p0 + count; ++p, patches += row) {
+    const int64_t at = p % out_area;
+    const uint8_t* const image = x + p / out_area * image_bytes;
+    const int64_t z0 = at / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0];
+    const int64_t y0 = at / s.out[2] % s.out[1] * s.stride[1] - s.pad[1];
+    const int64_t x0 = at % s.out[2] * s.stride[2] - s.pad[2];
+    // Taps inside of a line.
+    const int64_t step = s.dilation[2];
+    const int64_t first = at_most(x0 < 0 ? (-x0 + step - 1) / step : 0, s.kernel[2]);
+    const int64_t beyond = s.in[2] > x0 ? (s.in[2] - x0 + step - 1) / step : 0;
+    const int64_t last = at_least(at_most(beyond, s.kernel[2]), first);
+    uint8_t* to = patches;
+    for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
+      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += s.kernel[2] * channels) {
+        const int64_t z = z0 + kz * s.dilation[0], y = y0 + ky * s.dilation[1];
+        if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || last == first) {
+          memset(to, zero, static_cast<size_t>(s.kernel[2] * channels));
+          continue;
+        }
+        if (first > 0) memset(to, zero, static_cast<size_t>(first * channels));
+        if (last < s.kernel[2])
+          memset(to + last * channels, zero, static_cast<size_t>((s.kernel[2] - last) * channels));
+        const uint8_t* const from = image + ((z * s.in[1] + y) * s.in[2] + x0 + first * step) * channels;
+        if (step == 1) {
+          copy_run(from, (last - first) * channels, to + first * channels);
+        } else {
+          for (int64_t k = first; k < last; ++k)
+            copy_run(from + (k - first) * step * channels, channels, to + k * channels);
+        }
+      }
+    }
+  }
+}
+
+int64_t depth_of(const ConvF32& s) { return s.in_channels / s.groups * area(s.kernel); }
+
+// Pixels at a time, whole blocks of tiles but at the end. Never more than for a larger shape.
+int64_t block_pixels(const ConvF32& s) {
+  const int64_t k = at_least(depth_of(s), 1), all = (s.n * area(s.out) + kBlock - 1) / kBlock * kBlock;
+  return at_most(at_least(kPatchBytes / k / kBlock, 1) * kBlock, all);
+}
+
+size_t rounded(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) & ~size_t{63}; }
+
+struct Rooms {
+  size_t filters, patches, product;  // the first one once, the others a slot
+};
+Rooms rooms_of(const ConvF32& s, bool packed) {
+  const int64_t k = depth_of(s), pixels = s.n * area(s.out);
+  Rooms r;
+  r.filters = packed ? 0 : rounded(static_cast<int64_t>(conv_nhwc_i8_packed_bytes(s)));
+  // A bound of block_pixels(s) k over all smaller shapes too.
+  const int64_t most = at_least(kPatchBytes, kBlock * k), whole = (pixels + kBlock) * k;
+  r.patches = in_place(s) ? 0 : rounded(at_most(most, whole));
+  r.product = int_slot_bytes(pixels, k, true);
+  return r;
+}
+
+}  // namespace
+
+bool conv_nhwc_i8_serves(const ConvF32& s) { return s.groups == 1 || is_depthwise(s); }
+
+size_t conv_nhwc_i8_packed_bytes(const ConvF32& s) {
+  return s.groups != 1 || s.out_channels <= 0 ? 0 : packed_i8_bytes(s.out_channels, depth_of(s));
+}
+
+void pack_conv_nhwc_i8(const ConvI8& conv, const void* weights, const Parallel& parallel, void* to) {
+  const ConvF32& s = conv.shape;
+  ColumnsI8 columns;
+  columns.data = weights;
+  columns.n = s.out_channels;
+  columns.k = columns.n_step = depth_of(s);
+  columns.channels = at_least(s.in_channels, 1);
+  columns.channel_step = area(s.kernel);
+  columns.tap_step = 1;
+  columns.a_signed = conv.x_signed;
+  columns.b_signed = conv.w_signed;
+  pack_i8(columns, parallel, to);
+}
+
+size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed) {
+  const ConvF32& s = conv.shape;
+  if (empty(s)) return 0;
+  if (is_depthwise(s)) return depthwise_nhwc_i8_scratch_bytes(depthwise_of(conv), slots);
+  const Rooms r = rooms_of(s, packed);
+  return r.filters + (r.patches + r.product) * static_cast<size_t>(slots < 1 ? 1 : slots);
+}
+
+void conv_nhwc_i8(const ConvI8& conv, const void* x, const void* weights, const void* packed, void* y,
+                  const Parallel& parallel, void* scratch) {
+  const ConvF32& s = conv.shape;
+  if (empty(s)) return;
+  if (is_depthwise(s)) {
+    depthwise_nhwc_i8(depthwise_of(conv), static_cast<const uint8_t*>(x), weights, static_cast<uint8_t*>(y), parallel,
+                      scratch);
+    return;
+  }
+  const Rooms rooms = rooms_of(s, packed != nullptr);
+  if (packed == nullptr) {
+    pack_conv_nhwc_i8(conv, weights, parallel, scratch);
+    packed = scratch;
+  }
+  char* const room = static_cast<char*>(scratch) + rooms.filters;
+  Requantize finish = *conv.finish;
+  finish.bias_per_column = finish.bias != nullptr;
+  finish.multiplier_per_column = finish.multiplier_per_row;
+  finish.multiplier_per_row = false;
+  GemmI8 g;
+  g.m = s.n * area(s.out);
+  g.n = g.ldc = s.out_channels;
+  g.k = g.lda = depth_of(s);
+  g.a_signed = conv.x_signed;
+  g.b_signed = conv.w_signed;
+  g.a_zero = conv.x_zero;
+  g.b_zero = conv.w_zero;
+  g.b_zero_per_column = conv.w_zero_per_channel;
+  g.finish = &finish;
+  g.packed = packed;
+  if (in_place(s)) return gemm_i8(g, x, nullptr, y, parallel, room);
+  const auto zero = static_cast<uint8_t>(zero_at(conv.x_zero, conv.x_signed, 0));
+  const int64_t most = block_pixels(s);
+  const int64_t grain = (at_least((int64_t{1} << 20) / (g.n * g.k + 1), 1) + kBlock - 1) / kBlock * kBlock;
+  parallel.for_range(g.m, grain, [&](int64_t begin, int64_t end, int32_t slot) {
+    char* const own = room + static_cast<size_t>(slot) * (rooms.patches + rooms.product);
+    auto* const patches = reinterpret_cast<uint8_t*>(own);
+    // Blocks of nearly one size.
+    const int64_t blocks = (end - begin + most - 1) / most;
+    const int64_t step = at_most(((end - begin + blocks - 1) / blocks + kBlock - 1) / kBlock * kBlock, most);
+    for (int64_t at = begin; at < end; at += step) {
+      GemmI8 part = g;
+      part.m = at_most(end - at, step);
+      copy_patches(s, static_cast<const uint8_t*>(x), zero, at, part.m, g.k, patches);
+      gemm_i8(part, patches, nullptr, static_cast<uint8_t*>(y) + at * s.out_channels, Parallel{}, own + rooms.patches);
+    }
+  });
+}
+
+}  // namespace vireo::cpu

@@ -1,0 +1,113 @@
+#include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
+
+#include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/requantize.h"
+
+namespace vireo::cpu {
+namespace {
+
+using testing::for_each_level;
+using testing::Guarded;
+using Bytes = Guarded<uint8_t>;
+
+int value(const Bytes& b, bool is_signed, int64_t i) {
+  const uint8_t v = b[static_cast<size_t>(i)];
+  return is_signed ? static_cast<int8_t>(v) : v;
+}
+
+void fill(Bytes& b, uint32_t seed) {
+  std::mt19937 rng(seed);
+  for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
+}
+
+struct Sizes2 {
+  int64_t channels, outputs, height, width, kernel, stride, dilation, pad;
+};
+
+void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << z.channels << " to " << z.outputs << ", " << z.height << " x " << z.width
+                                    << ", kernel " << z.kernel << ", stride " << z.stride << ", dilation " << z.dilation
+                                    << ", pad " << z.pad << ", signed " << x_signed);
+  ConvI8 c;
+  ConvF32& s = c.shape;
+  s.n = n;
+  s.in_channels = z.channels;
+  s.out_channels = z.outputs;
+  s.in[1] = z.height;
+  s.in[2] = z.width;
+  for (int i = 1; i < 3; ++i) {
+    s.kernel[i] = z.kernel;
+    s.stride[i] = z.stride;
+    s.dilation[i] = z.dilation;
+    s.pad[i] = z.pad;
+    s.out[i] = (s.in[i] + 2 * z.pad - (z.kernel - 1) * z.dilation - 1) / z.stride + 1;
+  }
+  const int64_t taps = z.kernel * z.kernel, out_area = s.out[1] * s.out[2], in_area = z.height * z.width;
+  Bytes x(static_cast<size_t>(n * in_area * z.channels)), w(static_cast<size_t>(z.outputs * z.channels * taps));
+  Bytes x_zero(1), w_zero(static_cast<size_t>(z.outputs)), y(static_cast<size_t>(n * out_area * z.outputs));
+  fill(x, 1);
+  fill(w, 2);
+  fill(x_zero, 3);
+  fill(w_zero, 4);
+  std::vector<int32_t> bias(static_cast<size_t>(z.outputs));
+  std::vector<float> multiplier(static_cast<size_t>(z.outputs));
+  for (size_t i = 0; i < bias.size(); ++i) {
+    bias[i] = static_cast<int32_t>(i) * 31 - 200;
+    multiplier[i] = 0.004f / static_cast<float>(1 + i % 4);
+  }
+  Requantize q;
+  q.bias = bias.data();
+  q.multiplier = multiplier.data();
+  q.multiplier_per_row = true;
+  q.zero_point = -3;
+  q.is_signed = true;
+  q.low = -120;
+  q.high = 110;
+  c.x_signed = x_signed;
+  c.w_signed = true;
+  c.x_zero = x_zero.data();
+  if (zeros) c.w_zero = w_zero.data();
+  c.w_zero_per_channel = zeros;
+  c.finish = &q;
+  testing::Threads threads(slots);
+  Bytes filters(conv_nhwc_i8_packed_bytes(s));
+  pack_conv_nhwc_i8(c, w.data(), threads.parallel(), filters.data());
+  for (const bool packed : {false, true}) {
+    testing::Scratch scratch(conv_nhwc_i8_scratch_bytes(c, slots, packed));
+    conv_nhwc_i8(c, x.data(), packed ? nullptr : w.data(), packed ? filters.data() : nullptr, y.data(),
+                 threads.parallel(), scratch.data());
+    for (int64_t i = 0; i < n * out_area * z.outputs; ++i) {
+      const int64_t o = i % z.outputs, at = i / z.outputs % out_area, image = i / z.outputs / out_area;
+      int32_t sum = bias[static_cast<size_t>(o)];
+      for (int64_t t = 0; t < taps; ++t) {
+        const int64_t iy = at / s.out[2] * z.stride - z.pad + t / z.kernel * z.dilation;
+        const int64_t ix = at % s.out[2] * z.stride - z.pad + t % z.kernel * z.dilation;
+        if (iy < 0 || iy >= z.height || ix < 0 || ix >= z.width) continue;
+        for (int64_t k = 0; k < z.channels; ++k) {
+          const int xv = value(x, x_signed, ((image * z.height + iy) * z.width + ix) * z.channels + k);
+          const int wv = value(w, true, (o * z.channels + k) * taps + t);
+          sum += (xv - value(x_zero, x_signed, 0)) * (wv - (zeros ? value(w_zero, true, o) : 0));
+        }
+      }
+      const int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
+      ASSERT_EQ(value(y, true, i), wanted) << "pixel " << at << ", channel " << o << ", packed " << packed;
+    }
+  }
+}
+
+TEST(ConvNhwcI8, ExactOverWindows) {
+  for_each_level([](const char*) {
+    int i = 0;
+    for (const Sizes2& z :
+         {Sizes2{3, 20, 17, 19, 3, 2, 1, 1}, Sizes2{16, 70, 9, 6, 1, 1, 1, 0}, Sizes2{24, 16, 9, 7, 1, 2, 1, 0},
+          Sizes2{70, 33, 6, 7, 3, 1, 1, 1}, Sizes2{5, 130, 8, 8, 3, 1, 2, 2}, Sizes2{64, 64, 12, 12, 3, 1, 1, 1},
+          Sizes2{1, 1, 1, 1, 1, 1, 1, 0}, Sizes2{4, 17, 11, 4, 5, 3, 1, 4}}) {
+      check(z, 1 + i % 2, i % 2 == 1, i % 3 == 0, 1);
+      check(z, 1, i % 2 == 0, i % 3 == 1, 3);
+      ++i;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace vireo::cpu

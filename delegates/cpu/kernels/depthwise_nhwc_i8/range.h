@@ -1,0 +1,72 @@
+// What the two ways of computing depthwise sums channels last share.
+#ifndef VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_RANGE_H_
+#define VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_RANGE_H_
+
+#include "delegates/cpu/kernels/depthwise_nhwc_i8/depthwise_nhwc_i8.h"
+
+namespace vireo::cpu {
+
+// Lines [begin, end) of N * OH.
+struct LastRange {
+  static constexpr size_t kPadding = 64;  // as many bytes as a group has channels
+
+  const DepthwiseI8* shape;
+  const uint8_t* x;
+  const void* weights;
+  const uint8_t* padding;  // codes of x_zero, for taps outside of the image
+  uint8_t* y;
+  int64_t begin, end;
+  void* scratch;
+};
+
+// Weights of one group of channels, twice for two lines at once; then where the taps of up to four pixels lie, and the
+// taps' offsets.
+constexpr int64_t kMostParts = 4;
+inline int64_t tap_fours(const Window& w) { return (w.kernel_h * w.kernel_w + 3) / 4; }
+inline size_t last_weight_bytes(const Window& w) {
+  const int64_t columns = w.kernel_w * 2, fours = tap_fours(w) > columns ? tap_fours(w) : columns;
+  return static_cast<size_t>(fours * 256);
+}
+inline size_t last_slot_bytes(const Window& w) {
+  return last_weight_bytes(w) + static_cast<size_t>((kMostParts + 1) * tap_fours(w) * 4 * 8 + 63) / 64 * 64;
+}
+
+// Where the taps of an output lie, channel c first.
+class TapFinder {
+ public:
+  // `offsets`: as many as taps.
+  TapFinder(const LastRange& r, int64_t c, int64_t* offsets) : r_(r), w_(r.shape->window), c_(c), offsets_(offsets) {
+    for (int64_t t = 0; t < w_.kernel_h * w_.kernel_w; ++t) {
+      offsets[t] = (t / w_.kernel_w * w_.dilation_h * w_.in_w + t % w_.kernel_w * w_.dilation_w) * r.shape->channels;
+    }
+  }
+  void find(int64_t line, int64_t ox, const uint8_t** taps) const {
+    const int64_t channels = r_.shape->channels;
+    const uint8_t* const image = r_.x + line / w_.out_h * w_.in_h * w_.in_w * channels + c_;
+    const int64_t y0 = line % w_.out_h * w_.stride_h - w_.pad_top, x0 = ox * w_.stride_w - w_.pad_left;
+    if (y0 >= 0 && y0 + (w_.kernel_h - 1) * w_.dilation_h < w_.in_h && x0 >= 0 &&
+        x0 + (w_.kernel_w - 1) * w_.dilation_w < w_.in_w) {
+      const uint8_t* const first = image + (y0 * w_.in_w + x0) * channels;
+      for (int64_t t = 0; t < w_.kernel_h * w_.kernel_w; ++t) taps[t] = first + offsets_[t];
+      return;
+    }
+    for (int64_t i = 0; i < w_.kernel_h; ++i) {
+      const int64_t y = y0 + i * w_.dilation_h;
+      for (int64_t j = 0; j < w_.kernel_w; ++j) {
+        const int64_t x = x0 + j * w_.dilation_w;
+        const bool inside = y >= 0 && y < w_.in_h && x >= 0 && x < w_.in_w;
+        *taps++ = inside ? image + (y * w_.in_w + x) * channels : r_.padding;
+      }
+    }
+  }
+
+ private:
+  const LastRange& r_;
+  const Window& w_;
+  int64_t c_;
+  int64_t* offsets_;
+};
+
+}  // namespace vireo::cpu
+
+#endif  // VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_RANGE_H_

@@ -1,0 +1,122 @@
+// Depthwise sums in pairs of taps, 16-bit differences to both zero points: every instruction set, any weights.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_TAPS_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_TAPS_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_I8_TAPS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "delegates/cpu/kernels/depthwise_i8/strip.h"
+#include "delegates/cpu/kernels/depthwise_nhwc_i8/range.h"
+#include "delegates/cpu/kernels/requantize/finish-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+// A vector of 16-bit channels. Interleaving the differences of two taps block by block leaves pairs in two vectors of
+// sums, the lower and the upper halves of each block: as Finish::store_halves takes them.
+class PairGroup {
+ public:
+#if HWY_TARGET == HWY_SCALAR
+  static constexpr int64_t kChannels = 1;
+#else
+  static constexpr int64_t kChannels = 2 * kLanes;
+#endif
+
+  PairGroup(const LastRange& r, int64_t c, int64_t count)
+      : r_(r),
+        c_(c),
+        count_(count),
+        pairs_((r.shape->window.kernel_h * r.shape->window.kernel_w + 1) / 2),
+        weights_(static_cast<int16_t*>(r.scratch)),
+        taps_(reinterpret_cast<const uint8_t**>(static_cast<char*>(r.scratch) + last_weight_bytes(r.shape->window))),
+        finder_(r, c, reinterpret_cast<int64_t*>(taps_ + tap_fours(r.shape->window) * 4)) {
+    const DepthwiseI8& s = *r.shape;
+    const Requantize& q = *s.finish;
+    const int64_t taps = s.window.kernel_h * s.window.kernel_w;
+    for (int64_t i = 0; i < kChannels; ++i) {
+      const int64_t o = c + i, lane = lane_of(i);
+      const int32_t zero = i < count ? weight_zero(s, o) : 0;
+      start_[lane] = i < count && q.bias != nullptr ? q.bias[o] : 0;
+      multiplier_[lane] = i < count ? q.multiplier[q.multiplier_per_row ? o : 0] : 0;
+      for (int64_t t = 0; t < 2 * pairs_; ++t) {
+        const bool given = i < count && t < taps;
+        weights_[t / 2 * 2 * kChannels + 2 * lane + t % 2] =
+            given ? static_cast<int16_t>(code_at(r.weights, s.w_signed, o * taps + t) - zero) : int16_t{0};
+      }
+    }
+    if (taps % 2 != 0) taps_[taps] = r.padding;
+  }
+
+  void run(const Finish& finish) const {
+    const Window& w = r_.shape->window;
+    for (int64_t line = r_.begin; line < r_.end; ++line) {
+      uint8_t* to = r_.y + line * w.out_w * r_.shape->channels + c_;
+      for (int64_t ox = 0; ox < w.out_w; ++ox, to += r_.shape->channels) {
+        finder_.find(line, ox, taps_);
+        pixel(finish, to);
+      }
+    }
+  }
+
+ private:
+  // Where the pair of channel i stands.
+  static int64_t lane_of(int64_t i) {
+#if HWY_TARGET == HWY_SCALAR
+    return i;
+#else
+    return i % 8 / 4 * kLanes + i / 8 * 4 + i % 4;
+#endif
+  }
+
+  HWY_INLINE void pixel(const Finish& finish, uint8_t* to) const {
+    const DepthwiseI8& s = *r_.shape;
+#if HWY_TARGET == HWY_SCALAR
+    int32_t sum = start_[0];
+    for (int64_t t = 0; t < 2 * pairs_; ++t) sum += (code_at(taps_[t], s.x_signed, 0) - s.x_zero) * weights_[t];
+    finish.store(finish.rounded(hn::Set(DI(), sum), hn::Set(DF(), multiplier_[0])), 1, to);
+#else
+    const DI d;
+    const hn::Repartition<int16_t, DI> d16;
+    const auto zero = hn::Set(d16, static_cast<int16_t>(s.x_zero));
+    const auto load = [&](const uint8_t* from) HWY_ATTR {
+      const auto n = static_cast<size_t>(count_);
+      if (s.x_signed) {
+        const hn::Rebind<int8_t, decltype(d16)> d8;
+        const auto* const codes = reinterpret_cast<const int8_t*>(from);
+        return hn::Sub(hn::PromoteTo(d16, count_ == kChannels ? hn::LoadU(d8, codes) : hn::LoadN(d8, codes, n)), zero);
+      }
+      const hn::Rebind<uint8_t, decltype(d16)> d8;
+      return hn::Sub(hn::PromoteTo(d16, count_ == kChannels ? hn::LoadU(d8, from) : hn::LoadN(d8, from, n)), zero);
+    };
+    VI low = hn::Load(d, start_), high = hn::Load(d, start_ + kLanes);
+    const int16_t* weights = weights_;
+    for (int64_t p = 0; p < pairs_; ++p, weights += 2 * kChannels) {
+      const auto a = load(taps_[2 * p]), b = load(taps_[2 * p + 1]);
+      low = hn::Add(low, hn::WidenMulPairwiseAdd(d, hn::InterleaveLower(d16, a, b), hn::Load(d16, weights)));
+      high =
+          hn::Add(high, hn::WidenMulPairwiseAdd(d, hn::InterleaveUpper(d16, a, b), hn::Load(d16, weights + kChannels)));
+    }
+    finish.store_halves(finish.rounded(low, hn::Load(DF(), multiplier_)),
+                        finish.rounded(high, hn::Load(DF(), multiplier_ + kLanes)), static_cast<size_t>(count_), to);
+#endif
+  }
+
+  const LastRange& r_;
+  int64_t c_, count_, pairs_;
+  int16_t* weights_;
+  const uint8_t** taps_;
+  TapFinder finder_;
+  HWY_ALIGN int32_t start_[kChannels];
+  HWY_ALIGN float multiplier_[kChannels];
+};
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target
