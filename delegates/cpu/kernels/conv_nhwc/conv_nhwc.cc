@@ -79,41 +79,65 @@ void pack_filters(const void* context, int64_t k0, int64_t kc, int64_t n0, int64
   }
 }
 
-// The patches of pixels [p0, p0 + count) of one image, [count, kernel..., channels]. `x`: at the group's first channel.
-void copy_patches(const ConvF32& s, const float* x, int64_t p0, int64_t count, float* to) {
-  const int64_t channels = s.in_channels / s.groups;
+// A run of a patch. What a call of memcpy costs would be several times what a short run does: it goes in whole lines,
+// into kSlack floats behind it, which the next run overwrites, where x has so many to read before `end`.
+constexpr int64_t kSlack = 16;
+constexpr int64_t kShortRun = 128;
+void copy_run(const float* from, int64_t floats, const float* end, float* to) {
+  const int64_t lines = (floats + kSlack - 1) / kSlack;
+  if (floats > kShortRun || end - from < lines * kSlack) {
+    memcpy(to, from, static_cast<size_t>(floats) * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < lines; ++i) memcpy(to + i * kSlack, from + i * kSlack, kSlack * sizeof(float));
+}
+
+// Where the window of pixel `p` begins.
+struct Corner {
+  int64_t z, y, x;
+};
+Corner corner_of(const ConvF32& s, int64_t p) {
+  return {p / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0], p / s.out[2] % s.out[1] * s.stride[1] - s.pad[1],
+          p % s.out[2] * s.stride[2] - s.pad[2]};
+}
+// Of the next pixel: divisions would take as long as a small patch.
+void advance(const ConvF32& s, Corner* c) {
+  c->x += s.stride[2];
+  if (c->x < s.out[2] * s.stride[2] - s.pad[2]) return;
+  c->x = -s.pad[2];
+  c->y += s.stride[1];
+  if (c->y < s.out[1] * s.stride[1] - s.pad[1]) return;
+  c->y = -s.pad[1];
+  c->z += s.stride[0];
+}
+
+// The patches of pixels [p0, p0 + count) of one image, [count, kernel..., channels], and kSlack floats behind. `x`: at
+// the group's first channel; x is readable up to `end`.
+void copy_patches(const ConvF32& s, const float* x, const float* end, int64_t p0, int64_t count, float* to) {
+  const int64_t channels = s.in_channels / s.groups, row = s.kernel[2] * channels;
   const size_t pixel_bytes = static_cast<size_t>(channels) * sizeof(float);
   const bool runs = s.dilation[2] == 1 && s.groups == 1;  // neighbouring taps are neighbours in x
-  for (int64_t p = p0; p < p0 + count; ++p) {
-    const int64_t z0 = p / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0];
-    const int64_t y0 = p / s.out[2] % s.out[1] * s.stride[1] - s.pad[1];
-    const int64_t x0 = p % s.out[2] * s.stride[2] - s.pad[2];
+  Corner at = corner_of(s, p0);
+  for (int64_t p = 0; p < count; ++p, advance(s, &at)) {
+    const bool whole = runs && at.x >= 0 && at.x + s.kernel[2] <= s.in[2];
     for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
-      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += s.kernel[2] * channels) {
-        const int64_t z = z0 + kz * s.dilation[0], y = y0 + ky * s.dilation[1];
+      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += row) {
+        const int64_t z = at.z + kz * s.dilation[0], y = at.y + ky * s.dilation[1];
         if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1]) {
-          memset(to, 0, static_cast<size_t>(s.kernel[2]) * pixel_bytes);
+          memset(to, 0, static_cast<size_t>(row) * sizeof(float));
           continue;
         }
         const float* const line = x + (z * s.in[1] + y) * s.in[2] * s.in_channels;
-        if (runs) {
-          const int64_t first = at_most(at_least(-x0, 0), s.kernel[2]);
-          const int64_t last = at_least(at_most(s.in[2] - x0, s.kernel[2]), first);
-          if (first > 0) memset(to, 0, static_cast<size_t>(first) * pixel_bytes);
-          if (last > first) {
-            memcpy(to + first * channels, line + (x0 + first) * channels,
-                   static_cast<size_t>(last - first) * pixel_bytes);
-          }
-          if (last < s.kernel[2])
-            memset(to + last * channels, 0, static_cast<size_t>(s.kernel[2] - last) * pixel_bytes);
+        if (whole) {
+          copy_run(line + at.x * channels, row, end, to);
           continue;
         }
         for (int64_t kx = 0; kx < s.kernel[2]; ++kx) {
-          const int64_t at = x0 + kx * s.dilation[2];
-          if (at < 0 || at >= s.in[2]) {
+          const int64_t tap = at.x + kx * s.dilation[2];
+          if (tap < 0 || tap >= s.in[2]) {
             memset(to + kx * channels, 0, pixel_bytes);
           } else {
-            memcpy(to + kx * channels, line + at * s.in_channels, pixel_bytes);
+            memcpy(to + kx * channels, line + tap * s.in_channels, pixel_bytes);
           }
         }
       }
@@ -147,7 +171,7 @@ Plan plan_of(const ConvF32& s, bool packed) {
   p.patch_floats = 0;
   if (p.rows == Rows::kPatches) {
     p.pixels = patch_pixels(area(s.out), p.k, packed);
-    p.patch_floats = static_cast<size_t>((p.pixels * p.k + 15) / 16 * 16);
+    p.patch_floats = static_cast<size_t>((p.pixels * p.k + 15) / 16 * 16 + kSlack);
   }
   return p;
 }
@@ -211,7 +235,7 @@ size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes,
   const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
   const int64_t panels = packed ? 0 : at_most(k * n, at_least(kPanelFloats, k * 32));
   const int64_t most = packed ? kMorePatchFloats : kPatchFloats;
-  const int64_t patches = at_most(k * area(s.out), at_least(most, k * kLeastPixels)) + 16;
+  const int64_t patches = at_most(k * area(s.out), at_least(most, k * kLeastPixels)) + 16 + kSlack;
   const size_t own = (static_cast<size_t>(panels) + threads * static_cast<size_t>(patches)) * sizeof(float);
   const size_t pixel = !packed && area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
   return own > pixel ? own : pixel;
@@ -261,7 +285,7 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
             Epilogue own = e;
             count = at_most(end - at, plan.pixels);
             if (plan.rows == Rows::kPatches) {
-              copy_patches(s, from, at, count, patches);
+              copy_patches(s, from, x + s.n * in_area * s.in_channels, at, count, patches);
               part.a = patches;
             } else {
               const int64_t ox = at % s.out[2], line = at / s.out[2];
