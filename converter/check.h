@@ -32,7 +32,8 @@ class PassChecker final : public passes::Observer {
   std::unique_ptr<ir::Graph> before_;
   Results reference_;
   std::vector<std::vector<HostTensor>> inputs_;
-  std::vector<bool> random_;  // outputs that depend on random nodes
+  double quantized_atol_ = 0;  // from the quantizer on
+  std::vector<bool> random_;   // outputs that depend on random nodes
 };
 
 // Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| +

@@ -50,11 +50,24 @@ struct TestCaseOption {
   std::vector<TestOutput> outputs;
 };
 
+namespace ir {
+class Graph;
+}
+// A quantizer (quant/schemes/), which runs where layouts are chosen and operators are not fused yet. It is handed in,
+// because the converter works without any.
+struct SchemeOption {
+  std::string name;       // "": none; in the report it stands among the passes
+  double check_atol = 0;  // for --check, as ConvertOptions has it
+  // Changes one graph; returns how often, and adds (node, reason) for what it left.
+  std::function<size_t(ir::Graph& graph, std::vector<std::pair<std::string, std::string>>* declined)> run;
+};
+
 struct ConvertOptions {
   std::vector<ShapeOption> shapes;
   bool optimize = true;           // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;  // passes left out, by name
-  std::string emit_onnx;          // write the optimised graph as ONNX to this file, too; "": no
+  SchemeOption quantize;
+  std::string emit_onnx;  // write the optimised graph as ONNX to this file, too; "": no
   std::vector<IoMeaning> io;
   std::string signature_name = "main";
   std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run

@@ -38,7 +38,7 @@ class Builder {
       return c == nullptr ? nullptr : c->tensor.bytes.data();
     };
     CopyReport copies;
-    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies);
+    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies, !options_.quantize.name.empty());
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
     if (report->planned) {

@@ -69,6 +69,7 @@ enum class Offer { kRefused, kWorse, kKept };
 
 // One subgraph in the planner's terms, and the best plan so far.
 struct Search {
+  bool as_made = false;  // nodes keep their order
   std::vector<PlanTensor> tensors;
   std::vector<PlanNode> nodes;
   bool body = false;
@@ -133,6 +134,7 @@ bool best_plan(Search* s, std::string* reason) {
   std::vector<bool> alone(s->nodes.size(), false);
   for (const std::vector<uint32_t>& order :
        candidate_orders({s->tensors.data(), s->tensors.size()}, {s->nodes.data(), s->nodes.size()})) {
+    if (s->as_made && !std::is_sorted(order.begin(), order.end())) continue;
     if (s->offer(order, alone, s->tries, reason) == Offer::kRefused) return false;
   }
   std::vector<std::pair<int64_t, size_t>> large;
@@ -166,7 +168,7 @@ void reorder(const std::vector<uint32_t>& order, std::vector<std::unique_ptr<fb:
 }  // namespace
 
 std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
-                                     Diagnostics* diagnostics, CopyReport* copies) {
+                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized) {
   auto plan = std::make_unique<fb::PlanT>();
   Plans plans(model->subgraphs.size());
   bool open = false;
@@ -182,6 +184,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
     const bool body = s > 0, bound_outputs = body && owner_binds_outputs(owners[s]);
     Search search;
     search.body = bound_outputs;
+    search.as_made = quantized && owners[s] == Op::kComposite;
     std::vector<PlanTensor>& tensors = search.tensors;
     tensors.resize(g.tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -223,7 +226,7 @@ std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs,
     reorder(search.order, &g.nodes);
     plans[s] = std::make_unique<fb::SubgraphPlanT>(std::move(search.best));
   }
-  if (!open) plan->subgraphs = std::move(plans);
+  if (!open && !quantized) plan->subgraphs = std::move(plans);
   return plan;
 }
 

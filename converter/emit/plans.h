@@ -16,8 +16,11 @@ namespace vireo::emit {
 // smallest arena. When a bound is open the order is the one for typical extents, and the plan has no subgraphs: the
 // session plans. Null with a diagnostic when the planner refuses. Parts lie inside their wholes as far as the arena
 // does not grow by it; `copies` says what that spares, and why the rest is copied.
+// With products that were `quantized`, composites' bodies keep their order, which says that they do not work in place,
+// and the plan has no subgraphs either: it would keep room for weights that bodies widen, on devices whose kernels
+// never do.
 std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
-                                     Diagnostics* diagnostics, CopyReport* copies);
+                                     Diagnostics* diagnostics, CopyReport* copies, bool quantized);
 
 }  // namespace vireo::emit
 

@@ -7,6 +7,9 @@
 //          one a channel or one for all.        Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning, in the same order of operations.
 //
+// Where the product's operands go through bfloat16 (quant/schemes/bf16), the three Casts in front of it are part of the
+// chain, and of that hint ("conv_bf16").
+//
 // The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
 // inputs of the node, so that they are planned, shared and packed as any other constant; numbers (a Clip's bounds, a
 // PRelu's one slope) go into the body.
@@ -29,6 +32,24 @@ const char* hint_of(const ir::Node& n) {
     default:
       return std::string(op_name(n.op)) == "ConvTranspose" ? "conv_transpose" : nullptr;
   }
+}
+
+// The Casts of x to bfloat16 and back, and that of constant weights from bfloat16, when they are the product's alone.
+std::vector<ir::Node*> casts_of(const ir::Node& core) {
+  if (core.op != Op::kConv && core.op != Op::kGemm && core.op != Op::kMatMul) return {};
+  ir::Node *wide = maker(core.in(0), Op::kCast), *weights = maker(core.in(1), Op::kCast);
+  ir::Node* narrow = wide == nullptr ? nullptr : maker(wide->in(0), Op::kCast);
+  if (narrow == nullptr || weights == nullptr || narrow->out()->type.dtype != DType::kBF16) return {};
+  if (weights->in(0)->type.dtype != DType::kBF16 || weights->in(0)->constant == nullptr) return {};
+  if (only_user(narrow->out()) != wide || only_user(wide->out()) != &core || only_user(weights->out()) != &core)
+    return {};
+  // The weights' first: what a body's first node can do in place, the composite is taken to do (composite_inplace), and
+  // a product reads x to its end.
+  return {weights, narrow, wide};
+}
+
+const char* bf16_hint_of(const ir::Node& n) {
+  return n.op == Op::kConv ? "conv_bf16" : n.op == Op::kGemm ? "gemm_bf16" : "matmul_bf16";
 }
 
 bool is_activation(const ir::Node& n) {
@@ -135,9 +156,12 @@ void run(ir::Graph& g, PassLog& log) {
   // The last product first: of two that meet in one Add, the later takes it, and the earlier is its residual, ready in
   // time.
   for (size_t i = cores.size(); i-- > 0;) {
-    const std::vector<ir::Node*> chain = chain_of(*cores[i], log);
+    std::vector<ir::Node*> chain = chain_of(*cores[i], log);
+    const std::vector<ir::Node*> casts = casts_of(*cores[i]);
+    const char* const hint = casts.empty() ? hint_of(*cores[i]) : bf16_hint_of(*cores[i]);
+    chain.insert(chain.begin(), casts.begin(), casts.end());
     if (chain.size() < 2) continue;
-    make_composite(g, chain, hint_of(*cores[i]), is_number);
+    make_composite(g, chain, hint, is_number);
     log.changed();
   }
 }

@@ -1,6 +1,7 @@
 #include "converter/passes/pipeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "converter/passes/choose_layout.h"
@@ -116,13 +117,15 @@ const Pass* const kOnce[] = {
     &kDeadCode,
 };
 
+using Change = std::function<void(ir::Graph&, PassLog&)>;
+
 // Bodies first. A composite's body is finished when it is made.
-void run_everywhere(ir::Graph& g, const Pass& pass, PassLog& log) {
+void run_everywhere(ir::Graph& g, const Change& change, PassLog& log) {
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kComposite) continue;
-    for (auto& body : n.bodies) run_everywhere(*body, pass, log);
+    for (auto& body : n.bodies) run_everywhere(*body, change, log);
   }
-  run_pass(g, pass, log);
+  change(g, log);
 }
 
 // What a graph is to those who use it: no pass may change it.
@@ -164,26 +167,30 @@ class Walk {
 
   // False: stop. `changed` becomes true when the pass did something.
   bool pass(const Pass& pass, bool* changed) {
+    return change(
+        pass.name, [&](ir::Graph& g, PassLog& log) { run_pass(g, pass, log); }, changed);
+  }
+
+  bool change(const char* name, const Change& one, bool* changed) {
     PassLog log;
-    run_everywhere(graph_, pass, log);
+    run_everywhere(graph_, one, log);
     std::string broken = graph_.validate();
     if (broken.empty()) broken = promised_.difference(graph_);
     if (!broken.empty()) {
-      diagnostics_->error(Code::kCheckFailed,
-                          std::string("after pass ") + pass.name + " the graph is broken: " + broken,
+      diagnostics_->error(Code::kCheckFailed, std::string("after pass ") + name + " the graph is broken: " + broken,
                           std::string("convert without this pass, and report the model that shows it"));
       return false;
     }
     PassReport now;
-    now.name = pass.name;
+    now.name = name;
     now.changes = log.changes;
-    const bool good = observer_ == nullptr || observer_->after(pass.name, graph_, &now);
-    PassReport& all = row(pass.name);
+    const bool good = observer_ == nullptr || observer_->after(name, graph_, &now);
+    PassReport& all = row(name);
     all.changes += log.changes;
     all.checked = all.checked || now.checked;
     all.max_difference = std::max(all.max_difference, now.max_difference);
     all.declined = std::move(log.declined);  // what the last round still declines
-    if (log.changes != 0) counted_.emplace_back(pass.name, log.changes);
+    if (log.changes != 0) counted_.emplace_back(name, log.changes);
     *changed = *changed || log.changes != 0;
     return good;
   }
@@ -333,6 +340,14 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   changed = false;
   if (!walk.each(wanted(kLayout, options), &changed)) return false;
   if (changed && (!walk.repeat(repeated) || !walk.alternate(quantized, repeated, kMostRounds))) return false;
+  // A quantizer when nothing repeated follows, which would fold what it spells; before the epilogue, which makes one
+  // node of it.
+  if (!options.quantize.name.empty() &&
+      !walk.change(
+          options.quantize.name.c_str(),
+          [&](ir::Graph& g, PassLog& log) { log.changed(options.quantize.run(g, &log.declined)); }, &changed)) {
+    return false;
+  }
   return walk.each(wanted(kOnce, options), &changed);
 }
 

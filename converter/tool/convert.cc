@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/options.h"
@@ -10,12 +11,13 @@
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/session_evaluator.h"
 #include "converter/tool/verbs.h"
+#include "quant/schemes/scheme.h"
 
 namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, onnx, check, report, tests, signature;
+  std::string model, output, onnx, check, report, tests, signature, quantize;
   std::vector<std::string> shapes, skip, states;
   double test_atol = -1, test_rtol = -1;
   bool no_optimize = false, json = false;
@@ -66,6 +68,14 @@ void finish(const std::string& what, const Options& options, const ConvertReport
        {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << v.type << "\n";
   }
+  for (const PassReport& pass : report.passes) {
+    if (options.quantize.empty() || pass.name != "quantize_" + options.quantize) continue;
+    std::cout << "  " << options.quantize << "    " << pass.changes << " products";
+    std::map<std::string, size_t> reasons;
+    for (const auto& [node, reason] : pass.declined) ++reasons[reason];
+    for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
+    std::cout << "\n";
+  }
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
     for (const std::string& name : report.open_dimensions) std::cout << name << " ";
@@ -86,9 +96,25 @@ std::vector<std::string> texts_of(const Options& options) {
   for (const std::string& s : options.skip) texts.push_back("--skip " + s);
   for (const std::string& s : options.states) texts.push_back("--state " + s);
   if (options.no_optimize) texts.push_back("--no-optimize");
+  if (!options.quantize.empty()) texts.push_back("--quantize " + options.quantize);
   if (!options.signature.empty()) texts.push_back("--signature");
   if (!options.tests.empty()) texts.push_back("--embed-tests");
   return texts;
+}
+
+void fill_scheme(const std::string& name, ConvertOptions* convert) {
+  if (name.empty()) return;
+  const quant::Scheme* scheme = quant::find_scheme(name);
+  if (scheme == nullptr)
+    throw Failure("--quantize " + name + ": there is no such scheme", "schemes: " + quant::scheme_names());
+  convert->quantize.name = "quantize_" + name;
+  convert->quantize.check_atol = scheme->check_atol;
+  convert->quantize.run = [scheme](ir::Graph& g, std::vector<std::pair<std::string, std::string>>* declined) {
+    quant::SchemeLog log;
+    scheme->run(g, log);
+    declined->insert(declined->end(), log.declined.begin(), log.declined.end());
+    return log.changes;
+  };
 }
 
 ConvertOptions common_options(const Options& options, Progress* progress) {
@@ -97,6 +123,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
+  fill_scheme(options.quantize, &convert);
   for (const std::string& state : options.states) {
     const size_t at = state.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == state.size())
@@ -204,6 +231,8 @@ void add_convert(CLI::App& app, Context& context) {
                    "a .json file that says what inputs mean: picture, sound, range, mean, std");
   add_repeated(verb, "--state", &options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   add_repeated(verb, "--skip", &options->skip, "leave out a pass, by name (the report lists them)");
+  verb->add_option("--quantize", options->quantize,
+                   "bf16: products (Conv, Gemm, MatMul) in bfloat16, half the size of their weights; less exact");
   verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   verb->add_flag("--json", options->json, "print the report as JSON");
   verb->footer(
@@ -211,6 +240,7 @@ void add_convert(CLI::App& app, Context& context) {
       "  vireo convert model.onnx -o model.vireo\n"
       "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
+      "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
       "model.html\n"
       "A signature file:\n"

@@ -76,6 +76,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedConvNhwcF32 = 2,  // the same for each group, rows [kernel..., C / groups]; sizes: O, groups, C / groups, taps
   kPackedI8 = 3,           // intgemm/packed.h, rows [taps, k / taps]; sizes: columns, k, taps, 1 where A is signed
   kPackedWinogradF32 = 4,  // winograd/winograd.h, layout 4; sizes: O, C, edge of the tile
+  kPackedBf16 = 5,         // gemm_bf16/gemm_bf16.h; sizes: columns, k, taps (0: no filters), 1 when it was [N, K]
 };
 
 struct CpuOp {

@@ -143,24 +143,32 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
   }
 }
 
-bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
-  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : q.graph;
-  const vireo_graph_node core = q.op == Op::kComposite ? node_at(*q.host, body, 0) : q.node;
+namespace {
+
+// The operator and its operands. `body` is the node's graph, or the composite's.
+bool read_core(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, Fused* out) {
   out->core = static_cast<Op>(core.op);
   out->attrs = core.attrs;
-  *reason = "the fused body has another form";
   if (core.input_count > kMaxCoreInputs || core.output_count != 1) return false;
-  for (uint32_t i = 0; i < core.input_count; ++i) {
-    out->inputs[i] = operand_of(q, body, core.inputs[i]);
-    if (core.inputs[i] >= 0 && !out->inputs[i].given()) return false;
-  }
+  for (uint32_t i = 0; i < core.input_count; ++i) out->inputs[i] = operand_of(q, body, core.inputs[i]);
   out->input_count = core.input_count;
   out->core_type = type_of(value_at(*q.host, body, core.outputs[0]));
-  if (q.op != Op::kComposite) return true;
+  return true;
+}
 
+bool all_given(const vireo_graph_node& core, const Fused& f) {
+  for (uint32_t i = 0; i < core.input_count; ++i) {
+    if (core.inputs[i] >= 0 && !f.inputs[i].given()) return false;
+  }
+  return true;
+}
+
+// What follows the product, from node `first` of the body on.
+bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, uint32_t first,
+               int channel_axis, Fused* out, const char** reason) {
   int32_t at = core.outputs[0];
   const uint32_t count = q.host->node_count(body);
-  for (uint32_t n = 1; n < count; ++n) {
+  for (uint32_t n = first; n < count; ++n) {
     const vireo_graph_node node = node_at(*q.host, body, n);
     if (node.output_count != 1 || node.input_count < 1) return false;
     if (static_cast<Op>(node.op) == Op::kAdd && node.input_count == 2) {
@@ -221,6 +229,44 @@ bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** re
   if (q.host->output_count(body) != 1 || q.host->output(body, 0) != at) return false;
   *reason = "";
   return true;
+}
+
+// A Cast of `from`, by number, in the composite's body.
+bool is_cast(const vireo_graph_node& n, int32_t from) {
+  return static_cast<Op>(n.op) == Op::kCast && n.input_count == 1 && n.output_count == 1 && n.inputs[0] == from;
+}
+
+}  // namespace
+
+bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : q.graph;
+  const vireo_graph_node core = q.op == Op::kComposite ? node_at(*q.host, body, 0) : q.node;
+  *reason = "the fused body has another form";
+  if (!read_core(q, body, core, out) || !all_given(core, *out)) return false;
+  return q.op != Op::kComposite || read_tail(q, body, core, 1, channel_axis, out, reason);
+}
+
+bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+  constexpr uint32_t kCore = 3;  // behind three Casts
+  *reason = "the fused body has another form";
+  if (q.op != Op::kComposite) return false;
+  const vireo_graph* body = q.node.body;
+  if (q.host->node_count(body) <= kCore) return false;
+  // In this order alone: a body that began with the Cast of x would let y lie on x.
+  const vireo_graph_node weights = node_at(*q.host, body, 0), narrow = node_at(*q.host, body, 1);
+  const vireo_graph_node wide = node_at(*q.host, body, 2), core = node_at(*q.host, body, kCore);
+  if (narrow.input_count != 1 || weights.input_count != 1 || core.input_count < 2) return false;
+  if (!is_cast(narrow, narrow.inputs[0]) || !is_cast(wide, narrow.outputs[0]) || !is_cast(weights, weights.inputs[0]))
+    return false;
+  if (core.inputs[0] != wide.outputs[0] || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out))
+    return false;
+  out->inputs[0] = operand_of(q, body, narrow.inputs[0]);
+  out->inputs[1] = operand_of(q, body, weights.inputs[0]);
+  const bool types = out->inputs[0].type.dtype == DType::kF32 && out->inputs[1].type.dtype == DType::kBF16 &&
+                     out->inputs[1].fixed(q) != nullptr &&
+                     type_of(value_at(*q.host, body, narrow.outputs[0])).dtype == DType::kBF16 &&
+                     out->core_type.dtype == DType::kF32;
+  return types && all_given(core, *out) && read_tail(q, body, core, kCore + 1, channel_axis, out, reason);
 }
 
 }  // namespace vireo::cpu

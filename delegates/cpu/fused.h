@@ -16,6 +16,10 @@ struct Operand {
   TensorType type;  // at the upper bounds; kNone: there is none
 
   bool given() const { return type.dtype != DType::kNone; }
+  const void* data(const KernelContext& ctx) const {
+    return input >= 0 ? ctx.required(static_cast<size_t>(input)).as<const uint8_t>()
+                      : static_cast<const uint8_t*>(constant);
+  }
   const float* f32(const KernelContext& ctx) const {
     return input >= 0 ? ctx.required(static_cast<size_t>(input)).as<const float>()
                       : static_cast<const float*>(constant);
@@ -54,6 +58,10 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
 // A plain node becomes a core without a tail. `channel_axis` of the core's output: where a bias lies; negative from the
 // end. False with `reason` when the body has another form.
 bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+
+// The same of a composite whose product takes both operands through bfloat16: x -> Cast -> Cast back and weights ->
+// Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16.
+bool read_fused_bf16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
 // Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
 inline bool fits(const KernelContext& ctx, const Fused& f) {

@@ -140,7 +140,7 @@ struct Bounds {
   bool scaled;  // bias and residual wait for it, because the sums are scaled first
   float lo, hi;
 };
-Bounds bounds_of(const Epilogue& e) {
+inline Bounds bounds_of(const Epilogue& e) {
   Bounds out{false, false, false, false, -HUGE_VALF, HUGE_VALF};
   out.scaled = e.alpha != 1 || (e.residual != nullptr && e.residual_scale != 1);
   out.rows = out.scaled || (e.residual != nullptr && (e.residual_last || e.residual_times));

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 
 // One register tile. T: uint16_t, pairs of k that the core multiplies; or float.
 template <class T>
-struct Tile : Sums {
+struct Bf16Tile : Sums {
   int64_t k;  // even
   const T* a;
   int64_t a_row;
@@ -32,7 +32,7 @@ struct Tile : Sums {
 using Left = uint16_t;
 
 template <int kTileRows>
-HWY_NOINLINE void tile_kernel(const Tile<Left>& t) {
+HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const DF d;
   const hn::Repartition<hwy::bfloat16_t, DF> db;
   const hn::Repartition<uint16_t, DF> d16;
@@ -64,7 +64,7 @@ using Left = float;
 
 // A row of a panel holds even k in the low halves of its words and odd k in the high ones: one instruction widens each.
 template <int kTileRows>
-HWY_NOINLINE void tile_kernel(const Tile<Left>& t) {
+HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const DF d;
   const hn::RebindToUnsigned<DF> du;
   const hn::Repartition<uint16_t, DF> d16;
@@ -98,19 +98,31 @@ HWY_NOINLINE void tile_kernel(const Tile<Left>& t) {
 }
 #endif
 
-using TileKernel = void (*)(const Tile<Left>&);
+using TileKernel = void (*)(const Bf16Tile<Left>&);
 constexpr TileKernel kTileKernels[] = {
-    nullptr,         tile_kernel<1>, tile_kernel<2>, tile_kernel<3>,  tile_kernel<4>,  tile_kernel<5>,  tile_kernel<6>,
+    nullptr,
+    bf16_tile_kernel<1>,
+    bf16_tile_kernel<2>,
+    bf16_tile_kernel<3>,
+    bf16_tile_kernel<4>,
+    bf16_tile_kernel<5>,
+    bf16_tile_kernel<6>,
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
-    tile_kernel<7>,  tile_kernel<8>, tile_kernel<9>, tile_kernel<10>, tile_kernel<11>, tile_kernel<12>, tile_kernel<13>,
-    tile_kernel<14>,
+    bf16_tile_kernel<7>,
+    bf16_tile_kernel<8>,
+    bf16_tile_kernel<9>,
+    bf16_tile_kernel<10>,
+    bf16_tile_kernel<11>,
+    bf16_tile_kernel<12>,
+    bf16_tile_kernel<13>,
+    bf16_tile_kernel<14>,
 #endif
 };
 
-// One block of k for `rows` rows from m0 and up to 32 columns from n. `a`: rounded, at the first row and k; `b`: the
-// panel at that k.
+// One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
+// 32 columns from n. `a`: rounded, at the first row and k; `b`: the panel at that k.
 struct Part {
-  int64_t m0, rows, n, columns, kc;
+  int64_t m0, rows, n, columns, kc, used;
   const uint16_t* b;
 };
 
@@ -123,8 +135,8 @@ struct Vectors {
   void end() {}
   void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     const RowBlocks blocks(p.rows);
-    Tile<Left> t;
-    t.k = p.kc;
+    Bf16Tile<Left> t;
+    t.k = p.used;
     t.a_row = a_row;
     for (int64_t block = 0; block < blocks.count; ++block) {
       const int64_t first = blocks.begin(block), rows = blocks.begin(block + 1) - first;
@@ -235,11 +247,12 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
       const int64_t nc = n1 - n < wide ? n1 - n : wide;
       for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kc) {  // once for K = 0: bias alone
         const int64_t deep = depth - k0 < kc ? depth - k0 : kc;
+        const int64_t even = round_up(p.k, 2) - k0, used = deep < even ? deep : even;
         const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + deep == depth, p.c, p.c_row};
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
           const uint16_t* const panel = p.packed + (j - p.packed_from) * depth + k0 * kBf16Columns;
-          engine.part(sums, {m, rows, j, columns, deep, panel}, left + k0, row);
+          engine.part(sums, {m, rows, j, columns, deep, used, panel}, left + k0, row);
         }
         if (k0 + deep == depth) sums.finish(m, rows, n, nc);
       }

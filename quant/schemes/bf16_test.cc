@@ -1,0 +1,149 @@
+#include "quant/schemes/bf16.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "converter/ir/interpret.h"
+#include "converter/ir/text.h"
+#include "sdk/ops/op.h"
+
+namespace vireo::quant {
+namespace {
+
+std::unique_ptr<ir::Graph> graph(const std::string& text) {
+  std::string error;
+  auto g = ir::parse_graph(text, &error);
+  EXPECT_NE(g, nullptr) << error;
+  return g;
+}
+
+std::string ops(const ir::Graph& g) {
+  std::string out;
+  for (const ir::Node& n : g.nodes()) out += (out.empty() ? "" : " ") + std::string(op_name(n.op));
+  return out;
+}
+
+std::vector<float> floats(const ir::Constant& c) {
+  std::vector<float> out(c.tensor.bytes.size() / sizeof(float));
+  std::memcpy(out.data(), c.tensor.bytes.data(), c.tensor.bytes.size());
+  return out;
+}
+
+// What the first node of the graph computes for magnitudes of x and weights: sum |w x|.
+std::vector<float> magnitudes(const ir::Graph& g, const ir::ConstantPtr& x) {
+  const auto copy = g.clone();
+  const auto positive = [](const ir::Constant& c) {
+    std::vector<float> v = floats(c);
+    for (float& f : v) f = std::fabs(f);
+    return ir::make_constant_of<float>(DType::kF32, c.tensor.type.shape, v);
+  };
+  ir::Node& n = copy->nodes().front();
+  copy->set_input(&n, 1, copy->add_constant("", positive(*n.in(1)->constant)));
+  std::vector<ir::ConstantPtr> out;
+  std::string error;
+  EXPECT_TRUE(ir::interpret(*copy, {positive(*x)}, &out, &error)) << error;
+  return floats(*out[0]);
+}
+
+TEST(Bf16Scheme, ProductsWithinTheBound) {
+  for (const char* text : {R"(
+         input %x f32[3,70]
+         %y = MatMul(%x, w[70,6])
+       )",
+                           R"(
+         input %x f32[3,70]
+         %y = Gemm(%x, w[6,70]) {trans_b:true}
+       )",
+                           R"(
+         input %x f32[1,6,5,4]
+         %y = Conv(%x, w[6,4,3,3]) {layout:1}
+       )"}) {
+    const auto g = graph(text);
+    std::mt19937 rng(1);
+    std::uniform_real_distribution<float> value(-3, 3);
+    const TensorType type = g->inputs()[0]->type;
+    std::vector<float> x(static_cast<size_t>(element_count(type.shape)));
+    for (float& v : x) v = value(rng);
+    const ir::ConstantPtr input = ir::make_constant_of<float>(DType::kF32, type.shape, x);
+    std::vector<ir::ConstantPtr> before, after;
+    std::string error;
+    ASSERT_TRUE(ir::interpret(*g, {input}, &before, &error)) << error;
+    const std::vector<float> most = magnitudes(*g, input);
+    const std::string product = ops(*g);
+    SchemeLog log, again;
+    kBf16.run(*g, log);
+    EXPECT_EQ(log.changes, 1u);
+    EXPECT_EQ(g->validate(), "");
+    EXPECT_EQ(ops(*g), "Cast Cast Cast " + product);
+    ASSERT_TRUE(ir::interpret(*g, {input}, &after, &error)) << error;
+    const std::vector<float> was = floats(*before[0]), is = floats(*after[0]);
+    ASSERT_EQ(was.size(), is.size());
+    constexpr double kUnit = 0x1p-8;
+    double worst = 0;
+    for (size_t i = 0; i < is.size(); ++i) {
+      const double d = std::fabs(static_cast<double>(is[i]) - was[i]);
+      ASSERT_LE(d, (2 * kUnit + kUnit * kUnit) * most[i] + 1e-5) << i;
+      worst = std::max(worst, d);
+    }
+    EXPECT_GT(worst, 1e-4);  // it does round
+    kBf16.run(*g, again);
+    EXPECT_EQ(again.changes, 0u);
+  }
+}
+
+TEST(Bf16Scheme, SharedWeightsStayShared) {
+  const auto g = graph(R"(
+    input %x f32[3,4]
+    input %z f32[2,4]
+    %a = MatMul(%x, w[4,6])
+    %b = MatMul(%z, w[4,6])
+  )");
+  const ir::ConstantPtr one = g->nodes().front().in(1)->constant;
+  g->set_input(&g->nodes().back(), 1, g->add_constant("w", one));
+  SchemeLog log;
+  kBf16.run(*g, log);
+  EXPECT_EQ(log.changes, 2u);
+  size_t constants = 0;
+  for (const ir::Value& v : g->values()) constants += v.constant != nullptr && !v.unused() ? 1 : 0;
+  EXPECT_EQ(constants, 1u);
+}
+
+TEST(Bf16Scheme, SaysWhatItLeaves) {
+  const struct {
+    const char* text;
+    const char* reason;  // "": not its case
+  } kCases[] = {
+      {"%y = Conv(%x, w[4,2,3,3]) {layout:1, group:2}", "in 2 groups: stays float32"},
+      {"%y = Conv(%x, w[5,4,3,3])", "channels first: stays float32"},
+      {"%y = MatMul(%x, w[1,4,4,6])", "weights other than one matrix stay float32"},
+      {"%y = MatMul(%x, %x)", "weights that are computed stay float32"},
+      {"%y = MatMul(%x, f32[4,1]{1, 2, 3.4e38, 4})", "a weight is beyond bfloat16: stays float32"},
+      {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[16,6]) {trans_a:true}",
+       "a transposed x, or a bias other than one value a column: stays float32"},
+      {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[4,6], b[16,1])",
+       "a transposed x, or a bias other than one value a column: stays float32"},
+      {"%y = Relu(%x)", ""},
+  };
+  for (const auto& c : kCases) {
+    const auto g = graph("input %x f32[1,4,4,4]\n" + std::string(c.text));
+    ASSERT_NE(g, nullptr) << c.text;
+    const std::string before = ir::print_graph(*g);
+    SchemeLog log;
+    kBf16.run(*g, log);
+    EXPECT_EQ(log.changes, 0u) << c.text;
+    EXPECT_EQ(ir::print_graph(*g), before);
+    ASSERT_EQ(log.declined.size(), c.reason[0] == 0 ? 0u : 1u) << c.text;
+    EXPECT_EQ(log.declined.empty() ? "" : log.declined[0].second, c.reason);
+  }
+}
+
+TEST(Bf16Scheme, IsFoundByName) {
+  EXPECT_EQ(find_scheme("bf16"), &kBf16);
+  EXPECT_EQ(find_scheme("int3"), nullptr);
+}
+
+}  // namespace
+}  // namespace vireo::quant

@@ -1,0 +1,23 @@
+#include "quant/schemes/scheme.h"
+
+#include "quant/schemes/bf16.h"
+
+namespace vireo::quant {
+namespace {
+constexpr const Scheme* kSchemes[] = {&kBf16};
+}  // namespace
+
+const Scheme* find_scheme(const std::string& name) {
+  for (const Scheme* s : kSchemes) {
+    if (name == s->name) return s;
+  }
+  return nullptr;
+}
+
+std::string scheme_names() {
+  std::string out;
+  for (const Scheme* s : kSchemes) out += (out.empty() ? "" : ", ") + std::string(s->name);
+  return out;
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,32 @@
+// What a scheme is, and the table of them.
+#ifndef VIREO_QUANT_SCHEMES_SCHEME_H_
+#define VIREO_QUANT_SCHEMES_SCHEME_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converter/ir/graph.h"
+
+namespace vireo::quant {
+
+struct SchemeLog {
+  size_t changes = 0;
+  std::vector<std::pair<std::string, std::string>> declined;  // node, reason
+};
+
+// Changes one graph whose patterns are recognised and whose layouts are chosen; operators are fused after it. It says
+// of each node that it looked at and left why.
+struct Scheme {
+  const char* name;   // as the command line has it
+  const char* about;  // one line for its help
+  void (*run)(ir::Graph& graph, SchemeLog& log);
+  double check_atol;  // of an output's largest value: what a comparison with the unchanged graph must allow at least
+};
+
+const Scheme* find_scheme(const std::string& name);
+std::string scheme_names();  // for messages: "bf16"
+
+}  // namespace vireo::quant
+
+#endif  // VIREO_QUANT_SCHEMES_SCHEME_H_
