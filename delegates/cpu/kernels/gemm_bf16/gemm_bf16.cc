@@ -62,12 +62,23 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
 #else
 using Left = float;
 
+// Pairs of k for as many columns as a vector has lanes.
+HWY_INLINE auto pairs_at(const uint16_t* b) {
+  const hn::RebindToUnsigned<DF> du;
+#if HWY_TARGET == HWY_SCALAR  // has no vectors of other lanes
+  uint32_t pair;
+  memcpy(&pair, b, sizeof(pair));
+  return hn::Set(du, pair);
+#else
+  return hn::BitCast(du, hn::LoadU(hn::Repartition<uint16_t, DF>(), b));
+#endif
+}
+
 // A row of a panel holds even k in the low halves of its words and odd k in the high ones: one instruction widens each.
 template <int kTileRows>
 HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const DF d;
   const hn::RebindToUnsigned<DF> du;
-  const hn::Repartition<uint16_t, DF> d16;
   const auto high = hn::Set(du, 0xFFFF0000u);
   VF acc[kTileRows][2];
   begin_sums(t, acc);
@@ -75,8 +86,7 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const uint16_t* b = t.b;
   const int64_t a_row = t.a_row;
   for (int64_t p = t.k / 2; p > 0; --p) {
-    const auto w0 = hn::BitCast(du, hn::LoadU(d16, b));
-    const auto w1 = hn::BitCast(du, hn::LoadU(d16, b + 2 * kLanes));
+    const auto w0 = pairs_at(b), w1 = pairs_at(b + 2 * kLanes);
     const VF even0 = hn::BitCast(d, hn::ShiftLeft<16>(w0)), even1 = hn::BitCast(d, hn::ShiftLeft<16>(w1));
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
