@@ -34,8 +34,8 @@ void attention(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   free(scratch);
-  state.counters["GFLOP/s"] = benchmark::Counter(
-      4e-9 * static_cast<double>(s.q_heads * s.queries * s.keys * s.head), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] = benchmark::Counter(4e-9 * static_cast<double>(s.q_heads * s.queries * s.keys * s.head),
+                                                 benchmark::Counter::kIsIterationInvariantRate);
 }
 
 BENCHMARK(attention)

@@ -28,8 +28,8 @@ HWY_INLINE VF exp_of_weight(VF x) {
   const VF n = hn::Sub(t, units);
   VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  const VF y =
-      horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f, 1.394216110e-03f);
+  const VF y = horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f,
+                      1.394216110e-03f);
   const VF power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t)));
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Mul(y, power));
 }

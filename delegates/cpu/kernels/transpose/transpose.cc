@@ -46,6 +46,69 @@ void transpose_plane_32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// The same of bytes, a block of up to 16 x 16: interleaving vector i with vector i + 8 takes the highest bit of a row's
+// number to the lowest of the column's, so four times of it change one for the other.
+template <bool kWhole>
+HWY_INLINE void transpose_block_8(const uint8_t* x, int64_t x_step, uint8_t* y, int64_t y_step, int64_t rows,
+                                  int64_t columns) {
+  const hn::FixedTag<uint8_t, 16> d;
+  hn::Vec<decltype(d)> a[16], b[16];
+  VIREO_UNROLL
+  for (int i = 0; i < 16; ++i) {
+    a[i] = kWhole        ? hn::LoadU(d, x + i * x_step)
+           : i < columns ? hn::LoadN(d, x + i * x_step, static_cast<size_t>(rows))
+                         : hn::Zero(d);
+  }
+  VIREO_UNROLL
+  for (int twice = 0; twice < 2; ++twice) {
+    VIREO_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + 8]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + 8]);
+    }
+    VIREO_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      a[2 * i] = hn::InterleaveLower(d, b[i], b[i + 8]);
+      a[2 * i + 1] = hn::InterleaveUpper(d, b[i], b[i + 8]);
+    }
+  }
+  VIREO_UNROLL
+  for (int i = 0; i < 16; ++i) {
+    if (kWhole) {
+      hn::StoreU(a[i], d, y + i * y_step);
+    } else if (i < rows) {
+      hn::StoreN(a[i], d, y + i * y_step, static_cast<size_t>(columns));
+    }
+  }
+}
+#endif
+
+// The last blocks overlap those before them.
+void transpose_plane_8(const uint8_t* x, int64_t x_step, uint8_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+#if HWY_TARGET != HWY_SCALAR
+  if (rows >= 16 || columns >= 16) {
+    for (int64_t j0 = 0; j0 < columns; j0 += 16) {
+      const int64_t j = columns < 16 ? 0 : j0 + 16 <= columns ? j0 : columns - 16;
+      for (int64_t t0 = 0; t0 < rows; t0 += 16) {
+        const int64_t t = rows < 16 ? 0 : t0 + 16 <= rows ? t0 : rows - 16;
+        const uint8_t* const from = x + j * x_step + t;
+        uint8_t* const to = y + t * y_step + j;
+        if (rows >= 16 && columns >= 16) {
+          transpose_block_8<true>(from, x_step, to, y_step, 16, 16);
+        } else {
+          transpose_block_8<false>(from, x_step, to, y_step, rows < 16 ? rows : 16, columns < 16 ? columns : 16);
+        }
+      }
+    }
+    return;
+  }
+#endif
+  for (int64_t t = 0; t < rows; ++t) {
+    for (int64_t j = 0; j < columns; ++j) y[t * y_step + j] = x[t + j * x_step];
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu
@@ -54,6 +117,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(transpose_plane_32);
+HWY_EXPORT(transpose_plane_8);
 
 namespace {
 
@@ -141,6 +205,7 @@ void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
     int64_t y_step = 1;
     for (int i = unit + 1; i < s.rank; ++i) y_step *= s.dims[i];
     const auto kernel = HWY_DYNAMIC_POINTER(transpose_plane_32);
+    const auto bytes_kernel = HWY_DYNAMIC_POINTER(transpose_plane_8);
     const int64_t rows = s.dims[unit], strips = (rows + 63) / 64;
     parallel.for_range(outer.count * strips, kGrainBytes / (64 * inner * kSize + 1) + 1,
                        [&](int64_t begin, int64_t end, int32_t) {
@@ -152,6 +217,8 @@ void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
                            T* target = y + to + t0 * y_step;
                            if constexpr (sizeof(T) == 4) {
                              kernel(source, stride, target, y_step, count, inner);
+                           } else if constexpr (sizeof(T) == 1) {
+                             bytes_kernel(source, stride, target, y_step, count, inner);
                            } else {
                              for (int64_t j0 = 0; j0 < inner; j0 += 64) {
                                const int64_t j1 = j0 + 64 < inner ? j0 + 64 : inner;
