@@ -1,4 +1,4 @@
-# Read by toolchains/bootstrap (--for xnnpack): fetches XNNPACK and what it is made of, and builds static libraries into
+# Read by toolchains/bootstrap (--for xnnpack, xnnpack-cross): fetches XNNPACK and what it is made of, and builds static libraries into
 # $cache/lib/xnnpack-20241108/<target>, where CMake finds them. They are kept until the compiler or this recipe changes.
 # pthreadpool is fetched for its header alone: delegates/xnnpack has functions of its own behind it.
 XNNPACK_SHA256=90bde2caef0f880f627bab0dc805a86c4b8070cd98e3243db3046ab3f3be1a99      # 0.0~git20241108, trixie and later
@@ -60,7 +60,7 @@ case $(uname -m) in
   x86_64 | aarch64) xnnpack_build "$(uname -m)-linux-gnu" "${CC:-cc}" || say "XNNPACK cannot be had here: builds go on without its delegate" ;;
   *) say "XNNPACK is not built for $(uname -m): builds go on without its delegate" ;;
 esac
-if has_set cross; then
+if has_set xnnpack-cross; then
   for target in aarch64-linux-gnu arm-linux-gnueabihf riscv64-linux-gnu; do
     [ "$target" != "$(uname -m)-linux-gnu" ] && command -v $target-gcc >/dev/null || continue
     processor=${target%%-*} options=()
