@@ -46,6 +46,11 @@ class Hostile : public ::testing::Test {
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
     ASSERT_EQ(vireo_runtime_create(&options, &runtime_, nullptr), VIREO_OK);
+    for (uint32_t i = 0; i < vireo_runtime_device_count(runtime_); ++i) {
+      vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+      ASSERT_EQ(vireo_runtime_device(runtime_, i, &info, nullptr), VIREO_OK);
+      if (std::strcmp(info.name, "xnnpack") == 0) others_ = "xnnpack,cpu";
+    }
   }
   void TearDown() override { vireo_runtime_release(runtime_); }
 
@@ -53,7 +58,6 @@ class Hostile : public ::testing::Test {
   int use(const uint8_t* bytes, size_t size) {
     const Bytes held = copy_of(bytes, size);
     vireo_model* model = nullptr;
-    vireo_session* session = nullptr;
     vireo_error error = VIREO_ERROR_INIT;
     int reached = 0;
     if (vireo_model_load_memory(runtime_, held.get(), size, &model, &error) == VIREO_OK) {
@@ -61,26 +65,37 @@ class Hostile : public ::testing::Test {
         vireo_value_info info = VIREO_VALUE_INFO_INIT;
         EXPECT_EQ(vireo_model_input(model, i, &info, &error), VIREO_OK);
       }
-      vireo_memory memory = VIREO_MEMORY_INIT;
-      // A flipped bit may ask for memory that is there but not worth having.
-      const bool fits =
-          vireo_model_memory(model, nullptr, &memory, &error) == VIREO_OK && memory.total_bytes < (64u << 20);
-      reached = 1;
-      if (fits && vireo_session_create(model, nullptr, &session, &error) == VIREO_OK) {
-        reached = vireo_session_run(session, nullptr, nullptr, &error) == VIREO_OK ? 3 : 2;
+      reached = run(model, nullptr, &error);
+      if (others_ != nullptr) {
+        vireo_error other = VIREO_ERROR_INIT;
+        EXPECT_EQ(run(model, others_, &other) == 3, reached == 3) << error.message << " / " << other.message;
       }
     }
     if (reached != 3) {
       EXPECT_TRUE(error.message[0] != 0 || reached == 1);
     }
-    vireo_session_release(session);
     vireo_model_release(model);
+    return reached;
+  }
+  // The same from 1, on these devices.
+  static int run(const vireo_model* model, const char* devices, vireo_error* error) {
+    vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+    options.device = devices;
+    vireo_session* session = nullptr;
+    vireo_memory memory = VIREO_MEMORY_INIT;
+    // A flipped bit may ask for memory that is there but not worth having.
+    const bool fits =
+        vireo_model_memory(model, &options, &memory, error) == VIREO_OK && memory.total_bytes < (64u << 20);
+    if (!fits || vireo_session_create(model, &options, &session, error) != VIREO_OK) return 1;
+    const int reached = vireo_session_run(session, nullptr, nullptr, error) == VIREO_OK ? 3 : 2;
+    vireo_session_release(session);
     return reached;
   }
 
   std::vector<uint8_t> file_;
   vireo::FileHeader header_ = {};
   vireo_runtime* runtime_ = nullptr;
+  const char* others_ = nullptr;  // devices besides those of a session that names none
 };
 
 TEST_F(Hostile, UndamagedRuns) { EXPECT_EQ(use(file_.data(), file_.size()), 3); }
