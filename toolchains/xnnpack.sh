@@ -56,6 +56,11 @@ xnnpack_build() {  # TARGET COMPILER [cmake arguments]: quick where it has been 
   echo "$built" >"$to/built-by"
 }
 
+# Clones share the cache folder: one of them builds, the others find it done.
+if command -v flock >/dev/null; then
+  exec 9>"$cache/xnnpack.lock"
+  flock 9
+fi
 case $(uname -m) in
   x86_64 | aarch64) xnnpack_build "$(uname -m)-linux-gnu" "${CC:-cc}" || say "XNNPACK cannot be had here: builds go on without its delegate" ;;
   *) say "XNNPACK is not built for $(uname -m): builds go on without its delegate" ;;
