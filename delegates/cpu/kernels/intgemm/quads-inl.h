@@ -272,7 +272,7 @@ void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64
 // Rows [m0, m1) and columns [n0, n1). `scratch`: a panel of B, what each row's sums begin with, then sums where there
 // is more than one block of k.
 HWY_INLINE void product_of_quads(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-  const bool tiles = p.tiles != nullptr;
+  const bool tiles = p.tiles != nullptr && p.k >= kTileDepth && m1 - m0 >= kTileRows;
   if (tiles) p.tiles->begin();
   (p.a_signed ? product_of_quads_by_sign<true> : product_of_quads_by_sign<false>)(p, m0, m1, n0, n1, scratch);
   if (tiles) p.tiles->end();
