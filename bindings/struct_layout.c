@@ -16,8 +16,8 @@ int main(void) {
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);
   ROW(vireo_bound, max);
-  ROW(vireo_session_options, packing);
+  ROW(vireo_session_options, preference);
   ROW(vireo_memory, packed_bytes);
-  ROW(vireo_node_info, total_ns);
+  ROW(vireo_node_info, key);
   return 0;
 }

@@ -156,6 +156,7 @@ vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vi
   out->depth = info.depth;
   out->calls = session->times == nullptr ? 0 : session->times[index].calls;
   out->total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
+  out->key = info.key;
   return VIREO_OK;
 }
 

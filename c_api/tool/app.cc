@@ -60,6 +60,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_run(app, context);
   add_verify(app, context);
   add_bench(app, context);
+  add_tune(app, context);
   add_inspect(app, context);
   add_explain(app, context);
   add_devices(app, context);

@@ -37,6 +37,7 @@ int run_app(int argc, char** argv, Extensions extensions);
 void add_run(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_tune(CLI::App& app, Context& context);
 void add_inspect(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
 void add_devices(CLI::App& app, Context& context);

@@ -15,6 +15,7 @@
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/tuning.h"
 
 namespace vireo::tool {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, device, profile;
+  std::string model, device, profile, tuning;
   std::vector<std::string> inputs, shapes;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -106,17 +107,11 @@ void bench(const Options& options, Context& context) {
   if (model.converted()) restart_peak_rss();
   Bounds bounds;
   std::vector<std::string> assumed;
-  std::vector<Array> inputs(model.inputs().size());
-  if (!options.inputs.empty()) inputs = load_inputs(model, options.inputs, &bounds, &assumed);
-  apply_shapes(model, options.shapes, &bounds);
-  apply_bounds(options.bounds, &bounds);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const vireo_value_info& info = model.inputs()[i];
-    for (const std::string& name : bounds.close(info, 1))
-      assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
-    if (inputs[i].dtype == VIREO_NONE && info.state_of < 0) inputs[i] = sample_input(info, bounds.dims_of(info), i);
-  }
-  const SessionChoice choice{options.device, options.threads, !options.profile.empty(), options.packing};
+  const std::vector<Array> inputs =
+      inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
+  const Tuning tuning(options.tuning, model.runtime(), options.threads);
+  const SessionChoice choice{options.device, options.threads, !options.profile.empty(), options.packing,
+                             tuning.preference()};
   const Clock::time_point begin = Clock::now();
   const Session session = make_session(model, choice, bounds);
   const double load_ms = model.load_ms() + ms_between(begin, Clock::now());
@@ -188,6 +183,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_device(verb, &options->device);
+  add_tuning(verb, &options->tuning);
   add_shapes(verb, &options->shapes);
   add_repeated(verb, "-i,--input", &options->inputs,
                "NAME=FILE: values to run on instead of random ones (give all inputs)");

@@ -5,12 +5,13 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/tuning.h"
 
 namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, device;
+  std::string model, device, tuning;
   std::vector<std::string> shapes;
   bool json = false;
   std::vector<std::string> bounds;
@@ -26,7 +27,9 @@ void explain(const Options& options, Context& context) {
     for (const std::string& name : bounds.close(info, 1))
       assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
   }
-  const Session session = make_session(model, {options.device, 1, false}, bounds);
+  const Tuning tuning(options.tuning, model.runtime(), 1);
+  const Session session =
+      make_session(model, {options.device, 1, false, VIREO_PACKING_DEFAULT, tuning.preference()}, bounds);
   const auto text = [](const char* s) { return std::string(s != nullptr ? s : ""); };
   Json nodes = Json::array();
   std::vector<std::vector<std::string>> rows{{"node", "op", "type", "device", "kernel", "reason"}};
@@ -53,6 +56,7 @@ void add_explain(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
+  add_tuning(verb, &options->tuning);
   add_shapes(verb, &options->shapes);
   add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print as JSON");

@@ -205,6 +205,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.threads = choice.threads;
   options.profile = choice.profile ? 1 : 0;
   options.packing = choice.packing;
+  options.preference = choice.preference;
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   return options;

@@ -56,6 +56,7 @@ class Model {
   Model& operator=(Model&&) = default;
 
   const vireo_model* get() const { return model_.get(); }
+  const vireo_runtime* runtime() const { return runtime_.get(); }
   const std::string& name() const { return name_; }
   bool converted() const { return converted_; }  // it was an ONNX file
   double load_ms() const { return load_ms_; }    // map and verify; the tool's hash check is not in it
@@ -104,6 +105,7 @@ struct SessionChoice {
   int threads = 0;
   bool profile = false;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
+  const vireo_preference* preference = nullptr;  // outlives the session
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

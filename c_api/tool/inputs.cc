@@ -177,4 +177,21 @@ Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dim
   return a;
 }
 
+std::vector<Array> inputs_to_measure(const Model& model, const std::vector<std::string>& files,
+                                     const std::vector<std::string>& shapes,
+                                     const std::vector<std::string>& bounds_given, Bounds* bounds,
+                                     std::vector<std::string>* assumed) {
+  std::vector<Array> inputs(model.inputs().size());
+  if (!files.empty()) inputs = load_inputs(model, files, bounds, assumed);
+  apply_shapes(model, shapes, bounds);
+  apply_bounds(bounds_given, bounds);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const vireo_value_info& info = model.inputs()[i];
+    for (const std::string& name : bounds->close(info, 1))
+      assumed->push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
+    if (inputs[i].dtype == VIREO_NONE && info.state_of < 0) inputs[i] = sample_input(info, bounds->dims_of(info), i);
+  }
+  return inputs;
+}
+
 }  // namespace vireo::tool

@@ -36,6 +36,13 @@ void apply_bounds(const std::vector<std::string>& texts, Bounds* bounds);
 // Values to run with when there are none: floats uniform in 0..1, integers 0, strings "". Shape: the upper bounds.
 Array sample_input(const vireo_value_info& info, const std::vector<int64_t>& dims, uint64_t seed);
 
+// One array per input, as the verbs that measure take them: from `files` (all or none; see load_inputs), else made up.
+// Open dimensions get what `shapes` and `bounds_given` say, else 1, and a line in `assumed`.
+std::vector<Array> inputs_to_measure(const Model& model, const std::vector<std::string>& files,
+                                     const std::vector<std::string>& shapes,
+                                     const std::vector<std::string>& bounds_given, Bounds* bounds,
+                                     std::vector<std::string>* assumed);
+
 }  // namespace vireo::tool
 
 #endif  // VIREO_C_API_TOOL_INPUTS_H_

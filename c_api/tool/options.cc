@@ -13,6 +13,11 @@ void add_device(CLI::App* verb, std::string* device) {
                    "run on this device only, or on these with commas between them, best first (see vireo devices)");
 }
 
+void add_tuning(CLI::App* verb, std::string* tuning) {
+  verb->add_option("--tuning", *tuning,
+                   "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
+}
+
 void add_threads(CLI::App* verb, int* threads) {
   verb->add_option("--threads", *threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
 }

@@ -15,6 +15,8 @@ void add_model(CLI::App* verb, bool onnx, std::string* model);
 void add_device(CLI::App* verb, std::string* device);
 void add_threads(CLI::App* verb, int* threads);
 void add_packing(CLI::App* verb, vireo_packing* packing);
+// Where `vireo tune` wrote down which kernels are fastest; "" unless given.
+void add_tuning(CLI::App* verb, std::string* tuning);
 // The shapes that open inputs get, 1 for each open dimension otherwise.
 void add_shapes(CLI::App* verb, std::vector<std::string>* shapes);
 void add_bounds(CLI::App* verb, std::vector<std::string>* bounds);

@@ -12,12 +12,13 @@
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/npy.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/tuning.h"
 
 namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, device;
+  std::string model, output, device, tuning;
   std::vector<std::string> inputs;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -119,7 +120,9 @@ void run(const Options& options, Context& context) {
   std::vector<std::string> assumed;
   apply_bounds(options.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
-  const Session session = make_session(model, {options.device, options.threads, false, options.packing}, bounds);
+  const Tuning tuning(options.tuning, model.runtime(), options.threads);
+  const Session session =
+      make_session(model, {options.device, options.threads, false, options.packing, tuning.preference()}, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
 
   if (!options.output.empty()) {
@@ -153,6 +156,7 @@ void add_run(CLI::App& app, Context& context) {
                "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input");
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
+  add_tuning(verb, &options->tuning);
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_bounds(verb, &options->bounds);

@@ -122,22 +122,21 @@ void run_serially(void* pool, int64_t count, int64_t grain, void (*task)(void*, 
 
 // Which nodes were taken, and the reasons of the others.
 struct Answers {
-  std::vector<int> count;
+  std::vector<int> left;
   std::vector<bool> taken;
   std::vector<std::string> reasons;
-  std::vector<const void*> choices;
+  std::vector<std::vector<const void*>> choices;  // all ways that a node was taken
 };
 vireo_status take(void* context, const vireo_part* part) {
   auto& a = *static_cast<Answers*>(context);
   if (part->node_count != 1) return VIREO_UNSUPPORTED;
-  ++a.count[part->nodes[0]];
   a.taken[part->nodes[0]] = true;
-  a.choices[part->nodes[0]] = part->choice;
+  a.choices[part->nodes[0]].push_back(part->choice);
   return VIREO_OK;
 }
 vireo_status leave(void* context, uint32_t node, const char* reason) {
   auto& a = *static_cast<Answers*>(context);
-  ++a.count[node];
+  ++a.left[node];
   a.reasons[node] = reason == nullptr ? "" : reason;
   return VIREO_OK;
 }
@@ -231,14 +230,15 @@ class Suite {
 
   void on_device(void* device) {
     Answers a;
-    a.count.assign(graph_.nodes.size(), 0);
+    a.left.assign(graph_.nodes.size(), 0);
     a.taken.assign(graph_.nodes.size(), false);
     a.reasons.assign(graph_.nodes.size(), "");
-    a.choices.assign(graph_.nodes.size(), nullptr);
+    a.choices.assign(graph_.nodes.size(), {});
     const vireo_claims claims = {&a, take, leave};
     if (d_.claim(device, &host_, &graph_, &claims) != VIREO_OK) return fail("claim", "failed");
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (a.count[n] != 1) fail(graph_.nodes[n].name, "answered " + std::to_string(a.count[n]) + " times");
+      if (a.left[n] + (a.taken[n] ? 1 : 0) != 1)
+        fail(graph_.nodes[n].name, "both taken and left, or neither, or twice left");
       if (!a.taken[n] && a.reasons[n].empty()) fail(graph_.nodes[n].name, "left without a reason");
     }
     if (a.taken.back()) fail(graph_.nodes.back().name, "was taken");
@@ -257,9 +257,11 @@ class Suite {
       return;
     }
     std::string what;
-    for (const int32_t slots : {1, 3}) {
-      for (const bool packs : {false, true}) {
-        if (what.empty()) what = run_part(device, n, a.choices[n], slots, packs);
+    for (const void* choice : a.choices[n]) {
+      for (const int32_t slots : {1, 3}) {
+        for (const bool packs : {false, true}) {
+          if (what.empty()) what = run_part(device, n, choice, slots, packs);
+        }
       }
     }
     if (excluded != exclusions_.end()) {
@@ -367,9 +369,9 @@ class Suite {
     if (second >= prepared_.size()) return;
     std::string one, two;
     std::thread thread([&] {
-      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first], 1, i % 2 != 0);
+      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first][0], 1, i % 2 != 0);
     });
-    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second], 1, i % 2 != 0);
+    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second][0], 1, i % 2 != 0);
     thread.join();
     if (!one.empty() || !two.empty()) fail("two parts at once", one + two);
   }

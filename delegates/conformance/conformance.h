@@ -1,6 +1,6 @@
 // What every delegate must pass, through vireo/delegate.h alone. Compiled once, linked with each delegate:
 //   - the table: ABI, every function there, enumeration ends, devices have names
-//   - every node is answered once: taken, or left with a reason
+//   - every node is answered: taken, in one way or several, or left once with a reason
 //   - what is taken gives the reference kernel's answer within the stated tolerance, twice the same, inside the memory
 //   that
 //     memory() asked for (guarded state, scratch and outputs), with one slot and with three

@@ -38,6 +38,7 @@ CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t numb
 // The kernel that will run a node.
 struct Choice {
   const CpuKernel* tuned = nullptr;
+  const CpuOp* op = nullptr;  // whose kernel that is
   const RefKernel* reference = nullptr;
   const char* kernel = "";
   const char* reason = "";
@@ -65,6 +66,7 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
     c.tuned = op->choose(*query, &reason);
     c.reason = reason;  // of one that takes it: not why others did not
     if (c.tuned != nullptr) {
+      c.op = op;
       c.kernel = c.tuned->name;
       return c;
     }
@@ -107,8 +109,17 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       if (status != VIREO_OK) return status;
       continue;
     }
-    const vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned, 0, nullptr};
-    const vireo_status status = claims->take(claims->context, &part);
+    vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned, 0, nullptr};
+    vireo_status status = claims->take(claims->context, &part);
+    const CpuKernel* other = nullptr;
+    for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
+                         (other = c.op->alternative(query, k)) != nullptr;
+         ++k) {
+      if (other == c.tuned) continue;
+      part.kernel = other->name;
+      part.choice = other;
+      status = claims->take(claims->context, &part);
+    }
     if (status != VIREO_OK) return status;
   }
   return VIREO_OK;

@@ -87,6 +87,8 @@ struct CpuOp {
   // Shapes that follow from data need not fit what scratch was asked for: run() checks. Else such nodes are not
   // offered.
   bool any_shape = false;
+  // Null, or kernel `index` that could serve a node that choose() took, chosen or not; null past the last one.
+  const CpuKernel* (*alternative)(const CpuQuery& query, uint32_t index) = nullptr;
 };
 
 Span<const CpuOp* const> cpu_ops();  // written by CMake

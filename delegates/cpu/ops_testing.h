@@ -23,8 +23,10 @@ struct Claimed {
   std::string kernel, reason;
 };
 
+// The way that the delegate names first; what else it offers is conformance's matter.
 inline vireo_status take(void* context, const vireo_part* part) {
-  *static_cast<Claimed*>(context) = {part->choice, part->kernel, part->reason};
+  auto& claimed = *static_cast<Claimed*>(context);
+  if (claimed.kernel.empty()) claimed = {part->choice, part->kernel, part->reason};
   return VIREO_OK;
 }
 inline vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }

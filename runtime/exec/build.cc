@@ -236,6 +236,7 @@ void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
     info.node = &node;
     info.kernel = choice.kernel;
     info.reason = choice.reason;
+    info.key = choice.key;
     info.device = choice.device;
     info.depth = depth;
     for (const int32_t y : *node.outputs()) {

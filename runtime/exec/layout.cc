@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/exec/arena_plan.h"
+#include "runtime/exec/node_key.h"
 
 namespace vireo {
 namespace {
@@ -85,6 +86,7 @@ struct Claiming {
   bool second;  // the session would rather have another device: why that one left a node stays to be read
   const vireo_host* host;
   Error* error;
+  const vireo_preference* preference;
 };
 
 vireo_status take(void* context, const vireo_part* part) {
@@ -93,8 +95,16 @@ vireo_status take(void* context, const vireo_part* part) {
   // The arena is planned node by node: a part of several nodes would need its inputs kept to its end.
   if (part->node_count != 1 || part->nodes[0] >= s.node_count) return VIREO_UNSUPPORTED;
   NodeChoice& n = s.nodes[part->nodes[0]];
-  if (n.device != kNoDevice) return VIREO_OK;  // a device before this one has it
   const Device& d = c.layout->model->runtime->devices[c.device];
+  int32_t rank = 0;
+  if (VIREO_PREFERENCES && c.preference != nullptr) {
+    if (n.key == 0) n.key = node_key(*c.host, &c.layout->graphs[c.subgraph], part->nodes[0]);
+    const fb::Node& node = *c.layout->graph(c.subgraph).nodes()->Get(part->nodes[0]);
+    const vireo_candidate candidate = {sizeof(vireo_candidate), n.key, text_of(node.name()), d.info.name,
+                                       part->kernel == nullptr ? "" : part->kernel};
+    rank = c.preference->rank(c.preference->context, &candidate);
+  }
+  if (n.device != kNoDevice && rank <= n.rank) return VIREO_OK;  // one before this has it
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
   vireo_part asked = *part;
@@ -105,6 +115,7 @@ vireo_status take(void* context, const vireo_part* part) {
   if (status != VIREO_OK) return status;
   vireo_packed packed = {};
   packed.struct_size = sizeof(packed);
+  n.packed = 0;
   while (VIREO_PACKS && pack != nullptr && asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
          pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
     ++n.packed;
@@ -114,7 +125,8 @@ vireo_status take(void* context, const vireo_part* part) {
   if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part->reason == nullptr ? "" : part->reason;
   n.choice = part->choice;
   n.state_bytes = memory.state_bytes;
-  if (memory.scratch_bytes > c.layout->scratch_bytes) c.layout->scratch_bytes = memory.scratch_bytes;
+  n.scratch_bytes = memory.scratch_bytes;
+  n.rank = rank;
   return VIREO_OK;
 }
 
@@ -152,7 +164,13 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
     for (uint32_t d = 0; d < rt->device_count; ++d) {
       const Device& device = rt->devices[d];
       if (!says(list, "auto") && !says(list, device.info.name)) continue;
-      Claiming c{&l, index, static_cast<uint8_t>(d), list != devices_of(options), &host, error};
+      Claiming c{&l,
+                 index,
+                 static_cast<uint8_t>(d),
+                 list != devices_of(options),
+                 &host,
+                 error,
+                 options == nullptr ? nullptr : options->preference};
       const vireo_claims claims = {&c, take, leave};
       const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
       if (status != VIREO_OK) {
@@ -162,6 +180,7 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
   }
   const fb::Subgraph& g = l.graph(index);
   for (uint32_t n = 0; n < s.node_count; ++n) {
+    if (s.nodes[n].scratch_bytes > l.scratch_bytes) l.scratch_bytes = s.nodes[n].scratch_bytes;
     const fb::Node& node = *g.nodes()->Get(n);
     const OpRow* row = find_op(static_cast<Op>(node.op()));
     const bool control = row != nullptr && (row->def->flags & OpDef::kControlFlow) != 0;

@@ -22,6 +22,9 @@ struct NodeChoice {
   const char* reason = "";
   const void* choice = nullptr;  // the delegate's
   size_t state_bytes = 0;
+  size_t scratch_bytes = 0;
+  uint64_t key = 0;       // vireo_candidate.key, where a preference was asked
+  int32_t rank = 0;       // that it gave
   uint32_t packed = 0;    // constants that it reads packed
   bool in_place = false;  // under the plan, all that the node would copy lies where it belongs
 };

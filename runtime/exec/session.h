@@ -63,6 +63,7 @@ struct NodeInfo {
   const fb::Node* node = nullptr;
   const char* kernel = "";
   const char* reason = "";
+  uint64_t key = 0;  // vireo_candidate.key, where a preference was asked
   uint16_t device = kNoDevice;
   DType dtype = DType::kNone;
   uint8_t depth = 0;

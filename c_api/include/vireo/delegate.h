@@ -97,7 +97,8 @@ typedef struct vireo_packed {
 #define VIREO_MAX_PACKED 8 /* of one part */
 
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
- */
+ * A node may be taken more than once, the best way first: the others are what a session's preference and `vireo tune`
+ * choose from. */
 typedef struct vireo_claims {
   void* context;
   vireo_status (*take)(void* context, const vireo_part* part);

@@ -293,6 +293,26 @@ typedef enum vireo_packing {
   VIREO_PACKING_NEVER = 2 /* weights are read in place: least memory, slower */
 } vireo_packing;
 
+/* One way to run a node. */
+typedef struct vireo_candidate {
+  uint32_t struct_size;
+  uint64_t key; /* of the operator, its attributes, the types and upper bounds of its values: what its time depends on.
+                   The same on every machine; names and weights are not in it */
+  const char* node;
+  const char* device;
+  const char* kernel;
+} vireo_candidate;
+
+/* Which of several ways a session takes: kernels of one device, or the same node on several that its options name.
+ * `vireo tune` measures them. */
+typedef struct vireo_preference {
+  uint32_t struct_size;
+  void* context;
+  /* The highest rank runs the node; among equal ones the first does, as without a preference. Called by the thread
+   * that creates the session or asks for its memory. */
+  int32_t (*rank)(void* context, const vireo_candidate* candidate);
+} vireo_preference;
+
 typedef struct vireo_session_options {
   uint32_t struct_size;
   const char* device; /* NULL or "auto", else device names with commas between them, the one to be preferred first:
@@ -305,9 +325,11 @@ typedef struct vireo_session_options {
   uint64_t seed;      /* of random operators without a seed of their own */
   uint32_t profile;   /* 1: keep per-node times (vireo_session_profile) */
   vireo_packing packing;
+  const vireo_preference* preference; /* may be NULL; outlives the session. A build of reference kernels alone has
+                                         nothing to choose and does not ask */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT }
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0 }
 
 typedef struct vireo_memory {
   uint32_t struct_size;
@@ -372,9 +394,10 @@ typedef struct vireo_node_info {
   uint32_t depth;
   uint64_t calls; /* since creation; 0 unless profiling */
   uint64_t total_ns;
+  uint64_t key; /* vireo_candidate.key; 0 in sessions without a preference */
 } vireo_node_info;
 #define VIREO_NODE_INFO_INIT \
-  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
 VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                           vireo_error* error);

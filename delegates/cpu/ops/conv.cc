@@ -133,11 +133,29 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return tile == 4 ? &kConvWinograd4 : tile == 2 ? &kConvWinograd2 : &kConvLast;
 }
 
+// Where channels are last, three kernels may serve: by rates that were measured elsewhere the first is likely the best.
+const CpuKernel* alternative(const CpuQuery& q, uint32_t index) {
+  constexpr struct {
+    const CpuKernel* kernel;
+    int32_t tile;
+  } kWays[] = {{&kConvLast, 0}, {&kConvWinograd4, 4}, {&kConvWinograd2, 2}};
+  Fused f;
+  const char* reason = "";
+  if (!cpu::read_fused(q, -1, &f, &reason) || f.core != Op::kConv || f.inputs[1].fixed(q) == nullptr) return nullptr;
+  if (static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) != Layout::kNhwc) return nullptr;
+  const ConvF32 c = shape_at_bounds(f);
+  for (const auto& way : kWays) {
+    if (way.tile != 0 && cpu::winograd_f32_packed_floats(c, way.tile) == 0) continue;
+    if (index-- == 0) return way.kernel;
+  }
+  return nullptr;
+}
+
 constexpr Op kOps[] = {Op::kConv, Op::kComposite};
 
 }  // namespace
 
 extern const CpuOp kCpuOp_conv;
-const CpuOp kCpuOp_conv = {"conv", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_conv = {"conv", choose, Span<const Op>(kOps), false, alternative};
 
 }  // namespace vireo

@@ -1,0 +1,261 @@
+// vireo tune: runs the nodes of a model in every way that a device offers and writes down which was fastest.
+#include <math.h>
+#include <stdio.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "c_api/tool/app.h"
+#include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
+#include "c_api/tool/tuning.h"
+
+namespace vireo::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string model, device, out = "auto";
+  std::vector<std::string> inputs, shapes, bounds;
+  int threads = 0;
+  vireo_packing packing = VIREO_PACKING_DEFAULT;
+  double seconds = 10;
+  bool json = false;
+};
+
+using Way = std::pair<std::string, std::string>;  // device, kernel
+
+// The ways to run each node, as a session's planning tells them; then the one that is to be taken.
+struct Ways {
+  std::map<uint64_t, std::vector<Way>> all;
+  std::map<uint64_t, std::string> names;  // of the first node with that key
+  std::map<uint64_t, size_t> taken;       // index in `all`; the first where there is none
+
+  static int32_t note(void* self, const vireo_candidate* c) {
+    auto& ways = *static_cast<Ways*>(self);
+    std::vector<Way>& list = ways.all[c->key];
+    const Way way{c->device, c->kernel};
+    if (std::find(list.begin(), list.end(), way) == list.end()) list.push_back(way);
+    ways.names.try_emplace(c->key, c->node);
+    return 0;
+  }
+  static int32_t choose(void* self, const vireo_candidate* c) {
+    const auto& ways = *static_cast<const Ways*>(self);
+    const auto wanted = ways.taken.find(c->key);
+    if (wanted == ways.taken.end()) return 0;
+    return ways.all.at(c->key)[wanted->second] == Way{c->device, c->kernel} ? 1 : 0;
+  }
+};
+
+// A session that takes certain ways, and the least time that its nodes took in a run.
+class Trial {
+ public:
+  Trial(const Model& model, SessionChoice choice, const Bounds& bounds, const Ways& ways)
+      : model_(model), ways_(ways), preference_{sizeof(vireo_preference), &ways_, Ways::choose} {
+    choice.profile = true;
+    choice.preference = &preference_;
+    session_ = make_session(model, choice, bounds);
+    before_ = nodes_of(session_.get());
+  }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  // One run; returns its milliseconds.
+  double run(const std::vector<vireo_tensor>& in) {
+    vireo_error error = VIREO_ERROR_INIT;
+    const Clock::time_point start = Clock::now();
+    check(vireo_session_run(session_.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error,
+          "run " + model_.name());
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    const std::vector<vireo_node_info> after = nodes_of(session_.get());
+    std::map<uint64_t, std::pair<double, int>> sums;
+    for (size_t i = 0; i < after.size(); ++i) {
+      if (after[i].key == 0 || after[i].calls == before_[i].calls) continue;
+      auto& [us, count] = sums[after[i].key];
+      us += static_cast<double>(after[i].total_ns - before_[i].total_ns) / 1e3 /
+            static_cast<double>(after[i].calls - before_[i].calls);
+      ++count;
+    }
+    for (const auto& [key, sum] : sums) {
+      const double us = sum.first / sum.second;
+      const auto [it, fresh] = least_.try_emplace(key, us);
+      if (!fresh) it->second = std::min(it->second, us);
+    }
+    before_ = after;
+    times_.push_back(ms);
+    return ms;
+  }
+  double us(uint64_t key) const {
+    const auto it = least_.find(key);
+    return it == least_.end() ? INFINITY : it->second;
+  }
+  double median_ms() const {
+    std::vector<double> sorted = times_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+  }
+  void forget() { times_.clear(); }
+  size_t taken(uint64_t key) const {
+    const auto it = ways_.taken.find(key);
+    return it == ways_.taken.end() ? 0 : it->second;
+  }
+
+ private:
+  const Model& model_;
+  Ways ways_;
+  vireo_preference preference_;
+  Session session_;
+  std::vector<vireo_node_info> before_;
+  std::map<uint64_t, double> least_;
+  std::vector<double> times_;
+};
+
+constexpr double kWorthwhile = 0.97;   // of the time as it was: less gain is noise
+constexpr double kSmallShare = 0.001;  // of a run: what all ways of such a node differ by is not worth its measuring
+
+void tune(const Options& options, Context& context) {
+  const Model model(options.model, options.threads, context.extensions.convert);
+  Tuning tuning(options.out, model.runtime(), options.threads, /*must_exist=*/false);
+  tuning.write();  // what cannot be written is better known before
+  Bounds bounds;
+  std::vector<std::string> assumed;
+  const std::vector<Array> inputs =
+      inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
+  std::vector<std::vector<vireo_string>> refs(inputs.size());
+  std::vector<vireo_tensor> in(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype != VIREO_NONE) in[i] = view_of(inputs[i], &refs[i]);
+  }
+
+  Ways ways;
+  const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note};
+  SessionChoice choice{options.device, options.threads, false, options.packing, &noting};
+  memory_of(model, choice, bounds);
+
+  // First as it is, which also tells what each node is worth; then a session for each further way.
+  const Clock::time_point begin = Clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - begin).count() / options.seconds; };
+  std::vector<std::unique_ptr<Trial>> trials;
+  trials.push_back(std::make_unique<Trial>(model, choice, bounds, ways));
+  double run_ms = INFINITY;
+  for (int i = 0; i < 3; ++i) run_ms = std::min(run_ms, trials[0]->run(in));
+  size_t most = 1, pruned = 0;
+  std::set<uint64_t> measured;
+  for (const auto& [key, list] : ways.all) {
+    if (list.size() < 2) continue;
+    if (trials[0]->us(key) < kSmallShare * run_ms * 1e3 || !isfinite(trials[0]->us(key))) {
+      ++pruned;
+      continue;
+    }
+    measured.insert(key);
+    most = std::max(most, list.size());
+  }
+  for (size_t w = 1; w < most; ++w) {
+    Ways others = ways;
+    for (const uint64_t key : measured) {
+      if (w < ways.all[key].size()) others.taken[key] = w;
+    }
+    trials.push_back(std::make_unique<Trial>(model, choice, bounds, others));
+  }
+  Progress progress;
+  int rounds = 0;
+  while (trials.size() > 1 && (rounds < 3 || spent() < 0.7)) {
+    for (const auto& trial : trials) trial->run(in);
+    progress.show("tune: " + std::to_string(++rounds) + " rounds of " + std::to_string(trials.size()) + " ways");
+  }
+
+  Ways best = ways;
+  for (const uint64_t key : measured) {
+    double least = kWorthwhile * trials[0]->us(key);
+    for (const auto& trial : trials) {
+      if (trial->taken(key) == 0 || trial->us(key) >= least) continue;
+      least = trial->us(key);
+      best.taken[key] = trial->taken(key);
+    }
+  }
+  // A node's time also depends on those before it: the whole must be faster too.
+  double before_ms = trials[0]->median_ms(), after_ms = before_ms;
+  bool faster = true;
+  if (!best.taken.empty()) {
+    Trial tuned(model, choice, bounds, best);
+    tuned.run(in);
+    tuned.forget();
+    trials[0]->forget();
+    for (int i = 0; i < 7 || spent() < 1; ++i) {
+      trials[0]->run(in);
+      tuned.run(in);
+    }
+    before_ms = trials[0]->median_ms();
+    after_ms = tuned.median_ms();
+    faster = after_ms < before_ms;
+  }
+  progress.show("");
+
+  Json changes = Json::array();
+  std::vector<std::vector<std::string>> rows{{"node", "from", "us", "to", "us"}};
+  const auto number = [](double v) {
+    char text[32];
+    snprintf(text, sizeof(text), "%.1f", v);
+    return std::string(text);
+  };
+  for (const uint64_t key : measured) {
+    const size_t w = faster && best.taken.count(key) != 0 ? best.taken[key] : 0;
+    const Way &from = ways.all[key][0], &to = ways.all[key][w];
+    const double was = trials[0]->us(key);
+    double is = was;
+    for (const auto& trial : trials) is = trial->taken(key) == w ? std::min(is, trial->us(key)) : is;
+    tuning.put(key, to.first, to.second, is);
+    if (w == 0) continue;
+    changes.push_back({{"node", ways.names[key]}, {"from", from.first + ":" + from.second}, {"from_us", was},
+                       {"to", to.first + ":" + to.second}, {"to_us", is}});
+    rows.push_back({ways.names[key], from.first + ":" + from.second, number(was), to.first + ":" + to.second, number(is)});
+  }
+  tuning.write();
+  if (options.json) {
+    return print_json({{"model", options.model}, {"tuning", tuning.path()}, {"cpu", tuning.cpu()},
+                       {"rounds", rounds}, {"kinds_of_nodes", ways.all.size()}, {"measured", measured.size()},
+                       {"too_small", pruned}, {"median_ms_before", before_ms},
+                       {"median_ms_after", faster ? after_ms : before_ms}, {"changes", changes}, {"assumed", assumed}});
+  }
+  for (const std::string& line : assumed) std::cout << line << "\n";
+  if (rows.size() > 1) std::cout << table_text(rows);
+  printf("%zu kinds of nodes, of %zu with several ways %zu were worth measuring; %d rounds\n", ways.all.size(),
+         measured.size() + pruned, measured.size(), rounds);
+  if (!faster) printf("the fastest nodes together were not faster: nothing is changed\n");
+  printf("median %.3f ms before, %.3f ms after; wrote %s\n", before_ms, faster ? after_ms : before_ms,
+         tuning.path().c_str());
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
+  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  verb->add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
+      ->capture_default_str();
+  verb->add_option("--seconds", options->seconds, "how long to measure, about")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  add_threads(verb, &options->threads);
+  add_packing(verb, &options->packing);
+  add_device(verb, &options->device);
+  add_shapes(verb, &options->shapes);
+  add_repeated(verb, "-i,--input", &options->inputs,
+               "NAME=FILE: values to run on instead of random ones (give all inputs)");
+  add_bounds(verb, &options->bounds);
+  verb->add_flag("--json", options->json, "print the figures as JSON");
+  verb->footer(
+      "Examples:\n"
+      "  vireo tune model.vireo --threads 1\n"
+      "  vireo bench model.vireo --threads 1 --tuning auto\n"
+      "  vireo tune model.vireo -o board.json && vireo run model.vireo --tuning board.json");
+  verb->callback([options, &context] { tune(*options, context); });
+}
+
+}  // namespace vireo::tool

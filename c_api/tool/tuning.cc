@@ -1,0 +1,127 @@
+#include "c_api/tool/tuning.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "c_api/tool/app.h"
+#include "c_api/tool/failure.h"
+#include "c_api/tool/file.h"
+
+namespace vireo::tool {
+namespace {
+
+// What a measured time depends on besides the node: the CPU, what of it the kernels use, and the kernels themselves.
+std::string fingerprint(const vireo_runtime* runtime) {
+  std::string text;
+  std::ifstream info("/proc/cpuinfo");
+  std::vector<std::string> wanted = {"model name",      "cpu family",   "model",    "stepping",
+                                     "CPU implementer", "CPU variant", "CPU part", "uarch"};
+  for (std::string line; std::getline(info, line) && !line.empty();) {  // of the first core
+    const std::string name = line.substr(0, line.find_last_not_of(" \t", line.find(':') - 1) + 1);
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    text += (text.empty() ? "" : ", ") + line.substr(std::min(line.size(), line.find(':') + 2));
+  }
+  for (uint32_t d = 0; d < vireo_runtime_device_count(runtime); ++d) {
+    vireo_device_info device = VIREO_DEVICE_INFO_INIT;
+    if (vireo_runtime_device(runtime, d, &device, nullptr) != VIREO_OK) continue;
+    text += std::string("; ") + device.name + " (" + (device.detail != nullptr ? device.detail : "") + ")";
+  }
+  const uint32_t v = vireo_version();
+  return text + "; vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
+}
+
+std::string hex(uint64_t v) {
+  char text[20];
+  snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(v));
+  return text;
+}
+
+std::string cache_file(const std::string& cpu) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if ((cache == nullptr || cache[0] == 0) && (home == nullptr || home[0] == 0)) {
+    throw Failure("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set", "name a file instead of auto");
+  }
+  const std::filesystem::path root = cache != nullptr && cache[0] != 0 ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache";
+  uint64_t h = 0xCBF29CE484222325u;
+  for (const char c : cpu) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
+  return (root / "vireo" / "tuning" / (hex(h) + ".json")).string();
+}
+
+}  // namespace
+
+Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int threads, bool must_exist)
+    : threads_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
+      preference_{sizeof(vireo_preference), this, rank} {
+  if (file.empty()) return;
+  cpu_ = fingerprint(runtime);
+  path_ = file == "auto" ? cache_file(cpu_) : file;
+  if (!std::filesystem::exists(path_)) {
+    if (must_exist) throw Failure("there is no tuning file " + path_, "vireo tune MODEL writes one");
+    return;
+  }
+  const std::vector<uint8_t> bytes = read_file(path_);
+  read(std::string(bytes.begin(), bytes.end()));
+}
+
+void Tuning::read(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::string help = "delete the file and run vireo tune again";
+  if (!json.is_object() || !json.contains("vireo_tuning")) throw Failure(path_ + " is no tuning file", help);
+  if (json["vireo_tuning"] != kVersion || json.value("cpu", "") != cpu_) {
+    std::cerr << "note: " << path_ << " was measured on another CPU or by another version: not used\n";
+    return;
+  }
+  try {
+    next_ = json.at("next").get<uint64_t>();
+    for (const Json& e : json.at("entries")) {
+      const uint64_t key = std::stoull(e.at("key").get<std::string>(), nullptr, 16);
+      entries_[{key, e.at("threads").get<int>()}] = {e.at("device").get<std::string>(), e.at("kernel").get<std::string>(),
+                                                    e.at("us").get<double>(), e.at("used").get<uint64_t>()};
+    }
+  } catch (const std::exception&) {  // of another type, or missing
+    throw Failure(path_ + " is damaged: an entry lacks key, threads, device, kernel, us or used", help);
+  }
+}
+
+void Tuning::put(uint64_t key, const std::string& device, const std::string& kernel, double us) {
+  entries_[{key, threads_}] = {device, kernel, us, next_++};
+  if (entries_.size() <= kMostEntries) return;
+  entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                  [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+}
+
+const Tuning::Entry* Tuning::find(uint64_t key) const {
+  const auto it = entries_.find({key, threads_});
+  return it == entries_.end() ? nullptr : &it->second;
+}
+
+void Tuning::write() const {
+  Json entries = Json::array();
+  for (const auto& [place, e] : entries_) {
+    entries.push_back({{"key", hex(place.first)},
+                       {"threads", place.second},
+                       {"device", e.device},
+                       {"kernel", e.kernel},
+                       {"us", e.us},
+                       {"used", e.used}});
+  }
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);  // what fails here, write_file tells
+  const Json json = {{"vireo_tuning", kVersion}, {"cpu", cpu_}, {"next", next_}, {"entries", entries}};
+  write_file(path_, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int32_t Tuning::rank(void* self, const vireo_candidate* candidate) {
+  const Entry* entry = static_cast<const Tuning*>(self)->find(candidate->key);
+  return entry != nullptr && entry->device == candidate->device && entry->kernel == candidate->kernel ? 1 : 0;
+}
+
+}  // namespace vireo::tool

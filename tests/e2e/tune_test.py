@@ -1,0 +1,79 @@
+"""vireo tune: what it writes is used by other verbs, changes no answer beyond rounding, and is refused when damaged."""
+import json
+import unittest
+
+import support
+
+MODEL = support.ROOT / "samples" / "models" / "digit_mobile.onnx"
+
+
+@unittest.skipIf(support.missing("numpy"), support.missing("numpy"))
+class Tune(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.file = support.convert(MODEL, "tune_model")
+        cls.tuning = support.WORK / "tuning.json"
+        cls.tuning.unlink(missing_ok=True)
+        cls.told = json.loads(support.vireo("tune", cls.file, "--threads", 1, "--seconds", 1, "-o", cls.tuning, "--json").stdout)
+
+    def test_measures_and_writes(self):
+        stored = json.loads(self.tuning.read_text())
+        self.assertEqual(stored["vireo_tuning"], 1)
+        self.assertEqual(stored["cpu"], self.told["cpu"])
+        self.assertEqual(len(stored["entries"]), self.told["measured"])
+        self.assertGreaterEqual(self.told["kinds_of_nodes"], self.told["measured"])
+
+    def test_explain_shows_what_was_chosen(self):
+        nodes = json.loads(support.vireo("explain", self.file, "--tuning", self.tuning, "--json").stdout)["nodes"]
+        kernels = {f"{n['device']}:{n['kernel']}" for n in nodes}
+        for change in self.told["changes"]:
+            self.assertIn(change["to"], kernels)
+
+    def test_the_slower_way_is_taken_where_the_file_says_so(self):
+        plain = json.loads(support.vireo("explain", self.file, "--json").stdout)["nodes"]
+        stored = json.loads(self.tuning.read_text())
+        if not stored["entries"]:
+            self.skipTest("no node of this model has two ways that are worth measuring")
+        names = {n["kernel"] for n in plain}
+        # Whatever was fastest, a name that no device has changes nothing.
+        for entry in stored["entries"]:
+            entry["kernel"] = "no_such_kernel"
+        other = support.WORK / "tuning_unknown.json"
+        other.write_text(json.dumps(stored))
+        nodes = json.loads(support.vireo("explain", self.file, "--tuning", other, "--json").stdout)["nodes"]
+        self.assertEqual({n["kernel"] for n in nodes}, names)
+
+    def test_answers_are_the_same(self):
+        import numpy as np
+        with np.load(MODEL.with_suffix(".npz")) as cases:
+            x = cases["c0_in0"]
+        outputs = []
+        for extra in ([], ["--tuning", self.tuning]):
+            given, out = support.WORK / "tune_in.npy", support.WORK / f"tune_out{len(extra)}.npz"
+            np.save(given, x)
+            support.vireo("run", self.file, "--threads", 1, "--input", given, "-o", out, *extra)
+            with np.load(out) as stored:
+                outputs.append([stored[name] for name in stored.files])
+        for plain, tuned in zip(*outputs):
+            # Kernels differ in the order of their sums: logits of a few layers, some 1e3 roundings apart at most.
+            np.testing.assert_allclose(tuned, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
+
+    def test_refuses_a_damaged_file(self):
+        bad = support.WORK / "tuning_bad.json"
+        bad.write_text("{\"vireo_tuning\": 1, ")
+        done = support.vireo("bench", self.file, "--tuning", bad, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is no tuning file", done.stderr)
+        self.assertIn("vireo tune", done.stderr)
+        done = support.vireo("bench", self.file, "--tuning", support.WORK / "not_there.json", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no tuning file", done.stderr)
+
+    def test_says_where_it_cannot_write_before_it_measures(self):
+        done = support.vireo("tune", self.file, "-o", "/proc/no/such/place.json", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/proc/no/such", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
