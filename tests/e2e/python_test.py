@@ -144,6 +144,20 @@ for _ in range(4):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_bound_arrays_are_read_anew_in_each_run(self):
+        np, x = self.np, self.x.copy()
+        with self.vireo.Model(self.path) as model:
+            bounds = model.bounds_for(x)
+            with model.session(bounds) as session, model.session(bounds) as other:
+                bound = session.bind(x)
+                for scale in (1, 0, -2):
+                    x[...] = scale * self.x
+                    np.testing.assert_array_equal(bound.run()[0], other.run(x)[0])
+                with self.assertRaisesRegex(self.vireo.VireoError, "cannot be bound"):
+                    session.bind(np.zeros([*x.shape[:-1], 2 * x.shape[-1]], x.dtype)[..., ::2])
+                with self.assertRaisesRegex(self.vireo.VireoError, "takes"):
+                    session.bind(x.astype(np.float64))
+
     def test_structs_are_those_of_the_header(self):
         import ctypes
         import subprocess

@@ -32,8 +32,4 @@ def load(file, threads, feed, options):
     model = vireo.Model(file, vireo.Runtime(threads=threads))
     arrays = [feed[value.name] for value in model.inputs]
     session = model.session(model.bounds_for(*arrays))
-
-    def run(keep=(model, session)):
-        return session.run(*arrays)
-
-    return run
+    return session.bind(*arrays).run

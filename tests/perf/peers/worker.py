@@ -6,7 +6,6 @@
     anything else ends it. {"error"} says what went wrong.
 """
 import json
-import resource
 import sys
 import time
 
@@ -15,9 +14,10 @@ import numpy as np
 from . import PeerError, find
 
 
-def resident_mib():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize() / 2**20
+def memory_mib(line):
+    """VmRSS or VmHWM of this process. (ru_maxrss would be that of the process before exec, too.)"""
+    with open("/proc/self/status") as status:
+        return next(int(row.split()[1]) for row in status if row.startswith(line)) / 1024
 
 
 def say(**what):
@@ -42,14 +42,14 @@ def main():
     with np.load(feed_file) as stored:
         feed = {key: stored[key] for key in stored.files}
     __import__(name.split("+")[0].replace("mnn", "MNN"))
-    before = resident_mib()
+    before = memory_mib("VmRSS")
     begin = time.perf_counter()
     run = module.load(file, int(threads), feed, options)
     loaded = time.perf_counter()
     run()
     first = time.perf_counter()
     run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = memory_mib("VmHWM")
     say(load_ms=(loaded - begin) * 1e3, first_ms=(first - begin) * 1e3, rss_mib=peak - before)
     for line in sys.stdin:
         words = line.split()
