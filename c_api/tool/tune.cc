@@ -211,16 +211,27 @@ void tune(const Options& options, Context& context) {
     for (const auto& trial : trials) is = trial->taken(key) == w ? std::min(is, trial->us(key)) : is;
     tuning.put(key, to.first, to.second, is);
     if (w == 0) continue;
-    changes.push_back({{"node", ways.names[key]}, {"from", from.first + ":" + from.second}, {"from_us", was},
-                       {"to", to.first + ":" + to.second}, {"to_us", is}});
-    rows.push_back({ways.names[key], from.first + ":" + from.second, number(was), to.first + ":" + to.second, number(is)});
+    changes.push_back({{"node", ways.names[key]},
+                       {"from", from.first + ":" + from.second},
+                       {"from_us", was},
+                       {"to", to.first + ":" + to.second},
+                       {"to_us", is}});
+    rows.push_back(
+        {ways.names[key], from.first + ":" + from.second, number(was), to.first + ":" + to.second, number(is)});
   }
   tuning.write();
   if (options.json) {
-    return print_json({{"model", options.model}, {"tuning", tuning.path()}, {"cpu", tuning.cpu()},
-                       {"rounds", rounds}, {"kinds_of_nodes", ways.all.size()}, {"measured", measured.size()},
-                       {"too_small", pruned}, {"median_ms_before", before_ms},
-                       {"median_ms_after", faster ? after_ms : before_ms}, {"changes", changes}, {"assumed", assumed}});
+    return print_json({{"model", options.model},
+                       {"tuning", tuning.path()},
+                       {"cpu", tuning.cpu()},
+                       {"rounds", rounds},
+                       {"kinds_of_nodes", ways.all.size()},
+                       {"measured", measured.size()},
+                       {"too_small", pruned},
+                       {"median_ms_before", before_ms},
+                       {"median_ms_after", faster ? after_ms : before_ms},
+                       {"changes", changes},
+                       {"assumed", assumed}});
   }
   for (const std::string& line : assumed) std::cout << line << "\n";
   if (rows.size() > 1) std::cout << table_text(rows);

@@ -21,7 +21,7 @@ namespace {
 std::string fingerprint(const vireo_runtime* runtime) {
   std::string text;
   std::ifstream info("/proc/cpuinfo");
-  std::vector<std::string> wanted = {"model name",      "cpu family",   "model",    "stepping",
+  std::vector<std::string> wanted = {"model name",      "cpu family",  "model",    "stepping",
                                      "CPU implementer", "CPU variant", "CPU part", "uarch"};
   for (std::string line; std::getline(info, line) && !line.empty();) {  // of the first core
     const std::string name = line.substr(0, line.find_last_not_of(" \t", line.find(':') - 1) + 1);
@@ -34,7 +34,8 @@ std::string fingerprint(const vireo_runtime* runtime) {
     text += std::string("; ") + device.name + " (" + (device.detail != nullptr ? device.detail : "") + ")";
   }
   const uint32_t v = vireo_version();
-  return text + "; vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
+  return text + "; vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." +
+         std::to_string(v & 255);
 }
 
 std::string hex(uint64_t v) {
@@ -48,7 +49,8 @@ std::string cache_file(const std::string& cpu) {
   if ((cache == nullptr || cache[0] == 0) && (home == nullptr || home[0] == 0)) {
     throw Failure("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set", "name a file instead of auto");
   }
-  const std::filesystem::path root = cache != nullptr && cache[0] != 0 ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache";
+  const std::filesystem::path root =
+      cache != nullptr && cache[0] != 0 ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache";
   uint64_t h = 0xCBF29CE484222325u;
   for (const char c : cpu) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
   return (root / "vireo" / "tuning" / (hex(h) + ".json")).string();
@@ -73,8 +75,10 @@ Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int thread
 void Tuning::read(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const std::string help = "delete the file and run vireo tune again";
-  if (!json.is_object() || !json.contains("vireo_tuning")) throw Failure(path_ + " is no tuning file", help);
-  if (json["vireo_tuning"] != kVersion || json.value("cpu", "") != cpu_) {
+  if (!json.is_object() || !json.contains("vireo_tuning") || !json.contains("cpu") || !json["cpu"].is_string())
+    throw Failure(path_ + " is no tuning file", help);
+  foreign_ = json["vireo_tuning"] != kVersion || json["cpu"] != cpu_;
+  if (foreign_) {
     std::cerr << "note: " << path_ << " was measured on another CPU or by another version: not used\n";
     return;
   }
@@ -82,8 +86,9 @@ void Tuning::read(const std::string& text) {
     next_ = json.at("next").get<uint64_t>();
     for (const Json& e : json.at("entries")) {
       const uint64_t key = std::stoull(e.at("key").get<std::string>(), nullptr, 16);
-      entries_[{key, e.at("threads").get<int>()}] = {e.at("device").get<std::string>(), e.at("kernel").get<std::string>(),
-                                                    e.at("us").get<double>(), e.at("used").get<uint64_t>()};
+      entries_[{key, e.at("threads").get<int>()}] = {e.at("device").get<std::string>(),
+                                                     e.at("kernel").get<std::string>(), e.at("us").get<double>(),
+                                                     e.at("used").get<uint64_t>()};
     }
   } catch (const std::exception&) {  // of another type, or missing
     throw Failure(path_ + " is damaged: an entry lacks key, threads, device, kernel, us or used", help);
@@ -103,6 +108,10 @@ const Tuning::Entry* Tuning::find(uint64_t key) const {
 }
 
 void Tuning::write() const {
+  if (foreign_) {
+    throw Failure(path_ + " holds what another CPU or version measured, and would be lost",
+                  "name another file with -o, or delete this one");
+  }
   Json entries = Json::array();
   for (const auto& [place, e] : entries_) {
     entries.push_back({{"key", hex(place.first)},

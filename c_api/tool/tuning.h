@@ -39,7 +39,7 @@ class Tuning {
   void put(uint64_t key, const std::string& device, const std::string& kernel, double us);
   const Entry* find(uint64_t key) const;
   size_t size() const { return entries_.size(); }
-  // Writes to a temporary name and renames. Throws Failure.
+  // Writes to a temporary name and renames. Throws Failure; never writes over what another CPU measured.
   void write() const;
 
   const std::string& path() const { return path_; }
@@ -51,6 +51,7 @@ class Tuning {
 
   std::string path_, cpu_;
   int threads_;
+  bool foreign_ = false;  // what lies in the file is of another CPU or version
   uint64_t next_ = 0;
   std::map<std::pair<uint64_t, int>, Entry> entries_;  // by key and threads
   vireo_preference preference_;

@@ -61,14 +61,17 @@ TEST_F(TuningFile, DropsWhatWasMeasuredLongestAgo) {
 TEST_F(TuningFile, OtherCpusAndVersionsAreNotUsed) {
   write_file(path_, R"({"vireo_tuning": 1, "cpu": "another", "next": 1, "entries": [{"key": "x"}]})");
   EXPECT_EQ(Tuning(path_, runtime_, 1).size(), 0u);
-  write_file(path_, R"({"vireo_tuning": 2, "entries": 7})");
-  EXPECT_EQ(Tuning(path_, runtime_, 1).size(), 0u);
+  write_file(path_, R"({"vireo_tuning": 2, "cpu": "another", "entries": 7})");
+  Tuning tuning(path_, runtime_, 1);
+  EXPECT_EQ(tuning.size(), 0u);
+  tuning.put(1, "cpu", "a", 1);
+  EXPECT_THROW(tuning.write(), Failure);  // what is there would be lost
 }
 
 TEST_F(TuningFile, RefusesWhatIsNoTuningFile) {
   const std::string cpu = Tuning(path_ + ".none", runtime_, 1, false).cpu();
   for (const std::string& text :
-       {std::string("{"), std::string("[]"), std::string("{}"),
+       {std::string("{"), std::string("[]"), std::string("{}"), std::string(R"({"vireo_tuning": 1, "cpu": 5})"),
         R"({"vireo_tuning": 1, "cpu": ")" + cpu + R"(", "next": 0, "entries": [{"key": "zz"}]})",
         R"({"vireo_tuning": 1, "cpu": ")" + cpu + R"(", "next": "0", "entries": []})"}) {
     write_file(path_, text);

@@ -4,7 +4,7 @@ import unittest
 
 import support
 
-MODEL = support.ROOT / "samples" / "models" / "digit_mobile.onnx"
+MODEL = support.ROOT / "samples" / "models" / "digit_det_nms.onnx"
 
 
 @unittest.skipIf(support.missing("numpy"), support.missing("numpy"))
