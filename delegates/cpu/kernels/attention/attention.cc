@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kBlockScores = 1 << 17;  // floats: half of the second-level cache of common cores
 constexpr int64_t kFewestRows = 16;
-constexpr int64_t kTileRows = 42;      // three register tiles with 32 registers, seven with 16
+constexpr int64_t kTileRows = 42;  // three register tiles with 32 registers, seven with 16
+constexpr int64_t kFewestPacked =
+    8;  // queries: below, turning keys into panels costs more than reading them as they lie
 constexpr int64_t kPanelColumns = 32;  // of packed keys and values
 
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -184,7 +186,7 @@ void attention_f32(const AttentionF32& shape, const float* q, const float* k, co
   const int64_t rows = smaller(even, rows_of(s.queries, s.keys)), blocks = (s.queries + rows - 1) / rows;
   const int64_t work = rows * (s.keys + 1) * (s.head + s.value_head);
   // One block would read them once: the product packs, or reads in place, as it likes best.
-  const bool again = group * blocks > 1;
+  const bool again = s.queries >= kFewestPacked && group * blocks > 1;
   const bool keys_packed = again && gemm_f32_packed_floats(scores_product(s, s.queries, s.keys)) > 0;
   const bool values_packed = again && gemm_f32_packed_floats(values_product(s, s.queries, s.keys)) > 0;
   for (int32_t i = 0; i < larger(parallel.slots, 1); ++i) *Slot(room, scratch, i).head = -1;

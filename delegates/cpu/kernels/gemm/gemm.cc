@@ -211,8 +211,8 @@ namespace {
 // once: there dot products along k win. A single row times [K, N] streams B through once.
 enum class Route { kPanels, kDots, kRowTimesMatrix };
 constexpr int64_t kFewColumns = 8, kFewRows = 4;
-// From here on panels that are there already win.
-constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
+// From here on panels that are there already win: weights come as one stream.
+constexpr int64_t kLeastRows = 2, kLeastColumns = 16;
 
 Route route_of(const GemmF32& s) {
   const bool a_along_k = !s.trans_a || (s.m == 1 && s.lda == 1);

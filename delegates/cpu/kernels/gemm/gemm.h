@@ -47,7 +47,7 @@ struct GemmF32 {
   Epilogue epilogue;
 };
 
-// Floats that B takes packed; 0 where packing would bring nothing: few rows stream B through once as it lies, few
+// Floats that B takes packed; 0 where packing would bring nothing: one row streams B through as it lies, few
 // columns would be mostly padding. Decided by sizes, so that a shape that is smaller than its bound may be packed.
 int64_t gemm_f32_packed_floats(const GemmF32& shape);
 void pack_gemm_f32(const GemmF32& shape, const float* b, const Parallel& parallel, float* packed);

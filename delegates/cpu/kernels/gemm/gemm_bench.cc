@@ -52,6 +52,7 @@ void sizes(benchmark::internal::Benchmark* b) {
       ->Args({1024, 196, 256})
       ->Args({2048, 49, 512});  // ResNet-50
   b->Args({512, 49, 2048})->Args({64, 125, 64})->Args({1, 1000, 2048})->Args({1, 640, 128})->Args({1000, 1, 512});
+  b->Args({2, 32000, 1024})->Args({4, 32000, 1024})->Args({7, 32000, 1024});  // a few tokens: weights from memory
   b->Args({1024, 1024, 1024});
 }
 BENCHMARK(rows_by_columns)->Apply(sizes);
