@@ -58,6 +58,8 @@ void for_each_tile(pthreadpool_t pool, const size_t (&range)[N], const size_t (&
 }  // namespace
 }  // namespace vireo::xnnpack
 
+pthreadpool::pthreadpool() = default;
+
 using vireo::xnnpack::for_each_tile;
 using vireo::xnnpack::smaller;
 

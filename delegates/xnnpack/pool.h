@@ -9,6 +9,8 @@
 
 // What a pthreadpool_t points to.
 struct pthreadpool {
+  pthreadpool();  // in pool.cc: a linker that reads libraries once takes the functions along with whoever makes one
+
   size_t slots = 1;                            // that XNNPACK counts on when it divides its work
   const vireo_thread_pool* threads = nullptr;  // of the submit under way; null: the calling thread alone
 };
