@@ -136,6 +136,9 @@ const char* define_softmax(Writer& w, const Step& s) {
   const int rank = x.type.shape.rank, axis = normalize_axis(s.node->read<attrs::Softmax>().axis(), rank);
   if (axis != rank - 1) return "XNNPACK's Softmax is over the last axis";
   const int64_t channels = x.type.shape[axis];
+  // Its last step reads the result in whole vectors of four, past the end of a row that is no multiple of them: of the
+  // last row, past the caller's memory.
+  if (channels % 4 != 0) return "XNNPACK's Softmax reads past the end of such a row of its result";
   const Dims dims = {element_count(x.type.shape) / channels, channels};
   const uint32_t in = w.in(x, dims), out = w.out(*s.out, dims);
   if (w.asks()) return nullptr;

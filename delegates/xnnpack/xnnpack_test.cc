@@ -163,7 +163,7 @@ TEST_F(Xnnpack, Elementwise) {
       Case(op, binary, {reals(4, {3, 1, n}), reals(5, {2, 1}, 1, 2)}, 2).expect_close(2e-7);
     }
     Case(Op::kPRelu, binary, {reals(6, {2, 5, n}), reals(7, {n})}, 1).expect_close(2e-7);
-    Case(Op::kSoftmax, pack<attrs::Softmax>(attrs::SoftmaxT{}), {reals(8, {2, 3, n})}, 1).expect_close(4e-6);
+    Case(Op::kSoftmax, pack<attrs::Softmax>(attrs::SoftmaxT{}), {reals(8, {2, 3, 4 * n})}, 1).expect_close(4e-6);
   }
 }
 
@@ -280,6 +280,8 @@ TEST_F(Xnnpack, WhatItLeaves) {
   attrs::SoftmaxT s;
   s.axis = 1;
   EXPECT_EQ(Case(Op::kSoftmax, pack<attrs::Softmax>(s), {x}, 1).reason(), "XNNPACK's Softmax is over the last axis");
+  EXPECT_EQ(Case(Op::kSoftmax, pack<attrs::Softmax>(attrs::SoftmaxT{}), {reals(9, {2, 7})}, 1).reason(),
+            "XNNPACK's Softmax reads past the end of such a row of its result");
   Case lies(Op::kRelu, unary, {x}, 1);
   lies.value(1).type.shape[3] = 9;
   EXPECT_EQ(lies.reason(), "its shapes do not agree, or follow from data");
