@@ -77,6 +77,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedI8 = 3,           // intgemm/packed.h, rows [taps, k / taps]; sizes: columns, k, taps, 1 where A is signed
   kPackedWinogradF32 = 4,  // winograd/winograd.h, layout 4; sizes: O, C, edge of the tile
   kPackedBf16 = 5,         // gemm_bf16/gemm_bf16.h; sizes: columns, k, taps (0: no filters), 1 when it was [N, K]
+  kPackedGatesF32 = 6,     // recurrent/recurrent.h, layout 6, for each direction; sizes: H, gates, directions
 };
 
 struct CpuOp {

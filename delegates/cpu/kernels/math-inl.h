@@ -119,11 +119,28 @@ HWY_INLINE V log_f32(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
+// e^x / 2 for -87 <= x <= 89.5, <= 2 ulp, 0 for less than 2^-126, infinite from 89.1 on. x / ln 2 is rounded by adding
+// a number whose last place is 1: its low bits are then the exponent of the power of two, to which the half leaves
+// room.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V half_exp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V units = hn::Set(d, 12582912.0f + 126.0f);  // 1.5 * 2^23, and the exponent's bias less 1
+  const V t = hn::MulAdd(x, hn::Set(d, 1.44269504f), units);
+  const V n = hn::Sub(t, units);
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const V y = horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f,
+                     1.394216110e-03f);
+  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t))));
+}
+
 // 1 / (1 + e^-x), <= 3 ulp for x > -87.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid_f32(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exp_f32(d, hn::Neg(x))));
+  const V half = hn::Set(d, 0.5f);
+  const V bounded = clip(d, hn::Neg(x), hn::Set(d, -87.0f), hn::Set(d, 89.5f));
+  return hn::Div(half, hn::Add(half, half_exp(d, bounded)));
 }
 
 // tanh x, <= 3 ulp: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
@@ -133,8 +150,9 @@ HWY_INLINE V tanh_f32(D d, V x) {
   const V s = hn::Mul(x, x);
   const V p = horner(d, s, -3.333332941e-01f, 1.333280017e-01f, -5.385459144e-02f, 2.101187151e-02f, -6.115236274e-03f);
   const V small = hn::MulAdd(hn::Mul(s, p), x, x);
-  const V e = exp_f32(d, hn::Add(a, a));
-  const V large = hn::Sub(hn::Set(d, 1.0f), hn::Div(hn::Set(d, 2.0f), hn::Add(e, hn::Set(d, 1.0f))));
+  const V one = hn::Set(d, 1.0f);
+  const V e = half_exp(d, at_most(d, hn::Add(a, a), hn::Set(d, 20.0f)));  // from 18.03 on the result is 1
+  const V large = hn::Sub(one, hn::Div(one, hn::Add(e, hn::Set(d, 0.5f))));
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
 }
 
@@ -157,11 +175,19 @@ HWY_INLINE V erf_f32(D d, V x) {
   const V far = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), erfc_far(d, a)), x);
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.9f)), erf_near_zero(d, x), far);
 }
-// x Phi(x) = x (1 + erf(x / sqrt 2)) / 2; error below 2^-22 max(|x|, 1).
+// x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 = max(x, 0) - |x| Q(|x|), the tail Q(a) = erfc(a / sqrt 2) / 2 as a polynomial
+// on [0, 5.5] and cut beyond, where a Q(a) < 2^-23; error below 2^-22 max(|x|, 1). One polynomial and no exponential:
+// what is lost against erf_f32 are the relative digits of results near 0 at x < -2.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V gelu_f32(D d, V x) {
-  const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::MulAdd(half, erf_f32(d, hn::Mul(x, hn::Set(d, 0.707106781f))), half);
+  const V most = hn::Set(d, 5.5f), zero = hn::Zero(d);
+  const V a = hn::Abs(x);
+  const V t = hn::MulAdd(a, hn::Set(d, 2 / 5.5f), hn::Set(d, -1.0f));
+  const V q = horner(d, t, 2.979759360e-03f, -2.500743605e-02f, 9.455967695e-02f, -2.068398297e-01f, 2.718594372e-01f,
+                     -1.767069697e-01f, -5.123013258e-02f, 2.155371457e-01f, -1.633192152e-01f, -2.545258589e-02f,
+                     1.326961517e-01f, -6.616096199e-02f, -4.138238728e-02f, 4.711364955e-02f, 2.916112775e-03f,
+                     -1.416481566e-02f, 9.206109098e-04f, 1.681812108e-03f);
+  return hn::Sub(at_least(d, x, zero), hn::IfThenElseZero(hn::Lt(a, most), hn::Mul(a, q)));
 }
 // The tanh form of GELU (ONNX Gelu, approximate = "tanh").
 template <class D, class V = hn::Vec<D>>

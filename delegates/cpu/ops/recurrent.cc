@@ -1,10 +1,13 @@
 // LSTM and GRU with their usual functions, float32: the input's part of a block of steps is one matrix product, the
-// recurrence's one for each step.
+// recurrence's one for each step. Where the host keeps packed constants, a step is one pass over the packed gates, and
+// two directions run beside each other.
 #include <string.h>
 
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/activation/activation.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
+#include "delegates/cpu/kernels/recurrent/recurrent.h"
+#include "delegates/cpu/packed.h"
 #include "sdk/ops/recurrent/recurrent.h"
 
 namespace vireo {
@@ -13,7 +16,8 @@ namespace {
 using cpu::Activate;
 using cpu::GemmF32;
 
-constexpr int64_t kBlockRows = 64;  // steps times batches of the input's product: enough to fill its tiles
+constexpr int64_t kBlockRows = 64;       // steps times batches of the input's product: enough to fill its tiles
+constexpr int64_t kGrainMacs = 1 << 18;  // of a direction: several times what waking a thread costs
 
 struct Sizes {
   int64_t steps, batch, inputs, hidden, gates, block;  // block: steps at once
@@ -68,15 +72,87 @@ struct Room {
   }
 };
 
+// Of one direction: a panel's floats do not depend on how many rows it is for.
+int64_t packed_input_floats(const Sizes& s) {
+  return cpu::gemm_f32_packed_floats(product_of(kBlockRows, s.row(), s.inputs, nullptr, nullptr));
+}
+
+// Packed constants: R, and W where its product has rows enough. W as the filters of a grouped convolution over one
+// pixel, which is what it is: a direction's gates are a group's columns.
+enum Constant : uint32_t { kRecurrence, kInput };
+bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
+  if (index > kInput) return false;
+  const auto& a = q.attrs<attrs::Recurrent>();
+  const Sizes s(q.op, q.inputs[0].type.shape, q.inputs[2].type.shape, a.batch_first());
+  const int64_t directions = recurrent_directions(a);
+  const CpuValue& weights = q.inputs[index == kRecurrence ? 2 : 1];
+  const GemmF32 input = product_of(s.block * s.batch, s.row(), s.inputs, nullptr, nullptr);
+  if (index == kInput && cpu::gemm_f32_packed_floats(input) == 0) return false;
+  const int64_t floats = index == kRecurrence ? cpu::packed_gates_floats(s.gates, s.hidden) : packed_input_floats(s);
+  const size_t bytes = static_cast<size_t>(directions * floats) * sizeof(float);
+  const bool offered =
+      index == kRecurrence
+          ? cpu::offer_packed(weights.constant, kPackedGatesF32, {s.hidden, s.gates, directions, 0}, bytes, out)
+          : cpu::offer_packed(weights.constant, kPackedConvNhwcF32, {directions * s.row(), directions, s.inputs, 1},
+                              bytes, out);
+  if (!offered || to == nullptr) return offered;
+  const auto* from = static_cast<const float*>(weights.constant);
+  auto* panels = static_cast<float*>(to);
+  for (int64_t d = 0; d < directions; ++d, panels += floats) {
+    if (index == kRecurrence) {
+      cpu::pack_gates_f32(s.gates, s.hidden, from + d * s.row() * s.hidden, parallel, panels);
+    } else {
+      cpu::pack_gemm_f32(input, from + d * s.row() * s.inputs, parallel, panels);
+    }
+  }
+  return true;
+}
+
+struct Packed {
+  const float* r = nullptr;
+  const float* w = nullptr;  // null: W is read as it lies
+};
+void prepare(const CpuQuery& q, void* state) {
+  auto* const packed = new (state) Packed();
+  packed->r = static_cast<const float*>(cpu::packed_at(q, pack, kRecurrence));
+  if (packed->r != nullptr) packed->w = static_cast<const float*>(cpu::packed_at(q, pack, kInput));
+}
+
+// What a direction needs whose gates are packed: sums of a block of steps, its bias, h before and after a step where
+// nobody wants the sequence, c, what a GRU's gates hand on, and what the input's product needs.
+struct PackedRoom {
+  size_t bias, h, c, gates, own, total;
+  PackedRoom(const Sizes& s, cpu::Sizes exact, bool input_packed) {
+    const auto floats = [](int64_t n) {
+      return (static_cast<size_t>(n < 0 ? 0 : n) * sizeof(float) + 63) & ~size_t{63};
+    };
+    const int64_t rows = s.block * s.batch, state = s.batch * s.hidden;
+    bias = floats(rows * s.row());
+    h = bias + floats(s.row());
+    c = h + 2 * floats(state);
+    gates = c + floats(state);
+    own = gates + floats(2 * state);
+    const GemmF32 input = product_of(rows, s.row(), s.inputs, nullptr, nullptr);
+    total = own + (input_packed ? 0 : (cpu::gemm_f32_scratch_bytes(input, 1, exact) + 63) & ~size_t{63});
+  }
+};
+
+// Two directions on two threads; more than two would find more to do inside a large step.
+bool directions_apart(const attrs::Recurrent& a, int32_t slots) { return recurrent_directions(a) == 2 && slots >= 2; }
+
 int64_t scratch_bytes(const CpuQuery& q) {
   const auto& a = q.attrs<attrs::Recurrent>();
   Sizes s(q.op, q.inputs[0].type.shape, q.inputs[2].type.shape, a.batch_first());
-  if (q.is_static()) return static_cast<int64_t>(Room(s, q.slots, cpu::Sizes::kFixed).total);
-  // Fewer batches make longer blocks: rows stay below this.
-  s.block = 1;
-  const int64_t batch = s.batch;
-  s.batch = batch + kBlockRows;
-  return static_cast<int64_t>(Room(s, q.slots, cpu::Sizes::kUpperBounds).total);
+  const cpu::Sizes exact = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
+  if (!q.is_static()) {
+    // Fewer batches make longer blocks: rows stay below this.
+    s.block = 1;
+    const int64_t batch = s.batch;
+    s.batch = batch + kBlockRows;
+  }
+  if (!cpu::will_be_packed(q, pack, kRecurrence)) return static_cast<int64_t>(Room(s, q.slots, exact).total);
+  const size_t one = PackedRoom(s, exact, cpu::will_be_packed(q, pack, kInput)).total;
+  return static_cast<int64_t>(directions_apart(a, q.slots) ? 2 * one : one);
 }
 
 void apply(cpu::Activation kind, float* x, int64_t count) {
@@ -150,13 +226,90 @@ void store(const float* from, int64_t count, int64_t at, Tensor* to) {
   if (to != nullptr) memcpy(to->as<float>() + at, from, static_cast<size_t>(count) * sizeof(float));
 }
 
+// One direction with packed gates.
 template <bool kLstm>
-Status run(const KernelContext& ctx, const void*) {
+void run_direction(const KernelContext& ctx, const Packed& packed, const Sizes& s, int64_t dir, char* memory,
+                   const Parallel& parallel) {
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  const PackedRoom room(s, cpu::Sizes::kFixed, packed.w != nullptr);
+  const int64_t directions = recurrent_directions(a), n = s.hidden, state = s.batch * n;
+  float* const block = reinterpret_cast<float*>(memory);
+  float* const both = reinterpret_cast<float*>(memory + room.bias);
+  float* const kept[2] = {reinterpret_cast<float*>(memory + room.h),
+                          reinterpret_cast<float*>(memory + room.h + (room.c - room.h) / 2)};
+  cpu::RecurrentStepF32 step;
+  step.batch = s.batch;
+  step.hidden = n;
+  step.packed = packed.r + dir * cpu::packed_gates_floats(s.gates, n);
+  step.c = reinterpret_cast<float*>(memory + room.c);
+  step.room = reinterpret_cast<float*>(memory + room.gates);
+  step.linear_before_reset = a.linear_before_reset();
+  const float* bias = ctx.in(3) == nullptr ? nullptr : ctx.in(3)->as<const float>() + dir * 2 * s.row();
+  if (bias != nullptr && kLstm) {  // both are added to the same sums
+    for (int64_t k = 0; k < s.row(); ++k) both[k] = bias[k] + bias[s.row() + k];
+    bias = both;
+  } else if (bias != nullptr) {
+    step.bias = bias + s.row();
+  }
+  load(ctx.in(5), dir * state, state, kept[0]);
+  if (kLstm) load(ctx.in(6), dir * state, state, step.c);
+  step.h = kept[0];
+  const bool reverse = dir == 1 || a.direction() == attrs::RecurrentDirection::Reverse;
+  const auto& x = ctx.required(0);
+  Tensor* const y = ctx.out(0);
+  for (int64_t t0 = 0; t0 < s.steps; t0 += s.block) {
+    const int64_t count = s.steps - t0 < s.block ? s.steps - t0 : s.block;
+    const int64_t first = reverse ? s.steps - t0 - count : t0;
+    GemmF32 input = product_of(count * s.batch, s.row(), s.inputs, bias, nullptr);
+    if (packed.w != nullptr) input.packed = packed.w + dir * packed_input_floats(s);
+    cpu::gemm_f32(input, x.as<const float>() + first * s.batch * s.inputs,
+                  ctx.required(1).as<const float>() + dir * s.row() * s.inputs, block, parallel, memory + room.own);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = reverse ? count - 1 - i : i;
+      step.sums = block + at * s.batch * s.row();
+      step.y =
+          y != nullptr ? y->as<float>() + ((first + at) * directions + dir) * state : kept[step.h == kept[0] ? 1 : 0];
+      if constexpr (kLstm) {
+        cpu::lstm_step_f32(step, parallel);
+      } else {
+        cpu::gru_step_f32(step, parallel);
+      }
+      step.h = step.y;
+    }
+  }
+  store(step.h, state, dir * state, ctx.out(1));
+  if (kLstm) store(step.c, state, dir * state, ctx.out(2));
+}
+
+template <bool kLstm>
+void run_packed(const KernelContext& ctx, const Packed& packed, const Sizes& s) {
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  char* const memory = reinterpret_cast<char*>(ctx.scratch.data());
+  const int64_t directions = recurrent_directions(a);
+  if (!directions_apart(a, ctx.parallel.slots)) {
+    for (int64_t dir = 0; dir < directions; ++dir) run_direction<kLstm>(ctx, packed, s, dir, memory, ctx.parallel);
+    return;
+  }
+  const size_t one = PackedRoom(s, cpu::Sizes::kFixed, packed.w != nullptr).total;
+  const int64_t macs = s.steps * s.batch * s.row() * (s.inputs + s.hidden);
+  ctx.parallel.for_range(2, macs < kGrainMacs ? 2 : 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t dir = begin; dir < end; ++dir)
+      run_direction<kLstm>(ctx, packed, s, dir, memory + static_cast<size_t>(dir) * one, Parallel{});
+  });
+}
+
+template <bool kLstm>
+Status run(const KernelContext& ctx, const void* kept) {
   const auto& a = ctx.attrs<attrs::Recurrent>();
   const Tensor& x = *ctx.in(0);
   const Sizes s(kLstm ? Op::kLSTM : Op::kGRU, x.shape, ctx.in(2)->shape, a.batch_first());
   if (a.batch_first() && s.batch != 1)
     return ctx.fail(Status::kUnsupported, "LSTM, GRU: a batch of {} first, prepared for 1", s.batch);
+  const auto& packed = *static_cast<const Packed*>(kept);
+  if (packed.r != nullptr) {
+    run_packed<kLstm>(ctx, packed, s);
+    return Status::kOk;
+  }
   const Room room(s, ctx.parallel.slots, cpu::Sizes::kFixed);
   char* const memory = reinterpret_cast<char*>(ctx.scratch.data());
   float* const block = reinterpret_cast<float*>(memory);
@@ -202,8 +355,8 @@ Status run(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kLstm = {"lstm_f32", 0, scratch_bytes, nullptr, run<true>};
-constexpr CpuKernel kGru = {"gru_f32", 0, scratch_bytes, nullptr, run<false>};
+constexpr CpuKernel kLstm = {"lstm_f32", sizeof(Packed), scratch_bytes, prepare, run<true>, pack};
+constexpr CpuKernel kGru = {"gru_f32", sizeof(Packed), scratch_bytes, prepare, run<false>, pack};
 
 bool given(const CpuQuery& q, uint32_t i) { return i < q.input_count && q.inputs[i].type.dtype != DType::kNone; }
 

@@ -14,21 +14,30 @@ namespace HWY_NAMESPACE {
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 
-// f is called on whole vectors; the last one is padded with zeros, whose results are dropped.
+// `rows` rows of `count` elements, `step` apart in x and in y.
+struct Rows {
+  int64_t rows, step, count;
+};
+
+// f is called on whole vectors; the last one of a row is padded with zeros, whose results are dropped. Rows of a block
+// are done in one call: a function's constants take as long to load as a few vectors take to compute.
 template <class F>
-HWY_INLINE void map(const float* x, float* y, int64_t count, const F& f) {
+HWY_INLINE void map(const float* x, float* y, const Rows& n, const F& f) {
   const DF d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
-  if (i < count) {
-    const size_t rest = static_cast<size_t>(count - i);
-    hn::StoreN(f(hn::LoadN(d, x + i, rest)), d, y + i, rest);
+  for (int64_t r = 0; r < n.rows; ++r, x += n.step, y += n.step) {
+    int64_t i = 0;
+    for (; i + lanes <= n.count; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+    if (i < n.count) {
+      const size_t rest = static_cast<size_t>(n.count - i);
+      hn::StoreN(f(hn::LoadN(d, x + i, rest)), d, y + i, rest);
+    }
   }
 }
 
-void activate_rows(const float* x, float* y, int64_t n, const Activate& act) {
+void activate_rows(const float* x, float* y, int64_t rows, int64_t step, int64_t count, const Activate& act) {
   const DF d;
+  const Rows n{rows, step, count};
   const VF zero = hn::Zero(d), one = hn::Set(d, 1.0f), a = hn::Set(d, act.a), b = hn::Set(d, act.b);
   switch (act.kind) {
     case Activation::kNone:
@@ -101,34 +110,43 @@ void activate_rows(const float* x, float* y, int64_t n, const Activate& act) {
   }
 }
 
-void finish_row(float* y, int64_t count, const RowFinish& finish) {
+void finish_rows(float* y, int64_t step, int64_t rows, int64_t count, const RowFinish& finish, int64_t with_step) {
   const DF d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if (finish.scale != 1 || finish.row_bias != 0 || finish.col_bias != nullptr || finish.residual != nullptr) {
     const VF scale = hn::Set(d, finish.scale), bias = hn::Set(d, finish.row_bias);
     const VF residual_scale = hn::Set(d, finish.residual_scale);
-    for (int64_t i = 0; i < count; i += lanes) {
-      const size_t n = static_cast<size_t>(count - i < lanes ? count - i : lanes);
-      VF v = hn::MulAdd(hn::LoadN(d, y + i, n), scale, bias);
-      if (finish.col_bias != nullptr) v = hn::Add(v, hn::LoadN(d, finish.col_bias + i, n));
-      if (finish.residual != nullptr) v = hn::MulAdd(hn::LoadN(d, finish.residual + i, n), residual_scale, v);
-      hn::StoreN(v, d, y + i, n);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* const row = y + r * step;
+      for (int64_t i = 0; i < count; i += lanes) {
+        const size_t n = static_cast<size_t>(count - i < lanes ? count - i : lanes);
+        VF v = hn::MulAdd(hn::LoadN(d, row + i, n), scale, bias);
+        if (finish.col_bias != nullptr) v = hn::Add(v, hn::LoadN(d, finish.col_bias + i, n));
+        if (finish.residual != nullptr)
+          v = hn::MulAdd(hn::LoadN(d, finish.residual + r * with_step + i, n), residual_scale, v);
+        hn::StoreN(v, d, row + i, n);
+      }
     }
   }
-  const auto combine = [&](const float* with, const auto& f) HWY_ATTR {
-    for (int64_t i = 0; i < count; i += lanes) {
-      const size_t n = static_cast<size_t>(count - i < lanes ? count - i : lanes);
-      hn::StoreN(f(hn::LoadN(d, y + i, n), hn::LoadN(d, with + i, n)), d, y + i, n);
+  const auto combine = [&](const float* with, int64_t from_step, const auto& f) HWY_ATTR {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* const row = y + r * step;
+      for (int64_t i = 0; i < count; i += lanes) {
+        const size_t n = static_cast<size_t>(count - i < lanes ? count - i : lanes);
+        hn::StoreN(f(hn::LoadN(d, row + i, n), hn::LoadN(d, with + r * from_step + i, n)), d, row + i, n);
+      }
     }
   };
   if (finish.slope == nullptr) {
-    activate_rows(y, y, count, finish.f);
+    activate_rows(y, y, rows, step, count, finish.f);
   } else {
-    combine(finish.slope,
+    combine(finish.slope, 0,
             [&](VF v, VF slope) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, slope), v); });
   }
-  if (finish.late_residual != nullptr) combine(finish.late_residual, [](VF v, VF w) HWY_ATTR { return hn::Add(v, w); });
-  if (finish.late_factor != nullptr) combine(finish.late_factor, [](VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
+  if (finish.late_residual != nullptr)
+    combine(finish.late_residual, with_step, [](VF v, VF w) HWY_ATTR { return hn::Add(v, w); });
+  if (finish.late_factor != nullptr)
+    combine(finish.late_factor, with_step, [](VF v, VF w) HWY_ATTR { return hn::Mul(v, w); });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -139,17 +157,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(activate_rows);
-HWY_EXPORT(finish_row);
+HWY_EXPORT(finish_rows);
 
 void activate_f32(const float* x, float* y, int64_t count, const Activate& f, const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(activate_rows);
   // 16384 elements take 2 us (a copy) to 30 us (tanh): about what waking a thread costs at the least.
   parallel.for_range(count, 16384,
-                     [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, end - begin, f); });
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(x + begin, y + begin, 1, 0, end - begin, f); });
 }
 
 void finish_row_f32(float* y, int64_t count, const RowFinish& finish) {
-  HWY_DYNAMIC_DISPATCH(finish_row)(y, count, finish);
+  HWY_DYNAMIC_DISPATCH(finish_rows)(y, 0, 1, count, finish, 0);
+}
+
+void finish_rows_f32(float* y, int64_t step, int64_t rows, int64_t count, const RowFinish& finish, int64_t with_step) {
+  HWY_DYNAMIC_DISPATCH(finish_rows)(y, step, rows, count, finish, with_step);
 }
 }  // namespace vireo::cpu
 #endif

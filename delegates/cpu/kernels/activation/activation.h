@@ -68,6 +68,8 @@ inline Activate activation_of_row(const Activate& f, const float* slope) {
   return slope == nullptr ? f : Activate{Activation::kLeakyRelu, *slope, 0};
 }
 void finish_row_f32(float* y, int64_t count, const RowFinish& finish);
+// `rows` rows at once, `step` floats apart: their residuals and factors are `with_step` apart, all else is shared.
+void finish_rows_f32(float* y, int64_t step, int64_t rows, int64_t count, const RowFinish& finish, int64_t with_step);
 
 }  // namespace vireo::cpu
 

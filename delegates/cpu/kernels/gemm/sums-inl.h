@@ -195,7 +195,10 @@ struct SumsOf {
   // What tiles cannot do, over whole rows while they are in the cache.
   void finish(int64_t m0, int64_t rows, int64_t n0, int64_t nc) const {
     if (!last || !bounds.rows) return;
-    for (int64_t i = m0; i < m0 + rows; ++i) {
+    // One call for the block, unless its rows differ in more than what is added to them.
+    const bool alike = e.row_slope == nullptr && (!bounds.scaled || e.row_bias == nullptr);
+    const int64_t each = alike ? rows : 1;
+    for (int64_t i = m0; i < m0 + rows; i += each) {
       RowFinish finish;
       if (bounds.scaled) {
         finish.scale = e.alpha;
@@ -207,7 +210,7 @@ struct SumsOf {
         e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
       finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
       finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
-      finish_row_f32(c + i * c_row + n0, nc, finish);
+      finish_rows_f32(c + i * c_row + n0, c_row, each, nc, finish, e.residual_stride);
     }
   }
 };
