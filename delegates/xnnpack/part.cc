@@ -12,7 +12,7 @@ size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 // A bias: every extent is 1 but that of the last axis, which is the channels'.
 bool is_bias(const Value& b, const Value& y) {
   const int rank = b.type.shape.rank, last = y.type.shape.rank - 1;
-  if (b.constant == nullptr || b.type.dtype != DType::kF32 || rank < 1 || rank > last + 1) return false;
+  if (b.constant == nullptr || b.type.dtype != y.type.dtype || rank < 1 || rank > last + 1) return false;
   for (int i = 0; i < rank - 1; ++i) {
     if (b.type.shape[i] != 1) return false;
   }
@@ -26,29 +26,26 @@ bool reads(const Node& n, const Value* v) {
   return false;
 }
 
-bool is_integer_product(Op op) {
-  switch (op) {
-    case Op::kIntConv:
-    case Op::kIntGemm:
-    case Op::kIntAdd:
-    case Op::kIntMul:
-    case Op::kIntAveragePool:
-    case Op::kIntTable:
-    case Op::kIntSoftmax:
-    case Op::kIntResize:
-    case Op::kQLinearConv:
-    case Op::kQLinearMatMul:
-      return true;
+uint8_t type_bits(DType t) {
+  switch (t) {
+    case DType::kF32:
+      return kFloat32;
+    case DType::kF16:
+      return kFloat16;
+    case DType::kI8:
+    case DType::kU8:
+      return kBytes | kCodes;
     default:
-      return false;
+      return 0;
   }
 }
 
 }  // namespace
 
 bool Value::scalar(float* out) const {
-  if (constant == nullptr || type.dtype != DType::kF32 || element_count(type.shape) != 1) return false;
-  *out = read_element<float>(constant, 0);
+  if (constant == nullptr || element_count(type.shape) != 1) return false;
+  if (type.dtype != DType::kF32 && type.dtype != DType::kF16) return false;
+  *out = static_cast<float>(read_real(type.dtype, constant, 0));
   return true;
 }
 
@@ -78,9 +75,7 @@ const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, c
     node.op = static_cast<Op>(from.op);
     node.attrs = from.attrs;
     node.attrs_size = from.attrs_size;
-    if (is_integer_product(node.op))
-      return "XNNPACK scales integers in float32: other bits than the integer arithmetic of Vireo";
-    if (node.op == Op::kComposite || find_rule(node.op) == nullptr) return "XNNPACK has no such operator";
+    if (find_rule(node.op) == nullptr) return why_no_rule(node.op);
     if (from.input_count > kMaxArgs || from.output_count > kMaxArgs) return "it has too many inputs or outputs";
     node.input_count = from.input_count;
     node.output_count = from.output_count;
@@ -139,18 +134,24 @@ bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, int3
 }
 
 const char* Part::check() const {
-  bool other_type = false;
   for (uint32_t i = 0; i < value_count_; ++i) {
     const Value& v = values_[i];
     if (!v.is_static && v.constant == nullptr) return "its extents change between runs";
     const int64_t count = element_count(v.type.shape);
     if (count < 0 || tensor_bytes(v.type) < 0) return "its shapes do not agree";
     if (count == 0 && v.constant == nullptr) return "it has no elements";
-    other_type = other_type || (v.constant == nullptr && v.type.dtype != DType::kF32);
   }
-  if (other_type) return "not float32";
   for (uint32_t n = 0; n < node_count_; ++n) {
-    if (!shapes_agree(nodes_[n])) return "its shapes do not agree, or follow from data";
+    const Node& node = nodes_[n];
+    const uint8_t types = find_rule(node.op)->types;
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+      const Value* const v = node.inputs[i];
+      if (v != nullptr && v->constant == nullptr && (type_bits(v->type.dtype) & types) == 0)
+        return types == kFloat32 ? "not float32" : "XNNPACK has it for other types";
+    }
+    if ((type_bits(node.outputs[0]->type.dtype) & types) == 0)
+      return types == kFloat32 ? "not float32" : "XNNPACK has it for other types";
+    if (!shapes_agree(node)) return "its shapes do not agree, or follow from data";
   }
   return "";
 }

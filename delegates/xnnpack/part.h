@@ -58,6 +58,14 @@ struct Step {
 
 class Writer;
 
+// Element types that a rule serves: of everything that it reads or writes at run time.
+enum Types : uint8_t {
+  kFloat32 = 1,
+  kFloat16 = 2,
+  kBytes = 4,  // int8, uint8: moved or compared, never scaled
+  kCodes = 8,  // int8, uint8: by the formulas of INTEGER.md
+};
+
 // What XNNPACK can do with an operator.
 struct Rule {
   // Tells the writer, or says why not (static text). Null when done.
@@ -66,8 +74,11 @@ struct Rule {
   bool clamps;       // a Relu or Clip behind it costs nothing
   bool biased;       // so does an Add of one constant value a channel, when it has no bias of its own
   bool spare = false;
+  uint8_t types = kFloat32;
 };
 const Rule* find_rule(Op op);
+// Why there is none.
+const char* why_no_rule(Op op);
 
 class Part {
  public:

@@ -3,10 +3,14 @@
 namespace vireo::xnnpack {
 namespace {
 
+constexpr uint8_t kMoved = kFloat32 | kBytes;
+
 //                                                       elementwise, clamps, biased
 constexpr Rule kConv = {define_conv, false, true, true};
+constexpr Rule kIntConv = {define_int_conv, false, false, false, false, kCodes};
+constexpr Rule kIntGemm = {define_int_gemm, false, false, false, false, kCodes};
 constexpr Rule kConvTranspose = {define_conv_transpose, false, true, true};
-constexpr Rule kMaxPool = {define_max_pool, false, true, false};
+constexpr Rule kMaxPool = {define_max_pool, false, true, false, false, kMoved};
 constexpr Rule kAveragePool = {define_average_pool, false, true, false};
 constexpr Rule kGlobalAveragePool = {define_global_average_pool, false, false, false};
 constexpr Rule kResize = {define_resize, false, false, false};
@@ -16,8 +20,8 @@ constexpr Rule kUnary = {define_unary, true, false, false};
 constexpr Rule kSwish = {define_swish, true, false, false, /*spare=*/true};
 constexpr Rule kBinary = {define_binary, true, false, false};
 constexpr Rule kSoftmax = {define_softmax, false, false, false};
-constexpr Rule kTranspose = {define_transpose, false, false, false};
-constexpr Rule kConcat = {define_concat, false, false, false};
+constexpr Rule kTranspose = {define_transpose, false, false, false, false, kMoved};
+constexpr Rule kConcat = {define_concat, false, false, false, false, kMoved};
 constexpr Rule kReduceMean = {define_reduce_mean, false, false, false};
 
 }  // namespace
@@ -26,6 +30,10 @@ const Rule* find_rule(Op op) {
   switch (op) {
     case Op::kConv:
       return &kConv;
+    case Op::kIntConv:
+      return &kIntConv;
+    case Op::kIntGemm:
+      return &kIntGemm;
     case Op::kConvTranspose:
       return &kConvTranspose;
     case Op::kMaxPool:
@@ -77,6 +85,34 @@ const Rule* find_rule(Op op) {
       return &kUnary;
     default:
       return nullptr;
+  }
+}
+
+// exactness_test.cc shows each difference.
+const char* why_no_rule(Op op) {
+  switch (op) {
+    case Op::kIntAdd:
+      return "XNNPACK adds codes in fixed point: other bits than IntAdd";
+    case Op::kIntMul:
+      return "XNNPACK multiplies codes in fixed point on Arm: other bits than IntMul";
+    case Op::kIntAveragePool:
+      return "XNNPACK rounds the mean's scale twice: other bits than IntAveragePool";
+    case Op::kIntResize:
+      return "XNNPACK rounds halves up: other bits than IntResize";
+    case Op::kIntTable:
+      return "XNNPACK makes its tables itself, in float32: other bits than IntTable";
+    case Op::kIntSoftmax:
+      return "XNNPACK has no Softmax of codes";
+    case Op::kQuantizeLinear:
+      return "XNNPACK multiplies by the scale's reciprocal: other bits than QuantizeLinear";
+    case Op::kDynamicQuantizeLinear:
+    case Op::kMatMulInteger:
+      return "XNNPACK quantizes each row by itself: other bits than DynamicQuantizeLinear";
+    case Op::kQLinearConv:
+    case Op::kQLinearMatMul:
+      return "its multiplier is not known before it runs";
+    default:
+      return "XNNPACK has no such operator";
   }
 }
 

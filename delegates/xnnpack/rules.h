@@ -8,6 +8,7 @@ namespace vireo::xnnpack {
 
 // rules_window.cc
 const char* define_conv(Writer& w, const Step& s);
+const char* define_int_conv(Writer& w, const Step& s);
 const char* define_conv_transpose(Writer& w, const Step& s);
 const char* define_max_pool(Writer& w, const Step& s);
 const char* define_average_pool(Writer& w, const Step& s);
@@ -16,6 +17,7 @@ const char* define_resize(Writer& w, const Step& s);
 // rules_product.cc
 const char* define_gemm(Writer& w, const Step& s);
 const char* define_matmul(Writer& w, const Step& s);
+const char* define_int_gemm(Writer& w, const Step& s);
 // rules_elementwise.cc
 const char* define_unary(Writer& w, const Step& s);
 const char* define_swish(Writer& w, const Step& s);

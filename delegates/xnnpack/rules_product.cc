@@ -1,5 +1,7 @@
+#include "delegates/xnnpack/codes.h"
 #include "delegates/xnnpack/rules.h"
 #include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/int_gemm/int_gemm_generated.h"
 
 namespace vireo::xnnpack {
 namespace {
@@ -10,9 +12,9 @@ const char* fully_connected(Writer& w, const Step& s, const Value& filter, bool 
   if (filter.constant != nullptr && bias != nullptr && bias->constant == nullptr) return "its bias is not constant";
   const Dims filter_dims = transposed ? Dims{n, k} : Dims{k, n};
   const uint32_t x = w.in(*s.node->in(0), {rows, k});
-  const uint32_t f = filter.constant != nullptr ? w.fixed(filter.constant, filter_dims) : w.in(filter, filter_dims);
+  const uint32_t f = filter.constant != nullptr ? w.fixed(filter, filter_dims) : w.in(filter, filter_dims);
   uint32_t b = XNN_INVALID_VALUE_ID;
-  if (bias != nullptr) b = bias->constant != nullptr ? w.fixed(bias->constant, {n}) : w.in(*bias, {n});
+  if (bias != nullptr) b = bias->constant != nullptr ? w.fixed(*bias, {n}) : w.in(*bias, {n});
   const uint32_t y = w.out(*s.out, {rows, n});
   if (w.asks()) return nullptr;
   return w.done(
@@ -52,6 +54,25 @@ const char* define_matmul(Writer& w, const Step& s) {
   const uint32_t left = w.in(a, ad), right = w.in(b, bd), out = w.out(*s.out, yd);
   if (w.asks()) return nullptr;
   return w.done(xnn_define_batch_matrix_multiply(w.graph(), left, right, out, 0));
+}
+
+const char* define_int_gemm(Writer& w, const Step& s) {
+  const auto& a = s.node->read<attrs::IntGemm>();
+  CodesProduct p;
+  if (const char* reason = read_codes_product(s, false, a.a_zero(), a.y_zero(), a.low(), a.high(), &p)) return reason;
+  const Shape &xs = p.x->type.shape, &bs = p.w->type.shape;
+  if (xs.rank < 1 || bs.rank < 2) return "an operand is a vector";
+  const int64_t k = bs[bs.rank - 2], n = bs[bs.rank - 1];
+  if (element_count(bs) != k * n) return "XNNPACK's batched product has no codes";
+  if (k == 0 || n == 0) return "it has no elements";
+  const int64_t rows = element_count(xs) / k;
+  const uint32_t x = w.in(*p.x, {rows, k}, p.in);
+  const float* const m = w.per_channel(*p.multiplier, n);
+  const uint32_t f = w.fixed(p.w->constant, {k, n}, p.filter(m, 1));
+  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(p.bias->constant, {n}, p.sums(m));
+  const uint32_t y = w.out(*s.out, {rows, n}, p.out);
+  if (w.asks()) return nullptr;
+  return w.done(xnn_define_fully_connected(w.graph(), p.low, p.high, x, f, b, y, XNN_FLAG_TRANSPOSE_WEIGHTS));
 }
 
 }  // namespace vireo::xnnpack

@@ -1,9 +1,11 @@
 // Convolutions, pools and Resize, channels last. One spatial dimension is two, of which the first has an extent of 1.
+#include "delegates/xnnpack/codes.h"
 #include "delegates/xnnpack/rules.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
 #include "sdk/ops/value_reader.h"
@@ -38,6 +40,60 @@ Dims output_dims(const Geometry& g) { return {g.batch, g.out[kH], g.out[kW], g.c
 // The orders that filters are given in; 0 is as they lie.
 enum Order : uint32_t { kTapsBeforeInputs = 1, kTransposed = 2 };
 
+// [O, I, taps] -> [O, taps, I]
+template <class T>
+void taps_before_inputs(const void* filter, int64_t outputs, int64_t inputs, int64_t taps, void* out) {
+  const auto* const from = static_cast<const T*>(filter);
+  auto* to = static_cast<T*>(out);
+  for (int64_t o = 0; o < outputs; ++o) {
+    const T* const row = from + o * inputs * taps;
+    for (int64_t t = 0; t < taps; ++t) {
+      for (int64_t i = 0; i < inputs; ++i) *to++ = row[i * taps + t];
+    }
+  }
+}
+
+// [groups, I, O, taps] -> [groups, O, taps, I]
+template <class T>
+void transposed(const void* filter, int64_t groups, int64_t inputs, int64_t outputs, int64_t taps, void* out) {
+  const auto* const from = static_cast<const T*>(filter);
+  auto* to = static_cast<T*>(out);
+  for (int64_t c = 0; c < groups; ++c) {
+    for (int64_t o = 0; o < outputs; ++o) {
+      for (int64_t t = 0; t < taps; ++t) {
+        for (int64_t i = 0; i < inputs; ++i) *to++ = from[((c * inputs + i) * outputs + o) * taps + t];
+      }
+    }
+  }
+}
+
+uint32_t conv_filter(Writer& w, const void* data, const Geometry& g, int64_t inputs, const Fixed& as) {
+  const int64_t taps = g.kernel[kH] * g.kernel[kW];
+  const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
+  if (taps == 1 || inputs == 1) return w.fixed(data, dims, as);
+  return w.reordered(data, kTapsBeforeInputs, dims, as, [&](void* to) {
+    switch (as.type) {
+      case xnn_datatype_qcint8:
+        return taps_before_inputs<int8_t>(data, g.channels_out, inputs, taps, to);
+      case xnn_datatype_fp16:
+        return taps_before_inputs<uint16_t>(data, g.channels_out, inputs, taps, to);
+      default:
+        return taps_before_inputs<float>(data, g.channels_out, inputs, taps, to);
+    }
+  });
+}
+
+// Depthwise ones too: XNNPACK's node for those passes its weights cache by.
+const char* convolution(Writer& w, const Geometry& g, int64_t group, float low, float high, uint32_t x, uint32_t filter,
+                        uint32_t bias, uint32_t y) {
+  const uint32_t top = u32(g.pad[kH]), left = u32(g.pad[kW]);
+  const uint32_t bottom = u32(pad_behind(g, kH)), right = u32(pad_behind(g, kW));
+  return w.done(xnn_define_convolution_2d(
+      w.graph(), top, right, bottom, left, u32(g.kernel[kH]), u32(g.kernel[kW]), u32(g.stride[kH]), u32(g.stride[kW]),
+      u32(g.dilation[kH]), u32(g.dilation[kW]), u32(group), static_cast<size_t>(g.channels_in / group),
+      static_cast<size_t>(g.channels_out / group), low, high, x, filter, bias, y, 0));
+}
+
 }  // namespace
 
 const char* define_conv(Writer& w, const Step& s) {
@@ -47,34 +103,35 @@ const char* define_conv(Writer& w, const Step& s) {
   if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
   if (f.constant == nullptr || (bias != nullptr && bias->constant == nullptr)) return "its weights are not constant";
   const Geometry g = conv_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
-  const int64_t group = a.group(), inputs = g.channels_in / group, outputs = g.channels_out / group;
-  const int64_t taps = g.kernel[kH] * g.kernel[kW];
-  const auto* from = static_cast<const float*>(f.constant);
   const uint32_t in = w.in(x, input_dims(g));
-  uint32_t filter = 0;
-  if (taps == 1 || inputs == 1) {
-    filter = w.fixed(f.constant, {g.channels_out, g.kernel[kH], g.kernel[kW], inputs});
-  } else {  // [O, I, taps] -> [O, taps, I]
-    const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
-    filter = w.reordered(f.constant, kTapsBeforeInputs, dims, [&](float* to) {
-      for (int64_t o = 0; o < g.channels_out; ++o) {
-        const float* const row = from + o * inputs * taps;
-        for (int64_t t = 0; t < taps; ++t) {
-          for (int64_t i = 0; i < inputs; ++i) *to++ = row[i * taps + t];
-        }
-      }
-    });
-  }
-  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(bias->constant, {g.channels_out});
+  const uint32_t filter = conv_filter(w, f.constant, g, g.channels_in / a.group(), Writer::floats(f));
+  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*bias, {g.channels_out});
   const uint32_t y = w.out(*s.out, output_dims(g));
   if (w.asks()) return nullptr;
-  const uint32_t top = u32(g.pad[kH]), left = u32(g.pad[kW]);
-  const uint32_t bottom = u32(pad_behind(g, kH)), right = u32(pad_behind(g, kW));
-  // Depthwise ones too: XNNPACK's node for those passes its weights cache by.
-  return w.done(xnn_define_convolution_2d(w.graph(), top, right, bottom, left, u32(g.kernel[kH]), u32(g.kernel[kW]),
-                                          u32(g.stride[kH]), u32(g.stride[kW]), u32(g.dilation[kH]),
-                                          u32(g.dilation[kW]), u32(group), static_cast<size_t>(inputs),
-                                          static_cast<size_t>(outputs), s.low, s.high, in, filter, b, y, 0));
+  return convolution(w, g, a.group(), s.low, s.high, in, filter, b, y);
+}
+
+const char* define_int_conv(Writer& w, const Step& s) {
+  const auto& a = s.node->read<attrs::IntConv>();
+  const Value &x = *s.node->in(0), &f = *s.node->in(1);
+  if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
+  const Geometry g = conv_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
+  CodesProduct p;
+  const bool depthwise = a.group() == g.channels_in && a.group() == g.channels_out;
+  if (const char* reason = read_codes_product(s, depthwise, a.x_zero(), a.y_zero(), a.low(), a.high(), &p))
+    return reason;
+#if defined(__arm__)
+  // On Cortex-A5 and A7 its table has a kernel of matrices in the place of a convolution's, for one pixel at a time.
+  if (g.kernel[kH] * g.kernel[kW] != 1 && !depthwise)
+    return "XNNPACK has a wrong kernel for it on some 32-bit Arm cores";
+#endif
+  const uint32_t in = w.in(x, input_dims(g), p.in);
+  const float* const m = w.per_channel(*p.multiplier, g.channels_out);
+  const uint32_t filter = conv_filter(w, f.constant, g, g.channels_in / a.group(), p.filter(m, 0));
+  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(p.bias->constant, {g.channels_out}, p.sums(m));
+  const uint32_t y = w.out(*s.out, output_dims(g), p.out);
+  if (w.asks()) return nullptr;
+  return convolution(w, g, a.group(), p.low, p.high, in, filter, b, y);
 }
 
 const char* define_conv_transpose(Writer& w, const Step& s) {
@@ -95,20 +152,14 @@ const char* define_conv_transpose(Writer& w, const Step& s) {
     adjust[i - kH] = over < 0 ? -over : 0;
     if (adjust[i - kH] >= g.stride[i]) return "its output is padded by more than XNNPACK does";
   }
-  const auto* from = static_cast<const float*>(f.constant);
   const uint32_t in = w.in(x, input_dims(g));
   const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
-  // [groups, I, O, taps] -> [groups, O, taps, I]
-  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, [&](float* to) {
-    for (int64_t c = 0; c < group; ++c) {
-      for (int64_t o = 0; o < outputs; ++o) {
-        for (int64_t t = 0; t < taps; ++t) {
-          for (int64_t i = 0; i < inputs; ++i) *to++ = from[((c * inputs + i) * outputs + o) * taps + t];
-        }
-      }
-    }
+  const Fixed as = Writer::floats(f);
+  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, as, [&](void* to) {
+    as.type == xnn_datatype_fp16 ? transposed<uint16_t>(f.constant, group, inputs, outputs, taps, to)
+                                 : transposed<float>(f.constant, group, inputs, outputs, taps, to);
   });
-  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(bias->constant, {g.channels_out});
+  const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*bias, {g.channels_out});
   const uint32_t y = w.out(*s.out, output_dims(g));
   if (w.asks()) return nullptr;
   return w.done(xnn_define_deconvolution_2d(w.graph(), u32(g.pad[kH]), u32(behind[1]), u32(behind[0]), u32(g.pad[kW]),

@@ -170,6 +170,20 @@ class Case {
     return why;
   }
 
+  // The reference's bits, on one thread and on three.
+  void expect_same() const {
+    ASSERT_EQ(reason(), "");
+    const TestTensor& want = values_[static_cast<size_t>(wanted_)];
+    for (const int32_t slots : {1, 3}) {
+      const std::vector<uint8_t> got = run(slots, false);
+      ASSERT_EQ(got.size(), want.bytes.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(static_cast<int>(got[i]), static_cast<int>(want.bytes[i]))
+            << "byte " << i << ", " << slots << " threads";
+      }
+    }
+  }
+
   // Within `share` of the largest element, on one thread and, to the bit the same, on three. `in_place`: the output
   // lies on input 0.
   void expect_close(double share, bool in_place = false) const {

@@ -12,14 +12,16 @@ struct Weights::Key {
   const void* bias = nullptr;
   uint32_t seed = 0;  // XNNPACK's: which kernel, which sizes
   uint32_t tag = 0;
+  const void* scales = nullptr;
 
-  bool operator==(const Key& o) const { return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag; }
+  bool operator==(const Key& o) const {
+    return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag && scales == o.scales;
+  }
 };
 
 struct PackedWeights {
   PackedWeights* next = nullptr;
-  const void* kernel = nullptr;
-  const void* bias = nullptr;
+  const void *kernel = nullptr, *bias = nullptr, *scales = nullptr;
   uint32_t seed = 0, tag = 0;
   uint32_t holders = 0;
   size_t bytes = 0;
@@ -78,17 +80,18 @@ Weights::~Weights() {
   }
 }
 
-void Weights::stands_for(void* given, const void* original, uint32_t tag) {
-  if (name_count_ < kMost) names_[name_count_++] = {given, original, tag};
+void Weights::stands_for(const void* given, const void* original, uint32_t tag, const void* scales) {
+  if (name_count_ < kMost) names_[name_count_++] = {given, original, scales, tag};
 }
 
 Weights::Key Weights::key_of(const xnn_weights_cache_look_up_key& key) const {
-  Key k = {key.kernel, key.bias, key.seed, 0};
+  Key k = {key.kernel, key.bias, key.seed, 0, nullptr};
   for (uint32_t i = 0; i < name_count_; ++i) {
     if (names_[i].given == key.bias) k.bias = names_[i].original;
     if (names_[i].given != key.kernel) continue;
     k.kernel = names_[i].original;
     k.tag = names_[i].tag;
+    k.scales = names_[i].scales;
   }
   return k;
 }
@@ -96,7 +99,7 @@ Weights::Key Weights::key_of(const xnn_weights_cache_look_up_key& key) const {
 // The lock is the caller's. Null when there is none.
 PackedWeights* Weights::hold(const Key& key) {
   for (PackedWeights* p = list; p != nullptr; p = p->next) {
-    if (!(Key{p->kernel, p->bias, p->seed, p->tag} == key)) continue;
+    if (!(Key{p->kernel, p->bias, p->seed, p->tag, p->scales} == key)) continue;
     if (held_count_ == kMost) return nullptr;
     ++p->holders;
     held_[held_count_++] = p;
@@ -143,6 +146,7 @@ size_t Weights::insert(void* self, const xnn_weights_cache_look_up_key* key, voi
   p->bias = k.bias;
   p->seed = k.seed;
   p->tag = k.tag;
+  p->scales = k.scales;
   p->holders = 1;
   p->next = list;
   list = p;

@@ -23,16 +23,18 @@ class Weights {
   Weights& operator=(const Weights&) = delete;
 
   xnn_weights_cache_t provider() { return &provider_; }
-  // XNNPACK will be given `given` (a reordered copy that does not last) for the constant `original`; `tag` tells apart
-  // the orders that one constant may be given in.
-  void stands_for(void* given, const void* original, uint32_t tag);
+  // XNNPACK will be given `given` (`original` itself, or a reordered copy that does not last) for the constant
+  // `original`; `tag` tells apart the orders that one constant may be given in, `scales` (a constant, or null) what
+  // else is packed with it: XNNPACK's own key knows the filter and the bias alone.
+  void stands_for(const void* given, const void* original, uint32_t tag, const void* scales = nullptr);
 
-  static constexpr uint32_t kMost = 4;  // constants of a part
+  static constexpr uint32_t kMost = 6;  // constants of a part
 
  private:
   struct Name {
     const void* given = nullptr;
     const void* original = nullptr;
+    const void* scales = nullptr;
     uint32_t tag = 0;
   };
   struct Key;

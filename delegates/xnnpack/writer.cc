@@ -34,48 +34,89 @@ const char* Writer::write(const Part& part) {
   return "";
 }
 
-uint32_t Writer::external(const Value& v, const Dims& dims, uint32_t flags) {
+uint32_t Writer::external(const Value& v, const Dims& dims, const Codes& codes, uint32_t flags) {
   if (external_count_ == kMaxExternals) {
     full_ = true;
     return XNN_INVALID_VALUE_ID;
   }
   const uint32_t id = external_count_++;
-  externals_[id] = {v.place, v.from_caller, v.index, v.offset, v.bytes(), v.constant};
+  externals_[id] = {v.place, v.from_caller, codes.flipped, v.index, v.offset, v.bytes(), v.constant};
   if (graph_ == nullptr) return id;
   uint32_t given = id;
-  const xnn_status status =
-      xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.count, dims.dims, nullptr, id, flags, &given);
+  xnn_status status = xnn_status_success;
+  if (v.type.dtype == DType::kI8 || v.type.dtype == DType::kU8) {
+    const xnn_datatype type = v.type.dtype == DType::kI8 || codes.flipped ? xnn_datatype_qint8 : xnn_datatype_quint8;
+    status = xnn_define_quantized_tensor_value(graph_, type, codes.zero, 1.0f, dims.count, dims.dims, nullptr, id,
+                                               flags, &given);
+  } else {
+    status = xnn_define_tensor_value(graph_, float_type(v), dims.count, dims.dims, nullptr, id, flags, &given);
+  }
   return status == xnn_status_success ? given : XNN_INVALID_VALUE_ID;
 }
 
-uint32_t Writer::in(const Value& v, const Dims& dims) { return external(v, dims, XNN_VALUE_FLAG_EXTERNAL_INPUT); }
-uint32_t Writer::out(const Value& v, const Dims& dims) { return external(v, dims, XNN_VALUE_FLAG_EXTERNAL_OUTPUT); }
-
-uint32_t Writer::fixed(const void* data, const Dims& dims) {
-  if (graph_ == nullptr) return count_weights();
-  const size_t bytes = elements(dims) * sizeof(float);
-  if (data != nullptr && !may_read_behind(data, bytes)) {
-    float* const copy = temporary(data, 0, dims);
-    if (copy != nullptr) memcpy(copy, data, bytes);
-    data = copy;
-  }
-  return define_fixed(data, dims);
+uint32_t Writer::in(const Value& v, const Dims& dims, const Codes& codes) {
+  return external(v, dims, codes, XNN_VALUE_FLAG_EXTERNAL_INPUT);
+}
+uint32_t Writer::out(const Value& v, const Dims& dims, const Codes& codes) {
+  return external(v, dims, codes, XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
 }
 
-uint32_t Writer::define_fixed(const void* data, const Dims& dims) {
+uint32_t Writer::fixed(const void* data, const Dims& dims, const Fixed& as) {
+  if (graph_ == nullptr) return count_weights();
+  const size_t bytes = bytes_of(dims, as.type);
+  const void* given = data;
+  if (data != nullptr && !may_read_behind(data, bytes)) {
+    void* const copy = temporary(bytes);
+    if (copy != nullptr) memcpy(copy, data, bytes);
+    given = copy;
+  }
+  return define_fixed(given, data, 0, dims, as);
+}
+
+uint32_t Writer::define_fixed(const void* given, const void* original, uint32_t order, const Dims& dims,
+                              const Fixed& as) {
+  if (given == nullptr) return XNN_INVALID_VALUE_ID;
+  weights_->stands_for(given, original, order + as.tag, as.partner);
   uint32_t id = XNN_INVALID_VALUE_ID;
   const xnn_status status =
-      xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.count, dims.dims, data, XNN_INVALID_VALUE_ID, 0, &id);
-  return data != nullptr && status == xnn_status_success ? id : XNN_INVALID_VALUE_ID;
+      as.scales != nullptr
+          ? xnn_define_channelwise_quantized_tensor_value_v2(graph_, as.type, as.zero, as.scales, dims.count,
+                                                             as.channel_axis, dims.dims, given, XNN_INVALID_VALUE_ID, 0,
+                                                             &id)
+          : xnn_define_tensor_value(graph_, as.type, dims.count, dims.dims, given, XNN_INVALID_VALUE_ID, 0, &id);
+  return status == xnn_status_success ? id : XNN_INVALID_VALUE_ID;
 }
 
-float* Writer::temporary(const void* original, uint32_t tag, const Dims& dims) {
+const float* Writer::per_channel(const Value& v, int64_t count) {
+  if (graph_ == nullptr) {
+    (void)count_weights();
+    return nullptr;
+  }
+  const auto* from = static_cast<const float*>(v.constant);
+  if (element_count(v.type.shape) == count) return from;
+  auto* const to = static_cast<float*>(temporary(static_cast<size_t>(count) * sizeof(float)));
+  for (int64_t i = 0; to != nullptr && i < count; ++i) to[i] = from[0];
+  return to;
+}
+
+size_t Writer::bytes_of(const Dims& dims, xnn_datatype type) {
+  switch (type) {
+    case xnn_datatype_fp16:
+      return elements(dims) * 2;
+    case xnn_datatype_qcint8:
+      return elements(dims);
+    case xnn_datatype_qcint4:
+      return (elements(dims) + 1) / 2;
+    default:  // fp32, qcint32
+      return elements(dims) * 4;
+  }
+}
+
+void* Writer::temporary(size_t bytes) {
   if (temporary_count_ == Weights::kMost) return nullptr;
-  const size_t bytes = elements(dims) * sizeof(float);
-  auto* const to = static_cast<float*>(malloc(bytes + XNN_EXTRA_BYTES));
+  void* const to = malloc(bytes + XNN_EXTRA_BYTES);
   if (to == nullptr) return nullptr;
   temporaries_[temporary_count_++] = to;
-  weights_->stands_for(to, original, tag);
   return to;
 }
 

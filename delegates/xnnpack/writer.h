@@ -19,11 +19,31 @@ constexpr uint32_t kMaxExternals = 48;
 struct External {
   Place place = Place::kNone;
   bool from_caller = false;
+  bool flipped = false;  // uint8 codes, which XNNPACK is given as int8: the highest bit of each is another
   uint32_t index = 0;
   size_t offset = 0;  // in scratch
   size_t bytes = 0;
   const void* constant = nullptr;
 };
+
+// How the numbers behind codes are to be read. XNNPACK is always told the scale 1: multipliers are then the filter's
+// scales.
+struct Codes {
+  int32_t zero = 0;
+  bool flipped = false;
+};
+
+// A constant as XNNPACK is told of it.
+struct Fixed {
+  xnn_datatype type = xnn_datatype_fp32;
+  const float* scales = nullptr;  // one a channel
+  size_t channel_axis = 0;
+  int32_t zero = 0;
+  // What else is packed with it: a constant, and a number above kOrders.
+  const void* partner = nullptr;
+  uint32_t tag = 0;
+};
+constexpr uint32_t kOrders = 256;
 
 // Extents as XNNPACK takes them.
 struct Dims {
@@ -57,16 +77,28 @@ class Writer {
   Span<const External> externals() const { return Span<const External>(externals_, external_count_); }
 
   // For rules. Operands in the shape that XNNPACK wants; the extents' product is the value's.
-  uint32_t in(const Value& v, const Dims& dims);
-  uint32_t out(const Value& v, const Dims& dims);
+  uint32_t in(const Value& v, const Dims& dims, const Codes& codes = {});
+  uint32_t out(const Value& v, const Dims& dims, const Codes& codes = {});
   // A constant that XNNPACK packs, or reads when it prepares: as it lies, or written anew by fill(to).
-  uint32_t fixed(const void* data, const Dims& dims);
+  uint32_t fixed(const Value& v, const Dims& dims) { return fixed(v.constant, dims, floats(v)); }
+  uint32_t fixed(const void* data, const Dims& dims, const Fixed& as);
   template <class F>
-  uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const F& fill) {
+  uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const Fixed& as, const F& fill) {
     if (graph_ == nullptr) return count_weights();
-    float* const to = temporary(original, tag, dims);
+    void* const to = temporary(bytes_of(dims, as.type));
     if (to != nullptr) fill(to);
-    return define_fixed(to, dims);
+    return define_fixed(to, original, tag, dims, as);
+  }
+  // One number a channel that XNNPACK reads when it prepares, from a constant of one or `count`. Null where there is no
+  // graph, or no memory.
+  const float* per_channel(const Value& v, int64_t count);
+  static xnn_datatype float_type(const Value& v) {
+    return v.type.dtype == DType::kF16 ? xnn_datatype_fp16 : xnn_datatype_fp32;
+  }
+  static Fixed floats(const Value& v) {
+    Fixed as;
+    as.type = float_type(v);
+    return as;
   }
   // Null, or what went wrong.
   const char* done(xnn_status status) {
@@ -76,13 +108,14 @@ class Writer {
   xnn_subgraph_t graph() const { return graph_; }
 
  private:
-  uint32_t external(const Value& v, const Dims& dims, uint32_t flags);
-  uint32_t define_fixed(const void* data, const Dims& dims);
+  uint32_t external(const Value& v, const Dims& dims, const Codes& codes, uint32_t flags);
+  uint32_t define_fixed(const void* given, const void* original, uint32_t order, const Dims& dims, const Fixed& as);
   uint32_t count_weights() {
     full_ = full_ || ++weight_count_ > Weights::kMost;
     return 0;
   }
-  float* temporary(const void* original, uint32_t tag, const Dims& dims);
+  static size_t bytes_of(const Dims& dims, xnn_datatype type);
+  void* temporary(size_t bytes);
 
   xnn_subgraph_t graph_;
   Weights* weights_;

@@ -7,7 +7,9 @@
 
 #include <new>
 
+#include "delegates/xnnpack/codes.h"
 #include "delegates/xnnpack/pool.h"
+#include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/writer.h"
 
 namespace vireo::xnnpack {
@@ -27,11 +29,14 @@ struct Loaded {
   External* externals() { return reinterpret_cast<External*>(this + 1); }
 };
 
-// Room to copy one of the caller's inputs to: they are copied in turn, so all of them need room.
+// Whether an input may have to be copied before XNNPACK sees it.
+bool is_copied(const External& e) { return e.place == Place::kInput && (e.from_caller || e.flipped); }
+
+// Room to copy inputs to: all of them at once.
 size_t spare_bytes(const Writer& writer) {
   size_t bytes = 0;
   for (const External& e : writer.externals()) {
-    if (e.place == Place::kInput && e.from_caller) bytes += (e.bytes + XNN_EXTRA_BYTES + 63) / 64 * 64;
+    if (is_copied(e)) bytes += (e.bytes + XNN_EXTRA_BYTES + 63) / 64 * 64;
   }
   return bytes;
 }
@@ -44,10 +49,23 @@ const char* look(const vireo_host& host, const vireo_graph* graph, uint32_t node
 
 vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
   if (index != 0 || xnn_initialize(nullptr) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
+  (void)kernels();  // the first call runs them, before sessions are made
   info->name = "xnnpack";
   info->detail = kDetail;
   *device = self;
   return VIREO_OK;
+}
+
+const char* kernel_of(const Part& part) {
+  switch (part.steps()[0].out->type.dtype) {
+    case DType::kI8:
+    case DType::kU8:
+      return "xnnpack_codes";
+    case DType::kF16:
+      return "xnnpack_f16";
+    default:
+      return "xnnpack_f32";
+  }
 }
 
 vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
@@ -60,7 +78,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     if (reason[0] != 0) {
       status = claims->leave(claims->context, n, reason);
     } else {
-      const vireo_part taken = {sizeof(vireo_part), &n, 1, 0, "xnnpack_f32", "", nullptr, 0, nullptr};
+      const vireo_part taken = {sizeof(vireo_part), &n, 1, 0, kernel_of(part), "", nullptr, 0, nullptr};
       status = claims->take(claims->context, &taken);
     }
     if (status != VIREO_OK) return status;
@@ -161,8 +179,12 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t, v
   for (uint32_t i = 0; i < p.external_count; ++i) {
     const External& e = p.externals()[i];
     void* data = address(e, inputs, outputs, scratch);
-    if (e.place == Place::kInput && e.from_caller && !may_read_behind(data, e.bytes)) {
-      memcpy(spare, data, e.bytes);
+    if (is_copied(e) && (e.flipped || !may_read_behind(data, e.bytes))) {
+      if (e.flipped) {
+        flip_codes(data, spare, e.bytes, with->threads);
+      } else {
+        memcpy(spare, data, e.bytes);
+      }
       data = spare;
       spare += (e.bytes + XNN_EXTRA_BYTES + 63) / 64 * 64;
     }
@@ -173,6 +195,10 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t, v
   if (status != xnn_status_success) return fail(with, "could not take the tensors", status);
   status = xnn_invoke_runtime(p.runtime);
   if (status != xnn_status_success) return fail(with, "failed", status);
+  for (uint32_t i = 0; i < p.external_count; ++i) {
+    const External& e = p.externals()[i];
+    if (e.place == Place::kOutput && e.flipped) flip_codes(values[i].data, values[i].data, e.bytes, with->threads);
+  }
   return VIREO_OK;
 }
 
