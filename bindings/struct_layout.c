@@ -16,8 +16,8 @@ int main(void) {
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);
   ROW(vireo_bound, max);
-  ROW(vireo_session_options, preference);
-  ROW(vireo_memory, packed_bytes);
-  ROW(vireo_node_info, key);
+  ROW(vireo_session_options, cache_bytes);
+  ROW(vireo_memory, mapped_bytes);
+  ROW(vireo_node_info, bytes);
   return 0;
 }

@@ -119,6 +119,7 @@ vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* err
   vireo::FileHeader header;
   Status status = vireo::read_header(model->file, model->file.size(), &header, &e);
   if (vireo::ok(status)) status = vireo::check_hashes(model->file, header, &e);
+  if (vireo::ok(status)) __atomic_store_n(&model->checked, 1u, __ATOMIC_RELEASE);
   return vireo::report(status, e, nullptr, error);
 }
 
@@ -223,6 +224,30 @@ vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vir
 
 uint32_t vireo_model_test_count(const vireo_model* model) {
   return model == nullptr || model->program.model().tests() == nullptr ? 0 : model->program.model().tests()->size();
+}
+
+uint32_t vireo_model_packed_count(const vireo_model* model) {
+  vireo::PackedCopy copy;
+  uint32_t count = 0;
+  while (model != nullptr && model->packs.at(count, &copy)) ++count;
+  return count;
+}
+
+vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_packed_copy* out, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  vireo::PackedCopy copy;
+  if (!model->packs.at(index, &copy))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model holds no packed weights of this index");
+  vireo::PackEntry name;
+  out->layout = copy.what.layout;
+  out->delegate = copy.delegate;
+  out->constant = vireo::name_pack(model, copy.delegate, copy.what, &name) ? name.constant : UINT64_MAX;
+  for (int i = 0; i < 4; ++i) out->sizes[i] = copy.what.sizes[i];
+  out->data = copy.data;
+  out->bytes = copy.what.bytes;
+  return VIREO_OK;
 }
 
 vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,

@@ -1,4 +1,5 @@
 #include "c_api/src/handles.h"
+#include "c_api/src/node_cost.h"
 #include "c_api/src/selftest.h"
 #include "sdk/ops/control/control_generated.h"
 
@@ -157,6 +158,9 @@ vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vi
   out->calls = session->times == nullptr ? 0 : session->times[index].calls;
   out->total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
   out->key = info.key;
+  const vireo::NodeCost cost = vireo::node_cost(*session, index);
+  out->operations = cost.operations;
+  out->bytes = cost.bytes;
   return VIREO_OK;
 }
 

@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, device, profile, tuning;
+  std::string model, device, profile, tuning, cache;
   std::vector<std::string> inputs, shapes;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -110,8 +110,8 @@ void bench(const Options& options, Context& context) {
   const std::vector<Array> inputs =
       inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
   const Tuning tuning(options.tuning, model.runtime(), options.threads);
-  const SessionChoice choice{options.device, options.threads, !options.profile.empty(), options.packing,
-                             tuning.preference()};
+  const SessionChoice choice{options.device,  options.threads,     !options.profile.empty(),
+                             options.packing, tuning.preference(), options.cache};
   const Clock::time_point begin = Clock::now();
   const Session session = make_session(model, choice, bounds);
   const double load_ms = model.load_ms() + ms_between(begin, Clock::now());
@@ -153,6 +153,7 @@ void bench(const Options& options, Context& context) {
                  {"arena_bytes", memory.total_bytes},
                  {"arena_lower_bound_bytes", memory.lower_bound_bytes},
                  {"packed_bytes", memory.packed_bytes},
+                 {"mapped_bytes", memory.mapped_bytes},
                  {"peak_rss_bytes", peak_rss_bytes()},
                  {"assumed", assumed}};
   if (!options.profile.empty()) {
@@ -164,9 +165,12 @@ void bench(const Options& options, Context& context) {
   for (const std::string& line : assumed) std::cout << line << "\n";
   printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9),
          times.front(), times.size(), devices_of(session.get()).c_str());
-  printf("load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s, peak resident memory %s\n",
-         load_ms, first_ms, bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
-         bytes_text(memory.packed_bytes).c_str(), bytes_text(peak_rss_bytes()).c_str());
+  printf(
+      "load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s (mapped %s), peak "
+      "resident memory %s\n",
+      load_ms, first_ms, bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
+      bytes_text(memory.packed_bytes).c_str(), bytes_text(memory.mapped_bytes).c_str(),
+      bytes_text(peak_rss_bytes()).c_str());
   if (!options.profile.empty())
     printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
 }
@@ -182,6 +186,7 @@ void add_bench(CLI::App& app, Context& context) {
       ->capture_default_str();
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
+  add_cache(verb, &options->cache);
   add_device(verb, &options->device);
   add_tuning(verb, &options->tuning);
   add_shapes(verb, &options->shapes);

@@ -11,7 +11,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, device, tuning;
+  std::string model, device, tuning, cache;
   std::vector<std::string> shapes;
   bool json = false;
   std::vector<std::string> bounds;
@@ -28,8 +28,8 @@ void explain(const Options& options, Context& context) {
       assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
   }
   const Tuning tuning(options.tuning, model.runtime(), 1);
-  const Session session =
-      make_session(model, {options.device, 1, false, VIREO_PACKING_DEFAULT, tuning.preference()}, bounds);
+  const Session session = make_session(
+      model, {options.device, 1, false, VIREO_PACKING_DEFAULT, tuning.preference(), options.cache}, bounds);
   const auto text = [](const char* s) { return std::string(s != nullptr ? s : ""); };
   Json nodes = Json::array();
   std::vector<std::vector<std::string>> rows{{"node", "op", "type", "device", "kernel", "reason"}};
@@ -57,6 +57,7 @@ void add_explain(CLI::App& app, Context& context) {
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
   add_tuning(verb, &options->tuning);
+  add_cache(verb, &options->cache);
   add_shapes(verb, &options->shapes);
   add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print as JSON");

@@ -124,6 +124,16 @@ void require_writable(const std::string& path) {
   unlink(probe.c_str());
 }
 
+std::string user_cache(const std::string& what) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if ((cache == nullptr || cache[0] == 0) && (home == nullptr || home[0] == 0)) {
+    throw Failure("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set", "name one instead of auto");
+  }
+  const std::filesystem::path root =
+      cache != nullptr && cache[0] != 0 ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache";
+  return (root / "vireo" / what).string();
+}
+
 TemporaryFile::TemporaryFile(const std::string& suffix) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path();
   path_ = (folder / ("vireo-XXXXXX" + suffix)).string();

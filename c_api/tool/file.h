@@ -21,6 +21,10 @@ void write_file(const std::string& path, const std::string& text);
 // Throws when `path` could not be written later: asked before long work begins.
 void require_writable(const std::string& path);
 
+// This program's folder for `what` in the user's cache: $XDG_CACHE_HOME/vireo/WHAT, else ~/.cache/vireo/WHAT. Need not
+// be there. Throws when neither variable is set.
+std::string user_cache(const std::string& what);
+
 // A new file in the system's temporary folder that disappears with this object.
 class TemporaryFile {
  public:

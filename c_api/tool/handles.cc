@@ -206,6 +206,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.profile = choice.profile ? 1 : 0;
   options.packing = choice.packing;
   options.preference = choice.preference;
+  options.cache = choice.cache.empty() ? nullptr : choice.cache.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   return options;

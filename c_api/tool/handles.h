@@ -101,11 +101,12 @@ class Bounds {
 };
 
 struct SessionChoice {
-  std::string device;  // "": auto
+  std::string device = {};  // "": auto
   int threads = 0;
   bool profile = false;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
   const vireo_preference* preference = nullptr;  // outlives the session
+  std::string cache = {};                        // folder of packed weights; "": none
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

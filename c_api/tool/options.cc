@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "c_api/tool/file.h"
+
 namespace vireo::tool {
 
 void add_model(CLI::App* verb, bool onnx, std::string* model) {
@@ -16,6 +18,15 @@ void add_device(CLI::App* verb, std::string* device) {
 void add_tuning(CLI::App* verb, std::string* tuning) {
   verb->add_option("--tuning", *tuning,
                    "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
+}
+
+void add_cache(CLI::App* verb, std::string* folder) {
+  verb->add_option("--cache", *folder,
+                   "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "
+                   "off (the default)")
+      ->transform([](const std::string& given) {
+        return given == "off" ? std::string() : given == "auto" ? user_cache("packed") : given;
+      });
 }
 
 void add_threads(CLI::App* verb, int* threads) {

@@ -15,6 +15,8 @@ void add_model(CLI::App* verb, bool onnx, std::string* model);
 void add_device(CLI::App* verb, std::string* device);
 void add_threads(CLI::App* verb, int* threads);
 void add_packing(CLI::App* verb, vireo_packing* packing);
+// The folder that packed weights are kept in, "" for none; "auto" has become the one in the user's cache.
+void add_cache(CLI::App* verb, std::string* folder);
 // Where `vireo tune` wrote down which kernels are fastest; "" unless given.
 void add_tuning(CLI::App* verb, std::string* tuning);
 // The shapes that open inputs get, 1 for each open dimension otherwise.

@@ -18,7 +18,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, device, tuning;
+  std::string model, output, device, tuning, cache;
   std::vector<std::string> inputs;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -121,8 +121,8 @@ void run(const Options& options, Context& context) {
   apply_bounds(options.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
   const Tuning tuning(options.tuning, model.runtime(), options.threads);
-  const Session session =
-      make_session(model, {options.device, options.threads, false, options.packing, tuning.preference()}, bounds);
+  const Session session = make_session(
+      model, {options.device, options.threads, false, options.packing, tuning.preference(), options.cache}, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
 
   if (!options.output.empty()) {
@@ -159,6 +159,7 @@ void add_run(CLI::App& app, Context& context) {
   add_tuning(verb, &options->tuning);
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
+  add_cache(verb, &options->cache);
   add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print the summary as JSON");
   verb->footer(

@@ -45,15 +45,9 @@ std::string hex(uint64_t v) {
 }
 
 std::string cache_file(const std::string& cpu) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if ((cache == nullptr || cache[0] == 0) && (home == nullptr || home[0] == 0)) {
-    throw Failure("there is no cache folder: neither XDG_CACHE_HOME nor HOME is set", "name a file instead of auto");
-  }
-  const std::filesystem::path root =
-      cache != nullptr && cache[0] != 0 ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache";
   uint64_t h = 0xCBF29CE484222325u;
   for (const char c : cpu) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
-  return (root / "vireo" / "tuning" / (hex(h) + ".json")).string();
+  return user_cache("tuning") + "/" + hex(h) + ".json";
 }
 
 }  // namespace

@@ -116,15 +116,36 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     release_model(model);
     return status;
   }
+  if (VIREO_PACKS) model->section.open(model->program.packed());
   model->mapped = mapped;  // from here on the model unmaps it
   *out = model;
   return Status::kOk;
+}
+
+bool name_pack(const vireo_model* model, const char* delegate, const vireo_packed& what, PackEntry* out) {
+  const auto base = reinterpret_cast<uintptr_t>(model->file.data()), at = reinterpret_cast<uintptr_t>(what.constant);
+  *out = PackEntry{};
+  if (at < base || at - base >= model->file.size() || !pack_delegate(delegate, out->delegate)) return false;
+  out->layout = what.layout;
+  out->constant = at - base;
+  for (int i = 0; i < 4; ++i) out->sizes[i] = what.sizes[i];
+  out->bytes = what.bytes;
+  return true;
+}
+
+const void* find_mapped_pack(const vireo_model* model, const char* delegate, const vireo_packed& what) {
+  PackEntry name;
+  if (!name_pack(model, delegate, what, &name)) return nullptr;
+  const void* found = model->section.find(name);
+  if (VIREO_CACHE && found == nullptr) found = model->cache.find(name);
+  return found;
 }
 
 void release_model(vireo_model* model) {
   if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
   if (VIREO_PACKS) model->packs.release(rt->allocator);
+  if (VIREO_CACHE) model->cache.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
   platform::unmap_file(model->mapped);
   model->~vireo_model();

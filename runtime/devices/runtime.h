@@ -6,9 +6,11 @@
 
 #include "runtime/load/program.h"
 #include "runtime/memory/packs.h"
+#include "runtime/platform/pack_cache.h"
 #include "runtime/platform/platform.h"
 #include "sdk/base/error.h"
 #include "sdk/base/span.h"
+#include "sdk/format/pack_set.h"
 #include "vireo/delegate.h"
 #include "vireo/vireo.h"
 
@@ -61,6 +63,9 @@ struct vireo_model {
   size_t buffer_bytes = 0;
   vireo::Program program;
   mutable vireo::Packs packs;
+  vireo::PackSet section;          // packed weights in the file itself; empty where it has none that this build reads
+  mutable vireo::PackCache cache;  // those in the user's folder
+  mutable uint32_t checked = 0;    // all bytes were compared with the hash tree
 };
 
 namespace vireo {
@@ -70,6 +75,11 @@ void release_runtime(vireo_runtime* runtime);
 Status load_model(vireo_runtime* runtime, const platform::MappedFile& mapped, Span<const uint8_t> file,
                   vireo_model** out, Error* error);
 void release_model(vireo_model* model);
+
+// The packed copy of a constant in the model's file or in the cache, or null.
+const void* find_mapped_pack(const vireo_model* model, const char* delegate, const vireo_packed& what);
+// How a set names it; false for what no set can name: its bytes are not in the model's file.
+bool name_pack(const vireo_model* model, const char* delegate, const vireo_packed& what, PackEntry* out);
 
 }  // namespace vireo
 

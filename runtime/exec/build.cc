@@ -306,9 +306,11 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
                                    &what, to);
     };
     vireo_status status = pack(nullptr);
-    packed[k] = status == VIREO_OK ? l_.model->packs.find(what) : nullptr;
+    const char* const delegate = device.delegate->name;
+    packed[k] = status == VIREO_OK ? l_.model->packs.find(delegate, what) : nullptr;
+    if (packed[k] == nullptr && status == VIREO_OK) packed[k] = find_mapped_pack(l_.model, delegate, what);
     if (packed[k] != nullptr) continue;
-    void* const to = status == VIREO_OK ? Packs::take(rt->allocator, what) : nullptr;
+    void* const to = status == VIREO_OK ? Packs::take(rt->allocator, delegate, what) : nullptr;
     if (status == VIREO_OK && to == nullptr) {
       return fail(error, Status::kOutOfArena,
                   "the allocator has no {} bytes for packed weights: vireo_memory.packed_bytes is what they take in "
@@ -670,7 +672,8 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->scratch_bytes = l.scratch_bytes;
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
-    status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, error);
+    if (VIREO_CACHE && l.packs && given.cache != nullptr) model->cache.open(*model, given.cache);
+    status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, &memory->mapped_bytes, error);
   }
   free_layout(&l);
   return status;
@@ -705,6 +708,8 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
       status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
   }
   if (ok(status)) {
+    const bool cached = VIREO_CACHE && l.packs && given.cache != nullptr;
+    if (cached) model->cache.open(*model, given.cache);
     Builder builder(l, given, block);
     status = builder.build(temporary.memory, error);
     vireo_session* s = builder.session();
@@ -714,6 +719,8 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     s->owns_arena = given.arena == nullptr;
     s->options.bounds = nullptr;  // the caller's memory
     s->options.bound_count = 0;
+    s->options.cache = nullptr;
+    if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
     if (ok(status)) {
       *out = s;
     } else {

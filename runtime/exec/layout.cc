@@ -256,8 +256,8 @@ vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
   return {sizeof(vireo_part), node, 1, 0, choice.kernel, choice.reason, choice.choice, packs ? 1u : 0u, nullptr};
 }
 
-Status packed_bytes(const Layout& l, const vireo_host& host, size_t* out, Error* error) {
-  *out = 0;
+Status packed_bytes(const Layout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {
+  *held = *mapped = 0;
   if (!VIREO_PACKS) return Status::kOk;
   size_t count = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
@@ -286,7 +286,11 @@ Status packed_bytes(const Layout& l, const vireo_host& host, size_t* out, Error*
         if (!ok(status)) break;
         size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
         while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);
-        if (table[at].bytes == 0) *out += Packs::bytes_of(what);
+        if (table[at].bytes == 0) {
+          const bool lies_there = l.model->packs.find(d.delegate->name, what) == nullptr &&
+                                  find_mapped_pack(l.model, d.delegate->name, what) != nullptr;
+          *(lies_there ? mapped : held) += lies_there ? what.bytes : Packs::bytes_of(what);
+        }
         table[at] = what;
       }
     }
@@ -321,8 +325,9 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
       return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them", list);
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
-  l.packs = VIREO_PACKS &&
-            (packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT && platform::kPacksByDefault));
+  l.packs =
+      VIREO_PACKS && (packing == VIREO_PACKING_ALWAYS ||
+                      (packing == VIREO_PACKING_DEFAULT && (platform::kPacksByDefault || !model->section.empty())));
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);

@@ -67,8 +67,8 @@ void free_layout(Layout* layout);
 
 // A node as its device sees it; `node` lives as long as the part.
 vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node);
-// Bytes of all constants that parts read packed, each counted once.
-Status packed_bytes(const Layout& layout, const vireo_host& host, size_t* out, Error* error);
+// Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.
+Status packed_bytes(const Layout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
 
 // The input that is carried state, by index among the inputs: its output; -1 for others.
 int32_t state_of(const Program& program, uint32_t input);

@@ -46,6 +46,12 @@ const uint8_t* Program::constant(const fb::Tensor& t) const {
   return t.segment() < 0 ? nullptr : at(static_cast<uint32_t>(t.segment()), t.offset());
 }
 
+Span<const uint8_t> Program::packed() const {
+  const uint32_t segment = model_->packed() - 1;  // 0, none, becomes the largest
+  if (model_->segments() == nullptr || segment >= model_->segments()->size()) return {};
+  return {at(segment, 0), static_cast<size_t>(model_->segments()->Get(segment)->size())};
+}
+
 const fb::SubgraphPlan* Program::plan(uint32_t i) const {
   const fb::Plan* portable = model_->plans()->Get(0);
   return portable->subgraphs() == nullptr || portable->subgraphs()->size() == 0 ? nullptr

@@ -48,6 +48,9 @@ class Program {
   // Bytes of a run of a segment, already verified for tensors and test vectors.
   const uint8_t* at(uint32_t segment, uint64_t offset) const;
 
+  // The bytes of the set of packed weights, unverified; empty when the file has none.
+  Span<const uint8_t> packed() const;
+
   // Intervals of all expressions, given those of the symbols already in `table` (expr_count() entries): fills the rest.
   void bound_exprs(Span<Interval> table) const;
 

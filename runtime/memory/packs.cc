@@ -1,7 +1,5 @@
 #include "runtime/memory/packs.h"
 
-#include <stdint.h>
-
 #include <new>
 
 namespace vireo {
@@ -11,7 +9,10 @@ constexpr size_t kAlignment = 64;
 
 struct Packs::Entry {
   Entry* next = nullptr;
+  const char* delegate = "";
   vireo_packed what = {};
+
+  bool is(const char* whose, const vireo_packed& wanted) const { return delegate == whose && same_pack(what, wanted); }
 
   static constexpr size_t kBytes = 128;  // in front of the data
   void* data() { return reinterpret_cast<uint8_t*>(this) + kBytes; }
@@ -25,11 +26,18 @@ bool same_pack(const vireo_packed& a, const vireo_packed& b) {
   return a.constant == b.constant && a.layout == b.layout && a.bytes == b.bytes;
 }
 
-const void* Packs::find(const vireo_packed& what) const {
+const void* Packs::find(const char* delegate, const vireo_packed& what) const {
   for (Entry* e = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); e != nullptr; e = e->next) {
-    if (same_pack(e->what, what)) return e->data();
+    if (e->is(delegate, what)) return e->data();
   }
   return nullptr;
+}
+
+bool Packs::at(uint32_t index, PackedCopy* out) const {
+  Entry* e = __atomic_load_n(&first_, __ATOMIC_ACQUIRE);
+  for (; e != nullptr && index > 0; --index) e = e->next;
+  if (e != nullptr) *out = {e->delegate, e->what, e->data()};
+  return e != nullptr;
 }
 
 size_t Packs::bytes_of(const vireo_packed& what) {
@@ -37,10 +45,11 @@ size_t Packs::bytes_of(const vireo_packed& what) {
   return Entry::kBytes + (what.bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void* Packs::take(const vireo_allocator& allocator, const vireo_packed& what) {
+void* Packs::take(const vireo_allocator& allocator, const char* delegate, const vireo_packed& what) {
   void* const block = allocator.allocate(allocator.context, bytes_of(what), kAlignment);
   if (block == nullptr) return nullptr;
   auto* const entry = new (block) Entry();
+  entry->delegate = delegate;
   entry->what = what;
   return entry->data();
 }
@@ -51,7 +60,7 @@ const void* Packs::add(const vireo_allocator& allocator, void* written) {
   do {
     // Somebody else may have been quicker: looked for again whenever the list has grown.
     for (Entry* e = first; e != nullptr; e = e->next) {
-      if (!same_pack(e->what, mine->what)) continue;
+      if (!e->is(mine->delegate, mine->what)) continue;
       drop(allocator, written);
       return e->data();
     }

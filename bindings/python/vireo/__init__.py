@@ -86,13 +86,14 @@ class Node:
 @dataclasses.dataclass(frozen=True)
 class Memory:
     """Bytes that a session takes; no plan can hold the tensors in less than lower_bound. packed: beside the total, shared by the model's
-    sessions."""
+    sessions; mapped: packed weights that are read where they lie, in the model's file or the cache."""
     total: int
     tensors: int
     scratch: int
     state: int
     lower_bound: int
     packed: int
+    mapped: int = 0
 
 
 class _Handle:
@@ -193,19 +194,22 @@ class Model(_Handle):
         return _lib.vireo_model_test_count(self._open())
 
     def memory(self, bounds: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None, *, device: Optional[str] = None,
-               threads: int = 0) -> Memory:
+               threads: int = 0, cache: Union[str, os.PathLike, None] = None) -> Memory:
         """What a session takes, to the byte, before it exists."""
-        options, keep = _session_options(bounds, device, threads, False, 0)
+        options, keep = _session_options(bounds, device, threads, False, 0, cache)
         memory, error = c.sized(c.Memory), c.sized(c.Error)
         _check(_lib.vireo_model_memory(self._open(), c.byref(options), c.byref(memory), c.byref(error)), error)
         del keep
         return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes,
-                      memory.packed_bytes)
+                      memory.packed_bytes, memory.mapped_bytes)
 
     def session(self, bounds: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None, *, device: Optional[str] = None, threads: int = 0,
-                profile: bool = False, seed: int = 0) -> "Session":
-        """bounds: {"batch": 4} or {"batch": (1, 8)} for open dimensions, named as in inputs[i].shape."""
-        return Session(self, bounds, device=device, threads=threads, profile=profile, seed=seed)
+                profile: bool = False, seed: int = 0, cache: Union[str, os.PathLike, None] = None) -> "Session":
+        """bounds: {"batch": 4} or {"batch": (1, 8)} for open dimensions, named as in inputs[i].shape.
+
+        cache: a folder for packed weights, which the next process then maps instead of packing them.
+        """
+        return Session(self, bounds, device=device, threads=threads, profile=profile, seed=seed, cache=cache)
 
     def bounds_for(self, *inputs: np.ndarray, **named: np.ndarray) -> dict:
         """The bounds that fit just these inputs: {"batch": 1, "sequence": 128}."""
@@ -219,7 +223,7 @@ class Model(_Handle):
         return bounds
 
 
-def _session_options(bounds, device, threads, profile, seed):
+def _session_options(bounds, device, threads, profile, seed, cache=None):
     options = c.sized(c.SessionOptions)
     pairs = [(name, value if isinstance(value, (tuple, list)) else (value, value)) for name, value in (bounds or {}).items()]
     table = (c.Bound * max(len(pairs), 1))()
@@ -228,6 +232,7 @@ def _session_options(bounds, device, threads, profile, seed):
     options.device = None if device is None else device.encode()
     options.bounds, options.bound_count = table, len(pairs)
     options.threads, options.profile, options.seed = threads, int(profile), seed
+    options.cache = None if cache is None else os.fsencode(cache)
     return options, table
 
 
@@ -273,10 +278,11 @@ class Session(_Handle):
     """One running instance. Not for two threads at once. Memory is allocated here and never again until close()."""
     _release = _lib.vireo_session_release
 
-    def __init__(self, model: Model, bounds=None, *, device: Optional[str] = None, threads: int = 0, profile: bool = False, seed: int = 0):
+    def __init__(self, model: Model, bounds=None, *, device: Optional[str] = None, threads: int = 0, profile: bool = False, seed: int = 0,
+                 cache: Union[str, os.PathLike, None] = None):
         super().__init__()
         self.model = model
-        options, keep = _session_options(bounds, device, threads, profile, seed)
+        options, keep = _session_options(bounds, device, threads, profile, seed, cache)
         error = c.sized(c.Error)
         _check(_lib.vireo_session_create(model._open(), c.byref(options), c.byref(self._handle), c.byref(error)), error)
         del keep

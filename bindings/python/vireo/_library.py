@@ -55,18 +55,18 @@ class Bound(ctypes.Structure):
 class SessionOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("device", c_char_p), ("bounds", POINTER(Bound)), ("bound_count", c_uint32), ("threads", c_int32),
                 ("arena", c_void_p), ("arena_bytes", c_size_t), ("seed", c_uint64), ("profile", c_uint32), ("packing", ctypes.c_int),
-                ("preference", c_void_p)]
+                ("preference", c_void_p), ("cache", c_char_p), ("cache_bytes", c_uint64)]
 
 
 class Memory(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("total_bytes", c_size_t), ("tensor_bytes", c_size_t), ("scratch_bytes", c_size_t),
-                ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t)]
+                ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t), ("mapped_bytes", c_size_t)]
 
 
 class NodeInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("name", c_char_p), ("op", c_char_p), ("device", c_char_p), ("kernel", c_char_p),
                 ("reason", c_char_p), ("dtype", c_uint8), ("depth", c_uint32), ("calls", c_uint64), ("total_ns", c_uint64),
-                ("key", c_uint64)]
+                ("key", c_uint64), ("operations", c_uint64), ("bytes", c_uint64)]
 
 
 def sized(kind):

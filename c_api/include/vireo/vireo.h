@@ -327,9 +327,15 @@ typedef struct vireo_session_options {
   vireo_packing packing;
   const vireo_preference* preference; /* may be NULL; outlives the session. A build of reference kernels alone has
                                          nothing to choose and does not ask */
+  const char* cache;    /* NULL, or a folder for packed weights, made where it is not there: what an earlier session (of
+                           another process, too) packed of this model is mapped from it, what this one packs is written
+                           to it. Trouble with it is told in the log and costs time alone. Read during the call only.
+                           Nothing happens in a build without VIREO_CACHE */
+  uint64_t cache_bytes; /* the folder's files together; those longest not used go first. 0: VIREO_CACHE_BYTES */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0 }
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0 }
+#define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
 
 typedef struct vireo_memory {
   uint32_t struct_size;
@@ -340,9 +346,11 @@ typedef struct vireo_memory {
   size_t lower_bound_bytes; /* the largest set of tensor bytes alive at once: no plan can be below */
   size_t packed_bytes;      /* beside total_bytes: packed weights, which the model's sessions share. From the runtime's
                                allocator, see vireo_packing */
+  size_t mapped_bytes;      /* packed weights that are read where they lie, in the model's file or in the cache: shared
+                               with other processes, in neither of the sums above */
 } vireo_memory;
 #define VIREO_MEMORY_INIT \
-  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a session with these options takes, to the byte. Allocates for the time of the call only.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
@@ -355,6 +363,23 @@ VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_
 VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
                                             vireo_session** out_session, vireo_error* error);
 VIREO_API void vireo_session_release(vireo_session* session);
+
+/* Packed weights that the model holds in memory since a session wanted them, the newest first: what `vireo pack` writes
+ * into a file. */
+typedef struct vireo_packed_copy {
+  uint32_t struct_size;
+  uint32_t layout;      /* the delegate's number */
+  const char* delegate; /* whose layout that is */
+  uint64_t constant;    /* the weights' first byte in the model's file; UINT64_MAX when they do not lie there */
+  int64_t sizes[4];     /* as the layout counts */
+  const void* data;     /* lives as long as the model */
+  uint64_t bytes;
+} vireo_packed_copy;
+#define VIREO_PACKED_COPY_INIT \
+  { sizeof(vireo_packed_copy), 0, 0, 0, {0}, 0, 0 }
+VIREO_API uint32_t vireo_model_packed_count(const vireo_model* model);
+VIREO_API vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_packed_copy* out,
+                                          vireo_error* error);
 
 /* The session's own memory for an input, to be filled before a run; dims are the current shape, or the upper bounds
  * before the first. Valid until the next call on the session; an input that is read from here must be written before
@@ -395,9 +420,14 @@ typedef struct vireo_node_info {
   uint64_t calls; /* since creation; 0 unless profiling */
   uint64_t total_ns;
   uint64_t key; /* vireo_candidate.key; 0 in sessions without a preference */
+  /* What one run of the node cannot do with less of, at the shapes of the last run (before the first: at their bounds):
+   * multiplications and additions of products and convolutions, 0 for other operators; bytes of all that goes in and
+   * comes out. For a roofline: a node takes operations / rate or bytes / bandwidth, whichever is more. */
+  uint64_t operations;
+  uint64_t bytes;
 } vireo_node_info;
 #define VIREO_NODE_INFO_INIT \
-  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
 VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                           vireo_error* error);

@@ -1,0 +1,319 @@
+#include "runtime/platform/pack_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "runtime/devices/runtime.h"
+
+namespace vireo {
+namespace {
+
+constexpr char kEnding[] = ".vpack";
+constexpr char kTemporary[] = ".vpack-part";
+constexpr time_t kFreshSeconds = 3600;     // how exactly "longest not used" is known: each use would write an inode
+constexpr time_t kAbandonedSeconds = 900;  // after which a temporary file has lost its writer
+
+void tell(const vireo_model& model, vireo_log_level level, const char* what, const char* path, const char* why) {
+  const vireo_runtime* rt = model.runtime;
+  if (rt->log == nullptr) return;
+  Error e;
+  (void)fail(&e, Status::kIo, "cache of packed weights: {} \"{}\": {}", what, path, why);
+  rt->log(rt->log_context, level, e.message);
+}
+
+// Of the system's start, 0 where it is not told.
+uint64_t boot() {
+  char text[64];
+  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t n = read(fd, text, sizeof(text));
+  close(fd);
+  return n <= 0 ? 0 : pack_hash(text, static_cast<size_t>(n)) | 1;
+}
+
+bool join(char (&out)[PATH_MAX], const char* folder, const char* name) {
+  const int n = snprintf(out, sizeof(out), "%s/%s", folder, name);
+  return n > 0 && static_cast<size_t>(n) < sizeof(out);
+}
+
+// The model's file: the first half of its root says which, the rest stands in the header.
+bool path_of(const vireo_model& model, const char* folder, char (&out)[PATH_MAX]) {
+  char name[64];
+  const uint8_t* const root = model.program.header().root;
+  for (int i = 0; i < 16; ++i) snprintf(name + 2 * i, 3, "%02x", root[i]);
+  snprintf(name + 32, sizeof(name) - 32, "-%x-%x%s", static_cast<unsigned>(vireo_version()),
+           static_cast<unsigned>(kPackVersion), kEnding);
+  return join(out, folder, name);
+}
+
+bool ends_with(const char* text, const char* end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+// Others could change what anybody may write; what belongs to root serves all.
+bool is_ours(const struct stat& info) {
+  return S_ISREG(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0) && (info.st_mode & 022) == 0;
+}
+
+bool make_folders(const char* folder) {
+  char path[PATH_MAX];
+  const size_t n = strlen(folder);
+  if (n == 0 || n >= sizeof(path)) return false;
+  memcpy(path, folder, n + 1);
+  for (char* p = path + 1; *p != 0; ++p) {
+    if (*p != '/') continue;
+    *p = 0;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return false;
+    *p = '/';
+  }
+  return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+bool write_all(int fd, const void* data, uint64_t bytes) {
+  const auto* p = static_cast<const uint8_t*>(data);
+  while (bytes > 0) {
+    const size_t piece = bytes < (1u << 30) ? static_cast<size_t>(bytes) : size_t{1} << 30;
+    const ssize_t done = write(fd, p, piece);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    p += done;
+    bytes -= static_cast<uint64_t>(done);
+  }
+  return true;
+}
+
+// After a restart contents may be missing that had not reached the disk: they were compared, so until the next start
+// they need not be again. A header that is read half written is a damaged one.
+void mark_whole(const char* path, PackHeader header, uint64_t now) {
+  header.boot = now;
+  header.header_hash = 0;
+  header.header_hash = pack_hash(&header, sizeof(header));
+  const int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;  // root's: compared by each load
+  (void)!pwrite(fd, &header, sizeof(header), 0);
+  close(fd);
+}
+
+bool write_set(int fd, Span<const PackEntry> entries, const void* const* contents, const PackHeader& header) {
+  static const uint8_t kZeros[kPackAlignment] = {};
+  bool good = write_all(fd, &header, sizeof(header)) &&
+              write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
+  uint64_t at = sizeof(header) + entries.size() * sizeof(PackEntry);
+  for (size_t i = 0; good && i < entries.size(); ++i) {
+    good = write_all(fd, kZeros, entries[i].offset - at) && write_all(fd, contents[i], entries[i].bytes);
+    at = entries[i].offset + entries[i].bytes;
+  }
+  return good && write_all(fd, kZeros, header.bytes - at);
+}
+
+// Removes abandoned temporary files, and sets until the folder takes no more than `most`.
+void bound(const char* folder, uint64_t most) {
+  for (;;) {
+    DIR* const list = opendir(folder);
+    if (list == nullptr) return;
+    uint64_t sum = 0;
+    char path[PATH_MAX], oldest[PATH_MAX];
+    struct timespec when = {};
+    oldest[0] = 0;
+    while (const struct dirent* entry = readdir(list)) {
+      struct stat info;
+      const bool part = ends_with(entry->d_name, kTemporary);
+      if ((!part && !ends_with(entry->d_name, kEnding)) || !join(path, folder, entry->d_name) ||
+          lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        continue;
+      }
+      if (part) {
+        if (time(nullptr) - info.st_mtime > kAbandonedSeconds) unlink(path);
+        continue;
+      }
+      sum += static_cast<uint64_t>(info.st_size);
+      const struct timespec& t = info.st_mtim;
+      if (oldest[0] == 0 || t.tv_sec < when.tv_sec || (t.tv_sec == when.tv_sec && t.tv_nsec < when.tv_nsec)) {
+        when = t;
+        memcpy(oldest, path, strlen(path) + 1);
+      }
+    }
+    closedir(list);
+    if (sum <= most || oldest[0] == 0 || unlink(oldest) != 0) return;
+  }
+}
+
+}  // namespace
+
+struct PackCache::File {
+  File* next = nullptr;
+  platform::MappedFile mapped;
+  PackSet set;
+  uint64_t folder = 0;  // pack_hash of its name
+};
+
+const PackCache::File* PackCache::of(const char* folder) const {
+  const uint64_t name = pack_hash(folder, strlen(folder));
+  for (File* f = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); f != nullptr; f = f->next) {
+    if (f->folder == name) return f;
+  }
+  return nullptr;
+}
+
+const void* PackCache::find(const PackEntry& wanted) const {
+  for (File* f = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); f != nullptr; f = f->next) {
+    if (const void* const found = f->set.find(wanted)) return found;
+  }
+  return nullptr;
+}
+
+void PackCache::open(const vireo_model& model, const char* folder) {
+  char path[PATH_MAX];
+  if (of(folder) != nullptr || !path_of(model, folder, path)) return;
+  const int fd = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno != ENOENT) tell(model, VIREO_LOG_WARNING, "cannot read", path, strerror(errno));
+    return;
+  }
+  struct stat info;
+  const char* why = nullptr;
+  void* p = MAP_FAILED;
+  if (fstat(fd, &info) != 0 || !is_ours(info)) {
+    why = "another user's, or others may write to it";
+  } else if (info.st_size < static_cast<off_t>(sizeof(PackHeader))) {
+    why = "cut short";
+  } else {
+    p = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) why = strerror(errno);
+  }
+  File file;
+  if (why == nullptr) {
+    file.mapped = {static_cast<const uint8_t*>(p), static_cast<size_t>(info.st_size)};
+    file.folder = pack_hash(folder, strlen(folder));
+    const uint64_t now = boot();
+    if (!file.set.open({file.mapped.data, file.mapped.size}) || file.set.header().library != vireo_version() ||
+        memcmp(file.set.header().model, model.program.header().root, sizeof(file.set.header().model)) != 0) {
+      why = "damaged, or another model's";
+    } else if (now == 0 || file.set.header().boot != now) {
+      if (!file.set.contents_whole()) {
+        why = "damaged";
+      } else if (now != 0) {
+        mark_whole(path, file.set.header(), now);
+      }
+    }
+  }
+  if (why == nullptr && time(nullptr) - info.st_mtime > kFreshSeconds) (void)futimens(fd, nullptr);
+  close(fd);
+  void* const memory = why == nullptr ? model.runtime->allocate(sizeof(File)) : nullptr;
+  if (memory == nullptr) {
+    if (why != nullptr) tell(model, VIREO_LOG_INFO, "not used", path, why);
+    if (p != MAP_FAILED) munmap(p, static_cast<size_t>(info.st_size));
+    return;
+  }
+  // Two threads that come at once map the file twice, which harms nobody.
+  auto* const mine = new (memory) File(file);
+  File* first = __atomic_load_n(&first_, __ATOMIC_ACQUIRE);
+  do {
+    mine->next = first;
+  } while (!__atomic_compare_exchange_n(&first_, &first, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+
+void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most_bytes) {
+  const vireo_runtime* rt = model.runtime;
+  const uint64_t most = most_bytes == 0 ? VIREO_CACHE_BYTES : most_bytes;
+  const File* const before = of(folder);
+  const uint32_t old_count = before == nullptr ? 0 : before->set.count();
+  uint32_t count = old_count, fresh = 0;
+  PackedCopy copy;
+  for (uint32_t i = 0; model.packs.at(i, &copy); ++i) ++count;
+  const size_t room = count * (sizeof(PackEntry) + sizeof(void*));
+  void* const memory = count == old_count || count > kMaxPacks ? nullptr : rt->allocate(room);
+  if (memory == nullptr) return;
+  auto* const entries = static_cast<PackEntry*>(memory);
+  auto* const contents = reinterpret_cast<const void**>(entries + count);
+  // Into its place among the sorted ones; an entry that is there already is left out.
+  uint32_t filled = 0;
+  const auto insert = [&](const PackEntry& e, const void* data) {
+    uint32_t at = filled;
+    while (at > 0 && compare_packs(e, entries[at - 1]) < 0) --at;
+    if (at > 0 && compare_packs(e, entries[at - 1]) == 0) return false;
+    memmove(static_cast<void*>(entries + at + 1), entries + at, (filled - at) * sizeof(*entries));
+    memmove(contents + at + 1, contents + at, (filled - at) * sizeof(*contents));
+    entries[at] = e;
+    contents[at] = data;
+    ++filled;
+    return true;
+  };
+  for (uint32_t i = 0; i < old_count; ++i) {
+    PackEntry e;
+    if (before->set.entry(i, &e)) insert(e, before->set.contents(e));
+  }
+  for (uint32_t i = 0; filled < count && model.packs.at(i, &copy); ++i) {
+    PackEntry e;
+    if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, copy.data)) ++fresh;
+  }
+  char path[PATH_MAX], temporary[PATH_MAX];
+  const Span<PackEntry> list(entries, filled);
+  const uint64_t bytes = lay_out_packs(list);
+  bool good = fresh > 0 && path_of(model, folder, path);
+  if (good && bytes > most) {
+    tell(model, VIREO_LOG_WARNING, "nothing is written to", folder, "this model's are more than its bound");
+    good = false;
+  }
+  if (good && __atomic_load_n(&model.checked, __ATOMIC_ACQUIRE) == 0) {
+    Error e;
+    good = ok(check_hashes(model.file, model.program.header(), &e));
+    if (good) {
+      __atomic_store_n(&model.checked, 1u, __ATOMIC_RELEASE);
+    } else {
+      tell(model, VIREO_LOG_WARNING, "nothing is written for a damaged model to", folder, e.message);
+    }
+  }
+  if (good) {
+    for (PackEntry& e : list) {
+      if (e.hash == 0) e.hash = pack_hash(contents[&e - entries], static_cast<size_t>(e.bytes));
+    }
+    const PackHeader header = pack_header(list, bytes, model.program.header().root, vireo_version(), boot());
+    char name[96];
+    struct timespec now = {};
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name, sizeof(name), "%lx-%lx-%lx%s", static_cast<long>(getpid()), static_cast<long>(now.tv_sec),
+             static_cast<long>(now.tv_nsec), kTemporary);
+    int fd = -1;
+    if (make_folders(folder) && join(temporary, folder, name)) {
+      fd = ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    bool written = fd >= 0 && write_set(fd, list, contents, header);
+    int error = errno;
+    if (fd >= 0 && close(fd) != 0) written = false;
+    if (written && rename(temporary, path) != 0) {
+      written = false;
+      error = errno;
+    }
+    if (!written) {
+      if (fd >= 0) unlink(temporary);
+      tell(model, VIREO_LOG_WARNING, "cannot write to", folder, strerror(error));
+    }
+    bound(folder, most);
+  }
+  rt->release(memory, room);
+}
+
+void PackCache::release(const vireo_allocator& allocator) {
+  while (first_ != nullptr) {
+    File* const next = first_->next;
+    platform::unmap_file(first_->mapped);
+    first_->~File();
+    allocator.release(allocator.context, first_, sizeof(File), 64);
+    first_ = next;
+  }
+}
+
+}  // namespace vireo
