@@ -18,23 +18,24 @@ bool all_zero(const Value& v) {
   return true;
 }
 
-// XNNPACK's codes are int8: of a uint8 operand the host's memory has them with the sign bit changed.
-const char* codes_of(const Value& v, Place place, int32_t zero, Codes* out) {
-  out->flipped = v.type.dtype == DType::kU8;
-  out->zero = out->flipped ? zero - kSignBit : zero;
-  return out->flipped && v.place != place ? "uint8 codes inside a composite" : nullptr;
-}
-
 }  // namespace
 
-// What XNNPACK does: acc in int32, wrapping; float(acc) * m; to the nearest, halves to even; bounds. Where kernels differ:
+// uint8 codes are int8 ones with the highest bit changed, and so are their zero points.
+const char* read_codes(const Value& v, Place place, int32_t zero, Codes* out) {
+  out->flipped = v.type.dtype == DType::kU8;
+  out->zero = out->flipped ? zero - kSignBit : zero;
+  return out->flipped && v.place != place ? "its uint8 codes are neither an input nor the output" : nullptr;
+}
+
+// What XNNPACK does: acc in int32, wrapping; float(acc) * m; to the nearest, halves to even; bounds. Where kernels
+// differ:
 //   - Some for Arm, and the depthwise ones for AVX without AVX2, add two products in 16 bits. Two of (-128) * (-128) do
 //     not fit; without a weight of -128 all do, so there such filters are left.
 //   - Those for AVX-512 and AMX add the zero point to what float -> int32 made, and do not saturate. Below -2^31 + 128
 //     that would wrap around; acc >= -2^31 and m < 1 keep it above.
 //   - x in uint8 has kernels of its own, which round in fixed point on Arm; as int8 it has these.
-const char* read_codes_product(const Step& s, bool depthwise, int32_t x_zero, int32_t y_zero, int32_t low,
-                               int32_t high, CodesProduct* out) {
+const char* read_codes_product(const Step& s, bool depthwise, int32_t x_zero, int32_t y_zero, int32_t low, int32_t high,
+                               CodesProduct* out) {
   const Node& n = *s.node;
   CodesProduct& p = *out;
   p.x = n.in(0);
@@ -55,8 +56,8 @@ const char* read_codes_product(const Step& s, bool depthwise, int32_t x_zero, in
     if (!(m < 1 && m > 0 && isnormal(m))) return "a multiplier is 1 or more: XNNPACK's sums might wrap around";
   }
   if (low >= high) return "its bounds leave nothing";
-  if (const char* reason = codes_of(*p.x, Place::kInput, x_zero, &p.in)) return reason;
-  if (const char* reason = codes_of(*s.out, Place::kOutput, y_zero, &p.out)) return reason;
+  if (const char* reason = read_codes(*p.x, Place::kInput, x_zero, &p.in)) return reason;
+  if (const char* reason = read_codes(*s.out, Place::kOutput, y_zero, &p.out)) return reason;
   p.low = static_cast<float>(low - y_zero);
   p.high = static_cast<float>(high - y_zero);
   return nullptr;

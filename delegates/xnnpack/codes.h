@@ -18,8 +18,11 @@ struct CodesProduct {
 };
 
 // The zero points and bounds of the node's attributes. Null, or why not.
-const char* read_codes_product(const Step& s, bool depthwise, int32_t x_zero, int32_t y_zero, int32_t low,
-                               int32_t high, CodesProduct* out);
+const char* read_codes_product(const Step& s, bool depthwise, int32_t x_zero, int32_t y_zero, int32_t low, int32_t high,
+                               CodesProduct* out);
+
+// An operand of the part, as int8. Null, or why not.
+const char* read_codes(const Value& v, Place place, int32_t zero, Codes* out);
 
 // to[i] = from[i] with its highest bit changed: a uint8 code as int8, and back. May work in place.
 void flip_codes(const void* from, void* to, size_t bytes, const vireo_thread_pool* threads);

@@ -9,6 +9,9 @@ constexpr uint8_t kMoved = kFloat32 | kBytes;
 constexpr Rule kConv = {define_conv, false, true, true};
 constexpr Rule kIntConv = {define_int_conv, false, false, false, false, kCodes};
 constexpr Rule kIntGemm = {define_int_gemm, false, false, false, false, kCodes};
+constexpr Rule kIntMul = {define_int_mul, false, false, false, false, kCodes};
+constexpr Rule kIntAveragePool = {define_int_average_pool, false, false, false, false, kCodes};
+constexpr Rule kDequantize = {define_dequantize, false, false, false, false, kFloat32 | kCodes};
 constexpr Rule kConvTranspose = {define_conv_transpose, false, true, true};
 constexpr Rule kMaxPool = {define_max_pool, false, true, false, false, kMoved};
 constexpr Rule kAveragePool = {define_average_pool, false, true, false};
@@ -34,6 +37,12 @@ const Rule* find_rule(Op op) {
       return &kIntConv;
     case Op::kIntGemm:
       return &kIntGemm;
+    case Op::kIntMul:
+      return &kIntMul;
+    case Op::kIntAveragePool:
+      return &kIntAveragePool;
+    case Op::kDequantizeLinear:
+      return &kDequantize;
     case Op::kConvTranspose:
       return &kConvTranspose;
     case Op::kMaxPool:
@@ -88,19 +97,15 @@ const Rule* find_rule(Op op) {
   }
 }
 
-// exactness_test.cc shows each difference.
+// differences_test.cc shows each difference.
 const char* why_no_rule(Op op) {
   switch (op) {
     case Op::kIntAdd:
       return "XNNPACK adds codes in fixed point: other bits than IntAdd";
-    case Op::kIntMul:
-      return "XNNPACK multiplies codes in fixed point on Arm: other bits than IntMul";
-    case Op::kIntAveragePool:
-      return "XNNPACK rounds the mean's scale twice: other bits than IntAveragePool";
     case Op::kIntResize:
       return "XNNPACK rounds halves up: other bits than IntResize";
     case Op::kIntTable:
-      return "XNNPACK makes its tables itself, in float32: other bits than IntTable";
+      return "XNNPACK can be given no table";
     case Op::kIntSoftmax:
       return "XNNPACK has no Softmax of codes";
     case Op::kQuantizeLinear:

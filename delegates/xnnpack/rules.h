@@ -18,6 +18,10 @@ const char* define_resize(Writer& w, const Step& s);
 const char* define_gemm(Writer& w, const Step& s);
 const char* define_matmul(Writer& w, const Step& s);
 const char* define_int_gemm(Writer& w, const Step& s);
+// rules_codes.cc
+const char* define_int_mul(Writer& w, const Step& s);
+const char* define_int_average_pool(Writer& w, const Step& s);
+const char* define_dequantize(Writer& w, const Step& s);
 // rules_elementwise.cc
 const char* define_unary(Writer& w, const Step& s);
 const char* define_swish(Writer& w, const Step& s);

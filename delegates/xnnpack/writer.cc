@@ -46,8 +46,8 @@ uint32_t Writer::external(const Value& v, const Dims& dims, const Codes& codes, 
   xnn_status status = xnn_status_success;
   if (v.type.dtype == DType::kI8 || v.type.dtype == DType::kU8) {
     const xnn_datatype type = v.type.dtype == DType::kI8 || codes.flipped ? xnn_datatype_qint8 : xnn_datatype_quint8;
-    status = xnn_define_quantized_tensor_value(graph_, type, codes.zero, 1.0f, dims.count, dims.dims, nullptr, id,
-                                               flags, &given);
+    status = xnn_define_quantized_tensor_value(graph_, type, codes.zero, codes.scale, dims.count, dims.dims, nullptr,
+                                               id, flags, &given);
   } else {
     status = xnn_define_tensor_value(graph_, float_type(v), dims.count, dims.dims, nullptr, id, flags, &given);
   }

@@ -26,11 +26,11 @@ struct External {
   const void* constant = nullptr;
 };
 
-// How the numbers behind codes are to be read. XNNPACK is always told the scale 1: multipliers are then the filter's
-// scales.
+// What XNNPACK is told of codes. The scale is 1 but where it stands for a multiplier: 1 * m / 1 is exact.
 struct Codes {
   int32_t zero = 0;
   bool flipped = false;
+  float scale = 1;
 };
 
 // A constant as XNNPACK is told of it.

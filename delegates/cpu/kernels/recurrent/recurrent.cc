@@ -59,8 +59,7 @@ struct Gates {
       for (int g = 0; g < kGates; ++g) {
         const VF w = hn::LoadU(d, panel + g * kGateUnits);
         VIREO_UNROLL
-        for (int r = 0; r < kRows; ++r)
-          part[r][0][g] = hn::MulAdd(hn::Set(d, h[r * hidden + k]), w, part[r][0][g]);
+        for (int r = 0; r < kRows; ++r) part[r][0][g] = hn::MulAdd(hn::Set(d, h[r * hidden + k]), w, part[r][0][g]);
       }
     }
     VIREO_UNROLL
@@ -87,8 +86,7 @@ HWY_INLINE void for_parts(const RecurrentStepF32& s, int64_t gates, int64_t begi
       if (rest <= 0) break;
       const size_t lanes = static_cast<size_t>(rest < kLanes ? rest : kLanes);
       int64_t row = 0;
-      for (; row + kMostRows <= s.batch; row += kMostRows)
-        f.template run<kMostRows>(panel + at, unit, lanes, row);
+      for (; row + kMostRows <= s.batch; row += kMostRows) f.template run<kMostRows>(panel + at, unit, lanes, row);
       for (; row < s.batch; ++row) f.template run<1>(panel + at, unit, lanes, row);
     }
   }
@@ -119,9 +117,7 @@ struct Lstm {
 };
 
 // (1 - z) h' + z h
-HWY_INLINE VF mixed(VF z, VF candidate, VF h) {
-  return hn::MulAdd(z, h, hn::NegMulAdd(z, candidate, candidate));
-}
+HWY_INLINE VF mixed(VF z, VF candidate, VF h) { return hn::MulAdd(z, h, hn::NegMulAdd(z, candidate, candidate)); }
 
 struct Gru {
   const RecurrentStepF32& s;

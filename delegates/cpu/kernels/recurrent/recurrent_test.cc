@@ -57,7 +57,9 @@ struct Case {
   }
   double given(int64_t b, int64_t gate, int64_t unit) const { return sums[size((b * gates + gate) * hidden + unit)]; }
   // A sum's error moves a gate by a quarter of it at most, and a state of up to 3 by as much again.
-  double bound() const { return 2 * testing::sum_bound(hidden + 2, 0.5 * static_cast<double>(hidden) + 4) + 12 * 0x1p-24; }
+  double bound() const {
+    return 2 * testing::sum_bound(hidden + 2, 0.5 * static_cast<double>(hidden) + 4) + 12 * 0x1p-24;
+  }
 };
 
 const int64_t kHidden[] = {1, 3, 8, 15, 16, 17, 33, 64, 100};
@@ -99,7 +101,9 @@ TEST(Recurrent, Gru) {
             if (linear) step.room = nullptr;
             step.bias = with_bias ? k.bias.data() : nullptr;
             gru_step_f32(step, Parallel{});
-            const auto bias = [&](int64_t g, int64_t u) { return with_bias ? k.bias[Case::size(g * hidden + u)] : 0.0f; };
+            const auto bias = [&](int64_t g, int64_t u) {
+              return with_bias ? k.bias[Case::size(g * hidden + u)] : 0.0f;
+            };
             Floats reset(k.h.size()), reset_h(k.h.size());
             for (int64_t b = 0; b < batch; ++b) {
               for (int64_t u = 0; u < hidden; ++u) {
