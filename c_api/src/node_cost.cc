@@ -83,7 +83,9 @@ NodeCost node_cost(const vireo_session& session, uint32_t index) {
   for (const fb::Node* n : *body.nodes()) {
     const Op inner = static_cast<Op>(n->op());
     const uint32_t b = second_operand(inner);
-    if (n->inputs()->size() <= b || n->outputs()->size() == 0 || n->inputs()->Get(0) < 0 || n->inputs()->Get(b) < 0 || n->outputs()->Get(0) < 0) continue;
+    if (n->inputs()->size() <= b || n->outputs()->size() == 0 || n->inputs()->Get(0) < 0 || n->inputs()->Get(b) < 0 ||
+        n->outputs()->Get(0) < 0)
+      continue;
     const auto type = [&](int32_t t) { return type_of(*body.tensors()->Get(static_cast<uint32_t>(t))); };
     const TensorType y = type(n->outputs()->Get(0));
     sums(inner, type(n->inputs()->Get(0)), type(n->inputs()->Get(b)), y.shape.is_static() ? y : *first);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "delegates/cpu/cost.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/features.h"
 #include "delegates/cpu/shape_check.h"
@@ -109,7 +110,8 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       if (status != VIREO_OK) return status;
       continue;
     }
-    vireo_part part = {sizeof(vireo_part), &n, 1, 0, c.kernel, c.reason, c.tuned, 0, nullptr};
+    const double cost = VIREO_BRANCHES ? cost_ns(query, c.tuned != nullptr) : 0;
+    vireo_part part = {sizeof(vireo_part), &n, 1, cost, c.kernel, c.reason, c.tuned, 0, nullptr};
     vireo_status status = claims->take(claims->context, &part);
     const CpuKernel* other = nullptr;
     for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&

@@ -300,6 +300,24 @@ void find_in_place(const SubLayout& s, const PlanWorkspace& w) {
   }
 }
 
+Status plan_anew(const Layout& l, uint32_t index, const PlanWorkspace& w, uint32_t regions, PlanResult* result,
+                 Error* error) {
+  const SubLayout& s = l.subs[index];
+  // Packing is quadratic: below some 2^20 steps, a millisecond, whatever the file says.
+  const uint64_t items = uint64_t{s.tensor_count} + s.node_count + 1;
+  const auto tries = static_cast<int64_t>(std::min<uint64_t>(200, (uint64_t{1} << 20) / (items * items)));
+  return plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count), Span<const PlanNode>(w.nodes, s.node_count),
+                         binds_outputs(l, index), Span<uint8_t>(w.bytes, w.byte_count),
+                         Span<uint64_t>(s.offsets, s.tensor_count), Span<uint64_t>(s.regions, regions), result, error,
+                         tries);
+}
+
+uint32_t region_count(const SubLayout& s, const PlanWorkspace& w) {
+  uint32_t regions = 0;
+  for (uint32_t n = 0; n < s.node_count; ++n) regions += w.nodes[n].region_bytes >= 0 ? 1 : 0;
+  return regions;
+}
+
 }  // namespace
 
 bool owns_bodies(const fb::Node& n) { return n.subgraphs() != nullptr && n.subgraphs()->size() != 0; }
@@ -315,8 +333,7 @@ Status plan_subgraph(Layout& l, uint32_t index, bool from_file, const PlanWorksp
   SubLayout& s = l.subs[index];
   if (s.dead) return Status::kOk;
   VIREO_TRY(fill_plan(l, index, w, error));
-  uint32_t regions = 0;
-  for (uint32_t n = 0; n < s.node_count; ++n) regions += w.nodes[n].region_bytes >= 0 ? 1 : 0;
+  const uint32_t regions = region_count(s, w);
   if (from_file) {
     const fb::SubgraphPlan& p = *l.program->plan(index);
     for (uint32_t t = 0; t < s.tensor_count; ++t) s.offsets[t] = p.offsets()->Get(t);
@@ -330,17 +347,30 @@ Status plan_subgraph(Layout& l, uint32_t index, bool from_file, const PlanWorksp
     return Status::kOk;
   }
   PlanResult result;
-  // Packing is quadratic: below some 2^20 steps, a millisecond, whatever the file says.
-  const uint64_t items = uint64_t{s.tensor_count} + s.node_count + 1;
-  const auto tries = static_cast<int64_t>(std::min<uint64_t>(200, (uint64_t{1} << 20) / (items * items)));
-  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
-                            Span<const PlanNode>(w.nodes, s.node_count), binds_outputs(l, index),
-                            Span<uint8_t>(w.bytes, w.byte_count), Span<uint64_t>(s.offsets, s.tensor_count),
-                            Span<uint64_t>(s.regions, regions), &result, error, tries));
+  VIREO_TRY(plan_anew(l, index, w, regions, &result, error));
   s.bytes = result.bytes;
   s.lower_bound = result.lower_bound;
   find_in_place(s, w);
   return Status::kOk;
 }
+
+#if VIREO_BRANCHES
+Status plan_together(Layout& l, const PlanWorkspace& w, Error* error) {
+  SubLayout& s = l.subs[0];
+  const uint32_t regions = region_count(s, w);
+  for (uint32_t t = 0; t < s.tensor_count; ++t) w.before[t] = s.offsets[t];
+  for (uint32_t r = 0; r < regions; ++r) w.before[s.tensor_count + r] = s.regions[r];
+  PlanResult result;
+  VIREO_TRY(plan_anew(l, 0, w, regions, &result, error));
+  if (result.bytes <= s.bytes) {
+    s.bytes = result.bytes;
+    find_in_place(s, w);
+    return Status::kOk;
+  }
+  for (uint32_t t = 0; t < s.tensor_count; ++t) s.offsets[t] = w.before[t];
+  for (uint32_t r = 0; r < regions; ++r) s.regions[r] = w.before[s.tensor_count + r];
+  return Status::kOk;
+}
+#endif
 
 }  // namespace vireo

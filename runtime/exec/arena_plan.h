@@ -13,7 +13,8 @@ struct PlanWorkspace {
   int64_t* at = nullptr;    // PlanNode::at of all nodes
   int32_t* live = nullptr;  // check_plan: tensors that are alive
   int32_t* last_use = nullptr;
-  uint8_t* bytes = nullptr;  // plan_arena's own
+  uint64_t* before = nullptr;  // plan_together: the plan that it may go back to
+  uint8_t* bytes = nullptr;    // plan_arena's own
   size_t byte_count = 0;
 };
 
@@ -25,6 +26,10 @@ uint32_t part_count(const fb::Node& node);
 // the file is refused unless every tensor is inside its region and no node changes bytes that another tensor still
 // needs.
 Status plan_subgraph(Layout& layout, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error);
+
+// Plans the model itself anew, for nodes that run together (PlanNode::together). `w` as plan_subgraph left it. A plan
+// that takes more than the one before is dropped.
+Status plan_together(Layout& layout, const PlanWorkspace& w, Error* error);
 
 }  // namespace vireo
 

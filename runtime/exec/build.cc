@@ -1,6 +1,7 @@
 // Builds a session: one walk over the graph that first counts the bytes and then takes them.
 #include <string.h>
 
+#include "runtime/exec/branches.h"
 #include "runtime/exec/session.h"
 #include "sdk/ops/control/control_generated.h"
 
@@ -472,6 +473,10 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
     for (const int32_t x : *node.inputs()) *args++ = x < 0 ? nullptr : slot(sub, x).tensor;
     for (const int32_t y : *node.outputs()) *args++ = y < 0 ? nullptr : slot(sub, y).tensor;
     step->info = shapes_only ? 0 : next_info_;
+    if (VIREO_BRANCHES && sub == 0) {
+      step->lane = l_.subs[0].nodes[n].lane;
+      step->window = l_.subs[0].nodes[n].window;
+    }
   }
   if (!shapes_only) add_info(sub, n, depth);
   // In a build without these operators the loader has refused them.
@@ -584,6 +589,7 @@ Status Builder::build(void* temporary, Error* error) {
   const size_t arena_bytes = static_cast<size_t>(l_.subs[0].bytes);
   void* arena = c_.bytes(arena_bytes, 64);
   void* scratch = c_.bytes(l_.scratch_bytes, 64);
+  [[maybe_unused]] BranchLane* lanes = VIREO_BRANCHES ? c_.array<BranchLane>(static_cast<size_t>(l_.lanes)) : nullptr;
   if (real()) {
     s_->tensors = static_cast<uint8_t*>(arena);
     s_->tensor_bytes = arena_bytes;
@@ -616,6 +622,9 @@ Status Builder::build(void* temporary, Error* error) {
   }
   Frame counted;
   VIREO_TRY(build_frame(0, 0, false, real() ? &s_->main : &counted, error));
+#if VIREO_BRANCHES
+  if (real()) start_lanes(l_, lanes, s_);
+#endif
   if (real()) {
     for (uint32_t i = 0; i < inputs; ++i) {
       own_inputs[i] = *s_->main.inputs[i];

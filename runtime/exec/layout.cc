@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/exec/arena_plan.h"
+#include "runtime/exec/branches.h"
 #include "runtime/exec/node_key.h"
 
 namespace vireo {
@@ -120,6 +121,13 @@ vireo_status take(void* context, const vireo_part* part) {
          pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
     ++n.packed;
   }
+  if (VIREO_BRANCHES) {
+    vireo_part_memory alone = {sizeof(vireo_part_memory), 0, 0};
+    const bool wanted = c.subgraph == 0 && part->cost_ns > 0 && c.layout->slots > 1;
+    const bool known = wanted && d.delegate->memory(d.handle, c.host, graph, &asked, 1, &alone) == VIREO_OK;
+    n.cost_ns = known ? part->cost_ns : 0;
+    n.lane_scratch_bytes = alone.scratch_bytes;
+  }
   n.device = c.device;
   n.kernel = part->kernel == nullptr ? "" : part->kernel;
   if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part->reason == nullptr ? "" : part->reason;
@@ -233,6 +241,7 @@ void carve(Layout& l, PlanWorkspace& w, Carver& c) {
   w.live = c.array<int32_t>(most_tensors);
   w.last_use = c.array<int32_t>(most_tensors);
   w.at = c.array<int64_t>(most_parts);
+  if (VIREO_BRANCHES) w.before = c.array<uint64_t>(most_tensors + most_nodes);
   w.byte_count = static_cast<size_t>(plan_workspace_bytes(most_tensors, most_nodes));
   w.bytes = static_cast<uint8_t*>(c.bytes(w.byte_count));
 }
@@ -245,6 +254,9 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
   // The file's plan holds for the file's bounds; narrower ones deserve a smaller arena.
   const bool from_file = l.program->plan(0) != nullptr && (options == nullptr || options->bound_count == 0);
   for (uint32_t i = subs; i-- > 0;) VIREO_TRY(plan_subgraph(l, i, from_file, w, error));
+#if VIREO_BRANCHES
+  VIREO_TRY(plan_branches(l, w, error));
+#endif
   return Status::kOk;
 }
 

@@ -27,6 +27,11 @@ struct NodeChoice {
   int32_t rank = 0;       // that it gave
   uint32_t packed = 0;    // constants that it reads packed
   bool in_place = false;  // under the plan, all that the node would copy lies where it belongs
+  // branches.h
+  uint8_t lane = 0;
+  uint32_t window = 0;            // this node and those after it, so many in all, run in lanes; 0: one after another
+  double cost_ns = 0;             // vireo_part.cost_ns
+  size_t lane_scratch_bytes = 0;  // with one slot
 };
 
 struct SubLayout {
@@ -53,6 +58,8 @@ struct Layout {
   SubLayout* subs = nullptr;
   vireo_graph* graphs = nullptr;
   size_t scratch_bytes = 0;
+  int32_t lanes = 0;  // branches.h: the most that run at once, and what each has of the scratch
+  size_t lane_scratch_bytes = 0;
   // What the temporary block takes, to be given back.
   void* block = nullptr;
   size_t block_bytes = 0;

@@ -195,6 +195,67 @@ void carry_state(vireo_session& s) {
   }
 }
 
+Status check_cancelled(vireo_session& s) {
+  if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) == 0) return Status::kOk;
+  return fail(&s.error, Status::kCancelled, "the run was cancelled");
+}
+
+#if VIREO_BRANCHES
+
+struct WindowRun {
+  vireo_session* s;
+  Step* steps;
+  uint32_t count;
+};
+
+void run_lane(const WindowRun& run, uint32_t lane) {
+  vireo_session& s = *run.s;
+  BranchLane& mine = s.branch_lanes[lane];
+  mine.status = VIREO_OK;
+  for (uint32_t i = 0; i < run.count; ++i) {
+    const Step& step = run.steps[i];
+    if (step.lane != lane || step.in_place) continue;
+    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) return;
+    const uint64_t begin = s.times == nullptr ? 0 : platform::now_ns();
+    mine.submit.message[0] = 0;
+    mine.status =
+        step.submit(step.loaded, reinterpret_cast<const vireo_tensor* const*>(step.args), step.input_count,
+                    reinterpret_cast<vireo_tensor**>(step.args + step.input_count), step.output_count, &mine.submit);
+    if (s.times != nullptr) {
+      s.times[step.info].total_ns += platform::now_ns() - begin;
+      ++s.times[step.info].calls;
+    }
+    if (mine.status != VIREO_OK) {
+      mine.failed = i;
+      return;
+    }
+  }
+}
+
+// The first step of a window and all that run beside it. A lane that fails ends; the others go on, so that the node
+// that is named does not depend on who was faster: the first of the model's order.
+Status run_window(vireo_session& s, Step* steps, uint32_t count) {
+  WindowRun run = {&s, steps, count};
+  s.pool.run(
+      s.pool.pool, s.branch_lane_count, 1,
+      [](void* arg, int64_t begin, int64_t end, int32_t) {
+        for (int64_t lane = begin; lane < end; ++lane)
+          run_lane(*static_cast<WindowRun*>(arg), static_cast<uint32_t>(lane));
+      },
+      &run);
+  const BranchLane* first = nullptr;
+  for (int32_t k = 0; k < s.branch_lane_count; ++k) {
+    const BranchLane& lane = s.branch_lanes[k];
+    if (lane.status != VIREO_OK && (first == nullptr || lane.failed < first->failed)) first = &lane;
+  }
+  if (first == nullptr) return check_cancelled(s);  // lanes may have left steps out
+  const Step& step = steps[first->failed];
+  return fail(&s.error, static_cast<Status>(first->status), "{} \"{}\": {}", step.def->name, name_of(s, step),
+              first->submit.message);
+}
+
+#endif
+
 }  // namespace
 
 Status fail_step(vireo_session& s, const Step& step, Status status, const char* what) {
@@ -208,10 +269,15 @@ Status fail_step(vireo_session& s, const Step& step, Status status, const char* 
 
 Status run_frame(vireo_session& s, Frame& frame) {
   for (uint32_t i = 0; i < frame.step_count; ++i) {
-    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
-      return fail(&s.error, Status::kCancelled, "the run was cancelled");
-    }
+    VIREO_TRY(check_cancelled(s));
     Step& step = frame.steps[i];
+#if VIREO_BRANCHES
+    if (step.window != 0) {
+      VIREO_TRY(run_window(s, &step, step.window));
+      i += step.window - 1;
+      continue;
+    }
+#endif
     if (s.times == nullptr) {
       VIREO_TRY(run_step(s, step));
       continue;

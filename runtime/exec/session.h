@@ -25,9 +25,11 @@ struct Step {
   bool infer = false;           // shapes are worked out at each run
   bool data_dependent = false;  // the kernel sets its outputs' extents
   bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
+  uint8_t lane = 0;             // in its window
   uint16_t input_count = 0;
   uint16_t output_count = 0;
-  uint32_t info = 0;  // index of its NodeInfo
+  uint32_t info = 0;    // index of its NodeInfo
+  uint32_t window = 0;  // this step and those after it, so many in all, run in lanes (branches.h)
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;
   uint32_t attrs_size = 0;
@@ -68,6 +70,13 @@ struct NodeInfo {
   DType dtype = DType::kNone;
   uint8_t depth = 0;
 };
+// What runs the steps of a window that are in one lane.
+struct BranchLane {
+  vireo_submit submit = {};  // without threads; its own scratch and message
+  char message[256] = {};
+  vireo_status status = VIREO_OK;
+  uint32_t failed = 0;  // the step, where status is not VIREO_OK
+};
 // The output that becomes an input of the next run.
 struct Carried {
   uint32_t input, output;
@@ -102,6 +111,8 @@ struct vireo_session {
   vireo_thread_pool pool = {};  // with as many slots as the session takes
   vireo::Lanes lanes;           // behind `pool` where those are fewer than there are
   vireo_submit submit = {};
+  vireo::BranchLane* branch_lanes = nullptr;
+  int32_t branch_lane_count = 0;
   uint64_t random = 0;
   uint64_t seed = 0;
   int64_t loop_cells[2 * vireo::kMaxNesting] = {};  // iteration number and condition of each nesting level

@@ -108,8 +108,8 @@ void mark_whole(const char* path, PackHeader header, uint64_t now) {
 
 bool write_set(int fd, Span<const PackEntry> entries, const void* const* contents, const PackHeader& header) {
   static const uint8_t kZeros[kPackAlignment] = {};
-  bool good = write_all(fd, &header, sizeof(header)) &&
-              write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
+  bool good =
+      write_all(fd, &header, sizeof(header)) && write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
   uint64_t at = sizeof(header) + entries.size() * sizeof(PackEntry);
   for (size_t i = 0; good && i < entries.size(); ++i) {
     good = write_all(fd, kZeros, entries[i].offset - at) && write_all(fd, contents[i], entries[i].bytes);

@@ -1,5 +1,5 @@
-// The user's cache of packed weights: a folder with a file (sdk/format/pack_set.h) for each model that was packed, mapped
-// read-only by every process that runs the model.
+// The user's cache of packed weights: a folder with a file (sdk/format/pack_set.h) for each model that was packed,
+// mapped read-only by every process that runs the model.
 //
 // A file is named by the root of the model's hash tree, so its key is the content of the weights. It is written under a
 // temporary name and renamed: it appears whole, and of several processes that pack at once the last one's stays. Before

@@ -43,7 +43,8 @@ struct Written {
 
 Written write() {
   Written w;
-  w.entries = {named(4096, 1, 8, 200), named(4096, 1, 9, 64), named(4096, 2, 8, 1), named(70000, 1, 8, 0), named(1u << 30, 5, -1, 999)};
+  w.entries = {named(4096, 1, 8, 200), named(4096, 1, 9, 64), named(4096, 2, 8, 1), named(70000, 1, 8, 0),
+               named(1u << 30, 5, -1, 999)};
   for (size_t i = 0; i < w.entries.size(); ++i) {
     std::vector<uint8_t> data;
     for (size_t at = 0; at < w.entries[i].bytes; ++at) data.push_back(content(i, at));
@@ -95,7 +96,8 @@ TEST(PackSet, FindsWhatWasWritten) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 64, 0u);
     for (size_t at = 0; at < w.entries[i].bytes; ++at) ASSERT_EQ(p[at], content(i, at));
   }
-  for (const PackEntry& absent : {named(4095, 1, 8, 200), named(4096, 1, 8, 201), named(4096, 3, 8, 200), named(4096, 1, 7, 200), named(UINT64_MAX, 1, 8, 200)}) {
+  for (const PackEntry& absent : {named(4095, 1, 8, 200), named(4096, 1, 8, 201), named(4096, 3, 8, 200),
+                                  named(4096, 1, 7, 200), named(UINT64_MAX, 1, 8, 200)}) {
     EXPECT_EQ(set.find(absent), nullptr);
   }
   PackEntry other = w.entries[0];
@@ -130,7 +132,8 @@ TEST(PackSet, EveryBitOfHeaderAndEntriesIsSeen) {
 
 TEST(PackSet, EveryLengthButItsOwnIsRefused) {
   const Written w = write();
-  for (size_t n = 0; n < w.bytes.size(); ++n) EXPECT_FALSE(use({w.bytes.begin(), w.bytes.begin() + static_cast<std::ptrdiff_t>(n)})) << n;
+  for (size_t n = 0; n < w.bytes.size(); ++n)
+    EXPECT_FALSE(use({w.bytes.begin(), w.bytes.begin() + static_cast<std::ptrdiff_t>(n)})) << n;
   std::vector<uint8_t> longer = w.bytes;
   longer.push_back(0);
   EXPECT_FALSE(use(longer));
@@ -155,7 +158,19 @@ TEST(PackSet, DamagedContentsAreSeenByTheirChecksum) {
 TEST(PackSet, HostileEntriesLeadNowhere) {
   const Written w = write();
   std::mt19937_64 random(1);
-  const uint64_t odd[] = {0, 1, 63, 64, 127, 128, w.bytes.size() - 1, w.bytes.size(), w.bytes.size() + 64, uint64_t{1} << 32, uint64_t{1} << 63, UINT64_MAX - 63, UINT64_MAX};
+  const uint64_t odd[] = {0,
+                          1,
+                          63,
+                          64,
+                          127,
+                          128,
+                          w.bytes.size() - 1,
+                          w.bytes.size(),
+                          w.bytes.size() + 64,
+                          uint64_t{1} << 32,
+                          uint64_t{1} << 63,
+                          UINT64_MAX - 63,
+                          UINT64_MAX};
   int opened = 0, refused = 0;
   for (int round = 0; round < 20000; ++round) {
     std::vector<uint8_t> bad = w.bytes;

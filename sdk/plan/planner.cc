@@ -110,6 +110,20 @@ uint64_t pack(Planner& p) {
   return total;
 }
 
+// What nodes that run at the same time make or read lives as long as any of them runs.
+void live_together(Planner& p) {
+  const Span<const PlanNode> nodes = p.groups.nodes;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].together < 2) continue;
+    const auto first = static_cast<int32_t>(n), last = first + static_cast<int32_t>(nodes[n].together) - 1;
+    for (size_t i = 0; i < p.item_count; ++i) {
+      Item& it = p.items[i];
+      if (it.first > first && it.first <= last) it.first = first;
+      if (it.last >= first && it.last < last) it.last = last;
+    }
+  }
+}
+
 Status build(Planner& p, bool body, bool parts, Error* error) {
   const Span<const PlanTensor> tensors = p.groups.tensors;
   const Span<const PlanNode> nodes = p.groups.nodes;
@@ -128,6 +142,7 @@ Status build(Planner& p, bool body, bool parts, Error* error) {
     it.bytes = align_up(static_cast<uint64_t>(bytes), kTensorAlignment);
     it.first = it.last = n;
   }
+  if (VIREO_BRANCHES) live_together(p);
   p.live_count = 0;
   for (size_t i = 0; i < p.item_count; ++i) {
     if (i < tensors.size()) {

@@ -51,6 +51,7 @@ struct PlanNode {
   // input in output 0. Empty: nowhere.
   Span<const int64_t> at = {};
   bool joins = false;
+  uint32_t together = 0;  // this node and those after it, so many in all, run at the same time
 };
 
 // The bits of OpDef::inplace that hold at every run. The promise is for operands of the result's bytes; two tensors of

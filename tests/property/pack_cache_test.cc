@@ -122,7 +122,10 @@ struct Load {
 class PackCache : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("vireo_pack_cache_" + std::to_string(getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name()) / "a" / "b";
+    folder_ = fs::path(::testing::TempDir()) /
+              ("vireo_pack_cache_" + std::to_string(getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name()) /
+              "a" / "b";
     Load plain;
     wanted_ = plain.answer("");
     packs_ = plain.packed();
@@ -205,10 +208,12 @@ TEST_F(PackCache, AnotherSetOfWeightsJoinsTheFile) {
     }
     const vireo::PackHeader old = set.header();
     std::vector<uint8_t> fewer(vireo::lay_out_packs({entries.data(), entries.size()}));
-    const vireo::PackHeader header = vireo::pack_header({entries.data(), entries.size()}, fewer.size(), old.model, old.library, old.boot);
+    const vireo::PackHeader header =
+        vireo::pack_header({entries.data(), entries.size()}, fewer.size(), old.model, old.library, old.boot);
     std::memcpy(fewer.data(), &header, sizeof(header));
     std::memcpy(fewer.data() + sizeof(header), entries.data(), entries.size() * sizeof(entries[0]));
-    for (size_t i = 0; i < entries.size(); ++i) std::memcpy(fewer.data() + entries[i].offset, contents[i].data(), contents[i].size());
+    for (size_t i = 0; i < entries.size(); ++i)
+      std::memcpy(fewer.data() + entries[i].offset, contents[i].data(), contents[i].size());
     write(file, fewer);
     const std::vector<uint8_t> whole = bytes;
     {

@@ -75,7 +75,7 @@ typedef struct vireo_part {
   uint32_t struct_size;
   const uint32_t* nodes; /* in an order in which they can run */
   uint32_t node_count;
-  double cost_ns;     /* estimate at the upper bounds; 0: not known */
+  double cost_ns; /* one thread, at the bounds, the same on all machines; > 0: may run beside other parts, no threads */
   const char* kernel; /* static text: which way it will run */
   const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
   const void* choice; /* the delegate's own: what it decided; the host hands it to memory and load. Lives as long as the
