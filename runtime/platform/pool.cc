@@ -144,9 +144,9 @@ void Pool::clear_callers_core(uint64_t job) {
   cpu_set_t others;  // of the caller: what was taken from the process since the pool began holds for all
   if (sched_getaffinity(0, sizeof(others), &others) != 0) return;
   CPU_CLR(here, &others);
-  if (CPU_COUNT(&others) == 0) return;
   caller_core_ = here;
   last_move_ = job;
+  if (CPU_COUNT(&others) == 0) return;  // a caller that is bound to this core: workers stay where they may be
   for (int32_t i = 0; i < worker_count_; ++i) {
     const int32_t id = workers_[i].id.load(std::memory_order_relaxed);
     if (id != 0) {

@@ -1,6 +1,8 @@
 #include "runtime/platform/pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "runtime/exec/lanes.h"
+#include "runtime/platform/platform.h"
 
 namespace vireo::platform {
 namespace {
@@ -148,6 +151,61 @@ TEST(Pool, WorkersKeepOffTheCallersCore) {
   }
   EXPECT_EQ(seen.allowed, cores - 1);
   EXPECT_EQ(usable_cores(), cores);  // the caller's own stay as they were
+}
+
+// Bound to one core, a runtime starts no worker that would take turns with its caller.
+TEST(OpenPool, OneCoreIsOneThread) {
+  std::thread bound([] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    for (const int32_t threads : {0, 1, 4}) {
+      vireo_thread_pool pool = {};
+      Error error;
+      ASSERT_TRUE(ok(open_pool(threads, &pool, &error))) << error.message;
+      EXPECT_EQ(pool.slots, 1) << threads;
+      EXPECT_EQ(pool.run, nullptr) << threads;
+      close_pool(pool);
+    }
+  });
+  bound.join();
+}
+
+// A caller that binds itself later still has its work done, and keeps its own set.
+TEST(Pool, ServesACallerBoundToOneCore) {
+  const Held pool(Pool::open(2));
+  std::thread bound([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    for (int round = 0; round < 200; ++round) {
+      Visits v(40, 2);
+      Pool::run(pool.get(), 40, 1, Visits::task, &v);
+      v.expect_all_once(1);
+    }
+    EXPECT_EQ(usable_cores(), 1);
+  });
+  bound.join();
+}
+
+// Idle threads sleep: a second without work takes less than a hundredth of a second of all cores' time.
+TEST(Pool, AnIdlePoolTakesNoTime) {
+  const Held pool(Pool::open(4));
+  const auto cpu_ns = [] {
+    timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+  };
+  for (int round = 0; round < 100; ++round) {
+    Visits v(400, 4);
+    Pool::run(pool.get(), 400, 1, Visits::task, &v);
+  }
+  usleep(200000);  // the watch after the last job, on a core that others use too
+  const int64_t before = cpu_ns();
+  usleep(1000000);
+  EXPECT_LT(cpu_ns() - before, 10000000);
 }
 #endif
 
