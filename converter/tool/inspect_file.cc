@@ -73,6 +73,7 @@ void inspect_file(const std::string& path, Json* facts) {
                         {"bytes", s->size()},
                         {"alignment", s->alignment()},
                         {"sha256", hex(s->content_hash())}});
+    if (i + 1 == model->packed()) segments.back()["packed_weights"] = true;
   }
   Json floats = Json::array();
   for (const fb::Node* n : emit::float_nodes(*model)) {

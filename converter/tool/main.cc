@@ -6,7 +6,8 @@
 int main(int argc, char** argv) {
   vireo::tool::Extensions extensions;
   extensions.convert = vireo::tool::convert_in_memory;
-  extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance};
+  extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance,
+                      vireo::tool::add_pack};
   extensions.inspect_file = vireo::tool::inspect_file;
   return vireo::tool::run_app(argc, argv, std::move(extensions));
 }
