@@ -54,9 +54,7 @@ class Direct {
   }
 
  private:
-  static uint32_t flags(bool output) {
-    return output ? XNN_VALUE_FLAG_EXTERNAL_OUTPUT : XNN_VALUE_FLAG_EXTERNAL_INPUT;
-  }
+  static uint32_t flags(bool output) { return output ? XNN_VALUE_FLAG_EXTERNAL_OUTPUT : XNN_VALUE_FLAG_EXTERNAL_INPUT; }
   xnn_subgraph_t graph_ = nullptr;
   uint32_t next_ = 0;
 };

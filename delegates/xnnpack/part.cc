@@ -1,5 +1,6 @@
 #include "delegates/xnnpack/part.h"
 
+#include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/shape_check.h"
 #include "sdk/ops/value_reader.h"
 
@@ -38,6 +39,11 @@ uint8_t type_bits(DType t) {
     default:
       return 0;
   }
+}
+
+const char* why_not(uint8_t types) {
+  if (types == kFloat32) return "not float32";
+  return types == (kFloat32 | kFloat16) ? "neither float32 nor float16" : "XNNPACK has it for other types";
 }
 
 }  // namespace
@@ -146,11 +152,11 @@ const char* Part::check() const {
     const uint8_t types = find_rule(node.op)->types;
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const Value* const v = node.inputs[i];
-      if (v != nullptr && v->constant == nullptr && (type_bits(v->type.dtype) & types) == 0)
-        return types == kFloat32 ? "not float32" : "XNNPACK has it for other types";
+      if (v != nullptr && v->constant == nullptr && (type_bits(v->type.dtype) & types) == 0) return why_not(types);
     }
-    if ((type_bits(node.outputs[0]->type.dtype) & types) == 0)
-      return types == kFloat32 ? "not float32" : "XNNPACK has it for other types";
+    const DType made = node.outputs[0]->type.dtype;
+    if ((type_bits(made) & types) == 0) return why_not(types);
+    if (made == DType::kF16 && !kernels().half) return "XNNPACK has no float16 on this CPU";
     if (!shapes_agree(node)) return "its shapes do not agree, or follow from data";
   }
   return "";

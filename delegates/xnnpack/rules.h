@@ -2,9 +2,15 @@
 #ifndef VIREO_DELEGATES_XNNPACK_RULES_H_
 #define VIREO_DELEGATES_XNNPACK_RULES_H_
 
+#include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/writer.h"
 
 namespace vireo::xnnpack {
+
+// Vireo sums products and means of float16 in float32 on every device. `kept`: XNNPACK's kernels do so here.
+inline const char* half_sums(const Value& x, bool kept) {
+  return x.type.dtype != DType::kF16 || kept ? nullptr : "XNNPACK sums in float16 on this CPU";
+}
 
 // rules_window.cc
 const char* define_conv(Writer& w, const Step& s);

@@ -102,6 +102,8 @@ const char* define_unary(Writer& w, const Step& s) {
   xnn_unary_operator op = xnn_unary_invalid;
   xnn_unary_params params = {};
   if (const char* reason = unary_of(*s.node, &op, &params)) return reason;
+  if (s.out->type.dtype == DType::kF16 && (op == xnn_unary_exp || op == xnn_unary_log || op == xnn_unary_gelu))
+    return "XNNPACK has no float16 for it";
   if (s.node->in(0) == nullptr) return kNotTheFormula;
   const uint32_t x = w.in(*s.node->in(0), flat(*s.node->in(0))), y = w.out(*s.out, flat(*s.out));
   if (w.asks()) return nullptr;

@@ -47,6 +47,7 @@ const char* define_concat(Writer& w, const Step& s) {
 
 const char* define_reduce_mean(Writer& w, const Step& s) {
   const Value &x = *s.node->in(0), *axes = s.node->in(1);
+  if (const char* reason = half_sums(x, kernels().half_mean)) return reason;
   const int rank = x.type.shape.rank;
   Dims in, out;
   if (!dims_of(x.type.shape, &in) || !dims_of(s.out->type.shape, &out)) return "more dimensions than XNNPACK has";

@@ -27,6 +27,8 @@ const char* define_gemm(Writer& w, const Step& s) {
   const Node& node = *s.node;
   const auto& a = node.read<attrs::Gemm>();
   const Value *x = node.in(0), *filter = node.in(1), *bias = node.in(2) != nullptr ? node.in(2) : s.bias;
+  if (const char* reason = half_sums(*x, kernels().half_dense)) return reason;
+  if (x->type.dtype == DType::kF16 && filter->constant == nullptr) return "its weights are not constant";
   if (a.trans_a() || a.alpha() != 1 || (bias != nullptr && a.beta() != 1)) return "XNNPACK has no alpha, beta, transA";
   const int64_t rows = x->type.shape[0], k = x->type.shape[1], n = s.out->type.shape[1];
   if (bias != nullptr) {
@@ -39,9 +41,11 @@ const char* define_gemm(Writer& w, const Step& s) {
 const char* define_matmul(Writer& w, const Step& s) {
   const Value &a = *s.node->in(0), &b = *s.node->in(1);
   const Shape &as = a.type.shape, &bs = b.type.shape, &ys = s.out->type.shape;
+  if (const char* reason = half_sums(a, kernels().half_dense)) return reason;
   if (as.rank < 2 || bs.rank < 2) return "an operand is a vector";
   const int64_t k = as[as.rank - 1], n = bs[bs.rank - 1], m = as[as.rank - 2];
-  if (element_count(bs) == k * n) {  // one matrix for all rows
+  const bool half_matrix = b.type.dtype == DType::kF16 && b.constant == nullptr;  // its packing knows no float16
+  if (element_count(bs) == k * n && !half_matrix) {                               // one matrix for all rows
     // XNNPACK packs a matrix that is not constant at each run, for which a few rows do not pay; it is right all the
     // same.
     return fully_connected(w, s, b, false, s.bias, element_count(as) / k, k, n);
@@ -51,6 +55,7 @@ const char* define_matmul(Writer& w, const Step& s) {
   Dims ad, bd, yd;
   if (!dims_of(as, &ad) || !dims_of(bs, &bd) || !dims_of(ys, &yd)) return "more dimensions than XNNPACK has";
   if (ad.count < 3) ad = {1, m, k};
+  if (bd.count < 3) bd = {1, k, n};
   const uint32_t left = w.in(a, ad), right = w.in(b, bd), out = w.out(*s.out, yd);
   if (w.asks()) return nullptr;
   return w.done(xnn_define_batch_matrix_multiply(w.graph(), left, right, out, 0));

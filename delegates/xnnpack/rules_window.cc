@@ -34,51 +34,55 @@ const char* spatial(uint8_t layout, int rank) {
   return rank == 3 || rank == 4 ? nullptr : kVolumes;
 }
 
+bool is_depthwise(const Geometry& g, int64_t group) { return group == g.channels_in && group == g.channels_out; }
+
 Dims input_dims(const Geometry& g) { return {g.batch, g.in[kH], g.in[kW], g.channels_in}; }
 Dims output_dims(const Geometry& g) { return {g.batch, g.out[kH], g.out[kW], g.channels_out}; }
 
-// The orders that filters are given in; 0 is as they lie.
-enum Order : uint32_t { kTapsBeforeInputs = 1, kTransposed = 2 };
+inline float given(float v) { return v; }
+inline int8_t given(int8_t v) { return v; }
+inline float given(F16 v) { return v; }
 
 // [O, I, taps] -> [O, taps, I]
-template <class T>
+template <class To, class From>
 void taps_before_inputs(const void* filter, int64_t outputs, int64_t inputs, int64_t taps, void* out) {
-  const auto* const from = static_cast<const T*>(filter);
-  auto* to = static_cast<T*>(out);
+  const auto* const from = static_cast<const From*>(filter);
+  auto* to = static_cast<To*>(out);
   for (int64_t o = 0; o < outputs; ++o) {
-    const T* const row = from + o * inputs * taps;
+    const From* const row = from + o * inputs * taps;
     for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t i = 0; i < inputs; ++i) *to++ = row[i * taps + t];
+      for (int64_t i = 0; i < inputs; ++i) *to++ = given(row[i * taps + t]);
     }
   }
 }
 
 // [groups, I, O, taps] -> [groups, O, taps, I]
-template <class T>
+template <class From>
 void transposed(const void* filter, int64_t groups, int64_t inputs, int64_t outputs, int64_t taps, void* out) {
-  const auto* const from = static_cast<const T*>(filter);
-  auto* to = static_cast<T*>(out);
+  const auto* const from = static_cast<const From*>(filter);
+  auto* to = static_cast<float*>(out);
   for (int64_t c = 0; c < groups; ++c) {
     for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t t = 0; t < taps; ++t) {
-        for (int64_t i = 0; i < inputs; ++i) *to++ = from[((c * inputs + i) * outputs + o) * taps + t];
+        for (int64_t i = 0; i < inputs; ++i) *to++ = given(from[((c * inputs + i) * outputs + o) * taps + t]);
       }
     }
   }
 }
 
-uint32_t conv_filter(Writer& w, const void* data, const Geometry& g, int64_t inputs, const Fixed& as) {
+uint32_t conv_filter(Writer& w, const Value& f, const Geometry& g, int64_t inputs, const Fixed& as) {
   const int64_t taps = g.kernel[kH] * g.kernel[kW];
   const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
-  if (taps == 1 || inputs == 1) return w.fixed(data, dims, as);
-  return w.reordered(data, kTapsBeforeInputs, dims, as, [&](void* to) {
-    switch (as.type) {
-      case xnn_datatype_qcint8:
-        return taps_before_inputs<int8_t>(data, g.channels_out, inputs, taps, to);
-      case xnn_datatype_fp16:
-        return taps_before_inputs<uint16_t>(data, g.channels_out, inputs, taps, to);
+  const bool as_it_lies = taps == 1 || inputs == 1;
+  if (as_it_lies) return f.type.dtype == DType::kI8 ? w.fixed(f.constant, dims, as) : w.fixed(f, dims);
+  return w.reordered(f.constant, kTapsBeforeInputs, dims, as, [&](void* to) {
+    switch (f.type.dtype) {
+      case DType::kI8:
+        return taps_before_inputs<int8_t, int8_t>(f.constant, g.channels_out, inputs, taps, to);
+      case DType::kF16:
+        return taps_before_inputs<float, F16>(f.constant, g.channels_out, inputs, taps, to);
       default:
-        return taps_before_inputs<float>(data, g.channels_out, inputs, taps, to);
+        return taps_before_inputs<float, float>(f.constant, g.channels_out, inputs, taps, to);
     }
   });
 }
@@ -103,8 +107,10 @@ const char* define_conv(Writer& w, const Step& s) {
   if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
   if (f.constant == nullptr || (bias != nullptr && bias->constant == nullptr)) return "its weights are not constant";
   const Geometry g = conv_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
+  if (const char* reason = half_sums(x, is_depthwise(g, a.group()) ? kernels().half_depthwise : kernels().half_dense))
+    return reason;
   const uint32_t in = w.in(x, input_dims(g));
-  const uint32_t filter = conv_filter(w, f.constant, g, g.channels_in / a.group(), Writer::floats(f));
+  const uint32_t filter = conv_filter(w, f, g, g.channels_in / a.group(), {});
   const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*bias, {g.channels_out});
   const uint32_t y = w.out(*s.out, output_dims(g));
   if (w.asks()) return nullptr;
@@ -117,7 +123,7 @@ const char* define_int_conv(Writer& w, const Step& s) {
   if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
   const Geometry g = conv_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
   CodesProduct p;
-  const bool depthwise = a.group() == g.channels_in && a.group() == g.channels_out;
+  const bool depthwise = is_depthwise(g, a.group());
   if (const char* reason = read_codes_product(s, depthwise, a.x_zero(), a.y_zero(), a.low(), a.high(), &p))
     return reason;
 #if defined(__arm__)
@@ -127,7 +133,7 @@ const char* define_int_conv(Writer& w, const Step& s) {
 #endif
   const uint32_t in = w.in(x, input_dims(g), p.in);
   const float* const m = w.per_channel(*p.multiplier, g.channels_out);
-  const uint32_t filter = conv_filter(w, f.constant, g, g.channels_in / a.group(), p.filter(m, 0));
+  const uint32_t filter = conv_filter(w, f, g, g.channels_in / a.group(), p.filter(m, 0));
   const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(p.bias->constant, {g.channels_out}, p.sums(m));
   const uint32_t y = w.out(*s.out, output_dims(g), p.out);
   if (w.asks()) return nullptr;
@@ -140,6 +146,7 @@ const char* define_conv_transpose(Writer& w, const Step& s) {
   const Value &x = *n.in(0), &f = *n.in(1), *bias = n.in(2) != nullptr ? n.in(2) : s.bias;
   if (const char* reason = spatial(a.layout(), x.type.shape.rank)) return reason;
   if (f.constant == nullptr || (bias != nullptr && bias->constant == nullptr)) return "its weights are not constant";
+  if (const char* reason = half_sums(x, kernels().half_dense)) return reason;
   const Geometry g = conv_transpose_geometry(a, x.type.shape, f.type.shape, s.out->type.shape);
   const int64_t group = a.group(), inputs = g.channels_in / group, outputs = g.channels_out / group;
   const int64_t taps = g.kernel[kH] * g.kernel[kW];
@@ -154,10 +161,9 @@ const char* define_conv_transpose(Writer& w, const Step& s) {
   }
   const uint32_t in = w.in(x, input_dims(g));
   const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
-  const Fixed as = Writer::floats(f);
-  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, as, [&](void* to) {
-    as.type == xnn_datatype_fp16 ? transposed<uint16_t>(f.constant, group, inputs, outputs, taps, to)
-                                 : transposed<float>(f.constant, group, inputs, outputs, taps, to);
+  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, {}, [&](void* to) {
+    f.type.dtype == DType::kF16 ? transposed<F16>(f.constant, group, inputs, outputs, taps, to)
+                                : transposed<float>(f.constant, group, inputs, outputs, taps, to);
   });
   const uint32_t b = bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*bias, {g.channels_out});
   const uint32_t y = w.out(*s.out, output_dims(g));
@@ -202,6 +208,7 @@ const char* define_max_pool(Writer& w, const Step& s) {
 const char* define_average_pool(Writer& w, const Step& s) {
   Geometry g;
   if (const char* reason = pool(s, &g)) return reason;
+  if (const char* reason = half_sums(*s.node->in(0), kernels().half_pool)) return reason;
   if (g.dilation[kH] != 1 || g.dilation[kW] != 1) return "XNNPACK's average has no dilation";
   const bool pads = g.pad[kH] + g.pad[kW] + pad_behind(g, kH) + pad_behind(g, kW) > 0;
   if (pads && s.node->read<attrs::Pool>().count_include_pad()) return "XNNPACK's average does not count the padding";
@@ -216,6 +223,7 @@ const char* define_global_average_pool(Writer& w, const Step& s) {
   const Value& x = *s.node->in(0);
   const Shape& shape = x.type.shape;
   if (s.node->read<attrs::GlobalPool>().layout() != static_cast<uint8_t>(Layout::kNhwc)) return kChannelsFirst;
+  if (const char* reason = half_sums(x, kernels().half_mean)) return reason;
   const int64_t channels = shape[shape.rank - 1], pixels = product(shape, 1, shape.rank - 1);
   const size_t axis = 1;
   const uint32_t from = w.in(x, {shape[0], pixels, channels}), to = w.out(*s.out, {shape[0], 1, channels});

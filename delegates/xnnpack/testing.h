@@ -19,6 +19,7 @@
 
 #include "delegates/conformance/test_graph.h"
 #include "delegates/xnnpack/xnnpack.h"
+#include "sdk/ops/value_reader.h"
 
 namespace vireo::xnnpack::testing {
 
@@ -76,6 +77,17 @@ inline TestTensor reals(uint32_t seed, const std::vector<int64_t>& dims, float l
   for (size_t i = 0; i < t.bytes.size(); i += sizeof(float)) {
     const float v = value(rng);
     std::memcpy(t.bytes.data() + i, &v, sizeof(v));
+  }
+  return t;
+}
+inline TestTensor halves(uint32_t seed, const std::vector<int64_t>& dims, float low = -1, float high = 1) {
+  const TestTensor from = reals(seed, dims, low, high);
+  TestTensor t;
+  t.type = {DType::kF16, from.type.shape};
+  for (const float v : from.as<float>()) {
+    const uint16_t h = f32_to_f16(v);
+    t.bytes.push_back(static_cast<uint8_t>(h & 255));
+    t.bytes.push_back(static_cast<uint8_t>(h >> 8));
   }
   return t;
 }
@@ -193,13 +205,25 @@ class Case {
     const TestTensor& want = values_[static_cast<size_t>(wanted_)];
     TestTensor got = want;
     got.bytes = one;
-    const std::vector<float> a = got.as<float>(), b = want.as<float>();
+    const std::vector<float> a = floats(got), b = floats(want);
     double most = 0;
     for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
-    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], share * most) << "element " << i;
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_NEAR(a[i], b[i], share * most) << "element " << i;
+      if (most > 0) worst_ = std::max(worst_, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) / most);
+    }
   }
+  // Of the last expect_close: the largest difference as a share of the largest element.
+  double worst() const { return worst_; }
 
  private:
+  static std::vector<float> floats(const TestTensor& t) {
+    if (t.type.dtype == DType::kF32) return t.as<float>();
+    std::vector<float> values;
+    for (size_t i = 0; i < t.bytes.size(); i += 2) values.push_back(f16_to_f32(read_element<uint16_t>(&t.bytes[i], 0)));
+    return values;
+  }
+
   std::vector<uint8_t> run(int32_t slots, bool in_place) const {
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
@@ -257,6 +281,7 @@ class Case {
   std::deque<Guarded> constants_;
   std::vector<int32_t> inputs_;  // values; -1: a constant
   int32_t wanted_ = -1;
+  mutable double worst_ = 0;
 };
 
 }  // namespace vireo::xnnpack::testing

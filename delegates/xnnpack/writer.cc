@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sdk/base/half.h"
+
 namespace vireo::xnnpack {
 namespace {
 
@@ -49,7 +51,8 @@ uint32_t Writer::external(const Value& v, const Dims& dims, const Codes& codes, 
     status = xnn_define_quantized_tensor_value(graph_, type, codes.zero, codes.scale, dims.count, dims.dims, nullptr,
                                                id, flags, &given);
   } else {
-    status = xnn_define_tensor_value(graph_, float_type(v), dims.count, dims.dims, nullptr, id, flags, &given);
+    const xnn_datatype type = v.type.dtype == DType::kF16 ? xnn_datatype_fp16 : xnn_datatype_fp32;
+    status = xnn_define_tensor_value(graph_, type, dims.count, dims.dims, nullptr, id, flags, &given);
   }
   return status == xnn_status_success ? given : XNN_INVALID_VALUE_ID;
 }
@@ -59,6 +62,15 @@ uint32_t Writer::in(const Value& v, const Dims& dims, const Codes& codes) {
 }
 uint32_t Writer::out(const Value& v, const Dims& dims, const Codes& codes) {
   return external(v, dims, codes, XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
+}
+
+uint32_t Writer::fixed(const Value& v, const Dims& dims) {
+  if (v.type.dtype != DType::kF16) return fixed(v.constant, dims, {});
+  return reordered(v.constant, kWidened, dims, {}, [&](void* to) {
+    const size_t count = elements(dims);
+    for (size_t i = 0; i < count; ++i)
+      static_cast<float*>(to)[i] = f16_to_f32(static_cast<const uint16_t*>(v.constant)[i]);
+  });
 }
 
 uint32_t Writer::fixed(const void* data, const Dims& dims, const Fixed& as) {
@@ -101,8 +113,6 @@ const float* Writer::per_channel(const Value& v, int64_t count) {
 
 size_t Writer::bytes_of(const Dims& dims, xnn_datatype type) {
   switch (type) {
-    case xnn_datatype_fp16:
-      return elements(dims) * 2;
     case xnn_datatype_qcint8:
       return elements(dims);
     case xnn_datatype_qcint4:

@@ -43,7 +43,8 @@ struct Fixed {
   const void* partner = nullptr;
   uint32_t tag = 0;
 };
-constexpr uint32_t kOrders = 256;
+// The orders that a constant may be given in; 0 is as it lies.
+enum Order : uint32_t { kTapsBeforeInputs = 1, kTransposed = 2, kWidened = 3, kOrders = 256 };
 
 // Extents as XNNPACK takes them.
 struct Dims {
@@ -80,7 +81,8 @@ class Writer {
   uint32_t in(const Value& v, const Dims& dims, const Codes& codes = {});
   uint32_t out(const Value& v, const Dims& dims, const Codes& codes = {});
   // A constant that XNNPACK packs, or reads when it prepares: as it lies, or written anew by fill(to).
-  uint32_t fixed(const Value& v, const Dims& dims) { return fixed(v.constant, dims, floats(v)); }
+  // float16 is given as float32, which XNNPACK wants for convolutions and takes everywhere.
+  uint32_t fixed(const Value& v, const Dims& dims);
   uint32_t fixed(const void* data, const Dims& dims, const Fixed& as);
   template <class F>
   uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const Fixed& as, const F& fill) {
@@ -92,14 +94,6 @@ class Writer {
   // One number a channel that XNNPACK reads when it prepares, from a constant of one or `count`. Null where there is no
   // graph, or no memory.
   const float* per_channel(const Value& v, int64_t count);
-  static xnn_datatype float_type(const Value& v) {
-    return v.type.dtype == DType::kF16 ? xnn_datatype_fp16 : xnn_datatype_fp32;
-  }
-  static Fixed floats(const Value& v) {
-    Fixed as;
-    as.type = float_type(v);
-    return as;
-  }
   // Null, or what went wrong.
   const char* done(xnn_status status) {
     return status == xnn_status_success && !full_ ? nullptr : "XNNPACK refuses it";
