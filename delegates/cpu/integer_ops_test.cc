@@ -41,6 +41,8 @@ std::string kernel_of(const OpTest& t) {
       return "table_codes";
     case Op::kIntSoftmax:
       return "softmax_codes";
+    case Op::kIntResize:
+      return "resize_codes";
     default:
       return "reference";
   }

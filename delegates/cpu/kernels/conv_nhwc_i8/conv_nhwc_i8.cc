@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kPatchBytes = 128 * 1024;  // of some pixels, within a core's own cache
 constexpr int64_t kBlock = 2 * kTileRows;    // pixels: a block of matrix tiles
+constexpr int64_t kPatchSlack = 16;          // bytes behind the patches that copies of whole vectors touch
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -60,16 +61,46 @@ void copy_run(const uint8_t* from, int64_t count, uint8_t* to) {
   }
 }
 
-// The patches of pixels [p0, p0 + count) of all images, [count, kernel..., C]; rows `row` apart.
+// `rows` runs of `bytes`, at most 64, in steps of 16: up to 15 bytes behind each run are read and written as well.
+void copy_short_runs(const uint8_t* from, int64_t from_row, int64_t rows, int64_t bytes, uint8_t* to) {
+  for (int64_t i = 0; i < rows; ++i, from += from_row, to += bytes) {
+    memcpy(to, from, 16);
+    if (bytes > 16) memcpy(to + 16, from + 16, 16);
+    if (bytes > 32) memcpy(to + 32, from + 32, 16);
+    if (bytes > 48) memcpy(to + 48, from + 48, 16);
+  }
+}
+
+// The patches of pixels [p0, p0 + count) of all images, [count, kernel..., C]; rows `row` apart, kPatchSlack bytes
+// behind them may be written.
 void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, int64_t count, int64_t row,
                   uint8_t* patches) {
   const int64_t channels = s.in_channels, out_area = area(s.out), image_bytes = area(s.in) * channels;
-  for (int64_t p = p0; p < p0 + count; ++p, patches += row) {
-    const int64_t at = p % out_area;
-    const uint8_t* const image = x + p / out_area * image_bytes;
-    const int64_t z0 = at / (s.out[1] * s.out[2]) * s.stride[0] - s.pad[0];
-    const int64_t y0 = at / s.out[2] % s.out[1] * s.stride[1] - s.pad[1];
-    const int64_t x0 = at % s.out[2] * s.stride[2] - s.pad[2];
+  const int64_t line = s.in[2] * channels, run = s.kernel[2] * channels;
+  const int64_t lines_deep = (s.kernel[1] - 1) * s.dilation[1] + 1;
+  const bool short_runs = s.dilation[2] == 1 && s.kernel[0] == 1 && run <= 64;
+  const uint8_t* image = x + p0 / out_area * image_bytes;
+  const uint8_t* const end = x + s.n * image_bytes;
+  int64_t oz = p0 % out_area / (s.out[1] * s.out[2]), oy = p0 % out_area / s.out[2] % s.out[1], ox = p0 % s.out[2];
+  const auto next = [&] {
+    if (++ox < s.out[2]) return;
+    ox = 0;
+    if (++oy < s.out[1]) return;
+    oy = 0;
+    if (++oz < s.out[0]) return;
+    oz = 0;
+    image += image_bytes;
+  };
+  for (int64_t p = p0; p < p0 + count; ++p, patches += row, next()) {
+    const int64_t z0 = oz * s.stride[0] - s.pad[0], y0 = oy * s.stride[1] - s.pad[1], x0 = ox * s.stride[2] - s.pad[2];
+    if (short_runs && z0 >= 0 && z0 < s.in[0] && y0 >= 0 && y0 + lines_deep <= s.in[1] && x0 >= 0 &&
+        x0 + s.kernel[2] <= s.in[2]) {
+      const uint8_t* const from = image + ((z0 * s.in[1] + y0) * s.in[2] + x0) * channels;
+      if (end - from >= (lines_deep - 1) * line + 64) {
+        copy_short_runs(from, s.dilation[1] * line, s.kernel[1], run, patches);
+        continue;
+      }
+    }
     // Taps inside of a line.
     const int64_t step = s.dilation[2];
     const int64_t first = at_most(x0 < 0 ? (-x0 + step - 1) / step : 0, s.kernel[2]);
@@ -77,10 +108,10 @@ void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, 
     const int64_t last = at_least(at_most(beyond, s.kernel[2]), first);
     uint8_t* to = patches;
     for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
-      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += s.kernel[2] * channels) {
+      for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += run) {
         const int64_t z = z0 + kz * s.dilation[0], y = y0 + ky * s.dilation[1];
         if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || last == first) {
-          memset(to, zero, static_cast<size_t>(s.kernel[2] * channels));
+          memset(to, zero, static_cast<size_t>(run));
           continue;
         }
         if (first > 0) memset(to, zero, static_cast<size_t>(first * channels));
@@ -117,7 +148,7 @@ Rooms rooms_of(const ConvF32& s, bool packed) {
   r.filters = packed ? 0 : rounded(static_cast<int64_t>(conv_nhwc_i8_packed_bytes(s)));
   // A bound of block_pixels(s) k over all smaller shapes too.
   const int64_t most = at_least(kPatchBytes, kBlock * k), whole = (pixels + kBlock) * k;
-  r.patches = in_place(s) ? 0 : rounded(at_most(most, whole));
+  r.patches = in_place(s) ? 0 : rounded(at_most(most, whole) + kPatchSlack);
   r.product = int_slot_bytes(pixels, k, true);
   return r;
 }

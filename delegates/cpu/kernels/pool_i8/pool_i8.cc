@@ -26,6 +26,10 @@ struct Taps {
     while (padded > 0 && first + (padded - 1) * dilation >= in + pad_end) --padded;
   }
 };
+
+// A maximum's row of columns: what the windows of a row reach, and as much behind it as two vectors read.
+inline int64_t max_span(const Window& w) { return (w.out_w - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w + 1; }
+inline int64_t max_columns(const Window& w) { return max_span(w) + 4 * 64; }
 }  // namespace vireo::cpu
 #endif
 
@@ -35,18 +39,25 @@ namespace HWY_NAMESPACE {
 
 // to[i] = max(to[i], from[i]) of bytes made unsigned.
 HWY_INLINE void max_into(const uint8_t* from, int64_t count, uint8_t flip, uint8_t* to) {
-  int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<uint8_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto f = hn::Set(d, flip);
-  for (; i + lanes <= count; i += lanes)
+  if (count < lanes) {
+    const size_t n = static_cast<size_t>(count);
+    return hn::StoreN(hn::Max(hn::LoadN(d, to, n), hn::Xor(hn::LoadN(d, from, n), f)), d, to, n);
+  }
+  for (int64_t i = 0;;) {  // the last vector overlaps the one before: a maximum may be taken twice
     hn::StoreU(hn::Max(hn::LoadU(d, to + i), hn::Xor(hn::LoadU(d, from + i), f)), d, to + i);
-#endif
-  for (; i < count; ++i) {
+    if (i + lanes == count) return;
+    i = i + 2 * lanes <= count ? i + lanes : count - lanes;
+  }
+#else
+  for (int64_t i = 0; i < count; ++i) {
     const uint8_t v = from[i] ^ flip;
     if (v > to[i]) to[i] = v;
   }
+#endif
 }
 HWY_INLINE void add_into(const uint8_t* from, int64_t count, uint8_t flip, int32_t* to) {
   const hn::Rebind<uint8_t, DI> d;
@@ -57,31 +68,68 @@ HWY_INLINE void add_into(const uint8_t* from, int64_t count, uint8_t flip, int32
   for (; i < count; ++i) to[i] += from[i] ^ flip;
 }
 
-// Columns of the window's rows are put together first, then their neighbours along the row.
+// y[i] = max over k of from[i kStride + k dilation], then `flip`. Reads up to `count` rounded up to vectors.
+template <int kStride>
+HWY_INLINE void max_along(const uint8_t* from, int64_t kernel, int64_t dilation, int64_t count, uint8_t flip,
+                          uint8_t* y) {
+#if HWY_TARGET != HWY_SCALAR
+  static_assert(kStride == 1 || kStride == 2);
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, flip);
+  for (int64_t i = 0; i < count; i += lanes, from += kStride * lanes) {
+    auto most = hn::Zero(d);
+    for (int64_t k = 0; k < kernel; ++k) {
+      const uint8_t* const at = from + k * dilation;
+      auto v = hn::LoadU(d, at);
+      if constexpr (kStride == 2) v = hn::ConcatEven(d, hn::LoadU(d, at + lanes), v);
+      most = hn::Max(most, v);
+    }
+    most = hn::Xor(most, f);
+    if (count - i >= lanes) {
+      hn::StoreU(most, d, y + i);
+    } else {
+      hn::StoreN(most, d, y + i, static_cast<size_t>(count - i));
+    }
+  }
+#else
+  for (int64_t i = 0; i < count; ++i) {
+    uint8_t most = 0;
+    for (int64_t k = 0; k < kernel; ++k) {
+      const uint8_t v = from[i * kStride + k * dilation];
+      most = v > most ? v : most;
+    }
+    y[i] = most ^ flip;
+  }
+#endif
+}
+
+// Columns of the window's rows are put together first, then their neighbours along the row. 0, the least, stands around
+// them.
 HWY_INLINE void max_plane(const PoolI8& s, const uint8_t* x, uint8_t* y, uint8_t* columns) {
   const Window& w = s.window;
   const uint8_t flip = s.x_signed ? 0x80 : 0;
+  const int64_t span = max_span(w), used = span - w.pad_left < w.in_w ? span - w.pad_left : w.in_w;
+  const size_t bytes = static_cast<size_t>(max_columns(w));
   for (int64_t oy = 0; oy < w.out_h; ++oy, y += w.out_w) {
     const Taps v(oy, w.stride_h, w.pad_top, w.dilation_h, w.kernel_h, w.in_h, 0);
-    memset(columns, 0, static_cast<size_t>(w.in_w));
-    for (int64_t k = v.begin; k < v.end; ++k)
-      max_into(x + (v.first + k * w.dilation_h) * w.in_w, w.in_w, flip, columns);
-    memset(y, 0, static_cast<size_t>(w.out_w));
-    for (int64_t k = 0; k < w.kernel_w; ++k) {
-      const int64_t at = k * w.dilation_w - w.pad_left;
-      const int64_t first = at < 0 ? (-at + w.stride_w - 1) / w.stride_w : 0;
-      int64_t last = at < w.in_w ? (w.in_w - at + w.stride_w - 1) / w.stride_w : 0;
-      last = last < w.out_w ? last : w.out_w;
-      if (w.stride_w == 1) {
-        if (first < last) max_into(columns + at + first, last - first, 0, y + first);
-        continue;
-      }
-      for (int64_t ox = first; ox < last; ++ox) {
-        const uint8_t c = columns[at + ox * w.stride_w];
-        y[ox] = c > y[ox] ? c : y[ox];
+    memset(columns, 0, bytes);
+    for (int64_t k = v.begin; used > 0 && k < v.end; ++k)
+      max_into(x + (v.first + k * w.dilation_h) * w.in_w, used, flip, columns + w.pad_left);
+    if (w.stride_w == 1) {
+      max_along<1>(columns, w.kernel_w, w.dilation_w, w.out_w, flip, y);
+    } else if (w.stride_w == 2) {
+      max_along<2>(columns, w.kernel_w, w.dilation_w, w.out_w, flip, y);
+    } else {
+      for (int64_t ox = 0; ox < w.out_w; ++ox) {
+        uint8_t most = 0;
+        for (int64_t k = 0; k < w.kernel_w; ++k) {
+          const uint8_t c = columns[ox * w.stride_w + k * w.dilation_w];
+          most = c > most ? c : most;
+        }
+        y[ox] = most ^ flip;
       }
     }
-    for (int64_t ox = 0; flip != 0 && ox < w.out_w; ++ox) y[ox] ^= flip;
   }
 }
 
@@ -156,7 +204,9 @@ HWY_EXPORT(pool_planes);
 
 namespace {
 size_t slot_bytes(const PoolI8& s) {
-  return (static_cast<size_t>(s.window.in_w) * (s.is_max ? 1 : sizeof(int32_t)) + 63) & ~size_t{63};
+  const size_t bytes =
+      s.is_max ? static_cast<size_t>(max_columns(s.window)) : static_cast<size_t>(s.window.in_w) * sizeof(int32_t);
+  return (bytes + 63) & ~size_t{63};
 }
 }  // namespace
 
