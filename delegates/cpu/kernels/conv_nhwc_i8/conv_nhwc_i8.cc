@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kPatchBytes = 128 * 1024;  // of some pixels, within a core's own cache
 constexpr int64_t kBlock = 2 * kTileRows;    // pixels: a block of matrix tiles
+constexpr int64_t kShortRun = 256;           // bytes that are not worth a call
 constexpr int64_t kPatchSlack = 16;          // bytes behind the patches that copies of whole vectors touch
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
@@ -61,13 +62,12 @@ void copy_run(const uint8_t* from, int64_t count, uint8_t* to) {
   }
 }
 
-// `rows` runs of `bytes`, at most 64, in steps of 16: up to 15 bytes behind each run are read and written as well.
+// `rows` runs of `bytes` in steps of 16: up to 15 bytes behind each run are read and written as well.
 void copy_short_runs(const uint8_t* from, int64_t from_row, int64_t rows, int64_t bytes, uint8_t* to) {
   for (int64_t i = 0; i < rows; ++i, from += from_row, to += bytes) {
-    memcpy(to, from, 16);
-    if (bytes > 16) memcpy(to + 16, from + 16, 16);
-    if (bytes > 32) memcpy(to + 32, from + 32, 16);
-    if (bytes > 48) memcpy(to + 48, from + 48, 16);
+    int64_t at = 0;
+    for (; at + 64 <= bytes; at += 64) memcpy(to + at, from + at, 64);
+    for (; at < bytes; at += 16) memcpy(to + at, from + at, 16);
   }
 }
 
@@ -78,7 +78,7 @@ void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, 
   const int64_t channels = s.in_channels, out_area = area(s.out), image_bytes = area(s.in) * channels;
   const int64_t line = s.in[2] * channels, run = s.kernel[2] * channels;
   const int64_t lines_deep = (s.kernel[1] - 1) * s.dilation[1] + 1;
-  const bool short_runs = s.dilation[2] == 1 && s.kernel[0] == 1 && run <= 64;
+  const bool short_runs = s.dilation[2] == 1 && s.kernel[0] == 1 && run <= kShortRun;
   const uint8_t* image = x + p0 / out_area * image_bytes;
   const uint8_t* const end = x + s.n * image_bytes;
   int64_t oz = p0 % out_area / (s.out[1] * s.out[2]), oy = p0 % out_area / s.out[2] % s.out[1], ox = p0 % s.out[2];
@@ -96,7 +96,7 @@ void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, 
     if (short_runs && z0 >= 0 && z0 < s.in[0] && y0 >= 0 && y0 + lines_deep <= s.in[1] && x0 >= 0 &&
         x0 + s.kernel[2] <= s.in[2]) {
       const uint8_t* const from = image + ((z0 * s.in[1] + y0) * s.in[2] + x0) * channels;
-      if (end - from >= (lines_deep - 1) * line + 64) {
+      if (end - from >= (lines_deep - 1) * line + kShortRun) {
         copy_short_runs(from, s.dilation[1] * line, s.kernel[1], run, patches);
         continue;
       }
@@ -139,6 +139,12 @@ int64_t block_pixels(const ConvF32& s) {
 
 size_t rounded(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) & ~size_t{63}; }
 
+// Windows that tiles can read from lines: runs of whole 64s of k.
+bool has_lines(const ConvF32& s) {
+  return s.in_channels > 0 && s.in_channels % kTileDepth == 0 && !in_place(s) && s.kernel[0] == 1 && s.in[0] == 1 &&
+         s.out[0] == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
+}
+
 struct Rooms {
   size_t filters, patches, product;  // the first one once, the others a slot
 };
@@ -150,8 +156,61 @@ Rooms rooms_of(const ConvF32& s, bool packed) {
   const int64_t most = at_least(kPatchBytes, kBlock * k), whole = (pixels + kBlock) * k;
   r.patches = in_place(s) ? 0 : rounded(at_most(most, whole) + kPatchSlack);
   r.product = int_slot_bytes(pixels, k, true);
+  if (has_lines(s)) {
+    const size_t places = int_slot_bytes(static_cast<int64_t>(r.patches) / s.in_channels, k, true);
+    r.product = places > r.product ? places : r.product;
+  }
   return r;
 }
+
+bool no_zero_points(const ConvI8& conv) {
+  const int64_t count = conv.w_zero == nullptr ? 0 : conv.w_zero_per_channel ? conv.shape.out_channels : 1;
+  for (int64_t i = 0; i < count; ++i) {
+    if (zero_at(conv.w_zero, conv.w_signed, i) != 0) return false;
+  }
+  return true;
+}
+
+// Lines of y, of all images, whose windows are read from lines of x that stand in scratch with their border.
+struct Lines {
+  const ConvF32& s;
+  int64_t places;  // of a line: a window's first pixels that are rows of A
+  int64_t deep;    // lines of x that one line of y reads
+  int64_t most;    // lines of y that fit in the room
+
+  Lines(const ConvF32& shape, int64_t room)
+      : s(shape),
+        places(s.out[2] + s.kernel[2] - 1),
+        deep((s.kernel[1] - 1) * s.dilation[1] + 1),
+        most(room / (places * s.in_channels) - deep + 1) {}
+
+  int64_t rows(int64_t lines) const { return (lines - 1) * places + s.out[2]; }  // of A, for so many lines of y
+  int64_t bytes(int64_t lines) const { return (lines + deep - 1) * places * s.in_channels; }
+
+  // Lines of x for lines [y0, y0 + lines) of one image.
+  void copy(const uint8_t* image, uint8_t zero, int64_t y0, int64_t lines, uint8_t* to) const {
+    const int64_t c = s.in_channels, left = s.pad[2], inside = at_most(s.in[2], places - left);
+    for (int64_t i = 0; i < lines + deep - 1; ++i, to += places * c) {
+      const int64_t at = y0 - s.pad[1] + i;
+      if (at < 0 || at >= s.in[1] || inside <= 0) {
+        memset(to, zero, static_cast<size_t>(places * c));
+        continue;
+      }
+      memset(to, zero, static_cast<size_t>(left * c));
+      memcpy(to + left * c, image + at * s.in[2] * c, static_cast<size_t>(inside * c));
+      memset(to + (left + inside) * c, zero, static_cast<size_t>((places - left - inside) * c));
+    }
+  }
+  void set(int64_t lines, const uint8_t* from, IntProduct* p) const {
+    p->m = rows(lines);
+    p->a = from;
+    p->a_row = s.in_channels;
+    p->runs = s.kernel[1];
+    p->a_run = s.dilation[1] * places * s.in_channels;
+    p->line_places = places;
+    p->line_pixels = s.out[2];
+  }
+};
 
 }  // namespace
 
@@ -185,6 +244,11 @@ size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed
 
 void conv_nhwc_i8(const ConvI8& conv, const void* x, const void* weights, const void* packed, void* y,
                   const Parallel& parallel, void* scratch) {
+  conv_nhwc_i8_on(int_tiles(), conv, x, weights, packed, y, parallel, scratch);
+}
+
+void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x, const void* weights,
+                     const void* packed, void* y, const Parallel& parallel, void* scratch) {
   const ConvF32& s = conv.shape;
   if (empty(s)) return;
   if (is_depthwise(s)) {
@@ -213,23 +277,75 @@ void conv_nhwc_i8(const ConvI8& conv, const void* x, const void* weights, const 
   g.b_zero_per_column = conv.w_zero_per_channel;
   g.finish = &finish;
   g.packed = packed;
-  if (in_place(s)) return gemm_i8(g, x, nullptr, y, parallel, room);
+  const auto* const from = static_cast<const uint8_t*>(x);
+  auto* const to = static_cast<uint8_t*>(y);
+  const auto product_of = [&](int64_t pixel) {
+    IntProduct p = int_product_of(g, from, nullptr, to + pixel * s.out_channels);
+    p.tiles = tiles;
+    return p;
+  };
+  if (in_place(s)) return run_int_product(product_of(0), parallel, room);
   const auto zero = static_cast<uint8_t>(zero_at(conv.x_zero, conv.x_signed, 0));
-  const int64_t most = block_pixels(s);
-  const int64_t grain = (at_least((int64_t{1} << 20) / (g.n * g.k + 1), 1) + kBlock - 1) / kBlock * kBlock;
-  parallel.for_range(g.m, grain, [&](int64_t begin, int64_t end, int32_t slot) {
-    char* const own = room + static_cast<size_t>(slot) * (rooms.patches + rooms.product);
-    auto* const patches = reinterpret_cast<uint8_t*>(own);
+  const auto own = [&](int32_t slot) { return room + static_cast<size_t>(slot) * (rooms.patches + rooms.product); };
+
+  const auto by_patches = [&](int64_t begin, int64_t end, int32_t slot) {
+    auto* const patches = reinterpret_cast<uint8_t*>(own(slot));
     // Blocks of nearly one size.
-    const int64_t blocks = (end - begin + most - 1) / most;
+    const int64_t most = block_pixels(s), blocks = (end - begin + most - 1) / most;
     const int64_t step = at_most(((end - begin + blocks - 1) / blocks + kBlock - 1) / kBlock * kBlock, most);
     for (int64_t at = begin; at < end; at += step) {
-      GemmI8 part = g;
+      IntProduct part = product_of(at);
       part.m = at_most(end - at, step);
-      copy_patches(s, static_cast<const uint8_t*>(x), zero, at, part.m, g.k, patches);
-      gemm_i8(part, patches, nullptr, static_cast<uint8_t*>(y) + at * s.out_channels, Parallel{}, own + rooms.patches);
+      part.a = patches;
+      copy_patches(s, from, zero, at, part.m, g.k, patches);
+      run_int_product(part, Parallel{}, own(slot) + rooms.patches);
     }
-  });
+  };
+
+  const Lines lines(s, static_cast<int64_t>(rooms.patches));
+  const bool by_lines = tiles != nullptr && has_lines(s) && int_engine_takes_tiles() &&
+                        conv.x_signed != conv.w_signed && no_zero_points(conv) && lines.most > 0 &&
+                        lines.rows(lines.most) >= kTileRows;
+  const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1];
+  const int64_t panels = (g.n + kIntPanel - 1) / kIntPanel;
+  if (by_lines && out_lines <= lines.most && lines.rows(out_lines) >= kTileRows && panels >= parallel.slots &&
+      g.n * g.k > 4 * lines.bytes(out_lines)) {
+    // Filters outweigh the image: threads take columns, and each reads its part of them once.
+    for (int64_t i = 0; i < s.n; ++i) {
+      parallel.for_range(panels, (panels + parallel.slots - 1) / int64_t{parallel.slots},
+                         [&](int64_t begin, int64_t end, int32_t slot) {
+                           auto* const image = reinterpret_cast<uint8_t*>(own(slot));
+                           lines.copy(from + i * image_bytes, zero, 0, out_lines, image);
+                           IntProduct p = product_of(i * area(s.out));
+                           lines.set(out_lines, image, &p);
+                           run_int_columns(p, begin * kIntPanel, at_most(end * kIntPanel, g.n),
+                                           own(slot) + rooms.patches);
+                         });
+    }
+    return;
+  }
+  if (by_lines) {
+    const int64_t least = (int64_t{1} << 20) / (g.n * g.k * s.out[2] + 1) + kTileRows / s.out[2] + 1;
+    parallel.for_range(s.n * out_lines, least, [&](int64_t begin, int64_t end, int32_t slot) {
+      auto* const image = reinterpret_cast<uint8_t*>(own(slot));
+      for (int64_t at = begin; at < end;) {
+        const int64_t y0 = at % out_lines, i = at / out_lines;
+        const int64_t count = at_most(at_most(end - at, lines.most), out_lines - y0);
+        if (lines.rows(count) < kTileRows) {
+          by_patches(at * s.out[2], (at + count) * s.out[2], slot);
+        } else {
+          lines.copy(from + i * image_bytes, zero, y0, count, image);
+          IntProduct p = product_of(at * s.out[2]);
+          lines.set(count, image, &p);
+          run_int_columns(p, 0, g.n, own(slot) + rooms.patches);
+        }
+        at += count;
+      }
+    });
+    return;
+  }
+  const int64_t grain = (at_least((int64_t{1} << 20) / (g.n * g.k + 1), 1) + kBlock - 1) / kBlock * kBlock;
+  parallel.for_range(g.m, grain, by_patches);
 }
 
 }  // namespace vireo::cpu

@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
 
+#include "delegates/cpu/kernels/intgemm/tiles.h"
 #include "delegates/cpu/kernels/testing.h"
 #include "sdk/base/requantize.h"
 
@@ -19,6 +20,14 @@ void fill(Bytes& b, uint32_t seed) {
   std::mt19937 rng(seed);
   for (uint8_t& v : b) v = static_cast<uint8_t>(rng() % 7 == 0 ? (rng() % 2 ? 255 : 128) : rng());
 }
+
+// What this machine may not have.
+PlainTiles& plain_tiles() {
+  thread_local PlainTiles tiles;
+  return tiles;
+}
+const TileEngine kPlainTiles = {[] { begin_tiles(plain_tiles()); }, [] { plain_tiles().release(); },
+                                [](const TileSums& t) { tile_sums(plain_tiles(), t); }};
 
 struct Sizes2 {
   int64_t channels, outputs, height, width, kernel, stride, dilation, pad;
@@ -72,10 +81,11 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots)
   testing::Threads threads(slots);
   Bytes filters(conv_nhwc_i8_packed_bytes(s));
   pack_conv_nhwc_i8(c, w.data(), threads.parallel(), filters.data());
-  for (const bool packed : {false, true}) {
+  for (const int way : {0, 1, 2}) {
+    const bool packed = way != 0;
     testing::Scratch scratch(conv_nhwc_i8_scratch_bytes(c, slots, packed));
-    conv_nhwc_i8(c, x.data(), packed ? nullptr : w.data(), packed ? filters.data() : nullptr, y.data(),
-                 threads.parallel(), scratch.data());
+    conv_nhwc_i8_on(way == 2 ? &kPlainTiles : int_tiles(), c, x.data(), packed ? nullptr : w.data(),
+                    packed ? filters.data() : nullptr, y.data(), threads.parallel(), scratch.data());
     for (int64_t i = 0; i < n * out_area * z.outputs; ++i) {
       const int64_t o = i % z.outputs, at = i / z.outputs % out_area, image = i / z.outputs / out_area;
       int32_t sum = bias[static_cast<size_t>(o)];
@@ -90,9 +100,25 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots)
         }
       }
       const int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
-      ASSERT_EQ(value(y, true, i), wanted) << "pixel " << at << ", channel " << o << ", packed " << packed;
+      ASSERT_EQ(value(y, true, i), wanted) << "pixel " << at << ", channel " << o << ", way " << way;
     }
   }
+}
+
+// Whole 64s of channels at stride 1: lines in place of patches where there are tiles.
+TEST(ConvNhwcI8, ExactOverLines) {
+  for_each_level([](const char*) {
+    int i = 0;
+    for (const Sizes2& z :
+         {Sizes2{64, 64, 12, 12, 3, 1, 1, 1}, Sizes2{64, 20, 7, 7, 3, 1, 1, 1}, Sizes2{64, 40, 11, 17, 3, 1, 1, 1},
+          Sizes2{128, 130, 7, 7, 3, 1, 1, 1}, Sizes2{64, 17, 9, 6, 2, 1, 1, 0}, Sizes2{64, 33, 5, 18, 5, 1, 1, 4},
+          Sizes2{64, 70, 3, 2, 3, 1, 1, 1}, Sizes2{64, 16, 13, 11, 1, 1, 1, 2}}) {
+      check(z, 1 + i % 2, false, false, 1);
+      check(z, 2, i % 2 == 0, i % 3 == 1, 3);
+      check(z, 1, false, false, 2);
+      ++i;
+    }
+  });
 }
 
 TEST(ConvNhwcI8, ExactOverWindows) {

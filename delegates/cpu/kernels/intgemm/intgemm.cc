@@ -19,6 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 
+bool int_product_takes_tiles() { return HWY_TARGET == HWY_AVX3_DL; }
+
 void int_product(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
 #if HWY_TARGET == HWY_AVX3_DL
   product_of_quads(p, m0, m1, n0, n1, scratch);
@@ -35,6 +37,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(int_product);
+HWY_EXPORT(int_product_takes_tiles);
+
+bool int_engine_takes_tiles() { return HWY_DYNAMIC_DISPATCH(int_product_takes_tiles)(); }
+
+void run_int_columns(const IntProduct& p, int64_t n0, int64_t n1, void* scratch) {
+  HWY_DYNAMIC_DISPATCH(int_product)(p, 0, p.m, n0, n1, scratch);
+}
 
 void run_int_product(const IntProduct& p, const Parallel& parallel, void* scratch) {
   if (p.m <= 0 || p.n <= 0) return;

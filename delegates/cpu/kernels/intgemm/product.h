@@ -23,7 +23,11 @@ struct IntProduct {
   const ConvF32* patches;
   const uint8_t* packed;    // B as pack_i8 wrote it, in place of `b`; or null
   const TileEngine* tiles;  // or null
-  void* c;                  // int32, or bytes where `finish`
+  // Windows over lines of pixels, without patches; 0 runs: none. A row of A is `runs` runs of k / runs bytes, whole
+  // 64s, a_run apart. Rows are places of lines: the first `line_pixels` of each `line_places` are rows of C, the others
+  // hang over the end of the line. Wants packed B, tiles, at least 16 rows in one range, and no zero point of B.
+  int64_t runs, a_run, line_places, line_pixels;
+  void* c;  // int32, or bytes where `finish`
   int64_t c_row;
   const Requantize* finish;
 };
@@ -31,6 +35,8 @@ struct IntProduct {
 // As gemm_i8, by the caller's choice of tiles.
 IntProduct int_product_of(const GemmI8& shape, const void* a, const void* b, void* c);
 void run_int_product(const IntProduct& p, const Parallel& parallel, void* scratch);
+// All rows of columns [n0, n1), n0 at the begin of a panel of 64, on the calling thread.
+void run_int_columns(const IntProduct& p, int64_t n0, int64_t n1, void* scratch);
 
 // How many multipliers there are, where there is a `finish`.
 inline int64_t multipliers_of(const IntProduct& p) {

@@ -154,9 +154,12 @@ class QuadPanels {
     bool last;
   };
 
+  // `c_row`: the row of C where it is not that of A.
   template <int kVectors>
-  HWY_INLINE void one_tile(Block& b, const int32_t* column_sums, int32_t* begin, void (*tile)(const QuadTile&)) {
+  HWY_INLINE void one_tile(Block& b, const int32_t* column_sums, int32_t* begin, void (*tile)(const QuadTile&),
+                           int64_t c_row = -1) {
     QuadTile& t = b.t;
+    if (c_row < 0) c_row = b.m;
     const int64_t m = b.m;
     int32_t* const kept = sums_ + (m - m0_) * kIntPanel;
     t.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
@@ -168,9 +171,9 @@ class QuadPanels {
     }
     t.sums = b.last ? nullptr : kept;
     if (p_.finish == nullptr) {
-      t.c = static_cast<int32_t*>(p_.c) + m * p_.c_row + b.n;
+      t.c = static_cast<int32_t*>(p_.c) + c_row * p_.c_row + b.n;
     } else {
-      t.y = static_cast<uint8_t*>(p_.c) + m * p_.c_row + b.n;
+      t.y = static_cast<uint8_t*>(p_.c) + c_row * p_.c_row + b.n;
       t.row_multiplier = p_.finish->multiplier + (p_.finish->multiplier_per_row ? m : 0);
     }
     tile(t);
@@ -192,6 +195,9 @@ class QuadPanels {
     s.b_vector = kVectors == 4 ? 64 : b.t.b_vector;
     s.vectors = kVectors;
     s.k = kc;
+    s.runs = p_.runs != 0 ? p_.runs : 1;
+    s.run = kc / s.runs;
+    s.a_run = p_.a_run;
     s.a_signed = kASigned;
     s.sums = made;
     const int64_t whole = kc / 64 * 64;
@@ -208,10 +214,36 @@ class QuadPanels {
     const int64_t end = b.m + b.rows;
     b.t.k = 0;
     b.rows = kStep;
-    for (b.t.made = made; b.m < end; b.m += kStep, b.t.made += kStep * kColumns)
-      one_tile<kVectors>(b, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
+    b.t.made = made;
+    if (p_.runs != 0) {
+      end_lines<kVectors>(b, end, column_sums);
+    } else {
+      for (; b.m < end; b.m += kStep, b.t.made += kStep * kColumns)
+        one_tile<kVectors>(b, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
+    }
     b.t.k = kc;
     b.t.made = nullptr;
+  }
+
+  // The same where rows are places of lines: what hangs over a line's end is dropped.
+  template <int kVectors>
+  HWY_INLINE void end_lines(Block& b, int64_t end, const int32_t* column_sums) {
+    int64_t at = b.m % p_.line_places;
+    int64_t c_row = b.m / p_.line_places * p_.line_pixels + (at < p_.line_pixels ? at : p_.line_pixels);
+    while (b.m < end) {
+      int64_t rows = 1;
+      if (at < p_.line_pixels) {
+        const bool four = end - b.m >= 4 && p_.line_pixels - at >= 4;
+        rows = b.rows = four ? 4 : 1;
+        one_tile<kVectors>(b, column_sums, nullptr,
+                           four ? quad_tile<4, kVectors, kASigned> : quad_tile<1, kVectors, kASigned>, c_row);
+        c_row += rows;
+      }
+      at += rows;
+      if (at == p_.line_places) at = 0;
+      b.m += rows;
+      b.t.made += rows * kQuadColumns<kVectors>;
+    }
   }
 
   int32_t a_zero(int64_t m) const { return zero_at(p_.a_zero, p_.a_signed, p_.a_zero_per_row ? m : 0); }

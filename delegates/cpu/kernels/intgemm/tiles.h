@@ -23,7 +23,8 @@ struct TileSums {
   int64_t b_row, b_vector;  // bytes from one four of k to the next, and from one vector
   int64_t vectors;
   int64_t k;
-  const uint8_t* tail;  // A from k / 64 * 64 on, 64 bytes of each row readable; B is 0 behind k
+  int64_t runs, run, a_run;  // of k in a row of A, `a_run` apart; what 64 leaves of the only one is the tail
+  const uint8_t* tail;       // A from k / 64 * 64 on, 64 bytes of each row readable; B is 0 behind k
   int64_t tail_row;
   bool a_signed;
   int32_t* sums;
@@ -34,6 +35,8 @@ struct TileEngine {
   void (*end)();
   void (*sums)(const TileSums& s);
 };
+// Whether the instruction set chosen at run time has an engine that takes tiles.
+bool int_engine_takes_tiles();
 // This machine's, or null.
 const TileEngine* int_tiles();
 
@@ -66,9 +69,12 @@ void tile_block(Tiles& tiles, const TileSums& s, int64_t v) {
   if constexpr (kVectors == 2) tiles.template zero<1>();
   if constexpr (kRowTiles == 2) tiles.template zero<2>();
   if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template zero<3>();
-  const uint8_t* a = s.a;
+  const uint8_t* run = s.a;
   const uint8_t* b = s.b + v * s.b_vector;
-  for (int64_t i = s.k / 64; i > 0; --i, a += 64, b += 16 * b_row) step(a, s.a_row, b);
+  for (int64_t r = s.runs; r > 0; --r, run += s.a_run) {
+    const uint8_t* a = run;
+    for (int64_t i = s.run / 64; i > 0; --i, a += 64, b += 16 * b_row) step(a, s.a_row, b);
+  }
   if (s.k % 64 != 0) step(s.tail, s.tail_row, b);
   int32_t* const to = s.sums + v * 16;
   tiles.template store<0>(to, sums_row);

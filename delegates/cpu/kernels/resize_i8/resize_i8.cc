@@ -157,14 +157,13 @@ void resize_i8(const ResizeI8& s, const uint8_t* x, uint8_t* y, const Parallel& 
     places[count + to] = last.weights[i];
   }
   const size_t room = line_bytes(last.in);
-  char* const rest =
-      last.taps == 0 ? nullptr
-                     : static_cast<char*>(scratch) + ((static_cast<size_t>(2 * count) * sizeof(int32_t) + 63) & ~size_t{63});
+  char* const rest = last.taps == 0 ? nullptr
+                                    : static_cast<char*>(scratch) +
+                                          ((static_cast<size_t>(2 * count) * sizeof(int32_t) + 63) & ~size_t{63});
   const int64_t work = last.in * taps + last.out * last.taps + 16;
   const auto kernel = HWY_DYNAMIC_POINTER(resize_rows);
   parallel.for_range(rows, (int64_t{1} << 17) / work + 1, [&](int64_t begin, int64_t end, int32_t slot) {
-    auto* const line =
-        rest == nullptr ? nullptr : reinterpret_cast<int32_t*>(rest + static_cast<size_t>(slot) * room);
+    auto* const line = rest == nullptr ? nullptr : reinterpret_cast<int32_t*>(rest + static_cast<size_t>(slot) * room);
     kernel(s, x, y, begin, end, places, places + count, line);
   });
 }

@@ -1,7 +1,8 @@
 // Linear and cubic resampling of 8-bit codes along any axes: IntResize of sdk/ops/INTEGER.md to the bit.
 //
-// acc = sum over the taps of all axes of (x - x_zero) times the product of their weights, modulo 2^32, so that the order
-// of the sum is free: the lines of x that a line of y reads are put together first, along the line, then its own taps.
+// acc = sum over the taps of all axes of (x - x_zero) times the product of their weights, modulo 2^32, so that the
+// order of the sum is free: the lines of x that a line of y reads are put together first, along the line, then its own
+// taps.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_RESIZE_I8_RESIZE_I8_H_
 #define VIREO_DELEGATES_CPU_KERNELS_RESIZE_I8_RESIZE_I8_H_
 

@@ -69,8 +69,8 @@ void check(const std::vector<Extent>& extents, bool x_signed, bool y_signed, boo
   resize_i8(s, x.data(), y.data(), threads.parallel(), scratch.data());
   for (int64_t i = 0; i < out; ++i) {
     const auto sum = static_cast<int32_t>(sum_at(s, x, 0, i, 0, 1));
-    const int32_t want = round_and_clamp(static_cast<float>(sum) * s.multiplier, s.finish.zero_point, s.finish.low,
-                                         s.finish.high);
+    const int32_t want =
+        round_and_clamp(static_cast<float>(sum) * s.multiplier, s.finish.zero_point, s.finish.low, s.finish.high);
     ASSERT_EQ(y[static_cast<size_t>(i)], static_cast<uint8_t>(want)) << "element " << i;
   }
 }
