@@ -163,6 +163,13 @@ struct Vectors {
   }
 };
 
+// Rows of A for tiles: row i from a + i row on, its k from k0 on in runs of `run` (whole steps of k), a_run apart.
+struct TileRows {
+  const uint16_t* a;
+  int64_t row, k0, run, a_run;
+  int64_t places, pixels;  // not 0: rows are places of lines, of which the first `pixels` are rows of C
+};
+
 // Sums in tiles: 2 x 2 of C, so that each tile of A and of B is used twice. They go through memory to the vectors that
 // end them. Depth is whole tiles, which k is filled up for; what rows and columns there are too many is not stored.
 template <class Tiles>
@@ -180,51 +187,84 @@ struct TileSums {
   void end() { tiles.release(); }
 
   void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+    part(sums, p, TileRows{a, a_row, 0, p.kc, 0, 0, 0});
+  }
+  void part(const SumsOf& sums, const Part& p, const TileRows& a) {
     HWY_ALIGN float sum[kSide * kSide];
     for (int64_t i = 0; i < p.rows; i += kSide) {
       const int64_t rows = p.rows - i < kSide ? p.rows - i : kSide;
       if (rows > kTileRows) {
-        multiply<2>(p.kc, a + i * a_row, a_row, p.b, sum);
+        multiply<2>(p.kc, a, i, p.b, sum);
       } else {
-        multiply<1>(p.kc, a + i * a_row, a_row, p.b, sum);
+        multiply<1>(p.kc, a, i, p.b, sum);
       }
-      Sums t;
-      for (int64_t r = 0; r < rows; ++r) {
-        sums.set_rows(p.m0 + i + r, &t);
-        for (int64_t j = 0; j < p.columns; j += kWidth) {
-          t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
-          sums.set_tile(p.m0 + i + r, p.n + j, &t);
-          VF acc[1][2];
-          begin_sums(t, acc);
-          acc[0][0] = hn::Add(acc[0][0], hn::Load(DF(), sum + r * kSide + j));
-          acc[0][1] = hn::Add(acc[0][1], hn::Load(DF(), sum + r * kSide + j + kLanes));
-          end_sums(t, acc);
-        }
+      if (a.places == 0) {
+        end_rows(sums, p, p.m0 + i, rows, sum);
+        continue;
+      }
+      // What hangs over the end of a line is dropped.
+      for (int64_t r = 0; r < rows;) {
+        const int64_t line = (i + r) / a.places, at = (i + r) % a.places;
+        int64_t count = (at < a.pixels ? a.pixels : a.places) - at;
+        count = count < rows - r ? count : rows - r;
+        if (at < a.pixels) end_rows(sums, p, p.m0 + line * a.pixels + at, count, sum + r * kSide);
+        r += count;
       }
     }
   }
 
  private:
+  // Rows of C from m on begin with what they begin with, take their sums, and end.
+  void end_rows(const SumsOf& sums, const Part& p, int64_t m, int64_t rows, const float* sum) {
+    int64_t r = 0;
+    for (; r + 8 <= rows; r += 8) end_group<8>(sums, p, m + r, sum + r * kSide);
+    for (; r + 4 <= rows; r += 4) end_group<4>(sums, p, m + r, sum + r * kSide);
+    for (; r < rows; ++r) end_group<1>(sums, p, m + r, sum + r * kSide);
+  }
+  template <int kGroup>
+  HWY_NOINLINE void end_group(const SumsOf& sums, const Part& p, int64_t m, const float* sum) {
+    Sums t;
+    sums.set_rows(m, &t);
+    for (int64_t j = 0; j < p.columns; j += kWidth) {
+      t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
+      sums.set_tile(m, p.n + j, &t);
+      VF acc[kGroup][2];
+      begin_sums(t, acc);
+      VIREO_UNROLL
+      for (int i = 0; i < kGroup; ++i) {
+        acc[i][0] = hn::Add(acc[i][0], hn::Load(DF(), sum + i * kSide + j));
+        acc[i][1] = hn::Add(acc[i][1], hn::Load(DF(), sum + i * kSide + j + kLanes));
+      }
+      end_sums(t, acc);
+    }
+  }
+
   template <int kHigh>
-  void multiply(int64_t kc, const Left* a, int64_t a_row, const uint16_t* b, float* sum) {
+  void multiply(int64_t kc, const TileRows& left, int64_t row, const uint16_t* b, float* sum) {
     constexpr int64_t kUnit = static_cast<int64_t>(sizeof(Left));
-    const int64_t a_bytes = a_row * kUnit, b_bytes = 2 * kBf16Columns * kUnit, c_bytes = kSide * 4;
+    const int64_t a_bytes = left.row * kUnit, b_bytes = 2 * kBf16Columns * kUnit, c_bytes = kSide * 4;
     tiles.template zero<0>();
     tiles.template zero<1>();
     if (kHigh == 2) {
       tiles.template zero<2>();
       tiles.template zero<3>();
     }
-    for (int64_t k = 0; k < kc; k += kBf16Depth, a += kBf16Depth, b += kBf16Depth * kBf16Columns) {
-      tiles.template load<4>(a, a_bytes);
-      tiles.template load<6>(b, b_bytes);
-      tiles.template load<7>(b + kBf16Columns, b_bytes);
-      tiles.template dot_bf16<0, 4, 6>();
-      tiles.template dot_bf16<1, 4, 7>();
-      if (kHigh == 2) {
-        tiles.template load<5>(a + kTileRows * a_row, a_bytes);
-        tiles.template dot_bf16<2, 5, 6>();
-        tiles.template dot_bf16<3, 5, 7>();
+    for (int64_t k = left.k0, end = left.k0 + kc; k < end;) {
+      const int64_t at = k % left.run, rest = left.run - at;
+      const Left* a = left.a + row * left.row + k / left.run * left.a_run + at;
+      const int64_t count = rest < end - k ? rest : end - k;
+      k += count;
+      for (int64_t i = 0; i < count; i += kBf16Depth, a += kBf16Depth, b += kBf16Depth * kBf16Columns) {
+        tiles.template load<4>(a, a_bytes);
+        tiles.template load<6>(b, b_bytes);
+        tiles.template load<7>(b + kBf16Columns, b_bytes);
+        tiles.template dot_bf16<0, 4, 6>();
+        tiles.template dot_bf16<1, 4, 7>();
+        if (kHigh == 2) {
+          tiles.template load<5>(a + kTileRows * left.row, a_bytes);
+          tiles.template dot_bf16<2, 5, 6>();
+          tiles.template dot_bf16<3, 5, 7>();
+        }
       }
     }
     tiles.template store<0>(sum, c_bytes);
@@ -271,6 +311,62 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
   engine.end();
 }
 
+// Lines [l0, l1) of y, of all images, and columns [n0, n1): windows over lines of x that stand in `room` rounded, with
+// their border, in place of patches.
+template <class Tiles>
+void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1,
+                      void* room) {
+  const ConvF32& s = *p.patches;
+  const Bf16Lines lines(s, p.m, p.k);
+  auto* const left = static_cast<uint16_t*>(room);
+  const Bounds bounds = bounds_of(*p.epilogue);
+  constexpr int64_t kMostDepth = 512, kFinishFloats = 64 * 1024;
+  const int64_t blocks = (p.k + kMostDepth - 1) / kMostDepth, kc = round_up(p.k / blocks + 1, kBf16Depth);
+  engine.begin();
+  for (int64_t l = l0; l < l1;) {
+    const int64_t y0 = l % s.out[1], image = l / s.out[1];
+    int64_t count = l1 - l < lines.most ? l1 - l : lines.most;
+    count = count < s.out[1] - y0 ? count : s.out[1] - y0;
+    put_lines(s, lines, p.a + image * s.in[1] * s.in[2] * s.in_channels, y0, count, left);
+    const int64_t rows = (count - 1) * lines.places + s.out[2], m = l * s.out[2];
+    const int64_t wide = round_up(kFinishFloats / rows + 1, kBf16Columns);
+    for (int64_t n = n0; n < n1; n += wide) {
+      const int64_t nc = n1 - n < wide ? n1 - n : wide;
+      for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
+        const int64_t deep = p.k - k0 < kc ? p.k - k0 : kc;
+        const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + deep == p.k, p.c, p.c_row};
+        const TileRows a{
+            left,         s.in_channels, k0, s.kernel[2] * s.in_channels, s.dilation[1] * lines.places * s.in_channels,
+            lines.places, s.out[2]};
+        for (int64_t j = n; j < n + nc; j += kBf16Columns) {
+          const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
+          const uint16_t* const panel = p.packed + (j - p.packed_from) * p.k + k0 * kBf16Columns;
+          engine.part(sums, {m, rows, j, columns, deep, deep, panel}, a);
+        }
+        sums.finish(m, count * s.out[2], n, nc);
+      }
+    }
+    l += count;
+  }
+  engine.end();
+}
+
+void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+#if VIREO_AMX && HWY_NATIVE_DOT_BF16
+  if (p.tiles) return product_of_lines(TileSums<AmxTiles>(), p, l0, l1, n0, n1, room);
+#endif
+  product_of_lines(TileSums<PlainTiles>(), p, l0, l1, n0, n1, room);
+}
+// Whether this instruction set reads lines.
+bool bf16_takes_lines(const Bf16Product& p) {
+#if VIREO_AMX && HWY_NATIVE_DOT_BF16
+  return p.tiles;
+#else
+  (void)p;
+  return false;
+#endif
+}
+
 void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
   if (p.tiles && p.m >= kFewestTileRows) return product_with(TileSums<AmxTiles>(), p, m0, m1, n0, n1, room);
@@ -292,6 +388,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(bf16_product);
+HWY_EXPORT(bf16_lines);
+HWY_EXPORT(bf16_takes_lines);
 
 namespace {
 constexpr int64_t kBlockElements = 320 * 1024;  // of A: 640 KiB, half of what second-level caches hold
@@ -369,6 +467,25 @@ void run(const Bf16Product& p, const Bf16Weights& b, const Parallel& parallel, v
   });
 }
 
+// The same over lines.
+void run_lines(const Bf16Product& p, const Parallel& parallel, void* scratch) {
+  const auto product = HWY_DYNAMIC_POINTER(bf16_lines);
+  const size_t room = room_bytes(p.m, p.n, p.k, true);
+  const auto mine = [&](int32_t slot) { return static_cast<char*>(scratch) + static_cast<size_t>(slot) * room; };
+  const ConvF32& s = *p.patches;
+  const int64_t all = s.n * s.out[1], macs = at_least(p.m * p.n * p.k, 1), slots = parallel.slots;
+  if (p.m >= 4 * kBf16RowGroup * slots && all >= slots) {
+    const int64_t share = (all + slots - 1) / slots;
+    parallel.for_range(all, at_least(kGrainMacs * all / macs + 1, share),
+                       [&](int64_t begin, int64_t end, int32_t slot) { product(p, begin, end, 0, p.n, mine(slot)); });
+    return;
+  }
+  const int64_t units = (p.n + kBf16Columns - 1) / kBf16Columns, share = (units + slots - 1) / slots;
+  parallel.for_range(units, at_least(kGrainMacs * units / macs, share), [&](int64_t begin, int64_t end, int32_t slot) {
+    product(p, 0, all, begin * kBf16Columns, at_most(end * kBf16Columns, p.n), mine(slot));
+  });
+}
+
 Bf16Product product_of(const GemmBf16& s, const float* a, float* c) {
   return {s.m, s.n, s.k, a, s.lda, nullptr, s.packed, 0, c, s.ldc, &s.epilogue, has_amx_bf16()};
 }
@@ -380,6 +497,10 @@ int64_t depth_of(const ConvF32& s) { return s.in_channels * area(s.kernel); }
 int64_t bf16_block_rows(int64_t m, int64_t k) {
   const int64_t most = at_least(kBlockElements / bf16_row(k) / kBf16RowGroup, 1) * kBf16RowGroup;
   return at_most(at_most(round_up(m, kBf16RowGroup), kMostRows), most);
+}
+
+int64_t bf16_left_elements(int64_t m, int64_t k) {
+  return at_most(static_cast<int64_t>(left_bytes(m, k) / sizeof(uint16_t)), kBlockElements);
 }
 
 int64_t bf16_packed_elements(int64_t n, int64_t k) { return round_up(n, kBf16Columns) * round_up(k, kBf16Depth); }
@@ -410,8 +531,10 @@ size_t conv_bf16_scratch_bytes(const ConvF32& s, int32_t slots, bool packed) {
   return gemm_bf16_scratch_bytes(s.n * area(s.out), s.out_channels, depth_of(s), slots, packed);
 }
 
-void conv_bf16(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
-               const Parallel& parallel, void* scratch) {
+namespace {
+// `plain`: on tiles in plain C++, where lines can be read.
+void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+             const Parallel& parallel, void* scratch) {
   Epilogue e;
   e.col_bias = s.bias;
   e.residual = s.residual;
@@ -433,8 +556,21 @@ void conv_bf16(const ConvF32& s, const float* x, const void* weights, const uint
                       y,
                       s.out_channels,
                       &e,
-                      has_amx_bf16()};
+                      has_amx_bf16() && !plain};
+  const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && Bf16Lines(s, p.m, p.k).most > 0 &&
+                     p.m >= kFewestTileRows && p.n > 0;
+  if (lines && (plain || HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))) return run_lines(p, parallel, scratch);
   run(p, Bf16Weights::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
+}
+}  // namespace
+
+void conv_bf16(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+               const Parallel& parallel, void* scratch) {
+  conv_on(false, s, x, weights, packed, y, parallel, scratch);
+}
+void conv_bf16_plain_tiles(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+                           const Parallel& parallel, void* scratch) {
+  conv_on(true, s, x, weights, packed, y, parallel, scratch);
 }
 
 }  // namespace vireo::cpu

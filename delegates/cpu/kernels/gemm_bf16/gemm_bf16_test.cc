@@ -296,11 +296,13 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots) {
   Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)));
   pack_bf16(Bf16Weights::filters(w.data(), s.in_channels, area(s.kernel)), s.out_channels, k, {}, packed.data());
   Threads threads(slots);
-  for (const bool ahead : {false, true}) {
-    SCOPED_TRACE(ahead ? "packed" : "as they lie");
+  for (const int way : {0, 1, 2}) {
+    const bool ahead = way != 0;
+    SCOPED_TRACE(way == 0 ? "as they lie" : way == 1 ? "packed" : "plain tiles");
     for (float& v : y) v = 777;
     Scratch scratch(conv_bf16_scratch_bytes(s, slots, ahead));
-    conv_bf16(s, x.data(), w.data(), ahead ? packed.data() : nullptr, y.data(), threads.parallel(), scratch.data());
+    const auto conv = way == 2 ? conv_bf16_plain_tiles : conv_bf16;
+    conv(s, x.data(), w.data(), ahead ? packed.data() : nullptr, y.data(), threads.parallel(), scratch.data());
     for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], bound[i]) << "at " << i;
   }
 }
@@ -336,6 +338,10 @@ TEST(ConvBf16, WindowsAndBorders) {
       check_conv(conv(1, 6, 9, 3, 3, 5, 1, 4), 0, slots);
       check_conv(conv(1, 64, 40, 1, 1, 1, 1, 0), 0, slots);
       check_conv(conv(3, 150, 70, 20, 20, 3, 1, 1), 1, slots);
+      for (int residual : {0, 1, 2}) check_conv(conv(2, 32, 40, 12, 17, 3, 1, 1), residual, slots);  // lines
+      check_conv(conv(1, 64, 33, 7, 7, 3, 1, 1), 1, slots);
+      check_conv(conv(1, 32, 20, 5, 18, 5, 1, 4), 0, slots);
+      check_conv(conv(1, 96, 70, 40, 9, 3, 1, 0), 2, slots);
     }
   });
 }

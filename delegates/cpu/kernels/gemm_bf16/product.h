@@ -31,9 +31,31 @@ struct Bf16Product {
 
 // Rows of A that are rounded at a time: they stay in a core's second-level cache while all of B passes.
 int64_t bf16_block_rows(int64_t m, int64_t k);
+// How many elements of A, in bfloat16, are in scratch at a time at most where it stands in lines.
+int64_t bf16_left_elements(int64_t m, int64_t k);
+
+// Windows at stride 1 over whole steps of k of channels, read from lines of x with their border, rounded once, in place
+// of patches: a tile's 16 rows are neighbouring places of a line.
+struct Bf16Lines {
+  int64_t places;  // of a line
+  int64_t deep;    // lines of x that one line of y reads
+  int64_t most;    // lines of y whose lines of x fit where A stands
+
+  static bool serve(const ConvF32& s) {
+    return s.in_channels > 0 && s.in_channels % kBf16Depth == 0 && s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 &&
+           s.kernel[1] * s.kernel[2] > 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
+  }
+  // m, k: of the product. The last tile reads up to kBf16RowGroup places behind the last one.
+  Bf16Lines(const ConvF32& s, int64_t m, int64_t k)
+      : places(s.out[2] + s.kernel[2] - 1),
+        deep((s.kernel[1] - 1) * s.dilation[1] + 1),
+        most((bf16_left_elements(m, k) / s.in_channels - kBf16RowGroup) / (places > 0 ? places : 1) - deep + 1) {}
+};
 
 // The engine of AMX on tiles in plain C++: for tests, with kFewestTileRows at least and B packed.
 void gemm_bf16_plain_tiles(const GemmBf16& shape, const float* a, float* c, void* scratch);
+void conv_bf16_plain_tiles(const ConvF32& shape, const float* x, const void* weights, const uint16_t* packed, float* y,
+                           const Parallel& parallel, void* scratch);
 
 }  // namespace vireo::cpu
 

@@ -118,6 +118,24 @@ void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to) {
   }
 }
 
+// Lines of x that lines [y0, y0 + count) of y of one image read, with their border.
+HWY_INLINE void put_lines(const ConvF32& s, const Bf16Lines& lines, const float* image, int64_t y0, int64_t count,
+                          uint16_t* to) {
+  const int64_t c = s.in_channels, left = s.pad[2];
+  int64_t inside = lines.places - left < s.in[2] ? lines.places - left : s.in[2];
+  inside = inside > 0 ? inside : 0;
+  for (int64_t i = 0; i < count + lines.deep - 1; ++i, to += lines.places * c) {
+    const int64_t at = y0 - s.pad[1] + i;
+    if (at < 0 || at >= s.in[1] || inside == 0) {
+      put_zeros(lines.places * c, to);
+      continue;
+    }
+    put_zeros(left * c, to);
+    put_rounded(image + at * s.in[2] * c, inside * c, to + left * c);
+    put_zeros((lines.places - left - inside) * c, to + (left + inside) * c);
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu
