@@ -13,7 +13,8 @@ constexpr double kMac = 1.0 / 430;
 constexpr double kEnd = 0.083;   // a sum becomes a code
 constexpr double kRunFirst = 6;  // channels first: a row of the output in the patch matrix, for each of its k
 constexpr double kElementFirst = 0.05;
-constexpr double kRunLast = 5;  // channels last: a run of neighbouring taps of a pixel
+constexpr double kRunLast = 5;       // channels last: a run of neighbouring taps of a pixel,
+constexpr double kShortRunLast = 1;  // and one of up to 256 bytes
 constexpr double kElementLast = 0.025;
 constexpr double kTapFirst = 0.017;  // depthwise: a multiplication
 constexpr double kPlane = 40;        // and a plane, copied with its border
@@ -63,7 +64,8 @@ LayoutCost integer_conv_cost(const ir::Node& n) {
   const double first_patches =
       k * images * area * kElementFirst + (in_place ? 0 : k * images * area / width * kRunFirst);
   const double row = extent(w[w.rank - 1]);  // taps of a run
-  const double last_patches = in_place ? 0 : images * area * (k * kElementLast + taps / row * kRunLast);
+  const double run = row * extent(w[1]) <= 256 ? kShortRunLast : kRunLast;
+  const double last_patches = in_place ? 0 : images * area * (k * kElementLast + taps / row * run);
   c.first = static_cast<int64_t>(images * out * up(area) * k * kMac + ends + first_patches);
   c.last = static_cast<int64_t>(images * area * up(out) * k * kMac + ends + last_patches);
   return c;

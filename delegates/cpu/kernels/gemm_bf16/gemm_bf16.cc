@@ -190,30 +190,32 @@ struct TileSums {
     part(sums, p, TileRows{a, a_row, 0, p.kc, 0, 0, 0});
   }
   void part(const SumsOf& sums, const Part& p, const TileRows& a) {
-    HWY_ALIGN float sum[kSide * kSide];
-    for (int64_t i = 0; i < p.rows; i += kSide) {
-      const int64_t rows = p.rows - i < kSide ? p.rows - i : kSide;
-      if (rows > kTileRows) {
-        multiply<2>(p.kc, a, i, p.b, sum);
+    // A block is ended while the next one is in the tiles.
+    HWY_ALIGN float sum[2][kSide * kSide];
+    for (int64_t i = 0, turn = 0; i < p.rows; i += kSide, turn = 1 - turn) {
+      if (p.rows - i > kTileRows) {
+        multiply<2>(p.kc, a, i, p.b, sum[turn]);
       } else {
-        multiply<1>(p.kc, a, i, p.b, sum);
+        multiply<1>(p.kc, a, i, p.b, sum[turn]);
       }
-      if (a.places == 0) {
-        end_rows(sums, p, p.m0 + i, rows, sum);
-        continue;
-      }
-      // What hangs over the end of a line is dropped.
-      for (int64_t r = 0; r < rows;) {
-        const int64_t line = (i + r) / a.places, at = (i + r) % a.places;
-        int64_t count = (at < a.pixels ? a.pixels : a.places) - at;
-        count = count < rows - r ? count : rows - r;
-        if (at < a.pixels) end_rows(sums, p, p.m0 + line * a.pixels + at, count, sum + r * kSide);
-        r += count;
-      }
+      if (i != 0) end_block(sums, p, a, i - kSide, sum[1 - turn]);
+      if (i + kSide >= p.rows) end_block(sums, p, a, i, sum[turn]);
     }
   }
 
  private:
+  // Up to kSide rows of A from `first` on. What hangs over the end of a line is dropped.
+  void end_block(const SumsOf& sums, const Part& p, const TileRows& a, int64_t first, const float* sum) {
+    const int64_t rows = p.rows - first < kSide ? p.rows - first : kSide;
+    if (a.places == 0) return end_rows(sums, p, p.m0 + first, rows, sum);
+    for (int64_t r = 0; r < rows;) {
+      const int64_t line = (first + r) / a.places, at = (first + r) % a.places;
+      int64_t count = (at < a.pixels ? a.pixels : a.places) - at;
+      count = count < rows - r ? count : rows - r;
+      if (at < a.pixels) end_rows(sums, p, p.m0 + line * a.pixels + at, count, sum + r * kSide);
+      r += count;
+    }
+  }
   // Rows of C from m on begin with what they begin with, take their sums, and end.
   void end_rows(const SumsOf& sums, const Part& p, int64_t m, int64_t rows, const float* sum) {
     int64_t r = 0;

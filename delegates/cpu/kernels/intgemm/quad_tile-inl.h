@@ -247,6 +247,36 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
   }
 }
 
+// `rows` rows of sums that tiles have made, all there is to sum: codes.
+template <int kVectors>
+HWY_NOINLINE void end_quads(const QuadTile& t, int64_t rows) {
+  const DI d;
+  const Finish finish = *t.finish;
+  VI start[kVectors];
+  VF multiplier[kVectors];
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    start[v] = t.lane_start != nullptr ? hn::LoadU(d, t.lane_start + v * 16) : hn::Zero(d);
+    multiplier[v] =
+        t.lane_multiplier != nullptr ? hn::LoadU(DF(), t.lane_multiplier + v * 16) : hn::Set(DF(), t.row_multiplier[0]);
+  }
+  const int32_t* made = t.made;
+  uint8_t* to = t.y;
+  for (int64_t i = 0; i < rows; ++i, made += kVectors * 16, to += t.y_row) {
+    const VI of_row = hn::Set(d, t.row_start[i]);
+    VI r[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v)
+      r[v] = finish.rounded(hn::Add(hn::Add(start[v], of_row), hn::LoadU(d, made + v * 16)), multiplier[v]);
+    if constexpr (kVectors < 4) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) finish.store(r[v], count_of(t.columns, v), to + v * 16);
+    } else {
+      finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
+    }
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu

@@ -126,22 +126,15 @@ class QuadPanels {
       t.columns = columns;
       t.c_row = t.y_row = p_.c_row;
       const bool one_block = k0 == 0 && last;
-      for (int64_t m = m0_; m < m1_;) {
-        // Rows that are too few for a tile go with those before them, which are made twice. Sums that are kept would be
-        // added twice.
-        if (tiles_ != nullptr && m1_ - m < kTileRows && one_block) m = m1_ - kTileRows;
+      int64_t m = m0_;
+      if (tiles_ != nullptr) m = tile_rows<kVectors>(block, panel, column_sums, products);
+      while (m < m1_) {
+        void (*tile)(const QuadTile&) = nullptr;
         block.m = m;
-        if (tiles_ != nullptr && m1_ - m >= kTileRows) {
-          block.rows = m1_ - m >= 2 * kTileRows ? 2 * kTileRows : kTileRows;
-          tiles_block<kVectors>(block, kc, panel, column_sums, products);
-          m = block.m;
-        } else {
-          void (*tile)(const QuadTile&) = nullptr;
-          block.rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
-          HWY_ALIGN int32_t begin[12 * 64];
-          one_tile<kVectors>(block, column_sums, products ? begin : nullptr, tile);
-          m += block.rows;
-        }
+        block.rows = next_tile<kVectors, kASigned>(m1_ - m, &tile);
+        HWY_ALIGN int32_t begin[12 * 64];
+        one_tile<kVectors>(block, column_sums, products ? begin : nullptr, tile);
+        m += block.rows;
       }
     }
   }
@@ -179,17 +172,44 @@ class QuadPanels {
     tile(t);
   }
 
-  // The sums of 16 or 32 rows in tiles, their ends four rows at a time. Leaves b.m behind them.
+  // Rows in tiles, 32 or 16 at a time; returns the first one that is left. A block is ended while the next one is in
+  // the tiles.
   template <int kVectors>
-  HWY_NOINLINE void tiles_block(Block& b, int64_t kc, const uint8_t* panel, const int32_t* column_sums, bool products) {
-    constexpr int64_t kStep = 4, kColumns = kQuadColumns<kVectors>;
-    HWY_ALIGN int32_t made[2 * kTileRows * kColumns];
-    HWY_ALIGN uint8_t tail[2 * kTileRows * 64];
-    HWY_ALIGN int32_t begin[kStep * kColumns];
+  HWY_NOINLINE int64_t tile_rows(Block& b, const uint8_t* panel, const int32_t* column_sums, bool products) {
+    constexpr int64_t kMost = 2 * kTileRows;
+    HWY_ALIGN int32_t made[2][kMost * kQuadColumns<kVectors>];
+    HWY_ALIGN uint8_t tail[kMost * 64];
+    const int64_t kc = b.t.k;
+    const bool one_block = b.k0 == 0 && b.last;
+    int64_t m = m0_, before = m0_, before_rows = 0;
+    int turn = 0;
+    b.t.k = 0;
+    while (m1_ - m >= kTileRows || (m < m1_ && one_block)) {
+      // Rows that are too few for a tile go with those before them, which are made twice. Sums that are kept would be
+      // added twice.
+      if (m1_ - m < kTileRows) m = m1_ - kTileRows;
+      const int64_t rows = m1_ - m >= kMost ? kMost : kTileRows;
+      tile_block<kVectors>(b, m, rows, kc, panel, tail, made[turn]);
+      if (before_rows != 0) end_block<kVectors>(b, before, before_rows, made[1 - turn], column_sums, products);
+      before = m;
+      before_rows = rows;
+      turn = 1 - turn;
+      m += rows;
+    }
+    if (before_rows != 0) end_block<kVectors>(b, before, before_rows, made[1 - turn], column_sums, products);
+    b.t.k = kc;
+    b.t.made = nullptr;
+    return m;
+  }
+
+  // `tail`: room for the ends of 32 rows.
+  template <int kVectors>
+  HWY_INLINE void tile_block(const Block& b, int64_t m, int64_t rows, int64_t kc, const uint8_t* panel, uint8_t* tail,
+                             int32_t* made) const {
     TileSums s{};
-    s.a = static_cast<const uint8_t*>(p_.a) + b.m * p_.a_row + b.k0;
+    s.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
     s.a_row = s.tail_row = p_.a_row;
-    s.row_tiles = b.rows / kTileRows;
+    s.row_tiles = rows / kTileRows;
     s.b = panel;
     s.b_row = kVectors == 4 ? 256 : 64;
     s.b_vector = kVectors == 4 ? 64 : b.t.b_vector;
@@ -203,46 +223,56 @@ class QuadPanels {
     const int64_t whole = kc / 64 * 64;
     s.tail = s.a + whole;
     // Behind a row stands the next one, whose bytes meet zeros of B; behind the last row, perhaps nothing.
-    if (kc != whole && (b.m + b.rows - 1) * p_.a_row + b.k0 + whole + 64 > (p_.m - 1) * p_.a_row + p_.k) {
-      memset(tail, 0, sizeof(tail));
-      for (int64_t i = 0; i < b.rows; ++i)
-        memcpy(tail + i * 64, s.tail + i * p_.a_row, static_cast<size_t>(kc - whole));
+    if (kc != whole && (m + rows - 1) * p_.a_row + b.k0 + whole + 64 > (p_.m - 1) * p_.a_row + p_.k) {
+      memset(tail, 0, 2 * kTileRows * 64);
+      for (int64_t i = 0; i < rows; ++i) memcpy(tail + i * 64, s.tail + i * p_.a_row, static_cast<size_t>(kc - whole));
       s.tail = tail;
       s.tail_row = 64;
     }
     tiles_->sums(s);
-    const int64_t end = b.m + b.rows;
-    b.t.k = 0;
-    b.rows = kStep;
-    b.t.made = made;
-    if (p_.runs != 0) {
-      end_lines<kVectors>(b, end, column_sums);
-    } else {
-      for (; b.m < end; b.m += kStep, b.t.made += kStep * kColumns)
-        one_tile<kVectors>(b, column_sums, products ? begin : nullptr, quad_tile<kStep, kVectors, kASigned>);
-    }
-    b.t.k = kc;
-    b.t.made = nullptr;
   }
 
-  // The same where rows are places of lines: what hangs over a line's end is dropped.
+  // What the sums of rows [m, m + rows) end in. Where rows are places of lines, what hangs over a line's end is
+  // dropped.
   template <int kVectors>
-  HWY_INLINE void end_lines(Block& b, int64_t end, const int32_t* column_sums) {
-    int64_t at = b.m % p_.line_places;
-    int64_t c_row = b.m / p_.line_places * p_.line_pixels + (at < p_.line_pixels ? at : p_.line_pixels);
-    while (b.m < end) {
-      int64_t rows = 1;
-      if (at < p_.line_pixels) {
-        const bool four = end - b.m >= 4 && p_.line_pixels - at >= 4;
-        rows = b.rows = four ? 4 : 1;
-        one_tile<kVectors>(b, column_sums, nullptr,
-                           four ? quad_tile<4, kVectors, kASigned> : quad_tile<1, kVectors, kASigned>, c_row);
-        c_row += rows;
+  HWY_INLINE void end_block(Block& b, int64_t m, int64_t rows, const int32_t* made, const int32_t* column_sums,
+                            bool products) {
+    constexpr int64_t kColumns = kQuadColumns<kVectors>;
+    if (p_.runs == 0) return end_rows<kVectors>(b, m, m, rows, made, column_sums, products);
+    int64_t at = m % p_.line_places;
+    int64_t c_row = m / p_.line_places * p_.line_pixels + (at < p_.line_pixels ? at : p_.line_pixels);
+    for (int64_t i = 0; i < rows;) {
+      const bool pixels = at < p_.line_pixels;
+      int64_t count = (pixels ? p_.line_pixels : p_.line_places) - at;
+      count = count < rows - i ? count : rows - i;
+      if (pixels) {
+        end_rows<kVectors>(b, m + i, c_row, count, made + i * kColumns, column_sums, products);
+        c_row += count;
       }
-      at += rows;
-      if (at == p_.line_places) at = 0;
-      b.m += rows;
-      b.t.made += rows * kQuadColumns<kVectors>;
+      i += count;
+      at = at + count == p_.line_places ? 0 : at + count;
+    }
+  }
+
+  // Rows of C from c_row on.
+  template <int kVectors>
+  HWY_INLINE void end_rows(Block& b, int64_t m, int64_t c_row, int64_t rows, const int32_t* made,
+                           const int32_t* column_sums, bool products) {
+    constexpr int64_t kColumns = kQuadColumns<kVectors>;
+    QuadTile& t = b.t;
+    t.made = made;
+    if (p_.finish != nullptr && b.k0 == 0 && b.last && !products && !p_.finish->multiplier_per_row) {
+      t.row_start = starts_ + (m - m0_);
+      t.row_multiplier = p_.finish->multiplier;
+      t.y = static_cast<uint8_t*>(p_.c) + c_row * p_.c_row + b.n;
+      return end_quads<kVectors>(t, rows);
+    }
+    HWY_ALIGN int32_t begin[4 * kColumns];
+    for (int64_t i = 0; i < rows; i += b.rows, t.made += b.rows * kColumns) {
+      b.m = m + i;
+      b.rows = rows - i >= 4 ? 4 : 1;
+      one_tile<kVectors>(b, column_sums, products ? begin : nullptr,
+                         b.rows == 4 ? quad_tile<4, kVectors, kASigned> : quad_tile<1, kVectors, kASigned>, c_row + i);
     }
   }
 
