@@ -190,16 +190,14 @@ struct TileSums {
     part(sums, p, TileRows{a, a_row, 0, p.kc, 0, 0, 0});
   }
   void part(const SumsOf& sums, const Part& p, const TileRows& a) {
-    // A block is ended while the next one is in the tiles.
-    HWY_ALIGN float sum[2][kSide * kSide];
-    for (int64_t i = 0, turn = 0; i < p.rows; i += kSide, turn = 1 - turn) {
+    HWY_ALIGN float sum[kSide * kSide];
+    for (int64_t i = 0; i < p.rows; i += kSide) {
       if (p.rows - i > kTileRows) {
-        multiply<2>(p.kc, a, i, p.b, sum[turn]);
+        multiply<2>(p.kc, a, i, p.b, sum);
       } else {
-        multiply<1>(p.kc, a, i, p.b, sum[turn]);
+        multiply<1>(p.kc, a, i, p.b, sum);
       }
-      if (i != 0) end_block(sums, p, a, i - kSide, sum[1 - turn]);
-      if (i + kSide >= p.rows) end_block(sums, p, a, i, sum[turn]);
+      end_block(sums, p, a, i, sum);
     }
   }
 
