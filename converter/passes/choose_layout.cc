@@ -109,7 +109,7 @@ class Layouts {
       // What a node that is no Transpose makes lies as the node does; what ToFirst makes is at hand channels last.
       const int from =
           v.producer != nullptr && role(v.producer) == LayoutRole::kToLast ? MinCut::kSource : side(v.producer);
-      const int64_t cost = transpose_cost(v.type);
+      const int64_t cost = transpose_cost(v);
       int to_last = -1, to_first = -1;  // whether it must be moved, each way
       const auto other = [&](int& node) {
         if (node < 0) node = net.add_node();

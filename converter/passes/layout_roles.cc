@@ -35,14 +35,15 @@ constexpr double kTileStart = 4;        // channels that the start of a product 
 constexpr double kTransform = 0.107;    // an element of a transformed tile
 constexpr double kReadFilter = 0.3;     // an element of the filters from memory
 constexpr double kTapFirst = 0.042;     // depthwise: a multiplication
-constexpr double kTapLast = 0.033;      // 3 x 3, whose filters stay in registers
+constexpr double kTapLast = 0.018;      // windows 3 and 5 wide: outputs of a line share what they load
 constexpr double kTapLastAny = 0.05;    // other windows
 constexpr double kDepthwiseRead = 0.1;  // an element of x
 constexpr double kPlane = 25;           // depthwise, channels first: each plane is copied with its border
 constexpr double kPlaneStrided = 70;
-constexpr double kMove = 0.35;     // an element of a Transpose
-constexpr double kView = 100;      // a Reshape
-constexpr double kDispatch = 500;  // of any node more
+constexpr double kMove = 0.35;       // an element of a Transpose
+constexpr double kMoveImage = 0.15;  // the same of a graph's input, an image's three planes
+constexpr double kView = 100;        // a Reshape
+constexpr double kDispatch = 500;    // of any node more
 
 bool is_elementwise(Op op) {
   const auto n = static_cast<int>(op);
@@ -161,6 +162,18 @@ bool is_pointwise(const ir::Node& n) {
   return a.group() == 1 && all(a.strides(), 1) && (a.auto_pad() != 0 || all(a.pads(), 0));
 }
 
+// What conv_image serves channels last: few channels, whose windows are read where they lie.
+bool is_image(const ir::Node& n) {
+  const auto& a = n.attributes<attrs::Conv>();
+  const Shape &w = n.in(1)->type.shape, &y = n.out()->type.shape;
+  const auto within = [](const auto* list, int32_t most) {
+    return list == nullptr || std::all_of(list->begin(), list->end(), [&](int32_t v) { return v <= most; });
+  };
+  return a.group() == 1 && w.rank == 4 && (w[1] == 1 || w[1] == 3) && within(a.strides(), 2) &&
+         within(a.dilations(), 1) && (extent(y[3]) >= 14 || elements(y, 2) >= 56) && elements(w, 1) <= 256 &&
+         extent(y[1]) <= 512;
+}
+
 double up(double v, int64_t to) {
   const int64_t steps = (static_cast<int64_t>(v) + to - 1) / to;
   return static_cast<double>(steps * to);
@@ -194,14 +207,18 @@ LayoutCost conv_cost(const ir::Node& n) {
   const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
   const double taps = elements(w, 2), area = extent(y[0]) * elements(y, 2), out = extent(y[1]);
   if (a.group() > 1) {
-    bool strided = false;
-    for (uint32_t i = 0; a.strides() != nullptr && i < a.strides()->size(); ++i)
-      strided = strided || a.strides()->Get(i) != 1;
-    const bool small = w[2] == 3 && w[3] == 3;
+    const auto most = [](const auto* list) {
+      int32_t largest = 1;
+      for (uint32_t i = 0; list != nullptr && i < list->size(); ++i) largest = std::max(largest, list->Get(i));
+      return largest;
+    };
+    const int32_t steps = most(a.strides());
+    const bool strided = steps != 1, dilated = most(a.dilations()) != 1;
+    const bool shared = (w[3] == 3 || w[3] == 5) && !dilated && steps <= 2;
     const double read = kDepthwiseRead * elements(x), taken = area * out * taps;
     LayoutCost c;
     c.first = static_cast<int64_t>(taken * kTapFirst + read + extent(y[0]) * out * (strided ? kPlaneStrided : kPlane));
-    c.last = static_cast<int64_t>(taken * (small ? kTapLast : kTapLastAny) + read);
+    c.last = static_cast<int64_t>(taken * (shared ? kTapLast : kTapLastAny) + read);
     return c;
   }
   const double channels = extent(w[1]), k = channels * taps;
@@ -216,11 +233,16 @@ LayoutCost conv_cost(const ir::Node& n) {
   const double pack = taps == 1 || one_channel                      ? kPackFilter
                       : filters > static_cast<double>(kManyFilters) ? kPackManyWindows
                                                                     : kPackWindow;
+  const double run = channels * extent(w[w.rank - 1]);  // neighbouring taps are copied at once
   const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
   // Constant filters are packed once for all runs.
   const bool packed = n.in(1)->constant != nullptr;
+  if (is_image(n)) {
+    c.last = static_cast<int64_t>(k * up(out, 16) * area * kMac + (packed ? 0 : filters * kPackFilter));
+    return c;
+  }
   c.last = static_cast<int64_t>(k * up(out, 32) * area * kMac + (packed ? 0 : filters * pack) +
-                                (in_place ? 0 : patches * kCopyPixel + patches / channels * kCopyRun));
+                                (in_place ? 0 : patches * kCopyPixel + patches / run * kCopyRun));
   if (is_winograd(n)) c.last = std::min(c.last, static_cast<int64_t>(winograd_cost(y, channels)));
   return c;
 }
@@ -312,9 +334,12 @@ LayoutCost layout_cost(const ir::Node& n) {
   return n.op == Op::kConv ? conv_cost(n) : n.op == Op::kIntConv ? integer_conv_cost(n) : LayoutCost{};
 }
 
-int64_t transpose_cost(const TensorType& type) {
+int64_t transpose_cost(const ir::Value& v) {
+  const TensorType& type = v.type;
   if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);
-  return static_cast<int64_t>(kDispatch + elements(type.shape) * kMove * dtype_bits(type.dtype) / 32);
+  const bool image = v.producer == nullptr && type.shape[1] == 3 && dtype_bits(type.dtype) == 32;
+  const double move = image ? kMoveImage : kMove;
+  return static_cast<int64_t>(kDispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
 }
 
 ir::Value* constant_channels_last(ir::Graph& g, const ir::Value* v, int rank) {

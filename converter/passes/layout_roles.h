@@ -33,7 +33,7 @@ struct LayoutCost {
 };
 LayoutCost layout_cost(const ir::Node& n);
 // Time in ns to move a tensor from one layout to the other.
-int64_t transpose_cost(const TensorType& type);
+int64_t transpose_cost(const ir::Value& v);
 
 // `n` channels last, reading `inputs`, before `before`. Null when a shape function refuses.
 ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> inputs, ir::Node* before);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "delegates/cpu/kernels/conv/depthwise_of.h"
+#include "delegates/cpu/kernels/conv_image/conv_image.h"
 #include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
 #include "delegates/cpu/kernels/gemm/engine.h"
 
@@ -33,10 +34,12 @@ bool is_one_pixel(const ConvF32& s) { return area(s.in) == 1 && area(s.out) == 1
 enum class Rows {
   kWhole,    // x as it lies, all pixels at one distance
   kLine,     // x as it lies, the pixels of one line of the output at one distance
+  kImage,    // x as it lies, a run for each row of the window
   kPatches,  // copied
 };
 
 Rows rows_of(const ConvF32& s) {
+  if (conv_image_f32_serves(s)) return Rows::kImage;
   for (int i = 0; i < 3; ++i) {
     if (s.pad[i] != 0 || (i < 2 && s.kernel[i] != 1)) return Rows::kPatches;
     if ((s.out[i] - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] + 1 > s.in[i]) return Rows::kPatches;
@@ -85,11 +88,24 @@ constexpr int64_t kSlack = 16;
 constexpr int64_t kShortRun = 128;
 void copy_run(const float* from, int64_t floats, const float* end, float* to) {
   const int64_t lines = (floats + kSlack - 1) / kSlack;
+  if (floats <= kSlack / 2 && end - from >= kSlack / 2) {
+    memcpy(to, from, kSlack / 2 * sizeof(float));
+    return;
+  }
   if (floats > kShortRun || end - from < lines * kSlack) {
     memcpy(to, from, static_cast<size_t>(floats) * sizeof(float));
     return;
   }
   for (int64_t i = 0; i < lines; ++i) memcpy(to + i * kSlack, from + i * kSlack, kSlack * sizeof(float));
+}
+
+// Nor is memset worth its call for a few floats.
+void clear(float* to, int64_t floats) {
+  if (floats > kSlack) {
+    memset(to, 0, static_cast<size_t>(floats) * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < floats; ++i) to[i] = 0;
 }
 
 // Where the window of pixel `p` begins.
@@ -120,16 +136,26 @@ void copy_patches(const ConvF32& s, const float* x, const float* end, int64_t p0
   Corner at = corner_of(s, p0);
   for (int64_t p = 0; p < count; ++p, advance(s, &at)) {
     const bool whole = runs && at.x >= 0 && at.x + s.kernel[2] <= s.in[2];
+    // Floats [first, last) of a run lie in the image.
+    const int64_t first = at_most(at_least(-at.x, 0) * channels, row);
+    const int64_t last = at_least(at_most((s.in[2] - at.x) * channels, row), first);
     for (int64_t kz = 0; kz < s.kernel[0]; ++kz) {
       for (int64_t ky = 0; ky < s.kernel[1]; ++ky, to += row) {
         const int64_t z = at.z + kz * s.dilation[0], y = at.y + ky * s.dilation[1];
         if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1]) {
-          memset(to, 0, static_cast<size_t>(row) * sizeof(float));
+          clear(to, row);
           continue;
         }
         const float* const line = x + (z * s.in[1] + y) * s.in[2] * s.in_channels;
         if (whole) {
           copy_run(line + at.x * channels, row, end, to);
+          continue;
+        }
+        if (runs) {
+          // What is copied too much lies where the zeros behind it go, or the next run.
+          if (first > 0) clear(to, first);
+          if (last > first) copy_run(line + at.x * channels + first, last - first, end, to + first);
+          if (last < row) clear(to + last, row - last);
           continue;
         }
         for (int64_t kx = 0; kx < s.kernel[2]; ++kx) {
@@ -165,11 +191,13 @@ Plan plan_of(const ConvF32& s, bool packed) {
   p.rows = rows_of(s);
   p.k = s.in_channels / s.groups * area(s.kernel);
   const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
-  p.columns = packed ? n : at_most(n, at_least(kPanelFloats / at_least(p.k, 1) / 32, 1) * 32);
+  p.columns = packed || p.rows == Rows::kImage ? n : at_most(n, at_least(kPanelFloats / at_least(p.k, 1) / 32, 1) * 32);
   p.panel_floats = packed ? 0 : static_cast<size_t>(p.k * p.columns);
   p.pixels = at_least(kResultFloats / p.columns, 2 * kLeastPixels);
   p.patch_floats = 0;
-  if (p.rows == Rows::kPatches) {
+  if (p.rows == Rows::kImage) {
+    p.patch_floats = static_cast<size_t>(conv_image_f32_slot_floats(s, Sizes::kFixed));
+  } else if (p.rows == Rows::kPatches) {
     p.pixels = patch_pixels(area(s.out), p.k, packed);
     p.patch_floats = static_cast<size_t>((p.pixels * p.k + 15) / 16 * 16 + kSlack);
   }
@@ -235,7 +263,8 @@ size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes,
   const int64_t n = (s.out_channels / s.groups + 31) / 32 * 32;
   const int64_t panels = packed ? 0 : at_most(k * n, at_least(kPanelFloats, k * 32));
   const int64_t most = packed ? kMorePatchFloats : kPatchFloats;
-  const int64_t patches = at_most(k * area(s.out), at_least(most, k * kLeastPixels)) + 16 + kSlack;
+  const int64_t patches = at_least(at_most(k * area(s.out), at_least(most, k * kLeastPixels)) + 16 + kSlack,
+                                   conv_image_f32_slot_floats(s, Sizes::kUpperBounds));
   const size_t own = (static_cast<size_t>(panels) + threads * static_cast<size_t>(patches)) * sizeof(float);
   const size_t pixel = !packed && area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
   return own > pixel ? own : pixel;
@@ -253,6 +282,12 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
     return;
   }
   const Plan plan = plan_of(s, s.packed != nullptr);
+  if (plan.rows == Rows::kImage) {
+    float* const room = static_cast<float*>(scratch);
+    if (s.packed == nullptr) pack_block(s, weights, 0, s.out_channels, parallel, room);
+    conv_image_f32(s, x, s.packed != nullptr ? s.packed : room, y, parallel, room + plan.panel_floats);
+    return;
+  }
   const int64_t in_area = area(s.in), out_area = area(s.out);
   const int64_t channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups;
   float* const room = static_cast<float*>(scratch);

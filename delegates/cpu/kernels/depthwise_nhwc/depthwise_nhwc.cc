@@ -18,9 +18,8 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 struct Lines {
   const float* x;        // one image
   const float* filters;  // [kh, kw, C]
-  const float* zeros;    // [C]
   float* y;              // one image
-  bool clip;
+  enum { kAsItIs, kClip, kHardSwish } end;
   VF lo, hi;
 };
 
@@ -32,7 +31,12 @@ HWY_INLINE VF load(const float* from, size_t lanes) {
 }
 template <bool kPart>
 HWY_INLINE void store(VF v, const Lines& l, float* to, size_t lanes) {
-  if (l.clip) v = clip(DF(), v, l.lo, l.hi);
+  if (l.end == Lines::kClip) {
+    v = clip(DF(), v, l.lo, l.hi);
+  } else if (l.end == Lines::kHardSwish) {
+    const VF inner = hn::MulAdd(v, hn::Set(DF(), 1.0f / 6), hn::Set(DF(), 0.5f));
+    v = hn::Mul(v, clip(DF(), inner, hn::Zero(DF()), hn::Set(DF(), 1.0f)));
+  }
   if constexpr (kPart) {
     hn::StoreN(v, DF(), to, lanes);
   } else {
@@ -40,46 +44,107 @@ HWY_INLINE void store(VF v, const Lines& l, float* to, size_t lanes) {
   }
 }
 
-// kCount neighbouring lines of a 3 x 3 window, channels [c, c + lanes), with the nine filters in registers. Input lines
-// above and below the image are one pixel of zeros, zero floats apart.
-template <int kCount, bool kPart>
-HWY_INLINE void lines_3x3(const DepthwiseF32& s, const Lines& l, int64_t oy, int64_t c, size_t lanes) {
+// Some neighbouring outputs of a line, and the input that they see.
+struct Strip {
+  int64_t oy, ox;
+  int64_t c0, c1;     // channels
+  int64_t low, high;  // columns of the window of all, from the first output's on, that lie in the image
+};
+
+// kCount outputs whose windows are kWidth columns wide and kStride apart: a column is loaded once for all that see it,
+// and a row of the filter once for all. 7 sums, 5 of the filter and a column fit into 16 registers, and are more chains
+// than the latency of two FMA ports asks for. Taps are summed row by row, as in `pixel_any`.
+template <int kCount, int kWidth, int kStride, bool kEdge, bool kPart>
+HWY_NOINLINE void strip_outputs(const DepthwiseF32& s, const Lines& l, const Strip& t) {
   const Window& w = s.window;
-  const int64_t channels = s.channels, in_w = w.in_w, out_w = w.out_w;
-  VF k[9];
-  VIREO_UNROLL
-  for (int i = 0; i < 9; ++i) k[i] = load<kPart>(l.filters + i * channels + c, lanes);
-  const VF bias = s.bias != nullptr ? load<kPart>(s.bias + c, lanes) : hn::Zero(DF());
-  const float* line[kCount + 2];
-  int64_t step[kCount + 2];
-  VIREO_UNROLL
-  for (int i = 0; i < kCount + 2; ++i) {
-    const int64_t y = oy * w.stride_h - w.pad_top + i * w.dilation_h;
-    const bool inside = y >= 0 && y < w.in_h;
-    line[i] = inside ? l.x + y * in_w * channels + c : l.zeros + c;
-    step[i] = inside ? channels : 0;
-  }
-  float* to = l.y + oy * out_w * channels + c;
-  for (int64_t x = 0; x < out_w; ++x, to += channels) {
-    const int64_t x0 = x * w.stride_w - w.pad_left;
+  const int64_t channels = s.channels, line = w.in_w * channels;
+  const int64_t top = t.oy * w.stride_h - w.pad_top;
+  int64_t i0 = 0, i1 = w.kernel_h;
+  while (i0 < i1 && top + i0 * w.dilation_h < 0) ++i0;
+  while (i1 > i0 && top + (i1 - 1) * w.dilation_h >= w.in_h) --i1;
+  const int64_t corner = (top + i0 * w.dilation_h) * line + (t.ox * kStride - w.pad_left) * channels;
+  const float* const filters = l.filters + i0 * kWidth * channels;
+  float* const to = l.y + (t.oy * w.out_w + t.ox) * channels;
+  const size_t lanes = kPart ? static_cast<size_t>(t.c1 - t.c0) : 0;
+  for (int64_t next = t.c0; next < t.c1; next += kLanes) {
+    const int64_t c = kPart || next + kLanes <= t.c1 ? next : t.c1 - kLanes;
     VF acc[kCount];
+    const VF bias = s.bias != nullptr ? load<kPart>(s.bias + c, lanes) : hn::Zero(DF());
     VIREO_UNROLL
-    for (int i = 0; i < kCount; ++i) acc[i] = bias;
-    VIREO_UNROLL
-    for (int j = 0; j < 3; ++j) {
-      const int64_t at = x0 + j * w.dilation_w;
-      if (at < 0 || at >= in_w) continue;
+    for (int n = 0; n < kCount; ++n) acc[n] = bias;
+    int64_t from = corner + c;
+    const float* filter = filters + c;
+    for (int64_t i = i0; i < i1; ++i) {
+      VF k[kWidth];
       VIREO_UNROLL
-      for (int in = 0; in < kCount + 2; ++in) {
-        const VF v = load<kPart>(line[in] + at * step[in], lanes);
+      for (int j = 0; j < kWidth; ++j) k[j] = load<kPart>(filter + j * channels, lanes);
+      VIREO_UNROLL
+      for (int j = 0; j < (kCount - 1) * kStride + kWidth; ++j) {
+        if (kEdge && (j < t.low || j >= t.high)) continue;
+        const VF v = load<kPart>(l.x + from + j * channels, lanes);
         VIREO_UNROLL
-        for (int i = 0; i < kCount; ++i) {
-          if (in - i >= 0 && in - i < 3) acc[i] = hn::MulAdd(v, k[(in - i) * 3 + j], acc[i]);
+        for (int n = 0; n < kCount; ++n) {
+          const int tap = j - n * kStride;
+          if (tap >= 0 && tap < kWidth) acc[n] = hn::MulAdd(v, k[tap], acc[n]);
+        }
+      }
+      from += w.dilation_h * line;
+      filter += kWidth * channels;
+    }
+    VIREO_UNROLL
+    for (int n = 0; n < kCount; ++n) store<kPart>(acc[n], l, to + n * channels + c, lanes);
+  }
+}
+
+using StripOutputs = void (*)(const DepthwiseF32&, const Lines&, const Strip&);
+constexpr int kMostOutputs = 7;
+template <int kWidth, int kStride, bool kEdge>
+constexpr StripOutputs kStrips[kMostOutputs + 1] = {nullptr,
+                                                    strip_outputs<1, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<2, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<3, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<4, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<5, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<6, kWidth, kStride, kEdge, false>,
+                                                    strip_outputs<7, kWidth, kStride, kEdge, false>};
+
+// Lines [oy0, oy1) of one image. Columns go in strips from top to bottom, of so few channels that the rows of a window
+// stay in the first-level cache for the lines that follow.
+constexpr int64_t kStripFloats = 6 * 1024;
+template <int kWidth, int kStride>
+HWY_INLINE void lines_of_strips(const DepthwiseF32& s, const Lines& l, int64_t oy0, int64_t oy1) {
+  const Window& w = s.window;
+  const int64_t strips = (w.out_w + kMostOutputs - 1) / kMostOutputs, low = w.out_w / strips, extra = w.out_w % strips;
+  const bool part = s.channels < kLanes;
+  const int64_t seen = w.kernel_h * ((kMostOutputs - 1) * kStride + kWidth);
+  int64_t step = kStripFloats / seen / kLanes * kLanes;
+  if (step < 2 * kLanes) step = 2 * kLanes;
+  Strip t;
+  t.ox = 0;
+  for (int64_t strip = 0; strip < strips; ++strip) {
+    const int64_t count = low + (strip < extra ? 1 : 0), left = t.ox * kStride - w.pad_left;
+    const int64_t columns = (count - 1) * kStride + kWidth;
+    t.low = left < 0 ? -left : 0;
+    t.high = w.in_w - left;
+    const bool edge = t.low > 0 || t.high < columns;
+    const StripOutputs kernel = (edge ? kStrips<kWidth, kStride, true> : kStrips<kWidth, kStride, false>)[count];
+    for (t.c0 = 0; t.c0 < s.channels; t.c0 = t.c1) {
+      // The last vector of a block may overlap the one before: it needs one whole vector.
+      t.c1 = s.channels - t.c0 < step + kLanes ? s.channels : t.c0 + step;
+      for (t.oy = oy0; t.oy < oy1; ++t.oy) {
+        if (!part) {
+          kernel(s, l, t);
+          continue;
+        }
+        Strip one = t;
+        for (; one.ox < t.ox + count; ++one.ox) {
+          strip_outputs<1, kWidth, kStride, true, true>(s, l, one);
+          one.low -= kStride;
+          one.high -= kStride;
         }
       }
     }
-    VIREO_UNROLL
-    for (int i = 0; i < kCount; ++i) store<kPart>(acc[i], l, to + i * out_w * channels, lanes);
+    t.ox += count;
   }
 }
 
@@ -123,44 +188,44 @@ HWY_INLINE void line_any(const DepthwiseF32& s, const Lines& l, int64_t oy) {
   }
 }
 
-template <int kCount>
-HWY_INLINE void all_channels_3x3(const DepthwiseF32& s, const Lines& l, int64_t oy) {
-  if (s.channels < kLanes) {
-    lines_3x3<kCount, true>(s, l, oy, 0, static_cast<size_t>(s.channels));
-    return;
-  }
-  for (int64_t c = 0; c < s.channels; c += kLanes)
-    lines_3x3<kCount, false>(s, l, oy, c + kLanes <= s.channels ? c : s.channels - kLanes, 0);
+using LinesOf = void (*)(const DepthwiseF32&, const Lines&, int64_t, int64_t);
+void lines_any(const DepthwiseF32& s, const Lines& l, int64_t oy0, int64_t oy1) {
+  for (int64_t oy = oy0; oy < oy1; ++oy) line_any(s, l, oy);
+}
+LinesOf lines_of(const Window& w) {
+  if (w.dilation_w != 1 || w.stride_w > 2) return lines_any;
+  if (w.kernel_w == 3) return w.stride_w == 1 ? lines_of_strips<3, 1> : lines_of_strips<3, 2>;
+  if (w.kernel_w == 5) return w.stride_w == 1 ? lines_of_strips<5, 1> : lines_of_strips<5, 2>;
+  return lines_any;
 }
 
-// Output lines [begin, end) of N * OH.
+// Output lines [begin, end) of N * OH. What strips cannot do follows while some lines are in the cache.
+constexpr int64_t kLaterFloats = 16 * 1024;
 void depthwise_lines(const DepthwiseF32& s, const float* x, const float* filters, float* y, int64_t begin,
                      int64_t end) {
   const Window& w = s.window;
   const int64_t in_image = w.in_h * w.in_w * s.channels, out_line = w.out_w * s.channels;
-  const bool bounds = s.residual == nullptr && s.slope == nullptr &&
-                      (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
+  const Activation kind = s.residual == nullptr && s.slope == nullptr ? s.act.kind : Activation::kNone;
+  const bool later = s.residual != nullptr || s.slope != nullptr ||
+                     (kind != Activation::kNone && kind != Activation::kRelu && kind != Activation::kClip &&
+                      kind != Activation::kHardSwish);
   Lines l;
   l.filters = filters;
-  l.zeros = filters + w.kernel_h * w.kernel_w * s.channels;
-  l.clip = bounds;
-  l.lo = hn::Set(DF(), s.act.kind == Activation::kRelu ? 0 : s.act.a);
-  l.hi = hn::Set(DF(), s.act.kind == Activation::kRelu ? HUGE_VALF : s.act.b);
-  const bool small = w.kernel_h == 3 && w.kernel_w == 3, dense = small && w.stride_h == 1 && w.dilation_h == 1;
+  l.end = kind == Activation::kRelu || kind == Activation::kClip ? Lines::kClip
+          : kind == Activation::kHardSwish                       ? Lines::kHardSwish
+                                                                 : Lines::kAsItIs;
+  l.lo = hn::Set(DF(), kind == Activation::kClip ? s.act.a : 0);
+  l.hi = hn::Set(DF(), kind == Activation::kClip ? s.act.b : HUGE_VALF);
+  const LinesOf lines = lines_of(w);
+  const int64_t few = 1 + kLaterFloats / out_line;
   for (int64_t line = begin; line < end;) {
     const int64_t image = line / w.out_h, oy = line % w.out_h;
+    int64_t count = end - line < w.out_h - oy ? end - line : w.out_h - oy;
+    if (later && count > few) count = few;
     l.x = x + image * in_image;
     l.y = y + image * w.out_h * out_line;
-    int64_t count = 1;
-    if (dense && line + 1 < end && oy + 1 < w.out_h) {
-      count = 2;
-      all_channels_3x3<2>(s, l, oy);
-    } else if (small) {
-      all_channels_3x3<1>(s, l, oy);
-    } else {
-      line_any(s, l, oy);
-    }
-    if (!bounds && (s.residual != nullptr || s.slope != nullptr || s.act.kind != Activation::kNone)) {
+    lines(s, l, oy, oy + count);
+    if (later) {
       // Slopes are as many as channels: a pixel at a time.
       const int64_t floats = count * out_line, each = s.slope != nullptr ? s.channels : floats;
       for (int64_t i = 0; i < floats; i += each) {
@@ -219,7 +284,7 @@ bool empty(const DepthwiseF32& s) { return s.n <= 0 || s.channels <= 0 || s.wind
 }  // namespace
 
 size_t depthwise_nhwc_f32_scratch_bytes(const DepthwiseF32& s) {
-  return empty(s) ? 0 : static_cast<size_t>((s.window.kernel_h * s.window.kernel_w + 1) * s.channels) * sizeof(float);
+  return empty(s) ? 0 : static_cast<size_t>(s.window.kernel_h * s.window.kernel_w * s.channels) * sizeof(float);
 }
 
 void depthwise_nhwc_f32(const DepthwiseF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
@@ -228,7 +293,6 @@ void depthwise_nhwc_f32(const DepthwiseF32& s, const float* x, const float* weig
   const int64_t taps = s.window.kernel_h * s.window.kernel_w;
   float* const filters = static_cast<float*>(scratch);
   HWY_DYNAMIC_DISPATCH(turn_filters)(weights, s.channels, taps, filters);
-  for (int64_t c = 0; c < s.channels; ++c) filters[taps * s.channels + c] = 0;
   const auto kernel = HWY_DYNAMIC_POINTER(depthwise_lines);
   // As many multiplications take about 5 us; lines go in pairs. Small pieces pay here: the input lies in the caches of
   // the cores that wrote it.

@@ -48,10 +48,13 @@ void check(int64_t n, int64_t channels, Window w, int64_t pad_end, const Activat
     if (residual == 1) sum += extra[i];
     if (act.kind == Activation::kRelu) sum = std::max(sum, 0.0);
     if (act.kind == Activation::kClip) sum = std::min(std::max(sum, double{act.a}), double{act.b});
+    if (act.kind == Activation::kHardSwish) sum *= std::min(std::max(sum / 6 + 0.5, 0.0), 1.0);
     if (s.slope != nullptr && sum < 0) sum *= bias[static_cast<size_t>(c)];
     if (residual == 2) sum += extra[i];
     if (residual == 3) sum *= extra[i];
-    ASSERT_NEAR(y[i], sum, testing::sum_bound(taps + 3, magnitude)) << "element " << i << " of " << channels;
+    // Hard-swish has slope at most 1.5 and adds three roundings of its own value.
+    const double bound = testing::sum_bound(taps + 3, magnitude) * (act.kind == Activation::kHardSwish ? 4 : 1);
+    ASSERT_NEAR(y[i], sum, bound) << "element " << i << " of " << channels;
   }
 }
 
@@ -71,6 +74,27 @@ TEST(DepthwiseNhwc, Windows) {
   });
 }
 
+// Lines of one strip, of several, and of unequal ones; windows that reach over both edges at once; channels in several
+// blocks, with a last one of less than a vector.
+TEST(DepthwiseNhwc, Strips) {
+  for_each_level([](const char*) {
+    for (int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 15, 22}) {
+      for (int64_t kernel : {3, 5}) {
+        for (int64_t stride : {1, 2}) {
+          for (int64_t channels : {5, 33, 150}) {
+            for (int64_t pad : {kernel / 2, kernel - 1}) {
+              const Window w{5, width, 0, 0, kernel, kernel, stride, stride, 1, 1, pad, pad};
+              check(1, channels, w, pad, {Activation::kHardSwish}, 0, 1);
+            }
+          }
+          check(1, 20, {6, width, 0, 0, 1, kernel, stride, stride, 1, 1, 0, kernel / 2}, kernel / 2, {}, 1, 3);
+          check(2, 20, {6, width, 0, 0, 4, kernel, 3, stride, 2, 1, 3, kernel / 2}, kernel / 2, {}, 0, 3);
+        }
+      }
+    }
+  });
+}
+
 TEST(DepthwiseNhwc, EpiloguesAndThreads) {
   for_each_level([](const char*) {
     const Window w{7, 7, 0, 0, 3, 3, 1, 1, 1, 1, 1, 1};
@@ -78,6 +102,7 @@ TEST(DepthwiseNhwc, EpiloguesAndThreads) {
       for (int residual : {0, 1, 2}) {
         check(3, 24, w, 1, {Activation::kRelu}, residual, slots);
         check(2, 200, w, 1, {}, residual, slots);
+        check(1, 24, w, 1, {Activation::kHardSwish}, residual, slots);
       }
       check(2, 40, w, 1, {Activation::kLeakyRelu}, 0, slots);
       check(2, 40, w, 1, {Activation::kLeakyRelu}, 3, slots);

@@ -16,6 +16,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 // y[t * y_step + j] = x[t + j * x_step] for t < rows, j < columns: 4 x 4 blocks in 128-bit registers. Sixteen rows of
 // t share the cache lines of x that one pass over j touches.
 void transpose_plane_32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+#if HWY_TARGET != HWY_SCALAR
+  if (columns == 3 && y_step == 3) {  // the planes of an image
+    const hn::ScalableTag<uint32_t> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t t = 0;
+    for (; t + lanes <= rows; t += lanes) {
+      hn::StoreInterleaved3(hn::LoadU(d, x + t), hn::LoadU(d, x + x_step + t), hn::LoadU(d, x + 2 * x_step + t), d,
+                            y + 3 * t);
+    }
+    for (; t < rows; ++t) {
+      for (int64_t j = 0; j < 3; ++j) y[3 * t + j] = x[t + j * x_step];
+    }
+    return;
+  }
+#endif
   for (int64_t t0 = 0; t0 < rows; t0 += 16) {
     const int64_t t1 = t0 + 16 < rows ? t0 + 16 : rows;
     int64_t j = 0;
@@ -206,13 +221,13 @@ void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
     for (int i = unit + 1; i < s.rank; ++i) y_step *= s.dims[i];
     const auto kernel = HWY_DYNAMIC_POINTER(transpose_plane_32);
     const auto bytes_kernel = HWY_DYNAMIC_POINTER(transpose_plane_8);
-    const int64_t rows = s.dims[unit], strips = (rows + 63) / 64;
-    parallel.for_range(outer.count * strips, kGrainBytes / (64 * inner * kSize + 1) + 1,
+    const int64_t tall = inner <= 4 ? 1024 : 64, rows = s.dims[unit], strips = (rows + tall - 1) / tall;
+    parallel.for_range(outer.count * strips, kGrainBytes / (tall * inner * kSize + 1) + 1,
                        [&](int64_t begin, int64_t end, int32_t) {
                          for (int64_t i = begin; i < end; ++i) {
                            int64_t from, to;
                            outer.offsets(i / strips, &from, &to);
-                           const int64_t t0 = i % strips * 64, count = rows - t0 < 64 ? rows - t0 : 64;
+                           const int64_t t0 = i % strips * tall, count = rows - t0 < tall ? rows - t0 : tall;
                            const T* source = x + from + t0;
                            T* target = y + to + t0 * y_step;
                            if constexpr (sizeof(T) == 4) {
