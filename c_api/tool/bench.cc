@@ -15,7 +15,7 @@
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
-#include "c_api/tool/tuning.h"
+#include "c_api/tool/tuner.h"
 
 namespace vireo::tool {
 namespace {
@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> inputs, shapes;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
+  double tune_at_load_ms = 0;
   double seconds = 2;
   bool json = false;
   std::vector<std::string> bounds;
@@ -109,10 +110,14 @@ void bench(const Options& options, Context& context) {
   std::vector<std::string> assumed;
   const std::vector<Array> inputs =
       inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
-  const Tuning tuning(options.tuning, model.runtime(), options.threads);
+  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
+                /*must_exist=*/options.tune_at_load_ms == 0);
   const SessionChoice choice{options.device,  options.threads,     !options.profile.empty(),
                              options.packing, tuning.preference(), options.cache};
   const Clock::time_point begin = Clock::now();
+  LoadTuning tuned;
+  if (options.tune_at_load_ms > 0)
+    tuned = tune_at_load(model, choice, bounds, inputs, options.tune_at_load_ms, &tuning);
   const Session session = make_session(model, choice, bounds);
   const double load_ms = model.load_ms() + ms_between(begin, Clock::now());
   const vireo_memory memory = memory_of(model, choice, bounds);
@@ -156,6 +161,13 @@ void bench(const Options& options, Context& context) {
                  {"mapped_bytes", memory.mapped_bytes},
                  {"peak_rss_bytes", peak_rss_bytes()},
                  {"assumed", assumed}};
+  if (options.tune_at_load_ms > 0) {
+    result["tuned_at_load"] = {{"worth", tuned.worth},
+                               {"measured", tuned.measured},
+                               {"changed", tuned.changed},
+                               {"ms", tuned.spent_ms},
+                               {"tuning", tuning.path()}};
+  }
   if (!options.profile.empty()) {
     Json profile = profile_of(nodes_of(session.get()), options.model);
     write_file(options.profile, profile.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -171,6 +183,9 @@ void bench(const Options& options, Context& context) {
       load_ms, first_ms, bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
       bytes_text(memory.packed_bytes).c_str(), bytes_text(memory.mapped_bytes).c_str(),
       bytes_text(peak_rss_bytes()).c_str());
+  if (options.tune_at_load_ms > 0)
+    printf("tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",
+           tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
   if (!options.profile.empty())
     printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
 }
@@ -189,6 +204,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_cache(verb, &options->cache);
   add_device(verb, &options->device);
   add_tuning(verb, &options->tuning);
+  add_tune_at_load(verb, &options->tune_at_load_ms);
   add_shapes(verb, &options->shapes);
   add_repeated(verb, "-i,--input", &options->inputs,
                "NAME=FILE: values to run on instead of random ones (give all inputs)");

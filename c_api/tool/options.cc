@@ -20,6 +20,17 @@ void add_tuning(CLI::App* verb, std::string* tuning) {
                    "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
 }
 
+void add_tune_at_load(CLI::App* verb, double* budget_ms) {
+  verb->add_option("--tune-at-load", *budget_ms,
+                   "MS: measure the kernels of the costliest nodes for so long first, and keep what is found in the "
+                   "file of --tuning (auto)")
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+std::string tuning_file(const std::string& given, double tune_at_load_ms) {
+  return given.empty() && tune_at_load_ms > 0 ? "auto" : given;
+}
+
 void add_cache(CLI::App* verb, std::string* folder) {
   verb->add_option("--cache", *folder,
                    "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "

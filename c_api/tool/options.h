@@ -19,6 +19,10 @@ void add_packing(CLI::App* verb, vireo_packing* packing);
 void add_cache(CLI::App* verb, std::string* folder);
 // Where `vireo tune` wrote down which kernels are fastest; "" unless given.
 void add_tuning(CLI::App* verb, std::string* tuning);
+// Milliseconds to measure in before the session is created; 0: none. Goes with add_tuning.
+void add_tune_at_load(CLI::App* verb, double* budget_ms);
+// What --tuning names, or the user's cache where it names nothing and something is to be kept.
+std::string tuning_file(const std::string& given, double tune_at_load_ms);
 // The shapes that open inputs get, 1 for each open dimension otherwise.
 void add_shapes(CLI::App* verb, std::vector<std::string>* shapes);
 void add_bounds(CLI::App* verb, std::vector<std::string>* bounds);

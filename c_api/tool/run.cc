@@ -12,7 +12,7 @@
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/npy.h"
 #include "c_api/tool/options.h"
-#include "c_api/tool/tuning.h"
+#include "c_api/tool/tuner.h"
 
 namespace vireo::tool {
 namespace {
@@ -22,6 +22,7 @@ struct Options {
   std::vector<std::string> inputs;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
+  double tune_at_load_ms = 0;
   bool json = false;
   std::vector<std::string> bounds;
 };
@@ -120,9 +121,12 @@ void run(const Options& options, Context& context) {
   std::vector<std::string> assumed;
   apply_bounds(options.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
-  const Tuning tuning(options.tuning, model.runtime(), options.threads);
-  const Session session = make_session(
-      model, {options.device, options.threads, false, options.packing, tuning.preference(), options.cache}, bounds);
+  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
+                /*must_exist=*/options.tune_at_load_ms == 0);
+  const SessionChoice choice{options.device,  options.threads,     false,
+                             options.packing, tuning.preference(), options.cache};
+  if (options.tune_at_load_ms > 0) tune_at_load(model, choice, bounds, inputs, options.tune_at_load_ms, &tuning);
+  const Session session = make_session(model, choice, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
 
   if (!options.output.empty()) {
@@ -157,6 +161,7 @@ void add_run(CLI::App& app, Context& context) {
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
   add_tuning(verb, &options->tuning);
+  add_tune_at_load(verb, &options->tune_at_load_ms);
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);

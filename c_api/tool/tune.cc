@@ -12,6 +12,7 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/tuner.h"
 #include "c_api/tool/tuning.h"
 
 namespace vireo::tool {
@@ -27,96 +28,6 @@ struct Options {
   double seconds = 10;
   bool json = false;
 };
-
-using Way = std::pair<std::string, std::string>;  // device, kernel
-
-// The ways to run each node, as a session's planning tells them; then the one that is to be taken.
-struct Ways {
-  std::map<uint64_t, std::vector<Way>> all;
-  std::map<uint64_t, std::string> names;  // of the first node with that key
-  std::map<uint64_t, size_t> taken;       // index in `all`; the first where there is none
-
-  static int32_t note(void* self, const vireo_candidate* c) {
-    auto& ways = *static_cast<Ways*>(self);
-    std::vector<Way>& list = ways.all[c->key];
-    const Way way{c->device, c->kernel};
-    if (std::find(list.begin(), list.end(), way) == list.end()) list.push_back(way);
-    ways.names.try_emplace(c->key, c->node);
-    return 0;
-  }
-  static int32_t choose(void* self, const vireo_candidate* c) {
-    const auto& ways = *static_cast<const Ways*>(self);
-    const auto wanted = ways.taken.find(c->key);
-    if (wanted == ways.taken.end()) return 0;
-    return ways.all.at(c->key)[wanted->second] == Way{c->device, c->kernel} ? 1 : 0;
-  }
-};
-
-// A session that takes certain ways, and the least time that its nodes took in a run.
-class Trial {
- public:
-  Trial(const Model& model, SessionChoice choice, const Bounds& bounds, const Ways& ways)
-      : model_(model), ways_(ways), preference_{sizeof(vireo_preference), &ways_, Ways::choose} {
-    choice.profile = true;
-    choice.preference = &preference_;
-    session_ = make_session(model, choice, bounds);
-    before_ = nodes_of(session_.get());
-  }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
-  // One run; returns its milliseconds.
-  double run(const std::vector<vireo_tensor>& in) {
-    vireo_error error = VIREO_ERROR_INIT;
-    const Clock::time_point start = Clock::now();
-    check(vireo_session_run(session_.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error,
-          "run " + model_.name());
-    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    const std::vector<vireo_node_info> after = nodes_of(session_.get());
-    std::map<uint64_t, std::pair<double, int>> sums;
-    for (size_t i = 0; i < after.size(); ++i) {
-      if (after[i].key == 0 || after[i].calls == before_[i].calls) continue;
-      auto& [us, count] = sums[after[i].key];
-      us += static_cast<double>(after[i].total_ns - before_[i].total_ns) / 1e3 /
-            static_cast<double>(after[i].calls - before_[i].calls);
-      ++count;
-    }
-    for (const auto& [key, sum] : sums) {
-      const double us = sum.first / sum.second;
-      const auto [it, fresh] = least_.try_emplace(key, us);
-      if (!fresh) it->second = std::min(it->second, us);
-    }
-    before_ = after;
-    times_.push_back(ms);
-    return ms;
-  }
-  double us(uint64_t key) const {
-    const auto it = least_.find(key);
-    return it == least_.end() ? INFINITY : it->second;
-  }
-  double median_ms() const {
-    std::vector<double> sorted = times_;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-  }
-  void forget() { times_.clear(); }
-  size_t taken(uint64_t key) const {
-    const auto it = ways_.taken.find(key);
-    return it == ways_.taken.end() ? 0 : it->second;
-  }
-
- private:
-  const Model& model_;
-  Ways ways_;
-  vireo_preference preference_;
-  Session session_;
-  std::vector<vireo_node_info> before_;
-  std::map<uint64_t, double> least_;
-  std::vector<double> times_;
-};
-
-constexpr double kWorthwhile = 0.97;   // of the time as it was: less gain is noise
-constexpr double kSmallShare = 0.001;  // of a run: what all ways of such a node differ by is not worth its measuring
 
 void tune(const Options& options, Context& context) {
   const Model model(options.model, options.threads, context.extensions.convert);
@@ -144,11 +55,13 @@ void tune(const Options& options, Context& context) {
   trials.push_back(std::make_unique<Trial>(model, choice, bounds, ways));
   double run_ms = INFINITY;
   for (int i = 0; i < 3; ++i) run_ms = std::min(run_ms, trials[0]->run(in));
+  const std::map<uint64_t, double> gains =
+      possible_gains(model, ways, *trials[0], run_ms, options.threads, tuning.rates());
   size_t most = 1, pruned = 0;
   std::set<uint64_t> measured;
   for (const auto& [key, list] : ways.all) {
     if (list.size() < 2) continue;
-    if (trials[0]->us(key) < kSmallShare * run_ms * 1e3 || !isfinite(trials[0]->us(key))) {
+    if (gains.count(key) == 0) {
       ++pruned;
       continue;
     }

@@ -78,6 +78,11 @@ void Tuning::read(const std::string& text) {
   }
   try {
     next_ = json.at("next").get<uint64_t>();
+    if (json.contains("rates")) {
+      const Json& rates = json.at("rates");
+      rates_ = {rates.at("operations").get<double>(), rates.at("near_bytes").get<double>(),
+                rates.at("far_bytes").get<double>()};
+    }
     for (const Json& e : json.at("entries")) {
       const uint64_t key = std::stoull(e.at("key").get<std::string>(), nullptr, 16);
       entries_[{key, e.at("threads").get<int>()}] = {e.at("device").get<std::string>(),
@@ -85,7 +90,8 @@ void Tuning::read(const std::string& text) {
                                                      e.at("used").get<uint64_t>()};
     }
   } catch (const std::exception&) {  // of another type, or missing
-    throw Failure(path_ + " is damaged: an entry lacks key, threads, device, kernel, us or used", help);
+    throw Failure(path_ + " is damaged: an entry lacks key, threads, device, kernel, us or used, or the rates a number",
+                  help);
   }
 }
 
@@ -99,6 +105,12 @@ void Tuning::put(uint64_t key, const std::string& device, const std::string& ker
 const Tuning::Entry* Tuning::find(uint64_t key) const {
   const auto it = entries_.find({key, threads_});
   return it == entries_.end() ? nullptr : &it->second;
+}
+
+const Rates& Tuning::rates() {
+  const auto known = [](double rate) { return rate > 0 && rate < 1e18; };
+  if (!known(rates_.operations) || !known(rates_.near_bytes) || !known(rates_.far_bytes)) rates_ = measure_rates();
+  return rates_;
 }
 
 void Tuning::write() const {
@@ -118,7 +130,11 @@ void Tuning::write() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);  // what fails here, write_file tells
-  const Json json = {{"vireo_tuning", kVersion}, {"cpu", cpu_}, {"next", next_}, {"entries", entries}};
+  Json json = {{"vireo_tuning", kVersion}, {"cpu", cpu_}, {"next", next_}, {"entries", entries}};
+  if (rates_.operations > 0) {
+    json["rates"] = {
+        {"operations", rates_.operations}, {"near_bytes", rates_.near_bytes}, {"far_bytes", rates_.far_bytes}};
+  }
   write_file(path_, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -2,8 +2,9 @@
 //
 // A file per CPU and version of the library in the user's cache ($XDG_CACHE_HOME/vireo/tuning, else
 // ~/.cache/vireo/tuning), or a file that the user names. JSON: {"vireo_tuning": 1, "cpu": text, "next": n, "entries":
-// [{"key": hex of vireo_candidate.key, "threads", "device", "kernel", "us", "used": n}]}. At most kMostEntries are
-// kept, those least recently measured go first. What another CPU or version measured is not used.
+// [{"key": hex of vireo_candidate.key, "threads", "device", "kernel", "us", "used": n}], "rates": {"operations",
+// "near_bytes", "far_bytes"}}. At most kMostEntries are kept, those least recently measured go first. What another CPU
+// or version measured is not used.
 #ifndef VIREO_C_API_TOOL_TUNING_H_
 #define VIREO_C_API_TOOL_TUNING_H_
 
@@ -11,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "c_api/tool/roofline.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {
@@ -38,6 +40,8 @@ class Tuning {
 
   void put(uint64_t key, const std::string& device, const std::string& kernel, double us);
   const Entry* find(uint64_t key) const;
+  // The machine's, from the file, or measured now and kept.
+  const Rates& rates();
   size_t size() const { return entries_.size(); }
   // Writes to a temporary name and renames. Throws Failure; never writes over what another CPU measured.
   void write() const;
@@ -54,6 +58,7 @@ class Tuning {
   bool foreign_ = false;  // what lies in the file is of another CPU or version
   uint64_t next_ = 0;
   std::map<std::pair<uint64_t, int>, Entry> entries_;  // by key and threads
+  Rates rates_;                                        // zeros: not known
   vireo_preference preference_;
 };
 

@@ -58,6 +58,27 @@ class Tune(unittest.TestCase):
             # Kernels differ in the order of their sums: logits of a few layers, some 1e3 roundings apart at most.
             np.testing.assert_allclose(tuned, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
 
+    def test_at_load_measures_once(self):
+        kept = support.WORK / "tuning_at_load.json"
+        kept.unlink(missing_ok=True)
+        first, second = (json.loads(support.vireo("bench", self.file, "--threads", 1, "--seconds", 0, "--tuning", kept, "--tune-at-load", 4000,
+                                                  "--json").stdout)["tuned_at_load"] for _ in range(2))
+        self.assertEqual(first["measured"], first["worth"])
+        self.assertEqual((second["worth"], second["measured"], second["changed"]), (0, 0, 0))
+        stored = json.loads(kept.read_text())
+        self.assertGreater(stored["rates"]["operations"], 0)
+        self.assertGreater(len(stored["entries"]), 0)
+        # What was chosen is what a session with the file takes, and its answers are a session's.
+        support.vireo("explain", self.file, "--tuning", kept)
+
+    def test_at_load_without_time_changes_nothing(self):
+        kept = support.WORK / "tuning_no_time.json"
+        kept.unlink(missing_ok=True)
+        told = json.loads(support.vireo("bench", self.file, "--threads", 1, "--seconds", 0, "--tuning", kept, "--tune-at-load", 0.001, "--json").stdout)
+        self.assertEqual(told["tuned_at_load"]["measured"], 0)
+        if told["tuned_at_load"]["worth"] > 0:
+            self.assertFalse(kept.exists())
+
     def test_refuses_a_damaged_file(self):
         bad = support.WORK / "tuning_bad.json"
         bad.write_text("{\"vireo_tuning\": 1, ")
