@@ -16,6 +16,7 @@ struct CpuPart {
   const CpuKernel* tuned = nullptr;
   const uint8_t* attrs = nullptr;
   size_t attrs_size = 0;
+  bool alone = false;  // too small for a second thread
 };
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
 constexpr size_t kStateOffset = 64;
@@ -87,6 +88,34 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
   c.tuned = static_cast<const CpuKernel*>(part.choice);
   if (c.tuned == nullptr) c.reference = find_ref(query->op);
   return c;
+}
+
+// Handing work to a thread costs some microseconds. A node of few elements, constants and results counted, stays with
+// its caller whatever its kernel is; what a larger one gives away decides the kernel's grain. So many elements are at
+// most some ten thousand multiplications of a matrix product, or a few microseconds of the slowest elementwise kernel.
+constexpr int64_t kAloneElements = 2048;
+
+bool is_small(const vireo_host& host, const CpuQuery& q) {
+  int64_t left = kAloneElements;
+  const auto take = [&](const TensorType& t) {
+    int64_t count = t.dtype == DType::kNone ? 0 : 1;
+    for (int i = 0; i < t.shape.rank && count <= left; ++i) count *= t.shape[i];
+    left -= count <= left ? count : left + 1;
+  };
+  for (uint32_t i = 0; i < q.input_count && left >= 0; ++i) take(q.inputs[i].type);
+  for (uint32_t o = 0; o < q.output_count && left >= 0; ++o) take(q.outputs[o].type);
+  if (q.op != Op::kComposite) return left >= 0;
+  const uint32_t nodes = host.node_count(q.node.body);
+  for (uint32_t n = 0; n < nodes && left >= 0; ++n) {
+    vireo_graph_node node = {};
+    node.struct_size = sizeof(node);
+    if (host.node(q.node.body, n, &node) != VIREO_OK) return false;
+    for (uint32_t i = 0; i < node.input_count && left >= 0; ++i) {
+      const CpuValue v = value_of(host, q.node.body, node.inputs[i]);
+      if (v.constant != nullptr) take(v.type);
+    }
+  }
+  return left >= 0;
 }
 
 vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
@@ -172,6 +201,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->tuned = c.tuned;
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
+  p->alone = slots <= 1 || is_small(*host, query);
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
     c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
   *loaded = p;
@@ -187,7 +217,8 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   ctx.outputs = Span<Tensor* const>(reinterpret_cast<Tensor* const*>(outputs), output_count);
   ctx.attr_bytes = Span<const uint8_t>(p.attrs, p.attrs_size);
   ctx.scratch = Span<uint8_t>(static_cast<uint8_t*>(with->scratch), with->scratch_bytes);
-  if (with->threads != nullptr) ctx.parallel = {with->threads->run, with->threads->pool, with->threads->slots};
+  if (with->threads != nullptr && !p.alone)
+    ctx.parallel = {with->threads->run, with->threads->pool, with->threads->slots};
   ctx.random = with->random;
   ctx.error = &error;
   const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset)

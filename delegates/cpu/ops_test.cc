@@ -6,12 +6,15 @@
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/lrn/lrn_generated.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
+#include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 
@@ -269,6 +272,44 @@ TEST(CpuRecurrent, AsTheReference) {
       }
     }
   });
+}
+
+// ---- Threads
+
+// Whoever is asked to work, not how long it takes: a node of few elements is its caller's alone, whatever its kernel
+// holds worth a thread's while (the reference of LRN, one row), and a large one is shared.
+TEST(CpuThreads, SmallNodesStayWithTheirCaller) {
+  Values v(1);
+  const auto jobs = [](Case node, const char* kernel, bool packs = false) {
+    (void)node.run(kernel, 3, packs);
+    return node.jobs();
+  };
+  const auto lrn = [&](int64_t side) {
+    return Case(Op::kLRN, pack<attrs::LRN>(attrs::LRNT{}), {v.reals({1, 8, side, side}, -1, 1)});
+  };
+  EXPECT_EQ(jobs(lrn(8), "reference"), 0);
+  EXPECT_GT(jobs(lrn(40), "reference"), 0);
+  const auto gemm = [&](int64_t m, int64_t k, int64_t n) {
+    return Case(Op::kGemm, pack<attrs::Gemm>(attrs::GemmT{}), {v.reals({m, k}, -1, 1), v.reals({k, n}, -1, 1)});
+  };
+  for (const bool packs : {false, true}) {
+    EXPECT_EQ(jobs(gemm(20, 20, 20), "gemm_f32", packs), 0);
+    EXPECT_EQ(jobs(gemm(1, 128, 640), "gemm_f32", packs), 0);  // some microseconds
+    EXPECT_GT(jobs(gemm(200, 200, 200), "gemm_f32", packs), 0);
+  }
+  const auto softmax = [&](int64_t rows) {
+    return Case(Op::kSoftmax, pack<attrs::Softmax>(attrs::SoftmaxT{}), {v.reals({rows, 100}, -1, 1)});
+  };
+  EXPECT_EQ(jobs(softmax(10), "softmax_f32"), 0);
+  EXPECT_GT(jobs(softmax(2000), "softmax_f32"), 0);
+  const auto lstm = [&](int64_t steps) {
+    attrs::RecurrentT a;
+    a.direction = attrs::RecurrentDirection::Bidirectional;
+    return Case(Op::kLSTM, pack<attrs::Recurrent>(a),
+                {v.reals({steps, 1, 8}, -1, 1), v.reals({2, 64, 8}, -1, 1), v.reals({2, 64, 16}, -1, 1)}, 3);
+  };
+  EXPECT_EQ(jobs(lstm(4), "lstm_f32", true), 0);
+  EXPECT_EQ(jobs(lstm(400), "lstm_f32", true), 1);  // one direction each
 }
 
 // ---- float16

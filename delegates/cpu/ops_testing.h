@@ -95,8 +95,11 @@ class NodeCase {
               VIREO_OK)
         << message;
     d.unload(loaded);
+    jobs_ = threads.jobs();
     return out;
   }
+  // How often the last run() gave work to threads.
+  int jobs() const { return jobs_; }
 
   void expect_same_bits(const std::string& kernel, int32_t slots = 1) {
     for (const bool packs : {false, true}) expect_same_bits(run(kernel, slots, packs));
@@ -151,6 +154,7 @@ class NodeCase {
   vireo_graph graph_;
   Status status_ = Status::kOk;
   std::string message_;
+  int jobs_ = 0;
 };
 
 // An operator, and what the reference makes of its inputs.

@@ -19,7 +19,8 @@ constexpr int kLastLooks = 1000;
 // Jobs between two moves of the workers, so that two callers who take turns do not send them to and fro at each
 // operator.
 constexpr uint64_t kJobsBetweenMoves = 8;
-// Tiles for each slot: the last ones to finish then differ by an eighth of a slot's work on average.
+// Tiles for each slot, at least: the last ones to finish then differ by an eighth of a slot's work on average. Where
+// there are fewer than twice as many pieces as that, each is a tile: pairs of them would split 10 into 4 and 6.
 constexpr int64_t kTilesPerSlot = 4;
 
 void pause_core() {
@@ -86,8 +87,7 @@ void Pool::close(Pool* pool) {
 void Pool::run(void* pool, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
   auto& p = *static_cast<Pool*>(pool);
   if (count <= 0) return;
-  const int64_t most = (p.worker_count_ + 1) * kTilesPerSlot;
-  int64_t tile = (count + most - 1) / most;
+  int64_t tile = count / ((p.worker_count_ + 1) * kTilesPerSlot);
   if (tile < grain) tile = grain;
   const int64_t tiles = (count + tile - 1) / tile;
   if (tiles <= 1 || p.busy_.exchange(1, std::memory_order_acquire) != 0) {

@@ -99,6 +99,24 @@ TEST(Pool, AllThreadsTakePart) {
   }
 }
 
+// At least four tiles a slot, of nearly one size: 10 pieces for two slots are not 4 and 6.
+TEST(Pool, TilesAreSmallEnoughToShareEvenly) {
+  const Held pool(Pool::open(2));
+  for (const int64_t count : {8, 10, 15, 16, 23, 1001}) {
+    std::atomic<int64_t> most{0};
+    Pool::run(
+        pool.get(), count, 1,
+        [](void* arg, int64_t begin, int64_t end, int32_t) {
+          auto& m = *static_cast<std::atomic<int64_t>*>(arg);
+          int64_t seen = m;
+          while (end - begin > seen && !m.compare_exchange_weak(seen, end - begin)) {
+          }
+        },
+        &most);
+    EXPECT_EQ(most, count / 8) << count;
+  }
+}
+
 // A slot begins with its own part of the range, the same one in every job.
 TEST(Pool, EachSlotHasItsPart) {
   constexpr int32_t kSlots = 3;

@@ -57,10 +57,13 @@ class Threads {
     }
     return p;
   }
+  // How often a kernel gave work away.
+  int jobs() const { return jobs_; }
 
  private:
   static void run(void* pool, int64_t count, int64_t grain, Parallel::Task task, void* arg) {
     const int32_t slots = static_cast<Threads*>(pool)->slots_;
+    ++static_cast<Threads*>(pool)->jobs_;
     std::atomic<int64_t> next{0};
     std::vector<std::thread> threads;
     for (int32_t slot = 0; slot < slots; ++slot) {
@@ -75,6 +78,7 @@ class Threads {
     for (std::thread& t : threads) t.join();
   }
   int32_t slots_;
+  int jobs_ = 0;
 };
 
 // `count` elements that end where an unreadable page begins. `shift` elements of slack at the end move the start off

@@ -54,6 +54,49 @@ HWY_INLINE VF counted(const float* scores, VF scale, const float* added, const u
   return t;
 }
 
+// Nothing is seen in a row without maximum, unless a NaN hid: the maximum may pass it over. Then its weights are 0.
+HWY_INLINE bool nothing_seen(float* row, int64_t seen, float top) {
+  if (top != -HUGE_VALF) return false;
+  for (int64_t j = 0; j < seen; ++j) {
+    if (isnan(row[j])) return false;
+  }
+  memset(row, 0, static_cast<size_t>(seen) * sizeof(float));
+  return true;
+}
+
+// Scores that count as they are, times `scale` > 0: the greatest one is so before they are scaled.
+float weights_of_plain_row(float* row, int64_t seen, float scale) {
+  const DF d;
+  const VF lowest = hn::Set(d, -HUGE_VALF), factor = hn::Set(d, scale);
+  const int64_t whole = seen / kLanes * kLanes;
+  const size_t rest = static_cast<size_t>(seen - whole);
+  const auto tail = hn::FirstN(d, rest);
+  VF most[4] = {lowest, lowest, lowest, lowest};
+  int64_t j = 0;
+  for (; j + 4 * kLanes <= whole; j += 4 * kLanes) {
+    VIREO_UNROLL
+    for (int i = 0; i < 4; ++i) most[i] = hn::Max(hn::LoadU(d, row + j + i * kLanes), most[i]);
+  }
+  for (; j < whole; j += kLanes) most[0] = hn::Max(hn::LoadU(d, row + j), most[0]);
+  if (rest != 0) most[1] = hn::Max(hn::IfThenElse(tail, hn::LoadN(d, row + whole, rest), lowest), most[1]);
+  const float top = scale * hn::ReduceMax(d, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])));
+  if (nothing_seen(row, seen, top)) return 0;
+  const VF shift = hn::Set(d, top);
+  VF sum = hn::Zero(d);
+  for (j = 0; j < whole; j += kLanes) {
+    const VF w = exp_of_weight(hn::MulSub(hn::LoadU(d, row + j), factor, shift));
+    sum = hn::Add(sum, w);
+    hn::StoreU(w, d, row + j);
+  }
+  if (rest != 0) {
+    const VF t = hn::MulSub(hn::LoadN(d, row + whole, rest), factor, shift);
+    const VF w = hn::IfThenElseZero(tail, exp_of_weight(t));
+    sum = hn::Add(sum, w);
+    hn::StoreN(w, d, row + whole, rest);
+  }
+  return 1 / hn::ReduceSum(d, sum);
+}
+
 template <Mask kMask>
 float weights_of_row(float* row, int64_t seen, float scale, const float* added, const uint8_t* allowed) {
   const DF d;
@@ -73,14 +116,7 @@ float weights_of_row(float* row, int64_t seen, float scale, const float* added, 
     hn::StoreN(t, d, row + whole, rest);
   }
   const float top = hn::ReduceMax(d, most);
-  if (top == -HUGE_VALF) {  // nothing is seen, unless a NaN hid: the maximum passes it over
-    bool nan = false;
-    for (int64_t j = 0; j < seen; ++j) nan = nan || isnan(row[j]);
-    if (!nan) {
-      memset(row, 0, static_cast<size_t>(seen) * sizeof(float));
-      return 0;
-    }
-  }
+  if (nothing_seen(row, seen, top)) return 0;
   const VF shift = hn::Set(d, top);
   VF sum = hn::Zero(d);
   for (int64_t j = 0; j < whole; j += kLanes) {
@@ -103,6 +139,8 @@ void weights_of_rows(const WeightsOf& of, float* scores, int64_t rows, int64_t k
       inverse[i] = weights_of_row<Mask::kAdded>(scores, seen, of.scale, of.added + i * of.mask_row, nullptr);
     } else if (of.allowed != nullptr) {
       inverse[i] = weights_of_row<Mask::kAllowed>(scores, seen, of.scale, nullptr, of.allowed + i * of.mask_row);
+    } else if (of.scale > 0) {
+      inverse[i] = weights_of_plain_row(scores, seen, of.scale);
     } else {
       inverse[i] = weights_of_row<Mask::kNone>(scores, seen, of.scale, nullptr, nullptr);
     }

@@ -136,8 +136,104 @@ HWY_INLINE int32_t greatest(const uint8_t* x, int64_t count, int64_t step, uint8
   return top;
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+// Softmax of lines side by side in memory whose exponentials are from 0 to 2^24 - 1: three tables of bytes, in each of
+// which one instruction looks up 64 codes, in place of a load for each element, and sums of bytes for their sum.
+class SoftmaxOfBytes {
+ public:
+  explicit SoftmaxOfBytes(const SoftmaxCodes& s)
+      : multiplier_(s.multiplier), flip_(s.x_signed ? 0x80 : 0), finish_(s.finish, true) {
+    HWY_ALIGN uint8_t bytes[3][256];
+    for (int i = 0; i < 256; ++i) {
+      for (int p = 0; p < 3; ++p) bytes[p][i] = static_cast<uint8_t>(s.table[i] >> (8 * p));
+    }
+    for (int p = 0; p < 3; ++p) {
+      for (int q = 0; q < 4; ++q) table_[p][q] = hn::Load(D8(), bytes[p] + 64 * q);
+    }
+  }
+  // An exponential is at most the sum, so that a quotient is at most the multiplier, which rounding must bear.
+  static bool serves(const SoftmaxCodes& s) {
+    bool in_range = s.inner == 1 && s.multiplier >= 0 && s.multiplier < 1e9f;
+    for (int i = 0; i < 256; ++i) in_range = in_range && s.table[i] >= 0 && s.table[i] < 1 << 24;
+    return in_range && s.table[0] > 0;  // of the greatest: no sum is 0
+  }
+
+  void line(const uint8_t* x, uint8_t* y, int64_t count) const {
+    const hn::Repartition<uint64_t, D8> d64;
+    const V8 top = hn::Set(D8(), static_cast<uint8_t>(greatest(x, count, 1, flip_)));
+    hn::Vec<decltype(d64)> sums[3] = {hn::Zero(d64), hn::Zero(d64), hn::Zero(d64)};
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+      const Index at(hn::Sub(top, codes(hn::LoadU(D8(), x + i))));
+      VIREO_UNROLL
+      for (int p = 0; p < 3; ++p) sums[p] = hn::Add(sums[p], hn::SumsOf8(of(p, at)));
+    }
+    const size_t rest = static_cast<size_t>(count - i);
+    if (rest != 0) {
+      const Index at(hn::Sub(top, codes(hn::LoadN(D8(), x + i, rest))));
+      VIREO_UNROLL
+      for (int p = 0; p < 3; ++p)
+        sums[p] = hn::Add(sums[p], hn::SumsOf8(hn::IfThenElseZero(hn::FirstN(D8(), rest), of(p, at))));
+    }
+    const uint64_t sum =
+        hn::ReduceSum(d64, hn::Add(hn::Add(sums[0], hn::ShiftLeft<8>(sums[1])), hn::ShiftLeft<16>(sums[2])));
+    const VF q = hn::Set(DF(), multiplier_ / static_cast<float>(static_cast<int64_t>(sum)));
+    for (i = 0; i + 64 <= count; i += 64) {
+      const Index at(hn::Sub(top, codes(hn::LoadU(D8(), x + i))));
+      finish_.store(quotients(at, q), 64, y + i);
+    }
+    if (rest != 0) {
+      const Index at(hn::Sub(top, codes(hn::LoadN(D8(), x + i, rest))));
+      finish_.store(quotients(at, q), rest, y + i);
+    }
+  }
+
+ private:
+  using D8 = hn::Repartition<uint8_t, DI>;
+  using V8 = hn::Vec<D8>;
+  struct Index {
+    decltype(hn::IndicesFromVec(D8(), hn::Zero(D8()))) low;
+    hn::Mask<D8> high;
+    explicit Index(V8 d)
+        : low(hn::IndicesFromVec(D8(), hn::And(d, hn::Set(D8(), 127)))), high(hn::Gt(d, hn::Set(D8(), 127))) {}
+  };
+
+  HWY_INLINE V8 codes(V8 x) const { return hn::Xor(x, hn::Set(D8(), flip_)); }
+  HWY_INLINE V8 of(int plane, const Index& at) const {
+    const V8* const t = table_[plane];
+    return hn::IfThenElse(at.high, hn::TwoTablesLookupLanes(D8(), t[2], t[3], at.low),
+                          hn::TwoTablesLookupLanes(D8(), t[0], t[1], at.low));
+  }
+  // Unpacking bytes to 32 bits leaves the order that packing them again undoes.
+  HWY_INLINE hn::Vec<hn::Repartition<int8_t, DI>> quotients(const Index& at, VF q) const {
+    const hn::Repartition<uint16_t, DI> d16;
+    const V8 b0 = of(0, at), b1 = of(1, at), b2 = of(2, at), zero = hn::Zero(D8());
+    const auto low = hn::BitCast(d16, hn::InterleaveLower(D8(), b0, b1));
+    const auto high = hn::BitCast(d16, hn::InterleaveUpper(D8(), b0, b1));
+    const auto low2 = hn::BitCast(d16, hn::InterleaveLower(D8(), b2, zero));
+    const auto high2 = hn::BitCast(d16, hn::InterleaveUpper(D8(), b2, zero));
+    const auto code = [&](hn::Vec<decltype(d16)> e)
+                          HWY_ATTR { return finish_.rounded(hn::Mul(hn::ConvertTo(DF(), hn::BitCast(DI(), e)), q)); };
+    return finish_.blocks(code(hn::InterleaveLower(d16, low, low2)), code(hn::InterleaveUpper(d16, low, low2)),
+                          code(hn::InterleaveLower(d16, high, high2)), code(hn::InterleaveUpper(d16, high, high2)));
+  }
+
+  float multiplier_;
+  uint8_t flip_;
+  Finish finish_;
+  V8 table_[3][4];
+};
+#endif
+
 // Lines [begin, end) of outer * inner.
 void softmax_lines(const SoftmaxCodes& s, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end) {
+#if HWY_TARGET == HWY_AVX3_DL
+  if (SoftmaxOfBytes::serves(s)) {
+    const SoftmaxOfBytes bytes(s);
+    for (int64_t line = begin; line < end; ++line) bytes.line(x + line * s.axis, y + line * s.axis, s.axis);
+    return;
+  }
+#endif
   constexpr int64_t kChunk = 4 * kLanes;
   const Finish finish(s.finish);
   const uint8_t flip = s.x_signed ? 0x80 : 0;

@@ -98,11 +98,14 @@ TEST(Codes, Table) {
 
 TEST(Codes, SoftmaxAsTheFormula) {
   for_each_level([](const char*) {
-    std::vector<int32_t> table(256);
-    for (size_t d = 0; d < 256; ++d)
-      table[d] = static_cast<int32_t>(std::nearbyint(std::exp2(23.0) * std::exp(-0.05 * static_cast<double>(d))));
+    std::vector<int32_t> usual(256), wide(256);
+    for (size_t d = 0; d < 256; ++d) {
+      usual[d] = static_cast<int32_t>(std::nearbyint(std::exp2(23.0) * std::exp(-0.05 * static_cast<double>(d))));
+      wide[d] = 1 << (d < 30 ? 30 - d : 0);  // more than three bytes
+    }
     uint32_t seed = 0;
-    for (const int64_t axis : {1, 5, 64, 100, 400}) {
+    for (const int64_t axis : {1, 5, 63, 64, 65, 100, 128, 400}) {
+      const std::vector<int32_t>& table = axis == 100 ? wide : usual;
       for (const int64_t inner : {1, 3}) {
         for (const bool is_signed : {false, true}) {
           SoftmaxCodes s;

@@ -160,17 +160,19 @@ void packed_product(const Product& p, const float* panels, int64_t kc, int64_t n
   const int64_t step = p.k * kPanelColumns;
   const auto columns_at = [&](int64_t n) { return n1 - n < nc ? n1 - n : nc; };
   const auto depth_at = [&](int64_t k0) { return p.k - k0 < kc ? p.k - k0 : kc; };
+  // What follows n1 is mostly the same thread's next part.
+  const auto next_at = [&](int64_t n) { return p.n - n < nc ? p.n - n : nc; };
   for (int64_t n = n0; n < n1; n += nc) {
     for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += kc) {
       // Weights come from far away, and every panel ends the stream that a prefetcher follows.
       const bool last = k0 + kc >= p.k;
-      const int64_t n2 = last ? n + nc : n, k2 = last ? 0 : k0 + kc;
+      const int64_t n2 = last ? n + columns_at(n) : n, k2 = last ? 0 : k0 + kc;
       Ahead ahead;
-      if (n2 < n1) {
+      if (n2 < p.n) {
         ahead.data = panels + n2 * p.k + k2 * kPanelColumns;
         ahead.floats = depth_at(k2) * kPanelColumns;
         ahead.step = step;
-        ahead.count = (columns_at(n2) + kPanelColumns - 1) / kPanelColumns;
+        ahead.count = (next_at(n2) + kPanelColumns - 1) / kPanelColumns;
       }
       block_product(p, bounds, block0, block1, n, columns_at(n), k0, depth_at(k0),
                     {panels + n * p.k + k0 * kPanelColumns, kPanelColumns, step}, ahead);
@@ -327,7 +329,12 @@ void run_packed(const Product& p, const float* panels, const Parallel& parallel)
   const int64_t macs = p.m * p.n * p.k;
   if (parallel.run == nullptr || parallel.slots <= 1 || macs < 2 * kGrainMacs) {
     product(p, panels, depth, nc, 0, blocks, 0, p.n);
-  } else if (blocks >= 4 * int64_t{parallel.slots}) {
+    return;
+  }
+  // The longer side is cut: a part of it meets all of the other side's operand, which each thread reads once a part.
+  const int64_t wanted = 4 * int64_t{parallel.slots};
+  const bool by_rows = (p.m > p.n ? blocks : columns) >= wanted ? p.m > p.n : blocks > columns;
+  if (by_rows) {
     const int64_t grain = at_least(1, kGrainMacs / at_least(macs / blocks, 1));
     parallel.for_range(blocks, grain,
                        [&](int64_t begin, int64_t end, int32_t) { product(p, panels, depth, nc, begin, end, 0, p.n); });

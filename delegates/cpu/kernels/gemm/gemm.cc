@@ -83,6 +83,27 @@ void pack_columns(const void* context, int64_t k0, int64_t kc, int64_t n0, int64
   }
 }
 
+// Sums over the blocks of 4 lanes: 4 lanes.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_of_blocks(D d, V v) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return hn::ResizeBitCast(hn::FixedTag<float, 4>(), v);
+  } else {
+    const hn::Half<D> half;
+    return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+// The sums of the lanes of four vectors, side by side: three steps for all in place of four steps for each.
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> four_sums(VF a, VF b, VF c, VF e) {
+  const DF d;
+  const hn::Repartition<double, DF> d64;
+  const auto ab = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  const auto ce = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
+  const VF low = hn::BitCast(d, hn::InterleaveLower(d64, ab, ce));
+  const VF high = hn::BitCast(d, hn::InterleaveUpper(d64, ab, ce));
+  return sum_of_blocks(d, hn::Add(low, high));
+}
+
 // kRows x kColumns dot products of rows that are contiguous in k.
 template <int kRows, int kColumns>
 HWY_INLINE void dots(int64_t k, const float* a, int64_t a_row, const float* b, int64_t b_row, float* c, int64_t c_row) {
@@ -119,8 +140,12 @@ HWY_INLINE void dots(int64_t k, const float* a, int64_t a_row, const float* b, i
   }
   VIREO_UNROLL
   for (int i = 0; i < kRows; ++i) {
-    VIREO_UNROLL
-    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = sum_lanes(d, acc[i][j]);
+    if constexpr (kColumns == 4) {
+      hn::StoreU(four_sums(acc[i][0], acc[i][1], acc[i][2], acc[i][3]), hn::FixedTag<float, 4>(), c + i * c_row);
+    } else {
+      VIREO_UNROLL
+      for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = sum_lanes(d, acc[i][j]);
+    }
   }
 }
 
