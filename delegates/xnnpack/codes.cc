@@ -69,6 +69,7 @@ Fixed CodesProduct::filter(const float* multipliers, size_t channel_axis) const 
   as.scales = multipliers;
   as.channel_axis = channel_axis;
   as.partner = multiplier->constant;
+  as.partner_bytes = multiplier->bytes();
   as.tag = kOrders * static_cast<uint32_t>(in.zero + kSignBit);  // sums of weights times it are in the bias
   return as;
 }

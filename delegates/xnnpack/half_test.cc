@@ -1,5 +1,5 @@
-// float16: what is taken is as near to the reference (sums in float32, one rounding) as the bounds here say; what XNNPACK
-// sums in float16 on this CPU is left. Prints the errors.
+// float16: what is taken is as near to the reference (sums in float32, one rounding) as the bounds here say; what
+// XNNPACK sums in float16 on this CPU is left. Prints the errors.
 #include <cstdio>
 
 #include "delegates/xnnpack/probe.h"
@@ -65,31 +65,39 @@ TEST_F(Half, Sums) {
   attrs::ConvT conv;
   conv.layout = kLast;
   conv.pads = {1, 1, 1, 1};
-  check("Conv 3x3x40", Case(Op::kConv, pack<attrs::Conv>(conv), {halves(1, {1, 9, 9, 40}), halves(2, {24, 40, 3, 3}), halves(3, {24})}, 1),
+  check("Conv 3x3x40",
+        Case(Op::kConv, pack<attrs::Conv>(conv), {halves(1, {1, 9, 9, 40}), halves(2, {24, 40, 3, 3}), halves(3, {24})},
+             1),
         k.half_dense, 2);
   conv.group = 24;
-  check("Conv depthwise", Case(Op::kConv, pack<attrs::Conv>(conv), {halves(4, {1, 9, 9, 24}), halves(5, {24, 1, 3, 3})}, 1),
+  check("Conv depthwise",
+        Case(Op::kConv, pack<attrs::Conv>(conv), {halves(4, {1, 9, 9, 24}), halves(5, {24, 1, 3, 3})}, 1),
         k.half_depthwise, 2);
   attrs::ConvTransposeT up;
   up.layout = kLast;
   up.strides = {2, 2};
-  check("ConvTranspose", Case(Op::kConvTranspose, pack<attrs::ConvTranspose>(up), {halves(6, {1, 5, 5, 16}), halves(7, {16, 9, 3, 3})}, 1),
-        k.half_dense, 2);
+  check(
+      "ConvTranspose",
+      Case(Op::kConvTranspose, pack<attrs::ConvTranspose>(up), {halves(6, {1, 5, 5, 16}), halves(7, {16, 9, 3, 3})}, 1),
+      k.half_dense, 2);
   attrs::GemmT gemm;
   gemm.trans_b = true;
-  check("Gemm k = 300", Case(Op::kGemm, pack<attrs::Gemm>(gemm), {halves(8, {9, 300}), halves(9, {33, 300}), halves(10, {33})}, 1),
+  check("Gemm k = 300",
+        Case(Op::kGemm, pack<attrs::Gemm>(gemm), {halves(8, {9, 300}), halves(9, {33, 300}), halves(10, {33})}, 1),
         k.half_dense, 2);
   const auto none = pack<attrs::MatMul>(attrs::MatMulT{});
   check("MatMul k = 300", Case(Op::kMatMul, none, {halves(11, {5, 300}), halves(12, {300, 40})}, 1), k.half_dense, 2);
   check("MatMul of two", Case(Op::kMatMul, none, {halves(13, {5, 64}), halves(14, {64, 40})}, 2), k.half_dense, 2);
-  check("MatMul, batches", Case(Op::kMatMul, none, {halves(15, {3, 5, 64}), halves(16, {3, 64, 40})}, 2), k.half_dense, 2);
+  check("MatMul, batches", Case(Op::kMatMul, none, {halves(15, {3, 5, 64}), halves(16, {3, 64, 40})}, 2), k.half_dense,
+        2);
   attrs::PoolT pool;
   pool.layout = kLast;
   pool.kernel_shape = {3, 3};
   check("AveragePool", Case(Op::kAveragePool, pack<attrs::Pool>(pool), {halves(17, {1, 8, 8, 20})}, 1), k.half_pool, 2);
   attrs::GlobalPoolT global;
   global.layout = kLast;
-  check("GlobalAveragePool", Case(Op::kGlobalAveragePool, pack<attrs::GlobalPool>(global), {halves(18, {1, 30, 30, 20}, 0, 1)}, 1),
+  check("GlobalAveragePool",
+        Case(Op::kGlobalAveragePool, pack<attrs::GlobalPool>(global), {halves(18, {1, 30, 30, 20}, 0, 1)}, 1),
         k.half_mean, 2);
 }
 
@@ -111,7 +119,8 @@ TEST_F(Half, Elementwise) {
     check("Elu", Case(Op::kElu, pack<attrs::Elu>(attrs::EluT{}), {x}, 1), true, 2);
     check("LeakyRelu", Case(Op::kLeakyRelu, pack<attrs::LeakyRelu>(attrs::LeakyReluT{}), {x}, 1), true, 1);
     check("Swish", Case(Op::kSwish, pack<attrs::Swish>(attrs::SwishT{}), {x}, 1), true, 2);
-    check("Clip", Case(Op::kClip, pack<attrs::Clip>(attrs::ClipT{}), {x, kAbsent, halves(3, {1}, 0.5f, 1)}, 1), true, 0);
+    check("Clip", Case(Op::kClip, pack<attrs::Clip>(attrs::ClipT{}), {x, kAbsent, halves(3, {1}, 0.5f, 1)}, 1), true,
+          0);
     for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMin, Op::kMax})
       check("binary", Case(op, binary, {x, positive}, 2), true, 1);
     check("PRelu", Case(Op::kPRelu, binary, {halves(6, {2, 5, n}), halves(7, {n})}, 1), true, 1);
@@ -130,7 +139,9 @@ TEST_F(Half, Movement) {
   check("MaxPool", Case(Op::kMaxPool, pack<attrs::Pool>(pool), {x}, 1), true, 0);
   attrs::ResizeT resize;
   resize.mode = attrs::ResizeMode::linear;
-  check("Resize", Case(Op::kResize, pack<attrs::Resize>(resize), {x, kAbsent, kAbsent, tensor<int64_t>(DType::kI64, {4}, {2, 10, 21, 19})}, 1),
+  check("Resize",
+        Case(Op::kResize, pack<attrs::Resize>(resize),
+             {x, kAbsent, kAbsent, tensor<int64_t>(DType::kI64, {4}, {2, 10, 21, 19})}, 1),
         true, 4);
 }
 

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <new>
 
+#include "delegates/xnnpack/hash.h"
 #include "sdk/base/half.h"
 
 namespace vireo::xnnpack {
@@ -45,6 +46,11 @@ class Trial {
             : xnn_define_tensor_value(graph_, xnn_datatype_fp32, 4, dims, data, XNN_INVALID_VALUE_ID, 0, &id);
     return status == xnn_status_success ? id : XNN_INVALID_VALUE_ID;
   }
+  void pack(xnn_weights_cache_t weights) {
+    xnn_runtime_t runtime = nullptr;
+    if (xnn_create_runtime_v3(graph_, weights, nullptr, 0, &runtime) == xnn_status_success)
+      (void)xnn_delete_runtime(runtime);
+  }
   bool run(const void* x, void* y) {
     xnn_runtime_t runtime = nullptr;
     bool done = xnn_create_runtime_v3(graph_, nullptr, nullptr, 0, &runtime) == xnn_status_success;
@@ -71,9 +77,7 @@ class Trial {
 };
 
 // A convolution over `taps` x `taps`, dense or depthwise.
-bool convolve(xnn_datatype type, uint32_t taps, bool depthwise, const void* weights, const float* scales, const void* x,
-              void* y) {
-  Trial t(type);
+bool define_convolution(Trial& t, uint32_t taps, bool depthwise, const void* weights, const float* scales) {
   if (t.graph() == nullptr) return false;
   t.output(kSide + 1 - taps);
   const size_t dims[] = {kChannels, taps, taps, depthwise ? 1 : kChannels};
@@ -81,9 +85,48 @@ bool convolve(xnn_datatype type, uint32_t taps, bool depthwise, const void* weig
   const size_t each = kChannels / groups;
   return xnn_define_convolution_2d(t.graph(), 0, 0, 0, 0, taps, taps, 1, 1, 1, 1, groups, each, each, -INFINITY,
                                    INFINITY, kIn, t.filter(dims, 0, weights, scales), XNN_INVALID_VALUE_ID, kOut,
-                                   0) == xnn_status_success &&
-         t.run(x, y);
+                                   0) == xnn_status_success;
 }
+
+bool convolve(xnn_datatype type, uint32_t taps, bool depthwise, const void* weights, const float* scales, const void* x,
+              void* y) {
+  Trial t(type);
+  return define_convolution(t, taps, depthwise, weights, scales) && t.run(x, y);
+}
+
+// Sees what XNNPACK packs.
+class Watcher {
+ public:
+  Watcher() {
+    provider_.context = this;
+    provider_.look_up = [](void*, xnn_weights_cache_look_up_key const*) { return SIZE_MAX; };
+    provider_.reserve_space = [](void* self, size_t bytes) { return static_cast<Watcher*>(self)->reserve(bytes); };
+    provider_.look_up_or_insert = [](void* self, xnn_weights_cache_look_up_key const*, void* data, size_t bytes) {
+      auto& w = *static_cast<Watcher*>(self);
+      w.hash_ = hash_bytes(w.hash_, &bytes, sizeof(bytes));
+      w.hash_ = hash_bytes(w.hash_, data, bytes);
+      return reinterpret_cast<size_t>(data);
+    };
+    provider_.is_finalized = [](void*) { return true; };
+    provider_.offset_to_addr = [](void*, size_t offset) { return reinterpret_cast<void*>(offset); };
+    provider_.delete_cache = [](void*) { return xnn_status_success; };
+  }
+  ~Watcher() { free(block_); }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  xnn_weights_cache_t provider() { return &provider_; }
+  uint64_t hash() const { return hash_; }
+
+ private:
+  void* reserve(size_t bytes) {
+    free(block_);
+    block_ = aligned_alloc(64, (bytes + XNN_EXTRA_BYTES + 63) / 64 * 64);
+    return block_;
+  }
+  xnn_weights_cache_provider provider_ = {};
+  void* block_ = nullptr;
+  uint64_t hash_ = kEmptyHash;
+};
 
 struct Buffers {
   alignas(64) uint16_t x[kPixels * kChannels + XNN_EXTRA_BYTES] = {};
@@ -168,6 +211,25 @@ bool half_averages(Buffers* b, bool pool) {
 }
 
 Kernels found;
+
+// Each kind of kernel that reads packed weights: of pixels, of windows, depthwise of each number of taps it may have.
+uint64_t layout_of(Buffers* b) {
+  for (float& scale : b->scales) scale = 1;
+  for (size_t i = 0; i < kPixels * kChannels * kChannels; ++i) b->w[i] = static_cast<float>(i % 1021);
+  Watcher watcher;
+  for (const xnn_datatype type : {xnn_datatype_fp32, xnn_datatype_fp16, xnn_datatype_qint8}) {
+    if (type == xnn_datatype_fp16 && !found.half) continue;
+    for (const bool depthwise : {false, true}) {
+      for (const uint32_t taps : {1u, 2u, 3u, 4u, 5u}) {
+        Trial t(type);
+        if (define_convolution(t, taps, depthwise, b->w, type == xnn_datatype_qint8 ? b->scales : nullptr))
+          t.pack(watcher.provider());
+      }
+    }
+  }
+  return watcher.hash();
+}
+
 pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void ask() {
@@ -183,6 +245,7 @@ void ask() {
     found.half_pool = half_averages(b, true);
     found.half_mean = half_averages(b, false);
   }
+  found.layout = layout_of(b);
   free(memory);
 }
 

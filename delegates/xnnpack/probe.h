@@ -3,6 +3,8 @@
 #ifndef VIREO_DELEGATES_XNNPACK_PROBE_H_
 #define VIREO_DELEGATES_XNNPACK_PROBE_H_
 
+#include <stdint.h>
+
 namespace vireo::xnnpack {
 
 struct Kernels {
@@ -10,6 +12,8 @@ struct Kernels {
   bool codes_dense = false, codes_depthwise = false;
   // float16 at all; products, convolutions and means whose sums are float32's.
   bool half = false, half_dense = false, half_depthwise = false, half_pool = false, half_mean = false;
+  // Of known filters as they pack them: other kernels' layouts have another.
+  uint64_t layout = 0;
 };
 
 // Asked at the first call, after xnn_initialize.

@@ -187,7 +187,7 @@ class Case {
     ASSERT_EQ(reason(), "");
     const TestTensor& want = values_[static_cast<size_t>(wanted_)];
     for (const int32_t slots : {1, 3}) {
-      const std::vector<uint8_t> got = run(slots, false);
+      const std::vector<uint8_t> got = run(slots, false, /*packs=*/slots == 3);
       ASSERT_EQ(got.size(), want.bytes.size());
       for (size_t i = 0; i < got.size(); ++i) {
         ASSERT_EQ(static_cast<int>(got[i]), static_cast<int>(want.bytes[i]))
@@ -200,8 +200,9 @@ class Case {
   // lies on input 0.
   void expect_close(double share, bool in_place = false) const {
     ASSERT_EQ(reason(), "");
-    const std::vector<uint8_t> one = run(1, in_place), three = run(3, in_place);
+    const std::vector<uint8_t> one = run(1, in_place, false), three = run(3, in_place, false);
     EXPECT_EQ(one, three) << "three threads give other bits";
+    EXPECT_EQ(one, run(1, in_place, true)) << "weights that the host keeps give other bits";
     const TestTensor& want = values_[static_cast<size_t>(wanted_)];
     TestTensor got = want;
     got.bytes = one;
@@ -224,11 +225,14 @@ class Case {
     return values;
   }
 
-  std::vector<uint8_t> run(int32_t slots, bool in_place) const {
+  std::vector<uint8_t> run(int32_t slots, bool in_place, bool packs) const {
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
     const uint32_t first = 0;
-    const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+    vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, packs ? 1u : 0u, nullptr};
+    const TestPacks packed(d, nullptr, host, graph_.get(), part);
+    EXPECT_EQ(packed.fault(), "");
+    if (packs) part.packed = packed.data();
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
     EXPECT_EQ(d.memory(nullptr, &host, graph_.get(), &part, slots, &memory), VIREO_OK);
     const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);

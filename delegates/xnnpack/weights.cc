@@ -5,19 +5,10 @@
 
 #include <new>
 
+#include "delegates/xnnpack/hash.h"
+#include "delegates/xnnpack/probe.h"
+
 namespace vireo::xnnpack {
-
-struct Weights::Key {
-  const void* kernel = nullptr;
-  const void* bias = nullptr;
-  uint32_t seed = 0;  // XNNPACK's: which kernel, which sizes
-  uint32_t tag = 0;
-  const void* scales = nullptr;
-
-  bool operator==(const Key& o) const {
-    return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag && scales == o.scales;
-  }
-};
 
 struct PackedWeights {
   PackedWeights* next = nullptr;
@@ -80,12 +71,50 @@ Weights::~Weights() {
   }
 }
 
-void Weights::stands_for(const void* given, const void* original, uint32_t tag, const void* scales) {
-  if (name_count_ < kMost) names_[name_count_++] = {given, original, scales, tag};
+void Weights::stands_for(const Name& name) {
+  if (name_count_ < kMost) names_[name_count_++] = name;
+}
+
+void Weights::write_to(void* memory) {
+  mode_ = Mode::kWrite;
+  first_data_ = memory;
+}
+
+void Weights::use(const void* packed) {
+  mode_ = Mode::kUse;
+  first_data_ = const_cast<void*>(packed);  // XNNPACK reads it
+}
+
+bool Weights::is_first(const Key& key) {
+  if (!has_first_) first_ = key;
+  has_first_ = true;
+  return first_ == key;
+}
+
+bool Weights::describe(vireo_packed* out) const {
+  if (!has_first_ || first_bytes_ == 0) return false;
+  constexpr uint32_t kLayout = 1;
+  uint64_t with = kEmptyHash;  // what is packed beside the filter
+  for (uint32_t i = 0; i < name_count_; ++i) {
+    const Name& n = names_[i];
+    if (n.original == first_.bias) with = hash_bytes(with, n.given, n.bytes);
+    if (n.original == first_.kernel && n.scales != nullptr) with = hash_bytes(with, n.scales, n.scales_bytes);
+  }
+  out->layout = kLayout;
+  out->constant = first_.kernel;
+  out->sizes[0] = first_.seed;
+  out->sizes[1] = first_.tag;
+  out->sizes[2] = static_cast<int64_t>(with);
+  out->sizes[3] = static_cast<int64_t>(kernels().layout);
+  out->bytes = first_bytes_ + XNN_EXTRA_BYTES;
+  return true;
 }
 
 Weights::Key Weights::key_of(const xnn_weights_cache_look_up_key& key) const {
-  Key k = {key.kernel, key.bias, key.seed, 0, nullptr};
+  Key k;
+  k.kernel = key.kernel;
+  k.bias = key.bias;
+  k.seed = key.seed;
   for (uint32_t i = 0; i < name_count_; ++i) {
     if (names_[i].given == key.bias) k.bias = names_[i].original;
     if (names_[i].given != key.kernel) continue;
@@ -99,7 +128,9 @@ Weights::Key Weights::key_of(const xnn_weights_cache_look_up_key& key) const {
 // The lock is the caller's. Null when there is none.
 PackedWeights* Weights::hold(const Key& key) {
   for (PackedWeights* p = list; p != nullptr; p = p->next) {
-    if (!(Key{p->kernel, p->bias, p->seed, p->tag, p->scales} == key)) continue;
+    if (p->kernel != key.kernel || p->bias != key.bias || p->seed != key.seed || p->tag != key.tag ||
+        p->scales != key.scales)
+      continue;
     if (held_count_ == kMost) return nullptr;
     ++p->holders;
     held_[held_count_++] = p;
@@ -115,13 +146,25 @@ void Weights::drop_reserved() {
 
 size_t Weights::look_up(void* self, const xnn_weights_cache_look_up_key* key) {
   auto& w = *static_cast<Weights*>(self);
+  const Key k = w.key_of(*key);
+  if (w.mode_ != Mode::kShare && w.is_first(k)) {
+    w.looked_up_ = true;
+    return w.mode_ == Mode::kUse ? reinterpret_cast<size_t>(w.first_data_) : kNotFound;
+  }
+  if (w.mode_ == Mode::kMeasure || w.mode_ == Mode::kWrite) return kNotFound;
   const Lock lock;
-  PackedWeights* const p = w.hold(w.key_of(*key));
+  PackedWeights* const p = w.hold(k);
   return p == nullptr ? kNotFound : reinterpret_cast<size_t>(p->data());
 }
 
 void* Weights::reserve(void* self, size_t bytes) {
   auto& w = *static_cast<Weights*>(self);
+  if (w.mode_ == Mode::kMeasure || w.mode_ == Mode::kWrite) {
+    if (w.first_bytes_ != 0) return nullptr;  // it is done
+    w.first_bytes_ = bytes;
+    if (w.mode_ == Mode::kWrite) return w.first_data_;
+    if (w.looked_up_) return nullptr;  // now all is known; depthwise kernels pack before they ask
+  }
   w.drop_reserved();
   void* const block = aligned_alloc(64, (PackedWeights::kHeader + bytes + XNN_EXTRA_BYTES + 63) / 64 * 64);
   if (block == nullptr) return nullptr;
@@ -130,8 +173,14 @@ void* Weights::reserve(void* self, size_t bytes) {
   return w.reserved_->data();
 }
 
-size_t Weights::insert(void* self, const xnn_weights_cache_look_up_key* key, void*, size_t) {
+size_t Weights::insert(void* self, const xnn_weights_cache_look_up_key* key, void* data, size_t) {
   auto& w = *static_cast<Weights*>(self);
+  if (w.mode_ != Mode::kShare && w.is_first(w.key_of(*key))) {
+    if (w.mode_ == Mode::kMeasure) return reinterpret_cast<size_t>(data);
+    w.drop_reserved();
+    return reinterpret_cast<size_t>(w.first_data_);
+  }
+  if (w.mode_ == Mode::kMeasure || w.mode_ == Mode::kWrite) return kNotFound;
   const Key k = w.key_of(*key);
   const Lock lock;
   // Another session may have been quicker, and depthwise kernels pack before they ask.

@@ -1,14 +1,18 @@
 // Weights as XNNPACK's kernels read them: packed once, shared by all sessions of a model.
 //
-// The host keeps packed constants only in layouts that do not depend on the machine (vireo_packed); XNNPACK chooses its
-// layout with the kernel, so they are kept here. A packed copy belongs to the bytes that it was made from, which
-// outlive every part that refers to them; the last part takes it along.
+// A part's first filter is packed by the host where it keeps packed constants: counted in vireo_memory, shared by its
+// sessions, kept in the user's cache. XNNPACK chooses its layout with the kernel, so that what names such a copy holds
+// a hash of how this CPU's kernels want a known filter (Kernels::layout). All else, and where the host keeps none, is
+// in a list here: a copy belongs to the bytes that it was made from, which outlive every part that refers to them; the
+// last part takes it along.
 #ifndef VIREO_DELEGATES_XNNPACK_WEIGHTS_H_
 #define VIREO_DELEGATES_XNNPACK_WEIGHTS_H_
 
 #include <stddef.h>
 #include <stdint.h>
 #include <xnnpack.h>
+
+#include "vireo/delegate.h"
 
 namespace vireo::xnnpack {
 
@@ -26,19 +30,41 @@ class Weights {
   // XNNPACK will be given `given` (`original` itself, or a reordered copy that does not last) for the constant
   // `original`; `tag` tells apart the orders that one constant may be given in, `scales` (a constant, or null) what
   // else is packed with it: XNNPACK's own key knows the filter and the bias alone.
-  void stands_for(const void* given, const void* original, uint32_t tag, const void* scales = nullptr);
+  struct Name {
+    const void* given = nullptr;
+    const void* original = nullptr;
+    size_t bytes = 0;
+    uint32_t tag = 0;
+    const void* scales = nullptr;
+    size_t scales_bytes = 0;
+  };
+  void stands_for(const Name& name);
+
+  // The first filter that XNNPACK asks for: says what it is and how large it will be; writes it; has it.
+  void measure() { mode_ = Mode::kMeasure; }
+  void write_to(void* memory);
+  void use(const void* packed);
+  bool measures() const { return mode_ == Mode::kMeasure; }
+  // After XNNPACK was made to pack. False when it packed nothing.
+  bool describe(vireo_packed* out) const;
 
   static constexpr uint32_t kMost = 6;  // constants of a part
 
  private:
-  struct Name {
-    const void* given = nullptr;
-    const void* original = nullptr;
-    const void* scales = nullptr;
+  enum class Mode : uint8_t { kShare, kMeasure, kWrite, kUse };
+  struct Key {
+    const void* kernel = nullptr;
+    const void* bias = nullptr;
+    uint32_t seed = 0;  // XNNPACK's: which kernel, which sizes
     uint32_t tag = 0;
+    const void* scales = nullptr;
+
+    bool operator==(const Key& o) const {
+      return kernel == o.kernel && bias == o.bias && seed == o.seed && tag == o.tag && scales == o.scales;
+    }
   };
-  struct Key;
   Key key_of(const xnn_weights_cache_look_up_key& key) const;
+  bool is_first(const Key& key);
   PackedWeights* hold(const Key& key);
   void drop_reserved();
   static size_t look_up(void* self, const xnn_weights_cache_look_up_key* key);
@@ -51,6 +77,11 @@ class Weights {
   PackedWeights* held_[kMost] = {};
   uint32_t held_count_ = 0;
   PackedWeights* reserved_ = nullptr;
+  Mode mode_ = Mode::kShare;
+  bool has_first_ = false, looked_up_ = false;
+  Key first_;
+  void* first_data_ = nullptr;
+  size_t first_bytes_ = 0;
 };
 
 // Bytes of all packed copies that are alive. For tests.

@@ -88,7 +88,7 @@ uint32_t Writer::fixed(const void* data, const Dims& dims, const Fixed& as) {
 uint32_t Writer::define_fixed(const void* given, const void* original, uint32_t order, const Dims& dims,
                               const Fixed& as) {
   if (given == nullptr) return XNN_INVALID_VALUE_ID;
-  weights_->stands_for(given, original, order + as.tag, as.partner);
+  weights_->stands_for({given, original, bytes_of(dims, as.type), order + as.tag, as.partner, as.partner_bytes});
   uint32_t id = XNN_INVALID_VALUE_ID;
   const xnn_status status =
       as.scales != nullptr
@@ -124,7 +124,7 @@ size_t Writer::bytes_of(const Dims& dims, xnn_datatype type) {
 
 void* Writer::temporary(size_t bytes) {
   if (temporary_count_ == Weights::kMost) return nullptr;
-  void* const to = malloc(bytes + XNN_EXTRA_BYTES);
+  void* const to = calloc(1, bytes + XNN_EXTRA_BYTES);  // zeros where it is not filled: measured alone
   if (to == nullptr) return nullptr;
   temporaries_[temporary_count_++] = to;
   return to;

@@ -41,6 +41,7 @@ struct Fixed {
   int32_t zero = 0;
   // What else is packed with it: a constant, and a number above kOrders.
   const void* partner = nullptr;
+  size_t partner_bytes = 0;
   uint32_t tag = 0;
 };
 // The orders that a constant may be given in; 0 is as it lies.
@@ -88,7 +89,7 @@ class Writer {
   uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const Fixed& as, const F& fill) {
     if (graph_ == nullptr) return count_weights();
     void* const to = temporary(bytes_of(dims, as.type));
-    if (to != nullptr) fill(to);
+    if (to != nullptr && !weights_->measures()) fill(to);
     return define_fixed(to, original, tag, dims, as);
   }
   // One number a channel that XNNPACK reads when it prepares, from a constant of one or `count`. Null where there is no
@@ -98,6 +99,8 @@ class Writer {
   const char* done(xnn_status status) {
     return status == xnn_status_success && !full_ ? nullptr : "XNNPACK refuses it";
   }
+  // Constants that XNNPACK packs or reads when it prepares.
+  uint32_t weight_count() const { return weight_count_; }
   bool asks() const { return graph_ == nullptr; }
   xnn_subgraph_t graph() const { return graph_; }
 

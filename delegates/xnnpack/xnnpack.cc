@@ -132,6 +132,43 @@ void unload(void* loaded) {
   p->~Loaded();
 }
 
+// Has XNNPACK pack the part's first filter, as `weights` was told. False where it packs nothing.
+bool run_packing(const Part& part, Weights* weights, vireo_packed* out) {
+  xnn_subgraph_t sub = nullptr;
+  if (xnn_create_subgraph(kMaxExternals, 0, &sub) != xnn_status_success) return false;
+  {
+    Writer writer(sub, weights);
+    xnn_runtime_t runtime = nullptr;
+    if (writer.write(part)[0] == 0 &&
+        xnn_create_runtime_v3(sub, weights->provider(), nullptr, 0, &runtime) == xnn_status_success)
+      (void)xnn_delete_runtime(runtime);
+  }
+  (void)xnn_delete_subgraph(sub);
+  return weights->describe(out);
+}
+
+// What the host is to keep of this part; false: nothing.
+bool first_filter(const vireo_host& host, const vireo_graph* graph, uint32_t node, Part* part, vireo_packed* out) {
+  Writer asking(nullptr, nullptr);
+  if (look(host, graph, node, part, &asking)[0] != 0 || asking.weight_count() == 0) return false;
+  Weights weights;
+  weights.measure();
+  return run_packing(*part, &weights, out);
+}
+
+vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, uint32_t index,
+                  const vireo_thread_pool*, vireo_packed* out, void* to) {
+  Part part;
+  if (index != 0 || !first_filter(*host, graph, asked->nodes[0], &part, out)) return VIREO_INVALID_ARGUMENT;
+  if (to == nullptr) return VIREO_OK;
+  Weights weights;
+  weights.write_to(to);
+  vireo_packed written = *out;
+  if (!run_packing(part, &weights, &written) || written.bytes != out->bytes) return VIREO_UNSUPPORTED;
+  memset(static_cast<uint8_t*>(to) + out->bytes - XNN_EXTRA_BYTES, 0, XNN_EXTRA_BYTES);
+  return VIREO_OK;
+}
+
 // The runtime of a part, ready to be given addresses.
 bool prepare(Loaded* p, const Part& part, Writer* writer, xnn_subgraph_t graph) {
   if (writer->write(part)[0] != 0) return false;
@@ -147,6 +184,11 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   Part part;
   if (part.read(*host, graph, asked->nodes[0])[0] != 0) return VIREO_UNSUPPORTED;
   auto* const p = new (state) Loaded();
+  if (asked->packs != 0 && asked->packed != nullptr) {
+    Part again;
+    vireo_packed what = {};
+    if (first_filter(*host, graph, asked->nodes[0], &again, &what)) p->weights.use(asked->packed[0]);
+  }
   p->pool.slots = static_cast<size_t>(slots);
   p->spare_offset = part.scratch_bytes();
   xnn_subgraph_t sub = nullptr;
@@ -208,7 +250,6 @@ void release(void*) { (void)xnn_deinitialize(); }
 }  // namespace
 }  // namespace vireo::xnnpack
 
-// It reads constants as they lie and keeps its own packed copies: see weights.h.
 extern "C" const vireo_delegate vireo_xnnpack_delegate = {sizeof(vireo_delegate),
                                                           VIREO_DELEGATE_ABI,
                                                           "xnnpack",
@@ -216,7 +257,7 @@ extern "C" const vireo_delegate vireo_xnnpack_delegate = {sizeof(vireo_delegate)
                                                           vireo::xnnpack::enumerate,
                                                           vireo::xnnpack::claim,
                                                           vireo::xnnpack::memory,
-                                                          nullptr,
+                                                          vireo::xnnpack::pack,
                                                           vireo::xnnpack::load,
                                                           vireo::xnnpack::submit,
                                                           vireo::xnnpack::unload,

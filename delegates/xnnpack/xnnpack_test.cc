@@ -267,6 +267,46 @@ TEST_F(Xnnpack, PackedWeightsAreShared) {
   }
 }
 
+// The host keeps the first filter: the delegate's own list stays empty, and what names the copy tells apart all that is
+// packed with it.
+TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
+  const vireo_delegate& x = vireo_xnnpack_delegate;
+  const vireo_host host = test_host();
+  const uint32_t first = 0;
+  const auto conv = [](const TestTensor& bias) {
+    return Case(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
+                {reals(1, {1, 6, 6, 8}), reals(2, {9, 8, 3, 3}), bias}, 1);
+  };
+  const Case a = conv(reals(3, {9})), b = conv(reals(4, {9}));
+  const Case depthwise(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
+                       {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
+  vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 1, nullptr};
+  vireo_packed of_a = {}, of_b = {};
+  ASSERT_EQ(x.pack(nullptr, &host, a.graph(), &part, 0, nullptr, &of_a, nullptr), VIREO_OK);
+  ASSERT_EQ(x.pack(nullptr, &host, b.graph(), &part, 0, nullptr, &of_b, nullptr), VIREO_OK);
+  EXPECT_EQ(of_a.constant, a.graph()->values[1].constant);
+  EXPECT_EQ(of_a.sizes[0], of_b.sizes[0]);
+  EXPECT_NE(of_a.sizes[2], of_b.sizes[2]) << "the bias is packed too";
+  EXPECT_EQ(of_a.sizes[3], of_b.sizes[3]);
+  EXPECT_NE(of_a.sizes[3], 0);
+  EXPECT_EQ(x.pack(nullptr, &host, a.graph(), &part, 1, nullptr, &of_b, nullptr), VIREO_INVALID_ARGUMENT);
+  const Case sum(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {reals(1, {4}), reals(2, {4})}, 1);
+  EXPECT_EQ(x.pack(nullptr, &host, sum.graph(), &part, 0, nullptr, &of_b, nullptr), VIREO_INVALID_ARGUMENT);
+  for (const Case* c : {&a, &depthwise}) {
+    const TestPacks packed(x, nullptr, host, c->graph(), part);
+    ASSERT_EQ(packed.fault(), "");
+    part.packed = packed.data();
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    ASSERT_EQ(x.memory(nullptr, &host, c->graph(), &part, 1, &memory), VIREO_OK);
+    const testing::Guarded state(memory.state_bytes, 64);
+    void* loaded = nullptr;
+    ASSERT_EQ(x.load(nullptr, &host, c->graph(), &part, 1, state.data(), &loaded), VIREO_OK);
+    EXPECT_EQ(packed_weight_bytes(), 0u);
+    x.unload(loaded);
+    part.packed = nullptr;
+  }
+}
+
 TEST_F(Xnnpack, WhatItLeaves) {
   attrs::ConvT first;
   const TestTensor x = reals(1, {1, 3, 8, 8}), w = reals(2, {4, 3, 3, 3});
