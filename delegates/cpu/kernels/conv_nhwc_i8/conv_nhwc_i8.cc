@@ -131,10 +131,13 @@ void copy_patches(const ConvF32& s, const uint8_t* x, uint8_t zero, int64_t p0, 
 
 int64_t depth_of(const ConvF32& s) { return s.in_channels / s.groups * area(s.kernel); }
 
+// Bytes from one patch to the next: a tile's rows are whole lines of the cache.
+int64_t patch_row(const ConvF32& s) { return (at_least(depth_of(s), 1) + 63) / 64 * 64; }
+
 // Pixels at a time, whole blocks of tiles but at the end. Never more than for a larger shape.
 int64_t block_pixels(const ConvF32& s) {
-  const int64_t k = at_least(depth_of(s), 1), all = (s.n * area(s.out) + kBlock - 1) / kBlock * kBlock;
-  return at_most(at_least(kPatchBytes / k / kBlock, 1) * kBlock, all);
+  const int64_t all = (s.n * area(s.out) + kBlock - 1) / kBlock * kBlock;
+  return at_most(at_least(kPatchBytes / patch_row(s) / kBlock, 1) * kBlock, all);
 }
 
 size_t rounded(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) & ~size_t{63}; }
@@ -152,8 +155,8 @@ Rooms rooms_of(const ConvF32& s, bool packed) {
   const int64_t k = depth_of(s), pixels = s.n * area(s.out);
   Rooms r;
   r.filters = packed ? 0 : rounded(static_cast<int64_t>(conv_nhwc_i8_packed_bytes(s)));
-  // A bound of block_pixels(s) k over all smaller shapes too.
-  const int64_t most = at_least(kPatchBytes, kBlock * k), whole = (pixels + kBlock) * k;
+  // A bound of block_pixels(s) patch_row(s) over all smaller shapes too.
+  const int64_t row = patch_row(s), most = at_least(kPatchBytes, kBlock * row), whole = (pixels + kBlock) * row;
   r.patches = in_place(s) ? 0 : rounded(at_most(most, whole) + kPatchSlack);
   r.product = int_slot_bytes(pixels, k, true);
   if (has_lines(s)) {
@@ -297,7 +300,8 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
       IntProduct part = product_of(at);
       part.m = at_most(end - at, step);
       part.a = patches;
-      copy_patches(s, from, zero, at, part.m, g.k, patches);
+      part.a_row = patch_row(s);
+      copy_patches(s, from, zero, at, part.m, part.a_row, patches);
       run_int_product(part, Parallel{}, own(slot) + rooms.patches);
     }
   };
