@@ -32,11 +32,10 @@ std::vector<uint8_t> sha256(Span<const uint8_t> bytes) {
 std::vector<uint8_t> section_of(std::vector<PackedWeights> weights) {
   std::sort(weights.begin(), weights.end(),
             [](const PackedWeights& a, const PackedWeights& b) { return compare_packs(a.name, b.name) < 0; });
-  weights.erase(std::unique(weights.begin(), weights.end(),
-                            [](const PackedWeights& a, const PackedWeights& b) {
-                              return compare_packs(a.name, b.name) == 0;
-                            }),
-                weights.end());
+  weights.erase(
+      std::unique(weights.begin(), weights.end(),
+                  [](const PackedWeights& a, const PackedWeights& b) { return compare_packs(a.name, b.name) == 0; }),
+      weights.end());
   std::vector<PackEntry> entries;
   for (const PackedWeights& w : weights) {
     entries.push_back(w.name);

@@ -21,8 +21,8 @@ struct Options {
   bool json = false;
 };
 
-// Targets by name. What a kernel reads is chosen by shapes, and no layout depends on the instruction set, so one profile
-// serves every CPU; a delegate whose layouts are its device's brings a row of its own.
+// Targets by name. What a kernel reads is chosen by shapes, and no layout depends on the instruction set, so one
+// profile serves every CPU; a delegate whose layouts are its device's brings a row of its own.
 const std::map<std::string, std::string>& devices_by_profile() {
   static const std::map<std::string, std::string> kRows = {{"cpu", "cpu"}};
   return kRows;
@@ -30,8 +30,8 @@ const std::map<std::string, std::string>& devices_by_profile() {
 
 // A session uses a model's bytes in place, aligned.
 ModelBytes aligned(const std::vector<uint8_t>& bytes) {
-  const auto give_back = [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{64}); };
-  void* const memory = ::operator new(bytes.size(), std::align_val_t{64});
+  const auto give_back = [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); };
+  void* const memory = ::operator new (bytes.size(), std::align_val_t{64});
   std::memcpy(memory, bytes.data(), bytes.size());
   return {std::shared_ptr<const void>(memory, give_back), memory, bytes.size()};
 }
@@ -97,8 +97,8 @@ void pack(const Options& options) {
                        {"assumed", assumed}});
   }
   for (const std::string& line : assumed) std::cout << line << "\n";
-  std::cout << "packed " << weights.size() << " constants, " << bytes_text(bytes) << "; wrote " << options.output << ", "
-            << bytes_text(out.size()) << "\n";
+  std::cout << "packed " << weights.size() << " constants, " << bytes_text(bytes) << "; wrote " << options.output
+            << ", " << bytes_text(out.size()) << "\n";
 }
 
 }  // namespace

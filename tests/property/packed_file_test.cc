@@ -35,7 +35,8 @@ using Bytes = std::vector<uint8_t>;
 // A model loaded from exactly these bytes.
 class Load {
  public:
-  explicit Load(const Bytes& bytes) : held_(static_cast<uint8_t*>(::operator new[](bytes.size(), std::align_val_t{64}))) {
+  explicit Load(const Bytes& bytes)
+      : held_(static_cast<uint8_t*>(::operator new[](bytes.size(), std::align_val_t{64}))) {
     std::memcpy(held_.get(), bytes.data(), bytes.size());
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
@@ -201,7 +202,8 @@ TEST_F(PackedFile, HostileEntriesAndContents) {
     const PackHeader header = pack_header({entries.data(), entries.size()}, set_.bytes, nullptr, 0, 0);
     std::memcpy(bad.data() + section_, &header, sizeof(header));
     std::memcpy(bad.data() + section_ + sizeof(header), entries.data(), entries.size() * sizeof(PackEntry));
-    for (size_t at = section_ + sizeof(header) + entries.size() * sizeof(PackEntry); at < section_ + set_.bytes; at += 1 + random() % 4096) {
+    for (size_t at = section_ + sizeof(header) + entries.size() * sizeof(PackEntry); at < section_ + set_.bytes;
+         at += 1 + random() % 4096) {
       bad[at] = static_cast<uint8_t>(random());
     }
     Load load(bad);

@@ -31,14 +31,28 @@ class CodesIn {
  public:
   CodesIn(const uint8_t* data, int64_t step, bool is_signed, int32_t zero)
       : data_(data), step_(step), flip_(is_signed ? 0x80 : 0), zero_(zero + (is_signed ? 128 : 0)) {}
-  HWY_INLINE VF full(int64_t i) const {
-    const hn::Rebind<uint8_t, DI> d;
-    return real(step_ == 0 ? hn::Set(d, *data_) : hn::LoadU(d, data_ + i));
-  }
   HWY_INLINE VF part(int64_t i, size_t count) const {
     const hn::Rebind<uint8_t, DI> d;
     return real(step_ == 0 ? hn::Set(d, *data_) : hn::LoadN(d, data_ + i, count));
   }
+
+#if HWY_TARGET != HWY_SCALAR
+  // 4 kLanes of them from i on: vector j has codes 4 j to 4 j + 3 of each 16. A code below the upper bits of 2^23 is
+  // 2^23 + code, from which 2^23 + zero is taken exactly.
+  HWY_INLINE void blocks(int64_t i, VF (&out)[4]) const {
+    const hn::Repartition<uint8_t, DI> d;
+    const hn::Repartition<uint16_t, DI> d16;
+    const auto codes = hn::Xor(step_ == 0 ? hn::Set(d, *data_) : hn::LoadU(d, data_ + i), hn::Set(d, flip_));
+    const auto low = hn::BitCast(d16, hn::InterleaveLower(d, codes, hn::Zero(d)));
+    const auto high = hn::BitCast(d16, hn::InterleaveUpper(d, codes, hn::Zero(d)));
+    const auto top = hn::Set(d16, uint16_t{0x4B00});
+    const VF base = hn::Set(DF(), 8388608.0f + static_cast<float>(zero_));
+    out[0] = hn::Sub(hn::BitCast(DF(), hn::InterleaveLower(d16, low, top)), base);
+    out[1] = hn::Sub(hn::BitCast(DF(), hn::InterleaveUpper(d16, low, top)), base);
+    out[2] = hn::Sub(hn::BitCast(DF(), hn::InterleaveLower(d16, high, top)), base);
+    out[3] = hn::Sub(hn::BitCast(DF(), hn::InterleaveUpper(d16, high, top)), base);
+  }
+#endif
 
  private:
   template <class V>
@@ -67,13 +81,13 @@ void binary_row(const BinaryCodes& f, const Finish& finish, const uint8_t* a, in
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    VF xs[4], zs[4];
+    x.blocks(i, xs);
+    z.blocks(i, zs);
     VI r[4];
     VIREO_UNROLL
-    for (int v = 0; v < 4; ++v) {
-      const int64_t at = i + v * kLanes;
-      r[v] = finish.rounded(combine<kProduct>(x.full(at), z.full(at), ma, mb));
-    }
-    finish.store(finish.in_order(r[0], r[1], r[2], r[3]), static_cast<size_t>(4 * kLanes), y + i);
+    for (int v = 0; v < 4; ++v) r[v] = finish.rounded(combine<kProduct>(xs[v], zs[v], ma, mb));
+    finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(4 * kLanes), y + i);
   }
 #endif
   for (; i < count; i += kLanes) {
