@@ -52,7 +52,7 @@ def feed_of(model, extent, folder):
             continue
         stored = folder and folder / f"{pathlib.Path(model).stem}.{value.name}.npy"
         if stored and stored.exists():
-            feed[value.name] = np.load(stored)
+            feed[value.name] = np.ascontiguousarray(np.load(stored))  # bind() takes no other
             continue
         tensor = value.type.tensor_type
         dtype = DTYPES[tensor.elem_type]
