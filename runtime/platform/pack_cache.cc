@@ -125,7 +125,7 @@ void bound(const char* folder, uint64_t most) {
     if (list == nullptr) return;
     uint64_t sum = 0;
     char path[PATH_MAX], oldest[PATH_MAX];
-    struct timespec when = {};
+    time_t when = 0;
     oldest[0] = 0;
     while (const struct dirent* entry = readdir(list)) {
       struct stat info;
@@ -139,9 +139,8 @@ void bound(const char* folder, uint64_t most) {
         continue;
       }
       sum += static_cast<uint64_t>(info.st_size);
-      const struct timespec& t = info.st_mtim;
-      if (oldest[0] == 0 || t.tv_sec < when.tv_sec || (t.tv_sec == when.tv_sec && t.tv_nsec < when.tv_nsec)) {
-        when = t;
+      if (oldest[0] == 0 || info.st_mtime < when) {
+        when = info.st_mtime;
         memcpy(oldest, path, strlen(path) + 1);
       }
     }

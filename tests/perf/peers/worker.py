@@ -1,6 +1,7 @@
 """One peer in a process of its own, led by compare.py through lines of JSON: python -m peers.worker NAME FILE FEED.npz THREADS.
 
-    (start)   -> {"load_ms", "first_ms", "rss_mib"}    read and prepared; with the first result; peak above what importing it took
+    (start)   -> {"load_ms", "first_ms", "first_cpu_ms", "rss_mib"}    read and prepared; with the first result, of clock and process; peak
+                                                       above what importing it took
     run MS N  -> {"wall_ms": [...], "cpu_ms": [...]}   at least MS milliseconds and N runs, the first one not counted
     save FILE -> {}                                    outputs as .npz
     anything else ends it. {"error"} says what went wrong.
@@ -43,14 +44,14 @@ def main():
         feed = {key: stored[key] for key in stored.files}
     __import__(name.split("+")[0].replace("mnn", "MNN"))
     before = memory_mib("VmRSS")
-    begin = time.perf_counter()
+    begin, begin_cpu = time.perf_counter(), time.process_time()
     run = module.load(file, int(threads), feed, options)
     loaded = time.perf_counter()
     run()
-    first = time.perf_counter()
+    first, first_cpu = time.perf_counter(), time.process_time()
     run()
     peak = memory_mib("VmHWM")
-    say(load_ms=(loaded - begin) * 1e3, first_ms=(first - begin) * 1e3, rss_mib=peak - before)
+    say(load_ms=(loaded - begin) * 1e3, first_ms=(first - begin) * 1e3, first_cpu_ms=(first_cpu - begin_cpu) * 1e3, rss_mib=peak - before)
     for line in sys.stdin:
         words = line.split()
         if words[0] == "run":
