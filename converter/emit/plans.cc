@@ -165,11 +165,26 @@ void reorder(const std::vector<uint32_t>& order, std::vector<std::unique_ptr<fb:
   *nodes = std::move(ordered);
 }
 
+// Weights in codes, which a body widens and a kernel never does: a portable plan would keep room for them.
+bool widens_weights(const fb::ModelT& model) {
+  for (const auto& g : model.subgraphs) {
+    for (const auto& n : g->nodes) {
+      if (static_cast<Op>(n->op) != Op::kComposite || n->subgraphs.empty()) continue;
+      const fb::SubgraphT& body = *model.subgraphs[n->subgraphs[0]];
+      if (body.nodes.size() < 2 || static_cast<Op>(body.nodes[0]->op) != Op::kDequantizeLinear) continue;
+      const Op product = static_cast<Op>(body.nodes[1]->op);
+      if (product == Op::kMatMul || product == Op::kGemm) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<fb::PlanT> make_plan(fb::ModelT* model, const ExprWriter& exprs, const ConstantOf& constant_of,
                                      Diagnostics* diagnostics, CopyReport* copies, bool quantized) {
   auto plan = std::make_unique<fb::PlanT>();
+  quantized = quantized || widens_weights(*model);
   Plans plans(model->subgraphs.size());
   bool open = false;
   std::vector<Op> owners(model->subgraphs.size(), Op::kNone);

@@ -8,7 +8,8 @@
 // Numerics none: the body is the meaning, in the same order of operations.
 //
 // Where the product's operands go through bfloat16 (quant/schemes/bf16), the three Casts in front of it are part of the
-// chain, and of that hint ("conv_bf16").
+// chain, and of that hint ("conv_bf16"). So is the DequantizeLinear of constant weights ("matmul_codes"); products that
+// share one get each their own.
 //
 // The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
 // inputs of the node, so that they are planned, shared and packed as any other constant; numbers (a Clip's bounds, a
@@ -50,6 +51,29 @@ std::vector<ir::Node*> casts_of(const ir::Node& core) {
 
 const char* bf16_hint_of(const ir::Node& n) {
   return n.op == Op::kConv ? "conv_bf16" : n.op == Op::kGemm ? "gemm_bf16" : "matmul_bf16";
+}
+
+// The DequantizeLinear that makes the weights of a Gemm or MatMul from constants; null: there is none.
+ir::Node* codes_of(const ir::Node& core) {
+  if (core.op != Op::kGemm && core.op != Op::kMatMul) return nullptr;
+  ir::Node* wide = maker(core.in(1), Op::kDequantizeLinear);
+  if (wide == nullptr || core.in(0) == wide->out() || core.in(2) == wide->out()) return nullptr;
+  for (const ir::Value* v : wide->inputs) {
+    if (v != nullptr && v->constant == nullptr) return nullptr;
+  }
+  return wide;
+}
+
+// `wide` for `core` alone.
+ir::Node* own_codes(ir::Graph& g, ir::Node* wide, ir::Node& core) {
+  if (only_user(wide->out()) == &core) return wide;
+  ir::Node* copy = g.add_node(wide->op, wide->attrs, wide->inputs, 1, &core);
+  copy->name = wide->name;
+  copy->version = wide->version;
+  copy->out()->name = wide->out()->name;
+  copy->out()->type = wide->out()->type;
+  g.set_input(&core, 1, copy->out());
+  return copy;
 }
 
 bool is_activation(const ir::Node& n) {
@@ -158,8 +182,12 @@ void run(ir::Graph& g, PassLog& log) {
   for (size_t i = cores.size(); i-- > 0;) {
     std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     const std::vector<ir::Node*> casts = casts_of(*cores[i]);
-    const char* const hint = casts.empty() ? hint_of(*cores[i]) : bf16_hint_of(*cores[i]);
+    const char* hint = casts.empty() ? hint_of(*cores[i]) : bf16_hint_of(*cores[i]);
     chain.insert(chain.begin(), casts.begin(), casts.end());
+    if (ir::Node* wide = codes_of(*cores[i]); wide != nullptr) {
+      chain.insert(chain.begin(), own_codes(g, wide, *cores[i]));
+      hint = cores[i]->op == Op::kGemm ? "gemm_codes" : "matmul_codes";
+    }
     if (chain.size() < 2) continue;
     make_composite(g, chain, hint, is_number);
     log.changed();

@@ -342,11 +342,16 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   if (changed && (!walk.repeat(repeated) || !walk.alternate(quantized, repeated, kMostRounds))) return false;
   // A quantizer when nothing repeated follows, which would fold what it spells; before the epilogue, which makes one
   // node of it.
-  if (!options.quantize.name.empty() &&
-      !walk.change(
-          options.quantize.name.c_str(),
-          [&](ir::Graph& g, PassLog& log) { log.changed(options.quantize.run(g, &log.declined)); }, &changed)) {
-    return false;
+  if (!options.quantize.name.empty()) {
+    PassReport said;
+    const auto run = [&](ir::Graph& g, PassLog& log) {
+      log.changed(options.quantize.run(g, &said));
+      log.declined = said.declined;
+    };
+    if (!walk.change(options.quantize.name.c_str(), run, &changed)) return false;
+    for (PassReport& r : report->passes) {
+      if (r.name == options.quantize.name) r.errors = std::move(said.errors);
+    }
   }
   return walk.each(wanted(kOnce, options), &changed);
 }

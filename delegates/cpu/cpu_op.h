@@ -78,6 +78,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedWinogradF32 = 4,  // winograd/winograd.h, layout 4; sizes: O, C, edge of the tile
   kPackedBf16 = 5,         // gemm_bf16/gemm_bf16.h; sizes: columns, k, taps (0: no filters), 1 when it was [N, K]
   kPackedGatesF32 = 6,     // recurrent/recurrent.h, layout 6, for each direction; sizes: H, gates, directions
+  kPackedCodes = 7,        // gemm_codes/gemm_codes.h; sizes: columns; k, of scales and zeros blocks; kind and flags
 };
 
 struct CpuOp {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
 
@@ -267,6 +268,28 @@ bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char
                      type_of(value_at(*q.host, body, narrow.outputs[0])).dtype == DType::kBF16 &&
                      out->core_type.dtype == DType::kF32;
   return types && all_given(core, *out) && read_tail(q, body, core, kCore + 1, channel_axis, out, reason);
+}
+
+bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOperand* coded, const char** reason) {
+  *reason = "the fused body has another form";
+  if (q.op != Op::kComposite || q.host->node_count(q.node.body) < 2) return false;
+  const vireo_graph* body = q.node.body;
+  const vireo_graph_node wide = node_at(*q.host, body, 0), core = node_at(*q.host, body, 1);
+  if (static_cast<Op>(wide.op) != Op::kDequantizeLinear || wide.input_count < 2 || wide.output_count != 1) return false;
+  if (core.input_count < 2 || core.inputs[1] != wide.outputs[0] || !read_core(q, body, core, out)) return false;
+  const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(wide.attrs);
+  out->inputs[1] = operand_of(q, body, wide.inputs[0]);
+  coded->scale = operand_of(q, body, wide.inputs[1]);
+  if (wide.input_count > 2) coded->zero = operand_of(q, body, wide.inputs[2]);
+  coded->axis = a.axis();
+  coded->block = a.block_size();
+  const bool zero = wide.input_count > 2 && wide.inputs[2] >= 0;
+  const bool constant = out->inputs[1].fixed(q) != nullptr && coded->scale.fixed(q) != nullptr &&
+                        (!zero || coded->zero.fixed(q) != nullptr);
+  const bool types = out->inputs[0].type.dtype == DType::kF32 && coded->scale.type.dtype == DType::kF32 &&
+                     type_of(value_at(*q.host, body, wide.outputs[0])).dtype == DType::kF32 &&
+                     out->core_type.dtype == DType::kF32;
+  return constant && types && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, out, reason);
 }
 
 }  // namespace vireo::cpu

@@ -63,6 +63,17 @@ bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char*
 // Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16.
 bool read_fused_bf16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
+// Weights in codes: the DequantizeLinear in front of the product.
+struct CodedOperand {
+  Operand scale, zero;  // zero: absent where all are 0
+  int32_t axis = 0;
+  int64_t block = 0;  // 0: one scale for each index of `axis`, or one for all
+};
+
+// The same of a composite whose weights are codes: DequantizeLinear of constants in front of it. inputs[1] is the
+// codes.
+bool read_fused_codes(const CpuQuery& query, int channel_axis, Fused* out, CodedOperand* coded, const char** reason);
+
 // Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
 inline bool fits(const KernelContext& ctx, const Fused& f) {
   return !f.residual.given() || f.residual.input < 0 ||

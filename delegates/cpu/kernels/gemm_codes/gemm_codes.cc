@@ -1,0 +1,406 @@
+#include "delegates/cpu/kernels/gemm_codes/gemm_codes.h"
+
+#include <string.h>
+
+#include "delegates/cpu/kernels/gemm/engine.h"
+
+#include "delegates/cpu/kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "delegates/cpu/kernels/gemm_codes/gemm_codes.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#ifndef VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_VIEW_
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_VIEW_
+namespace vireo::cpu {
+namespace {
+constexpr int64_t kFewRows = 8;
+
+// Packed B.
+struct CodesView {
+  const uint32_t* codes;
+  const float* scales;
+  const uint8_t* zeros;                // null: `zero` for all
+  int64_t n, k, block, words, blocks;  // words of a column
+  int32_t bits, zero;
+
+  int64_t per_word() const { return 32 / bits; }
+};
+}  // namespace
+}  // namespace vireo::cpu
+#endif  // once
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+constexpr int64_t kWidth = 2 * kLanes < kPanelColumns ? 2 * kLanes : kPanelColumns;
+
+// A code in the low bits of 2^23 makes the float 2^23 + code, from which 2^23 + zero is taken away exactly: a code is
+// widened by one logical step and one subtraction, without a conversion.
+constexpr uint32_t kMagic = 0x4B000000u;
+
+// 2^23 + zero of columns [column, column + kLanes) of a panel.
+HWY_INLINE VF zeros_at(const CodesView& b, int64_t at) {
+  const DF d;
+  const DU du;
+  if (b.zeros == nullptr) return hn::BitCast(d, hn::Set(du, kMagic | static_cast<uint32_t>(b.zero)));
+  const hn::Rebind<uint8_t, DF> d8;
+  return hn::BitCast(d, hn::Or(hn::PromoteTo(du, hn::LoadU(d8, b.zeros + at)), hn::Set(du, kMagic)));
+}
+
+template <int kBits>
+HWY_INLINE VF value_of(hn::Vec<DU> x, VF zero) {
+  const DU du;
+  const auto code = hn::OrAnd(hn::Set(du, kMagic), x, hn::Set(du, (1u << kBits) - 1));
+  return hn::Sub(hn::BitCast(DF(), code), zero);
+}
+
+// sum[r][0 .. kWidth) += scale * sum over `count` k of a[r][k] (code - zero), for one part of a block and of a panel.
+template <int kBits, int kRows>
+HWY_INLINE void add_codes(const uint32_t* words, int64_t count, const float* a, int64_t lda, VF zero0, VF zero1,
+                          const float* scales, float* sum) {
+  constexpr int kPerWord = 32 / kBits;
+  // One row has two chains a vector, or it would wait for each sum.
+  constexpr int kChains = kRows <= 2 ? 2 : 1;
+  const DF d;
+  const DU du;
+  VF acc[kRows][kChains][2];
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    VIREO_UNROLL
+    for (int c = 0; c < kChains; ++c) acc[r][c][0] = acc[r][c][1] = hn::Zero(d);
+  }
+  for (; count >= kPerWord; count -= kPerWord, words += kPanelColumns, a += kPerWord) {
+    auto x0 = hn::LoadU(du, words), x1 = hn::LoadU(du, words + kLanes);
+    VIREO_UNROLL
+    for (int i = 0; i < kPerWord; ++i) {
+      const VF b0 = value_of<kBits>(x0, zero0), b1 = value_of<kBits>(x1, zero1);
+      x0 = hn::ShiftRight<kBits>(x0);
+      x1 = hn::ShiftRight<kBits>(x1);
+      VIREO_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const VF ai = hn::Set(d, a[r * lda + i]);
+        acc[r][i % kChains][0] = hn::MulAdd(ai, b0, acc[r][i % kChains][0]);
+        acc[r][i % kChains][1] = hn::MulAdd(ai, b1, acc[r][i % kChains][1]);
+      }
+    }
+  }
+  if (count > 0) {  // the end of k
+    auto x0 = hn::LoadU(du, words), x1 = hn::LoadU(du, words + kLanes);
+    for (int64_t i = 0; i < count; ++i) {
+      const VF b0 = value_of<kBits>(x0, zero0), b1 = value_of<kBits>(x1, zero1);
+      x0 = hn::ShiftRight<kBits>(x0);
+      x1 = hn::ShiftRight<kBits>(x1);
+      VIREO_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const VF ai = hn::Set(d, a[r * lda + i]);
+        acc[r][0][0] = hn::MulAdd(ai, b0, acc[r][0][0]);
+        acc[r][0][1] = hn::MulAdd(ai, b1, acc[r][0][1]);
+      }
+    }
+  }
+  const VF scale0 = hn::LoadU(d, scales), scale1 = hn::LoadU(d, scales + kLanes);
+  VIREO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    if (kChains == 2) {
+      acc[r][0][0] = hn::Add(acc[r][0][0], acc[r][kChains - 1][0]);
+      acc[r][0][1] = hn::Add(acc[r][0][1], acc[r][kChains - 1][1]);
+    }
+    float* const to = sum + r * kPanelColumns;
+    hn::StoreU(hn::MulAdd(acc[r][0][0], scale0, hn::LoadU(d, to)), d, to);
+    hn::StoreU(hn::MulAdd(acc[r][0][1], scale1, hn::LoadU(d, to + kLanes)), d, to + kLanes);
+  }
+}
+
+// Rows [m0, m0 + kRows) of one part of a panel: where narrow vectors take it in turns, it stays in the first level.
+template <int kBits, int kRows>
+HWY_NOINLINE void add_part(const CodesView& b, int64_t panel, int64_t block, int64_t k0, int64_t count, const float* a,
+                           int64_t lda, float* sum) {
+  const uint32_t* const words = b.codes + (panel * b.words + k0 * kBits / 32) * kPanelColumns;
+  const int64_t at = (panel * b.blocks + block) * kPanelColumns;
+  for (int64_t j = 0; j < kPanelColumns; j += kWidth) {
+    add_codes<kBits, kRows>(words + j, count, a + k0, lda, zeros_at(b, at + j), zeros_at(b, at + j + kLanes),
+                            b.scales + at + j, sum + j);
+  }
+}
+
+using AddPart = void (*)(const CodesView& b, int64_t panel, int64_t block, int64_t k0, int64_t count, const float* a,
+                         int64_t lda, float* sum);
+constexpr AddPart kAddParts[2][5] = {
+    {nullptr, add_part<4, 1>, add_part<4, 2>, add_part<4, 3>, add_part<4, 4>},
+    {nullptr, add_part<8, 1>, add_part<8, 2>, add_part<8, 3>, add_part<8, 4>},
+};
+
+// Sums of up to kFewRows rows and panels [panel0, panel1).
+void few_rows(const CodesView& b, int64_t panel0, int64_t panel1, int64_t m, const float* a, int64_t lda, float* c,
+              int64_t ldc) {
+  constexpr int64_t kDepth = 256;  // of k at a time: 4 or 8 KiB of codes, which all rows pass
+  HWY_ALIGN float sum[kFewRows * kPanelColumns];
+  const AddPart* const add = kAddParts[b.bits == 8];
+  const int64_t groups = (m + 3) / 4, low = m / groups, extra = m % groups;
+  for (int64_t panel = panel0; panel < panel1; ++panel) {
+    memset(sum, 0, sizeof(sum));
+    for (int64_t block = 0; block < b.blocks; ++block) {
+      const int64_t end = (block + 1) * b.block < b.k ? (block + 1) * b.block : b.k;
+      for (int64_t k0 = block * b.block; k0 < end; k0 += kDepth) {
+        const int64_t count = end - k0 < kDepth ? end - k0 : kDepth;
+        for (int64_t g = 0, r = 0; g < groups; ++g) {
+          const int64_t rows = low + (g < extra ? 1 : 0);
+          add[rows](b, panel, block, k0, count, a + r * lda, lda, sum + r * kPanelColumns);
+          r += rows;
+        }
+      }
+    }
+    const int64_t n0 = panel * kPanelColumns, columns = b.n - n0 < kPanelColumns ? b.n - n0 : kPanelColumns;
+    for (int64_t r = 0; r < m; ++r)
+      memcpy(c + r * ldc + n0, sum + r * kPanelColumns, static_cast<size_t>(columns) * sizeof(float));
+  }
+}
+
+// The columns [column, column + kLanes) of one of our panels as rows `width` apart, k from k0 on.
+template <int kBits>
+HWY_INLINE void widen_columns(const CodesView& b, int64_t panel, int64_t column, int64_t k0, int64_t kc, int64_t width,
+                              float* to) {
+  constexpr int64_t kPerWord = 32 / kBits;
+  const DF d;
+  const DU du;
+  const uint32_t* const words = b.codes + panel * b.words * kPanelColumns + column;
+  const int64_t end = k0 + kc;
+  for (int64_t p = k0; p < end;) {
+    const int64_t block = p / b.block, at = (panel * b.blocks + block) * kPanelColumns + column;
+    const int64_t block_end = (block + 1) * b.block < end ? (block + 1) * b.block : end;
+    const VF zero = zeros_at(b, at), scale = hn::LoadU(d, b.scales + at);
+    while (p < block_end) {
+      const int64_t skip = p % kPerWord;
+      auto x = hn::ShiftRightSame(hn::LoadU(du, words + p / kPerWord * kPanelColumns), static_cast<int>(skip) * kBits);
+      if (skip == 0 && p + kPerWord <= block_end) {
+        VIREO_UNROLL
+        for (int i = 0; i < kPerWord; ++i, to += width) {
+          hn::StoreU(hn::Mul(value_of<kBits>(x, zero), scale), d, to);
+          x = hn::ShiftRight<kBits>(x);
+        }
+        p += kPerWord;
+        continue;
+      }
+      const int64_t next = p - skip + kPerWord < block_end ? p - skip + kPerWord : block_end;
+      for (; p < next; ++p, to += width) {
+        hn::StoreU(hn::Mul(value_of<kBits>(x, zero), scale), d, to);
+        x = hn::ShiftRight<kBits>(x);
+      }
+    }
+  }
+}
+
+// As PanelSource::pack; n0 is at the beginning of a panel, and `width` a multiple of the vectors'.
+void widen_panels(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  const CodesView& b = *static_cast<const CodesView*>(context);
+  const int64_t padded = (nc + width - 1) / width * width;
+  for (int64_t j = 0; j < padded; j += kLanes) {
+    const int64_t panel = (n0 + j) / kPanelColumns, column = (n0 + j) % kPanelColumns;
+    float* const to = panels + j / width * width * kc + j % width;
+    if (b.bits == 8) {
+      widen_columns<8>(b, panel, column, k0, kc, width, to);
+    } else {
+      widen_columns<4>(b, panel, column, k0, kc, width, to);
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vireo::cpu {
+HWY_EXPORT(few_rows);
+HWY_EXPORT(widen_panels);
+
+namespace {
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Signed codes moved to begin at 0.
+uint32_t code_at(const CodedWeights& b, const void* data, int64_t i) {
+  const auto* const p = static_cast<const uint8_t*>(data);
+  const uint32_t code = b.bits == 8 ? p[i] : p[i >> 1] >> ((i & 1) * 4) & 15u;
+  return b.is_signed ? code ^ (1u << (b.bits - 1)) : code;
+}
+int32_t zero_of(const CodedWeights& b) { return b.is_signed ? 1 << (b.bits - 1) : 0; }
+
+// B as it lies, as a source of panels: for hosts that keep nothing packed.
+void widen_plain(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  const CodedWeights& b = *static_cast<const CodedWeights*>(context);
+  for (int64_t j = 0; j < nc; j += width, panels += kc * width) {
+    const int64_t columns = nc - j < width ? nc - j : width;
+    for (int64_t p = 0; p < kc; ++p) {
+      const int64_t k = k0 + p, block = k / b.block;
+      float* const to = panels + p * width;
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t n = n0 + j + c, at = n * b.scale_n_step + block * b.scale_k_step;
+        const auto code = static_cast<int32_t>(code_at(b, b.codes, n * b.n_step + k * b.k_step));
+        const int32_t zero = b.zeros == nullptr ? zero_of(b) : static_cast<int32_t>(code_at(b, b.zeros, at));
+        to[c] = static_cast<float>(code - zero) * b.scales[at];
+      }
+      for (int64_t c = columns; c < width; ++c) to[c] = 0;
+    }
+  }
+}
+
+// Codes of one column whose bytes follow each other make words as they lie; else a row of codes at a time is put in.
+template <int kBits>
+void pack_panel(const CodedWeights& b, int64_t n, int64_t k, int64_t n0, uint32_t* to) {
+  constexpr int64_t kPerWord = 32 / kBits;
+  const auto neutral = static_cast<uint32_t>(zero_of(b));
+  const uint32_t flip = neutral * (kBits == 8 ? 0x01010101u : 0x11111111u);
+  const auto* const codes = static_cast<const uint8_t*>(b.codes);
+  const int64_t columns = n - n0 < kPanelColumns ? n - n0 : kPanelColumns;
+  for (int64_t p = 0; p < k; p += kPerWord, to += kPanelColumns) {
+    for (int64_t c = 0; c < kPanelColumns; ++c) to[c] = 0;
+    const int64_t count = k - p < kPerWord ? k - p : kPerWord;
+    const bool words = b.k_step == 1 && b.n_step % kPerWord == 0 && count == kPerWord;
+    if (words) {
+      for (int64_t c = 0; c < columns; ++c) {
+        const uint8_t* const from = codes + ((n0 + c) * b.n_step + p) * kBits / 8;
+        for (uint32_t i = 0; i < 4; ++i) to[c] |= static_cast<uint32_t>(from[i]) << (8 * i);
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t at = n0 * b.n_step + (p + i) * b.k_step;
+        for (int64_t c = 0; c < columns; ++c, at += b.n_step) {
+          const uint32_t code = kBits == 8 ? codes[at] : codes[at >> 1] >> ((at & 1) * 4) & 15u;
+          to[c] |= code << (i * kBits);
+        }
+      }
+    }
+    for (int64_t c = 0; c < kPanelColumns; ++c) to[c] ^= flip;  // what is not there is 0 before it is moved, too
+  }
+}
+
+// Few blocks of rows read what was widened from the first-level cache.
+ProductPlan plan_of(const GemmCodes& s, int32_t slots) {
+  if (s.m > 28) return plan_product(s.m, s.n, s.k, false, slots);
+  constexpr int64_t kDepth = 256;
+  ProductPlan plan{};
+  const int64_t parts = s.k <= kDepth ? 1 : ceil_div(s.k, kDepth);
+  plan.kc = s.k <= kDepth ? (s.k < 1 ? 1 : s.k) : ceil_div(ceil_div(s.k, parts), 8) * 8;
+  plan.nc = kPanelColumns;
+  plan.slot_bytes = static_cast<size_t>(plan.kc * plan.nc) * sizeof(float);
+  plan.bytes = plan.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots);
+  return plan;
+}
+
+void finish(const GemmCodes& s, int64_t n0, int64_t n1, float* c) {
+  const Epilogue& e = s.epilogue;
+  RowFinish f;
+  f.scale = e.alpha;
+  f.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
+  f.residual_scale = e.residual_scale;
+  f.f = e.act;
+  f.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
+  for (int64_t i = 0; i < s.m; ++i) {
+    if (e.residual != nullptr) e.put_residual(e.residual + i * e.residual_stride + n0, &f);
+    finish_row_f32(c + i * s.ldc + n0, n1 - n0, f);
+  }
+}
+}  // namespace
+
+size_t codes_packed_bytes(int64_t n, int64_t k, int32_t bits) {
+  const int64_t words = ceil_div(n, kPanelColumns) * kPanelColumns * ceil_div(k, 32 / bits);
+  return static_cast<size_t>(words) * sizeof(uint32_t);
+}
+size_t scales_packed_bytes(int64_t n, int64_t blocks) { return zeros_packed_bytes(n, blocks) * sizeof(float); }
+size_t zeros_packed_bytes(int64_t n, int64_t blocks) {
+  return static_cast<size_t>(ceil_div(n, kPanelColumns) * kPanelColumns * blocks);
+}
+
+void pack_codes(const CodedWeights& b, int64_t n, int64_t k, const Parallel& parallel, uint32_t* packed) {
+  const int64_t words = ceil_div(k, 32 / b.bits);
+  parallel.for_range(ceil_div(n, kPanelColumns), 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      uint32_t* const to = packed + panel * words * kPanelColumns;
+      if (b.bits == 8) {
+        pack_panel<8>(b, n, k, panel * kPanelColumns, to);
+      } else {
+        pack_panel<4>(b, n, k, panel * kPanelColumns, to);
+      }
+    }
+  });
+}
+
+void pack_scales(const CodedWeights& b, int64_t n, int64_t blocks, float* packed) {
+  for (int64_t panel = 0; panel * kPanelColumns < n; ++panel) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      for (int64_t c = panel * kPanelColumns; c < (panel + 1) * kPanelColumns; ++c)
+        *packed++ = c < n ? b.scales[c * b.scale_n_step + block * b.scale_k_step] : 0;
+    }
+  }
+}
+
+void pack_zeros(const CodedWeights& b, int64_t n, int64_t blocks, uint8_t* packed) {
+  for (int64_t panel = 0; panel * kPanelColumns < n; ++panel) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      for (int64_t c = panel * kPanelColumns; c < (panel + 1) * kPanelColumns; ++c) {
+        const int64_t at = c * b.scale_n_step + block * b.scale_k_step;
+        *packed++ = static_cast<uint8_t>(c < n ? code_at(b, b.zeros, at) : 0);
+      }
+    }
+  }
+}
+
+size_t gemm_codes_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed) {
+  return packed && m <= kFewRows ? 0 : product_scratch_bound(m, n, k, slots);
+}
+
+void gemm_codes(const GemmCodes& s, const float* a, float* c, const Parallel& parallel, void* scratch) {
+  if (s.m <= 0 || s.n <= 0) return;
+  CodedWeights plain = s.b;
+  if (plain.block >= s.k || plain.block < 1) plain.block = s.k < 1 ? 1 : s.k;
+  const CodesView view = {s.packed,
+                          s.packed_scales,
+                          s.packed_zeros,
+                          s.n,
+                          s.k,
+                          plain.block,
+                          ceil_div(s.k, 32 / s.b.bits),
+                          blocks_of(plain, s.k),
+                          s.b.bits,
+                          zero_of(s.b)};
+  if (s.packed != nullptr && s.m <= kFewRows) {
+    const auto kernel = HWY_DYNAMIC_POINTER(few_rows);
+    constexpr int64_t kGrainMacs = 1 << 18;  // bound by memory: some 10 us
+    parallel.for_range(ceil_div(s.n, kPanelColumns), 1 + kGrainMacs / (s.m * s.k * kPanelColumns + 1),
+                       [&](int64_t begin, int64_t end, int32_t) {
+                         const int64_t n0 = begin * kPanelColumns;
+                         const int64_t n1 = end * kPanelColumns < s.n ? end * kPanelColumns : s.n;
+                         kernel(view, begin, end, s.m, a, s.lda, c, s.ldc);
+                         finish(s, n0, n1, c);
+                       });
+    return;
+  }
+  Product p{};
+  p.m = s.m;
+  p.n = s.n;
+  p.k = s.k;
+  p.a = a;
+  p.a_row = s.lda;
+  p.a_col = 1;
+  p.c = c;
+  p.c_row = s.ldc;
+  p.epilogue = &s.epilogue;
+  if (s.packed != nullptr) {
+    p.b.pack = HWY_DYNAMIC_POINTER(widen_panels);
+    p.b.context = &view;
+  } else {
+    p.b.pack = widen_plain;
+    p.b.context = &plain;
+  }
+  run_product(p, plan_of(s, parallel.slots), parallel, scratch);
+}
+
+}  // namespace vireo::cpu
+#endif
