@@ -436,6 +436,38 @@ def to_float(op, columns=False, zeros=True, bias=True):
     return check(build)
 
 
+def n_bits(bits=4, zeros="", block=32, m=3, half=False, bias=False, k=70, n=35):
+    """MatMulNBits. `zeros`: "" none, "codes", "real"."""
+    def build(c):
+        real, blocks = "float16" if half else "float32", -(-k // block)
+        inputs = [c.input("a", c.real(m, k).astype(real)), c.constant(codes(c, n, blocks, block * bits // 8)), c.constant(c.rng.uniform(0.01, 0.1, n * blocks).astype(real))]
+        packed = n * -(-blocks * bits // 8)
+        inputs.append(c.constant(codes(c, packed)) if zeros == "codes" else c.constant(c.rng.integers(0, 16, n * blocks).astype(real)) if zeros else "")
+        inputs += ["", c.constant(c.real(n).astype(real))] if bias else []
+        while not inputs[-1]:
+            inputs.pop()
+        c.node("MatMulNBits", inputs, ["y"], K=k, N=n, bits=bits, block_size=block)
+    return check(build)
+
+
+def dequantized(dtype, block=0, zeros=False, turned=False, m=3, k=64, n=35):
+    """DequantizeLinear of constant weights, and the product."""
+    def build(c):
+        from onnx import TensorProto, helper
+        low, high = {"int4": (-8, 8), "uint4": (0, 16), "int8": (-128, 128), "uint8": (0, 256)}[dtype]
+
+        def coded(*shape):
+            name = f"c{len(c.constants)}"
+            c.constants.append(helper.make_tensor(name, getattr(TensorProto, dtype.upper()), shape, c.rng.integers(low, high, shape).flatten().tolist()))
+            return name
+        shape, axis = ((n, k), 1) if turned else ((k, n), 0)
+        scales = tuple(e // block if i == axis else e for i, e in enumerate(shape)) if block else (n,)
+        inputs = [coded(*shape), c.constant(c.rng.uniform(0.01, 0.1, scales).astype("float32"))] + ([coded(*scales)] if zeros else [])
+        c.node("DequantizeLinear", inputs, ["w"], domain="", axis=axis if block else 1 - axis, **({"block_size": block} if block else {}))
+        c.node("Gemm", [c.input("x", c.real(m, k)), "w"], ["y"], domain="", transB=int(turned)) if turned else c.node("MatMul", [c.input("x", c.real(2, m, k)), "w"], ["y"], domain="")
+    return check(build)
+
+
 def q_attention(mask=False, past=0):
     def build(c):
         inputs = [c.input("x", codes(c, B, S, 8)), c.constant(codes(c, 8, 3 * H)), c.constant(c.real(3 * H)), c.constant(c.np.float32(0.01)), c.constant(c.np.float32(0.02))]
@@ -465,6 +497,10 @@ def codes_cases():
         "q_gemm": q_gemm(), "q_gemm_turned": q_gemm(turned=True, columns=True), "q_gemm_columns": q_gemm(columns=True), "q_gemm_real": q_gemm(real=True), "q_gemm_alpha": q_gemm(bias=False, alpha=0.5),
         "to_float": to_float("MatMulIntegerToFloat"), "to_float_columns": to_float("MatMulIntegerToFloat", columns=True), "to_float_plain": to_float("MatMulIntegerToFloat", zeros=False, bias=False),
         "dynamic": to_float("DynamicQuantizeMatMul"), "dynamic_columns": to_float("DynamicQuantizeMatMul", columns=True), "dynamic_plain": to_float("DynamicQuantizeMatMul", zeros=False, bias=False),
+        "n_bits": n_bits(), "n_bits_one": n_bits(m=1, block=16, bias=True), "n_bits_zeros": n_bits(zeros="codes"), "n_bits_real_zeros": n_bits(zeros="real"),
+        "n_bits_many": n_bits(m=40, block=256, k=300), "n_bits_8": n_bits(bits=8, m=2), "n_bits_8_zeros": n_bits(bits=8, zeros="codes", block=128), "n_bits_half": n_bits(half=True),
+        "weights_int4": dequantized("int4", 32), "weights_uint4": dequantized("uint4", 16, zeros=True, turned=True), "weights_int8": dequantized("int8"),
+        "weights_uint8": dequantized("uint8", zeros=True, turned=True, m=1), "weights_int8_blocks": dequantized("int8", 16, m=20),
         "q_attention": q_attention(), "q_attention_mask": q_attention(mask=True), "q_attention_past": q_attention(past=2), "q_conv": check(q_conv, step=1),
         "q_max_pool": check(lambda c: c.node("NhwcMaxPool", [c.input("x", codes(c, 1, 6, 6, 4))], ["y"], kernel_shape=[2, 2], strides=[2, 2])),
     }
