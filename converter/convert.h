@@ -53,13 +53,27 @@ struct TestCaseOption {
 namespace ir {
 class Graph;
 }
+
+// How near quantized weights are to what they were: 10 log10(sum w^2 / sum (w - w')^2).
+struct WeightError {
+  std::string tensor;
+  double sqnr_db = 0;
+};
+struct PassReport {
+  std::string name;
+  size_t changes = 0;
+  std::vector<std::pair<std::string, std::string>> declined;  // node, reason
+  bool checked = false;
+  double max_difference = 0;        // largest |d| / max|ref| over all outputs, when checked
+  std::vector<WeightError> errors;  // of a quantizer
+};
 // A quantizer (quant/schemes/), which runs where layouts are chosen and operators are not fused yet. It is handed in,
 // because the converter works without any.
 struct SchemeOption {
   std::string name;       // "": none; in the report it stands among the passes
   double check_atol = 0;  // for --check, as ConvertOptions has it
-  // Changes one graph; returns how often, and adds (node, reason) for what it left.
-  std::function<size_t(ir::Graph& graph, std::vector<std::pair<std::string, std::string>>* declined)> run;
+  // Changes one graph; returns how often, and adds to `declined` and `errors` of its report.
+  std::function<size_t(ir::Graph& graph, PassReport* report)> run;
 };
 
 struct ConvertOptions {
@@ -80,13 +94,6 @@ struct ConvertOptions {
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
 };
 
-struct PassReport {
-  std::string name;
-  size_t changes = 0;
-  std::vector<std::pair<std::string, std::string>> declined;  // node, reason
-  bool checked = false;
-  double max_difference = 0;  // largest |d| / max|ref| over all outputs, when checked
-};
 struct ValueReport {
   std::string name;
   std::string type;     // "float32[batch=1..8,3,224,224]"

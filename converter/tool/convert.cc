@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 
@@ -75,6 +76,11 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     for (const auto& [node, reason] : pass.declined) ++reasons[reason];
     for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
     std::cout << "\n";
+    const auto worst = std::min_element(pass.errors.begin(), pass.errors.end(),
+                                        [](const auto& a, const auto& b) { return a.sqnr_db < b.sqnr_db; });
+    if (worst == pass.errors.end()) continue;
+    printf("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(), worst->sqnr_db,
+           worst->tensor.c_str());
   }
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
@@ -109,10 +115,11 @@ void fill_scheme(const std::string& name, ConvertOptions* convert) {
     throw Failure("--quantize " + name + ": there is no such scheme", "schemes: " + quant::scheme_names());
   convert->quantize.name = "quantize_" + name;
   convert->quantize.check_atol = scheme->check_atol;
-  convert->quantize.run = [scheme](ir::Graph& g, std::vector<std::pair<std::string, std::string>>* declined) {
+  convert->quantize.run = [scheme](ir::Graph& g, PassReport* report) {
     quant::SchemeLog log;
     scheme->run(g, log);
-    declined->insert(declined->end(), log.declined.begin(), log.declined.end());
+    report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
+    for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db});
     return log.changes;
   };
 }
@@ -231,8 +238,10 @@ void add_convert(CLI::App& app, Context& context) {
                    "a .json file that says what inputs mean: picture, sound, range, mean, std");
   add_repeated(verb, "--state", &options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   add_repeated(verb, "--skip", &options->skip, "leave out a pass, by name (the report lists them)");
-  verb->add_option("--quantize", options->quantize,
-                   "bf16: products (Conv, Gemm, MatMul) in bfloat16, half the size of their weights; less exact");
+  verb->add_option(
+      "--quantize", options->quantize,
+      "bf16: products (Conv, Gemm, MatMul) in bfloat16, half the size of their weights; int8-weights, int4: "
+      "weights of Gemm and MatMul in 8 or 4 bits, a quarter or a sixth of the size; each less exact");
   verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   verb->add_flag("--json", options->json, "print the report as JSON");
   verb->footer(
@@ -241,6 +250,7 @@ void add_convert(CLI::App& app, Context& context) {
       "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
       "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
+      "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
       "model.html\n"
       "A signature file:\n"

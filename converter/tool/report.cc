@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "converter/tool/verbs.h"
@@ -94,6 +95,9 @@ Json report_json(const ConvertReport& report) {
       for (const auto& [reason, count] : reasons_of(pass))
         entry["reasons"].push_back({{"reason", reason}, {"count", count}});
     }
+    for (const WeightError& e : pass.errors)  // JSON has no infinity
+      entry["weights"].push_back(
+          {{"tensor", e.tensor}, {"sqnr_db", std::isfinite(e.sqnr_db) ? Json(e.sqnr_db) : Json()}});
     out["passes"].push_back(entry);
   }
   out["constant_bytes"] = report.constant_bytes;
@@ -149,6 +153,17 @@ std::string report_html(const std::string& title, const ConvertReport& report, c
     page += row({pass.name, std::to_string(pass.changes), difference, declined});
   }
   page += "</table>\n";
+  for (const PassReport& pass : report.passes) {
+    if (pass.errors.empty()) continue;
+    page +=
+        "<h2>Weights after " + escaped(pass.name) + "</h2>\n<table>\n" + row({"weights", "signal to noise, dB"}, "th");
+    for (const WeightError& e : pass.errors) {
+      char text[32] = "exact";
+      if (std::isfinite(e.sqnr_db)) snprintf(text, sizeof(text), "%.1f", e.sqnr_db);
+      page += row({e.tensor, text});
+    }
+    page += "</table>\n";
+  }
   if (!diagnostics.all().empty()) page += "<h2>Diagnostics</h2>\n<pre>" + escaped(diagnostics.text()) + "</pre>\n";
   return page + "</body></html>\n";
 }

@@ -1,10 +1,11 @@
 #include "quant/schemes/scheme.h"
 
 #include "quant/schemes/bf16.h"
+#include "quant/schemes/weights.h"
 
 namespace vireo::quant {
 namespace {
-constexpr const Scheme* kSchemes[] = {&kBf16};
+constexpr const Scheme* kSchemes[] = {&kBf16, &kInt4, &kInt8Weights};
 }  // namespace
 
 const Scheme* find_scheme(const std::string& name) {

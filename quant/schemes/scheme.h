@@ -10,9 +10,16 @@
 
 namespace vireo::quant {
 
+// How near quantized weights are to what they were.
+struct TensorError {
+  std::string tensor;
+  double sqnr_db = 0;  // 10 log10(sum w^2 / sum (w - w')^2)
+};
+
 struct SchemeLog {
   size_t changes = 0;
   std::vector<std::pair<std::string, std::string>> declined;  // node, reason
+  std::vector<TensorError> errors;                            // of schemes that measure them
 };
 
 // Changes one graph whose patterns are recognised and whose layouts are chosen; operators are fused after it. It says
@@ -25,7 +32,7 @@ struct Scheme {
 };
 
 const Scheme* find_scheme(const std::string& name);
-std::string scheme_names();  // for messages: "bf16"
+std::string scheme_names();  // for messages: "bf16, int4"
 
 }  // namespace vireo::quant
 

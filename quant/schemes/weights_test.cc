@@ -1,0 +1,180 @@
+#include "quant/schemes/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "converter/ir/interpret.h"
+#include "converter/ir/text.h"
+#include "sdk/ops/op.h"
+
+namespace vireo::quant {
+namespace {
+
+std::unique_ptr<ir::Graph> graph(const std::string& text) {
+  std::string error;
+  auto g = ir::parse_graph(text, &error);
+  EXPECT_NE(g, nullptr) << error;
+  return g;
+}
+
+std::string ops(const ir::Graph& g) {
+  std::string out;
+  for (const ir::Node& n : g.nodes()) out += (out.empty() ? "" : " ") + std::string(op_name(n.op));
+  return out;
+}
+
+std::vector<float> floats(const ir::Constant& c) {
+  std::vector<float> out(c.tensor.bytes.size() / sizeof(float));
+  std::memcpy(out.data(), c.tensor.bytes.data(), c.tensor.bytes.size());
+  return out;
+}
+
+ir::ConstantPtr normal(const Shape& shape, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> value(0, 1);
+  std::vector<float> x(static_cast<size_t>(element_count(shape)));
+  for (float& v : x) v = value(rng);
+  return ir::make_constant_of<float>(DType::kF32, shape, x);
+}
+
+// What the product makes of the unit matrix: the weights as it has them, [K, N].
+std::vector<float> weights_of(const ir::Graph& g) {
+  const Shape shape = g.inputs()[0]->type.shape;
+  std::vector<float> unit(static_cast<size_t>(shape[0] * shape[1]));
+  for (int64_t i = 0; i < shape[0]; ++i) unit[static_cast<size_t>(i * shape[1] + i)] = 1;
+  std::vector<ir::ConstantPtr> out;
+  std::string error;
+  EXPECT_TRUE(ir::interpret(g, {ir::make_constant_of<float>(DType::kF32, shape, unit)}, &out, &error)) << error;
+  return floats(*out[0]);
+}
+
+struct Case {
+  const char* text;
+  bool transposed;
+};
+const Case kCases[] = {
+    {"input %x f32[70,70]\n%y = MatMul(%x, w[70,6])", false},
+    {"input %x f32[70,70]\n%y = Gemm(%x, w[6,70]) {trans_b:true}", true},
+    {"input %x f32[20,20]\n%y = Gemm(%x, w[20,6], f32[6]{0,0,0,0,0,0})", false},
+};
+
+// Each weight within half a step, but for what int4 cuts off; the report's figure is the weights' own.
+TEST(WeightSchemes, WeightsWithinHalfAStep) {
+  for (const Case& c : kCases) {
+    for (const Scheme* scheme : {&kInt4, &kInt8Weights}) {
+      const auto g = graph(c.text);
+      ir::Node& product = g->nodes().front();
+      g->set_input(&product, 1, g->add_constant("w", normal(product.in(1)->type.shape, 5)));
+      const std::string was = ops(*g);
+      const std::vector<float> before = weights_of(*g);
+      SchemeLog log, again;
+      scheme->run(*g, log);
+      EXPECT_EQ(log.changes, 1u);
+      EXPECT_EQ(g->validate(), "");
+      EXPECT_EQ(ops(*g), "DequantizeLinear " + was);
+      const std::vector<float> after = weights_of(*g);
+      ASSERT_EQ(before.size(), after.size());
+      const int64_t n = 6, k = static_cast<int64_t>(before.size()) / n;
+      double signal = 0, noise = 0, plain = 0;  // plain: of int4 whose scales are the largest over 7
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t block = scheme == &kInt4 ? 32 : k;
+        for (int64_t first = 0; first < k; first += block) {
+          float most = 0;
+          for (int64_t i = first; i < k && i < first + block; ++i)
+            most = std::max(most, std::fabs(before[static_cast<size_t>(i * n + j)]));
+          // int4: no scale is above a 5th of the largest, and what is cut off is off by less than the largest's third.
+          const double step = scheme == &kInt4 ? most / 5 : most / 127;
+          for (int64_t i = first; i < k && i < first + block; ++i) {
+            const double w = before[static_cast<size_t>(i * n + j)], d = after[static_cast<size_t>(i * n + j)] - w;
+            signal += w * w;
+            noise += d * d;
+            const double coarse = std::nearbyint(w * 7 / most) * most / 7 - w;
+            plain += coarse * coarse;
+            ASSERT_LE(std::fabs(d), scheme == &kInt4 && std::fabs(w) > 0.6 * most ? most / 3 : step * 0.50001);
+          }
+        }
+      }
+      ASSERT_EQ(log.errors.size(), 1u);
+      const double sqnr = 10 * std::log10(signal / noise);
+      EXPECT_NEAR(log.errors[0].sqnr_db, sqnr, 0.01);
+      if (scheme == &kInt4) {
+        EXPECT_GT(sqnr, 10 * std::log10(signal / plain) + 0.5);  // the search pays
+      } else {
+        EXPECT_GT(sqnr, 40);
+      }
+      scheme->run(*g, again);
+      EXPECT_EQ(again.changes, 0u);
+    }
+  }
+}
+
+// What 4 bits hold exactly stays exact.
+TEST(WeightSchemes, CodesStayWhatTheyAre) {
+  const auto g = graph("input %x f32[64,64]\n%y = MatMul(%x, w[64,3])");
+  std::mt19937 rng(3);
+  std::vector<float> w(64 * 3);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = 0.125f * (static_cast<float>(rng() % 16) - 8);
+  for (size_t j = 0; j < 6; ++j) w[(j / 3 * 32) * 3 + j % 3] = 0.125f * 7, w[(j / 3 * 32 + 5) * 3 + j % 3] = -1;
+  ir::Node& product = g->nodes().front();
+  g->set_input(&product, 1,
+               g->add_constant("w", ir::make_constant_of<float>(DType::kF32, product.in(1)->type.shape, w)));
+  SchemeLog log;
+  kInt4.run(*g, log);
+  EXPECT_EQ(weights_of(*g), w);
+  ASSERT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(log.errors[0].sqnr_db, INFINITY);
+}
+
+TEST(WeightSchemes, SharedWeightsStayShared) {
+  const auto g = graph(R"(
+    input %x f32[3,4]
+    input %z f32[2,4]
+    %a = MatMul(%x, w[4,6])
+    %b = MatMul(%z, w[4,6])
+  )");
+  g->set_input(&g->nodes().back(), 1, g->add_constant("w", g->nodes().front().in(1)->constant));
+  SchemeLog log;
+  kInt8Weights.run(*g, log);
+  EXPECT_EQ(log.changes, 2u);
+  EXPECT_EQ(log.errors.size(), 1u);
+  size_t constants = 0;
+  for (const ir::Value& v : g->values()) constants += v.constant != nullptr && !v.unused() ? 1 : 0;
+  EXPECT_EQ(constants, 2u);  // codes and scales
+}
+
+TEST(WeightSchemes, SayWhatTheyLeave) {
+  const struct {
+    const char* text;
+    const char* reason;  // "": not its case
+  } kLeft[] = {
+      {"%y = MatMul(%x, w[1,4,4,6])", "weights other than one matrix stay float32"},
+      {"%y = MatMul(%x, %x)", "weights that are computed stay float32"},
+      {"%y = MatMul(%x, f32[4,1]{1, 2, inf, 4})", "a weight is not finite: stays float32"},
+      {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[16,6]) {trans_a:true}",
+       "a transposed x, or a bias other than one value a column: stays float32"},
+      {"%y = Conv(%x, w[4,4,3,3])", ""},
+  };
+  for (const auto& c : kLeft) {
+    const auto g = graph("input %x f32[1,4,4,4]\n" + std::string(c.text));
+    ASSERT_NE(g, nullptr) << c.text;
+    const std::string before = ir::print_graph(*g);
+    SchemeLog log;
+    kInt4.run(*g, log);
+    EXPECT_EQ(log.changes, 0u) << c.text;
+    EXPECT_EQ(ir::print_graph(*g), before);
+    ASSERT_EQ(log.declined.size(), c.reason[0] == 0 ? 0u : 1u) << c.text;
+    EXPECT_EQ(log.declined.empty() ? "" : log.declined[0].second, c.reason);
+  }
+}
+
+TEST(WeightSchemes, AreFoundByName) {
+  EXPECT_EQ(find_scheme("int4"), &kInt4);
+  EXPECT_EQ(find_scheme("int8-weights"), &kInt8Weights);
+  EXPECT_EQ(scheme_names(), "bf16, int4, int8-weights");
+}
+
+}  // namespace
+}  // namespace vireo::quant
