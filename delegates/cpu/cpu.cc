@@ -5,6 +5,9 @@
 #include "delegates/cpu/cost.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/features.h"
+#if VIREO_LEVEL_MASK
+#include "delegates/cpu/level_testing.h"
+#endif
 #include "delegates/cpu/shape_check.h"
 
 namespace vireo {
@@ -118,8 +121,17 @@ bool is_small(const vireo_host& host, const CpuQuery& q) {
   return left >= 0;
 }
 
-vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
+vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info, void** device) {
   if (index != 0) return VIREO_INVALID_ARGUMENT;
+#if VIREO_LEVEL_MASK
+  if (!mask_level()) {
+    host->log(host->context, VIREO_LOG_ERROR,
+              "VIREO_LEVEL names no instruction set of this core: there is no device cpu");
+    return VIREO_INVALID_ARGUMENT;
+  }
+#else
+  (void)host;
+#endif
   info->name = "cpu";
   info->detail = cpu_features_text();
   *device = self;

@@ -72,7 +72,8 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """Where a node runs. calls and total_ns are 0 unless the session profiles."""
+    """Where a node runs. calls and total_ns are 0 unless the session profiles. operations: multiplications and additions of products and
+    convolutions; bytes: of all that goes in and comes out. Both at the shapes of the last run."""
     name: str
     op: str
     device: str
@@ -81,6 +82,8 @@ class Node:
     depth: int
     calls: int
     total_ns: int
+    operations: int = 0
+    bytes: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -351,5 +354,6 @@ class Session(_Handle):
         for i in range(_lib.vireo_session_node_count(self._open())):
             n = c.sized(c.NodeInfo)
             _check(_lib.vireo_session_node(self._handle, i, c.byref(n), c.byref(error)), error)
-            found.append(Node(_text(n.name), _text(n.op), _text(n.device), _text(n.kernel), _text(n.reason), n.depth, n.calls, n.total_ns))
+            found.append(Node(_text(n.name), _text(n.op), _text(n.device), _text(n.kernel), _text(n.reason), n.depth, n.calls, n.total_ns,
+                              n.operations, n.bytes))
         return found

@@ -32,9 +32,10 @@ uint32_t ask() {
 uint32_t ask() { return 0; }
 #endif
 
+std::atomic<uint32_t> known{0};
+
 // Two threads may ask at once: both get the same answer.
 uint32_t features() {
-  static std::atomic<uint32_t> known{0};
   uint32_t now = known.load(std::memory_order_relaxed);
   if (now == 0) {
     now = ask() | kAsked;
@@ -45,6 +46,7 @@ uint32_t features() {
 
 }  // namespace
 
+void withhold_amx() { known.store(kAsked, std::memory_order_relaxed); }
 bool has_amx_bf16() { return (features() & kBf16) != 0; }
 bool has_amx_int8() { return (features() & kInt8) != 0; }
 

@@ -18,6 +18,8 @@ namespace vireo::cpu {
 // because they enlarge the context of every thread. The first call asks. Any thread.
 bool has_amx_bf16();
 bool has_amx_int8();
+// For tests of lesser levels: from now on there are none.
+void withhold_amx();
 
 // Rows and bytes a row of each tile, as LDTILECFG reads them.
 struct TileConfig {
