@@ -1,10 +1,11 @@
-// What this machine can do at most, on 1 to N threads, as JSON: products from registers alone, streams from each level of memory.
+// What this machine can do at most, on 1 to N threads, as JSON: products from registers alone, streams from each level
+// of memory.
 //
 //   machine_limits [THREADS]
 //
-// Each figure is the best of many short tries: on a machine that others use too, what was left undisturbed once. Operations
-// count multiplications and additions; a copy counts what it reads and what it writes. A figure that the core has no
-// instruction for is left out.
+// Each figure is the best of many short tries: on a machine that others use too, what was left undisturbed once.
+// Operations count multiplications and additions; a copy counts what it reads and what it writes. A figure that the
+// core has no instruction for is left out.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,13 +30,13 @@ namespace vireo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums that run side by side hide a multiplication's latency: 4 to 5 cycles at two a cycle, of bfloat16 up to 7. With the
-// operands they fit the registers of each target.
+// Sums that run side by side hide a multiplication's latency: 4 to 5 cycles at two a cycle, of bfloat16 up to 7. With
+// the operands they fit the registers of each target.
 constexpr int kSums = 12, kBf16Sums = 16;
 constexpr int64_t kRounds = 50000;
 
-// Rounds of `step` on so many sums; their sum goes to `memory` + 64 elements, so that none is left out. They begin with what
-// stands at places of their own: of equal ones the compiler would keep one.
+// Rounds of `step` on so many sums; their sum goes to `memory` + 64 elements, so that none is left out. They begin with
+// what stands at places of their own: of equal ones the compiler would keep one.
 template <int kCount, class D, class F>
 void spin(D d, F step, hn::TFromD<D>* memory) {
   hn::Vec<D> sums[kCount];
@@ -50,7 +51,8 @@ void spin(D d, F step, hn::TFromD<D>* memory) {
 double fma_f32(float* memory) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Load(d, memory), b = hn::Load(d, memory + 16);
-  spin<kSums>(d, [&](auto sum) { return hn::MulAdd(a, b, sum); }, memory);
+  spin<kSums>(
+      d, [&](auto sum) { return hn::MulAdd(a, b, sum); }, memory);
   return 2.0 * kSums * kRounds * static_cast<double>(hn::Lanes(d));
 }
 
@@ -59,8 +61,8 @@ double dot_i8(float* memory) {
   const hn::ScalableTag<int32_t> d;
   const auto a = hn::Load(hn::Repartition<uint8_t, decltype(d)>(), reinterpret_cast<const uint8_t*>(memory));
   const auto b = hn::Load(hn::Repartition<int8_t, decltype(d)>(), reinterpret_cast<const int8_t*>(memory));
-  spin<kSums>(d, [&](auto sum) { return hn::SumOfMulQuadAccumulate(d, a, b, sum); },
-              reinterpret_cast<int32_t*>(memory));
+  spin<kSums>(
+      d, [&](auto sum) { return hn::SumOfMulQuadAccumulate(d, a, b, sum); }, reinterpret_cast<int32_t*>(memory));
   return 8.0 * kSums * kRounds * static_cast<double>(hn::Lanes(d));
 #else
   (void)memory;
@@ -73,7 +75,8 @@ double dot_bf16(float* memory) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Load(hn::Repartition<hwy::bfloat16_t, decltype(d)>(), reinterpret_cast<hwy::bfloat16_t*>(memory));
   auto unused = hn::Zero(d);
-  spin<kBf16Sums>(d, [&](auto sum) { return hn::ReorderWidenMulAccumulate(d, a, a, sum, unused); }, memory);
+  spin<kBf16Sums>(
+      d, [&](auto sum) { return hn::ReorderWidenMulAccumulate(d, a, a, sum, unused); }, memory);
   return 4.0 * kBf16Sums * kRounds * static_cast<double>(hn::Lanes(d));
 #else
   (void)memory;
@@ -116,9 +119,7 @@ struct Worker {
   std::vector<uint8_t> from, to;
 };
 
-uint8_t* aligned(std::vector<uint8_t>& v) {
-  return v.data() + (64 - reinterpret_cast<uintptr_t>(v.data()) % 64) % 64;
-}
+uint8_t* aligned(std::vector<uint8_t>& v) { return v.data() + (64 - reinterpret_cast<uintptr_t>(v.data()) % 64) % 64; }
 
 #if VIREO_AMX
 template <bool kBf16>
@@ -179,7 +180,8 @@ double best_rate(std::vector<Worker>& workers, int tries, const F& work) {
     done[0] = work(workers[0]);
     ends[0] = std::chrono::steady_clock::now();
     for (std::thread& t : threads) t.join();
-    const double ns = std::chrono::duration<double, std::nano>(*std::max_element(ends.begin(), ends.end()) - begin).count();
+    const double ns =
+        std::chrono::duration<double, std::nano>(*std::max_element(ends.begin(), ends.end()) - begin).count();
     double all = 0;
     for (const double d : done) all += d;
     best = std::max(best, all / ns);

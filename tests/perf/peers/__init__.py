@@ -9,7 +9,7 @@ What prepare() or load() cannot do it says in a PeerError.
 """
 import importlib
 
-NAMES = ("vireo", "onnxruntime", "openvino", "mnn", "ncnn")
+NAMES = ("vireo", "onnxruntime", "openvino", "mnn", "ncnn", "executorch")
 
 
 class PeerError(Exception):
