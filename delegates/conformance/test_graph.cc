@@ -30,7 +30,7 @@ vireo_status value(const vireo_graph* g, uint32_t number, vireo_graph_value* out
   if (number >= g->values.size()) return VIREO_INVALID_ARGUMENT;
   const TestValue& v = g->values[number];
   out->dtype = static_cast<vireo_dtype>(v.type.dtype);
-  out->is_static = 1;
+  out->is_static = v.varies ? 0 : 1;
   out->rank = v.type.shape.rank;
   for (int i = 0; i < VIREO_MAX_RANK; ++i) out->max_dims[i] = i < v.type.shape.rank ? v.type.shape[i] : 0;
   out->constant = v.constant;

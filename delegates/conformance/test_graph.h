@@ -25,6 +25,7 @@ struct TestValue {
   TensorType type;
   const void* constant = nullptr;
   size_t constant_size = 0;
+  bool varies = false;  // its shape is of upper bounds
 };
 
 vireo_host test_host();

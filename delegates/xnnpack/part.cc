@@ -70,6 +70,7 @@ Value* Part::value(const vireo_host& host, const vireo_graph* graph, int32_t num
   v.is_static = info.is_static != 0;
   v.constant = info.constant;
   if (v.constant != nullptr) v.place = Place::kConstant;
+  varies_ = varies_ || (!v.is_static && v.constant == nullptr);
   return &v;
 }
 
@@ -142,13 +143,13 @@ bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, int3
 const char* Part::check() const {
   for (uint32_t i = 0; i < value_count_; ++i) {
     const Value& v = values_[i];
-    if (!v.is_static && v.constant == nullptr) return "its extents change between runs";
     const int64_t count = element_count(v.type.shape);
     if (count < 0 || tensor_bytes(v.type) < 0) return "its shapes do not agree";
     if (count == 0 && v.constant == nullptr) return "it has no elements";
   }
   for (uint32_t n = 0; n < node_count_; ++n) {
     const Node& node = nodes_[n];
+    if (varies_ && !find_rule(node.op)->reshapes) return "its extents change between runs";
     const uint8_t types = find_rule(node.op)->types;
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const Value* const v = node.inputs[i];
@@ -212,7 +213,8 @@ void Part::place() {
     }
   }
   uint32_t in_place_from = step_count_;  // all steps after it are elementwise
-  while (in_place_from > 0 && find_rule(steps_[in_place_from - 1].node->op)->elementwise) --in_place_from;
+  // Where extents vary, a value that is as large as the output at the bounds may be broadcast at a run.
+  while (!varies_ && in_place_from > 0 && find_rule(steps_[in_place_from - 1].node->op)->elementwise) --in_place_from;
   const Value* holder = nullptr;  // of the output's memory
   const auto in_scratch = [&](Value* v) {
     v->place = Place::kScratch;
@@ -235,6 +237,32 @@ void Part::place() {
     }
     in_scratch(&v);
   }
+}
+
+bool Part::set_shapes(const vireo_tensor* const* inputs, vireo_tensor* const* outputs, bool* changed) {
+  const auto shape_of = [](const vireo_tensor& t) {
+    Shape s;
+    s.rank = t.rank;
+    for (int i = 0; i < t.rank; ++i) s[i] = t.dims[i];
+    return s;
+  };
+  *changed = false;
+  for (uint32_t i = 0; i < value_count_; ++i) {
+    Value& v = values_[i];
+    if (v.place != Place::kInput) continue;
+    const Shape now = shape_of(*inputs[v.index]);
+    *changed = *changed || !(now == v.type.shape);
+    v.type.shape = now;
+  }
+  for (uint32_t n = 0; n < node_count_ && *changed; ++n) {
+    if (!infer_shapes(&nodes_[n])) return false;
+  }
+  for (uint32_t s = 0; s < step_count_ && *changed; ++s) steps_[s].spare.type = steps_[s].out->type;
+  for (uint32_t i = 0; i < value_count_; ++i) {
+    const Value& v = values_[i];
+    if (v.number >= 0 && v.place == Place::kOutput && !(shape_of(*outputs[v.index]) == v.type.shape)) return false;
+  }
+  return true;
 }
 
 const char* Part::read(const vireo_host& host, const vireo_graph* graph, uint32_t index) {

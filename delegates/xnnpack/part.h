@@ -75,6 +75,7 @@ struct Rule {
   bool biased;       // so does an Add of one constant value a channel, when it has no bias of its own
   bool spare = false;
   uint8_t types = kFloat32;
+  bool reshapes = false;  // XNNPACK allocates nothing when its extents change
 };
 const Rule* find_rule(Op op);
 // Why there is none.
@@ -84,6 +85,11 @@ class Part {
  public:
   // "" or why XNNPACK cannot run it.
   const char* read(const vireo_host& host, const vireo_graph* graph, uint32_t node);
+
+  // Whether some extent changes between runs; shapes are upper bounds until set_shapes.
+  bool varies() const { return varies_; }
+  // The shapes of this run. False when they cannot be.
+  bool set_shapes(const vireo_tensor* const* inputs, vireo_tensor* const* outputs, bool* changed);
 
   Span<const Step> steps() const { return Span<const Step>(steps_, step_count_); }
   uint32_t input_count() const { return input_count_; }
@@ -110,6 +116,7 @@ class Part {
   uint32_t step_count_ = 0;
   uint32_t input_count_ = 0, output_count_ = 0;
   size_t scratch_bytes_ = 0;
+  bool varies_ = false;
 };
 
 }  // namespace vireo::xnnpack

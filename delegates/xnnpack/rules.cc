@@ -4,11 +4,12 @@ namespace vireo::xnnpack {
 namespace {
 
 constexpr uint8_t kFloats = kFloat32 | kFloat16, kMoved = kFloats | kBytes;
+constexpr bool kReshapes = true;
 
 //                                                       elementwise, clamps, biased
 constexpr Rule kConv = {define_conv, false, true, true, false, kFloats};
 constexpr Rule kIntConv = {define_int_conv, false, false, false, false, kCodes};
-constexpr Rule kIntGemm = {define_int_gemm, false, false, false, false, kCodes};
+constexpr Rule kIntGemm = {define_int_gemm, false, false, false, false, kCodes, kReshapes};
 constexpr Rule kIntMul = {define_int_mul, false, false, false, false, kCodes};
 constexpr Rule kIntAveragePool = {define_int_average_pool, false, false, false, false, kCodes};
 constexpr Rule kDequantize = {define_dequantize, false, false, false, false, kFloat32 | kCodes};
@@ -17,13 +18,13 @@ constexpr Rule kMaxPool = {define_max_pool, false, true, false, false, kMoved};
 constexpr Rule kAveragePool = {define_average_pool, false, true, false, false, kFloats};
 constexpr Rule kGlobalAveragePool = {define_global_average_pool, false, false, false, false, kFloats};
 constexpr Rule kResize = {define_resize, false, false, false, false, kFloats};
-constexpr Rule kGemm = {define_gemm, false, true, true, false, kFloats};
-constexpr Rule kMatMul = {define_matmul, false, true, true, false, kFloats};
-constexpr Rule kUnary = {define_unary, true, false, false, false, kFloats};
-constexpr Rule kSwish = {define_swish, true, false, false, /*spare=*/true, kFloats};
-constexpr Rule kBinary = {define_binary, true, false, false, false, kFloats};
+constexpr Rule kGemm = {define_gemm, false, true, true, false, kFloats, kReshapes};
+constexpr Rule kMatMul = {define_matmul, false, true, true, false, kFloats, kReshapes};
+constexpr Rule kUnary = {define_unary, true, false, false, false, kFloats, kReshapes};
+constexpr Rule kSwish = {define_swish, true, false, false, /*spare=*/true, kFloats, kReshapes};
+constexpr Rule kBinary = {define_binary, true, false, false, false, kFloats, kReshapes};
 constexpr Rule kSoftmax = {define_softmax, false, false, false};
-constexpr Rule kTranspose = {define_transpose, false, false, false, false, kMoved};
+constexpr Rule kTranspose = {define_transpose, false, false, false, false, kMoved, kReshapes};
 constexpr Rule kConcat = {define_concat, false, false, false, false, kMoved};
 constexpr Rule kReduceMean = {define_reduce_mean, false, false, false, false, kFloats};
 

@@ -6,6 +6,9 @@
 namespace vireo::xnnpack {
 namespace {
 
+// A sum over an extent that may be 0 at a run.
+constexpr const char* kVaries = "its extents change between runs";
+
 // y [rows, n] = x [rows, k] * filter + bias; the filter is [k, n], or [n, k] when `transposed` says so.
 const char* fully_connected(Writer& w, const Step& s, const Value& filter, bool transposed, const Value* bias,
                             int64_t rows, int64_t k, int64_t n) {
@@ -29,6 +32,7 @@ const char* define_gemm(Writer& w, const Step& s) {
   const Value *x = node.in(0), *filter = node.in(1), *bias = node.in(2) != nullptr ? node.in(2) : s.bias;
   if (const char* reason = half_sums(*x, kernels().half_dense)) return reason;
   if (x->type.dtype == DType::kF16 && filter->constant == nullptr) return "its weights are not constant";
+  if (filter->constant == nullptr && !(x->is_static && filter->is_static)) return kVaries;
   if (a.trans_a() || a.alpha() != 1 || (bias != nullptr && a.beta() != 1)) return "XNNPACK has no alpha, beta, transA";
   const int64_t rows = x->type.shape[0], k = x->type.shape[1], n = s.out->type.shape[1];
   if (bias != nullptr) {
@@ -43,6 +47,7 @@ const char* define_matmul(Writer& w, const Step& s) {
   const Shape &as = a.type.shape, &bs = b.type.shape, &ys = s.out->type.shape;
   if (const char* reason = half_sums(a, kernels().half_dense)) return reason;
   if (as.rank < 2 || bs.rank < 2) return "an operand is a vector";
+  if (b.constant == nullptr && !(a.is_static && b.is_static)) return kVaries;
   const int64_t k = as[as.rank - 1], n = bs[bs.rank - 1], m = as[as.rank - 2];
   const bool half_matrix = b.type.dtype == DType::kF16 && b.constant == nullptr;  // its packing knows no float16
   if (element_count(bs) == k * n && !half_matrix) {                               // one matrix for all rows

@@ -52,12 +52,29 @@ class ConstantInfer final : public InferContext {
 
 }  // namespace
 
-bool shapes_agree(const Node& node) {
+namespace {
+
+bool infer(const Node& node, TensorType (&outputs)[kMaxArgs]) {
   const OpRow* row = find_op(node.op);
   if (row == nullptr) return false;
-  TensorType outputs[kMaxArgs];
   ConstantInfer ctx(node, outputs);
-  if (!ok(row->def->infer(ctx)) || ctx.unsure()) return false;
+  return ok(row->def->infer(ctx)) && !ctx.unsure();
+}
+
+}  // namespace
+
+bool infer_shapes(Node* node) {
+  TensorType outputs[kMaxArgs];
+  if (!infer(*node, outputs)) return false;
+  for (uint32_t o = 0; o < node->output_count; ++o) {
+    if (node->outputs[o] != nullptr) node->outputs[o]->type = outputs[o];
+  }
+  return true;
+}
+
+bool shapes_agree(const Node& node) {
+  TensorType outputs[kMaxArgs];
+  if (!infer(node, outputs)) return false;
   for (uint32_t o = 0; o < node.output_count; ++o) {
     if (node.outputs[o] != nullptr && outputs[o] != node.outputs[o]->type) return false;
   }

@@ -9,6 +9,8 @@ namespace vireo::xnnpack {
 
 // False too when a shape follows from contents that are not constant.
 bool shapes_agree(const Node& node);
+// Gives the node's outputs the shapes that follow from its inputs'. False where none do.
+bool infer_shapes(Node* node);
 
 }  // namespace vireo::xnnpack
 

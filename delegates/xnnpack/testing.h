@@ -214,6 +214,31 @@ class Case {
       if (most > 0) worst_ = std::max(worst_, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) / most);
     }
   }
+  // As if extents of its values could vary: prepared for these, then run with the inputs of each of `others`, which are
+  // the same graph with the same constants at other extents.
+  void expect_close_at(const std::vector<const Case*>& others, double share) {
+    for (TestValue& v : body_->values) v.varies = v.constant == nullptr;
+    for (TestValue& v : graph_->values) v.varies = v.constant == nullptr;
+    ASSERT_EQ(reason(), "");
+    const vireo_delegate& d = vireo_xnnpack_delegate;
+    const vireo_host host = test_host();
+    const uint32_t first = 0;
+    const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    ASSERT_EQ(d.memory(nullptr, &host, graph_.get(), &part, 1, &memory), VIREO_OK);
+    const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);
+    void* loaded = nullptr;
+    ASSERT_EQ(d.load(nullptr, &host, graph_.get(), &part, 1, state.data(), &loaded), VIREO_OK);
+    for (const Case* other : others) {
+      const std::vector<uint8_t> bytes = other->submit(loaded, scratch, memory.scratch_bytes, 1, false);
+      const TestTensor& want = other->values_[static_cast<size_t>(other->wanted_)];
+      TestTensor got = want;
+      got.bytes = bytes;
+      const std::vector<float> a = floats(got), b = floats(want);
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], share) << "element " << i;
+    }
+    d.unload(loaded);
+  }
   // Of the last expect_close: the largest difference as a share of the largest element.
   double worst() const { return worst_; }
 
@@ -239,6 +264,13 @@ class Case {
     void* loaded = nullptr;
     EXPECT_EQ(d.load(nullptr, &host, graph_.get(), &part, slots, state.data(), &loaded), VIREO_OK);
     if (loaded == nullptr) return {};
+    std::vector<uint8_t> result = submit(loaded, scratch, memory.scratch_bytes, slots, in_place);
+    d.unload(loaded);
+    return result;
+  }
+
+  std::vector<uint8_t> submit(void* loaded, const Guarded& scratch, size_t scratch_bytes, int32_t slots,
+                              bool in_place) const {
     std::deque<Guarded> blocks;
     std::vector<Tensor> tensors(inputs_.size() + 1);
     std::vector<const vireo_tensor*> in;
@@ -260,13 +292,13 @@ class Case {
     auto* out = reinterpret_cast<vireo_tensor*>(&y);
     const Threads threads(slots);
     char message[128] = "";
-    const vireo_submit with = {
-        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, threads.get(), nullptr, message, sizeof(message)};
-    EXPECT_EQ(d.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with), VIREO_OK) << message;
+    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), scratch_bytes, threads.get(), nullptr, message,
+                               sizeof(message)};
+    EXPECT_EQ(vireo_xnnpack_delegate.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with),
+              VIREO_OK)
+        << message;
     const auto* bytes = static_cast<const uint8_t*>(y.data);
-    std::vector<uint8_t> result(bytes, bytes + want.bytes.size());
-    d.unload(loaded);
-    return result;
+    return std::vector<uint8_t>(bytes, bytes + want.bytes.size());
   }
 
   int32_t add(const TestTensor& t, bool constant) {
@@ -276,7 +308,8 @@ class Case {
       constants_.emplace_back(kept.bytes.size());
       std::memcpy(constants_.back().data(), kept.bytes.data(), kept.bytes.size());
     }
-    body_->values.push_back({t.type, constant ? constants_.back().data() : nullptr, constant ? kept.bytes.size() : 0});
+    body_->values.push_back(
+        {t.type, constant ? constants_.back().data() : nullptr, constant ? kept.bytes.size() : 0, false});
     return static_cast<int32_t>(values_.size() - 1);
   }
 

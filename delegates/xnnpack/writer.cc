@@ -42,7 +42,7 @@ uint32_t Writer::external(const Value& v, const Dims& dims, const Codes& codes, 
     return XNN_INVALID_VALUE_ID;
   }
   const uint32_t id = external_count_++;
-  externals_[id] = {v.place, v.from_caller, codes.flipped, v.index, v.offset, v.bytes(), v.constant};
+  externals_[id] = {v.place, v.from_caller, codes.flipped, v.index, v.offset, v.bytes(), v.constant, dims};
   if (graph_ == nullptr) return id;
   uint32_t given = id;
   xnn_status status = xnn_status_success;

@@ -15,17 +15,6 @@ namespace vireo::xnnpack {
 
 constexpr uint32_t kMaxExternals = 48;
 
-// The memory behind one of XNNPACK's values.
-struct External {
-  Place place = Place::kNone;
-  bool from_caller = false;
-  bool flipped = false;  // uint8 codes, which XNNPACK is given as int8: the highest bit of each is another
-  uint32_t index = 0;
-  size_t offset = 0;  // in scratch
-  size_t bytes = 0;
-  const void* constant = nullptr;
-};
-
 // What XNNPACK is told of codes. The scale is 1 but where it stands for a multiplier: 1 * m / 1 is exact.
 struct Codes {
   int32_t zero = 0;
@@ -56,6 +45,18 @@ struct Dims {
   Dims(std::initializer_list<int64_t> list) {
     for (const int64_t d : list) dims[count++] = static_cast<size_t>(d);
   }
+};
+
+// The memory behind one of XNNPACK's values.
+struct External {
+  Place place = Place::kNone;
+  bool from_caller = false;
+  bool flipped = false;  // uint8 codes, which XNNPACK is given as int8: the highest bit of each is another
+  uint32_t index = 0;
+  size_t offset = 0;  // in scratch
+  size_t bytes = 0;
+  const void* constant = nullptr;
+  Dims dims;
 };
 
 // XNNPACK reads, never uses, up to XNN_EXTRA_BYTES behind a tensor. Inside a page that is harmless, whoever owns it.

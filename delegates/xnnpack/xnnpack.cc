@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kDetail = "XNNPACK 20241108, on the session's threads";
 
-// A part in the host's memory; its externals follow. What XNNPACK allocates, it allocates in load.
+// A part in the host's memory; its externals follow, and what it was made from where extents vary. What XNNPACK
+// allocates, it allocates in load.
 struct Loaded {
   pthreadpool pool;
   Weights weights;
@@ -26,7 +27,11 @@ struct Loaded {
   size_t spare_offset = 0;  // in scratch: where an input is copied to
   void* copies[Weights::kMost] = {};
 
+  bool varies = false;
+  bool reshaped = true;  // XNNPACK knows the shapes that the part has
+
   External* externals() { return reinterpret_cast<External*>(this + 1); }
+  Part* part() { return reinterpret_cast<Part*>(externals() + external_count); }
 };
 
 // Whether an input may have to be copied before XNNPACK sees it.
@@ -91,7 +96,8 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   Part part;
   Writer writer(nullptr, nullptr);
   if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0) return VIREO_UNSUPPORTED;
-  out->state_bytes = sizeof(Loaded) + writer.externals().size() * sizeof(External);
+  static_assert(alignof(Part) <= alignof(External) && alignof(External) <= alignof(Loaded), "they follow each other");
+  out->state_bytes = sizeof(Loaded) + writer.externals().size() * sizeof(External) + (part.varies() ? sizeof(Part) : 0);
   out->scratch_bytes = part.scratch_bytes() + spare_bytes(writer);
   return VIREO_OK;
 }
@@ -202,8 +208,36 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
     unload(p);
     return VIREO_UNSUPPORTED;
   }
+  p->varies = part.varies();
+  if (p->varies) (void)(new (p->part()) Part())->read(*host, graph, asked->nodes[0]);
   *loaded = p;
   return VIREO_OK;
+}
+
+// The extents of this run. XNNPACK was prepared for the bounds, and the rules that are taken with extents that vary
+// have operators that allocate nothing below them.
+bool reshape(Loaded* p, const vireo_tensor* const* inputs, vireo_tensor* const* outputs) {
+  bool changed = false;
+  const bool possible = p->part()->set_shapes(inputs, outputs, &changed);
+  if (possible && !changed && p->reshaped) return true;
+  p->reshaped = false;
+  if (!possible) return false;
+  Writer writer(nullptr, nullptr);
+  if (writer.write(*p->part())[0] != 0 || writer.externals().size() != p->external_count) return false;
+  for (uint32_t i = 0; i < p->external_count; ++i) {
+    const External& now = writer.externals()[i];
+    p->externals()[i].bytes = now.bytes;
+    if (xnn_reshape_external_value(p->runtime, i, now.dims.count, now.dims.dims) != xnn_status_success) return false;
+  }
+  p->reshaped = xnn_reshape_runtime(p->runtime) == xnn_status_success;
+  return p->reshaped;
+}
+
+bool is_empty(const vireo_tensor& t) {
+  for (int32_t i = 0; i < t.rank; ++i) {
+    if (t.dims[i] == 0) return true;
+  }
+  return false;
 }
 
 vireo_status fail(const vireo_submit* with, const char* what, xnn_status status) {
@@ -215,6 +249,8 @@ vireo_status fail(const vireo_submit* with, const char* what, xnn_status status)
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t, vireo_tensor* const* outputs, uint32_t,
                     const vireo_submit* with) {
   auto& p = *static_cast<Loaded*>(loaded);
+  if (p.varies && is_empty(*outputs[0])) return VIREO_OK;
+  if (p.varies && !reshape(&p, inputs, outputs)) return fail(with, "could not take these extents", xnn_status_success);
   auto* const scratch = static_cast<uint8_t*>(with->scratch);
   xnn_external_value values[kMaxExternals];
   uint8_t* spare = scratch + p.spare_offset;

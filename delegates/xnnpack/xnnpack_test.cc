@@ -241,6 +241,46 @@ TEST_F(Xnnpack, ElementwiseChainInPlace) {
   c.expect_close(2e-6, /*in_place=*/true);
 }
 
+// Prepared for 8 rows; run with fewer, with none, and with as many again.
+TEST_F(Xnnpack, ExtentsThatVary) {
+  const auto none = pack<attrs::Unary>(attrs::UnaryT{});
+  const auto binary = pack<attrs::Binary>(attrs::BinaryT{});
+  const auto at = [](const auto& make) {
+    const Case three = make(3), eight = make(8), one = make(1), five = make(5);
+    make(8).expect_close_at({&three, &eight, &one, &five, &five, &eight}, 1e-5);
+  };
+  at([&](int64_t n) { return Case(Op::kTanh, none, {reals(1, {n, 13})}, 1); });
+  at([&](int64_t n) { return Case(Op::kMul, binary, {reals(1, {n, 13}), reals(2, {2, n, 1})}, 2); });
+  at([&](int64_t n) {
+    attrs::TransposeT t;
+    t.perm = {1, 2, 0};
+    return Case(Op::kTranspose, pack<attrs::Transpose>(t), {reals(1, {n, 5, n})}, 1);
+  });
+  at([&](int64_t n) {
+    attrs::GemmT g;
+    g.trans_b = true;
+    return Case(Op::kGemm, pack<attrs::Gemm>(g), {reals(1, {n, 20}), reals(2, {33, 20}), reals(3, {33})}, 1);
+  });
+  at([&](int64_t n) {  // several steps, one result read by two
+    Case c({reals(1, {2, n, 20})});
+    const int32_t y = c.node(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {0, c.constant(reals(2, {20, 24}))});
+    const int32_t b = c.node(Op::kAdd, binary, {c.constant(reals(3, {24})), y});
+    c.output(c.node(Op::kMul, binary, {b, c.node(Op::kSwish, pack<attrs::Swish>(attrs::SwishT{}), {b})}));
+    return c;
+  });
+  {  // no rows at all
+    const Case empty(Op::kTanh, none, {reals(1, {0, 13})}, 1);
+    Case(Op::kTanh, none, {reals(1, {8, 13})}, 1).expect_close_at({&empty}, 0);
+  }
+  Case windows(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
+               {reals(1, {1, 6, 6, 8}), reals(2, {9, 8, 3, 3})}, 1);
+  windows.value(0).varies = true;
+  EXPECT_EQ(windows.reason(), "its extents change between runs");
+  Case both(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {reals(1, {4, 6}), reals(2, {6, 4})}, 2);
+  both.value(1).varies = true;
+  EXPECT_EQ(both.reason(), "its extents change between runs");
+}
+
 TEST_F(Xnnpack, PackedWeightsAreShared) {
   const Case c(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
                {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
