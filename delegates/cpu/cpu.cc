@@ -222,7 +222,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->tuned = c.tuned;
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
-  p->alone = slots <= 1 || is_small(*host, query);
+  p->alone = slots <= 1 || (VIREO_TUNED && is_small(*host, query));  // reference kernels alone: small code first
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
     c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
   *loaded = p;
