@@ -338,7 +338,10 @@ int64_t transpose_cost(const ir::Value& v) {
   const TensorType& type = v.type;
   if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);
   const bool image = v.producer == nullptr && type.shape[1] == 3 && dtype_bits(type.dtype) == 32;
-  const double move = image ? kMoveImage : kMove;
+  // A product and the activation that would be its end, on either side of a Transpose, are two passes over memory.
+  const bool parts = v.producer != nullptr && v.producer->op == Op::kConv && v.output_uses == 0 && v.uses.size() == 1 &&
+                     is_elementwise(v.uses[0].node->op);
+  const double move = (image ? kMoveImage : kMove) * (parts ? 2 : 1);
   return static_cast<int64_t>(kDispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
 }
 

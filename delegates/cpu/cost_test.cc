@@ -23,11 +23,13 @@ CpuQuery query(Op op, std::initializer_list<CpuValue> inputs, const CpuValue& ou
 
 // 150 ns a call; 40 multiplications or 16 bytes a nanosecond, the larger of both.
 TEST(Cost, ProductsByTheirMultiplications) {
-  EXPECT_DOUBLE_EQ(cost_ns(query(Op::kConv, {value({1, 64, 20, 20}), value({32, 64, 3, 3})}, value({1, 32, 20, 20})), true),
-                   150 + 32.0 * 400 * 64 * 9 / 40);
+  EXPECT_DOUBLE_EQ(
+      cost_ns(query(Op::kConv, {value({1, 64, 20, 20}), value({32, 64, 3, 3})}, value({1, 32, 20, 20})), true),
+      150 + 32.0 * 400 * 64 * 9 / 40);
   // Depthwise: 230,400 multiplications, but 207,104 bytes.
-  EXPECT_DOUBLE_EQ(cost_ns(query(Op::kConv, {value({1, 64, 20, 20}), value({64, 1, 3, 3})}, value({1, 64, 20, 20})), true),
-                   150 + 207104.0 / 16);
+  EXPECT_DOUBLE_EQ(
+      cost_ns(query(Op::kConv, {value({1, 64, 20, 20}), value({64, 1, 3, 3})}, value({1, 64, 20, 20})), true),
+      150 + 207104.0 / 16);
   EXPECT_DOUBLE_EQ(cost_ns(query(Op::kMatMul, {value({128, 384}), value({384, 256})}, value({128, 256})), true),
                    150 + 128.0 * 384 * 256 / 40);
 }
@@ -35,7 +37,8 @@ TEST(Cost, ProductsByTheirMultiplications) {
 TEST(Cost, WalksByTheirBytes) {
   EXPECT_DOUBLE_EQ(cost_ns(query(Op::kRelu, {value({1, 1000})}, value({1, 1000})), true), 150 + 8000.0 / 16);
   EXPECT_DOUBLE_EQ(cost_ns(query(Op::kRelu, {value({1, 1000})}, value({1, 1000})), false), 150 + 8000.0 / 2);
-  EXPECT_DOUBLE_EQ(cost_ns(query(Op::kAdd, {value({1, 1000}), value({1000})}, value({1, 1000})), true), 150 + 12000.0 / 16);
+  EXPECT_DOUBLE_EQ(cost_ns(query(Op::kAdd, {value({1, 1000}), value({1000})}, value({1, 1000})), true),
+                   150 + 12000.0 / 16);
 }
 
 TEST(Cost, UnknownWhereShapesChangeOrNobodyHasSaid) {

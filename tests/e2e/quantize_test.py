@@ -26,7 +26,7 @@ class Bf16(unittest.TestCase):
         nodes = json.loads(support.vireo("explain", file, "--json").stdout)["nodes"]
         kernels = [n["kernel"] for n in nodes]
         self.assertEqual(sum(k in ("conv_bf16_nhwc", "gemm_bf16") for k in kernels), scheme["changes"], kernels)
-        self.assertIn("channels first: stays float32", {d["reason"] for d in scheme["declined"]})
+        self.assertIn("in 32 groups: stays float32", {d["reason"] for d in scheme["declined"]})
         plain = support.convert(MODELS / "digit_mobile.onnx", "digit_mobile_f32")
         weights = [json.loads(support.vireo("inspect", f, "--json").stdout)["file_bytes"] for f in (plain, file)]
         self.assertLess(weights[1], 0.8 * weights[0])  # graphs are no smaller, filters half
