@@ -44,7 +44,7 @@ std::vector<uint8_t> section_of(std::vector<PackedWeights> weights) {
   std::vector<uint8_t> bytes(static_cast<size_t>(lay_out_packs({entries.data(), entries.size()})));
   const PackHeader header = pack_header({entries.data(), entries.size()}, bytes.size(), nullptr, 0, 0);
   std::memcpy(bytes.data(), &header, sizeof(header));
-  std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size() * sizeof(PackEntry));
+  if (!entries.empty()) std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size() * sizeof(PackEntry));
   for (size_t i = 0; i < entries.size(); ++i) {
     std::memcpy(bytes.data() + entries[i].offset, weights[i].data, static_cast<size_t>(entries[i].bytes));
   }

@@ -142,15 +142,17 @@ void unload(void* loaded) {
 bool run_packing(const Part& part, Weights* weights, vireo_packed* out) {
   xnn_subgraph_t sub = nullptr;
   if (xnn_create_subgraph(kMaxExternals, 0, &sub) != xnn_status_success) return false;
+  bool packed = false;
   {
-    Writer writer(sub, weights);
+    Writer writer(sub, weights);  // owns what the weights' names stand for
     xnn_runtime_t runtime = nullptr;
     if (writer.write(part)[0] == 0 &&
         xnn_create_runtime_v3(sub, weights->provider(), nullptr, 0, &runtime) == xnn_status_success)
       (void)xnn_delete_runtime(runtime);
+    packed = weights->describe(out);
   }
   (void)xnn_delete_subgraph(sub);
-  return weights->describe(out);
+  return packed;
 }
 
 // What the host is to keep of this part; false: nothing.
