@@ -46,6 +46,7 @@ std::vector<uint8_t> section_of(std::vector<PackedWeights> weights) {
   std::memcpy(bytes.data(), &header, sizeof(header));
   if (!entries.empty()) std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size() * sizeof(PackEntry));
   for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].bytes == 0) continue;
     std::memcpy(bytes.data() + entries[i].offset, weights[i].data, static_cast<size_t>(entries[i].bytes));
   }
   return bytes;

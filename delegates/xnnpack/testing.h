@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <atomic>
 #include <cmath>
@@ -280,7 +281,7 @@ class Case {
       if (inputs_[i] < 0) continue;  // a constant: the delegate has its bytes
       const TestTensor& x = values_[static_cast<size_t>(inputs_[i])];
       blocks.emplace_back(x.bytes.size());
-      std::memcpy(blocks.back().data(), x.bytes.data(), x.bytes.size());
+      std::copy(x.bytes.begin(), x.bytes.end(), blocks.back().data());
       static_cast<TensorType&>(t) = x.type;
       t.data = blocks.back().data();
     }
