@@ -96,7 +96,7 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_of_blocks(D d, V v) {
 // The sums of the lanes of four vectors, side by side: three steps for all in place of four steps for each.
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> four_sums(VF a, VF b, VF c, VF e) {
   const DF d;
-  const hn::Repartition<double, DF> d64;
+  const hn::Repartition<uint64_t, DF> d64;
   const auto ab = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
   const auto ce = hn::BitCast(d64, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
   const VF low = hn::BitCast(d, hn::InterleaveLower(d64, ab, ce));
