@@ -83,6 +83,7 @@ void pack_columns(const void* context, int64_t k0, int64_t kc, int64_t n0, int64
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
 // Sums over the blocks of 4 lanes: 4 lanes.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_of_blocks(D d, V v) {
@@ -103,6 +104,18 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> four_sums(VF a, VF b, VF c, VF e) {
   const VF high = hn::BitCast(d, hn::InterleaveUpper(d64, ab, ce));
   return sum_of_blocks(d, hn::Add(low, high));
 }
+// To where they belong.
+HWY_INLINE void put_four_sums(VF a, VF b, VF c, VF e, float* to) {
+  hn::StoreU(four_sums(a, b, c, e), hn::FixedTag<float, 4>(), to);
+}
+#else
+HWY_INLINE void put_four_sums(VF a, VF b, VF c, VF e, float* to) {
+  to[0] = hn::GetLane(a);
+  to[1] = hn::GetLane(b);
+  to[2] = hn::GetLane(c);
+  to[3] = hn::GetLane(e);
+}
+#endif
 
 // kRows x kColumns dot products of rows that are contiguous in k.
 template <int kRows, int kColumns>
@@ -141,7 +154,7 @@ HWY_INLINE void dots(int64_t k, const float* a, int64_t a_row, const float* b, i
   VIREO_UNROLL
   for (int i = 0; i < kRows; ++i) {
     if constexpr (kColumns == 4) {
-      hn::StoreU(four_sums(acc[i][0], acc[i][1], acc[i][2], acc[i][3]), hn::FixedTag<float, 4>(), c + i * c_row);
+      put_four_sums(acc[i][0], acc[i][1], acc[i][2], acc[i][3], c + i * c_row);
     } else {
       VIREO_UNROLL
       for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = sum_lanes(d, acc[i][j]);
