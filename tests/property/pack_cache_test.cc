@@ -93,7 +93,8 @@ struct Load {
   vireo_session* create(const fs::path& folder, uint64_t bytes = 0) {
     const vireo_session_options o = options(folder, bytes);
     vireo_session* session = nullptr;
-    EXPECT_EQ(vireo_session_create(model, &o, &session, &error), VIREO_OK) << error.message;
+    vireo_error own = VIREO_ERROR_INIT;  // several threads come here
+    EXPECT_EQ(vireo_session_create(model, &o, &session, &own), VIREO_OK) << own.message;
     return session;
   }
   vireo_memory memory(const fs::path& folder) {
