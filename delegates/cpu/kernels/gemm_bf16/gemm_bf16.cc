@@ -351,12 +351,13 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, int64_t l0, 
   engine.end();
 }
 
-void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
-  if (p.tiles) return product_of_lines(TileSums<AmxTiles>(), p, l0, l1, n0, n1, room);
-#endif
-  product_of_lines(TileSums<PlainTiles>(), p, l0, l1, n0, n1, room);
+void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+  product_of_lines(TileSums<AmxTiles>(), p, l0, l1, n0, n1, room);
 }
+#else
+void bf16_lines(const Bf16Product&, int64_t, int64_t, int64_t, int64_t, void*) {}  // bf16_takes_lines says no
+#endif
 // Whether this instruction set reads lines.
 bool bf16_takes_lines(const Bf16Product& p) {
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
@@ -375,6 +376,9 @@ void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int6
 }
 
 #if HWY_ONCE
+void plain_tiles_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+  product_of_lines(TileSums<PlainTiles>(), p, l0, l1, n0, n1, room);
+}
 void plain_tiles_product(const Bf16Product& p, void* room) {
   product_with(TileSums<PlainTiles>(), p, 0, p.m, 0, p.n, room);
 }
@@ -467,9 +471,9 @@ void run(const Bf16Product& p, const Bf16Weights& b, const Parallel& parallel, v
   });
 }
 
-// The same over lines.
-void run_lines(const Bf16Product& p, const Parallel& parallel, void* scratch) {
-  const auto product = HWY_DYNAMIC_POINTER(bf16_lines);
+// The same over lines, by `product`.
+template <class Product>
+void run_lines(Product product, const Bf16Product& p, const Parallel& parallel, void* scratch) {
   const size_t room = room_bytes(p.m, p.n, p.k, true);
   const auto mine = [&](int32_t slot) { return static_cast<char*>(scratch) + static_cast<size_t>(slot) * room; };
   const ConvF32& s = *p.patches;
@@ -559,7 +563,9 @@ void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, 
                       has_amx_bf16() && !plain};
   const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && Bf16Lines(s, p.m, p.k).most > 0 &&
                      p.m >= kFewestTileRows && p.n > 0;
-  if (lines && (plain || HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))) return run_lines(p, parallel, scratch);
+  if (lines && plain) return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
+  if (lines && HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))
+    return run_lines(HWY_DYNAMIC_POINTER(bf16_lines), p, parallel, scratch);
   run(p, Bf16Weights::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
 }
 }  // namespace
