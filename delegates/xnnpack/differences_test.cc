@@ -237,5 +237,45 @@ TEST_F(Differences, DynamicQuantization) {
   EXPECT_GT(std::abs(want - y[1]), 1e-4f);
 }
 
+// Weights in blocks of 32 with a scale each. XNNPACK's one kernel for them quantizes each row of x, and holds scales in
+// bfloat16: either changes the result.
+float blocked_product(const Padded<float>& x, float scale) {
+  constexpr size_t kBlock = 32;
+  Padded<float> y(1);
+  Padded<uint8_t> codes(kBlock / 2);
+  for (size_t i = 0; i < kBlock / 2; ++i) codes[i] = 0x99;  // 1 above 8
+  Padded<uint16_t> scales(1);
+  scales[0] = f32_to_bf16(scale);
+  Direct d;
+  const uint32_t in = d.reals({1, kBlock}), out = d.reals({1, 1}, true);
+  const size_t dims[] = {1, kBlock};
+  uint32_t rounded = kNone, filter = kNone;
+  EXPECT_EQ(
+      xnn_define_dynamically_quantized_tensor_value(d.graph(), xnn_datatype_qdint8, 2, 1, dims, kNone, 0, &rounded),
+      xnn_status_success);
+  EXPECT_EQ(xnn_define_blockwise_quantized_tensor_value(d.graph(), xnn_datatype_qbint4, 8, scales.data(), 2, 0, kBlock,
+                                                        dims, codes.data(), kNone, 0, &filter),
+            xnn_status_success);
+  EXPECT_EQ(xnn_define_unary(d.graph(), xnn_unary_convert, nullptr, in, rounded, 0), xnn_status_success);
+  EXPECT_EQ(xnn_define_fully_connected(d.graph(), -INFINITY, INFINITY, rounded, filter, kNone, out, 0),
+            xnn_status_success);
+  d.run({const_cast<float*>(x.data()), y.data()});
+  return y[0];
+}
+
+TEST_F(Differences, BlocksOfWeights) {
+  Padded<float> x(32);
+  x[0] = 1;
+  const float scale = 1 + 0x1p-8f;  // between two of bfloat16
+  const float by_scale = blocked_product(x, scale);
+  x[1] = 0.001f;
+  const float by_x = blocked_product(x, 1);
+  std::printf("Weights of 1 in a block, scale 1 + 2^-8, x = 1: %a, XNNPACK gives %a\n", static_cast<double>(scale),
+              static_cast<double>(by_scale));
+  std::printf("Weights of 1 in a block, scale 1, x = [1, 0.001]: 1.001, XNNPACK gives %g\n", static_cast<double>(by_x));
+  EXPECT_GT(std::abs(by_scale - scale), 0x1p-10f);
+  EXPECT_GT(std::abs(by_x - 1.001f), 0x1p-11f);
+}
+
 }  // namespace
 }  // namespace vireo::xnnpack

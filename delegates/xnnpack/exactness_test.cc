@@ -24,16 +24,7 @@ using testing::tensor;
 constexpr auto kLast = static_cast<uint8_t>(Layout::kNhwc);
 const TestTensor kAbsent;
 
-class Exactness : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    const vireo_host host = test_host();
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    void* device = nullptr;
-    ASSERT_EQ(vireo_xnnpack_delegate.enumerate(nullptr, &host, 0, &info, &device), VIREO_OK);
-  }
-  static void TearDownTestSuite() { vireo_xnnpack_delegate.release(nullptr); }
-};
+using Exactness = testing::DelegateTest;
 
 TestTensor bytes(DType type, uint32_t seed, const std::vector<int64_t>& dims, int low, int high) {
   std::mt19937 rng(seed);

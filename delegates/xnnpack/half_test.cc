@@ -33,19 +33,14 @@ constexpr const char* kSums = "XNNPACK sums in float16 on this CPU";
 constexpr double kUnit = 1.0 / (1 << 10);
 const TestTensor kAbsent;
 
-class Half : public ::testing::Test {
+class Half : public testing::DelegateTest {
  protected:
   static void SetUpTestSuite() {
-    const vireo_host host = test_host();
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    void* device = nullptr;
-    ASSERT_EQ(vireo_xnnpack_delegate.enumerate(nullptr, &host, 0, &info, &device), VIREO_OK);
+    DelegateTest::SetUpTestSuite();
     const Kernels& k = kernels();
     std::printf("float16 %d; sums in float32: dense %d, depthwise %d, pools %d, means %d\n", k.half, k.half_dense,
                 k.half_depthwise, k.half_pool, k.half_mean);
   }
-  static void TearDownTestSuite() { vireo_xnnpack_delegate.release(nullptr); }
-
   // Within `units` units in the last place of the largest element. `sums`: whether XNNPACK sums as Vireo does.
   static void check(const char* name, const Case& c, bool sums, double units) {
     if (!kernels().half) {

@@ -27,6 +27,22 @@ bool reads(const Node& n, const Value* v) {
   return false;
 }
 
+bool reads_constants_alone(const Node& n) {
+  for (uint32_t i = 0; i < n.input_count; ++i) {
+    if (n.inputs[i] != nullptr && n.inputs[i]->constant == nullptr) return false;
+  }
+  return true;
+}
+
+// Whether `codes` makes the weights of this product and nothing else: constants become codes that XNNPACK's kernels
+// read.
+bool takes_codes(const Node& product, const Node& codes) {
+  if (product.op != Op::kMatMul && product.op != Op::kGemm) return false;
+  const Value* const weights = codes.outputs[0];
+  return codes.op == Op::kDequantizeLinear && reads_constants_alone(codes) && weights->readers == 1 &&
+         product.in(1) == weights;
+}
+
 uint8_t type_bits(DType t) {
   switch (t) {
     case DType::kF32:
@@ -149,7 +165,8 @@ const char* Part::check() const {
   }
   for (uint32_t n = 0; n < node_count_; ++n) {
     const Node& node = nodes_[n];
-    if (varies_ && !find_rule(node.op)->reshapes) return "its extents change between runs";
+    if (varies_ && !find_rule(node.op)->reshapes && !reads_constants_alone(node))
+      return "its extents change between runs";
     const uint8_t types = find_rule(node.op)->types;
     for (uint32_t i = 0; i < node.input_count; ++i) {
       const Value* const v = node.inputs[i];
@@ -163,14 +180,23 @@ const char* Part::check() const {
   return "";
 }
 
-// Relu, Clip and bias into the step before, where that one alone feeds them.
+// Relu, Clip and bias into the step before, where that one alone feeds them; weights' codes into their product.
 void Part::fold() {
   bool folded[kMaxNodes] = {};
+  const Node* codes[kMaxNodes] = {};
+  for (uint32_t n = 0; n < node_count_; ++n) {
+    for (uint32_t m = 0; m < n && codes[n] == nullptr; ++m) {
+      if (!takes_codes(nodes_[n], nodes_[m])) continue;
+      codes[n] = &nodes_[m];
+      folded[m] = true;
+    }
+  }
   for (uint32_t n = 0; n < node_count_; ++n) {
     if (folded[n]) continue;
     Step s;
     s.node = &nodes_[n];
     s.out = nodes_[n].outputs[0];
+    s.codes = codes[n];
     const Rule& rule = *find_rule(s.node->op);
     bool biased = rule.biased && s.node->in(2) == nullptr, clamps = rule.clamps;
     for (uint32_t m = n + 1; m < node_count_ && s.out->readers == 1 && (biased || clamps); ++m) {

@@ -52,6 +52,7 @@ struct Step {
   const Node* node = nullptr;
   Value* out = nullptr;
   const Value* bias = nullptr;  // of an Add behind it
+  const Node* codes = nullptr;  // the DequantizeLinear that makes a product's weights
   float low = -INFINITY, high = INFINITY;
   Value spare;  // scratch of the output's size, where the rule wants it
 };

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xnnpack.h>
 
 #include <initializer_list>
@@ -94,6 +95,21 @@ bool convolve(xnn_datatype type, uint32_t taps, bool depthwise, const void* weig
   return define_convolution(t, taps, depthwise, weights, scales) && t.run(x, y);
 }
 
+// Every pixel of x by a matrix of codes, all of which are 1 above their middle.
+bool define_product(Trial& t, xnn_datatype codes, void* weights, const float* scales) {
+  if (t.graph() == nullptr) return false;
+  t.output(kSide);
+  const bool nibbles = codes == xnn_datatype_qcint4;
+  memset(weights, nibbles ? 0x99 : 1, kChannels * kChannels);
+  const size_t dims[] = {kChannels, kChannels};
+  uint32_t id = XNN_INVALID_VALUE_ID;
+  return xnn_define_channelwise_quantized_tensor_value_v2(t.graph(), codes, nibbles ? 8 : 0, scales, 2, 0, dims,
+                                                          weights, XNN_INVALID_VALUE_ID, 0,
+                                                          &id) == xnn_status_success &&
+         xnn_define_fully_connected(t.graph(), -INFINITY, INFINITY, kIn, id, XNN_INVALID_VALUE_ID, kOut, 0) ==
+             xnn_status_success;
+}
+
 // Sees what XNNPACK packs.
 class Watcher {
  public:
@@ -174,6 +190,20 @@ bool half_keeps(Buffers* b, bool depthwise) {
   return true;
 }
 
+// Whether there are kernels for such weights, and their zero is where it is said to be. x, y and the codes lie in b->w.
+bool weights_are_there(Buffers* b, xnn_datatype codes) {
+  constexpr size_t kFloats = kPixels * kChannels, kStep = 2 * kFloats;
+  static_assert(kStep * 2 + kChannels * kChannels / sizeof(float) <= sizeof(b->w) / sizeof(float), "they fit");
+  for (size_t i = 0; i < kFloats; ++i) b->w[i] = 0.5f;
+  for (float& scale : b->scales) scale = 4;
+  Trial t(xnn_datatype_fp32);
+  if (!define_product(t, codes, b->w + 2 * kStep, b->scales) || !t.run(b->w, b->w + kStep)) return false;
+  for (size_t i = 0; i < kFloats; ++i) {
+    if (b->w[kStep + i] != 2 * kChannels) return false;
+  }
+  return true;
+}
+
 // Some elementwise functions have float16 without vectors, most have not, and a pool needs them.
 bool half_is_there(Buffers* b) {
 #if defined(__arm__)
@@ -227,6 +257,11 @@ uint64_t layout_of(Buffers* b) {
       }
     }
   }
+  for (const xnn_datatype codes : {xnn_datatype_qcint8, xnn_datatype_qcint4}) {
+    Trial t(xnn_datatype_fp32);
+    if ((codes == xnn_datatype_qcint8 ? found.weights8 : found.weights4) && define_product(t, codes, b->w, b->scales))
+      t.pack(watcher.provider());
+  }
   return watcher.hash();
 }
 
@@ -245,6 +280,8 @@ void ask() {
     found.half_pool = half_averages(b, true);
     found.half_mean = half_averages(b, false);
   }
+  found.weights8 = weights_are_there(b, xnn_datatype_qcint8);
+  found.weights4 = weights_are_there(b, xnn_datatype_qcint4);
   found.layout = layout_of(b);
   free(memory);
 }

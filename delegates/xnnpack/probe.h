@@ -12,6 +12,8 @@ struct Kernels {
   bool codes_dense = false, codes_depthwise = false;
   // float16 at all; products, convolutions and means whose sums are float32's.
   bool half = false, half_dense = false, half_depthwise = false, half_pool = false, half_mean = false;
+  // Products of float32 with weights in codes of 8 and 4 bits: f32-qc8w, f32-qc4w.
+  bool weights8 = false, weights4 = false;
   // Of known filters as they pack them: other kernels' layouts have another.
   uint64_t layout = 0;
 };

@@ -24,6 +24,8 @@ const char* define_resize(Writer& w, const Step& s);
 const char* define_gemm(Writer& w, const Step& s);
 const char* define_matmul(Writer& w, const Step& s);
 const char* define_int_gemm(Writer& w, const Step& s);
+// rules_weights.cc: s.codes makes the weights, [n, k] when `transposed`
+const char* define_coded_product(Writer& w, const Step& s, bool transposed, const Value* bias, int64_t rows);
 // rules_codes.cc
 const char* define_int_mul(Writer& w, const Step& s);
 const char* define_int_average_pool(Writer& w, const Step& s);

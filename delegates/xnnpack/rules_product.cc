@@ -32,13 +32,14 @@ const char* define_gemm(Writer& w, const Step& s) {
   const Value *x = node.in(0), *filter = node.in(1), *bias = node.in(2) != nullptr ? node.in(2) : s.bias;
   if (const char* reason = half_sums(*x, kernels().half_dense)) return reason;
   if (x->type.dtype == DType::kF16 && filter->constant == nullptr) return "its weights are not constant";
-  if (filter->constant == nullptr && !(x->is_static && filter->is_static)) return kVaries;
+  if (filter->constant == nullptr && s.codes == nullptr && !(x->is_static && filter->is_static)) return kVaries;
   if (a.trans_a() || a.alpha() != 1 || (bias != nullptr && a.beta() != 1)) return "XNNPACK has no alpha, beta, transA";
   const int64_t rows = x->type.shape[0], k = x->type.shape[1], n = s.out->type.shape[1];
   if (bias != nullptr) {
     const Shape& c = bias->type.shape;
     if (element_count(c) != n || c.rank < 1 || c[c.rank - 1] != n) return "its bias is not one value a column";
   }
+  if (s.codes != nullptr) return define_coded_product(w, s, a.trans_b(), bias, rows);
   return fully_connected(w, s, *filter, a.trans_b(), bias, rows, k, n);
 }
 
@@ -47,14 +48,16 @@ const char* define_matmul(Writer& w, const Step& s) {
   const Shape &as = a.type.shape, &bs = b.type.shape, &ys = s.out->type.shape;
   if (const char* reason = half_sums(a, kernels().half_dense)) return reason;
   if (as.rank < 2 || bs.rank < 2) return "an operand is a vector";
-  if (b.constant == nullptr && !(a.is_static && b.is_static)) return kVaries;
+  if (b.constant == nullptr && s.codes == nullptr && !(a.is_static && b.is_static)) return kVaries;
   const int64_t k = as[as.rank - 1], n = bs[bs.rank - 1], m = as[as.rank - 2];
   const bool half_matrix = b.type.dtype == DType::kF16 && b.constant == nullptr;  // its packing knows no float16
   if (element_count(bs) == k * n && !half_matrix) {                               // one matrix for all rows
+    if (s.codes != nullptr) return define_coded_product(w, s, false, s.bias, element_count(as) / k);
     // XNNPACK packs a matrix that is not constant at each run, for which a few rows do not pay; it is right all the
     // same.
     return fully_connected(w, s, b, false, s.bias, element_count(as) / k, k, n);
   }
+  if (s.codes != nullptr) return "XNNPACK's batched product has no codes";
   if (s.bias != nullptr || s.low != -INFINITY || s.high != INFINITY)
     return "XNNPACK's batched product has no bias and no bounds";
   Dims ad, bd, yd;
@@ -78,8 +81,8 @@ const char* define_int_gemm(Writer& w, const Step& s) {
   const int64_t rows = element_count(xs) / k;
   const uint32_t x = w.in(*p.x, {rows, k}, p.in);
   const float* const m = w.per_channel(*p.multiplier, n);
-  const uint32_t f = w.fixed(p.w->constant, {k, n}, p.filter(m, 1));
-  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(p.bias->constant, {n}, p.sums(m));
+  const uint32_t f = w.fixed(*p.w, {k, n}, p.filter(m, 1));
+  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*p.bias, {n}, p.sums(m));
   const uint32_t y = w.out(*s.out, {rows, n}, p.out);
   if (w.asks()) return nullptr;
   return w.done(xnn_define_fully_connected(w.graph(), p.low, p.high, x, f, b, y, XNN_FLAG_TRANSPOSE_WEIGHTS));

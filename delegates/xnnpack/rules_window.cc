@@ -74,8 +74,8 @@ uint32_t conv_filter(Writer& w, const Value& f, const Geometry& g, int64_t input
   const int64_t taps = g.kernel[kH] * g.kernel[kW];
   const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
   const bool as_it_lies = taps == 1 || inputs == 1;
-  if (as_it_lies) return f.type.dtype == DType::kI8 ? w.fixed(f.constant, dims, as) : w.fixed(f, dims);
-  return w.reordered(f.constant, kTapsBeforeInputs, dims, as, [&](void* to) {
+  if (as_it_lies) return f.type.dtype == DType::kI8 ? w.fixed(f, dims, as) : w.fixed(f, dims);
+  return w.reordered(f, kTapsBeforeInputs, dims, as, [&](void* to) {
     switch (f.type.dtype) {
       case DType::kI8:
         return taps_before_inputs<int8_t, int8_t>(f.constant, g.channels_out, inputs, taps, to);
@@ -134,7 +134,7 @@ const char* define_int_conv(Writer& w, const Step& s) {
   const uint32_t in = w.in(x, input_dims(g), p.in);
   const float* const m = w.per_channel(*p.multiplier, g.channels_out);
   const uint32_t filter = conv_filter(w, f, g, g.channels_in / a.group(), p.filter(m, 0));
-  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(p.bias->constant, {g.channels_out}, p.sums(m));
+  const uint32_t b = p.bias == nullptr ? XNN_INVALID_VALUE_ID : w.fixed(*p.bias, {g.channels_out}, p.sums(m));
   const uint32_t y = w.out(*s.out, output_dims(g), p.out);
   if (w.asks()) return nullptr;
   return convolution(w, g, a.group(), p.low, p.high, in, filter, b, y);
@@ -161,7 +161,7 @@ const char* define_conv_transpose(Writer& w, const Step& s) {
   }
   const uint32_t in = w.in(x, input_dims(g));
   const Dims dims = {g.channels_out, g.kernel[kH], g.kernel[kW], inputs};
-  const uint32_t filter = w.reordered(f.constant, kTransposed, dims, {}, [&](void* to) {
+  const uint32_t filter = w.reordered(f, kTransposed, dims, {}, [&](void* to) {
     f.type.dtype == DType::kF16 ? transposed<F16>(f.constant, group, inputs, outputs, taps, to)
                                 : transposed<float>(f.constant, group, inputs, outputs, taps, to);
   });

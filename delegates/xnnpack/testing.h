@@ -101,6 +101,18 @@ TestTensor tensor(DType type, const std::vector<int64_t>& dims, const std::vecto
   return t;
 }
 
+// XNNPACK is there while its tests run.
+class DelegateTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const vireo_host host = test_host();
+    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+    void* device = nullptr;
+    ASSERT_EQ(vireo_xnnpack_delegate.enumerate(nullptr, &host, 0, &info, &device), VIREO_OK);
+  }
+  static void TearDownTestSuite() { vireo_xnnpack_delegate.release(nullptr); }
+};
+
 // A graph of one node, or of one composite.
 class Case {
  public:

@@ -97,7 +97,7 @@ bool Weights::describe(vireo_packed* out) const {
   uint64_t with = kEmptyHash;  // what is packed beside the filter
   for (uint32_t i = 0; i < name_count_; ++i) {
     const Name& n = names_[i];
-    if (n.original == first_.bias) with = hash_bytes(with, n.given, n.bytes);
+    if (n.original == first_.bias) with = hash_bytes(with, n.original, n.original_bytes);
     if (n.original == first_.kernel && n.scales != nullptr) with = hash_bytes(with, n.scales, n.scales_bytes);
   }
   out->layout = kLayout;

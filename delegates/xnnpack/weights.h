@@ -33,7 +33,7 @@ class Weights {
   struct Name {
     const void* given = nullptr;
     const void* original = nullptr;
-    size_t bytes = 0;
+    size_t original_bytes = 0;
     uint32_t tag = 0;
     const void* scales = nullptr;
     size_t scales_bytes = 0;
@@ -44,7 +44,9 @@ class Weights {
   void measure() { mode_ = Mode::kMeasure; }
   void write_to(void* memory);
   void use(const void* packed);
-  bool measures() const { return mode_ == Mode::kMeasure; }
+  // Whether what XNNPACK is given next has to be there: a size does not follow from contents, and a first filter that
+  // was packed before is never read.
+  bool wants_contents() const { return mode_ != Mode::kMeasure && (mode_ != Mode::kUse || name_count_ > 0); }
   // After XNNPACK was made to pack. False when it packed nothing.
   bool describe(vireo_packed* out) const;
 

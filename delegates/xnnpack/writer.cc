@@ -65,16 +65,17 @@ uint32_t Writer::out(const Value& v, const Dims& dims, const Codes& codes) {
 }
 
 uint32_t Writer::fixed(const Value& v, const Dims& dims) {
-  if (v.type.dtype != DType::kF16) return fixed(v.constant, dims, {});
-  return reordered(v.constant, kWidened, dims, {}, [&](void* to) {
+  if (v.type.dtype != DType::kF16) return fixed(v, dims, {});
+  return reordered(v, kWidened, dims, {}, [&](void* to) {
     const size_t count = elements(dims);
     for (size_t i = 0; i < count; ++i)
       static_cast<float*>(to)[i] = f16_to_f32(static_cast<const uint16_t*>(v.constant)[i]);
   });
 }
 
-uint32_t Writer::fixed(const void* data, const Dims& dims, const Fixed& as) {
+uint32_t Writer::fixed(const Value& v, const Dims& dims, const Fixed& as) {
   if (graph_ == nullptr) return count_weights();
+  const void* const data = v.constant;
   const size_t bytes = bytes_of(dims, as.type);
   const void* given = data;
   if (data != nullptr && !may_read_behind(data, bytes)) {
@@ -82,13 +83,13 @@ uint32_t Writer::fixed(const void* data, const Dims& dims, const Fixed& as) {
     if (copy != nullptr) memcpy(copy, data, bytes);
     given = copy;
   }
-  return define_fixed(given, data, 0, dims, as);
+  return define_fixed(given, v, 0, dims, as);
 }
 
-uint32_t Writer::define_fixed(const void* given, const void* original, uint32_t order, const Dims& dims,
+uint32_t Writer::define_fixed(const void* given, const Value& original, uint32_t order, const Dims& dims,
                               const Fixed& as) {
   if (given == nullptr) return XNN_INVALID_VALUE_ID;
-  weights_->stands_for({given, original, bytes_of(dims, as.type), order + as.tag, as.partner, as.partner_bytes});
+  weights_->stands_for({given, original.constant, original.bytes(), order + as.tag, as.partner, as.partner_bytes});
   uint32_t id = XNN_INVALID_VALUE_ID;
   const xnn_status status =
       as.scales != nullptr
@@ -115,8 +116,8 @@ size_t Writer::bytes_of(const Dims& dims, xnn_datatype type) {
   switch (type) {
     case xnn_datatype_qcint8:
       return elements(dims);
-    case xnn_datatype_qcint4:
-      return (elements(dims) + 1) / 2;
+    case xnn_datatype_qcint4:  // rows of whole bytes
+      return elements(dims) / dims.dims[dims.count - 1] * ((dims.dims[dims.count - 1] + 1) / 2);
     default:  // fp32, qcint32
       return elements(dims) * 4;
   }

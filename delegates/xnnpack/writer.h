@@ -34,7 +34,14 @@ struct Fixed {
   uint32_t tag = 0;
 };
 // The orders that a constant may be given in; 0 is as it lies.
-enum Order : uint32_t { kTapsBeforeInputs = 1, kTransposed = 2, kWidened = 3, kOrders = 256 };
+enum Order : uint32_t {
+  kTapsBeforeInputs = 1,
+  kTransposed = 2,
+  kWidened = 3,
+  kFlipped = 4,  // codes with another highest bit
+  kDivided = 5,  // a bias, by the scale that is packed with its filter
+  kOrders = 256
+};
 
 // Extents as XNNPACK takes them.
 struct Dims {
@@ -85,12 +92,12 @@ class Writer {
   // A constant that XNNPACK packs, or reads when it prepares: as it lies, or written anew by fill(to).
   // float16 is given as float32, which XNNPACK wants for convolutions and takes everywhere.
   uint32_t fixed(const Value& v, const Dims& dims);
-  uint32_t fixed(const void* data, const Dims& dims, const Fixed& as);
+  uint32_t fixed(const Value& v, const Dims& dims, const Fixed& as);
   template <class F>
-  uint32_t reordered(const void* original, uint32_t tag, const Dims& dims, const Fixed& as, const F& fill) {
+  uint32_t reordered(const Value& original, uint32_t tag, const Dims& dims, const Fixed& as, const F& fill) {
     if (graph_ == nullptr) return count_weights();
     void* const to = temporary(bytes_of(dims, as.type));
-    if (to != nullptr && !weights_->measures()) fill(to);
+    if (to != nullptr && weights_->wants_contents()) fill(to);
     return define_fixed(to, original, tag, dims, as);
   }
   // One number a channel that XNNPACK reads when it prepares, from a constant of one or `count`. Null where there is no
@@ -107,7 +114,7 @@ class Writer {
 
  private:
   uint32_t external(const Value& v, const Dims& dims, const Codes& codes, uint32_t flags);
-  uint32_t define_fixed(const void* given, const void* original, uint32_t order, const Dims& dims, const Fixed& as);
+  uint32_t define_fixed(const void* given, const Value& original, uint32_t order, const Dims& dims, const Fixed& as);
   uint32_t count_weights() {
     full_ = full_ || ++weight_count_ > Weights::kMost;
     return 0;

@@ -62,7 +62,10 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
 }
 
 const char* kernel_of(const Part& part) {
-  switch (part.steps()[0].out->type.dtype) {
+  const Step& first = part.steps()[0];
+  if (first.codes != nullptr)
+    return dtype_bits(first.codes->in(0)->type.dtype) == 4 ? "xnnpack_f32_w4" : "xnnpack_f32_w8";
+  switch (first.out->type.dtype) {
     case DType::kI8:
     case DType::kU8:
       return "xnnpack_codes";

@@ -28,16 +28,7 @@ using testing::tensor;
 constexpr auto kLast = static_cast<uint8_t>(Layout::kNhwc);
 const TestTensor kAbsent;
 
-class Xnnpack : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    const vireo_host host = test_host();
-    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
-    void* device = nullptr;
-    ASSERT_EQ(vireo_xnnpack_delegate.enumerate(nullptr, &host, 0, &info, &device), VIREO_OK);
-  }
-  static void TearDownTestSuite() { vireo_xnnpack_delegate.release(nullptr); }
-};
+using Xnnpack = testing::DelegateTest;
 
 attrs::ConvT conv_attrs(size_t spatial, int32_t group, int32_t stride, int32_t dilation, int32_t pad) {
   attrs::ConvT a;
