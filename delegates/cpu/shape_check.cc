@@ -1,60 +1,18 @@
 #include "delegates/cpu/shape_check.h"
 
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/bound_infer.h"
 
 namespace vireo {
 namespace {
-
-class BoundInfer final : public InferContext {
- public:
-  BoundInfer(const CpuQuery& q, TensorType* outputs) : q_(q) {
-    for (uint32_t i = 0; i < q.input_count; ++i) in_[i] = &q.inputs[i].type;
-    for (uint32_t o = 0; o < q.output_count; ++o)
-      out_[o] = q.outputs[o].type.dtype == DType::kNone ? nullptr : &outputs[o];
-    inputs_ = in_;
-    outputs_ = out_;
-    input_count_ = static_cast<int>(q.input_count);
-    output_count_ = static_cast<int>(q.output_count);
-    attrs_ = Span<const uint8_t>(q.node.attrs, q.node.attrs_size);
-    error_ = nullptr;
-  }
-  bool known(int i) override {
-    if (!has(i)) return false;
-    if (q_.inputs[i].constant != nullptr) return true;
-    unsure_ = true;
-    return false;
-  }
-  Dim value(int i, int64_t element) override {
-    return inside(i, element) ? read_integer(type(i), q_.inputs[i].constant, element) : 0;
-  }
-  double real(int i, int64_t element) override {
-    return inside(i, element) ? read_real(type(i), q_.inputs[i].constant, element) : 0;
-  }
-  Dim bounded(Dim upper) override { return upper; }
-  Dim unknown() override {
-    unsure_ = true;
-    return 0;
-  }
-  bool unsure() const { return unsure_; }
-
- private:
-  Dim symbolic(Arith, Dim, Dim) override { return 0; }  // upper bounds are numbers
-  DType type(int i) const { return q_.inputs[i].type.dtype; }
-  bool inside(int i, int64_t element) const {
-    return q_.inputs[i].constant != nullptr && element >= 0 && element < element_count(q_.inputs[i].type.shape);
-  }
-
-  const CpuQuery& q_;
-  const TensorType* in_[kMaxCpuArgs] = {};
-  TensorType* out_[kMaxCpuArgs] = {};
-  bool unsure_ = false;
-};
 
 ShapeCheck check_node(const CpuQuery& q) {
   const OpRow* row = find_op(q.op);
   if (row == nullptr) return ShapeCheck::kRefuse;
   TensorType outputs[kMaxCpuArgs];
-  BoundInfer ctx(q, outputs);
+  BoundInfer<kMaxCpuArgs> ctx({q.node.attrs, q.node.attrs_size});
+  for (uint32_t i = 0; i < q.input_count; ++i) ctx.add_input(&q.inputs[i].type, q.inputs[i].constant);
+  for (uint32_t o = 0; o < q.output_count; ++o)
+    ctx.add_output(q.outputs[o].type.dtype == DType::kNone ? nullptr : &outputs[o]);
   const Status status = row->def->infer(ctx);
   if (ctx.unsure()) return ShapeCheck::kUnsure;
   if (!ok(status)) return ShapeCheck::kRefuse;

@@ -64,11 +64,7 @@ struct Padded : std::vector<T> {  // XNNPACK reads behind its operands
   explicit Padded(size_t n) : std::vector<T>(n + XNN_EXTRA_BYTES) {}
 };
 
-class Differences : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { ASSERT_EQ(xnn_initialize(nullptr), xnn_status_success); }
-  static void TearDownTestSuite() { (void)xnn_deinitialize(); }
-};
+using Differences = testing::DelegateTest;
 
 TestTensor codes_of(const Padded<int8_t>& v, const std::vector<int64_t>& dims) {
   const auto count = static_cast<size_t>(element_count(make_shape(dims)));

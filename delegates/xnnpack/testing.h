@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "delegates/conformance/test_graph.h"
+#include "delegates/xnnpack/heap.h"
 #include "delegates/xnnpack/xnnpack.h"
 #include "sdk/ops/value_reader.h"
 
@@ -275,8 +276,10 @@ class Case {
     EXPECT_EQ(d.memory(nullptr, &host, graph_.get(), &part, slots, &memory), VIREO_OK);
     const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);
     void* loaded = nullptr;
+    const size_t before = heap_use().bytes;
     EXPECT_EQ(d.load(nullptr, &host, graph_.get(), &part, slots, state.data(), &loaded), VIREO_OK);
     if (loaded == nullptr) return {};
+    EXPECT_EQ(heap_use().bytes, before) << "memory() did not count all that XNNPACK keeps";
     std::vector<uint8_t> result = submit(loaded, scratch, memory.scratch_bytes, slots, in_place);
     d.unload(loaded);
     return result;
@@ -307,9 +310,11 @@ class Case {
     char message[128] = "";
     const vireo_submit with = {sizeof(vireo_submit), scratch.data(), scratch_bytes, threads.get(), nullptr, message,
                                sizeof(message)};
+    const size_t allocations = heap_use().calls;
     EXPECT_EQ(vireo_xnnpack_delegate.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with),
               VIREO_OK)
         << message;
+    EXPECT_EQ(heap_use().calls, allocations) << "a run allocates";
     const auto* bytes = static_cast<const uint8_t*>(y.data);
     return std::vector<uint8_t>(bytes, bytes + want.bytes.size());
   }

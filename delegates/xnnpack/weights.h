@@ -44,16 +44,22 @@ class Weights {
   void measure() { mode_ = Mode::kMeasure; }
   void write_to(void* memory);
   void use(const void* packed);
+  // Says that everything is packed already: a part that is never run.
+  void pretend() { mode_ = Mode::kPretend; }
+  // Whether that part packs anything.
+  bool was_asked() const { return looked_up_; }
   // Whether what XNNPACK is given next has to be there: a size does not follow from contents, and a first filter that
   // was packed before is never read.
-  bool wants_contents() const { return mode_ != Mode::kMeasure && (mode_ != Mode::kUse || name_count_ > 0); }
+  bool wants_contents() const {
+    return mode_ == Mode::kShare || mode_ == Mode::kWrite || (mode_ == Mode::kUse && name_count_ > 0);
+  }
   // After XNNPACK was made to pack. False when it packed nothing.
   bool describe(vireo_packed* out) const;
 
   static constexpr uint32_t kMost = 6;  // constants of a part
 
  private:
-  enum class Mode : uint8_t { kShare, kMeasure, kWrite, kUse };
+  enum class Mode : uint8_t { kShare, kMeasure, kWrite, kUse, kPretend };
   struct Key {
     const void* kernel = nullptr;
     const void* bias = nullptr;

@@ -1,8 +1,8 @@
 // Products whose constant weights are codes, as the composites that the converter makes of them: what is taken against
 // the reference, and why the rest is left.
+#include "delegates/xnnpack/weights.h"
 #include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/testing.h"
-#include "delegates/xnnpack/weights.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/clip/clip_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
@@ -147,7 +147,8 @@ TEST_F(CodedWeights, WhatIsLeft) {
     EXPECT_EQ(product({type, 5, 64, 33, false, false, 7}).reason(),
               "its zero points are not in the middle of the codes: XNNPACK's are");
   }
-  EXPECT_EQ(product({DType::kI8, 5, 64, 33, false, false, 0, 0, false, -0.1f}).reason(), "XNNPACK's scales are above 0");
+  EXPECT_EQ(product({DType::kI8, 5, 64, 33, false, false, 0, 0, false, -0.1f}).reason(),
+            "XNNPACK's scales are above 0");
   EXPECT_EQ(product({DType::kI8, 5, 64, 33, false, false, 0, 0, false, 0.01f, 3e38f}).reason(),
             "its bias divided by the scale is no float32");
   EXPECT_TRUE(kernels().weights8 && kernels().weights4);  // every kind of CPU that tests have run on

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "delegates/xnnpack/codes.h"
+#include "delegates/xnnpack/heap.h"
 #include "delegates/xnnpack/pool.h"
 #include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/writer.h"
@@ -17,8 +18,8 @@ namespace {
 
 constexpr const char* kDetail = "XNNPACK 20241108, on the session's threads";
 
-// A part in the host's memory; its externals follow, and what it was made from where extents vary. What XNNPACK
-// allocates, it allocates in load.
+// A part in the host's memory; its externals follow, what it was made from where extents vary, and what XNNPACK
+// allocates in load.
 struct Loaded {
   pthreadpool pool;
   Weights weights;
@@ -53,7 +54,7 @@ const char* look(const vireo_host& host, const vireo_graph* graph, uint32_t node
 }
 
 vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
-  if (index != 0 || xnn_initialize(nullptr) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
+  if (index != 0 || xnn_initialize(&heap()) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
   (void)kernels();  // the first call runs them, before sessions are made
   info->name = "xnnpack";
   info->detail = kDetail;
@@ -94,17 +95,6 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
   return VIREO_OK;
 }
 
-vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t,
-                    vireo_part_memory* out) {
-  Part part;
-  Writer writer(nullptr, nullptr);
-  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0) return VIREO_UNSUPPORTED;
-  static_assert(alignof(Part) <= alignof(External) && alignof(External) <= alignof(Loaded), "they follow each other");
-  out->state_bytes = sizeof(Loaded) + writer.externals().size() * sizeof(External) + (part.varies() ? sizeof(Part) : 0);
-  out->scratch_bytes = part.scratch_bytes() + spare_bytes(writer);
-  return VIREO_OK;
-}
-
 // Where an external lies in this run.
 void* address(const External& e, const vireo_tensor* const* inputs, vireo_tensor* const* outputs, uint8_t* scratch) {
   switch (e.place) {
@@ -126,7 +116,7 @@ bool keep_constants(Loaded* p) {
     External& e = p->externals()[i];
     if (e.place != Place::kConstant || may_read_behind(e.constant, e.bytes)) continue;
     if (copies == Weights::kMost) return false;
-    void* const copy = malloc(e.bytes + XNN_EXTRA_BYTES);
+    void* const copy = heap().allocate(nullptr, e.bytes + XNN_EXTRA_BYTES);
     if (copy == nullptr) return false;
     memcpy(copy, e.constant, e.bytes);
     e.constant = p->copies[copies++] = copy;
@@ -137,8 +127,68 @@ bool keep_constants(Loaded* p) {
 void unload(void* loaded) {
   auto* const p = static_cast<Loaded*>(loaded);
   if (p->runtime != nullptr) (void)xnn_delete_runtime(p->runtime);
-  for (void* copy : p->copies) free(copy);
+  for (void* copy : p->copies) heap().deallocate(nullptr, copy);
   p->~Loaded();
+}
+
+// Makes the runtime of a part and has it ready to be given addresses, all in `bytes` at `memory`; without memory only
+// `most`, what that takes.
+bool build(Loaded* p, const Part& part, uint32_t externals, int32_t slots, void* memory, size_t bytes, size_t* most) {
+  p->pool.slots = static_cast<size_t>(slots);
+  xnn_subgraph_t sub = nullptr;
+  if (xnn_create_subgraph(externals, 0, &sub) != xnn_status_success) return false;
+  bool done = false;
+  {
+    Writer writer(sub, &p->weights);
+    if (writer.write(part)[0] == 0 && writer.externals().size() == externals) {
+      const Region region(memory, bytes);
+      p->external_count = externals;
+      for (uint32_t i = 0; i < externals; ++i) new (p->externals() + i) External(writer.externals()[i]);
+      done = keep_constants(p) &&
+             xnn_create_runtime_v3(sub, p->weights.provider(), &p->pool, 0, &p->runtime) == xnn_status_success &&
+             xnn_reshape_runtime(p->runtime) == xnn_status_success;
+      *most = region.most();
+    }
+  }
+  (void)xnn_delete_subgraph(sub);
+  return done;
+}
+
+// How a part's state is divided.
+struct State {
+  uint32_t externals = 0;
+  size_t own_bytes = 0;   // ours
+  size_t heap_bytes = 0;  // XNNPACK's, behind it
+  bool filters = false;   // it packs a filter, which the host may have kept
+};
+
+// Lets XNNPACK make the part as load() will, but for the weights, and counts.
+bool divide(const Part& part, const Writer& asked, int32_t slots, State* out) {
+  static_assert(alignof(Part) <= alignof(External) && alignof(External) <= alignof(Loaded), "they follow each other");
+  out->externals = static_cast<uint32_t>(asked.externals().size());
+  out->own_bytes =
+      Region::aligned(sizeof(Loaded) + out->externals * sizeof(External) + (part.varies() ? sizeof(Part) : 0));
+  void* const trial = aligned_alloc(Region::kAlignment, out->own_bytes);
+  if (trial == nullptr) return false;
+  auto* const p = new (trial) Loaded();
+  p->weights.pretend();
+  const bool done = build(p, part, out->externals, slots, nullptr, 0, &out->heap_bytes);
+  out->filters = p->weights.was_asked();
+  unload(p);
+  free(trial);
+  return done;
+}
+
+vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t slots,
+                    vireo_part_memory* out) {
+  Part part;
+  Writer writer(nullptr, nullptr);
+  State state;
+  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, slots, &state))
+    return VIREO_UNSUPPORTED;
+  out->state_bytes = state.own_bytes + state.heap_bytes;
+  out->scratch_bytes = part.scratch_bytes() + spare_bytes(writer);
+  return VIREO_OK;
 }
 
 // Has XNNPACK pack the part's first filter, as `weights` was told. False where it packs nothing.
@@ -180,36 +230,19 @@ vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const
   return VIREO_OK;
 }
 
-// The runtime of a part, ready to be given addresses.
-bool prepare(Loaded* p, const Part& part, Writer* writer, xnn_subgraph_t graph) {
-  if (writer->write(part)[0] != 0) return false;
-  p->external_count = static_cast<uint32_t>(writer->externals().size());
-  for (uint32_t i = 0; i < p->external_count; ++i) new (p->externals() + i) External(writer->externals()[i]);
-  return keep_constants(p) &&
-         xnn_create_runtime_v3(graph, p->weights.provider(), &p->pool, 0, &p->runtime) == xnn_status_success &&
-         xnn_reshape_runtime(p->runtime) == xnn_status_success;
-}
-
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t slots,
                   void* state, void** loaded) {
   Part part;
-  if (part.read(*host, graph, asked->nodes[0])[0] != 0) return VIREO_UNSUPPORTED;
+  Writer writer(nullptr, nullptr);
+  State divided;
+  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, slots, &divided))
+    return VIREO_UNSUPPORTED;
   auto* const p = new (state) Loaded();
-  if (asked->packs != 0 && asked->packed != nullptr) {
-    Part again;
-    vireo_packed what = {};
-    if (first_filter(*host, graph, asked->nodes[0], &again, &what)) p->weights.use(asked->packed[0]);
-  }
-  p->pool.slots = static_cast<size_t>(slots);
+  if (asked->packs != 0 && asked->packed != nullptr && divided.filters) p->weights.use(asked->packed[0]);
   p->spare_offset = part.scratch_bytes();
-  xnn_subgraph_t sub = nullptr;
-  bool done = xnn_create_subgraph(kMaxExternals, 0, &sub) == xnn_status_success;
-  if (done) {
-    Writer writer(sub, &p->weights);
-    done = prepare(p, part, &writer, sub);
-    (void)xnn_delete_subgraph(sub);
-  }
-  if (!done) {
+  size_t taken = 0;
+  if (!build(p, part, divided.externals, slots, static_cast<uint8_t*>(state) + divided.own_bytes, divided.heap_bytes,
+             &taken)) {
     unload(p);
     return VIREO_UNSUPPORTED;
   }

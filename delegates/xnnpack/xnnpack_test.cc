@@ -338,6 +338,24 @@ TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
   }
 }
 
+// Every Case asks that nothing is left on the heap and that a run takes nothing from it; here, that the heap is ours.
+TEST_F(Xnnpack, WhatXnnpackAllocatesIsCounted) {
+  const Case c(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
+               {reals(1, {1, 40, 40, 8}), reals(2, {9, 8, 3, 3})}, 1);
+  const Case larger(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
+                    {reals(1, {1, 80, 40, 8}), reals(2, {9, 8, 3, 3})}, 1);
+  const vireo_host host = test_host();
+  const uint32_t first = 0;
+  const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+  vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, of_larger = memory;
+  const size_t calls = heap_use().calls;
+  ASSERT_EQ(vireo_xnnpack_delegate.memory(nullptr, &host, c.graph(), &part, 1, &memory), VIREO_OK);
+  ASSERT_EQ(vireo_xnnpack_delegate.memory(nullptr, &host, larger.graph(), &part, 1, &of_larger), VIREO_OK);
+  EXPECT_GT(heap_use().calls, calls);
+  // The indirection buffer has a pointer for each tap of each pixel.
+  EXPECT_GE(of_larger.state_bytes, memory.state_bytes + 40 * 40 * 9 * sizeof(void*));
+}
+
 TEST_F(Xnnpack, WhatItLeaves) {
   attrs::ConvT first;
   const TestTensor x = reals(1, {1, 3, 8, 8}), w = reals(2, {4, 3, 3, 3});
