@@ -87,7 +87,16 @@ void flip_codes(const void* from, void* to, size_t bytes, const vireo_thread_poo
     uint8_t* to;
     static void task(void* self, int64_t begin, int64_t end, int32_t) {
       const auto& c = *static_cast<const Copy*>(self);
-      for (int64_t i = begin; i < end; ++i) c.to[i] = c.from[i] ^ kSignBit;
+      // By blocks that compilers keep in vector registers; byte by byte this was half of a MobileNet's time.
+      constexpr int64_t kBlock = 64;
+      int64_t i = begin;
+      for (; i + kBlock <= end; i += kBlock) {
+        uint8_t block[kBlock];
+        memcpy(block, c.from + i, kBlock);
+        for (uint8_t& code : block) code ^= kSignBit;
+        memcpy(c.to + i, block, kBlock);
+      }
+      for (; i < end; ++i) c.to[i] = c.from[i] ^ kSignBit;
     }
   } copy = {static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to)};
   constexpr int64_t kGrain = 64 << 10;  // 2 us at 32 bytes a ns: what waking a thread costs

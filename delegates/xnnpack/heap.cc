@@ -58,8 +58,7 @@ constexpr xnn_allocator kHeap = {nullptr, allocate, reallocate, deallocate, allo
 const xnn_allocator& heap() { return kHeap; }
 HeapUse heap_use() { return {heap_bytes, heap_calls}; }
 
-Region::Region(void* memory, size_t bytes)
-    : memory_(static_cast<uint8_t*>(memory)), bytes_(bytes), outer_(current) {
+Region::Region(void* memory, size_t bytes) : memory_(static_cast<uint8_t*>(memory)), bytes_(bytes), outer_(current) {
   current = this;
 }
 Region::~Region() { current = outer_; }
