@@ -1,5 +1,6 @@
 """Vireo itself: converts with $VIREO_PROGRAM, runs $VIREO_LIBRARY. Options: bf16 converts with --quantize bf16. For load times:
-cached maps weights that an earlier process packed, packed those in the file (vireo pack), unchecked compares no hashes when it loads, as others do not."""
+cached maps weights that an earlier process packed, packed those in the file (vireo pack), unchecked compares no hashes when it loads, as others do not.
+alone has one thread whatever the others have: what the second thread is worth."""
 import os
 import pathlib
 import subprocess
@@ -35,7 +36,7 @@ def prepare(model, folder, shapes, options):
 def load(file, threads, feed, options):
     import vireo
 
-    model = vireo.Model(file, vireo.Runtime(threads=threads), check_hashes="unchecked" not in options)
+    model = vireo.Model(file, vireo.Runtime(threads=1 if "alone" in options else threads), check_hashes="unchecked" not in options)
     arrays = [feed[value.name] for value in model.inputs]
     session = model.session(model.bounds_for(*arrays), cache=file + ".cache" if "cached" in options else None)
     return session.bind(*arrays).run
