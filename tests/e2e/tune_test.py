@@ -29,6 +29,14 @@ class Tune(unittest.TestCase):
         for change in self.told["changes"]:
             self.assertIn(change["to"], kernels)
 
+    def test_explain_says_that_it_was_measured(self):
+        nodes = json.loads(support.vireo("explain", self.file, "--tuning", self.tuning, "--json").stdout)["nodes"]
+        measured = [n for n in nodes if n["reason"].startswith("fastest here by measurement, ")]
+        stored = json.loads(self.tuning.read_text())["entries"]
+        self.assertEqual(bool(measured), bool(stored))
+        for node in measured:
+            self.assertIn((node["device"], node["kernel"]), {(e["device"], e["kernel"]) for e in stored})
+
     def test_the_slower_way_is_taken_where_the_file_says_so(self):
         plain = json.loads(support.vireo("explain", self.file, "--json").stdout)["nodes"]
         stored = json.loads(self.tuning.read_text())
