@@ -19,6 +19,7 @@
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
+#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {
@@ -33,6 +34,7 @@ struct Case {
   std::vector<std::vector<int64_t>> inputs;  // float32, uniform in [-1, 1]
   // Largest |d| / max|ref|: the length of the sums times half a unit in the last place, and a few units for functions.
   double tolerance;
+  bool weights = false;  // inputs but the first are constants
 };
 
 std::vector<Case> cases() {
@@ -84,7 +86,26 @@ std::vector<Case> cases() {
   pool.pads = {1, 1, 1, 1};
   add("MaxPool", Op::kMaxPool, pack<attrs::Pool>(pool), {{1, 4, 9, 12}}, 0);
   add("AveragePool", Op::kAveragePool, pack<attrs::Pool>(pool), {{1, 4, 9, 12}}, 16 * kUnit);
+  // Channels last, and with weights that a device may keep in a layout of its own.
+  conv.layout = point.layout = pool.layout = static_cast<uint8_t>(Layout::kNhwc);
+  add("AveragePool, channels last", Op::kAveragePool, pack<attrs::Pool>(pool), {{1, 9, 12, 20}}, 16 * kUnit);
+  add("MaxPool, channels last", Op::kMaxPool, pack<attrs::Pool>(pool), {{1, 9, 12, 20}}, 0);
+  const auto add_weighted = [&](std::string name, Op op, std::vector<uint8_t> attrs,
+                                std::vector<std::vector<int64_t>> inputs, double tolerance) {
+    add(std::move(name), op, std::move(attrs), std::move(inputs), tolerance);
+    list.back().weights = true;
+  };
+  add_weighted("Conv depthwise, channels last", Op::kConv, pack<attrs::Conv>(conv), {{1, 14, 9, 6}, {6, 1, 3, 3}, {6}},
+               11 * 16 * kUnit);
+  conv.group = 1;
+  add_weighted("Conv 3x3 stride 2, channels last", Op::kConv, pack<attrs::Conv>(conv),
+               {{2, 13, 10, 3}, {16, 3, 3, 3}, {16}}, 29 * 16 * kUnit);
+  add_weighted("Conv 1x1, channels last", Op::kConv, pack<attrs::Conv>(point), {{1, 7, 7, 20}, {12, 20, 1, 1}},
+               22 * 16 * kUnit);
+  add_weighted("MatMul with weights", Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {{2, 13, 64}, {64, 33}},
+               2 * 66 * 8 * kUnit);
   attrs::SoftmaxT softmax;
+  add("Softmax of 20", Op::kSoftmax, pack<attrs::Softmax>(softmax), {{3, 4, 20}}, 64 * kUnit);
   add("Softmax last", Op::kSoftmax, pack<attrs::Softmax>(softmax), {{3, 4, 19}}, 64 * kUnit);
   softmax.axis = 1;
   add("Softmax middle", Op::kSoftmax, pack<attrs::Softmax>(softmax), {{3, 4, 19}}, 64 * kUnit);
@@ -210,6 +231,11 @@ class Suite {
       for (const TestTensor& t : p.inputs) {
         n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
         graph_.values.push_back({t.type, nullptr, 0});
+        if (!c.weights || &t == p.inputs.data()) continue;
+        constants_.push_back(std::make_unique<Block>(t.bytes.size()));
+        std::memcpy(constants_.back()->data(), t.bytes.data(), t.bytes.size());
+        graph_.values.back().constant = constants_.back()->data();
+        graph_.values.back().constant_size = t.bytes.size();
       }
       n.outputs = {static_cast<int32_t>(graph_.values.size())};
       graph_.values.push_back({p.type, nullptr, 0});
@@ -381,6 +407,7 @@ class Suite {
   ConformanceResult& r_;
   vireo_host host_;
   vireo_graph graph_;
+  std::vector<std::unique_ptr<Block>> constants_;
   std::vector<Prepared> prepared_;
 };
 
