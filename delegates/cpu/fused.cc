@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "sdk/base/half.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
@@ -37,6 +38,10 @@ bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_
   *out = otherwise;
   if (input >= n.input_count || n.inputs[input] < 0) return true;
   const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
+  if (v.constant != nullptr && v.dtype == VIREO_FLOAT16 && v.constant_size == sizeof(uint16_t)) {
+    *out = f16_to_f32(read_element<uint16_t>(v.constant, 0));
+    return true;
+  }
   if (v.constant == nullptr || v.dtype != VIREO_FLOAT32 || v.constant_size != sizeof(float)) return false;
   *out = read_element<float>(v.constant, 0);
   return true;
@@ -69,7 +74,7 @@ Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
 // One value a channel: every extent is 1 but that of the channel's axis.
 bool is_bias(const TensorType& b, const TensorType& y, int channel_axis) {
   const int axis = channel_axis < 0 ? channel_axis + y.shape.rank : channel_axis;
-  if (b.dtype != DType::kF32 || b.shape.rank > y.shape.rank) return false;
+  if (b.dtype != y.dtype || b.shape.rank > y.shape.rank) return false;
   const int lead = y.shape.rank - b.shape.rank;
   if (axis < lead) return false;
   for (int i = 0; i < b.shape.rank; ++i) {
@@ -268,6 +273,23 @@ bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char
                      type_of(value_at(*q.host, body, narrow.outputs[0])).dtype == DType::kBF16 &&
                      out->core_type.dtype == DType::kF32;
   return types && all_given(core, *out) && read_tail(q, body, core, kCore + 1, channel_axis, out, reason);
+}
+
+bool read_fused_f16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+  const auto fits = [&](DType type) {
+    return out->inputs[0].type.dtype == type && out->inputs[1].type.dtype == DType::kF16 &&
+           out->core_type.dtype == type && out->inputs[1].fixed(q) != nullptr;
+  };
+  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : nullptr;
+  const vireo_graph_node weights = body != nullptr ? node_at(*q.host, body, 0) : q.node;
+  if (body == nullptr || weights.input_count == 0 || !is_cast(weights, weights.inputs[0]))
+    return read_fused(q, channel_axis, out, reason) && out->input_count >= 2 && fits(DType::kF16);
+  *reason = "the fused body has another form";
+  if (q.host->node_count(body) < 2) return false;
+  const vireo_graph_node core = node_at(*q.host, body, 1);
+  if (core.input_count < 2 || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out)) return false;
+  out->inputs[1] = operand_of(q, body, weights.inputs[0]);
+  return fits(DType::kF32) && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, out, reason);
 }
 
 bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOperand* coded, const char** reason) {

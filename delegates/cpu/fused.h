@@ -63,6 +63,10 @@ bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char*
 // Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16.
 bool read_fused_bf16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
+// The same of a product with constant weights in float16: their Cast to float32 in front of it in a composite, or all
+// values float16. inputs[1] is the weights, float16.
+bool read_fused_f16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+
 // Weights in codes: the DequantizeLinear in front of the product.
 struct CodedOperand {
   Operand scale, zero;  // zero: absent where all are 0

@@ -1,8 +1,6 @@
 // Gemm and MatMul whose constant weights are codes of 4 or 8 bits: a composite that begins with their DequantizeLinear.
 #include "delegates/cpu/kernels/gemm_codes/gemm_codes.h"
-#include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
-#include "sdk/ops/gemm/gemm_generated.h"
+#include "delegates/cpu/stored_product.h"
 
 namespace vireo {
 namespace {
@@ -11,16 +9,7 @@ using cpu::CodedOperand;
 using cpu::CodedWeights;
 using cpu::Fused;
 using cpu::GemmCodes;
-
-struct State {
-  Fused fused;
-  CodedOperand coded;
-  const uint32_t* codes = nullptr;
-  const float* scales = nullptr;
-  const uint8_t* zeros = nullptr;
-};
-
-bool is_transposed(const Fused& f) { return f.core == Op::kGemm && f.core_attrs<attrs::Gemm>().trans_b(); }
+using cpu::is_transposed;
 
 // Steps of the weights; false where scales do not lie so that the kernel knows them. Data is filled in later.
 bool weights_of(const Fused& f, const CodedOperand& c, CodedWeights* out) {
@@ -49,137 +38,79 @@ bool weights_of(const Fused& f, const CodedOperand& c, CodedWeights* out) {
   return c.block >= k || c.block % 8 == 0;
 }
 
-bool read(const CpuQuery& q, Fused* f, CodedOperand* c, CodedWeights* w, const char** reason) {
-  if (!cpu::read_fused_codes(q, -1, f, c, reason)) {
-    *reason = "";  // another body is another kernel's
-    return false;
+struct Codes : cpu::NoStoredConv {
+  using Extra = CodedOperand;
+  static constexpr uint32_t kPacks = 3;  // codes, their scales and their zeros: other codes may share scales
+  using Call = cpu::StoredCall<Extra>;
+
+  static bool read(const CpuQuery& q, int axis, Fused* f, Extra* c, const char** reason) {
+    return cpu::read_fused_codes(q, axis, f, c, reason);
   }
-  *reason = "tuned for one matrix of 4 or 8 bits, with a scale for each column or for blocks of its rows by eights";
-  if (!weights_of(*f, *c, w)) return false;
-  w->codes = f->inputs[1].fixed(q);
-  w->scales = static_cast<const float*>(c->scale.fixed(q));
-  w->zeros = c->zero.given() ? c->zero.fixed(q) : nullptr;
-  return true;
-}
-
-// All of A's rows, whatever dimensions they are counted in.
-GemmCodes gemm_of(const Fused& f, const CodedWeights& w, const Shape& a) {
-  const Shape& b = f.inputs[1].type.shape;
-  GemmCodes g;
-  g.k = g.lda = a[a.rank - 1];
-  g.m = product(a, 0, a.rank - 1);
-  g.n = g.ldc = b[is_transposed(f) ? 0 : 1];
-  g.b = w;
-  if (f.core == Op::kGemm) g.epilogue.alpha = f.core_attrs<attrs::Gemm>().alpha();
-  g.epilogue.act = f.act;
-  g.epilogue.residual_stride = g.n;
-  g.epilogue.residual_last = f.residual_last;
-  g.epilogue.residual_times = f.residual_times;
-  return g;
-}
-
-// Codes, their scales and their zeros are constants of their own: other codes may share scales.
-bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
-  Fused f;
-  CodedOperand c;
-  CodedWeights w;
-  const char* reason = "";
-  if (!read(q, &f, &c, &w, &reason) || index > (w.zeros != nullptr ? 2u : 1u)) return false;
-  const bool transposed = is_transposed(f);
-  const Shape& s = f.inputs[1].type.shape;
-  const int64_t n = s[transposed ? 0 : 1], k = s[transposed ? 1 : 0], blocks = cpu::blocks_of(w, k);
-  constexpr int64_t kTransposed = 1, kSigned = 2, kScales = 16, kZeros = 32;
-  const int64_t flags = (transposed ? kTransposed : 0) + (w.is_signed ? kSigned : 0);
-  if (index == 0) {
-    const size_t bytes = cpu::codes_packed_bytes(n, k, w.bits);
-    if (!cpu::offer_packed(w.codes, kPackedCodes, {n, k, w.bits, flags}, bytes, out)) return false;
-    if (to != nullptr) cpu::pack_codes(w, n, k, parallel, static_cast<uint32_t*>(to));
-  } else if (index == 1) {
-    const int64_t each = w.scale_n_step == 0 ? 0 : 1;  // one number for all columns packs otherwise
-    const size_t bytes = cpu::scales_packed_bytes(n, blocks);
-    if (!cpu::offer_packed(w.scales, kPackedCodes, {n, blocks, each, flags + kScales}, bytes, out)) return false;
-    if (to != nullptr) cpu::pack_scales(w, n, blocks, static_cast<float*>(to));
-  } else {
-    const int64_t kind = w.bits + (w.scale_n_step == 0 ? 16 : 0);
-    const size_t bytes = cpu::zeros_packed_bytes(n, blocks);
-    if (!cpu::offer_packed(w.zeros, kPackedCodes, {n, blocks, kind, flags + kZeros}, bytes, out)) return false;
-    if (to != nullptr) cpu::pack_zeros(w, n, blocks, static_cast<uint8_t*>(to));
+  static bool takes_gemm(const Fused& f, const Extra& c, const char** reason) {
+    CodedWeights w;
+    *reason = "tuned for one matrix of 4 or 8 bits, with a scale for each column or for blocks of its rows by eights";
+    if (!weights_of(f, c, &w)) return false;
+    *reason = "";
+    return true;
   }
-  return true;
-}
 
-int64_t scratch_bytes(const CpuQuery& q) {
-  Fused f;
-  CodedOperand c;
-  CodedWeights w;
-  const char* reason = "";
-  if (!read(q, &f, &c, &w, &reason)) return 0;
-  const GemmCodes g = gemm_of(f, w, f.inputs[0].type.shape);
-  return static_cast<int64_t>(cpu::gemm_codes_scratch_bytes(g.m, g.n, g.k, q.slots, cpu::will_be_packed(q, pack)));
-}
-
-void prepare(const CpuQuery& q, void* state) {
-  const char* reason = "";
-  auto* const s = new (state) State();
-  (void)cpu::read_fused_codes(q, -1, &s->fused, &s->coded, &reason);
-  s->codes = static_cast<const uint32_t*>(cpu::packed_at(q, pack));
-  s->scales = static_cast<const float*>(cpu::packed_at(q, pack, 1));
-  s->zeros = static_cast<const uint8_t*>(cpu::packed_at(q, pack, 2));
-}
-
-Status run(const KernelContext& ctx, const void* state) {
-  const auto& s = *static_cast<const State*>(state);
-  const Fused& f = s.fused;
-  if (!cpu::fits(ctx, f))
-    return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
-  Tensor& y = *ctx.out(0);
-  if (y.count() == 0) return Status::kOk;
-  CodedWeights w;
-  (void)weights_of(f, s.coded, &w);
-  GemmCodes g = gemm_of(f, w, f.inputs[0].shape(ctx));
-  g.b.codes = f.inputs[1].data(ctx);
-  g.b.scales = s.coded.scale.f32(ctx);
-  g.b.zeros = s.coded.zero.given() ? s.coded.zero.data(ctx) : nullptr;
-  g.packed = s.codes;
-  g.packed_scales = s.scales;
-  g.packed_zeros = s.zeros;
-  if (f.input_count > 2 && f.inputs[2].given()) {
-    g.epilogue.col_bias = f.inputs[2].f32(ctx);
-  } else if (f.bias.given()) {
-    g.epilogue.col_bias = f.bias.f32(ctx);
+  static bool pack(const CpuQuery& q, const Fused& f, const Extra& c, uint32_t index, const Parallel& parallel,
+                   vireo_packed* out, void* to) {
+    CodedWeights w;
+    if (!weights_of(f, c, &w)) return false;
+    w.codes = f.inputs[1].fixed(q);
+    w.scales = static_cast<const float*>(c.scale.fixed(q));
+    w.zeros = c.zero.given() ? c.zero.fixed(q) : nullptr;
+    if (index > (w.zeros != nullptr ? 2u : 1u)) return false;
+    const bool transposed = is_transposed(f);
+    const Shape& s = f.inputs[1].type.shape;
+    const int64_t n = s[transposed ? 0 : 1], k = s[transposed ? 1 : 0], blocks = cpu::blocks_of(w, k);
+    constexpr int64_t kTransposed = 1, kSigned = 2, kScales = 16, kZeros = 32;
+    const int64_t flags = (transposed ? kTransposed : 0) + (w.is_signed ? kSigned : 0);
+    if (index == 0) {
+      const size_t bytes = cpu::codes_packed_bytes(n, k, w.bits);
+      if (!cpu::offer_packed(w.codes, kPackedCodes, {n, k, w.bits, flags}, bytes, out)) return false;
+      if (to != nullptr) cpu::pack_codes(w, n, k, parallel, static_cast<uint32_t*>(to));
+    } else if (index == 1) {
+      const int64_t each = w.scale_n_step == 0 ? 0 : 1;  // one number for all columns packs otherwise
+      const size_t bytes = cpu::scales_packed_bytes(n, blocks);
+      if (!cpu::offer_packed(w.scales, kPackedCodes, {n, blocks, each, flags + kScales}, bytes, out)) return false;
+      if (to != nullptr) cpu::pack_scales(w, n, blocks, static_cast<float*>(to));
+    } else {
+      const int64_t kind = w.bits + (w.scale_n_step == 0 ? 16 : 0);
+      const size_t bytes = cpu::zeros_packed_bytes(n, blocks);
+      if (!cpu::offer_packed(w.zeros, kPackedCodes, {n, blocks, kind, flags + kZeros}, bytes, out)) return false;
+      if (to != nullptr) cpu::pack_zeros(w, n, blocks, static_cast<uint8_t*>(to));
+    }
+    return true;
   }
-  if (f.residual.given()) g.epilogue.residual = f.residual.f32(ctx);
-  if (f.slope.given()) g.epilogue.col_slope = f.slope.f32(ctx);
-  cpu::gemm_codes(g, f.inputs[0].f32(ctx), y.as<float>(), ctx.parallel, ctx.scratch.data());
-  return Status::kOk;
-}
+  static size_t gemm_scratch(const Fused& f, const Extra&, const Shape& x, int32_t slots, bool packed) {
+    const auto g = cpu::stored_gemm<GemmCodes>(f, x);
+    return cpu::gemm_codes_scratch_bytes(g.m, g.n, g.k, slots, packed);
+  }
+  static void gemm(const Call& call) {
+    auto g = cpu::stored_gemm<GemmCodes>(call.f, call.x);
+    (void)weights_of(call.f, call.extra, &g.b);
+    call.put_tail(&g.epilogue);
+    g.b.codes = call.weights;
+    g.b.scales = call.extra.scale.f32(call.ctx);
+    g.b.zeros = call.extra.zero.given() ? call.extra.zero.data(call.ctx) : nullptr;
+    g.packed = static_cast<const uint32_t*>(call.packed[0]);
+    g.packed_scales = static_cast<const float*>(call.packed[1]);
+    g.packed_zeros = static_cast<const uint8_t*>(call.packed[2]);
+    cpu::gemm_codes(g, call.a<float>(), call.y<float>(), call.ctx.parallel, call.ctx.scratch.data());
+  }
+};
 
-constexpr CpuKernel kGemm4 = {"gemm_f32_w4", sizeof(State), scratch_bytes, prepare, run, pack};
-constexpr CpuKernel kGemm8 = {"gemm_f32_w8", sizeof(State), scratch_bytes, prepare, run, pack};
+using Product = cpu::StoredProduct<Codes>;
+constexpr CpuKernel kGemm4 = Product::kernel("gemm_f32_w4");
+constexpr CpuKernel kGemm8 = Product::kernel("gemm_f32_w8");
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Fused f;
   CodedOperand c;
-  CodedWeights w;
-  if (!read(q, &f, &c, &w, reason)) return nullptr;
-  if (f.core != Op::kGemm && f.core != Op::kMatMul) {
-    *reason = "";
-    return nullptr;
-  }
-  *reason = "with weights in codes, tuned for rows of A";
-  if (f.inputs[0].type.shape.rank < 2) return nullptr;
-  if (f.core == Op::kGemm) {
-    const auto& a = f.core_attrs<attrs::Gemm>();
-    if (a.trans_a()) return nullptr;
-    const int64_t n = f.inputs[1].type.shape[a.trans_b() ? 0 : 1];
-    const bool bias = f.input_count > 2 && f.inputs[2].given();
-    const Shape& b = f.inputs[f.input_count > 2 ? 2 : 0].type.shape;
-    const bool row = (b.rank == 1 && b[0] == n) || (b.rank == 2 && b[0] == 1 && b[1] == n);
-    *reason = "tuned for a bias of one value a column and beta 1";
-    if (bias && (a.beta() != 1 || !row)) return nullptr;
-  }
-  *reason = "";
-  return w.bits == 4 ? &kGemm4 : &kGemm8;
+  if (!Product::takes(q, &f, &c, reason)) return nullptr;
+  return dtype_bits(f.inputs[1].type.dtype) == 4 ? &kGemm4 : &kGemm8;
 }
 
 constexpr Op kOps[] = {Op::kComposite};

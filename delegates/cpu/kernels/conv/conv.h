@@ -29,6 +29,7 @@ struct ConvF32 {
   Activate act;
   const float* slope = nullptr;   // [O] or null. PRelu in place of `act`: x < 0 ? slope[o] x : x
   const float* packed = nullptr;  // channels last: filters as pack_conv_nhwc_f32 wrote them, in place of `weights`
+  const uint16_t* packed_f16 = nullptr;  // the same in float16, as pack_conv_f16 wrote them
 
   bool has_tail() const { return act.kind != Activation::kNone || slope != nullptr || residual != nullptr; }
 };

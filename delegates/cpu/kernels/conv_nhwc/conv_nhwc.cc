@@ -39,7 +39,7 @@ enum class Rows {
 };
 
 Rows rows_of(const ConvF32& s) {
-  if (conv_image_f32_serves(s)) return Rows::kImage;
+  if (s.packed_f16 == nullptr && conv_image_f32_serves(s)) return Rows::kImage;
   for (int i = 0; i < 3; ++i) {
     if (s.pad[i] != 0 || (i < 2 && s.kernel[i] != 1)) return Rows::kPatches;
     if ((s.out[i] - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] + 1 > s.in[i]) return Rows::kPatches;
@@ -277,11 +277,12 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
     depthwise_nhwc_f32(depthwise_of(s), x, weights, y, parallel, scratch);
     return;
   }
-  if (s.packed == nullptr && is_one_pixel(s)) {
+  const bool packed = s.packed != nullptr || s.packed_f16 != nullptr;
+  if (!packed && is_one_pixel(s)) {
     conv_f32(s, x, weights, y, parallel, scratch);
     return;
   }
-  const Plan plan = plan_of(s, s.packed != nullptr);
+  const Plan plan = plan_of(s, packed);
   if (plan.rows == Rows::kImage) {
     float* const room = static_cast<float*>(scratch);
     if (s.packed == nullptr) pack_block(s, weights, 0, s.out_channels, parallel, room);
@@ -304,9 +305,11 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
       Product p = product_of(s, plan.k, e);
       p.n = at_most(outputs - n0, plan.columns);
       const float* panels = room;
+      const uint16_t* const halves =
+          s.packed_f16 != nullptr ? s.packed_f16 + group * packed_floats(outputs, plan.k) : nullptr;
       if (s.packed != nullptr) {
         panels = s.packed + group * packed_floats(outputs, plan.k);
-      } else {
+      } else if (halves == nullptr) {
         pack_block(s, weights, first, p.n, parallel, room);
       }
       for (int64_t image = 0; image < s.n; ++image) {
@@ -334,7 +337,11 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
             part.c = y + to;
             own.residual = s.residual != nullptr ? s.residual + to : nullptr;
             part.epilogue = &own;
-            run_packed(part, panels);
+            if (halves != nullptr) {
+              run_packed(part, halves);
+            } else {
+              run_packed(part, panels);
+            }
           }
         });
       }

@@ -7,32 +7,39 @@
 #include <hwy/highway.h>
 
 #include "delegates/cpu/kernels/gemm/sums-inl.h"
+#include "delegates/cpu/kernels/half/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
+// B: float, or uint16_t for float16, which is widened as it is loaded.
+template <class B>
 struct Tile : Sums {
   int64_t k;
   const float* a;
   int64_t a_row, a_col;
-  const float* b;
+  const B* b;
   int64_t b_row;
-  const float* ahead;  // one line is fetched for each step of k, `ahead_step` floats apart: what comes next
+  const char* ahead;  // one line is fetched for each step of k, `ahead_step` bytes apart: what comes next
   int64_t ahead_step;
 };
+constexpr int64_t kLine = 64;
 
-template <int kTileRows>
-HWY_NOINLINE void tile_kernel(const Tile& t) {
+HWY_INLINE VF load_b(const float* b) { return hn::LoadU(DF(), b); }
+HWY_INLINE VF load_b(const uint16_t* b) { return load_half(DF(), b); }
+
+template <int kTileRows, class B>
+HWY_NOINLINE void tile_kernel(const Tile<B>& t) {
   const DF d;
   VF acc[kTileRows][2];
   begin_sums(t, acc);
   const float* a = t.a;
-  const float* b = t.b;
-  const float* ahead = t.ahead;
+  const B* b = t.b;
+  const char* ahead = t.ahead;
   const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row, ahead_step = t.ahead_step;
   for (int64_t p = t.k; p > 0; --p) {
-    const VF b0 = hn::LoadU(d, b);
-    const VF b1 = hn::LoadU(d, b + kLanes);
+    const VF b0 = load_b(b);
+    const VF b1 = load_b(b + kLanes);
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       const VF ai = hn::Set(d, a[i * a_row]);
@@ -48,47 +55,73 @@ HWY_NOINLINE void tile_kernel(const Tile& t) {
   end_sums(t, acc);
 }
 
-using TileKernel = void (*)(const Tile&);
-constexpr TileKernel kTileKernels[] = {
-    nullptr,         tile_kernel<1>, tile_kernel<2>, tile_kernel<3>,  tile_kernel<4>,  tile_kernel<5>,  tile_kernel<6>,
+template <class B>
+using TileKernel = void (*)(const Tile<B>&);
+template <class B>
+constexpr TileKernel<B> kTileKernels[] = {
+    nullptr,
+    tile_kernel<1, B>,
+    tile_kernel<2, B>,
+    tile_kernel<3, B>,
+    tile_kernel<4, B>,
+    tile_kernel<5, B>,
+    tile_kernel<6, B>,
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
-    tile_kernel<7>,  tile_kernel<8>, tile_kernel<9>, tile_kernel<10>, tile_kernel<11>, tile_kernel<12>, tile_kernel<13>,
-    tile_kernel<14>,
+    tile_kernel<7, B>,
+    tile_kernel<8, B>,
+    tile_kernel<9, B>,
+    tile_kernel<10, B>,
+    tile_kernel<11, B>,
+    tile_kernel<12, B>,
+    tile_kernel<13, B>,
+    tile_kernel<14, B>,
 #endif
 };
 
 // Packed B from column n0 and row k0 on. Panels may be wider than a tile: then a tile reads a part of each row.
+template <class B>
 struct Panels {
-  const float* data = nullptr;
-  int64_t width = kWidth, step = 0;  // floats of a row of a panel, and from one panel to the next
+  const B* data = nullptr;
+  int64_t width = kWidth, step = 0;  // elements of a row of a panel, and from one panel to the next
 
-  const float* at(int64_t column) const { return data + column / width * step + column % width; }
+  const B* at(int64_t column) const { return data + column / width * step + column % width; }
 };
 
-// What the next blocks of B will read, fetched while this one is used: runs of `floats`, `step` apart, `count` of them.
+// What the next blocks of B will read, fetched while this one is used: runs of `bytes`, `step` apart, `count` of them.
 struct Ahead {
-  const float* data = nullptr;
-  int64_t floats = 0, step = 0, count = 0;
+  const char* data = nullptr;
+  int64_t bytes = 0, step = 0, count = 0;
   int64_t run = 0, at = 0;
 
+  // Runs of elements.
+  template <class B>
+  Ahead(const B* from, int64_t elements, int64_t elements_apart, int64_t runs)
+      : data(reinterpret_cast<const char*>(from)),
+        bytes(elements * static_cast<int64_t>(sizeof(B))),
+        step(elements_apart * static_cast<int64_t>(sizeof(B))),
+        count(runs) {}
+  Ahead() = default;
+
   // One line for each of `k` steps of a tile.
-  void next(int64_t k, Tile* t) {
+  template <class B>
+  void next(int64_t k, Tile<B>* t) {
     t->ahead = data + run * step + at;
-    t->ahead_step = 16;
-    at += 16 * k;
-    if (at < floats) return;
+    t->ahead_step = kLine;
+    at += kLine * k;
+    if (at < bytes) return;
     at = 0;
     ++run;
   }
 };
 
 // Sums for rows of blocks [block0, block1) and columns [n0, n0 + nc) over k in [k0, k0 + kc). `panels` holds packed B
-// for just that part; without data, B is read in place, whole panels only.
+// for just that part; without data, B is float and read in place, whole panels only.
+template <class B>
 void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64_t block1, int64_t n0, int64_t nc,
-                   int64_t k0, int64_t kc, const Panels& panels, Ahead ahead = {}) {
+                   int64_t k0, int64_t kc, const Panels<B>& panels, Ahead ahead = {}) {
   const RowBlocks blocks(p.m);
   const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + kc == p.k, p.c, p.c_row};
-  Tile t;
+  Tile<B> t;
   t.k = kc;
   t.a_row = p.a_row;
   t.a_col = p.a_col;
@@ -96,7 +129,7 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
   t.b_row = packed ? panels.width : p.b.row_stride;
   for (int64_t block = block0; block < block1; ++block) {
     const int64_t m0 = blocks.begin(block), rows = blocks.begin(block + 1) - m0;
-    const TileKernel kernel = kTileKernels[rows];
+    const TileKernel<B> kernel = kTileKernels<B>[rows];
     t.a = p.a + m0 * p.a_row + k0 * p.a_col;
     // Weights are used once per block of columns and come from far away. Where whole rows are in use, the next rows
     // follow these in memory and fit into one line per step of k (kRows <= 16).
@@ -104,16 +137,18 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
     sums.set_rows(m0, &t);
     for (int64_t j = 0; j < nc; j += kWidth) {
       t.columns = nc - j < kWidth ? nc - j : kWidth;
-      t.b = packed ? panels.at(j) : p.b.rows + k0 * p.b.row_stride + n0 + j;
+      t.b = panels.at(j);
+      if constexpr (sizeof(B) == sizeof(float)) t.b = packed ? t.b : p.b.rows + k0 * p.b.row_stride + n0 + j;
       sums.set_tile(m0, n0 + j, &t);
-      t.ahead = t.b;
+      t.ahead = reinterpret_cast<const char*>(t.b);
       t.ahead_step = 0;
       if (!packed && block == block0 && j + 2 * kWidth <= nc) {
-        t.ahead = t.b + kWidth;  // rows of B that lie far apart: no stride prefetcher follows them
-        t.ahead_step = t.b_row;
+        // rows of B that lie far apart: no stride prefetcher follows them
+        t.ahead = reinterpret_cast<const char*>(t.b + kWidth);
+        t.ahead_step = t.b_row * static_cast<int64_t>(sizeof(B));
       } else if (rows_ahead && j == 0) {
-        t.ahead = t.a + rows * p.a_row;
-        t.ahead_step = 16;
+        t.ahead = reinterpret_cast<const char*>(t.a + rows * p.a_row);
+        t.ahead_step = kLine;
       } else if (ahead.run < ahead.count) {
         ahead.next(kc, &t);
       }
@@ -132,10 +167,11 @@ void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bo
     const int64_t in_place = plan.direct ? nc / kWidth * kWidth : 0;
     for (int64_t k0 = 0; k0 == 0 || k0 < p.k; k0 += plan.kc) {  // once for K = 0: bias alone
       const int64_t kc = p.k - k0 < plan.kc ? p.k - k0 : plan.kc;
-      if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, {});
+      if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, Panels<float>{});
       if (in_place < nc) {
         p.b.pack(p.b.context, k0, kc, n + in_place, nc - in_place, kWidth, panels);
-        block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc, {panels, kWidth, kc * kWidth});
+        block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc,
+                      Panels<float>{panels, kWidth, kc * kWidth});
       }
     }
   }
@@ -154,8 +190,9 @@ void pack_panels(const Product& p, int64_t panel0, int64_t panel1, float* panels
 
 // Rows of blocks [block0, block1) and columns [n0, n1), n0 at the beginning of a panel. `nc` columns and `kc` rows of
 // B at a time stay in the cache while all rows of A pass.
-void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
-                    int64_t n0, int64_t n1) {
+template <class B>
+void packed_product_of(const Product& p, const B* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
+                       int64_t n0, int64_t n1) {
   const Bounds bounds = bounds_of(*p.epilogue);
   const int64_t step = p.k * kPanelColumns;
   const auto columns_at = [&](int64_t n) { return n1 - n < nc ? n1 - n : nc; };
@@ -169,15 +206,22 @@ void packed_product(const Product& p, const float* panels, int64_t kc, int64_t n
       const int64_t n2 = last ? n + columns_at(n) : n, k2 = last ? 0 : k0 + kc;
       Ahead ahead;
       if (n2 < p.n) {
-        ahead.data = panels + n2 * p.k + k2 * kPanelColumns;
-        ahead.floats = depth_at(k2) * kPanelColumns;
-        ahead.step = step;
-        ahead.count = (next_at(n2) + kPanelColumns - 1) / kPanelColumns;
+        ahead = Ahead(panels + n2 * p.k + k2 * kPanelColumns, depth_at(k2) * kPanelColumns, step,
+                      (next_at(n2) + kPanelColumns - 1) / kPanelColumns);
       }
       block_product(p, bounds, block0, block1, n, columns_at(n), k0, depth_at(k0),
-                    {panels + n * p.k + k0 * kPanelColumns, kPanelColumns, step}, ahead);
+                    Panels<B>{panels + n * p.k + k0 * kPanelColumns, kPanelColumns, step}, ahead);
     }
   }
+}
+
+void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
+                    int64_t n0, int64_t n1) {
+  packed_product_of(p, panels, kc, nc, block0, block1, n0, n1);
+}
+void packed_half_product(const Product& p, const uint16_t* panels, int64_t kc, int64_t nc, int64_t block0,
+                         int64_t block1, int64_t n0, int64_t n1) {
+  packed_product_of(p, panels, kc, nc, block0, block1, n0, n1);
 }
 
 // While one product's panels are in use, the next one's come.
@@ -192,13 +236,12 @@ void packed_series(const Product& first, const float* panels, int64_t panel_step
       const bool last = k0 + kc >= p.k;
       Ahead ahead;
       if (!last || i + 1 < series.count) {
-        ahead.data = last ? b + series.panels_step : b + (k0 + kc) * kPanelColumns;
-        ahead.floats = (last ? (p.k < kc ? p.k : kc) : p.k - k0 - kc < kc ? p.k - k0 - kc : kc) * kPanelColumns;
-        ahead.step = panel_step;
-        ahead.count = (p.n + kPanelColumns - 1) / kPanelColumns;
+        const int64_t depth_ahead = last ? (p.k < kc ? p.k : kc) : p.k - k0 - kc < kc ? p.k - k0 - kc : kc;
+        ahead = Ahead(last ? b + series.panels_step : b + (k0 + kc) * kPanelColumns, depth_ahead * kPanelColumns,
+                      panel_step, (p.n + kPanelColumns - 1) / kPanelColumns);
       }
-      block_product(p, bounds, 0, blocks, 0, p.n, k0, depth, {b + k0 * kPanelColumns, kPanelColumns, panel_step},
-                    ahead);
+      block_product(p, bounds, 0, blocks, 0, p.n, k0, depth,
+                    Panels<float>{b + k0 * kPanelColumns, kPanelColumns, panel_step}, ahead);
     }
     p.a += series.a_step;
     p.c += series.c_step;
@@ -216,6 +259,7 @@ HWY_EXPORT(product_serial);
 HWY_EXPORT(row_block_count);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(packed_product);
+HWY_EXPORT(packed_half_product);
 HWY_EXPORT(packed_series);
 
 namespace {
@@ -318,9 +362,13 @@ void run_packed_series(const Product& first, const float* panels, int64_t panel_
   HWY_DYNAMIC_DISPATCH(packed_series)(first, panels, panel_step, series, packed_depth(first.k));
 }
 
-void run_packed(const Product& p, const float* panels, const Parallel& parallel) {
-  if (p.m <= 0 || p.n <= 0) return;
-  const auto product = HWY_DYNAMIC_POINTER(packed_product);
+namespace {
+template <class B>
+using PackedProduct = void (*)(const Product& p, const B* panels, int64_t kc, int64_t nc, int64_t block0,
+                               int64_t block1, int64_t n0, int64_t n1);
+
+template <class B>
+void run_packed_by(PackedProduct<B> product, const Product& p, const B* panels, const Parallel& parallel) {
   const int64_t blocks = HWY_DYNAMIC_DISPATCH(row_block_count)(p.m), columns = ceil_div(p.n, kPanel);
   const int64_t depth = packed_depth(p.k);
   // A block of A that stays in the core's own cache is read again at little cost, and B comes in smaller steps.
@@ -343,6 +391,28 @@ void run_packed(const Product& p, const float* panels, const Parallel& parallel)
     parallel.for_range(columns, grain, [&](int64_t begin, int64_t end, int32_t) {
       product(p, panels, depth, nc, 0, blocks, begin * kPanel, at_most(end * kPanel, p.n));
     });
+  }
+}
+}  // namespace
+
+void run_packed(const Product& p, const float* panels, const Parallel& parallel) {
+  if (p.m > 0 && p.n > 0) run_packed_by(HWY_DYNAMIC_POINTER(packed_product), p, panels, parallel);
+}
+void run_packed(const Product& p, const uint16_t* panels, const Parallel& parallel) {
+  if (p.m > 0 && p.n > 0) run_packed_by(HWY_DYNAMIC_POINTER(packed_half_product), p, panels, parallel);
+}
+
+void finish_rows_of(const Epilogue& e, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* c, int64_t c_row) {
+  for (int64_t i = m0; i < m1; ++i) {
+    RowFinish finish;
+    finish.scale = e.alpha;
+    finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
+    finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
+    if (e.residual != nullptr) e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
+    finish.residual_scale = e.residual_scale;
+    finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
+    finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
+    finish_row_f32(c + i * c_row + n0, n1 - n0, finish);
   }
 }
 }  // namespace vireo::cpu

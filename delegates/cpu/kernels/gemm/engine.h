@@ -64,6 +64,12 @@ inline int64_t packed_floats(int64_t n, int64_t k) {
 void pack_product(const Product& product, const Parallel& parallel, float* panels);
 void run_packed(const Product& product, const float* panels, const Parallel& parallel = {});
 
+// The same panels in float16 (layout 8, gemm_f16/gemm_f16.h), widened as they are read.
+void run_packed(const Product& product, const uint16_t* panels, const Parallel& parallel = {});
+
+// What sums of rows [m0, m1) and columns [n0, n1) of c end with, where no tile did it.
+void finish_rows_of(const Epilogue& epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* c, int64_t c_row);
+
 // `count` products of one size; floats from an operand of one to that of the next.
 struct Series {
   int64_t count, a_step, panels_step, c_step;

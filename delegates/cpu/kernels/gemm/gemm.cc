@@ -292,20 +292,6 @@ Product product_of(const GemmF32& s, const Epilogue& e, const float* a, const Ma
   return p;
 }
 
-void finish_block(const GemmF32& s, const Epilogue& e, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float* c) {
-  for (int64_t i = m0; i < m1; ++i) {
-    RowFinish finish;
-    finish.scale = e.alpha;
-    finish.row_bias = e.row_bias != nullptr ? e.row_bias[i] : 0;
-    finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
-    if (e.residual != nullptr) e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
-    finish.residual_scale = e.residual_scale;
-    finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
-    finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
-    finish_row_f32(c + i * s.ldc + n0, n1 - n0, finish);
-  }
-}
-
 void item_dots(const GemmF32& s, const Epilogue& e, const float* a, const float* b, float* c, const Parallel& parallel,
                void* scratch) {
   const auto dot = HWY_DYNAMIC_POINTER(dot_product);
@@ -328,12 +314,12 @@ void item_dots(const GemmF32& s, const Epilogue& e, const float* a, const float*
   if (s.m <= kFewRows) {
     parallel.for_range(s.n, 1 + kGrainMacs / (s.m * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {
       dot(s.m, end - begin, s.k, a, a_row, rows + begin * stride, stride, c + begin, s.ldc);
-      finish_block(s, e, 0, s.m, begin, end, c);
+      finish_rows_of(e, 0, s.m, begin, end, c, s.ldc);
     });
   } else {
     parallel.for_range(s.m, 1 + kGrainMacs / (s.n * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {
       dot(end - begin, s.n, s.k, a + begin * a_row, a_row, rows, stride, c + begin * s.ldc, s.ldc);
-      finish_block(s, e, begin, end, 0, s.n, c);
+      finish_rows_of(e, begin, end, 0, s.n, c, s.ldc);
     });
   }
 }
@@ -350,7 +336,7 @@ void item(const GemmF32& s, const Epilogue& e, const float* a, const float* b, f
       parallel.for_range(strips, 1 + (1 << 17) / (64 * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {
         const int64_t n0 = begin * 64, n1 = end * 64 < s.n ? end * 64 : s.n;
         kernel(n1 - n0, s.k, a, a_step, b + n0, s.ldb, c + n0);
-        finish_block(s, e, 0, 1, n0, n1, c);
+        finish_rows_of(e, 0, 1, n0, n1, c, s.ldc);
       });
       return;
     }

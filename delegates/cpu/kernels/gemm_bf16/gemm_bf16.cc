@@ -421,22 +421,21 @@ size_t room_bytes(int64_t m, int64_t n, int64_t k, bool packed) {
 }
 
 // Panels from column n0 on, up to column n1.
-void pack_panels(const Bf16Weights& b, int64_t k, int64_t n0, int64_t n1, uint16_t* to) {
+void pack_panels(const Columns16& b, int64_t k, int64_t n0, int64_t n1, uint16_t* to) {
   const int64_t depth = round_up(k, kBf16Depth);
   for (int64_t n = n0; n < n1; n += kBf16Columns) {
     const int64_t columns = at_most(n1 - n, kBf16Columns);
     for (int64_t p = 0; p < depth; p += 2, to += 2 * kBf16Columns) {
       if (columns < kBf16Columns || p + 2 > k) memset(to, 0, 2 * kBf16Columns * sizeof(*to));
       for (int64_t i = 0; i < 2 && p + i < k; ++i) {
-        const int64_t at = p + i;
-        const uint16_t* const from = b.data + n * b.n_step + at / b.inner * b.outer_step + at % b.inner * b.inner_step;
+        const uint16_t* const from = b.at(p + i, n);
         for (int64_t c = 0; c < columns; ++c) to[2 * c + i] = from[c * b.n_step];
       }
     }
   }
 }
 
-void run(const Bf16Product& p, const Bf16Weights& b, const Parallel& parallel, void* scratch) {
+void run(const Bf16Product& p, const Columns16& b, const Parallel& parallel, void* scratch) {
   if (p.m <= 0 || p.n <= 0) return;
   const auto product = HWY_DYNAMIC_POINTER(bf16_product);
   const bool packed = p.packed != nullptr;
@@ -509,7 +508,7 @@ int64_t bf16_left_elements(int64_t m, int64_t k) {
 
 int64_t bf16_packed_elements(int64_t n, int64_t k) { return round_up(n, kBf16Columns) * round_up(k, kBf16Depth); }
 
-void pack_bf16(const Bf16Weights& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed) {
+void pack_bf16(const Columns16& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed) {
   const int64_t depth = round_up(k, kBf16Depth);
   parallel.for_range((n + kBf16Columns - 1) / kBf16Columns, at_least(1, 32768 / at_least(depth * kBf16Columns, 1)),
                      [&](int64_t begin, int64_t end, int32_t) {
@@ -566,7 +565,7 @@ void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, 
   if (lines && plain) return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
   if (lines && HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))
     return run_lines(HWY_DYNAMIC_POINTER(bf16_lines), p, parallel, scratch);
-  run(p, Bf16Weights::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
+  run(p, Columns16::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
 }
 }  // namespace
 

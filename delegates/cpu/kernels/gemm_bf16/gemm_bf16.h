@@ -8,34 +8,21 @@
 #define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_GEMM_BF16_H_
 
 #include "delegates/cpu/kernels/conv/conv.h"
+#include "delegates/cpu/kernels/gemm/columns16.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
 
 namespace vireo::cpu {
-
-// Where element (k, n) of B lies: at n * n_step + (k / inner) * outer_step + (k % inner) * inner_step.
-struct Bf16Weights {
-  const uint16_t* data = nullptr;
-  int64_t n_step = 1, inner = 1, inner_step = 1, outer_step = 0;
-
-  static Bf16Weights matrix(const void* data, int64_t n, int64_t k, bool transposed) {
-    return {static_cast<const uint16_t*>(data), transposed ? k : 1, k, transposed ? 1 : n, 0};
-  }
-  // Filters [O, C, taps] for patches whose channels are last.
-  static Bf16Weights filters(const void* data, int64_t channels, int64_t taps) {
-    return {static_cast<const uint16_t*>(data), channels * taps, channels, taps, 1};
-  }
-};
 
 // Layout 5 of packed weights: panels of 32 columns, each [k / 2, 32, 2] with k filled up by zeros to a multiple of 32.
 // A row is what two vectors of AVX512-BF16 multiply, 16 rows of half a panel are one tile of AMX; other cores widen a
 // row's even and odd halves.
 int64_t bf16_packed_elements(int64_t n, int64_t k);
-void pack_bf16(const Bf16Weights& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed);
+void pack_bf16(const Columns16& b, int64_t n, int64_t k, const Parallel& parallel, uint16_t* packed);
 
 struct GemmBf16 {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldc = 0;
-  Bf16Weights b;                     // read where nothing is packed
+  Columns16 b;                       // read where nothing is packed
   const uint16_t* packed = nullptr;  // all of B
   Epilogue epilogue;
 };

@@ -67,7 +67,7 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   s.epilogue.residual_last = tail.residual == 2;
   s.epilogue.residual_times = tail.residual == 3;
   s.epilogue.col_slope = tail.slope ? slope.data() : nullptr;
-  s.b = Bf16Weights::matrix(b.data(), c.n, c.k, c.transposed);
+  s.b = Columns16::matrix(b.data(), c.n, c.k, c.transposed);
   std::vector<double> want(out.size()), bound(out.size(), -1);
   for (int64_t i = 0; i < c.m; ++i) {
     for (int64_t j = 0; j < c.n; ++j) {
@@ -178,7 +178,7 @@ TEST(GemmBf16, ThreadsDoNotChangeABit) {
       Guarded<uint16_t> b(static_cast<size_t>(c.k * c.n)), packed(static_cast<size_t>(bf16_packed_elements(c.n, c.k)));
       testing::fill_uniform(a, 1);
       fill_bf16(b, 2);
-      s.b = Bf16Weights::matrix(b.data(), c.n, c.k, false);
+      s.b = Columns16::matrix(b.data(), c.n, c.k, false);
       pack_bf16(s.b, c.n, c.k, {}, packed.data());
       s.packed = packed.data();
       Threads threads(3);
@@ -207,7 +207,7 @@ TEST(GemmBf16, RoundsToNearestEven) {
         s.m = m;
         s.n = s.ldc = 3;
         s.k = s.lda = 1;
-        s.b = Bf16Weights::matrix(b, 3, 1, false);
+        s.b = Columns16::matrix(b, 3, 1, false);
         Scratch scratch(gemm_bf16_scratch_bytes(m, 3, 1, 1, false));
         gemm_bf16(s, a.data(), c.data(), {}, scratch.data());
         for (size_t r = 0; r < a.size(); ++r) {
@@ -294,7 +294,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots) {
     }
   }
   Guarded<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)));
-  pack_bf16(Bf16Weights::filters(w.data(), s.in_channels, area(s.kernel)), s.out_channels, k, {}, packed.data());
+  pack_bf16(Columns16::filters(w.data(), s.in_channels, area(s.kernel)), s.out_channels, k, {}, packed.data());
   Threads threads(slots);
   for (const int way : {0, 1, 2}) {
     const bool ahead = way != 0;

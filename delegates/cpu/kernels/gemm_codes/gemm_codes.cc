@@ -293,20 +293,6 @@ ProductPlan plan_of(const GemmCodes& s, int32_t slots) {
   plan.bytes = plan.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots);
   return plan;
 }
-
-void finish(const GemmCodes& s, int64_t n0, int64_t n1, float* c) {
-  const Epilogue& e = s.epilogue;
-  RowFinish f;
-  f.scale = e.alpha;
-  f.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
-  f.residual_scale = e.residual_scale;
-  f.f = e.act;
-  f.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
-  for (int64_t i = 0; i < s.m; ++i) {
-    if (e.residual != nullptr) e.put_residual(e.residual + i * e.residual_stride + n0, &f);
-    finish_row_f32(c + i * s.ldc + n0, n1 - n0, f);
-  }
-}
 }  // namespace
 
 size_t codes_packed_bytes(int64_t n, int64_t k, int32_t bits) {
@@ -378,7 +364,7 @@ void gemm_codes(const GemmCodes& s, const float* a, float* c, const Parallel& pa
                          const int64_t n0 = begin * kPanelColumns;
                          const int64_t n1 = end * kPanelColumns < s.n ? end * kPanelColumns : s.n;
                          kernel(view, begin, end, s.m, a, s.lda, c, s.ldc);
-                         finish(s, n0, n1, c);
+                         finish_rows_of(s.epilogue, 0, s.m, n0, n1, c, s.ldc);
                        });
     return;
   }

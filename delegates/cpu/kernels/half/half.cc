@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/half/half-inl.h"
 #include "sdk/base/half.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,28 +14,17 @@ namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sets with an instruction for it; elsewhere the formulas of half.h, one by one.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64
-#define VIREO_CONVERTS_HALF 1
-#else
-#define VIREO_CONVERTS_HALF 0
-#endif
-
 void widen_half(const uint16_t* x, float* y, int64_t count) {
   int64_t i = 0;
-#if VIREO_CONVERTS_HALF
   const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> d16;
-  const hn::Rebind<uint16_t, decltype(d)> du;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::BitCast(d16, hn::LoadU(du, x + i))), d, y + i);
-#endif
+  for (; i + lanes <= count; i += lanes) hn::StoreU(load_half(d, x + i), d, y + i);
   for (; i < count; ++i) y[i] = f16_to_f32(x[i]);
 }
 
 void narrow_half(const float* x, uint16_t* y, int64_t count) {
   int64_t i = 0;
-#if VIREO_CONVERTS_HALF
+#if VIREO_CONVERTS_HALF  // elsewhere the formula of half.h, one by one
   const hn::ScalableTag<float> d;
   const hn::Rebind<hwy::float16_t, decltype(d)> d16;
   const hn::Rebind<uint16_t, decltype(d)> du;
@@ -43,7 +33,6 @@ void narrow_half(const float* x, uint16_t* y, int64_t count) {
 #endif
   for (; i < count; ++i) y[i] = f32_to_f16(x[i]);
 }
-#undef VIREO_CONVERTS_HALF
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
