@@ -2,7 +2,8 @@
 // reduction of what they make over the last axes.
 // Before   y = f(g(a, b), h(a, c)), each of one shape                  After  chain[g, h, f](a, b, c)
 //          y = ReduceSum(f(a), last axes)                                     chain[f, ReduceSum](a)
-// Fires    at least two; float32; every value between has the result's type and is used within the chain alone.
+// Fires    at least two; float32, or float16 without a reduction; every value between has the result's type and is used
+// within the chain alone.
 //          Operands may broadcast; numbers go into the body. At most 24 operators and 15 operands. The reduction is a
 //          sum, mean, product, minimum, maximum, L1, L2 or sum of squares, with constant axes up to the last one.
 // Cost     each value between costs a write and a read of a whole tensor less. Nothing is computed twice: what other
@@ -16,8 +17,9 @@
 //          what was just written across vectors. So: not below 16384, and 131072 for such rows. All operands of a chain
 //          live side by side until its end, while the parts one by one let theirs go: what would make the arena larger
 //          stays outside.
-// Numerics none of the steps: the body is the meaning, in the same order of operations. A sum may be taken in another
-//          order: kernels/chain/chain.h has its bound.        Idempotent: bodies are not entered.
+// Numerics none of the steps: the body is the meaning, in the same order of operations; of float16, values between
+//          them need not be rounded. A sum may be taken in another order: kernels/chain/chain.h has its bound.
+//          Idempotent: bodies are not entered.
 // Design   The chain IR is the composite's body, ordinary operators: the CPU kernel, a GPU generator and the
 //          interpreter read the same thing, and a runtime that knows none of it runs the body. The other design, a
 //          table of instructions in an attribute, would be smaller in the file (8 bytes an instruction instead of some
@@ -44,7 +46,9 @@ bool is_number_of(const ir::Value* v) {
 }
 
 bool is_elementwise(const ir::Node& n) {
-  if (n.outputs.size() != 1 || n.out() == nullptr || n.out()->type.dtype != DType::kF32) return false;
+  if (n.outputs.size() != 1 || n.out() == nullptr) return false;
+  const DType type = n.out()->type.dtype;
+  if (type != DType::kF32 && type != DType::kF16) return false;
   switch (n.op) {
     case Op::kAdd:
     case Op::kSub:
@@ -54,7 +58,7 @@ bool is_elementwise(const ir::Node& n) {
     case Op::kMax:
     case Op::kPow:
     case Op::kPRelu:
-      return n.inputs.size() == 2 && n.in(0)->type.dtype == DType::kF32 && n.in(1)->type.dtype == DType::kF32;
+      return n.inputs.size() == 2 && n.in(0)->type.dtype == type && n.in(1)->type.dtype == type;
     case Op::kAbs:
     case Op::kNeg:
     case Op::kSqrt:

@@ -8,8 +8,8 @@
 // Numerics none: the body is the meaning, in the same order of operations.
 //
 // Where the product's operands go through bfloat16 (quant/schemes/bf16), the three Casts in front of it are part of the
-// chain, and of that hint ("conv_bf16"). So is the DequantizeLinear of constant weights ("matmul_codes"); products that
-// share one get each their own.
+// chain, and of that hint ("conv_bf16"); so is the one Cast of float16 weights (quant/schemes/fp16, "conv_f16"). So is
+// the DequantizeLinear of constant weights ("matmul_codes"); products that share one get each their own.
 //
 // The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
 // inputs of the node, so that they are planned, shared and packed as any other constant; numbers (a Clip's bounds, a
@@ -35,10 +35,15 @@ const char* hint_of(const ir::Node& n) {
   }
 }
 
-// The Casts of x to bfloat16 and back, and that of constant weights from bfloat16, when they are the product's alone.
+// The Casts of x to bfloat16 and back, and that of constant weights from bfloat16, or that of constant weights from
+// float16 by itself, when they are the product's alone.
 std::vector<ir::Node*> casts_of(const ir::Node& core) {
   if (core.op != Op::kConv && core.op != Op::kGemm && core.op != Op::kMatMul) return {};
   ir::Node *wide = maker(core.in(0), Op::kCast), *weights = maker(core.in(1), Op::kCast);
+  if (weights != nullptr && weights->in(0)->type.dtype == DType::kF16 && weights->in(0)->constant != nullptr &&
+      core.out()->type.dtype == DType::kF32 && only_user(weights->out()) == &core && core.in(0) != weights->out()) {
+    return {weights};
+  }
   ir::Node* narrow = wide == nullptr ? nullptr : maker(wide->in(0), Op::kCast);
   if (narrow == nullptr || weights == nullptr || narrow->out()->type.dtype != DType::kBF16) return {};
   if (weights->in(0)->type.dtype != DType::kBF16 || weights->in(0)->constant == nullptr) return {};
@@ -49,6 +54,9 @@ std::vector<ir::Node*> casts_of(const ir::Node& core) {
   return {weights, narrow, wide};
 }
 
+const char* f16_hint_of(const ir::Node& n) {
+  return n.op == Op::kConv ? "conv_f16" : n.op == Op::kGemm ? "gemm_f16" : "matmul_f16";
+}
 const char* bf16_hint_of(const ir::Node& n) {
   return n.op == Op::kConv ? "conv_bf16" : n.op == Op::kGemm ? "gemm_bf16" : "matmul_bf16";
 }
@@ -182,7 +190,9 @@ void run(ir::Graph& g, PassLog& log) {
   for (size_t i = cores.size(); i-- > 0;) {
     std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     const std::vector<ir::Node*> casts = casts_of(*cores[i]);
-    const char* hint = casts.empty() ? hint_of(*cores[i]) : bf16_hint_of(*cores[i]);
+    const char* hint = casts.empty()       ? hint_of(*cores[i])
+                       : casts.size() == 1 ? f16_hint_of(*cores[i])
+                                           : bf16_hint_of(*cores[i]);
     chain.insert(chain.begin(), casts.begin(), casts.end());
     if (ir::Node* wide = codes_of(*cores[i]); wide != nullptr) {
       chain.insert(chain.begin(), own_codes(g, wide, *cores[i]));

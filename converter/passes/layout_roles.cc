@@ -103,7 +103,7 @@ bool is_spatial(const ir::Node& n, std::string* reason) {
   if (n.op == Op::kIntConv) return is_conv_for_last<attrs::IntConv>(n, reason);
   if (n.op == Op::kIntAveragePool) return is_pool_for_last<attrs::IntAveragePool>(n, reason);
   const bool codes = n.op == Op::kMaxPool && (x.dtype == DType::kI8 || x.dtype == DType::kU8);
-  if (x.dtype != DType::kF32 && !codes) {
+  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && !codes) {
     *reason = std::string("no kernel for channels last in ") + dtype_name(x.dtype);
     return false;
   }
@@ -186,8 +186,8 @@ bool is_winograd(const ir::Node& n) {
   const auto ones = [](const auto* list) {
     return list == nullptr || std::all_of(list->begin(), list->end(), [](int32_t v) { return v == 1; });
   };
-  return n.in(1)->constant != nullptr && a.group() == 1 && w.rank == 4 && w[2] == 3 && w[3] == 3 && ones(a.strides()) &&
-         ones(a.dilations());
+  return n.in(1)->constant != nullptr && n.in(1)->type.dtype == DType::kF32 && a.group() == 1 && w.rank == 4 &&
+         w[2] == 3 && w[3] == 3 && ones(a.strides()) && ones(a.dilations());
 }
 double winograd_cost(const Shape& y, double channels) {
   const double out = extent(y[1]), columns = up(out, 32), lanes = up(channels, 16) + up(out, 16);

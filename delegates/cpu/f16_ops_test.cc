@@ -104,8 +104,7 @@ TEST(CpuF16, NodesOfTheirOwn) {
     Values v(7);
     Case(Op::kMatMul, matmul(), {v.halves({3, 5, 40}, -1, 1), v.halves({40, 33}, -1, 1)})
         .expect_close("gemm_f16", kHalfShare);
-    Case(Op::kGemm, gemm(false, true),
-         {v.halves({2, 40}, -1, 1), v.halves({33, 40}, -1, 1), v.halves({33}, -1, 1)})
+    Case(Op::kGemm, gemm(false, true), {v.halves({2, 40}, -1, 1), v.halves({33, 40}, -1, 1), v.halves({33}, -1, 1)})
         .expect_close("gemm_f16", kHalfShare, 3);
     Case(Op::kConv, conv(1, 1, 2), {v.halves({1, 6, 7, 5}, -1, 1), v.halves({9, 5, 3, 3}, -1, 1)})
         .expect_close("conv_f16_nhwc", kHalfShare);

@@ -148,8 +148,9 @@ class StoredProduct {
     if (!read(q, &f, &extra)) return 0;
     const bool packed = will_be_packed(q, pack);
     const Shape& x = f.inputs[0].type.shape;
-    const size_t bytes = is_conv(f) ? Kind::conv_scratch(f, extra, stored_conv(f, x, f.core_type.shape), q.slots, packed)
-                                    : Kind::gemm_scratch(f, extra, x, q.slots, packed);
+    const size_t bytes = is_conv(f)
+                             ? Kind::conv_scratch(f, extra, stored_conv(f, x, f.core_type.shape), q.slots, packed)
+                             : Kind::gemm_scratch(f, extra, x, q.slots, packed);
     return static_cast<int64_t>(bytes);
   }
 

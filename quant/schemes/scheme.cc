@@ -1,11 +1,12 @@
 #include "quant/schemes/scheme.h"
 
 #include "quant/schemes/bf16.h"
+#include "quant/schemes/fp16.h"
 #include "quant/schemes/weights.h"
 
 namespace vireo::quant {
 namespace {
-constexpr const Scheme* kSchemes[] = {&kBf16, &kInt4, &kInt8Weights};
+constexpr const Scheme* kSchemes[] = {&kBf16, &kFp16, &kInt4, &kInt8Weights};
 }  // namespace
 
 const Scheme* find_scheme(const std::string& name) {

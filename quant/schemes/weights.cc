@@ -19,6 +19,7 @@
 #include <cstring>
 #include <map>
 
+#include "quant/schemes/products16.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
@@ -28,19 +29,6 @@ namespace vireo::quant {
 namespace {
 
 constexpr int64_t kBlock = 32;
-
-bool is_gemm_for_it(const ir::Node& n, std::string* reason) {
-  const auto& a = n.attributes<attrs::Gemm>();
-  const ir::Value* bias = n.in(2);
-  const Dim columns = n.in(1)->type.shape[a.trans_b() ? 0 : 1];
-  const bool row = bias == nullptr || (bias->type.shape.rank == 1 && bias->type.shape[0] == columns) ||
-                   (bias->type.shape.rank == 2 && bias->type.shape[0] == 1 && bias->type.shape[1] == columns);
-  if (a.trans_a() || !row || (bias != nullptr && a.beta() != 1)) {
-    *reason = "a transposed x, or a bias other than one value a column: stays float32";
-    return false;
-  }
-  return true;
-}
 
 // A product of the kinds above; `reason` says why it is left.
 bool is_for_it(const ir::Node& n, std::string* reason) {
@@ -56,7 +44,7 @@ bool is_for_it(const ir::Node& n, std::string* reason) {
     *reason = "weights other than one matrix stay float32";
     return false;
   }
-  return n.op == Op::kMatMul || is_gemm_for_it(n, reason);
+  return n.op == Op::kMatMul || is_gemm_by_rows(n, reason);
 }
 
 struct Coded {

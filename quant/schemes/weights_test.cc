@@ -173,7 +173,7 @@ TEST(WeightSchemes, SayWhatTheyLeave) {
 TEST(WeightSchemes, AreFoundByName) {
   EXPECT_EQ(find_scheme("int4"), &kInt4);
   EXPECT_EQ(find_scheme("int8-weights"), &kInt8Weights);
-  EXPECT_EQ(scheme_names(), "bf16, int4, int8-weights");
+  EXPECT_EQ(scheme_names(), "bf16, fp16, int4, int8-weights");
 }
 
 }  // namespace

@@ -50,6 +50,27 @@ class Bf16(unittest.TestCase):
         self.assertGreater(np.abs(got - want).max(), 1e-5 * np.abs(want).max())  # it does round
         self.assertLess(np.abs(got - want).max(), ATOL * np.abs(want).max())
 
+class Fp16(unittest.TestCase):
+    def test_weights(self):
+        report = support.WORK / "digit_mobile_fp16.json"
+        file = support.convert(MODELS / "digit_mobile.onnx", "digit_mobile_fp16", "--quantize", "fp16", "--check", "--report", report)
+        scheme = [p for p in json.loads(report.read_text())["passes"] if p["name"] == "quantize_fp16"][0]
+        self.assertGreater(scheme["changes"], 0)
+        # Weights alone are rounded, by 2^-11 of themselves: a few of those over the network.
+        support.verify(file, MODELS / "digit_mobile.npz", "--atol", 4 * 2.0 ** -11)
+        kernels = [n["kernel"] for n in json.loads(support.vireo("explain", file, "--json").stdout)["nodes"]]
+        wide = ("conv_f32_w16_nhwc", "conv_f32_w16_nchw", "gemm_f32_w16")
+        self.assertEqual(sum(k in wide for k in kernels), scheme["changes"], kernels)
+        plain = support.convert(MODELS / "digit_mobile.onnx", "digit_mobile_f32")
+        sizes = [json.loads(support.vireo("inspect", f, "--json").stdout)["file_bytes"] for f in (plain, file)]
+        self.assertLess(sizes[1], 0.8 * sizes[0])
+
+    def test_packed_ahead_answers_the_same(self):
+        file = support.convert(MODELS / "digit_mobile.onnx", "digit_mobile_fp16p", "--quantize", "fp16")
+        out = support.WORK / "digit_mobile_fp16_packed.vireo"
+        support.vireo("pack", file, "-o", out)
+        support.verify(out, MODELS / "digit_mobile.npz", "--atol", 4 * 2.0 ** -11)
+
     def test_unknown_scheme(self):
         done = support.vireo("convert", MODELS / "kws_gru.onnx", "-o", support.WORK / "none.vireo", "--quantize", "int3", check=False)
         self.assertNotEqual(done.returncode, 0)

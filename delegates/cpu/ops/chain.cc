@@ -1,5 +1,5 @@
-// Chains of elementwise functions, float32, perhaps with a reduction over the last axes at the end: composites whose
-// body is nothing else.
+// Chains of elementwise functions, float32, perhaps with a reduction over the last axes at the end, or float16:
+// composites whose body is nothing else, and a function of two float16 values by itself.
 #include <new>
 
 #include "delegates/cpu/binary_function.h"
@@ -39,6 +39,8 @@ class Reader {
     const bool ends = cpu::is_reduction(static_cast<Op>(end.op));
     if (end.output_count != 1 || host_.output(body_, 0) != end.outputs[0] || end.input_count == 0) return false;
     whole_ = value_at(ends ? end.inputs[0] : end.outputs[0]);
+    out_.chain.halves = whole_.dtype == VIREO_FLOAT16;
+    if (whole_.dtype != VIREO_FLOAT32 && (!out_.chain.halves || ends)) return false;
     out_.rank = whole_.rank;
     const uint32_t steps = ends ? count - 1 : count;
     for (uint32_t n = 0; n < steps; ++n) {
@@ -58,7 +60,7 @@ class Reader {
     ChainStep& s = out_.chain.steps[n];
     if (node.output_count != 1) return false;
     const vireo_graph_value made = value_at(node.outputs[0]);
-    if (made.dtype != VIREO_FLOAT32 || !is_whole(made)) return false;
+    if (made.dtype != whole_.dtype || !is_whole(made)) return false;
     s.binary = cpu::binary_function(static_cast<Op>(node.op), &s.op);
     if (!s.binary && !cpu::read_activation(host_, body_, node, &s.act)) return false;
     if (s.binary && node.input_count != 2) return false;
@@ -91,7 +93,7 @@ class Reader {
       return true;
     }
     const vireo_graph_value v = value_at(value);
-    if (value < 0 || v.dtype != VIREO_FLOAT32 || v.rank > whole_.rank) return false;
+    if (value < 0 || v.dtype != whole_.dtype || v.rank > whole_.rank) return false;
     if (out_.chain.operand_count == ChainF32::kMaxOperands) return false;
     Source s;
     for (uint32_t i = 0; i < host_.input_count(body_); ++i) {
@@ -160,14 +162,32 @@ class Reader {
   int32_t operands_[ChainF32::kMaxOperands] = {};
 };
 
-void prepare(const CpuQuery& q, void* state) {
-  auto* s = new (state) State();
-  (void)Reader(q, s).read();
+// One function of two float16 values: a chain of one step.
+bool read_one(const CpuQuery& q, State* out) {
+  ChainStep& s = out->chain.steps[0];
+  if (q.input_count != 2 || !cpu::binary_function(q.op, &s.op)) return false;
+  for (int k = 0; k < 2; ++k) {
+    if (q.inputs[k].type.dtype != DType::kF16) return false;
+    out->sources[k].input = k;
+  }
+  s.binary = true;
+  s.a = -1;
+  s.b = -2;
+  out->chain.step_count = 1;
+  out->chain.operand_count = 2;
+  out->chain.halves = true;
+  return true;
 }
+
+bool read(const CpuQuery& q, State* out) {
+  return q.op == Op::kComposite ? q.node.body != nullptr && Reader(q, out).read() : read_one(q, out);
+}
+
+void prepare(const CpuQuery& q, void* state) { (void)read(q, new (state) State()); }
 
 int64_t scratch_bytes(const CpuQuery& q) {
   State s;
-  return Reader(q, &s).read() ? static_cast<int64_t>(cpu::chain_f32_scratch_bytes(s.chain, q.slots)) : 0;
+  return read(q, &s) ? static_cast<int64_t>(cpu::chain_f32_scratch_bytes(s.chain, q.slots)) : 0;
 }
 
 Status run(const KernelContext& ctx, const void* state) {
@@ -192,8 +212,7 @@ Status run(const KernelContext& ctx, const void* state) {
   for (int k = 0; k < s.chain.operand_count; ++k) {
     const Source& source = s.sources[k];
     const Shape& own = shape_of(k);
-    operands[k].data = source.input < 0 ? static_cast<const float*>(source.constant)
-                                        : ctx.required(static_cast<size_t>(source.input)).as<const float>();
+    operands[k].data = source.input < 0 ? source.constant : ctx.required(static_cast<size_t>(source.input)).data;
     int64_t step = 1;
     for (int i = whole.rank - 1, j = own.rank - 1; i >= 0; --i, --j) {
       operands[k].strides[i] = j < 0 || own[j] == 1 ? 0 : step;
@@ -202,22 +221,27 @@ Status run(const KernelContext& ctx, const void* state) {
       if (j >= 0) step *= own[j];
     }
   }
-  cpu::chain_f32(s.chain, whole.rank, whole.dims, operands, y.as<float>(), ctx.parallel, ctx.scratch.data());
+  cpu::chain_f32(s.chain, whole.rank, whole.dims, operands, y.data, ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
 
 constexpr CpuKernel kChain = {"chain_f32", sizeof(State), scratch_bytes, prepare, run};
+constexpr CpuKernel kHalves = {"chain_f16", sizeof(State), scratch_bytes, prepare, run};
 constexpr CpuKernel kReduced = {"chain_reduce_f32", sizeof(State), scratch_bytes, prepare, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   State s;
-  *reason = "its body is not a chain of elementwise float32 functions, reduced over its last axes or not";
-  if (q.node.body == nullptr || q.output_count != 1 || !Reader(q, &s).read()) return nullptr;
+  *reason = q.op == Op::kComposite
+                ? "its body is not a chain of elementwise float32 functions, reduced over its last axes or not"
+                : "tuned for float32 and float16";
+  if (q.output_count != 1 || !read(q, &s)) return nullptr;
   *reason = "";
+  if (s.chain.halves) return &kHalves;
   return s.chain.end.axes > 0 ? &kReduced : &kChain;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
+constexpr Op kOps[] = {Op::kComposite, Op::kAdd, Op::kSub, Op::kMul,  Op::kDiv,
+                       Op::kMin,       Op::kMax, Op::kPow, Op::kPRelu};
 
 }  // namespace
 

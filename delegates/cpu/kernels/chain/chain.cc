@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "delegates/cpu/kernels/half/half.h"
+#include "sdk/base/half.h"
+
 namespace vireo::cpu {
 namespace {
 
@@ -67,13 +70,26 @@ struct Source {
 };
 
 // Where row `r` of operand `k` begins.
-const float* row_of(const Walk& w, int k, int64_t r) {
-  const float* p = w.operands[k].data;
+int64_t row_of(const Walk& w, int k, int64_t r) {
+  int64_t at = 0;
   for (int i = w.rank - 2; i >= 0; --i) {
-    p += r % w.dims[i] * w.operands[k].strides[i];
+    at += r % w.dims[i] * w.operands[k].strides[i];
     r /= w.dims[i];
   }
-  return p;
+  return at;
+}
+
+// `count` elements of an operand from `at` on: where they lie, or widened in `room`.
+Source elements(const ChainF32& chain, const ChainOperand& from, int64_t at, int64_t count, float* room) {
+  if (!chain.halves) return {static_cast<const float*>(from.data) + at, 1};
+  f32_from_f16(static_cast<const uint16_t*>(from.data) + at, room, count, Parallel{});
+  return {room, 1};
+}
+// One of them, for all of a block.
+Source number(const ChainF32& chain, const ChainOperand& from, int64_t at, float* room) {
+  if (!chain.halves) return {static_cast<const float*>(from.data) + at, 0};
+  *room = f16_to_f32(static_cast<const uint16_t*>(from.data)[at]);
+  return {room, 0};
 }
 
 void run_steps(const ChainF32& chain, const Source* operands, float* blocks, float* y, int64_t count) {
@@ -106,22 +122,26 @@ void short_rows(const ChainF32& chain, const Walk& w, int64_t first, int64_t row
   Source sources[ChainF32::kMaxOperands];
   const int64_t row = w.row();
   for (int k = 0; k < chain.operand_count; ++k) {
+    const ChainOperand& from = w.operands[k];
+    float* const out = blocks + (chain.blocks + k) * kBlock;
     if (w.dense[k]) {
-      sources[k] = {w.operands[k].data + first * row, 1};
+      sources[k] = elements(chain, from, first * row, rows * row, out);
       continue;
     }
     if (w.one[k]) {
-      sources[k] = {w.operands[k].data, 0};
+      sources[k] = number(chain, from, 0, out);
       continue;
     }
-    float* const out = blocks + (chain.blocks + k) * kBlock;
     sources[k] = {out, 1};
     for (int64_t r = 0; r < rows; ++r) {
-      const float* const from = row_of(w, k, first + r);
-      if (w.operands[k].strides[w.rank - 1] == 1) {
-        memcpy(out + r * row, from, static_cast<size_t>(row) * sizeof(float));
+      const int64_t at = row_of(w, k, first + r);
+      float* const to = out + r * row;
+      if (from.strides[w.rank - 1] == 1) {
+        const Source s = elements(chain, from, at, row, to);
+        if (s.data != to) memcpy(to, s.data, static_cast<size_t>(row) * sizeof(float));
       } else {
-        for (int64_t i = 0; i < row; ++i) out[r * row + i] = *from;
+        const float one = *number(chain, from, at, to).data;
+        for (int64_t i = 0; i < row; ++i) to[i] = one;
       }
     }
   }
@@ -131,14 +151,18 @@ void short_rows(const ChainF32& chain, const Walk& w, int64_t first, int64_t row
 void long_row(const ChainF32& chain, const Walk& w, int64_t r, int64_t begin, int64_t count, float* blocks, float* y) {
   Source sources[ChainF32::kMaxOperands];
   for (int k = 0; k < chain.operand_count; ++k) {
-    const int64_t step = w.operands[k].strides[w.rank - 1];
-    sources[k] = {row_of(w, k, r) + begin * step, step};
+    const int64_t step = w.operands[k].strides[w.rank - 1], at = row_of(w, k, r) + begin * step;
+    float* const out = blocks + (chain.blocks + k) * kBlock;
+    sources[k] = step == 1 ? elements(chain, w.operands[k], at, count, out) : number(chain, w.operands[k], at, out);
   }
   run_steps(chain, sources, blocks, y, count);
 }
 
-// Blocks of a slot: of the steps, of operands written out, and with an end of its value and of what blocks of it gave.
-int block_count(const ChainF32& chain) { return chain.blocks + chain.operand_count + (chain.end.axes > 0 ? 2 : 0); }
+// Blocks of a slot: of the steps, of operands written out, and with an end of its value and of what blocks of it gave;
+// of a value that is rounded.
+int block_count(const ChainF32& chain) {
+  return chain.blocks + chain.operand_count + (chain.end.axes > 0 ? 2 : chain.halves ? 1 : 0);
+}
 size_t slot_bytes(const ChainF32& chain) { return static_cast<size_t>(block_count(chain)) * kBlock * sizeof(float); }
 
 // One result from more elements than a block has, piece by piece.
@@ -207,8 +231,9 @@ size_t chain_f32_scratch_bytes(const ChainF32& chain, int32_t slots) {
   return slot_bytes(chain) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
-void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands, float* y,
+void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands, void* result,
                const Parallel& parallel, void* scratch) {
+  float* const y = static_cast<float*>(result);
   const Walk w = collapsed(chain, rank, dims, operands);
   const int64_t row = w.row();
   const bool ends = chain.end.axes > 0;
@@ -241,12 +266,21 @@ void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const Chain
                        });
     return;
   }
+  // Where a block's value goes first, and what becomes of it.
+  const auto value_at = [&](int32_t slot, int64_t at) {
+    return chain.halves ? blocks_of(slot) + (block_count(chain) - 1) * kBlock : y + at;
+  };
+  const auto put = [&](const float* value, int64_t at, int64_t count) {
+    if (chain.halves) f16_from_f32(value, static_cast<uint16_t*>(result) + at, count, Parallel{});
+  };
   if (w.shares) {
     const int64_t each = kBlock / row;
     parallel.for_range((w.rows + each - 1) / each, grain, [&](int64_t begin, int64_t end, int32_t slot) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t left = w.rows - i * each;
-        short_rows(chain, w, i * each, left < each ? left : each, blocks_of(slot), y + i * each * row);
+        const int64_t left = w.rows - i * each, rows = left < each ? left : each, at = i * each * row;
+        float* const value = value_at(slot, at);
+        short_rows(chain, w, i * each, rows, blocks_of(slot), value);
+        put(value, at, rows * row);
       }
     });
     return;
@@ -254,9 +288,11 @@ void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const Chain
   const int64_t parts = (row + kBlock - 1) / kBlock;
   parallel.for_range(w.rows * parts, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = i % parts * kBlock;
-      long_row(chain, w, i / parts, at, row - at < kBlock ? row - at : kBlock, blocks_of(slot),
-               y + i / parts * row + at);
+      const int64_t at = i % parts * kBlock, count = row - at < kBlock ? row - at : kBlock;
+      const int64_t to = i / parts * row + at;
+      float* const value = value_at(slot, to);
+      long_row(chain, w, i / parts, at, count, blocks_of(slot), value);
+      put(value, to, count);
     }
   });
 }

@@ -1,6 +1,8 @@
 // A chain of elementwise float32 functions, run block by block so that what lies between stays in the cache; at its end
 // there may be a reduction over the last axes, which takes each block while it is there.
 //
+// Of float16, each block of an operand is widened as it is taken, and the last step's value rounded once.
+//
 // A step is a call of the kernel that runs the operator alone (activation/, eltwise/) on a block of 1024 elements: the
 // chain computes the very bits of its parts, and no function is compiled a second time. The other design, a loop over
 // vectors with a switch over steps inside, keeps values in registers but pays a jump for each vector and step (16
@@ -47,12 +49,13 @@ struct ChainF32 {
   ChainStep steps[kMaxSteps];
   int step_count = 0;
   int operand_count = 0;
-  int blocks = 0;  // y < blocks in every step
+  int blocks = 0;       // y < blocks in every step
+  bool halves = false;  // operands and result are float16, what lies between is not; there is no end
   ChainEnd end;
 };
 
 struct ChainOperand {
-  const float* data = nullptr;
+  const void* data = nullptr;                 // float, or float16 as uint16_t
   int64_t strides[BinaryF32::kMaxRank] = {};  // elements, 0 where broadcast
 };
 
@@ -60,7 +63,7 @@ size_t chain_f32_scratch_bytes(const ChainF32& chain, int32_t slots);
 
 // `dims` are the steps' extents. y is dense with them, or with those that the end keeps. Without an end it may be an
 // operand that is dense, too; else it overlaps nothing. `scratch` is aligned to 64.
-void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands, float* y,
+void chain_f32(const ChainF32& chain, int rank, const int64_t* dims, const ChainOperand* operands, void* y,
                const Parallel& parallel, void* scratch);
 
 }  // namespace vireo::cpu

@@ -33,8 +33,9 @@ struct Filters {
   // An upper bound for any smaller image: whether conv_image serves follows from sizes that may shrink.
   size_t bytes(const ConvF16& c) const {
     const bool few = c.shape.in_channels <= 3 && c.shape.groups == 1;
-    return whole_lines(in_room, sizeof(uint16_t)) +
-           (!panels ? floats(count) : few ? floats(conv_f16_packed_elements(c)) : 0);
+    return whole_lines(in_room, sizeof(uint16_t)) + (!panels ? floats(count)
+                                                     : few   ? floats(conv_f16_packed_elements(c))
+                                                             : 0);
   }
 };
 
@@ -45,7 +46,9 @@ struct Bands {
   int64_t line_x, line_y, reach;
 
   explicit Bands(const ConvF32& s)
-      : line_x(s.in[2] * s.in_channels), line_y(s.out[2] * s.out_channels), reach((s.kernel[1] - 1) * s.dilation[1] + 1) {
+      : line_x(s.in[2] * s.in_channels),
+        line_y(s.out[2] * s.out_channels),
+        reach((s.kernel[1] - 1) * s.dilation[1] + 1) {
     // Each line's window meets the image.
     const bool meets = s.pad[1] >= 0 && s.pad[1] < reach && (s.out[1] - 1) * s.stride[1] - s.pad[1] < s.in[1];
     whole = s.in[0] != 1 || s.out[0] != 1 || s.kernel[0] != 1 || !meets;
@@ -182,7 +185,8 @@ void conv_f16(const ConvF16& c, const uint16_t* x, const uint16_t* weights, uint
       f32_from_f16(from, xf, bands.x_floats(s), spread);
     } else {
       const int64_t start = y0 * s.stride[1] - s.pad[1];
-      const int64_t first = at_least(start, 0), end = at_most(start + (y1 - y0 - 1) * s.stride[1] + bands.reach, s.in[1]);
+      const int64_t first = at_least(start, 0),
+                    end = at_most(start + (y1 - y0 - 1) * s.stride[1] + bands.reach, s.in[1]);
       part.pad[1] = first - start;
       part.in[1] = end - first;
       part.out[1] = y1 - y0;

@@ -26,8 +26,8 @@ std::unique_ptr<Floats> widened(const Halves& from) {
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
 
-ConvF32 shape(int64_t c, int64_t o, int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t pad, int64_t groups = 1,
-              int64_t n = 1) {
+ConvF32 shape(int64_t c, int64_t o, int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t pad,
+              int64_t groups = 1, int64_t n = 1) {
   ConvF32 s;
   s.n = n;
   s.in_channels = c;
@@ -48,8 +48,9 @@ ConvF32 shape(int64_t c, int64_t o, int64_t h, int64_t w, int64_t kernel, int64_
 // unit of the result.
 void check(const ConvF32& in, bool last, int residual, int32_t slots) {
   SCOPED_TRACE(::testing::Message() << "c " << in.in_channels << " o " << in.out_channels << " in " << in.in[1] << " x "
-                                    << in.in[2] << " kernel " << in.kernel[1] << " stride " << in.stride[1] << " groups "
-                                    << in.groups << " last " << last << " residual " << residual << " slots " << slots);
+                                    << in.in[2] << " kernel " << in.kernel[1] << " stride " << in.stride[1]
+                                    << " groups " << in.groups << " last " << last << " residual " << residual
+                                    << " slots " << slots);
   ConvF16 c;
   c.shape = in;
   c.last = last;
@@ -58,7 +59,8 @@ void check(const ConvF32& in, bool last, int residual, int32_t slots) {
   c.shape.residual_times = residual == 3;
   const ConvF32& s = c.shape;
   const int64_t channels = s.in_channels / s.groups, outputs = s.out_channels / s.groups, taps = area(s.kernel);
-  Halves x(static_cast<size_t>(s.n * area(s.in) * s.in_channels)), w(static_cast<size_t>(s.out_channels * channels * taps));
+  Halves x(static_cast<size_t>(s.n * area(s.in) * s.in_channels)),
+      w(static_cast<size_t>(s.out_channels * channels * taps));
   Halves bias(static_cast<size_t>(s.out_channels)), added(static_cast<size_t>(s.n * area(s.out) * s.out_channels));
   fill_half(x, 1);
   fill_half(w, 2);
@@ -66,9 +68,11 @@ void check(const ConvF32& in, bool last, int residual, int32_t slots) {
   fill_half(added, 4);
   const auto xf = widened(x), wf = widened(w), biasf = widened(bias), addedf = widened(added);
   std::vector<double> want(added.size()), bound(added.size());
-  const auto place = [&](const int64_t(&size)[3], int64_t all, int64_t n, int64_t channel, int64_t z, int64_t y, int64_t at) {
+  const auto place = [&](const int64_t(&size)[3], int64_t all, int64_t n, int64_t channel, int64_t z, int64_t y,
+                         int64_t at) {
     const int64_t pixel = (z * size[1] + y) * size[2] + at;
-    return static_cast<size_t>(last ? (n * area(size) + pixel) * all + channel : (n * all + channel) * area(size) + pixel);
+    return static_cast<size_t>(last ? (n * area(size) + pixel) * all + channel
+                                    : (n * all + channel) * area(size) + pixel);
   };
   for (int64_t n = 0; n < s.n; ++n) {
     for (int64_t o = 0; o < s.out_channels; ++o) {

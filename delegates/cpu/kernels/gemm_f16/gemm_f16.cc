@@ -169,9 +169,10 @@ struct Blocks {
 // Room for fewer rows of the same columns is never more, though their strips are wider.
 size_t blocks_bytes(int64_t m, int64_t n, int64_t k) {
   const Blocks blocks(m, n, k);
-  const size_t wide = whole_lines(static_cast<size_t>(at_most(at_least(kSumFloats, blocks.rows * 2 * kPanelColumns),
-                                                              blocks.rows * at_least(kMostColumns, 2 * kPanelColumns))) *
-                                  sizeof(float));
+  const size_t wide =
+      whole_lines(static_cast<size_t>(at_most(at_least(kSumFloats, blocks.rows * 2 * kPanelColumns),
+                                              blocks.rows * at_least(kMostColumns, 2 * kPanelColumns))) *
+                  sizeof(float));
   return blocks.left + 2 * wide;
 }
 
@@ -255,8 +256,7 @@ void gemm_f16(const GemmF16& s, const HalfTail& tail, const uint16_t* a, uint16_
       part.epilogue.residual = residual;
     }
     product(part, panels + n0 * s.k, left, sums, Parallel{});
-    for (int64_t i = 0; i < rows; ++i)
-      f16_from_f32(sums + i * part.n, c + (m0 + i) * s.ldc + n0, part.n, Parallel{});
+    for (int64_t i = 0; i < rows; ++i) f16_from_f32(sums + i * part.n, c + (m0 + i) * s.ldc + n0, part.n, Parallel{});
   };
   const int64_t row_blocks = ceil_div(s.m, blocks.rows), strips = ceil_div(s.n, blocks.columns);
   const auto rows_at = [&](int64_t block) { return at_most(s.m - block * blocks.rows, blocks.rows); };
