@@ -91,9 +91,14 @@ TEST(CpuF16Nodes, ElementwiseOfTwo) {
       Values v(static_cast<uint32_t>(slots));
       struct {
         std::vector<int64_t> a, b;
-      } const shapes[] = {{{3, 700, 11}, {3, 700, 11}}, {{4, 9, 7}, {7}},          {{2, 3, 2100}, {2, 1, 2100}},
-                          {{5, 6, 33}, {5, 6, 1}},      {{1}, {70, 40}},           {{3, 1, 1500}, {3, 5, 1}},
-                          {{}, {}},                     {{6, 1, 8, 1}, {1, 9, 1, 5}}};
+      } const shapes[] = {{{3, 700, 11}, {3, 700, 11}},
+                          {{4, 9, 7}, {7}},
+                          {{2, 3, 2100}, {2, 1, 2100}},
+                          {{5, 6, 33}, {5, 6, 1}},
+                          {{1}, {70, 40}},
+                          {{3, 1, 1500}, {3, 5, 1}},
+                          {{}, {}},
+                          {{6, 1, 8, 1}, {1, 9, 1, 5}}};
       for (const auto& s : shapes) {
         for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMin, Op::kMax})
           Case(op, binary(), {v.halves(s.a, 1, 2), v.halves(s.b, 1, 2)}).expect_close("chain_f16", kShare, slots);

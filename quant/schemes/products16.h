@@ -7,9 +7,9 @@
 namespace vireo::quant {
 
 struct Stored16 {
-  DType type;           // kBF16 or kF16
-  bool rounds_x;        // x goes through the type as well
-  bool last_only;       // Conv: channels last alone
+  DType type;      // kBF16 or kF16
+  bool rounds_x;   // x goes through the type as well
+  bool last_only;  // Conv: channels last alone
 };
 
 // Gives each product that can have them constant weights of that type behind a Cast of its own to float32; weights that

@@ -141,7 +141,8 @@ void put(Tensor* t, const Shape& shape, uint8_t* at) {
 }
 
 // x and y piece by piece; the other operands are in place.
-Status run_apart(const KernelContext& ctx, const State& s, const Operands& whole, uint8_t* scratch, size_t scratch_size) {
+Status run_apart(const KernelContext& ctx, const State& s, const Operands& whole, uint8_t* scratch,
+                 size_t scratch_size) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const Pieces pieces(leading_axes(s.op, ctx.attr_bytes.data(), x.shape.rank), x.shape, y.shape);
@@ -153,7 +154,8 @@ Status run_apart(const KernelContext& ctx, const State& s, const Operands& whole
   ctx.parallel.for_range(count, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     uint8_t* const mine = scratch + static_cast<size_t>(slot) * each;
     Operands own = whole;
-    for (uint32_t i = 1; i < kMaxCpuArgs; ++i) own.in_at[i] = whole.in_at[i] == &whole.in[i] ? &own.in[i] : whole.in_at[i];
+    for (uint32_t i = 1; i < kMaxCpuArgs; ++i)
+      own.in_at[i] = whole.in_at[i] == &whole.in[i] ? &own.in[i] : whole.in_at[i];
     own.in_at[0] = &own.in[0];
     own.out_at[0] = &own.out[0];
     for (int64_t piece = begin; piece < end; ++piece) {
