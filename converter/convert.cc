@@ -100,7 +100,8 @@ importer::ImportedModel import(const std::string& path, const ConvertOptions& op
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
-    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, guess, &found);
+    importer::ImportedModel imported =
+        importer::import_model(model, path, options.shapes, options.elements, guess, &found);
     const bool better = imported.graph != nullptr && !imported.assumption_failed;
     if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);

@@ -28,6 +28,13 @@ struct ShapeOption {
 // scalar. On failure: false, and `error` says what was wanted.
 bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error);
 
+// --elements: how many elements an input that is a sequence has, or at most may be in an output; -1 for an optional
+// that is empty.
+struct ElementsOption {
+  std::string name;
+  int64_t count = 0;
+};
+
 // What an input or output means; the fields are those of vireo.fb.Io in the file.
 struct IoMeaning {
   std::string name;     // of the graph's input or output
@@ -77,7 +84,8 @@ struct SchemeOption {
 };
 
 struct ConvertOptions {
-  std::vector<ShapeOption> shapes;
+  std::vector<ShapeOption> shapes;  // the elements of a sequence "x" are inputs "x.0", "x.1"...
+  std::vector<ElementsOption> elements;
   bool optimize = true;           // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;  // passes left out, by name
   SchemeOption quantize;

@@ -137,6 +137,29 @@ Value NodeContext::add_string_constant(const Shape& shape, std::vector<std::stri
   return {scope_.graph->add_constant("", ir::make_strings(shape, std::move(strings)))->id};
 }
 
+std::vector<Value> NodeContext::call(std::string_view name, std::vector<Value> inputs) {
+  const std::string attribute_name(name);
+  ::onnx::GraphProto* body = graph_attribute(node_, attribute_name.c_str());
+  if (body == nullptr || static_cast<size_t>(body->input_size()) != inputs.size()) {
+    static_cast<void>(
+        fail(Status::kInvalidModel,
+             "attribute " + attribute_name + " is not a graph of " + std::to_string(inputs.size()) + " inputs", ""));
+    return {};
+  }
+  std::vector<ir::Value*> in, made;
+  for (const Value v : inputs) in.push_back(at(v));
+  const std::string prefix = node_name(node_, &scope_) + "/" + attribute_name + "/";
+  std::vector<Value> out;
+  bool whole = importer_.inline_graph(scope_, node_, *body, prefix, in, &made);
+  for (const ir::Value* v : made) {
+    whole = whole && v != importer_.poison() && importer_.bundle(v) == nullptr;
+    if (whole) out.push_back({v->id});
+  }
+  if (whole) return out;
+  failed_ = true;  // what was wrong in it is recorded
+  return {};
+}
+
 void NodeContext::set_output(int i, Value v) {
   if (i >= 0 && i < node_.output_size()) results_[static_cast<size_t>(i)] = at(v);
 }

@@ -9,7 +9,6 @@
 #include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::importer {
-namespace {
 
 ::onnx::GraphProto* graph_attribute(::onnx::NodeProto& node, const char* name) {
   for (auto& a : *node.mutable_attribute()) {
@@ -18,17 +17,24 @@ namespace {
   return nullptr;
 }
 
+int known_bool(ir::ConstantFinder& finder, const ir::Value* v) {
+  std::vector<Dim> elements;
+  if (!ir::known_elements(v, &finder, &elements) || elements.size() != 1 || is_symbolic(elements[0])) return -1;
+  return elements[0] != 0 ? 1 : 0;
+}
+
+namespace {
+
 std::vector<int64_t> ints_attribute(const ::onnx::NodeProto& node, const Scope& scope, const char* name) {
   const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
   if (a == nullptr) return {};
   return {a->ints().begin(), a->ints().end()};
 }
 
-// True, false or not known here (-1).
-int known_bool(ir::ConstantFinder& finder, const ir::Value* v) {
-  std::vector<Dim> elements;
-  if (!ir::known_elements(v, &finder, &elements) || elements.size() != 1 || is_symbolic(elements[0])) return -1;
-  return elements[0] != 0 ? 1 : 0;
+bool makes_bundles(const ::onnx::GraphProto& g) {
+  return std::any_of(g.output().begin(), g.output().end(), [](const ::onnx::ValueInfoProto& info) {
+    return info.type().has_sequence_type() || info.type().has_optional_type();
+  });
 }
 
 bool is_scalar(const TensorType& t, DType dtype) {
@@ -73,6 +79,12 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
              "nothing makes the output \"" + info.name() + "\" of its body \"" + proto.name() + "\"");
     }
     if (v == nullptr || v == &poison_) return false;
+    if (bundle(v) != nullptr) {
+      record(&node, &scope, Code::kUnsupportedNode,
+             "the output \"" + info.name() + "\" of its body is a sequence or an optional, and is not declared as one",
+             "declare the type of the body's output");
+      return false;
+    }
     body->graph->add_output(v, info.name());
   }
   for (const auto& [outer, value] : inner.captured) body->outer.push_back(outer);
@@ -81,7 +93,9 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
 
 // ---- If ----
 
-bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch) {
+bool Importer::inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& body,
+                            const std::string& prefix, const std::vector<ir::Value*>& inputs,
+                            std::vector<ir::Value*>* outputs) {
   if (scope.depth >= 64) {
     record(&node, &scope, Code::kBadNode, "control flow is nested more than 64 deep");
     return false;
@@ -91,19 +105,27 @@ bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::Grap
   inner.outer = &scope;
   inner.opsets = scope.opsets;
   inner.arguments = scope.arguments;
-  inner.prefix = scope.prefix;
+  inner.prefix = prefix;
   inner.depth = scope.depth + 1;
-  add_initializers(inner, branch);
-  import_nodes(inner, *branch.mutable_node());
-  for (int i = 0; i < node.output_size(); ++i) {
-    ir::Value* v = lookup(inner, branch.output(i).name());
+  for (size_t i = 0; i < inputs.size(); ++i) inner.names[body.input(static_cast<int>(i)).name()] = inputs[i];
+  add_initializers(inner, body);
+  import_nodes(inner, *body.mutable_node());
+  outputs->clear();
+  for (const auto& output : body.output()) {
+    ir::Value* v = lookup(inner, output.name());
     if (v == nullptr) {
-      record(&node, &scope, Code::kMissingValue,
-             "nothing makes the output \"" + branch.output(i).name() + "\" of its branch");
+      record(&node, &scope, Code::kMissingValue, "nothing makes the output \"" + output.name() + "\" of its branch");
       v = &poison_;
     }
-    bind(scope, node, node.output(i), v);
+    outputs->push_back(v);
   }
+  return true;
+}
+
+bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch) {
+  std::vector<ir::Value*> outputs;
+  if (!inline_graph(scope, node, branch, scope.prefix, {}, &outputs)) return false;
+  for (int i = 0; i < node.output_size(); ++i) bind(scope, node, node.output(i), outputs[static_cast<size_t>(i)]);
   return true;
 }
 
@@ -167,6 +189,7 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     if (!inline_branch(scope, node, *branches[taken == 1 ? 0 : 1])) bind_failed(scope, node);
     return;
   }
+  if (makes_bundles(*branches[0]) || makes_bundles(*branches[1])) return choose_branch(scope, node, cond, branches);
   const int squeezes = count == 1 ? squeezing_branch(*cond, scope, branches) : -1;
   if (squeezes >= 0) {
     // A run checks the extent of what is squeezed.
@@ -257,8 +280,10 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
     const std::string& name = node.input(i + 2);
     if (name.empty()) return refuse(Code::kBadNode, "its state " + std::to_string(i) + " has no initial value", "");
     states.push_back(lookup(scope, name));
+    if (bundle(states.back()) != nullptr) return unroll_loop(scope, node, *proto);
     types.push_back(states.back()->type);
   }
+  if (makes_bundles(*proto)) return unroll_loop(scope, node, *proto);
   const std::vector<TensorType> initial = types;
   const std::string base = node_name(node, &scope);
 
@@ -413,6 +438,8 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   for (int i = 0; i < node.input_size(); ++i) {
     if (node.input(i).empty()) return refuse(Code::kBadNode, "its input " + std::to_string(i) + " is missing", "");
     ir::Value* v = lookup(scope, node.input(i));
+    if (bundle(v) != nullptr)
+      return refuse(Code::kUnsupportedNode, "one of its inputs is a sequence or an optional", "");
     inputs.push_back(v);
     TensorType t = v->type;
     if (i >= carried) {

@@ -43,7 +43,7 @@ void add_value(::onnx::ValueInfoProto* info, const std::string& name, int type, 
 
 Shape output_shape(::onnx::ModelProto m, const std::vector<ShapeOption>& shapes = {}) {
   Diagnostics diagnostics;
-  const ImportedModel model = import_model(m, "", shapes, Guess::kUsual, &diagnostics);
+  const ImportedModel model = import_model(m, "", shapes, {}, Guess::kUsual, &diagnostics);
   EXPECT_NE(model.graph, nullptr);
   return model.graph == nullptr ? Shape{} : model.graph->outputs()[0]->type.shape;
 }

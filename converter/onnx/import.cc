@@ -49,8 +49,9 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
   return nullptr;
 }
 
-Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics)
-    : model_(model), guess_(guess), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
+                   const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics)
+    : model_(model), elements_(elements), guess_(guess), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
@@ -158,6 +159,12 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
       }
       continue;
     }
+    if (is_sequence_operator(domain, op)) {
+      for (const auto& a : node.attribute()) {
+        if (a.has_g()) survey_nodes(a.g().node(), opsets, depth + 1);
+      }
+      continue;
+    }
     if (domain.empty() && op == "Constant") continue;
     if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].push_back(node_name(node, nullptr));
   }
@@ -184,16 +191,28 @@ ir::Value* Importer::lookup(Scope& scope, const std::string& name) {
   if (scope.outer == nullptr) return nullptr;
   ir::Value* outer = lookup(*scope.outer, name);
   if (outer == nullptr || outer == &poison_ || scope.graph == scope.outer->graph) return outer;
-  ir::Value* inner = nullptr;
-  const ir::ConstantPtr constant = finder_.find(outer);
-  if (constant != nullptr) {
-    inner = scope.graph->add_constant(outer->name, constant);
-  } else {
-    inner = scope.graph->add_input(outer->name, outer->type);
-    inner->contents = outer->contents;
-    scope.captured.push_back({outer, inner});
+  return scope.names[name] = hand_in(scope, outer);
+}
+
+ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
+  if (outer == nullptr) return nullptr;
+  if (const Bundle* b = bundle(outer)) {
+    Bundle inside;
+    inside.optional = b->optional;
+    for (ir::Value* v : b->elements) inside.elements.push_back(hand_in(scope, v));
+    inside.length = hand_in(scope, b->length);
+    inside.present = hand_in(scope, b->present);
+    return add_bundle(std::move(inside));
   }
-  return scope.names[name] = inner;
+  const ir::ConstantPtr constant = finder_.find(outer);
+  if (constant != nullptr) return scope.graph->add_constant(outer->name, constant);
+  for (const auto& [from, inner] : scope.captured) {
+    if (from == outer) return inner;
+  }
+  ir::Value* inner = scope.graph->add_input(outer->name, outer->type);
+  inner->contents = outer->contents;
+  scope.captured.push_back({outer, inner});
+  return inner;
 }
 
 void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
@@ -217,6 +236,8 @@ void Importer::add_outputs(Scope& scope) {
     ir::Value* v = lookup(scope, info.name());
     if (v == nullptr) {
       diagnostics_->error(Code::kMissingValue, "nothing makes the model's output " + quoted(info.name()));
+    } else if (Bundle* b = bundle(v)) {
+      add_bundle_output(scope, info.name(), *b);
     } else if (v != &poison_) {
       scope.graph->add_output(v, info.name());
     }
@@ -229,7 +250,7 @@ void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::stri
     record(&node, &scope, Code::kDuplicateName, "makes " + quoted(name) + ", which something else makes too");
     return;
   }
-  if (value == &poison_) return;
+  if (value == &poison_ || bundle(value) != nullptr) return;
   if (value->name.empty()) value->name = scope.prefix + name;
   if (scope.outer == nullptr && scope.prefix.empty()) adopt_declared(name, value);
 }
@@ -373,6 +394,17 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   if (domain.empty() && node.op_type() == "Loop") return import_loop(scope, node);
   if (domain.empty() && node.op_type() == "Scan") return import_scan(scope, node);
 
+  const bool bundles = std::any_of(node.input().begin(), node.input().end(), [&](const std::string& name) {
+    return !name.empty() && bundle(lookup(scope, name)) != nullptr;
+  });
+  if (is_sequence_operator(domain, node.op_type()) || (bundles && domain.empty() && node.op_type() == "Identity"))
+    return import_sequence(scope, node);
+  if (bundles) {
+    record(&node, &scope, Code::kUnsupportedNode, "its input is a sequence or an optional, wanted a tensor",
+           "take the elements out with SequenceAt or OptionalGetElement");
+    return bind_failed(scope, node);
+  }
+
   const auto opset = scope.opsets.find(domain);
   if (opset == scope.opsets.end()) {
     record(&node, &scope, Code::kUnknownDomain,
@@ -511,8 +543,9 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 }
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Guess guess, Diagnostics* diagnostics) {
-  return Importer(model, model_path, guess, diagnostics).run(shapes);
+                           const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
+                           Guess guess, Diagnostics* diagnostics) {
+  return Importer(model, model_path, elements, guess, diagnostics).run(shapes);
 }
 
 }  // namespace vireo::importer

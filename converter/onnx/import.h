@@ -38,7 +38,8 @@ struct ImportedModel {
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
 // `model_path`: where external data are looked for.
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, Guess guess, Diagnostics* diagnostics);
+                           const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
+                           Guess guess, Diagnostics* diagnostics);
 
 }  // namespace vireo::importer
 

@@ -2,6 +2,7 @@
 #ifndef VIREO_CONVERTER_ONNX_IMPORTER_H_
 #define VIREO_CONVERTER_ONNX_IMPORTER_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,9 +32,22 @@ struct Scope {
   std::vector<std::pair<ir::Value*, ir::Value*>> captured;
 };
 
+// A sequence or an optional: there is none in a graph, it is made of tensors here (sequences.cc). Its `marker` is what
+// names mean, and stands in no graph.
+struct Bundle {
+  ir::Value marker;
+  bool optional = false;
+  // A sequence: its elements, each with a type of its own. An optional: what it holds (a value or a marker), or nothing
+  // when it is empty.
+  std::vector<ir::Value*> elements;
+  ir::Value* length = nullptr;   // of a sequence, an i64 scalar, where only the data tell how many elements it has
+  ir::Value* present = nullptr;  // of an optional, a bool scalar, where only the data tell
+};
+
 class Importer {
  public:
-  Importer(::onnx::ModelProto& model, const std::string& model_path, Guess guess, Diagnostics* diagnostics);
+  Importer(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ElementsOption>& elements,
+           Guess guess, Diagnostics* diagnostics);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -57,6 +71,9 @@ class Importer {
 
  private:
   friend class NodeContext;
+
+  // What `outer`, a value of the graph around, is inside.
+  ir::Value* hand_in(Scope& scope, ir::Value* outer);
 
   bool add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes);
   void add_outputs(Scope& scope);
@@ -86,8 +103,49 @@ class Importer {
                    const std::vector<TensorType>& inputs, Body* body);
   int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]);
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
+  // The nodes of `body` among those of the scope's graph, its inputs standing for `inputs`.
+  bool inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& body, const std::string& prefix,
+                    const std::vector<ir::Value*>& inputs, std::vector<ir::Value*>* outputs);
+  // bundle.cc
+  Bundle* bundle(const ir::Value* v);  // null: a tensor
+  ir::Value* add_bundle(Bundle b);
+  ir::Value* emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
+                  std::vector<ir::Value*> inputs);
+  ir::Value* constant_i64(Scope& scope, const std::vector<int64_t>& values);  // 1-D
+  ir::Value* constant_i64(Scope& scope, int64_t value);                       // a scalar
+  ir::Value* constant_bool(Scope& scope, bool value);
+  ir::Value* both(Scope& scope, const ::onnx::NodeProto& node, ir::Value* a, ir::Value* b);  // a and b; null: true
+  ir::Value* compare(Scope& scope, const ::onnx::NodeProto& node, Op op, int64_t a, ir::Value* b);
+  ir::Value* as_scalar(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, DType dtype);
+  ir::Value* length_of(Scope& scope, const Bundle& sequence);
+  ir::Value* held(ir::Value* v, const ::onnx::NodeProto& node);  // in an optional; `v` itself when it is none
+  ir::Value* presence(Scope& scope, ir::Value* v);
+  // `index`, in a run that fails unless `condition` holds.
+  ir::Value* checked(Scope& scope, const ::onnx::NodeProto& node, ir::Value* index, ir::Value* condition);
+  ir::Value* choose(Scope& scope, const ::onnx::NodeProto& node, ir::Value* condition, ir::Value* a, ir::Value* b);
+  ir::Value* choose_tensor(Scope& scope, const ::onnx::NodeProto& node, ir::Value* condition, ir::Value* a,
+                           ir::Value* b);
+  void add_bundle_output(Scope& scope, const std::string& name, Bundle& b);
+  const ElementsOption* elements_option(const std::string& name) const;  // null: not given
+  // sequences.cc
+  void import_sequence(Scope& scope, ::onnx::NodeProto& node);
+  std::vector<ir::Value*> sequence_results(Scope& scope, ::onnx::NodeProto& node);
+  ir::Value* position(Scope& scope, const ::onnx::NodeProto& node, ir::Value* index, const Bundle& sequence,
+                      bool insert);
+  ir::Value* slice(Scope& scope, const ::onnx::NodeProto& node, ir::Value* x, int axis, ir::Value* start,
+                   ir::Value* end, bool keep);
+  ir::Value* sequence_insert(Scope& scope, const ::onnx::NodeProto& node);
+  ir::Value* sequence_erase(Scope& scope, const ::onnx::NodeProto& node);
+  ir::Value* sequence_at(Scope& scope, const ::onnx::NodeProto& node);
+  ir::Value* split_to_sequence(Scope& scope, const ::onnx::NodeProto& node);
+  ir::Value* concat_from_sequence(Scope& scope, const ::onnx::NodeProto& node);
+  std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
+  // unroll.cc: control flow over sequences and optionals
+  void choose_branch(Scope& scope, ::onnx::NodeProto& node, ir::Value* cond, ::onnx::GraphProto* const branches[2]);
+  void unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& body);
 
   ::onnx::ModelProto& model_;
+  const std::vector<ElementsOption>& elements_;
   const Guess guess_;
   bool assumed_ = false;
   Diagnostics* diagnostics_;
@@ -101,11 +159,19 @@ class Importer {
   std::map<std::string, const ::onnx::TensorShapeProto*> declared_;                  // of the main graph's values
   size_t input_atoms_ = 0;                                                           // symbols the inputs brought
   ir::Value poison_;
+  std::deque<Bundle> bundles_;
+  std::map<const ir::Value*, Bundle*> markers_;
   size_t nodes_seen_ = 0;
 };
 
 // advice.cc: what to do about an operator that no importer serves.
 std::string unknown_operator_advice(const std::string& domain, const std::string& op);
+// Operators over sequences and optionals, which sequences.cc serves.
+bool is_sequence_operator(const std::string& domain, const std::string& op);
+// The graph that is a node's attribute; null: there is none.
+::onnx::GraphProto* graph_attribute(::onnx::NodeProto& node, const char* name);
+// True, false or not known here (-1).
+int known_bool(ir::ConstantFinder& finder, const ir::Value* v);
 // "" for ai.onnx, under whichever of its two names.
 std::string plain_domain(const std::string& domain);
 // What a node is called in messages and in the file.

@@ -1,6 +1,7 @@
 // The model's inputs: declared types, dimensions by name, and what --shape says about them.
 #include <algorithm>
 #include <cctype>
+#include <deque>
 #include <utility>
 
 #include "converter/onnx/importer.h"
@@ -18,12 +19,59 @@ const char* kind_of(const ::onnx::TypeProto& type) {
   return "of no type that is known";
 }
 
+constexpr int64_t kMostInputs = 4096;
+
 // Exporters write "?", "-1" or "None" where they know no name: these mean nothing, least of all that two extents are
 // equal.
 bool names_an_extent(const std::string& text) {
   const bool letter =
       std::any_of(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
   return letter && text != "None" && text != "null";
+}
+
+// An input that is a sequence or an optional, as tensors.
+struct ElementsOf {
+  std::string name;
+  std::vector<std::string> names;  // "x.0", "x.1"...; of an optional tensor "x"
+  bool tensor = false, empty_optional = false;
+};
+
+// False: a tensor, a map, or a sequence of which nothing says how many elements it has (`count` is -1; of an optional
+// that means that it is empty, unless it is a tensor, which is taken to be there).
+bool take_apart(const ::onnx::ValueInfoProto& info, const ElementsOption* option, ElementsOf* out,
+                std::deque<::onnx::ValueInfoProto>* tensors) {
+  const ::onnx::TypeProto* type = &info.type();
+  out->name = info.name();
+  const bool optional = type->has_optional_type();
+  if (optional) type = &type->optional_type().elem_type();
+  if (optional && option != nullptr && option->count < 0) {
+    out->empty_optional = true;
+    return true;
+  }
+  if (optional && type->has_tensor_type()) {
+    out->tensor = true;
+    tensors->emplace_back();
+    tensors->back().set_name(info.name());
+    *tensors->back().mutable_type() = *type;
+    out->names.push_back(info.name());
+    return true;
+  }
+  if (!type->has_sequence_type() || option == nullptr || option->count < 0 || option->count > kMostInputs) return false;
+  if (!type->sequence_type().elem_type().has_tensor_type()) return false;
+  for (int64_t i = 0; i < option->count; ++i) {
+    tensors->emplace_back();
+    ::onnx::ValueInfoProto& element = tensors->back();
+    element.set_name(info.name() + "." + std::to_string(i));
+    *element.mutable_type() = type->sequence_type().elem_type();
+    // A name in the declaration is an extent of each element, not one extent of all.
+    if (element.type().tensor_type().has_shape()) {
+      for (auto& dim : *element.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim()) {
+        if (!dim.has_dim_value()) dim.clear_value();
+      }
+    }
+    out->names.push_back(element.name());
+  }
+  return true;
 }
 
 struct NamedBounds {
@@ -45,8 +93,22 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   std::vector<const ::onnx::ValueInfoProto*> inputs;
   std::set<std::string> names;
   std::string all;
+  std::deque<::onnx::ValueInfoProto> tensors;  // what inputs that are no tensors are taken apart into
+  std::vector<ElementsOf> apart;
+  std::deque<const ::onnx::ValueInfoProto*> declared_inputs;
   for (const auto& info : model_.graph().input()) {
     if (scope.names.count(info.name()) != 0) continue;  // an initialiser that is listed as an input: a constant
+    ElementsOf parts;
+    if (!take_apart(info, elements_option(info.name()), &parts, &tensors)) {
+      declared_inputs.push_back(&info);
+      continue;
+    }
+    for (size_t i = 0; i < parts.names.size(); ++i)
+      declared_inputs.push_back(&tensors[tensors.size() - parts.names.size() + i]);
+    apart.push_back(std::move(parts));
+  }
+  for (const ::onnx::ValueInfoProto* input : declared_inputs) {
+    const ::onnx::ValueInfoProto& info = *input;
     if (!names.insert(info.name()).second) {
       diagnostics_->error(Code::kDuplicateName, "two inputs of the model are named " + quoted(info.name()));
       continue;
@@ -108,7 +170,9 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
     if (!info->type().has_tensor_type()) {
       d.code = Code::kUnsupportedType;
       d.what = std::string("this input is ") + kind_of(info->type()) + ", not a tensor";
-      d.help = "export the model with tensors as inputs";
+      d.help = info->type().has_sequence_type() || info->type().has_optional_type()
+                   ? "say how many elements it has with --elements " + info->name() + "=3: each becomes an input"
+                   : "export the model with tensors as inputs";
       diagnostics_->add(std::move(d));
       continue;
     }
@@ -160,6 +224,18 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
       continue;
     }
     bound = scope.graph->add_input(info->name(), type);
+  }
+  for (const ElementsOf& parts : apart) {
+    Bundle b;
+    b.optional = parts.empty_optional;
+    bool whole = true;
+    for (const std::string& name : parts.names) {
+      b.elements.push_back(scope.names[name]);
+      whole = whole && b.elements.back() != &poison_;
+    }
+    // An optional tensor that is there is a tensor.
+    const bool tensor = parts.tensor && !parts.empty_optional;
+    scope.names[parts.name] = !whole ? &poison_ : tensor ? b.elements[0] : add_bundle(std::move(b));
   }
   return true;
 }

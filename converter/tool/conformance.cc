@@ -13,6 +13,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <thread>
 
 #include "c_api/tool/compare.h"
@@ -29,12 +30,20 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+// What is done to each case's model. The answers stay the same.
+struct Variant {
+  bool exported = false;        // written as ONNX again; what is judged is that file
+  bool symbolic = false;        // every extent of an input between bounds, known at run time alone
+  bool runtime_values = false;  // constants are inputs
+};
+
 struct Options {
   std::vector<std::string> folders;
   std::string device;
   int jobs = 0;
   double timeout = 120;
-  bool json = false, exported = false;
+  bool json = false;
+  Variant variant;
 };
 
 struct Outcome {
@@ -95,35 +104,119 @@ Difference compare_shape(const Array& got, const Array& want) {
   return d;
 }
 
-std::vector<Array> read_all(const fs::path& set, const std::string& kind, size_t count) {
-  std::vector<Array> arrays;
-  for (size_t i = 0; i < count; ++i) {
+std::vector<CaseValue> read_all(const fs::path& set, const std::string& kind, const std::vector<CaseType>& types) {
+  std::vector<CaseValue> values;
+  for (size_t i = 0; i < types.size(); ++i) {
     const fs::path file = set / (kind + "_" + std::to_string(i) + ".pb");
     if (!fs::exists(file))
-      throw Failure(file.string() + " is missing; the model has " + std::to_string(count) + " " + kind + "s");
-    arrays.push_back(read_tensor_file(file.string()));
+      throw Failure(file.string() + " is missing; the model has " + std::to_string(types.size()) + " " + kind + "s");
+    values.push_back(read_case_value(file.string(), types[i]));
+  }
+  return values;
+}
+
+// Elements of a sequence "x" are "x.0", "x.1"... in a converted model.
+std::string element_name(const CaseType& type, size_t i) {
+  return type.sequence ? type.name + "." + std::to_string(i) : type.name;
+}
+
+// What a conversion must be told of sequences and optionals: how many elements, and their shapes.
+void declare(const std::vector<CaseType>& types, const std::vector<CaseValue>& values, bool shapes,
+             ConvertOptions* convert) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (!types[i].sequence && !types[i].optional) continue;
+    const CaseValue& v = values[i];
+    convert->elements.push_back({types[i].name, v.present ? static_cast<int64_t>(v.tensors.size()) : -1});
+    for (size_t k = 0; shapes && v.sequence && k < v.tensors.size(); ++k) {
+      ShapeOption shape{element_name(types[i], k), {}};
+      for (const int64_t d : v.tensors[k].dims) shape.dims.push_back({d, d});
+      convert->shapes.push_back(std::move(shape));
+    }
+  }
+}
+
+// By name, as a converted model has them.
+std::map<std::string, const Array*> by_name(const std::vector<CaseType>& types, const std::vector<CaseValue>& values) {
+  std::map<std::string, const Array*> arrays;
+  for (size_t i = 0; i < types.size(); ++i) {
+    for (size_t k = 0; k < values[i].tensors.size(); ++k) arrays[element_name(types[i], k)] = &values[i].tensors[k];
   }
   return arrays;
 }
 
+// Every extent of the inputs that are tensors: from 1 (0 where it is that) to twice what the case has.
+void open_extents(const std::map<std::string, const Array*>& inputs, ConvertOptions* convert) {
+  for (const auto& [name, array] : inputs) {
+    ShapeOption shape{name, {}};
+    for (const int64_t d : array->dims) shape.dims.push_back({std::min<int64_t>(d, 1), 2 * d});
+    convert->shapes.push_back(std::move(shape));
+  }
+}
+
 // A file that goes when its owner does.
 struct Scratch {
+  explicit Scratch(const std::string& kind)
+      : path(fs::temp_directory_path() / ("vireo-conformance-" + std::to_string(getpid()) + kind + ".onnx")) {}
   ~Scratch() {
     std::error_code ignored;
     fs::remove(path, ignored);
   }
-  fs::path path = fs::temp_directory_path() / ("vireo-conformance-" + std::to_string(getpid()) + ".onnx");
+  fs::path path;
 };
 
-// `exported`: the case's model converts and is written as ONNX again; what is judged is that file.
-Outcome run_case(const fs::path& folder, const std::string& device, bool exported) try {
+// "" when every output is what is wanted.
+std::string compare_outputs(const Model& model, const ConvertReport& report, const std::vector<Array>& outputs,
+                            const std::vector<CaseType>& types, const std::vector<CaseValue>& wanted,
+                            const Tolerance& tolerance) {
+  std::map<std::string, size_t> at;
+  for (size_t j = 0; j < outputs.size(); ++j) at[model.outputs()[j].name] = j;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string quoted = "output '" + types[i].name + "'";
+    const auto present = at.find(types[i].name + ".present"), length = at.find(types[i].name + ".length");
+    const bool holds = present == at.end() || real_at(outputs[present->second], 0) != 0;
+    if (holds != wanted[i].present) return quoted + (holds ? " holds something" : " is empty");
+    if (!holds) continue;
+    if (types[i].sequence) {
+      size_t count = 0;
+      while (at.count(element_name(types[i], count)) != 0) ++count;
+      if (length != at.end()) count = static_cast<size_t>(real_at(outputs[length->second], 0));
+      if (count != wanted[i].tensors.size()) return quoted + " has " + std::to_string(count) + " elements";
+    }
+    for (size_t k = 0; k < wanted[i].tensors.size(); ++k) {
+      const std::string name = element_name(types[i], k);
+      if (at.count(name) == 0) return "output '" + name + "' is missing";
+      const size_t j = at[name];
+      const Array& want = wanted[i].tensors[k];
+      const Difference d = report.outputs[j].random ? compare_shape(outputs[j], want)
+                                                    : compare(outputs[j], want, for_type(tolerance, want.dtype));
+      if (!d.pass) return "output '" + name + "': " + d.reason;
+    }
+  }
+  return "";
+}
+
+Outcome run_case(const fs::path& folder, const std::string& device, const Variant& variant) try {
   ConvertOptions convert;
-  Scratch scratch;
-  if (exported) convert.emit_onnx = scratch.path.string();
+  const Scratch written(""), opened("-inputs");
+  if (variant.exported) convert.emit_onnx = written.path.string();
+  std::string path = (folder / "model.onnx").string();
+  const CaseTypes types = read_case_types(path);
+  std::map<std::string, Array> constants;
+  if (variant.runtime_values) {
+    constants = constants_to_inputs(path, opened.path.string());
+    path = opened.path.string();
+  }
+  {
+    const fs::path set = folder / "test_data_set_0";
+    const std::vector<CaseValue> given = read_all(set, "input", types.inputs);
+    declare(types.inputs, given, !variant.symbolic, &convert);
+    declare(types.outputs, read_all(set, "output", types.outputs), false, &convert);
+    if (variant.symbolic) open_extents(by_name(types.inputs, given), &convert);
+  }
   Diagnostics diagnostics;
   FileBytes converted;
   ConvertReport report;
-  if (!convert_to_memory((folder / "model.onnx").string(), convert, &converted, &diagnostics, &report)) {
+  if (!convert_to_memory(path, convert, &converted, &diagnostics, &report)) {
     Outcome refused{"refused", "", diagnostics.text(), ""};
     for (const Diagnostic& d : diagnostics.all()) {
       if (d.severity != Severity::kError) continue;
@@ -135,38 +228,43 @@ Outcome run_case(const fs::path& folder, const std::string& device, bool exporte
     }
     return refused;
   }
-  if (exported) {
+  if (variant.exported) {
     Diagnostics again;
     if (!convert_to_memory(convert.emit_onnx, ConvertOptions{}, &converted, &again, &report))
       return {"fail", "export", "what was written does not convert: " + again.text(), ""};
   }
-  const Model model(share(std::move(converted)), (folder / "model.onnx").string(), 1);
+  const Model model(share(std::move(converted)), path, 1);
   const Tolerance tolerance = tolerance_of(folder);
   Outcome outcome{"pass", "", "", ""};
   for (int k = 0;; ++k) {
     const fs::path set = folder / ("test_data_set_" + std::to_string(k));
     if (!fs::is_directory(set)) break;
-    const std::vector<Array> inputs = read_all(set, "input", model.inputs().size());
-    const std::vector<Array> wanted = read_all(set, "output", model.outputs().size());
+    const std::vector<CaseValue> given = read_all(set, "input", types.inputs);
+    const std::vector<CaseValue> wanted = read_all(set, "output", types.outputs);
+    std::map<std::string, const Array*> ins = by_name(types.inputs, given), outs = by_name(types.outputs, wanted);
+    for (const auto& [name, array] : constants) ins[name] = &array;
     Bounds bounds;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      require_dtype(model.inputs()[i], inputs[i], set.string());
-      bounds.add(model.inputs()[i], inputs[i].dims, (set / ("input_" + std::to_string(i) + ".pb")).string());
+    std::vector<Array> inputs;
+    for (const vireo_value_info& info : model.inputs()) {
+      const auto at = ins.find(info.name);
+      if (at == ins.end()) throw Failure(set.string() + " has no value for input '" + info.name + "'");
+      require_dtype(info, *at->second, set.string());
+      bounds.add(info, at->second->dims, set.string());
+      inputs.push_back(*at->second);
     }
-    for (size_t j = 0; j < wanted.size(); ++j) bounds.add_output(model.outputs()[j], wanted[j].dims);
+    for (const vireo_value_info& info : model.outputs()) {
+      const auto at = outs.find(info.name);
+      if (at != outs.end()) bounds.add_output(info, at->second->dims);
+    }
     const Session session = make_session(model, {device, 1, false}, bounds);
     outcome.device = devices_of(session.get());
-    const std::vector<Array> outputs = run_once(model, session.get(), inputs);
-    for (size_t j = 0; j < outputs.size(); ++j) {
-      const Difference d = report.outputs[j].random
-                               ? compare_shape(outputs[j], wanted[j])
-                               : compare(outputs[j], wanted[j], for_type(tolerance, wanted[j].dtype));
-      if (d.pass) continue;
-      outcome.result = "fail";
-      outcome.code = "mismatch";
-      outcome.reason = "set " + std::to_string(k) + ", output '" + model.outputs()[j].name + "': " + d.reason;
-      return outcome;
-    }
+    const std::string wrong =
+        compare_outputs(model, report, run_once(model, session.get(), inputs), types.outputs, wanted, tolerance);
+    if (wrong.empty()) continue;
+    outcome.result = "fail";
+    outcome.code = "mismatch";
+    outcome.reason = "set " + std::to_string(k) + ", " + wrong;
+    return outcome;
   }
   return outcome;
 } catch (const ApiFailure& failure) {
@@ -194,7 +292,7 @@ Child start_case(const fs::path& folder, size_t index, const Options& options) {
   if (pid < 0) throw Failure(std::string("cannot start a process: ") + strerror(errno));
   if (pid == 0) {
     close(ends[0]);
-    const std::string text = to_json("", run_case(folder, options.device, options.exported))
+    const std::string text = to_json("", run_case(folder, options.device, options.variant))
                                  .dump(-1, ' ', false, Json::error_handler_t::replace);
     for (size_t done = 0; done < text.size();) {
       const ssize_t n = write(ends[1], text.data() + done, text.size() - done);
@@ -300,7 +398,10 @@ void add_conformance(CLI::App& app, Context& context) {
   verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_flag("--exported", options->exported, "judge what --emit-onnx makes of each model, converted again");
+  verb->add_flag("--exported", options->variant.exported,
+                 "judge what --emit-onnx makes of each model, converted again");
+  verb->add_flag("--symbolic", options->variant.symbolic, "make every extent of the inputs one that a run brings");
+  verb->add_flag("--runtime-values", options->variant.runtime_values, "make each model's constants inputs");
   verb->add_flag("--json", options->json, "print every case as JSON");
   verb->footer(
       "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol "

@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize;
-  std::vector<std::string> shapes, skip, states;
+  std::vector<std::string> shapes, elements, skip, states;
   double test_atol = -1, test_rtol = -1;
   bool no_optimize = false, json = false;
   CLI::Option* check_given = nullptr;
@@ -36,6 +36,18 @@ void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert
     if (!parse_shape_option(text, &shape, &error))
       throw Failure("--shape " + text + ": " + error, "write --shape NAME=1,3,224,224 or NAME=1..8,3,224,224");
     convert->shapes.push_back(std::move(shape));
+  }
+}
+
+void fill_elements(const std::vector<std::string>& texts, ConvertOptions* convert) {
+  for (const std::string& text : texts) {
+    const size_t at = text.rfind('=');
+    const std::string count = at == std::string::npos ? "" : text.substr(at + 1);
+    const bool number =
+        !count.empty() && count.size() < 7 && count.find_first_not_of("0123456789") == std::string::npos;
+    if (at == 0 || (!number && count != "none"))
+      throw Failure("--elements " + text + " is no name and number", "write --elements NAME=3, or NAME=none");
+    convert->elements.push_back({text.substr(0, at), number ? std::stoll(count) : -1});
   }
 }
 
@@ -99,6 +111,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
 std::vector<std::string> texts_of(const Options& options) {
   std::vector<std::string> texts;
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
+  for (const std::string& s : options.elements) texts.push_back("--elements " + s);
   for (const std::string& s : options.skip) texts.push_back("--skip " + s);
   for (const std::string& s : options.states) texts.push_back("--state " + s);
   if (options.no_optimize) texts.push_back("--no-optimize");
@@ -127,6 +140,7 @@ void fill_scheme(const std::string& name, ConvertOptions* convert) {
 ConvertOptions common_options(const Options& options, Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
+  fill_elements(options.elements, &convert);
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
@@ -211,6 +225,9 @@ void add_common(CLI::App* verb, Options* options) {
   verb->add_option("model", options->model, "an .onnx file")->required();
   add_repeated(verb, "--shape", &options->shapes,
                "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
+  add_repeated(verb, "--elements", &options->elements,
+               "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), or at most in an output; "
+               "NAME=none: an optional is empty");
 }
 
 }  // namespace

@@ -2,11 +2,35 @@
 #ifndef VIREO_CONVERTER_TOOL_ONNX_TENSOR_H_
 #define VIREO_CONVERTER_TOOL_ONNX_TENSOR_H_
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "c_api/tool/array.h"
 
 namespace vireo::tool {
+
+// A value of a test case: a tensor, a sequence, or an optional, which holds one or nothing.
+struct CaseValue {
+  bool present = true, sequence = false;
+  std::vector<Array> tensors;  // one, unless it is a sequence or empty
+};
+struct CaseType {
+  std::string name;
+  bool optional = false, sequence = false;
+  vireo_dtype dtype = VIREO_NONE;  // of a tensor
+};
+// What a model's graph declares, initialisers left out.
+struct CaseTypes {
+  std::vector<CaseType> inputs, outputs;
+};
+CaseTypes read_case_types(const std::string& model_path);
+// Reads input_0.pb as what is declared. Throws Failure naming the file.
+CaseValue read_case_value(const std::string& path, const CaseType& type);
+
+// Writes the model `from` to `to` with its initialisers and its graph's Constant nodes as inputs; returns their values
+// by name.
+std::map<std::string, Array> constants_to_inputs(const std::string& from, const std::string& to);
 
 // Reads a TensorProto from a file of its own (input_0.pb). Throws Failure naming the file.
 Array read_tensor_file(const std::string& path);

@@ -13,8 +13,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.path.join(HERE, "COVERAGE.md")
 DOMAINS = ["ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"]
-# Handled by the converter, without a row in ops.def.
-CONVERTER = {("ai.onnx", name) for name in ("Constant", "If", "Loop", "Scan")}
+# Handled by the converter, without a row in ops.def: its own, and what it takes apart into tensors.
+SEQUENCES = os.path.join(HERE, "..", "..", "converter", "onnx", "sequences.cc")
+
+
+def converters():
+    with open(SEQUENCES, encoding="utf-8") as file:
+        operators = re.search(r"kOperators\[\] = \{(.*?)\};", file.read(), re.DOTALL)[1]
+    names = ["Constant", "If", "Loop", "Scan", *re.findall(r'"(\w+)"', operators)]
+    return {("ai.onnx", name) for name in names}
 
 
 def importers():
@@ -89,14 +96,14 @@ def main(arguments):
         print(f"{TARGET} is behind ops.def: run sdk/ops/coverage.py", file=sys.stderr)
         return 1
     version, known = known_to_onnx()
-    missing = sorted(known - set(served) - CONVERTER)
+    missing = sorted(known - set(served) - converters())
     head = [
         "<!-- Written by sdk/ops/coverage.py. -->",
         "# Operators of ONNX",
         "",
         f"Of the {len(known)} operators of the onnx package {version} that are not deprecated, {len(known) - len(missing)} are",
-        "served; what old opsets spelled otherwise is upgraded on import. `Constant`, `If`, `Loop` and `Scan` are the converter's",
-        "own. A served operator may still refuse a node, with the reason: `vireo check MODEL.onnx` tells.",
+        "served; what old opsets spelled otherwise is upgraded on import. `Constant`, `If`, `Loop`, `Scan` and the operators over",
+        "sequences and optionals are the converter's own. A served operator may still refuse a node, with the reason: `vireo check MODEL.onnx` tells.",
         "",
         "Not served:",
         "",

@@ -89,6 +89,13 @@ class ImportContext {
     const auto* p = reinterpret_cast<const uint8_t*>(&v);
     return add_constant({DType::kF32, {}}, std::vector<uint8_t>(p, p + sizeof(v)));
   }
+  // What the graph in attribute `name` makes of `inputs`: its nodes stand among the others. Empty when the diagnostic
+  // is recorded.
+  virtual std::vector<Value> call(std::string_view name, std::vector<Value> inputs) {
+    static_cast<void>(inputs);
+    static_cast<void>(fail(Status::kUnsupported, "the graph " + std::string(name) + " cannot be called here"));
+    return {};
+  }
   // Says which value the ONNX node's output `i` is. Every wanted output must be given one.
   virtual void set_output(int i, Value v) = 0;
 

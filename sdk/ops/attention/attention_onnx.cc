@@ -1,8 +1,16 @@
 // Opset 24 adds nonpad_kv_seqlen to 23, and 25 the windows; what is absent has the meaning of the newest one's
-// defaults. FlexAttention without subgraphs is a further spelling of it; com.microsoft's are in files of their own.
+// defaults. FlexAttention without subgraphs is a further spelling of it, with them it is spelled out; com.microsoft's
+// are in files of their own.
 #include <cmath>
 
 #include "sdk/ops/attention/attention_generated.h"
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
+#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -26,12 +34,70 @@ Status import(ImportContext& ctx) {
   return import_direct(ctx, Op::kAttention, pack<attrs::Attention>(a));
 }
 
-Status import_flex(ImportContext& ctx) {
-  for (const char* part : {"score_mod", "prob_mod"}) {
-    if (!ctx.has_attr(part)) continue;
-    return ctx.fail(Status::kUnsupported, std::string("the subgraph ") + part,
-                    "export the attention as MatMul, the subgraph's operators and Softmax");
+// Scores and probabilities pass through graphs of the file, so they are spelled out (opset 26 of the function's body):
+// prob_mod(softmax(score_mod(scale Q K^T))) V. Both are computed in float32 for 16-bit inputs, as the standard has it.
+Status spell_flex(ImportContext& ctx) {
+  const Value q = ctx.input(0), k = ctx.input(1), v = ctx.input(2);
+  const TensorType tq = ctx.type(q), tk = ctx.type(k);
+  const DType type = tq.dtype;
+  if (!q || !k || !v || tq.shape.rank != 4 || tk.shape.rank != 4 || ctx.type(v).shape.rank != 4)
+    return ctx.fail(Status::kInvalidModel, "FlexAttention: Q, K and V have 4 dimensions each");
+  const Dim heads = tq.shape[1], groups = tk.shape[1], width = tq.shape[3];
+  if (is_symbolic(heads) || is_symbolic(groups) || is_symbolic(width) || groups < 1 || heads % groups != 0 ||
+      width < 1) {
+    return ctx.fail(Status::kUnsupported,
+                    "FlexAttention: heads and head size must be numbers, and heads a multiple of K's",
+                    "fix them with --shape");
   }
+  const auto cast = [&](Value x, DType to) {
+    attrs::CastT a;
+    a.to = static_cast<uint8_t>(to);
+    return !x || ctx.type(x).dtype == to ? x : ctx.emit1(Op::kCast, pack<attrs::Cast>(a), {x});
+  };
+  // A head of K and V for each of Q's: head h reads h / (heads / groups).
+  const auto repeat = [&](Value x) {
+    if (heads == groups) return x;
+    std::vector<int64_t> rows;
+    for (int64_t h = 0; h < heads; ++h) rows.push_back(h / (heads / groups));
+    attrs::GatherT a;
+    a.axis = 1;
+    return ctx.emit1(Op::kGather, pack<attrs::Gather>(a), {x, ctx.add_i64(rows)});
+  };
+  const auto apply = [&](const char* part, Value x) {
+    if (!ctx.has_attr(part)) return x;
+    const std::vector<Value> made = ctx.call(part, {x});
+    return made.size() == 1 ? made[0] : Value{};
+  };
+  const DType wide = type == DType::kF64 ? DType::kF64 : DType::kF32;
+  const double scale = ctx.has_attr("scale") ? static_cast<double>(ctx.attr_float("scale", 1))
+                                             : 1 / std::sqrt(static_cast<double>(width));
+  const std::vector<uint8_t> plain = pack<attrs::Binary>(attrs::BinaryT{}),
+                             product = pack<attrs::MatMul>(attrs::MatMulT{});
+  // Each side by the root, as the body has it: 16-bit products stay in range.
+  const Value root = add_scalar(ctx, type, std::sqrt(scale));
+  const Value left = ctx.emit1(Op::kMul, plain, {q, root});
+  const Value right = ctx.emit1(Op::kMul, plain, {repeat(k), root});
+  if (!left || !right) return Status::kInvalidModel;
+  attrs::TransposeT turn;
+  turn.perm = {0, 1, 3, 2};
+  const Value turned = ctx.emit1(Op::kTranspose, pack<attrs::Transpose>(turn), {right});
+  if (!turned) return Status::kInvalidModel;
+  Value x = cast(ctx.emit1(Op::kMatMul, product, {left, turned}), wide);
+  if (x) x = apply("score_mod", x);
+  attrs::SoftmaxT softmax;
+  softmax.axis = 3;
+  if (x) x = ctx.emit1(Op::kSoftmax, pack<attrs::Softmax>(softmax), {x});
+  if (x) x = cast(apply("prob_mod", x), type);
+  const Value values = repeat(v);
+  if (!x || !values) return Status::kInvalidModel;
+  const Value y = ctx.emit1(Op::kMatMul, product, {x, values});
+  if (!y) return Status::kInvalidModel;
+  ctx.set_output(0, y);
+  return Status::kOk;
+}
+
+Status import_flex(ImportContext& ctx) {
+  if (ctx.has_attr("score_mod") || ctx.has_attr("prob_mod")) return spell_flex(ctx);
   attrs::AttentionT a;
   a.scale = ctx.attr_float("scale", std::nanf(""));
   return import_direct(ctx, Op::kAttention, pack<attrs::Attention>(a));

@@ -1,12 +1,15 @@
-// Identity, and Dropout, which is one where nothing is drawn: in inference, or with ratio 0.
+// Identity, and Dropout, which is one where nothing is drawn: in inference, or with ratio 0; in training it is spelled
+// in arithmetic on random numbers.
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/identity/identity_generated.h"
 #include "sdk/ops/import_scalar.h"
+#include "sdk/ops/random/random_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
+#include "sdk/ops/where/where_generated.h"
 
 namespace vireo {
 namespace {
@@ -23,6 +26,45 @@ Value all_true(ImportContext& ctx, Value x) {
   return ctx.emit1(Op::kBitwiseOr, pack<attrs::Binary>(attrs::BinaryT{}), {test, yes});
 }
 
+// Opset 12 and newer, in training: an element stays where a number drawn from [0, 1) reaches the ratio, and is divided
+// by 1 - ratio. `training_mode` and the ratio may be known at run time only.
+Status drawn(ImportContext& ctx, Value x) {
+  const DType type = ctx.type(x).dtype;
+  const std::vector<uint8_t> plain = pack<attrs::Binary>(attrs::BinaryT{});
+  const auto cast = [&](Value v, DType to) {
+    attrs::CastT a;
+    a.to = static_cast<uint8_t>(to);
+    return ctx.type(v).dtype == to ? v : ctx.emit1(Op::kCast, pack<attrs::Cast>(a), {v});
+  };
+  Value ratio = ctx.input(1);
+  if (!ratio) ratio = add_scalar(ctx, DType::kF32, 0.5);
+  Value training = ctx.input(2);
+  attrs::RandomT stream;
+  stream.dtype = static_cast<uint8_t>(DType::kF32);
+  stream.seeded = ctx.has_attr("seed");
+  stream.seed = static_cast<float>(ctx.attr_int("seed", 0));
+  const Value u = ctx.emit1(Op::kRandomUniformLike, pack<attrs::Random>(stream), {x});
+  const Value bound = cast(ratio, DType::kF32);
+  if (!u || !bound) return Status::kInvalidModel;
+  const Value reaches = ctx.emit1(Op::kLessOrEqual, plain, {bound, u});
+  const Value inference = ctx.emit1(Op::kNot, pack<attrs::Unary>(attrs::UnaryT{}), {training});
+  if (!reaches || !inference) return Status::kInvalidModel;
+  const Value mask = ctx.emit1(Op::kBitwiseOr, plain, {reaches, inference});
+  const Value left = ctx.emit1(Op::kSub, plain, {add_scalar(ctx, DType::kF32, 1), bound});
+  if (!mask || !left) return Status::kInvalidModel;
+  const Value scaled = ctx.emit1(Op::kDiv, plain, {x, cast(left, type)});
+  const Value zero = add_scalar(ctx, type, 0);
+  if (!scaled || !zero) return Status::kInvalidModel;
+  const std::vector<uint8_t> where = pack<attrs::Where>(attrs::WhereT{});
+  const Value kept = ctx.emit1(Op::kWhere, where, {mask, scaled, zero});
+  if (!kept) return Status::kInvalidModel;
+  const Value y = ctx.emit1(Op::kWhere, where, {training, kept, x});
+  if (!y) return Status::kInvalidModel;
+  ctx.set_output(0, y);
+  if (ctx.wants_output(1)) ctx.set_output(1, mask);
+  return Status::kOk;
+}
+
 // Versions: 1 and 6 have `is_test`, which exporters left at its default 0 for inference too, so it is not looked at; 7
 // and 10 know inference alone; 12 has the inputs `ratio` and `training_mode`. The mask is bool since 10, before it has
 // x's type.
@@ -33,11 +75,7 @@ Status dropout(ImportContext& ctx) {
     const ConstTensor* ratio = ctx.input(1) ? ctx.constant(ctx.input(1)) : nullptr;
     const bool inference = training != nullptr && read_integer(training->type.dtype, training->bytes.data(), 0) == 0;
     const bool nothing_drawn = ratio != nullptr && read_real(ratio->type.dtype, ratio->bytes.data(), 0) == 0;
-    if (!inference && !nothing_drawn) {
-      return ctx.fail(Status::kUnsupported,
-                      "training_mode is set, or known only at run time: dropout would draw at random",
-                      "export the model for inference (training_mode false, or ratio 0)");
-    }
+    if (!inference && !nothing_drawn) return drawn(ctx, x);
   }
   const Value y = ctx.emit1(Op::kIdentity, no_attrs(), {x});
   VIREO_TRY(import_value(ctx, y));
