@@ -1,5 +1,9 @@
 #include "delegates/cpu/features.h"
 
+#if defined(__aarch64__) && VIREO_TUNED
+#include "delegates/cpu/kernels/sme/sme.h"
+#endif
+
 namespace vireo {
 
 const char* cpu_features_text() {
@@ -11,6 +15,20 @@ const char* cpu_features_text() {
   if (__builtin_cpu_supports("avx512bw")) return "x86-64 AVX-512";
   if (__builtin_cpu_supports("avx2")) return "x86-64 AVX2";
   return "x86-64";
+#elif defined(__aarch64__) && VIREO_TUNED
+  if (!cpu::has_sme_f32()) return "aarch64 NEON";
+  switch (cpu::sme_words()) {
+    case 4:
+      return "aarch64 NEON, SME of 128 bits";
+    case 8:
+      return "aarch64 NEON, SME of 256 bits";
+    case 16:
+      return "aarch64 NEON, SME of 512 bits";
+    case 32:
+      return "aarch64 NEON, SME of 1024 bits";
+    default:
+      return "aarch64 NEON, SME of 2048 bits";
+  }
 #elif defined(__aarch64__)
   return "aarch64 NEON";
 #elif defined(__arm__) && defined(__ARM_NEON)

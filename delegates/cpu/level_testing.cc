@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "delegates/cpu/kernels/amx/amx.h"
+#include "delegates/cpu/kernels/sme/sme.h"
 
 namespace vireo {
 
@@ -13,6 +14,13 @@ bool mask_level() {
   const char* const wanted = getenv("VIREO_LEVEL");
   if (wanted == nullptr) return true;
   if (strcmp(wanted, "amx") == 0) return cpu::has_amx_int8();
+#if HWY_ARCH_ARM_A64
+  if (strcmp(wanted, "sme") == 0) return cpu::has_sme_f32();
+  if (strcmp(wanted, "neon") == 0) {
+    cpu::withhold_sme();
+    return true;
+  }
+#endif
 #if HWY_ARCH_X86
   struct Level {
     const char* name;

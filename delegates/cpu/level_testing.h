@@ -4,9 +4,9 @@
 
 namespace vireo {
 
-// Reads VIREO_LEVEL from the environment: sse2, avx2, avx3, vnni, bf16 or amx, the best instruction set that kernels
-// are chosen from; all of them where it is not set. False where this core or this build has no such level. Before any
-// kernel runs.
+// Reads VIREO_LEVEL from the environment: sse2, avx2, avx3, vnni, bf16 or amx (aarch64: neon or sme), the best
+// instruction set that kernels are chosen from; all of them where it is not set. False where this core or this build
+// has no such level. Before any kernel runs.
 bool mask_level();
 
 }  // namespace vireo

@@ -1,11 +1,13 @@
 #include "delegates/cpu/kernels/gemm/engine.h"
 
+#include "delegates/cpu/kernels/sme/sme.h"
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/gemm/engine.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/gemm/outer-inl.h"
 #include "delegates/cpu/kernels/gemm/sums-inl.h"
 #include "delegates/cpu/kernels/half/half-inl.h"
 
@@ -114,6 +116,53 @@ struct Ahead {
   }
 };
 
+#if HWY_ARCH_ARM_A64
+// A block that outer products are used for. Where they are makes no difference to a bit of C: sums begin and go on as
+// in tile_kernel.
+bool outer_serves(int64_t rows, int64_t columns, int64_t k) {
+  return rows >= kFewestSmeRows && columns >= kWidth && k >= 16 && has_sme_f32();
+}
+
+// block_product for rows [m0, m1). Sums stay in C; A is transposed, in parts of 32 KiB.
+void outer_block(const Product& p, const SumsOf& sums, int64_t m0, int64_t m1, int64_t n0, int64_t nc, int64_t k0,
+                 int64_t kc, const Panels<float>& panels) {
+  constexpr int64_t kLeft = 8 * 1024;
+  HWY_ALIGN float left[kLeft];
+  const int64_t group = 2 * sme_words(), depth = kLeft / group, unit = static_cast<int64_t>(sizeof(float));
+  OuterProduct o;
+  const bool packed = panels.data != nullptr;
+  o.b_step = (packed ? panels.width : p.b.row_stride) * unit;
+  o.columns = nc;
+  o.panel = packed ? panels.width : nc;
+  o.panel_step = panels.step * unit;
+  o.c_step = p.c_row * unit;
+  o.add = 1;
+  for (int64_t m = m0; m < m1; m += group) {
+    o.rows = m1 - m < group ? m1 - m : group;
+    o.c = p.c + m * p.c_row + n0;
+    begin_outer(sums, m, o.rows, n0, nc);
+    for (int64_t k = 0; k < kc; k += depth) {
+      o.k = kc - k < depth ? kc - k : depth;
+      const float* const a = p.a + m * p.a_row + (k0 + k) * p.a_col;
+      o.b = packed ? panels.data + k * panels.width : p.b.rows + (k0 + k) * p.b.row_stride + n0;
+      o.a = left;
+      o.a_step = o.rows * unit;
+      if (p.a_row == 1) {
+        o.a = a;  // lies transposed
+        o.a_step = p.a_col * unit;
+      } else if (p.a_col == 1) {
+        sme_transpose(a, p.a_row * unit, o.rows, o.k * unit, left);
+      } else {
+        for (int64_t i = 0; i < o.k * o.rows; ++i) left[i] = a[i % o.rows * p.a_row + i / o.rows * p.a_col];
+      }
+      sme_outer_f32(o);
+    }
+    end_outer(sums, m, o.rows, n0, nc);
+    sums.finish(m, o.rows, n0, nc);
+  }
+}
+#endif
+
 // Sums for rows of blocks [block0, block1) and columns [n0, n0 + nc) over k in [k0, k0 + kc). `panels` holds packed B
 // for just that part; without data, B is float and read in place, whole panels only.
 template <class B>
@@ -121,6 +170,12 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
                    int64_t k0, int64_t kc, const Panels<B>& panels, Ahead ahead = {}) {
   const RowBlocks blocks(p.m);
   const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + kc == p.k, p.c, p.c_row};
+#if HWY_ARCH_ARM_A64
+  if constexpr (sizeof(B) == sizeof(float)) {
+    const int64_t m0 = blocks.begin(block0), m1 = blocks.begin(block1);
+    if (outer_serves(m1 - m0, nc, kc)) return outer_block(p, sums, m0, m1, n0, nc, k0, kc, panels);
+  }
+#endif
   Tile<B> t;
   t.k = kc;
   t.a_row = p.a_row;
@@ -162,6 +217,11 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
 void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bounds, int64_t n0, int64_t n1,
                      float* panels) {
   const int64_t blocks = RowBlocks(p.m).count;
+#if HWY_ARCH_ARM_A64
+  const int64_t width = has_sme_f32() ? kPanelColumns : kWidth;  // outer products take panels as they come
+#else
+  constexpr int64_t width = kWidth;
+#endif
   for (int64_t n = n0; n < n1; n += plan.nc) {
     const int64_t nc = n1 - n < plan.nc ? n1 - n : plan.nc;
     const int64_t in_place = plan.direct ? nc / kWidth * kWidth : 0;
@@ -169,9 +229,9 @@ void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bo
       const int64_t kc = p.k - k0 < plan.kc ? p.k - k0 : plan.kc;
       if (in_place > 0) block_product(p, bounds, 0, blocks, n, in_place, k0, kc, Panels<float>{});
       if (in_place < nc) {
-        p.b.pack(p.b.context, k0, kc, n + in_place, nc - in_place, kWidth, panels);
+        p.b.pack(p.b.context, k0, kc, n + in_place, nc - in_place, width, panels);
         block_product(p, bounds, 0, blocks, n + in_place, nc - in_place, k0, kc,
-                      Panels<float>{panels, kWidth, kc * kWidth});
+                      Panels<float>{panels, width, kc * width});
       }
     }
   }
@@ -373,7 +433,8 @@ void run_packed_by(PackedProduct<B> product, const Product& p, const B* panels, 
   const int64_t depth = packed_depth(p.k);
   // A block of A that stays in the core's own cache is read again at little cost, and B comes in smaller steps.
   const int64_t block = p.m * depth <= kCacheFloats ? kBlockFloats : kCacheFloats;
-  const int64_t nc = at_least(block / depth / kPanel, 1) * kPanel;
+  int64_t nc = at_least(block / depth / kPanel, 1) * kPanel;
+  if (has_sme_f32()) nc = at_least(nc, 512);  // rows of A are transposed for each such block
   const int64_t macs = p.m * p.n * p.k;
   if (parallel.run == nullptr || parallel.slots <= 1 || macs < 2 * kGrainMacs) {
     product(p, panels, depth, nc, 0, blocks, 0, p.n);

@@ -1,6 +1,7 @@
 #include "delegates/cpu/kernels/gemm/gemm.h"
 
 #include "delegates/cpu/kernels/gemm/engine.h"
+#include "delegates/cpu/kernels/sme/sme.h"
 #include "delegates/cpu/kernels/testing.h"
 
 namespace vireo::cpu {
@@ -106,6 +107,14 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
       pack_gemm_f32(s, b.data(), threads.parallel(), packed.data());
       s.packed = packed.data();
       gemm_f32(s, a.data(), nullptr, out.data(), threads.parallel(), nullptr);
+    }
+    if (has_sme_f32()) {  // vectors give the same bits
+      std::vector<float> again(out.begin(), out.end());
+      withhold_sme();
+      Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
+      gemm_f32(s, a.data(), b.data(), again.data(), threads.parallel(), scratch.data());
+      withhold_sme(false);
+      ASSERT_EQ(memcmp(out.data(), again.data(), again.size() * sizeof(float)), 0);
     }
     for (size_t i = 0; i < out.size(); ++i) {
       if (bound[i] < 0) {

@@ -4,6 +4,7 @@
 
 #include "delegates/cpu/kernels/amx/amx.h"
 #include "delegates/cpu/kernels/gemm_bf16/product.h"
+#include "delegates/cpu/kernels/sme/sme.h"
 
 #define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/targets.h"
@@ -12,6 +13,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/gemm/outer-inl.h"
 #include "delegates/cpu/kernels/gemm/sums-inl.h"
 #include "delegates/cpu/kernels/gemm_bf16/rows-inl.h"
 
@@ -130,9 +132,9 @@ constexpr TileKernel kTileKernels[] = {
 };
 
 // One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
-// 32 columns from n. `a`: rounded, at the first row and k; `b`: the panel at that k.
+// 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k.
 struct Part {
-  int64_t m0, rows, n, columns, kc, used;
+  int64_t m0, rows, n, columns, k0, kc, used;
   const uint16_t* b;
 };
 
@@ -143,6 +145,7 @@ struct Vectors {
 
   void begin() {}
   void end() {}
+  void rows_are_put(Left*, int64_t, int64_t, int64_t) {}
   void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     const RowBlocks blocks(p.rows);
     Bf16Tile<Left> t;
@@ -185,6 +188,7 @@ struct TileSums {
     tiles.configure(config);
   }
   void end() { tiles.release(); }
+  void rows_are_put(Left*, int64_t, int64_t, int64_t) {}
 
   void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     part(sums, p, TileRows{a, a_row, 0, p.kc, 0, 0, 0});
@@ -276,6 +280,50 @@ struct TileSums {
   }
 };
 
+#if HWY_ARCH_ARM_A64
+// Sums in outer products (SME), which begin and go on in C. Pairs of k are words, rows of A stand transposed behind
+// those that are rounded: a slot has room for them as float32.
+struct OuterSums {
+  using Left = uint16_t;
+  static constexpr int64_t kShallow = 2 * kBf16RowGroup;
+  const int64_t group = 2 * sme_words();
+  const Left* transposed = nullptr;
+  int64_t words = 0;  // of a row
+
+  void begin() {}
+  void end() {}
+  void rows_are_put(Left* rows, int64_t count, int64_t most, int64_t row) {
+    constexpr int64_t kUnit = static_cast<int64_t>(sizeof(Left));
+    Left* const to = rows + most * row;
+    words = row / 2;
+    for (int64_t i = 0; i < count; i += group) {
+      sme_transpose(rows + i * row, row * kUnit, count - i < group ? count - i : group, (row - kBf16Depth) * kUnit,
+                    to + i * row);
+    }
+    transposed = to;
+  }
+  void part(const SumsOf& sums, const Part& p, const Left*, int64_t) {
+    OuterProduct o;
+    o.k = p.used / 2;
+    o.b = p.b;
+    o.b_step = kBf16Columns * 4;
+    o.columns = p.columns;
+    o.panel = kBf16Columns;
+    o.c_step = sums.c_row * 4;
+    o.add = 1;
+    begin_outer(sums, p.m0, p.rows, p.n, p.columns);
+    for (int64_t i = 0; i < p.rows; i += group) {
+      o.rows = p.rows - i < group ? p.rows - i : group;
+      o.a_step = o.rows * 4;
+      o.a = transposed + 2 * (i * words + p.k0 / 2 * o.rows);
+      o.c = sums.c + (p.m0 + i) * sums.c_row + p.n;
+      sme_outer_bf16(o);
+    }
+    end_outer(sums, p.m0, p.rows, p.n, p.columns);
+  }
+};
+#endif
+
 // Rows [m0, m1) and columns [n0, n1), n0 at the beginning of a panel. `room`: for bf16_block_rows rows.
 template <class Engine>
 void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
@@ -291,6 +339,7 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
   for (int64_t m = m0; m < m1; m += most) {
     const int64_t rows = m1 - m < most ? m1 - m : most;
     put_rows(p, m, rows, left);
+    engine.rows_are_put(left, rows, most, row);
     // Columns whose sums are still in the cache when whole rows are finished.
     const int64_t wide = round_up(kFinishFloats / rows + 1, kBf16Columns);
     for (int64_t n = n0; n < n1; n += wide) {
@@ -302,7 +351,7 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
           const uint16_t* const panel = p.packed + (j - p.packed_from) * depth + k0 * kBf16Columns;
-          engine.part(sums, {m, rows, j, columns, deep, used, panel}, left + k0, row);
+          engine.part(sums, {m, rows, j, columns, k0, deep, used, panel}, left + k0, row);
         }
         if (k0 + deep == depth) sums.finish(m, rows, n, nc);
       }
@@ -341,7 +390,7 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, int64_t l0, 
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
           const uint16_t* const panel = p.packed + (j - p.packed_from) * p.k + k0 * kBf16Columns;
-          engine.part(sums, {m, rows, j, columns, deep, deep, panel}, a);
+          engine.part(sums, {m, rows, j, columns, k0, deep, deep, panel}, a);
         }
         sums.finish(m, count * s.out[2], n, nc);
       }
@@ -371,6 +420,9 @@ bool bf16_takes_lines(const Bf16Product& p) {
 void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
   if (p.tiles && p.m >= kFewestTileRows) return product_with(TileSums<AmxTiles>(), p, m0, m1, n0, n1, room);
+#endif
+#if HWY_ARCH_ARM_A64
+  if (p.tiles && p.m >= kFewestTileRows) return product_with(OuterSums(), p, m0, m1, n0, n1, room);
 #endif
   product_with(Vectors(), p, m0, m1, n0, n1, room);
 }
@@ -489,8 +541,10 @@ void run_lines(Product product, const Bf16Product& p, const Parallel& parallel, 
   });
 }
 
+bool has_tiles() { return has_amx_bf16() || has_sme_bf16(); }
+
 Bf16Product product_of(const GemmBf16& s, const float* a, float* c) {
-  return {s.m, s.n, s.k, a, s.lda, nullptr, s.packed, 0, c, s.ldc, &s.epilogue, has_amx_bf16()};
+  return {s.m, s.n, s.k, a, s.lda, nullptr, s.packed, 0, c, s.ldc, &s.epilogue, has_tiles()};
 }
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
@@ -559,7 +613,7 @@ void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, 
                       y,
                       s.out_channels,
                       &e,
-                      has_amx_bf16() && !plain};
+                      has_tiles() && !plain};
   const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && Bf16Lines(s, p.m, p.k).most > 0 &&
                      p.m >= kFewestTileRows && p.n > 0;
   if (lines && plain) return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);

@@ -26,7 +26,7 @@ struct Bf16Product {
   float* c;
   int64_t c_row;
   const Epilogue* epilogue;
-  bool tiles;  // AMX may be used
+  bool tiles;  // AMX or SME may be used
 };
 
 // Rows of A that are rounded at a time: they stay in a core's second-level cache while all of B passes.

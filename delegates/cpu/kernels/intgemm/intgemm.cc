@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/intgemm/outer-inl.h"
 #include "delegates/cpu/kernels/intgemm/pairs-inl.h"
 #include "delegates/cpu/kernels/intgemm/quads-inl.h"
 
@@ -25,6 +26,9 @@ void int_product(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_
 #if HWY_TARGET == HWY_AVX3_DL
   product_of_quads(p, m0, m1, n0, n1, scratch);
 #else
+#if HWY_ARCH_ARM_A64
+  if (outer_serves(p)) return product_of_outer(p, m0, m1, n0, n1, scratch);
+#endif
   product_of_pairs(p, m0, m1, n0, n1, scratch);
 #endif
 }
@@ -121,6 +125,7 @@ IntProduct int_product_of(const GemmI8& s, const void* a, const void* b, void* c
   p.b_n = s.trans_b ? s.ldb : 1;
   p.packed = static_cast<const uint8_t*>(s.packed);
   p.tiles = int_tiles();
+  p.outer = int_outer();
   p.c = c;
   p.c_row = s.ldc;
   p.finish = s.finish;

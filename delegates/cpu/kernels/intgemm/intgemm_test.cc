@@ -30,6 +30,24 @@ PlainTiles& plain_tiles() {
 const TileEngine kPlainTiles = {[] { begin_tiles(plain_tiles()); }, [] { plain_tiles().release(); },
                                 [](const TileSums& s) { tile_sums(plain_tiles(), s); }};
 
+// Products of columns and rows in plain C++: not every emulator of SME multiplies bytes rightly.
+void plain_outer(const OuterProduct& p, bool a_signed) {
+  for (int64_t i = 0; i < p.rows; ++i) {
+    for (int64_t j = 0; j < p.columns; ++j) {
+      uint32_t sum = 0;
+      const auto* a = static_cast<const uint8_t*>(p.a) + 4 * i;
+      const auto* b = static_cast<const uint8_t*>(p.b) + j / p.panel * p.panel_step + j % p.panel * 4;
+      for (int64_t k = 0; k < p.k; ++k, a += p.a_step, b += p.b_step) {
+        for (int e = 0; e < 4; ++e) {
+          const int x = a_signed ? static_cast<int8_t>(a[e]) : a[e], y = a_signed ? b[e] : static_cast<int8_t>(b[e]);
+          sum += static_cast<uint32_t>(x * y);
+        }
+      }
+      memcpy(static_cast<char*>(p.c) + i * p.c_step + 4 * j, &sum, sizeof(sum));
+    }
+  }
+}
+
 void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool per_lane_zeros, int32_t slots) {
   SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << " tB " << trans_b << " signs " << signs);
   GemmI8 s;
@@ -91,6 +109,7 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool trans_b, int signs, bool p
     IntProduct p = int_product_of(s, a.data(), s.packed == nullptr ? b.data() : nullptr, to);
     if ((way & 2) != 0) {
       p.tiles = p.tiles == nullptr ? &kPlainTiles : nullptr;  // what this machine does not do by itself
+      p.outer = p.outer == nullptr && sme_words() != 0 ? plain_outer : nullptr;
     }
     run_int_product(p, threads.parallel(), scratch.data());
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -124,7 +143,11 @@ TEST(IntGemm, ExactAroundTheTile) {
 }
 
 TEST(IntGemm, ExactAroundMatrixTiles) {
-  printf("matrix tiles of this machine: %s\n", int_tiles() != nullptr ? "used, and compared with vectors" : "none");
+  printf("matrix tiles of this machine: %s; outer products: %s\n",
+         int_tiles() != nullptr ? "used, and compared with vectors" : "none",
+         int_outer() != nullptr ? "used, and compared with vectors"
+         : sme_words() != 0     ? "in plain C++ (bytes are not multiplied rightly here)"
+                                : "none");
   for_each_level([](const char*) {
     for (int64_t m : {15, 16, 31, 32, 33, 50}) {
       for (int64_t n : {1, 16, 48, 64, 79, 130}) {

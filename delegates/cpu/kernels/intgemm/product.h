@@ -4,10 +4,14 @@
 
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 #include "delegates/cpu/kernels/intgemm/packed.h"
+#include "delegates/cpu/kernels/sme/sme.h"
 
 namespace vireo::cpu {
 
 struct TileEngine;
+// What multiplies columns of A by rows of packed B: sme_outer_i8, or a test's.
+using OuterBytes = void (*)(const OuterProduct& p, bool a_signed);
+inline OuterBytes int_outer() { return has_sme_i8() ? sme_outer_i8 : nullptr; }
 
 // One product on one range of rows and columns. B is a matrix, or the patches of `patches`.
 struct IntProduct {
@@ -23,6 +27,7 @@ struct IntProduct {
   const ConvF32* patches;
   const uint8_t* packed;    // B as pack_i8 wrote it, in place of `b`; or null
   const TileEngine* tiles;  // or null
+  OuterBytes outer;         // or null
   // Windows over lines of pixels, without patches; 0 runs: none. A row of A is `runs` runs of k / runs bytes, whole
   // 64s, a_run apart. Rows are places of lines: the first `line_pixels` of each `line_places` are rows of C, the others
   // hang over the end of the line. Wants packed B, tiles, at least 16 rows in one range, and no zero point of B.
