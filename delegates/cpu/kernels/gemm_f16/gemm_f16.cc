@@ -19,6 +19,8 @@ namespace vireo::cpu {
 namespace {
 // With no more rows than that B is read once, in one stream, and that is what takes the time.
 constexpr int64_t kFewRows = 4;
+// Elements to fetch ahead, over the end of a page, where the stream of a prefetcher stops.
+constexpr int64_t kAhead = 64 * 32;
 }  // namespace
 }  // namespace vireo::cpu
 #endif  // once
@@ -47,6 +49,7 @@ HWY_INLINE void add_rows(const uint16_t* b, int64_t count, const float* a, int64
   for (; count >= kChains; count -= kChains, a += kChains) {
     VIREO_UNROLL
     for (int c = 0; c < kChains; ++c, b += kPanelColumns) {
+      __builtin_prefetch(b + kAhead);
       const VF b0 = load_half(d, b), b1 = load_half(d, b + kLanes);
       VIREO_UNROLL
       for (int r = 0; r < kRows; ++r) {
