@@ -144,11 +144,14 @@ std::map<std::string, const Array*> by_name(const std::vector<CaseType>& types, 
   return arrays;
 }
 
-// Every extent of the inputs that are tensors: from 1 (0 where it is that) to twice what the case has.
-void open_extents(const std::map<std::string, const Array*>& inputs, ConvertOptions* convert) {
+// Every extent of the inputs that are tensors: from 1 (0 where it is that) to twice what the case has. `lists`: but the
+// last one of integers, because how long a list of axes or extents is decides the rank of something.
+void open_extents(const std::map<std::string, const Array*>& inputs, bool lists, ConvertOptions* convert) {
   for (const auto& [name, array] : inputs) {
     ShapeOption shape{name, {}};
     for (const int64_t d : array->dims) shape.dims.push_back({std::min<int64_t>(d, 1), 2 * d});
+    const bool integers = array->dtype == VIREO_INT64 || array->dtype == VIREO_INT32;
+    if (lists && integers && !shape.dims.empty()) shape.dims.back() = {array->dims.back(), array->dims.back()};
     convert->shapes.push_back(std::move(shape));
   }
 }
@@ -211,7 +214,15 @@ Outcome run_case(const fs::path& folder, const std::string& device, const Varian
     const std::vector<CaseValue> given = read_all(set, "input", types.inputs);
     declare(types.inputs, given, !variant.symbolic, &convert);
     declare(types.outputs, read_all(set, "output", types.outputs), false, &convert);
-    if (variant.symbolic) open_extents(by_name(types.inputs, given), &convert);
+    if (variant.symbolic) {
+      const std::map<std::string, const Array*> arrays = by_name(types.inputs, given);
+      ConvertOptions open = convert;
+      open_extents(arrays, false, &open);
+      Diagnostics unheard;
+      ConvertReport unread;
+      const bool all = check_model(path, open, &unheard, &unread);
+      open_extents(arrays, !all, &convert);
+    }
   }
   Diagnostics diagnostics;
   FileBytes converted;
