@@ -54,8 +54,8 @@ struct Dims {
   }
 };
 
-// The memory behind one of XNNPACK's values.
-struct External {
+// The memory behind one of XNNPACK's values. Aligned as a Part, which follows it in a part's state.
+struct alignas(Part) External {
   Place place = Place::kNone;
   bool from_caller = false;
   bool flipped = false;  // uint8 codes, which XNNPACK is given as int8: the highest bit of each is another

@@ -20,7 +20,7 @@ constexpr const char* kDetail = "XNNPACK 20241108, on the session's threads";
 
 // A part in the host's memory; its externals follow, what it was made from where extents vary, and what XNNPACK
 // allocates in load.
-struct Loaded {
+struct alignas(External) Loaded {
   pthreadpool pool;
   Weights weights;
   xnn_runtime_t runtime = nullptr;
