@@ -1,5 +1,6 @@
 #include "converter/emit/integer_only.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sdk/base/dtype.h"
@@ -47,6 +48,15 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
       for (flatbuffers::uoffset_t i = 0; i < n->subgraphs()->size(); ++i) inside.insert(n->subgraphs()->Get(i));
     }
   }
+  const auto is_integer = [](const fb::Node& n) { return n.op() >= 240 && n.op() < 260; };  // the section of ops.def
+  // A composite of such nodes is one: what it means is its body.
+  const auto holds_integers = [&](const fb::Node& n) {
+    if (static_cast<Op>(n.op()) != Op::kComposite || n.subgraphs() == nullptr || n.subgraphs()->size() != 1)
+      return false;
+    const auto* nodes = model.subgraphs()->Get(n.subgraphs()->Get(0))->nodes();
+    return nodes != nullptr &&
+           std::all_of(nodes->begin(), nodes->end(), [&](const fb::Node* inner) { return is_integer(*inner); });
+  };
   std::vector<const fb::Node*> out;
   for (flatbuffers::uoffset_t s = 0; s < model.subgraphs()->size(); ++s) {
     const fb::Subgraph& g = *model.subgraphs()->Get(s);
@@ -55,7 +65,7 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
       const Op op = static_cast<Op>(n->op());
       const bool owner =
           op == Op::kIf || op == Op::kLoop || op == Op::kScan;  // their bodies' nodes speak for themselves
-      const bool integer = n->op() >= 240 && n->op() < 260;     // the section of ops.def
+      const bool integer = is_integer(*n) || holds_integers(*n);
       if (inside.count(s) != 0 || owner || integer || (s == 0 && is_border(g, *n))) continue;
       if (touches_float(g, n->inputs()) || touches_float(g, n->outputs())) out.push_back(n);
     }

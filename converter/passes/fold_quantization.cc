@@ -5,6 +5,8 @@
 // After    IntAdd | IntMul
 // Before   DequantizeLinear -> AveragePool | GlobalAveragePool | Softmax | Resize -> QuantizeLinear
 // After    IntAveragePool | IntSoftmax | IntResize
+// Before   DequantizeLinear -> PRelu | BatchNormalization -> Relu | Clip -> QuantizeLinear
+// After    IntAffine
 // Before   DequantizeLinear -> any functions of that one value -> QuantizeLinear
 // After    IntTable, or nothing where the table changes no code
 // Before   DequantizeLinear of each -> Concat -> QuantizeLinear
@@ -202,6 +204,9 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_add(r, why);
     case Op::kMul:
       return make_int_mul(r, why);
+    case Op::kPRelu:
+    case Op::kBatchNormalization:
+      return make_int_affine(r, why);
     case Op::kAveragePool:
     case Op::kGlobalAveragePool:
       return make_int_average(r, why);

@@ -26,6 +26,7 @@ ir::Value* make_int_conv(const Region& r, std::string* why);
 ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std::string* why);
 ir::Value* make_int_add(const Region& r, std::string* why);
 ir::Value* make_int_mul(const Region& r, std::string* why);
+ir::Value* make_int_affine(const Region& r, std::string* why);  // PRelu, BatchNormalization
 ir::Value* make_int_average(const Region& r, std::string* why);
 ir::Value* make_int_softmax(const Region& r, std::string* why);
 ir::Value* make_int_resize(const Region& r, std::string* why);  // linear and cubic

@@ -48,7 +48,7 @@ constexpr double kDispatch = 500;    // of any node more
 bool is_elementwise(Op op) {
   const auto n = static_cast<int>(op);
   return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast)) || op == Op::kIdentity ||
-         op == Op::kIntAdd || op == Op::kIntMul;
+         op == Op::kIntAdd || op == Op::kIntMul || op == Op::kIntAffine;
 }
 
 bool is_reduction(Op op) {

@@ -12,6 +12,7 @@
 #include "converter/passes/fold_quantization.h"
 #include "converter/passes/fuse_activation.h"
 #include "converter/passes/fuse_chain.h"
+#include "converter/passes/fuse_codes.h"
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/fuse_norm.h"
@@ -109,6 +110,8 @@ constexpr int kMostRounds = 8;
 const Pass* const kOnce[] = {
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
+    // The same for products of codes, which have other tails.
+    &kFuseCodes,
     // Sums that no product took, before a chain does.
     &kFuseNorm,
     // What no product took.

@@ -84,6 +84,7 @@ double macs(const CpuQuery& q, bool* integer) {
     case Op::kDequantizeLinear:
     case Op::kIntAdd:
     case Op::kIntMul:
+    case Op::kIntAffine:
     case Op::kIntTable:
       return 0;
     case Op::kMaxPool:

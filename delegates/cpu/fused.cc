@@ -314,4 +314,52 @@ bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOper
   return constant && types && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, out, reason);
 }
 
+bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
+  *out = IntFused();
+  *reason = "the fused body has another form";
+  if (q.op != Op::kComposite) {
+    out->attrs = q.node.attrs;
+    if (q.input_count > 3 && q.inputs[3].type.dtype != DType::kNone) out->bias = 3;
+    return true;
+  }
+  const vireo_graph* body = q.node.body;
+  if (q.host->node_count(body) != 2 || q.host->output_count(body) != 1) return false;
+  const vireo_graph_node core = node_at(*q.host, body, 0), step = node_at(*q.host, body, 1);
+  if (core.input_count < 3 || core.input_count > 4 || core.output_count != 1 || step.output_count != 1) return false;
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (operand_of(q, body, core.inputs[i]).input != static_cast<int32_t>(i)) return false;
+  }
+  out->attrs = core.attrs;
+  if (core.input_count > 3 && core.inputs[3] >= 0) {
+    out->bias = operand_of(q, body, core.inputs[3]).input;
+    if (out->bias < 0) return false;
+  }
+  const TensorType y = type_of(value_at(*q.host, body, core.outputs[0]));
+  const int32_t codes = core.outputs[0];
+  out->step = static_cast<Op>(step.op);
+  out->step_attrs = step.attrs;
+  if (q.host->output(body, 0) != step.outputs[0]) return false;
+  if (out->step == Op::kIntAdd && step.input_count == 2) {
+    out->second = step.inputs[1] == codes;
+    const int32_t number = step.inputs[out->second ? 0 : 1];
+    const Operand other = operand_of(q, body, number);
+    if (number == codes || step.inputs[out->second ? 1 : 0] != codes) return false;
+    if (other.input < 0 || !(other.type.shape == y.shape)) return false;
+    out->operands[0] = other.input;
+  } else if (out->step == Op::kIntAffine && step.input_count >= 2 && step.inputs[0] == codes) {
+    for (uint32_t i = 1; i < step.input_count && i < 4; ++i) {
+      if (step.inputs[i] < 0) continue;
+      const Operand factor = operand_of(q, body, step.inputs[i]);
+      const Shape& s = factor.type.shape;
+      out->per_column = product(s, 0, s.rank) != 1;
+      if (factor.input < 0 || (out->per_column && !is_bias(factor.type, y, -1))) return false;
+      out->operands[i - 1] = factor.input;
+    }
+  } else {
+    return false;
+  }
+  *reason = "";
+  return true;
+}
+
 }  // namespace vireo::cpu

@@ -78,6 +78,24 @@ struct CodedOperand {
 // codes.
 bool read_fused_codes(const CpuQuery& query, int channel_axis, Fused* out, CodedOperand* coded, const char** reason);
 
+// A product of codes, IntConv or IntGemm, and what is done with its codes at once: IntAdd or IntAffine.
+struct IntFused {
+  const uint8_t* attrs = nullptr;  // the product's
+  int32_t bias = -1;               // an input of the node; its first three are the product's first three
+  Op step = Op::kNone;             // kNone: a plain node
+  const uint8_t* step_attrs = nullptr;
+  int32_t operands[3] = {-1, -1, -1};  // inputs of the node: the other codes; factor, below, offset
+  bool second = false;                 // the product is IntAdd's second operand
+  bool per_column = false;             // factor and what lies alike: one a channel, which is the last axis
+
+  template <class T>
+  const T& product() const {
+    return *::flatbuffers::GetRoot<T>(attrs);
+  }
+};
+// A plain node becomes a product without a step. False with `reason` when the body has another form.
+bool read_int_fused(const CpuQuery& query, IntFused* out, const char** reason);
+
 // Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
 inline bool fits(const KernelContext& ctx, const Fused& f) {
   return !f.residual.given() || f.residual.input < 0 ||

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/integer_golden_testing.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/window.h"
@@ -37,6 +38,8 @@ std::string kernel_of(const OpTest& t) {
       return "add_codes";
     case Op::kIntMul:
       return "mul_codes";
+    case Op::kIntAffine:
+      return "affine_codes";
     case Op::kIntTable:
       return "table_codes";
     case Op::kIntSoftmax:
@@ -205,6 +208,141 @@ TEST(CpuIntCodes, BinarySameBits) {
       Case(Op::kIntMul, pack<attrs::IntMul>(mul), {a, b}).expect_same_bits("mul_codes", slots);
     }
   });
+}
+
+TEST(CpuIntCodes, AffineSameBits) {
+  struct Shapes {
+    std::vector<int64_t> x, factor;
+  };
+  const Shapes shapes[] = {{{2, 3, 40}, {40}}, {{2, 5, 7, 9}, {5, 1, 1}}, {{70}, {1}},         {{3, 7, 32}, {1, 1, 32}},
+                           {{1, 2000}, {}},    {{300, 130}, {130}},       {{2, 3, 1}, {3, 1}}, {{4, 6}, {4, 6}}};
+  for_each_level([&](const char*) {
+    Random r(8);
+    for (int i = 0; i < 64; ++i) {
+      const Shapes& s = shapes[i % 8];
+      Values v(static_cast<uint32_t>(i));
+      const DType xt = r.type();
+      attrs::IntAffineT a;
+      a.x_zero = r.code(xt);
+      r.codes(&a);
+      Case(Op::kIntAffine, pack<attrs::IntAffine>(a),
+           {v.bytes(xt, s.x), v.reals(s.factor, -0.5f, 1.5f), r.coin() ? v.reals(s.factor, -1, 1) : kAbsent,
+            r.coin() ? v.reals(s.factor, -90, 90) : kAbsent})
+          .expect_same_bits("affine_codes", i % 3 == 0 ? 3 : 1);
+      if (::testing::Test::HasFatalFailure()) FAIL() << "case " << i;
+    }
+  });
+}
+
+// The codes of value `codes`, of dims `y`, type `t` and `channels` on the last axis, through an IntAdd or IntAffine.
+std::vector<TestTensor> step_operands(Random& r, Values& v, Op step, DType t, const std::vector<int64_t>& y) {
+  if (step == Op::kIntAdd) return {v.bytes(t, y)};
+  const std::vector<int64_t> factor = r.coin() ? std::vector<int64_t>{y.back()} : std::vector<int64_t>{};
+  return {v.reals(factor, 0.1f, 1.5f), r.coin() ? v.reals(factor, -1, 1) : kAbsent,
+          r.coin() ? v.reals(factor, -90, 90) : kAbsent};
+}
+std::vector<uint8_t> step_attributes(Random& r, Op step, bool second, DType codes, DType other) {
+  if (step == Op::kIntAdd) {
+    attrs::IntAddT a;
+    a.a_zero = r.code(second ? other : codes);
+    a.b_zero = r.code(second ? codes : other);
+    a.a_multiplier = r.real(0.1f, 1.5f);
+    a.b_multiplier = r.real(-1.5f, 1.5f);
+    r.codes(&a);
+    return pack<attrs::IntAdd>(a);
+  }
+  attrs::IntAffineT a;
+  a.x_zero = r.code(codes);
+  r.codes(&a);
+  return pack<attrs::IntAffine>(a);
+}
+// `inputs`: of the product, and behind them of its step.
+Composite product_and_step(Op product, const std::vector<uint8_t>& a, Op step, const std::vector<uint8_t>& b,
+                           bool second, const std::vector<TestTensor>& operands,
+                           const std::vector<TestTensor>& further) {
+  std::vector<TestTensor> inputs;
+  const auto add = [&](const TestTensor& t) {
+    if (t.type.dtype == DType::kNone) return int32_t{-1};
+    inputs.push_back(t);
+    return static_cast<int32_t>(inputs.size() - 1);
+  };
+  std::vector<int32_t> first, then;
+  for (const TestTensor& t : operands) first.push_back(add(t));
+  for (const TestTensor& t : further) then.push_back(add(t));
+  Composite c(inputs);
+  const int32_t codes = c.node(product, a, first);
+  then.insert(second ? then.end() : then.begin(), codes);
+  c.outputs({c.node(step, b, then)});
+  return c;
+}
+
+TEST(CpuIntProducts, WithAStepBehindThemSameBits) {
+  for_each_level([](const char*) {
+    Random r(6);
+    for (int i = 0; i < 96; ++i) {
+      Values v(static_cast<uint32_t>(i));
+      const Op step = i % 2 == 0 ? Op::kIntAdd : Op::kIntAffine;
+      const bool second = step == Op::kIntAdd && r.coin(), conv = i % 4 < 2;
+      const DType xt = r.type(), other = r.type();
+      const float scale = 40.0f / (127 * 127 * 8);
+      const int64_t n = r.upto(i % 3 == 0 ? 150 : 40), k = r.upto(i % 5 == 0 ? 200 : 60);
+      const std::vector<int64_t> many = {n}, one = {};
+      const TestTensor multiplier = v.reals(r.coin() ? many : one, scale / 4, i % 16 == 3 ? 1.2f : scale * 2);
+      const TestTensor bias = r.coin() ? v.integers(many, 20000) : kAbsent;
+      SCOPED_TRACE(i);
+      if (conv) {
+        attrs::IntConvT a;
+        const bool last = step == Op::kIntAffine || i % 8 == 0;
+        const int64_t kernel = r.upto(2) * 2 - 1, height = r.upto(9), width = r.upto(9);
+        a.pads.assign(4, static_cast<int32_t>(kernel / 2));
+        a.layout = last ? 1 : 0;
+        a.x_zero = r.code(xt);
+        r.codes(&a);
+        const std::vector<int64_t> x =
+            last ? std::vector<int64_t>{2, height, width, k} : std::vector<int64_t>{2, k, height, width};
+        const std::vector<int64_t> y =
+            last ? std::vector<int64_t>{2, height, width, n} : std::vector<int64_t>{2, n, height, width};
+        product_and_step(Op::kIntConv, pack<attrs::IntConv>(a), step,
+                         step_attributes(r, step, second, static_cast<DType>(a.output_dtype), other), second,
+                         {v.bytes(xt, x), v.bytes(DType::kI8, {n, k, kernel, kernel}), multiplier, bias},
+                         step_operands(r, v, step, other, y))
+            .expect_same_bits(last ? "int_conv_nhwc" : "int_conv_nchw", i % 3 == 0 ? 3 : 1);
+      } else {
+        attrs::IntGemmT a;
+        a.a_zero = r.code(xt);
+        r.codes(&a);
+        const int64_t rows = r.upto(70), batch = i % 8 == 2 ? 3 : 1, depth = i == 2 ? 4500 : k;
+        product_and_step(
+            Op::kIntGemm, pack<attrs::IntGemm>(a), step,
+            step_attributes(r, step, second, static_cast<DType>(a.output_dtype), other), second,
+            {v.bytes(xt, {batch, rows, depth}),
+             v.bytes(r.type(), i % 16 == 2 ? std::vector<int64_t>{3, depth, n} : std::vector<int64_t>{depth, n}),
+             multiplier, bias},
+            step_operands(r, v, step, other, {batch, rows, n}))
+            .expect_same_bits("int_gemm", i % 3 == 0 ? 3 : 1);
+      }
+      if (::testing::Test::HasFatalFailure()) FAIL() << "case " << i;
+    }
+  });
+}
+
+TEST(CpuIntProducts, LeaveOtherSteps) {
+  Values v(1);
+  const TestTensor x = v.bytes(DType::kU8, {1, 4, 5, 5}), w = v.bytes(DType::kI8, {4, 4, 1, 1}),
+                   m = v.reals({}, 0.001f, 0.002f);
+  const std::vector<uint8_t> conv = pack<attrs::IntConv>(attrs::IntConvT{}),
+                             add = pack<attrs::IntAdd>(attrs::IntAddT{}),
+                             affine = pack<attrs::IntAffine>(attrs::IntAffineT{});
+  // Channels first with factors of channels; codes that broadcast; in groups.
+  product_and_step(Op::kIntConv, conv, Op::kIntAffine, affine, false, {x, w, m}, {v.reals({4, 1, 1}, 0, 1)})
+      .expect_left();
+  product_and_step(Op::kIntConv, conv, Op::kIntAdd, add, false, {x, w, m}, {v.bytes(DType::kI8, {1, 4, 1, 1})})
+      .expect_left();
+  attrs::IntConvT grouped;
+  grouped.group = 4;
+  product_and_step(Op::kIntConv, pack<attrs::IntConv>(grouped), Op::kIntAdd, add, false,
+                   {x, v.bytes(DType::kI8, {4, 1, 1, 1}), m}, {v.bytes(DType::kI8, {1, 4, 5, 5})})
+      .expect_left();
 }
 
 TEST(CpuIntCodes, TableAndSoftmaxSameBits) {

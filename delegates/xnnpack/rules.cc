@@ -105,6 +105,8 @@ const char* why_no_rule(Op op) {
       return "XNNPACK adds codes in fixed point: other bits than IntAdd";
     case Op::kIntResize:
       return "XNNPACK rounds halves up: other bits than IntResize";
+    case Op::kIntAffine:
+      return "XNNPACK has no factors of codes for each channel";
     case Op::kIntTable:
       return "XNNPACK can be given no table";
     case Op::kIntSoftmax:

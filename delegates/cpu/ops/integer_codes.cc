@@ -1,4 +1,5 @@
-// The operators on codes but for the products: IntAdd, IntMul, IntTable, IntSoftmax, IntAveragePool.
+// The operators on codes but for the products: IntAdd, IntMul, IntAffine, IntTable, IntSoftmax,
+// IntAveragePool.
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/codes/codes.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
@@ -6,6 +7,7 @@
 #include "delegates/cpu/pool_shape.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/broadcast.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
@@ -64,6 +66,28 @@ Status run_mul(const KernelContext& ctx, const void*) {
 
 // ---- One operand
 
+Status run_affine(const KernelContext& ctx, const void*) {
+  const auto& t = ctx.attrs<attrs::IntAffine>();
+  const Tensor& x = *ctx.in(0);
+  if (x.count() == 0) return Status::kOk;
+  cpu::SecondStep step;
+  step.zero = t.x_zero();
+  step.factor = ctx.in(1)->as<const float>();
+  if (ctx.in(2) != nullptr) step.below = ctx.in(2)->as<const float>();
+  if (ctx.in(3) != nullptr) step.offset = ctx.in(3)->as<const float>();
+  step.y = cpu::requantize_of(t);
+  const Shape* shapes[] = {&x.shape, &ctx.in(1)->shape};
+  const Broadcast walk(x.shape, shapes, 2);
+  cpu::BinaryRows rows;
+  rows.rows = walk.rows();
+  rows.row = walk.row();
+  rows.b_step = walk.step(1);
+  rows.offset = row_offset;
+  rows.context = &walk;
+  cpu::affine_codes(step, is_signed(x), rows, x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel);
+  return Status::kOk;
+}
+
 Status run_table(const KernelContext& ctx, const void*) {
   const Tensor& x = *ctx.in(0);
   cpu::table_codes(ctx.in(1)->as<const uint8_t>(), x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), x.count(),
@@ -121,6 +145,7 @@ Status run_pool(const KernelContext& ctx, const void*) {
 
 constexpr CpuKernel kAdd = {"add_codes", 0, nullptr, nullptr, run_add};
 constexpr CpuKernel kMul = {"mul_codes", 0, nullptr, nullptr, run_mul};
+constexpr CpuKernel kAffine = {"affine_codes", 0, nullptr, nullptr, run_affine};
 constexpr CpuKernel kTable = {"table_codes", 0, nullptr, nullptr, run_table};
 constexpr CpuKernel kSoftmax = {"softmax_codes", 0, nullptr, nullptr, run_softmax};
 constexpr CpuKernel kAveragePool = {"average_pool_i8_nchw", 0, pool_scratch, nullptr, run_pool<false>};
@@ -133,6 +158,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
       return &kAdd;
     case Op::kIntMul:
       return &kMul;
+    case Op::kIntAffine:
+      return &kAffine;
     case Op::kIntTable:
       return &kTable;
     case Op::kIntSoftmax:
@@ -146,7 +173,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.attrs<attrs::IntAveragePool>().layout() != 0 ? &kAveragePoolLast : &kAveragePool;
 }
 
-constexpr Op kOps[] = {Op::kIntAdd, Op::kIntMul, Op::kIntTable, Op::kIntSoftmax, Op::kIntAveragePool};
+constexpr Op kOps[] = {Op::kIntAdd, Op::kIntMul, Op::kIntAffine, Op::kIntTable, Op::kIntSoftmax, Op::kIntAveragePool};
 
 }  // namespace
 

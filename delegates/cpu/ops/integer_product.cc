@@ -1,10 +1,14 @@
-// IntConv and IntGemm: 8-bit products that end in codes.
+// IntConv and IntGemm: 8-bit products that end in codes, alone or with an IntAdd or IntAffine of these codes in one
+// composite.
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
 #include "delegates/cpu/gemm_i8_shape.h"
 #include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/conv/conv.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
+#include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 
@@ -14,10 +18,64 @@ namespace {
 using cpu::ConvF32;
 using cpu::ConvI8;
 using cpu::GemmI8;
+using cpu::IntFused;
 using cpu::Requantize;
+using cpu::SecondStep;
 
 // A zero point, which is a byte of either type, where kernels look for one.
 uint8_t byte_of(int32_t zero_point) { return static_cast<uint8_t>(zero_point); }
+
+const float* reals(const KernelContext& ctx, int32_t input) {
+  return input < 0 ? nullptr : ctx.required(static_cast<size_t>(input)).as<const float>();
+}
+
+// What follows the product, where something does, and the codes that it adds.
+struct Step {
+  SecondStep step;
+  const uint8_t* added = nullptr;
+
+  Status read(const KernelContext& ctx, const IntFused& f) {
+    if (f.step == Op::kIntAdd) {
+      const auto& a = *::flatbuffers::GetRoot<attrs::IntAdd>(f.step_attrs);
+      const Tensor& other = ctx.required(static_cast<size_t>(f.operands[0]));
+      if (!(other.shape == ctx.out(0)->shape))
+        return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
+      factor_ = f.second ? a.b_multiplier() : a.a_multiplier();
+      step.zero = f.second ? a.b_zero() : a.a_zero();
+      step.factor = &factor_;
+      step.adds = true;
+      step.other_signed = other.dtype == DType::kI8;
+      step.other_zero = f.second ? a.a_zero() : a.b_zero();
+      step.other_factor = f.second ? a.a_multiplier() : a.b_multiplier();
+      step.y = cpu::requantize_of(a);
+      added = other.as<const uint8_t>();
+    } else if (f.step == Op::kIntAffine) {
+      const auto& a = *::flatbuffers::GetRoot<attrs::IntAffine>(f.step_attrs);
+      step.zero = a.x_zero();
+      step.factor = reals(ctx, f.operands[0]);
+      step.below = reals(ctx, f.operands[1]);
+      step.offset = reals(ctx, f.operands[2]);
+      step.per_column = f.per_column;
+      step.y = cpu::requantize_of(a);
+    }
+    return Status::kOk;
+  }
+
+ private:
+  float factor_ = 1;
+};
+
+struct State {
+  cpu::PackedI8 packed;
+  IntFused fused;
+};
+template <cpu::PackConstant kPack>
+void prepare(const CpuQuery& q, void* state) {
+  auto* const s = new (state) State();
+  const char* reason = "";
+  if (kPack != nullptr) cpu::prepare_packed_i8(q, kPack, &s->packed);
+  (void)cpu::read_int_fused(q, &s->fused, &reason);
+}
 
 // ---- Convolution
 
@@ -28,8 +86,11 @@ ConvI8 conv_of(const attrs::IntConv& a, const Shape& x, const Shape& w, const Sh
 }
 
 ConvI8 conv_of(const CpuQuery& q) {
+  IntFused f;
+  const char* reason = "";
+  (void)cpu::read_int_fused(q, &f, &reason);
   ConvI8 c =
-      conv_of(q.attrs<attrs::IntConv>(), q.inputs[0].type.shape, q.inputs[1].type.shape, q.outputs[0].type.shape);
+      conv_of(f.product<attrs::IntConv>(), q.inputs[0].type.shape, q.inputs[1].type.shape, q.outputs[0].type.shape);
   c.x_signed = q.inputs[0].type.dtype == DType::kI8;
   c.w_signed = true;
   return c;
@@ -55,11 +116,11 @@ bool pack_conv(const CpuQuery& q, uint32_t index, const Parallel& parallel, vire
 int64_t conv_last_scratch(const CpuQuery& q) {
   return static_cast<int64_t>(cpu::conv_nhwc_i8_scratch_bytes(conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv)));
 }
-void prepare_conv(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, pack_conv, state); }
 
 template <bool kLast>
 Status run_conv(const KernelContext& ctx, const void* state) {
-  const auto& a = ctx.attrs<attrs::IntConv>();
+  const State& s = *static_cast<const State*>(state);
+  const auto& a = s.fused.product<attrs::IntConv>();
   const Tensor &x = *ctx.in(0), &w = *ctx.in(1), &m = *ctx.in(2);
   Tensor& y = *ctx.out(0);
   if (y.count() == 0) return Status::kOk;
@@ -67,19 +128,24 @@ Status run_conv(const KernelContext& ctx, const void* state) {
   Requantize finish = cpu::requantize_of(a);
   finish.multiplier = m.as<const float>();
   finish.multiplier_per_row = m.count() != 1;
-  if (ctx.in(3) != nullptr) finish.bias = ctx.in(3)->as<const int32_t>();
+  if (s.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(s.fused.bias)).as<const int32_t>();
+  Step step;
+  if (s.fused.step != Op::kNone) {
+    VIREO_TRY(step.read(ctx, s.fused));
+    finish.then = &step.step;
+    c.added = step.added;
+  }
   const uint8_t x_zero = byte_of(a.x_zero());
   c.x_signed = x.dtype == DType::kI8;
   c.w_signed = true;
   c.x_zero = &x_zero;
-  if (ctx.in(4) != nullptr) {
+  if (s.fused.step == Op::kNone && ctx.in(4) != nullptr) {
     c.w_zero = ctx.in(4)->data;
     c.w_zero_per_channel = ctx.in(4)->count() != 1;
   }
   c.finish = &finish;
   if constexpr (kLast) {
-    cpu::conv_nhwc_i8(c, x.data, w.data, static_cast<const cpu::PackedI8*>(state)->data, y.data, ctx.parallel,
-                      ctx.scratch.data());
+    cpu::conv_nhwc_i8(c, x.data, w.data, s.packed.data, y.data, ctx.parallel, ctx.scratch.data());
   } else {
     cpu::conv_i8(c, x.data, w.data, y.data, ctx.parallel, ctx.scratch.data());
   }
@@ -91,7 +157,6 @@ Status run_conv(const KernelContext& ctx, const void* state) {
 bool pack_gemm(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   return index == 0 && cpu::pack_constant_i8(q, 0, 1, parallel, out, to);
 }
-void prepare_gemm(const CpuQuery& q, void* state) { cpu::prepare_packed_i8(q, pack_gemm, state); }
 
 int64_t gemm_scratch(const CpuQuery& q) {
   const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape;
@@ -102,8 +167,9 @@ int64_t gemm_scratch(const CpuQuery& q) {
   return static_cast<int64_t>(cpu::gemm_i8_scratch_bytes(g, true, q.slots));
 }
 
-Status run_gemm(const KernelContext& ctx, const void* state) {
-  const auto& attributes = ctx.attrs<attrs::IntGemm>();
+Status run_gemm(const KernelContext& ctx, const void* opaque) {
+  const State& state = *static_cast<const State*>(opaque);
+  const auto& attributes = state.fused.product<attrs::IntGemm>();
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1), &m = *ctx.in(2);
   Tensor& y = *ctx.out(0);
   if (y.count() == 0) return Status::kOk;
@@ -112,16 +178,21 @@ Status run_gemm(const KernelContext& ctx, const void* state) {
   finish.multiplier = m.as<const float>();
   finish.multiplier_per_column = m.count() != 1;
   finish.bias_per_column = true;
-  if (ctx.in(3) != nullptr) finish.bias = ctx.in(3)->as<const int32_t>();
+  if (state.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(state.fused.bias)).as<const int32_t>();
+  Step step;
+  if (state.fused.step != Op::kNone) {
+    VIREO_TRY(step.read(ctx, state.fused));
+    finish.then = &step.step;
+  }
   const uint8_t a_zero = byte_of(attributes.a_zero());
   GemmI8 g = cpu::gemm_i8_shape(s, a, b);
   g.a_zero = &a_zero;
-  if (ctx.in(4) != nullptr) {
+  if (state.fused.step == Op::kNone && ctx.in(4) != nullptr) {
     g.b_zero = ctx.in(4)->data;
     g.b_zero_per_column = ctx.in(4)->count() != 1;
   }
   g.finish = &finish;
-  g.packed = static_cast<const cpu::PackedI8*>(state)->data;
+  g.packed = state.packed.data;
   int64_t batch = s.batch;
   bool b_shared = true;
   for (int i = 0; i < s.rank; ++i) b_shared = b_shared && s.b_step[i] == 0;
@@ -132,31 +203,48 @@ Status run_gemm(const KernelContext& ctx, const void* state) {
   for (int64_t i = 0; i < batch; ++i) {
     int64_t a_at = 0, b_at = 0;
     s.offsets(i, &a_at, &b_at);
+    if (step.added != nullptr) g.added = step.added + i * g.m * g.n;
     cpu::gemm_i8(g, a.as<const uint8_t>() + a_at, b.as<const uint8_t>() + b_at, y.as<uint8_t>() + i * g.m * g.n,
                  ctx.parallel, ctx.scratch.data());
   }
   return Status::kOk;
 }
 
-constexpr CpuKernel kConv = {"int_conv_nchw", 0, conv_scratch, nullptr, run_conv<false>};
-constexpr CpuKernel kConvLast = {"int_conv_nhwc", sizeof(cpu::PackedI8), conv_last_scratch,
-                                 prepare_conv,    run_conv<true>,        pack_conv};
-constexpr CpuKernel kGemm = {"int_gemm", sizeof(cpu::PackedI8), gemm_scratch, prepare_gemm, run_gemm, pack_gemm};
+constexpr CpuKernel kConv = {"int_conv_nchw", sizeof(State), conv_scratch, prepare<nullptr>, run_conv<false>};
+constexpr CpuKernel kConvLast = {"int_conv_nhwc",    sizeof(State),  conv_last_scratch,
+                                 prepare<pack_conv>, run_conv<true>, pack_conv};
+constexpr CpuKernel kGemm = {"int_gemm", sizeof(State), gemm_scratch, prepare<pack_gemm>, run_gemm, pack_gemm};
+
+Op product_of(const CpuQuery& q) {
+  if (q.op != Op::kComposite) return q.op;
+  vireo_graph_node first = {};
+  first.struct_size = sizeof(first);
+  if (q.host->node_count(q.node.body) == 0 || q.host->node(q.node.body, 0, &first) != VIREO_OK) return Op::kNone;
+  return static_cast<Op>(first.op);
+}
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "";
-  if (q.op == Op::kIntGemm) return &kGemm;
+  const Op op = product_of(q);
+  if (op != Op::kIntConv && op != Op::kIntGemm) return nullptr;
+  IntFused f;
+  if (!cpu::read_int_fused(q, &f, reason)) return nullptr;
+  *reason = "";
+  if (op == Op::kIntGemm) return &kGemm;
   *reason = "tuned for one to three spatial axes";
   const int rank = q.inputs[0].type.shape.rank;
   if (rank < 3 || rank > 5) return nullptr;
   *reason = "tuned, channels last, for one group, or depthwise over two axes with one output a channel";
-  const bool last = q.attrs<attrs::IntConv>().layout() != 0;
+  const auto& a = f.product<attrs::IntConv>();
+  const bool last = a.layout() != 0;
   if (last && !cpu::conv_nhwc_i8_serves(conv_of(q).shape)) return nullptr;
+  *reason = "a convolution in groups does nothing more with its codes, nor do channels first with factors of channels";
+  if (f.step != Op::kNone && (a.group() != 1 || (!last && f.per_column))) return nullptr;
   *reason = "";
   return last ? &kConvLast : &kConv;
 }
 
-constexpr Op kOps[] = {Op::kIntConv, Op::kIntGemm};
+constexpr Op kOps[] = {Op::kIntConv, Op::kIntGemm, Op::kComposite};
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "delegates/cpu/kernels/requantize/finish-inl.h"
+#include "delegates/cpu/kernels/requantize/second-inl.h"
 
 #ifndef VIREO_DELEGATES_CPU_KERNELS_CODES_RANGE_
 #define VIREO_DELEGATES_CPU_KERNELS_CODES_RANGE_
@@ -25,47 +25,6 @@ struct BinaryRange {
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
-
-// float(code - zero) of neighbouring codes, or of one that is repeated.
-class CodesIn {
- public:
-  CodesIn(const uint8_t* data, int64_t step, bool is_signed, int32_t zero)
-      : data_(data), step_(step), flip_(is_signed ? 0x80 : 0), zero_(zero + (is_signed ? 128 : 0)) {}
-  HWY_INLINE VF part(int64_t i, size_t count) const {
-    const hn::Rebind<uint8_t, DI> d;
-    return real(step_ == 0 ? hn::Set(d, *data_) : hn::LoadN(d, data_ + i, count));
-  }
-
-#if HWY_TARGET != HWY_SCALAR
-  // 4 kLanes of them from i on: vector j has codes 4 j to 4 j + 3 of each 16. A code below the upper bits of 2^23 is
-  // 2^23 + code, from which 2^23 + zero is taken exactly.
-  HWY_INLINE void blocks(int64_t i, VF (&out)[4]) const {
-    const hn::Repartition<uint8_t, DI> d;
-    const hn::Repartition<uint16_t, DI> d16;
-    const auto codes = hn::Xor(step_ == 0 ? hn::Set(d, *data_) : hn::LoadU(d, data_ + i), hn::Set(d, flip_));
-    const auto low = hn::BitCast(d16, hn::InterleaveLower(d, codes, hn::Zero(d)));
-    const auto high = hn::BitCast(d16, hn::InterleaveUpper(d, codes, hn::Zero(d)));
-    const auto top = hn::Set(d16, uint16_t{0x4B00});
-    const VF base = hn::Set(DF(), 8388608.0f + static_cast<float>(zero_));
-    out[0] = hn::Sub(hn::BitCast(DF(), hn::InterleaveLower(d16, low, top)), base);
-    out[1] = hn::Sub(hn::BitCast(DF(), hn::InterleaveUpper(d16, low, top)), base);
-    out[2] = hn::Sub(hn::BitCast(DF(), hn::InterleaveLower(d16, high, top)), base);
-    out[3] = hn::Sub(hn::BitCast(DF(), hn::InterleaveUpper(d16, high, top)), base);
-  }
-#endif
-
- private:
-  template <class V>
-  HWY_INLINE VF real(V codes) const {
-    const hn::Rebind<uint8_t, DI> d;
-    const auto wide = hn::PromoteTo(DI(), hn::Xor(codes, hn::Set(d, flip_)));
-    return hn::ConvertTo(DF(), hn::Sub(wide, hn::Set(DI(), zero_)));
-  }
-  const uint8_t* data_;
-  int64_t step_;
-  uint8_t flip_;
-  int32_t zero_;
-};
 
 template <bool kProduct>
 HWY_INLINE VF combine(VF a, VF b, VF ma, VF mb) {
@@ -111,6 +70,26 @@ void binary_range(const BinaryRange& r) {
   for (int64_t i = r.begin; i < r.end; ++i) {
     row(f, finish, r.a + s.offset(s.context, 0, i), s.a_step, r.b + s.offset(s.context, 1, i), s.b_step,
         r.y + i * s.row, s.row);
+  }
+}
+
+void affine_rows(const SecondStep& s, bool x_signed, const BinaryRows& rows, const uint8_t* x, uint8_t* y,
+                 int64_t begin, int64_t end) {
+  const Finish finish(s.y);
+  for (int64_t r = begin; r < end; ++r) {
+    const CodesIn codes(x + rows.offset(rows.context, 0, r), 1, x_signed, s.zero);
+    const int64_t at = rows.offset(rows.context, 1, r);
+    uint8_t* const to = y + r * rows.row;
+    for (int64_t i = 0; i < rows.row; i += kLanes) {
+      const size_t lanes = static_cast<size_t>(rows.row - i < kLanes ? rows.row - i : kLanes);
+      const auto some = [&](const float* from) HWY_ATTR {
+        return rows.b_step == 0 ? hn::Set(DF(), from[at]) : hn::LoadN(DF(), from + at + i, lanes);
+      };
+      const VF factor = some(s.factor);
+      VF v = times_by_sign(codes.part(i, lanes), factor, s.below != nullptr ? some(s.below) : factor);
+      if (s.offset != nullptr) v = hn::Add(v, some(s.offset));
+      finish.store(finish.rounded(v), lanes, to + i);
+    }
   }
 }
 
@@ -285,6 +264,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(binary_range);
+HWY_EXPORT(affine_rows);
 HWY_EXPORT(table_range);
 HWY_EXPORT(softmax_lines);
 
@@ -301,6 +281,13 @@ void binary_codes(const BinaryCodes& f, const BinaryRows& rows, const uint8_t* a
                        const BinaryRange range = {&f, &rows, a, b, y, begin, end};
                        kernel(range);
                      });
+}
+
+void affine_codes(const SecondStep& step, bool x_signed, const BinaryRows& rows, const uint8_t* x, uint8_t* y,
+                  const Parallel& parallel) {
+  const auto kernel = HWY_DYNAMIC_POINTER(affine_rows);
+  parallel.for_range(rows.rows, 1 + kGrain / (rows.row + 8),
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(step, x_signed, rows, x, y, begin, end); });
 }
 
 void table_codes(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t count, const Parallel& parallel) {

@@ -26,6 +26,11 @@ struct BinaryRows {
 void binary_codes(const BinaryCodes& f, const BinaryRows& rows, const uint8_t* a, const uint8_t* b, uint8_t* y,
                   const Parallel& parallel);
 
+// One of `step`'s formulas of each code, without other codes. `rows` as above with x first and factor, below and offset
+// second, which lie alike. y is dense and may be x.
+void affine_codes(const SecondStep& step, bool x_signed, const BinaryRows& rows, const uint8_t* x, uint8_t* y,
+                  const Parallel& parallel);
+
 // y[i] = table[x[i]], 256 entries. y may be x.
 void table_codes(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t count, const Parallel& parallel);
 

@@ -134,6 +134,10 @@ int64_t depth_of(const ConvF32& s) { return s.in_channels / s.groups * area(s.ke
 // Bytes from one patch to the next: a tile's rows are whole lines of the cache.
 int64_t patch_row(const ConvF32& s) { return (at_least(depth_of(s), 1) + 63) / 64 * 64; }
 
+// Of k of a product over patches: whole fours, because what is left of one takes as long as ten of them. What stands
+// behind a patch's end meets zeros of the packed filters.
+int64_t patch_depth(const ConvF32& s) { return (depth_of(s) + 3) / 4 * 4; }
+
 // Pixels at a time, whole blocks of tiles but at the end. Never more than for a larger shape.
 int64_t block_pixels(const ConvF32& s) {
   const int64_t all = (s.n * area(s.out) + kBlock - 1) / kBlock * kBlock;
@@ -152,7 +156,7 @@ struct Rooms {
   size_t filters, patches, product;  // the first one once, the others a slot
 };
 Rooms rooms_of(const ConvF32& s, bool packed) {
-  const int64_t k = depth_of(s), pixels = s.n * area(s.out);
+  const int64_t k = in_place(s) ? depth_of(s) : patch_depth(s), pixels = s.n * area(s.out);
   Rooms r;
   r.filters = packed ? 0 : rounded(static_cast<int64_t>(conv_nhwc_i8_packed_bytes(s)));
   // A bound of block_pixels(s) patch_row(s) over all smaller shapes too.
@@ -285,12 +289,15 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
   const auto product_of = [&](int64_t pixel) {
     IntProduct p = int_product_of(g, from, nullptr, to + pixel * s.out_channels);
     p.tiles = tiles;
+    if (conv.added != nullptr) p.added = static_cast<const uint8_t*>(conv.added) + pixel * s.out_channels;
     return p;
   };
   if (in_place(s)) return run_int_product(product_of(0), parallel, room);
   const auto zero = static_cast<uint8_t>(zero_at(conv.x_zero, conv.x_signed, 0));
   const auto own = [&](int32_t slot) { return room + static_cast<size_t>(slot) * (rooms.patches + rooms.product); };
 
+  // Bytes of filters are packed unmoved and stand for themselves: a 0 behind them adds nothing.
+  const bool as_they_are = conv.x_signed != conv.w_signed && no_zero_points(conv);
   const auto by_patches = [&](int64_t begin, int64_t end, int32_t slot) {
     auto* const patches = reinterpret_cast<uint8_t*>(own(slot));
     // Blocks of nearly one size.
@@ -301,14 +308,14 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
       part.m = at_most(end - at, step);
       part.a = patches;
       part.a_row = patch_row(s);
+      if (as_they_are) part.k = patch_depth(s);
       copy_patches(s, from, zero, at, part.m, part.a_row, patches);
       run_int_product(part, Parallel{}, own(slot) + rooms.patches);
     }
   };
 
   const Lines lines(s, static_cast<int64_t>(rooms.patches));
-  const bool by_lines = tiles != nullptr && has_lines(s) && int_engine_takes_tiles() &&
-                        conv.x_signed != conv.w_signed && no_zero_points(conv) && lines.most > 0 &&
+  const bool by_lines = tiles != nullptr && has_lines(s) && int_engine_takes_tiles() && as_they_are && lines.most > 0 &&
                         lines.rows(lines.most) >= kTileRows;
   const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1];
   const int64_t panels = (g.n + kIntPanel - 1) / kIntPanel;

@@ -33,10 +33,13 @@ struct Sizes2 {
   int64_t channels, outputs, height, width, kernel, stride, dilation, pad;
 };
 
-void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots) {
+enum class Then { kNothing, kAdd, kAffine };
+
+void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots, Then then = Then::kNothing) {
   SCOPED_TRACE(::testing::Message() << z.channels << " to " << z.outputs << ", " << z.height << " x " << z.width
                                     << ", kernel " << z.kernel << ", stride " << z.stride << ", dilation " << z.dilation
-                                    << ", pad " << z.pad << ", signed " << x_signed);
+                                    << ", pad " << z.pad << ", signed " << x_signed << ", then "
+                                    << static_cast<int>(then));
   ConvI8 c;
   ConvF32& s = c.shape;
   s.n = n;
@@ -72,6 +75,29 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots)
   q.is_signed = true;
   q.low = -120;
   q.high = 110;
+  Bytes other(static_cast<size_t>(n * out_area * z.outputs));
+  fill(other, 5);
+  std::vector<float> factors[3];
+  for (int p = 0; p < 3; ++p) {
+    for (int64_t i = 0; i < z.outputs; ++i)
+      factors[p].push_back(static_cast<float>(i % 7 - 2) * (p == 2 ? 3.25f : 0.21f) + 0.5f);
+  }
+  SecondStep step;
+  step.zero = 9;
+  step.factor = factors[0].data();
+  step.adds = then == Then::kAdd;
+  step.other_signed = n == 2;
+  step.other_zero = 5;
+  step.other_factor = -0.6f;
+  step.y.zero_point = 130;
+  step.y.low = 20;
+  if (then == Then::kAffine) {
+    step.per_column = true;
+    step.below = zeros ? nullptr : factors[1].data();
+    step.offset = x_signed ? nullptr : factors[2].data();
+  }
+  if (then != Then::kNothing) q.then = &step;
+  if (step.adds) c.added = other.data();
   c.x_signed = x_signed;
   c.w_signed = true;
   c.x_zero = x_zero.data();
@@ -99,8 +125,16 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots)
           sum += (xv - value(x_zero, x_signed, 0)) * (wv - (zeros ? value(w_zero, true, o) : 0));
         }
       }
-      const int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
-      ASSERT_EQ(value(y, true, i), wanted) << "pixel " << at << ", channel " << o << ", way " << way;
+      int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
+      if (then != Then::kNothing) {
+        const auto of = [&](const float* values) { return values[then == Then::kAffine ? o : 0]; };
+        const auto d = static_cast<float>(wanted - step.zero);
+        float v = d * of(d < 0 && step.below != nullptr ? step.below : step.factor);
+        if (step.adds) v += static_cast<float>(value(other, step.other_signed, i) - step.other_zero) * -0.6f;
+        if (step.offset != nullptr) v += of(step.offset);
+        wanted = round_and_clamp(v, 130, 20, 255);
+      }
+      ASSERT_EQ(value(y, then == Then::kNothing, i), wanted) << "pixel " << at << ", channel " << o << ", way " << way;
     }
   }
 }
@@ -116,6 +150,8 @@ TEST(ConvNhwcI8, ExactOverLines) {
       check(z, 1 + i % 2, false, false, 1);
       check(z, 2, i % 2 == 0, i % 3 == 1, 3);
       check(z, 1, false, false, 2);
+      check(z, 2, false, false, 1, Then::kAdd);
+      check(z, 1, i % 2 == 0, i % 3 == 1, 2, Then::kAffine);
       ++i;
     }
   });
@@ -130,6 +166,8 @@ TEST(ConvNhwcI8, ExactOverWindows) {
           Sizes2{1, 1, 1, 1, 1, 1, 1, 0}, Sizes2{4, 17, 11, 4, 5, 3, 1, 4}}) {
       check(z, 1 + i % 2, i % 2 == 1, i % 3 == 0, 1);
       check(z, 1, i % 2 == 0, i % 3 == 1, 3);
+      check(z, 1 + i % 2, i % 2 == 0, i % 3 == 1, 1, Then::kAdd);
+      check(z, 1, i % 2 == 1, i % 3 == 0, 2, Then::kAffine);
       ++i;
     }
   });

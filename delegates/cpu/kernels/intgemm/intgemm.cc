@@ -129,6 +129,7 @@ IntProduct int_product_of(const GemmI8& s, const void* a, const void* b, void* c
   p.c = c;
   p.c_row = s.ldc;
   p.finish = s.finish;
+  p.added = static_cast<const uint8_t*>(s.added);
   return p;
 }
 
@@ -197,6 +198,7 @@ void conv_i8(const ConvI8& conv, const void* x, const void* weights, void* y, co
       if (finish.bias != nullptr) finish.bias += group * m;
       if (finish.multiplier_per_row) finish.multiplier += group * m;
       p.finish = &finish;
+      if (conv.added != nullptr) p.added = static_cast<const uint8_t*>(conv.added) + i * m * out_area;
     }
     run_int_product(p, spread, room);
   };

@@ -25,6 +25,7 @@ struct GemmI8 {
   bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
   const Requantize* finish = nullptr;                      // null: C is int32; else 8 bits
   const void* packed = nullptr;                            // B as pack_gemm_i8 wrote it, in place of B
+  const void* added = nullptr;                             // what finish->then adds, as C; not C itself
 };
 // Of `shape` only the sizes are read, and `requantized`: whether there will be a `finish`. Enough for all smaller
 // sizes.
@@ -43,7 +44,8 @@ struct ConvI8 {
   const void* x_zero = nullptr;  // one
   const void* w_zero = nullptr;  // one, or [O]
   bool w_zero_per_channel = false;
-  const Requantize* finish = nullptr;  // rows are output channels
+  const Requantize* finish = nullptr;  // rows are output channels; `then` not where depthwise
+  const void* added = nullptr;         // what finish->then adds, as y; not y itself
 };
 size_t conv_i8_scratch_bytes(const ConvI8& shape, bool requantized, int32_t slots);
 void conv_i8(const ConvI8& shape, const void* x, const void* weights, void* y, const Parallel& parallel, void* scratch);

@@ -30,7 +30,8 @@ inline int64_t outer_room(int64_t k) {
 }
 inline bool outer_serves(const IntProduct& p) {
   return p.outer != nullptr && p.packed != nullptr && p.m >= kFewestSmeRows && p.k > 0 &&
-         outer_room(p.k) >= kFewestSmeRows;
+         outer_room(p.k) >= kFewestSmeRows &&
+         (p.finish == nullptr || p.finish->then == nullptr);  // a second step is done in vectors alone
 }
 
 class OuterPanels {

@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 #include "delegates/cpu/kernels/intgemm/rows-inl.h"
-#include "delegates/cpu/kernels/requantize/finish-inl.h"
+#include "delegates/cpu/kernels/requantize/second-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
@@ -99,19 +99,37 @@ HWY_INLINE void pack_pairs(const IntProduct& p, int64_t k0, int64_t kc, int64_t 
 // Bias, multiplier and codes of one vector of one row, at column j.
 class ProductFinish : public Finish {
  public:
-  ProductFinish(const Requantize& q, bool in_range) : Finish(q, in_range), q_(q) {}
-  HWY_INLINE void put(VI v, int64_t row, int64_t j, size_t count, uint8_t* to) const {
+  // `columns`: of the product.
+  ProductFinish(const Requantize& q, bool in_range, int64_t columns)
+      : Finish(q, in_range), q_(q), second_(q, in_range, columns) {}
+  // `added`: what the second step adds, as `to`.
+  HWY_INLINE void put(VI v, int64_t row, int64_t j, size_t count, uint8_t* to, const uint8_t* added) const {
     const DI d;
     const DF df;
     if (q_.bias != nullptr)
       v = hn::Add(v, q_.bias_per_column ? hn::LoadN(d, q_.bias + j, count) : hn::Set(d, q_.bias[row]));
     const VF m = q_.multiplier_per_column ? hn::LoadN(df, q_.multiplier + j, count)
                                           : hn::Set(df, q_.multiplier[q_.multiplier_per_row ? row : 0]);
-    store(rounded(v, m), count, to);
+    if (q_.then == nullptr) return store(rounded(v, m), count, to);
+    const SecondStep& step = *q_.then;
+    const VF number = second_.difference(v, m);
+    if (step.adds) {
+      const VF other = CodesIn(added, 1, step.other_signed, step.other_zero).part(0, count);
+      const VF sum =
+          hn::Add(hn::Mul(number, hn::Set(df, *step.factor)), hn::Mul(other, hn::Set(df, step.other_factor)));
+      return second_.store(second_.rounded(sum), count, to);
+    }
+    const auto lanes = [&](const float* from)
+                           HWY_ATTR { return step.per_column ? hn::LoadN(df, from + j, count) : hn::Set(df, *from); };
+    const VF factor = lanes(step.factor);
+    VF real = times_by_sign(number, factor, step.below != nullptr ? lanes(step.below) : factor);
+    if (step.offset != nullptr) real = hn::Add(real, lanes(step.offset));
+    second_.store(second_.rounded(real), count, to);
   }
 
  private:
   const Requantize& q_;
+  Second second_;
 };
 
 struct PairTile {
@@ -128,6 +146,7 @@ struct PairTile {
   int64_t row, column;  // of the whole product
   uint8_t* y;
   int64_t y_row;
+  const uint8_t* added;  // as `y`, or null
 };
 
 // kTileRows x 2 vectors of int32 sums; each step multiplies pairs along k and adds both products exactly.
@@ -179,8 +198,9 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
     }
     if (t.c == nullptr) {
       uint8_t* const to = t.y + i * t.y_row;
-      t.finish->put(acc[i][0], t.row + i, t.column, columns0, to);
-      if (columns1 != 0) t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes);
+      const uint8_t* const added = t.added != nullptr ? t.added + i * t.y_row : to;
+      t.finish->put(acc[i][0], t.row + i, t.column, columns0, to, added);
+      if (columns1 != 0) t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes, added + kLanes);
       continue;
     }
     int32_t* const to = t.c + i * t.c_row;
@@ -201,7 +221,7 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
   int32_t* const sums = reinterpret_cast<int32_t*>(panels + depth * width);
   const Requantize none;
   const Requantize& q = p.finish != nullptr ? *p.finish : none;
-  const ProductFinish finish(q, p.finish == nullptr || products_in_range(q.multiplier, multipliers_of(p)));
+  const ProductFinish finish(q, p.finish == nullptr || products_in_range(q.multiplier, multipliers_of(p)), p.n);
   PairTile t{};
   t.a = strip;
   t.a_row = depth;
@@ -237,6 +257,7 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
           t.c = to_bytes ? nullptr : kept;
           t.c_row = kept_row;
           if (to_bytes) t.y = static_cast<uint8_t*>(p.c) + m * p.c_row + n + j;
+          if (p.added != nullptr) t.added = p.added + m * p.c_row + n + j;
           kTiles[rows](t);
         }
       }

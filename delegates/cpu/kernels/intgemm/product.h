@@ -35,6 +35,7 @@ struct IntProduct {
   void* c;  // int32, or bytes where `finish`
   int64_t c_row;
   const Requantize* finish;
+  const uint8_t* added;  // what finish->then adds, as `c`; or null
 };
 
 // As gemm_i8, by the caller's choice of tiles.

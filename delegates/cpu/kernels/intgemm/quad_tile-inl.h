@@ -9,7 +9,7 @@
 #include <hwy/highway.h>
 
 #include "delegates/cpu/kernels/intgemm/rows-inl.h"
-#include "delegates/cpu/kernels/requantize/finish-inl.h"
+#include "delegates/cpu/kernels/requantize/second-inl.h"
 
 #if HWY_TARGET == HWY_AVX3_DL
 HWY_BEFORE_NAMESPACE();
@@ -125,6 +125,10 @@ struct QuadTile {
   int64_t columns;
   uint8_t* y;
   int64_t y_row;
+  const uint8_t* added;      // that the second step adds, as `y`, or null
+  const float* lane_factor;  // of the second step, one for each lane: for sums alone, or
+  const float* lane_below;
+  const float* lane_offset;
 };
 
 // 4 columns of one 128-bit block to where they belong.
@@ -273,6 +277,59 @@ HWY_NOINLINE void end_quads(const QuadTile& t, int64_t rows) {
       for (int v = 0; v < kVectors; ++v) finish.store(r[v], count_of(t.columns, v), to + v * 16);
     } else {
       finish.store(finish.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
+    }
+  }
+}
+
+// `rows` rows of sums, without what they begin with where `begins`: the codes behind the second step.
+template <int kVectors>
+HWY_NOINLINE void end_second(const QuadTile& t, const Second& second, const int32_t* sums, bool begins, int64_t rows) {
+  const DI d;
+  const SecondStep& step = *second.step();
+  VI start[kVectors];
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v)
+    start[v] = begins && t.lane_start != nullptr ? hn::LoadU(d, t.lane_start + v * 16) : hn::Zero(d);
+  const VF one_factor = hn::Set(DF(), *step.factor), other_factor = hn::Set(DF(), step.other_factor);
+  uint8_t* to = t.y;
+  const uint8_t* other = t.added;
+  for (int64_t i = 0; i < rows; ++i, sums += kVectors * 16, to += t.y_row) {
+    const VI of_row = hn::Set(d, begins ? t.row_start[i] : 0);
+    VF number[kVectors];
+    VI r[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const VI sum = hn::Add(hn::Add(start[v], of_row), hn::LoadU(d, sums + v * 16));
+      number[v] = second.difference(sum, t.lane_multiplier != nullptr
+                                             ? hn::LoadU(DF(), t.lane_multiplier + v * 16)
+                                             : hn::Set(DF(), t.row_multiplier[t.one_multiplier ? 0 : i]));
+    }
+    if (step.adds) {
+      const CodesIn codes(other, 1, step.other_signed, step.other_zero);
+      other += t.y_row;
+      VF others[4];
+      if constexpr (kVectors == 4) {
+        codes.blocks(0, static_cast<size_t>(t.columns), others);
+      } else {
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) others[v] = codes.part(v * 16, count_of(t.columns, v));
+      }
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v)
+        r[v] = second.rounded(hn::Add(hn::Mul(number[v], one_factor), hn::Mul(others[v], other_factor)));
+    } else {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const VF factor = hn::LoadU(DF(), t.lane_factor + v * 16), below = hn::LoadU(DF(), t.lane_below + v * 16);
+        r[v] =
+            second.rounded(hn::Add(times_by_sign(number[v], factor, below), hn::LoadU(DF(), t.lane_offset + v * 16)));
+      }
+    }
+    if constexpr (kVectors < 4) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) second.store(r[v], count_of(t.columns, v), to + v * 16);
+    } else {
+      second.store(second.blocks(r[0], r[1], r[2], r[3]), static_cast<size_t>(t.columns), to);
     }
   }
 }

@@ -10,6 +10,7 @@
 #define VIREO_DELEGATES_CPU_KERNELS_INTGEMM_QUADS_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "delegates/cpu/kernels/intgemm/quad_tile-inl.h"
@@ -50,7 +51,8 @@ class QuadPanels {
         starts_(reinterpret_cast<int32_t*>(panel_ + (int_depth(p.k) + 63) / 64 * 64 * kIntPanel)),
         sums_(starts_ + p.m),
         finish_(p.finish != nullptr ? *p.finish : none_,
-                p.finish == nullptr || products_in_range(p.finish->multiplier, multipliers_of(p))) {
+                p.finish == nullptr || products_in_range(p.finish->multiplier, multipliers_of(p))),
+        second_(p.finish != nullptr ? *p.finish : none_, finish_.in_range(), p.n) {
     // b' - b: what the packing adds to each byte.
     const int32_t moved = flip_ == 0 ? 0 : p.b_signed ? 128 : -128;
     bool zero_rows = true;
@@ -89,6 +91,14 @@ class QuadPanels {
       const int64_t lane = lane_of<kVectors>(c);
       if (by_column) lane_multiplier[lane] = c < columns ? p_.finish->multiplier[n + c] : 0;
     }
+    HWY_ALIGN float lane_step[3][kColumns];
+    const SecondStep* const step = second_.step();
+    for (int64_t c = 0; step != nullptr && !step->adds && c < kColumns; ++c) {
+      const int64_t lane = lane_of<kVectors>(c), at = !step->per_column ? 0 : n + (c < columns ? c : 0);
+      lane_step[0][lane] = step->factor[at];
+      lane_step[1][lane] = (step->below != nullptr ? step->below : step->factor)[at];
+      lane_step[2][lane] = step->offset != nullptr ? step->offset[at] : 0;
+    }
     for (int64_t k0 = 0; k0 == 0 || k0 < p_.k; k0 += depth_) {
       const int64_t kc = p_.k - k0 < depth_ ? p_.k - k0 : depth_;
       const bool last = k0 + kc == p_.k;
@@ -125,6 +135,9 @@ class QuadPanels {
       t.lane_multiplier = by_column ? lane_multiplier : nullptr;
       t.columns = columns;
       t.c_row = t.y_row = p_.c_row;
+      t.lane_factor = lane_step[0];
+      t.lane_below = lane_step[1];
+      t.lane_offset = lane_step[2];
       const bool one_block = k0 == 0 && last;
       int64_t m = m0_;
       if (tiles_ != nullptr) m = tile_rows<kVectors>(block, panel, column_sums, products);
@@ -166,10 +179,22 @@ class QuadPanels {
     if (p_.finish == nullptr) {
       t.c = static_cast<int32_t*>(p_.c) + c_row * p_.c_row + b.n;
     } else {
-      t.y = static_cast<uint8_t*>(p_.c) + c_row * p_.c_row + b.n;
+      set_codes(b, c_row);
       t.row_multiplier = p_.finish->multiplier + (p_.finish->multiplier_per_row ? m : 0);
     }
+    if (!b.last || second_.step() == nullptr) return tile(t);
+    // Rows of one panel lie whole rows of C apart, which no hardware foresees: asked for while sums are made.
+    for (int64_t i = 0; t.added != nullptr && i < b.rows; ++i) hwy::Prefetch(t.added + i * t.y_row);
+    HWY_ALIGN int32_t sums[24 * 16];
+    t.sums = sums;
     tile(t);
+    end_second<kVectors>(t, second_, sums, false, b.rows);
+  }
+
+  HWY_INLINE void set_codes(Block& b, int64_t c_row) const {
+    const int64_t at = c_row * p_.c_row + b.n;
+    b.t.y = static_cast<uint8_t*>(p_.c) + at;
+    if (p_.added != nullptr) b.t.added = p_.added + at;
   }
 
   // Rows in tiles, 32 or 16 at a time; returns the first one that is left. A block is ended while the next one is in
@@ -189,6 +214,9 @@ class QuadPanels {
       // added twice.
       if (m1_ - m < kTileRows) m = m1_ - kTileRows;
       const int64_t rows = m1_ - m >= kMost ? kMost : kTileRows;
+      if (p_.added != nullptr && p_.runs == 0) {  // as in one_tile
+        for (int64_t i = 0; i < rows; ++i) hwy::Prefetch(p_.added + (m + i) * p_.c_row + b.n);
+      }
       tile_block<kVectors>(b, m, rows, kc, panel, tail, made[turn]);
       if (before_rows != 0) end_block<kVectors>(b, before, before_rows, made[1 - turn], column_sums, products);
       before = m;
@@ -264,8 +292,9 @@ class QuadPanels {
     if (p_.finish != nullptr && b.k0 == 0 && b.last && !products && !p_.finish->multiplier_per_row) {
       t.row_start = starts_ + (m - m0_);
       t.row_multiplier = p_.finish->multiplier;
-      t.y = static_cast<uint8_t*>(p_.c) + c_row * p_.c_row + b.n;
-      return end_quads<kVectors>(t, rows);
+      set_codes(b, c_row);
+      return second_.step() != nullptr ? end_second<kVectors>(t, second_, made, true, rows)
+                                       : end_quads<kVectors>(t, rows);
     }
     HWY_ALIGN int32_t begin[4 * kColumns];
     for (int64_t i = 0; i < rows; i += b.rows, t.made += b.rows * kColumns) {
@@ -308,6 +337,7 @@ class QuadPanels {
   int32_t* sums_;
   Requantize none_;
   Finish finish_;
+  Second second_;
   bool a_zeros_ = false, same_rows_ = true;
   int32_t b_moved_ = 0;
 };

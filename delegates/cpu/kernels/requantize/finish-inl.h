@@ -64,6 +64,8 @@ class Finish {
 #endif
   }
 
+  bool in_range() const { return in_range_; }
+
   // rne(v), or any integer beyond the bounds where that is. The bounds are integers, so that clamping before rounding
   // changes nothing; a NaN is not above anything.
   HWY_INLINE VI rounded(VF v) const {

@@ -1,0 +1,81 @@
+// Before   x -> IntConv | IntGemm -> IntAdd(residual) | IntAffine
+// After    one composite with these two as its body
+// Fires    the product's codes have one consumer, its weights no zero points; a convolution has one group; the residual
+//          has the shape of the result; factors are constant, one for all or one a channel, which is the last axis.
+//          Idempotent: bodies are not entered.
+// Numerics none: the body is the meaning, and the codes between are rounded as they were.
+#include "converter/passes/fuse_codes.h"
+
+#include "converter/passes/composite.h"
+#include "converter/passes/match.h"
+#include "sdk/ops/int_conv/int_conv_generated.h"
+
+namespace vireo::passes {
+namespace {
+
+// Why `n` ends in its own codes; null: it need not.
+const char* why_not(const ir::Node& n) {
+  if (n.inputs.size() > 4 && n.inputs[4] != nullptr) return "its weights have zero points";
+  if (n.op == Op::kIntConv && n.attributes<attrs::IntConv>().group() != 1) return "it is in groups";
+  return nullptr;
+}
+
+bool is_last(const ir::Node& product) {
+  return product.op == Op::kIntGemm || product.attributes<attrs::IntConv>().layout() != 0;
+}
+
+// One value for all or one for each index of the last axis.
+bool is_per_column(const ir::Value& v, const Shape& y) {
+  const Shape& s = v.type.shape;
+  if (v.constant == nullptr || s.rank > y.rank) return false;
+  for (int i = 0; i < s.rank; ++i) {
+    if (s[i] != 1 && (i != s.rank - 1 || s[i] != y[y.rank - 1])) return false;
+  }
+  return true;
+}
+
+const char* why_not_with(const ir::Node& product, const ir::Node& step) {
+  const ir::Value* codes = product.out();
+  if (step.op == Op::kIntAdd) {
+    const ir::Value* other = other_input(step, codes);
+    if (other == nullptr || other == codes) return "it is added to itself";
+    return other->type.shape == codes->type.shape ? nullptr : "what is added is repeated";
+  }
+  if (step.in(0) != codes) return "its codes are a factor";
+  for (size_t i = 1; i < step.inputs.size(); ++i) {
+    if (step.in(i) == nullptr) continue;
+    const bool one = step.in(i)->constant != nullptr && element_count(step.in(i)->type.shape) == 1;
+    if (!one && (!is_last(product) || !is_per_column(*step.in(i), codes->type.shape)))
+      return "factors do not lie along its columns";
+  }
+  return nullptr;
+}
+
+void run(ir::Graph& g, PassLog& log) {
+  std::vector<ir::Node*> products;
+  for (ir::Node& n : g.nodes()) {
+    if (n.op == Op::kIntConv || n.op == Op::kIntGemm) products.push_back(&n);
+  }
+  // The last product first: of two that meet in one IntAdd, the later takes it, and the earlier is its residual, ready
+  // in time.
+  for (size_t i = products.size(); i-- > 0;) {
+    ir::Node& product = *products[i];
+    ir::Node* step = only_user(product.out());
+    if (step == nullptr || (step->op != Op::kIntAdd && step->op != Op::kIntAffine)) continue;
+    const char* why = why_not(product);
+    if (why == nullptr) why = why_not_with(product, *step);
+    if (why != nullptr) {
+      log.reject(product, why);
+      continue;
+    }
+    make_composite(g, {&product, step}, product.op == Op::kIntConv ? "int_conv" : "int_gemm",
+                   [](const ir::Node&, size_t) { return false; });
+    log.changed();
+  }
+}
+
+}  // namespace
+
+const Pass kFuseCodes = {"fuse_codes", run};
+
+}  // namespace vireo::passes

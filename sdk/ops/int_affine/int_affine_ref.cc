@@ -1,0 +1,41 @@
+#include "sdk/ops/broadcast.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
+#include "sdk/ops/integer.h"
+#include "sdk/ops/kernel.h"
+
+namespace vireo {
+namespace {
+
+Status run(const KernelContext& ctx) {
+  constexpr int64_t kGrain = 4096;  // elements a thread is woken for
+  const auto& t = ctx.attrs<attrs::IntAffine>();
+  const ByteOperand x(*ctx.in(0), nullptr);
+  const int32_t zero = x.value(static_cast<uint8_t>(t.x_zero()));
+  const float* const factor = ctx.in(1)->as<const float>();
+  const float* const below = ctx.in(2) != nullptr ? ctx.in(2)->as<const float>() : factor;
+  const float* const offset = ctx.in(3) != nullptr ? ctx.in(3)->as<const float>() : nullptr;
+  const Codes codes(t);
+  const Shape* shapes[] = {&ctx.in(0)->shape, &ctx.in(1)->shape};
+  const Broadcast walk(ctx.out(0)->shape, shapes, 2);
+  const int64_t row = walk.row(), step = walk.step(1);
+  uint8_t* const y = ctx.out(0)->as<uint8_t>();
+  ctx.parallel.for_range(walk.rows(), 1 + kGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t at = walk.offset(1, r);
+      for (int64_t i = 0; i < row; ++i) {
+        const int32_t d = x.value(x.data[r * row + i]) - zero;
+        float v = static_cast<float>(d) * (d < 0 ? below : factor)[at + i * step];
+        if (offset != nullptr) v += offset[at + i * step];
+        y[r * row + i] = codes.of_real(v);
+      }
+    }
+  });
+  return Status::kOk;
+}
+
+}  // namespace
+
+extern const RefKernel kIntAffineRef;
+const RefKernel kIntAffineRef = {run, nullptr};
+
+}  // namespace vireo
