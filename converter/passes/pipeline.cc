@@ -11,6 +11,7 @@
 #include "converter/passes/fold_constants.h"
 #include "converter/passes/fold_quantization.h"
 #include "converter/passes/fuse_activation.h"
+#include "converter/passes/fuse_attention.h"
 #include "converter/passes/fuse_chain.h"
 #include "converter/passes/fuse_codes.h"
 #include "converter/passes/fuse_dynamic_quantization.h"
@@ -108,6 +109,8 @@ constexpr int kMostRounds = 8;
 
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
+    // Before Casts are taken for parts of chains.
+    &kFuseAttention,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
     // The same for products of codes, which have other tails.

@@ -1,10 +1,12 @@
 // Products whose operands go through bfloat16, against their bodies, which the reference kernels run node by node.
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/window.h"
@@ -117,6 +119,108 @@ TEST(CpuBf16, LeavesOtherBodies) {
   p.x_first = false;
   p.computed_weights = true;
   product(p).expect_left();
+}
+
+struct Attend {
+  std::vector<int64_t> q, k, v;
+  std::vector<int64_t> mask = {};
+  int32_t heads = 0, kv_heads = 0;
+  bool causal = false, cast_k = true, cast_v = true, cast_y = true, q_first = true;
+  float softcap = 0;
+  int32_t window = -1;
+};
+
+Composite attention(const Attend& p) {
+  Values v(static_cast<uint32_t>(p.q.back() + p.k[1]));
+  const TestTensor k = v.reals(p.k, -2, 2), values = v.reals(p.v, -2, 2);
+  Composite c({v.reals(p.q, -2, 2), p.cast_k ? k : bf16(k), p.cast_v ? values : bf16(values),
+               v.reals(p.mask.empty() ? std::vector<int64_t>{1} : p.mask, -2, 2)});
+  const auto narrow = [&](int32_t input) { return c.node(Op::kCast, to(DType::kBF16), {input}); };
+  int32_t q = p.q_first ? narrow(0) : -1;
+  std::vector<int32_t> in = {q, p.cast_k ? narrow(1) : 1, p.cast_v ? narrow(2) : 2};
+  if (!p.q_first) in[0] = narrow(0);
+  if (!p.mask.empty()) in.push_back(3);
+  attrs::AttentionT a;
+  a.q_heads = p.heads;
+  a.kv_heads = p.kv_heads;
+  a.causal = p.causal;
+  a.softcap = p.softcap;
+  a.left_window = p.window;
+  const int32_t y = c.node(Op::kAttention, pack<attrs::Attention>(a), in);
+  c.outputs({p.cast_y ? c.node(Op::kCast, to(DType::kF32), {y}) : y});
+  return c;
+}
+
+// Weights are rounded, which the body's are not (2^-8), and y on the other side of a tie (2^-8 of it): at most 2^-7 of
+// the largest magnitude of v, 2, which is at most 4 times the largest y here.
+TEST(CpuBf16, AttentionAsTheBody) {
+  const Attend all[] = {
+      {{1, 2, 40, 16}, {1, 2, 40, 16}, {1, 2, 40, 16}},
+      {{2, 33, 64}, {2, 20, 32}, {2, 20, 32}, {33, 20}, 4, 2},
+      {{2, 17, 64}, {2, 17, 64}, {2, 17, 64}, {}, 4, 4, true},
+      {{1, 4, 9, 32}, {1, 2, 300, 32}, {1, 2, 300, 32}, {1, 1, 1, 300}, 0, 0, false, false, false},
+      {{1, 2, 9, 8}, {1, 2, 30, 8}, {1, 2, 30, 8}, {1, 1, 9, 30}, 0, 0, false, true, false, true, true, 2.0f},
+  };
+  for_each_level([&](const char*) {
+    for (const Attend& p : all) {
+      for (const int32_t slots : {1, 3}) attention(p).expect_close("attention_bf16", 4 * 0x1p-7, slots);
+    }
+  });
+}
+
+// Keys and values in `type`; codes with a scale a row, or one for all.
+Composite cached(DType type, std::vector<int64_t> q, const std::vector<int64_t>& k, bool a_row, bool q_first = true) {
+  Values v(static_cast<uint32_t>(k[2]));
+  const auto narrow = [&](const TestTensor& wide) {
+    if (type == DType::kBF16) return bf16(wide);
+    TestTensor t;
+    t.type = {type, wide.type.shape};
+    for (const float x : wide.as<float>()) {
+      const uint16_t bits = type == DType::kF16 ? f32_to_f16(x) : static_cast<uint8_t>(static_cast<int8_t>(x * 60));
+      t.bytes.push_back(static_cast<uint8_t>(bits & 0xFF));
+      if (type == DType::kF16) t.bytes.push_back(static_cast<uint8_t>(bits >> 8));
+    }
+    return t;
+  };
+  const std::vector<int64_t> scales = a_row ? std::vector<int64_t>{k[0], k[1], k[2], 1} : std::vector<int64_t>{1};
+  Composite c({v.reals(std::move(q), -2, 2), narrow(v.reals(k, -2, 2)), narrow(v.reals(k, -2, 2)),
+               v.reals(scales, 0.01f, 0.02f), v.reals(scales, 0.01f, 0.02f)});
+  attrs::DequantizeLinearT dequantize;
+  dequantize.axis = 3;
+  dequantize.block_size = a_row ? static_cast<int32_t>(k[3]) : 0;
+  const auto wide = [&](int32_t input) {
+    if (type != DType::kI8) return c.node(Op::kCast, to(DType::kF32), {input});
+    return c.node(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(dequantize), {input, input + 2});
+  };
+  const int32_t first = q_first ? c.node(Op::kCast, to(DType::kF32), {0}) : 0;
+  const int32_t keys = wide(1), values = wide(2);
+  c.outputs({c.node(Op::kAttention, pack<attrs::Attention>(attrs::AttentionT{}), {first, keys, values})});
+  return c;
+}
+
+// Sums of up to 300 terms in another order, scores of at most 30.
+TEST(CpuBf16, CachedAttentionAsTheBody) {
+  for_each_level([&](const char*) {
+    for (const DType type : {DType::kBF16, DType::kF16, DType::kI8}) {
+      for (const bool a_row : {false, true}) {
+        for (const int32_t slots : {1, 3}) {
+          cached(type, {1, 6, 1, 16}, {1, 2, 300, 16}, a_row).expect_close("attention_cached", 1e-4, slots);
+          cached(type, {2, 4, 40, 24}, {2, 2, 30, 24}, a_row).expect_close("attention_cached", 1e-4, slots);
+        }
+      }
+      cached(type, {1, 6, 1, 16}, {1, 2, 30, 16}, true, false).expect_left();  // y may lie on k
+    }
+  });
+}
+
+TEST(CpuBf16, LeavesOtherAttention) {
+  attention({{1, 2, 9, 8}, {1, 2, 30, 8}, {1, 2, 30, 4}}).expect_left();  // y may lie on q
+  Attend p{{1, 2, 9, 8}, {1, 2, 30, 8}, {1, 2, 30, 8}};
+  p.q_first = false;  // y may lie on k
+  attention(p).expect_left();
+  p.q_first = true;
+  p.window = 3;
+  attention(p).expect_left();
 }
 
 }  // namespace

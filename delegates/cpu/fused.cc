@@ -10,13 +10,6 @@
 namespace vireo::cpu {
 namespace {
 
-vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
-  vireo_graph_node n = {};
-  n.struct_size = sizeof(n);
-  (void)host.node(graph, index, &n);
-  return n;
-}
-
 vireo_graph_value value_at(const vireo_host& host, const vireo_graph* graph, int32_t number) {
   vireo_graph_value v = {};
   v.struct_size = sizeof(v);
@@ -32,19 +25,13 @@ TensorType type_of(const vireo_graph_value& v) {
   return t;
 }
 
-// A float constant of one element; `otherwise` when the value is absent.
-bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input,
-            float otherwise, float* out) {
-  *out = otherwise;
-  if (input >= n.input_count || n.inputs[input] < 0) return true;
-  const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
-  if (v.constant != nullptr && v.dtype == VIREO_FLOAT16 && v.constant_size == sizeof(uint16_t)) {
-    *out = f16_to_f32(read_element<uint16_t>(v.constant, 0));
-    return true;
-  }
-  if (v.constant == nullptr || v.dtype != VIREO_FLOAT32 || v.constant_size != sizeof(float)) return false;
-  *out = read_element<float>(v.constant, 0);
-  return true;
+}  // namespace
+
+vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
+  vireo_graph_node n = {};
+  n.struct_size = sizeof(n);
+  (void)host.node(graph, index, &n);
+  return n;
 }
 
 Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
@@ -69,6 +56,23 @@ Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
   o.constant = value_at(*q.host, body, number).constant;
   if (o.constant == nullptr) o.type = TensorType{};
   return o;
+}
+
+namespace {
+
+// A float constant of one element; `otherwise` when the value is absent.
+bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input,
+            float otherwise, float* out) {
+  *out = otherwise;
+  if (input >= n.input_count || n.inputs[input] < 0) return true;
+  const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
+  if (v.constant != nullptr && v.dtype == VIREO_FLOAT16 && v.constant_size == sizeof(uint16_t)) {
+    *out = f16_to_f32(read_element<uint16_t>(v.constant, 0));
+    return true;
+  }
+  if (v.constant == nullptr || v.dtype != VIREO_FLOAT32 || v.constant_size != sizeof(float)) return false;
+  *out = read_element<float>(v.constant, 0);
+  return true;
 }
 
 // One value a channel: every extent is 1 but that of the channel's axis.

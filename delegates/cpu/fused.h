@@ -52,6 +52,10 @@ struct Fused {
   }
 };
 
+// Node `index` of a graph, and where value `number` of the composite's body (of a plain node: of its graph) comes from.
+vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index);
+Operand operand_of(const CpuQuery& query, const vireo_graph* body, int32_t number);
+
 // True when the node's function is one of `Activate`. `graph` is the node's.
 bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& node, Activate* out);
 

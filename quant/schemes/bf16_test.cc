@@ -94,6 +94,41 @@ TEST(Bf16Scheme, ProductsWithinTheBound) {
   }
 }
 
+// |dy| <= (exp(2 e) (1 + u)^2 - 1) sum a |v| + u |y|, and here |v| <= 1, so that sum a |v| and |y| are at most 1.
+TEST(Bf16Scheme, AttentionWithinTheBound) {
+  const auto g = graph(R"(
+    input %q f32[1,2,9,16]
+    input %k f32[1,2,40,16]
+    input %v f32[1,2,40,16]
+    %y = Attention(%q, %k, %v) {scale:0.25}
+  )");
+  std::mt19937 rng(1);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<ir::ConstantPtr> inputs;
+  for (const ir::Value* in : g->inputs()) {
+    std::vector<float> x(static_cast<size_t>(element_count(in->type.shape)));
+    for (float& v : x) v = value(rng);
+    inputs.push_back(ir::make_constant_of<float>(DType::kF32, in->type.shape, x));
+  }
+  std::vector<ir::ConstantPtr> before, after;
+  std::string error;
+  ASSERT_TRUE(ir::interpret(*g, inputs, &before, &error)) << error;
+  SchemeLog log, again;
+  kBf16.run(*g, log);
+  EXPECT_EQ(log.changes, 1u);
+  EXPECT_EQ(g->validate(), "");
+  EXPECT_EQ(ops(*g), "Cast Cast Cast Attention Cast");
+  ASSERT_TRUE(ir::interpret(*g, inputs, &after, &error)) << error;
+  const std::vector<float> was = floats(*before[0]), is = floats(*after[0]);
+  constexpr double kUnit = 0x1p-8, kMoved = (2 * kUnit + kUnit * kUnit) * 0.25 * 16;
+  double worst = 0;
+  for (size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::fabs(static_cast<double>(is[i]) - was[i]));
+  EXPECT_LE(worst, std::exp(2 * kMoved) * (1 + kUnit) * (1 + kUnit) - 1 + kUnit);
+  EXPECT_GT(worst, 1e-5);  // it does round
+  kBf16.run(*g, again);
+  EXPECT_EQ(again.changes, 0u);
+}
+
 TEST(Bf16Scheme, SharedWeightsStayShared) {
   const auto g = graph(R"(
     input %x f32[3,4]
@@ -118,6 +153,8 @@ TEST(Bf16Scheme, SaysWhatItLeaves) {
   } kCases[] = {
       {"%y = Conv(%x, w[4,2,3,3]) {layout:1, group:2}", "in 2 groups: stays float32"},
       {"%y = Conv(%x, w[5,4,3,3])", "channels first: stays float32"},
+      {"%y = Attention(%x, %x, %x)", "few queries: stays float32"},
+      {"%y = Attention(%x, %x, %x) {left_window:2}", "with windows or lengths: stays float32"},
       {"%y = MatMul(%x, w[1,4,4,6])", "weights other than one matrix stay float32"},
       {"%y = MatMul(%x, %x)", "weights that are computed stay float32"},
       {"%y = MatMul(%x, f32[4,1]{1, 2, 3.4e38, 4})", "a weight is beyond bfloat16: stays float32"},

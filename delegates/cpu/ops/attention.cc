@@ -1,15 +1,20 @@
-// Attention, float32, in either layout.
+// Attention, float32 or bfloat16, in either layout; also behind the Casts of a composite (fuse_attention): bfloat16, or
+// float32 whose keys and values are kept in 16 or 8 bits.
 #include <math.h>
 #include <string.h>
 
 #include "delegates/cpu/cpu_op.h"
+#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/attention/attention.h"
+#include "delegates/cpu/kernels/attention/bf16.h"
+#include "delegates/cpu/kernels/attention/cached.h"
 #include "sdk/ops/attention/attention.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 
 namespace vireo {
 namespace {
 
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths };
+enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths, kInputs };
 
 using Steps = cpu::AttentionF32::Steps;
 
@@ -40,6 +45,24 @@ cpu::AttentionF32 shape_of(const attrs::Attention& a, const AttentionExtents& e,
   s.causal = a.causal();
   s.offset = e.past;
   return s;
+}
+
+void set_mask(const Tensor* mask, cpu::AttentionF32* s) {
+  if (mask == nullptr) return;
+  int64_t* const steps[] = {&s->mask.batches, &s->mask.heads, &s->mask.row};
+  const int rank = mask->shape.rank;
+  int64_t step = mask->shape[rank - 1];
+  for (int i = rank - 2; i >= 0; --i) {
+    *steps[4 - rank + i] = mask->shape[i] == 1 ? 0 : step;
+    step *= mask->shape[i];
+  }
+  // Keys behind a shorter mask are not seen.
+  if (mask->shape[rank - 1] < s->keys) s->keys = mask->shape[rank - 1];
+  if (mask->dtype == DType::kBool) {
+    s->allowed = mask->as<const uint8_t>();
+  } else {
+    s->added = mask->as<const float>();
+  }
 }
 
 // Cached rows, then those of this call: [B, H, T, size].
@@ -74,22 +97,7 @@ Status run(const KernelContext& ctx, const void*) {
     v = ctx.out(2)->as<const float>();
   }
   cpu::AttentionF32 s = shape_of(a, e, past != nullptr);
-  if (const Tensor* mask = ctx.in(kMask)) {
-    int64_t* const steps[] = {&s.mask.batches, &s.mask.heads, &s.mask.row};
-    const int rank = mask->shape.rank;
-    int64_t step = mask->shape[rank - 1];
-    for (int i = rank - 2; i >= 0; --i) {
-      *steps[4 - rank + i] = mask->shape[i] == 1 ? 0 : step;
-      step *= mask->shape[i];
-    }
-    // Keys behind a shorter mask are not seen.
-    if (mask->shape[rank - 1] < s.keys) s.keys = mask->shape[rank - 1];
-    if (mask->dtype == DType::kBool) {
-      s.allowed = mask->as<const uint8_t>();
-    } else {
-      s.added = mask->as<const float>();
-    }
-  }
+  set_mask(ctx.in(kMask), &s);
   cpu::attention_f32(s, ctx.in(kQ)->as<const float>(), k, v, ctx.out(0)->as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
 }
@@ -102,35 +110,237 @@ int64_t scratch_bytes(const CpuQuery& q) {
       cpu::attention_f32_scratch_bytes(shape_of(q.attrs<attrs::Attention>(), e, joined), q.slots));
 }
 
+// Where the operator's operands are: of the node itself, or behind the Casts of the body that it stands in.
+struct Form {
+  const uint8_t* attributes = nullptr;
+  cpu::Operand inputs[kInputs];
+  cpu::Operand scales[2];         // of the DequantizeLinear that k, v come from
+  int64_t blocks[2] = {0, 0};     // along the last axis: that each scale is for; 0: one scale for all
+  DType computed = DType::kNone;  // of q, as the operator has it
+  bool is_body = false;
+
+  const attrs::Attention& attrs() const { return *::flatbuffers::GetRoot<attrs::Attention>(attributes); }
+  bool given(int input) const { return inputs[input].given(); }
+  const Tensor* in(const KernelContext& ctx, int input) const {
+    return given(input) ? ctx.in(static_cast<size_t>(inputs[input].input)) : nullptr;
+  }
+};
+
+// One scale for all, or one a row: runs of the last axis of rank 4, as long as it is. No zero point.
+bool read_scales(const CpuQuery& q, const vireo_graph_node& n, const TensorType& codes, cpu::Operand* scale,
+                 int64_t* block) {
+  const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(n.attrs);
+  if (n.input_count < 2 || (n.input_count > 2 && n.inputs[2] >= 0)) return false;
+  *scale = cpu::operand_of(q, q.node.body, n.inputs[1]);
+  *block = a.block_size();
+  if (codes.dtype != DType::kI8 || scale->type.dtype != DType::kF32 || scale->input < 0) return false;
+  const int rank = codes.shape.rank;
+  const Shape& s = scale->type.shape;
+  if (s.is_static() && product(s, 0, s.rank) == 1 && a.block_size() == 0) return true;
+  return rank == 4 && (a.axis() == 3 || a.axis() == -1) && a.block_size() == codes.shape[3];
+}
+
+// q -> Cast, k -> Cast | DequantizeLinear, v -> the same, Attention, Cast -> y, where all but the first may be missing.
+// It is first because what a body's first node can do in place the composite is taken to do, and y may lie on q.
+bool read_body(const CpuQuery& q, Form* out) {
+  const vireo_graph* body = q.node.body;
+  const uint32_t count = q.host->node_count(body);
+  vireo_graph_node casts[3] = {}, node = {};
+  uint32_t n = 0;
+  for (; n < count; ++n) {
+    node = cpu::node_at(*q.host, body, n);
+    const bool codes = n > 0 && static_cast<Op>(node.op) == Op::kDequantizeLinear;
+    if (static_cast<Op>(node.op) != Op::kCast && !codes) break;
+    if (n == 3) return false;
+    casts[n] = node;
+  }
+  if (n == 0 || n == count || static_cast<Op>(node.op) != Op::kAttention || node.output_count != 1) return false;
+  if (node.input_count <= kV || node.input_count > kInputs || node.inputs[kQ] != casts[0].outputs[0]) return false;
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < node.input_count; ++i) {
+    int32_t from = node.inputs[i];
+    for (uint32_t c = 0; c < n && i <= kV; ++c) {
+      if (node.inputs[i] != casts[c].outputs[0]) continue;
+      from = casts[c].inputs[0];
+      ++used;
+    }
+    out->inputs[i] = cpu::operand_of(q, body, from);
+    if (from >= 0 && out->inputs[i].input < 0) return false;
+  }
+  if (used != n) return false;
+  for (uint32_t c = 1; c < n; ++c) {
+    if (static_cast<Op>(casts[c].op) != Op::kDequantizeLinear) continue;
+    const int i = casts[c].outputs[0] == node.inputs[kK] ? 0 : 1;
+    if (!read_scales(q, casts[c], out->inputs[kK + i].type, &out->scales[i], &out->blocks[i])) return false;
+  }
+  vireo_graph_value value = {};
+  value.struct_size = sizeof(value);
+  (void)q.host->value(body, static_cast<uint32_t>(node.inputs[kQ]), &value);
+  out->attributes = node.attrs;
+  out->computed = static_cast<DType>(value.dtype);
+  out->is_body = true;
+  int32_t result = node.outputs[0];
+  if (++n < count) {
+    const vireo_graph_node last = cpu::node_at(*q.host, body, n++);
+    if (static_cast<Op>(last.op) != Op::kCast || last.inputs[0] != result) return false;
+    result = last.outputs[0];
+  }
+  return n == count && q.host->output_count(body) == 1 && q.host->output(body, 0) == result;
+}
+
+bool read_form(const CpuQuery& q, Form* out) {
+  if (q.op == Op::kComposite) return read_body(q, out);
+  out->attributes = q.node.attrs;
+  for (uint32_t i = 0; i < kInputs && i < q.input_count; ++i) {
+    out->inputs[i].type = q.inputs[i].type;
+    out->inputs[i].input = static_cast<int32_t>(i);
+  }
+  out->computed = q.inputs[kQ].type.dtype;
+  return true;
+}
+
+AttentionExtents extents_of(const Form& f, const Shape& q, const Shape& k, const Shape& v) {
+  return AttentionExtents(f.attrs(), q, k, v, Shape{});
+}
+
+int64_t bf16_scratch_bytes(const CpuQuery& q) {
+  Form f;
+  if (!read_form(q, &f)) return 0;
+  const auto& in = f.inputs;
+  cpu::AttentionBf16 s;
+  static_cast<cpu::AttentionF32&>(s) =
+      shape_of(f.attrs(), extents_of(f, in[kQ].type.shape, in[kK].type.shape, in[kV].type.shape), false);
+  return static_cast<int64_t>(cpu::attention_bf16_scratch_bytes(s, q.slots));
+}
+
+void prepare_form(const CpuQuery& q, void* state) { (void)read_form(q, new (state) Form()); }
+
+Status run_bf16(const KernelContext& ctx, const void* state) {
+  const Form& f = *static_cast<const Form*>(state);
+  const Tensor &q = *f.in(ctx, kQ), &k = *f.in(ctx, kK), &v = *f.in(ctx, kV);
+  Tensor& y = *ctx.out(0);
+  cpu::AttentionBf16 s;
+  static_cast<cpu::AttentionF32&>(s) = shape_of(f.attrs(), extents_of(f, q.shape, k.shape, v.shape), false);
+  set_mask(f.in(ctx, kMask), &s);
+  s.wide_q = q.dtype == DType::kF32;
+  s.wide_k = k.dtype == DType::kF32;
+  s.wide_v = v.dtype == DType::kF32;
+  s.wide_y = y.dtype == DType::kF32;
+  cpu::attention_bf16(s, q.data, k.data, v.data, y.data, ctx.parallel, ctx.scratch.data());
+  return Status::kOk;
+}
+
+bool cache_type(DType t, cpu::CacheType* out) {
+  *out = t == DType::kBF16 ? cpu::CacheType::kBf16 : t == DType::kF16 ? cpu::CacheType::kF16 : cpu::CacheType::kI8;
+  return t == DType::kBF16 || t == DType::kF16 || t == DType::kI8;
+}
+
+cpu::AttentionCached cached_shape(const Form& f, const Shape& q, const Shape& k, const Shape& v) {
+  cpu::AttentionCached s;
+  static_cast<cpu::AttentionF32&>(s) = shape_of(f.attrs(), extents_of(f, q, k, v), false);
+  (void)cache_type(f.inputs[kK].type.dtype, &s.type);
+  const Steps a_row = {1, s.keys, s.kv_heads * s.keys};
+  if (f.blocks[0] > 0) s.k_scales = a_row;
+  if (f.blocks[1] > 0) s.v_scales = a_row;
+  return s;
+}
+
+int64_t cached_scratch_bytes(const CpuQuery& q) {
+  Form f;
+  if (!read_form(q, &f)) return 0;
+  const auto& in = f.inputs;
+  return static_cast<int64_t>(cpu::attention_cached_scratch_bytes(
+      cached_shape(f, in[kQ].type.shape, in[kK].type.shape, in[kV].type.shape), q.slots));
+}
+
+Status run_cached(const KernelContext& ctx, const void* state) {
+  const Form& f = *static_cast<const Form*>(state);
+  const Tensor &q = *f.in(ctx, kQ), &k = *f.in(ctx, kK), &v = *f.in(ctx, kV);
+  cpu::AttentionCached s = cached_shape(f, q.shape, k.shape, v.shape);
+  set_mask(f.in(ctx, kMask), &s);
+  if (f.scales[0].given()) s.k_scale = f.scales[0].f32(ctx);
+  if (f.scales[1].given()) s.v_scale = f.scales[1].f32(ctx);
+  cpu::attention_cached(s, q.as<const float>(), k.data, v.data, ctx.out(0)->as<float>(), ctx.parallel,
+                        ctx.scratch.data());
+  return Status::kOk;
+}
+
 constexpr CpuKernel kAttention = {"attention_f32", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kAttentionBf16 = {"attention_bf16", sizeof(Form), bf16_scratch_bytes, prepare_form, run_bf16};
+constexpr CpuKernel kAttentionCached = {"attention_cached", sizeof(Form), cached_scratch_bytes, prepare_form,
+                                        run_cached};
+
+// What either kernel asks for; null: nothing is against it.
+const char* refusal(const CpuQuery& q, const Form& f) {
+  const auto wanted = [&](uint32_t o) { return o < q.output_count && q.outputs[o].type.dtype != DType::kNone; };
+  const auto& a = f.attrs();
+  if (a.left_window() >= 0 || a.right_window() >= 0 || f.given(kLengths) || wanted(3))
+    return "tuned without windows, lengths and told scores";
+  // tanh(scale / softcap q k): the quotient is one number of the product.
+  const Shape& query = f.inputs[kQ].type.shape;
+  const int64_t head = query.rank == 3 ? query[2] / a.q_heads() : query[3];
+  if (a.softcap() > 0 && !isnormal(scale_of(a, head) / a.softcap()))
+    return "tuned for a soft cap over which the scale is a normal number";
+  if (f.given(kMask)) {
+    const TensorType& m = f.inputs[kMask].type;
+    if ((m.dtype != DType::kF32 && m.dtype != DType::kBool) || m.shape.rank < 1)
+      return "tuned for a mask of float32 or bool that lists the keys";
+  }
+  return nullptr;
+}
+
+const CpuKernel* choose_bf16(const CpuQuery& q, const Form& f, const char** reason) {
+  const auto either = [](const TensorType& t) { return t.dtype == DType::kF32 || t.dtype == DType::kBF16; };
+  for (const int i : {kQ, kK, kV}) {
+    *reason = "tuned for operands of float32 or bfloat16";
+    if (!either(f.inputs[i].type)) return nullptr;
+  }
+  *reason = "in bfloat16, tuned without cached keys, and for y alone";
+  if (f.given(kPastKey) || q.output_count != 1 || !either(q.outputs[0].type)) return nullptr;
+  *reason = "in bfloat16, tuned for values of the keys' size";  // y may lie on q
+  if (f.is_body && !(q.outputs[0].type.shape == f.inputs[kQ].type.shape)) return nullptr;
+  *reason = refusal(q, f);
+  if (*reason != nullptr) return nullptr;
+  *reason = "";
+  return &kAttentionBf16;
+}
+
+const CpuKernel* choose_cached(const CpuQuery& q, const Form& f, const char** reason) {
+  const DType k = f.inputs[kK].type.dtype;
+  cpu::CacheType type;
+  *reason = "tuned for keys and values of one type, bfloat16, float16 or int8 with a scale a row";
+  if (k != f.inputs[kV].type.dtype || !cache_type(k, &type)) return nullptr;
+  if (f.scales[0].given() != (k == DType::kI8) || f.scales[1].given() != (k == DType::kI8)) return nullptr;
+  *reason = "behind Casts, tuned without cached keys of its own, and for y alone, of float32";
+  if (f.given(kPastKey) || q.output_count != 1 || q.outputs[0].type.dtype != DType::kF32) return nullptr;
+  *reason = "behind Casts, tuned for values of the keys' size";  // y may lie on q
+  if (f.inputs[kQ].type.dtype != DType::kF32 || !(q.outputs[0].type.shape == f.inputs[kQ].type.shape)) return nullptr;
+  *reason = refusal(q, f);
+  if (*reason != nullptr) return nullptr;
+  *reason = "";
+  return &kAttentionCached;
+}
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  const auto given = [&](uint32_t i) { return i < q.input_count && q.inputs[i].type.dtype != DType::kNone; };
+  Form f;
+  *reason = "";  // another body is another kernel's
+  if (!read_form(q, &f)) return nullptr;
+  if (f.computed == DType::kBF16) return choose_bf16(q, f, reason);
+  if (f.is_body) return choose_cached(q, f, reason);
   const auto wanted = [&](uint32_t o) { return o < q.output_count && q.outputs[o].type.dtype != DType::kNone; };
-  *reason = "tuned for float32 alone";
-  for (const uint32_t i : {kQ, kK, kV, kPastKey, kPastValue}) {
-    if (given(i) && q.inputs[i].type.dtype != DType::kF32) return nullptr;
+  for (const int i : {kQ, kK, kV, kPastKey, kPastValue}) {
+    *reason = "tuned for float32 and bfloat16 alone";
+    if (f.given(i) && f.inputs[i].type.dtype != DType::kF32) return nullptr;
   }
-  const auto& a = q.attrs<attrs::Attention>();
-  *reason = "tuned without windows, lengths and told scores";
-  if (a.left_window() >= 0 || a.right_window() >= 0 || given(kLengths) || wanted(3)) return nullptr;
-  // tanh(scale / softcap q k): the quotient is one number of the product.
-  *reason = "tuned for a soft cap over which the scale is a normal number";
-  const Shape& query = q.inputs[kQ].type.shape;
-  const int64_t head = query.rank == 3 ? query[2] / a.q_heads() : query[3];
-  if (a.softcap() > 0 && !isnormal(scale_of(a, head) / a.softcap())) return nullptr;
+  *reason = refusal(q, f);
+  if (*reason != nullptr) return nullptr;
   *reason = "tuned for cached keys whose joined form is an output";
-  if (given(kPastKey) && !(wanted(1) && wanted(2))) return nullptr;
-  if (given(kMask)) {
-    const TensorType& m = q.inputs[kMask].type;
-    *reason = "tuned for a mask of float32 or bool that lists the keys";
-    if ((m.dtype != DType::kF32 && m.dtype != DType::kBool) || m.shape.rank < 1) return nullptr;
-  }
+  if (f.given(kPastKey) && !(wanted(1) && wanted(2))) return nullptr;
   *reason = "";
   return &kAttention;
 }
 
-constexpr Op kOps[] = {Op::kAttention};
+constexpr Op kOps[] = {Op::kAttention, Op::kComposite};
 
 }  // namespace
 
