@@ -137,7 +137,7 @@ Value NodeContext::add_string_constant(const Shape& shape, std::vector<std::stri
   return {scope_.graph->add_constant("", ir::make_strings(shape, std::move(strings)))->id};
 }
 
-std::vector<Value> NodeContext::call(std::string_view name, std::vector<Value> inputs) {
+std::vector<Value> NodeContext::call(std::string_view name, const std::vector<Value>& inputs) {
   const std::string attribute_name(name);
   ::onnx::GraphProto* body = graph_attribute(node_, attribute_name.c_str());
   if (body == nullptr || static_cast<size_t>(body->input_size()) != inputs.size()) {

@@ -38,7 +38,7 @@ class NodeContext final : public ImportContext {
   std::vector<Value> emit(Op op, std::vector<uint8_t> attrs, std::vector<Value> inputs, int outputs) override;
   Value add_constant(const TensorType& type, std::vector<uint8_t> bytes) override;
   Value add_string_constant(const Shape& shape, std::vector<std::string> strings) override;
-  std::vector<Value> call(std::string_view name, std::vector<Value> inputs) override;
+  std::vector<Value> call(std::string_view name, const std::vector<Value>& inputs) override;
   void set_output(int i, Value v) override;
   void assume(const std::string& what, const std::string& help) override;
   Status fail(Status status, const std::string& what, const std::string& help) override;

@@ -91,7 +91,7 @@ class ImportContext {
   }
   // What the graph in attribute `name` makes of `inputs`: its nodes stand among the others. Empty when the diagnostic
   // is recorded.
-  virtual std::vector<Value> call(std::string_view name, std::vector<Value> inputs) {
+  virtual std::vector<Value> call(std::string_view name, const std::vector<Value>& inputs) {
     static_cast<void>(inputs);
     static_cast<void>(fail(Status::kUnsupported, "the graph " + std::string(name) + " cannot be called here"));
     return {};
