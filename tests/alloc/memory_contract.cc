@@ -250,7 +250,11 @@ void check(const char* path, const Options& given) {
   for (int round = 0; round < rounds; ++round) {
     // Two paints: a byte that happens to be written with the one is seen with the other.
     const uint8_t paint = round % 2 == 0 ? 0xA5 : 0x5A;
-    if (round > 1 && set_shapes(h, bounds, kParts[round], &error) != VIREO_OK) return fail(path, error.message);
+    if (round > 1 && set_shapes(h, bounds, kParts[round], &error) != VIREO_OK) {
+      if (error.status != VIREO_INVALID_ARGUMENT) return fail(path, error.message);
+      std::fprintf(stderr, "%s: with other shapes: %s\n", path, error.message);
+      continue;
+    }
     std::vector<vireo_tensor> inputs(vireo_model_input_count(h.model));
     std::mt19937 rng(static_cast<unsigned>(7 + round));
     std::memset(h.session->tensors, paint, h.session->tensor_bytes);
@@ -269,6 +273,13 @@ void check(const char* path, const Options& given) {
     const vireo_status status = vireo_session_run(h.session, inputs.data(), nullptr, &error);
     counting = false;
     counted += calls;
+    // A window may want more than a small extent has, and random values may name rows that are not there: such runs
+    // are refused, without an allocation as well; at the bounds there are none.
+    if ((status == VIREO_INVALID_ARGUMENT || status == VIREO_INVALID_MODEL || status == VIREO_UNSUPPORTED) &&
+        round > 1) {
+      std::fprintf(stderr, "%s: with other shapes: %s\n", path, error.message);
+      continue;
+    }
     if (status != VIREO_OK) return fail(path, std::string("run: ") + error.message);
     for (size_t i = h.session->tensor_bytes; i > high; --i) {
       if (h.session->tensors[i - 1] != paint) high = i;
