@@ -356,7 +356,7 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
       const Operand factor = operand_of(q, body, step.inputs[i]);
       const Shape& s = factor.type.shape;
       out->per_column = product(s, 0, s.rank) != 1;
-      if (factor.input < 0 || (out->per_column && !is_bias(factor.type, y, -1))) return false;
+      if (factor.input < 0 || (out->per_column && !is_bias(factor.type, {DType::kF32, y.shape}, -1))) return false;
       out->operands[i - 1] = factor.input;
     }
   } else {
