@@ -81,6 +81,8 @@ struct SchemeOption {
   double check_atol = 0;  // for --check, as ConvertOptions has it
   // Changes one graph; returns how often, and adds to `declined` and `errors` of its report.
   std::function<size_t(ir::Graph& graph, PassReport* report)> run;
+  // The same when operators are fused; empty: nothing. In the report it is `name` + "_between".
+  std::function<size_t(ir::Graph& graph, PassReport* report)> after;
 };
 
 struct ConvertOptions {

@@ -359,7 +359,15 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       if (r.name == options.quantize.name) r.errors = std::move(said.errors);
     }
   }
-  return walk.each(wanted(kOnce, options), &changed);
+  if (!walk.each(wanted(kOnce, options), &changed)) return false;
+  if (!options.quantize.after) return true;
+  const std::string name = options.quantize.name + "_between";
+  const auto after = [&](ir::Graph& g, PassLog& log) {
+    PassReport said;
+    log.changed(options.quantize.after(g, &said));
+    log.declined = said.declined;
+  };
+  return walk.change(name.c_str(), after, &changed);
 }
 
 bool run_rounds(ir::Graph& graph, const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated,

@@ -82,8 +82,10 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << v.type << "\n";
   }
   for (const PassReport& pass : report.passes) {
-    if (options.quantize.empty() || pass.name != "quantize_" + options.quantize) continue;
-    std::cout << "  " << options.quantize << "    " << pass.changes << " products";
+    const bool between = pass.name == "quantize_" + options.quantize + "_between";
+    if (options.quantize.empty() || (!between && pass.name != "quantize_" + options.quantize)) continue;
+    std::cout << "  " << options.quantize << "    " << pass.changes
+              << (between ? " values between nodes" : " products");
     std::map<std::string, size_t> reasons;
     for (const auto& [node, reason] : pass.declined) ++reasons[reason];
     for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
@@ -133,6 +135,13 @@ void fill_scheme(const std::string& name, ConvertOptions* convert) {
     scheme->run(g, log);
     report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
     for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db});
+    return log.changes;
+  };
+  if (scheme->after == nullptr) return;
+  convert->quantize.after = [scheme](ir::Graph& g, PassReport* report) {
+    quant::SchemeLog log;
+    scheme->after(g, log);
+    report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
     return log.changes;
   };
 }

@@ -33,6 +33,11 @@ TestTensor bf16(const TestTensor& wide) {
   return t;
 }
 
+// Which operands lie in bfloat16 between nodes.
+struct Halves {
+  bool x = false, added = false, y = false;
+};
+
 struct Product {
   Op op = Op::kMatMul;
   std::vector<int64_t> x, w;
@@ -40,24 +45,28 @@ struct Product {
   std::vector<int64_t> bias = {}, added = {};  // added: an Add behind it of this shape; a row or a whole tensor
   Op activation = Op::kNone;
   bool x_first = false, computed_weights = false;
+  Halves halves = {};
 };
 
 Composite product(const Product& p) {
   Values v(static_cast<uint32_t>(p.x.back() + p.w[0]));
   const TestTensor weights = bf16(v.reals(p.w, -1, 1));
-  Composite c({v.reals(p.x, -1, 1), v.reals(p.added.empty() ? std::vector<int64_t>{1} : p.added, -1, 1),
+  const TestTensor x = v.reals(p.x, -1, 1), added = v.reals(p.added.empty() ? std::vector<int64_t>{1} : p.added, -1, 1);
+  Composite c({p.halves.x ? bf16(x) : x, p.halves.added ? bf16(added) : added,
                v.reals(p.bias.empty() ? std::vector<int64_t>{1} : p.bias, -1, 1), weights});
   const int32_t stored = p.computed_weights ? 3 : c.constant(weights);
   int32_t w = 0, narrow = 0;
   if (p.x_first) narrow = c.node(Op::kCast, to(DType::kBF16), {0});
   w = c.node(Op::kCast, to(DType::kF32), {stored});
-  if (!p.x_first) narrow = c.node(Op::kCast, to(DType::kBF16), {0});
-  const int32_t wide = c.node(Op::kCast, to(DType::kF32), {narrow});
+  if (!p.x_first && !p.halves.x) narrow = c.node(Op::kCast, to(DType::kBF16), {0});
+  const int32_t wide = c.node(Op::kCast, to(DType::kF32), {p.halves.x ? 0 : narrow});
   std::vector<int32_t> operands = {wide, w};
   if (!p.bias.empty()) operands.push_back(2);
   int32_t y = c.node(p.op, p.attributes, operands);
-  if (!p.added.empty()) y = c.node(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {y, 1});
+  const int32_t other = p.halves.added ? c.node(Op::kCast, to(DType::kF32), {1}) : 1;
+  if (!p.added.empty()) y = c.node(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {y, other});
   if (p.activation != Op::kNone) y = c.node(p.activation, pack<attrs::Unary>(attrs::UnaryT{}), {y});
+  if (p.halves.y) y = c.node(Op::kCast, to(DType::kBF16), {y});
   c.outputs({y});
   return c;
 }
@@ -102,6 +111,33 @@ TEST(CpuBf16, AsTheBody) {
         product(p).expect_close(p.op == Op::kConv ? "conv_bf16_nhwc" : "gemm_bf16", kShare, slots);
       }
     }
+  });
+}
+
+// A result in bfloat16 may go to the other neighbour where the sums' order does.
+TEST(CpuBf16, BetweenNodes) {
+  const Product products[] = {
+      {Op::kMatMul, {2, 20, 64}, {64, 64}, matmul(), {}, {2, 20, 64}, Op::kSigmoid},
+      {Op::kGemm, {17, 40}, {40, 33}, gemm(false, false), {33}, {17, 33}, Op::kRelu},
+      {Op::kConv, {2, 6, 7, 5}, {9, 5, 3, 3}, conv(1, 1, 2), {9}, {2, 6, 7, 9}, Op::kRelu},
+      {Op::kConv, {1, 9, 9, 40}, {33, 40, 1, 1}, conv(1, 0, 2), {}, {1, 9, 9, 33}},
+  };
+  for_each_level([&](const char*) {
+    for (const Product& p : products) {
+      for (int which = 1; which < 8; ++which) {
+        Product one = p;
+        one.halves = {(which & 1) != 0, (which & 2) != 0, (which & 4) != 0};
+        product(one).expect_close(p.op == Op::kConv ? "conv_bf16_nhwc" : "gemm_bf16", kShare + 0x1p-7, 3);
+      }
+    }
+    Product depthwise{Op::kConv, {2, 9, 8, 20}, {20, 1, 3, 3}, conv(1, 1, 2, Layout::kNhwc, 20), {20}, {}, Op::kRelu};
+    depthwise.halves = {true, false, true};
+    product(depthwise).expect_close("depthwise_bf16_nhwc", 0x1p-7, 3);
+    depthwise.activation = Op::kTanh;
+    product(depthwise).expect_left();
+    depthwise.activation = Op::kRelu;
+    depthwise.halves.y = false;
+    product(depthwise).expect_left();
   });
 }
 

@@ -173,24 +173,50 @@ bool all_given(const vireo_graph_node& core, const Fused& f) {
   return true;
 }
 
-// What follows the product, from node `first` of the body on.
+DType dtype_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+  return type_of(value_at(host, graph, number)).dtype;
+}
+
+// What follows the product, from node `first` of the body on. `halves`: Casts may widen what is added and narrow the
+// result.
 bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, uint32_t first,
-               int channel_axis, Fused* out, const char** reason) {
-  int32_t at = core.outputs[0];
+               int channel_axis, bool halves, Fused* out, const char** reason) {
+  int32_t at = core.outputs[0], widened = -1, narrow = -1;  // of the last Cast: what it made, and of what
   const uint32_t count = q.host->node_count(body);
+  // The other operand of an Add or Mul; of the result's type where it is widened from bfloat16.
+  const auto other_of = [&](int32_t number, bool* whole) {
+    const bool cast = number >= 0 && number == widened;
+    const Operand o = operand_of(q, body, cast ? narrow : number);
+    *whole = o.type == out->core_type || (cast && o.type == TensorType{DType::kBF16, out->core_type.shape});
+    return o;
+  };
   for (uint32_t n = first; n < count; ++n) {
     const vireo_graph_node node = node_at(*q.host, body, n);
     if (node.output_count != 1 || node.input_count < 1) return false;
+    if (static_cast<Op>(node.op) == Op::kCast && halves && node.input_count == 1) {
+      const DType from = dtype_of(*q.host, body, node.inputs[0]), to = dtype_of(*q.host, body, node.outputs[0]);
+      if (node.inputs[0] == at) {
+        if (n + 1 != count || to != DType::kBF16) return false;
+        out->half = true;
+        at = node.outputs[0];
+      } else {
+        if (widened >= 0 || from != DType::kBF16 || to != DType::kF32) return false;
+        widened = node.outputs[0];
+        narrow = node.inputs[0];
+      }
+      continue;
+    }
     if (static_cast<Op>(node.op) == Op::kAdd && node.input_count == 2) {
       const bool left = node.inputs[0] == at;
-      const Operand other = operand_of(q, body, node.inputs[left ? 1 : 0]);
+      bool whole = false;
+      const Operand other = other_of(node.inputs[left ? 1 : 0], &whole);
       if ((!left && node.inputs[1] != at) || !other.given()) return false;
       const bool own_bias = out->input_count > 2 && out->inputs[2].given();
       const bool active = out->act.kind != Activation::kNone || out->slope.given();
       const bool plain = !active && !out->residual.given();
       if (plain && !own_bias && !out->bias.given() && is_bias(other.type, out->core_type, channel_axis)) {
         out->bias = other;
-      } else if (!out->residual.given() && other.type == out->core_type) {
+      } else if (!out->residual.given() && whole) {
         out->residual = other;
         out->residual_last = active;
       } else {
@@ -201,8 +227,9 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
     }
     if (static_cast<Op>(node.op) == Op::kMul && node.input_count == 2 && node.inputs[0] != node.inputs[1]) {
       const bool left = node.inputs[0] == at;
-      const Operand other = operand_of(q, body, node.inputs[left ? 1 : 0]);
-      if ((!left && node.inputs[1] != at) || !(other.type == out->core_type) || out->residual.given()) return false;
+      bool whole = false;
+      const Operand other = other_of(node.inputs[left ? 1 : 0], &whole);
+      if ((!left && node.inputs[1] != at) || !whole || out->residual.given()) return false;
       out->residual = other;
       out->residual_times = true;
       at = node.outputs[0];
@@ -253,30 +280,38 @@ bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** re
   const vireo_graph_node core = q.op == Op::kComposite ? node_at(*q.host, body, 0) : q.node;
   *reason = "the fused body has another form";
   if (!read_core(q, body, core, out) || !all_given(core, *out)) return false;
-  return q.op != Op::kComposite || read_tail(q, body, core, 1, channel_axis, out, reason);
+  return q.op != Op::kComposite || read_tail(q, body, core, 1, channel_axis, false, out, reason);
 }
 
 bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
-  constexpr uint32_t kCore = 3;  // behind three Casts
   *reason = "the fused body has another form";
   if (q.op != Op::kComposite) return false;
   const vireo_graph* body = q.node.body;
-  if (q.host->node_count(body) <= kCore) return false;
+  if (q.host->node_count(body) < 3) return false;
   // In this order alone: a body that began with the Cast of x would let y lie on x.
-  const vireo_graph_node weights = node_at(*q.host, body, 0), narrow = node_at(*q.host, body, 1);
-  const vireo_graph_node wide = node_at(*q.host, body, 2), core = node_at(*q.host, body, kCore);
-  if (narrow.input_count != 1 || weights.input_count != 1 || core.input_count < 2) return false;
-  if (!is_cast(narrow, narrow.inputs[0]) || !is_cast(wide, narrow.outputs[0]) || !is_cast(weights, weights.inputs[0]))
-    return false;
+  const vireo_graph_node weights = node_at(*q.host, body, 0);
+  vireo_graph_node wide = node_at(*q.host, body, 1);
+  if (weights.input_count != 1 || wide.input_count != 1) return false;
+  const int32_t x = wide.inputs[0];
+  uint32_t at = 2;  // the product
+  if (dtype_of(*q.host, body, x) != DType::kBF16) {
+    const vireo_graph_node narrow = wide;
+    wide = node_at(*q.host, body, at++);
+    if (!is_cast(narrow, x) || dtype_of(*q.host, body, narrow.outputs[0]) != DType::kBF16 ||
+        !is_cast(wide, narrow.outputs[0])) {
+      return false;
+    }
+  }
+  const vireo_graph_node core = node_at(*q.host, body, at);
+  if (!is_cast(wide, wide.inputs[0]) || !is_cast(weights, weights.inputs[0]) || core.input_count < 2) return false;
   if (core.inputs[0] != wide.outputs[0] || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out))
     return false;
-  out->inputs[0] = operand_of(q, body, narrow.inputs[0]);
+  out->inputs[0] = operand_of(q, body, x);
   out->inputs[1] = operand_of(q, body, weights.inputs[0]);
-  const bool types = out->inputs[0].type.dtype == DType::kF32 && out->inputs[1].type.dtype == DType::kBF16 &&
-                     out->inputs[1].fixed(q) != nullptr &&
-                     type_of(value_at(*q.host, body, narrow.outputs[0])).dtype == DType::kBF16 &&
-                     out->core_type.dtype == DType::kF32;
-  return types && all_given(core, *out) && read_tail(q, body, core, kCore + 1, channel_axis, out, reason);
+  const DType from = out->inputs[0].type.dtype;
+  const bool types = (from == DType::kF32 || from == DType::kBF16) && out->inputs[1].type.dtype == DType::kBF16 &&
+                     out->inputs[1].fixed(q) != nullptr && out->core_type.dtype == DType::kF32;
+  return types && all_given(core, *out) && read_tail(q, body, core, at + 1, channel_axis, true, out, reason);
 }
 
 bool read_fused_f16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
@@ -293,7 +328,7 @@ bool read_fused_f16(const CpuQuery& q, int channel_axis, Fused* out, const char*
   const vireo_graph_node core = node_at(*q.host, body, 1);
   if (core.input_count < 2 || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out)) return false;
   out->inputs[1] = operand_of(q, body, weights.inputs[0]);
-  return fits(DType::kF32) && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, out, reason);
+  return fits(DType::kF32) && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, false, out, reason);
 }
 
 bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOperand* coded, const char** reason) {
@@ -315,7 +350,7 @@ bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOper
   const bool types = out->inputs[0].type.dtype == DType::kF32 && coded->scale.type.dtype == DType::kF32 &&
                      type_of(value_at(*q.host, body, wide.outputs[0])).dtype == DType::kF32 &&
                      out->core_type.dtype == DType::kF32;
-  return constant && types && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, out, reason);
+  return constant && types && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, false, out, reason);
 }
 
 bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {

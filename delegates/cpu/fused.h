@@ -44,7 +44,8 @@ struct Fused {
   bool residual_last = false;   // after the activation
   bool residual_times = false;  // after the activation, and a Mul
   Activate act;
-  Operand slope;  // of a PRelu, one value a channel; there is no `act` then
+  Operand slope;      // of a PRelu, one value a channel; there is no `act` then
+  bool half = false;  // the result is rounded to bfloat16 at the end
 
   template <class T>
   const T& core_attrs() const {
@@ -64,7 +65,8 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
 bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
 // The same of a composite whose product takes both operands through bfloat16: x -> Cast -> Cast back and weights ->
-// Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16.
+// Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16. What lies in bfloat16 between
+// nodes has one Cast less: x, and the residual or factor, are then bfloat16 as well, and `half` is a Cast at the end.
 bool read_fused_bf16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
 
 // The same of a product with constant weights in float16: their Cast to float32 in front of it in a composite, or all

@@ -16,12 +16,13 @@
 // Source   Kalamkar et al. 2019, "A Study of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
 //
 // Spelled in standard operators, the file means the same to a runtime that knows nothing of this; the converter's
-// fuse_epilogue makes one node of the Casts, the product and what follows it. Casts are for each product its own: a
-// shared one would be a tensor in memory between nodes, and rounding on the way costs a kernel next to nothing.
+// fuse_epilogue makes one node of the Casts, the product and what follows it. Casts are for each product its own;
+// which values lie in bfloat16 between nodes is decided when nodes are fused (bf16_between.cc).
 #include "quant/schemes/bf16.h"
 
 #include <cmath>
 
+#include "quant/schemes/bf16_between.h"
 #include "quant/schemes/products16.h"
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
@@ -101,6 +102,7 @@ void run(ir::Graph& g, SchemeLog& log) {
 
 }  // namespace
 
-const Scheme kBf16 = {"bf16", "products (Conv, Gemm, MatMul, Attention) in bfloat16: half the weights", run, 0.05};
+const Scheme kBf16 = {"bf16", "products (Conv, Gemm, MatMul, Attention) in bfloat16: half the weights", run, 0.05,
+                      keep_bf16_between};
 
 }  // namespace vireo::quant

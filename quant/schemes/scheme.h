@@ -29,6 +29,8 @@ struct Scheme {
   const char* about;  // one line for its help
   void (*run)(ir::Graph& graph, SchemeLog& log);
   double check_atol;  // of an output's largest value: what a comparison with the unchanged graph must allow at least
+  // What it changes when operators are fused; null: nothing.
+  void (*after)(ir::Graph& graph, SchemeLog& log) = nullptr;
 };
 
 const Scheme* find_scheme(const std::string& name);

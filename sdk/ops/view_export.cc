@@ -78,14 +78,21 @@ Status ExportContext::done_in_layout(OnnxNode node, uint8_t layout) {
   for (int i = 1; i + 1 < rank; ++i) first.push_back(i);
   for (int i = 2; i < rank; ++i) last.push_back(i);
   last.push_back(1);
-  OnnxNode in = ExportContext::node("Transpose", {node.inputs[0]});
+  // Pools of bfloat16 between Casts: operator sets before 22 do not have them, and few runtimes do.
+  const bool wide = input_type(0).dtype == DType::kBF16 && node.inputs.size() == 1;
+  OnnxNode in = ExportContext::node("Transpose", {wide ? cast(node.inputs[0], DType::kF32) : node.inputs[0]});
   node.inputs[0] = step(std::move(in.set("perm", first)));
-  const std::string inner = fresh(node.type);
+  const std::string inner = fresh(node.type), result = node.outputs[0];
   OnnxNode out = ExportContext::node("Transpose", {inner});
-  out.set("perm", last).outputs = {node.outputs[0]};
+  out.set("perm", last).outputs = {wide ? fresh(node.type) : result};
   node.outputs[0] = inner;
+  const std::string turned = out.outputs[0];
   add(std::move(node));
-  return done(std::move(out));
+  if (!wide) return done(std::move(out));
+  add(std::move(out));
+  OnnxNode narrow = cast_node(turned, DType::kBF16);
+  narrow.outputs = {result};
+  return done(std::move(narrow));
 }
 
 }  // namespace vireo

@@ -26,6 +26,9 @@ class Bf16(unittest.TestCase):
         nodes = json.loads(support.vireo("explain", file, "--json").stdout)["nodes"]
         kernels = [n["kernel"] for n in nodes]
         self.assertEqual(sum(k in ("conv_bf16_nhwc", "gemm_bf16") for k in kernels), scheme["changes"], kernels)
+        between = [p for p in json.loads((support.WORK / "digit_mobile_bf16.json").read_text())["passes"] if p["name"] == "quantize_bf16_between"]
+        self.assertGreater(between[0]["changes"], scheme["changes"])  # most products and what lies between them
+        self.assertLessEqual({"depthwise_bf16_nhwc", "scale_bf16_nhwc", "global_average_bf16_nhwc"}, set(kernels))
         self.assertIn("in 32 groups: stays float32", {d["reason"] for d in scheme["declined"]})
         plain = support.convert(MODELS / "digit_mobile.onnx", "digit_mobile_f32")
         weights = [json.loads(support.vireo("inspect", f, "--json").stdout)["file_bytes"] for f in (plain, file)]

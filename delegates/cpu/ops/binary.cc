@@ -1,4 +1,6 @@
-// Elementwise functions of two float32 tensors.
+// Elementwise functions of two float32 tensors, and bfloat16 channels last by one factor a channel.
+#include <utility>
+
 #include "delegates/cpu/binary_function.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/eltwise/eltwise.h"
@@ -33,8 +35,47 @@ Status run(const KernelContext& ctx, const void* state) {
 
 constexpr CpuKernel kBinary = {"binary_f32", sizeof(cpu::Binary), nullptr, prepare, run};
 
+// x [N, ..., C] by a factor of [N, 1..., C], on either side.
+bool scales(const Shape& x, const Shape& scale) {
+  bool good = x.rank == scale.rank && x.rank >= 3 && x[0] == scale[0] && x[x.rank - 1] == scale[x.rank - 1];
+  for (int i = 1; i + 1 < x.rank; ++i) good = good && scale[i] == 1;
+  return good;
+}
+
+Status run_scale(const KernelContext& ctx, const void*) {
+  const Shape& y = ctx.out(0)->shape;
+  if (ctx.out(0)->count() == 0) return Status::kOk;
+  const int64_t rows = product(y, 1, y.rank - 1), columns = y[y.rank - 1];
+  const Tensor *x = ctx.in(0), *scale = ctx.in(1);
+  if (product(x->shape, 1, y.rank) != rows * columns) std::swap(x, scale);
+  const int64_t images = x->shape[0], scales = scale->shape[0];
+  if (product(x->shape, 1, y.rank) != rows * columns || product(scale->shape, 1, y.rank) != columns)
+    return ctx.fail(Status::kInvalidArgument, "a factor has another shape than one value a channel");
+  const auto* const from = x->as<const uint16_t>();
+  const auto* const factor = scale->as<const uint16_t>();
+  auto* const to = ctx.out(0)->as<uint16_t>();
+  if (images == y[0] && scales == y[0]) {
+    cpu::scale_rows_bf16(from, factor, to, images, rows, columns, ctx.parallel);
+    return Status::kOk;
+  }
+  for (int64_t n = 0; n < y[0]; ++n) {  // one image, or one factor, for all
+    cpu::scale_rows_bf16(from + (images == 1 ? 0 : n) * rows * columns, factor + (scales == 1 ? 0 : n) * columns,
+                         to + n * rows * columns, 1, rows, columns, ctx.parallel);
+  }
+  return Status::kOk;
+}
+
+constexpr CpuKernel kScale = {"scale_bf16_nhwc", 0, nullptr, nullptr, run_scale};
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  *reason = "tuned for float32 alone";
+  *reason = "tuned for float32, and products of bfloat16 channels last by one factor a channel";
+  if (q.op == Op::kMul && q.input_count == 2 && q.inputs[0].type.dtype == DType::kBF16 &&
+      q.inputs[1].type.dtype == DType::kBF16) {
+    const Shape &a = q.inputs[0].type.shape, &b = q.inputs[1].type.shape, &y = q.outputs[0].type.shape;
+    if (!(a == y && scales(y, b)) && !(b == y && scales(y, a))) return nullptr;
+    *reason = "";
+    return &kScale;
+  }
   if (q.input_count != 2 || q.inputs[0].type.dtype != DType::kF32 || q.inputs[1].type.dtype != DType::kF32)
     return nullptr;
   *reason = "";

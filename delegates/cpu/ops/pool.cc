@@ -84,6 +84,21 @@ Status run_global_last(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+Status run_max_half(const KernelContext& ctx, const void*) {
+  const Shape& x = ctx.in(0)->shape;
+  const cpu::PoolF32 p = shape_of(ctx.attrs<attrs::Pool>(), true, x, ctx.out(0)->shape);
+  cpu::pool_nhwc_bf16(p, x[x.rank - 1], ctx.in(0)->as<const uint16_t>(), ctx.out(0)->as<uint16_t>(), ctx.parallel);
+  return Status::kOk;
+}
+Status run_average_half(const KernelContext& ctx, const void*) {
+  const Shape& s = ctx.in(0)->shape;
+  cpu::global_average_nhwc_bf16(ctx.in(0)->as<const uint16_t>(), ctx.out(0)->as<uint16_t>(), s[0],
+                                product(s, 1, s.rank - 1), s[s.rank - 1], ctx.parallel);
+  return Status::kOk;
+}
+
+constexpr CpuKernel kMaxPoolHalf = {"max_pool_bf16_nhwc", 0, nullptr, nullptr, run_max_half};
+constexpr CpuKernel kGlobalAverageHalf = {"global_average_bf16_nhwc", 0, nullptr, nullptr, run_average_half};
 constexpr CpuKernel kMaxPool = {"max_pool_f32_nchw", 0, scratch_bytes, nullptr, run<true>};
 constexpr CpuKernel kMaxPoolBytes = {"max_pool_i8_nchw", 0, bytes_scratch, nullptr, run_bytes<false>};
 constexpr CpuKernel kMaxPoolBytesLast = {"max_pool_i8_nhwc", 0, nullptr, nullptr, run_bytes<true>};
@@ -98,10 +113,18 @@ constexpr CpuKernel kGlobalAverageLast = {"global_average_f32_nhwc", 0, nullptr,
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const bool global = q.op == Op::kGlobalMaxPool || q.op == Op::kGlobalAveragePool;
   const bool is_max = q.op == Op::kGlobalMaxPool || q.op == Op::kMaxPool;
-  *reason = "tuned for float32 and the maximum of bytes, in one or two spatial dimensions";
+  *reason =
+      "tuned for float32, the maximum of bytes and, channels last, the maximum and the global average of bfloat16, in "
+      "one or two spatial dimensions";
   const DType type = q.inputs[0].type.dtype;
   const bool bytes = q.op == Op::kMaxPool && (type == DType::kI8 || type == DType::kU8);
-  if (type != DType::kF32 && !bytes) return nullptr;
+  const bool half = type == DType::kBF16 && (q.op == Op::kMaxPool || q.op == Op::kGlobalAveragePool) &&
+                    (global ? q.attrs<attrs::GlobalPool>().layout() : q.attrs<attrs::Pool>().layout()) != 0;
+  if (type != DType::kF32 && !bytes && !half) return nullptr;
+  if (half && global) {
+    *reason = "";
+    return &kGlobalAverageHalf;
+  }
   if (global) {
     *reason = "";
     if (q.attrs<attrs::GlobalPool>().layout() != 0) return is_max ? &kGlobalMaxLast : &kGlobalAverageLast;
@@ -113,6 +136,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   if (q.outputs[0].type.dtype != type || (q.output_count > 1 && q.outputs[1].type.dtype != DType::kNone))
     return nullptr;
   *reason = "";
+  if (half) return &kMaxPoolHalf;
   if (bytes) return last ? &kMaxPoolBytesLast : &kMaxPoolBytes;
   if (last) return is_max ? &kMaxPoolLast : &kAveragePoolLast;
   return is_max ? &kMaxPool : &kAveragePool;

@@ -128,6 +128,11 @@ const OnnxImport kMeanOnnx = {"", "Mean", mean};
 // The bitwise operators on bool have names of their own.
 Status export_binary(ExportContext& ctx) {
   const bool boolean = ctx.input_type(0).dtype == DType::kBool;
+  // Between Casts, which give the same bits: few runtimes multiply bfloat16.
+  if (ctx.op() == Op::kMul && ctx.input_type(0).dtype == DType::kBF16 && ctx.input_type(1).dtype == DType::kBF16) {
+    const std::string a = ctx.cast(ctx.input(0), DType::kF32), b = ctx.cast(ctx.input(1), DType::kF32);
+    return ctx.finish(ctx.cast_node(ctx.step("Mul", {a, b}), DType::kBF16));
+  }
   switch (ctx.op()) {
     case Op::kMod:
       return ctx.done(ctx.same().flag("fmod", ctx.attrs<attrs::Mod>().truncated()));

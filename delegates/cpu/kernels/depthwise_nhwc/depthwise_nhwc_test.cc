@@ -1,6 +1,7 @@
 #include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
 
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
 
 namespace vireo::cpu {
 namespace {
@@ -56,6 +57,60 @@ void check(int64_t n, int64_t channels, Window w, int64_t pad_end, const Activat
     const double bound = testing::sum_bound(taps + 3, magnitude) * (act.kind == Activation::kHardSwish ? 4 : 1);
     ASSERT_NEAR(y[i], sum, bound) << "element " << i << " of " << channels;
   }
+}
+
+// In bfloat16: the bits of the float32 kernel's result for the same numbers, rounded.
+void check_bf16(int64_t n, int64_t channels, Window w, int64_t pad_end, const Activate& act, int32_t slots) {
+  w.out_h = (w.in_h + w.pad_top + pad_end - (w.kernel_h - 1) * w.dilation_h - 1) / w.stride_h + 1;
+  w.out_w = (w.in_w + w.pad_left + pad_end - (w.kernel_w - 1) * w.dilation_w - 1) / w.stride_w + 1;
+  const int64_t taps = w.kernel_h * w.kernel_w;
+  const size_t count = static_cast<size_t>(n * w.out_h * w.out_w * channels);
+  Floats x(static_cast<size_t>(n * w.in_h * w.in_w * channels)), weights(static_cast<size_t>(channels * taps));
+  Floats bias(static_cast<size_t>(channels)), want(count);
+  testing::Guarded<uint16_t> half_x(x.size()), half_weights(weights.size()), y(count);
+  testing::fill_uniform(x, 1);
+  testing::fill_uniform(weights, 2);
+  testing::fill_uniform(bias, 3);
+  const auto narrow = [](Floats& from, testing::Guarded<uint16_t>& to) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      to[i] = f32_to_bf16(from[i]);
+      from[i] = bf16_to_f32(to[i]);
+    }
+  };
+  narrow(x, half_x);
+  narrow(weights, half_weights);
+  DepthwiseF32 s;
+  s.n = n;
+  s.channels = channels;
+  s.window = w;
+  s.bias = bias.data();
+  s.act = act;
+  testing::Scratch scratch(depthwise_nhwc_f32_scratch_bytes(s));
+  testing::Threads threads(slots);
+  depthwise_nhwc_f32(s, x.data(), weights.data(), want.data(), {}, scratch.data());
+  for (uint16_t& v : y) v = 777;
+  depthwise_nhwc_bf16(s, half_x.data(), half_weights.data(), y.data(), threads.parallel(), scratch.data());
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(y[i], f32_to_bf16(want[i])) << "element " << i << " of " << channels;
+}
+
+TEST(DepthwiseNhwc, Bfloat16) {
+  for_each_level([](const char*) {
+    for (int64_t channels : {1, 3, 7, 16, 19, 100}) {
+      for (int64_t kernel : {2, 3, 5}) {
+        for (int64_t stride : {1, 2, 3}) {
+          for (int64_t width : {1, 6, 15}) {
+            const int64_t pad = kernel / 2;
+            const Window w{9, width, 0, 0, kernel, kernel, stride, stride, 1, 1, pad, pad};
+            check_bf16(1, channels, w, kernel - 1 - pad, {Activation::kClip, -0.5f, 0.75f}, 1);
+          }
+        }
+      }
+      const Window w{9, 9, 0, 0, 3, 3, 1, 1, 2, 2, 2, 2};
+      check_bf16(2, channels, w, 2, {Activation::kHardSwish}, 3);
+      check_bf16(3, channels, w, 2, {Activation::kRelu}, 1);
+      check_bf16(0, channels, w, 2, {}, 1);
+    }
+  });
 }
 
 TEST(DepthwiseNhwc, Windows) {

@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/bf16-inl.h"
 #include "delegates/cpu/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -143,6 +144,20 @@ void binary_range(const BinaryF32& s, const float* a, const float* b, float* y, 
   }
 }
 
+void scale_row_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64_t columns) {
+  const hn::Rebind<uint16_t, DF> half;
+  int64_t c = 0;
+  for (; c + kLanes <= columns; c += kLanes) {
+    const VF v = hn::Mul(widened(x + c), widened(scale + c));
+    hn::StoreU(hn::TruncateTo(half, bf16_words(v)), half, y + c);
+  }
+  if (c < columns) {
+    const size_t rest = static_cast<size_t>(columns - c);
+    const VF v = hn::Mul(widened(x + c, rest), widened(scale + c, rest));
+    hn::StoreN(hn::TruncateTo(half, bf16_words(v)), half, y + c, rest);
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu
@@ -151,6 +166,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(binary_range);
+HWY_EXPORT(scale_row_bf16);
 
 namespace {
 // Joins axes that both operands walk as one, so that rows get as long as they can: [2,3,4] + [2,3,4] is one row of 24,
@@ -189,6 +205,15 @@ void binary_f32(const BinaryF32& shape, const float* a, const float* b, float* y
   const auto kernel = HWY_DYNAMIC_POINTER(binary_range);
   const int64_t grain = s.op == Binary::kPow ? 2048 : 32768;
   parallel.for_range(count, grain, [&](int64_t begin, int64_t end, int32_t) { kernel(s, a, b, y, begin, end); });
+}
+
+void scale_rows_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64_t images, int64_t rows,
+                     int64_t columns, const Parallel& parallel) {
+  if (rows <= 0 || columns <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(scale_row_bf16);
+  parallel.for_range(images * rows, 65536 / columns + 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t r = begin; r < end; ++r) kernel(x + r * columns, scale + r / rows * columns, y + r * columns, columns);
+  });
 }
 }  // namespace vireo::cpu
 #endif

@@ -33,6 +33,11 @@ struct BinaryF32 {
 // y[i] = op(a[i], b[i]). y may be a or b where that one is dense.
 void binary_f32(const BinaryF32& shape, const float* a, const float* b, float* y, const Parallel& parallel);
 
+// bfloat16: y[i, r, c] = x[i, r, c] * scale[i, c] in float32, rounded once. x and y [images, rows, columns]; y may be
+// x.
+void scale_rows_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64_t images, int64_t rows,
+                     int64_t columns, const Parallel& parallel);
+
 }  // namespace vireo::cpu
 
 #endif  // VIREO_DELEGATES_CPU_KERNELS_ELTWISE_ELTWISE_H_

@@ -1,6 +1,7 @@
 #include "delegates/cpu/kernels/eltwise/eltwise.h"
 
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
 
 namespace vireo::cpu {
 namespace {
@@ -173,6 +174,31 @@ TEST(Eltwise, NotANumber) {
       binary_f32(s, a, b, y, Parallel{});
       for (int i = 0; i < 40; ++i)
         EXPECT_EQ(std::isnan(y[i]), std::isnan(a[i]) || std::isnan(b[i])) << i << " op " << static_cast<int>(op);
+    }
+  });
+}
+
+TEST(Eltwise, ScalesRowsInBfloat16) {
+  for_each_level([](const char*) {
+    for (const int64_t columns : {1, 7, 16, 33, 100}) {
+      for (const int64_t rows : {1, 5, 49}) {
+        const int64_t images = 2;
+        testing::Floats wide(static_cast<size_t>(images * rows * columns)),
+            factor(static_cast<size_t>(images * columns));
+        testing::Guarded<uint16_t> x(wide.size()), scale(factor.size()), y(wide.size());
+        testing::fill_uniform(wide, 1);
+        testing::fill_uniform(factor, 2);
+        for (size_t i = 0; i < x.size(); ++i) x[i] = f32_to_bf16(wide[i]);
+        for (size_t i = 0; i < scale.size(); ++i) scale[i] = f32_to_bf16(factor[i]);
+        x[0] = 0x7FC0;  // NaN
+        testing::Threads threads(3);
+        scale_rows_bf16(x.data(), scale.data(), y.data(), images, rows, columns, threads.parallel());
+        for (size_t i = 0; i < y.size(); ++i) {
+          const size_t c = i % static_cast<size_t>(columns), image = i / static_cast<size_t>(rows * columns);
+          const float want = bf16_to_f32(x[i]) * bf16_to_f32(scale[image * static_cast<size_t>(columns) + c]);
+          ASSERT_EQ(y[i], f32_to_bf16(want)) << "element " << i << " of " << columns;
+        }
+      }
     }
   });
 }

@@ -87,7 +87,7 @@ HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
 }
 
 template <int kTileRows>
-HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
+HWY_INLINE void bound_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
   const DF d;
   if (t.slope != nullptr) {
     const VF zero = hn::Zero(d);
@@ -106,6 +106,12 @@ HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
       acc[i][1] = clip(d, acc[i][1], lo, hi);
     }
   }
+}
+
+template <int kTileRows>
+HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
+  const DF d;
+  bound_sums(t, acc);
   float* to = t.c;
   if (t.columns == kWidth) {
     VIREO_UNROLL
@@ -195,10 +201,17 @@ struct SumsOf {
   // What tiles cannot do, over whole rows while they are in the cache.
   void finish(int64_t m0, int64_t rows, int64_t n0, int64_t nc) const {
     if (!last || !bounds.rows) return;
+    const float* const residual = e.residual == nullptr ? nullptr : e.residual + m0 * e.residual_stride + n0;
+    finish(m0, rows, n0, nc, c + m0 * c_row + n0, c_row, residual, e.residual_stride);
+  }
+  // The same of rows that stand at `to`, with the residual's rows at `residual`.
+  void finish(int64_t m0, int64_t rows, int64_t n0, int64_t nc, float* to, int64_t to_row, const float* residual,
+              int64_t residual_row) const {
     // One call for the block, unless its rows differ in more than what is added to them.
     const bool alike = e.row_slope == nullptr && (!bounds.scaled || e.row_bias == nullptr);
     const int64_t each = alike ? rows : 1;
-    for (int64_t i = m0; i < m0 + rows; i += each) {
+    for (int64_t r = 0; r < rows; r += each) {
+      const int64_t i = m0 + r;
       RowFinish finish;
       if (bounds.scaled) {
         finish.scale = e.alpha;
@@ -206,11 +219,11 @@ struct SumsOf {
         finish.col_bias = e.col_bias != nullptr ? e.col_bias + n0 : nullptr;
         finish.residual_scale = e.residual_scale;
       }
-      if (e.residual != nullptr && (bounds.scaled || e.residual_last || e.residual_times))
-        e.put_residual(e.residual + i * e.residual_stride + n0, &finish);
+      if (residual != nullptr && (bounds.scaled || e.residual_last || e.residual_times))
+        e.put_residual(residual + r * residual_row, &finish);
       finish.f = activation_of_row(e.act, e.row_slope != nullptr ? e.row_slope + i : nullptr);
       finish.slope = e.col_slope != nullptr ? e.col_slope + n0 : nullptr;
-      finish_rows_f32(c + i * c_row + n0, c_row, each, nc, finish, e.residual_stride);
+      finish_rows_f32(to + r * to_row, to_row, each, nc, finish, residual_row);
     }
   }
 };

@@ -14,7 +14,7 @@
 #include <hwy/highway.h>
 
 #include "delegates/cpu/kernels/gemm/outer-inl.h"
-#include "delegates/cpu/kernels/gemm/sums-inl.h"
+#include "delegates/cpu/kernels/gemm_bf16/ends-inl.h"
 #include "delegates/cpu/kernels/gemm_bf16/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 // One register tile. T: uint16_t, pairs of k that the core multiplies; or float.
 template <class T>
-struct Bf16Tile : Sums {
+struct Bf16Tile : HalfSums {
   int64_t k;  // even
   const T* a;
   int64_t a_row;
@@ -40,7 +40,7 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const hn::Repartition<uint16_t, DF> d16;
   const hn::Repartition<uint32_t, DF> d32;
   VF acc[kTileRows][2];
-  begin_sums(t, acc);
+  begin_half_sums(t, acc);
   const Left* a = t.a;
   const uint16_t* b = t.b;
   const int64_t a_row = t.a_row;
@@ -59,7 +59,7 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
     a += 2;
     b += 2 * kBf16Columns;
   }
-  end_sums(t, acc);
+  end_half_sums(t, acc);
 }
 #else
 using Left = float;
@@ -83,7 +83,7 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const hn::RebindToUnsigned<DF> du;
   const auto high = hn::Set(du, 0xFFFF0000u);
   VF acc[kTileRows][2];
-  begin_sums(t, acc);
+  begin_half_sums(t, acc);
   const Left* a = t.a;
   const uint16_t* b = t.b;
   const int64_t a_row = t.a_row;
@@ -106,7 +106,7 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
     a += 2;
     b += 2 * kBf16Columns;
   }
-  end_sums(t, acc);
+  end_half_sums(t, acc);
 }
 #endif
 
@@ -141,12 +141,13 @@ struct Part {
 // Sums in vector registers.
 struct Vectors {
   using Left = HWY_NAMESPACE::Left;
+  static constexpr bool kInPlace = true, kWholeTiles = false;
   static constexpr int64_t kShallow = kRows;  // with no more rows than that, B passes once whatever the block of k
 
   void begin() {}
   void end() {}
   void rows_are_put(Left*, int64_t, int64_t, int64_t) {}
-  void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+  void part(const EndsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     const RowBlocks blocks(p.rows);
     Bf16Tile<Left> t;
     t.k = p.used;
@@ -178,6 +179,7 @@ struct TileRows {
 template <class Tiles>
 struct TileSums {
   using Left = uint16_t;
+  static constexpr bool kInPlace = true, kWholeTiles = true;
   static constexpr int64_t kShallow = kBf16RowGroup;
   static constexpr int64_t kSide = 2 * kTileRows;
   Tiles tiles;
@@ -190,10 +192,10 @@ struct TileSums {
   void end() { tiles.release(); }
   void rows_are_put(Left*, int64_t, int64_t, int64_t) {}
 
-  void part(const SumsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+  void part(const EndsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     part(sums, p, TileRows{a, a_row, 0, p.kc, 0, 0, 0});
   }
-  void part(const SumsOf& sums, const Part& p, const TileRows& a) {
+  void part(const EndsOf& sums, const Part& p, const TileRows& a) {
     HWY_ALIGN float sum[kSide * kSide];
     for (int64_t i = 0; i < p.rows; i += kSide) {
       if (p.rows - i > kTileRows) {
@@ -207,7 +209,7 @@ struct TileSums {
 
  private:
   // Up to kSide rows of A from `first` on. What hangs over the end of a line is dropped.
-  void end_block(const SumsOf& sums, const Part& p, const TileRows& a, int64_t first, const float* sum) {
+  void end_block(const EndsOf& sums, const Part& p, const TileRows& a, int64_t first, const float* sum) {
     const int64_t rows = p.rows - first < kSide ? p.rows - first : kSide;
     if (a.places == 0) return end_rows(sums, p, p.m0 + first, rows, sum);
     for (int64_t r = 0; r < rows;) {
@@ -219,27 +221,27 @@ struct TileSums {
     }
   }
   // Rows of C from m on begin with what they begin with, take their sums, and end.
-  void end_rows(const SumsOf& sums, const Part& p, int64_t m, int64_t rows, const float* sum) {
+  void end_rows(const EndsOf& sums, const Part& p, int64_t m, int64_t rows, const float* sum) {
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8) end_group<8>(sums, p, m + r, sum + r * kSide);
     for (; r + 4 <= rows; r += 4) end_group<4>(sums, p, m + r, sum + r * kSide);
     for (; r < rows; ++r) end_group<1>(sums, p, m + r, sum + r * kSide);
   }
   template <int kGroup>
-  HWY_NOINLINE void end_group(const SumsOf& sums, const Part& p, int64_t m, const float* sum) {
-    Sums t;
+  HWY_NOINLINE void end_group(const EndsOf& sums, const Part& p, int64_t m, const float* sum) {
+    HalfSums t;
     sums.set_rows(m, &t);
     for (int64_t j = 0; j < p.columns; j += kWidth) {
       t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
       sums.set_tile(m, p.n + j, &t);
       VF acc[kGroup][2];
-      begin_sums(t, acc);
+      begin_half_sums(t, acc);
       VIREO_UNROLL
       for (int i = 0; i < kGroup; ++i) {
         acc[i][0] = hn::Add(acc[i][0], hn::Load(DF(), sum + i * kSide + j));
         acc[i][1] = hn::Add(acc[i][1], hn::Load(DF(), sum + i * kSide + j + kLanes));
       }
-      end_sums(t, acc);
+      end_half_sums(t, acc);
     }
   }
 
@@ -281,10 +283,11 @@ struct TileSums {
 };
 
 #if HWY_ARCH_ARM_A64
-// Sums in outer products (SME), which begin and go on in C. Pairs of k are words, rows of A stand transposed behind
-// those that are rounded: a slot has room for them as float32.
+// Sums in outer products (SME), which begin and go on in C, float32. Pairs of k are words, rows of A stand transposed
+// behind those that are rounded: a slot has room for them as float32.
 struct OuterSums {
   using Left = uint16_t;
+  static constexpr bool kInPlace = false, kWholeTiles = false;
   static constexpr int64_t kShallow = 2 * kBf16RowGroup;
   const int64_t group = 2 * sme_words();
   const Left* transposed = nullptr;
@@ -302,7 +305,8 @@ struct OuterSums {
     }
     transposed = to;
   }
-  void part(const SumsOf& sums, const Part& p, const Left*, int64_t) {
+  void part(const EndsOf& ends, const Part& p, const Left*, int64_t) {
+    const SumsOf sums = ends.of();
     OuterProduct o;
     o.k = p.used / 2;
     o.b = p.b;
@@ -324,66 +328,97 @@ struct OuterSums {
 };
 #endif
 
-// Rows [m0, m1) and columns [n0, n1), n0 at the beginning of a panel. `room`: for bf16_block_rows rows.
+// Whether rows of A are read where they lie: in bfloat16, and nothing is read behind a row's end.
+template <class Engine>
+bool reads_in_place(const Bf16Product& p) {
+  return sizeof(typename Engine::Left) == sizeof(uint16_t) && Engine::kInPlace && p.a_half && p.patches == nullptr &&
+         p.k % (Engine::kWholeTiles ? kBf16Depth : 2) == 0;
+}
+
+// Columns whose sums are still in the cache when whole rows are finished.
+inline int64_t columns_of(const Bf16Product& p, int64_t rows) {
+  constexpr int64_t kFinishFloats = 64 * 1024;
+  if (p.c_half || p.residual != nullptr) return bf16_sum_columns(rows);
+  return round_up(kFinishFloats / rows + 1, kBf16Columns);
+}
+
+// Rows [m0, m1) and columns [n0, n1), n0 at the beginning of a panel. `room`: for bf16_block_rows rows, then for sums.
 template <class Engine>
 void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
   using T = typename Engine::Left;
-  T* const left = static_cast<T*>(room);
-  const Bounds bounds = bounds_of(*p.epilogue);
-  const int64_t depth = round_up(p.k, kBf16Depth), row = bf16_row(p.k), most = bf16_block_rows(p.m, p.k);
+  T* const copied = static_cast<T*>(room);
+  auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
+  const Bounds bounds = bounds_of(p);
+  const int64_t depth = round_up(p.k, kBf16Depth), most = bf16_block_rows(p.m, p.k);
+  const bool in_place = reads_in_place<Engine>(p);
   // A block of a panel, 32 KiB, stays in the first-level cache while all rows pass.
-  constexpr int64_t kMostDepth = 512, kFinishFloats = 64 * 1024;
+  constexpr int64_t kMostDepth = 512;
   const int64_t blocks = p.m <= Engine::kShallow ? 1 : (depth + kMostDepth - 1) / kMostDepth;
   const int64_t kc = round_up(depth / (blocks < 1 ? 1 : blocks) + 1, kBf16Depth);
   engine.begin();
-  for (int64_t m = m0; m < m1; m += most) {
-    const int64_t rows = m1 - m < most ? m1 - m : most;
-    put_rows(p, m, rows, left);
-    engine.rows_are_put(left, rows, most, row);
-    // Columns whose sums are still in the cache when whole rows are finished.
-    const int64_t wide = round_up(kFinishFloats / rows + 1, kBf16Columns);
+  for (int64_t m = m0, rows = 0; m < m1; m += rows) {
+    rows = m1 - m < most ? m1 - m : most;
+    bool here = in_place;
+    if (here && Engine::kWholeTiles) {  // tiles read whole groups of rows: what is left of one is copied
+      here = rows >= kBf16RowGroup;
+      rows = here ? rows / kBf16RowGroup * kBf16RowGroup : rows;
+    }
+    const T* left = copied;
+    int64_t row = bf16_row(p.k);
+    if (here) {
+      left = static_cast<const T*>(p.a) + m * p.a_row;
+      row = p.a_row;
+    } else {
+      put_rows(p, m, rows, copied);
+      engine.rows_are_put(copied, rows, most, row);
+    }
+    const int64_t wide = columns_of(p, rows);
     for (int64_t n = n0; n < n1; n += wide) {
       const int64_t nc = n1 - n < wide ? n1 - n : wide;
+      EndsOf sums(p, bounds, m, n, round_up(nc, kBf16Columns), scratch);
       for (int64_t k0 = 0; k0 == 0 || k0 < depth; k0 += kc) {  // once for K = 0: bias alone
         const int64_t deep = depth - k0 < kc ? depth - k0 : kc;
         const int64_t even = round_up(p.k, 2) - k0, used = deep < even ? deep : even;
-        const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + deep == depth, p.c, p.c_row};
+        sums.set_depth(k0 == 0, k0 + deep == depth);
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
           const uint16_t* const panel = p.packed + (j - p.packed_from) * depth + k0 * kBf16Columns;
           engine.part(sums, {m, rows, j, columns, k0, deep, used, panel}, left + k0, row);
         }
-        if (k0 + deep == depth) sums.finish(m, rows, n, nc);
       }
+      sums.finish(rows, nc);
     }
   }
   engine.end();
 }
 
-// Lines [l0, l1) of y, of all images, and columns [n0, n1): windows over lines of x that stand in `room` rounded, with
-// their border, in place of patches.
-template <class Tiles>
-void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1,
-                      void* room) {
+// Lines [l0, l1) of y, of all images, and columns [n0, n1): windows over lines of x that stand in `room` in bfloat16,
+// with their border, in place of patches.
+template <class Tiles, class From>
+void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, const From* x, int64_t l0, int64_t l1, int64_t n0,
+                      int64_t n1, void* room) {
   const ConvF32& s = *p.patches;
   const Bf16Lines lines(s, p.m, p.k);
   auto* const left = static_cast<uint16_t*>(room);
-  const Bounds bounds = bounds_of(*p.epilogue);
-  constexpr int64_t kMostDepth = 512, kFinishFloats = 64 * 1024;
+  auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
+  const Bounds bounds = bounds_of(p);
+  constexpr int64_t kMostDepth = 512;
   const int64_t blocks = (p.k + kMostDepth - 1) / kMostDepth, kc = round_up(p.k / blocks + 1, kBf16Depth);
+  const int64_t most = p.c_half || p.residual != nullptr ? lines.most_sums(s) : lines.most;
   engine.begin();
   for (int64_t l = l0; l < l1;) {
     const int64_t y0 = l % s.out[1], image = l / s.out[1];
-    int64_t count = l1 - l < lines.most ? l1 - l : lines.most;
+    int64_t count = l1 - l < most ? l1 - l : most;
     count = count < s.out[1] - y0 ? count : s.out[1] - y0;
-    put_lines(s, lines, p.a + image * s.in[1] * s.in[2] * s.in_channels, y0, count, left);
+    put_lines(s, lines, x + image * s.in[1] * s.in[2] * s.in_channels, y0, count, left);
     const int64_t rows = (count - 1) * lines.places + s.out[2], m = l * s.out[2];
-    const int64_t wide = round_up(kFinishFloats / rows + 1, kBf16Columns);
+    const int64_t wide = columns_of(p, rows);
     for (int64_t n = n0; n < n1; n += wide) {
       const int64_t nc = n1 - n < wide ? n1 - n : wide;
+      EndsOf sums(p, bounds, m, n, round_up(nc, kBf16Columns), scratch);
       for (int64_t k0 = 0; k0 < p.k; k0 += kc) {
         const int64_t deep = p.k - k0 < kc ? p.k - k0 : kc;
-        const SumsOf sums{*p.epilogue, bounds, k0 == 0, k0 + deep == p.k, p.c, p.c_row};
+        sums.set_depth(k0 == 0, k0 + deep == p.k);
         const TileRows a{
             left,         s.in_channels, k0, s.kernel[2] * s.in_channels, s.dilation[1] * lines.places * s.in_channels,
             lines.places, s.out[2]};
@@ -392,17 +427,22 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, int64_t l0, 
           const uint16_t* const panel = p.packed + (j - p.packed_from) * p.k + k0 * kBf16Columns;
           engine.part(sums, {m, rows, j, columns, k0, deep, deep, panel}, a);
         }
-        sums.finish(m, count * s.out[2], n, nc);
       }
+      sums.finish(count * s.out[2], nc);
     }
     l += count;
   }
   engine.end();
 }
+template <class Tiles>
+void product_of_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+  if (p.a_half) return product_of_lines(TileSums<Tiles>(), p, static_cast<const uint16_t*>(p.a), l0, l1, n0, n1, room);
+  product_of_lines(TileSums<Tiles>(), p, static_cast<const float*>(p.a), l0, l1, n0, n1, room);
+}
 
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
 void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
-  product_of_lines(TileSums<AmxTiles>(), p, l0, l1, n0, n1, room);
+  product_of_lines<AmxTiles>(p, l0, l1, n0, n1, room);
 }
 #else
 void bf16_lines(const Bf16Product&, int64_t, int64_t, int64_t, int64_t, void*) {}  // bf16_takes_lines says no
@@ -422,14 +462,16 @@ void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int6
   if (p.tiles && p.m >= kFewestTileRows) return product_with(TileSums<AmxTiles>(), p, m0, m1, n0, n1, room);
 #endif
 #if HWY_ARCH_ARM_A64
-  if (p.tiles && p.m >= kFewestTileRows) return product_with(OuterSums(), p, m0, m1, n0, n1, room);
+  // Its sums begin and end in a float32 C.
+  if (p.tiles && p.m >= kFewestTileRows && !p.c_half && p.residual == nullptr)
+    return product_with(OuterSums(), p, m0, m1, n0, n1, room);
 #endif
   product_with(Vectors(), p, m0, m1, n0, n1, room);
 }
 
 #if HWY_ONCE
 void plain_tiles_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
-  product_of_lines(TileSums<PlainTiles>(), p, l0, l1, n0, n1, room);
+  product_of_lines<PlainTiles>(p, l0, l1, n0, n1, room);
 }
 void plain_tiles_product(const Bf16Product& p, void* room) {
   product_with(TileSums<PlainTiles>(), p, 0, p.m, 0, p.n, room);
@@ -456,21 +498,19 @@ constexpr int64_t kGrainMacs = int64_t{1} << 20;  // several times what waking a
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Room of a slot: A as float32, which is what the widest of the engines keeps; then B.
-size_t left_bytes(int64_t m, int64_t k) {
-  const int64_t row = bf16_row(k), group = kBf16RowGroup * row;
-  // Whole tiles, where there may be any.
-  const int64_t rows = m < kFewestTileRows ? m : at_most(round_up(m, kBf16RowGroup), kMostRows);
-  return static_cast<size_t>(at_most(rows * row, at_least(kBlockElements, group))) * sizeof(float);
-}
+// Room of a slot: A as float32, which is what the widest of the engines keeps; sums, where there are any; then B.
 size_t right_bytes(int64_t n, int64_t k, bool packed) {
   if (packed) return 0;
   const int64_t columns = at_most(round_up(n, kBf16Columns), kUnpackedColumns);
   return static_cast<size_t>(columns * round_up(k, kBf16Depth)) * sizeof(uint16_t);
 }
-size_t room_bytes(int64_t m, int64_t n, int64_t k, bool packed) {
-  return (left_bytes(m, k) + right_bytes(n, k, packed) + 63) / 64 * 64;
+size_t sum_bytes(int64_t m, int64_t n, bool half) {
+  return half ? static_cast<size_t>(2 * bf16_sum_floats(m, n)) * sizeof(float) : 0;
 }
+size_t room_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool half) {
+  return (bf16_left_bytes(m, k) + sum_bytes(m, n, half) + right_bytes(n, k, packed) + 63) / 64 * 64;
+}
+bool ends_half(const Bf16Product& p) { return p.c_half || p.residual != nullptr; }
 
 // Panels from column n0 on, up to column n1.
 void pack_panels(const Columns16& b, int64_t k, int64_t n0, int64_t n1, uint16_t* to) {
@@ -491,7 +531,7 @@ void run(const Bf16Product& p, const Columns16& b, const Parallel& parallel, voi
   if (p.m <= 0 || p.n <= 0) return;
   const auto product = HWY_DYNAMIC_POINTER(bf16_product);
   const bool packed = p.packed != nullptr;
-  const size_t room = room_bytes(p.m, p.n, p.k, packed);
+  const size_t room = room_bytes(p.m, p.n, p.k, packed, ends_half(p));
   const auto mine = [&](int32_t slot) { return static_cast<char*>(scratch) + static_cast<size_t>(slot) * room; };
   const int64_t macs = at_least(p.m * p.n * p.k, 1);
   const int64_t groups = (p.m + kBf16RowGroup - 1) / kBf16RowGroup;
@@ -511,7 +551,8 @@ void run(const Bf16Product& p, const Columns16& b, const Parallel& parallel, voi
   parallel.for_range(units, at_least(kGrainMacs / least, share), [&](int64_t begin, int64_t end, int32_t slot) {
     if (packed) return product(p, 0, p.m, begin * unit, at_most(end * unit, p.n), mine(slot));
     Bf16Product part = p;
-    auto* const panels = reinterpret_cast<uint16_t*>(mine(slot) + left_bytes(p.m, p.k));
+    auto* const panels =
+        reinterpret_cast<uint16_t*>(mine(slot) + bf16_left_bytes(p.m, p.k) + sum_bytes(p.m, p.n, ends_half(p)));
     for (int64_t n = begin * unit; n < end * unit && n < p.n; n += unit) {
       const int64_t n1 = at_most(n + unit, p.n);
       pack_panels(b, p.k, n, n1, panels);
@@ -525,7 +566,7 @@ void run(const Bf16Product& p, const Columns16& b, const Parallel& parallel, voi
 // The same over lines, by `product`.
 template <class Product>
 void run_lines(Product product, const Bf16Product& p, const Parallel& parallel, void* scratch) {
-  const size_t room = room_bytes(p.m, p.n, p.k, true);
+  const size_t room = room_bytes(p.m, p.n, p.k, true, ends_half(p));
   const auto mine = [&](int32_t slot) { return static_cast<char*>(scratch) + static_cast<size_t>(slot) * room; };
   const ConvF32& s = *p.patches;
   const int64_t all = s.n * s.out[1], macs = at_least(p.m * p.n * p.k, 1), slots = parallel.slots;
@@ -543,8 +584,9 @@ void run_lines(Product product, const Bf16Product& p, const Parallel& parallel, 
 
 bool has_tiles() { return has_amx_bf16() || has_sme_bf16(); }
 
-Bf16Product product_of(const GemmBf16& s, const float* a, float* c) {
-  return {s.m, s.n, s.k, a, s.lda, nullptr, s.packed, 0, c, s.ldc, &s.epilogue, has_tiles()};
+Bf16Product product_of(const GemmBf16& s, const Bf16Operands& o) {
+  return {s.m,      s.n, s.k, &s.epilogue, o.a,   o.a_half,   s.lda,      nullptr,
+          s.packed, 0,   o.c, o.c_half,    s.ldc, o.residual, has_tiles()};
 }
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
@@ -556,8 +598,18 @@ int64_t bf16_block_rows(int64_t m, int64_t k) {
   return at_most(at_most(round_up(m, kBf16RowGroup), kMostRows), most);
 }
 
+size_t bf16_left_bytes(int64_t m, int64_t k) {
+  const int64_t row = bf16_row(k), group = kBf16RowGroup * row;
+  // Whole tiles, where there may be any.
+  const int64_t rows = m < kFewestTileRows ? m : at_most(round_up(m, kBf16RowGroup), kMostRows);
+  return static_cast<size_t>(at_most(rows * row, at_least(kBlockElements, group))) * sizeof(float);
+}
 int64_t bf16_left_elements(int64_t m, int64_t k) {
-  return at_most(static_cast<int64_t>(left_bytes(m, k) / sizeof(uint16_t)), kBlockElements);
+  return at_most(static_cast<int64_t>(bf16_left_bytes(m, k) / sizeof(uint16_t)), kBlockElements);
+}
+int64_t bf16_sum_floats(int64_t m, int64_t n) {
+  const int64_t rows = at_most(m, kBf16MostSumRows);
+  return at_most(rows * round_up(n, kBf16Columns), kBf16SumFloats + rows * kBf16Columns);
 }
 
 int64_t bf16_packed_elements(int64_t n, int64_t k) { return round_up(n, kBf16Columns) * round_up(k, kBf16Depth); }
@@ -571,26 +623,26 @@ void pack_bf16(const Columns16& b, int64_t n, int64_t k, const Parallel& paralle
                      });
 }
 
-size_t gemm_bf16_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed) {
+size_t gemm_bf16_scratch_bytes(int64_t m, int64_t n, int64_t k, int32_t slots, bool packed, bool half) {
   if (m <= 0 || n <= 0) return 0;
-  return room_bytes(m, n, k, packed) * static_cast<size_t>(slots < 1 ? 1 : slots);
+  return room_bytes(m, n, k, packed, half) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
-void gemm_bf16(const GemmBf16& s, const float* a, float* c, const Parallel& parallel, void* scratch) {
-  run(product_of(s, a, c), s.b, parallel, scratch);
+void gemm_bf16(const GemmBf16& s, const Bf16Operands& operands, const Parallel& parallel, void* scratch) {
+  run(product_of(s, operands), s.b, parallel, scratch);
 }
 
-void gemm_bf16_plain_tiles(const GemmBf16& s, const float* a, float* c, void* scratch) {
-  if (s.m > 0 && s.n > 0) HWY_STATIC_DISPATCH(plain_tiles_product)(product_of(s, a, c), scratch);
+void gemm_bf16_plain_tiles(const GemmBf16& s, const Bf16Operands& operands, void* scratch) {
+  if (s.m > 0 && s.n > 0) HWY_STATIC_DISPATCH(plain_tiles_product)(product_of(s, operands), scratch);
 }
 
-size_t conv_bf16_scratch_bytes(const ConvF32& s, int32_t slots, bool packed) {
-  return gemm_bf16_scratch_bytes(s.n * area(s.out), s.out_channels, depth_of(s), slots, packed);
+size_t conv_bf16_scratch_bytes(const ConvF32& s, int32_t slots, bool packed, bool half) {
+  return gemm_bf16_scratch_bytes(s.n * area(s.out), s.out_channels, depth_of(s), slots, packed, half);
 }
 
 namespace {
 // `plain`: on tiles in plain C++, where lines can be read.
-void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+void conv_on(bool plain, const ConvF32& s, const Bf16Operands& o, const void* weights, const uint16_t* packed,
              const Parallel& parallel, void* scratch) {
   Epilogue e;
   e.col_bias = s.bias;
@@ -602,20 +654,11 @@ void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, 
   e.act = s.act;
   bool dense = area(s.kernel) == 1;  // x as it lies
   for (int i = 0; i < 3; ++i) dense = dense && s.stride[i] == 1 && s.pad[i] == 0 && s.in[i] == s.out[i];
-  const Bf16Product p{s.n * area(s.out),
-                      s.out_channels,
-                      depth_of(s),
-                      x,
-                      s.in_channels,
-                      dense ? nullptr : &s,
-                      packed,
-                      0,
-                      y,
-                      s.out_channels,
-                      &e,
+  const Bf16Product p{s.n * area(s.out),    s.out_channels, depth_of(s), &e,  o.a,      o.a_half,       s.in_channels,
+                      dense ? nullptr : &s, packed,         0,           o.c, o.c_half, s.out_channels, o.residual,
                       has_tiles() && !plain};
-  const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && Bf16Lines(s, p.m, p.k).most > 0 &&
-                     p.m >= kFewestTileRows && p.n > 0;
+  const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && p.m >= kFewestTileRows && p.n > 0 &&
+                     Bf16Lines(s, p.m, p.k).most > 0 && (!ends_half(p) || s.out[2] <= kBf16MostSumRows);
   if (lines && plain) return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
   if (lines && HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))
     return run_lines(HWY_DYNAMIC_POINTER(bf16_lines), p, parallel, scratch);
@@ -623,13 +666,13 @@ void conv_on(bool plain, const ConvF32& s, const float* x, const void* weights, 
 }
 }  // namespace
 
-void conv_bf16(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+void conv_bf16(const ConvF32& s, const Bf16Operands& operands, const void* weights, const uint16_t* packed,
                const Parallel& parallel, void* scratch) {
-  conv_on(false, s, x, weights, packed, y, parallel, scratch);
+  conv_on(false, s, operands, weights, packed, parallel, scratch);
 }
-void conv_bf16_plain_tiles(const ConvF32& s, const float* x, const void* weights, const uint16_t* packed, float* y,
+void conv_bf16_plain_tiles(const ConvF32& s, const Bf16Operands& operands, const void* weights, const uint16_t* packed,
                            const Parallel& parallel, void* scratch) {
-  conv_on(true, s, x, weights, packed, y, parallel, scratch);
+  conv_on(true, s, operands, weights, packed, parallel, scratch);
 }
 
 }  // namespace vireo::cpu

@@ -1,4 +1,5 @@
-// Products in bfloat16 and in float32 of the same sizes, weights packed ahead: GFLOP/s on one thread; with one row GB/s
+// Products in bfloat16 and in float32 of the same sizes, weights packed ahead ("kept": what is read and written lies in
+// bfloat16, too): GFLOP/s on one thread; with one row GB/s
 // of weights, beside a loop that only reads as many bytes.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
@@ -45,7 +46,18 @@ void product_f32(benchmark::State& state) {
   rate(state, static_cast<double>(s.m * s.n * s.k), static_cast<double>(s.n * s.k * 4));
 }
 
-void product_bf16(benchmark::State& state) {
+// Memory for as many elements, of which bfloat16 takes half.
+template <bool kKept>
+Bf16Operands operands(const std::vector<float>& a, std::vector<float>& c) {
+  Bf16Operands o;
+  o.a = a.data();
+  o.c = c.data();
+  o.a_half = o.c_half = kKept;
+  return o;
+}
+
+template <bool kKept>
+void product(benchmark::State& state) {
   GemmBf16 s;
   s.m = state.range(0);
   s.n = s.ldc = state.range(1);
@@ -53,14 +65,18 @@ void product_bf16(benchmark::State& state) {
   const std::vector<float> a(static_cast<size_t>(s.m * s.k), 0.5f);
   const std::vector<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.n, s.k)), kQuarter);
   std::vector<float> c(static_cast<size_t>(s.m * s.n));
-  const Room scratch(gemm_bf16_scratch_bytes(s.m, s.n, s.k, 1, true));
+  const Room scratch(gemm_bf16_scratch_bytes(s.m, s.n, s.k, 1, true, kKept));
+  const Bf16Operands o = operands<kKept>(a, c);
   s.packed = packed.data();
   for (auto _ : state) {
-    gemm_bf16(s, a.data(), c.data(), Parallel{}, scratch.data);
+    gemm_bf16(s, o, Parallel{}, scratch.data);
     benchmark::ClobberMemory();
   }
   rate(state, static_cast<double>(s.m * s.n * s.k), static_cast<double>(s.n * s.k * 2));
 }
+
+void product_bf16(benchmark::State& state) { product<false>(state); }
+void product_kept(benchmark::State& state) { product<true>(state); }
 
 // The limit of a product with one row.
 void read_alone(benchmark::State& state) {
@@ -106,19 +122,24 @@ void conv_f32(benchmark::State& state) {
   rate(state, macs_of(s), static_cast<double>(s.out_channels * k * 4));
 }
 
-void conv_bf16(benchmark::State& state) {
+template <bool kKept>
+void convolution(benchmark::State& state) {
   const ConvF32 s = conv_of(state);
   const int64_t k = s.in_channels * s.kernel[1] * s.kernel[2];
   const std::vector<float> x(static_cast<size_t>(s.in_channels * s.in[1] * s.in[2]), 0.5f);
   const std::vector<uint16_t> packed(static_cast<size_t>(bf16_packed_elements(s.out_channels, k)), kQuarter);
   std::vector<float> y(static_cast<size_t>(s.out_channels * s.out[1] * s.out[2]));
-  const Room scratch(conv_bf16_scratch_bytes(s, 1, true));
+  const Room scratch(conv_bf16_scratch_bytes(s, 1, true, kKept));
+  const Bf16Operands o = operands<kKept>(x, y);
   for (auto _ : state) {
-    cpu::conv_bf16(s, x.data(), nullptr, packed.data(), y.data(), Parallel{}, scratch.data);
+    cpu::conv_bf16(s, o, nullptr, packed.data(), Parallel{}, scratch.data);
     benchmark::ClobberMemory();
   }
   rate(state, macs_of(s), static_cast<double>(s.out_channels * k * 2));
 }
+
+void conv_bf16(benchmark::State& state) { convolution<false>(state); }
+void conv_kept(benchmark::State& state) { convolution<true>(state); }
 
 void products(benchmark::internal::Benchmark* b) {
   b->ArgNames({"m", "n", "k"});
@@ -135,8 +156,10 @@ void convolutions(benchmark::internal::Benchmark* b) {
 }
 BENCHMARK(product_f32)->Apply(products);
 BENCHMARK(product_bf16)->Apply(products);
+BENCHMARK(product_kept)->Apply(products);
 BENCHMARK(conv_f32)->Apply(convolutions);
 BENCHMARK(conv_bf16)->Apply(convolutions);
+BENCHMARK(conv_kept)->Apply(convolutions);
 BENCHMARK(read_alone)->ArgName("MiB")->Arg(16)->Arg(128);
 
 }  // namespace

@@ -18,18 +18,30 @@ inline int64_t bf16_row(int64_t k) { return round_up(k, kBf16Depth) + 32; }
 
 struct Bf16Product {
   int64_t m, n, k;
-  const float* a;
+  const Epilogue* epilogue;
+  const void* a;
+  bool a_half;  // bfloat16 in memory
   int64_t a_row;
   const ConvF32* patches;  // not null: rows are the patches of x's pixels, over all images
   const uint16_t* packed;  // from column `packed_from` on
   int64_t packed_from;
-  float* c;
+  void* c;
+  bool c_half;
   int64_t c_row;
-  const Epilogue* epilogue;
-  bool tiles;  // AMX or SME may be used
+  const uint16_t* residual;  // not null: in place of the epilogue's
+  bool tiles;                // AMX or SME may be used
 };
 
-// Rows of A that are rounded at a time: they stay in a core's second-level cache while all of B passes.
+// Sums that end in bfloat16 stand in scratch as float32 until all of k is summed, and until what walks over whole rows
+// is done: a block of so many floats, and as many again where a residual in bfloat16 is widened for that.
+constexpr int64_t kBf16SumFloats = 16 * 1024;
+constexpr int64_t kBf16MostSumRows = 1024;
+inline int64_t bf16_sum_columns(int64_t rows) { return round_up(kBf16SumFloats / rows + 1, kBf16Columns); }
+int64_t bf16_sum_floats(int64_t m, int64_t n);
+
+// Bytes of A in a slot's room, and rows of it that are rounded at a time: they stay in a core's second-level cache
+// while all of B passes.
+size_t bf16_left_bytes(int64_t m, int64_t k);
 int64_t bf16_block_rows(int64_t m, int64_t k);
 // How many elements of A, in bfloat16, are in scratch at a time at most where it stands in lines.
 int64_t bf16_left_elements(int64_t m, int64_t k);
@@ -50,12 +62,17 @@ struct Bf16Lines {
       : places(s.out[2] + s.kernel[2] - 1),
         deep((s.kernel[1] - 1) * s.dilation[1] + 1),
         most((bf16_left_elements(m, k) / s.in_channels - kBf16RowGroup) / (places > 0 ? places : 1) - deep + 1) {}
+  // The same where a block's sums stand in scratch.
+  int64_t most_sums(const ConvF32& s) const {
+    const int64_t fit = kBf16MostSumRows / (s.out[2] > 0 ? s.out[2] : 1);
+    return fit < most ? fit : most;
+  }
 };
 
 // The engine of AMX on tiles in plain C++: for tests, with kFewestTileRows at least and B packed.
-void gemm_bf16_plain_tiles(const GemmBf16& shape, const float* a, float* c, void* scratch);
-void conv_bf16_plain_tiles(const ConvF32& shape, const float* x, const void* weights, const uint16_t* packed, float* y,
-                           const Parallel& parallel, void* scratch);
+void gemm_bf16_plain_tiles(const GemmBf16& shape, const Bf16Operands& operands, void* scratch);
+void conv_bf16_plain_tiles(const ConvF32& shape, const Bf16Operands& operands, const void* weights,
+                           const uint16_t* packed, const Parallel& parallel, void* scratch);
 
 }  // namespace vireo::cpu
 

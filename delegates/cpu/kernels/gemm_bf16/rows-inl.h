@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 #include <string.h>
 
+#include "delegates/cpu/kernels/bf16-inl.h"
 #include "delegates/cpu/kernels/gemm_bf16/product.h"
 #include "sdk/base/half.h"
 
@@ -37,7 +38,7 @@ HWY_INLINE void put_rounded(const float* from, int64_t count, float* to) {
   }
 }
 
-// As they are.
+// As bfloat16.
 HWY_INLINE void put_rounded(const float* from, int64_t count, uint16_t* to) {
   int64_t i = 0;
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
@@ -56,8 +57,28 @@ HWY_INLINE void put_rounded(const float* from, int64_t count, uint16_t* to) {
     hn::StoreN(hn::BitCast(du, hn::OrderedDemote2To(db, first, second)), du, to + i, static_cast<size_t>(rest));
   }
 #else
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::TruncateTo(half, bf16_words(hn::LoadU(d, from + i))), half, to + i);
   for (; i < count; ++i) to[i] = f32_to_bf16(from[i]);
 #endif
+}
+
+// What is bfloat16 already.
+HWY_INLINE void put_rounded(const uint16_t* from, int64_t count, uint16_t* to) {
+  memcpy(to, from, static_cast<size_t>(count) * sizeof(*to));
+}
+HWY_INLINE void put_rounded(const uint16_t* from, int64_t count, float* to) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(widened(from + i), d, to + i);
+  if (i < count) {
+    const size_t rest = static_cast<size_t>(count - i);
+    hn::StoreN(widened(from + i, rest), d, to + i, rest);
+  }
 }
 
 template <class T>
@@ -66,8 +87,8 @@ HWY_INLINE void put_zeros(int64_t count, T* to) {
 }
 
 // The patch of one pixel, [kernel..., channels].
-template <class T>
-void put_patch(const ConvF32& s, const float* x, int64_t pixel, T* to) {
+template <class From, class T>
+void put_patch(const ConvF32& s, const From* x, int64_t pixel, T* to) {
   const int64_t channels = s.in_channels, area = s.out[0] * s.out[1] * s.out[2];
   x += pixel / area * s.in[0] * s.in[1] * s.in[2] * channels;
   pixel %= area;
@@ -81,7 +102,7 @@ void put_patch(const ConvF32& s, const float* x, int64_t pixel, T* to) {
         put_zeros(s.kernel[2] * channels, to);
         continue;
       }
-      const float* const line = x + (z * s.in[1] + y) * s.in[2] * channels;
+      const From* const line = x + (z * s.in[1] + y) * s.in[2] * channels;
       if (s.dilation[2] == 1) {  // neighbouring taps are neighbours in x
         int64_t first = x0 < 0 ? -x0 : 0, last = s.in[2] - x0;
         first = first < s.kernel[2] ? first : s.kernel[2];
@@ -105,21 +126,27 @@ void put_patch(const ConvF32& s, const float* x, int64_t pixel, T* to) {
 }
 
 // Rows [m0, m0 + count), bf16_row(k) elements apart, k filled up with zeros.
-template <class T>
-void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to) {
+template <class From, class T>
+void put_rows(const Bf16Product& p, const From* a, int64_t m0, int64_t count, T* to) {
   const int64_t row = bf16_row(p.k), fill = round_up(p.k, kBf16Depth) - p.k;
   for (int64_t i = 0; i < count; ++i, to += row) {
     if (p.patches != nullptr) {
-      put_patch(*p.patches, p.a, m0 + i, to);
+      put_patch(*p.patches, a, m0 + i, to);
     } else {
-      put_rounded(p.a + (m0 + i) * p.a_row, p.k, to);
+      put_rounded(a + (m0 + i) * p.a_row, p.k, to);
     }
     put_zeros(fill, to + p.k);
   }
 }
+template <class T>
+void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to) {
+  if (p.a_half) return put_rows(p, static_cast<const uint16_t*>(p.a), m0, count, to);
+  put_rows(p, static_cast<const float*>(p.a), m0, count, to);
+}
 
 // Lines of x that lines [y0, y0 + count) of y of one image read, with their border.
-HWY_INLINE void put_lines(const ConvF32& s, const Bf16Lines& lines, const float* image, int64_t y0, int64_t count,
+template <class From>
+HWY_INLINE void put_lines(const ConvF32& s, const Bf16Lines& lines, const From* image, int64_t y0, int64_t count,
                           uint16_t* to) {
   const int64_t c = s.in_channels, left = s.pad[2];
   int64_t inside = lines.places - left < s.in[2] ? lines.places - left : s.in[2];

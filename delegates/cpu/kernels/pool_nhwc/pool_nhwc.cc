@@ -6,15 +6,17 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/bf16-inl.h"
 #include "delegates/cpu/kernels/math-inl.h"
 
 #ifndef VIREO_DELEGATES_CPU_KERNELS_POOL_NHWC_TAPS_
 #define VIREO_DELEGATES_CPU_KERNELS_POOL_NHWC_TAPS_
 namespace vireo::cpu {
-// The pixels of x that one output sees: `rows` x `columns`, the first at `from`.
+// The pixels of x that one output sees: `rows` x `columns`, the first at `from`. T: float, or bfloat16 as uint16_t.
+template <class T>
 struct Taps {
-  const float* from;
-  int64_t rows, columns, row_step, column_step;  // in floats
+  const T* from;
+  int64_t rows, columns, row_step, column_step;  // in elements
   float divisor;                                 // of a sum
 };
 }  // namespace vireo::cpu
@@ -34,26 +36,41 @@ HWY_INLINE VF join(VF a, VF v) {
   return hn::Add(a, v);
 }
 
-template <bool kIsMax, int kVectors>
-HWY_INLINE void whole_vectors(const Taps& t, int64_t c, float* to) {
+HWY_INLINE VF load(const float* from) { return hn::LoadU(DF(), from); }
+HWY_INLINE VF load(const float* from, size_t lanes) { return hn::LoadN(DF(), from, lanes); }
+HWY_INLINE VF load(const uint16_t* from) { return widened(from); }
+HWY_INLINE VF load(const uint16_t* from, size_t lanes) { return widened(from, lanes); }
+HWY_INLINE void store(VF v, float* to) { hn::StoreU(v, DF(), to); }
+HWY_INLINE void store(VF v, float* to, size_t lanes) { hn::StoreN(v, DF(), to, lanes); }
+HWY_INLINE void store(VF v, uint16_t* to) {
+  const hn::Rebind<uint16_t, DF> half;
+  hn::StoreU(hn::TruncateTo(half, bf16_words(v)), half, to);
+}
+HWY_INLINE void store(VF v, uint16_t* to, size_t lanes) {
+  const hn::Rebind<uint16_t, DF> half;
+  hn::StoreN(hn::TruncateTo(half, bf16_words(v)), half, to, lanes);
+}
+
+template <bool kIsMax, int kVectors, class T>
+HWY_INLINE void whole_vectors(const Taps<T>& t, int64_t c, T* to) {
   const DF d;
   VF acc[kVectors];
   VIREO_UNROLL
   for (int v = 0; v < kVectors; ++v) acc[v] = hn::Set(d, kIsMax ? -HUGE_VALF : 0.0f);
   for (int64_t i = 0; i < t.rows; ++i) {
-    const float* from = t.from + i * t.row_step + c;
+    const T* from = t.from + i * t.row_step + c;
     for (int64_t j = 0; j < t.columns; ++j, from += t.column_step) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[v] = join<kIsMax>(acc[v], hn::LoadU(d, from + v * kLanes));
+      for (int v = 0; v < kVectors; ++v) acc[v] = join<kIsMax>(acc[v], load(from + v * kLanes));
     }
   }
   VIREO_UNROLL
   for (int v = 0; v < kVectors; ++v)
-    hn::StoreU(kIsMax ? acc[v] : divide(d, acc[v], hn::Set(d, t.divisor)), d, to + c + v * kLanes);
+    store(kIsMax ? acc[v] : divide(d, acc[v], hn::Set(d, t.divisor)), to + c + v * kLanes);
 }
 
-template <bool kIsMax>
-HWY_INLINE void pixel(const Taps& t, int64_t channels, float* to) {
+template <bool kIsMax, class T>
+HWY_INLINE void pixel(const Taps<T>& t, int64_t channels, T* to) {
   const DF d;
   int64_t c = 0;
   for (; c + 4 * kLanes <= channels; c += 4 * kLanes) whole_vectors<kIsMax, 4>(t, c, to);
@@ -63,12 +80,15 @@ HWY_INLINE void pixel(const Taps& t, int64_t channels, float* to) {
   VF acc = hn::Set(d, kIsMax ? -HUGE_VALF : 0.0f);
   for (int64_t i = 0; i < t.rows; ++i) {
     for (int64_t j = 0; j < t.columns; ++j)
-      acc = join<kIsMax>(acc, hn::LoadN(d, t.from + i * t.row_step + j * t.column_step + c, lanes));
+      acc = join<kIsMax>(acc, load(t.from + i * t.row_step + j * t.column_step + c, lanes));
   }
-  hn::StoreN(kIsMax ? acc : divide(d, acc, hn::Set(d, t.divisor)), d, to + c, lanes);
+  store(kIsMax ? acc : divide(d, acc, hn::Set(d, t.divisor)), to + c, lanes);
 }
 
-void pool_pixel(const Taps& t, int64_t channels, bool is_max, float* to) {
+void pool_pixel(const Taps<float>& t, int64_t channels, bool is_max, float* to) {
+  is_max ? pixel<true>(t, channels, to) : pixel<false>(t, channels, to);
+}
+void pool_pixel_bf16(const Taps<uint16_t>& t, int64_t channels, bool is_max, uint16_t* to) {
   is_max ? pixel<true>(t, channels, to) : pixel<false>(t, channels, to);
 }
 
@@ -80,6 +100,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(pool_pixel);
+HWY_EXPORT(pool_pixel_bf16);
 
 namespace {
 
@@ -94,41 +115,43 @@ struct Inside {
   }
 };
 
-void global(const float* x, float* y, int64_t n, int64_t area, int64_t channels, bool is_max,
-            const Parallel& parallel) {
-  const auto kernel = HWY_DYNAMIC_POINTER(pool_pixel);
+auto kernel_for(const float*) { return HWY_DYNAMIC_POINTER(pool_pixel); }
+auto kernel_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(pool_pixel_bf16); }
+
+template <class T>
+void global(const T* x, T* y, int64_t n, int64_t area, int64_t channels, bool is_max, const Parallel& parallel) {
+  const auto kernel = kernel_for(x);
   constexpr int64_t kBlock = 64;  // channels
   const int64_t blocks = (channels + kBlock - 1) / kBlock;
   parallel.for_range(n * blocks, 65536 / (area * kBlock + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t c = i % blocks * kBlock, count = channels - c < kBlock ? channels - c : kBlock;
-      const float* const from = x + i / blocks * area * channels + c;
-      const Taps t = {from, 1, area, 0, channels, static_cast<float>(area)};
+      const T* const from = x + i / blocks * area * channels + c;
+      const Taps<T> t = {from, 1, area, 0, channels, static_cast<float>(area)};
       kernel(t, count, is_max, y + i / blocks * channels + c);
     }
   });
 }
 
-}  // namespace
-
-void pool_nhwc_f32(const PoolF32& s, int64_t channels, const float* x, float* y, const Parallel& parallel) {
+template <class T>
+void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Parallel& parallel) {
   const Window& w = s.window;
   if (s.planes <= 0 || channels <= 0 || w.out_h <= 0 || w.out_w <= 0) return;
-  const auto kernel = HWY_DYNAMIC_POINTER(pool_pixel);
+  const auto kernel = kernel_for(x);
   const bool is_max = s.kind == PoolKind::kMax, with_pad = s.kind == PoolKind::kAverageWithPad;
   const int64_t work = w.out_w * channels * w.kernel_h * w.kernel_w;
   parallel.for_range(
       s.planes / channels * w.out_h, (1 << 19) / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
         for (int64_t line = begin; line < end; ++line) {
           const int64_t y0 = line % w.out_h * w.stride_h - w.pad_top;
-          const float* const image = x + line / w.out_h * w.in_h * w.in_w * channels;
+          const T* const image = x + line / w.out_h * w.in_h * w.in_w * channels;
           const Inside rows(y0, w.kernel_h, w.dilation_h, w.in_h);
           const Inside high(y0 + w.pad_top, w.kernel_h, w.dilation_h, w.in_h + w.pad_top + s.pad_bottom);
           for (int64_t ox = 0; ox < w.out_w; ++ox) {
             const int64_t x0 = ox * w.stride_w - w.pad_left;
             const Inside columns(x0, w.kernel_w, w.dilation_w, w.in_w);
             const Inside wide(x0 + w.pad_left, w.kernel_w, w.dilation_w, w.in_w + w.pad_left + s.pad_right);
-            Taps t;
+            Taps<T> t;
             t.rows = rows.count;
             t.columns = columns.count;
             t.row_step = w.dilation_h * w.in_w * channels;
@@ -141,6 +164,18 @@ void pool_nhwc_f32(const PoolF32& s, int64_t channels, const float* x, float* y,
       });
 }
 
+}  // namespace
+
+void pool_nhwc_f32(const PoolF32& s, int64_t channels, const float* x, float* y, const Parallel& parallel) {
+  windows(s, channels, x, y, parallel);
+}
+void pool_nhwc_bf16(const PoolF32& s, int64_t channels, const uint16_t* x, uint16_t* y, const Parallel& parallel) {
+  windows(s, channels, x, y, parallel);
+}
+void global_average_nhwc_bf16(const uint16_t* x, uint16_t* y, int64_t n, int64_t area, int64_t channels,
+                              const Parallel& parallel) {
+  global(x, y, n, area, channels, false, parallel);
+}
 void global_average_nhwc_f32(const float* x, float* y, int64_t n, int64_t area, int64_t channels,
                              const Parallel& parallel) {
   global(x, y, n, area, channels, false, parallel);

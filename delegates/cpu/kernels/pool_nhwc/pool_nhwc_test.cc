@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
 
 namespace vireo::cpu {
 namespace {
@@ -22,8 +23,15 @@ void check(int64_t n, int64_t channels, Window w, int64_t pad_end, PoolKind kind
   Floats y(static_cast<size_t>(n * w.out_h * w.out_w * channels));
   testing::fill_uniform(x, 1);
   if (with_nan) x[x.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+  testing::Guarded<uint16_t> half_x(x.size()), half_y(y.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    half_x[i] = f32_to_bf16(x[i]);
+    x[i] = bf16_to_f32(half_x[i]);
+  }
   testing::Threads threads(slots);
   pool_nhwc_f32(s, channels, x.data(), y.data(), threads.parallel());
+  pool_nhwc_bf16(s, channels, half_x.data(), half_y.data(), threads.parallel());
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(half_y[i], f32_to_bf16(y[i])) << "in bfloat16, element " << i;
   for (size_t i = 0; i < y.size(); ++i) {
     const int64_t at = static_cast<int64_t>(i), c = at % channels, ox = at / channels % w.out_w;
     const int64_t oy = at / channels / w.out_w % w.out_h, image = at / channels / w.out_w / w.out_h;
@@ -74,15 +82,21 @@ TEST(PoolNhwc, Global) {
       testing::Threads threads(3);
       global_average_nhwc_f32(x.data(), mean.data(), n, area, channels, threads.parallel());
       global_max_nhwc_f32(x.data(), most.data(), n, area, channels, threads.parallel());
+      testing::Guarded<uint16_t> half_x(x.size()), half_mean(mean.size());
+      for (size_t i = 0; i < x.size(); ++i) half_x[i] = f32_to_bf16(x[i]);
+      global_average_nhwc_bf16(half_x.data(), half_mean.data(), n, area, channels, threads.parallel());
       for (size_t i = 0; i < mean.size(); ++i) {
         const size_t image = i / static_cast<size_t>(channels), c = i % static_cast<size_t>(channels);
-        double sum = 0;
+        double sum = 0, half_sum = 0;
         float best = -INFINITY;
         for (size_t p = 0; p < static_cast<size_t>(area); ++p) {
           const float v = x[(image * static_cast<size_t>(area) + p) * static_cast<size_t>(channels) + c];
           sum += v;
           best = std::max(best, v);
+          half_sum += bf16_to_f32(f32_to_bf16(v));
         }
+        const double half_bound = std::abs(half_sum / area) * 0x1p-8 + testing::sum_bound(area, 1);
+        ASSERT_NEAR(bf16_to_f32(half_mean[i]), half_sum / area, half_bound);
         ASSERT_NEAR(mean[i], sum / area, testing::sum_bound(area, 1));
         ASSERT_EQ(most[i], best);
       }

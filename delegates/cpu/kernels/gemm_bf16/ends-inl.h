@@ -1,0 +1,181 @@
+// How sums begin and end where what is added, or the result, lies in bfloat16. Compiled once per instruction set.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ENDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ENDS_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ENDS_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ENDS_INL_H_
+#endif
+
+#include "delegates/cpu/kernels/gemm/sums-inl.h"
+#include "delegates/cpu/kernels/gemm_bf16/product.h"
+#include "delegates/cpu/kernels/gemm_bf16/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+
+// A tile's sums that begin or end in bfloat16: in place of Sums' addend and c.
+struct HalfSums : Sums {
+  const uint16_t* half_addend;  // null: none
+  int64_t half_addend_row;
+  uint16_t* half_c;  // null: c
+  int64_t half_c_row;
+};
+
+template <int kTileRows>
+HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
+  begin_sums(t, acc);
+  const uint16_t* from = t.half_addend;
+  if (from == nullptr) return;
+  if (t.columns == kWidth) {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      acc[i][0] = hn::Add(acc[i][0], widened(from));
+      acc[i][1] = hn::Add(acc[i][1], widened(from + kLanes));
+      from += t.half_addend_row;
+    }
+    return;
+  }
+  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
+  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
+    acc[i][0] = hn::Add(acc[i][0], widened(from, columns0));
+    if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], widened(from + kLanes, columns1));
+    from += t.half_addend_row;
+  }
+}
+
+template <int kTileRows>
+HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
+  uint16_t* to = t.half_c;
+  if (to == nullptr) return end_sums(t, acc);
+  bound_sums(t, acc);
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+  const hn::Repartition<hwy::bfloat16_t, DF> db;
+  const hn::Repartition<uint16_t, DF> du;
+  const bool whole = t.columns == kWidth;
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
+    const auto both = hn::BitCast(du, hn::OrderedDemote2To(db, acc[i][0], acc[i][1]));
+    if (whole) {
+      hn::StoreU(both, du, to);
+    } else {
+      hn::StoreN(both, du, to, static_cast<size_t>(t.columns));
+    }
+    to += t.half_c_row;
+  }
+#else
+  const hn::Rebind<uint16_t, DF> half;
+  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
+  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
+    hn::StoreN(hn::TruncateTo(half, bf16_words(acc[i][0])), half, to, columns0);
+    if (columns1 != 0) hn::StoreN(hn::TruncateTo(half, bf16_words(acc[i][1])), half, to + kLanes, columns1);
+    to += t.half_c_row;
+  }
+#endif
+}
+
+// As gemm's, of a residual in bfloat16 too.
+Bounds bounds_of(const Bf16Product& p) {
+  const Epilogue& e = *p.epilogue;
+  Bounds out = bounds_of(e);
+  if (p.residual == nullptr) return out;
+  out.scaled = out.scaled || e.residual_scale != 1;
+  out.rows = out.rows || out.scaled || e.residual_last || e.residual_times;
+  if (out.rows) out.clip = out.slope = false;
+  return out;
+}
+
+// What a block of rows and columns begins and ends with, and where its float32 sums stand: in C, or in scratch that is
+// the block's own where C is bfloat16.
+class EndsOf {
+ public:
+  EndsOf(const Bf16Product& p, const Bounds& bounds, int64_t m0, int64_t n0, int64_t wide, float* scratch)
+      : p_(p), bounds_(bounds), m0_(m0), n0_(n0), wide_(wide), scratch_(scratch) {}
+
+  // The next block of k.
+  void set_depth(bool first, bool last) {
+    first_ = first;
+    last_ = last;
+  }
+  void set_rows(int64_t m, HalfSums* t) const {
+    of().set_rows(m, t);
+    if (p_.c_half) t->c_row = wide_;
+    t->half_addend_row = p_.epilogue->residual_stride;
+    t->half_c_row = p_.c_row;
+  }
+  // The tile of row m and column n.
+  void set_tile(int64_t m, int64_t n, HalfSums* t) const {
+    const Epilogue& e = *p_.epilogue;
+    t->half_addend = nullptr;
+    t->half_c = nullptr;
+    const bool begins = first_ && !bounds_.scaled;
+    t->col_bias = begins && e.col_bias != nullptr ? e.col_bias + n : nullptr;
+    t->c = p_.c_half ? scratch_ + (m - m0_) * wide_ + (n - n0_) : static_cast<float*>(p_.c) + m * p_.c_row + n;
+    if (p_.c_half && last_ && !bounds_.rows) t->half_c = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n;
+    t->addend = nullptr;
+    if (!first_) {
+      t->addend = t->c;
+      t->addend_row = t->c_row;
+    } else if (begins && !e.residual_last && !e.residual_times) {
+      if (p_.residual != nullptr) {
+        t->half_addend = p_.residual + m * e.residual_stride + n;
+      } else if (e.residual != nullptr) {
+        t->addend = e.residual + m * e.residual_stride + n;
+        t->addend_row = e.residual_stride;
+      }
+    }
+  }
+  // What tiles cannot do, over whole rows while they are in the cache.
+  void finish(int64_t rows, int64_t nc) const {
+    if (!last_ || !bounds_.rows) return;
+    if (!p_.c_half && p_.residual == nullptr) return of().finish(m0_, rows, n0_, nc);
+    const Epilogue& e = *p_.epilogue;
+    const int64_t room = bf16_sum_floats(p_.m, p_.n);
+    float* const added = scratch_ + room;
+    const bool adds = bounds_.scaled || e.residual_last || e.residual_times;
+    // Rows whose residual has room beside the sums.
+    const int64_t most = room / nc > 1 ? room / nc : 1;
+    for (int64_t r = 0; r < rows; r += most) {
+      const int64_t count = rows - r < most ? rows - r : most, m = m0_ + r;
+      const float* residual = nullptr;
+      int64_t residual_row = e.residual_stride;
+      if (p_.residual != nullptr && adds) {
+        for (int64_t i = 0; i < count; ++i)
+          put_rounded(p_.residual + (m + i) * e.residual_stride + n0_, nc, added + i * nc);
+        residual = added;
+        residual_row = nc;
+      } else if (e.residual != nullptr) {
+        residual = e.residual + m * e.residual_stride + n0_;
+      }
+      float* const at = p_.c_half ? scratch_ + r * wide_ : static_cast<float*>(p_.c) + m * p_.c_row + n0_;
+      const int64_t row = p_.c_half ? wide_ : p_.c_row;
+      of().finish(m, count, n0_, nc, at, row, residual, residual_row);
+      if (!p_.c_half) continue;
+      auto* const to = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n0_;
+      for (int64_t i = 0; i < count; ++i) put_rounded(at + i * row, nc, to + i * p_.c_row);
+    }
+  }
+
+  // As float32's engines have it, where C is.
+  SumsOf of() const {
+    return {*p_.epilogue, bounds_, first_, last_, p_.c_half ? scratch_ : static_cast<float*>(p_.c), p_.c_row};
+  }
+
+ private:
+  const Bf16Product& p_;
+  const Bounds& bounds_;
+  int64_t m0_, n0_, wide_;
+  float* scratch_;
+  bool first_ = true, last_ = true;
+};
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target
