@@ -10,8 +10,8 @@ namespace vireo::tool {
 namespace {
 
 Array round(const onnx::TensorProto& tensor) {
-  write_file("tensor.pb", tensor.SerializeAsString());
-  return read_tensor_file("tensor.pb");
+  write_file(::testing::TempDir() + "vireo_tensor.pb", tensor.SerializeAsString());
+  return read_tensor_file(::testing::TempDir() + "vireo_tensor.pb");
 }
 
 onnx::TensorProto proto(int dtype, const std::vector<int64_t>& dims) {
@@ -65,8 +65,8 @@ TEST(OnnxTensor, RefusesWhatDoesNotFit) {
   EXPECT_THROW(round(raw), Failure);
   EXPECT_THROW(round(proto(99, {1})), Failure);
   EXPECT_THROW(round(proto(onnx::TensorProto::FLOAT, {int64_t{1} << 60, 1 << 20})), Failure);
-  write_file("tensor.pb", std::string("\xff\xff\xff\xff"));
-  EXPECT_THROW(read_tensor_file("tensor.pb"), Failure);
+  write_file(::testing::TempDir() + "vireo_tensor.pb", std::string("\xff\xff\xff\xff"));
+  EXPECT_THROW(read_tensor_file(::testing::TempDir() + "vireo_tensor.pb"), Failure);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ namespace vireo::tool {
 namespace {
 
 ConvertOptions read(const std::string& text) {
-  write_file("signature.json", text);
+  write_file(::testing::TempDir() + "vireo_signature.json", text);
   ConvertOptions options;
-  read_signature("signature.json", &options);
+  read_signature(::testing::TempDir() + "vireo_signature.json", &options);
   return options;
 }
 
@@ -56,9 +56,9 @@ TEST(Tests, KeepOrderStepsAndGaps) {
   set_real(&step, 0, 3);
   set_real(&dims, 0, 2);
   set_real(&dims, 1, 3);
-  write_npz("cases.npz",
+  write_npz(::testing::TempDir() + "vireo_cases.npz",
             {{"c1_in0", x}, {"c1_in1", step}, {"c1_out1_sub", x}, {"c1_out1_step", step}, {"c1_out1_shape", dims}});
-  const std::vector<TestCaseOption> tests = read_tests("cases.npz", -1, -1);
+  const std::vector<TestCaseOption> tests = read_tests(::testing::TempDir() + "vireo_cases.npz", -1, -1);
   ASSERT_EQ(tests.size(), 1u);
   EXPECT_EQ(tests[0].inputs.size(), 2u);
   ASSERT_EQ(tests[0].outputs.size(), 2u);
