@@ -56,6 +56,7 @@ bool has_few_rows(const Shape& y) {
 
 const char* why_not_with(const ir::Node& product, const ir::Node& step) {
   const ir::Value* codes = product.out();
+  if (codes == nullptr) return "nothing reads it";
   if (step.op == Op::kIntAdd) {
     const ir::Value* other = other_input(step, codes);
     if (other == nullptr || other == codes) return "it is added to itself";
