@@ -8,29 +8,16 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
+#include "quant/schemes/testing.h"
 #include "sdk/ops/op.h"
 
 namespace vireo::quant {
 namespace {
 
-std::unique_ptr<ir::Graph> graph(const std::string& text) {
-  std::string error;
-  auto g = ir::parse_graph(text, &error);
-  EXPECT_NE(g, nullptr) << error;
-  return g;
-}
-
-std::string ops(const ir::Graph& g) {
-  std::string out;
-  for (const ir::Node& n : g.nodes()) out += (out.empty() ? "" : " ") + std::string(op_name(n.op));
-  return out;
-}
-
-std::vector<float> floats(const ir::Constant& c) {
-  std::vector<float> out(c.tensor.bytes.size() / sizeof(float));
-  std::memcpy(out.data(), c.tensor.bytes.data(), c.tensor.bytes.size());
-  return out;
-}
+using testing::expect_left;
+using testing::floats;
+using testing::graph;
+using testing::ops;
 
 // The first node with its weights w replaced by f(w), and |x| in place of x.
 template <class F>
@@ -119,15 +106,7 @@ TEST(Fp16Scheme, SaysWhatItLeaves) {
       {"%y = Relu(%x)", ""},
   };
   for (const auto& c : kCases) {
-    const auto g = graph("input %x f32[1,4,4,4]\n" + std::string(c.text));
-    ASSERT_NE(g, nullptr) << c.text;
-    const std::string before = ir::print_graph(*g);
-    SchemeLog log;
-    kFp16.run(*g, log);
-    EXPECT_EQ(log.changes, 0u) << c.text;
-    EXPECT_EQ(ir::print_graph(*g), before);
-    ASSERT_EQ(log.declined.size(), c.reason[0] == 0 ? 0u : 1u) << c.text;
-    EXPECT_EQ(log.declined.empty() ? "" : log.declined[0].second, c.reason);
+    expect_left(kFp16, c.text, c.reason);
   }
 }
 
