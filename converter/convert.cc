@@ -89,14 +89,16 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
 
 // Import, once more with another guess where one about ranks does not give what the model declares. The
 // model is read anew for that: import takes it apart.
-importer::ImportedModel import(const std::string& path, const ConvertOptions& options, emit::Provenance* provenance,
-                               Diagnostics* diagnostics) {
+importer::ImportedModel import(const std::string& path, const std::string* bytes, const ConvertOptions& options,
+                               emit::Provenance* provenance, Diagnostics* diagnostics) {
   importer::ImportedModel kept;
   Diagnostics said;
   for (const importer::Guess guess : importer::kGuesses) {
     Diagnostics found;
     ::onnx::ModelProto model;
-    if (!importer::load_model(path, &model, &provenance->source_hash, &found)) {
+    if (bytes != nullptr ? !model.ParseFromString(*bytes)
+                         : !importer::load_model(path, &model, &provenance->source_hash, &found)) {
+      if (bytes != nullptr) found.error(Code::kNotOnnx, "these bytes do not parse as an ONNX model");
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
@@ -113,9 +115,10 @@ importer::ImportedModel import(const std::string& path, const ConvertOptions& op
   return kept;
 }
 
-// Import, passes, layout: everything but writing. Null on failure.
-std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertOptions& options,
-                                         Diagnostics* diagnostics, ConvertReport* report) {
+// Import, passes, layout: everything but writing. Null on failure. `bytes`: the model, where it is in no file.
+std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::string* bytes,
+                                         const ConvertOptions& options, Diagnostics* diagnostics,
+                                         ConvertReport* report) {
   const auto tell = [&](const char* stage, double fraction) {
     if (options.progress) options.progress(stage, fraction);
   };
@@ -123,7 +126,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
   const size_t slash = path.find_last_of('/');
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
   tell("import", 0);
-  importer::ImportedModel imported = import(path, options, &provenance, diagnostics);
+  importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics);
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
   provenance.producer = imported.producer;
@@ -153,15 +156,15 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const ConvertO
 }
 
 template <class Finish>
-bool convert(const std::string& path, const ConvertOptions& options, Diagnostics* diagnostics, ConvertReport* report,
-             const Finish& finish) {
+bool convert(const std::string& path, const std::string* bytes, const ConvertOptions& options, Diagnostics* diagnostics,
+             ConvertReport* report, const Finish& finish) {
   const auto start = std::chrono::steady_clock::now();
   ConvertReport own;
   if (report == nullptr) report = &own;
   *report = {};
   bool good = false;
   try {
-    const std::unique_ptr<emit::ModelFile> file = prepare(path, options, diagnostics, report);
+    const std::unique_ptr<emit::ModelFile> file = prepare(path, bytes, options, diagnostics, report);
     if (file != nullptr && options.progress) options.progress("write", 0.9);
     good = file != nullptr && !diagnostics->failed() && finish(*file);
   } catch (const std::bad_alloc&) {
@@ -177,13 +180,13 @@ bool convert(const std::string& path, const ConvertOptions& options, Diagnostics
 
 bool convert_file(const std::string& onnx_path, const std::string& vireo_path, const ConvertOptions& options,
                   Diagnostics* diagnostics, ConvertReport* report) {
-  return convert(onnx_path, options, diagnostics, report,
+  return convert(onnx_path, nullptr, options, diagnostics, report,
                  [&](const emit::ModelFile& file) { return file.write(vireo_path, diagnostics); });
 }
 
 bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& options, FileBytes* out,
                        Diagnostics* diagnostics, ConvertReport* report) {
-  return convert(onnx_path, options, diagnostics, report, [&](const emit::ModelFile& file) {
+  return convert(onnx_path, nullptr, options, diagnostics, report, [&](const emit::ModelFile& file) {
     file.write(out);
     return true;
   });
@@ -191,7 +194,12 @@ bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& optio
 
 bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics,
                  ConvertReport* report) {
-  return convert(onnx_path, options, diagnostics, report, [](const emit::ModelFile&) { return true; });
+  return convert(onnx_path, nullptr, options, diagnostics, report, [](const emit::ModelFile&) { return true; });
+}
+
+bool check_bytes(const std::string& onnx, const ConvertOptions& options, Diagnostics* diagnostics,
+                 ConvertReport* report) {
+  return convert("", &onnx, options, diagnostics, report, [](const emit::ModelFile&) { return true; });
 }
 
 }  // namespace vireo

@@ -156,6 +156,13 @@ bool convert_to_memory(const std::string& onnx_path, const ConvertOptions& optio
 // Everything but writing: what `vireo check` tells.
 bool check_model(const std::string& onnx_path, const ConvertOptions& options, Diagnostics* diagnostics,
                  ConvertReport* report);
+// The same for a serialised model without external data.
+bool check_bytes(const std::string& onnx, const ConvertOptions& options, Diagnostics* diagnostics,
+                 ConvertReport* report);
+// Says more of each node that was refused (explain.cc): which small change of it converts, by trying, where its
+// diagnostic does not know better. `folder`: where each such node is written as a model of one node; "": nowhere.
+// False: a file could not be written.
+bool explain_refusals(const std::string& folder, Diagnostics* diagnostics);
 
 }  // namespace vireo
 

@@ -29,6 +29,7 @@ enum class Code {
   kBranchMismatch = 212,   // If branches, or loop states, whose types cannot be reconciled
   kBadAttribute = 213,     // missing, or of another type than the operator's
   kAssumedShape = 214,     // warning: the rank depends on extents that only a run knows; says what is assumed
+  kNotLookedAt = 215,      // warning: nodes behind failed ones, of which nothing is known
   // 03xx: what the caller asked for
   kBadShapeOption = 301,
   kBadSignature = 302,

@@ -57,4 +57,37 @@ std::string Diagnostics::text() const {
   return out;
 }
 
+std::vector<Gap> gaps(const std::vector<Diagnostic>& all) {
+  std::vector<Gap> out;
+  for (const Diagnostic& d : all) {
+    Gap* same = nullptr;
+    for (Gap& gap : out) {
+      const Diagnostic& f = *gap.first;
+      const bool alike = f.severity == d.severity && f.code == d.code && f.op == d.op && f.domain == d.domain &&
+                         f.what == d.what && f.help == d.help && f.tensor == d.tensor;
+      if (alike && !d.op.empty()) same = &gap;
+    }
+    if (same == nullptr) {
+      out.push_back({&d, {}});
+      same = &out.back();
+    }
+    same->nodes.push_back(d.node);
+  }
+  return out;
+}
+
+std::string Diagnostics::summary() const {
+  constexpr size_t kNamed = 8;
+  std::string out;
+  for (const Gap& gap : gaps(all_)) {
+    out += to_text(*gap.first) + "\n";
+    const size_t more = gap.nodes.size() - 1;
+    if (more == 0) continue;
+    out += "  so are " + std::to_string(more) + " more:";
+    for (size_t i = 1; i <= more && i <= kNamed; ++i) out += (i == 1 ? " \"" : ", \"") + gap.nodes[i] + "\"";
+    out += more > kNamed ? "...\n" : "\n";
+  }
+  return out;
+}
+
 }  // namespace vireo

@@ -11,7 +11,21 @@ void Importer::read_declared() {
       declared_[info.name()] = &info.type().tensor_type().shape();
     }
   };
-  for (const auto& info : model_.graph().value_info()) add(info);
+  for (const auto& info : model_.graph().value_info()) {
+    add(info);
+    const auto& tensor = info.type().tensor_type();
+    const auto dtype = static_cast<DType>(tensor.elem_type());
+    const bool real = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
+    if (!real || !tensor.has_shape() || tensor.shape().dim_size() > kMaxRank) continue;
+    TensorType type{dtype, {}};
+    type.shape.rank = tensor.shape().dim_size();
+    bool numbers = true;
+    for (int i = 0; i < type.shape.rank; ++i) {
+      type.shape[i] = tensor.shape().dim(i).dim_value();
+      numbers = numbers && type.shape[i] > 0;
+    }
+    if (numbers) stand_ins_[info.name()] = type;
+  }
   for (const auto& info : model_.graph().output()) add(info);
   input_atoms_ = dims_->atoms().size();
 }

@@ -80,6 +80,7 @@ void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code co
   }
   d.what = std::move(what);
   d.help = std::move(help);
+  if (node != nullptr && scope != nullptr) describe(*node, *scope, &d);
   diagnostics_->add(std::move(d));
 }
 
@@ -111,6 +112,14 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   if (shapes.empty()) read_declared();
   import_nodes(scope, *model_.mutable_graph()->mutable_node());
   add_outputs(scope);
+  if (nodes_passed_over_ != 0) {
+    const bool one = nodes_passed_over_ == 1;
+    diagnostics_->warning(Code::kNotLookedAt,
+                          std::to_string(nodes_passed_over_) + (one ? " node was" : " nodes were") +
+                              " not looked at: " + (one ? "it reads" : "they read") + " what failed nodes make",
+                          "types and shapes of values inside the model (onnx.shape_inference) let their followers be "
+                          "looked at");
+  }
   if (assumed_) {
     out.assumption_failed = diagnostics_->failed();
     for (size_t i = 0; i < graph->outputs().size() && shapes.empty(); ++i) {
@@ -166,19 +175,21 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
       continue;
     }
     if (domain.empty() && op == "Constant") continue;
-    if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].push_back(node_name(node, nullptr));
+    if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].nodes.push_back(node_name(node, nullptr));
   }
 }
 
 void Importer::survey() {
   std::map<std::string, int> opsets;
   survey_nodes(model_.graph().node(), opsets, 0);
-  for (const auto& [key, nodes] : unknown_) {
+  for (auto& [key, unknown] : unknown_) {
+    const std::vector<std::string>& nodes = unknown.nodes;
     Diagnostic d;
     d.code = Code::kUnknownOperator;
     d.what = "operator " + key.second + " of " + domain_text(key.first) + " is not known, used by " +
              std::to_string(nodes.size()) + (nodes.size() == 1 ? " node: " : " nodes: ") + list(nodes, 3);
     d.help = unknown_operator_advice(key.first, key.second);
+    unknown.diagnostic = diagnostics_->all().size();
     diagnostics_->add(std::move(d));
   }
 }
@@ -257,15 +268,20 @@ void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::stri
 
 void Importer::bind_failed(Scope& scope, const ::onnx::NodeProto& node) {
   for (const std::string& name : node.output()) {
-    if (!name.empty()) scope.names.emplace(name, &poison_);
+    if (name.empty()) continue;
+    // Where the file says what the value would have been, its followers are looked at all the same. Only real numbers:
+    // integers may be extents or axes, which must be known as more than a type.
+    const auto at = stand_ins_.find(name);
+    if (scope.outer == nullptr && scope.prefix.empty() && at != stand_ins_.end() && scope.names.count(name) == 0) {
+      scope.names[name] = scope.graph->add_input(name, at->second);
+    } else {
+      scope.names.emplace(name, &poison_);
+    }
   }
 }
 
 // ---- nodes ----
 
-namespace {
-
-// Names that a graph takes from outside.
 void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out) {
   if (depth > kMaxDepth) return;
   std::set<std::string> used, made;
@@ -284,8 +300,6 @@ void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* o
     if (!name.empty() && made.count(name) == 0) out->insert(name);
   }
 }
-
-}  // namespace
 
 // Files may list nodes in any order: the earliest node that is ready comes next.
 std::vector<int> Importer::order(const Nodes& nodes, const Scope& scope) {
@@ -382,7 +396,13 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     poisoned = poisoned || v == nullptr || v == &poison_;
   }
   const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
-  if (poisoned || (f == functions_.end() && unknown_.count({domain, node.op_type()}) != 0)) {
+  const auto unknown = f == functions_.end() ? unknown_.find({domain, node.op_type()}) : unknown_.end();
+  if (unknown != unknown_.end() && !unknown->second.described) {
+    unknown->second.described = true;  // its first node stands for all
+    describe(node, scope, &diagnostics_->at(unknown->second.diagnostic));
+  }
+  if (poisoned || unknown != unknown_.end()) {
+    if (unknown == unknown_.end()) ++nodes_passed_over_;
     bind_failed(scope, node);
     return;
   }

@@ -64,9 +64,13 @@ class Importer {
 
   void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
   void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
+  // reproduce.cc: says of a node's refusal the opset, what the node reads, and how to have it alone.
+  void describe(const ::onnx::NodeProto& node, const Scope& scope, Diagnostic* d);
 
   Diagnostics* diagnostics() { return diagnostics_; }
   ir::ConstantFinder& finder() { return finder_; }
+  // What a name means, without handing anything in; null: not known here.
+  const ir::Value* meaning(const Scope& scope, const std::string& name) const;
   TensorReader& tensors() { return tensors_; }
 
  private:
@@ -108,6 +112,14 @@ class Importer {
                     const std::vector<ir::Value*>& inputs, std::vector<ir::Value*>* outputs);
   // bundle.cc
   Bundle* bundle(const ir::Value* v);  // null: a tensor
+  // reproduce.cc
+  ::onnx::TensorProto filled(const ::onnx::TensorProto& tensor) const;
+  void fill_attributes(const ::onnx::NodeProto& from, const Scope& scope, int depth, ::onnx::NodeProto* to) const;
+  void fill_graph(const ::onnx::GraphProto& from, const Scope& scope, int depth, ::onnx::GraphProto* to) const;
+  void declare_type(const ir::Value* v, const std::string& name, ::onnx::TypeProto* out,
+                    std::vector<std::string>* options);
+  std::string type_text(const ir::Value* v);
+  std::string alone(const ::onnx::NodeProto& node, const Scope& scope, std::vector<std::string>* options);
   ir::Value* add_bundle(Bundle b);
   ir::Value* emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
                   std::vector<ir::Value*> inputs);
@@ -155,15 +167,25 @@ class Importer {
   std::map<std::pair<std::string, std::string>, const OnnxImport*> importers_;  // (domain, operator)
   std::map<std::pair<std::string, std::string>, ::onnx::FunctionProto*> functions_;
   std::set<const ::onnx::FunctionProto*> active_, surveyed_;
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_;  // operator -> names of its nodes
-  std::map<std::string, const ::onnx::TensorShapeProto*> declared_;                  // of the main graph's values
-  size_t input_atoms_ = 0;                                                           // symbols the inputs brought
+  struct Unknown {
+    std::vector<std::string> nodes;  // names
+    size_t diagnostic = 0;
+    bool described = false;
+  };
+  std::map<std::pair<std::string, std::string>, Unknown> unknown_;   // by domain and operator
+  std::map<std::string, const ::onnx::TensorShapeProto*> declared_;  // of the main graph's values
+  std::map<std::string, TensorType> stand_ins_;                      // for real values inside it whose makers fail
+  size_t input_atoms_ = 0;                                           // symbols the inputs brought
   ir::Value poison_;
   std::deque<Bundle> bundles_;
   std::map<const ir::Value*, Bundle*> markers_;
   size_t nodes_seen_ = 0;
+  size_t nodes_passed_over_ = 0;  // behind one that failed
+  size_t reproducers_ = 0;
 };
 
+// Names that a graph takes from outside.
+void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out);
 // advice.cc: what to do about an operator that no importer serves.
 std::string unknown_operator_advice(const std::string& domain, const std::string& op);
 // Operators over sequences and optionals, which sequences.cc serves.

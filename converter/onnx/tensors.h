@@ -23,6 +23,12 @@ class TensorReader {
   ir::ConstantPtr read(::onnx::TensorProto& tensor, const std::string& name);
   ir::ConstantPtr read(::onnx::SparseTensorProto& tensor, const std::string& name);
 
+  // What was read from `tensor`; null: nothing.
+  ir::ConstantPtr known(const void* tensor) const {
+    const auto it = known_.find(tensor);
+    return it == known_.end() ? nullptr : it->second;
+  }
+
  private:
   ir::ConstantPtr read_new(::onnx::TensorProto& tensor, const std::string& name);
   ir::ConstantPtr read_external(const ::onnx::TensorProto& tensor, const TensorType& type, int64_t bytes,

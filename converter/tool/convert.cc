@@ -18,7 +18,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, onnx, check, report, tests, signature, quantize;
+  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   std::vector<std::string> shapes, elements, skip, states;
   double test_atol = -1, test_rtol = -1;
   bool no_optimize = false, json = false;
@@ -59,10 +59,11 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     if (!options.output.empty()) json["output"] = options.output;
     if (!options.onnx.empty()) json["onnx"] = options.onnx;
     json["diagnostics"] = diagnostics_json(diagnostics);
+    if (!good) json["gaps"] = gaps_json(diagnostics);
     if (good) json.update(report_json(report));
     return print_json(json);
   }
-  std::cerr << diagnostics.text();
+  std::cerr << diagnostics.summary();
   if (!good) {
     std::cerr << options.model << ": " << diagnostics.error_count()
               << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written\n";
@@ -197,6 +198,7 @@ void convert(const Options& options, Context& context) {
                         ? check_model(options.model, convert, &diagnostics, &report)
                         : convert_file(options.model, options.output, convert, &diagnostics, &report);
   progress.show("");
+  if (!good) explain_refusals(options.reproduce, &diagnostics);
   if (good && !options.report.empty()) {
     Json json = report_json(report);
     json["model"] = options.model;
@@ -218,6 +220,7 @@ void check_only(const Options& options, Context& context) {
   ConvertReport report;
   const bool good = check_model(options.model, convert, &diagnostics, &report);
   progress.show("");
+  if (!good) explain_refusals(options.reproduce, &diagnostics);
   finish(options.model + " converts", options, report, diagnostics, good, false, context);
   if (good && !options.json) {
     std::cout << "  nodes   ";
@@ -237,6 +240,8 @@ void add_common(CLI::App* verb, Options* options) {
   add_repeated(verb, "--elements", &options->elements,
                "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), or at most in an output; "
                "NAME=none: an optional is empty");
+  verb->add_option("--reproduce", options->reproduce,
+                   "write each node that is refused to this folder, as a model of that node alone");
 }
 
 }  // namespace

@@ -68,6 +68,30 @@ Json diagnostics_json(const Diagnostics& diagnostics) {
     if (!d.tensor.empty()) entry["tensor"] = d.tensor;
     if (!d.notes.empty()) entry["notes"] = d.notes;
     if (!d.help.empty()) entry["help"] = d.help;
+    if (!d.domain.empty()) {
+      entry["domain"] = d.domain;
+      entry["opset"] = d.opset;
+    }
+    out.push_back(entry);
+  }
+  return out;
+}
+
+Json gaps_json(const Diagnostics& diagnostics) {
+  Json out = Json::array();
+  for (const Gap& gap : gaps(diagnostics.all())) {
+    const Diagnostic& d = *gap.first;
+    if (d.severity != Severity::kError) continue;
+    Json entry = {{"code", code_text(d.code)}, {"what", d.what}, {"nodes", gap.nodes.size()}};
+    if (!d.op.empty()) {
+      entry["op"] = d.op;
+      entry["names"] = gap.nodes;
+    }
+    if (!d.domain.empty()) {
+      entry["domain"] = d.domain;
+      entry["opset"] = d.opset;
+    }
+    if (!d.help.empty()) entry["help"] = d.help;
     out.push_back(entry);
   }
   return out;
