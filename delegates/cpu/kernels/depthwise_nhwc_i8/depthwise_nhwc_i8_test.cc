@@ -101,5 +101,20 @@ TEST(DepthwiseNhwcI8, ExactOverWindows) {
   });
 }
 
+// Threads take groups of 64 channels, the last of 40.
+TEST(DepthwiseNhwcI8, ExactOverChannels) {
+  for_each_level([](const char*) {
+    Window w;
+    w.in_h = w.in_w = w.out_h = w.out_w = 7;
+    w.kernel_h = w.kernel_w = 3;
+    w.pad_top = w.pad_left = 1;
+    check(w, 2, 360, false, false, 3);
+    check(w, 1, 488, true, true, 2);
+    w.stride_h = w.stride_w = 2;
+    w.out_h = w.out_w = 4;
+    check(w, 1, 232, false, true, 2);
+  });
+}
+
 }  // namespace
 }  // namespace vireo::cpu

@@ -6,7 +6,7 @@
 
 namespace vireo::cpu {
 
-// Lines [begin, end) of N * OH.
+// Lines [begin, end) of N * OH, channels [c0, c1), c0 a multiple of 64.
 struct LastRange {
   static constexpr size_t kPadding = 64;  // as many bytes as a group has channels
 
@@ -15,7 +15,7 @@ struct LastRange {
   const void* weights;
   const uint8_t* padding;  // codes of x_zero, for taps outside of the image
   uint8_t* y;
-  int64_t begin, end;
+  int64_t begin, end, c0, c1;
   void* scratch;
 };
 
