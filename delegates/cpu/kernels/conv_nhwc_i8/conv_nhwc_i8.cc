@@ -152,6 +152,20 @@ bool has_lines(const ConvF32& s) {
          s.out[0] == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
 }
 
+// Windows that vectors can read from lines of x: runs of whole fours of k, worth the loop around them.
+bool has_windows(const ConvF32& s) {
+  const int64_t run = s.kernel[2] * s.in_channels;
+  return run >= kTileDepth && run % 4 == 0 && !in_place(s) && s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 &&
+         s.dilation[2] == 1 && s.pad[1] >= 0 && s.pad[2] >= 0;
+}
+// No window leaves x.
+bool inside(const ConvF32& s) {
+  for (int i = 1; i < 3; ++i) {
+    if (s.pad[i] != 0 || (s.out[i] - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] >= s.in[i]) return false;
+  }
+  return true;
+}
+
 struct Rooms {
   size_t filters, patches, product;  // the first one once, the others a slot
 };
@@ -163,7 +177,7 @@ Rooms rooms_of(const ConvF32& s, bool packed) {
   const int64_t row = patch_row(s), most = at_least(kPatchBytes, kBlock * row), whole = (pixels + kBlock) * row;
   r.patches = in_place(s) ? 0 : rounded(at_most(most, whole) + kPatchSlack);
   r.product = int_slot_bytes(pixels, k, true);
-  if (has_lines(s)) {
+  if (has_lines(s) || has_windows(s)) {
     const size_t places = int_slot_bytes(static_cast<int64_t>(r.patches) / s.in_channels, k, true);
     r.product = places > r.product ? places : r.product;
   }
@@ -181,24 +195,26 @@ bool no_zero_points(const ConvI8& conv) {
 // Lines of y, of all images, whose windows are read from lines of x that stand in scratch with their border.
 struct Lines {
   const ConvF32& s;
-  int64_t places;  // of a line: a window's first pixels that are rows of A
+  int64_t places;  // of a line: pixels that windows read
   int64_t deep;    // lines of x that one line of y reads
   int64_t most;    // lines of y that fit in the room
 
   Lines(const ConvF32& shape, int64_t room)
       : s(shape),
-        places(s.out[2] + s.kernel[2] - 1),
+        places((s.out[2] - 1) * s.stride[2] + s.kernel[2]),
         deep((s.kernel[1] - 1) * s.dilation[1] + 1),
-        most(room / (places * s.in_channels) - deep + 1) {}
+        most((room / (places * s.in_channels) - deep + s.stride[1]) / s.stride[1]) {}
 
-  int64_t rows(int64_t lines) const { return (lines - 1) * places + s.out[2]; }  // of A, for so many lines of y
-  int64_t bytes(int64_t lines) const { return (lines + deep - 1) * places * s.in_channels; }
+  int64_t rows(int64_t lines) const {
+    return (lines - 1) * places + s.out[2];
+  }  // of A in tiles, for so many lines of y
+  int64_t bytes(int64_t lines) const { return ((lines - 1) * s.stride[1] + deep) * places * s.in_channels; }
 
   // Lines of x for lines [y0, y0 + lines) of one image.
   void copy(const uint8_t* image, uint8_t zero, int64_t y0, int64_t lines, uint8_t* to) const {
     const int64_t c = s.in_channels, left = s.pad[2], inside = at_most(s.in[2], places - left);
-    for (int64_t i = 0; i < lines + deep - 1; ++i, to += places * c) {
-      const int64_t at = y0 - s.pad[1] + i;
+    for (int64_t i = 0; i < (lines - 1) * s.stride[1] + deep; ++i, to += places * c) {
+      const int64_t at = y0 * s.stride[1] - s.pad[1] + i;
       if (at < 0 || at >= s.in[1] || inside <= 0) {
         memset(to, zero, static_cast<size_t>(places * c));
         continue;
@@ -216,6 +232,14 @@ struct Lines {
     p->a_run = s.dilation[1] * places * s.in_channels;
     p->line_places = places;
     p->line_pixels = s.out[2];
+  }
+  // For vectors, which take rows from anywhere; lines stand `line` bytes apart.
+  void set_windows(int64_t lines, const uint8_t* from, int64_t line, IntProduct* p) const {
+    set(lines, from, p);
+    p->m = lines * s.out[2];
+    p->a_row = s.stride[2] * s.in_channels;
+    p->a_run = s.dilation[1] * line;
+    p->line_step = s.stride[1] * line;
   }
 };
 
@@ -315,6 +339,47 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
   };
 
   const Lines lines(s, static_cast<int64_t>(rooms.patches));
+  const bool by_windows = has_windows(s) && !conv.x_signed && as_they_are && int_engine_takes_windows() &&
+                          (tiles == nullptr || g.k < kTileDepth) && (inside(s) || lines.most > 0);
+  if (by_windows) {
+    const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1], x_line = s.in[2] * s.in_channels;
+    const bool whole = inside(s);  // read where it lies
+    // Lines [y0, y0 + count) of image i, columns [n0, n1).
+    const auto windows = [&](int64_t i, int64_t y0, int64_t count, int64_t n0, int64_t n1, int32_t slot) {
+      IntProduct p = product_of((i * out_lines + y0) * s.out[2]);
+      const uint8_t* const image = from + i * image_bytes;
+      if (whole) {
+        lines.set_windows(count, image + y0 * s.stride[1] * x_line, x_line, &p);
+      } else {
+        auto* const to_read = reinterpret_cast<uint8_t*>(own(slot));
+        lines.copy(image, zero, y0, count, to_read);
+        lines.set_windows(count, to_read, lines.places * s.in_channels, &p);
+      }
+      run_int_columns(p, n0, n1, own(slot) + rooms.patches);
+    };
+    const int64_t panels = (g.n + kIntPanel - 1) / kIntPanel, most = whole ? out_lines : lines.most;
+    if (out_lines <= most && panels >= 2 * parallel.slots && g.n * g.k > lines.bytes(out_lines)) {
+      // Filters outweigh the image: threads take columns, and each reads its part of them once.
+      const int64_t even = (panels + 2 * parallel.slots - 1) / (2 * int64_t{parallel.slots});
+      for (int64_t i = 0; i < s.n; ++i) {
+        parallel.for_range(panels, parallel.slots == 1 ? panels : even, [&](int64_t begin, int64_t end, int32_t slot) {
+          windows(i, 0, out_lines, begin * kIntPanel, at_most(end * kIntPanel, g.n), slot);
+        });
+      }
+      return;
+    }
+    const int64_t least = (int64_t{1} << 20) / (g.n * g.k * s.out[2] + 1) + kBlock / s.out[2] + 1;
+    parallel.for_range(s.n * out_lines, least, [&](int64_t begin, int64_t end, int32_t slot) {
+      for (int64_t at = begin; at < end;) {
+        // Bands of nearly one size.
+        const int64_t y0 = at % out_lines, left = at_most(end - at, out_lines - y0), bands = (left + most - 1) / most;
+        const int64_t count = (left + bands - 1) / bands;
+        windows(at / out_lines, y0, count, 0, g.n, slot);
+        at += count;
+      }
+    });
+    return;
+  }
   const bool by_lines = tiles != nullptr && has_lines(s) && int_engine_takes_tiles() && as_they_are && lines.most > 0 &&
                         lines.rows(lines.most) >= kTileRows;
   const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1];

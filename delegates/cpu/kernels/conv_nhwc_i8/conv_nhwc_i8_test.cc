@@ -107,11 +107,14 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots,
   testing::Threads threads(slots);
   Bytes filters(conv_nhwc_i8_packed_bytes(s));
   pack_conv_nhwc_i8(c, w.data(), threads.parallel(), filters.data());
-  for (const int way : {0, 1, 2}) {
+  for (const int way : {0, 1, 2, 3}) {
     const bool packed = way != 0;
     testing::Scratch scratch(conv_nhwc_i8_scratch_bytes(c, slots, packed));
-    conv_nhwc_i8_on(way == 2 ? &kPlainTiles : int_tiles(), c, x.data(), packed ? nullptr : w.data(),
-                    packed ? filters.data() : nullptr, y.data(), threads.parallel(), scratch.data());
+    conv_nhwc_i8_on(way == 2   ? &kPlainTiles
+                    : way == 3 ? nullptr
+                               : int_tiles(),
+                    c, x.data(), packed ? nullptr : w.data(), packed ? filters.data() : nullptr, y.data(),
+                    threads.parallel(), scratch.data());
     for (int64_t i = 0; i < n * out_area * z.outputs; ++i) {
       const int64_t o = i % z.outputs, at = i / z.outputs % out_area, image = i / z.outputs / out_area;
       int32_t sum = bias[static_cast<size_t>(o)];
@@ -152,6 +155,21 @@ TEST(ConvNhwcI8, ExactOverLines) {
       check(z, 1, false, false, 2);
       check(z, 2, false, false, 1, Then::kAdd);
       check(z, 1, i % 2 == 0, i % 3 == 1, 2, Then::kAffine);
+      ++i;
+    }
+  });
+}
+
+// What vectors read where it lies: strides, runs of few channels, images of several bands, 5, 7 and 13 rows of a tile.
+TEST(ConvNhwcI8, ExactInPlace) {
+  for_each_level([](const char*) {
+    int i = 0;
+    for (const Sizes2& z :
+         {Sizes2{64, 70, 9, 9, 3, 2, 1, 1}, Sizes2{64, 130, 9, 7, 1, 2, 1, 0}, Sizes2{24, 40, 7, 7, 3, 1, 1, 1},
+          Sizes2{256, 3, 24, 25, 3, 1, 1, 1}, Sizes2{256, 20, 47, 3, 3, 2, 1, 1}, Sizes2{20, 17, 11, 15, 5, 3, 1, 4},
+          Sizes2{32, 200, 5, 5, 5, 1, 1, 2}, Sizes2{64, 64, 8, 8, 2, 3, 1, 0}, Sizes2{64, 50, 15, 3, 3, 1, 1, 0}}) {
+      check(z, 1 + i % 2, false, false, 1 + i % 3);
+      check(z, 2 - i % 2, false, false, 2, i % 2 == 0 ? Then::kAdd : Then::kAffine);
       ++i;
     }
   });

@@ -44,6 +44,7 @@ HWY_EXPORT(int_product);
 HWY_EXPORT(int_product_takes_tiles);
 
 bool int_engine_takes_tiles() { return HWY_DYNAMIC_DISPATCH(int_product_takes_tiles)(); }
+bool int_engine_takes_windows() { return int_engine_takes_tiles(); }
 
 void run_int_columns(const IntProduct& p, int64_t n0, int64_t n1, void* scratch) {
   HWY_DYNAMIC_DISPATCH(int_product)(p, 0, p.m, n0, n1, scratch);

@@ -32,6 +32,9 @@ struct IntProduct {
   // 64s, a_run apart. Rows are places of lines: the first `line_pixels` of each `line_places` are rows of C, the others
   // hang over the end of the line. Wants packed B, tiles, at least 16 rows in one range, and no zero point of B.
   int64_t runs, a_run, line_places, line_pixels;
+  // Or, not 0, without tiles: from the first row of one line of `line_pixels` to that of the next. Every row is one of
+  // C, and runs are whole fours. Wants packed B of the other sign, no zero point of it, and a finish by column.
+  int64_t line_step;
   void* c;  // int32, or bytes where `finish`
   int64_t c_row;
   const Requantize* finish;

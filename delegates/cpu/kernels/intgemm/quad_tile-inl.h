@@ -105,6 +105,58 @@ HWY_INLINE int32_t sum_of_row(const uint8_t* a, int64_t k) {
   return hn::ReduceSum(DI(), sum);
 }
 
+// Into the second-level cache.
+HWY_INLINE void prefetch_second(const void* at) { __builtin_prefetch(at, 0, 2); }
+
+// Sums of rows that lie anywhere, each of `runs` runs of fours of k, a_run apart: windows over an image.
+struct WindowSums {
+  const uint8_t* row[12];
+  int64_t runs, run, a_run;
+  const uint8_t* b;
+  int64_t b_vector;
+  const uint8_t* ahead;  // as in QuadTile
+  int64_t ahead_step;
+  int32_t* sums;  // by row and lane
+};
+template <int kRows, int kVectors>
+HWY_NOINLINE void window_sums(const WindowSums& w) {
+  const DI d;
+  const hn::Repartition<uint8_t, DI> d8;
+  VI acc[kRows][kVectors];
+  const uint8_t* row[kRows];
+  VIREO_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    row[i] = w.row[i];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Zero(d);
+  }
+  const uint8_t* b = w.b;
+  const uint8_t* ahead = w.ahead;
+  const int64_t b_vector = kVectors == 4 ? 64 : w.b_vector, step = w.ahead_step;
+  for (int64_t r = 0; r < w.runs; ++r) {
+    const int64_t end = r * w.a_run + w.run;
+    for (int64_t at = r * w.a_run; at < end; at += 4, b += kVectors == 4 ? 256 : 64, ahead += step) {
+      prefetch_second(ahead);
+      hn::Vec<decltype(d8)> bv[kVectors];
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * b_vector);
+      VIREO_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        int32_t quad;
+        memcpy(&quad, row[i] + at, sizeof(quad));
+        const auto av = hn::BitCast(d8, hn::Set(d, quad));
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<false>(av, bv[v], acc[i][v]);
+      }
+    }
+  }
+  VIREO_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, w.sums + (i * kVectors + v) * 16);
+  }
+}
+
 struct QuadTile {
   const uint8_t* a;
   int64_t a_row;
@@ -129,6 +181,8 @@ struct QuadTile {
   const float* lane_factor;  // of the second step, one for each lane: for sums alone, or
   const float* lane_below;
   const float* lane_offset;
+  const uint8_t* ahead;  // what is asked for while sums are made, a line for each four of k, ahead_step apart
+  int64_t ahead_step;
 };
 
 // 4 columns of one 128-bit block to where they belong.
@@ -179,7 +233,9 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
   const uint8_t* b = t.b;
   const int64_t a_row = t.a_row;
   const int64_t b_vector = kVectors == 4 ? 64 : t.b_vector;
-  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors == 4 ? 256 : 64) {
+  const uint8_t* ahead = t.ahead;
+  for (int64_t q = t.k / 4; q > 0; --q, a += 4, b += kVectors == 4 ? 256 : 64, ahead += t.ahead_step) {
+    prefetch_second(ahead);
     hn::Vec<decltype(d8)> bv[kVectors];
     VIREO_UNROLL
     for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d8, b + v * b_vector);

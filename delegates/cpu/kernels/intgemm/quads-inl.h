@@ -35,6 +35,21 @@ HWY_INLINE int64_t next_tile(int64_t rows, void (**tile)(const QuadTile&)) {
                       : quad_tile<1, kVectors, kASigned>;
   return rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
 }
+// The same of windows. A row alone takes as long as two and a half: 7 are 4 and 3, 5 are 3 and 2.
+template <int kVectors>
+HWY_INLINE int64_t next_windows(int64_t rows, void (**tile)(const WindowSums&)) {
+  constexpr int kMost = kVectors == 4 ? 6 : kVectors == 3 ? 8 : 12;
+  if (rows >= kMost && rows != kMost + 1) {
+    *tile = window_sums<kMost, kVectors>;
+    return kMost;
+  }
+  const int64_t count = rows >= 4 && rows != 5 ? 4 : rows >= 3 ? 3 : rows;
+  *tile = count == 4   ? window_sums<4, kVectors>
+          : count == 3 ? window_sums<3, kVectors>
+          : count == 2 ? window_sums<2, kVectors>
+                       : window_sums<1, kVectors>;
+  return count;
+}
 
 // Rows [m0, m1) of one panel of columns.
 template <bool kASigned>
@@ -46,7 +61,7 @@ class QuadPanels {
         m1_(m1),
         flip_(p.b_signed == kASigned ? 0x80 : 0),
         depth_(p.packed != nullptr && p.k > 0 ? p.k : int_depth(p.k)),
-        tiles_(p.k >= kTileDepth && m1 - m0 >= kTileRows ? p.tiles : nullptr),
+        tiles_(p.k >= kTileDepth && m1 - m0 >= kTileRows && p.line_step == 0 ? p.tiles : nullptr),
         panel_(static_cast<uint8_t*>(scratch)),
         starts_(reinterpret_cast<int32_t*>(panel_ + (int_depth(p.k) + 63) / 64 * 64 * kIntPanel)),
         sums_(starts_ + p.m),
@@ -76,9 +91,9 @@ class QuadPanels {
     }
   }
 
-  // Columns [n, n + columns), at most kQuadColumns<kVectors>.
+  // Columns [n, n + columns), at most kQuadColumns<kVectors>; `more`: others follow.
   template <int kVectors>
-  void run(int64_t n, int64_t columns) {
+  void run(int64_t n, int64_t columns, bool more) {
     constexpr int64_t kColumns = kQuadColumns<kVectors>;
     HWY_ALIGN int32_t column_sums[kColumns];
     HWY_ALIGN int32_t lane_start[kColumns];
@@ -128,6 +143,7 @@ class QuadPanels {
       t.a_row = p_.a_row;
       t.k = kc;
       t.b = panel;
+      ask_from(more && p_.packed != nullptr ? packed_panel(p_.packed, p_.k, n + columns) : nullptr, panel);
       t.b_vector = packed_panel_bytes(p_.k, 16);
       t.lane_start = lanes ? lane_start : nullptr;
       t.finish = &finish_;
@@ -141,6 +157,7 @@ class QuadPanels {
       const bool one_block = k0 == 0 && last;
       int64_t m = m0_;
       if (tiles_ != nullptr) m = tile_rows<kVectors>(block, panel, column_sums, products);
+      if (p_.line_step != 0) m = window_rows<kVectors>(block, panel, column_sums);
       while (m < m1_) {
         void (*tile)(const QuadTile&) = nullptr;
         block.m = m;
@@ -167,6 +184,7 @@ class QuadPanels {
     QuadTile& t = b.t;
     if (c_row < 0) c_row = b.m;
     const int64_t m = b.m;
+    t.ahead = ask(t.k / 4, &t.ahead_step);
     int32_t* const kept = sums_ + (m - m0_) * kIntPanel;
     t.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
     t.row_start = starts_ + (m - m0_);
@@ -189,6 +207,52 @@ class QuadPanels {
     t.sums = sums;
     tile(t);
     end_second<kVectors>(t, second_, sums, false, b.rows);
+  }
+
+  // The next panel of packed B is asked for while rows meet this one: it is read in its order but once, from far away
+  // where all weights are more than the cache, and pages end what hardware foresees.
+  void ask_from(const uint8_t* next, const uint8_t* near) {
+    ahead_ = next;
+    ahead_end_ = next != nullptr ? next + packed_panel_bytes(p_.k, kIntPanel) : nullptr;
+    near_ = near;
+  }
+  // For so many lines, or a line that is at hand.
+  HWY_INLINE const uint8_t* ask(int64_t lines, int64_t* step) {
+    *step = ahead_ < ahead_end_ ? 64 : 0;
+    if (*step == 0) return near_;
+    const uint8_t* const from = ahead_;
+    ahead_ += lines * 64;
+    return from;
+  }
+
+  // All rows, places of lines that lie in memory as the image does.
+  template <int kVectors>
+  HWY_NOINLINE int64_t window_rows(Block& b, const uint8_t* panel, const int32_t* column_sums) {
+    HWY_ALIGN int32_t sums[12 * 64];
+    WindowSums w{};
+    w.runs = p_.runs;
+    w.run = p_.k / p_.runs;
+    w.a_run = p_.a_run;
+    w.b = panel;
+    w.b_vector = b.t.b_vector;
+    w.sums = sums;
+    const auto* line = static_cast<const uint8_t*>(p_.a);
+    int64_t at = 0;  // of the line
+    for (int64_t m = 0, rows = 0; m < p_.m; m += rows) {
+      void (*tile)(const WindowSums&) = nullptr;
+      rows = next_windows<kVectors>(p_.m - m, &tile);
+      for (int64_t i = 0; i < rows; ++i) {
+        w.row[i] = line + at * p_.a_row;
+        if (p_.added != nullptr) hwy::Prefetch(p_.added + (m + i) * p_.c_row + b.n);
+        if (++at < p_.line_pixels) continue;
+        at = 0;
+        line += p_.line_step;
+      }
+      w.ahead = ask(p_.k / 4, &w.ahead_step);
+      tile(w);
+      end_rows<kVectors>(b, m, m, rows, sums, column_sums, false);
+    }
+    return p_.m;
   }
 
   HWY_INLINE void set_codes(Block& b, int64_t c_row) const {
@@ -233,7 +297,7 @@ class QuadPanels {
   // `tail`: room for the ends of 32 rows.
   template <int kVectors>
   HWY_INLINE void tile_block(const Block& b, int64_t m, int64_t rows, int64_t kc, const uint8_t* panel, uint8_t* tail,
-                             int32_t* made) const {
+                             int32_t* made) {
     TileSums s{};
     s.a = static_cast<const uint8_t*>(p_.a) + m * p_.a_row + b.k0;
     s.a_row = s.tail_row = p_.a_row;
@@ -248,6 +312,14 @@ class QuadPanels {
     s.a_run = p_.a_run;
     s.a_signed = kASigned;
     s.sums = made;
+    const int64_t steps = tile_steps(s) * ((kVectors + 1) / 2);
+    if (ahead_ < ahead_end_ && steps > 0) {
+      // The rest of the panel over what rows are left.
+      const int64_t lines = (ahead_end_ - ahead_) / 64, all = (m1_ - m + rows - 1) / rows * steps;
+      s.ahead = ahead_;
+      s.ahead_lines = (lines + all - 1) / all;
+      ahead_ += steps * s.ahead_lines * 64;
+    }
     const int64_t whole = kc / 64 * 64;
     s.tail = s.a + whole;
     // Behind a row stands the next one, whose bytes meet zeros of B; behind the last row, perhaps nothing.
@@ -338,6 +410,9 @@ class QuadPanels {
   Requantize none_;
   Finish finish_;
   Second second_;
+  const uint8_t* ahead_ = nullptr;
+  const uint8_t* ahead_end_ = nullptr;
+  const uint8_t* near_ = nullptr;
   bool a_zeros_ = false, same_rows_ = true;
   int32_t b_moved_ = 0;
 };
@@ -348,14 +423,15 @@ void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64
   for (int64_t n = n0; n < n1;) {
     const int64_t left = n1 - n;
     const int64_t most = left > 48 ? 64 : p.packed != nullptr ? 48 : 16, columns = left < most ? left : most;
+    const bool more = n + columns < n1;
     if (left > 48) {
-      panels.template run<4>(n, columns);
+      panels.template run<4>(n, columns, more);
     } else if (columns > 32) {
-      panels.template run<3>(n, columns);
+      panels.template run<3>(n, columns, more);
     } else if (columns > 16) {
-      panels.template run<2>(n, columns);
+      panels.template run<2>(n, columns, more);
     } else {
-      panels.template run<1>(n, columns);
+      panels.template run<1>(n, columns, more);
     }
     n += columns;
   }
@@ -364,7 +440,7 @@ void product_of_quads_by_sign(const IntProduct& p, int64_t m0, int64_t m1, int64
 // Rows [m0, m1) and columns [n0, n1). `scratch`: a panel of B, what each row's sums begin with, then sums where there
 // is more than one block of k.
 HWY_INLINE void product_of_quads(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-  const bool tiles = p.tiles != nullptr && p.k >= kTileDepth && m1 - m0 >= kTileRows;
+  const bool tiles = p.tiles != nullptr && p.k >= kTileDepth && m1 - m0 >= kTileRows && p.line_step == 0;
   if (tiles) p.tiles->begin();
   (p.a_signed ? product_of_quads_by_sign<true> : product_of_quads_by_sign<false>)(p, m0, m1, n0, n1, scratch);
   if (tiles) p.tiles->end();

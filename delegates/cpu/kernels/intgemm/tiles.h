@@ -28,6 +28,8 @@ struct TileSums {
   int64_t tail_row;
   bool a_signed;
   int32_t* sums;
+  const uint8_t* ahead;  // lines that are asked for on the way, ahead_lines for each 64 of k and pair of vectors
+  int64_t ahead_lines;
 };
 
 struct TileEngine {
@@ -37,6 +39,8 @@ struct TileEngine {
 };
 // Whether the instruction set chosen at run time has an engine that takes tiles.
 bool int_engine_takes_tiles();
+// Or reads windows where they lie (IntProduct::line_step).
+bool int_engine_takes_windows();
 // This machine's, or null.
 const TileEngine* int_tiles();
 
@@ -46,6 +50,8 @@ void begin_tiles(Tiles& tiles) {
   for (int t = 0; t < 8; ++t) config.set(t, kTileRows, kTileBytes);
   tiles.configure(config);
 }
+
+inline int64_t tile_steps(const TileSums& s) { return s.run / 64 * s.runs; }
 
 // Vectors [v, v + kVectors) of the panel. Tiles 0 to 3: sums; 4, 5: A; 6, 7: B.
 template <int kRowTiles, int kVectors, bool kASigned, class Tiles>
@@ -71,9 +77,13 @@ void tile_block(Tiles& tiles, const TileSums& s, int64_t v) {
   if constexpr (kRowTiles == 2 && kVectors == 2) tiles.template zero<3>();
   const uint8_t* run = s.a;
   const uint8_t* b = s.b + v * s.b_vector;
+  const uint8_t* ahead = s.ahead + v / 2 * tile_steps(s) * s.ahead_lines * 64;
   for (int64_t r = s.runs; r > 0; --r, run += s.a_run) {
     const uint8_t* a = run;
-    for (int64_t i = s.run / 64; i > 0; --i, a += 64, b += 16 * b_row) step(a, s.a_row, b);
+    for (int64_t i = s.run / 64; i > 0; --i, a += 64, b += 16 * b_row) {
+      for (int64_t j = s.ahead_lines; j > 0; --j, ahead += 64) __builtin_prefetch(ahead, 0, 2);
+      step(a, s.a_row, b);
+    }
   }
   if (s.k % 64 != 0) step(s.tail, s.tail_row, b);
   int32_t* const to = s.sums + v * 16;
