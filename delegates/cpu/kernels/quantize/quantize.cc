@@ -49,7 +49,11 @@ HWY_INLINE void quantize_run(const Codes& s, const float* x, T* y, int64_t count
   const int32_t low = s.code == Code::kI8 ? -128 : 0;
   Row r{hn::Set(d, s.scale[at]), hn::Set(di, zero_at(s, at))};
   const T* const zeros = static_cast<const T*>(s.zero_point);
-  for (int64_t i = 0; i < count; i += kLanes) {
+  int64_t i = 0;
+  // Whole vectors without masks, which cost more than the quotient.
+  for (; !each && i + kLanes <= count; i += kLanes)
+    hn::StoreU(hn::DemoteTo(d8, codes_of(hn::LoadU(d, x + i), r, low)), d8, y + i);
+  for (; i < count; i += kLanes) {
     const size_t lanes = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
     if (each) {
       r.scale = hn::LoadN(d, s.scale + at + i, lanes);
