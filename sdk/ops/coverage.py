@@ -39,8 +39,10 @@ def rows():
     """(domain, operator) -> what serves it."""
     spelled = importers()
     served = {}
-    with open(os.path.join(HERE, "ops.def"), encoding="utf-8") as file:
-        lines = file.read().splitlines()
+    lines = []
+    for name in ("ops.def", "imports.def"):
+        with open(os.path.join(HERE, name), encoding="utf-8") as file:
+            lines += file.read().splitlines()
     for line in lines:
         own = re.match(r"VIREO_OP\((\d+), (\w+), (\w+), \d+\)", line)
         other = re.match(r'VIREO_IMPORT\("([^"]*)", (\w+), (\w+)\)', line)

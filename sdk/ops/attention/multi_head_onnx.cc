@@ -2,7 +2,9 @@
 // 5 attention_bias, 6 past_key, 7 past_value; 8 and 9 serve beam search.
 //   query [B, S, H D] with key, value [B, L, H D] or [B, H, L, D], or key [B, L, H, 2, D] for both;
 //   or query [B, S, H, 3, D] for all three
-// Source: ONNX Runtime, ContribOperators.md "MultiHeadAttention".
+// DecoderMaskedMultiHeadAttention: the same for one query; 3 mask, 4 attention_bias, 5 past_key, 6 past_value, 10 bias;
+// 7 to 9 serve caches of a fixed length.
+// Source: ONNX Runtime, ContribOperators.md "MultiHeadAttention", "DecoderMaskedMultiHeadAttention".
 #include "sdk/ops/attention/contrib_import.h"
 
 namespace vireo {
@@ -48,9 +50,9 @@ Status read_projections(ContribAttention& a) {
 
 // x + its part of the bias, which holds the query's, the key's and the value's one behind the other. Keys and values
 // by heads were projected before, and have theirs.
-Status add_bias(ContribAttention& a) {
+Status add_bias(ContribAttention& a, int input) {
   ImportContext& ctx = a.ctx;
-  const Value bias = ctx.input(3);
+  const Value bias = ctx.input(input);
   if (!bias) return Status::kOk;
   Value* const parts[3] = {&a.q, &a.k, &a.v};
   int64_t begin = 0;
@@ -73,20 +75,25 @@ Status add_bias(ContribAttention& a) {
   return Status::kOk;
 }
 
-Status import(ImportContext& ctx) {
+// Where its inputs stand; those of `fixed` and behind it, but for the bias, serve caches of a fixed length.
+struct Places {
+  int bias, mask, score_bias, past, fixed;
+};
+
+Status import_places(ImportContext& ctx, const Places& at) {
   ContribAttention a(ctx);
   VIREO_TRY(a.read_heads());
-  for (int i = 8; i < ctx.input_count(); ++i) {
-    if (!ctx.input(i)) continue;
+  for (int i = at.fixed; i < ctx.input_count(); ++i) {
+    if (!ctx.input(i) || i == at.bias) continue;
     return ctx.fail(Status::kUnsupported,
                     "input " + std::to_string(i) + ", for caches of a fixed length in beam search",
                     "export the model with past_key and past_value that grow");
   }
   if (ctx.wants_output(3)) return ctx.fail(Status::kUnsupported, "output 3, the scores", "export the model without it");
   VIREO_TRY(read_projections(a));
-  VIREO_TRY(add_bias(a));
-  a.past_key = ctx.input(6);
-  a.past_value = ctx.input(7);
+  VIREO_TRY(add_bias(a, at.bias));
+  a.past_key = ctx.input(at.past);
+  a.past_value = ctx.input(at.past + 1);
   for (const Value past : {a.past_key, a.past_value}) {
     if (past && ctx.type(past).shape.rank != 4) {
       return ctx.fail(Status::kInvalidModel, "past_key or past_value is of rank " +
@@ -97,7 +104,7 @@ Status import(ImportContext& ctx) {
   const bool by_heads = ctx.type(a.k).shape.rank == 4;
   if (by_heads) a.q = a.steps.transpose(a.steps.reshape(a.q, {0, 0, a.heads, -1}), {0, 2, 1, 3});
   if (!a.q) return Status::kInvalidModel;
-  VIREO_TRY(a.add_masks(4, 5));
+  VIREO_TRY(a.add_masks(at.mask, at.score_bias));
   const int outputs = ctx.wants_output(2) ? 3 : ctx.wants_output(1) ? 2 : 1;
   std::vector<Value> out = a.finish(outputs);
   if (out.empty()) return Status::kInvalidModel;
@@ -106,8 +113,22 @@ Status import(ImportContext& ctx) {
   return out[0] ? Status::kOk : Status::kInvalidModel;
 }
 
+Status import(ImportContext& ctx) { return import_places(ctx, {3, 4, 5, 6, 8}); }
+
+// One query sees all keys that there are.
+Status import_decoder(ImportContext& ctx) {
+  if (ctx.attr_int("past_present_share_buffer", 0) != 0) {
+    return ctx.fail(Status::kUnsupported, "past_present_share_buffer, caches of a fixed length",
+                    "export the model with past_key and past_value that grow");
+  }
+  return import_places(ctx, {10, 3, 4, 5, 7});
+}
+
 }  // namespace
 
+extern const OnnxImport kDecoderMaskedMultiHeadAttentionOnnx;
+const OnnxImport kDecoderMaskedMultiHeadAttentionOnnx = {"com.microsoft", "DecoderMaskedMultiHeadAttention",
+                                                         import_decoder};
 extern const OnnxImport kMsMultiHeadAttentionOnnx;
 const OnnxImport kMsMultiHeadAttentionOnnx = {"com.microsoft", "MultiHeadAttention", import};
 

@@ -2,7 +2,9 @@
 // what follows it. Taken apart again, so that our own passes see ordinary operators.
 //   FusedConv    y = activation(Conv(x, w, b) + z)
 //   FusedGemm    y = activation(Gemm(a, b, c))
-//   FusedMatMul  y = alpha * a' * b', a' and b' transposed as asked
+//   FusedMatMul  y = alpha * a' * b', a' and b' transposed as asked; TransposeMatMul is its older name
+//   FusedMatMulActivation  y = activation(FusedMatMul(a, b))
+//   NhwcFusedConv  FusedConv of channels-last x and z, with the standard's filters
 // Source: ONNX Runtime, ContribOperators.md.
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/clip/clip_generated.h"
@@ -54,19 +56,48 @@ Status finish(ImportContext& ctx, Value x, const std::string& name, std::vector<
   return Status::kOk;
 }
 
-Status import_conv(ImportContext& ctx) {
+// [N, spatial..., C] as [N, C, spatial...], or back.
+Value channels(ImportContext& ctx, Value v, bool first) {
+  const int rank = ctx.type(v).shape.rank;
+  attrs::TransposeT a;
+  a.perm = {0};
+  if (first) a.perm.push_back(rank - 1);
+  for (int i = first ? 1 : 2; i < (first ? rank - 1 : rank); ++i) a.perm.push_back(i);
+  if (!first) a.perm.push_back(1);
+  return ctx.emit1(Op::kTranspose, pack<attrs::Transpose>(a), {v});
+}
+
+Status import_conv_of(ImportContext& ctx, bool last) {
   attrs::ConvT a;
   VIREO_TRY(import_window(ctx, &a));
   VIREO_TRY(check_kernel_shape(ctx, 1));
   const int64_t group = ctx.attr_int("group", 1);
   if (group < 1 || group > INT32_MAX) return ctx.fail(Status::kInvalidModel, "group is " + std::to_string(group));
   a.group = static_cast<int32_t>(group);
-  std::vector<Value> inputs = {ctx.input(0), ctx.input(1)};
+  Value x = ctx.input(0);
+  if (last) {
+    const int rank = ctx.type(x).shape.rank;
+    if (rank < 3) return ctx.fail(Status::kInvalidModel, "its input is of rank " + std::to_string(rank));
+    x = channels(ctx, x, true);
+    if (!x) return Status::kInvalidModel;
+  }
+  std::vector<Value> inputs = {x, ctx.input(1)};
   if (ctx.input(2)) inputs.push_back(ctx.input(2));
   Value y = ctx.emit1(Op::kConv, pack<attrs::Conv>(a), std::move(inputs));
+  if (last && y) y = channels(ctx, y, false);
   if (y && ctx.input(3)) y = ctx.emit1(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {y, ctx.input(3)});
   return finish(ctx, y, ctx.attr_string("activation", ""), ctx.attr_floats("activation_params"));
 }
+
+// Of the activation called `name`, as attributes each.
+std::vector<float> parameters(ImportContext& ctx, const std::string& name) {
+  if (name == "LeakyRelu") return {ctx.attr_float("activation_alpha", 0.01f)};
+  if (name == "HardSigmoid") return {ctx.attr_float("activation_alpha", 0.2f), ctx.attr_float("activation_beta", 0.5f)};
+  return {};
+}
+
+Status import_conv(ImportContext& ctx) { return import_conv_of(ctx, false); }
+Status import_nhwc_conv(ImportContext& ctx) { return import_conv_of(ctx, true); }
 
 Status import_gemm(ImportContext& ctx) {
   attrs::GemmT a;
@@ -78,10 +109,7 @@ Status import_gemm(ImportContext& ctx) {
   if (ctx.input(2)) inputs.push_back(ctx.input(2));
   const Value y = ctx.emit1(Op::kGemm, pack<attrs::Gemm>(a), std::move(inputs));
   const std::string name = ctx.attr_string("activation", "");
-  std::vector<float> p;
-  if (name == "LeakyRelu") p = {ctx.attr_float("activation_alpha", 0.01f)};
-  if (name == "HardSigmoid") p = {ctx.attr_float("activation_alpha", 0.2f), ctx.attr_float("activation_beta", 0.5f)};
-  return finish(ctx, y, name, p);
+  return finish(ctx, y, name, parameters(ctx, name));
 }
 
 // `matrix`: the last two dimensions change places. `batch`: the first dimension moves to just before the last (of the
@@ -110,7 +138,8 @@ Status import_matmul(ImportContext& ctx) {
     if (!factor) return Status::kInvalidModel;
     y = ctx.emit1(Op::kMul, pack<attrs::Binary>(attrs::BinaryT{}), {y, factor});
   }
-  return finish(ctx, y, "", {});
+  const std::string name = ctx.attr_string("activation", "");
+  return finish(ctx, y, name, parameters(ctx, name));
 }
 
 }  // namespace
@@ -121,5 +150,11 @@ extern const OnnxImport kFusedGemmOnnx;
 const OnnxImport kFusedGemmOnnx = {"com.microsoft", "FusedGemm", import_gemm};
 extern const OnnxImport kFusedMatMulOnnx;
 const OnnxImport kFusedMatMulOnnx = {"com.microsoft", "FusedMatMul", import_matmul};
+extern const OnnxImport kTransposeMatMulOnnx;
+const OnnxImport kTransposeMatMulOnnx = {"com.microsoft", "TransposeMatMul", import_matmul};
+extern const OnnxImport kFusedMatMulActivationOnnx;
+const OnnxImport kFusedMatMulActivationOnnx = {"com.microsoft", "FusedMatMulActivation", import_matmul};
+extern const OnnxImport kNhwcFusedConvOnnx;
+const OnnxImport kNhwcFusedConvOnnx = {"com.microsoft", "NhwcFusedConv", import_nhwc_conv};
 
 }  // namespace vireo

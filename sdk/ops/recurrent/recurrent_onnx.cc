@@ -1,10 +1,14 @@
 // Opsets 1 to 22 differ in what they spell out, not in what they compute: opset 1's output_sequence only repeats
 // whether Y is named, layout came with 14, more types with 22. Names of activations become numbers, each with its own
 // alpha and beta.
+// com.microsoft DynamicQuantizeLSTM: LSTM whose W and R are codes [directions, columns, 4 hidden], the standard's
+// turned, with a scale and a zero point for each direction or each row of a direction. Its real numbers are what is
+// run: ONNX Runtime rounds what meets the weights to 8 bits as well.
 #include <algorithm>
 #include <cctype>
 
 #include "sdk/ops/recurrent/recurrent.h"
+#include "sdk/ops/steps_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -60,8 +64,8 @@ Status read_activations(ImportContext& ctx, int want, attrs::RecurrentT* a) {
   return Status::kOk;
 }
 
-Status import(ImportContext& ctx, Op op, int activations_each) {
-  attrs::RecurrentT a;
+Status read(ImportContext& ctx, int activations_each, attrs::RecurrentT* out) {
+  attrs::RecurrentT& a = *out;
   const std::string direction = ctx.attr_string("direction", "forward");
   if (direction == "reverse") {
     a.direction = attrs::RecurrentDirection::Reverse;
@@ -76,6 +80,12 @@ Status import(ImportContext& ctx, Op op, int activations_each) {
   a.input_forget = ctx.attr_int("input_forget", 0) != 0;
   a.linear_before_reset = ctx.attr_int("linear_before_reset", 0) != 0;
   a.batch_first = ctx.attr_int("layout", 0) != 0;
+  return Status::kOk;
+}
+
+Status import(ImportContext& ctx, Op op, int activations_each) {
+  attrs::RecurrentT a;
+  VIREO_TRY(read(ctx, activations_each, &a));
   const TensorType r = ctx.type(ctx.input(2));
   const int64_t hidden = ctx.attr_int("hidden_size", -1);
   if (hidden >= 0 && r.shape.rank == 3 && !is_symbolic(r.shape[2]) && r.shape[2] != hidden) {
@@ -89,6 +99,35 @@ Status import_lstm(ImportContext& ctx) { return import(ctx, Op::kLSTM, 3); }
 Status import_gru(ImportContext& ctx) { return import(ctx, Op::kGRU, 2); }
 Status import_rnn(ImportContext& ctx) { return import(ctx, Op::kRNN, 1); }
 
+// Input `codes` with scale and zero point of inputs `scale` and `scale` + 1, as the standard's weights.
+Value weights(ImportContext& ctx, int codes, int scale) {
+  Steps s(ctx);
+  if (!ctx.input(codes) || !ctx.input(scale)) return {};
+  // [directions] or [directions, 4 hidden]: beside [directions, columns, 4 hidden].
+  const auto beside = [&](Value v) {
+    return s.unsqueeze(v, ctx.type(v).shape.rank == 1 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+  };
+  Value w = s.cast(ctx.input(codes), DType::kF32);
+  if (ctx.input(scale + 1)) w = s.sub(w, beside(s.cast(ctx.input(scale + 1), DType::kF32)));
+  return s.transpose(s.mul(w, beside(ctx.input(scale))), {0, 2, 1});
+}
+
+Status import_dynamic(ImportContext& ctx) {
+  attrs::RecurrentT a;
+  VIREO_TRY(read(ctx, 3, &a));
+  std::vector<Value> inputs = {ctx.input(0), weights(ctx, 1, 8), weights(ctx, 2, 10)};
+  if (!inputs[0] || !inputs[1] || !inputs[2])
+    return ctx.fail(Status::kInvalidModel, "weights or their scales are missing");
+  for (int i = 3; i < 8; ++i) inputs.push_back(ctx.input(i));
+  while (!inputs.back()) inputs.pop_back();
+  const std::vector<Value> y = ctx.emit(Op::kLSTM, pack<attrs::Recurrent>(a), std::move(inputs), ctx.output_count());
+  if (y.empty()) return Status::kInvalidModel;
+  for (int i = 0; i < ctx.output_count(); ++i) {
+    if (ctx.wants_output(i)) ctx.set_output(i, y[static_cast<size_t>(i)]);
+  }
+  return Status::kOk;
+}
+
 }  // namespace
 
 extern const OnnxImport kLSTMOnnx;
@@ -97,6 +136,8 @@ extern const OnnxImport kGRUOnnx;
 const OnnxImport kGRUOnnx = {"", "GRU", import_gru};
 extern const OnnxImport kRNNOnnx;
 const OnnxImport kRNNOnnx = {"", "RNN", import_rnn};
+extern const OnnxImport kDynamicQuantizeLSTMOnnx;
+const OnnxImport kDynamicQuantizeLSTMOnnx = {"com.microsoft", "DynamicQuantizeLSTM", import_dynamic};
 
 Status export_recurrent(ExportContext& ctx) {
   const char* const directions[] = {"forward", "reverse", "bidirectional"};
