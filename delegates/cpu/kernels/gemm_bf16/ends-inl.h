@@ -119,7 +119,7 @@ class EndsOf {
     t->addend = nullptr;
     if (!first_) {
       t->addend = t->c;
-      t->addend_row = t->c_row;
+      t->addend_row = p_.c_half ? wide_ : p_.c_row;
     } else if (begins && !e.residual_last && !e.residual_times) {
       if (p_.residual != nullptr) {
         t->half_addend = p_.residual + m * e.residual_stride + n;
@@ -129,34 +129,33 @@ class EndsOf {
       }
     }
   }
-  // What tiles cannot do, over whole rows while they are in the cache.
+  // Where C is bfloat16 a tile whose sums are not ready yet stands in `at`, in rows of a panel, and finish_tile does
+  // the rest of them while they are in the first-level cache.
+  void keep(float* at, HalfSums* t) const {
+    if (!waits()) return;
+    t->c = at;
+    t->c_row = kBf16Columns;
+    t->half_c = nullptr;
+  }
+  // Rows up to kBf16RowGroup.
+  void finish_tile(int64_t m, int64_t rows, int64_t n, int64_t columns, float* sums) const {
+    if (!waits()) return;
+    HWY_ALIGN float added[kBf16RowGroup * kBf16Columns];
+    finish_at(m, rows, n, columns, sums, kBf16Columns, added, kBf16Columns);
+    auto* to = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n;
+    for (int64_t i = 0; i < rows; ++i, to += p_.c_row) put_rounded(sums + i * kBf16Columns, columns, to);
+  }
+  // What tiles cannot do of a float32 C, over whole rows while they are in the cache.
   void finish(int64_t rows, int64_t nc) const {
-    if (!last_ || !bounds_.rows) return;
-    if (!p_.c_half && p_.residual == nullptr) return of().finish(m0_, rows, n0_, nc);
-    const Epilogue& e = *p_.epilogue;
+    if (!last_ || !bounds_.rows || p_.c_half) return;
+    if (p_.residual == nullptr) return of().finish(m0_, rows, n0_, nc);
     const int64_t room = bf16_sum_floats(p_.m, p_.n);
     float* const added = scratch_ + room;
-    const bool adds = bounds_.scaled || e.residual_last || e.residual_times;
     // Rows whose residual has room beside the sums.
     const int64_t most = room / nc > 1 ? room / nc : 1;
     for (int64_t r = 0; r < rows; r += most) {
       const int64_t count = rows - r < most ? rows - r : most, m = m0_ + r;
-      const float* residual = nullptr;
-      int64_t residual_row = e.residual_stride;
-      if (p_.residual != nullptr && adds) {
-        for (int64_t i = 0; i < count; ++i)
-          put_rounded(p_.residual + (m + i) * e.residual_stride + n0_, nc, added + i * nc);
-        residual = added;
-        residual_row = nc;
-      } else if (e.residual != nullptr) {
-        residual = e.residual + m * e.residual_stride + n0_;
-      }
-      float* const at = p_.c_half ? scratch_ + r * wide_ : static_cast<float*>(p_.c) + m * p_.c_row + n0_;
-      const int64_t row = p_.c_half ? wide_ : p_.c_row;
-      of().finish(m, count, n0_, nc, at, row, residual, residual_row);
-      if (!p_.c_half) continue;
-      auto* const to = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n0_;
-      for (int64_t i = 0; i < count; ++i) put_rounded(at + i * row, nc, to + i * p_.c_row);
+      finish_at(m, count, n0_, nc, static_cast<float*>(p_.c) + m * p_.c_row + n0_, p_.c_row, added, nc);
     }
   }
 
@@ -166,6 +165,22 @@ class EndsOf {
   }
 
  private:
+  bool waits() const { return last_ && bounds_.rows && p_.c_half; }
+  // Sums of rows from m and columns from n on, that stand at `sums`. `added`: room for a residual in bfloat16, widened.
+  void finish_at(int64_t m, int64_t rows, int64_t n, int64_t columns, float* sums, int64_t row, float* added,
+                 int64_t added_row) const {
+    const Epilogue& e = *p_.epilogue;
+    const float* residual = e.residual == nullptr ? nullptr : e.residual + m * e.residual_stride + n;
+    int64_t residual_row = e.residual_stride;
+    if (p_.residual != nullptr && (bounds_.scaled || e.residual_last || e.residual_times)) {
+      const uint16_t* const from = p_.residual + m * e.residual_stride + n;
+      for (int64_t i = 0; i < rows; ++i) put_rounded(from + i * e.residual_stride, columns, added + i * added_row);
+      residual = added;
+      residual_row = added_row;
+    }
+    of().finish(m, rows, n, columns, sums, row, residual, residual_row);
+  }
+
   const Bf16Product& p_;
   const Bounds& bounds_;
   int64_t m0_, n0_, wide_;

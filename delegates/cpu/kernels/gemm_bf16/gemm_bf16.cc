@@ -152,6 +152,7 @@ struct Vectors {
     Bf16Tile<Left> t;
     t.k = p.used;
     t.a_row = a_row;
+    HWY_ALIGN float waiting[kRows * kBf16Columns];
     for (int64_t block = 0; block < blocks.count; ++block) {
       const int64_t first = blocks.begin(block), rows = blocks.begin(block + 1) - first;
       const TileKernel kernel = kTileKernels[rows];
@@ -161,8 +162,10 @@ struct Vectors {
         t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
         t.b = p.b + 2 * j;
         sums.set_tile(p.m0 + first, p.n + j, &t);
+        sums.keep(waiting + j, &t);
         kernel(t);
       }
+      sums.finish_tile(p.m0 + first, rows, p.n, p.columns, waiting);
     }
   }
 };
@@ -197,11 +200,14 @@ struct TileSums {
   }
   void part(const EndsOf& sums, const Part& p, const TileRows& a) {
     HWY_ALIGN float sum[kSide * kSide];
+    const bool half_panel = p.columns <= kTileRows;
+    if (half_panel) memset(sum, 0, sizeof(sum));
     for (int64_t i = 0; i < p.rows; i += kSide) {
-      if (p.rows - i > kTileRows) {
-        multiply<2>(p.kc, a, i, p.b, sum);
+      const bool high = p.rows - i > kTileRows;
+      if (half_panel) {
+        high ? multiply<2, 1>(p.kc, a, i, p.b, sum) : multiply<1, 1>(p.kc, a, i, p.b, sum);
       } else {
-        multiply<1>(p.kc, a, i, p.b, sum);
+        high ? multiply<2, 2>(p.kc, a, i, p.b, sum) : multiply<1, 2>(p.kc, a, i, p.b, sum);
       }
       end_block(sums, p, a, i, sum);
     }
@@ -209,7 +215,7 @@ struct TileSums {
 
  private:
   // Up to kSide rows of A from `first` on. What hangs over the end of a line is dropped.
-  void end_block(const EndsOf& sums, const Part& p, const TileRows& a, int64_t first, const float* sum) {
+  void end_block(const EndsOf& sums, const Part& p, const TileRows& a, int64_t first, float* sum) {
     const int64_t rows = p.rows - first < kSide ? p.rows - first : kSide;
     if (a.places == 0) return end_rows(sums, p, p.m0 + first, rows, sum);
     for (int64_t r = 0; r < rows;) {
@@ -221,19 +227,21 @@ struct TileSums {
     }
   }
   // Rows of C from m on begin with what they begin with, take their sums, and end.
-  void end_rows(const EndsOf& sums, const Part& p, int64_t m, int64_t rows, const float* sum) {
+  void end_rows(const EndsOf& sums, const Part& p, int64_t m, int64_t rows, float* sum) {
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8) end_group<8>(sums, p, m + r, sum + r * kSide);
     for (; r + 4 <= rows; r += 4) end_group<4>(sums, p, m + r, sum + r * kSide);
     for (; r < rows; ++r) end_group<1>(sums, p, m + r, sum + r * kSide);
+    sums.finish_tile(m, rows, p.n, p.columns, sum);
   }
   template <int kGroup>
-  HWY_NOINLINE void end_group(const EndsOf& sums, const Part& p, int64_t m, const float* sum) {
+  HWY_NOINLINE void end_group(const EndsOf& sums, const Part& p, int64_t m, float* sum) {
     HalfSums t;
     sums.set_rows(m, &t);
     for (int64_t j = 0; j < p.columns; j += kWidth) {
       t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
       sums.set_tile(m, p.n + j, &t);
+      sums.keep(sum + j, &t);
       VF acc[kGroup][2];
       begin_half_sums(t, acc);
       VIREO_UNROLL
@@ -245,16 +253,14 @@ struct TileSums {
     }
   }
 
-  template <int kHigh>
+  template <int kHigh, int kWide>
   void multiply(int64_t kc, const TileRows& left, int64_t row, const uint16_t* b, float* sum) {
     constexpr int64_t kUnit = static_cast<int64_t>(sizeof(Left));
     const int64_t a_bytes = left.row * kUnit, b_bytes = 2 * kBf16Columns * kUnit, c_bytes = kSide * 4;
     tiles.template zero<0>();
-    tiles.template zero<1>();
-    if (kHigh == 2) {
-      tiles.template zero<2>();
-      tiles.template zero<3>();
-    }
+    if (kWide == 2) tiles.template zero<1>();
+    if (kHigh == 2) tiles.template zero<2>();
+    if (kHigh == 2 && kWide == 2) tiles.template zero<3>();
     for (int64_t k = left.k0, end = left.k0 + kc; k < end;) {
       const int64_t at = k % left.run, rest = left.run - at;
       const Left* a = left.a + row * left.row + k / left.run * left.a_run + at;
@@ -263,22 +269,20 @@ struct TileSums {
       for (int64_t i = 0; i < count; i += kBf16Depth, a += kBf16Depth, b += kBf16Depth * kBf16Columns) {
         tiles.template load<4>(a, a_bytes);
         tiles.template load<6>(b, b_bytes);
-        tiles.template load<7>(b + kBf16Columns, b_bytes);
+        if (kWide == 2) tiles.template load<7>(b + kBf16Columns, b_bytes);
         tiles.template dot_bf16<0, 4, 6>();
-        tiles.template dot_bf16<1, 4, 7>();
+        if (kWide == 2) tiles.template dot_bf16<1, 4, 7>();
         if (kHigh == 2) {
           tiles.template load<5>(a + kTileRows * left.row, a_bytes);
           tiles.template dot_bf16<2, 5, 6>();
-          tiles.template dot_bf16<3, 5, 7>();
+          if (kWide == 2) tiles.template dot_bf16<3, 5, 7>();
         }
       }
     }
     tiles.template store<0>(sum, c_bytes);
-    tiles.template store<1>(sum + kTileRows, c_bytes);
-    if (kHigh == 2) {
-      tiles.template store<2>(sum + kTileRows * kSide, c_bytes);
-      tiles.template store<3>(sum + kTileRows * kSide + kTileRows, c_bytes);
-    }
+    if (kWide == 2) tiles.template store<1>(sum + kTileRows, c_bytes);
+    if (kHigh == 2) tiles.template store<2>(sum + kTileRows * kSide, c_bytes);
+    if (kHigh == 2 && kWide == 2) tiles.template store<3>(sum + kTileRows * kSide + kTileRows, c_bytes);
   }
 };
 
@@ -369,7 +373,7 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
       left = static_cast<const T*>(p.a) + m * p.a_row;
       row = p.a_row;
     } else {
-      put_rows(p, m, rows, copied);
+      put_rows(p, m, rows, copied, static_cast<int64_t>(bf16_left_bytes(p.m, p.k) / sizeof(T)));
       engine.rows_are_put(copied, rows, most, row);
     }
     const int64_t wide = columns_of(p, rows);
@@ -410,7 +414,8 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, const From* 
     const int64_t y0 = l % s.out[1], image = l / s.out[1];
     int64_t count = l1 - l < most ? l1 - l : most;
     count = count < s.out[1] - y0 ? count : s.out[1] - y0;
-    put_lines(s, lines, x + image * s.in[1] * s.in[2] * s.in_channels, y0, count, left);
+    put_lines(s, lines.places, x + image * s.in[1] * s.in[2] * s.in_channels, y0 - s.pad[1], count + lines.deep - 1,
+              left);
     const int64_t rows = (count - 1) * lines.places + s.out[2], m = l * s.out[2];
     const int64_t wide = columns_of(p, rows);
     for (int64_t n = n0; n < n1; n += wide) {

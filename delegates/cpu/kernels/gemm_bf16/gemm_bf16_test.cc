@@ -303,7 +303,7 @@ TEST(GemmBf16, BoundCoversAllSmallerSizes) {
   }
 }
 
-void check_conv(const ConvF32& shape, int residual, int32_t slots) {
+void check_conv(const ConvF32& shape, int residual, int32_t slots, Activation act = Activation::kRelu) {
   ConvF32 s = shape;
   SCOPED_TRACE(::testing::Message() << s.in_channels << " -> " << s.out_channels << ", " << s.in[1] << " x " << s.in[2]
                                     << ", kernel " << s.kernel[1] << " x " << s.kernel[2] << ", slots " << slots);
@@ -324,7 +324,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots) {
   s.bias = bias.data();
   s.residual = residual != 0 ? extra.data() : nullptr;
   s.residual_last = residual == 2;
-  s.act.kind = Activation::kRelu;
+  s.act.kind = act;
   std::vector<double> want(y.size()), bound(y.size());
   size_t at = 0;
   for (int64_t n = 0; n < s.n; ++n) {
@@ -350,7 +350,8 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots) {
             magnitude += std::abs(product);
           }
         }
-        want[at] = std::max(sum, 0.0) + (residual == 2 ? extra[at] : 0);
+        want[at] = act == Activation::kSigmoid ? 1 / (1 + std::exp(-sum)) : std::max(sum, 0.0);
+        if (residual == 2) want[at] += extra[at];
         bound[at] = bound_of(k, magnitude);
       }
     }
@@ -413,6 +414,21 @@ TEST(ConvBf16, WindowsAndBorders) {
       check_conv(conv(1, 32, 20, 5, 18, 5, 1, 4), 0, slots);
       check_conv(conv(1, 96, 70, 40, 9, 3, 1, 0), 2, slots);
     }
+  });
+}
+
+// Patches that are put together from lines: steps and taps that differ by axis, several blocks of rows, and a line that
+// has no room beside them.
+TEST(ConvBf16, PatchesOfLines) {
+  for_each_level([](const char*) {
+    ConvF32 s = conv(2, 3, 17, 41, 30, 3, 1, 1);
+    s.stride[1] = 3;
+    s.dilation[1] = 2;
+    s.kernel[2] = 5;
+    check_conv(s, 2, 1);
+    check_conv(conv(1, 16, 16, 30, 31, 3, 1, 1), 2, 3, Activation::kSigmoid);
+    check_conv(conv(1, 32, 40, 12, 37, 3, 1, 1), 1, 1, Activation::kSigmoid);
+    check_conv(conv(1, 3, 4, 3, 3700, 3, 1, 1), 0, 1);
   });
 }
 

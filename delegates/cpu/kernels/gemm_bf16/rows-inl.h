@@ -125,11 +125,97 @@ void put_patch(const ConvF32& s, const From* x, int64_t pixel, T* to) {
   }
 }
 
-// Rows [m0, m0 + count), bf16_row(k) elements apart, k filled up with zeros.
+// `count` lines of x from `first` on, `places` long, with their border.
+template <class From>
+HWY_INLINE void put_lines(const ConvF32& s, int64_t places, const From* image, int64_t first, int64_t count,
+                          uint16_t* to) {
+  const int64_t c = s.in_channels, left = s.pad[2];
+  int64_t inside = places - left < s.in[2] ? places - left : s.in[2];
+  inside = inside > 0 ? inside : 0;
+  for (int64_t at = first; at < first + count; ++at, to += places * c) {
+    if (at < 0 || at >= s.in[1] || inside == 0) {
+      put_zeros(places * c, to);
+      continue;
+    }
+    put_zeros(left * c, to);
+    put_rounded(image + at * s.in[2] * c, inside * c, to + left * c);
+    put_zeros((places - left - inside) * c, to + (left + inside) * c);
+  }
+}
+
+// A row of A from `count` runs, `step` apart, in whole vectors: what one writes too much the next one covers, and zeros
+// the last one's. Reads up to kBf16Depth - 1 elements behind a run, and leaves as many behind k.
+HWY_INLINE void put_runs(const uint16_t* from, int64_t count, int64_t length, int64_t step, uint16_t* to) {
+  const hn::CappedTag<uint16_t, kBf16Depth> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; count > 0; --count, from += step, to += length) {
+    for (int64_t i = 0; i < length; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  }
+  for (int64_t i = 0; i < kBf16Depth; i += lanes) hn::StoreU(hn::Zero(d), d, to + i);
+}
+
+// Longer runs are worth a copy of their own, and rows a call.
+constexpr int64_t kShortRun = 256;
+
+// Patches by way of lines of x that are rounded once for all windows that see them. `lines`: room for so many elements.
+// False where a line of y does not fit, or where patches do well by themselves.
+template <class From>
+bool put_patches(const Bf16Product& p, const From* x, int64_t m0, int64_t count, uint16_t* to, uint16_t* lines,
+                 int64_t room) {
+  const ConvF32& s = *p.patches;
+  const int64_t run = s.kernel[2] * s.in_channels, deep = (s.kernel[1] - 1) * s.dilation[1] + 1;
+  const int64_t places = (s.out[2] - 1) * s.stride[2] + s.kernel[2], line = places * s.in_channels;
+  const bool flat = s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
+  if (!flat || run < 1 || s.kernel[1] * s.kernel[2] == 1 || (p.a_half && run > kShortRun)) return false;
+  const int64_t fit = (room - kBf16Depth) / line - deep, most = fit < 0 ? 0 : fit / s.stride[1] + 1;
+  if (most == 0) return false;
+  const int64_t row = bf16_row(p.k), last = m0 + count;
+  for (int64_t m = m0; m < last;) {
+    const int64_t l = m / s.out[2], y = l % s.out[1];
+    int64_t end = l + (most < s.out[1] - y ? most : s.out[1] - y);
+    end = end * s.out[2] < last ? end * s.out[2] : last;
+    put_lines(s, places, x + l / s.out[1] * s.in[1] * s.in[2] * s.in_channels, y * s.stride[1] - s.pad[1],
+              ((end - 1) / s.out[2] - l) * s.stride[1] + deep, lines);
+    for (const uint16_t* from = lines; m < end; from += s.stride[1] * line) {
+      const int64_t at = m % s.out[2], stop = end < m - at + s.out[2] ? end : m - at + s.out[2];
+      for (const uint16_t* window = from + at * s.stride[2] * s.in_channels; m < stop;
+           ++m, to += row, window += s.stride[2] * s.in_channels) {
+        put_runs(window, s.kernel[1], run, s.dilation[1] * line, to);
+      }
+    }
+  }
+  return true;
+}
+template <class From>
+bool put_patches(const Bf16Product&, const From*, int64_t, int64_t, float*, float*, int64_t) {
+  return false;  // room for patches alone
+}
+
+// Rows that can be read in whole vectors: how many, of those from m0 on.
+template <class From>
+int64_t put_short_rows(const Bf16Product&, const From*, int64_t, int64_t, const void*) {
+  return 0;
+}
+inline int64_t put_short_rows(const Bf16Product& p, const uint16_t* a, int64_t m0, int64_t count, uint16_t* to) {
+  if (p.k < 1 || p.k > kShortRun || p.a_row < p.k) return 0;
+  // Behind the last row there may be nothing.
+  const int64_t safe = p.m - 1 - (kBf16Depth - 1) / p.a_row, here = safe - m0 < count ? safe - m0 : count;
+  const int64_t row = bf16_row(p.k);
+  for (int64_t i = 0; i < here; ++i) put_runs(a + (m0 + i) * p.a_row, 1, p.k, 0, to + i * row);
+  return here > 0 ? here : 0;
+}
+
+// Rows [m0, m0 + count), bf16_row(k) elements apart, k filled up with zeros. `to` has room for `room` elements.
 template <class From, class T>
-void put_rows(const Bf16Product& p, const From* a, int64_t m0, int64_t count, T* to) {
+void put_rows(const Bf16Product& p, const From* a, int64_t m0, int64_t count, T* to, int64_t room) {
   const int64_t row = bf16_row(p.k), fill = round_up(p.k, kBf16Depth) - p.k;
-  for (int64_t i = 0; i < count; ++i, to += row) {
+  int64_t i = 0;
+  if (p.patches == nullptr) {
+    i = put_short_rows(p, a, m0, count, to);
+  } else if (put_patches(p, a, m0, count, to, to + count * row, room - count * row)) {
+    return;
+  }
+  for (to += i * row; i < count; ++i, to += row) {
     if (p.patches != nullptr) {
       put_patch(*p.patches, a, m0 + i, to);
     } else {
@@ -139,28 +225,9 @@ void put_rows(const Bf16Product& p, const From* a, int64_t m0, int64_t count, T*
   }
 }
 template <class T>
-void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to) {
-  if (p.a_half) return put_rows(p, static_cast<const uint16_t*>(p.a), m0, count, to);
-  put_rows(p, static_cast<const float*>(p.a), m0, count, to);
-}
-
-// Lines of x that lines [y0, y0 + count) of y of one image read, with their border.
-template <class From>
-HWY_INLINE void put_lines(const ConvF32& s, const Bf16Lines& lines, const From* image, int64_t y0, int64_t count,
-                          uint16_t* to) {
-  const int64_t c = s.in_channels, left = s.pad[2];
-  int64_t inside = lines.places - left < s.in[2] ? lines.places - left : s.in[2];
-  inside = inside > 0 ? inside : 0;
-  for (int64_t i = 0; i < count + lines.deep - 1; ++i, to += lines.places * c) {
-    const int64_t at = y0 - s.pad[1] + i;
-    if (at < 0 || at >= s.in[1] || inside == 0) {
-      put_zeros(lines.places * c, to);
-      continue;
-    }
-    put_zeros(left * c, to);
-    put_rounded(image + at * s.in[2] * c, inside * c, to + left * c);
-    put_zeros((lines.places - left - inside) * c, to + (left + inside) * c);
-  }
+void put_rows(const Bf16Product& p, int64_t m0, int64_t count, T* to, int64_t room) {
+  if (p.a_half) return put_rows(p, static_cast<const uint16_t*>(p.a), m0, count, to, room);
+  put_rows(p, static_cast<const float*>(p.a), m0, count, to, room);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
