@@ -342,7 +342,7 @@ static ConstantPtr from_contents(const Value& v) {
   std::vector<uint8_t> bytes(v.contents->size() * size);
   for (size_t i = 0; i < v.contents->size(); ++i) {
     const Dim d = (*v.contents)[i];
-    if (is_symbolic(d)) return nullptr;
+    if (d <= kLastHandle + 1) return nullptr;  // one above them is also what stands for a number among them
     std::memcpy(bytes.data() + i * size, &d, size);
   }
   return make_constant(v.type, std::move(bytes));

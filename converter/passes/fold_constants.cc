@@ -19,7 +19,9 @@ constexpr int64_t kSmallBytes = 4096;
 ir::ConstantPtr from_contents(const ir::Value& v) {
   if (!v.contents || !v.type.shape.is_static()) return nullptr;
   for (const Dim d : *v.contents) {
-    if (is_symbolic(d)) return nullptr;
+    // One above the handles is also what stands for a number among them (ir/infer.cc): enough for extents, not for
+    // data.
+    if (d <= kLastHandle + 1) return nullptr;
   }
   const auto narrow = [&](auto zero) {
     using T = decltype(zero);

@@ -314,7 +314,7 @@ int make_chains(ir::Graph& g, std::vector<Refusal>& refusals) {
       // One alone is no chain: it is nothing to hear of.
       bool near = false;
       for (const ir::Value* v : ends[i]->inputs)
-        near = near || (v->producer != nullptr && is_elementwise(*v->producer));
+        near = near || (v != nullptr && v->producer != nullptr && is_elementwise(*v->producer));
       if (near) refusals.push_back({ends[i], refused});
       continue;
     }

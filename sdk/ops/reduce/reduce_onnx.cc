@@ -1,4 +1,5 @@
 // Opset 13 (ReduceSum) and 18 (the others) turned the attribute `axes` into an input.
+#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/view.h"
@@ -34,6 +35,26 @@ Status norm(ImportContext& ctx) {
   return import_as(ctx, Op::kReduceNorm, pack<attrs::ReduceNorm>(a), operands(ctx, 18));
 }
 
+// Of integers, which have logarithms too: taken in float64 and cut off towards zero, as Cast does it.
+template <attrs::Norm kNorm>
+Status logarithm(ImportContext& ctx) {
+  const DType type = ctx.type(ctx.input(0)).dtype;
+  if (!dtype_is_integer(type)) return norm<kNorm>(ctx);
+  attrs::ReduceNormT a;
+  a.keepdims = ctx.attr_int("keepdims", 1) != 0;
+  a.noop_with_empty_axes = ctx.attr_int("noop_with_empty_axes", 0) != 0;
+  a.norm = kNorm;
+  attrs::CastT wide, back;
+  wide.to = static_cast<uint8_t>(DType::kF64);
+  back.to = static_cast<uint8_t>(type);
+  std::vector<Value> inputs = operands(ctx, 18);
+  inputs[0] = ctx.emit1(Op::kCast, pack<attrs::Cast>(wide), {inputs[0]});
+  if (!inputs[0]) return Status::kInvalidModel;
+  const Value y = ctx.emit1(Op::kReduceNorm, pack<attrs::ReduceNorm>(a), inputs);
+  if (!y) return Status::kInvalidModel;
+  return import_as(ctx, Op::kCast, pack<attrs::Cast>(back), {y});
+}
+
 // Ours alone: no ONNX operator has this name.
 Status reduce_norm(ImportContext& ctx) {
   return ctx.fail(Status::kInvalidModel, "ReduceNorm is not an operator of ONNX",
@@ -63,8 +84,8 @@ const OnnxImport kReduceNormOnnx = {"", "ReduceNorm", reduce_norm};
 const OnnxImport kReduceL1Onnx = {"", "ReduceL1", norm<attrs::Norm::L1>};
 const OnnxImport kReduceL2Onnx = {"", "ReduceL2", norm<attrs::Norm::L2>};
 const OnnxImport kReduceSumSquareOnnx = {"", "ReduceSumSquare", norm<attrs::Norm::SumSquare>};
-const OnnxImport kReduceLogSumOnnx = {"", "ReduceLogSum", norm<attrs::Norm::LogSum>};
-const OnnxImport kReduceLogSumExpOnnx = {"", "ReduceLogSumExp", norm<attrs::Norm::LogSumExp>};
+const OnnxImport kReduceLogSumOnnx = {"", "ReduceLogSum", logarithm<attrs::Norm::LogSum>};
+const OnnxImport kReduceLogSumExpOnnx = {"", "ReduceLogSumExp", logarithm<attrs::Norm::LogSumExp>};
 
 Status export_reduce(ExportContext& ctx) {
   const char* const norms[] = {"ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};

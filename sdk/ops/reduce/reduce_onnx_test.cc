@@ -22,6 +22,15 @@ TEST(ReduceImport, AxesFromEitherPlace) {
   }
 }
 
+// log(2 + 6) = 2.08, log(e^5 + e^3) = 5.13
+TEST(ReduceImport, LogarithmsOfIntegers) {
+  ImportTest sum("ReduceLogSum", 18), exponents("ReduceLogSumExp", 13);
+  ASSERT_EQ(sum.input<int64_t>({2}, {2, 6}).run(), Status::kOk) << sum.message();
+  EXPECT_EQ(sum.y().as<int64_t>(), (std::vector<int64_t>{2}));
+  ASSERT_EQ(exponents.attr("axes", Ints{-1}).input<int32_t>({1, 2}, {5, 3}).run(), Status::kOk) << exponents.message();
+  EXPECT_EQ(exponents.y().as<int32_t>(), (std::vector<int32_t>{5}));
+}
+
 TEST(ReduceImport, NoAxes) {
   ImportTest all("ReduceMax", 11);
   ASSERT_EQ(all.input<float>({2, 2}, {1, 2, 3, 5}).run(), Status::kOk) << all.message();
