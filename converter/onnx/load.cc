@@ -1,7 +1,9 @@
 #include "converter/onnx/load.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <memory>
@@ -33,6 +35,55 @@ std::string guess(Span<const uint8_t> bytes) {
   return "the file may be cut short or of another format: export or download it again";
 }
 
+// A mapped file in blocks, each hashed on its way and let go behind the parser: parsing copies what it reads, and both
+// whole would be twice the model.
+class Blocks final : public google::protobuf::io::ZeroCopyInputStream {
+ public:
+  explicit Blocks(Span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  bool Next(const void** data, int* size) override {
+    if (at_ == bytes_.size()) return false;
+    const size_t n = std::min(kBlockBytes, bytes_.size() - at_);
+    *data = bytes_.data() + at_;
+    *size = static_cast<int>(n);
+    if (at_ > forgotten_) ir::MappedFile::forget({bytes_.data() + forgotten_, at_ - forgotten_});
+    forgotten_ = at_;
+    at_ += n;
+    hash_to(at_);
+    return true;
+  }
+  void BackUp(int count) override {
+    at_ -= static_cast<size_t>(count);
+    forgotten_ = std::min(forgotten_, at_);
+  }
+  bool Skip(int count) override {
+    const size_t n = std::min(static_cast<size_t>(count), bytes_.size() - at_);
+    at_ += n;
+    return n == static_cast<size_t>(count);
+  }
+  int64_t ByteCount() const override { return static_cast<int64_t>(at_); }
+
+  std::string sha256() {  // of the whole file, read or not
+    hash_to(bytes_.size());
+    uint8_t digest[32];
+    sha_.finish(digest);
+    return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
+  }
+
+ private:
+  static constexpr size_t kBlockBytes = 4 << 20;
+
+  void hash_to(size_t end) {
+    if (end <= hashed_) return;
+    sha_.update(bytes_.data() + hashed_, end - hashed_);
+    hashed_ = end;
+  }
+
+  Span<const uint8_t> bytes_;
+  size_t at_ = 0, forgotten_ = 0, hashed_ = 0;
+  Sha256 sha_;
+};
+
 }  // namespace
 
 bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string* sha256, Diagnostics* diagnostics) {
@@ -50,9 +101,13 @@ bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string*
         "save the model with external data (onnx.save_model(..., save_as_external_data=True))");
     return false;
   }
-  google::protobuf::io::CodedInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
-  stream.SetRecursionLimit(kMaxNesting);
-  const bool parsed = model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  Blocks blocks(bytes);
+  bool parsed = false;
+  {
+    google::protobuf::io::CodedInputStream stream(&blocks);
+    stream.SetRecursionLimit(kMaxNesting);
+    parsed = model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  }
   if (!parsed) {
     diagnostics->error(Code::kNotOnnx, "\"" + path + "\" is not an ONNX model: its bytes do not parse", guess(bytes));
     return false;
@@ -61,11 +116,7 @@ bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string*
     diagnostics->error(Code::kNotOnnx, "\"" + path + "\" is not an ONNX model: it holds no graph", guess(bytes));
     return false;
   }
-  Sha256 sha;
-  uint8_t digest[32];
-  sha.update(bytes.data(), bytes.size());
-  sha.finish(digest);
-  sha256->assign(reinterpret_cast<const char*>(digest), sizeof(digest));
+  *sha256 = blocks.sha256();
   ir::MappedFile::forget(bytes);
   return true;
 }

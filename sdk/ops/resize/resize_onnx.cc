@@ -50,12 +50,22 @@ Status import_resize(ImportContext& ctx) {
     a.nearest = attrs::ResizeNearest::by_scale;
     return finish(ctx, a, ctx.input(1));
   }
-  if (ctx.attr_string("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn") {  // opset 11 alone
-    return ctx.fail(Status::kUnsupported, "coordinate_transformation_mode is tf_half_pixel_for_nn",
-                    "export the model with opset 13 or newer");
-  }
-  VIREO_TRY(read_enum(ctx, "coordinate_transformation_mode", kCoordinates, &a.coordinate));
+  // Opset 11 alone: (i + 0.5) / s, which is half_pixel's place and 0.5. Rounding that to the nearest, down where it is
+  // a tie, takes the next element at or above half_pixel's place; its floor is the nearest, up where it is a tie.
+  const bool for_nn = ctx.attr_string("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn";
+  if (!for_nn) VIREO_TRY(read_enum(ctx, "coordinate_transformation_mode", kCoordinates, &a.coordinate));
   VIREO_TRY(read_enum(ctx, "nearest_mode", kNearest, &a.nearest));
+  if (for_nn) {
+    const bool down = a.nearest == attrs::ResizeNearest::floor;
+    if (a.mode != attrs::ResizeMode::nearest || (!down && a.nearest != attrs::ResizeNearest::round_prefer_floor)) {
+      return ctx.fail(
+          Status::kUnsupported,
+          "coordinate_transformation_mode is tf_half_pixel_for_nn, and not with mode nearest and nearest_mode floor or "
+          "round_prefer_floor",
+          "export the model with opset 13 or newer");
+    }
+    a.nearest = down ? attrs::ResizeNearest::round_prefer_ceil : attrs::ResizeNearest::ceil;
+  }
   VIREO_TRY(read_enum(ctx, "keep_aspect_ratio_policy", kPolicies, &a.policy));
   a.cubic_coeff_a = ctx.attr_float("cubic_coeff_a", -0.75f);
   a.extrapolation_value = ctx.attr_float("extrapolation_value", 0.0f);

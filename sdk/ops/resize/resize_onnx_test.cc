@@ -27,11 +27,23 @@ TEST(ResizeImport, Opset10TakesTheUpperNeighbourWhereItShrinks) {  // ONNX opset
   EXPECT_EQ(t.y().as<float>(), (F32{1, 3}));
 }
 
-TEST(ResizeImport, RefusesWhatNoOpsetButElevenHas) {
-  ImportTest t("Resize", 11);
-  t.attr("coordinate_transformation_mode", "tf_half_pixel_for_nn").input<float>({1}, {1});
-  t.input<float>({0}, {}).input<float>({1}, {2});
-  EXPECT_EQ(t.run(), Status::kUnsupported);
+// Places (i + 0.5) / s: of four elements at s = 0.6 the places 0.83 and 2.5; ONNX opset 11 "Resize".
+TEST(ResizeImport, PlacesThatNoOpsetButElevenHas) {
+  const auto run = [](const char* nearest, const char* mode, F32* y) {
+    ImportTest t("Resize", 11);
+    t.attr("coordinate_transformation_mode", "tf_half_pixel_for_nn").attr("nearest_mode", nearest).attr("mode", mode);
+    t.input<float>({4}, {1, 2, 3, 4}).input<float>({0}, {}).input<float>({1}, {0.6f});
+    const Status s = t.run();
+    if (s == Status::kOk) *y = t.y().as<float>();
+    return s;
+  };
+  F32 y;
+  ASSERT_EQ(run("round_prefer_floor", "nearest", &y), Status::kOk);
+  EXPECT_EQ(y, (F32{2, 3}));
+  ASSERT_EQ(run("floor", "nearest", &y), Status::kOk);
+  EXPECT_EQ(y, (F32{1, 3}));
+  EXPECT_EQ(run("ceil", "nearest", &y), Status::kUnsupported);
+  EXPECT_EQ(run("round_prefer_floor", "linear", &y), Status::kUnsupported);
 }
 
 }  // namespace
