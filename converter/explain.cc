@@ -83,7 +83,8 @@ bool retype(ModelProto* model, int from, int to, std::set<std::string>* changed)
 
 // What a Cast takes to another number and back: of a complex one it would keep the real part alone.
 bool number_type(int type) {
-  return type != static_cast<int>(DType::kC64) && type != static_cast<int>(DType::kC128) && type != static_cast<int>(DType::kString) && type != static_cast<int>(DType::kBool);
+  return type != static_cast<int>(DType::kC64) && type != static_cast<int>(DType::kC128) &&
+         type != static_cast<int>(DType::kString) && type != static_cast<int>(DType::kBool);
 }
 
 std::string try_types(const ModelProto& refused, const std::vector<std::string>& options) {
@@ -124,7 +125,8 @@ std::string try_numbers(const ModelProto& refused) {
     shapes += " \"" + info.name() + "\" [" + list + "]";
   }
   if (changed.empty() || !converts(model, {})) return "";
-  return "with numbers for the extents of" + shapes + " this node converts: fix the shapes of the model's inputs with --shape";
+  return "with numbers for the extents of" + shapes +
+         " this node converts: fix the shapes of the model's inputs with --shape";
 }
 
 // One input that is a short list of integers (axes, extents, counts) or a single number becomes a constant.

@@ -75,7 +75,8 @@ TEST(Explain, UnknownOperator) {  // VC0204, named once for all its nodes, with 
   explain(m, Code::kUnknownOperator, "", &e);
   ASSERT_EQ(e.alone.size(), 1u) << e.text();
   EXPECT_TRUE(has(e.text(), "used by 2 nodes")) << e.text();
-  EXPECT_TRUE(has(e.text(), "opset 4 of org.example; it reads \"a\" float32[2,N], \"w\" constant float32[2]")) << e.text();
+  EXPECT_TRUE(has(e.text(), "opset 4 of org.example; it reads \"a\" float32[2,N], \"w\" constant float32[2]"))
+      << e.text();
   const auto& graph = e.alone[0].graph();
   EXPECT_EQ(graph.node(0).attribute(0).i(), 3);
   ASSERT_EQ(graph.input_size(), 1);

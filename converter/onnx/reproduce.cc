@@ -10,8 +10,8 @@
 namespace vireo::importer {
 namespace {
 
-constexpr size_t kMost = 64;           // models for one import: a thousand nodes fail for a few reasons
-constexpr int64_t kKeptBytes = 4096;   // constants up to here stay what they are
+constexpr size_t kMost = 64;              // models for one import: a thousand nodes fail for a few reasons
+constexpr int64_t kKeptBytes = 4096;      // constants up to here stay what they are
 constexpr int64_t kDenseBytes = 1 << 16;  // zeros up to here are written out, larger ones are a sparse tensor
 constexpr int kMaxDepth = 32;
 
@@ -97,9 +97,10 @@ void Importer::declare_type(const ir::Value* v, const std::string& name, ::onnx:
                             std::vector<std::string>* options) {
   if (const Bundle* b = bundle(v)) {
     if (options != nullptr)
-      options->push_back("--elements " + name + "=" + (b->elements.empty() && b->optional ? "none" : std::to_string(b->elements.size())));
-    ::onnx::TypeProto* element =
-        b->optional ? out->mutable_optional_type()->mutable_elem_type() : out->mutable_sequence_type()->mutable_elem_type();
+      options->push_back("--elements " + name + "=" +
+                         (b->elements.empty() && b->optional ? "none" : std::to_string(b->elements.size())));
+    ::onnx::TypeProto* element = b->optional ? out->mutable_optional_type()->mutable_elem_type()
+                                             : out->mutable_sequence_type()->mutable_elem_type();
     if (b->elements.empty()) {
       element->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::FLOAT);
     } else {
@@ -212,12 +213,14 @@ void Importer::describe(const ::onnx::NodeProto& node, const Scope& scope, Diagn
   const auto opset = scope.opsets.find(plain_domain(node.domain()));
   d->domain = node.domain().empty() ? "ai.onnx" : node.domain();
   d->opset = opset == scope.opsets.end() ? 0 : opset->second;
-  std::string note = "opset " + (d->opset == 0 ? std::string("not imported") : std::to_string(d->opset)) + " of " + d->domain;
+  std::string note =
+      "opset " + (d->opset == 0 ? std::string("not imported") : std::to_string(d->opset)) + " of " + d->domain;
   const char* separator = "; it reads ";
   for (int i = 0; i < node.input_size() && i < 12; ++i) {
     note += separator;
     separator = ", ";
-    note += node.input(i).empty() ? std::string("nothing") : "\"" + node.input(i) + "\"" + type_text(meaning(scope, node.input(i)));
+    note += node.input(i).empty() ? std::string("nothing")
+                                  : "\"" + node.input(i) + "\"" + type_text(meaning(scope, node.input(i)));
   }
   if (node.input_size() > 12) note += " and " + std::to_string(node.input_size() - 12) + " more";
   d->notes.push_back(std::move(note));

@@ -39,6 +39,41 @@ class Samples(unittest.TestCase):
         self.check("digit_det_nms")
 
 
+@unittest.skipIf(REASON, REASON)
+class Reproduce(unittest.TestCase):
+    """check --reproduce: models of one node that ONNX's checker takes, and that are refused by the same words."""
+
+    def test_nodes_alone(self):
+        import onnx
+        from onnx import TensorProto, helper
+        value = helper.make_tensor_value_info
+        nodes = [helper.make_node("Resize", ["c", "", "scales"], [f"r{i}"], name=f"resize{i}", mode="linear") for i in range(3)]
+        nodes += [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Expand", ["e", "shape"], ["z"], name="expand"),
+                  helper.make_node("Turn", ["e"], ["t"], domain="org.example", name="turn")]
+        graph = helper.make_graph(nodes, "gaps", [value("x", 1, ["N", 3]), value("c", TensorProto.COMPLEX64, [1, 1, 4, 4]), value("shape", 7, ["K"])], [
+            value("r0", TensorProto.COMPLEX64, [1, 1, 8, 8]), value("z", 1, ["a", "b"]), value("t", 1, ["N", 3])], [
+                helper.make_tensor("scales", 1, [4], [1, 1, 2, 2])])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("org.example", 2)], ir_version=9)
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        path, folder = support.WORK / "gaps.onnx", support.WORK / "gaps_alone"
+        for old in folder.glob("*.onnx"):
+            old.unlink()
+        onnx.save(model, str(path))
+        done = support.vireo("check", path, "--json", "--reproduce", folder, check=False)
+        self.assertEqual(done.returncode, 1)
+        gaps = json.loads(done.stdout)["gaps"]
+        self.assertEqual([(g["code"], g["nodes"]) for g in gaps], [("VC0204", 1), ("VC0208", 3), ("VC0208", 1)], gaps)
+        self.assertEqual([(g["domain"], g["opset"]) for g in gaps], [("org.example", 2), ("ai.onnx", 17), ("ai.onnx", 17)])
+        files = sorted(folder.glob("*.onnx"))
+        self.assertEqual(len(files), 5, files)
+        for file in files:
+            onnx.checker.check_model(onnx.load(str(file)))
+            again = json.loads(support.vireo("check", file, "--json", check=False).stdout)["gaps"]
+            self.assertEqual([g["code"] for g in again], [file.name.split("-")[1]], file)
+            self.assertIn(again[0]["what"], [g["what"] for g in gaps])
+        self.assertIn("fix the shapes", gaps[2]["help"])
+
+
 def control_models():
     """name -> (model, inputs, answers; None where ONNX's interpreter computes them)."""
     import numpy as np

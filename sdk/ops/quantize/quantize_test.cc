@@ -74,6 +74,15 @@ TEST(QuantizeLinear, Float8Saturates) {  // ONNX example quantizelinear_e4m3fn: 
   EXPECT_EQ(t.y().bytes, (std::vector<uint8_t>{0x00, 0x38, 0x7E}));
 }
 
+TEST(QuantizeLinear, Float4AddsItsZeroPoint) {  // 0, 1, -4 and -6 with a zero point of 6 (code 7): 6, 6, 2 and 0
+  attrs::QuantizeLinearT a;
+  a.output_dtype = static_cast<uint8_t>(DType::kF4E2M1);
+  OpTest t = quantize(a);
+  t.input<float>({4}, {0, 2, -8, -12}).input<float>({}, {2}).input(TestTensor{{DType::kF4E2M1, {}}, {0x07}, {}});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().bytes, (std::vector<uint8_t>{0x77, 0x04}));
+}
+
 TEST(QuantizeLinear, DivisionRoundsToThePrecision) {  // 0.5 + 2^-12 is 0.5 in float16, which rounds to 0 and not to 1
   attrs::QuantizeLinearT a;
   a.precision = static_cast<uint8_t>(DType::kF16);

@@ -3,6 +3,7 @@
 // that spell them.
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/import_scalar.h"
+#include "sdk/ops/steps_import.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
@@ -19,6 +20,17 @@ Value plain(ImportContext& ctx, Op op, Value a, Value b) { return ctx.emit1(op, 
 template <Op kOp>
 Status direct(ImportContext& ctx) {
   return import_direct(ctx, kOp, no_attrs());
+}
+
+// Of integers too (ONNX "Erf": all numbers), by way of float32, as ONNX's interpreter has it: from 4 on it is 1.
+Status erf(ImportContext& ctx) {
+  const DType type = ctx.type(ctx.input(0)).dtype;
+  if (!dtype_is_integer(type)) return import_direct(ctx, Op::kErf, no_attrs());
+  Steps steps(ctx);
+  const Value y = steps.cast(steps.one(Op::kErf, no_attrs(), {steps.cast(ctx.input(0), DType::kF32)}), type);
+  if (!y) return Status::kInvalidModel;
+  ctx.set_output(0, y);
+  return Status::kOk;
 }
 
 Status leaky_relu(ImportContext& ctx) {
@@ -255,7 +267,7 @@ const OnnxImport kHardSigmoidOnnx = {"", "HardSigmoid", hard_sigmoid};
 const OnnxImport kHardSwishOnnx = {"", "HardSwish", direct<Op::kHardSwish>};
 const OnnxImport kSoftplusOnnx = {"", "Softplus", direct<Op::kSoftplus>};
 const OnnxImport kGeluOnnx = {"", "Gelu", gelu};
-const OnnxImport kErfOnnx = {"", "Erf", direct<Op::kErf>};
+const OnnxImport kErfOnnx = {"", "Erf", erf};
 const OnnxImport kFloorOnnx = {"", "Floor", direct<Op::kFloor>};
 const OnnxImport kCeilOnnx = {"", "Ceil", direct<Op::kCeil>};
 const OnnxImport kRoundOnnx = {"", "Round", direct<Op::kRound>};

@@ -25,7 +25,9 @@ Status run_window(const KernelContext& ctx, double c0, double c1, double c2) {
   for (int64_t n = 0; n < size; ++n) {
     // A symmetric window of one sample is its middle.
     const double angle = period == 0 ? kPi : 2 * kPi * static_cast<double>(n) / static_cast<double>(period);
-    VIREO_TRY(store(&y, n, c0 - c1 * cos(angle) + c2 * cos(2 * angle)));
+    const double w = c0 - c1 * cos(angle) + c2 * cos(2 * angle);
+    // The coefficients' own rounding leaves the middle a little below 1, which as an integer would be 0.
+    VIREO_TRY(store(&y, n, fabs(w - round(w)) < 1e-14 ? round(w) : w));
   }
   return Status::kOk;
 }

@@ -43,6 +43,15 @@ TEST(Window, SymmetricOfOneSample) {
   EXPECT_EQ(t.y().as<float>(), std::vector<float>{1});
 }
 
+TEST(Window, MiddleIsOneAsAnInteger) {
+  for (const Op op : {Op::kHannWindow, Op::kHammingWindow, Op::kBlackmanWindow}) {
+    OpTest t(op, attributes(DType::kI8));
+    t.input<int32_t>({}, {10});
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    EXPECT_EQ(t.y().as<int8_t>(), (std::vector<int8_t>{0, 0, 0, 0, 0, 1, 0, 0, 0, 0}));
+  }
+}
+
 TEST(Window, RefusesStrings) {
   OpTest t(Op::kHannWindow, attributes(DType::kString));
   t.input<int64_t>({}, {1});
