@@ -103,7 +103,7 @@ importer::ImportedModel import(const std::string& path, const std::string* bytes
       return {};
     }
     importer::ImportedModel imported =
-        importer::import_model(model, path, options.shapes, options.elements, guess, &found);
+        importer::import_model(model, path, options.shapes, options.elements, guess, &found, options.string_bytes);
     const bool better = imported.graph != nullptr && !imported.assumption_failed;
     if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);

@@ -35,6 +35,9 @@ struct ElementsOption {
   int64_t count = 0;
 };
 
+// --string-bytes: so long a string of an input or a result is taken to be at most, where memory is reserved for text.
+constexpr uint32_t kStringBytes = 256;
+
 // What an input or output means; the fields are those of vireo.fb.Io in the file.
 struct IoMeaning {
   std::string name;     // of the graph's input or output
@@ -88,8 +91,9 @@ struct SchemeOption {
 struct ConvertOptions {
   std::vector<ShapeOption> shapes;  // the elements of a sequence "x" are inputs "x.0", "x.1"...
   std::vector<ElementsOption> elements;
-  bool optimize = true;           // false: import, fold nothing, fuse nothing
-  std::vector<std::string> skip;  // passes left out, by name
+  uint32_t string_bytes = kStringBytes;  // --string-bytes
+  bool optimize = true;                  // false: import, fold nothing, fuse nothing
+  std::vector<std::string> skip;         // passes left out, by name
   SchemeOption quantize;
   std::string emit_onnx;  // write the optimised graph as ONNX to this file, too; "": no
   std::vector<IoMeaning> io;

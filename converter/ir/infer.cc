@@ -289,11 +289,20 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
   for (size_t i = 0; i < in_types.size(); ++i) query_in[i] = *in_types[i];
   std::vector<uint64_t> scratch;
   int64_t scratch_bytes = 0;
+  KernelQuery query;
+  query.inputs = {query_in.data(), query_in.size()};
+  query.outputs = {types.data(), types.size()};
+  query.attr_bytes = {node.attrs.data(), node.attrs.size()};
+  std::vector<uint8_t> text;
+  if (kernel->text_bytes != nullptr) {
+    const int64_t text_bytes = kernel->text_bytes(query);
+    if (text_bytes < 0 || text_bytes > limit_bytes) {
+      *message = std::to_string(text_bytes) + " bytes of text, above the limit";
+      return false;
+    }
+    text.resize(static_cast<size_t>(text_bytes));
+  }
   if (kernel->scratch_bytes != nullptr) {
-    KernelQuery query;
-    query.inputs = {query_in.data(), query_in.size()};
-    query.outputs = {types.data(), types.size()};
-    query.attr_bytes = {node.attrs.data(), node.attrs.size()};
     scratch_bytes = kernel->scratch_bytes(query);
     if (scratch_bytes < 0 || scratch_bytes > (int64_t{1} << 30)) return false;
     scratch.resize(static_cast<size_t>(scratch_bytes) / 8 + 9);
@@ -304,6 +313,7 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
   run.attr_bytes = {node.attrs.data(), node.attrs.size()};
   run.scratch = {reinterpret_cast<uint8_t*>(align_up(reinterpret_cast<uintptr_t>(scratch.data()), 64)),
                  static_cast<size_t>(scratch_bytes)};
+  run.text = {text.data(), text.size()};
   run.error = &error;
   if (!ok(kernel->run(run))) {
     *message = error.message;

@@ -27,6 +27,7 @@ class NodeContext final : public ImportContext {
   bool knows_elements(Value v) const override;
   int declared_rank(int i) const override;
   bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
+  uint32_t string_bytes() const override { return importer_.string_bytes_; }
   bool has_attr(std::string_view name) const override;
   int64_t attr_int(std::string_view name, int64_t otherwise) const override;
   float attr_float(std::string_view name, float otherwise) const override;

@@ -6,6 +6,7 @@
 
 #include "converter/onnx/importer.h"
 #include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/kernel.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::importer {
@@ -36,6 +37,29 @@ bool makes_bundles(const ::onnx::GraphProto& g) {
     return info.type().has_sequence_type() || info.type().has_optional_type();
   });
 }
+
+bool makes_text(const ir::Graph& g) {
+  for (const ir::Node& n : g.nodes()) {
+    const RefKernel* kernel = find_ref(n.op);
+    const ir::Value* y = n.outputs.empty() ? nullptr : n.outputs[0];
+    if (kernel != nullptr && kernel->text_bytes != nullptr && y != nullptr && y->type.dtype == DType::kString)
+      return true;
+    for (const auto& body : n.bodies) {
+      if (makes_text(*body)) return true;
+    }
+  }
+  return false;
+}
+
+// A node writes the text that it makes where its last run wrote (sdk/ops/text.h): strings must not outlive their trip.
+bool keeps_text(const ir::Graph& body) {
+  const auto& outputs = body.outputs();
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const ir::Value* v) { return v->type.dtype == DType::kString; }) &&
+         makes_text(body);
+}
+constexpr const char* kKeepsText = "makes strings and hands strings on to the next trip or out of it";
+constexpr const char* kKeepsTextHelp = "make the strings before or after it, as one tensor";
 
 bool is_scalar(const TensorType& t, DType dtype) {
   return t.dtype == dtype && (t.shape.rank == 0 || (t.shape.rank == 1 && t.shape[0] == 1));
@@ -338,6 +362,8 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
     }
   }
 
+  if (keeps_text(*body.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
+
   // Exact when nothing can end the loop early.
   const ir::Value* cond_out = body.graph->outputs()[0];
   while (cond_out->producer != nullptr && cond_out->producer->op == Op::kIdentity) cond_out = cond_out->producer->in(0);
@@ -464,6 +490,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   }
   Body body;
   if (!import_body(scope, node, *proto, types, &body)) return bind_failed(scope, node);
+  if (keeps_text(*body.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
   std::vector<TensorType> results;
   std::vector<int> made_axes;
   for (int i = 0; i < proto->output_size(); ++i) {

@@ -50,8 +50,14 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
 }
 
 Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
-                   const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics)
-    : model_(model), elements_(elements), guess_(guess), diagnostics_(diagnostics), tensors_(model_path, diagnostics) {
+                   const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics,
+                   uint32_t string_bytes)
+    : model_(model),
+      elements_(elements),
+      guess_(guess),
+      string_bytes_(string_bytes),
+      diagnostics_(diagnostics),
+      tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
@@ -564,8 +570,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
                            const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics) {
-  return Importer(model, model_path, elements, guess, diagnostics).run(shapes);
+                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes) {
+  return Importer(model, model_path, elements, guess, diagnostics, string_bytes).run(shapes);
 }
 
 }  // namespace vireo::importer

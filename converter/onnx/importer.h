@@ -47,7 +47,7 @@ struct Bundle {
 class Importer {
  public:
   Importer(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ElementsOption>& elements,
-           Guess guess, Diagnostics* diagnostics);
+           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -159,6 +159,7 @@ class Importer {
   ::onnx::ModelProto& model_;
   const std::vector<ElementsOption>& elements_;
   const Guess guess_;
+  const uint32_t string_bytes_;
   bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;

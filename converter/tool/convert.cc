@@ -21,6 +21,7 @@ struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   std::vector<std::string> shapes, elements, skip, states;
   double test_atol = -1, test_rtol = -1;
+  uint32_t string_bytes = kStringBytes;
   bool no_optimize = false, json = false;
   CLI::Option* check_given = nullptr;
 };
@@ -115,6 +116,7 @@ std::vector<std::string> texts_of(const Options& options) {
   std::vector<std::string> texts;
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
   for (const std::string& s : options.elements) texts.push_back("--elements " + s);
+  if (options.string_bytes != kStringBytes) texts.push_back("--string-bytes " + std::to_string(options.string_bytes));
   for (const std::string& s : options.skip) texts.push_back("--skip " + s);
   for (const std::string& s : options.states) texts.push_back("--state " + s);
   if (options.no_optimize) texts.push_back("--no-optimize");
@@ -151,6 +153,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
   fill_elements(options.elements, &convert);
+  convert.string_bytes = options.string_bytes;
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
@@ -242,6 +245,9 @@ void add_common(CLI::App* verb, Options* options) {
                "NAME=none: an optional is empty");
   verb->add_option("--reproduce", options->reproduce,
                    "write each node that is refused to this folder, as a model of that node alone");
+  verb->add_option("--string-bytes", options->string_bytes,
+                   "so long a string is at most, where memory is reserved for text that nodes make; default 256")
+      ->check(CLI::Range(1u, 1u << 20));
 }
 
 }  // namespace

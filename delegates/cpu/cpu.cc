@@ -23,7 +23,8 @@ struct CpuPart {
   const CpuKernel* tuned = nullptr;
   const uint8_t* attrs = nullptr;
   size_t attrs_size = 0;
-  bool alone = false;  // too small for a second thread
+  bool alone = false;     // too small for a second thread
+  size_t text_bytes = 0;  // of the reference kernel, where a tuned one has its state
 };
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
 constexpr size_t kStateOffset = 64;
@@ -95,6 +96,23 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
   c.tuned = static_cast<const CpuKernel*>(part.choice);
   if (c.tuned == nullptr) c.reference = find_ref(query->op);
   return c;
+}
+
+// Calls f(query) with the types at their bounds, as reference kernels ask for them. They may have more values than a
+// query holds; those that need memory do not.
+template <class F>
+int64_t ask_reference(const CpuQuery& query, int32_t slots, const F& f) {
+  TensorType in[kMaxCpuArgs], y[kMaxCpuArgs];
+  for (uint32_t i = 0; i < query.input_count; ++i) in[i] = query.inputs[i].type;
+  for (uint32_t o = 0; o < query.output_count; ++o) y[o] = query.outputs[o].type;
+  const KernelQuery q = {Span<const TensorType>(in, query.input_count), Span<const TensorType>(y, query.output_count),
+                         Span<const uint8_t>(query.node.attrs, query.node.attrs_size), slots};
+  return f(q);
+}
+
+int64_t text_bytes(const Choice& c, const CpuQuery& query, int32_t slots) {
+  const bool makes = VIREO_TEXT && c.reference != nullptr && c.reference->text_bytes != nullptr;
+  return makes ? ask_reference(query, slots, c.reference->text_bytes) : 0;
 }
 
 // Handing work to a thread costs some microseconds. A node of few elements, constants and results counted, stays with
@@ -186,15 +204,14 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   if (c.tuned != nullptr) {
     scratch = c.tuned->scratch_bytes == nullptr ? 0 : c.tuned->scratch_bytes(query);
   } else if (c.reference != nullptr && c.reference->scratch_bytes != nullptr) {
-    // Reference kernels may have more values than a query holds; those that need scratch do not.
-    TensorType in[kMaxCpuArgs], y[kMaxCpuArgs];
-    for (uint32_t i = 0; i < query.input_count; ++i) in[i] = query.inputs[i].type;
-    for (uint32_t o = 0; o < query.output_count; ++o) y[o] = query.outputs[o].type;
-    const KernelQuery q = {Span<const TensorType>(in, query.input_count), Span<const TensorType>(y, query.output_count),
-                           Span<const uint8_t>(query.node.attrs, query.node.attrs_size), slots};
-    scratch = c.reference->scratch_bytes(q);
+    scratch = ask_reference(query, slots, c.reference->scratch_bytes);
   }
   if (scratch < 0) return VIREO_INVALID_MODEL;
+  if (VIREO_TEXT) {
+    const int64_t text = text_bytes(c, query, slots);
+    if (text < 0) return VIREO_INVALID_MODEL;
+    out->state_bytes += static_cast<size_t>(text);
+  }
   out->scratch_bytes = static_cast<size_t>(scratch);
   return VIREO_OK;
 }
@@ -223,6 +240,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
   p->alone = slots <= 1 || (VIREO_TUNED && is_small(*host, query));  // reference kernels alone: small code first
+  if (VIREO_TEXT) p->text_bytes = static_cast<size_t>(text_bytes(c, query, slots));
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
     c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
   *loaded = p;
@@ -238,6 +256,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   ctx.outputs = Span<Tensor* const>(reinterpret_cast<Tensor* const*>(outputs), output_count);
   ctx.attr_bytes = Span<const uint8_t>(p.attrs, p.attrs_size);
   ctx.scratch = Span<uint8_t>(static_cast<uint8_t*>(with->scratch), with->scratch_bytes);
+  if (VIREO_TEXT) ctx.text = Span<uint8_t>(static_cast<uint8_t*>(loaded) + kStateOffset, p.text_bytes);
   if (with->threads != nullptr && !p.alone)
     ctx.parallel = {with->threads->run, with->threads->pool, with->threads->slots};
   ctx.random = with->random;

@@ -32,6 +32,7 @@ struct KernelContext {
   Span<Tensor* const> outputs;       // null: not wanted. Shapes are set by the shape function before the kernel runs
   Span<const uint8_t> attr_bytes;
   Span<uint8_t> scratch;  // at least what scratch_bytes asked for, aligned to 64
+  Span<uint8_t> text;     // at least what text_bytes asked for: the node's own, whose bytes stay until its next run
   Parallel parallel;
   uint64_t* random = nullptr;  // the session's generator state, advanced by operators that draw from it
   Error* error = nullptr;
@@ -66,6 +67,8 @@ struct RefKernel {
   // Inputs have passed the shape function. Rechecks only what data can change: gathered indices, divisors, loop bounds.
   Status (*run)(const KernelContext& ctx);
   int64_t (*scratch_bytes)(const KernelQuery& query);  // null: none
+  // Room for the bytes of strings that the operator makes rather than takes from its inputs (text.h). Null: none.
+  int64_t (*text_bytes)(const KernelQuery& query) = nullptr;
 };
 
 struct RefRow {

@@ -164,10 +164,17 @@ Status OpTest::run() {
   uint64_t random = 42;
   ctx.random = &random;
   ctx.error = &error_;
-  size_t scratch_bytes = 0;
+  size_t scratch_bytes = 0, text_bytes = 0;
+  const KernelQuery query{Span<const TensorType>(in_types.data(), in_types.size()),
+                          Span<const TensorType>(types_.data(), types_.size()), ctx.attr_bytes, slots_};
+  if (kernel->text_bytes != nullptr) {
+    const int64_t bytes = kernel->text_bytes(query);
+    if (bytes < 0) return fail(&error_, Status::kInvalidModel, "its text has no size");
+    text_bytes = static_cast<size_t>(bytes);
+  }
+  Buffer text = make_buffer(text_bytes);
+  ctx.text = Span<uint8_t>(text.get(), text_bytes);
   if (kernel->scratch_bytes != nullptr) {
-    KernelQuery query{Span<const TensorType>(in_types.data(), in_types.size()),
-                      Span<const TensorType>(types_.data(), types_.size()), ctx.attr_bytes, slots_};
     scratch_bytes = static_cast<size_t>(kernel->scratch_bytes(query));
   }
   Buffer scratch = make_buffer(scratch_bytes);
@@ -175,6 +182,7 @@ Status OpTest::run() {
   VIREO_TRY(kernel->run(ctx));
   for (size_t k = 0; k < kGuard; ++k) {
     if (scratch[scratch_bytes + k] != kPaint) return fail(&error_, Status::kInvalidArgument, "wrote past its scratch");
+    if (text[text_bytes + k] != kPaint) return fail(&error_, Status::kInvalidArgument, "wrote past its text");
   }
   for (size_t i = 0; i < types_.size(); ++i) {
     const Tensor& t = *out[i];

@@ -60,6 +60,9 @@ class ImportContext {
   // was tried, and does not give the outputs that the file declares.
   virtual bool unknown_is_one() const { return false; }
 
+  // So long a string is taken to be at most, where memory is reserved for text (text.h); --string-bytes.
+  virtual uint32_t string_bytes() const { return 256; }
+
   virtual bool has_attr(std::string_view name) const = 0;
   virtual int64_t attr_int(std::string_view name, int64_t otherwise) const = 0;
   virtual float attr_float(std::string_view name, float otherwise) const = 0;

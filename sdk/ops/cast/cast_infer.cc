@@ -2,6 +2,7 @@
 //   x        any shape; any type but complex
 //   y        shape of x, dtype `to`. A float that an integer cannot hold gives the low bits of its integer part, itself
 //            held within int64 (or uint64 for uint64); NaN gives 0. To bool: not 0
+//            To string: number_text.h; bool as "1" and "0"
 //   alias    y may be x;  scratch none;  error kInvalidArgument for a string that is not a number
 // BitCast: the same bits, read as another type of the same width.
 // Source: ONNX opset 28 "Cast", opset 26 "BitCast".
@@ -22,10 +23,6 @@ Status infer_cast(InferContext& ctx) {
   }
   if (is_complex(from) || is_complex(to)) {
     return ctx.fail(Status::kInvalidModel, "no Cast from {} to {}", dtype_name(from), dtype_name(to));
-  }
-  if (to == DType::kString && from != DType::kString) {
-    return ctx.fail(Status::kUnsupported,
-                    "Cast from {} to string: text needs memory that a node's output does not have", dtype_name(from));
   }
   ctx.output(0) = {to, ctx.input(0).shape};
   return Status::kOk;

@@ -5,8 +5,9 @@
 #include "sdk/base/narrow_float.h"
 #include "sdk/base/number.h"
 #include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/cast/number_text.h"
 #include "sdk/ops/dispatch.h"
-#include "sdk/ops/kernel.h"
+#include "sdk/ops/text.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -169,6 +170,49 @@ Status read_strings(const KernelContext& ctx, DType to, int64_t at, int n, Chunk
   return Status::kOk;
 }
 
+RealFormat format_of(DType t) {
+  switch (t) {
+    case DType::kF64:
+      return kF64Format;
+    case DType::kF16:
+      return kF16Format;
+    case DType::kBF16:
+      return kBF16Format;
+    default:
+      return kF32Format;  // float8 and narrower are exact in it
+  }
+}
+
+int64_t text_bytes(const KernelQuery& query) {
+  const bool makes = query.outputs[0].dtype == DType::kString && query.inputs[0].dtype != DType::kString;
+  return makes ? text_room(query.outputs[0], kMostNumberText) : 0;
+}
+
+Status to_strings(const KernelContext& ctx) {
+  const Tensor &x = *ctx.in(0), &y = *ctx.out(0);
+  const int64_t count = x.count();
+  VIREO_TRY(TextWriter::check(ctx, static_cast<uint64_t>(count) * kMostNumberText));
+  TextWriter text(ctx);
+  for (int64_t at = 0; at < count; at += kChunk) {
+    Chunk c;
+    const int n = static_cast<int>(count - at < kChunk ? count - at : kChunk);
+    read(x.dtype, x.data, at, n, &c);
+    for (int i = 0; i < n; ++i) {
+      char* to = text.take(kMostNumberText);
+      size_t size = 0;
+      if (c.kind == Kind::kReal) {
+        size = write_real(c.real[i], format_of(x.dtype), to);
+      } else {
+        const bool negative = c.kind == Kind::kSigned && c.integer[i] < 0;
+        const auto bits = static_cast<uint64_t>(c.integer[i]);
+        size = write_integer(negative ? 0 - bits : bits, negative, to);
+      }
+      y.as<StringRef>()[at + i] = {to, size};
+    }
+  }
+  return Status::kOk;
+}
+
 Status run(const KernelContext& ctx) {
   const Tensor &x = *ctx.in(0), &y = *ctx.out(0);
   const int64_t count = x.count();
@@ -176,6 +220,7 @@ Status run(const KernelContext& ctx) {
     if (x.data != y.data && count > 0) memmove(y.data, x.data, static_cast<size_t>(dtype_bytes(x.dtype, count)));
     return Status::kOk;
   }
+  if (y.dtype == DType::kString) return to_strings(ctx);
   const bool text = x.dtype == DType::kString;
   if (text) {  // nothing is written before all of it is known to be numbers
     Chunk c;
@@ -208,7 +253,7 @@ Status run_bit_cast(const KernelContext& ctx) {
 extern const RefKernel kCastRef;
 extern const RefKernel kBitCastRef;
 
-const RefKernel kCastRef = {run, nullptr};
+const RefKernel kCastRef = {run, nullptr, text_bytes};
 const RefKernel kBitCastRef = {run_bit_cast, nullptr};
 
 }  // namespace vireo

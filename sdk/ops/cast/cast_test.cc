@@ -122,8 +122,39 @@ TEST(Cast, Refuses) {
   EXPECT_EQ(none.input<float>({1}, {1}).run(), Status::kInvalidModel);
   OpTest complex(Op::kCast, to(DType::kC64));
   EXPECT_EQ(complex.input<float>({1}, {1}).run(), Status::kInvalidModel);
-  OpTest text(Op::kCast, to(DType::kString));
-  EXPECT_EQ(text.input<float>({1}, {1}).run(), Status::kUnsupported);
+}
+
+TEST(Cast, NumbersToStrings) {  // as Python's repr() of the number of that type
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(
+      cast<float>({0.1f, 3, -0.0f, 1e16f, 1e-5f, 0x1p-149f, 3.4028235e38f, NAN, INFINITY, -INFINITY, 16777216},
+                  DType::kString)
+          .strings,
+      (Texts{"0.1", "3.0", "-0.0", "1e+16", "1e-05", "1e-45", "3.4028235e+38", "NaN", "INF", "-INF", "16777216.0"}));
+  EXPECT_EQ(
+      cast<double>({0.1, 5e-324, 1.7976931348623157e308, -2.2250738585072014e-308, 123456789.125, 9007199254740992.0},
+                   DType::kString)
+          .strings,
+      (Texts{"0.1", "5e-324", "1.7976931348623157e+308", "-2.2250738585072014e-308", "123456789.125",
+             "9007199254740992.0"}));
+  EXPECT_EQ(cast<int64_t>({INT64_MIN, 0, INT64_MAX}, DType::kString).strings,
+            (Texts{"-9223372036854775808", "0", "9223372036854775807"}));
+  EXPECT_EQ(cast<uint64_t>({UINT64_MAX}, DType::kString).strings, (Texts{"18446744073709551615"}));
+  EXPECT_EQ(cast(cast<float>({0, 2}, DType::kBool), DType::kString).strings, (Texts{"0", "1"}));
+  EXPECT_EQ(cast(cast<float>({0.1f, 65504}, DType::kF16), DType::kString).strings, (Texts{"0.1", "65500.0"}));
+}
+
+TEST(Cast, TextReadsBackAsTheSameBits) {
+  uint64_t bits = 1;
+  std::vector<double> x;
+  for (int i = 0; i < 3000; ++i) {
+    bits = bits * 6364136223846793005u + 1442695040888963407u;
+    double v = 0;
+    std::memcpy(&v, &bits, sizeof(v));
+    if (std::isfinite(v)) x.push_back(v);
+  }
+  const TestTensor y = cast(cast(x, DType::kString), DType::kF64);
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y.as<double>()[i], x[i]);
 }
 
 TEST(BitCast, KeepsTheBits) {
