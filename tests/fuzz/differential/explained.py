@@ -169,6 +169,20 @@ def resize_fraction(case, op, model, answers):
     return scales is not None and scales.size > 0 and any(float(s * n) % 1 for s, n in zip(scales, op[4][0].shape))
 
 
+@row("Resize: cubic to one element", "Resize", "fail", r"at \[")
+def resize_one(case, op, model, answers):
+    """Under pytorch_half_pixel an extent of 1 samples ONNX Runtime at 0, Vireo at -0.5 as the onnx package's reference does, which cubic taps
+    show. "length_resized > 1 ? (x_resized + 0.5) / scale - 0.5 : 0": ONNX Runtime, by the letter."""
+    return attribute(op, "coordinate_transformation_mode") == "pytorch_half_pixel" and attribute(op, "mode") == "cubic" and 1 in answers[0].shape[2:]
+
+
+@row("Resize: cubic crops", "Resize", "fail", r"at \[")
+def resize_cubic_crop(case, op, model, answers):
+    """Cubic tf_crop_and_resize near the crop's end: the onnx package's reference, which is the formula of x_original and its four taps,
+    gives what Vireo gives: Vireo."""
+    return attribute(op, "coordinate_transformation_mode") == "tf_crop_and_resize" and attribute(op, "mode") == "cubic"
+
+
 @row("MeanVarianceNormalization without variance", "MeanVarianceNormalization", "fail", r"expected -?(nan|inf)|at \[")
 def no_variance(case, op, model, answers):
     """Where all elements are equal Vireo gives 0, ONNX Runtime 0 / 0, or the root of a rounded negative number. The function's body adds

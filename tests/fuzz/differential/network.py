@@ -84,7 +84,7 @@ def pool(c):
     elem = c.t("T")
     if "ceil_mode" in c.schema.attributes:
         attributes["ceil_mode"] = c.one(None, 0, 1)
-    if c.schema.name == "AveragePool":
+    if "count_include_pad" in c.schema.attributes:
         attributes["count_include_pad"] = c.one(None, 0, 1)
     if c.schema.name == "LpPool":
         attributes["p"] = c.one(None, 1, 2, 3)
