@@ -44,7 +44,7 @@ DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/",), "del
                     "c_api": ("flatbuffers/",)}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "c_api/src/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
-HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|"
+HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.|image_decoder/[a-z0-9]+\.cc$)|^runtime/platform/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next)[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)

@@ -32,6 +32,11 @@ vireo_dependency_(xnnpack 20241108 master https://github.com/google/XNNPACK BSD-
 vireo_dependency_(pthreadpool 20240616 main https://github.com/google/pthreadpool BSD-2-Clause optional "" "the header that XNNPACK runs loops through; the functions are ours")
 vireo_dependency_(cpuinfo 20250905 main https://github.com/pytorch/cpuinfo BSD-2-Clause optional "" "XNNPACK chooses its kernels by it")
 vireo_dependency_(fxdiv 20200417 master https://github.com/Maratyszcza/FXdiv MIT optional "" "XNNPACK's divisions by a number that stays the same")
+vireo_dependency_(jpeg 2.1.0 2.1.5.1 https://github.com/libjpeg-turbo/libjpeg-turbo IJG tests "libturbojpeg0-dev" "ImageDecoder: JPEG; like all its codecs where installed, left out when missing")
+vireo_dependency_(jpeg2000 2.5.0 v2.5.0 https://github.com/uclouvain/openjpeg BSD-2-Clause tests "libopenjp2-7-dev" "ImageDecoder: JPEG 2000")
+vireo_dependency_(png 1.6.30 v1.6.39 https://github.com/pnggroup/libpng libpng-2.0 tests "libpng-dev" "ImageDecoder: PNG")
+vireo_dependency_(tiff 4.5.0 v4.5.0 https://gitlab.com/libtiff/libtiff libtiff tests "libtiff-dev" "ImageDecoder: TIFF")
+vireo_dependency_(webp 1.2.0 v1.2.4 https://github.com/webmproject/libwebp BSD-3-Clause tests "libwebp-dev" "ImageDecoder: WebP")
 vireo_dependency_(gtest 1.12.1 v1.13.0 https://github.com/google/googletest BSD-3-Clause tests "libgtest-dev" "unit tests")
 vireo_dependency_(benchmark 1.7.1 v1.7.1 https://github.com/google/benchmark Apache-2.0 tests "libbenchmark-dev" "benchmarks; left out when missing")
 
@@ -328,6 +333,30 @@ if(VIREO_DEVELOPER AND NOT VIREO_BARE_METAL)
     target_link_libraries(vireo_dep_benchmark INTERFACE benchmark::benchmark_main)
     add_library(Vireo::dep_benchmark ALIAS vireo_dep_benchmark)
   endif()
+endif()
+
+# --- The codecs of ImageDecoder: Vireo::dep_<name> for each that is installed, never fetched -----------------------------------
+# A library counts from the version on whose functions we call; `since` is one that came with it.
+if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
+  foreach(row "jpeg;turbojpeg.h;turbojpeg;TJFLAG_LIMITSCANS" "jpeg2000;openjpeg.h;openjp2;opj_decoder_set_strict_mode" "png;png.h;png16;PNG_LIBPNG_VER_STRING"
+              "tiff;tiffio.h;tiff;TIFFOpenOptionsSetMaxSingleMemAlloc" "webp;webp/decode.h;webp;WebPDecodeRGBInto")
+    list(GET row 0 name)
+    list(GET row 1 header)
+    list(GET row 2 library)
+    list(GET row 3 since)
+    find_path(VIREO_${name}_INCLUDE ${header} PATH_SUFFIXES openjpeg-2.5)
+    find_library(VIREO_${name}_LIBRARY ${library})
+    if(NOT VIREO_${name}_INCLUDE OR NOT VIREO_${name}_LIBRARY)
+      continue()
+    endif()
+    file(STRINGS "${VIREO_${name}_INCLUDE}/${header}" vireo_new_enough_ REGEX "${since}" LIMIT_COUNT 1)
+    if(vireo_new_enough_)
+      add_library(vireo_dep_${name} INTERFACE)
+      target_include_directories(vireo_dep_${name} SYSTEM INTERFACE $<BUILD_INTERFACE:${VIREO_${name}_INCLUDE}>)
+      target_link_libraries(vireo_dep_${name} INTERFACE "${VIREO_${name}_LIBRARY}")
+      add_library(Vireo::dep_${name} ALIAS vireo_dep_${name})
+    endif()
+  endforeach()
 endif()
 
 # --- XNNPACK, of the optional delegate: Vireo::dep_xnnpack where it can be had -----------------------------------------------

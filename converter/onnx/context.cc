@@ -51,6 +51,12 @@ int NodeContext::declared_rank(int i) const {
   return it == importer_.declared_.end() ? -1 : it->second->dim_size();
 }
 
+int64_t NodeContext::declared_extent(int i, int axis) const {
+  if (axis >= declared_rank(i)) return -1;
+  const auto& dim = importer_.declared_.find(node_.output(i))->second->dim(axis);
+  return dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1;
+}
+
 // ---- attributes ----
 
 bool NodeContext::has_attr(std::string_view name) const { return attribute(name) != nullptr; }

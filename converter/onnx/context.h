@@ -26,6 +26,7 @@ class NodeContext final : public ImportContext {
   bool differ(Dim a, Dim b) const override;
   bool knows_elements(Value v) const override;
   int declared_rank(int i) const override;
+  int64_t declared_extent(int i, int axis) const override;
   bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
   uint32_t string_bytes() const override { return importer_.string_bytes_; }
   bool has_attr(std::string_view name) const override;

@@ -35,13 +35,15 @@ class TestInfer final : public InferContext {
     return read_real(t.type.dtype, t.bytes.data(), element);
   }
   Dim bounded(Dim upper) override { return upper; }
-  Dim unknown() override { return 0; }
+  void bound_unknown(Dim most) { unknown_ = most; }
+  Dim unknown() override { return unknown_; }
 
  private:
   Dim symbolic(Arith, Dim, Dim) override { return 0; }
   const std::vector<TestTensor>& tensors_;
   std::vector<const TensorType*> in_;
   std::vector<TensorType*> out_;
+  Dim unknown_ = 0;
 };
 
 struct AlignedFree {
@@ -89,6 +91,10 @@ OpTest& OpTest::in_place() {
   in_place_ = true;
   return *this;
 }
+OpTest& OpTest::unknown(Dim most) {
+  unknown_ = most;
+  return *this;
+}
 OpTest& OpTest::slots(int n) {
   slots_ = n;
   return *this;
@@ -108,6 +114,7 @@ Status OpTest::infer() {
   }
   types_.assign(static_cast<size_t>(outputs_), TensorType{});
   TestInfer ctx(inputs_, &types_, Span<const uint8_t>(attrs_.data(), attrs_.size()), &error_);
+  ctx.bound_unknown(unknown_);
   const Status s = row->def->infer(ctx);
   results_.assign(static_cast<size_t>(outputs_), TestTensor{});
   for (size_t i = 0; i < results_.size(); ++i) results_[i].type = types_[i];

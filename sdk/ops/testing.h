@@ -102,10 +102,11 @@ class OpTest {
   OpTest& input_bool(const std::vector<int64_t>& dims, const std::vector<uint8_t>& values);
   OpTest& input_strings(const std::vector<int64_t>& dims, const std::vector<std::string>& values);
   OpTest& input(TestTensor t);
-  OpTest& absent();        // an optional input that is not given
-  OpTest& outputs(int n);  // default 1
-  OpTest& in_place();      // output 0 in the memory of input 0
-  OpTest& slots(int n);    // threads of the Parallel given to the kernel, default 1 (emulated serially)
+  OpTest& absent();           // an optional input that is not given
+  OpTest& outputs(int n);     // default 1
+  OpTest& in_place();         // output 0 in the memory of input 0
+  OpTest& unknown(Dim most);  // bound of each extent that only the data tell, default 0
+  OpTest& slots(int n);       // threads of the Parallel given to the kernel, default 1 (emulated serially)
 
   // Infers and runs. Outputs' true shapes are in y(i).type.
   Status run();
@@ -126,6 +127,7 @@ class OpTest {
   std::vector<TensorType> types_;
   int outputs_ = 1;
   int slots_ = 1;
+  Dim unknown_ = 0;
   bool in_place_ = false;
   Error error_;
 };

@@ -56,6 +56,11 @@ class ImportContext {
   virtual bool knows_elements(Value v) const { return constant(v) != nullptr; }
   // The rank that the file declares for the ONNX node's output `i`; -1: none.
   virtual int declared_rank(int) const { return -1; }
+  // The number that the file declares for dimension `axis` of the ONNX node's output `i`; -1: none.
+  virtual int64_t declared_extent(int i, int axis) const {
+    static_cast<void>(i + axis);
+    return -1;
+  }
   // Extents of which nothing is known, where it matters whether they are 1, are to be taken as 1: the other assumption
   // was tried, and does not give the outputs that the file declares.
   virtual bool unknown_is_one() const { return false; }
