@@ -12,8 +12,6 @@ sys.path.insert(0, str(support.ROOT / "tests"))
 REFUSED = {
     "Gradient": "a training operator without an inference meaning",
     "ImageDecoder": "wants codecs, which a build may leave out",
-    "RegexFullMatch": "wants an engine for regular expressions, which a build may leave out",
-    "StringConcat": "strings", "StringNormalizer": "strings", "StringSplit": "strings",
 }
 # Versions whose nodes are judged elsewhere, or not at all.
 WITHOUT_CASES = {

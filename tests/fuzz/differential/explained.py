@@ -240,13 +240,15 @@ def clip_infinite(case, op, model, answers):
     return True
 
 
-@row("numbers to text", {"Cast", "CastLike"}, "refused", r"text needs memory")
+@row("numbers to text", {"Cast", "CastLike"}, "fail", r'at \[.*\]: ".*", expected "')
 def to_text(case, op, model, answers):
-    """Vireo refuses to make text of numbers at run time: it has no memory of bounded size for it. A limit of Vireo; ONNX Runtime does it."""
+    """The standard leaves the spelling open. Vireo writes the fewest digits that read back as the same number (Python's repr), ONNX Runtime
+    so many as %.8g and %.17g give. Both right."""
     return True
 
 
-@row("operators on text", {"StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch"}, "refused", r"is not known|text needs memory")
-def text_operators(case, op, model, answers):
-    """Vireo refuses them by name in builds that leave them out. A limit of Vireo; ONNX Runtime runs them."""
+@row("parts of text", "StringSplit", "fail", r"at \[|shape")
+def parts_of_text(case, op, model, answers):
+    """The onnx package's reference is Python's str.split, and so Vireo: "" has one part where there is a delimiter, and what is left when no
+    more splits are allowed keeps the white space at its end. ONNX Runtime has none for "", and cuts the end."""
     return True
