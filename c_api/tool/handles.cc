@@ -232,7 +232,7 @@ std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choic
   }
   if (list.size() == given) return list;
   int64_t assumed = kAssumedExtent;
-  for (;; assumed /= 4) {
+  for (;; assumed /= 2) {
     for (size_t i = given; i < list.size(); ++i) list[i].max = std::max(list[i].min, assumed);
     if (assumed <= kLeastAssumedExtent || is_modest(model, choice, list)) break;
   }

@@ -111,7 +111,7 @@ struct SessionChoice {
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.
 constexpr int64_t kAssumedExtent = 256;
-// Of many such dimensions a tensor may be the product: a quarter, then a sixteenth is assumed where the session would
+// Of many such dimensions a tensor may be the product: a half, a quarter and so on is assumed where the session would
 // take more than this.
 constexpr uint64_t kAssumedBytes = uint64_t{1} << 30;
 constexpr int64_t kLeastAssumedExtent = 16;

@@ -106,7 +106,8 @@ class Builder {
       node->name = n.name;
       node->attrs = n.attrs;
       for (const ir::Value* v : n.inputs) node->inputs.push_back(tensor(v));
-      while (!node->inputs.empty() && node->inputs.back() == -1) node->inputs.pop_back();
+      // Absent operands at the end go, but a Loop has both of its own even so.
+      while (node->inputs.size() > n.def().min_inputs && node->inputs.back() == -1) node->inputs.pop_back();
       const OpDef& def = n.def();
       for (size_t i = 0; i < n.outputs.size(); ++i) {
         const ir::Value* v = n.outputs[i];

@@ -48,7 +48,9 @@ int NodeContext::declared_rank(int i) const {
   // Names mean what the main graph's declarations say there and in the bodies that it holds, not in functions.
   if (!wants_output(i) || !scope_.prefix.empty()) return -1;
   const auto it = importer_.declared_.find(node_.output(i));
-  return it == importer_.declared_.end() ? -1 : it->second->dim_size();
+  if (it != importer_.declared_.end()) return it->second->dim_size();
+  const auto needed = importer_.needed_ranks_.find(node_.output(i));
+  return needed == importer_.needed_ranks_.end() ? -1 : needed->second;
 }
 
 int64_t NodeContext::declared_extent(int i, int axis) const {

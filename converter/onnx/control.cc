@@ -247,15 +247,29 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     b.graph->order_inputs(std::move(ordered));
   }
   std::vector<TensorType> types;
+  std::map<int, Diagnostic> lifted;
   for (int i = 0; i < count; ++i) {
+    Diagnostic differ;
+    differ.code = Code::kBranchMismatch;
+    differ.op = node.op_type();
+    differ.node = node_name(node, &scope);
+    {
+      const TensorType& a = bodies[0].graph->outputs()[static_cast<size_t>(i)]->type;
+      const TensorType& b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
+      differ.what = "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) +
+                    " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
+                    " in the other, and which is taken is not known here";
+    }
+    differ.help = shape_advice(scope, cond);
+    if (bodies[0].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank !=
+        bodies[1].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank)
+      describe(node, scope, &differ);
+    if (lift_rank(bodies[0].graph.get(), bodies[1].graph.get(), static_cast<size_t>(i))) lifted[i] = differ;
     const TensorType a = bodies[0].graph->outputs()[static_cast<size_t>(i)]->type;
     const TensorType b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
     if (a.dtype != b.dtype || a.shape.rank != b.shape.rank) {
-      record(&node, &scope, Code::kBranchMismatch,
-             "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + dims_->text(a.shape) +
-                 " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
-                 " in the other, and which is taken is not known here",
-             shape_advice(scope, cond));
+      if (a.shape.rank == b.shape.rank) describe(node, scope, &differ);
+      diagnostics_->add(std::move(differ));
       return bind_failed(scope, node);
     }
     TensorType t = a;
@@ -273,6 +287,7 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     n->outputs[i]->type = types[i];
     bind(scope, node, node.output(static_cast<int>(i)), n->outputs[i]);
   }
+  for (auto& [i, differ] : lifted) lifted_[n->outputs[static_cast<size_t>(i)]] = std::move(differ);
 }
 
 // ---- Loop ----
@@ -427,11 +442,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     record(&node, &scope, code, what, help);
     bind_failed(scope, node);
   };
-  if (scope.opsets[""] < 9) {
-    return refuse(Code::kUnsupportedNode,
-                  "is the Scan of opset 8, with a batch axis of its own, which later opsets dropped",
-                  "export the model with opset 9 or newer");
-  }
+  if (scope.opsets[""] < 9 && !without_batch_axis(scope, node)) return bind_failed(scope, node);
   ::onnx::GraphProto* proto = graph_attribute(node, "body");
   const ::onnx::AttributeProto* number = find_attribute(node, scope, "num_scan_inputs");
   const int scanned = number == nullptr ? 0 : static_cast<int>(std::min<int64_t>(number->i(), INT32_MAX));

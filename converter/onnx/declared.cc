@@ -30,6 +30,16 @@ void Importer::read_declared() {
   input_atoms_ = dims_->atoms().size();
 }
 
+// A Transpose lists as many axes as what it reads has.
+void Importer::read_needed_ranks() {
+  for (const auto& node : model_.graph().node()) {
+    if (node.op_type() != "Transpose" || !plain_domain(node.domain()).empty() || node.input_size() != 1) continue;
+    for (const auto& a : node.attribute()) {
+      if (a.name() == "perm") needed_ranks_[node.input(0)] = a.ints_size();
+    }
+  }
+}
+
 void Importer::adopt_declared(const std::string& name, ir::Value* value) {
   const auto it = declared_.find(name);
   if (it == declared_.end() || it->second->dim_size() != value->type.shape.rank) return;

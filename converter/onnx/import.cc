@@ -116,8 +116,10 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   add_initializers(scope, *model_.mutable_graph());
   if (!add_inputs(scope, shapes)) return out;
   if (shapes.empty()) read_declared();
+  read_needed_ranks();
   import_nodes(scope, *model_.mutable_graph()->mutable_node());
   add_outputs(scope);
+  check_lifted(*graph);
   if (nodes_passed_over_ != 0) {
     const bool one = nodes_passed_over_ == 1;
     diagnostics_->warning(Code::kNotLookedAt,

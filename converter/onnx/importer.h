@@ -83,6 +83,7 @@ class Importer {
   void add_outputs(Scope& scope);
   // declared.cc. Not used when --shape changed what the declarations were made for.
   void read_declared();
+  void read_needed_ranks();
   void adopt_declared(const std::string& name, ir::Value* value);
   bool read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
                    std::map<std::string, int>* out);
@@ -101,11 +102,15 @@ class Importer {
   void import_if(Scope& scope, ::onnx::NodeProto& node);
   void import_loop(Scope& scope, ::onnx::NodeProto& node);
   void import_scan(Scope& scope, ::onnx::NodeProto& node);
+  bool without_batch_axis(Scope& scope, ::onnx::NodeProto& node);  // old_scan.cc
   ir::Value* move_axis(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, int from, int to);
   struct Body;
   bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                    const std::vector<TensorType>& inputs, Body* body);
   int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]);
+  // unit_extents.cc: outputs of an If's branches whose ranks differ by leading extents of 1
+  bool lift_rank(ir::Graph* one, ir::Graph* other, size_t output);
+  void check_lifted(const ir::Graph& graph);
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
   // The nodes of `body` among those of the scope's graph, its inputs standing for `inputs`.
   bool inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& body, const std::string& prefix,
@@ -176,7 +181,10 @@ class Importer {
   std::map<std::pair<std::string, std::string>, Unknown> unknown_;   // by domain and operator
   std::map<std::string, const ::onnx::TensorShapeProto*> declared_;  // of the main graph's values
   std::map<std::string, TensorType> stand_ins_;                      // for real values inside it whose makers fail
-  size_t input_atoms_ = 0;                                           // symbols the inputs brought
+  std::map<std::string, int> needed_ranks_;                          // of the same, by a reader that says it
+  // Outputs of an If that have the larger rank of both branches, with what is wrong if somebody minds.
+  std::map<const ir::Value*, Diagnostic> lifted_;
+  size_t input_atoms_ = 0;  // symbols the inputs brought
   ir::Value poison_;
   std::deque<Bundle> bundles_;
   std::map<const ir::Value*, Bundle*> markers_;

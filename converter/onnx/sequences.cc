@@ -10,6 +10,7 @@
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/shape_of/shape_of_generated.h"
 #include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/split/split_generated.h"
 
@@ -219,7 +220,7 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
   std::vector<Dim> parts;
   const bool known = split == nullptr || ir::known_elements(split, &finder_, &parts);
   const bool listed = split != nullptr && split->type.shape.rank == 1;
-  if (listed && !known) {
+  if (listed && (!known || is_symbolic(extent))) {
     const Dim count = split->type.shape[0];
     if (is_symbolic(count) || count < 1 || count > 255)
       return refuse(Code::kUnsupportedNode, "the number of its parts is not known", "make split a constant");
@@ -232,45 +233,58 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     made.elements = n->outputs;
     return add_bundle(std::move(made));
   }
-  if (is_symbolic(extent)) {
-    return refuse(Code::kUnsupportedNode,
-                  "axis " + std::to_string(axis) + " has " + dims_->text(extent) +
-                      " elements, and the number of parts must be known here",
-                  "fix the extent with --shape");
-  }
-  if (!known) {  // one size for all parts, which only a run knows
+  int64_t each = 1;  // elements of a part, where that is known
+  const bool sized = split == nullptr || known_number(finder_, split, &each);
+  if (sized && each < 1) return refuse(Code::kBadNode, "its split is not a positive number", "");
+  if (!sized || is_symbolic(extent)) {  // only a run knows how many parts there are
     const ElementsOption* given = elements_option(node.output(0));
-    const int64_t most = given != nullptr && given->count >= 0 ? given->count : extent;
+    const Interval range = dims_->interval(extent);
+    const bool told = given != nullptr && given->count >= 0;
+    if (!told && range.open()) {
+      return refuse(Code::kUnsupportedNode,
+                    "axis " + std::to_string(axis) + " has " + dims_->text(extent) +
+                        " elements, and how many parts there are at most must be known here",
+                    "bound the extent with --shape, or the parts with --elements " + node.output(0) + "=8");
+    }
+    const int64_t whole = range.open() ? 0 : range.hi / each + (range.hi % each != 0);
+    const int64_t most = told ? given->count : whole;
     if (most > static_cast<int64_t>(kMostElements))
       return refuse(Code::kUnsupportedNode, "may have " + std::to_string(most) + " parts",
                     "say how many there are at most with --elements " + node.output(0) + "=8");
-    ir::Value* size = as_scalar(scope, node, split, DType::kI64);
+    ir::Value* size = sized ? constant_i64(scope, each) : as_scalar(scope, node, split, DType::kI64);
     if (size == nullptr) return nullptr;
-    size = checked(scope, node, size, compare(scope, node, Op::kLess, 0, size));
-    ir::Value* last = constant_i64(scope, std::vector<int64_t>{extent});
+    if (!sized) size = checked(scope, node, size, compare(scope, node, Op::kLess, 0, size));
+    attrs::ShapeT only;
+    only.start = axis;
+    only.end = axis + 1;
+    ir::Value* last = is_symbolic(extent) ? emit(scope, node, Op::kShape, pack<attrs::Shape>(only), {x})
+                                          : constant_i64(scope, std::vector<int64_t>{extent});
     ir::Value* start = constant_i64(scope, std::vector<int64_t>{0});
     for (int64_t k = 0; k < most && start != nullptr && size != nullptr; ++k) {
       ir::Value* end = emit(scope, node, Op::kAdd, plain(), {start, size});
       end = emit(scope, node, Op::kMin, plain(), {end, last});
       if (end == nullptr) return nullptr;
-      made.elements.push_back(slice(scope, node, x, axis, start, end, true));
+      // What is not kept is one element: the last one again where there is none, because there is no half a shape.
+      ir::Value* from =
+          keep ? start : emit(scope, node, Op::kSub, plain(), {end, constant_i64(scope, std::vector<int64_t>{1})});
+      made.elements.push_back(slice(scope, node, x, axis, from, end, keep));
       start = end;
     }
-    ir::Value* up = emit(scope, node, Op::kAdd, plain(), {size, constant_i64(scope, extent - 1)});
+    ir::Value* total = as_scalar(scope, node, last, DType::kI64);
+    ir::Value* up = emit(scope, node, Op::kAdd, plain(), {size, total});
+    up = emit(scope, node, Op::kSub, plain(), {up, constant_i64(scope, 1)});
     made.length = emit(scope, node, Op::kDiv, plain(), {up, size});
-    if (made.length != nullptr && most < extent) {
+    if (made.length != nullptr && (range.open() || most < whole)) {
       ir::Value* fits = emit(scope, node, Op::kLessOrEqual, plain(), {made.length, constant_i64(scope, most)});
       made.length = checked(scope, node, made.length, fits);
     }
     return made.length == nullptr ? nullptr : add_bundle(std::move(made));
   }
-  if (split == nullptr || !listed) {
-    const Dim size = split == nullptr ? 1 : parts[0];
-    if (is_symbolic(size) || size < 1) return refuse(Code::kBadNode, "its split is not a positive number", "");
-    if (extent / size > static_cast<int64_t>(kMostElements))
-      return refuse(Code::kUnsupportedNode, "has " + std::to_string(extent / size) + " parts", "");
+  if (!listed) {
+    if (extent / each > static_cast<int64_t>(kMostElements))
+      return refuse(Code::kUnsupportedNode, "has " + std::to_string(extent / each) + " parts", "");
     parts.clear();
-    for (Dim left = extent; left > 0; left -= size) parts.push_back(std::min(left, size));
+    for (Dim left = extent; left > 0; left -= each) parts.push_back(std::min(left, each));
   }
   Dim at = 0;
   for (const Dim part : parts) {

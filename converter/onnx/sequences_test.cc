@@ -150,6 +150,16 @@ TEST_F(SequencesTest, SplitsAtMostIntoWhatIsThere) {
   EXPECT_EQ(graph_->output_names()[5], "y.length");
 }
 
+// An extent that a run brings: as many parts as its bound allows, and how many there are.
+TEST_F(SequencesTest, SplitsAnOpenExtentUpToItsBound) {
+  input("x", {5});
+  node("SplitToSequence", {"x"}, "y");
+  shapes_ = {{"x", {{1, 6}}}};
+  ASSERT_TRUE(run("y")) << said_;
+  ASSERT_EQ(graph_->outputs().size(), 7u);
+  EXPECT_EQ(graph_->output_names()[6], "y.length");
+}
+
 TEST_F(SequencesTest, EmptyOptionalHoldsNothing) {
   node("Optional", {}, "o");
   node("OptionalHasElement", {"o"}, "y");

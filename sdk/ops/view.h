@@ -54,7 +54,7 @@ class ImportContext {
   virtual bool differ(Dim a, Dim b) const { return !is_symbolic(a) && !is_symbolic(b) && a != b; }
   // The elements are numbers or expressions over dimensions, so that extents may be made of them.
   virtual bool knows_elements(Value v) const { return constant(v) != nullptr; }
-  // The rank that the file declares for the ONNX node's output `i`; -1: none.
+  // The rank that the file declares for the ONNX node's output `i`, or that a reader of it asks for; -1: none.
   virtual int declared_rank(int) const { return -1; }
   // The number that the file declares for dimension `axis` of the ONNX node's output `i`; -1: none.
   virtual int64_t declared_extent(int i, int axis) const {

@@ -6,11 +6,12 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/steps_import.h"
 #include "sdk/ops/transpose/transpose_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -43,12 +44,11 @@ Status spell_flex(ImportContext& ctx) {
   if (!q || !k || !v || tq.shape.rank != 4 || tk.shape.rank != 4 || ctx.type(v).shape.rank != 4)
     return ctx.fail(Status::kInvalidModel, "FlexAttention: Q, K and V have 4 dimensions each");
   const Dim heads = tq.shape[1], groups = tk.shape[1], width = tq.shape[3];
-  if (is_symbolic(heads) || is_symbolic(groups) || is_symbolic(width) || groups < 1 || heads % groups != 0 ||
-      width < 1) {
-    return ctx.fail(Status::kUnsupported,
-                    "FlexAttention: heads and head size must be numbers, and heads a multiple of K's",
-                    "fix them with --shape");
-  }
+  const bool counted = !is_symbolic(heads) && !is_symbolic(groups);
+  if (counted && (groups < 1 || heads % groups != 0))
+    return ctx.fail(Status::kInvalidModel, "FlexAttention: Q's heads must be a multiple of K's");
+  if (!is_symbolic(width) && width < 1) return ctx.fail(Status::kInvalidModel, "FlexAttention: heads without elements");
+  Steps steps(ctx);
   const auto cast = [&](Value x, DType to) {
     attrs::CastT a;
     a.to = static_cast<uint8_t>(to);
@@ -56,12 +56,14 @@ Status spell_flex(ImportContext& ctx) {
   };
   // A head of K and V for each of Q's: head h reads h / (heads / groups).
   const auto repeat = [&](Value x) {
-    if (heads == groups) return x;
+    if (heads == groups) return x;  // the same number, or the same dimension
     std::vector<int64_t> rows;
-    for (int64_t h = 0; h < heads; ++h) rows.push_back(h / (heads / groups));
-    attrs::GatherT a;
-    a.axis = 1;
-    return ctx.emit1(Op::kGather, pack<attrs::Gather>(a), {x, ctx.add_i64(rows)});
+    for (int64_t h = 0; counted && h < heads; ++h) rows.push_back(h / (heads / groups));
+    if (counted) return steps.gather(x, steps.i64(rows), 1);
+    const std::vector<uint8_t> quotient = pack<attrs::Binary>(attrs::BinaryT{});
+    const Value count = steps.shape(q, 1, 2);
+    const Value each = steps.one(Op::kDiv, quotient, {count, steps.shape(k, 1, 2)});
+    return steps.gather(x, steps.one(Op::kDiv, quotient, {steps.range(count), each}), 1);
   };
   const auto apply = [&](const char* part, Value x) {
     if (!ctx.has_attr(part)) return x;
@@ -69,12 +71,21 @@ Status spell_flex(ImportContext& ctx) {
     return made.size() == 1 ? made[0] : Value{};
   };
   const DType wide = type == DType::kF64 ? DType::kF64 : DType::kF32;
-  const double scale = ctx.has_attr("scale") ? static_cast<double>(ctx.attr_float("scale", 1))
-                                             : 1 / std::sqrt(static_cast<double>(width));
   const std::vector<uint8_t> plain = pack<attrs::Binary>(attrs::BinaryT{}),
                              product = pack<attrs::MatMul>(attrs::MatMulT{});
   // Each side by the root, as the body has it: 16-bit products stay in range.
-  const Value root = add_scalar(ctx, type, std::sqrt(scale));
+  Value root;
+  if (ctx.has_attr("scale") || !is_symbolic(width)) {
+    const double scale = ctx.has_attr("scale") ? static_cast<double>(ctx.attr_float("scale", 1))
+                                               : 1 / std::sqrt(static_cast<double>(width));
+    root = add_scalar(ctx, type, std::sqrt(scale));
+  } else {
+    const std::vector<uint8_t> unary = pack<attrs::Unary>(attrs::UnaryT{});
+    const Value side = steps.one(Op::kSqrt, unary, {steps.cast(steps.shape(q, 3, 4), wide)});
+    root = steps.one(Op::kDiv, plain, {steps.scalar(wide, 1), steps.one(Op::kSqrt, unary, {side})});
+    root = steps.cast(root, type);
+  }
+  if (!root) return Status::kInvalidModel;
   const Value left = ctx.emit1(Op::kMul, plain, {q, root});
   const Value right = ctx.emit1(Op::kMul, plain, {repeat(k), root});
   if (!left || !right) return Status::kInvalidModel;

@@ -18,6 +18,18 @@ Status import_reshape(ImportContext& ctx) {
   attrs::ReshapeT a;
   if (ctx.opset() < 5) return emit_with_list(ctx, Op::kReshape, pack<attrs::Reshape>(a), ctx.attr_ints("shape"));
   a.allowzero = ctx.attr_int("allowzero", 0) != 0;
+  // Where only a run knows how long the shape is, the result has the rank that the file says it has. A reshape of the
+  // list to that length makes the run check it.
+  const TensorType list = ctx.type(ctx.input(1));
+  const int rank = ctx.declared_rank(0);
+  if (ctx.input(0) && ctx.input(1) && list.shape.rank == 1 && is_symbolic(list.shape[0]) && rank >= 0) {
+    const Value shape =
+        ctx.emit1(Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}), {ctx.input(1), ctx.add_i64({rank})});
+    const Value y = shape ? ctx.emit1(Op::kReshape, pack<attrs::Reshape>(a), {ctx.input(0), shape}) : shape;
+    if (!y) return Status::kInvalidModel;
+    ctx.set_output(0, y);
+    return Status::kOk;
+  }
   return import_direct(ctx, Op::kReshape, pack<attrs::Reshape>(a));
 }
 

@@ -1,0 +1,115 @@
+// Branches of an If whose outputs differ in rank by extents of 1 alone (float32[] in one, float32[1] in the other, as
+// the body of AffineGrid has it). ONNX lets a value have the rank of the branch that ran; a file of ours has one rank
+// for a value. It is the larger, and the other branch's output gets the extents of 1 in front: broadcasting reads both
+// alike. That holds for readers whose result is the same either way, so every reader is asked once all are known; where
+// one minds (Shape, an output of the model...), the If is refused as before.
+#include <map>
+#include <string_view>
+
+#include "converter/onnx/importer.h"
+#include "sdk/ops/reshape/reshape_generated.h"
+
+namespace vireo::importer {
+namespace {
+
+std::string_view family(Op op) {
+  switch (op) {
+#define VIREO_OP(number, name, folder, version) \
+  case Op::k##name:                             \
+    return #folder;
+#define VIREO_IMPORT(domain, name, folder)
+#include "sdk/ops/ops.def"
+#undef VIREO_OP
+#undef VIREO_IMPORT
+    default:
+      return "";
+  }
+}
+
+struct Owner {
+  const ir::Graph* graph = nullptr;
+  const ir::Node* node = nullptr;
+};
+using Owners = std::map<const ir::Graph*, Owner>;  // of bodies
+
+void find_owners(const ir::Graph& graph, Owners* owners) {
+  for (const ir::Node& n : graph.nodes()) {
+    for (const auto& body : n.bodies) {
+      (*owners)[body.get()] = {&graph, &n};
+      find_owners(*body, owners);
+    }
+  }
+}
+
+// Whether what is made of `v`, a value of `graph`, does not tell if `v` has extents of 1 in front.
+bool nobody_minds(const Owners& owners, const ir::Graph& graph, const ir::Value& v) {
+  if (v.output_uses > 0) {
+    const auto owner = owners.find(&graph);
+    if (owner == owners.end() || owner->second.node->op != Op::kIf) return false;
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      const ir::Value* outside = graph.outputs()[i] == &v ? owner->second.node->out(i) : nullptr;
+      if (outside != nullptr && !nobody_minds(owners, *owner->second.graph, *outside)) return false;
+    }
+  }
+  for (const ir::Use& use : v.uses) {
+    const ir::Node& n = *use.node;
+    if (n.op == Op::kIf && use.input > 0) {
+      for (const auto& body : n.bodies) {
+        if (!nobody_minds(owners, *body, *body->inputs()[use.input - 1])) return false;
+      }
+      continue;
+    }
+    const std::string_view kind = family(n.op);
+    const bool broadcasts = (kind == "binary" && n.op != Op::kPRelu) || kind == "where";
+    if (!broadcasts && kind != "unary" && n.op != Op::kCast && n.op != Op::kIdentity) return false;
+    bool covered = false;  // the result's rank is another operand's
+    for (size_t k = 0; broadcasts && k < n.inputs.size(); ++k) {
+      const ir::Value* other = n.in(k);
+      covered = covered || (other != nullptr && other != &v && other->type.shape.rank >= v.type.shape.rank);
+    }
+    if (!covered && !nobody_minds(owners, graph, *n.outputs[0])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Importer::lift_rank(ir::Graph* one, ir::Graph* other, size_t output) {
+  if (one->outputs()[output]->type.shape.rank > other->outputs()[output]->type.shape.rank) std::swap(one, other);
+  ir::Value* low = one->outputs()[output];
+  const TensorType& high = other->outputs()[output]->type;
+  std::vector<int64_t> axes;
+  for (int i = 0; i < high.shape.rank - low->type.shape.rank; ++i) {
+    if (high.shape[i] != 1) return false;
+    axes.push_back(i);
+  }
+  if (axes.empty() || low->type.dtype != high.dtype) return false;
+  Shape list;
+  list.rank = 1;
+  list[0] = static_cast<Dim>(axes.size());
+  ir::Value* inserted = one->add_constant("", ir::make_constant_of<int64_t>(DType::kI64, list, axes));
+  ir::Node* n = one->add_node(Op::kUnsqueeze, pack<attrs::Unsqueeze>(attrs::UnsqueezeT{}), {low, inserted}, 1);
+  n->name = one->output_names()[output];
+  std::string message;
+  if (!ok(ir::infer_node(*one, n, &finder_, &message))) return false;
+  one->set_output(output, n->outputs[0]);
+  return true;
+}
+
+void Importer::check_lifted(const ir::Graph& graph) {
+  if (lifted_.empty()) return;
+  Owners owners;
+  find_owners(graph, &owners);
+  const auto check = [&](const auto& self, const ir::Graph& g) -> void {
+    for (const ir::Node& n : g.nodes()) {
+      for (const ir::Value* v : n.outputs) {
+        const auto at = lifted_.find(v);
+        if (at != lifted_.end() && !nobody_minds(owners, g, *v)) diagnostics_->add(at->second);
+      }
+      for (const auto& body : n.bodies) self(self, *body);
+    }
+  };
+  check(check, graph);
+}
+
+}  // namespace vireo::importer
