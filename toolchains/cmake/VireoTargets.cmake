@@ -190,6 +190,23 @@ function(vireo_add_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
+# vireo_shard_test(<name> <count>)
+#   The test <name> in <count> parts that run side by side, where an emulator or a sanitizer makes it long.
+function(vireo_shard_test name count)
+  if(NOT TARGET ${name} OR NOT (VIREO_SANITIZE OR CMAKE_CROSSCOMPILING))
+    return()
+  endif()
+  get_test_property(${name} LABELS labels)
+  get_test_property(${name} TIMEOUT timeout)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=0")
+  math(EXPR last "${count} - 1")
+  foreach(part RANGE 1 ${last})
+    add_test(NAME ${name}_${part} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/test/work")
+    set_tests_properties(${name}_${part} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${part}")
+  endforeach()
+endfunction()
+
 # vireo_add_emulated_cores(<name> [ARGS ..])
 #   The test <name> again on lesser and greater cores than the emulator's default one, where there are such: on aarch64
 #   one without SME, and vectors of SME from the shortest to the longest, none of which may run NEON in streaming mode.

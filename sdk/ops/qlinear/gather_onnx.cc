@@ -1,22 +1,23 @@
-// com.microsoft GatherBlockQuantized: rows of a table of codes with a scale, and maybe a zero point, for each block along
-// one axis. What embeddings of quantized language models are stored as.
-//   inputs  codes (int4, uint4, or uint8 that holds 8, 4 or 2 bits a code, packed along the last axis), indices, scales,
+// com.microsoft GatherBlockQuantized: rows of a table of codes with a scale, and maybe a zero point, for each block
+// along one axis. What embeddings of quantized language models are stored as.
+//   inputs  codes (int4, uint4, or uint8 that holds 8, 4 or 2 bits a code, packed along the last axis), indices,
+//   scales,
 //           zero points (packed as the codes)
 //   becomes DequantizeLinear(Gather(codes), Gather(scales), Gather(zero points)) in blocks; where rows are gathered
 //           along the axis of the blocks, Gather(DequantizeLinear(...))
 // Zero points that are left out are 0, in uint8 the middle of the codes.
 // Source: ONNX Runtime, ContribOperators.md.
-#include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/import_scalar.h"
+#include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/steps_import.h"
 
 namespace vireo {
 namespace {
 
-// Codes of `bits` that lie packed in rows of bytes, as a constant of the packed type with `last` codes a row. Absent where
-// `v` is no constant or its rows are too short.
+// Codes of `bits` that lie packed in rows of bytes, as a constant of the packed type with `last` codes a row. Absent
+// where `v` is no constant or its rows are too short.
 Value unpacked(ImportContext& ctx, Value v, int64_t bits, Dim last) {
   const ConstTensor* const from = v ? ctx.constant(v) : nullptr;
   if (from == nullptr || from->type.shape.rank < 1 || is_symbolic(last)) return {};

@@ -59,6 +59,8 @@ class AmxTiles {
   void store(void* to, int64_t stride) {
     __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
   }
+  // Asks for the line at `from`, which may lie behind what is there.
+  void prefetch(const void* from) { __builtin_prefetch(from); }
   // C[m, n] += A[m, k] B[k, n]: A has pairs of k along its rows, B in row k / 2 those of each column side by side.
   // Sums of the even and of the odd k are float32 and meet at the end; subnormal numbers count as 0.
   template <int kC, int kA, int kB>
@@ -108,6 +110,7 @@ class PlainTiles {
       memcpy(static_cast<char*>(to) + i * stride, tiles_[kTile][i], config_.row_bytes[kTile]);
     }
   }
+  void prefetch(const void*) {}
   template <int kC, int kA, int kB>
   void dot_bf16() {
     for (int m = 0; m < config_.rows[kC]; ++m) {
