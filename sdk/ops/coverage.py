@@ -281,7 +281,7 @@ def main(arguments):
     lost = {key: (n, told.get(key, 0)) for key, n in claimed.items() if told.get(key, 0) < n}
     for (domain, name, version), (before, now) in sorted(lost.items()):
         print(f"{domain} {name} version {version}: COVERAGE.md claims {before} types, {now} pass")
-    for key, pairs in sorted(table.wrong.items()):
+    for key, pairs in sorted((key, pairs) for key, pairs in table.wrong.items() if pairs):
         print(f"wrong: {key[1]} version {key[2]}: " + ", ".join(f"{c} {t}" for c, t in pairs))
     gained = sum(told[key] > claimed.get(key, 0) for key in told)
     if gained:
