@@ -233,8 +233,8 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     made.elements = n->outputs;
     return add_bundle(std::move(made));
   }
-  int64_t each = 1;  // elements of a part, where that is known
-  const bool sized = split == nullptr || known_number(finder_, split, &each);
+  int64_t each = 1;  // elements of a part, where one number says them and it is known
+  const bool sized = split == nullptr || listed || known_number(finder_, split, &each);
   if (sized && each < 1) return refuse(Code::kBadNode, "its split is not a positive number", "");
   if (!sized || is_symbolic(extent)) {  // only a run knows how many parts there are
     const ElementsOption* given = elements_option(node.output(0));

@@ -23,7 +23,7 @@ namespace {
 // Of what a node gains channels last, so many quarters count: rates differ from core to core, and what is left alone
 // cannot become slower.
 constexpr int64_t kTrust = 3;
-// Nor does what gains less than this part of the time of all spatial operators pay for its scratch.
+// Nor does what gains less than this part of the time of all that decides, and of what is moved, pay for its scratch.
 constexpr int64_t kLeastGain = 50;
 
 bool decides(LayoutRole r) { return r == LayoutRole::kSpatial || r == LayoutRole::kAgnostic; }
@@ -71,7 +71,7 @@ class Layouts {
     std::map<const ir::Node*, int> sides;
     MinCut as_it_is, best;
     const int64_t before = connect(as_it_is, true, &sides), after = connect(best, false, &sides);
-    if (before - after < total_ / kLeastGain) {
+    if (before - after < (total_ + before) / kLeastGain) {
       if (before > after) log_.reject(first_decider(), "what channels last would gain is too little");
       return;
     }
