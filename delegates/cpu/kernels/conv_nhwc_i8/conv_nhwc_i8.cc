@@ -205,9 +205,8 @@ struct Lines {
         deep((s.kernel[1] - 1) * s.dilation[1] + 1),
         most((room / (places * s.in_channels) - deep + s.stride[1]) / s.stride[1]) {}
 
-  int64_t rows(int64_t lines) const {
-    return (lines - 1) * places + s.out[2];
-  }  // of A in tiles, for so many lines of y
+  // Of A in tiles, for so many lines of y.
+  int64_t rows(int64_t lines) const { return (lines - 1) * places + s.out[2]; }
   int64_t bytes(int64_t lines) const { return ((lines - 1) * s.stride[1] + deep) * places * s.in_channels; }
 
   // Lines of x for lines [y0, y0 + lines) of one image.
