@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "delegates/cpu/kernels/math-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
@@ -37,6 +39,39 @@ HWY_INLINE auto bf16_words(V x) {
   const auto bits = hn::BitCast(du, x), high = hn::ShiftRight<16>(bits);
   const auto near = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(du, 0x7FFFu), hn::And(high, hn::Set(du, 1u)))));
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), hn::Or(high, hn::Set(du, 0x40u)), near);
+}
+
+// The same as bfloat16. A core that rounds by itself takes numbers below 2^-126 as 0.
+template <class V>
+HWY_INLINE auto narrowed(V x) {
+  const hn::DFromV<V> d;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+  return hn::BitCast(half, hn::DemoteTo(hn::Rebind<hwy::bfloat16_t, decltype(d)>(), x));
+#else
+  return hn::TruncateTo(half, bf16_words(x));
+#endif
+}
+
+// SiLU, x / (1 + e^-ax), for results that are rounded to bfloat16 next: for ax > -84 its error is below 2^-13
+// of the result, a sixteenth of that rounding's.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V silu_for_bf16(D d, V x, V a) {
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+  const hn::RebindToSigned<D> di;
+  // As a power of two, from 2^-126 to what is infinite.
+  const V t = hn::Mul(clip(d, hn::Mul(x, a), hn::Set(d, -89.0f), hn::Set(d, 87.0f)), hn::Set(d, -1.44269504f));
+  const V units = hn::Set(d, 12582912.0f + 127.0f);  // 1.5 * 2^23, and the exponent's bias
+  const V n = hn::Add(t, units);
+  const V r = hn::Sub(t, hn::Sub(n, units));
+  // 2^r on [-1/2, 1/2].
+  const V p = horner(d, r, 9.999992614e-01f, 6.931218147e-01f, 2.402474483e-01f, 5.591786031e-02f, 9.570101757e-03f);
+  const V one = hn::Set(d, 1.0f);
+  const V e = hn::MulAdd(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, n))), one);
+  return hn::Mul(x, hn::ApproximateReciprocal(e));
+#else
+  return silu_f32(d, x, a);
+#endif
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

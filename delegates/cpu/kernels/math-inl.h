@@ -45,14 +45,23 @@ HWY_INLINE V square_root(D d, V a) {
 #endif
 }
 
-// The lesser and the greater that hand a NaN in `x` through; a core's own min and max differ in that.
+// The lesser and the greater that hand a NaN in `x` through; a core's own min and max differ in that. Those of x86 give
+// the second operand wherever there is a NaN, or two zeros.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V at_most(D, V x, V bound) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Min(bound, x);
+#else
   return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+#endif
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V at_least(D, V x, V bound) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(bound, x);
+#else
   return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#endif
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V clip(D d, V x, V lo, V hi) {
@@ -141,6 +150,20 @@ HWY_INLINE V sigmoid_f32(D d, V x) {
   const V half = hn::Set(d, 0.5f);
   const V bounded = clip(d, hn::Neg(x), hn::Set(d, -87.0f), hn::Set(d, 89.5f));
   return hn::Div(half, hn::Add(half, half_exp(d, bounded)));
+}
+
+// x / (1 + e^-ax), <= 4 ulp for ax > -87.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V silu_f32(D d, V x, V a) {
+  const V half = hn::Set(d, 0.5f);
+  const V bounded = clip(d, hn::Neg(hn::Mul(x, a)), hn::Set(d, -87.0f), hn::Set(d, 89.5f));
+  return hn::Div(hn::Mul(x, half), hn::Add(half, half_exp(d, bounded)));
+}
+// x min(max(x / 6 + 1/2, 0), 1).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V hard_swish_f32(D d, V x) {
+  const V inner = hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
+  return hn::Mul(x, clip(d, inner, hn::Zero(d), hn::Set(d, 1.0f)));
 }
 
 // tanh x, <= 3 ulp: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.

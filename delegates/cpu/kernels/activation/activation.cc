@@ -51,15 +51,12 @@ void activate_rows(const float* x, float* y, int64_t rows, int64_t step, int64_t
       return map(x, y, n, [=](VF v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, zero), hn::Mul(v, a), v); });
     case Activation::kHardSigmoid:
       return map(x, y, n, [=](VF v) HWY_ATTR { return clip(DF(), hn::MulAdd(v, a, b), zero, one); });
-    case Activation::kHardSwish: {
-      const VF sixth = hn::Set(d, 1.0f / 6), half = hn::Set(d, 0.5f);
-      return map(x, y, n, [=](VF v) HWY_ATTR { return hn::Mul(v, clip(DF(), hn::MulAdd(v, sixth, half), zero, one)); });
-    }
+    case Activation::kHardSwish:
+      return map(x, y, n, [](VF v) HWY_ATTR { return hard_swish_f32(DF(), v); });
     case Activation::kSigmoid:
       return map(x, y, n, [](VF v) HWY_ATTR { return sigmoid_f32(DF(), v); });
-    case Activation::kSilu:  // one exponential and one division: x / (1 + e^-Ax)
-      return map(x, y, n,
-                 [=](VF v) HWY_ATTR { return hn::Div(v, hn::Add(one, exp_f32(DF(), hn::Neg(hn::Mul(v, a))))); });
+    case Activation::kSilu:
+      return map(x, y, n, [=](VF v) HWY_ATTR { return silu_f32(DF(), v, a); });
     case Activation::kTanh:
       return map(x, y, n, [](VF v) HWY_ATTR { return tanh_f32(DF(), v); });
     case Activation::kGelu:

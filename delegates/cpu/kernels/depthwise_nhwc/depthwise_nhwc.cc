@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/targets.h"
 #include "sdk/base/half.h"
 #undef HWY_TARGET_INCLUDE
@@ -44,12 +45,11 @@ HWY_INLINE void store(VF v, const Lines<T>& l, T* to, size_t lanes) {
   if (l.end == End::kClip) {
     v = clip(DF(), v, l.lo, l.hi);
   } else if (l.end == End::kHardSwish) {
-    const VF inner = hn::MulAdd(v, hn::Set(DF(), 1.0f / 6), hn::Set(DF(), 0.5f));
-    v = hn::Mul(v, clip(DF(), inner, hn::Zero(DF()), hn::Set(DF(), 1.0f)));
+    v = hard_swish_f32(DF(), v);
   }
   if constexpr (sizeof(T) == sizeof(uint16_t)) {
     const hn::Rebind<uint16_t, DF> half;
-    const auto words = hn::TruncateTo(half, bf16_words(v));
+    const auto words = narrowed(v);
     if constexpr (kPart) {
       hn::StoreN(words, half, to, lanes);
     } else {

@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/depthwise_nhwc/depthwise_nhwc.h"
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/testing.h"
 #include "sdk/base/half.h"
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/eltwise/eltwise.cc"
@@ -149,12 +150,12 @@ void scale_row_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64
   int64_t c = 0;
   for (; c + kLanes <= columns; c += kLanes) {
     const VF v = hn::Mul(widened(x + c), widened(scale + c));
-    hn::StoreU(hn::TruncateTo(half, bf16_words(v)), half, y + c);
+    hn::StoreU(narrowed(v), half, y + c);
   }
   if (c < columns) {
     const size_t rest = static_cast<size_t>(columns - c);
     const VF v = hn::Mul(widened(x + c, rest), widened(scale + c, rest));
-    hn::StoreN(hn::TruncateTo(half, bf16_words(v)), half, y + c, rest);
+    hn::StoreN(narrowed(v), half, y + c, rest);
   }
 }
 

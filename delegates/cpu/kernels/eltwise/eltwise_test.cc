@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/eltwise/eltwise.h"
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/testing.h"
 #include "sdk/base/half.h"
 

@@ -6,6 +6,8 @@
 #define VIREO_DELEGATES_CPU_KERNELS_GEMM_BF16_ENDS_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "delegates/cpu/kernels/gemm/sums-inl.h"
 #include "delegates/cpu/kernels/gemm_bf16/product.h"
 #include "delegates/cpu/kernels/gemm_bf16/rows-inl.h"
@@ -46,46 +48,135 @@ HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
   }
 }
 
+// Up to kWidth neighbouring columns.
+HWY_INLINE void store_half(VF low, VF high, int64_t columns, uint16_t* to) {
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+  const hn::Repartition<uint16_t, DF> du;
+  const auto both = hn::BitCast(du, hn::OrderedDemote2To(hn::Repartition<hwy::bfloat16_t, DF>(), low, high));
+  if (columns == kWidth) return hn::StoreU(both, du, to);
+  hn::StoreN(both, du, to, static_cast<size_t>(columns));
+#else
+  const hn::Rebind<uint16_t, DF> half;
+  hn::StoreN(narrowed(low), half, to, static_cast<size_t>(columns < kLanes ? columns : kLanes));
+  if (columns > kLanes) hn::StoreN(narrowed(high), half, to + kLanes, static_cast<size_t>(columns - kLanes));
+#endif
+}
+
 template <int kTileRows>
 HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
   uint16_t* to = t.half_c;
   if (to == nullptr) return end_sums(t, acc);
   bound_sums(t, acc);
-#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
-  const hn::Repartition<hwy::bfloat16_t, DF> db;
-  const hn::Repartition<uint16_t, DF> du;
-  const bool whole = t.columns == kWidth;
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
-    const auto both = hn::BitCast(du, hn::OrderedDemote2To(db, acc[i][0], acc[i][1]));
-    if (whole) {
-      hn::StoreU(both, du, to);
+    store_half(acc[i][0], acc[i][1], t.columns, to);
+    to += t.half_c_row;
+  }
+}
+
+// What sums in memory go through, in registers, on their way to a C in bfloat16.
+enum class Curve : uint8_t { kNone, kBounds, kSilu, kHardSwish };  // kNone: not in registers
+struct HalfBounds : Bounds {
+  Curve curve;
+  float slope_of_silu;
+};
+
+// Rows of a panel that stand at `sum`, `sum_row` floats apart.
+struct RowsOfSums {
+  const float* sum;
+  int64_t sum_row, rows;
+  const float* col_bias;        // null or [columns]
+  const float* addend;          // null or added: what was summed before, or the residual
+  const uint16_t* half_addend;  // null or added
+  int64_t addend_row;
+  uint16_t* c;
+  int64_t c_row;
+};
+
+template <Curve kCurve, class Addend>
+HWY_INLINE void end_columns(const RowsOfSums& t, const HalfBounds& b, const Addend* addend, int64_t j,
+                            int64_t columns) {
+  const DF d;
+  const size_t columns0 = static_cast<size_t>(columns < kLanes ? columns : kLanes);
+  const size_t columns1 = static_cast<size_t>(columns < kLanes ? 0 : columns - kLanes);
+  const VF lo = hn::Set(d, b.lo), hi = hn::Set(d, b.hi), slope = hn::Set(d, b.slope_of_silu);
+  const auto load = [&](const auto* from, size_t count) HWY_ATTR {
+    if constexpr (sizeof(*from) == sizeof(uint16_t)) {
+      return count == static_cast<size_t>(kLanes) ? widened(from) : widened(from, count);
     } else {
-      hn::StoreN(both, du, to, static_cast<size_t>(t.columns));
+      return count == static_cast<size_t>(kLanes) ? hn::LoadU(d, from) : hn::LoadN(d, from, count);
     }
-    to += t.half_c_row;
+  };
+  const auto curved = [&](VF v) HWY_ATTR {
+    if constexpr (kCurve == Curve::kBounds) return clip(d, v, lo, hi);
+    if constexpr (kCurve == Curve::kSilu) return silu_for_bf16(d, v, slope);
+    return hard_swish_f32(d, v);
+  };
+  VF bias0 = hn::Zero(d), bias1 = bias0;
+  if (t.col_bias != nullptr) {
+    bias0 = load(t.col_bias + j, columns0);
+    bias1 = load(t.col_bias + j + kLanes, columns1);
   }
-#else
-  const hn::Rebind<uint16_t, DF> half;
-  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
-  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
-  VIREO_UNROLL
-  for (int i = 0; i < kTileRows; ++i) {
-    hn::StoreN(hn::TruncateTo(half, bf16_words(acc[i][0])), half, to, columns0);
-    if (columns1 != 0) hn::StoreN(hn::TruncateTo(half, bf16_words(acc[i][1])), half, to + kLanes, columns1);
-    to += t.half_c_row;
+  const float* sum = t.sum + j;
+  uint16_t* to = t.c + j;
+  for (int64_t i = 0; i < t.rows; ++i, sum += t.sum_row, to += t.c_row) {
+    VF v0 = bias0, v1 = bias1;
+    if constexpr (!std::is_void_v<Addend>) {
+      const Addend* const from = addend + i * t.addend_row + j;
+      v0 = hn::Add(v0, load(from, columns0));
+      if (columns1 != 0) v1 = hn::Add(v1, load(from + kLanes, columns1));
+    }
+    v0 = hn::Add(v0, hn::LoadU(d, sum));
+    v1 = hn::Add(v1, hn::LoadU(d, sum + kLanes));
+    store_half(curved(v0), curved(v1), columns, to);
   }
-#endif
+}
+template <Curve kCurve, class Addend>
+void end_rows_with(const RowsOfSums& t, const HalfBounds& b, const Addend* addend, int64_t columns) {
+  int64_t j = 0;
+  for (; j + kWidth <= columns; j += kWidth) end_columns<kCurve>(t, b, addend, j, kWidth);
+  if (j < columns) end_columns<kCurve>(t, b, addend, j, columns - j);
+}
+template <Curve kCurve>
+void end_rows_of(const RowsOfSums& t, const HalfBounds& b, int64_t columns) {
+  if (t.half_addend != nullptr) return end_rows_with<kCurve>(t, b, t.half_addend, columns);
+  if (t.addend != nullptr) return end_rows_with<kCurve>(t, b, t.addend, columns);
+  end_rows_with<kCurve>(t, b, static_cast<const void*>(nullptr), columns);
+}
+inline void end_rows(const RowsOfSums& t, const HalfBounds& b, int64_t columns) {
+  switch (b.curve) {
+    case Curve::kNone:
+      return;
+    case Curve::kBounds:
+      return end_rows_of<Curve::kBounds>(t, b, columns);
+    case Curve::kSilu:
+      return end_rows_of<Curve::kSilu>(t, b, columns);
+    case Curve::kHardSwish:
+      return end_rows_of<Curve::kHardSwish>(t, b, columns);
+  }
 }
 
 // As gemm's, of a residual in bfloat16 too.
-Bounds bounds_of(const Bf16Product& p) {
+HalfBounds bounds_of(const Bf16Product& p) {
   const Epilogue& e = *p.epilogue;
-  Bounds out = bounds_of(e);
-  if (p.residual == nullptr) return out;
-  out.scaled = out.scaled || e.residual_scale != 1;
-  out.rows = out.rows || out.scaled || e.residual_last || e.residual_times;
-  if (out.rows) out.clip = out.slope = false;
+  HalfBounds out{bounds_of(e), Curve::kNone, 0};
+  if (p.residual != nullptr) {
+    out.scaled = out.scaled || e.residual_scale != 1;
+    out.rows = out.rows || out.scaled || e.residual_last || e.residual_times;
+    if (out.rows) out.clip = out.slope = false;
+  }
+  const bool adds = p.residual != nullptr || e.residual != nullptr;
+  if (!p.c_half || out.scaled || out.slope || e.row_bias != nullptr || e.row_slope != nullptr ||
+      e.col_slope != nullptr || (adds && (e.residual_last || e.residual_times)))
+    return out;
+  if (e.act.kind == Activation::kSilu) {
+    out.curve = Curve::kSilu;
+    out.slope_of_silu = e.act.a;
+  } else if (e.act.kind == Activation::kHardSwish) {
+    out.curve = Curve::kHardSwish;
+  } else if (!out.rows) {
+    out.curve = Curve::kBounds;
+  }
   return out;
 }
 
@@ -93,7 +184,7 @@ Bounds bounds_of(const Bf16Product& p) {
 // the block's own where C is bfloat16.
 class EndsOf {
  public:
-  EndsOf(const Bf16Product& p, const Bounds& bounds, int64_t m0, int64_t n0, int64_t wide, float* scratch)
+  EndsOf(const Bf16Product& p, const HalfBounds& bounds, int64_t m0, int64_t n0, int64_t wide, float* scratch)
       : p_(p), bounds_(bounds), m0_(m0), n0_(n0), wide_(wide), scratch_(scratch) {}
 
   // The next block of k.
@@ -129,6 +220,19 @@ class EndsOf {
       }
     }
   }
+  // Whether end() takes sums that stand in memory. They are whole then: what they begin with is added there.
+  bool ends() const { return last_ && bounds_.curve != Curve::kNone; }
+  // Rows from m on, up to kBf16Columns columns from n on, in a `sum` with rows of a panel.
+  void end(int64_t m, int64_t rows, int64_t n, int64_t columns, const float* sum) const {
+    HalfSums begin{};
+    set_rows(m, &begin);
+    set_tile(m, n, &begin);
+    const bool half = begin.half_addend != nullptr;
+    end_rows(
+        {sum, kBf16Columns, rows, begin.col_bias, begin.addend, begin.half_addend,
+         half ? begin.half_addend_row : begin.addend_row, static_cast<uint16_t*>(p_.c) + m * p_.c_row + n, p_.c_row},
+        bounds_, columns);
+  }
   // Where C is bfloat16 a tile whose sums are not ready yet stands in `at`, in rows of a panel, and finish_tile does
   // the rest of them while they are in the first-level cache.
   void keep(float* at, HalfSums* t) const {
@@ -140,6 +244,10 @@ class EndsOf {
   // Rows up to kBf16RowGroup.
   void finish_tile(int64_t m, int64_t rows, int64_t n, int64_t columns, float* sums) const {
     if (!waits()) return;
+    if (bounds_.curve != Curve::kNone) {
+      auto* const to = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n;
+      return end_rows({sums, kBf16Columns, rows, nullptr, nullptr, nullptr, 0, to, p_.c_row}, bounds_, columns);
+    }
     HWY_ALIGN float added[kBf16RowGroup * kBf16Columns];
     finish_at(m, rows, n, columns, sums, kBf16Columns, added, kBf16Columns);
     auto* to = static_cast<uint16_t*>(p_.c) + m * p_.c_row + n;
@@ -182,7 +290,7 @@ class EndsOf {
   }
 
   const Bf16Product& p_;
-  const Bounds& bounds_;
+  const HalfBounds& bounds_;
   int64_t m0_, n0_, wide_;
   float* scratch_;
   bool first_ = true, last_ = true;

@@ -228,6 +228,7 @@ struct TileSums {
   }
   // Rows of C from m on begin with what they begin with, take their sums, and end.
   void end_rows(const EndsOf& sums, const Part& p, int64_t m, int64_t rows, float* sum) {
+    if (sums.ends()) return sums.end(m, rows, p.n, p.columns, sum);
     int64_t r = 0;
     for (; r + 8 <= rows; r += 8) end_group<8>(sums, p, m + r, sum + r * kSide);
     for (; r + 4 <= rows; r += 4) end_group<4>(sums, p, m + r, sum + r * kSide);
@@ -359,7 +360,7 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
   using T = typename Engine::Left;
   T* const copied = static_cast<T*>(room);
   auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
-  const Bounds bounds = bounds_of(p);
+  const HalfBounds bounds = bounds_of(p);
   const int64_t depth = round_up(p.k, kBf16Depth), most = bf16_block_rows(p.m, p.k);
   const bool in_place = reads_in_place<Engine>(p);
   // A block of a panel, 32 KiB, stays in the first-level cache while all rows pass.
@@ -412,7 +413,7 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, const From* 
   const Bf16Lines lines(s, p.m, p.k);
   auto* const left = static_cast<uint16_t*>(room);
   auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
-  const Bounds bounds = bounds_of(p);
+  const HalfBounds bounds = bounds_of(p);
   constexpr int64_t kMostDepth = 512;
   const int64_t blocks = (p.k + kMostDepth - 1) / kMostDepth, kc = round_up(p.k / blocks + 1, kBf16Depth);
   const int64_t most = p.c_half || p.residual != nullptr ? lines.most_sums(s) : lines.most;

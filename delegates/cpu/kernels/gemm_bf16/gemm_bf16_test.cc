@@ -45,15 +45,36 @@ enum class How { kAsItLies, kPacked, kPlainTiles };
 // and numbers below 2^-126 that are lost. SME rounds to odd, which loses up to a whole unit where others lose half.
 double bound_of(int64_t k, double magnitude) { return testing::sum_bound(k + 4, magnitude) * (has_sme_bf16() ? 2 : 1); }
 
+double curve(const Activate& act, double x) {
+  switch (act.kind) {
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kClip:
+      return std::min(std::max(x, double{act.a}), double{act.b});
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x * act.a));
+    case Activation::kHardSwish:
+      return x * std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
+    default:
+      return x;
+  }
+}
+constexpr double kSteepest = 1.5;  // of the curves
+
 // All other choices of what is bfloat16 in memory give the bits of `out`, which float32 operands gave, rounded where
-// the result is: sums are the same. `run(operands, scratch)` runs the same way again; x and extra are rounded already.
+// the result is: sums are the same. A curve may come short of the last bit of bfloat16 (SiLU's is less exact, and plain
+// tiles multiply and add in two steps). `run(operands, scratch)` runs the same way again; x and extra are rounded
+// already.
 template <class X, class ScratchBytes, class Run>
-void check_halves(const X& x, const Floats& extra, bool adds, const Floats& out, const ScratchBytes& bytes,
-                  const Run& run) {
+void check_halves(const X& x, const Floats& extra, bool adds, const Activate& act, const Floats& out,
+                  const ScratchBytes& bytes, const Run& run) {
   Guarded<uint16_t> half_x(x.size()), half_extra(extra.size()), half_out(out.size());
   Floats wide(out.size());
   for (size_t i = 0; i < x.size(); ++i) half_x[i] = f32_to_bf16(x[i]);
   for (size_t i = 0; i < extra.size(); ++i) half_extra[i] = f32_to_bf16(extra[i]);
+  const bool curved = act.kind == Activation::kSilu || act.kind == Activation::kHardSwish;
   for (int which = 1; which < 8; ++which) {
     SCOPED_TRACE(::testing::Message() << "bfloat16: x " << (which & 1) << " result " << (which & 2) << " added "
                                       << (which & 4));
@@ -70,7 +91,10 @@ void check_halves(const X& x, const Floats& extra, bool adds, const Floats& out,
     Scratch scratch(bytes(o.c_half || o.residual != nullptr));
     run(o, scratch.data());
     for (size_t i = 0; i < out.size(); ++i) {
-      if (o.c_half) {
+      if (o.c_half && curved) {
+        ASSERT_NEAR(bf16_to_f32(half_out[i]), out[i], std::abs(out[i]) * (0x1p-8f + 0x1p-12f) + 0x1p-120f)
+            << "at " << i;
+      } else if (o.c_half) {
         const bool lost = std::abs(out[i]) < 0x1p-126f;
         ASSERT_EQ(half_out[i] & (lost ? 0 : 0xFFFF), f32_to_bf16(out[i]) & (lost ? 0 : 0xFFFF)) << "at " << i;
       } else {
@@ -131,13 +155,12 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
       }
       const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
       sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
-      if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
-      if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
+      sum = curve(tail.act, sum);
       if (tail.slope && sum < 0) sum *= slope[column];
       if (tail.residual == 2) sum += extra[at];
       if (tail.residual == 3) sum *= extra[at];
       want[at] = sum;
-      bound[at] = bound_of(c.k, std::max(1.0f, tail.alpha) * magnitude);
+      bound[at] = kSteepest * bound_of(c.k, std::max(1.0f, tail.alpha) * magnitude);
     }
   }
   Threads threads(slots);
@@ -162,7 +185,7 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
       }
     }
     check_halves(
-        a, extra, tail.residual != 0, out,
+        a, extra, tail.residual != 0, tail.act, out,
         [&](bool half) { return gemm_bf16_scratch_bytes(c.m, c.n, c.k, slots, s.packed != nullptr, half); },
         [&](const Bf16Operands& o, void* room) {
           GemmBf16 g = s;
@@ -193,6 +216,7 @@ TEST(GemmBf16, DeepAndWideBlocks) {
       check({33, 70, 1100}, {{}, true, 1}, slots);
       check({90, 1300, 530}, {{Activation::kRelu}, true, 0}, slots);
       check({900, 49, 1030, true}, {{Activation::kSigmoid}, true, 1}, slots);
+      check({300, 49, 1030, true}, {{Activation::kSilu, 1}, true, 1}, slots);
       check({20, 333, 700, false, 3}, {{}, true, 1}, slots);
       check({600, 100, 64}, {}, slots);
       check({1, 3000, 70}, {{Activation::kRelu}, true, 0}, slots);
@@ -204,7 +228,9 @@ TEST(GemmBf16, DeepAndWideBlocks) {
 
 TEST(GemmBf16, Tails) {
   for_each_level([](const char*) {
-    for (const Activate& act : {Activate{}, Activate{Activation::kRelu}, Activate{Activation::kSigmoid}}) {
+    for (const Activate& act :
+         {Activate{}, Activate{Activation::kRelu}, Activate{Activation::kClip, -0.3f, 1.2f},
+          Activate{Activation::kSigmoid}, Activate{Activation::kSilu, 1.7f}, Activate{Activation::kHardSwish}}) {
       for (int residual : {0, 1, 2, 3}) {
         for (float alpha : {1.0f, 0.5f}) {
           check({15, 40, 20}, {act, true, residual, alpha}, 1);
@@ -303,7 +329,7 @@ TEST(GemmBf16, BoundCoversAllSmallerSizes) {
   }
 }
 
-void check_conv(const ConvF32& shape, int residual, int32_t slots, Activation act = Activation::kRelu) {
+void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activate& act = {Activation::kRelu}) {
   ConvF32 s = shape;
   SCOPED_TRACE(::testing::Message() << s.in_channels << " -> " << s.out_channels << ", " << s.in[1] << " x " << s.in[2]
                                     << ", kernel " << s.kernel[1] << " x " << s.kernel[2] << ", slots " << slots);
@@ -324,7 +350,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, Activation ac
   s.bias = bias.data();
   s.residual = residual != 0 ? extra.data() : nullptr;
   s.residual_last = residual == 2;
-  s.act.kind = act;
+  s.act = act;
   std::vector<double> want(y.size()), bound(y.size());
   size_t at = 0;
   for (int64_t n = 0; n < s.n; ++n) {
@@ -350,9 +376,9 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, Activation ac
             magnitude += std::abs(product);
           }
         }
-        want[at] = act == Activation::kSigmoid ? 1 / (1 + std::exp(-sum)) : std::max(sum, 0.0);
+        want[at] = curve(act, sum);
         if (residual == 2) want[at] += extra[at];
-        bound[at] = bound_of(k, magnitude);
+        bound[at] = kSteepest * bound_of(k, magnitude);
       }
     }
   }
@@ -369,7 +395,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, Activation ac
     conv(s, plain(x.data(), y.data()), w.data(), panels, threads.parallel(), scratch.data());
     for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], bound[i]) << "at " << i;
     check_halves(
-        x, extra, residual != 0, y, [&](bool half) { return conv_bf16_scratch_bytes(s, slots, ahead, half); },
+        x, extra, residual != 0, act, y, [&](bool half) { return conv_bf16_scratch_bytes(s, slots, ahead, half); },
         [&](const Bf16Operands& o, void* room) {
           ConvF32 one = s;
           if (o.residual != nullptr) one.residual = nullptr;
@@ -426,8 +452,11 @@ TEST(ConvBf16, PatchesOfLines) {
     s.dilation[1] = 2;
     s.kernel[2] = 5;
     check_conv(s, 2, 1);
-    check_conv(conv(1, 16, 16, 30, 31, 3, 1, 1), 2, 3, Activation::kSigmoid);
-    check_conv(conv(1, 32, 40, 12, 37, 3, 1, 1), 1, 1, Activation::kSigmoid);
+    check_conv(conv(1, 16, 16, 30, 31, 3, 1, 1), 2, 3, {Activation::kSigmoid});
+    check_conv(conv(1, 32, 40, 12, 37, 3, 1, 1), 1, 1, {Activation::kSigmoid});
+    for (const Activation act : {Activation::kSilu, Activation::kHardSwish}) {
+      for (int residual : {0, 1, 2}) check_conv(conv(2, 32, 70, 12, 17, 3, 1, 1), residual, 1, {act, 1});
+    }
     check_conv(conv(1, 3, 4, 3, 3700, 3, 1, 1), 0, 1);
   });
 }

@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/pool_nhwc/pool_nhwc.h"
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/pool_nhwc/pool_nhwc.cc"
@@ -44,11 +45,11 @@ HWY_INLINE void store(VF v, float* to) { hn::StoreU(v, DF(), to); }
 HWY_INLINE void store(VF v, float* to, size_t lanes) { hn::StoreN(v, DF(), to, lanes); }
 HWY_INLINE void store(VF v, uint16_t* to) {
   const hn::Rebind<uint16_t, DF> half;
-  hn::StoreU(hn::TruncateTo(half, bf16_words(v)), half, to);
+  hn::StoreU(narrowed(v), half, to);
 }
 HWY_INLINE void store(VF v, uint16_t* to, size_t lanes) {
   const hn::Rebind<uint16_t, DF> half;
-  hn::StoreN(hn::TruncateTo(half, bf16_words(v)), half, to, lanes);
+  hn::StoreN(narrowed(v), half, to, lanes);
 }
 
 template <bool kIsMax, int kVectors, class T>

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#define VIREO_KERNEL_USES_BF16
 #include "delegates/cpu/kernels/testing.h"
 #include "sdk/base/half.h"
 
