@@ -70,6 +70,19 @@ HWY_INLINE void affine(const float* x, float* y, int64_t count, float scale, flo
   }
 }
 
+// y = (x - mean) * scale + shift. The difference comes first: beside a mean that is large for the row's deviation,
+// x * scale and mean * scale would cancel, each with a rounding error of its own size.
+HWY_INLINE void affine_centred(const float* x, float* y, int64_t count, float mean, float scale, float shift) {
+  const DF d;
+  const VF m = hn::Set(d, mean), s = hn::Set(d, scale), t = hn::Set(d, shift);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), m), s, t), d, y + i);
+  if (i < count) {
+    const size_t rest = static_cast<size_t>(count - i);
+    hn::StoreN(hn::MulAdd(hn::Sub(hn::LoadN(d, x + i, rest), m), s, t), d, y + i, rest);
+  }
+}
+
 // y = (x - mean) * inverse * scale[i] + shift[i].
 HWY_INLINE void affine_each(const float* x, float* y, int64_t count, float mean, float inverse, const float* scale,
                             const float* shift) {
@@ -122,7 +135,7 @@ void norm_rows(const NormF32& s, const float* x, float* y, int64_t begin, int64_
       int64_t run = s.inner - flat % s.inner;
       if (run > s.size - i) run = s.size - i;
       const float scale = (s.scale != nullptr ? s.scale[channel] : 1) * inverse;
-      affine(from + i, to + i, run, scale, (s.shift != nullptr ? s.shift[channel] : 0) - mean * scale);
+      affine_centred(from + i, to + i, run, mean, scale, s.shift != nullptr ? s.shift[channel] : 0);
       i += run;
     }
   }

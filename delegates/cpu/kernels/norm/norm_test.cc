@@ -116,6 +116,28 @@ TEST(Norm, InstanceAndGroup) {
   });
 }
 
+// Elements that all equal their mean give the shift, to the bit: nothing is left for 1 / sqrt(epsilon) to multiply. So
+// do single elements, whatever they are. The sums of 1, 4 and 16 elements of 13 / 4 are exact.
+TEST(Norm, WithoutVarianceTheShiftIsLeft) {
+  for_each_level([](const char*) {
+    for (int64_t area : {1, 4, 16}) {
+      const int64_t channels = 3;
+      const std::vector<float> x(static_cast<size_t>(2 * channels * area), 3.25f);
+      const std::vector<float> scale = {0, 2.5f, -3.75f}, shift = {1.5f, -0.25f, 3};
+      Floats y(x.size());
+      NormF32 s;
+      s.rows = 2 * channels;
+      s.size = s.inner = area;
+      s.period = channels;
+      s.scale = scale.data();
+      s.shift = shift.data();
+      norm_f32(s, x.data(), y.data(), Parallel{});
+      for (size_t i = 0; i < y.size(); ++i)
+        ASSERT_EQ(y[i], shift[i / static_cast<size_t>(area) % static_cast<size_t>(channels)]) << area << " at " << i;
+    }
+  });
+}
+
 TEST(Norm, ChannelAffine) {
   for_each_level([](const char*) {
     for (int64_t inner : {1, 5, 16, 33}) {
