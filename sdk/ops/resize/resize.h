@@ -50,7 +50,7 @@ inline double resize_source(const attrs::Resize& a, const ResizeAxis& axis, int6
       return axis.roi_start * (n - 1) + (wide == 1 ? span / 2 : p * span / (wide - 1));
     }
     case attrs::ResizeCoordinate::pytorch_half_pixel:
-      return wide == 1 ? -0.5 : (p + 0.5) / axis.scale - 0.5;
+      return axis.out > 1 ? (p + 0.5) / axis.scale - 0.5 : 0;  // ONNX's own interpreter has -0.5 in place of 0
     case attrs::ResizeCoordinate::half_pixel_symmetric:
       return n / 2 * (1 - static_cast<double>(axis.out) / wide) + (p + 0.5) / axis.scale - 0.5;
     default:

@@ -104,6 +104,22 @@ TEST(Resize, OnnxLinearExamples) {
   expect_near(torch, {1.6666666f, 7.0f, 12.333333f});
 }
 
+// "x_original = length_resized > 1 ? (x_resized + 0.5) / scale - 0.5 : 0": one element is sampled at place 0, also
+// where scale times length is 1.5.
+TEST(Resize, PytorchHalfPixelTakesOneElementFromPlace0) {
+  attrs::ResizeT a;
+  a.coordinate = Coordinate::pytorch_half_pixel;
+  a.mode = Mode::cubic;
+  OpTest cubic = by_sizes(a, {3, 2}, {5, 6, 1, 2, 8, 9}, {1, 2});
+  expect_near(cubic, {5, 6});
+  OpTest longer = by_scales(a, {3, 2}, {5, 6, 1, 2, 8, 9}, {0.5f, 1});
+  expect_near(longer, {5, 6});
+  a.mode = Mode::linear;
+  a.antialias = true;  // the tent of width 3 over places 0, 1, 2 and, for the edge again, -1 and -2
+  OpTest wide = by_sizes(a, {3, 1}, {9, 18, 36}, {1, 1});
+  expect_near(wide, {(9.0f * 6 + 18 * 2 + 36) / 9});
+}
+
 TEST(Resize, OnnxCropExamples) {
   attrs::ResizeT a;
   a.mode = Mode::linear;
