@@ -1,5 +1,6 @@
-// QuantizeLinear    y = saturate(rne(x / scale) + zero_point);   to float8, float6, float4: y = cast(x / scale)
-// DequantizeLinear  y = (x - zero_point) * scale
+// QuantizeLinear    y = saturate(rne(x / scale) + zero_point);   to float8: y = cast(x / scale);   to float6, float4:
+//                   y = cast(x / scale + zero_point)
+// DequantizeLinear  y = (x - zero_point) * scale, of float8 and float4 without the zero point
 //   real side     f32, f16, bf16; QuantizeLinear also takes i32
 //   coded side    i8, u8, i16, u16, i4, u4, i2, u2, float8 (4 kinds), float6 (2), f4e2m1; DequantizeLinear also takes
 //   i32 scale         f32, f16, bf16, f8e8m0 (QuantizeLinear: i32 too); zero_point: absent, or the coded type in

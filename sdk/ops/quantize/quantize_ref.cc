@@ -33,6 +33,8 @@ void for_each_element(const KernelContext& ctx, int64_t axis_attr, int64_t block
   });
 }
 
+bool is_float6(DType t) { return t == DType::kF6E2M3 || t == DType::kF6E3M2; }
+
 Status run_quantize(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::QuantizeLinear>();
   const Tensor& x = *ctx.in(0);
@@ -57,9 +59,9 @@ Status run_quantize(const KernelContext& ctx) {
     return Status::kOk;
   }
   const NarrowFloat& format = *narrow_float(y.dtype);
-  // The formula has a zero point for every type. ONNX's own interpreter adds that of float4e2m1, and leaves out that of
-  // float8, which must be 0.
-  const bool shifted = zero_point != nullptr && y.dtype == DType::kF4E2M1;
+  // The formula has a zero point for every type. ONNX's own interpreter adds that of float4e2m1 and float6, and leaves
+  // out that of float8, which must be 0.
+  const bool shifted = zero_point != nullptr && (y.dtype == DType::kF4E2M1 || is_float6(y.dtype));
   for_each_element(ctx, a.axis(), a.block_size(), [&](int64_t i, int64_t p) {
     float q = quotient(i, p);
     if (shifted) q += narrow_to_f32(format, static_cast<uint8_t>(read_code(y.dtype, zero_point->data, p)));
@@ -76,7 +78,11 @@ Status run_dequantize(const KernelContext& ctx) {
   const Tensor& y = *ctx.out(0);
   const NarrowFloat* format = narrow_float(x.dtype);
   const auto centred = [&](int64_t i, int64_t p) {
-    if (format != nullptr) return narrow_to_f32(*format, static_cast<uint8_t>(read_code(x.dtype, x.data, i)));
+    if (format != nullptr) {
+      const float v = narrow_to_f32(*format, static_cast<uint8_t>(read_code(x.dtype, x.data, i)));
+      if (zero_point == nullptr || !is_float6(x.dtype)) return v;
+      return v - narrow_to_f32(*format, static_cast<uint8_t>(read_code(x.dtype, zero_point->data, p)));
+    }
     if (x.dtype == DType::kI32) {
       const int64_t z = zero_point != nullptr ? zero_point->as<const int32_t>()[p] : 0;
       return static_cast<float>(x.as<const int32_t>()[i] - z);

@@ -83,6 +83,35 @@ TEST(QuantizeLinear, Float4AddsItsZeroPoint) {  // 0, 1, -4 and -6 with a zero p
   EXPECT_EQ(t.y().bytes, (std::vector<uint8_t>{0x77, 0x04}));
 }
 
+// float6e2m3 counts in eighths below 2, in quarters below 4, in halves up to 7.5; float6e3m2 is coarser from 0.5 on,
+// and reaches 28. With the zero point 2 (code 16 of both) the sums are 3, 4.5, -1.125 and -9: the last is too far for
+// float6e2m3, and the last three are ties in float6e3m2, which go to 4, -1 and -8.
+TEST(QuantizeLinear, Float6AddsItsZeroPoint) {
+  const auto codes = [](DType type) {
+    attrs::QuantizeLinearT a;
+    a.output_dtype = static_cast<uint8_t>(type);
+    OpTest t = quantize(a);
+    t.input<float>({4}, {2, 5, -6.25f, -22}).input<float>({}, {2}).input(coded(type, {}, {16}));
+    EXPECT_EQ(t.run(), Status::kOk) << t.message();
+    return t.y().bytes;
+  };
+  EXPECT_EQ(codes(DType::kF6E2M3), (std::vector<uint8_t>{0x14, 0x19, 0x29, 0x3F}));
+  EXPECT_EQ(codes(DType::kF6E3M2), (std::vector<uint8_t>{0x12, 0x14, 0x2C, 0x38}));
+}
+
+TEST(DequantizeLinear, Float6SubtractsItsZeroPoint) {  // 3, 4.5, -1.125, -7.5 less 2; 3, 4, -1, -28 less 2
+  OpTest t = dequantize();
+  t.input(coded(DType::kF6E2M3, {4}, {0x14, 0x19, 0x29, 0x3F})).input<float>({}, {2});
+  t.input(coded(DType::kF6E2M3, {}, {16}));
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<float>(), (std::vector<float>{2, 5, -6.25f, -19}));
+  OpTest u = dequantize();
+  u.input(coded(DType::kF6E3M2, {4}, {0x12, 0x14, 0x2C, 0x3F})).input<float>({}, {2});
+  u.input(coded(DType::kF6E3M2, {}, {16}));
+  ASSERT_EQ(u.run(), Status::kOk) << u.message();
+  EXPECT_EQ(u.y().as<float>(), (std::vector<float>{2, 4, -6, -60}));
+}
+
 TEST(QuantizeLinear, DivisionRoundsToThePrecision) {  // 0.5 + 2^-12 is 0.5 in float16, which rounds to 0 and not to 1
   attrs::QuantizeLinearT a;
   a.precision = static_cast<uint8_t>(DType::kF16);
