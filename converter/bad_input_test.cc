@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
 #include <random>
 
 #include "converter/convert.h"
@@ -199,6 +200,27 @@ TEST(BadInput, AllProblemsAtOnceAndNoneTwice) {
   m.node("Add", {"b", "c"}, {"y"});
   const std::string text = refuse(m, {Code::kTensorData, Code::kBadNode});
   EXPECT_TRUE(has(text, "MatMul node \"mm\"")) << text;
+}
+
+TEST(BadInput, SixBitFloats) {
+  const auto model = [](const std::string& raw, const std::vector<int>& entries) {
+    auto m = std::make_unique<ModelBuilder>(28);
+    m->input("s", {}).output("y");
+    auto* t = m->model.mutable_graph()->add_initializer();
+    t->set_name("w");
+    t->set_data_type(::onnx::TensorProto::FLOAT6E2M3);
+    t->add_dims(5);
+    if (!raw.empty()) t->set_raw_data(raw);
+    for (const int v : entries) t->add_int32_data(v);
+    m->node("DequantizeLinear", {"w", "s"}, {"y"});
+    return m;
+  };
+  // One to a byte: four bytes hold the five.
+  const std::string bytes = refuse(*model("12345", {}), {Code::kTensorData});
+  EXPECT_TRUE(has(bytes, "want 4") && has(bytes, "four elements in three bytes")) << bytes;
+  const std::string wide = refuse(*model("", {1, 2, 3, 64, 5}), {Code::kTensorData});
+  EXPECT_TRUE(has(wide, "\"w\"") && has(wide, "element 3 of its int32_data is 64")) << wide;
+  EXPECT_TRUE(has(refuse(*model("", {1, 2, -1, 4, 5}), {Code::kTensorData}), "is -1"));
 }
 
 TEST(BadInput, ExternalData) {

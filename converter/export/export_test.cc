@@ -171,6 +171,60 @@ TEST(Export, LargeConstantsGoIntoAFileOfTheirOwn) {
   EXPECT_TRUE(ir::same_content(*product.in(1)->constant, *g->nodes().front().in(1)->constant));
 }
 
+// The example of onnx.proto's packing: x0 | (x1 & 3) << 6, x1 >> 2 | (x2 & 15) << 4, x2 >> 4 | x3 << 2, and a last
+// group of one element.
+TEST(Export, SixBitFloatsArePackedInRawDataAlone) {
+  const std::vector<uint8_t> codes = {0x01, 0x02, 0x03, 0x3F, 0x20};
+  const std::string packed = "\x81\x30\xFC\x20";
+  for (const int type : {::onnx::TensorProto::FLOAT6E2M3, ::onnx::TensorProto::FLOAT6E3M2}) {
+    for (const bool raw : {false, true}) {
+      ModelBuilder m(28);
+      m.input("s", {}).output("y");
+      auto* t = m.model.mutable_graph()->add_initializer();
+      t->set_name("w");
+      t->set_data_type(type);
+      t->add_dims(5);
+      for (const uint8_t code : codes) {
+        if (!raw) t->add_int32_data(code);
+      }
+      if (raw) t->set_raw_data(packed);
+      m.node("DequantizeLinear", {"w", "s"}, {"y"});
+      Folder folder;
+      const auto g = import(folder.write("m.onnx", m.bytes()));
+      const ConstTensor& w = g->nodes().front().in(0)->constant->tensor;
+      EXPECT_EQ(static_cast<int>(w.type.dtype), type);
+      EXPECT_EQ(std::vector<uint8_t>(w.bytes.begin(), w.bytes.end()), codes);
+      Diagnostics d;
+      ASSERT_TRUE(export_onnx(*g, folder.at("out.onnx"), &d)) << d.text();
+      ::onnx::ModelProto out;
+      std::string hash;
+      ASSERT_TRUE(importer::load_model(folder.at("out.onnx"), &out, &hash, &d)) << d.text();
+      EXPECT_EQ(out.graph().initializer(0).data_type(), type);
+      EXPECT_EQ(out.graph().initializer(0).raw_data(), packed);
+      EXPECT_EQ(out.ir_version(), 14);
+      EXPECT_EQ(out.opset_import(0).version(), 28);
+    }
+  }
+}
+
+TEST(Export, SixBitFloatsArePackedInAFileOfTheirOwn) {
+  ModelBuilder m(28);
+  m.input("s", {}).output("y");
+  auto* t = m.model.mutable_graph()->add_initializer();
+  t->set_name("w");
+  t->set_data_type(::onnx::TensorProto::FLOAT6E3M2);
+  t->add_dims(2001);
+  for (int i = 0; i < 2001; ++i) t->add_int32_data(i * 37 % 64);
+  m.node("DequantizeLinear", {"w", "s"}, {"y"});
+  Folder folder;
+  const auto g = import(folder.write("m.onnx", m.bytes()));
+  Diagnostics d;
+  ASSERT_TRUE(export_onnx(*g, folder.at("out.onnx"), &d, /*inline_bytes=*/1000)) << d.text();
+  EXPECT_EQ(std::filesystem::file_size(folder.at("out.onnx.data")), 1501u);  // 2001 * 6 bits
+  const auto again = import(folder.at("out.onnx"));
+  EXPECT_TRUE(ir::same_content(*again->nodes().front().in(0)->constant, *g->nodes().front().in(0)->constant));
+}
+
 TEST(Export, WritesNothingWhereItCannot) {
   const auto g = parse("input %x f32[2]\n%y = Relu(%x)\n");
   Folder folder;

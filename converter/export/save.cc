@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "converter/export/export.h"
+#include "converter/onnx/six_bits.h"
 
 namespace vireo::exporter {
 namespace {
@@ -89,16 +90,16 @@ bool write_external(const std::vector<ir::ConstantPtr>& constants, const std::st
   for (size_t i = 0; i < constants.size(); ++i) {
     const ir::Constant& c = *constants[i];
     if (c.size_bytes() < kAlways || c.tensor.type.dtype == DType::kString) continue;
+    std::vector<uint8_t> packed;
+    const Span<const uint8_t> raw = raw_bytes(c.tensor.type.dtype, c.tensor.bytes, &packed);
     const int64_t begin = (at + kPage - 1) / kPage * kPage;
-    if (!file->write(gap.data(), static_cast<size_t>(begin - at)) ||
-        !file->write(c.tensor.bytes.data(), c.tensor.bytes.size()))
-      return false;
-    at = begin + c.size_bytes();
+    if (!file->write(gap.data(), static_cast<size_t>(begin - at)) || !file->write(raw.data(), raw.size())) return false;
+    at = begin + static_cast<int64_t>(raw.size());
     ::onnx::TensorProto* t = graph->mutable_initializer(static_cast<int>(i));
     t->set_data_location(::onnx::TensorProto::EXTERNAL);
     set_entry(t, "location", location);
     set_entry(t, "offset", std::to_string(begin));
-    set_entry(t, "length", std::to_string(c.size_bytes()));
+    set_entry(t, "length", std::to_string(raw.size()));
   }
   return file->finish();
 }
@@ -128,7 +129,10 @@ bool export_onnx(const ir::Graph& graph, const std::string& path, Diagnostics* d
     const ConstTensor& c = constants[i]->tensor;
     if (t->data_location() == ::onnx::TensorProto::EXTERNAL) continue;
     for (const std::string& s : c.strings) t->add_string_data(s);
-    if (c.type.dtype != DType::kString) t->set_raw_data(c.bytes.data(), c.bytes.size());
+    if (c.type.dtype == DType::kString) continue;
+    std::vector<uint8_t> packed;
+    const Span<const uint8_t> raw = raw_bytes(c.type.dtype, c.bytes, &packed);
+    t->set_raw_data(raw.data(), raw.size());
   }
   std::string bytes;
   if (model.ByteSizeLong() > INT32_MAX || !model.SerializeToString(&bytes)) {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <iterator>
 
+#include "converter/onnx/six_bits.h"
+
 namespace vireo::exporter {
 namespace {
 
@@ -73,7 +75,9 @@ void fill(const OnnxTensor& value, ::onnx::TensorProto* t) {
   if (value.type.dtype == DType::kString) {
     for (const std::string& s : value.strings) t->add_string_data(s);
   } else {
-    t->set_raw_data(value.bytes.data(), value.bytes.size());
+    std::vector<uint8_t> packed;
+    const Span<const uint8_t> raw = raw_bytes(value.type.dtype, {value.bytes.data(), value.bytes.size()}, &packed);
+    t->set_raw_data(raw.data(), raw.size());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "converter/onnx/six_bits.h"
 #include "converter/onnx/tensors.h"
 
 namespace vireo::importer {
@@ -96,7 +97,9 @@ ir::ConstantPtr TensorReader::read_external(const ::onnx::TensorProto& tensor, c
                     std::to_string(bytes) + " at " + std::to_string(offset),
                 "the file was cut short or belongs to another model: get it again");
   }
-  return ir::make_window(type, file, {file->bytes().data() + offset, static_cast<size_t>(bytes)});
+  const Span<const uint8_t> data(file->bytes().data() + offset, static_cast<size_t>(bytes));
+  if (is_six_bits(type.dtype)) return ir::make_constant(type, unpack_six_bits(data, element_count(type.shape)));
+  return ir::make_window(type, file, data);
 }
 
 }  // namespace vireo::importer

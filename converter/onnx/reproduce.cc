@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converter/onnx/importer.h"
+#include "converter/onnx/six_bits.h"
 
 namespace vireo::importer {
 namespace {
@@ -25,10 +26,14 @@ void fill(const ir::Constant& c, bool keep, ::onnx::TensorProto* out) {
   set_dims(type.shape, out->mutable_dims());
   if (type.dtype == DType::kString) {
     for (const std::string& s : c.tensor.strings) out->add_string_data(keep ? s : "");
-  } else if (keep) {
-    out->set_raw_data(c.tensor.bytes.data(), c.tensor.bytes.size());
   } else {
-    out->set_raw_data(std::string(c.tensor.bytes.size(), '\0'));
+    std::vector<uint8_t> packed;
+    const Span<const uint8_t> raw = raw_bytes(type.dtype, c.tensor.bytes, &packed);
+    if (keep) {
+      out->set_raw_data(raw.data(), raw.size());
+      return;
+    }
+    out->set_raw_data(std::string(raw.size(), '\0'));
     out->set_doc_string("zeros in place of what it held");
   }
 }

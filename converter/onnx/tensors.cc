@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "converter/onnx/six_bits.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo::importer {
@@ -101,7 +102,9 @@ ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::s
   const int64_t bytes = count < 0 ? -1 : dtype_bytes(type.dtype, count);
   if (bytes < 0) return fail(Code::kShapeOverflow, name, "its dimensions multiply to more bytes than can be counted");
   if (tensor.has_segment()) return fail(Code::kTensorData, name, "is stored in segments, which ONNX no longer defines");
-  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) return read_external(tensor, type, bytes, name);
+  const bool packed = is_six_bits(type.dtype);
+  const int64_t stored_bytes = packed ? packed_six_bits(count) : bytes;
+  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) return read_external(tensor, type, stored_bytes, name);
 
   if (type.dtype == DType::kString) {
     if (tensor.string_data_size() != count) {
@@ -111,18 +114,31 @@ ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::s
     }
     return ir::make_strings(type.shape, {tensor.string_data().begin(), tensor.string_data().end()});
   }
+  const bool raw = tensor.has_raw_data();
   ir::ConstantPtr c;
-  if (tensor.has_raw_data()) {
-    std::unique_ptr<std::string> raw(tensor.release_raw_data());
-    c = ir::make_constant(type, std::move(*raw));
+  if (raw) {
+    std::unique_ptr<std::string> data(tensor.release_raw_data());
+    c = ir::make_constant(type, std::move(*data));
   } else {
     c = ir::make_constant(type, typed_data(tensor, type.dtype));
   }
-  if (c->size_bytes() != bytes) {
+  const int64_t wanted = raw ? stored_bytes : bytes;
+  if (c->size_bytes() != wanted) {
     return fail(Code::kTensorData, name,
                 "has " + std::to_string(c->size_bytes()) + " bytes of data, its shape and type (" +
-                    dtype_name(type.dtype) + ", " + std::to_string(count) + " elements) want " + std::to_string(bytes),
-                c->size_bytes() == 0 ? "the weights were probably taken out of this file: get the complete model" : "");
+                    dtype_name(type.dtype) + ", " + std::to_string(count) + " elements) want " + std::to_string(wanted),
+                c->size_bytes() == 0 ? "the weights were probably taken out of this file: get the complete model"
+                : packed && raw      ? "raw_data of 6-bit floats holds four elements in three bytes"
+                                     : "");
+  }
+  if (packed && raw) return ir::make_constant(type, unpack_six_bits(c->tensor.bytes, count));
+  for (int i = 0; packed && i < tensor.int32_data_size(); ++i) {
+    const int32_t code = tensor.int32_data(i);
+    if (code >= 0 && code < 64) continue;
+    return fail(Code::kTensorData, name,
+                "element " + std::to_string(i) + " of its int32_data is " + std::to_string(code) + ", and a " +
+                    dtype_name(type.dtype) + " has six bits, 0 to 63",
+                "write the elements' codes into int32_data, one to an entry, or pack them in raw_data");
   }
   return c;
 }

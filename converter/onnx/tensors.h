@@ -31,6 +31,7 @@ class TensorReader {
 
  private:
   ir::ConstantPtr read_new(::onnx::TensorProto& tensor, const std::string& name);
+  // `bytes`: what the tensor takes in the file.
   ir::ConstantPtr read_external(const ::onnx::TensorProto& tensor, const TensorType& type, int64_t bytes,
                                 const std::string& name);
   ir::ConstantPtr read_sparse(::onnx::SparseTensorProto& tensor, const std::string& name);
