@@ -65,6 +65,7 @@ class Case:
         self.exact = True
         self.atol, self.rtol = 1e-6, 2e-5
         self.narrow = False  # a float16 or bfloat16 has a part
+        self.phase = 0.0     # the largest argument of a Sin or Cos that nodes before it have rounded
         self.functions, self.pinned = [], None
         self.empty = self.draw.random() < 0.06
         self.special = self.draw.random() < 0.3

@@ -123,6 +123,8 @@ def lengthen(c, outs, model, answers):
             c.nodes, c.initializers, c.infos, c.feed, c.operators, c.exact = saved
             c.pinned = None
             continue
+        if key[1] in ("Sin", "Cos") and not saved[5]:
+            c.phase = max(c.phase, float(np.abs(answers[0].astype(np.float64)).max(initial=0)))
         outs, model, answers = longer, next_model, next_answers
     return model, answers
 
