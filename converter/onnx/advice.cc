@@ -35,9 +35,6 @@ std::string unknown_operator_advice(const std::string& domain, const std::string
   }
   if (op.find("Sequence") != std::string::npos || op.find("Optional") != std::string::npos)
     return "sequences and optional values are not served: export the model with tensors in their place";
-  if (op == "ZipMap") return "maps are not served: export the classifier with zipmap off, so that it gives a tensor";
-  if (op == "CastMap" || op == "DictVectorizer")
-    return "maps are not served: export the model with a tensor in their place";
   return "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)";
 }
 

@@ -1,5 +1,5 @@
-// Sequences and optionals as bundles of tensors: what they are made of, how two become one where a condition that only
-// a run knows decides, and how they leave and enter the graph.
+// Sequences, optionals and maps as bundles of tensors: what they are made of, how two become one where a condition that
+// only a run knows decides, and how they leave and enter the graph.
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +19,11 @@ namespace {
 std::vector<uint8_t> plain() { return pack<attrs::Binary>(attrs::BinaryT{}); }
 
 }  // namespace
+
+const char* kind(const Bundle& b) {
+  if (b.map) return b.elements[1]->type.shape.rank == 1 ? "a map" : "a sequence of maps";
+  return b.optional ? "an optional" : "a sequence";
+}
 
 Bundle* Importer::bundle(const ir::Value* v) {
   const auto it = markers_.find(v);
@@ -165,6 +170,11 @@ ir::Value* Importer::choose(Scope& scope, const ::onnx::NodeProto& node, ir::Val
   if (known >= 0) return known == 1 ? a : b;
   const Bundle *x = bundle(a), *y = bundle(b);
   if (x == nullptr && y == nullptr) return choose_tensor(scope, node, condition, a, b);
+  if ((x != nullptr && x->map) || (y != nullptr && y->map)) {
+    record(&node, &scope, Code::kUnsupportedNode, "is one of two maps, and which is not known here",
+           "make tensors of them before, with CastMap or DictVectorizer");
+    return nullptr;
+  }
   Bundle made;
   if ((x != nullptr && x->optional) || (y != nullptr && y->optional)) {
     made.optional = true;
@@ -203,8 +213,13 @@ ir::Value* Importer::choose(Scope& scope, const ::onnx::NodeProto& node, ir::Val
 // ---- in the graph's outputs ----
 
 // A sequence "y" leaves as "y.0", "y.1"..., and "y.length" where that is not how many there are; an optional as what it
-// holds, and "y.present" where that may be nothing.
+// holds, and "y.present" where that may be nothing; a map, or a sequence of maps of the same keys, as "y.keys" and
+// "y.values".
 void Importer::add_bundle_output(Scope& scope, const std::string& name, Bundle& b) {
+  if (b.map) {
+    scope.graph->add_output(b.elements[0], name + ".keys");
+    return scope.graph->add_output(b.elements[1], name + ".values");
+  }
   if (b.optional) {
     if (b.present != nullptr || b.elements.empty())
       scope.graph->add_output(presence(scope, &b.marker), name + ".present");

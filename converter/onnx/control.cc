@@ -105,8 +105,9 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
     if (v == nullptr || v == &poison_) return false;
     if (bundle(v) != nullptr) {
       record(&node, &scope, Code::kUnsupportedNode,
-             "the output \"" + info.name() + "\" of its body is a sequence or an optional, and is not declared as one",
-             "declare the type of the body's output");
+             "the output \"" + info.name() + "\" of its body is " + kind(*bundle(v)) + ", and is not declared as one",
+             bundle(v)->map ? "control flow hands on no maps: make tensors of them inside"
+                            : "declare the type of the body's output");
       return false;
     }
     body->graph->add_output(v, info.name());
@@ -476,7 +477,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     if (node.input(i).empty()) return refuse(Code::kBadNode, "its input " + std::to_string(i) + " is missing", "");
     ir::Value* v = lookup(scope, node.input(i));
     if (bundle(v) != nullptr)
-      return refuse(Code::kUnsupportedNode, "one of its inputs is a sequence or an optional", "");
+      return refuse(Code::kUnsupportedNode, "its input \"" + node.input(i) + "\" is " + kind(*bundle(v)), "");
     inputs.push_back(v);
     TensorType t = v->type;
     if (i >= carried) {

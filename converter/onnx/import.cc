@@ -182,7 +182,7 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
       }
       continue;
     }
-    if (domain.empty() && op == "Constant") continue;
+    if (is_map_operator(domain, op) || (domain.empty() && op == "Constant")) continue;
     if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].nodes.push_back(node_name(node, nullptr));
   }
 }
@@ -218,6 +218,7 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
   if (const Bundle* b = bundle(outer)) {
     Bundle inside;
     inside.optional = b->optional;
+    inside.map = b->map;
     for (ir::Value* v : b->elements) inside.elements.push_back(hand_in(scope, v));
     inside.length = hand_in(scope, b->length);
     inside.present = hand_in(scope, b->present);
@@ -427,9 +428,16 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   });
   if (is_sequence_operator(domain, node.op_type()) || (bundles && domain.empty() && node.op_type() == "Identity"))
     return import_sequence(scope, node);
-  if (bundles) {
-    record(&node, &scope, Code::kUnsupportedNode, "its input is a sequence or an optional, wanted a tensor",
-           "take the elements out with SequenceAt or OptionalGetElement");
+  const bool maps = is_map_operator(domain, node.op_type());
+  if (bundles && !maps) {
+    const std::string* name = &node.input(0);
+    for (const std::string& other : node.input()) {
+      if (!other.empty() && bundle(lookup(scope, other)) != nullptr) name = &other;
+    }
+    const Bundle& b = *bundle(lookup(scope, *name));
+    record(&node, &scope, Code::kUnsupportedNode, "its input " + quoted(*name) + " is " + kind(b) + ", wanted a tensor",
+           b.map ? "CastMap and DictVectorizer make tensors of a map"
+                 : "take the elements out with SequenceAt or OptionalGetElement");
     return bind_failed(scope, node);
   }
 
@@ -441,6 +449,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     bind_failed(scope, node);
     return;
   }
+  if (maps) return import_map(scope, node, opset->second);
   NodeContext context(*this, scope, node, domain, opset->second);
   const Status status = importers_.at({domain, node.op_type()})->import(context);
   if (!ok(status) && !context.failed()) {

@@ -32,13 +32,15 @@ struct Scope {
   std::vector<std::pair<ir::Value*, ir::Value*>> captured;
 };
 
-// A sequence or an optional: there is none in a graph, it is made of tensors here (sequences.cc). Its `marker` is what
-// names mean, and stands in no graph.
+// A sequence, an optional or a map: there is none in a graph, it is made of tensors here (sequences.cc, maps.cc). Its
+// `marker` is what names mean, and stands in no graph.
 struct Bundle {
   ir::Value marker;
   bool optional = false;
+  bool map = false;
   // A sequence: its elements, each with a type of its own. An optional: what it holds (a value or a marker), or nothing
-  // when it is empty.
+  // when it is empty. A map: its keys [E] and its values [E]; a sequence of maps of the same keys: keys [E], values [N,
+  // E].
   std::vector<ir::Value*> elements;
   ir::Value* length = nullptr;   // of a sequence, an i64 scalar, where only the data tell how many elements it has
   ir::Value* present = nullptr;  // of an optional, a bool scalar, where only the data tell
@@ -157,6 +159,8 @@ class Importer {
   ir::Value* split_to_sequence(Scope& scope, const ::onnx::NodeProto& node);
   ir::Value* concat_from_sequence(Scope& scope, const ::onnx::NodeProto& node);
   std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
+  // maps.cc
+  void import_map(Scope& scope, ::onnx::NodeProto& node, int opset);
   // unroll.cc: control flow over sequences and optionals
   void choose_branch(Scope& scope, ::onnx::NodeProto& node, ir::Value* cond, ::onnx::GraphProto* const branches[2]);
   void unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& body);
@@ -199,6 +203,10 @@ void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* o
 std::string unknown_operator_advice(const std::string& domain, const std::string& op);
 // Operators over sequences and optionals, which sequences.cc serves.
 bool is_sequence_operator(const std::string& domain, const std::string& op);
+// Operators over maps, which maps.cc serves.
+bool is_map_operator(const std::string& domain, const std::string& op);
+// "a sequence", "an optional", "a map"...
+const char* kind(const Bundle& b);
 // The graph that is a node's attribute; null: there is none.
 ::onnx::GraphProto* graph_attribute(::onnx::NodeProto& node, const char* name);
 // True, false or not known here (-1).

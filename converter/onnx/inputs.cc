@@ -12,7 +12,8 @@ namespace {
 std::string quoted(const std::string& s) { return "\"" + s + "\""; }
 
 const char* kind_of(const ::onnx::TypeProto& type) {
-  if (type.has_sequence_type()) return "a sequence";
+  if (type.has_sequence_type())
+    return type.sequence_type().elem_type().has_map_type() ? "a sequence of maps" : "a sequence";
   if (type.has_map_type()) return "a map";
   if (type.has_optional_type()) return "an optional";
   if (type.has_sparse_tensor_type()) return "a sparse tensor";
@@ -29,19 +30,53 @@ bool names_an_extent(const std::string& text) {
   return letter && text != "None" && text != "null";
 }
 
-// An input that is a sequence or an optional, as tensors.
+// What to do about an input that is no tensor and was not taken apart.
+std::string advice(const ::onnx::ValueInfoProto& info) {
+  const ::onnx::TypeProto& type = info.type();
+  const ::onnx::TypeProto* held = nullptr;
+  if (type.has_sequence_type()) held = &type.sequence_type().elem_type();
+  if (type.has_optional_type()) held = &type.optional_type().elem_type();
+  if (type.has_map_type()) return "a map has keys that are integers or strings, and values that are scalars";
+  if (held == nullptr) return "export the model with tensors as inputs";
+  if (held->has_map_type()) return "no operator reads such maps: make each map an input of its own";
+  return "say how many elements it has with --elements " + info.name() + "=3: each becomes an input";
+}
+
+// An input that is a sequence, an optional or a map, as tensors.
 struct ElementsOf {
   std::string name;
-  std::vector<std::string> names;  // "x.0", "x.1"...; of an optional tensor "x"
-  bool tensor = false, empty_optional = false;
+  std::vector<std::string> names;  // "x.0", "x.1"...; of an optional tensor "x"; of a map "x.keys", "x.values"
+  bool tensor = false, empty_optional = false, map = false;
 };
 
-// False: a tensor, a map, or a sequence of which nothing says how many elements it has (`count` is -1; of an optional
-// that means that it is empty, unless it is a tensor, which is taken to be there).
+// The extent of a map's keys and values: how many entries it has.
+std::string size_name(const std::string& map) { return map + ".size"; }
+
+bool take_map_apart(const ::onnx::ValueInfoProto& info, ElementsOf* out, std::deque<::onnx::ValueInfoProto>* tensors) {
+  const auto& map = info.type().map_type();
+  const int key = map.key_type();
+  const bool known = key > 0 && key < kDTypeCount;
+  if (!known || (key != static_cast<int>(DType::kString) && !dtype_is_integer(static_cast<DType>(key)))) return false;
+  if (!map.value_type().has_tensor_type() || map.value_type().tensor_type().shape().dim_size() != 0) return false;
+  out->map = true;
+  for (const char* part : {".keys", ".values"}) {
+    tensors->emplace_back();
+    tensors->back().set_name(info.name() + part);
+    auto* type = tensors->back().mutable_type()->mutable_tensor_type();
+    type->set_elem_type(out->names.empty() ? key : map.value_type().tensor_type().elem_type());
+    type->mutable_shape()->add_dim()->set_dim_param(size_name(info.name()));
+    out->names.push_back(tensors->back().name());
+  }
+  return true;
+}
+
+// False: a tensor, a map of what is no scalar, or a sequence of which nothing says how many elements it has (`count` is
+// -1; of an optional that means that it is empty, unless it is a tensor, which is taken to be there).
 bool take_apart(const ::onnx::ValueInfoProto& info, const ElementsOption* option, ElementsOf* out,
                 std::deque<::onnx::ValueInfoProto>* tensors) {
   const ::onnx::TypeProto* type = &info.type();
   out->name = info.name();
+  if (type->has_map_type()) return take_map_apart(info, out, tensors);
   const bool optional = type->has_optional_type();
   if (optional) type = &type->optional_type().elem_type();
   if (optional && option != nullptr && option->count < 0) {
@@ -136,8 +171,18 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
                : -1;
   };
 
-  // First what --shape says about names.
+  // First what --shape says about names, and --elements about maps.
   std::map<std::string, NamedBounds> bounds;
+  for (const ElementsOf& parts : apart) {
+    const ElementsOption* option = parts.map ? elements_option(parts.name) : nullptr;
+    if (option == nullptr) continue;
+    if (option->count < 0) {
+      diagnostics_->error(Code::kBadShapeOption, "--elements says none of " + quoted(parts.name) + ", which is a map",
+                          "say how many entries it has at most: --elements " + parts.name + "=8");
+    } else {
+      bounds.emplace(size_name(parts.name), NamedBounds{{0, option->count}, parts.name});
+    }
+  }
   for (const auto* info : inputs) {
     const auto it = options.find(info->name());
     if (it == options.end() || !info->type().has_tensor_type()) continue;
@@ -170,9 +215,7 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
     if (!info->type().has_tensor_type()) {
       d.code = Code::kUnsupportedType;
       d.what = std::string("this input is ") + kind_of(info->type()) + ", not a tensor";
-      d.help = info->type().has_sequence_type() || info->type().has_optional_type()
-                   ? "say how many elements it has with --elements " + info->name() + "=3: each becomes an input"
-                   : "export the model with tensors as inputs";
+      d.help = advice(*info);
       diagnostics_->add(std::move(d));
       continue;
     }
@@ -228,6 +271,7 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   for (const ElementsOf& parts : apart) {
     Bundle b;
     b.optional = parts.empty_optional;
+    b.map = parts.map;
     bool whole = true;
     for (const std::string& name : parts.names) {
       b.elements.push_back(scope.names[name]);

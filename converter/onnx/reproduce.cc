@@ -100,6 +100,17 @@ void Importer::fill_graph(const ::onnx::GraphProto& from, const Scope& scope, in
 
 void Importer::declare_type(const ir::Value* v, const std::string& name, ::onnx::TypeProto* out,
                             std::vector<std::string>* options) {
+  const Bundle* map = bundle(v);
+  if (map != nullptr && map->map) {
+    const Interval size = dims_->interval(map->elements[0]->type.shape[0]);
+    const bool one = map->elements[1]->type.shape.rank == 1;
+    auto* type = one ? out->mutable_map_type() : out->mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
+    type->set_key_type(static_cast<int>(map->elements[0]->type.dtype));
+    type->mutable_value_type()->mutable_tensor_type()->set_elem_type(static_cast<int>(map->elements[1]->type.dtype));
+    if (one && !size.open() && options != nullptr)
+      options->push_back("--elements " + name + "=" + std::to_string(size.hi));
+    return;
+  }
   if (const Bundle* b = bundle(v)) {
     if (options != nullptr)
       options->push_back("--elements " + name + "=" +
@@ -141,6 +152,9 @@ void Importer::declare_type(const ir::Value* v, const std::string& name, ::onnx:
 std::string Importer::type_text(const ir::Value* v) {
   if (v == nullptr) return " (not known)";
   if (const Bundle* b = bundle(v)) {
+    if (b->map)
+      return std::string(" ") + kind(*b) + " of " + dtype_name(b->elements[0]->type.dtype) + " to " +
+             dtype_name(b->elements[1]->type.dtype);
     const std::string held = b->elements.empty() ? "" : " of" + type_text(b->elements[0]);
     return (b->optional ? " an optional" : " a sequence") + held;
   }

@@ -62,6 +62,13 @@ std::vector<ir::Value*> Importer::sequence_results(Scope& scope, ::onnx::NodePro
   const auto first = [&]() -> ir::Value* { return in.empty() ? nullptr : in[0]; };
 
   if (op == "Identity") return {first()};
+  for (const ir::Value* v : in) {
+    const Bundle* b = v == nullptr ? nullptr : bundle(v);
+    if (b == nullptr || !b->map) continue;
+    record(&node, &scope, Code::kBadNode, std::string("one of its inputs is ") + kind(*b),
+           "CastMap and DictVectorizer make tensors of a map");
+    return {};
+  }
   if (op == "SequenceEmpty") return {add_bundle({})};
   if (op == "Optional") {
     if (first() != nullptr) return {first()};

@@ -105,6 +105,7 @@ void Importer::unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphP
     for (size_t i = 0; b == nullptr && i < carried; ++i) {
       b = bundle(state[i]);
       if (b != nullptr && b->optional) b = b->elements.empty() ? nullptr : bundle(b->elements[0]);
+      if (b != nullptr && b->map) b = nullptr;
     }
     if (b == nullptr || going == nullptr)
       return refuse("may run more often than the " + std::to_string(most) + " trips that are declared", "");

@@ -115,8 +115,9 @@ std::vector<CaseValue> read_all(const fs::path& set, const std::string& kind, co
   return values;
 }
 
-// Elements of a sequence "x" are "x.0", "x.1"... in a converted model.
+// Elements of a sequence "x" are "x.0", "x.1"... in a converted model, the parts of a map "x.keys" and "x.values".
 std::string element_name(const CaseType& type, size_t i) {
+  if (type.map) return type.name + (i == 0 ? ".keys" : ".values");
   return type.sequence ? type.name + "." + std::to_string(i) : type.name;
 }
 
@@ -124,7 +125,7 @@ std::string element_name(const CaseType& type, size_t i) {
 void declare(const std::vector<CaseType>& types, const std::vector<CaseValue>& values, bool shapes,
              ConvertOptions* convert) {
   for (size_t i = 0; i < types.size(); ++i) {
-    if (!types[i].sequence && !types[i].optional) continue;
+    if (types[i].map || (!types[i].sequence && !types[i].optional)) continue;
     const CaseValue& v = values[i];
     convert->elements.push_back({types[i].name, v.present ? static_cast<int64_t>(v.tensors.size()) : -1});
     for (size_t k = 0; shapes && v.sequence && k < v.tensors.size(); ++k) {
@@ -168,7 +169,7 @@ struct Scratch {
 };
 
 // "" when every output is what is wanted.
-std::string compare_outputs(const Model& model, const ConvertReport& report, const std::vector<Array>& outputs,
+std::string compare_outputs(const Model& model, const ConvertReport& report, std::vector<Array> outputs,
                             const std::vector<CaseType>& types, const std::vector<CaseValue>& wanted,
                             const Tolerance& tolerance) {
   std::map<std::string, size_t> at;
@@ -179,7 +180,11 @@ std::string compare_outputs(const Model& model, const ConvertReport& report, con
     const bool holds = present == at.end() || real_at(outputs[present->second], 0) != 0;
     if (holds != wanted[i].present) return quoted + (holds ? " holds something" : " is empty");
     if (!holds) continue;
-    if (types[i].sequence) {
+    if (types[i].map) {
+      const auto keys = at.find(element_name(types[i], 0)), values = at.find(element_name(types[i], 1));
+      if (keys != at.end() && values != at.end() && !sort_by_key(&outputs[keys->second], &outputs[values->second]))
+        return quoted + " has keys that are not those of its values";
+    } else if (types[i].sequence) {
       size_t count = 0;
       while (at.count(element_name(types[i], count)) != 0) ++count;
       if (length != at.end()) count = static_cast<size_t>(real_at(outputs[length->second], 0));

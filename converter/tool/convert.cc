@@ -240,9 +240,10 @@ void add_common(CLI::App* verb, Options* options) {
   verb->add_option("model", options->model, "an .onnx file")->required();
   add_repeated(verb, "--shape", &options->shapes,
                "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
-  add_repeated(verb, "--elements", &options->elements,
-               "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), or at most in an output; "
-               "NAME=none: an optional is empty");
+  add_repeated(
+      verb, "--elements", &options->elements,
+      "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), at most in an output or in an "
+      "input that is a map (inputs NAME.keys, NAME.values); NAME=none: an optional is empty");
   verb->add_option("--reproduce", options->reproduce,
                    "write each node that is refused to this folder, as a model of that node alone");
   verb->add_option("--string-bytes", options->string_bytes,

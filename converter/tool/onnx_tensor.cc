@@ -4,6 +4,7 @@
 #include <onnx/onnx-ml.pb.h>
 #include <string.h>
 
+#include <algorithm>
 #include <set>
 
 #include "c_api/tool/failure.h"
@@ -76,8 +77,8 @@ Array to_array(const onnx::TensorProto& tensor) {
   return a;
 }
 
-// The messages in field `number` of a message. SequenceProto and OptionalProto are in a schema of their own, of which
-// two fields matter here.
+// The messages in field `number` of a message. SequenceProto, MapProto and OptionalProto are in a schema of their own,
+// of which a few fields matter here.
 std::vector<std::string> field_of(const std::string& message, uint32_t number) {
   std::vector<std::string> found;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
@@ -88,7 +89,7 @@ std::vector<std::string> field_of(const std::string& message, uint32_t number) {
     std::string bytes;
     if ((tag & 7u) == 0 && in.ReadVarint64(&skipped)) continue;
     if ((tag & 7u) != 2 || !in.ReadVarint32(&length) || !in.ReadString(&bytes, static_cast<int>(length)))
-      throw Failure("is no sequence or optional");
+      throw Failure("is no sequence, map or optional");
     if (tag >> 3 == number) found.push_back(bytes);
   }
   return found;
@@ -100,10 +101,121 @@ Array parse_tensor(const std::string& bytes) {
   return to_array(tensor);
 }
 
-// onnx-data.proto: SequenceProto.tensor_values, OptionalProto.tensor_value and .sequence_value.
-constexpr uint32_t kTensorValues = 3, kTensorValue = 3, kSequenceValue = 5;
+// onnx-data.proto: SequenceProto.tensor_values and .map_values, OptionalProto.tensor_value and .sequence_value,
+// MapProto.keys, .string_keys and .values.
+constexpr uint32_t kTensorValues = 3, kMapValues = 6, kTensorValue = 3, kSequenceValue = 5;
+constexpr uint32_t kMapKeys = 3, kMapTexts = 4, kMapSequence = 5;
+
+// The integers in field `number` of a message, each alone or many in a run.
+std::vector<int64_t> integers_of(const std::string& message, uint32_t number) {
+  std::vector<int64_t> found;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  for (uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
+    uint64_t value = 0;
+    uint32_t length = 0;
+    const bool wanted = tag >> 3 == number;
+    if ((tag & 7u) == 0 && in.ReadVarint64(&value)) {
+      if (wanted) found.push_back(static_cast<int64_t>(value));
+      continue;
+    }
+    if ((tag & 7u) != 2 || !in.ReadVarint32(&length)) throw Failure("is no map");
+    if (!wanted) {
+      if (!in.Skip(static_cast<int>(length))) throw Failure("is no map");
+      continue;
+    }
+    const auto limit = in.PushLimit(static_cast<int>(length));
+    while (in.BytesUntilLimit() > 0) {
+      if (!in.ReadVarint64(&value)) throw Failure("is no map");
+      found.push_back(static_cast<int64_t>(value));
+    }
+    in.PopLimit(limit);
+  }
+  return found;
+}
+
+// Elements `order` of the last axis.
+Array pick(const Array& a, const std::vector<size_t>& order) {
+  Array out = a;
+  const size_t size = static_cast<size_t>(dtype_bits(a.dtype)) / 8, count = static_cast<size_t>(a.count());
+  for (size_t to = 0; to < count; ++to) {
+    const size_t k = to % order.size(), from = to - k + order[k];
+    if (a.dtype == VIREO_STRING) {
+      out.strings[to] = a.strings[from];
+    } else {
+      memcpy(out.bytes.data() + to * size, a.bytes.data() + from * size, size);
+    }
+  }
+  return out;
+}
+
+// Its keys and its values, 1-D.
+std::vector<Array> parse_map(const std::string& bytes) {
+  const std::vector<std::string> texts = field_of(bytes, kMapTexts), held = field_of(bytes, kMapSequence);
+  const std::vector<int64_t> integers = integers_of(bytes, kMapKeys);
+  const auto count = static_cast<int64_t>(texts.empty() ? integers.size() : texts.size());
+  Array keys = make_array(texts.empty() ? VIREO_INT64 : VIREO_STRING, {count});
+  keys.strings = texts;
+  if (!integers.empty() && texts.empty()) memcpy(keys.bytes.data(), integers.data(), keys.bytes.size());
+  std::vector<Array> each;
+  for (const std::string& sequence : held) {
+    for (const std::string& tensor : field_of(sequence, kTensorValues)) each.push_back(parse_tensor(tensor));
+  }
+  if (count == 0 || static_cast<int64_t>(each.size()) != count)
+    throw Failure("is a map of " + std::to_string(count) + " keys and " + std::to_string(each.size()) + " values");
+  Array values = make_array(each[0].dtype, {count});
+  values.bytes.clear();
+  values.strings.clear();
+  for (const Array& v : each) {
+    if (v.dtype != values.dtype || !v.dims.empty()) throw Failure("is a map whose values are not scalars of one type");
+    values.bytes.insert(values.bytes.end(), v.bytes.begin(), v.bytes.end());
+    values.strings.insert(values.strings.end(), v.strings.begin(), v.strings.end());
+  }
+  if (!sort_by_key(&keys, &values)) throw Failure("is a map with a key that comes twice");
+  return {std::move(keys), std::move(values)};
+}
+
+// Keys [E] and values [N, E] of N maps.
+std::vector<Array> parse_maps(const std::string& bytes) {
+  std::vector<Array> all;
+  int64_t count = 0;
+  for (const std::string& element : field_of(bytes, kMapValues)) {
+    const std::vector<Array> map = parse_map(element);
+    if (++count == 1) {
+      all = map;
+      continue;
+    }
+    if (map[0].bytes != all[0].bytes || map[0].strings != all[0].strings || map[1].dtype != all[1].dtype)
+      throw Failure("holds maps of different keys");
+    all[1].bytes.insert(all[1].bytes.end(), map[1].bytes.begin(), map[1].bytes.end());
+    all[1].strings.insert(all[1].strings.end(), map[1].strings.begin(), map[1].strings.end());
+  }
+  if (count == 0) throw Failure("holds no maps");
+  all[1].dims = {count, all[0].dims[0]};
+  return all;
+}
 
 }  // namespace
+
+bool sort_by_key(Array* keys, Array* values) {
+  const bool text = keys->dtype == VIREO_STRING;
+  if ((!text && keys->dtype != VIREO_INT64) || keys->dims.size() != 1 || values->dims.empty() ||
+      values->dims.back() != keys->dims[0] || (values->dtype != VIREO_STRING && dtype_bits(values->dtype) < 8))
+    return false;
+  const auto* numbers = reinterpret_cast<const int64_t*>(keys->bytes.data());
+  const auto before = [&](size_t a, size_t b) {
+    return text ? keys->strings[a] < keys->strings[b] : numbers[a] < numbers[b];
+  };
+  std::vector<size_t> order(static_cast<size_t>(keys->dims[0]));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), before);
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (!before(order[i - 1], order[i])) return false;
+  }
+  *values = pick(*values, order);
+  *keys = pick(*keys, order);
+  return true;
+}
 
 CaseTypes read_case_types(const std::string& model_path) {
   const std::vector<uint8_t> bytes = read_file(model_path);
@@ -114,6 +226,7 @@ CaseTypes read_case_types(const std::string& model_path) {
     const bool optional = type.has_optional_type();
     return CaseType{info.name(), optional,
                     type.has_sequence_type() || (optional && type.optional_type().elem_type().has_sequence_type()),
+                    type.has_map_type() || type.sequence_type().elem_type().has_map_type(),
                     static_cast<vireo_dtype>(type.tensor_type().elem_type())};
   };
   std::set<std::string> constants;
@@ -137,7 +250,9 @@ CaseValue read_case_value(const std::string& path, const CaseType& type) try {
     bytes = held[0];
   }
   value.sequence = type.sequence;
-  if (!type.sequence) {
+  if (type.map) {
+    value.tensors = type.sequence ? parse_maps(bytes) : parse_map(bytes);
+  } else if (!type.sequence) {
     value.tensors.push_back(parse_tensor(bytes));
     // Old packages of ONNX write bfloat16 values under numpy's name for 16 bits.
     Array& a = value.tensors.back();

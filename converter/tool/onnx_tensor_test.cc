@@ -56,6 +56,54 @@ TEST(OnnxTensor, ReadsTextsAndScalars) {
   EXPECT_EQ(text_at(round(scalar), 0), "7");
 }
 
+// A field of onnx-data.proto: bytes, or a number.
+std::string field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+std::string field(int number, uint8_t value) { return {static_cast<char>(number << 3), static_cast<char>(value)}; }
+std::string scalar(int64_t value) {
+  onnx::TensorProto t = proto(onnx::TensorProto::INT64, {});
+  t.add_int64_data(value);
+  return t.SerializeAsString();
+}
+
+CaseValue read_map(const std::string& bytes, bool sequence) {
+  write_file(::testing::TempDir() + "vireo_map.pb", bytes);
+  CaseType type;
+  type.map = true;
+  type.sequence = sequence;
+  return read_case_value(::testing::TempDir() + "vireo_map.pb", type);
+}
+
+TEST(OnnxTensor, ReadsMapsInTheOrderOfTheirKeys) {
+  const std::string values = field(5, field(3, scalar(10)) + field(3, scalar(20)) + field(3, scalar(30)));
+  const std::string alone = field(3, uint8_t{9}) + field(3, uint8_t{2}) + field(3, uint8_t{5});
+  const std::string packed = field(3, std::string{9, 2, 5});
+  for (const std::string& keys : {alone, packed}) {
+    const CaseValue map = read_map(keys + values, false);
+    ASSERT_EQ(map.tensors.size(), 2u);
+    EXPECT_EQ(text_at(map.tensors[0], 0) + text_at(map.tensors[0], 1) + text_at(map.tensors[0], 2), "259");
+    EXPECT_EQ(text_at(map.tensors[1], 0) + text_at(map.tensors[1], 1) + text_at(map.tensors[1], 2), "203010");
+  }
+  const std::string texts = field(4, std::string("b")) + field(4, std::string("")) + field(4, std::string("aa"));
+  const CaseValue two = read_map(field(6, texts + values) + field(6, texts + values), true);
+  EXPECT_EQ(two.tensors[0].strings, (std::vector<std::string>{"", "aa", "b"}));
+  EXPECT_EQ(two.tensors[1].dims, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(text_at(two.tensors[1], 3), "20");
+}
+
+TEST(OnnxTensor, RefusesMapsThatAreNone) {
+  const std::string value = field(3, scalar(10)), one = field(5, value), two = field(5, value + value);
+  EXPECT_THROW(read_map(field(3, uint8_t{9}) + two, false), Failure);                            // a key too few
+  EXPECT_THROW(read_map(field(3, uint8_t{9}) + field(3, uint8_t{9}) + two, false), Failure);     // one key twice
+  EXPECT_THROW(read_map(field(3, std::string{static_cast<char>(0x80)}) + one, false), Failure);  // a number cut short
+  EXPECT_THROW(read_map("", true), Failure);
+  const std::string other = field(6, field(3, uint8_t{8}) + one);
+  EXPECT_THROW(read_map(field(6, field(3, uint8_t{9}) + one) + other, true), Failure);  // of different keys
+  Array keys = make_array(VIREO_INT64, {2}), values = make_array(VIREO_FLOAT32, {2, 3});
+  EXPECT_FALSE(sort_by_key(&keys, &values));
+}
+
 TEST(OnnxTensor, RefusesWhatDoesNotFit) {
   onnx::TensorProto few = proto(onnx::TensorProto::FLOAT, {3});
   few.add_float_data(1);
