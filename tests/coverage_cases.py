@@ -20,6 +20,7 @@ import onnx_cases
 # Their answers are drawn: judged by shape and type where ONNX's own cases have them, not made over.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 BODIES = {"If", "Loop", "Scan", "SequenceMap", "Constant"}  # the type is not one of the node's inputs, or steers a body
+MAPS = {"CastMap", "DictVectorizer", "ZipMap"}  # written by write_maps
 # Inputs of the newest form whose attribute, in old versions, is not called the same.
 ATTRIBUTE_OF = {"constant_value": "value", "K": "k"}
 REALS = ("float", "double", "float16", "bfloat16")
@@ -103,7 +104,7 @@ def shown(model):
 
 
 def allowed(schema):
-    """(constraint, type) -> "" for tensors, "seq" for sequences of them; optionals and maps are left to ONNX's own cases."""
+    """(constraint, type) -> "" for tensors, "seq" for sequences of them; optionals are left to ONNX's own cases, maps to write_maps."""
     import re
     spell = {"float": "float", "double": "double"}
     out = {}
@@ -449,6 +450,22 @@ def all_cases(folders):
                 yield folder
 
 
+def write_maps(out):
+    """What takes or gives maps: tests/onnx_versions.py's cases, one for each type of what is given, because ONNX has none."""
+    import onnx_versions
+    maker = onnx_versions.Maker()
+    onnx_versions.maps(maker)
+    names = set()
+    for case in maker.made:
+        kind = case.model.graph.output[0].type
+        constraint, name = ("T2", names_of_types()[kind.tensor_type.elem_type]) if kind.HasField("tensor_type") else ("T", "map")
+        label = f"{case.domain}.{case.op}-{case.version}-{constraint}-{name}"
+        if label not in names:
+            onnx_versions.write_case(case._replace(name=label), out)
+        names.add(label)
+    return len(names)
+
+
 def main(out, folders):
     warnings.filterwarnings("ignore")
     from onnx import defs
@@ -461,10 +478,10 @@ def main(out, folders):
             domain = "" if source.node.domain == "ai.onnx" else source.node.domain
             sources[domain, source.node.op_type].append(source)
     os.makedirs(out, exist_ok=True)
-    made, without = 0, collections.Counter()
+    made, without = write_maps(out), collections.Counter()
     for schema in sorted(defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version)):
         key = (schema.domain, schema.name, schema.since_version)
-        if schema.deprecated or schema.name in RANDOM | BODIES:
+        if schema.deprecated or schema.name in RANDOM | BODIES | MAPS:
             continue
         for constraint, name in sorted(allowed(schema)):
             if (constraint, name) in covered[key]:

@@ -11,7 +11,24 @@ import os
 import sys
 import warnings
 
-CONTAINERS = {"map_type": "from_dict", "sequence_type": "from_list", "optional_type": "from_optional"}
+CONTAINERS = {"sequence_type": "from_list", "optional_type": "from_optional"}
+
+
+def map_of(value, declared):
+    """A dictionary as the map that `declared` is; numpy_helper.from_dict takes no strings of different lengths for keys."""
+    import numpy
+    import onnx
+
+    made = onnx.MapProto(key_type=declared.key_type)
+    if declared.key_type == onnx.TensorProto.STRING:
+        made.string_keys.extend(k.encode() for k in value)
+    else:
+        made.keys.extend(int(k) for k in value)
+    element = declared.value_type.tensor_type.elem_type
+    kind = object if element == onnx.TensorProto.STRING else onnx.helper.tensor_dtype_to_np_dtype(element)
+    made.values.elem_type = onnx.SequenceProto.TENSOR
+    made.values.tensor_values.extend(onnx.numpy_helper.from_array(numpy.array(v, kind)) for v in value.values())
+    return made
 
 
 def encode(value, declared):
@@ -22,6 +39,11 @@ def encode(value, declared):
     if isinstance(value, onnx.TensorProto):
         return value.SerializeToString()
     kind = declared.type.WhichOneof("value")
+    if kind == "map_type":
+        return map_of(value, declared.type.map_type).SerializeToString()
+    if kind == "sequence_type" and declared.type.sequence_type.elem_type.HasField("map_type"):
+        maps = [map_of(v, declared.type.sequence_type.elem_type.map_type) for v in value]
+        return onnx.SequenceProto(elem_type=onnx.SequenceProto.MAP, map_values=maps).SerializeToString()
     if kind in CONTAINERS:
         return getattr(onnx.numpy_helper, CONTAINERS[kind])(value, declared.name).SerializeToString()
     return onnx.numpy_helper.from_array(numpy.asarray(value), declared.name).SerializeToString()

@@ -603,6 +603,61 @@ def sequences(m):
         m.add_nodes("in_a_model", "Optional", v, nodes, infos[:1], [a], ["y", "has"], [a, np.array(True)])
 
 
+def map_type(key, value):
+    from onnx import helper
+    return helper.make_map_type_proto(key, helper.make_tensor_type_proto(value, None))
+
+
+def cast_map(np, given, cast_to="TO_FLOAT", map_form="DENSE", max_map=1):
+    """CastMap's row. Numbers become text as Cast writes them."""
+    kind = {"TO_FLOAT": "float32", "TO_INT64": "int64", "TO_STRING": object}[cast_to]
+    convert = {"TO_FLOAT": float, "TO_INT64": lambda v: int(float(v)), "TO_STRING": str}[cast_to]
+    if map_form == "DENSE":
+        return np.array([[convert(given[k]) for k in sorted(given)]], kind)
+    return np.array([[convert(given[k]) if k in given else "0.f" if cast_to == "TO_STRING" else 0 for k in range(max_map)]], kind)
+
+
+def dict_vectorizer(np, given, vocabulary, kind):
+    return np.array([[given.get(k, "" if kind == object else 0) for k in vocabulary]], kind)
+
+
+def maps(m):
+    """CastMap, DictVectorizer and ZipMap. ONNX Runtime's Python takes maps to float alone; the other ones are judged by formula."""
+    from onnx import helper
+    np, ml = m.np, "ai.onnx.ml"
+    kinds = {1: "float32", 7: "int64", 8: object, 11: "float64"}
+
+    def add(what, op, key, value, given, answer, kind, **attributes):
+        info = helper.make_value_info("x", map_type(key, value))
+        out = helper.make_tensor_value_info("y", kind, answer.shape)
+        model = one_node_model([helper.make_node(op, ["x"], ["y"], domain=ml, **attributes)], [info], [out], ml, 1)
+        told = by_onnxruntime(model, {"x": given}) if value == 1 and kind != 8 else None
+        m.made.append(Case(f"{op}_v1_{what}", ml, op, 1, model, [given], told or [answer], 1e-6, 0, "onnxruntime" if told else "formula"))
+
+    names = {8: ["b", "aa", "", "ccc"], 7: [5, -7, 0, 2**40]}
+    for key, value in ((8, 7), (7, 8), (7, 1), (7, 11), (8, 1), (8, 11)):
+        numbers = ["one", "", "three"] if value == 8 else [3, -2, 7] if value == 7 else [1.5, -0.25, float("nan")]
+        given = dict(zip([names[key][0], names[key][2], "other" if key == 8 else 99], numbers))
+        vocabulary = [*names[key], names[key][0]]
+        add(f"{key}_to_{value}", "DictVectorizer", key, value, given, dict_vectorizer(np, given, vocabulary, kinds[value]), value,
+            **{"string_vocabulary" if key == 8 else "int64_vocabulary": vocabulary})
+    for value, given in ((1, {7: 1.5, 0: -2.75, 3: 8.0}), (8, {7: "15", 0: "-2", 3: "0"})):
+        for to, kind in (("TO_FLOAT", 1), ("TO_INT64", 7), ("TO_STRING", 8)):
+            for form in ("DENSE", "SPARSE"):
+                attributes = {"cast_to": to, "map_form": form, "max_map": 5}
+                answer = cast_map(np, given, **attributes)
+                add(f"{to}_{form}_of_{value}".lower(), "CastMap", 7, value, given, answer, kind, **attributes)
+    x = m.real(4, 3)
+    for what, key, labels in (("text", 8, ["cat", "b", "dog"]), ("numbers", 7, [9, -4, 0])):
+        node = helper.make_node("ZipMap", ["x"], ["y"], domain=ml, **{"classlabels_strings" if key == 8 else "classlabels_int64s": labels})
+        out = helper.make_value_info("y", helper.make_sequence_type_proto(map_type(key, 1)))
+        for form, rows in (("rows", x), ("one", x[0])):
+            model = one_node_model([node], [helper.make_tensor_value_info("x", 1, rows.shape)], [out], ml, 1)
+            answer = [dict(zip(labels, row)) for row in np.atleast_2d(rows)]
+            told = by_onnxruntime(model, {"x": rows})
+            m.made.append(Case(f"ZipMap_v1_{what}_{form}", ml, "ZipMap", 1, model, [rows], told or [answer], 1e-6, 0, "onnxruntime" if told else "formula"))
+
+
 def learned(m):
     """ai.onnx.ml, whose authority is ONNX Runtime."""
     np, ml = m.np, "ai.onnx.ml"
@@ -662,7 +717,7 @@ def cases():
         if s.domain in ("", "ai.onnx.ml"):
             (VERSIONS_ML if s.domain else VERSIONS).setdefault(s.name, []).append(s.since_version)
     maker = Maker()
-    for make in (old_broadcasting, old_attributes, old_networks, old_recurrent, control, sequences, learned):
+    for make in (old_broadcasting, old_attributes, old_networks, old_recurrent, control, sequences, maps, learned):
         make(maker)
     seen = set()
     for case in [*maker.made, *set_back_cases(schemas)]:
