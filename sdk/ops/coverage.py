@@ -20,7 +20,7 @@ TESTS = os.path.join(HERE, "..", "..", "tests")
 TARGET = os.path.join(HERE, "COVERAGE.md")
 DOMAINS = ["ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"]
 # Handled by the converter, without a row in ops.def: its own, and what it takes apart into tensors.
-SEQUENCES = os.path.join(HERE, "..", "..", "converter", "onnx", "sequences.cc")
+IMPORTER = os.path.join(HERE, "..", "..", "converter", "onnx")
 DEVICES = ["cpu", "xnnpack"]
 # Made cases that judge nobody, left out.
 DISPUTED = {
@@ -45,10 +45,12 @@ Of {known} operators that are not deprecated {served} pass in at least one versi
 
 
 def converters():
-    with open(SEQUENCES, encoding="utf-8") as file:
-        operators = re.search(r"kOperators\[\] = \{(.*?)\};", file.read(), re.DOTALL)[1]
-    names = ["Constant", "If", "Loop", "Scan", *re.findall(r'"(\w+)"', operators)]
-    return {("ai.onnx", name) for name in names}
+    found = {("ai.onnx", name) for name in ("Constant", "If", "Loop", "Scan")}
+    for name, domain in (("sequences.cc", "ai.onnx"), ("maps.cc", "ai.onnx.ml")):
+        with open(os.path.join(IMPORTER, name), encoding="utf-8") as file:
+            operators = re.search(r"kOperators\[\] = \{(.*?)\};", file.read(), re.DOTALL)[1]
+        found |= {(domain, operator) for operator in re.findall(r'"(\w+)"', operators)}
+    return found
 
 
 def importers():
@@ -106,9 +108,11 @@ def made_cases(conformance, node_cases):
     import onnx
     import onnxruntime
     script = os.path.join(TESTS, "coverage_cases.py")
-    with open(script, "rb") as file:
-        written_by = f"{zlib.crc32(file.read()):08x}"
-    name = f"onnx-coverage-{onnx.__version__}-{onnxruntime.__version__}-{written_by}"
+    written_by = 0
+    for writer in ("coverage_cases.py", "onnx_versions.py", "onnx_cases.py"):
+        with open(os.path.join(TESTS, writer), "rb") as file:
+            written_by = zlib.crc32(file.read(), written_by)
+    name = f"onnx-coverage-{onnx.__version__}-{onnxruntime.__version__}-{written_by:08x}"
     folder = os.path.join(conformance.cache_folder(), name)
     if not os.path.isdir(folder):
         partial = f"{folder}.{os.getpid()}"
