@@ -3,9 +3,9 @@
 //          alone, and those that were there and lead where the region is now are gone
 // Fires    where the sum of the nodes' times and of what is moved at borders becomes less, by 2 % at least.
 //          Spatial operators: float32 Conv, pools and global pools; what connects them: elementwise operators, Concat,
-//          Softmax, reductions that keep their extents, Pad, QuantizeLinear and DequantizeLinear with one scale.
-//          Integer operators likewise: IntConv, IntAveragePool, MaxPool of codes; IntAdd, IntMul, IntTable. A value
-//          that is moved is moved once for all who need it.
+//          Split, Slice, Resize, Softmax, reductions that keep their extents, Pad, QuantizeLinear and DequantizeLinear
+//          with one scale. Integer operators likewise: IntConv, IntAveragePool, MaxPool of codes; IntAdd, IntMul,
+//          IntTable, IntResize. A value that is moved is moved once for all who need it.
 // Numerics none, but for the order of addition, which the kernel chooses, and tiles of windows (winograd.h).
 // Bound    one minimum cut over all nodes: optimal, so that no model gets slower by the rule.        Idempotent.
 #include "converter/passes/choose_layout.h"
@@ -66,6 +66,9 @@ class Layouts {
     }
     return maker(n.in(0), Op::kTranspose) != nullptr;
   }
+
+  // What stands for `v` channels last, made by a node of the region.
+  ir::Value* last_out(const ir::Value* v) const { return last_.at(v->producer)->out(v->producer_output); }
 
   void cut() {
     std::map<const ir::Node*, int> sides;
@@ -148,7 +151,7 @@ class Layouts {
   // `v` channels last, for node `n`.
   ir::Value* last_of(ir::Value* v, ir::Node& n) {
     if (v->constant != nullptr) return constant_channels_last(g_, v, n.out()->type.shape.rank);
-    if (is_last(v->producer)) return last_.at(v->producer)->out();
+    if (is_last(v->producer)) return last_out(v);
     if (v->producer != nullptr && role(v->producer) == LayoutRole::kToFirst) return v->producer->in(0);
     const Shape& s = v->type.shape;
     ir::Value*& there = moved_[v];
@@ -176,14 +179,23 @@ class Layouts {
       ir::Node* one = with_channels_last(g_, *n, std::move(in), n);
       if (one == nullptr) return refused(*n);
       last_[n] = one;
-      if (!wanted_first(*n->out())) {
-        one->out()->name = n->out()->name;
-        continue;
+      for (const ir::Value* v : n->outputs) {
+        if (v != nullptr && !build_border(*n, *v)) return refused(*n);
       }
-      ir::Value* first = moved(one->out(), channels_first(n->out()->type.shape.rank), n->out()->type.shape, *n);
-      if (first == nullptr) return refused(*n);
-      first_[n] = first;
     }
+    return true;
+  }
+
+  // `v` of `n` channels first again, where somebody needs it so.
+  bool build_border(ir::Node& n, const ir::Value& v) {
+    ir::Value* last = last_out(&v);
+    if (!wanted_first(v)) {
+      last->name = v.name;
+      return true;
+    }
+    ir::Value* first = moved(last, channels_first(v.type.shape.rank), v.type.shape, n);
+    if (first == nullptr) return false;
+    first_[&v] = first;
     return true;
   }
 
@@ -208,13 +220,15 @@ class Layouts {
       if (is_last(&n)) old.push_back(&n);
     }
     for (ir::Node* n : old) {
-      ir::Value* v = n->out();
-      take_place(v, last_[n]->out());
-      const auto it = first_.find(n);
-      if (it == first_.end()) continue;
-      it->second->name = v->name;
-      // Old users that change sides as well read it a last time, and go.
-      g_.replace_uses(v, it->second);
+      for (ir::Value* v : n->outputs) {
+        if (v == nullptr) continue;
+        take_place(v, last_out(v));
+        const auto it = first_.find(v);
+        if (it == first_.end()) continue;
+        it->second->name = v->name;
+        // Old users that change sides as well read it a last time, and go.
+        g_.replace_uses(v, it->second);
+      }
     }
     for (const auto& [v, there] : moved_) take_place(v, there);
     drop_unused();
@@ -235,8 +249,9 @@ class Layouts {
   void drop_unused() {
     for (auto it = g_.nodes().end(); it != g_.nodes().begin();) {
       ir::Node& n = *--it;
-      const bool unused = n.outputs.size() == 1 && n.out() != nullptr && n.out()->unused();
-      if (!unused) continue;
+      const bool unused = std::all_of(n.outputs.begin(), n.outputs.end(),
+                                      [](const ir::Value* v) { return v == nullptr || v->unused(); });
+      if (!unused || (n.outputs.size() != 1 && !is_last(&n))) continue;
       ++it;
       g_.remove(&n);
     }
@@ -247,7 +262,7 @@ class Layouts {
   int64_t total_ = 0;  // ns of all nodes that decide, channels first
   std::map<const ir::Node*, LayoutRole> role_;
   std::map<const ir::Node*, ir::Node*> last_;     // nodes that go channels last, and what they become
-  std::map<const ir::Node*, ir::Value*> first_;   // their results, moved back
+  std::map<const ir::Value*, ir::Value*> first_;  // their results, moved back
   std::map<const ir::Value*, ir::Value*> moved_;  // values channels first, moved for all who need them last
 };
 

@@ -9,10 +9,14 @@
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/int_resize/int_resize.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/window.h"
 
 namespace vireo::passes {
@@ -44,6 +48,13 @@ constexpr double kMove = 0.35;       // an element of a Transpose
 constexpr double kMoveImage = 0.15;  // the same of a graph's input, an image's three planes
 constexpr double kView = 100;        // a Reshape
 constexpr double kDispatch = 500;    // of any node more
+constexpr double kCopy = 0.04;       // an element of parts that are copied,
+constexpr double kCopyPart = 4;      // and each run of them
+constexpr double kCopyAlone = 0.6;   // the same of runs of one element
+// Resize, an element of y channels first, one and a pixel channels last;
+// delegates/cpu/kernels/resample/resample_bench.cc.
+constexpr double kNearestFirst = 0.33, kNearestLast = 0.05, kNearestPixel = 2;
+constexpr double kSmoothFirst = 1, kSmoothLast = 0.35, kSmoothPixel = 3;
 
 bool is_elementwise(Op op) {
   const auto n = static_cast<int>(op);
@@ -121,9 +132,50 @@ bool is_conversion(const ir::Node& n) {
   return block == 0 && is_number(n.in(1)) && (n.in(2) == nullptr || is_number(n.in(2)));
 }
 
+// The axes that a Slice's ranges speak of, not negative. False: not known.
+bool slice_axes(const ir::Node& n, std::vector<int64_t>* axes) {
+  const Shape& list = n.in(1)->type.shape;
+  if (list.rank != 1 || is_symbolic(list[0])) return false;
+  axes->clear();
+  if (n.in(3) == nullptr) {
+    for (Dim i = 0; i < list[0]; ++i) axes->push_back(i);
+    return true;
+  }
+  if (!known_ints(n.in(3), axes)) return false;
+  for (int64_t& a : *axes) a += a < 0 ? n.in(0)->type.shape.rank : 0;
+  return true;
+}
+
+// Extents that are found by a run: the shape function of the moved node would name others.
+bool finds_extents(const ir::Node& n) {
+  const Shape& x = n.in(0)->type.shape;
+  return std::any_of(n.outputs.begin(), n.outputs.end(), [&](const ir::Value* v) {
+    if (v == nullptr) return false;
+    const Shape& y = v->type.shape;
+    bool found = x.rank != y.rank;
+    for (int i = 0; i < y.rank && !found; ++i) found = is_symbolic(y[i]) && y[i] != x[i];
+    return found;
+  });
+}
+
+// What takes or makes parts of a tensor, or resamples it, along axes that are named.
+bool is_by_axes(const ir::Node& n) {
+  if (n.in(0) == nullptr || n.in(0)->constant != nullptr || finds_extents(n)) return false;
+  std::vector<int64_t> axes;
+  if (n.op == Op::kSlice) return slice_axes(n, &axes);
+  if (n.op != Op::kIntResize) return n.op == Op::kSplit || n.op == Op::kResize;
+  // Those before the last axis, where channels are, are all that it resamples.
+  int64_t taps = 1;
+  for (size_t i = 1; i < n.inputs.size(); i += 2) taps *= n.in(i)->type.shape[1];
+  const auto* list = n.attributes<attrs::IntResize>().axes();
+  return taps <= kMaxIntResizeOuter && std::all_of(list->begin(), list->end(), [](int32_t a) { return a != 1; });
+}
+
 bool is_agnostic(const ir::Node& n) {
   const Shape& y = n.out()->type.shape;
-  if (!n.bodies.empty() || n.outputs.size() != 1 || !in_ranks(y.rank)) return false;
+  if (!n.bodies.empty() || !in_ranks(y.rank)) return false;
+  if (n.op == Op::kSplit) return is_by_axes(n);
+  if (n.outputs.size() != 1) return false;
   if (is_elementwise(n.op)) {
     bool one = false;
     for (const ir::Value* v : n.inputs) {
@@ -140,6 +192,7 @@ bool is_agnostic(const ir::Node& n) {
   }
   if (n.in(0) == nullptr || n.in(0)->constant != nullptr) return false;
   if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax || is_conversion(n)) return true;
+  if (n.op == Op::kSlice || n.op == Op::kResize || n.op == Op::kIntResize) return is_by_axes(n);
   std::vector<int64_t> numbers;
   if (is_reduction(n.op)) {
     return n.attributes<attrs::Reduce>().keepdims() && n.in(1) != nullptr && known_ints(n.in(1), &numbers) &&
@@ -202,6 +255,52 @@ double winograd_cost(const Shape& y, double channels) {
   return best;
 }
 
+Shape moved(const Shape& s) {
+  Shape out = s;
+  const std::vector<int> perm = channels_last(s.rank);
+  for (int i = 0; i < s.rank; ++i) out[i] = s[perm[static_cast<size_t>(i)]];
+  return out;
+}
+
+// `part` of `whole`, copied in runs; 0 where it is one run, which can lie at its place (sdk/ops/parts.h).
+double part_cost(const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
+  int first = 0, last = whole.rank - 1;
+  while (first < whole.rank && part[first] == whole[first]) ++first;
+  if (first == whole.rank) return 0;
+  while (part[last] == whole[last]) --last;
+  const double all = elements(part), before = all / elements(part, first);
+  if (before == 1 && first == last && !in_steps) return 0;
+  const double run = elements(part, last + (in_steps ? 1 : 0)), bytes = dtype_bits(dtype) / 8.0;
+  return all * kCopy * bytes / 4 + std::min(all / std::max(run, 1.0) * kCopyPart, all * kCopyAlone);
+}
+
+LayoutCost parts_cost(const ir::Node& n) {
+  const bool concat = n.op == Op::kConcat;
+  std::vector<int64_t> steps;
+  const bool in_steps =
+      n.op == Op::kSlice && n.in(4) != nullptr &&
+      !(known_ints(n.in(4), &steps) && std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }));
+  const TensorType& whole = concat ? n.out()->type : n.in(0)->type;
+  double first = 0, last = 0;
+  for (const ir::Value* v : concat ? n.inputs : n.outputs) {
+    if (v == nullptr) continue;
+    first += part_cost(v->type.shape, whole.shape, whole.dtype, in_steps);
+    last += part_cost(moved(v->type.shape), moved(whole.shape), whole.dtype, in_steps);
+  }
+  return {static_cast<int64_t>(first), static_cast<int64_t>(last)};
+}
+
+LayoutCost resize_cost(const ir::Node& n) {
+  const bool nearest = n.attributes<attrs::Resize>().mode() == attrs::ResizeMode::nearest;
+  const Shape& y = n.out()->type.shape;
+  const double all = elements(y), pixels = all / extent(y[1]);
+  LayoutCost c;
+  c.first = static_cast<int64_t>(all * (nearest ? kNearestFirst : kSmoothFirst));
+  c.last = static_cast<int64_t>(nearest ? all * kNearestLast + pixels * kNearestPixel
+                                        : all * kSmoothLast + pixels * kSmoothPixel);
+  return c;
+}
+
 LayoutCost conv_cost(const ir::Node& n) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
@@ -245,13 +344,6 @@ LayoutCost conv_cost(const ir::Node& n) {
                                 (in_place ? 0 : patches * kCopyPixel + patches / run * kCopyRun));
   if (is_winograd(n)) c.last = std::min(c.last, static_cast<int64_t>(winograd_cost(y, channels)));
   return c;
-}
-
-Shape moved(const Shape& s) {
-  Shape out = s;
-  const std::vector<int> perm = channels_last(s.rank);
-  for (int i = 0; i < s.rank; ++i) out[i] = s[perm[static_cast<size_t>(i)]];
-  return out;
 }
 
 ir::Value* ints(ir::Graph& g, const std::vector<int64_t>& values) {
@@ -331,7 +423,20 @@ bool follows_layout(const ir::Node& n, size_t i) {
 }
 
 LayoutCost layout_cost(const ir::Node& n) {
-  return n.op == Op::kConv ? conv_cost(n) : n.op == Op::kIntConv ? integer_conv_cost(n) : LayoutCost{};
+  switch (n.op) {
+    case Op::kConv:
+      return conv_cost(n);
+    case Op::kIntConv:
+      return integer_conv_cost(n);
+    case Op::kConcat:
+    case Op::kSplit:
+    case Op::kSlice:
+      return parts_cost(n);
+    case Op::kResize:
+      return resize_cost(n);
+    default:
+      return {};
+  }
 }
 
 int64_t transpose_cost(const ir::Value& v) {
@@ -394,6 +499,29 @@ ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Va
     for (int64_t& a : axes) a = moved_axis(a, rank);
     std::sort(axes.begin(), axes.end());
     in[1] = ints(g, axes);
+  } else if (n.op == Op::kSplit) {
+    attrs::SplitT a;
+    n.attributes<attrs::Split>().UnPackTo(&a);
+    a.axis = static_cast<int32_t>(moved_axis(a.axis, rank));
+    attributes = pack<attrs::Split>(a);
+  } else if (n.op == Op::kSlice) {
+    std::vector<int64_t> axes;
+    (void)slice_axes(n, &axes);
+    for (int64_t& a : axes) a = moved_axis(a, rank);
+    in.resize(std::max<size_t>(in.size(), 4));
+    in[3] = ints(g, axes);
+  } else if (n.op == Op::kResize) {
+    // Its numbers stay in their order, and name the axes that they are for.
+    attrs::ResizeT a;
+    n.attributes<attrs::Resize>().UnPackTo(&a);
+    for (int i = 0; i < rank && n.attributes<attrs::Resize>().axes() == nullptr; ++i) a.axes.push_back(i);
+    for (int32_t& axis : a.axes) axis = static_cast<int32_t>(moved_axis(axis, rank));
+    attributes = pack<attrs::Resize>(a);
+  } else if (n.op == Op::kIntResize) {
+    attrs::IntResizeT a;  // its axes are spatial ones and the first: they keep their order
+    n.attributes<attrs::IntResize>().UnPackTo(&a);
+    for (int32_t& axis : a.axes) axis = static_cast<int32_t>(moved_axis(axis, rank));
+    attributes = pack<attrs::IntResize>(a);
   } else if (n.op == Op::kPad) {
     std::vector<int64_t> pads;
     (void)known_ints(n.in(1), &pads);
@@ -405,7 +533,7 @@ ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Va
     }
     in[1] = ints(g, own);
   }
-  return add_node(g, n.op, std::move(attributes), std::move(in), n, before);
+  return add_node(g, n.op, std::move(attributes), std::move(in), n, before, n.outputs.size());
 }
 
 }  // namespace vireo::passes

@@ -109,8 +109,8 @@ void remove_unused(ir::Graph& g, ir::Node* n, std::set<const ir::Node*>* removed
 }
 
 ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs,
-                   const ir::Node& like, ir::Node* before) {
-  ir::Node* n = g.add_node(op, std::move(attrs), std::move(inputs), 1, before);
+                   const ir::Node& like, ir::Node* before, size_t outputs) {
+  ir::Node* n = g.add_node(op, std::move(attrs), std::move(inputs), outputs, before);
   n->name = like.name;
   std::string message;
   if (ok(ir::infer_node(g, n, nullptr, &message))) return n;

@@ -53,10 +53,10 @@ bool enclosed(const std::vector<ir::Node*>& inside, const ir::Node* end);
 // Removes `n` if its outputs have no uses, then the makers of its inputs likewise. `removed` gets their addresses.
 void remove_unused(ir::Graph& g, ir::Node* n, std::set<const ir::Node*>* removed = nullptr);
 
-// Adds a node before `before`, infers its type and names it after `like`. Null when the shape function refuses, and the
-// graph is as it was.
+// Adds a node before `before`, infers its types and names it after `like`. Null when the shape function refuses, and
+// the graph is as it was.
 ir::Node* add_node(ir::Graph& g, Op op, std::vector<uint8_t> attrs, std::vector<ir::Value*> inputs,
-                   const ir::Node& like, ir::Node* before);
+                   const ir::Node& like, ir::Node* before, size_t outputs = 1);
 
 // Elements of a float constant, f32, f64, f16 or bf16, as doubles.
 std::vector<double> reals(const ir::Constant& c);

@@ -235,6 +235,39 @@ TEST(CpuResize, SameBits) {
   });
 }
 
+// Channels behind the two axes, which are named in the order of a tensor channels first, or not at all.
+TEST(CpuResize, PixelsSameBits) {
+  using Mode = attrs::ResizeMode;
+  const struct {
+    std::vector<int64_t> x;
+    std::vector<int32_t> axes;
+    std::vector<float> scales;
+  } cases[] = {{{1, 5, 7, 2}, {0, 3, 1, 2}, {1, 1, 2, 2}},
+               {{2, 4, 9, 19}, {}, {1, 1.7f, 0.6f, 1}},
+               {{1, 3, 6, 33}, {1, 2}, {3, 0.5f}},
+               {{2, 7, 16}, {0, 2, 1}, {1, 1, 2.5f}}};
+  for_each_level([&](const char*) {
+    for (const auto& s : cases) {
+      for (const Mode mode : {Mode::nearest, Mode::linear, Mode::cubic}) {
+        attrs::ResizeT a;
+        a.mode = mode;
+        a.axes = s.axes;
+        Values v(3);
+        TestTensor factors = v.reals({static_cast<int64_t>(s.scales.size())}, 1, 1);
+        std::memcpy(factors.bytes.data(), s.scales.data(), factors.bytes.size());
+        const std::string kernel = mode == Mode::nearest ? "resize_nearest_pixels" : "resize_f32_pixels";
+        for (const int32_t slots : {1, 3})
+          Case(Op::kResize, pack<attrs::Resize>(a), {v.reals(s.x, -5, 5), kAbsent, factors})
+              .expect_same_bits(kernel, slots);
+        if (mode == Mode::nearest) {
+          for (const DType t : {DType::kU8, DType::kF16, DType::kI64})
+            Case(Op::kResize, pack<attrs::Resize>(a), {v.bytes(t, s.x), kAbsent, factors}).expect_same_bits(kernel);
+        }
+      }
+    }
+  });
+}
+
 // ---- Recurrent cells
 
 TEST(CpuRecurrent, AsTheReference) {

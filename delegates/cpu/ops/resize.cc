@@ -1,4 +1,5 @@
-// Resize of the last two axes: nearest for all plain types, linear and cubic for float32.
+// Resize of two neighbouring axes: nearest for all plain types, linear and cubic for float32. They are the last two of
+// planes, or channels stand behind them.
 #include "sdk/ops/resize/resize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/resample/resample.h"
@@ -21,53 +22,11 @@ int64_t tables_bytes(const attrs::Resize& a, const Shape& y) {
   return (words * 8 + 63) / 64 * 64;
 }
 
-int64_t rows_bytes(const attrs::Resize& a, const Shape& y, int32_t slots) {
+// `last`: the second of the two axes.
+int64_t rows_bytes(const attrs::Resize& a, const Shape& y, int last, int32_t slots) {
   if (a.mode() == attrs::ResizeMode::nearest) return 0;
-  return static_cast<int64_t>(cpu::resample_f32_scratch_bytes(taps_of(a), y[y.rank - 1], slots));
+  return static_cast<int64_t>(cpu::resample_f32_scratch_bytes(taps_of(a), product(y, last, y.rank), slots));
 }
-
-int64_t scratch_bytes(const CpuQuery& q) {
-  const auto& a = q.attrs<attrs::Resize>();
-  const Shape& y = q.outputs[0].type.shape;
-  return tables_bytes(a, y) + rows_bytes(a, y, q.slots);
-}
-
-Axis axis_of(const ResizeAxis& axis, const ResizeTaps& taps) {
-  return {axis.in, axis.out, taps.n, taps.first, taps.weights};
-}
-
-Status run(const KernelContext& ctx, const void*) {
-  const auto& a = ctx.attrs<attrs::Resize>();
-  const Tensor& x = *ctx.in(0);
-  Tensor& y = *ctx.out(0);
-  if (y.count() == 0) return Status::kOk;
-  const int rank = x.shape.rank;
-  ResizeAxis axis[kMaxRank];
-  ResizeTaps taps[kMaxRank];
-  read_resize_axes(ctx, a, axis);
-  const int64_t tables = tables_bytes(a, y.shape);
-  if (!make_resize_taps(a, axis, rank, ctx.scratch, taps))
-    return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
-  for (int k = 0; k < rank - 2; ++k) {
-    if (!resizes_nothing(axis[k])) return find_ref(Op::kResize)->run(ctx);  // sizes that only this run knew
-  }
-  const int64_t rows = rows_bytes(a, y.shape, ctx.parallel.slots);
-  if (tables + rows > static_cast<int64_t>(ctx.scratch.size()))
-    return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
-  Planes p;
-  p.count = product(x.shape, 0, rank - 2);
-  p.y = axis_of(axis[rank - 2], taps[rank - 2]);
-  p.x = axis_of(axis[rank - 1], taps[rank - 1]);
-  if (a.mode() == attrs::ResizeMode::nearest) {
-    cpu::pick_elements(p, x.data, y.data, dtype_bits(x.dtype) / 8, ctx.parallel);
-  } else {
-    cpu::resample_f32(p, x.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data() + tables);
-  }
-  return Status::kOk;
-}
-
-constexpr CpuKernel kNearest = {"resize_nearest_planes", 0, scratch_bytes, nullptr, run};
-constexpr CpuKernel kSmooth = {"resize_f32_planes", 0, scratch_bytes, nullptr, run};
 
 // The scale of axis k may be 1: known where scales are constant or extents fixed, else found in the run.
 bool keeps_axis(const CpuQuery& q, const attrs::Resize& a, int k) {
@@ -86,14 +45,75 @@ bool keeps_axis(const CpuQuery& q, const attrs::Resize& a, int k) {
   return scales <= at || q.inputs[2].as<float>()[at] == 1;
 }
 
+// The second of the two axes: the last one that `keeps` does not hold for, or the last of all.
+template <class Keeps>
+int last_resized(int rank, const Keeps& keeps) {
+  for (int k = rank - 1; k > 0; --k) {
+    if (!keeps(k)) return k;
+  }
+  return keeps(0) ? rank - 1 : 1;
+}
+
+int last_resized(const CpuQuery& q) {
+  const auto& a = q.attrs<attrs::Resize>();
+  return last_resized(q.inputs[0].type.shape.rank, [&](int k) { return keeps_axis(q, a, k); });
+}
+
+int64_t scratch_bytes(const CpuQuery& q) {
+  const auto& a = q.attrs<attrs::Resize>();
+  const Shape& y = q.outputs[0].type.shape;
+  return tables_bytes(a, y) + rows_bytes(a, y, last_resized(q), q.slots);
+}
+
+Axis axis_of(const ResizeAxis& axis, const ResizeTaps& taps) {
+  return {axis.in, axis.out, taps.n, taps.first, taps.weights};
+}
+
+Status run(const KernelContext& ctx, const void*) {
+  const auto& a = ctx.attrs<attrs::Resize>();
+  const Tensor& x = *ctx.in(0);
+  Tensor& y = *ctx.out(0);
+  if (y.count() == 0) return Status::kOk;
+  const int rank = x.shape.rank;
+  ResizeAxis axis[kMaxRank];
+  ResizeTaps taps[kMaxRank];
+  read_resize_axes(ctx, a, axis);
+  const int64_t tables = tables_bytes(a, y.shape);
+  if (!make_resize_taps(a, axis, rank, ctx.scratch, taps))
+    return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
+  const int last = last_resized(rank, [&](int k) { return resizes_nothing(axis[k]); });
+  const int64_t rows = rows_bytes(a, y.shape, last, ctx.parallel.slots);
+  bool others = tables + rows > static_cast<int64_t>(ctx.scratch.size());  // sizes that only this run knew
+  for (int k = 0; k < last - 1; ++k) others = others || !resizes_nothing(axis[k]);
+  if (others) return find_ref(Op::kResize)->run(ctx);
+  Planes p;
+  p.count = product(x.shape, 0, last - 1);
+  p.y = axis_of(axis[last - 1], taps[last - 1]);
+  p.x = axis_of(axis[last], taps[last]);
+  p.depth = product(x.shape, last + 1, rank);
+  if (a.mode() == attrs::ResizeMode::nearest) {
+    cpu::pick_elements(p, x.data, y.data, dtype_bits(x.dtype) / 8, ctx.parallel);
+  } else {
+    cpu::resample_f32(p, x.as<const float>(), y.as<float>(), ctx.parallel, ctx.scratch.data() + tables);
+  }
+  return Status::kOk;
+}
+
+constexpr CpuKernel kNearest = {"resize_nearest_planes", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kNearestPixels = {"resize_nearest_pixels", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kSmooth = {"resize_f32_planes", 0, scratch_bytes, nullptr, run};
+constexpr CpuKernel kSmoothPixels = {"resize_f32_pixels", 0, scratch_bytes, nullptr, run};
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const auto& a = q.attrs<attrs::Resize>();
   const TensorType& x = q.inputs[0].type;
-  *reason = "tuned for the last two axes, without antialias and crop";
+  *reason = "tuned for two neighbouring axes, without antialias and crop";
   if (x.shape.rank < 2 || q.outputs[0].type.shape.rank != x.shape.rank || a.antialias() ||
       a.coordinate() == attrs::ResizeCoordinate::tf_crop_and_resize)
     return nullptr;
-  for (int k = 0; k < x.shape.rank - 2; ++k) {
+  const int last = last_resized(q);
+  const bool planes = last == x.shape.rank - 1;
+  for (int k = 0; k < last - 1; ++k) {
     if (!keeps_axis(q, a, k)) return nullptr;
   }
   if (a.mode() == attrs::ResizeMode::nearest) {
@@ -101,12 +121,12 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     const int bits = dtype_bits(x.dtype);
     if (x.dtype == DType::kString || (bits != 8 && bits != 16 && bits != 32 && bits != 64)) return nullptr;
     *reason = "";
-    return &kNearest;
+    return planes ? &kNearest : &kNearestPixels;
   }
   *reason = "linear and cubic are tuned for float32 alone";
   if (x.dtype != DType::kF32) return nullptr;
   *reason = "";
-  return &kSmooth;
+  return planes ? &kSmooth : &kSmoothPixels;
 }
 
 constexpr Op kOps[] = {Op::kResize};

@@ -42,6 +42,44 @@ void along_row(const Axis& axis, const float* row, double* to) {
   }
 }
 
+// The same of pixels: to[i, c] = sum over the taps of weight * row[at, c].
+void along_pixels(const Axis& axis, int64_t depth, const float* row, double* to) {
+  for (int64_t i = 0; i < axis.out; ++i, to += depth) {
+    const double* const w = axis.weights == nullptr ? nullptr : axis.weights + i * axis.taps;
+    const int64_t first = axis.first[i];
+    int64_t c = 0;
+#if HWY_HAVE_FLOAT64 && HWY_TARGET != HWY_SCALAR
+    const hn::ScalableTag<double> d;
+    const hn::Rebind<float, decltype(d)> df;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; c + lanes <= depth; c += lanes) {
+      if (w == nullptr) {
+        hn::StoreU(hn::PromoteTo(d, hn::LoadU(df, row + first * depth + c)), d, to + c);
+        continue;
+      }
+      auto sum = hn::Zero(d);
+      for (int64_t t = 0; t < axis.taps; ++t) {
+        if (w[t] == 0) continue;
+        const auto v = hn::PromoteTo(d, hn::LoadU(df, row + within(first + t, axis.in) * depth + c));
+        sum = hn::Add(sum, hn::Mul(hn::Set(d, w[t]), v));
+      }
+      hn::StoreU(sum, d, to + c);
+    }
+#endif
+    for (; c < depth; ++c) {
+      if (w == nullptr) {
+        to[c] = static_cast<double>(row[first * depth + c]);
+        continue;
+      }
+      double sum = 0;
+      for (int64_t t = 0; t < axis.taps; ++t) {
+        if (w[t] != 0) sum += w[t] * static_cast<double>(row[within(first + t, axis.in) * depth + c]);
+      }
+      to[c] = sum;
+    }
+  }
+}
+
 // y = sum of w[t] rows[t] in the order of t, from 0 on; products and sums are rounded one by one.
 void across_rows(int64_t taps, const double* w, const double* const* rows, int64_t count, float* y) {
   int64_t i = 0;
@@ -66,30 +104,35 @@ void across_rows(int64_t taps, const double* w, const double* const* rows, int64
   }
 }
 
-// Output rows [begin, end) of all planes, counted through. `rows`: [taps, out_w] doubles; `held` says which input rows
-// they are, so that neighbours share them.
+// Output rows [begin, end) of all planes, counted through. `memory`: [taps, out_w * depth] doubles; `held` says which
+// input rows they are, so that neighbours share them.
 void resample_rows(const Planes& s, const float* x, float* y, int64_t begin, int64_t end, double* memory) {
   const double* rows[kMostTaps];
   int64_t held[kMostTaps];
-  const int64_t taps = s.y.taps;
+  const int64_t taps = s.y.taps, wide = s.x.out * s.depth;
   for (int64_t t = 0; t < kMostTaps; ++t) held[t] = -1;
   for (int64_t r = begin; r < end; ++r) {
     const int64_t plane = r / s.y.out, i = r % s.y.out;
     for (int64_t t = 0; t < taps; ++t) {
       // A row's place is its number modulo the taps: neighbours never share one, clamped ones are the same row.
       const int64_t source = within(s.y.first[i] + t, s.y.in), place = source % taps, number = plane * s.y.in + source;
-      double* const row = memory + place * s.x.out;
+      double* const row = memory + place * wide;
       rows[t] = row;
       if (s.y.weights != nullptr && s.y.weights[i * taps + t] == 0) continue;
       if (held[place] == number) continue;
-      along_row(s.x, x + number * s.x.in, row);
+      const float* const from = x + number * s.x.in * s.depth;
+      if (s.depth == 1) {
+        along_row(s.x, from, row);
+      } else {
+        along_pixels(s.x, s.depth, from, row);
+      }
       held[place] = number;
     }
-    float* const to = y + r * s.x.out;
+    float* const to = y + r * wide;
     if (s.y.weights == nullptr) {
-      for (int64_t c = 0; c < s.x.out; ++c) to[c] = static_cast<float>(rows[0][c]);
+      for (int64_t c = 0; c < wide; ++c) to[c] = static_cast<float>(rows[0][c]);
     } else {
-      across_rows(taps, s.y.weights + i * taps, rows, s.x.out, to);
+      across_rows(taps, s.y.weights + i * taps, rows, wide, to);
     }
   }
 }
@@ -104,8 +147,8 @@ namespace vireo::cpu {
 HWY_EXPORT(resample_rows);
 
 namespace {
-size_t slot_bytes(int64_t taps_y, int64_t out_w) {
-  return (static_cast<size_t>(taps_y * out_w) * sizeof(double) + 63) & ~size_t{63};
+size_t slot_bytes(int64_t taps_y, int64_t row) {
+  return (static_cast<size_t>(taps_y * row) * sizeof(double) + 63) & ~size_t{63};
 }
 
 template <class T>
@@ -125,23 +168,44 @@ void pick_rows(const Planes& s, const void* x, void* y, int64_t begin, int64_t e
     for (int64_t c = 0; c < s.x.out; ++c) row[c] = source[s.x.first[c]];
   }
 }
+
+// Pixels of `bytes`.
+void pick_pixels(const Planes& s, const void* x, void* y, int64_t bytes, int64_t begin, int64_t end) {
+  const auto size = static_cast<size_t>(bytes);
+  const int64_t row_bytes = s.x.out * bytes;
+  int64_t before = -1;
+  for (int64_t r = begin; r < end; ++r) {
+    const int64_t number = r / s.y.out * s.y.in + s.y.first[r % s.y.out];
+    char* const row = static_cast<char*>(y) + r * row_bytes;
+    if (number == before) {
+      memcpy(row, row - row_bytes, static_cast<size_t>(row_bytes));
+      continue;
+    }
+    before = number;
+    const char* const source = static_cast<const char*>(x) + number * s.x.in * bytes;
+    for (int64_t c = 0; c < s.x.out; ++c) memcpy(row + c * bytes, source + s.x.first[c] * bytes, size);
+  }
+}
 }  // namespace
 
-size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t out_w, int32_t slots) {
-  return slot_bytes(taps_y, out_w) * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t row, int32_t slots) {
+  return slot_bytes(taps_y, row) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void resample_f32(const Planes& s, const float* x, float* y, const Parallel& parallel, void* scratch) {
   const auto kernel = HWY_DYNAMIC_POINTER(resample_rows);
-  const size_t room = slot_bytes(s.y.taps, s.x.out);
-  parallel.for_range(s.count * s.y.out, 16384 / (s.x.out + 1) + 2, [&](int64_t begin, int64_t end, int32_t slot) {
+  const int64_t wide = s.x.out * s.depth;
+  const size_t room = slot_bytes(s.y.taps, wide);
+  parallel.for_range(s.count * s.y.out, 16384 / (wide + 1) + 2, [&](int64_t begin, int64_t end, int32_t slot) {
     kernel(s, x, y, begin, end,
            reinterpret_cast<double*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room));
   });
 }
 
 void pick_elements(const Planes& s, const void* x, void* y, int64_t element_bytes, const Parallel& parallel) {
-  parallel.for_range(s.count * s.y.out, 32768 / (s.x.out + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
+  const int64_t wide = s.x.out * s.depth;
+  parallel.for_range(s.count * s.y.out, 32768 / (wide + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
+    if (s.depth != 1) return pick_pixels(s, x, y, s.depth * element_bytes, begin, end);
     switch (element_bytes) {
       case 1:
         return pick_rows<uint8_t>(s, x, y, begin, end);

@@ -1,4 +1,5 @@
-// Resampling of planes [H, W] along both axes, with the same bits as sdk/ops/resize: sums in double, in its order.
+// Resampling of planes [H, W], or of pixels [H, W, depth], along H and W, with the same bits as sdk/ops/resize: sums in
+// double, in its order. Vectors run along the pixels' elements where there are some, else along a row's sums.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_RESAMPLE_H_
 #define VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_RESAMPLE_H_
 
@@ -22,11 +23,12 @@ struct Axis {
 struct Planes {
   int64_t count = 1;
   Axis y, x;
+  int64_t depth = 1;  // elements of a pixel, its channels where they are last
 };
 
-// Rows of sums for each slot. `taps_y`, `out_w`: upper bounds.
-size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t out_w, int32_t slots);
-// x [count, in_h, in_w], y [count, out_h, out_w].
+// Rows of sums for each slot. `taps_y`, `row` = out_w * depth: upper bounds.
+size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t row, int32_t slots);
+// x [count, in_h, in_w, depth], y [count, out_h, out_w, depth].
 void resample_f32(const Planes& shape, const float* x, float* y, const Parallel& parallel, void* scratch);
 
 // One tap along both axes, elements of 1, 2, 4 or 8 bytes.

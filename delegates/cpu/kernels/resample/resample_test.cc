@@ -68,6 +68,63 @@ TEST(Resample, SameBitsAsTheLoops) {
   });
 }
 
+// Pixels: each of their elements by itself is a plane, whose bits the test above holds to the loops. Depths below, at
+// and above a vector of any instruction set.
+TEST(Resample, PixelsAsPlanes) {
+  for_each_level([](const char*) {
+    for (const int64_t taps_y : {1, 2, 4}) {
+      for (const int64_t taps_x : {1, 2, 4}) {
+        for (const int64_t depth : {2, 3, 4, 7, 8, 9, 33}) {
+          for (const int32_t slots : {1, 3}) {
+            const int64_t count = 2, in_h = 5, in_w = 6, out_h = 7, out_w = 9;
+            const Taps y(in_h, out_h, taps_y, 1), x(in_w, out_w, taps_x, 2);
+            Floats from(static_cast<size_t>(count * in_h * in_w * depth));
+            Floats to(static_cast<size_t>(count * out_h * out_w * depth));
+            testing::fill_uniform(from, 5);
+            from[8] = INFINITY;
+            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w * depth, slots));
+            testing::Threads threads(slots);
+            resample_f32({count, y.axis, x.axis, depth}, from.data(), to.data(), threads.parallel(), scratch.data());
+            std::vector<float> plane(static_cast<size_t>(count * in_h * in_w));
+            std::vector<float> wanted(static_cast<size_t>(count * out_h * out_w));
+            const auto pixels = static_cast<size_t>(depth);
+            for (size_t c = 0; c < pixels; ++c) {
+              for (size_t i = 0; i < plane.size(); ++i) plane[i] = from[i * pixels + c];
+              resample_f32({count, y.axis, x.axis}, plane.data(), wanted.data(), Parallel{}, scratch.data());
+              for (size_t i = 0; i < wanted.size(); ++i) {
+                const float want = wanted[i], got = to[i * pixels + c];
+                ASSERT_TRUE(want == got || (std::isnan(want) && std::isnan(got)))
+                    << want << " " << got << " at " << i << " of " << c << ", depth " << depth;
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Pick, Pixels) {
+  for (const int64_t bytes : {1, 2, 4, 8}) {
+    for (const int64_t depth : {2, 5, 16, 40}) {
+      const int64_t out_w = 11, size = bytes * depth;
+      const Taps y(4, 9, 1, 3), x(5, out_w, 1, 4);
+      testing::Guarded<uint8_t> from(static_cast<size_t>(2 * 4 * 5 * size));
+      testing::Guarded<uint8_t> to(static_cast<size_t>(2 * 9 * out_w * size));
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i * 7 + i / 256);
+      testing::Threads threads(3);
+      pick_elements({2, y.axis, x.axis, depth}, from.data(), to.data(), bytes, threads.parallel());
+      for (int64_t r = 0; r < 18; ++r) {
+        for (int64_t c = 0; c < out_w; ++c) {
+          const int64_t row = r / 9 * 4 + y.first[static_cast<size_t>(r % 9)];
+          const int64_t at = (row * 5 + x.first[static_cast<size_t>(c)]) * size;
+          ASSERT_EQ(memcmp(to.data() + (r * out_w + c) * size, from.data() + at, static_cast<size_t>(size)), 0);
+        }
+      }
+    }
+  }
+}
+
 TEST(Pick, EveryElementSize) {
   for (const int64_t bytes : {1, 2, 4, 8}) {
     for (const int64_t out_w : {1, 6, 33}) {
