@@ -120,6 +120,7 @@ class Layouts {
       };
       for (const ir::Use& u : v.uses) {
         const LayoutRole r = role(u.node);
+        if (u.node->op == Op::kShape && v.producer != nullptr && decides(role(v.producer))) continue;
         // An operand that does not follow the layout, and what a ToFirst reads, stays as it is.
         const bool follows = r == LayoutRole::kToLast || (decides(r) && follows_layout(*u.node, u.input));
         const int user = follows ? side(u.node) : MinCut::kSource;
@@ -191,11 +192,20 @@ class Layouts {
     ir::Value* last = last_out(&v);
     if (!wanted_first(v)) {
       last->name = v.name;
-      return true;
+      return std::all_of(v.uses.begin(), v.uses.end(),
+                         [&](const ir::Use& u) { return u.node->op != Op::kShape || build_extents(*u.node, last); });
     }
     ir::Value* first = moved(last, channels_first(v.type.shape.rank), v.type.shape, n);
     if (first == nullptr) return false;
     first_[&v] = first;
+    return true;
+  }
+
+  // A Shape whose operand is channels last now: no element moves for it.
+  bool build_extents(ir::Node& shape, ir::Value* last) {
+    ir::Node* gather = extents_of_channels_first(g_, shape, last);
+    if (gather == nullptr) return false;
+    extents_[&shape] = gather->out();
     return true;
   }
 
@@ -208,6 +218,7 @@ class Layouts {
   bool wanted_first(const ir::Value& v) const {
     if (v.output_uses != 0) return true;
     for (const ir::Use& u : v.uses) {
+      if (u.node->op == Op::kShape) continue;
       const bool follows = role(u.node) == LayoutRole::kToLast || (is_last(u.node) && follows_layout(*u.node, u.input));
       if (!follows) return true;
     }
@@ -231,6 +242,10 @@ class Layouts {
       }
     }
     for (const auto& [v, there] : moved_) take_place(v, there);
+    for (const auto& [shape, extents] : extents_) {
+      extents->name = shape->out()->name;
+      g_.replace_uses(shape->out(), extents);
+    }
     drop_unused();
   }
 
@@ -261,9 +276,10 @@ class Layouts {
   PassLog& log_;
   int64_t total_ = 0;  // ns of all nodes that decide, channels first
   std::map<const ir::Node*, LayoutRole> role_;
-  std::map<const ir::Node*, ir::Node*> last_;     // nodes that go channels last, and what they become
-  std::map<const ir::Value*, ir::Value*> first_;  // their results, moved back
-  std::map<const ir::Value*, ir::Value*> moved_;  // values channels first, moved for all who need them last
+  std::map<const ir::Node*, ir::Node*> last_;      // nodes that go channels last, and what they become
+  std::map<const ir::Value*, ir::Value*> first_;   // their results, moved back
+  std::map<const ir::Node*, ir::Value*> extents_;  // what Shapes of their results become
+  std::map<const ir::Value*, ir::Value*> moved_;   // values channels first, moved for all who need them last
 };
 
 void run(ir::Graph& g, PassLog& log) { Layouts(g, log).run(); }

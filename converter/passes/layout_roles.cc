@@ -6,6 +6,7 @@
 #include "converter/passes/match.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
@@ -14,6 +15,8 @@
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/shape_of/shape_of.h"
+#include "sdk/ops/shape_of/shape_of_generated.h"
 #include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
@@ -448,6 +451,18 @@ int64_t transpose_cost(const ir::Value& v) {
                      is_elementwise(v.uses[0].node->op);
   const double move = (image ? kMoveImage : kMove) * (parts ? 2 : 1);
   return static_cast<int64_t>(kDispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
+}
+
+ir::Node* extents_of_channels_first(ir::Graph& g, ir::Node& shape, ir::Value* channels_last) {
+  const auto& a = shape.attributes<attrs::Shape>();
+  const int rank = channels_last->type.shape.rank;
+  std::vector<int64_t> places;
+  for (int64_t i = clamp_to_rank(a.start(), rank); i < clamp_to_rank(a.end(), rank); ++i) {
+    places.push_back(moved_axis(i, rank));
+  }
+  ir::Node* all = add_node(g, Op::kShape, pack<attrs::Shape>(attrs::ShapeT{}), {channels_last}, shape, &shape);
+  if (all == nullptr) return nullptr;
+  return add_node(g, Op::kGather, pack<attrs::Gather>(attrs::GatherT{}), {all->out(), ints(g, places)}, shape, &shape);
 }
 
 ir::Value* constant_channels_last(ir::Graph& g, const ir::Value* v, int rank) {

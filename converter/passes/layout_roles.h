@@ -37,6 +37,9 @@ int64_t transpose_cost(const ir::Value& v);
 
 // `n` channels last, reading `inputs`, before `before`. Null when a shape function refuses.
 ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> inputs, ir::Node* before);
+// What `shape`, a Shape, is of the same tensor channels last: its extents, in the order channels first. Null when a
+// shape function refuses.
+ir::Node* extents_of_channels_first(ir::Graph& g, ir::Node& shape, ir::Value* channels_last);
 // A constant operand of an agnostic node, of rank `rank` or broadcast to it, permuted.
 ir::Value* constant_channels_last(ir::Graph& g, const ir::Value* v, int rank);
 
