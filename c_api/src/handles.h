@@ -19,7 +19,8 @@ static_assert(static_cast<vireo_status>(Status::kInvalidArgument) == VIREO_INVAL
                   static_cast<vireo_status>(Status::kBusy) == VIREO_BUSY &&
                   static_cast<vireo_status>(Status::kCancelled) == VIREO_CANCELLED,
               "one list of status values");
-static_assert(static_cast<uint8_t>(DType::kI2) == VIREO_INT2 && static_cast<uint8_t>(DType::kString) == VIREO_STRING,
+static_assert(static_cast<uint8_t>(DType::kF6E3M2) == VIREO_FLOAT6E3M2 &&
+                  static_cast<uint8_t>(DType::kString) == VIREO_STRING,
               "one list of types");
 static_assert(sizeof(StringRef) == sizeof(vireo_string), "strings cross as they are");
 

@@ -43,6 +43,8 @@ constexpr SmallFloat kE4M3Uz{4, 3, 8, false};
 constexpr SmallFloat kE5M2{5, 2, 15, true};
 constexpr SmallFloat kE5M2Uz{5, 2, 16, false};
 constexpr SmallFloat kE2M1{2, 1, 1, false};
+constexpr SmallFloat kE2M3{2, 3, 1, false};
+constexpr SmallFloat kE3M2{3, 2, 3, false};
 
 uint32_t packed_at(const Array& a, int64_t i, int bits) {
   const int64_t per_byte = 8 / bits;
@@ -84,6 +86,8 @@ int dtype_bits(vireo_dtype dtype) {
     case VIREO_FLOAT8E5M2:
     case VIREO_FLOAT8E5M2FNUZ:
     case VIREO_FLOAT8E8M0:
+    case VIREO_FLOAT6E2M3:
+    case VIREO_FLOAT6E3M2:
       return 8;
     case VIREO_INT4:
     case VIREO_UINT4:
@@ -108,6 +112,8 @@ bool dtype_is_float(vireo_dtype dtype) {
     case VIREO_FLOAT8E5M2:
     case VIREO_FLOAT8E5M2FNUZ:
     case VIREO_FLOAT8E8M0:
+    case VIREO_FLOAT6E2M3:
+    case VIREO_FLOAT6E3M2:
     case VIREO_FLOAT4E2M1:
       return true;
     default:
@@ -162,6 +168,10 @@ double real_at(const Array& a, int64_t i) {
       return static_cast<double>((packed_at(a, i, 2) ^ 2u)) - 2;
     case VIREO_FLOAT4E2M1:
       return decode(packed_at(a, i, 4), kE2M1);
+    case VIREO_FLOAT6E2M3:
+      return decode(load<uint8_t>(a, i), kE2M3);
+    case VIREO_FLOAT6E3M2:
+      return decode(load<uint8_t>(a, i), kE3M2);
     case VIREO_FLOAT8E4M3FN: {
       const uint8_t bits = load<uint8_t>(a, i);
       return (bits & 0x7F) == 0x7F ? std::numeric_limits<double>::quiet_NaN() : decode(bits, kE4M3);

@@ -16,7 +16,7 @@ Array bytes(vireo_dtype dtype, std::vector<uint8_t> data, int64_t count) {
   return a;
 }
 
-// Values from the tables of ONNX's "Float8" and "Float4" technical notes.
+// Values from the tables of ONNX's "Float8" and "Float4" technical notes, and of the OCP Microscaling Formats, 5.3.2.
 TEST(Array, DecodesSmallFloats) {
   EXPECT_EQ(real_at(bytes(VIREO_FLOAT8E4M3FN, {0x7E}, 1), 0), 448);
   EXPECT_TRUE(isnan(real_at(bytes(VIREO_FLOAT8E4M3FN, {0x7F}, 1), 0)));
@@ -31,6 +31,16 @@ TEST(Array, DecodesSmallFloats) {
   EXPECT_EQ(real_at(f4, 1), 6);
   EXPECT_EQ(real_at(f4, 2), -0.5);
   EXPECT_EQ(real_at(f4, 3), -6);
+  const Array e2m3 = bytes(VIREO_FLOAT6E2M3, {0x01, 0x08, 0x1F, 0x3F}, 4);  // the smallest, 1, and the largest two
+  EXPECT_EQ(real_at(e2m3, 0), 0.125);
+  EXPECT_EQ(real_at(e2m3, 1), 1);
+  EXPECT_EQ(real_at(e2m3, 2), 7.5);
+  EXPECT_EQ(real_at(e2m3, 3), -7.5);
+  const Array e3m2 = bytes(VIREO_FLOAT6E3M2, {0x01, 0x0C, 0x1F, 0x3F}, 4);
+  EXPECT_EQ(real_at(e3m2, 0), 0.0625);
+  EXPECT_EQ(real_at(e3m2, 1), 1);
+  EXPECT_EQ(real_at(e3m2, 2), 28);
+  EXPECT_EQ(real_at(e3m2, 3), -28);
 }
 
 TEST(Array, UnpacksIntegers) {

@@ -68,9 +68,8 @@ std::pair<std::string, std::string> split_assignment(const std::string& text) {
 }
 
 Array fit_dtype(Array array, vireo_dtype want) {
-  const bool byte_float = want >= VIREO_FLOAT8E4M3FN && want <= VIREO_FLOAT8E5M2FNUZ;
-  if ((want == VIREO_BFLOAT16 && array.dtype == VIREO_UINT16) ||
-      ((byte_float || want == VIREO_FLOAT8E8M0) && array.dtype == VIREO_UINT8)) {
+  const bool byte_float = dtype_is_float(want) && dtype_bits(want) == 8;
+  if ((want == VIREO_BFLOAT16 && array.dtype == VIREO_UINT16) || (byte_float && array.dtype == VIREO_UINT8)) {
     array.dtype = want;
     return array;
   }

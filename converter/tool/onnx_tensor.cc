@@ -9,6 +9,7 @@
 
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
+#include "converter/onnx/six_bits.h"
 
 namespace vireo::tool {
 namespace {
@@ -27,7 +28,7 @@ void copy_field(const Field& field, Array* out) {
 
 Array to_array(const onnx::TensorProto& tensor) {
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) throw Failure("keeps its values in another file");
-  if (tensor.data_type() <= 0 || tensor.data_type() > VIREO_INT2)
+  if (tensor.data_type() <= 0 || tensor.data_type() > VIREO_FLOAT6E3M2)
     throw Failure("has element type " + std::to_string(tensor.data_type()) + ", which is not known");
   Array a = make_array(static_cast<vireo_dtype>(tensor.data_type()), {tensor.dims().begin(), tensor.dims().end()});
   if (a.dtype == VIREO_STRING) {
@@ -37,10 +38,16 @@ Array to_array(const onnx::TensorProto& tensor) {
     return a;
   }
   if (tensor.has_raw_data()) {
-    if (tensor.raw_data().size() != a.bytes.size())
-      throw Failure("holds " + std::to_string(tensor.raw_data().size()) + " bytes, its shape wants " +
-                    std::to_string(a.bytes.size()));
-    if (!a.bytes.empty()) memcpy(a.bytes.data(), tensor.raw_data().data(), a.bytes.size());
+    const std::string& raw = tensor.raw_data();
+    const bool packed = is_six_bits(static_cast<DType>(a.dtype));
+    const size_t want = packed ? static_cast<size_t>(packed_six_bits(a.count())) : a.bytes.size();
+    if (raw.size() != want)
+      throw Failure("holds " + std::to_string(raw.size()) + " bytes, its shape wants " + std::to_string(want));
+    if (packed) {
+      a.bytes = unpack_six_bits({reinterpret_cast<const uint8_t*>(raw.data()), raw.size()}, a.count());
+    } else if (!a.bytes.empty()) {
+      memcpy(a.bytes.data(), raw.data(), a.bytes.size());
+    }
     return a;
   }
   switch (a.dtype) {

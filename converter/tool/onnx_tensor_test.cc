@@ -46,6 +46,20 @@ TEST(OnnxTensor, ReadsWidenedTypes) {
   EXPECT_EQ(real_at(a, 2), -8);
 }
 
+// Packed in raw_data, one to an entry in int32_data (onnx.proto, both fields).
+TEST(OnnxTensor, ReadsSixBitFloats) {
+  onnx::TensorProto raw = proto(onnx::TensorProto::FLOAT6E2M3, {5});
+  raw.set_raw_data(std::string("\x81\x30\xFC\x20"));
+  onnx::TensorProto typed = proto(onnx::TensorProto::FLOAT6E2M3, {5});
+  for (const int code : {0x01, 0x02, 0x03, 0x3F, 0x20}) typed.add_int32_data(code);
+  const Array a = round(raw);
+  EXPECT_EQ(a.bytes, round(typed).bytes);
+  EXPECT_EQ(real_at(a, 1), 0.25);
+  EXPECT_EQ(real_at(a, 3), -7.5);
+  raw.set_raw_data("12345");
+  EXPECT_THROW(round(raw), Failure);
+}
+
 TEST(OnnxTensor, ReadsTextsAndScalars) {
   onnx::TensorProto text = proto(onnx::TensorProto::STRING, {2});
   text.add_string_data("a");

@@ -10,7 +10,7 @@ FLOAT32, STRING, BFLOAT16, UINT4, INT4, FLOAT4E2M1, UINT2, INT2 = 1, 8, 16, 21, 
 NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
          11: np.float64, 12: np.uint32, 13: np.uint64, 14: np.complex64, 15: np.complex128}
 # Types without a numpy counterpart travel as their bits.
-BITS = {BFLOAT16: np.uint16, 17: np.uint8, 18: np.uint8, 19: np.uint8, 20: np.uint8, 24: np.uint8}
+BITS = {BFLOAT16: np.uint16, 17: np.uint8, 18: np.uint8, 19: np.uint8, 20: np.uint8, 24: np.uint8, 27: np.uint8, 28: np.uint8}
 PACKED = {UINT4: 2, INT4: 2, FLOAT4E2M1: 2, UINT2: 4, INT2: 4}  # elements in a byte
 _SIGNED = {INT4: 4, INT2: 2}
 

@@ -81,7 +81,9 @@ enum {
   VIREO_FLOAT4E2M1 = 23,
   VIREO_FLOAT8E8M0 = 24,
   VIREO_UINT2 = 25, /* four to a byte */
-  VIREO_INT2 = 26
+  VIREO_INT2 = 26,
+  VIREO_FLOAT6E2M3 = 27, /* one to a byte, in its lower six bits */
+  VIREO_FLOAT6E3M2 = 28
 };
 
 #define VIREO_MAX_RANK 8
