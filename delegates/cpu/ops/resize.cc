@@ -25,7 +25,8 @@ int64_t tables_bytes(const attrs::Resize& a, const Shape& y) {
 // `last`: the second of the two axes.
 int64_t rows_bytes(const attrs::Resize& a, const Shape& y, int last, int32_t slots) {
   if (a.mode() == attrs::ResizeMode::nearest) return 0;
-  return static_cast<int64_t>(cpu::resample_f32_scratch_bytes(taps_of(a), product(y, last, y.rank), slots));
+  return static_cast<int64_t>(
+      cpu::resample_f32_scratch_bytes(taps_of(a), y[last], product(y, last + 1, y.rank), slots));
 }
 
 // The scale of axis k may be 1: known where scales are constant or extents fixed, else found in the run.

@@ -8,6 +8,20 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#ifndef VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_COLUMNS_
+#define VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_COLUMNS_
+namespace vireo::cpu {
+
+// Columns whose sums are kept at a time: pixels of 16 KB a row of sums, planes whole.
+inline int64_t resample_columns(int64_t out_w, int64_t depth) {
+  constexpr int64_t kSums = 2048;
+  if (depth == 1 || out_w * depth <= kSums) return out_w;
+  return depth < kSums ? kSums / depth : 1;
+}
+
+}  // namespace vireo::cpu
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace vireo::cpu {
 namespace HWY_NAMESPACE {
@@ -42,9 +56,9 @@ void along_row(const Axis& axis, const float* row, double* to) {
   }
 }
 
-// The same of pixels: to[i, c] = sum over the taps of weight * row[at, c].
-void along_pixels(const Axis& axis, int64_t depth, const float* row, double* to) {
-  for (int64_t i = 0; i < axis.out; ++i, to += depth) {
+// The same of pixels, columns [begin, end): to[i - begin, c] = sum over the taps of weight * row[at, c].
+void along_pixels(const Axis& axis, int64_t depth, int64_t begin, int64_t end, const float* row, double* to) {
+  for (int64_t i = begin; i < end; ++i, to += depth) {
     const double* const w = axis.weights == nullptr ? nullptr : axis.weights + i * axis.taps;
     const int64_t first = axis.first[i];
     int64_t c = 0;
@@ -104,12 +118,13 @@ void across_rows(int64_t taps, const double* w, const double* const* rows, int64
   }
 }
 
-// Output rows [begin, end) of all planes, counted through. `memory`: [taps, out_w * depth] doubles; `held` says which
-// input rows they are, so that neighbours share them.
-void resample_rows(const Planes& s, const float* x, float* y, int64_t begin, int64_t end, double* memory) {
+// Columns [left, right) of output rows [begin, end) of all planes, counted through. `memory`: [taps, columns * depth]
+// doubles; `held` says which input rows they are, so that neighbours share them.
+void resample_block(const Planes& s, const float* x, float* y, int64_t begin, int64_t end, int64_t left, int64_t right,
+                    double* memory) {
   const double* rows[kMostTaps];
   int64_t held[kMostTaps];
-  const int64_t taps = s.y.taps, wide = s.x.out * s.depth;
+  const int64_t taps = s.y.taps, wide = (right - left) * s.depth;
   for (int64_t t = 0; t < kMostTaps; ++t) held[t] = -1;
   for (int64_t r = begin; r < end; ++r) {
     const int64_t plane = r / s.y.out, i = r % s.y.out;
@@ -124,16 +139,23 @@ void resample_rows(const Planes& s, const float* x, float* y, int64_t begin, int
       if (s.depth == 1) {
         along_row(s.x, from, row);
       } else {
-        along_pixels(s.x, s.depth, from, row);
+        along_pixels(s.x, s.depth, left, right, from, row);
       }
       held[place] = number;
     }
-    float* const to = y + r * wide;
+    float* const to = y + (r * s.x.out + left) * s.depth;
     if (s.y.weights == nullptr) {
       for (int64_t c = 0; c < wide; ++c) to[c] = static_cast<float>(rows[0][c]);
     } else {
       across_rows(taps, s.y.weights + i * taps, rows, wide, to);
     }
+  }
+}
+
+void resample_rows(const Planes& s, const float* x, float* y, int64_t begin, int64_t end, double* memory) {
+  const int64_t columns = resample_columns(s.x.out, s.depth);
+  for (int64_t left = 0; left < s.x.out; left += columns) {
+    resample_block(s, x, y, begin, end, left, left + columns < s.x.out ? left + columns : s.x.out, memory);
   }
 }
 
@@ -147,8 +169,9 @@ namespace vireo::cpu {
 HWY_EXPORT(resample_rows);
 
 namespace {
-size_t slot_bytes(int64_t taps_y, int64_t row) {
-  return (static_cast<size_t>(taps_y * row) * sizeof(double) + 63) & ~size_t{63};
+size_t slot_bytes(int64_t taps_y, int64_t out_w, int64_t depth) {
+  const int64_t sums = resample_columns(out_w, depth) * depth;
+  return (static_cast<size_t>(taps_y * sums) * sizeof(double) + 63) & ~size_t{63};
 }
 
 template <class T>
@@ -188,14 +211,14 @@ void pick_pixels(const Planes& s, const void* x, void* y, int64_t bytes, int64_t
 }
 }  // namespace
 
-size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t row, int32_t slots) {
-  return slot_bytes(taps_y, row) * static_cast<size_t>(slots < 1 ? 1 : slots);
+size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t out_w, int64_t depth, int32_t slots) {
+  return slot_bytes(taps_y, out_w, depth) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
 void resample_f32(const Planes& s, const float* x, float* y, const Parallel& parallel, void* scratch) {
   const auto kernel = HWY_DYNAMIC_POINTER(resample_rows);
   const int64_t wide = s.x.out * s.depth;
-  const size_t room = slot_bytes(s.y.taps, wide);
+  const size_t room = slot_bytes(s.y.taps, s.x.out, s.depth);
   parallel.for_range(s.count * s.y.out, 16384 / (wide + 1) + 2, [&](int64_t begin, int64_t end, int32_t slot) {
     kernel(s, x, y, begin, end,
            reinterpret_cast<double*>(static_cast<char*>(scratch) + static_cast<size_t>(slot) * room));

@@ -26,8 +26,8 @@ struct Planes {
   int64_t depth = 1;  // elements of a pixel, its channels where they are last
 };
 
-// Rows of sums for each slot. `taps_y`, `row` = out_w * depth: upper bounds.
-size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t row, int32_t slots);
+// Rows of sums for each slot, of planes whole ones. `taps_y`, `out_w`: upper bounds.
+size_t resample_f32_scratch_bytes(int64_t taps_y, int64_t out_w, int64_t depth, int32_t slots);
 // x [count, in_h, in_w, depth], y [count, out_h, out_w, depth].
 void resample_f32(const Planes& shape, const float* x, float* y, const Parallel& parallel, void* scratch);
 

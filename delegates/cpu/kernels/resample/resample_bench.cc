@@ -22,7 +22,7 @@ struct Data {
     shape.depth = pixels ? channels : 1;
     x.assign(static_cast<size_t>(in * in * channels), 0.5f);
     y.assign(static_cast<size_t>(out * out * channels), 0.0f);
-    scratch.resize(resample_f32_scratch_bytes(taps, out * shape.depth, 1) + 64);
+    scratch.resize(resample_f32_scratch_bytes(taps, out, shape.depth, 1) + 64);
   }
   void* memory() { return scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64; }
   Planes shape;

@@ -34,7 +34,7 @@ TEST(Resample, SameBitsAsTheLoops) {
             Floats from(static_cast<size_t>(count * in_h * in_w)), to(static_cast<size_t>(count * out_h * out_w));
             testing::fill_uniform(from, 5);
             from[8] = INFINITY;  // behind a weight of 0 it must not show
-            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w, slots));
+            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w, 1, slots));
             testing::Threads threads(slots);
             resample_f32({count, y.axis, x.axis}, from.data(), to.data(), threads.parallel(), scratch.data());
             const auto row_sum = [&](int64_t row, int64_t c) {
@@ -69,12 +69,12 @@ TEST(Resample, SameBitsAsTheLoops) {
 }
 
 // Pixels: each of their elements by itself is a plane, whose bits the test above holds to the loops. Depths below, at
-// and above a vector of any instruction set.
+// and above a vector of any instruction set, and such that a row of sums is cut into blocks of 4, of 1 column.
 TEST(Resample, PixelsAsPlanes) {
   for_each_level([](const char*) {
     for (const int64_t taps_y : {1, 2, 4}) {
       for (const int64_t taps_x : {1, 2, 4}) {
-        for (const int64_t depth : {2, 3, 4, 7, 8, 9, 33}) {
+        for (const int64_t depth : {2, 3, 4, 7, 8, 9, 33, 450, 2100}) {
           for (const int32_t slots : {1, 3}) {
             const int64_t count = 2, in_h = 5, in_w = 6, out_h = 7, out_w = 9;
             const Taps y(in_h, out_h, taps_y, 1), x(in_w, out_w, taps_x, 2);
@@ -82,7 +82,7 @@ TEST(Resample, PixelsAsPlanes) {
             Floats to(static_cast<size_t>(count * out_h * out_w * depth));
             testing::fill_uniform(from, 5);
             from[8] = INFINITY;
-            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w * depth, slots));
+            testing::Scratch scratch(resample_f32_scratch_bytes(taps_y, out_w, depth, slots));
             testing::Threads threads(slots);
             resample_f32({count, y.axis, x.axis, depth}, from.data(), to.data(), threads.parallel(), scratch.data());
             std::vector<float> plane(static_cast<size_t>(count * in_h * in_w));
