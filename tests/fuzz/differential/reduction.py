@@ -27,6 +27,11 @@ def reduce_any(c, low, high):
     axes = c.axes(rank, 1) if rank and c.chance(0.75) else None
     if axes is not None and c.version < 11:
         axes = [a % rank for a in axes]
+    values = array_of(x)
+    if c.schema.name == "ReduceProd" and values.dtype.kind in "iu":  # the standard says of no integer what follows the last one
+        sizes = np.maximum(np.abs(values.astype(np.float64)), 1)
+        if np.prod(sizes, axis=None if axes is None else tuple(axes)).max(initial=1) > np.iinfo(values.dtype).max:
+            c.unfit()
     attributes = {"keepdims": c.one(None, 0, 1)}
     if not by_input:
         return [x], {**attributes, "axes": axes}
