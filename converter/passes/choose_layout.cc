@@ -23,7 +23,7 @@ namespace {
 // Of what a node gains channels last, so many quarters count: rates differ from core to core, and what is left alone
 // cannot become slower.
 constexpr int64_t kTrust = 3;
-// Nor does what gains less than this part of the time of all that decides, and of what is moved, pay for its scratch.
+// Nor does what gains less than this part of the time of all convolutions, and of what is moved, pay for its scratch.
 constexpr int64_t kLeastGain = 50;
 
 bool decides(LayoutRole r) { return r == LayoutRole::kSpatial || r == LayoutRole::kAgnostic; }
@@ -93,7 +93,10 @@ class Layouts {
     std::map<const ir::Node*, int>& at = *sides;
     total_ = 0;
     for (const ir::Node& n : g_.nodes()) {
-      if (!decides(role(&n))) continue;
+      if (!decides(role(&n))) {
+        total_ += settled_time(n);
+        continue;
+      }
       const int node = at[&n] = net.add_node();
       const LayoutCost cost = layout_cost(n);
       total_ += cost.first;
@@ -274,7 +277,7 @@ class Layouts {
 
   ir::Graph& g_;
   PassLog& log_;
-  int64_t total_ = 0;  // ns of all nodes that decide, channels first
+  int64_t total_ = 0;  // ns of all nodes that decide, channels first, and of those that are settled
   std::map<const ir::Node*, LayoutRole> role_;
   std::map<const ir::Node*, ir::Node*> last_;      // nodes that go channels last, and what they become
   std::map<const ir::Value*, ir::Value*> first_;   // their results, moved back

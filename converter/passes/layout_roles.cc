@@ -442,6 +442,16 @@ LayoutCost layout_cost(const ir::Node& n) {
   }
 }
 
+int64_t settled_time(const ir::Node& n) {
+  if (n.op == Op::kComposite) {
+    int64_t all = 0;
+    for (const ir::Node& inside : n.bodies[0]->nodes()) all += settled_time(inside);
+    return all;
+  }
+  const bool conv = n.op == Op::kConv || n.op == Op::kIntConv;
+  return conv ? static_cast<int64_t>(elements(n.out()->type.shape) * elements(n.in(1)->type.shape, 1) * kMac) : 0;
+}
+
 int64_t transpose_cost(const ir::Value& v) {
   const TensorType& type = v.type;
   if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);

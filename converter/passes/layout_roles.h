@@ -34,6 +34,8 @@ struct LayoutCost {
 LayoutCost layout_cost(const ir::Node& n);
 // Time in ns to move a tensor from one layout to the other.
 int64_t transpose_cost(const ir::Value& v);
+// Roughly what a node takes about whose layout nothing is left to decide: a convolution channels last, or a composite.
+int64_t settled_time(const ir::Node& n);
 
 // `n` channels last, reading `inputs`, before `before`. Null when a shape function refuses.
 ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> inputs, ir::Node* before);
