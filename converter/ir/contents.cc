@@ -357,7 +357,8 @@ Rule rule_for(Op op) {
 // A narrower result would have wrapped round.
 bool fits(DType t, Dim d) {
   const int bits = dtype_bits(t);
-  if (is_symbolic(d) || bits >= 64) return true;
+  if (is_symbolic(d)) return true;
+  if (bits >= 64) return t != DType::kU64 || d >= 0;
   const bool is_signed = t == DType::kI8 || t == DType::kI16 || t == DType::kI32 || t == DType::kI4 || t == DType::kI2;
   const Dim top = Dim{1} << (is_signed ? bits - 1 : bits);
   return d < top && d >= (is_signed ? -top : 0);

@@ -44,6 +44,14 @@ TEST(Contents, IntegersWrapRoundWherePolynomialsDoNot) {
   EXPECT_EQ(last_contents("%y = Mul(i64[1]{4294967296}, i64[1]{4294967296})\n"), "unknown");
   EXPECT_EQ(last_contents("%y = Add(u8[1]{200}, u8[1]{100})\n"), "unknown");
   EXPECT_EQ(last_contents("%y = Add(u8[1]{100}, u8[1]{100})\n"), "200");
+  EXPECT_EQ(last_contents("%y = Sub(u64[1]{3}, u64[1]{4})\n"), "unknown");
+  EXPECT_EQ(last_contents("%y = Sub(u64[1]{4}, u64[1]{3})\n"), "1");
+}
+
+// 2^64 - 1 is no -1.
+TEST(Contents, LargeUnsignedNumbersAreNoExtents) {
+  EXPECT_EQ(last_contents("%y = Less(u64[2]{4,-1}, u64[]{5})\n"), "unknown");
+  EXPECT_EQ(last_contents("%y = Less(u64[2]{4,6}, u64[]{5})\n"), "1,0");
 }
 
 }  // namespace
