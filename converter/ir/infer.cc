@@ -157,7 +157,7 @@ bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* ou
   for (size_t i = 0; i < out->size(); ++i) {
     (*out)[i] = read_integer(c->tensor.type.dtype, c->tensor.bytes.data(), static_cast<int64_t>(i));
     if (c->tensor.type.dtype == DType::kU64 && (*out)[i] < 0) return false;  // 2^63 and more: no extent
-    if (is_symbolic((*out)[i])) (*out)[i] = kLastHandle + 1;  // as NodeInfer::value
+    if (is_symbolic((*out)[i])) (*out)[i] = kLastHandle + 1;                 // as NodeInfer::value
   }
   return true;
 }
