@@ -125,6 +125,9 @@ def lengthen(c, outs, model, answers):
             continue
         if key[1] in ("Sin", "Cos") and not saved[5]:
             c.phase = max(c.phase, float(np.abs(answers[0].astype(np.float64)).max(initial=0)))
+        if key[1] == "MatMul" and not saved[5]:  # terms that are rounded may cancel: two last places of each, times factors up to 4
+            terms = max(answers[0].shape, default=1) * np.abs(answers[0].astype(np.float64)).max(initial=0)
+            c.atol = max(c.atol, 4 * 2.0**-22 * float(terms))
         outs, model, answers = longer, next_model, next_answers
     return model, answers
 

@@ -28,10 +28,13 @@ def reduce_any(c, low, high):
     if axes is not None and c.version < 11:
         axes = [a % rank for a in axes]
     values = array_of(x)
-    if c.schema.name == "ReduceProd" and values.dtype.kind in "iu":  # the standard says of no integer what follows the last one
+    if c.schema.name == "ReduceProd" and values.dtype.kind in "iuf":
+        # The standard says of no integer what follows the last one; a float that is infinite on the way to a factor 0 depends on the order.
         sizes = np.maximum(np.abs(values.astype(np.float64)), 1)
-        if np.prod(sizes, axis=None if axes is None else tuple(axes)).max(initial=1) > np.iinfo(values.dtype).max:
-            c.unfit()
+        largest = np.finfo(values.dtype).max if values.dtype.kind == "f" else np.iinfo(values.dtype).max
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.prod(sizes, axis=None if axes is None else tuple(axes)).max(initial=1) <= largest:
+                c.unfit()
     attributes = {"keepdims": c.one(None, 0, 1)}
     if not by_input:
         return [x], {**attributes, "axes": axes}
