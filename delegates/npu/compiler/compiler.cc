@@ -282,6 +282,7 @@ class Compiler {
     Blob blob;
     Hazards hazards(config_);
     std::vector<Command> commands;
+    out_.sizes.resize(g_.layers.size());
     for (size_t s = 0; s < out_.sections.size(); ++s) {
       Section& section = out_.sections[s];
       Built built = build_section(w_, section.cut, s % 2 == 1, &blob);
@@ -294,8 +295,7 @@ class Compiler {
         commands.push_back(k);
       }
       section.sram_bytes = built.sram_bytes;
-      section.weight_bytes = built.weight_bytes;
-      section.packed_bytes = built.packed_bytes;
+      for (size_t i = 0; i < built.layers.size(); ++i) out_.sizes[section.cut.first + i] = built.layers[i];
     }
     blob.pad();
     if (blob.bytes().size() > UINT32_MAX) {

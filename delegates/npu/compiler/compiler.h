@@ -21,7 +21,7 @@ struct CompileOptions {
 
 struct Section {
   Cut cut;
-  int64_t sram_bytes = 0, weight_bytes = 0, packed_bytes = 0;
+  int64_t sram_bytes = 0;  // in use at once, at most
 };
 
 struct Compiled {
@@ -37,6 +37,7 @@ struct Compiled {
   // Times on the machine as it was compiled for, with the layers' shares.
   Counters counters;
   std::vector<LayerCounters> layers;
+  std::vector<LayerSizes> sizes;
 };
 
 Compiled compile(const Graph& graph, const MachineConfig& config, const CompileOptions& options = {});

@@ -65,8 +65,8 @@ void Emitter::point(const Field& f, int b, int64_t offset) {
   const size_t at = commands_.size() - 1;
   if (!buffer.used) {
     buffer.used = true;
-    // Loads may run ahead of two commands that compute.
-    const bool transfer = (f.groups & (kDma | kPack)) != 0;
+    // Loads may run ahead of two commands that compute, where there is room.
+    const bool transfer = cut_.double_buffer && (f.groups & (kDma | kPack)) != 0;
     buffer.first = transfer && compute_.size() >= 2 ? compute_[compute_.size() - 2] : transfer ? 0 : at;
   }
   buffer.last = at;
@@ -236,8 +236,9 @@ int Emitter::constants(int layer, int64_t from, int64_t to, int64_t copy, const 
   bool& counted = counted_[{layer, from, to}];
   if (packed != nullptr && !counted) {
     counted = true;
-    weight_bytes_ += size;
-    packed_bytes_ += use_packed ? static_cast<int64_t>(packed->size()) : size;
+    LayerSizes& sizes = sizes_[static_cast<size_t>(layer) - cut_.first];
+    sizes.weight_bytes += size;
+    sizes.packed_bytes += use_packed ? static_cast<int64_t>(packed->size()) : size;
   }
   return b;
 }
@@ -482,9 +483,20 @@ Built Emitter::finish(bool flip) {
     Command& k = commands_[u.command];
     k.set(*u.field, k.u(*u.field) + address);
   }
+  std::vector<int64_t> change(commands_.size() + 1, 0);
+  for (const Buffer& b : buffers_) {
+    if (!b.used) continue;
+    change[b.first] += b.bytes;
+    change[b.last + 1] -= b.bytes;
+  }
+  int64_t live = 0;
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    live += change[i];
+    LayerSizes& sizes = sizes_[commands_[i].u(field::layer) - cut_.first];
+    sizes.sram_peak = std::max(sizes.sram_peak, live);
+  }
   built.commands = std::move(commands_);
-  built.weight_bytes = weight_bytes_;
-  built.packed_bytes = packed_bytes_;
+  built.layers = std::move(sizes_);
   return built;
 }
 

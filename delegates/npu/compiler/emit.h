@@ -25,7 +25,7 @@ int64_t channel_unit(const Graph& graph, const Layer& layer);
 
 class Emitter {
  public:
-  Emitter(const Surroundings& world, const Cut& cut, Blob* blob) : w_(world), g_(*world.graph), cut_(cut), blob_(blob) {}
+  Emitter(const Surroundings& world, const Cut& cut, Blob* blob) : w_(world), g_(*world.graph), cut_(cut), blob_(blob), sizes_(cut.last - cut.first) {}
 
   std::string why;  // not empty: it cannot be done
 
@@ -75,7 +75,7 @@ class Emitter {
   std::vector<Use> uses_;
   std::map<std::tuple<int, int64_t, int64_t, int64_t>, int> loaded_;
   std::map<std::tuple<int, int64_t, int64_t>, bool> counted_;
-  int64_t weight_bytes_ = 0, packed_bytes_ = 0;
+  std::vector<LayerSizes> sizes_;
   int64_t copies_ = 0;
 };
 

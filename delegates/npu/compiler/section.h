@@ -56,12 +56,16 @@ struct Surroundings {
   WeightCache* cache = nullptr;
 };
 
+// Of one layer: local memory in use while it runs, at most; its weights before and after compression, loads counted once.
+struct LayerSizes {
+  int64_t sram_peak = 0, weight_bytes = 0, packed_bytes = 0;
+};
+
 struct Built {
   std::string why;  // not empty: it cannot be cut like this
   std::vector<Command> commands;
-  int64_t sram_bytes = 0;    // local memory in use at once, at most
-  int64_t weight_bytes = 0;  // before compression, loads counted once
-  int64_t packed_bytes = 0;
+  int64_t sram_bytes = 0;          // local memory in use at once, at most
+  std::vector<LayerSizes> layers;  // of the section
 };
 
 // `flip`: from the upper end of local memory down, so that neighbouring sections meet late. Without `blob`

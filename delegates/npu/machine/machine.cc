@@ -239,11 +239,6 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
         l.macs += u.cost.macs;
         (q == kStore ? l.dram_written : l.dram_read) += u.cost.dram_bytes;
         l.energy_pj += fj / 1000;
-        for (int i = 0; i < u.cost.extents; ++i) {
-          const auto begin = static_cast<uint32_t>(u.cost.extent[i].begin), end = static_cast<uint32_t>(u.cost.extent[i].end);
-          if (l.sram_end == 0 || begin < l.sram_begin) l.sram_begin = begin;
-          if (end > l.sram_end) l.sram_end = end;
-        }
       }
       if (trace.end != nullptr) trace.end(trace.context, at, u.start, r.now());
       r.finish(q);

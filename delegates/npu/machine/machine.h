@@ -41,7 +41,6 @@ struct Counters {
 // matrix and vector units' own.
 struct LayerCounters {
   uint64_t cycles, busy_matrix, busy_vector, macs, dram_read, dram_written, energy_pj;
-  uint32_t sram_begin, sram_end;  // local memory between the least and the greatest address; end 0: none
 };
 
 // Called at the end of every command, for timelines.
