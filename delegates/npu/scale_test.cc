@@ -106,7 +106,7 @@ TEST(NpuScale, WholeRequantization) {
     for (int i = 0; i < 1000; ++i) check(acc, bits(random.factor(0, 1e-5f)));
   }
   for (int e = 1; e <= 30; ++e) {  // exact halves
-    for (int32_t k = -4001; k <= 4001; k += 2) check(k << (e > 18 ? 0 : 1), bits(std::ldexp(1.0f, -e)));
+    for (int32_t k = -4001; k <= 4001; k += 2) check(k * (e > 18 ? 1 : 2), bits(std::ldexp(1.0f, -e)));
   }
   for (int i = 0; i < 3000000; ++i) {
     check(static_cast<int32_t>(random.next()) >> (random.next() % 31), bits(std::ldexp(random.factor(0.5f, 1), -static_cast<int>(random.next() % 32))));

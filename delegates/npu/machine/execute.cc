@@ -101,12 +101,15 @@ struct Taps {
 // Record of a channel in front of the weights: bias, multiplier, weights' zero point, 4 bytes of 0.
 constexpr int64_t kRecord = 16;
 
+// Sums and products wrap around: what stands in local memory may be any numbers.
+uint32_t product(int32_t x, uint8_t w, uint32_t zw) {
+  return static_cast<uint32_t>(x) * (static_cast<uint32_t>(static_cast<int8_t>(w)) - zw);
+}
+
 template <class L>
-uint32_t dot(const uint8_t* x, const uint8_t* w, int64_t n, int32_t zx, int32_t zw) {
+uint32_t dot(const uint8_t* x, const uint8_t* w, int64_t n, int32_t zx, uint32_t zw) {
   uint32_t acc = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    acc += static_cast<uint32_t>((L::at(x + i * L::kBytes) - zx) * (static_cast<int8_t>(w[i]) - zw));
-  }
+  for (int64_t i = 0; i < n; ++i) acc += product(L::at(x + i * L::kBytes) - zx, w[i], zw);
   return acc;
 }
 
@@ -122,7 +125,7 @@ void run_conv(const Tile& t) {
       for (int64_t o = 0; o < t.chan; ++o) {
         const uint8_t* const record = t.params + o * kRecord;
         uint32_t acc = read<uint32_t>(record);
-        const int32_t zw = read<int32_t>(record + 8);
+        const uint32_t zw = read<uint32_t>(record + 8);
         for (int64_t i = 0; i < w.kh; ++i) {
           const int64_t row = w.row(r, i);
           if (row < 0 || row >= t.a_rows) continue;
@@ -152,10 +155,10 @@ void run_depthwise(const Tile& t) {
       for (int64_t first = 0; first < t.chan; first += kBlock) {
         const int64_t n = t.chan - first < kBlock ? t.chan - first : kBlock;
         uint32_t acc[kBlock];
-        int32_t zw[kBlock];
+        uint32_t zw[kBlock];
         for (int64_t o = 0; o < n; ++o) {
           acc[o] = read<uint32_t>(t.params + (first + o) * kRecord);
-          zw[o] = read<int32_t>(t.params + (first + o) * kRecord + 8);
+          zw[o] = read<uint32_t>(t.params + (first + o) * kRecord + 8);
         }
         for (int64_t i = 0; i < w.kh; ++i) {
           const int64_t row = w.row(r, i);
@@ -167,13 +170,11 @@ void run_depthwise(const Tile& t) {
             const uint8_t* const f = weights + (i * w.kw + j) * t.chan + first;
             if (multiplier == 1) {
               for (int64_t o = 0; o < n; ++o) {
-                acc[o] += static_cast<uint32_t>((L::at(x + (first + o) * L::kBytes) - t.a_zero) *
-                                                (static_cast<int8_t>(f[o]) - zw[o]));
+                acc[o] += product(L::at(x + (first + o) * L::kBytes) - t.a_zero, f[o], zw[o]);
               }
             } else {
               for (int64_t o = 0; o < n; ++o) {
-                acc[o] += static_cast<uint32_t>((L::at(x + (first + o) / multiplier * L::kBytes) - t.a_zero) *
-                                                (static_cast<int8_t>(f[o]) - zw[o]));
+                acc[o] += product(L::at(x + (first + o) / multiplier * L::kBytes) - t.a_zero, f[o], zw[o]);
               }
             }
           }
