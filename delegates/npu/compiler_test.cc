@@ -25,7 +25,8 @@ Layer window(int64_t k, int64_t s, int64_t p, int64_t groups = 1, int64_t d = 1)
 // One layer, on a machine with room and on one where it has to be cut.
 void expect_layer(GraphBuilder* b, int y, const std::string& what, uint32_t tiny_kib = 4) {
   b->graph.outputs = {y};
-  for (const uint32_t kib : {512u, 16u, tiny_kib}) expect_same(b->graph, machine(kib), {}, 7, what + " in " + std::to_string(kib) + " KiB");
+  for (const uint32_t kib : {512u, 16u, tiny_kib})
+    expect_same(b->graph, machine(kib), {}, 7, what + " in " + std::to_string(kib) + " KiB");
 }
 
 TEST(NpuLayers, ConvolutionsAroundTheArray) {
@@ -44,9 +45,15 @@ TEST(NpuLayers, ConvolutionsAroundTheArray) {
 
 TEST(NpuLayers, GroupsDilationsAndPadding) {
   uint64_t seed = 100;
-  for (const auto& [in, out, groups, k, d, p] :
-       {std::array<int64_t, 6>{8, 12, 4, 3, 1, 1}, {6, 6, 6, 3, 1, 1}, {6, 18, 6, 3, 2, 2}, {33, 33, 33, 5, 1, 2}, {64, 64, 2, 1, 1, 0},
-        {4, 8, 1, 3, 3, 3}, {65, 65, 65, 3, 1, 0}, {2, 4, 1, 2, 1, 5}, {3, 3, 3, 2, 1, 4}}) {
+  for (const auto& [in, out, groups, k, d, p] : {std::array<int64_t, 6>{8, 12, 4, 3, 1, 1},
+                                                 {6, 6, 6, 3, 1, 1},
+                                                 {6, 18, 6, 3, 2, 2},
+                                                 {33, 33, 33, 5, 1, 2},
+                                                 {64, 64, 2, 1, 1, 0},
+                                                 {4, 8, 1, 3, 3, 3},
+                                                 {65, 65, 65, 3, 1, 0},
+                                                 {2, 4, 1, 2, 1, 5},
+                                                 {3, 3, 3, 2, 1, 4}}) {
     GraphBuilder b(++seed);
     const int x = b.input({2, 13, 10, in}, seed % 2 ? kI8 : kU8);
     Layer l = window(k, 1 + static_cast<int64_t>(seed % 2), p, groups, d);
@@ -57,7 +64,8 @@ TEST(NpuLayers, GroupsDilationsAndPadding) {
 
 TEST(NpuLayers, Gemm) {
   uint64_t seed = 200;
-  for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 64, 12}, {1, 700, 70}, {50, 33, 65}, {600, 16, 8}, {3, 1, 1}}) {
+  for (const auto& [m, k, n] :
+       {std::array<int64_t, 3>{1, 64, 12}, {1, 700, 70}, {50, 33, 65}, {600, 16, 8}, {3, 1, 1}}) {
     GraphBuilder b(++seed);
     expect_layer(&b, b.gemm(b.input({1, 1, m, k}), n), "gemm " + std::to_string(seed));
   }
@@ -89,12 +97,14 @@ TEST(NpuLayers, Elementwise) {
 TEST(NpuLayers, Pools) {
   uint64_t seed = 400;
   for (const Kind kind : {Kind::kMaxPool, Kind::kAveragePool}) {
-    for (const auto& [k, s, p, d] : {std::array<int64_t, 4>{2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 1}, {5, 3, 2, 1}, {2, 1, 0, 2}, {11, 1, 0, 1}}) {
+    for (const auto& [k, s, p, d] :
+         {std::array<int64_t, 4>{2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 1}, {5, 3, 2, 1}, {2, 1, 0, 2}, {11, 1, 0, 1}}) {
       for (const bool ceil_mode : {false, true}) {
         GraphBuilder b(++seed);
         Layer l = window(k, s, p, 1, d);
         l.count_padding = seed % 3 == 0;
-        expect_layer(&b, b.pool(kind, b.input({1, 11, 12, 35}, seed % 2 ? kI8 : kU8), l, ceil_mode), "pool " + std::to_string(seed));
+        expect_layer(&b, b.pool(kind, b.input({1, 11, 12, 35}, seed % 2 ? kI8 : kU8), l, ceil_mode),
+                     "pool " + std::to_string(seed));
       }
     }
   }
@@ -131,7 +141,8 @@ TEST(NpuLayers, Movement) {
     expect_layer(&t, t.transpose(t.input({2, 9, 5, 6}, kU8), perm), "transpose");
   }
   GraphBuilder r(++seed);
-  expect_layer(&r, r.gemm(r.reshape(r.conv(r.input({1, 6, 6, 8}), 16, window(3, 1, 1)), {1, 1, 12, 48}), 10), "reshape");
+  expect_layer(&r, r.gemm(r.reshape(r.conv(r.input({1, 6, 6, 8}), 16, window(3, 1, 1)), {1, 1, 12, 48}), 10),
+               "reshape");
 }
 
 TEST(NpuLayers, SixteenBits) {
@@ -148,7 +159,8 @@ TEST(NpuLayers, SixteenBits) {
   }
 }
 
-// A network as layers come: branches, joins, windows; never larger than a machine with next to no memory can hold in parts.
+// A network as layers come: branches, joins, windows; never larger than a machine with next to no memory can hold in
+// parts.
 Graph random_network(uint64_t seed) {
   GraphBuilder b(seed);
   Random& r = b.random;
@@ -176,17 +188,21 @@ Graph random_network(uint64_t seed) {
         y = b.binary(Kind::kAdd, x, other, type);
         break;
       case 6:
-        y = b.binary(Kind::kMul, x, b.pool(Kind::kAveragePool, x, [&] {
-          Layer l;
-          l.kernel = {h, w};
-          return l;
-        }()), type);
+        y = b.binary(Kind::kMul, x,
+                     b.pool(Kind::kAveragePool, x,
+                            [&] {
+                              Layer l;
+                              l.kernel = {h, w};
+                              return l;
+                            }()),
+                     type);
         break;
       case 7:
         y = b.table(x, type);
         break;
       case 8:
-        if (h > 3 && w > 3) y = b.pool(r.between(0, 1) ? Kind::kMaxPool : Kind::kAveragePool, x, window(3, r.between(1, 2), 1));
+        if (h > 3 && w > 3)
+          y = b.pool(r.between(0, 1) ? Kind::kMaxPool : Kind::kAveragePool, x, window(3, r.between(1, 2), 1));
         break;
       case 9:
         if (b.at(other).type == b.at(x).type && c < 40) y = b.concat({x, other}, 3);
@@ -203,14 +219,16 @@ Graph random_network(uint64_t seed) {
     x = y;
   }
   b.graph.outputs = {x};
-  if (r.between(0, 2) == 0 && same.size() > 1 && same.front() != b.graph.inputs[0]) b.graph.outputs.push_back(same.front());
+  if (r.between(0, 2) == 0 && same.size() > 1 && same.front() != b.graph.inputs[0])
+    b.graph.outputs.push_back(same.front());
   return b.graph;
 }
 
 TEST(NpuGraphs, RandomNetworksOnSmallAndSmallestMachines) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const Graph g = random_network(seed);
-    for (const uint32_t kib : {512u, 32u, 8u}) expect_same(g, machine(kib), {}, seed, "network " + std::to_string(seed) + " in " + std::to_string(kib) + " KiB");
+    for (const uint32_t kib : {512u, 32u, 8u})
+      expect_same(g, machine(kib), {}, seed, "network " + std::to_string(seed) + " in " + std::to_string(kib) + " KiB");
   }
 }
 

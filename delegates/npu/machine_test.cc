@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "delegates/npu/compiler/hazards.h"
 #include "delegates/npu/compiler/report.h"
@@ -26,8 +28,15 @@ struct Program {
   }
   Command& move(Op op, uint32_t dram, uint32_t sram, uint32_t bytes) {
     Command& k = add(op);
-    for (const auto& [f, v] : {std::pair<const Field&, uint32_t>{field::region, kTensors}, {field::element, 1}, {field::n0, bytes}, {field::n1, 1},
-                               {field::n2, 1}, {field::d0, 1}, {field::s0, 1}, {field::dram, dram}, {field::sram, sram}})
+    for (const auto& [f, v] : {std::pair<const Field&, uint32_t>{field::region, kTensors},
+                               {field::element, 1},
+                               {field::n0, bytes},
+                               {field::n1, 1},
+                               {field::n2, 1},
+                               {field::d0, 1},
+                               {field::s0, 1},
+                               {field::dram, dram},
+                               {field::sram, sram}})
       EXPECT_TRUE(k.set(f, v));
     return k;
   }
@@ -35,11 +44,13 @@ struct Program {
   Command& compute(Op op, int64_t rows, int64_t cols, int64_t chan, int64_t in, int64_t kernel, int64_t pad) {
     Command& k = add(op);
     const std::pair<const Field&, int64_t> values[] = {
-        {field::a_addr, 0}, {field::a_pitch, cols * in}, {field::a_pixel, in}, {field::a_ring, rows}, {field::a_rows, rows}, {field::a_cols, cols},
-        {field::y_addr, 3 * kBank}, {field::y_pitch, cols * chan}, {field::y_pixel, chan}, {field::y_ring, rows}, {field::y_rows, rows},
-        {field::y_cols, cols}, {field::y_chan, chan}, {field::kernel_h, kernel}, {field::kernel_w, kernel}, {field::stride_h, 1}, {field::stride_w, 1},
-        {field::dilation_h, 1}, {field::dilation_w, 1}, {field::pad_top, pad}, {field::pad_left, pad}, {field::low, -128}, {field::high, 127},
-        {field::params, kBank}, {field::groups, 1}};
+        {field::a_addr, 0},     {field::a_pitch, cols * in}, {field::a_pixel, in},       {field::a_ring, rows},
+        {field::a_rows, rows},  {field::a_cols, cols},       {field::y_addr, 3 * kBank}, {field::y_pitch, cols * chan},
+        {field::y_pixel, chan}, {field::y_ring, rows},       {field::y_rows, rows},      {field::y_cols, cols},
+        {field::y_chan, chan},  {field::kernel_h, kernel},   {field::kernel_w, kernel},  {field::stride_h, 1},
+        {field::stride_w, 1},   {field::dilation_h, 1},      {field::dilation_w, 1},     {field::pad_top, pad},
+        {field::pad_left, pad}, {field::low, -128},          {field::high, 127},         {field::params, kBank},
+        {field::groups, 1}};
     for (const auto& [f, v] : values) EXPECT_TRUE(k.set(f, v)) << f.name;
     EXPECT_TRUE(k.set(field::in_chan, op == Op::conv ? in : 0));
     return k;
@@ -71,12 +82,14 @@ struct Program {
 };
 
 // Load x, load parameters, compute, store: the plainest program of a layer.
-Counters layer_alone(Op op, int64_t rows, int64_t cols, int64_t chan, int64_t in, int64_t kernel, int64_t pad, uint32_t params) {
+Counters layer_alone(Op op, int64_t rows, int64_t cols, int64_t chan, int64_t in, int64_t kernel, int64_t pad,
+                     uint32_t params) {
   Program p;
   p.move(Op::load, 0, 0, static_cast<uint32_t>(rows * cols * in));
   p.move(Op::load, 1 << 16, kBank, params);
   EXPECT_TRUE(p.compute(op, rows, cols, chan, in, kernel, pad).set(field::wait_load, 2));
-  EXPECT_TRUE(p.move(Op::store, 1 << 18, 3 * kBank, static_cast<uint32_t>(rows * cols * chan)).set(field::wait_matrix, 1));
+  EXPECT_TRUE(
+      p.move(Op::store, 1 << 18, 3 * kBank, static_cast<uint32_t>(rows * cols * chan)).set(field::wait_matrix, 1));
   return p.time();
 }
 
@@ -95,11 +108,13 @@ TEST(NpuCycles, PointwiseConvolutionByHand) {
   EXPECT_EQ(c.dram_read, 4096u + 5120);
   EXPECT_EQ(c.dram_written, 4096u);
   EXPECT_EQ(c.stalled, 0u);
-  // Energy: products 262144 x 120 fJ; local memory: loads and store 4096 + 5120 + 4096, the engine's reads of x 4 x 64 x 32, of
-  // parameters 5120 and its results 4096, 600 fJ a byte; outside 13312 bytes x 40000 fJ; 1512 cycles x 60000 fJ.
+  // Energy: products 262144 x 120 fJ; local memory: loads and store 4096 + 5120 + 4096, the engine's reads of x 4 x 64
+  // x 32, of parameters 5120 and its results 4096, 600 fJ a byte; outside 13312 bytes x 40000 fJ; 1512 cycles x 60000
+  // fJ.
   const uint64_t sram = 4096 + 5120 + 4096 + 8192 + 5120 + 4096;
   EXPECT_EQ(c.sram_bytes, sram);
-  EXPECT_NEAR(static_cast<double>(c.energy_pj), (262144.0 * 120 + static_cast<double>(sram) * 600 + 13312.0 * 40000 + 1512.0 * 60000) / 1000, 5);
+  EXPECT_NEAR(static_cast<double>(c.energy_pj),
+              (262144.0 * 120 + static_cast<double>(sram) * 600 + 13312.0 * 40000 + 1512.0 * 60000) / 1000, 5);
 }
 
 // 10 x 6 pixels, 40 channels, 3 x 3.
@@ -232,7 +247,8 @@ TEST(NpuStreams, RangesAreChecked) {
   refused("a flag that has no meaning is set", field::flags, 1);
 }
 
-// A small network's stream with every bit turned over, one at a time: refused, or run to an end. The sanitizers see to the rest.
+// A small network's stream with every bit turned over, one at a time: refused, or run to an end. The sanitizers see to
+// the rest.
 TEST(NpuStreams, EveryBitTurnedOver) {
   GraphBuilder b(9);
   Layer window;
@@ -299,6 +315,30 @@ TEST(NpuStreams, FieldsKeepWhatTheyAreGiven) {
   }
 }
 
+// README.md's tables are isa.def's rows.
+TEST(NpuStreams, TheReadmeListsEveryCommandAndField) {
+  std::ifstream file(VIREO_SOURCE_ROOT "/delegates/npu/README.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  size_t count = 0;
+  const Field* const all = fields(&count);
+  ASSERT_GT(count, 60u);
+  for (size_t i = 0; i < count; ++i) {
+    const Field& f = all[i];
+    const std::string bits =
+        std::to_string(f.bit) + ".." + std::to_string(f.bit + f.bits - 1) + (f.is_signed ? " signed" : "");
+    const size_t row = text.find("\n| `" + std::string(f.name) + "` |");
+    ASSERT_NE(row, std::string::npos) << f.name;
+    const std::string line = text.substr(row + 1, text.find('\n', row + 1) - row - 1);
+    EXPECT_NE(line.find("| " + std::to_string(f.word) + " | " + bits + " | " + f.meaning + " |"), std::string::npos)
+        << line;
+  }
+  for (uint32_t n = 0; n < 256; ++n) {
+    const OpInfo* const op = op_info(n);
+    if (op == nullptr) continue;
+    EXPECT_NE(text.find("| " + std::to_string(n) + " | `" + op->name + "` |"), std::string::npos) << op->name;
+  }
+}
+
 struct SmallNetwork {
   GraphBuilder b{3};
   MachineConfig config;
@@ -352,12 +392,16 @@ TEST(NpuFaults, ALostDeviceStaysLostUntilItIsReset) {
   const SmallNetwork n;
   Stream stream;
   Fault fault;
-  ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault), Status::kOk);
+  ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
+            Status::kOk);
   Bytes sram(n.config.sram_bytes), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
-  std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(), n.inputs[0].size());
+  std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
+              n.inputs[0].size());
   Machine machine(n.config, sram.data());
   Counters counters;
-  const auto run = [&] { return machine.run(stream, n.compiled.constants.data(), tensors.data(), &counters, nullptr, 0, &fault); };
+  const auto run = [&] {
+    return machine.run(stream, n.compiled.constants.data(), tensors.data(), &counters, nullptr, 0, &fault);
+  };
   machine.faults.lost_at = n.last(Op::conv);
   EXPECT_EQ(run(), Status::kLost);
   EXPECT_EQ(fault.command, machine.faults.lost_at);

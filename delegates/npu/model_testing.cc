@@ -1,10 +1,12 @@
-// A tool for developers: which nodes of a .vireo file the machine takes, what they cost there, and whether they give the
-// bits of the reference kernels. Until the driver speaks to the runtime, this is how whole models are tried.
+// A tool for developers: which nodes of a .vireo file the machine takes, what they cost there, and whether they give
+// the bits of the reference kernels. Until the driver speaks to the runtime, this is how whole models are tried.
 //
 //   npu_model MODEL.vireo [--inputs FILE.f32] [--cases N] [--sram KIB] [--json | --listing | --layers]
 //
-// The input is N cases of float32 numbers; without a file they are random between 0 and 1. Nodes that do not compute on codes
-// run on the reference kernels, and what they hand over is an input of the machine. Exit status 1 when a bit differs.
+// The input is N cases of float32 numbers; without a file they are random between 0 and 1. Nodes that do not compute on
+// codes run on the reference kernels, and what they hand over is an input of the machine. Exit status 1 when a bit
+// differs.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +58,8 @@ struct Model {
     bytes.assign(std::istreambuf_iterator<char>(file), {});
     FileHeader header;
     Error error;
-    if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != vireo::Status::kOk) stop("not a .vireo file");
+    if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != vireo::Status::kOk)
+      stop("not a .vireo file");
     root = flatbuffers::GetRoot<fb::Model>(bytes.data() + header.model_offset);
     const std::vector<int> all = enter(0, {});
     for (const unsigned i : *root->subgraphs()->Get(0)->inputs()) inputs.push_back(all[i]);
@@ -79,7 +82,8 @@ struct Model {
         value.type.shape.dims[value.type.shape.rank++] = t.dims()->Get(d);
       }
       if (t.segment() >= 0) {
-        const auto* const from = bytes.data() + root->segments()->Get(static_cast<unsigned>(t.segment()))->offset() + t.offset();
+        const auto* const from =
+            bytes.data() + root->segments()->Get(static_cast<unsigned>(t.segment()))->offset() + t.offset();
         value.bytes.assign(from, from + t.size());
       }
       all.push_back(static_cast<int>(values.size()));
@@ -116,9 +120,9 @@ class Importer {
   explicit Importer(const Model& model) : m_(model) {}
 
   Graph graph;
-  std::map<int, Placed> placed;      // values on the machine
-  std::vector<int> given;            // values that are inputs of the graph, in their order
-  std::vector<const Node*> left;     // nodes that stay outside
+  std::map<int, Placed> placed;              // values on the machine
+  std::vector<int> given;                    // values that are inputs of the graph, in their order
+  std::vector<const Node*> left;             // nodes that stay outside
   std::vector<std::pair<int, int>> results;  // value, tensor: as the model has it
 
   void run() {
@@ -223,7 +227,9 @@ class Importer {
     if (i >= n.inputs.size() || n.inputs[i] < 0) return {};
     return m_.values[static_cast<size_t>(n.inputs[i])].template as<T>();
   }
-  bool fixed(const Node& n, size_t i) const { return n.inputs[i] >= 0 && m_.constant[static_cast<size_t>(n.inputs[i])]; }
+  bool fixed(const Node& n, size_t i) const {
+    return n.inputs[i] >= 0 && m_.constant[static_cast<size_t>(n.inputs[i])];
+  }
 
   template <class A>
   void set_codes(Layer* l, const A& a) {
@@ -285,7 +291,8 @@ class Importer {
         for (int64_t o = 0; o < w.dims[0]; ++o) {
           for (int64_t i = 0; i < w.dims[1]; ++i) {
             for (int64_t t = 0; t < taps; ++t)
-              l.weights[static_cast<size_t>((o * taps + t) * w.dims[1] + i)] = from[static_cast<size_t>((o * w.dims[1] + i) * taps + t)];
+              l.weights[static_cast<size_t>((o * taps + t) * w.dims[1] + i)] =
+                  from[static_cast<size_t>((o * w.dims[1] + i) * taps + t)];
           }
         }
         const bool planes = a.layout() == 0;
@@ -341,7 +348,8 @@ class Importer {
         const bool planes = place(n.inputs[0]).planes;
         // One factor, or one along the axis that is innermost.
         const Shape& f = shape(n.inputs[1]);
-        const int64_t count = m_.values[static_cast<size_t>(n.inputs[1])].type.shape.rank == 0 ? 1 : product(f, 0, f.rank);
+        const int64_t count =
+            m_.values[static_cast<size_t>(n.inputs[1])].type.shape.rank == 0 ? 1 : product(f, 0, f.rank);
         const int axis = planes ? 1 : shape(n.inputs[0]).rank - 1, at = f.rank - (shape(n.inputs[0]).rank - axis);
         if (count != 1 && (at < 0 || f.dims[at] != count)) return 0;
         set_codes(&l, a);
@@ -444,6 +452,52 @@ class Importer {
         l.inputs = {plain(n.inputs[0])};
         return finish(n, l, false);
       }
+      case vireo::Op::kIntResize: {
+        const auto& a = *flatbuffers::GetRoot<attrs::IntResize>(raw);
+        if (shape(n.inputs[0]).rank != 4) return 0;
+        const bool planes = a.axes()->Get(a.axes()->size() - 1) == 3 || place(n.inputs[0]).planes;
+        set_codes(&l, a);
+        l.kind = Kind::kResize;
+        l.a_zero = a.x_zero();
+        l.m = {a.multiplier()};
+        for (unsigned k = 0; k < a.axes()->size(); ++k) {
+          const int axis = a.axes()->Get(k) - (planes ? 2 : 1);
+          if (axis < 0 || axis > 1) return 0;
+          l.resize[axis].taps = shape(n.inputs[1 + 2 * k]).dims[1];
+          l.resize[axis].places = contents<int32_t>(n, 1 + 2 * k);
+          l.resize[axis].weights = contents<int32_t>(n, 2 + 2 * k);
+        }
+        l.inputs = {in(n.inputs[0], planes)};
+        return finish(n, l, planes);
+      }
+      case vireo::Op::kSlice: {  // starts, ends, axes, steps: the results' extents say where it ends
+        const int rank = shape(n.inputs[0]).rank;
+        for (size_t i = 1; i < n.inputs.size(); ++i) {
+          if (n.inputs[i] >= 0 && !fixed(n, i)) return 0;
+        }
+        const auto numbers = [&](size_t i) {
+          std::vector<int64_t> v;
+          if (i >= n.inputs.size() || n.inputs[i] < 0) return v;
+          if (m_.values[static_cast<size_t>(n.inputs[i])].type.dtype == DType::kI64) return contents<int64_t>(n, i);
+          for (const int32_t e : contents<int32_t>(n, i)) v.push_back(e);
+          return v;
+        };
+        const std::vector<int64_t> starts = numbers(1), axes = numbers(3), steps = numbers(4);
+        const bool planes = place(n.inputs[0]).planes;
+        constexpr int kAxes[4] = {0, 3, 1, 2};
+        l.kind = Kind::kSlice;
+        for (size_t i = 0; i < starts.size(); ++i) {
+          const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i] < 0 ? axes[i] + rank : axes[i];
+          const int64_t extent = shape(n.inputs[0]).dims[axis], step = steps.empty() ? 1 : steps[i];
+          if (step < 1) return 0;
+          const auto at = static_cast<size_t>(planes ? kAxes[axis] : axis + 4 - rank);
+          l.begin[at] = std::min(extent, std::max<int64_t>(0, starts[i] < 0 ? starts[i] + extent : starts[i]));
+          l.step[at] = step;
+        }
+        l.inputs = {in(n.inputs[0], planes)};
+        return finish(n, l, planes);
+      }
+      case vireo::Op::kFlatten:
       case vireo::Op::kReshape: {
         const Placed p = place(n.inputs[0]);
         const auto s = dims(n.inputs[0]);
@@ -484,7 +538,10 @@ int run(int argc, char** argv) {
   CompileOptions options;
   std::string inputs, mode = "--summary";
   int cases = 1;
-  if (argc < 2) stop("wanted: MODEL.vireo [--inputs FILE.f32] [--cases N] [--sram KIB] [--no-cascade] [--json | --listing | --layers]");
+  if (argc < 2)
+    stop(
+        "wanted: MODEL.vireo [--inputs FILE.f32] [--cases N] [--sram KIB] [--no-cascade] [--json | --listing | "
+        "--layers]");
   for (int i = 2; i < argc; ++i) {
     const std::string a = argv[i];
     const bool more = i + 1 < argc;
@@ -514,9 +571,11 @@ int run(int argc, char** argv) {
   const std::string text = report_text(importer.graph, c, config);
   if (mode == "--layers") std::fputs(text.c_str(), stdout);
   if (mode == "--summary") std::fputs(text.substr(text.rfind("all ")).c_str(), stdout);
-  std::fprintf(stderr, "%zu layers on the machine, %zu of %zu nodes outside; compiled in %.2f s; %zu commands\n", importer.graph.layers.size(),
-               importer.left.size(), m.nodes.size(), seconds, c.stream.size() / kCommandWords - 1);
-  for (const Node* n : importer.left) std::fprintf(stderr, "  outside: %s (%d)\n", n->node->name()->c_str(), n->node->op());
+  std::fprintf(stderr, "%zu layers on the machine, %zu of %zu nodes outside; compiled in %.2f s; %zu commands\n",
+               importer.graph.layers.size(), importer.left.size(), m.nodes.size(), seconds,
+               c.stream.size() / kCommandWords - 1);
+  for (const Node* n : importer.left)
+    std::fprintf(stderr, "  outside: %s (%d)\n", n->node->name()->c_str(), n->node->op());
 
   std::ifstream file(inputs, std::ios::binary);
   Random random(1);
@@ -526,7 +585,8 @@ int run(int argc, char** argv) {
       TestTensor& t = m.values[static_cast<size_t>(i)];
       std::vector<float> v(static_cast<size_t>(product(t.type.shape, 0, t.type.shape.rank)));
       for (float& f : v) f = random.factor(0, 1);
-      if (!inputs.empty() && !file.read(reinterpret_cast<char*>(v.data()), static_cast<std::streamsize>(v.size() * 4))) stop("the input file ends early");
+      if (!inputs.empty() && !file.read(reinterpret_cast<char*>(v.data()), static_cast<std::streamsize>(v.size() * 4)))
+        stop("the input file ends early");
       t.bytes.resize(v.size() * 4);
       std::memcpy(t.bytes.data(), v.data(), t.bytes.size());
     }
@@ -541,7 +601,8 @@ int run(int argc, char** argv) {
       for (size_t b = 0; b < wanted.size(); ++b) bits += wanted[b] != ran.outputs[i][b];
     }
   }
-  std::fprintf(stderr, "%d cases, %zu results: %zu bytes differ from the reference kernels\n", cases, importer.results.size(), bits);
+  std::fprintf(stderr, "%d cases, %zu results: %zu bytes differ from the reference kernels\n", cases,
+               importer.results.size(), bits);
   return bits == 0 ? 0 : 1;
 }
 

@@ -32,9 +32,10 @@ uint32_t bits(float f) {
 }
 
 // Ends of every range: zeros, subnormals, the least and greatest normal numbers, halves, neighbours of powers of two.
-const uint32_t kEdges[] = {0,          1,          2,          0x7fffff,   0x800000,   0x800001,   0x00ffffff, 0x33000000, 0x33800000,
-                           0x3effffff, 0x3f000000, 0x3f000001, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x3fc00000, 0x40200000, 0x4b000000,
-                           0x4b7fffff, 0x4b800000, 0x4b800001, 0x4f000000, 0x7f7fffff, 0x7f800000, 0x7fc00000};
+const uint32_t kEdges[] = {0,          1,          2,          0x7fffff,   0x800000,   0x800001,   0x00ffffff,
+                           0x33000000, 0x33800000, 0x3effffff, 0x3f000000, 0x3f000001, 0x3f7fffff, 0x3f800000,
+                           0x3f800001, 0x3fc00000, 0x40200000, 0x4b000000, 0x4b7fffff, 0x4b800000, 0x4b800001,
+                           0x4f000000, 0x7f7fffff, 0x7f800000, 0x7fc00000};
 
 template <class F>
 void for_pairs(const F& f) {
@@ -53,13 +54,19 @@ void for_pairs(const F& f) {
 }
 
 TEST(NpuScale, Products) {
-  for_pairs([](uint32_t a, uint32_t b) { ASSERT_TRUE(same(f32_mul(a, b), real(a) * real(b))) << std::hex << a << " * " << b; });
+  for_pairs([](uint32_t a, uint32_t b) {
+    ASSERT_TRUE(same(f32_mul(a, b), real(a) * real(b))) << std::hex << a << " * " << b;
+  });
 }
 TEST(NpuScale, Sums) {
-  for_pairs([](uint32_t a, uint32_t b) { ASSERT_TRUE(same(f32_add(a, b), real(a) + real(b))) << std::hex << a << " + " << b; });
+  for_pairs([](uint32_t a, uint32_t b) {
+    ASSERT_TRUE(same(f32_add(a, b), real(a) + real(b))) << std::hex << a << " + " << b;
+  });
 }
 TEST(NpuScale, Quotients) {
-  for_pairs([](uint32_t a, uint32_t b) { ASSERT_TRUE(same(f32_div(a, b), real(a) / real(b))) << std::hex << a << " / " << b; });
+  for_pairs([](uint32_t a, uint32_t b) {
+    ASSERT_TRUE(same(f32_div(a, b), real(a) / real(b))) << std::hex << a << " / " << b;
+  });
 }
 
 TEST(NpuScale, Integers) {
@@ -78,7 +85,8 @@ TEST(NpuScale, Integers) {
 }
 
 TEST(NpuScale, RoundsAndClampsAsTheSdk) {
-  const int32_t ends[][3] = {{0, -128, 127}, {-128, -128, 127}, {255, 0, 255}, {7, 7, 7}, {0, -32768, 32767}, {-5, -100, -90}};
+  const int32_t ends[][3] = {{0, -128, 127}, {-128, -128, 127},  {255, 0, 255},
+                             {7, 7, 7},      {0, -32768, 32767}, {-5, -100, -90}};
   const auto check = [&](uint32_t v) {
     for (const auto& [zero, low, high] : ends) {
       ASSERT_EQ(round_and_clamp_bits(v, zero, low, high), round_and_clamp(real(v), zero, low, high)) << std::hex << v;
@@ -96,10 +104,12 @@ TEST(NpuScale, RoundsAndClampsAsTheSdk) {
 
 TEST(NpuScale, WholeRequantization) {
   Random random(4);
-  const int32_t sums[] = {0, 1, -1, 2, 16777215, 16777216, 16777217, 16777219, -16777217, INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1};
+  const int32_t sums[] = {0,        1,         -1,        2,         16777215,      16777216,     16777217,
+                          16777219, -16777217, INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1};
   const auto check = [&](int32_t acc, uint32_t m) {
     ASSERT_EQ(scale(acc, m, 3, -128, 127), requantize(acc, real(m), 3, -128, 127)) << acc << " " << std::hex << m;
-    ASSERT_EQ(scale(acc, m, 0, -32768, 32767), requantize(acc, real(m), 0, -32768, 32767)) << acc << " " << std::hex << m;
+    ASSERT_EQ(scale(acc, m, 0, -32768, 32767), requantize(acc, real(m), 0, -32768, 32767))
+        << acc << " " << std::hex << m;
   };
   for (const int32_t acc : sums) {
     for (const uint32_t m : kEdges) check(acc, m);
@@ -109,7 +119,8 @@ TEST(NpuScale, WholeRequantization) {
     for (int32_t k = -4001; k <= 4001; k += 2) check(k * (e > 18 ? 1 : 2), bits(std::ldexp(1.0f, -e)));
   }
   for (int i = 0; i < 3000000; ++i) {
-    check(static_cast<int32_t>(random.next()) >> (random.next() % 31), bits(std::ldexp(random.factor(0.5f, 1), -static_cast<int>(random.next() % 32))));
+    check(static_cast<int32_t>(random.next()) >> (random.next() % 31),
+          bits(std::ldexp(random.factor(0.5f, 1), -static_cast<int>(random.next() % 32))));
   }
 }
 
@@ -118,7 +129,8 @@ TEST(NpuUnpack, GivesBackWhatWasPacked) {
   for (int i = 0; i < 2000; ++i) {
     std::vector<uint8_t> in(static_cast<size_t>(random.between(0, 300)));
     const int64_t spread = random.between(0, 128), sparse = random.between(1, 8);
-    for (uint8_t& b : in) b = static_cast<uint8_t>(random.between(1, 8) <= sparse ? random.between(-spread, spread) : 0);
+    for (uint8_t& b : in)
+      b = static_cast<uint8_t>(random.between(1, 8) <= sparse ? random.between(-spread, spread) : 0);
     const std::vector<uint8_t> packed = pack(in);
     EXPECT_LE(packed.size(), in.size() + (in.size() / kPackBlock + 2) / 2 + 1);
     std::vector<uint8_t> out(in.size(), 0xee);

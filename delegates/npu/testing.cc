@@ -24,7 +24,9 @@ namespace vireo::npu {
 namespace {
 
 std::vector<int64_t> dims(const GraphTensor& t) { return {t.shape.begin(), t.shape.end()}; }
-std::vector<int32_t> ints(const std::array<int64_t, 2>& v) { return {static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1])}; }
+std::vector<int32_t> ints(const std::array<int64_t, 2>& v) {
+  return {static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1])};
+}
 DType dtype(Type t) { return t == kU8 ? DType::kU8 : t == kI8 ? DType::kI8 : DType::kI16; }
 
 TestTensor test_tensor(const GraphTensor& t, const Bytes& bytes) {
@@ -45,8 +47,8 @@ template <class A>
 void set_window(A* a, const Layer& l) {
   a->strides = ints(l.stride);
   a->dilations = ints(l.dilation);
-  a->pads = {static_cast<int32_t>(l.pad_begin[0]), static_cast<int32_t>(l.pad_begin[1]), static_cast<int32_t>(l.pad_end[0]),
-             static_cast<int32_t>(l.pad_end[1])};
+  a->pads = {static_cast<int32_t>(l.pad_begin[0]), static_cast<int32_t>(l.pad_begin[1]),
+             static_cast<int32_t>(l.pad_end[0]), static_cast<int32_t>(l.pad_end[1])};
   a->layout = 1;
 }
 
@@ -76,7 +78,8 @@ Bytes run_wide(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
   const auto [n, h, w, c] = y.shape;
   const auto at = [](const GraphTensor& t, int64_t b, int64_t r, int64_t q, int64_t k) {
     const auto& s = t.shape;
-    return (((s[0] == 1 ? 0 : b) * s[1] + (s[1] == 1 ? 0 : r)) * s[2] + (s[2] == 1 ? 0 : q)) * s[3] + (s[3] == 1 ? 0 : k);
+    return (((s[0] == 1 ? 0 : b) * s[1] + (s[1] == 1 ? 0 : r)) * s[2] + (s[2] == 1 ? 0 : q)) * s[3] +
+           (s[3] == 1 ? 0 : k);
   };
   for (int64_t b = 0; b < n; ++b) {
     for (int64_t r = 0; r < h; ++r) {
@@ -93,8 +96,10 @@ Bytes run_wide(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
                 const int64_t col = q * l.stride[1] - l.pad_begin[1] + j * l.dilation[1];
                 if (row < 0 || row >= x.shape[1] || col < 0 || col >= x.shape[2]) continue;
                 for (int64_t e = 0; e < in; ++e) {
-                  const int64_t from = ((b * x.shape[1] + row) * x.shape[2] + col) * x.shape[3] + k / (c / l.groups) * in + e;
-                  const int32_t weight = l.weights[static_cast<size_t>(((k * l.kernel[0] + i) * l.kernel[1] + j) * in + e)];
+                  const int64_t from =
+                      ((b * x.shape[1] + row) * x.shape[2] + col) * x.shape[3] + k / (c / l.groups) * in + e;
+                  const int32_t weight =
+                      l.weights[static_cast<size_t>(((k * l.kernel[0] + i) * l.kernel[1] + j) * in + e)];
                   const int32_t wz = l.w_zero.empty() ? 0 : l.w_zero[l.w_zero.size() == 1 ? 0 : static_cast<size_t>(k)];
                   acc += (code(xb, x.type, from) - l.a_zero) * (weight - wz);
                 }
@@ -227,7 +232,9 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
       attrs::PoolT a;
       set_window(&a, l);
       a.kernel_shape = ints(l.kernel);
-      const auto extent = [&](size_t i) { return x.shape[i + 1] + l.pad_begin[i] + l.pad_end[i] - (l.kernel[i] - 1) * l.dilation[i] - 1; };
+      const auto extent = [&](size_t i) {
+        return x.shape[i + 1] + l.pad_begin[i] + l.pad_end[i] - (l.kernel[i] - 1) * l.dilation[i] - 1;
+      };
       a.ceil_mode = extent(0) / l.stride[0] + 1 != y.shape[1] || extent(1) / l.stride[1] + 1 != y.shape[2];
       OpTest t(vireo::Op::kMaxPool, pack<attrs::Pool>(a));
       t.input(in(0));
@@ -240,7 +247,9 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
       a.kernel_shape = ints(l.kernel);
       a.x_zero = l.a_zero;
       a.count_include_pad = l.count_padding;
-      const auto extent = [&](size_t i) { return x.shape[i + 1] + l.pad_begin[i] + l.pad_end[i] - (l.kernel[i] - 1) * l.dilation[i] - 1; };
+      const auto extent = [&](size_t i) {
+        return x.shape[i + 1] + l.pad_begin[i] + l.pad_end[i] - (l.kernel[i] - 1) * l.dilation[i] - 1;
+      };
       a.ceil_mode = extent(0) / l.stride[0] + 1 != y.shape[1] || extent(1) / l.stride[1] + 1 != y.shape[2];
       OpTest t(vireo::Op::kIntAveragePool, pack<attrs::IntAveragePool>(a));
       t.input(in(0)).input<float>({static_cast<int64_t>(l.m.size())}, l.m);
@@ -329,7 +338,12 @@ int32_t GraphBuilder::zero(Type type) {
 Layer* GraphBuilder::add(Layer l, const std::array<int64_t, 4>& shape, Type type) {
   l.output = tensor(shape, type, "t");
   l.name = std::string(kind_name(l.kind)) + "/" + std::to_string(graph.layers.size());
-  const int32_t least = type == kU8 ? 0 : type == kI8 ? -128 : -32768, most = type == kU8 ? 255 : type == kI8 ? 127 : 32767;
+  const int32_t least = type == kU8   ? 0
+                        : type == kI8 ? -128
+                                      : -32768,
+                most = type == kU8   ? 255
+                       : type == kI8 ? 127
+                                     : 32767;
   l.low = random.between(0, 3) == 0 ? least + 20 : least;
   l.high = random.between(0, 3) == 0 ? most - 30 : most;
   l.y_zero = zero(type);
@@ -346,20 +360,26 @@ int GraphBuilder::conv(int x, int64_t channels, Layer l, Type type) {
   const int64_t density = random.between(0, 2);
   for (int64_t i = 0; i < filter * channels; ++i) {
     const int64_t wide = random.between(-128, 127), narrow = random.between(-9, 9);
-    l.weights.push_back(static_cast<int8_t>(density == 0 ? wide : density == 1 ? narrow : random.between(0, 9) == 0 ? wide : 0));
+    l.weights.push_back(static_cast<int8_t>(density == 0                ? wide
+                                            : density == 1              ? narrow
+                                            : random.between(0, 9) == 0 ? wide
+                                                                        : 0));
   }
   const bool many = random.between(0, 1) == 1;
-  const float typical = (in.type == kI16 ? 0.004f : 1.0f) * (type == kI16 ? 100.0f : 1.0f) / (80.0f * std::sqrt(static_cast<float>(filter)));
+  const float typical = (in.type == kI16 ? 0.004f : 1.0f) * (type == kI16 ? 100.0f : 1.0f) /
+                        (80.0f * std::sqrt(static_cast<float>(filter)));
   for (int64_t i = 0; i < (many ? channels : 1); ++i) l.m.push_back(random.factor(0.3f, 1.5f) * typical);
   if (random.between(0, 3) != 0) {
     for (int64_t i = 0; i < channels; ++i) l.bias.push_back(static_cast<int32_t>(random.between(-4000, 4000)));
   }
   if (random.between(0, 2) == 0) {
-    for (int64_t i = 0; i < (many ? channels : 1); ++i) l.w_zero.push_back(static_cast<int32_t>(random.between(-128, 127)));
+    for (int64_t i = 0; i < (many ? channels : 1); ++i)
+      l.w_zero.push_back(static_cast<int32_t>(random.between(-128, 127)));
   }
   std::array<int64_t, 4> shape = in.shape;
   for (size_t a = 0; a < 2; ++a) {
-    shape[a + 1] = (in.shape[a + 1] + l.pad_begin[a] + l.pad_end[a] - (l.kernel[a] - 1) * l.dilation[a] - 1) / l.stride[a] + 1;
+    shape[a + 1] =
+        (in.shape[a + 1] + l.pad_begin[a] + l.pad_end[a] - (l.kernel[a] - 1) * l.dilation[a] - 1) / l.stride[a] + 1;
   }
   shape[3] = channels;
   return add(l, shape, type)->output;
@@ -411,7 +431,8 @@ int GraphBuilder::pool(Kind kind, int x, Layer l, bool ceil_mode) {
     const int64_t free = in.shape[a + 1] + l.pad_begin[a] + l.pad_end[a] - (l.kernel[a] - 1) * l.dilation[a] - 1;
     shape[a + 1] = free / l.stride[a] + 1;
     // One more where the window still begins inside the input or in front of it.
-    if (ceil_mode && free % l.stride[a] != 0 && shape[a + 1] * l.stride[a] < in.shape[a + 1] + l.pad_begin[a]) ++shape[a + 1];
+    if (ceil_mode && free % l.stride[a] != 0 && shape[a + 1] * l.stride[a] < in.shape[a + 1] + l.pad_begin[a])
+      ++shape[a + 1];
   }
   const int64_t taps = l.kernel[0] * l.kernel[1];
   if (kind == Kind::kAveragePool) {
@@ -447,7 +468,8 @@ int GraphBuilder::softmax(int x) {
   l.kind = Kind::kSoftmax;
   l.inputs = {x};
   l.m = {256.0f};
-  for (int i = 0; i < 256; ++i) l.exp_table.push_back(static_cast<int32_t>(std::nearbyint(8388608.0 * std::exp(-0.05 * i))));
+  for (int i = 0; i < 256; ++i)
+    l.exp_table.push_back(static_cast<int32_t>(std::nearbyint(8388608.0 * std::exp(-0.05 * i))));
   return add(l, at(x).shape, kI8)->output;
 }
 int GraphBuilder::concat(const std::vector<int>& inputs, int axis) {

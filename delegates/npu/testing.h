@@ -45,7 +45,8 @@ struct GraphBuilder {
   int resize(int x, int64_t rows, int64_t cols, int64_t taps);
   int softmax(int x);
   int concat(const std::vector<int>& inputs, int axis);
-  int slice(int x, const std::array<int64_t, 4>& begin, const std::array<int64_t, 4>& step, const std::array<int64_t, 4>& shape);
+  int slice(int x, const std::array<int64_t, 4>& begin, const std::array<int64_t, 4>& step,
+            const std::array<int64_t, 4>& shape);
   int reshape(int x, const std::array<int64_t, 4>& shape);
   int transpose(int x, const std::array<int, 4>& perm);
 
@@ -66,8 +67,8 @@ struct Ran {
   Counters counters;
   std::vector<Bytes> outputs;
 };
-Ran run_machine(const Graph& graph, const Compiled& compiled, const MachineConfig& config, const std::vector<Bytes>& inputs,
-                const Faults& faults = {});
+Ran run_machine(const Graph& graph, const Compiled& compiled, const MachineConfig& config,
+                const std::vector<Bytes>& inputs, const Faults& faults = {});
 
 // Compiles, runs both, compares every output bit; gives the compiled graph back.
 Compiled expect_same(const Graph& graph, const MachineConfig& config, const CompileOptions& options, uint64_t seed,

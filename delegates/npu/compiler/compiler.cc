@@ -54,7 +54,8 @@ class Compiler {
     for (size_t i = 0; i < g_.layers.size(); ++i) {
       if (const std::string why = refusal(g_, i); !why.empty()) return fail(i, why);
       for (const int t : g_.layers[i].inputs) {
-        if (!made[static_cast<size_t>(t)]) return fail(i, "it reads \"" + g_.tensors[static_cast<size_t>(t)].name + "\" before it is made");
+        if (!made[static_cast<size_t>(t)])
+          return fail(i, "it reads \"" + g_.tensors[static_cast<size_t>(t)].name + "\" before it is made");
       }
       const auto y = static_cast<size_t>(g_.layers[i].output);
       if (made[y]) return fail(i, "tensor \"" + g_.tensors[y].name + "\" is made twice");
@@ -312,7 +313,8 @@ class Compiler {
     header.tensor_bytes = static_cast<uint32_t>(out_.tensor_bytes);
     out_.stream.resize((commands.size() + 1) * kCommandWords);
     std::memcpy(out_.stream.data(), &header, sizeof(header));
-    if (!commands.empty()) std::memcpy(out_.stream.data() + kCommandWords, commands.data(), commands.size() * sizeof(Command));
+    if (!commands.empty())
+      std::memcpy(out_.stream.data() + kCommandWords, commands.data(), commands.size() * sizeof(Command));
     Stream stream;
     Fault fault;
     if (verify_stream(config_, out_.stream.data(), out_.stream.size() * 4, &stream, &fault) != Status::kOk) {
@@ -321,7 +323,8 @@ class Compiler {
     }
     Machine machine(config_, nullptr);
     out_.layers.resize(g_.layers.size());
-    if (machine.run(stream, nullptr, nullptr, &out_.counters, out_.layers.data(), static_cast<uint32_t>(out_.layers.size()), &fault) != Status::kOk) {
+    if (machine.run(stream, nullptr, nullptr, &out_.counters, out_.layers.data(),
+                    static_cast<uint32_t>(out_.layers.size()), &fault) != Status::kOk) {
       out_.error = "command " + std::to_string(fault.command) + ": " + fault.reason;
     }
   }

@@ -1,5 +1,5 @@
-// From a graph to a command stream: which layers run as one cascade, how each cascade is cut, where tensors lie. The same graph
-// gives the same bytes on every host.
+// From a graph to a command stream: which layers run as one cascade, how each cascade is cut, where tensors lie. The
+// same graph gives the same bytes on every host.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_COMPILER_H_
 #define VIREO_DELEGATES_NPU_COMPILER_COMPILER_H_
 
@@ -14,9 +14,9 @@
 namespace vireo::npu {
 
 struct CompileOptions {
-  bool compress = true;     // weights
-  bool cascade = true;      // results stay in local memory between layers
-  size_t longest = 64;      // layers of a cascade
+  bool compress = true;  // weights
+  bool cascade = true;   // results stay in local memory between layers
+  size_t longest = 64;   // layers of a cascade
 };
 
 struct Section {

@@ -73,8 +73,8 @@ void Emitter::point(const Field& f, int b, int64_t offset) {
   uses_.push_back({at, &f, b});
 }
 
-void Emitter::move(const Ring& ring, const Box& rows, int64_t address, Region region, const int64_t strides[3], bool out,
-                   int layer) {
+void Emitter::move(const Ring& ring, const Box& rows, int64_t address, Region region, const int64_t strides[3],
+                   bool out, int layer) {
   const int64_t size = bytes_of(tensor(ring.tensor).type);
   // Rows that follow each other in the ring, one or two parts.
   for (int64_t r = rows.begin[0]; r < rows.end[0];) {
@@ -87,7 +87,8 @@ void Emitter::move(const Ring& ring, const Box& rows, int64_t address, Region re
     int axes = 1;
     for (int a = 1; a < 3; ++a) {
       const int before = axes - 1;
-      if (count[before] == 1 || (outer[a] == outer[before] * count[before] && inner[a] == inner[before] * count[before])) {
+      if (count[before] == 1 ||
+          (outer[a] == outer[before] * count[before] && inner[a] == inner[before] * count[before])) {
         if (count[before] == 1) {
           outer[before] = outer[a];
           inner[before] = inner[a];
@@ -117,7 +118,8 @@ void Emitter::move(const Ring& ring, const Box& rows, int64_t address, Region re
     set(field::s2, inner[2]);
     set(field::dram, address + r * strides[0] + rows.begin[1] * strides[1] + rows.begin[2] * strides[2]);
     point(field::sram, ring.buffer,
-          place * ring.pitch + (rows.begin[1] - ring.box.begin[1]) * ring.pixel + (rows.begin[2] - ring.box.begin[2]) * size);
+          place * ring.pitch + (rows.begin[1] - ring.box.begin[1]) * ring.pixel +
+              (rows.begin[2] - ring.box.begin[2]) * size);
     r += n;
   }
 }
@@ -163,7 +165,8 @@ void Emitter::set_a(const Ring& ring, const Box& box) {
   set(field::a_rows, box.size(0));
   set(field::a_cols, box.size(1));
   set(field::a_type, t.type);
-  point(field::a_addr, ring.buffer, (box.begin[1] - ring.box.begin[1]) * ring.pixel + (box.begin[2] - ring.box.begin[2]) * size);
+  point(field::a_addr, ring.buffer,
+        (box.begin[1] - ring.box.begin[1]) * ring.pixel + (box.begin[2] - ring.box.begin[2]) * size);
 }
 
 void Emitter::set_b(const Ring& ring, const Box& box) {
@@ -297,11 +300,13 @@ void Emitter::conv(int index, const Ring& from, const Box& x, const Ring& to, co
   }
 }
 
-void Emitter::layer(int index, const std::vector<const Ring*>& rings, const std::vector<Box>& boxes, const Ring& to, const Box& y) {
+void Emitter::layer(int index, const std::vector<const Ring*>& rings, const std::vector<Box>& boxes, const Ring& to,
+                    const Box& y) {
   const Layer& l = g_.layers[static_cast<size_t>(index)];
   const Type type = tensor(l.inputs[0]).type;
   // Broadcast operands: one row, one pixel or one channel for all.
-  const auto spread = [&](size_t i, const Field& pitch, const Field& pixel, const Field& ring, const Field& row, const Field& one) {
+  const auto spread = [&](size_t i, const Field& pitch, const Field& pixel, const Field& ring, const Field& row,
+                          const Field& one) {
     const auto& s = tensor(l.inputs[i]).shape;
     const auto& ys = tensor(l.output).shape;
     if (s[1] == 1) {
@@ -445,7 +450,8 @@ Built Emitter::finish(bool flip) {
   std::vector<size_t> order(buffers_.size());
   std::iota(order.begin(), order.end(), 0);
   order.erase(std::remove_if(order.begin(), order.end(), [&](size_t i) { return !buffers_[i].used; }), order.end());
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers_[a].bytes > buffers_[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return buffers_[a].bytes > buffers_[b].bytes; });
   // At the beginning of banks first, so that fewer buffers share one; then as close as it goes.
   const int64_t grains[] = {bank, w_.config->bank_width, 4};
   bool fits = false;
@@ -474,7 +480,8 @@ Built Emitter::finish(bool flip) {
     if (fits) break;
   }
   if (why.empty() && !fits)
-    why = "needs " + std::to_string(built.sram_bytes) + " bytes of local memory, the machine has " + std::to_string(sram);
+    why =
+        "needs " + std::to_string(built.sram_bytes) + " bytes of local memory, the machine has " + std::to_string(sram);
   built.why = why;
   if (!why.empty()) return built;
   for (const Use& u : uses_) {

@@ -1,5 +1,5 @@
-// Writes the commands of one section: addresses are those of buffers until the section is whole; then buffers get places in
-// local memory by the time they are in use.
+// Writes the commands of one section: addresses are those of buffers until the section is whole; then buffers get
+// places in local memory by the time they are in use.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_EMIT_H_
 #define VIREO_DELEGATES_NPU_COMPILER_EMIT_H_
 
@@ -25,7 +25,8 @@ int64_t channel_unit(const Graph& graph, const Layer& layer);
 
 class Emitter {
  public:
-  Emitter(const Surroundings& world, const Cut& cut, Blob* blob) : w_(world), g_(*world.graph), cut_(cut), blob_(blob), sizes_(cut.last - cut.first) {}
+  Emitter(const Surroundings& world, const Cut& cut, Blob* blob)
+      : w_(world), g_(*world.graph), cut_(cut), blob_(blob), sizes_(cut.last - cut.first) {}
 
   std::string why;  // not empty: it cannot be done
 
@@ -33,7 +34,8 @@ class Emitter {
   void load(const Ring& ring, const Box& rows, int64_t image, int layer);
   void store(const Ring& ring, const Box& rows, int64_t image, int layer);
   void transpose(int layer, const Ring& ring, const Box& rows, int64_t image);
-  void layer(int layer, const std::vector<const Ring*>& rings, const std::vector<Box>& boxes, const Ring& to, const Box& y);
+  void layer(int layer, const std::vector<const Ring*>& rings, const std::vector<Box>& boxes, const Ring& to,
+             const Box& y);
   Built finish(bool flip);
 
  private:
@@ -57,7 +59,8 @@ class Emitter {
   void set_y(const Ring& ring, const Box& box);
   void set_codes(const Layer& l, Type a, Type b);
   void set_window(const Layer& l, const Box& x, const Box& y);
-  void move(const Ring& ring, const Box& rows, int64_t address, Region region, const int64_t strides[3], bool out, int layer);
+  void move(const Ring& ring, const Box& rows, int64_t address, Region region, const int64_t strides[3], bool out,
+            int layer);
   // A buffer with these constants, loaded where `key` is new.
   int constants(int layer, int64_t from, int64_t to, int64_t copy, const std::vector<uint8_t>& bytes,
                 const std::vector<uint8_t>* packed = nullptr);

@@ -1,5 +1,5 @@
-// What the compiler takes: layers on 8- or 16-bit codes. Tensors are n x h x w x c, channels innermost; fewer dimensions
-// stand at the end with 1 in front. Layers come in an order in which every tensor is made before it is read.
+// What the compiler takes: layers on 8- or 16-bit codes. Tensors are n x h x w x c, channels innermost; fewer
+// dimensions stand at the end with 1 in front. Layers come in an order in which every tensor is made before it is read.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_GRAPH_H_
 #define VIREO_DELEGATES_NPU_COMPILER_GRAPH_H_
 
@@ -23,11 +23,11 @@ struct GraphTensor {
 };
 
 enum class Kind {
-  kConv,         // a group of channels each; weights [o, kh, kw, i]
-  kAdd,          // a * m[0] + b * m[1]
-  kMul,          // a * b * m[0]
-  kAffine,       // x * (x below its zero point ? below : factor)[c] + offset[c]
-  kTable,        // table[byte of x]
+  kConv,    // a group of channels each; weights [o, kh, kw, i]
+  kAdd,     // a * m[0] + b * m[1]
+  kMul,     // a * b * m[0]
+  kAffine,  // x * (x below its zero point ? below : factor)[c] + offset[c]
+  kTable,   // table[byte of x]
   kMaxPool,
   kAveragePool,  // multipliers as IntAveragePool's
   kResize,       // along h and w, places and weights of each result
@@ -57,9 +57,9 @@ struct Layer {
   // Windows: h, w.
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, dilation{1, 1}, pad_begin{0, 0}, pad_end{0, 0};
   int64_t groups = 1;
-  std::vector<int8_t> weights;    // uint8 weights less 128
-  std::vector<int32_t> w_zero;    // none, one or one a channel; less 128 as well
-  std::vector<int32_t> bias;      // none, or one a channel
+  std::vector<int8_t> weights;  // uint8 weights less 128
+  std::vector<int32_t> w_zero;  // none, one or one a channel; less 128 as well
+  std::vector<int32_t> bias;    // none, or one a channel
   bool count_padding = false;
   std::vector<float> factor, below, offset;  // one or one a channel; below, offset: may be empty
   std::vector<uint8_t> table;                // 256 codes by byte of x

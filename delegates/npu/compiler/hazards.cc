@@ -22,7 +22,8 @@ void Hazards::split(Spans* spans, uint64_t at) {
   spans->emplace_hint(next, at, rest);
 }
 
-void Hazards::access(Spans* spans, uint64_t begin, uint64_t end, bool write, uint32_t queue, uint32_t number, uint32_t* waits) {
+void Hazards::access(Spans* spans, uint64_t begin, uint64_t end, bool write, uint32_t queue, uint32_t number,
+                     uint32_t* waits) {
   split(spans, begin);
   split(spans, end);
   auto at = spans->lower_bound(begin);
@@ -66,8 +67,8 @@ void Hazards::add(Command* command) {
 }
 
 std::string find_race(const MachineConfig& config, const std::vector<Command>& commands) {
-  // before[i][q]: commands of queue q that are finished when command i starts. A queue's first n commands bring along what
-  // they waited for themselves.
+  // before[i][q]: commands of queue q that are finished when command i starts. A queue's first n commands bring along
+  // what they waited for themselves.
   const size_t n = commands.size();
   std::vector<std::array<uint32_t, kQueues>> before(n);
   std::vector<size_t> of_queue[kQueues];
@@ -105,7 +106,8 @@ std::string find_race(const MachineConfig& config, const std::vector<Command>& c
                             y.extent[f].begin < x.extent[e].end);
           }
         }
-        if (meet) return "commands " + std::to_string(other) + " and " + std::to_string(i) + " meet in memory unordered";
+        if (meet)
+          return "commands " + std::to_string(other) + " and " + std::to_string(i) + " meet in memory unordered";
       }
     }
   }

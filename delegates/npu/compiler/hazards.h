@@ -1,4 +1,5 @@
-// Which commands a command must wait for: whoever last wrote what it reads or writes, and whoever has read what it writes.
+// Which commands a command must wait for: whoever last wrote what it reads or writes, and whoever has read what it
+// writes.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_HAZARDS_H_
 #define VIREO_DELEGATES_NPU_COMPILER_HAZARDS_H_
 
@@ -36,8 +37,8 @@ class Hazards {
   uint32_t count_[kQueues] = {};
 };
 
-// What commands do to each other that no wait orders: the first such pair, as text; empty where there is none. For streams
-// that this compiler did not make, and for its tests.
+// What commands do to each other that no wait orders: the first such pair, as text; empty where there is none. For
+// streams that this compiler did not make, and for its tests.
 std::string find_race(const MachineConfig& config, const std::vector<Command>& commands);
 
 }  // namespace vireo::npu

@@ -77,7 +77,8 @@ class Builder {
       const Layer& l = layer(static_cast<int>(i));
       if (l.kind == Kind::kReshape) continue;
       bool read = false;
-      for (const size_t r : w_.readers[root(l.output)]) read = read || (r > i && r < cut_.last && reads_directly(r, l.output));
+      for (const size_t r : w_.readers[root(l.output)])
+        read = read || (r > i && r < cut_.last && reads_directly(r, l.output));
       if (!read) sinks_.push_back(static_cast<int>(i));
     }
   }
@@ -216,7 +217,8 @@ bool can_join(const Surroundings& w, size_t first, size_t last) {
       return p >= 0 && static_cast<size_t>(p) >= first && static_cast<size_t>(p) < i;
     };
     if (l.kind == Kind::kReshape) {
-      const auto &x = g.tensors[static_cast<size_t>(l.inputs[0])].shape, &y = g.tensors[static_cast<size_t>(l.output)].shape;
+      const auto &x = g.tensors[static_cast<size_t>(l.inputs[0])].shape,
+                 &y = g.tensors[static_cast<size_t>(l.output)].shape;
       if (made_here(l.inputs[0]) && x != y) return false;
       continue;
     }

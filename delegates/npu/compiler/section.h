@@ -1,5 +1,5 @@
-// A section: layers that follow each other and run as one cascade. Results that only they read stay in local memory, as rings
-// of the rows that are still needed; what comes from outside is loaded row by row as it is asked for.
+// A section: layers that follow each other and run as one cascade. Results that only they read stay in local memory, as
+// rings of the rows that are still needed; what comes from outside is loaded row by row as it is asked for.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_SECTION_H_
 #define VIREO_DELEGATES_NPU_COMPILER_SECTION_H_
 
@@ -33,30 +33,32 @@ struct Weights {
 };
 using WeightCache = std::map<std::tuple<int, int64_t, int64_t>, Weights>;
 
-// How a section is cut. `steps` row stripes of its last results; one layer alone may be cut along columns and channels too.
+// How a section is cut. `steps` row stripes of its last results; one layer alone may be cut along columns and channels
+// too.
 struct Cut {
   size_t first = 0, last = 0;  // layers [first, last)
   int64_t steps = 1;
   int64_t column_tiles = 1, channel_tiles = 1;
-  int64_t weight_bytes = 0;    // of a block of weights, at most; but never less than the smallest block
-  bool keep_weights = true;    // for all stripes; else loaded again for each
-  bool double_buffer = true;   // rings have room for the next rows while the last are read
+  int64_t weight_bytes = 0;   // of a block of weights, at most; but never less than the smallest block
+  bool keep_weights = true;   // for all stripes; else loaded again for each
+  bool double_buffer = true;  // rings have room for the next rows while the last are read
 };
 
 // Where tensors lie outside, and which layers' results somebody outside the section reads.
 struct Surroundings {
   const Graph* graph = nullptr;
   const MachineConfig* config = nullptr;
-  std::vector<int> root;              // tensor that the bytes belong to: a reshape's input stands for its result
-  std::vector<int64_t> address;       // of roots, in their region
-  std::vector<int> producer;          // layer that writes the tensor, -1: none
+  std::vector<int> root;                     // tensor that the bytes belong to: a reshape's input stands for its result
+  std::vector<int64_t> address;              // of roots, in their region
+  std::vector<int> producer;                 // layer that writes the tensor, -1: none
   std::vector<std::vector<size_t>> readers;  // layers, of roots
-  std::vector<bool> wanted;           // tensor is one of the graph's outputs, by root
+  std::vector<bool> wanted;                  // tensor is one of the graph's outputs, by root
   bool compress = true;
   WeightCache* cache = nullptr;
 };
 
-// Of one layer: local memory in use while it runs, at most; its weights before and after compression, loads counted once.
+// Of one layer: local memory in use while it runs, at most; its weights before and after compression, loads counted
+// once.
 struct LayerSizes {
   int64_t sram_peak = 0, weight_bytes = 0, packed_bytes = 0;
 };

@@ -25,7 +25,8 @@ int64_t window_out(const Layer& l, int axis, int64_t in) {
 
 std::string check_window(const Layer& l) {
   for (size_t a = 0; a < 2; ++a) {
-    if (l.kernel[a] < 1 || l.kernel[a] > 4096) return "its window has " + std::to_string(l.kernel[a]) + " taps along an axis, the machine 1 to 4096";
+    if (l.kernel[a] < 1 || l.kernel[a] > 4096)
+      return "its window has " + std::to_string(l.kernel[a]) + " taps along an axis, the machine 1 to 4096";
     if (l.stride[a] < 1 || l.stride[a] > 255 || l.dilation[a] < 1 || l.dilation[a] > 255)
       return "its strides and dilations must be 1 to 255";
     if (l.pad_begin[a] < 0 || l.pad_begin[a] > 16383 || l.pad_end[a] < 0 || l.pad_end[a] > 16383)
@@ -65,7 +66,8 @@ bool is_depthwise(const Graph& g, const Layer& l) {
 
 int64_t concat_offset(const Graph& g, const Layer& l, size_t input) {
   int64_t at = 0;
-  for (size_t i = 0; i < input; ++i) at += g.tensors[static_cast<size_t>(l.inputs[i])].shape[static_cast<size_t>(l.axis)];
+  for (size_t i = 0; i < input; ++i)
+    at += g.tensors[static_cast<size_t>(l.inputs[i])].shape[static_cast<size_t>(l.axis)];
   return at;
 }
 
@@ -78,7 +80,8 @@ Box needed(const Graph& g, const Layer& l, size_t input, const Box& y) {
     case Kind::kAveragePool:
       for (int a = 0; a < 2; ++a) {
         const auto i = static_cast<size_t>(a);
-        reach(l.stride[i], l.pad_begin[i], (l.kernel[i] - 1) * l.dilation[i] + 1, x.shape[i + 1], &b.begin[a], &b.end[a]);
+        reach(l.stride[i], l.pad_begin[i], (l.kernel[i] - 1) * l.dilation[i] + 1, x.shape[i + 1], &b.begin[a],
+              &b.end[a]);
       }
       if (l.kind == Kind::kConv) {
         const int64_t in = x.shape[3] / l.groups;
@@ -134,10 +137,12 @@ std::string refusal(const Graph& g, size_t index) {
     if (i < 0 || i >= count || i == l.output) return "an input is no tensor of the graph";
     const GraphTensor& x = g.tensors[static_cast<size_t>(i)];
     for (const int64_t d : x.shape) {
-      if (d < 1 || d > 65535) return "tensor \"" + x.name + "\" is " + shape_text(x) + ", and the machine's extents are 1 to 65535";
+      if (d < 1 || d > 65535)
+        return "tensor \"" + x.name + "\" is " + shape_text(x) + ", and the machine's extents are 1 to 65535";
     }
     if (x.shape[3] * bytes_of(x.type) > 65535) return "tensor \"" + x.name + "\" has pixels above 65535 bytes";
-    if (!x.data.empty() && static_cast<int64_t>(x.data.size()) != x.bytes()) return "constant \"" + x.name + "\" has another size";
+    if (!x.data.empty() && static_cast<int64_t>(x.data.size()) != x.bytes())
+      return "constant \"" + x.name + "\" has another size";
   }
   const GraphTensor &x = g.tensors[static_cast<size_t>(l.inputs[0])], &y = g.tensors[static_cast<size_t>(l.output)];
   for (const int64_t d : y.shape) {
@@ -149,14 +154,18 @@ std::string refusal(const Graph& g, size_t index) {
   switch (l.kind) {
     case Kind::kConv: {
       if (std::string why = check_window(l); !why.empty()) return why;
-      if (l.groups < 1 || x.shape[3] % l.groups != 0 || y.shape[3] % l.groups != 0) return "its groups do not divide its channels";
-      if (x.shape[0] != y.shape[0] || window_out(l, 0, x.shape[1]) != y.shape[1] || window_out(l, 1, x.shape[2]) != y.shape[2])
+      if (l.groups < 1 || x.shape[3] % l.groups != 0 || y.shape[3] % l.groups != 0)
+        return "its groups do not divide its channels";
+      if (x.shape[0] != y.shape[0] || window_out(l, 0, x.shape[1]) != y.shape[1] ||
+          window_out(l, 1, x.shape[2]) != y.shape[2])
         return mismatch;
       const int64_t filter = l.kernel[0] * l.kernel[1] * (x.shape[3] / l.groups);
       if (static_cast<int64_t>(l.weights.size()) != filter * y.shape[3]) return "it has another number of weights";
       if (!one_or(l.m.size(), y.shape[3])) return "it has another number of multipliers";
-      if (!l.w_zero.empty() && !one_or(l.w_zero.size(), y.shape[3])) return "it has another number of weights' zero points";
-      if (!l.bias.empty() && static_cast<int64_t>(l.bias.size()) != y.shape[3]) return "it has another number of biases";
+      if (!l.w_zero.empty() && !one_or(l.w_zero.size(), y.shape[3]))
+        return "it has another number of weights' zero points";
+      if (!l.bias.empty() && static_cast<int64_t>(l.bias.size()) != y.shape[3])
+        return "it has another number of biases";
       return "";
     }
     case Kind::kAdd:
@@ -164,7 +173,8 @@ std::string refusal(const Graph& g, size_t index) {
       if (l.m.size() != (l.kind == Kind::kAdd ? 2u : 1u)) return "it has another number of multipliers";
       const GraphTensor& b = g.tensors[static_cast<size_t>(l.inputs[1])];
       for (size_t i = 0; i < 4; ++i) {
-        if ((x.shape[i] != y.shape[i] && x.shape[i] != 1) || (b.shape[i] != y.shape[i] && b.shape[i] != 1)) return mismatch;
+        if ((x.shape[i] != y.shape[i] && x.shape[i] != 1) || (b.shape[i] != y.shape[i] && b.shape[i] != 1))
+          return mismatch;
       }
       return "";
     }
@@ -186,7 +196,8 @@ std::string refusal(const Graph& g, size_t index) {
       if (x.shape[0] != y.shape[0] || x.shape[3] != y.shape[3]) return mismatch;
       // One more than the floor where the last window may hang over (ceil_mode).
       for (int a = 0; a < 2; ++a) {
-        const int64_t floor = window_out(l, a, x.shape[static_cast<size_t>(a) + 1]), is = y.shape[static_cast<size_t>(a) + 1];
+        const int64_t floor = window_out(l, a, x.shape[static_cast<size_t>(a) + 1]),
+                      is = y.shape[static_cast<size_t>(a) + 1];
         if (is != floor && is != floor + 1) return mismatch;
       }
       if (l.kind == Kind::kMaxPool) return x.type == y.type ? "" : "a maximum keeps its type";
@@ -199,7 +210,8 @@ std::string refusal(const Graph& g, size_t index) {
       for (size_t a = 0; a < 2; ++a) {
         const ResizeAxis& r = l.resize[a];
         const auto n = static_cast<size_t>(y.shape[a + 1] * r.taps);
-        if (r.taps == 0 ? x.shape[a + 1] != y.shape[a + 1] : r.places.size() != n || r.weights.size() != n) return mismatch;
+        if (r.taps == 0 ? x.shape[a + 1] != y.shape[a + 1] : r.places.size() != n || r.weights.size() != n)
+          return mismatch;
         if (r.taps > 255) return "one result reads more than 255 rows or columns";
         for (const int32_t p : r.places) {
           if (p < 0 || p >= x.shape[a + 1]) return "a place lies outside of its input";
@@ -225,7 +237,8 @@ std::string refusal(const Graph& g, size_t index) {
     }
     case Kind::kSlice:
       if (x.type != y.type) return "a slice keeps its type";
-      if (l.begin[0] != 0 || l.step[0] != 1 || x.shape[0] != y.shape[0]) return "it takes some images of a batch: split the batch";
+      if (l.begin[0] != 0 || l.step[0] != 1 || x.shape[0] != y.shape[0])
+        return "it takes some images of a batch: split the batch";
       for (size_t a = 1; a < 4; ++a) {
         if (l.step[a] < 1 || l.step[a] > 255) return "its steps must be 1 to 255";
         if (l.begin[a] < -16383 || l.begin[a] > 65535) return "it begins out of the machine's reach";

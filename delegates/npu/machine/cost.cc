@@ -103,7 +103,8 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
       const uint64_t blocks = times(times(g, ceil_div(per_group, m.array_out)), steps);
       // Weights of a step come in while the step before runs: array_in cycles at the least.
       const uint64_t whole = pixels / m.accumulator_pixels, rest = pixels % m.accumulator_pixels;
-      const uint64_t line = times(whole, larger(m.accumulator_pixels, m.array_in)) + (rest ? larger(rest, m.array_in) : 0);
+      const uint64_t line =
+          times(whole, larger(m.accumulator_pixels, m.array_in)) + (rest ? larger(rest, m.array_in) : 0);
       c.cycles = times(blocks, line) + m.matrix_fill;
       c.macs = times(elements, window);
       c.vector_ops = 0;
@@ -159,8 +160,9 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
       break;
     }
     case Op::softmax:  // the greatest; table and sum; table and product
-      c.cycles = times(pixels, 2 * ceil_div(chan, m.vector_lanes) + 2 * ceil_div(chan, m.table_lanes) + m.divide_cycles) +
-                 m.vector_fill;
+      c.cycles =
+          times(pixels, 2 * ceil_div(chan, m.vector_lanes) + 2 * ceil_div(chan, m.table_lanes) + m.divide_cycles) +
+          m.vector_fill;
       c.vector_ops = 2 * elements;
       c.look_ups = 2 * elements;
       a_traffic *= 3;
@@ -173,11 +175,13 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
     default:
       break;
   }
-  const Tile a{k.u(a_addr), k.u(a_pitch), k.u(a_pixel), k.u(a_ring), k.u(a_row), k.u(a_rows), k.u(a_cols), a_chan_count * ae};
+  const Tile a{k.u(a_addr), k.u(a_pitch), k.u(a_pixel), k.u(a_ring),
+               k.u(a_row),  k.u(a_rows),  k.u(a_cols),  a_chan_count * ae};
   add_tile(&c, a, a_traffic, false);
   if (op == Op::add || op == Op::mul) {
     const uint64_t line = (k.u(b_one) ? 1 : chan) * bytes_of(k.u(b_type));
-    add_tile(&c, {k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row), rows, cols, line}, b_traffic, false);
+    add_tile(&c, {k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row), rows, cols, line}, b_traffic,
+             false);
   }
   add_bytes(&c, k.u(params), param_bytes, param_traffic, false);
   const Tile y{k.u(y_addr), k.u(y_pitch), k.u(y_pixel), k.u(y_ring), k.u(y_row), rows, cols, chan * ye};

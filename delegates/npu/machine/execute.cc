@@ -237,7 +237,8 @@ void run_affine(const Tile& t) {
 template <class L>
 void run_pool(const Tile& t) {
   const Taps w(t.k);
-  const bool average = t.k.op() == Op::average_pool, with_padding = t.k.u(count_padding) != 0, many = t.k.u(groups) != 1;
+  const bool average = t.k.op() == Op::average_pool, with_padding = t.k.u(count_padding) != 0,
+             many = t.k.u(groups) != 1;
   const int64_t end_rows = t.k.u(limit_rows), end_cols = t.k.u(limit_cols);
   for (int64_t r = 0; r < t.rows; ++r) {
     for (int64_t c = 0; c < t.cols; ++c) {

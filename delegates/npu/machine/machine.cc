@@ -13,10 +13,10 @@ constexpr uint32_t kMostOutstanding = 16;
 
 // A queue: `head` is the command at work or the next one, `issued` counts the transfers that were asked for.
 struct Unit {
-  uint32_t head = 0;       // index in the stream; count: none is left
-  uint32_t issue = 0;      // index in the stream of the next command to ask memory for
-  uint32_t done = 0;       // commands finished
-  uint32_t requests = 0;   // commands asked for
+  uint32_t head = 0;                        // index in the stream; count: none is left
+  uint32_t issue = 0;                       // index in the stream of the next command to ask memory for
+  uint32_t done = 0;                        // commands finished
+  uint32_t requests = 0;                    // commands asked for
   uint64_t arrives[kMostOutstanding] = {};  // when the first byte of a request is there
   bool active = false;
   uint64_t start = 0, remaining = 0, speed = kFull;  // remaining cycles at full speed, times kFull
@@ -169,7 +169,8 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
   };
   if (lost_) return fail(Status::kLost, kNoCommand, "the device was lost before");
   if (!config_ok(config_)) return fail(Status::kInvalidArgument, kNoCommand, "numbers of the machine out of range");
-  if (faults.out_of_memory) return fail(Status::kOutOfMemory, kNoCommand, "no memory outside for constants and tensors");
+  if (faults.out_of_memory)
+    return fail(Status::kOutOfMemory, kNoCommand, "no memory outside for constants and tensors");
   const bool data = sram_ != nullptr;
   if (data && ((constants == nullptr && stream.header->constant_bytes > 0) ||
                (tensors == nullptr && stream.header->tensor_bytes > 0)))

@@ -47,7 +47,7 @@ constexpr uint32_t round_f32(uint32_t sign, uint64_t mantissa, int32_t exponent,
     m = mantissa >> shift;
     if (rest > half || (rest == half && (more || (m & 1) != 0))) ++m;
   }
-  const int32_t e = exponent + shift;  // the result is m * 2^e, m <= 2^24
+  const int32_t e = exponent + shift;                         // the result is m * 2^e, m <= 2^24
   if (m < 0x800000u) return sign | static_cast<uint32_t>(m);  // e is -149: subnormal or 0
   const int64_t bits = (static_cast<int64_t>(e + 150) << 23) + static_cast<int64_t>(m - 0x800000u);
   return sign | (bits >= static_cast<int64_t>(kInfinity) ? kInfinity : static_cast<uint32_t>(bits));

@@ -1,5 +1,5 @@
-// The weight decoder. Bytes come in blocks of 64 (the last may be shorter), each with a header of 4 bits, all bits from the
-// least significant on, no gaps:
+// The weight decoder. Bytes come in blocks of 64 (the last may be shorter), each with a header of 4 bits, all bits from
+// the least significant on, no gaps:
 //   0..6   Rice code with that parameter k of the zigzag numbers (0, -1, 1, -2... become 0, 1, 2, 3...): n >> k ones, a
 //          zero, the k low bits of n. From 24 ones on there is no zero: eight bits of n follow.
 //   7      the bytes as they are

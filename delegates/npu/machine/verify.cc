@@ -45,7 +45,8 @@ bool zero_fits(int32_t v, uint32_t type) { return type == kI16 ? fits(v, kI16) :
 }  // namespace
 
 const char* status_name(Status status) {
-  constexpr const char* kNames[] = {"ok", "invalid argument", "bad stream", "bad data", "hung", "device lost", "out of memory"};
+  constexpr const char* kNames[] = {"ok",   "invalid argument", "bad stream",   "bad data",
+                                    "hung", "device lost",      "out of memory"};
   return kNames[static_cast<uint32_t>(status)];
 }
 
@@ -113,7 +114,8 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
       break;
     case Op::average_pool:
       if (k.u(in_chan) != 0) return "a bit that has no meaning is set";
-      if (k.u(groups) != 1 && k.u(groups) != taps + 1) return "there is neither one multiplier nor one for each count of taps";
+      if (k.u(groups) != 1 && k.u(groups) != taps + 1)
+        return "there is neither one multiplier nor one for each count of taps";
       param_bytes = uint64_t{k.u(groups)} * 4;
       break;
     case Op::resize: {
@@ -140,10 +142,12 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
   if (writes_codes) {
     if (!zero_fits(k.s(a_zero), k.u(a_type))) return "a zero point is none of the operand's codes";
     if ((info->groups & kB) == 0 && k.s(b_zero) != 0) return "a zero point of an operand that is not there";
-    if (!fits(k.s(y_zero), k.u(y_type)) || !fits(k.s(low), k.u(y_type)) || !fits(k.s(high), k.u(y_type)) || k.s(low) > k.s(high))
+    if (!fits(k.s(y_zero), k.u(y_type)) || !fits(k.s(low), k.u(y_type)) || !fits(k.s(high), k.u(y_type)) ||
+        k.s(low) > k.s(high))
       return "zero point or bounds are none of the result's codes";
   }
-  const Tile a{k.u(a_addr), k.u(a_pitch), k.u(a_pixel), k.u(a_ring), k.u(a_row), k.u(a_rows), k.u(a_cols), a_channels * ae};
+  const Tile a{k.u(a_addr), k.u(a_pitch), k.u(a_pixel), k.u(a_ring),
+               k.u(a_row),  k.u(a_rows),  k.u(a_cols),  a_channels * ae};
   if (const char* reason = check_tile(m, a)) return reason;
   const Tile y{k.u(y_addr), k.u(y_pitch), k.u(y_pixel), k.u(y_ring), k.u(y_row), rows, cols, chan * ye};
   if (const char* reason = check_tile(m, y)) return reason;
@@ -152,7 +156,8 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
     if (k.u(b_type) > kI16) return "no such type";
     if (!zero_fits(k.s(b_zero), k.u(b_type))) return "a zero point is none of the operand's codes";
     const uint64_t line = (k.u(b_one) ? 1 : chan) * bytes_of(k.u(b_type));
-    if (const char* reason = check_tile(m, {k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row), rows, cols, line}))
+    if (const char* reason =
+            check_tile(m, {k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row), rows, cols, line}))
       return reason;
   }
   if (param_bytes != 0 && k.u(params) + param_bytes > m.sram_bytes) return "parameters end outside of local memory";
@@ -177,11 +182,13 @@ Status verify_stream(const MachineConfig& m, const void* data, size_t bytes, Str
     return Status::kInvalidArgument;
   }
   if (reinterpret_cast<uintptr_t>(data) % alignof(Command) != 0) return refuse("the stream is not aligned to 4 bytes");
-  if (bytes < sizeof(StreamHeader) || bytes % sizeof(Command) != 0) return refuse("the stream's size is not a number of commands");
+  if (bytes < sizeof(StreamHeader) || bytes % sizeof(Command) != 0)
+    return refuse("the stream's size is not a number of commands");
   const auto* const header = static_cast<const StreamHeader*>(data);
   if (header->magic != kStreamMagic) return refuse("not a command stream");
   if (header->version != kIsaVersion) return refuse("written for another version of the instruction set");
-  if (header->command_count != bytes / sizeof(Command) - 1) return refuse("the header counts other commands than follow");
+  if (header->command_count != bytes / sizeof(Command) - 1)
+    return refuse("the header counts other commands than follow");
   if (header->sram_bytes > m.sram_bytes) return refuse("made for a machine with more local memory");
   for (const uint32_t word : header->reserved) {
     if (word != 0) return refuse("a reserved word of the header is set");

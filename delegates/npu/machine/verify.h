@@ -25,11 +25,13 @@ struct Fault {
   const char* reason = "";
 };
 
-// `bytes` at `data` (aligned to 4) are a stream for `config` and memory of these sizes. On success *stream points into it.
+// `bytes` at `data` (aligned to 4) are a stream for `config` and memory of these sizes. On success *stream points into
+// it.
 Status verify_stream(const MachineConfig& config, const void* data, size_t bytes, Stream* stream, Fault* fault);
 
 // One command alone; null when it is right, else what is not.
-const char* verify_command(const MachineConfig& config, const Command& command, uint64_t constant_bytes, uint64_t tensor_bytes);
+const char* verify_command(const MachineConfig& config, const Command& command, uint64_t constant_bytes,
+                           uint64_t tensor_bytes);
 
 }  // namespace vireo::npu
 
