@@ -148,11 +148,14 @@ class Compiler {
     // One step with weights in blocks; then stripes with all weights held, from few to many.
     for (const int64_t share : {8, 32}) {
       cut.weight_bytes = sram / share;
-      if (attempt(cut, &best)) {
+      for (const size_t ahead : {2, 6, 20}) {
+        cut.ahead = ahead;
+        if (!attempt(cut, &best)) break;
         fits = true;
-        break;
       }
+      if (fits) break;
     }
+    cut.ahead = 2;
     int tried = 0;
     for (int64_t steps = 2; steps <= height && tried < (fits ? 3 : 4); steps *= 2) {
       cut.steps = steps;
@@ -179,6 +182,7 @@ class Compiler {
     cut.steps = height;
     cut.keep_weights = false;
     cut.double_buffer = false;
+    cut.ahead = 0;
     tried = 0;
     for (int64_t divide = 1; tried < 3; divide *= 4) {
       cut.weight_bytes = std::min<int64_t>(sram / 4, sram / divide);

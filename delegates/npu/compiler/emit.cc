@@ -65,9 +65,10 @@ void Emitter::point(const Field& f, int b, int64_t offset) {
   const size_t at = commands_.size() - 1;
   if (!buffer.used) {
     buffer.used = true;
-    // Loads may run ahead of two commands that compute, where there is room.
-    const bool transfer = cut_.double_buffer && (f.groups & (kDma | kPack)) != 0;
-    buffer.first = transfer && compute_.size() >= 2 ? compute_[compute_.size() - 2] : transfer ? 0 : at;
+    // Loads may run ahead of commands that compute, where there is room.
+    buffer.first = at;
+    if (cut_.ahead > 0 && (f.groups & (kDma | kPack)) != 0)
+      buffer.first = compute_.size() >= cut_.ahead ? compute_[compute_.size() - cut_.ahead] : 0;
   }
   buffer.last = at;
   uses_.push_back({at, &f, b});

@@ -41,6 +41,7 @@ struct Cut {
   int64_t column_tiles = 1, channel_tiles = 1;
   int64_t weight_bytes = 0;   // of a block of weights, at most; but never less than the smallest block
   bool keep_weights = true;   // for all stripes; else loaded again for each
+  size_t ahead = 2;           // commands that compute, before which a load may have room already; 0: none
   bool double_buffer = true;  // rings have room for the next rows while the last are read
 };
 
