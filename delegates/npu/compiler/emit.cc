@@ -35,8 +35,9 @@ T one_of(const std::vector<T>& v, int64_t i, T otherwise) {
 }  // namespace
 
 int64_t channel_unit(const Graph& g, const Layer& l) {
-  if (l.kind == Kind::kConv && l.groups > 1) return g.tensors[static_cast<size_t>(l.output)].shape[3] / l.groups;
-  return l.kind == Kind::kSoftmax ? g.tensors[static_cast<size_t>(l.output)].shape[3] : 1;
+  const int64_t channels = g.tensors[static_cast<size_t>(l.output)].shape[3];
+  if (l.kind == Kind::kSoftmax) return channels;
+  return is_depthwise(g, l) ? channels / l.groups : 1;
 }
 
 int Emitter::buffer(int64_t bytes) {
@@ -274,28 +275,32 @@ const Weights& Emitter::weights(int index, int64_t from, int64_t to) {
 void Emitter::conv(int index, const Ring& from, const Box& x, const Ring& to, const Box& y) {
   const Layer& l = g_.layers[static_cast<size_t>(index)];
   const Type type = tensor(l.inputs[0]).type;
-  const int64_t channels = tensor(l.output).shape[3], unit = channel_unit(g_, l);
-  const int64_t in = tensor(l.inputs[0]).shape[3] / l.groups, taps = l.kernel[0] * l.kernel[1], filter = taps * in;
   const bool depthwise = is_depthwise(g_, l);
+  const int64_t in = tensor(l.inputs[0]).shape[3] / l.groups, filter = l.kernel[0] * l.kernel[1] * in;
+  const int64_t group = tensor(l.output).shape[3] / l.groups;  // results of one
+  const int64_t unit = depthwise ? group : 1;
   int64_t block = std::max(unit, cut_.weight_bytes / (16 + filter) / unit * unit);
   const int64_t wide = std::lcm<int64_t>(unit, w_.config->array_out);
   if (block > wide) block = block / wide * wide;
-  for (int64_t k = y.begin[2]; k < y.end[2]; k += block) {
+  for (int64_t k = y.begin[2], n = 0; k < y.end[2]; k += n) {
+    // Whole groups, or a part of one.
+    const int64_t most = std::min(block, y.end[2] - k), rest = group - k % group;
+    n = depthwise ? most : rest == group && most >= group ? most / group * group : std::min(most, rest);
     Box part = y;
     part.begin[2] = k;
-    part.end[2] = std::min(k + block, y.end[2]);
-    const int64_t n = part.size(2), copy = cut_.keep_weights ? 0 : ++copies_;
+    part.end[2] = k + n;
+    const int64_t copy = cut_.keep_weights ? 0 : ++copies_;
     const Weights& block_weights = weights(index, k, part.end[2]);
     const int params = constants(index, k, part.end[2], copy, block_weights.bytes, &block_weights.packed);
     Box a = x;
-    a.begin[2] = k / (channels / l.groups) * in;
-    a.end[2] = (part.end[2] - 1) / (channels / l.groups) * in + in;
+    a.begin[2] = k / group * in;
+    a.end[2] = (part.end[2] - 1) / group * in + in;
     command(depthwise ? Op::depthwise : Op::conv, index);
     set_a(from, a);
     set_y(to, part);
     set_codes(l, type, kI8);
     set_window(l, a, part);
-    set(field::groups, depthwise ? unit : l.groups == 1 ? 1 : n / unit);
+    set(field::groups, depthwise ? unit : n < group ? 1 : n / group);
     set(field::in_chan, depthwise ? 0 : in);
     point(field::params, params, 0);
   }
