@@ -157,8 +157,19 @@ TEST(NpuLayers, SixteenBits) {
     GraphBuilder e(++seed);
     expect_layer(&e, e.binary(Kind::kAdd, e.input({1, 9, 8, 17}, xt), e.input({1, 9, 8, 17}, yt), yt), "add16");
     GraphBuilder m(++seed);
+    GraphBuilder a(++seed);
+    expect_layer(&a, a.affine(a.input({1, 9, 8, 17}, xt)), "affine16");
     expect_layer(&m, m.binary(Kind::kMul, m.input({1, 9, 8, 17}, xt), m.input({1, 1, 1, 17}, yt), yt), "mul16");
   }
+  for (const Kind kind : {Kind::kMaxPool, Kind::kAveragePool}) {
+    GraphBuilder b(++seed);
+    expect_layer(&b, b.pool(kind, b.input({1, 9, 8, 17}, kI16), window(3, 2, 1)), "pool16");
+  }
+  GraphBuilder r(++seed);
+  expect_layer(&r, r.resize(r.input({1, 5, 6, 17}, kI16), 10, 12, 2), "resize16");
+  GraphBuilder c(++seed);
+  const int x = c.transpose(c.input({1, 5, 6, 17}, kI16), {0, 3, 1, 2});
+  expect_layer(&c, c.slice(c.concat({x, x}, 3), {0, 1, -1, 2}, {1, 2, 1, 3}, {1, 8, 7, 3}), "movement16");
 }
 
 // A network as layers come: branches, joins, windows; never larger than a machine with next to no memory can hold in
@@ -247,6 +258,57 @@ TEST(NpuGraphs, NeitherCascadesNorCompressionChangeABit) {
       }
     }
     EXPECT_LE(cycles[1], cycles[0]) << seed;
+  }
+}
+
+// What cannot be compiled is named, with the reason.
+TEST(NpuGraphs, RefusalsSayWhichLayerAndWhy) {
+  const auto refused = [](GraphBuilder* b, int y, const std::string& reason, const MachineConfig& config = {}) {
+    b->graph.outputs = {y};
+    const Compiled c = compile(b->graph, config);
+    ASSERT_GE(c.error_layer, 0) << reason;
+    const Layer& l = b->graph.layers[static_cast<size_t>(c.error_layer)];
+    EXPECT_EQ(c.error.find(std::string(kind_name(l.kind)) + " \"" + l.name + "\": "), 0u) << c.error;
+    EXPECT_NE(c.error.find(reason), std::string::npos) << c.error;
+    EXPECT_TRUE(c.stream.empty());
+  };
+  {
+    GraphBuilder b(1);
+    refused(&b, b.gemm(b.input({1, 1, 1, 9000}), 4), "bytes of local memory, the machine has 8192", machine(8));
+  }
+  {
+    GraphBuilder b(2);
+    refused(&b, b.table(b.input({1, 2, 2, 3}, kI16)), "tables of 16 bits have no unit");
+  }
+  {
+    GraphBuilder b(3);
+    const int x = b.input({2, 2, 2, 3});
+    refused(&b, b.concat({x, x}, 0), "joins images of a batch");
+  }
+  {
+    GraphBuilder b(4);
+    refused(&b, b.slice(b.input({1, 9, 2, 3}), {0, 0, 0, 0}, {1, 300, 1, 1}, {1, 1, 2, 3}), "steps must be 1 to 255");
+  }
+  {
+    GraphBuilder b(5);
+    refused(&b, b.table(b.input({1, 1, 70000, 3})), "extents are 1 to 65535");
+  }
+  {
+    GraphBuilder b(6);
+    const int y = b.conv(b.input({1, 5, 5, 4}), 6, window(3, 1, 1));
+    b.graph.layers[0].weights.pop_back();
+    refused(&b, y, "another number of weights");
+  }
+  {
+    GraphBuilder b(7);
+    const int y = b.gemm(b.input({1, 5, 5, 4}), 6);
+    b.graph.tensors[static_cast<size_t>(y)].shape[1] = 6;
+    refused(&b, y, "its result is [1,6,5,6], which does not follow from [1,5,5,4]");
+  }
+  {
+    GraphBuilder b(8);
+    const int late = b.tensor({1, 5, 5, 4}, kI8, "late");
+    refused(&b, b.gemm(late, 6), "before it is made");
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "delegates/npu/compiler/hazards.h"
 #include "delegates/npu/compiler/report.h"
@@ -68,6 +70,8 @@ struct Program {
     std::memcpy(words.data() + kCommandWords, commands.data(), commands.size() * sizeof(Command));
     return verify_stream(config, words.data(), words.size() * 4, stream, fault);
   }
+  std::vector<std::pair<uint64_t, uint64_t>> spans;  // start and end of every command of the last run
+
   Counters time(const MachineConfig& config = {}) {
     Stream stream;
     Fault fault;
@@ -76,6 +80,11 @@ struct Program {
     EXPECT_EQ(status, Status::kOk) << fault.command << ": " << fault.reason;
     if (status != Status::kOk) return counters;
     Machine machine(config, nullptr);
+    spans.assign(commands.size(), {});
+    machine.trace.context = &spans;
+    machine.trace.end = [](void* context, uint32_t command, uint64_t start, uint64_t stop) {
+      (*static_cast<std::vector<std::pair<uint64_t, uint64_t>>*>(context))[command] = {start, stop};
+    };
     EXPECT_EQ(machine.run(stream, nullptr, nullptr, &counters, nullptr, 0, &fault), Status::kOk);
     return counters;
   }
@@ -83,23 +92,28 @@ struct Program {
 
 // Load x, load parameters, compute, store: the plainest program of a layer.
 Counters layer_alone(Op op, int64_t rows, int64_t cols, int64_t chan, int64_t in, int64_t kernel, int64_t pad,
-                     uint32_t params) {
+                     uint32_t params, std::vector<std::pair<uint64_t, uint64_t>>* spans = nullptr) {
   Program p;
   p.move(Op::load, 0, 0, static_cast<uint32_t>(rows * cols * in));
   p.move(Op::load, 1 << 16, kBank, params);
   EXPECT_TRUE(p.compute(op, rows, cols, chan, in, kernel, pad).set(field::wait_load, 2));
   EXPECT_TRUE(
       p.move(Op::store, 1 << 18, 3 * kBank, static_cast<uint32_t>(rows * cols * chan)).set(field::wait_matrix, 1));
-  return p.time();
+  const Counters c = p.time();
+  if (spans != nullptr) *spans = p.spans;
+  return c;
 }
 
 // 8 x 8 pixels, 64 to 64 channels, 1 x 1.
 //   load x     4096 bytes, 64 bursts: first byte at 200, 4096 / 16 = 256 cycles              200 ..  456
 //   load w     64 channels of 16 + 64 bytes = 5120, asked for at 0 as well: 320 cycles       456 ..  776
 //   conv       2 blocks of 32 results x 2 of 32 products x 64 pixels = 256, and 24 to fill   776 .. 1056
-//   store      latency 200, 256 cycles                                                      1056 .. 1512
+//   store      latency 200, then 256 cycles                                                 1256 .. 1512
 TEST(NpuCycles, PointwiseConvolutionByHand) {
-  const Counters c = layer_alone(Op::conv, 8, 8, 64, 64, 1, 0, 5120);
+  using Spans = std::vector<std::pair<uint64_t, uint64_t>>;
+  Spans spans;
+  const Counters c = layer_alone(Op::conv, 8, 8, 64, 64, 1, 0, 5120, &spans);
+  EXPECT_EQ(spans, (Spans{{200, 456}, {456, 776}, {776, 1056}, {1256, 1512}}));
   EXPECT_EQ(c.cycles, 1512u);
   EXPECT_EQ(c.macs, 64u * 64 * 64);
   EXPECT_EQ(c.busy[kLoad], 576u);

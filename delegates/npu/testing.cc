@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -106,6 +107,39 @@ Bytes run_wide(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
               }
             }
             v = requantize(acc, l.m[channel], l.y_zero, l.low, l.high);
+          } else if (l.kind == Kind::kMaxPool || l.kind == Kind::kAveragePool) {
+            int32_t acc = 0, top = -32768;
+            size_t taps = 0;
+            for (int64_t i = 0; i < l.kernel[0]; ++i) {
+              for (int64_t j = 0; j < l.kernel[1]; ++j) {
+                const int64_t row = r * l.stride[0] - l.pad_begin[0] + i * l.dilation[0];
+                const int64_t col = q * l.stride[1] - l.pad_begin[1] + j * l.dilation[1];
+                if (row < 0 || row >= x.shape[1] || col < 0 || col >= x.shape[2]) continue;
+                const int32_t e = code(xb, x.type, ((b * x.shape[1] + row) * x.shape[2] + col) * c + k);
+                acc += e - l.a_zero;
+                top = std::max(top, e);
+                ++taps;
+              }
+            }
+            v = l.kind == Kind::kMaxPool ? top : requantize(acc, l.m[taps], l.y_zero, l.low, l.high);
+          } else if (l.kind == Kind::kAffine) {
+            const size_t f = l.factor.size() == 1 ? 0 : static_cast<size_t>(k);
+            const int32_t d = code(xb, x.type, at(x, b, r, q, k)) - l.a_zero;
+            const float product = static_cast<float>(d) * (d < 0 && !l.below.empty() ? l.below[f] : l.factor[f]);
+            v = round_and_clamp(product + (l.offset.empty() ? 0.f : l.offset[f]), l.y_zero, l.low, l.high);
+          } else if (l.kind == Kind::kResize) {
+            uint32_t acc = 0;
+            const ResizeAxis &rows = l.resize[0], &cols = l.resize[1];
+            for (int64_t i = 0; i < rows.taps; ++i) {
+              for (int64_t j = 0; j < cols.taps; ++j) {
+                const auto ri = static_cast<size_t>(r * rows.taps + i), ci = static_cast<size_t>(q * cols.taps + j);
+                const int32_t e =
+                    code(xb, x.type, ((b * x.shape[1] + rows.places[ri]) * x.shape[2] + cols.places[ci]) * c + k);
+                acc += static_cast<uint32_t>(rows.weights[ri]) * static_cast<uint32_t>(cols.weights[ci]) *
+                       static_cast<uint32_t>(e - l.a_zero);
+              }
+            }
+            v = requantize(static_cast<int32_t>(acc), l.m[0], l.y_zero, l.low, l.high);
           } else {
             const GraphTensor& b2 = g.tensors[static_cast<size_t>(l.inputs[1])];
             const int32_t va = code(xb, x.type, at(x, b, r, q, k)) - l.a_zero;
@@ -150,8 +184,9 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
   const auto in = [&](size_t i) {
     return test_tensor(g.tensors[static_cast<size_t>(l.inputs[i])], all[static_cast<size_t>(l.inputs[i])]);
   };
-  if ((x.type == kI16 || y.type == kI16) && (l.kind == Kind::kConv || l.kind == Kind::kAdd || l.kind == Kind::kMul))
-    return run_wide(g, l, all);
+  const bool moves =
+      l.kind == Kind::kConcat || l.kind == Kind::kSlice || l.kind == Kind::kReshape || l.kind == Kind::kTranspose;
+  if ((x.type == kI16 || y.type == kI16) && !moves) return run_wide(g, l, all);
   const auto finish = [&](OpTest test) {
     EXPECT_EQ(test.run(), vireo::Status::kOk) << l.name << ": " << test.message();
     EXPECT_EQ(test.y().type, (TensorType{dtype(y.type), make_shape(dims(y))})) << l.name;

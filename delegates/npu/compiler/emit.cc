@@ -107,8 +107,7 @@ void Emitter::move(const Ring& ring, const Box& rows, int64_t address, Region re
       outer[axes] = inner[axes] = 0;
     }
     if (count[0] == 1) outer[0] = inner[0] = size;
-    int64_t element = size;
-    set(field::element, element);
+    set(field::element, size);
     set(field::n0, count[0]);
     set(field::n1, count[1]);
     set(field::n2, count[2]);
