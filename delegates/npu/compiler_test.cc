@@ -73,6 +73,23 @@ TEST(NpuLayers, Gemm) {
   }
 }
 
+// Neither a pixel nor a channel's weights fit: the engine keeps the sums.
+TEST(NpuLayers, ReductionsInParts) {
+  uint64_t seed = 250;
+  for (const auto& [h, w, in, out, k] :
+       {std::array<int64_t, 5>{1, 1, 9000, 4, 1}, {1, 5, 5000, 40, 1}, {4, 5, 1500, 7, 3}}) {
+    GraphBuilder b(++seed);
+    const int y = b.conv(b.input({2, h, w, in}, seed % 2 ? kU8 : kI8), out, window(k, 1, k / 2));
+    b.graph.outputs = {y};
+    const Compiled c = expect_same(b.graph, machine(4), {}, seed, "reduction " + std::to_string(seed));
+    const auto* const commands = reinterpret_cast<const Command*>(c.stream.data()) + 1;
+    size_t kept = 0;
+    for (size_t i = 0; i + 1 < c.stream.size() / kCommandWords; ++i)
+      kept += commands[i].op() == Op::conv && commands[i].u(field::keep) != 0;
+    EXPECT_GT(kept, 0u);
+  }
+}
+
 TEST(NpuLayers, Elementwise) {
   uint64_t seed = 300;
   const std::array<int64_t, 4> shapes[] = {{1, 9, 7, 40}, {1, 1, 1, 40}, {1, 9, 7, 1}, {1, 1, 7, 40}, {1, 9, 1, 40}};
@@ -274,7 +291,8 @@ TEST(NpuGraphs, RefusalsSayWhichLayerAndWhy) {
   };
   {
     GraphBuilder b(1);
-    refused(&b, b.gemm(b.input({1, 1, 1, 9000}), 4), "bytes of local memory, the machine has 8192", machine(8));
+    refused(&b, b.conv(b.input({1, 99, 99, 2}), 1, window(99, 1, 0)), "bytes of local memory, the machine has 8192",
+            machine(8));
   }
   {
     GraphBuilder b(2);

@@ -235,6 +235,26 @@ TEST(NpuStreams, WaitsThatNeverEndAreRefused) {
   EXPECT_EQ(fault.command, 1u);
 }
 
+TEST(NpuStreams, CarriedSumsMustHaveBeenKept) {
+  Stream stream;
+  Fault fault;
+  Program p;
+  p.compute(Op::conv, 4, 4, 32, 8, 1, 0).set(field::keep, 1);
+  p.compute(Op::conv, 4, 4, 32, 8, 1, 0).set(field::carry, 1);
+  EXPECT_EQ(p.verify({}, &stream, &fault), Status::kOk);
+  p.commands[0].set(field::keep, 0);
+  EXPECT_EQ(p.verify({}, &stream, &fault), Status::kBadStream);
+  EXPECT_EQ(fault.command, 1u);
+  p.commands[0].set(field::keep, 1);
+  p.commands[1].set(field::y_cols, 3);
+  EXPECT_EQ(p.verify({}, &stream, &fault), Status::kBadStream);
+  EXPECT_STREQ(fault.reason, "carries sums that no command before it kept");
+  Program wide;
+  wide.compute(Op::conv, 4, 4, 33, 8, 1, 0).set(field::keep, 1);
+  EXPECT_EQ(wide.verify({}, &stream, &fault), Status::kBadStream);
+  EXPECT_STREQ(fault.reason, "more sums than the engine keeps");
+}
+
 TEST(NpuStreams, RangesAreChecked) {
   Stream stream;
   Fault fault;
@@ -278,7 +298,7 @@ TEST(NpuStreams, EveryBitTurnedOver) {
   config.watchdog_cycles = 20000;
   const Compiled c = compile(b.graph, config);
   ASSERT_EQ(c.error, "");
-  Bytes sram(config.sram_bytes), tensors(static_cast<size_t>(c.tensor_bytes));
+  Bytes sram(Machine::memory_bytes(config)), tensors(static_cast<size_t>(c.tensor_bytes));
   size_t refused = 0, ran = 0;
   for (size_t bit = 0; bit < c.stream.size() * 32; ++bit) {
     std::vector<uint32_t> words = c.stream;
@@ -408,7 +428,7 @@ TEST(NpuFaults, ALostDeviceStaysLostUntilItIsReset) {
   Fault fault;
   ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
             Status::kOk);
-  Bytes sram(n.config.sram_bytes), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
+  Bytes sram(Machine::memory_bytes(n.config)), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
   std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
               n.inputs[0].size());
   Machine machine(n.config, sram.data());

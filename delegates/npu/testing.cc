@@ -563,7 +563,7 @@ Ran run_machine(const Graph& g, const Compiled& c, const MachineConfig& config, 
   Stream stream;
   ran.status = verify_stream(config, c.stream.data(), c.stream.size() * 4, &stream, &ran.fault);
   if (ran.status != Status::kOk) return ran;
-  Bytes sram(config.sram_bytes, 0x5a), tensors(static_cast<size_t>(c.tensor_bytes), 0x5a);
+  Bytes sram(Machine::memory_bytes(config), 0x5a), tensors(static_cast<size_t>(c.tensor_bytes), 0x5a);
   for (size_t i = 0; i < inputs.size(); ++i)
     std::memcpy(tensors.data() + c.address[static_cast<size_t>(g.inputs[i])], inputs[i].data(), inputs[i].size());
   Machine machine(config, sram.data());

@@ -196,6 +196,19 @@ class Compiler {
       if (columns == y[2] && channels == units && cut.weight_bytes <= 1) break;
       if (divide > (int64_t{1} << 40)) break;
     }
+    const Layer& l = g_.layers[first];
+    if (best.cycles != kNone || l.kind != Kind::kConv || l.groups != 1) return best;
+    // Not even one pixel's window and one channel's weights: the sums stay in the engine while both come in parts.
+    const int64_t in = g_.tensors[static_cast<size_t>(l.inputs[0])].shape[3];
+    for (int64_t parts = 2; parts <= 2 * in && best.cycles == kNone; parts *= 2) {
+      cut.reduction_tiles = std::min(parts, in);
+      cut.channel_tiles = std::min(parts, units);
+      cut.weight_bytes = sram / 4;
+      for (const int64_t width : {static_cast<int64_t>(config_.accumulator_pixels), int64_t{8}, int64_t{1}}) {
+        cut.column_tiles = (y[2] + width - 1) / width;
+        attempt(cut, &best);
+      }
+    }
     return best;
   }
 

@@ -32,6 +32,14 @@ T one_of(const std::vector<T>& v, int64_t i, T otherwise) {
   return v.empty() ? otherwise : v[v.size() == 1 ? 0 : static_cast<size_t>(i)];
 }
 
+// What stands in front of the weights of result channel `o`.
+void record(std::vector<uint8_t>* to, const Layer& l, int64_t o) {
+  append(to, one_of<int32_t>(l.bias, o, 0));
+  append(to, bits_of(one_of<float>(l.m, o, 1)));
+  append(to, one_of<int32_t>(l.w_zero, o, 0));
+  append(to, int32_t{0});
+}
+
 }  // namespace
 
 int64_t channel_unit(const Graph& g, const Layer& l) {
@@ -254,10 +262,7 @@ const Weights& Emitter::weights(int index, int64_t from, int64_t to) {
   const Layer& l = g_.layers[static_cast<size_t>(index)];
   const int64_t taps = l.kernel[0] * l.kernel[1], filter = taps * tensor(l.inputs[0]).shape[3] / l.groups;
   for (int64_t o = from; o < to; ++o) {
-    append(&weights.bytes, one_of<int32_t>(l.bias, o, 0));
-    append(&weights.bytes, bits_of(one_of<float>(l.m, o, 1)));
-    append(&weights.bytes, one_of<int32_t>(l.w_zero, o, 0));
-    append(&weights.bytes, int32_t{0});
+    record(&weights.bytes, l, o);
   }
   if (is_depthwise(g_, l)) {
     for (int64_t t = 0; t < taps; ++t) {
@@ -302,6 +307,51 @@ void Emitter::conv(int index, const Ring& from, const Box& x, const Ring& to, co
     set(field::groups, depthwise ? unit : n < group ? 1 : n / group);
     set(field::in_chan, depthwise ? 0 : in);
     point(field::params, params, 0);
+  }
+}
+
+void Emitter::conv_in_parts(int index, const Ring& to, const Box& y, int64_t image) {
+  const Layer& l = g_.layers[static_cast<size_t>(index)];
+  const GraphTensor& t = tensor(l.inputs[0]);
+  const int64_t in = t.shape[3], taps = l.kernel[0] * l.kernel[1];
+  const int64_t slice = (in + cut_.reduction_tiles - 1) / cut_.reduction_tiles;
+  const int64_t block =
+      std::clamp<int64_t>(cut_.weight_bytes / (16 + taps * slice), 1, static_cast<int64_t>(w_.config->array_out));
+  for (int64_t k = y.begin[2]; k < y.end[2]; k += block) {
+    Box part = y;
+    part.begin[2] = k;
+    part.end[2] = std::min(k + block, y.end[2]);
+    for (int64_t i = 0; i < in; i += slice) {
+      const int64_t n = std::min(slice, in - i);
+      Ring x;
+      x.tensor = l.inputs[0];
+      x.box = needed(g_, l, 0, y);
+      x.box.begin[2] = i;
+      x.box.end[2] = i + n;
+      x.rows = x.box.size(0);
+      x.pixel = n * bytes_of(t.type);
+      x.pitch = x.pixel * x.box.size(1);
+      x.buffer = buffer(x.pitch * x.rows);
+      load(x, x.box, image, index);
+      std::vector<uint8_t> bytes;
+      for (int64_t o = k; o < part.end[2]; ++o) record(&bytes, l, o);
+      for (int64_t o = k; o < part.end[2]; ++o) {
+        for (int64_t tap = 0; tap < taps; ++tap)
+          append(&bytes, l.weights.data() + (o * taps + tap) * in + i, static_cast<size_t>(n));
+      }
+      const std::vector<uint8_t> packed = w_.compress ? pack(bytes) : std::vector<uint8_t>();
+      const int params = constants(index, k * in + i, (part.end[2] - 1) * in + i + n, ++copies_, bytes, &packed);
+      command(Op::conv, index);
+      set_a(x, x.box);
+      set_y(to, part);
+      set_codes(l, t.type, kI8);
+      set_window(l, x.box, part);
+      set(field::groups, 1);
+      set(field::in_chan, n);
+      set(field::keep, i + n < in ? 1 : 0);
+      set(field::carry, i > 0 ? 1 : 0);
+      point(field::params, params, 0);
+    }
   }
 }
 

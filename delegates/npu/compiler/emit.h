@@ -36,6 +36,8 @@ class Emitter {
   void transpose(int layer, const Ring& ring, const Box& rows, int64_t image);
   void layer(int layer, const std::vector<const Ring*>& rings, const std::vector<Box>& boxes, const Ring& to,
              const Box& y);
+  // A convolution of one group whose input comes from outside in parts along its channels.
+  void conv_in_parts(int layer, const Ring& to, const Box& y, int64_t image);
   Built finish(bool flip);
 
  private:

@@ -65,7 +65,7 @@ class Builder {
     // From the last layer to the first: inputs from outside hold what their readers need.
     for (size_t i = cut_.last; i-- > cut_.first;) {
       const Layer& l = layer(static_cast<int>(i));
-      if (l.kind == Kind::kReshape || l.kind == Kind::kTranspose) continue;
+      if (l.kind == Kind::kReshape || l.kind == Kind::kTranspose || cut_.reduction_tiles > 1) continue;
       for (size_t k = 0; k < l.inputs.size(); ++k) {
         const Box box = needed(g_, l, k, held(l.output).ring.box);
         if (box.empty()) continue;
@@ -129,9 +129,10 @@ class Builder {
     }
     const Layer& l = layer(h.layer);
     const int before = current_;
-    if (l.kind == Kind::kTranspose) {
+    if (l.kind == Kind::kTranspose || cut_.reduction_tiles > 1) {
       h.writes.push_back({time_++, end});
-      if (!dry_) e_->transpose(h.layer, h.ring, y, image_);
+      if (!dry_ && l.kind == Kind::kTranspose) e_->transpose(h.layer, h.ring, y, image_);
+      if (!dry_ && l.kind != Kind::kTranspose) e_->conv_in_parts(h.layer, h.ring, y, image_);
     } else {
       for (size_t k = 0; k < l.inputs.size(); ++k) {
         const Box x = needed(g_, l, k, y);

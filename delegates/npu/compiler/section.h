@@ -39,10 +39,11 @@ struct Cut {
   size_t first = 0, last = 0;  // layers [first, last)
   int64_t steps = 1;
   int64_t column_tiles = 1, channel_tiles = 1;
-  int64_t weight_bytes = 0;   // of a block of weights, at most; but never less than the smallest block
-  bool keep_weights = true;   // for all stripes; else loaded again for each
-  size_t ahead = 2;           // commands that compute, before which a load may have room already; 0: none
-  bool double_buffer = true;  // rings have room for the next rows while the last are read
+  int64_t reduction_tiles = 1;  // of a convolution alone: its input's channels in so many parts, one after the other
+  int64_t weight_bytes = 0;     // of a block of weights, at most; but never less than the smallest block
+  bool keep_weights = true;     // for all stripes; else loaded again for each
+  size_t ahead = 2;             // commands that compute, before which a load may have room already; 0: none
+  bool double_buffer = true;    // rings have room for the next rows while the last are read
 };
 
 // Where tensors lie outside, and which layers' results somebody outside the section reads.

@@ -49,10 +49,10 @@ struct MachineConfig {
 // Whether every number is in the range that the model is written for.
 inline bool config_ok(const MachineConfig& c) {
   return c.clock_mhz > 0 && c.array_out > 0 && c.array_out <= 256 && c.array_in > 0 && c.array_in <= 256 &&
-         c.accumulator_pixels > 0 && c.vector_lanes > 0 && c.table_lanes > 0 && c.banks > 0 && c.banks <= kMaxBanks &&
-         c.bank_width > 0 && c.sram_bytes > 0 && c.sram_bytes <= (1u << 30) && c.sram_bytes % c.banks == 0 &&
-         c.dram_bytes_per_cycle > 0 && c.dram_burst > 0 && c.dma_outstanding > 0 && c.dma_outstanding <= 16 &&
-         c.unpack_per_cycle > 0 && c.watchdog_cycles > 0;
+         c.accumulator_pixels > 0 && c.accumulator_pixels <= 65536 && c.vector_lanes > 0 && c.table_lanes > 0 &&
+         c.banks > 0 && c.banks <= kMaxBanks && c.bank_width > 0 && c.sram_bytes > 0 && c.sram_bytes <= (1u << 30) &&
+         c.sram_bytes % c.banks == 0 && c.sram_bytes % 4 == 0 && c.dram_bytes_per_cycle > 0 && c.dram_burst > 0 &&
+         c.dma_outstanding > 0 && c.dma_outstanding <= 16 && c.unpack_per_cycle > 0 && c.watchdog_cycles > 0;
 }
 
 }  // namespace vireo::npu

@@ -184,6 +184,7 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
              false);
   }
   add_bytes(&c, k.u(params), param_bytes, param_traffic, false);
+  if (op == Op::conv && k.u(keep) != 0) return c;  // the sums stay inside
   const Tile y{k.u(y_addr), k.u(y_pitch), k.u(y_pixel), k.u(y_ring), k.u(y_row), rows, cols, chan * ye};
   add_tile(&c, y, elements * ye, true);
   return c;

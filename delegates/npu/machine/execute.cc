@@ -114,17 +114,19 @@ uint32_t dot(const uint8_t* x, const uint8_t* w, int64_t n, int32_t zx, uint32_t
 }
 
 template <class L>
-void run_conv(const Tile& t) {
+void run_conv(const Tile& t, uint8_t* sums) {
   const Taps w(t.k);
   const int64_t groups = t.k.u(field::groups), in = t.k.u(in_chan), per_group = t.chan / groups;
   const uint8_t* const weights = t.params + t.chan * kRecord;
   const int64_t filter = w.kh * w.kw * in;
+  const bool keeps = t.k.u(keep) != 0, carries = t.k.u(carry) != 0;
   for (int64_t r = 0; r < t.rows; ++r) {
     for (int64_t c = 0; c < t.cols; ++c) {
       uint8_t* const to = t.y.line(r) + c * t.y.pixel;
       for (int64_t o = 0; o < t.chan; ++o) {
         const uint8_t* const record = t.params + o * kRecord;
-        uint32_t acc = read<uint32_t>(record);
+        uint8_t* const kept = sums + ((r * t.cols + c) * t.chan + o) * 4;
+        uint32_t acc = read<uint32_t>(carries ? kept : record);
         const uint32_t zw = read<uint32_t>(record + 8);
         for (int64_t i = 0; i < w.kh; ++i) {
           const int64_t row = w.row(r, i);
@@ -136,7 +138,11 @@ void run_conv(const Tile& t) {
             acc += dot<L>(line + col * t.a.pixel, weights + o * filter + (i * w.kw + j) * in, in, t.a_zero, zw);
           }
         }
-        t.put_sum(to + o * t.y_step(), static_cast<int32_t>(acc), read<uint32_t>(record + 4));
+        if (keeps) {
+          memcpy(kept, &acc, sizeof(acc));
+        } else {
+          t.put_sum(to + o * t.y_step(), static_cast<int32_t>(acc), read<uint32_t>(record + 4));
+        }
       }
     }
   }
@@ -400,7 +406,7 @@ bool execute(const Command& k, const Memory& memory) {
     using L = decltype(l);
     switch (op) {
       case Op::conv:
-        run_conv<L>(t);
+        run_conv<L>(t, memory.sums);
         break;
       case Op::depthwise:
         run_depthwise<L>(t);

@@ -8,6 +8,7 @@ namespace vireo::npu {
 
 struct Memory {
   uint8_t* sram = nullptr;
+  uint8_t* sums = nullptr;  // 4 bytes for each sum that the matrix engine keeps
   const uint8_t* constants = nullptr;
   uint8_t* tensors = nullptr;
 };

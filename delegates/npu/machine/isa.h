@@ -35,6 +35,7 @@ enum Group : uint32_t {
   kScaleB = 1 << 12,
   kLimits = 1 << 13,
   kChannels = 1 << 14,
+  kSums = 1 << 15,
 };
 
 enum class Op : uint32_t {

@@ -175,7 +175,7 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
   if (data && ((constants == nullptr && stream.header->constant_bytes > 0) ||
                (tensors == nullptr && stream.header->tensor_bytes > 0)))
     return fail(Status::kInvalidArgument, kNoCommand, "no memory for a region");
-  const Memory memory{sram_, constants, tensors};
+  const Memory memory{sram_, data ? sram_ + config_.sram_bytes : nullptr, constants, tensors};
   Run r(config_, stream);
   Status status = Status::kOk;
   for (;;) {
@@ -184,7 +184,7 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
       if (!r.ready(q)) continue;
       if (r.unit(q).head == faults.lost_at) {
         lost_ = true;
-        if (data) memset(sram_, 0xa5, config_.sram_bytes);
+        if (data) memset(sram_, 0xa5, memory_bytes(config_));
         return fail(Status::kLost, faults.lost_at, "the device was lost");
       }
       r.begin(q);

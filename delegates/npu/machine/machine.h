@@ -51,7 +51,11 @@ struct Trace {
 
 class Machine {
  public:
-  // `sram` are config.sram_bytes bytes that the machine keeps using; null: time alone is modelled, no data.
+  // Local memory, and the sums that the matrix engine keeps.
+  static size_t memory_bytes(const MachineConfig& config) {
+    return config.sram_bytes + size_t{4} * config.accumulator_pixels * config.array_out;
+  }
+  // `sram` are memory_bytes(config) bytes that the machine keeps using; null: time alone is modelled, no data.
   Machine(const MachineConfig& config, uint8_t* sram) : config_(config), sram_(sram) {}
 
   Faults faults;

@@ -94,6 +94,8 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
   switch (info->op) {
     case Op::conv:
       if (k.u(groups) == 0 || k.u(in_chan) == 0 || chan % k.u(groups) != 0) return "groups do not divide the channels";
+      if ((k.u(keep) | k.u(carry)) != 0 && (rows * cols > m.accumulator_pixels || chan > m.array_out))
+        return "more sums than the engine keeps";
       a_channels = uint64_t{k.u(groups)} * k.u(in_chan);
       param_bytes = chan * (16 + taps * k.u(in_chan));
       break;
@@ -198,6 +200,17 @@ Status verify_stream(const MachineConfig& m, const void* data, size_t bytes, Str
   for (uint32_t i = 0; i < count; ++i) {
     const char* const reason = verify_command(m, commands[i], header->constant_bytes, header->tensor_bytes);
     if (reason != nullptr) return refuse(reason, i);
+  }
+  // Sums that are carried are those of the command before in the matrix queue.
+  const Command* before = nullptr;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Command& k = commands[i];
+    if (op_info(k.u(op))->queue != kMatrix) continue;
+    if (k.op() == Op::conv && k.u(carry) != 0 &&
+        (before == nullptr || before->op() != Op::conv || before->u(keep) == 0 || before->u(y_rows) != k.u(y_rows) ||
+         before->u(y_cols) != k.u(y_cols) || before->u(y_chan) != k.u(y_chan)))
+      return refuse("carries sums that no command before it kept", i);
+    before = &k;
   }
   // Every queue runs as far as its waits let it, again and again: what is left then waits for ever.
   uint32_t next[kQueues] = {}, done[kQueues] = {};
