@@ -3,8 +3,8 @@
 // After    IntConv | IntGemm; the bias in int32, Relu and Clip in the bounds of the codes
 // Before   DequantizeLinear of both -> Add | Sub | Mul -> Relu | Clip -> QuantizeLinear
 // After    IntAdd | IntMul
-// Before   DequantizeLinear -> AveragePool | GlobalAveragePool | Softmax | Resize -> QuantizeLinear
-// After    IntAveragePool | IntSoftmax | IntResize
+// Before   DequantizeLinear -> AveragePool | GlobalAveragePool | ReduceMean | Softmax | Resize -> QuantizeLinear
+// After    IntAveragePool (a mean over all axes between batch and channels) | IntSoftmax | IntResize
 // Before   DequantizeLinear -> PRelu | BatchNormalization -> Relu | Clip -> QuantizeLinear
 // After    IntAffine
 // Before   DequantizeLinear -> any functions of that one value -> QuantizeLinear
@@ -209,6 +209,7 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_affine(r, why);
     case Op::kAveragePool:
     case Op::kGlobalAveragePool:
+    case Op::kReduceMean:
       return make_int_average(r, why);
     case Op::kSoftmax:
       return make_int_softmax(r, why);

@@ -1,5 +1,6 @@
 #include "converter/passes/integer_region.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 
 namespace vireo::passes {
@@ -233,6 +235,25 @@ ir::Value* make_int_mul(const Region& r, std::string* why) {
   return finish(r, add_node(*r.graph, Op::kIntMul, pack<attrs::IntMul>(t), {va, vb}, *r.core, r.end), why);
 }
 
+namespace {
+
+// Where channels are, as `layout` has it, if a mean is one over all that lies between them and the batch; -1: it is
+// another mean.
+int layout_of_mean(const ir::Node& n) {
+  const int rank = n.in(0)->type.shape.rank;
+  std::vector<int64_t> axes;
+  if (rank < 3 || n.in(1) == nullptr || !known_ints(n.in(1), &axes) || axes.size() != static_cast<size_t>(rank - 2))
+    return -1;
+  for (int64_t& a : axes) a += a < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != axes[0] + static_cast<int64_t>(i)) return -1;
+  }
+  return axes[0] == 2 ? 0 : axes[0] == 1 ? 1 : -1;
+}
+
+}  // namespace
+
 ir::Value* make_int_average(const Region& r, std::string* why) {
   constexpr int64_t kMaxTable = 4096;  // entries of the multipliers' table
   const ir::Node& n = *r.core;
@@ -257,7 +278,12 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
       return nullptr;
     }
   } else {
-    a.layout = n.attributes<attrs::GlobalPool>().layout();
+    const int layout = n.op == Op::kReduceMean ? layout_of_mean(n) : n.attributes<attrs::GlobalPool>().layout();
+    if (layout < 0) {
+      *why = "it is no mean over all axes between batch and channels";
+      return nullptr;
+    }
+    a.layout = static_cast<uint8_t>(layout);
     const Shape& s = n.in(0)->type.shape;
     for (int i = 2; i < s.rank; ++i) {
       const Dim extent = s[a.layout == 0 ? i : i - 1];
@@ -284,8 +310,10 @@ ir::Value* make_int_average(const Region& r, std::string* why) {
   ir::Value* table = r.graph->add_constant(
       n.name + "_multiplier",
       ir::make_constant_of<float>(DType::kF32, vector_shape(static_cast<int64_t>(multipliers.size())), multipliers));
-  return finish(r, add_node(*r.graph, Op::kIntAveragePool, pack<attrs::IntAveragePool>(a), {codes, table}, n, r.end),
-                why);
+  ir::Node* pool = add_node(*r.graph, Op::kIntAveragePool, pack<attrs::IntAveragePool>(a), {codes, table}, n, r.end);
+  if (pool != nullptr && n.op == Op::kReduceMean && !n.attributes<attrs::Reduce>().keepdims())
+    pool = add_reshape(*r.graph, pool->out(), n.out()->type.shape, n, r.end);
+  return finish(r, pool, why);
 }
 
 ir::Value* make_int_softmax(const Region& r, std::string* why) {
