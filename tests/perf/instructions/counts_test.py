@@ -70,6 +70,8 @@ def main():
         print("valgrind is not installed: it counts the instructions (toolchains/bootstrap --for tests)")
         return 77
     update = "--update" in sys.argv
+    if update and COMPILER == "unknown":
+        raise SystemExit("--update: VIREO_COMPILER must name the compiler, as the test's own environment does (ctest -V shows it)")
     if not update and stored()[0] != COMPILER:
         print(f"counts.txt is of compiler {stored()[0]}, this build of {COMPILER}")
         return 77

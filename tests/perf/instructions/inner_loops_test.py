@@ -77,6 +77,8 @@ def stored():
 
 def main():
     objects, update = pathlib.Path(sys.argv[1]), "--update" in sys.argv
+    if update and COMPILER == "unknown":
+        raise SystemExit("--update: VIREO_COMPILER must name the compiler, as the test's own environment does (ctest -V shows it)")
     if shutil.which("objdump") is None:
         print("objdump is not installed (Debian package binutils)")
         return 77
