@@ -283,7 +283,7 @@ LayoutCost parts_cost(const ir::Node& n) {
   const bool in_steps =
       n.op == Op::kSlice && n.in(4) != nullptr &&
       !(known_ints(n.in(4), &steps) && std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }));
-  const TensorType& whole = concat ? n.out()->type : n.in(0)->type;
+  const TensorType& whole = (concat ? n.outputs[0] : n.inputs[0])->type;
   double first = 0, last = 0;
   for (const ir::Value* v : concat ? n.inputs : n.outputs) {
     if (v == nullptr) continue;

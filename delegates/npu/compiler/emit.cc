@@ -284,7 +284,7 @@ void Emitter::conv(int index, const Ring& from, const Box& x, const Ring& to, co
   const int64_t group = tensor(l.output).shape[3] / l.groups;  // results of one
   const int64_t unit = depthwise ? group : 1;
   int64_t block = std::max(unit, cut_.weight_bytes / (16 + filter) / unit * unit);
-  const int64_t wide = std::lcm<int64_t>(unit, w_.config->array_out);
+  const int64_t wide = std::max<int64_t>(std::lcm<int64_t>(unit, w_.config->array_out), 1);
   if (block > wide) block = block / wide * wide;
   for (int64_t k = y.begin[2], n = 0; k < y.end[2]; k += n) {
     // Whole groups, or a part of one.
@@ -511,7 +511,6 @@ Built Emitter::finish(bool flip) {
   const int64_t grains[] = {bank, w_.config->bank_width, 4};
   bool fits = false;
   for (const int64_t grain : grains) {
-    fits = true;
     built.sram_bytes = 0;
     std::vector<size_t> placed;
     for (const size_t i : order) {

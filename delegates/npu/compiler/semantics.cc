@@ -150,7 +150,7 @@ std::string refusal(const Graph& g, size_t index) {
   }
   if (y.shape[3] * bytes_of(y.type) > 65535) return "its result has pixels above 65535 bytes";
   const bool same_shape = x.shape == y.shape;
-  const std::string mismatch = "its result is " + shape_text(y) + ", which does not follow from " + shape_text(x);
+  std::string mismatch = "its result is " + shape_text(y) + ", which does not follow from " + shape_text(x);
   switch (l.kind) {
     case Kind::kConv: {
       if (std::string why = check_window(l); !why.empty()) return why;
