@@ -115,7 +115,7 @@ HWY_INLINE void end_columns(const RowsOfSums& t, const HalfBounds& b, const Adde
   VF bias0 = hn::Zero(d), bias1 = bias0;
   if (t.col_bias != nullptr) {
     bias0 = load(t.col_bias + j, columns0);
-    bias1 = load(t.col_bias + j + kLanes, columns1);
+    if (columns1 != 0) bias1 = load(t.col_bias + j + kLanes, columns1);
   }
   const float* sum = t.sum + j;
   uint16_t* to = t.c + j;
