@@ -11,7 +11,7 @@ int main(void) {
   ROW(vireo_string, size);
   ROW(vireo_tensor, capacity);
   ROW(vireo_runtime_options, log_context);
-  ROW(vireo_device_info, detail);
+  ROW(vireo_device_info, busy_watts);
   ROW(vireo_value_info, state_of);
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);

@@ -304,7 +304,11 @@ class Suite {
   std::string run_part(void* device, size_t n, const void* choice, int32_t slots, bool packs) {
     const Prepared& p = prepared_[n];
     const auto node = static_cast<uint32_t>(n);
-    vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", choice, packs && d_.pack != nullptr ? 1u : 0u, nullptr};
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &node;
+    part.node_count = 1;
+    part.choice = choice;
+    part.packs = packs && d_.pack != nullptr ? 1u : 0u;
     const TestPacks packed(d_, device, host_, &graph_, part);
     if (!packed.fault().empty()) return packed.fault();
     if (part.packs != 0) part.packed = packed.data();

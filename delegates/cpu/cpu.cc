@@ -156,6 +156,7 @@ vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo
 #endif
   info->name = "cpu";
   info->detail = cpu_features_text();
+  info->flags = VIREO_DEVICE_UNIFIED;
 #if VIREO_TUNED
   // Highway looks at the CPU in the first call of a kernel, and again in each tile of that one, for its callers hold
   // the function that looks. Where a hypervisor answers cpuid that is 26 ms of a first run.
@@ -179,7 +180,13 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       continue;
     }
     const double cost = VIREO_BRANCHES ? cost_ns(query, c.tuned != nullptr) : 0;
-    vireo_part part = {sizeof(vireo_part), &n, 1, cost, c.kernel, c.reason, c.tuned, 0, nullptr};
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &n;
+    part.node_count = 1;
+    part.cost_ns = cost;
+    part.kernel = c.kernel;
+    part.reason = c.reason;
+    part.choice = c.tuned;
     vireo_status status = claims->take(claims->context, &part);
     const CpuKernel* other = nullptr;
     for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
@@ -296,7 +303,21 @@ bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 
 }  // namespace vireo
 
-extern "C" const vireo_delegate vireo_cpu_delegate = {
-    sizeof(vireo_delegate), VIREO_DELEGATE_ABI, "cpu",         nullptr,     vireo::enumerate,
-    vireo::claim,           vireo::memory,      vireo::pack,   vireo::load, vireo::submit,
-    vireo::unload,          vireo::health,      vireo::release};
+extern "C" const vireo_delegate vireo_cpu_delegate = {sizeof(vireo_delegate),
+                                                      VIREO_DELEGATE_ABI,
+                                                      "cpu",
+                                                      nullptr,
+                                                      vireo::enumerate,
+                                                      vireo::claim,
+                                                      vireo::memory,
+                                                      vireo::pack,
+                                                      vireo::load,
+                                                      vireo::submit,
+                                                      vireo::unload,
+                                                      vireo::health,
+                                                      vireo::release,
+                                                      nullptr,
+                                                      nullptr,
+                                                      nullptr,
+                                                      nullptr,
+                                                      nullptr};

@@ -58,7 +58,11 @@ class NodeCase {
     EXPECT_EQ(c.kernel, kernel) << c.reason;
     if (!ok(status_) || c.kernel != kernel) return out;
     const uint32_t node = 0;
-    vireo_part part = {sizeof(vireo_part), &node, 1, 0, "", "", c.choice, packs ? 1u : 0u, nullptr};
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &node;
+    part.node_count = 1;
+    part.choice = c.choice;
+    part.packs = packs ? 1u : 0u;
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
     EXPECT_EQ(d.memory(nullptr, &host, &graph_, &part, slots, &memory), VIREO_OK);
     const TestPacks packed(d, nullptr, host, &graph_, part);

@@ -83,4 +83,9 @@ const vireo_delegate vireo_null_delegate = {sizeof(vireo_delegate),
                                             null_submit,
                                             null_unload,
                                             null_health,
-                                            null_release};
+                                            null_release,
+                                            NULL, /* compile, wait, cancel, reset, telemetry: nothing to add */
+                                            NULL,
+                                            NULL,
+                                            NULL,
+                                            NULL};

@@ -237,7 +237,9 @@ TEST_F(Exactness, PackedWeightsAreNotMixedUp) {
   other.value(1).constant = plain.graph()->values[1].constant;  // of the same file
   const vireo_host host = test_host();
   const uint32_t first = 0;
-  const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &first;
+  part.node_count = 1;
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   ASSERT_EQ(d.memory(nullptr, &host, plain.graph(), &part, 1, &memory), VIREO_OK);
   const testing::Guarded state(memory.state_bytes, 64);

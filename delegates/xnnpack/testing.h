@@ -237,7 +237,9 @@ class Case {
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
     const uint32_t first = 0;
-    const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &first;
+    part.node_count = 1;
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
     ASSERT_EQ(d.memory(nullptr, &host, graph_.get(), &part, 1, &memory), VIREO_OK);
     const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);
@@ -268,7 +270,10 @@ class Case {
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
     const uint32_t first = 0;
-    vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, packs ? 1u : 0u, nullptr};
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &first;
+    part.node_count = 1;
+    part.packs = packs ? 1u : 0u;
     const TestPacks packed(d, nullptr, host, graph_.get(), part);
     EXPECT_EQ(packed.fault(), "");
     if (packs) part.packed = packed.data();

@@ -126,7 +126,10 @@ TEST_F(CodedWeights, PackedCopiesAreNotMixedUp) {
   const vireo_delegate& d = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
   const uint32_t first = 0;
-  const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 1, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &first;
+  part.node_count = 1;
+  part.packs = 1;
   const Case a = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.01f, 1});
   const Case scaled = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.02f, 1});
   const Case biased = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.01f, 2});

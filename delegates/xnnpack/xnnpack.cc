@@ -87,7 +87,10 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     if (reason[0] != 0) {
       status = claims->leave(claims->context, n, reason);
     } else {
-      const vireo_part taken = {sizeof(vireo_part), &n, 1, 0, kernel_of(part), "", nullptr, 0, nullptr};
+      vireo_part taken = VIREO_PART_INIT;
+      taken.nodes = &n;
+      taken.node_count = 1;
+      taken.kernel = kernel_of(part);
       status = claims->take(claims->context, &taken);
     }
     if (status != VIREO_OK) return status;
@@ -336,4 +339,9 @@ extern "C" const vireo_delegate vireo_xnnpack_delegate = {sizeof(vireo_delegate)
                                                           vireo::xnnpack::submit,
                                                           vireo::xnnpack::unload,
                                                           vireo::xnnpack::health,
-                                                          vireo::xnnpack::release};
+                                                          vireo::xnnpack::release,
+                                                          nullptr,
+                                                          nullptr,
+                                                          nullptr,
+                                                          nullptr,
+                                                          nullptr};

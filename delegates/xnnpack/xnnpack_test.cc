@@ -279,7 +279,9 @@ TEST_F(Xnnpack, PackedWeightsAreShared) {
   const vireo_delegate& x = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
   const uint32_t first = 0;
-  const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &first;
+  part.node_count = 1;
   for (const Case* one : {&c, &d}) {
     ASSERT_EQ(packed_weight_bytes(), 0u);
     vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
@@ -311,7 +313,10 @@ TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
   const Case a = conv(reals(3, {9})), b = conv(reals(4, {9}));
   const Case depthwise(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
                        {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
-  vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 1, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &first;
+  part.node_count = 1;
+  part.packs = 1;
   vireo_packed of_a = {}, of_b = {};
   ASSERT_EQ(x.pack(nullptr, &host, a.graph(), &part, 0, nullptr, &of_a, nullptr), VIREO_OK);
   ASSERT_EQ(x.pack(nullptr, &host, b.graph(), &part, 0, nullptr, &of_b, nullptr), VIREO_OK);
@@ -346,7 +351,9 @@ TEST_F(Xnnpack, WhatXnnpackAllocatesIsCounted) {
                     {reals(1, {1, 80, 40, 8}), reals(2, {9, 8, 3, 3})}, 1);
   const vireo_host host = test_host();
   const uint32_t first = 0;
-  const vireo_part part = {sizeof(vireo_part), &first, 1, 0, "", "", nullptr, 0, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = &first;
+  part.node_count = 1;
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, of_larger = memory;
   const size_t calls = heap_use().calls;
   ASSERT_EQ(vireo_xnnpack_delegate.memory(nullptr, &host, c.graph(), &part, 1, &memory), VIREO_OK);

@@ -59,6 +59,13 @@ void log(void* context, vireo_log_level level, const char* text) {
   if (rt->log != nullptr) rt->log(rt->log_context, level, text);
 }
 
+void* allocate(void* context, size_t bytes, size_t alignment) {
+  return static_cast<const vireo_runtime*>(context)->allocate(bytes, alignment);
+}
+void release(void* context, void* memory, size_t bytes, size_t alignment) {
+  static_cast<const vireo_runtime*>(context)->release(memory, bytes, alignment);
+}
+
 }  // namespace
 
 vireo_host make_host(const vireo_runtime* runtime) {
@@ -75,6 +82,8 @@ vireo_host make_host(const vireo_runtime* runtime) {
   h.output_count = output_count;
   h.output = output;
   h.log = log;
+  h.allocate = allocate;
+  h.release = release;
   return h;
 }
 

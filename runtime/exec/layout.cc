@@ -265,7 +265,14 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
 vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
   const NodeChoice& choice = l.subs[subgraph].nodes[*node];
   const bool packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
-  return {sizeof(vireo_part), node, 1, 0, choice.kernel, choice.reason, choice.choice, packs ? 1u : 0u, nullptr};
+  vireo_part part = VIREO_PART_INIT;
+  part.nodes = node;
+  part.node_count = 1;
+  part.kernel = choice.kernel;
+  part.reason = choice.reason;
+  part.choice = choice.choice;
+  part.packs = packs ? 1 : 0;
+  return part;
 }
 
 Status packed_bytes(const Layout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {

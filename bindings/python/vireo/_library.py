@@ -3,7 +3,7 @@ import ctypes
 import os
 import pathlib
 import sys
-from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 
 MAX_RANK = 8
 HEADER_VERSION = (0, 1)  # of the vireo.h that the structs below follow
@@ -28,7 +28,10 @@ class RuntimeOptions(ctypes.Structure):
 
 
 class DeviceInfo(ctypes.Structure):
-    _fields_ = [("struct_size", c_uint32), ("name", c_char_p), ("delegate", c_char_p), ("detail", c_char_p)]
+    _fields_ = [("struct_size", c_uint32), ("name", c_char_p), ("delegate", c_char_p), ("detail", c_char_p), ("vendor", c_char_p),
+                ("family", c_char_p), ("driver", c_char_p), ("flags", c_uint32), ("reserved", c_uint32), ("types", c_uint64),
+                ("memory_bytes", c_uint64), ("local_bytes", c_uint64), ("f32_rate", c_double), ("f16_rate", c_double), ("i8_rate", c_double),
+                ("bandwidth", c_double), ("transfer", c_double), ("launch_ns", c_double), ("idle_watts", c_double), ("busy_watts", c_double)]
 
 
 class ValueInfo(ctypes.Structure):

@@ -1,15 +1,23 @@
 /* What a delegate offers to Vireo: the plain-C contract between the runtime and the code that drives a device, whether
  * it is compiled in or a vendor's library. The CPU delegate has no other way in.
  *
- * Order of life:  enumerate -> (per session) claim -> memory -> pack ... -> load -> submit ... -> unload -> release
+ * Order of life:
+ *   open -> enumerate -> (per session) claim -> compile -> memory -> pack ... -> load -> submit, wait ... -> unload
+ *   -> release
  *
  * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
- * the end. Functions return VIREO_OK or change nothing. Nothing but load and enumerate may allocate, and only through
- * the host's table. Two sessions may call submit at once, on different parts; one part is never submitted twice at
- * once.
+ * the end; members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
+ * nothing. Only open, enumerate, claim, compile and load may allocate: what the host counts through its table, what a
+ * driver or a compiler needs inside in its own way. Two sessions may call at once; one loaded part is never submitted
+ * again before its last submit is done.
  *
- * Considered and set aside: one big compile call for the whole graph (a delegate that knows few operators would have to
- * bring the rest along), and a virtual C++ class (compilers and standard libraries would have to match).
+ * Who decides what. A delegate says of each node whether its device can run it and how long that takes. The host places
+ * the nodes and joins neighbours on one device to parts; a delegate that compiles gets every part as a whole.
+ * Considered and set aside: parts that the delegate chooses (the host could then not weigh its part against another
+ * device's node by node: a greedy claim is what makes delegation slower than the CPU elsewhere), one compile call for
+ * the whole graph (a delegate that knows few operators would have to bring the rest along), a virtual C++ class
+ * (compilers and standard libraries would have to match), and event objects that live apart from submits (a part has
+ * one submit under way at most, so the loaded part is its own event).
  */
 #ifndef VIREO_DELEGATE_H_
 #define VIREO_DELEGATE_H_
@@ -20,7 +28,7 @@
 extern "C" {
 #endif
 
-#define VIREO_DELEGATE_ABI 3u
+#define VIREO_DELEGATE_ABI 4u
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
@@ -68,22 +76,46 @@ typedef struct vireo_host {
   uint32_t (*output_count)(const vireo_graph* graph);
   int32_t (*output)(const vireo_graph* graph, uint32_t index);
   void (*log)(void* context, vireo_log_level level, const char* text);
+  /* The application's allocator: NULL where it has no more. release is told what allocate was. `context` and these
+   * functions live until the delegate's release; the table itself may be copied, it need not live longer than a call.
+   */
+  void* (*allocate)(void* context, size_t bytes, size_t alignment);
+  void (*release)(void* context, void* memory, size_t bytes, size_t alignment);
 } vireo_host;
 
-/* One part that a delegate would run: a set of nodes that can run together without leaving the device. */
+/* One part that a delegate would run, or runs: nodes that follow each other in the graph's order, without leaving the
+ * device. */
+enum {
+  VIREO_PART_JOINS = 1 /* claim: neighbours that are claimed with this flag may become one part, which is compiled as a
+                          whole */
+};
 typedef struct vireo_part {
   uint32_t struct_size;
-  const uint32_t* nodes; /* in an order in which they can run */
-  uint32_t node_count;
+  const uint32_t* nodes; /* in the graph's order */
+  uint32_t node_count;   /* claim: 1 */
   double cost_ns; /* one thread, at the bounds, the same on all machines; > 0: may run beside other parts, no threads */
   const char* kernel; /* static text: which way it will run */
   const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
-  const void* choice; /* the delegate's own: what it decided; the host hands it to memory and load. Lives as long as the
-                         device, may be NULL */
+  const void* choice; /* the delegate's own: what it decided; the host hands it to compile, memory and load (of a part
+                         of several nodes: the first one's). Lives as long as the device, may be NULL */
   uint32_t packs;     /* memory, load: 1 where the host keeps packed constants, 0 where the part runs without */
   const void* const*
-      packed; /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
+      packed;     /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
+  uint32_t flags; /* claim: VIREO_PART_... */
+  double time_ns; /* claim: what the node is expected to take on this device inside a part, at the bounds; 0: not known,
+                     the host estimates it from the device's rates */
+  /* compile, memory, load: the values that go in and come out, by number, in the order in which submit gets them. Of
+   * one node: its own lists, with -1 where one is absent or not wanted. Of several: each value once, as it is first
+   * met. */
+  const int32_t* inputs;
+  uint32_t input_count;
+  const int32_t* outputs;
+  uint32_t output_count;
+  const void* blob; /* memory, load: what compile() wrote, aligned to 64; outlives the part. NULL without compile */
+  size_t blob_bytes;
 } vireo_part;
+#define VIREO_PART_INIT \
+  { sizeof(vireo_part), 0, 0, 0, "", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* A constant in a layout of the delegate's own. It is written once and serves all sessions of a model; whose bytes it
  * has, the layout's number and its sizes say all about its contents, and two parts that agree in them share one. */
@@ -96,9 +128,28 @@ typedef struct vireo_packed {
 } vireo_packed;
 #define VIREO_MAX_PACKED 8 /* of one part */
 
+/* Where compile() leaves its result. */
+typedef struct vireo_blob {
+  void* context;
+  /* Memory for the blob, aligned to 64; once a compile. NULL: there is none, give VIREO_OUT_OF_ARENA back. */
+  void* (*reserve)(void* context, size_t bytes);
+  char* message; /* on failure: what happened, for the user; message_bytes with its end */
+  size_t message_bytes;
+} vireo_blob;
+
+/* What compile() found. */
+typedef struct vireo_compiled {
+  uint32_t struct_size;
+  double time_ns;       /* of one run of the part, launch included; 0: not known */
+  uint64_t energy_nj;   /* of one run; 0: not known */
+  uint64_t moved_bytes; /* between the device and the memory it computes from, in one run; 0: not known */
+} vireo_compiled;
+#define VIREO_COMPILED_INIT \
+  { sizeof(vireo_compiled), 0, 0, 0 }
+
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
  * A node may be taken more than once, the best way first: the others are what a session's preference and `vireo tune`
- * choose from. */
+ * choose from. take refuses parts of several nodes: VIREO_PART_JOINS says that neighbours may be joined. */
 typedef struct vireo_claims {
   void* context;
   vireo_status (*take)(void* context, const vireo_part* part);
@@ -122,6 +173,20 @@ typedef struct vireo_submit {
   size_t message_bytes;
 } vireo_submit;
 
+/* How a device is. Numbers are 0 where nothing is known. */
+typedef struct vireo_telemetry {
+  uint32_t struct_size;
+  uint32_t resets;      /* since open */
+  uint64_t submits;     /* since open, of all parts */
+  uint64_t busy_ns;     /* on the device's own clock, since open */
+  uint64_t energy_nj;   /* since open */
+  uint64_t memory_used; /* of vireo_device_info.memory_bytes */
+  double temperature_c;
+  double clock_mhz;
+} vireo_telemetry;
+#define VIREO_TELEMETRY_INIT \
+  { sizeof(vireo_telemetry), 0, 0, 0, 0, 0, 0, 0 }
+
 typedef struct vireo_delegate vireo_delegate;
 struct vireo_delegate {
   uint32_t struct_size;
@@ -129,31 +194,58 @@ struct vireo_delegate {
   const char* name;
   void* self;
 
-  /* Device `index`, or VIREO_INVALID_ARGUMENT past the last one. `device` is handed to the other calls. */
+  /* Device `index`, or VIREO_INVALID_ARGUMENT past the last one. `device` is handed to the other calls. Texts in `info`
+   * live until release; what is left untouched is not known. */
   vireo_status (*enumerate)(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info, void** device);
   /* Looks at the whole graph and says of every node: take (in a part) or leave (with a reason). */
   vireo_status (*claim)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims);
   /* What a part that was claimed takes with `slots` threads. */
   vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                          int32_t slots, vireo_part_memory* out);
-  /* Constant `index` that the part reads in a layout of its own, or VIREO_INVALID_ARGUMENT past the last one. `to` is
-   * NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: this thread alone). The member
-   * may be NULL: no part wants any. */
+  /* Optional. Constant `index` that the part reads in a layout of its own, or VIREO_INVALID_ARGUMENT past the last one.
+   * `to` is NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: this thread alone). */
   vireo_status (*pack)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to);
-  /* Prepares a part in `state` (as memory() said). Constants may be referred to: they outlive the part. */
+  /* Prepares a part in `state` (as memory() said). Constants and the blob may be referred to: they outlive the part. A
+   * blob may come from a file: whatever steers addresses in it is checked here. */
   vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        int32_t slots, void* state, void** loaded);
-  /* Runs it. `inputs` and `outputs`: the part's boundary values, NULL where absent or not wanted, for a part of one
-   * node in the node's order. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
-   * (never above capacity). Returns when the outputs are written. */
+  /* Runs it. `inputs` and `outputs`: the part's boundary values in the order of vireo_part.inputs and outputs, NULL
+   * where absent or not wanted. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
+   * (never above capacity). Without wait(): returns when the outputs are written. With it: may return before; until
+   * wait() has given something else than VIREO_BUSY, the host neither reads the outputs nor changes the inputs. */
   vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                          vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
+  /* The last call on a loaded part. Work under way is cancelled first. */
   void (*unload)(void* loaded);
   /* VIREO_OK, or VIREO_DEVICE_LOST. */
   vireo_status (*health)(void* device);
   void (*release)(void* self);
+
+  /* Optional: turns a part into what the device runs; the same bytes for the same part on every host. Host and device
+   * need not be in one machine: enumerate may offer devices that can be compiled for, but not run (load then returns
+   * VIREO_UNSUPPORTED). VIREO_UNSUPPORTED: these nodes do not work together, message says why; the host then places
+   * them elsewhere. */
+  vireo_status (*compile)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                          const vireo_blob* blob, vireo_compiled* out);
+  /* Optional, with cancel: waits for the last submit, at most `timeout_ns` (0: only looks). VIREO_BUSY: not done yet.
+   * VIREO_DEVICE_LOST: the device is gone, nothing can be said of the outputs. Others: submit's own. */
+  vireo_status (*wait)(void* loaded, uint64_t timeout_ns);
+  /* From any thread. After it has returned the device touches neither inputs nor outputs; wait() then gives
+   * VIREO_CANCELLED, or what had happened before. A device that does not listen is lost. */
+  void (*cancel)(void* loaded);
+  /* Optional: tries to make a lost device work again; parts that were loaded stay lost and are loaded anew. */
+  vireo_status (*reset)(void* device);
+  /* Optional. */
+  vireo_status (*telemetry)(void* device, vireo_telemetry* out);
 };
+
+/* The one function that a plug-in's library exports, by this name. `abi`: the host's VIREO_DELEGATE_ABI; a plug-in that
+ * cannot serve it returns VIREO_UNSUPPORTED. Each call opens the driver anew and gives a table of its own, which lives
+ * until its release (several runtimes may be in one process). */
+#define VIREO_DELEGATE_OPEN "vireo_delegate_open"
+typedef vireo_status (*vireo_delegate_open_function)(uint32_t abi, const vireo_host* host,
+                                                     const vireo_delegate** out_delegate);
 
 #ifdef __cplusplus
 }

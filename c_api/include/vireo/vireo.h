@@ -164,14 +164,36 @@ VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options
                                             vireo_error* error);
 VIREO_API void vireo_runtime_release(vireo_runtime* runtime);
 
+/* What a device is like. Texts but the first three are NULL, and numbers 0, where nothing is known. */
+enum {
+  VIREO_DEVICE_EMULATED = 1, /* software stands in for it: it is used where it is named, never by "auto" */
+  VIREO_DEVICE_UNIFIED = 2,  /* works on the host's own memory */
+  VIREO_DEVICE_MATRIX = 4    /* has units for products of matrices */
+};
 typedef struct vireo_device_info {
   uint32_t struct_size;
   const char* name;     /* "cpu" */
   const char* delegate; /* which delegate offers it */
-  const char* detail;   /* "AVX-512", driver version... */
+  const char* detail;   /* "AVX-512", "32 x 32 products a cycle"... */
+  const char* vendor;
+  const char* family; /* of chips */
+  const char* driver; /* its version */
+  uint32_t flags;     /* VIREO_DEVICE_... */
+  uint32_t reserved;
+  uint64_t types;        /* that it computes in: bit 1 << VIREO_FLOAT32, ... */
+  uint64_t memory_bytes; /* of its own */
+  uint64_t local_bytes;  /* on the chip, where the device or its compiler places data there itself */
+  double f32_rate;       /* multiplications and additions a second, as vireo_node_info.operations counts them */
+  double f16_rate;       /* the same of float16 or bfloat16 */
+  double i8_rate;        /* the same of bytes */
+  double bandwidth;      /* bytes a second between the device and the memory that it computes from */
+  double transfer;       /* bytes a second between that memory and the host's; 0: nothing needs to be moved */
+  double launch_ns;      /* from the host's call to the first instruction, and back */
+  double idle_watts;
+  double busy_watts;
 } vireo_device_info;
 #define VIREO_DEVICE_INFO_INIT \
-  { sizeof(vireo_device_info), 0, 0, 0 }
+  { sizeof(vireo_device_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                             vireo_error* error);
