@@ -145,6 +145,9 @@ void release_model(vireo_model* model) {
   if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
   if (VIREO_PACKS) model->packs.release(rt->allocator);
+#if VIREO_JOINED
+  model->blobs.release(rt->allocator);
+#endif
   if (VIREO_CACHE) model->cache.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
   platform::unmap_file(model->mapped);

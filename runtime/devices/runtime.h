@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/load/program.h"
+#include "runtime/memory/blobs.h"
 #include "runtime/memory/packs.h"
 #include "runtime/platform/pack_cache.h"
 #include "runtime/platform/platform.h"
@@ -63,6 +64,7 @@ struct vireo_model {
   size_t buffer_bytes = 0;
   vireo::Program program;
   mutable vireo::Packs packs;
+  mutable vireo::Blobs blobs;
   vireo::PackSet section;          // packed weights in the file itself; empty where it has none that this build reads
   mutable vireo::PackCache cache;  // those in the user's folder
   mutable uint32_t checked = 0;    // all bytes were compared with the hash tree

@@ -1,5 +1,6 @@
 #include "runtime/exec/arena_plan.h"
 
+#include "runtime/exec/joined.h"
 #include "sdk/ops/control/control.h"
 #include "sdk/ops/parts.h"
 
@@ -75,6 +76,21 @@ uint32_t body_inplace(const fb::Subgraph& g, const fb::Node& node, const fb::Sub
                                             inputs, read_later));
 }
 
+#if VIREO_JOINED
+// A part runs where its first node stands; its inner values get no memory.
+void plan_part(const fb::Subgraph& g, const JoinedPart& part, const PlanWorkspace& w, PlanNode* out) {
+  out->inputs = Span<const int32_t>(part.inputs, part.input_count);
+  out->outputs = Span<const int32_t>(part.outputs, part.output_count);
+  for (uint32_t k = 0; k < part.count; ++k) {
+    for (const int32_t y : *g.nodes()->Get(part.nodes[k])->outputs()) {
+      bool inner = y >= 0;
+      for (uint32_t o = 0; inner && o < part.output_count; ++o) inner = part.outputs[o] != y;
+      if (inner) w.tensors[y].kind = PlanTensor::kConstant;
+    }
+  }
+}
+#endif
+
 Status fill_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
   const fb::Subgraph& g = l.graph(index);
   const SubLayout& s = l.subs[index];
@@ -101,6 +117,13 @@ Status fill_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error*
     const fb::Node& node = *g.nodes()->Get(n);
     PlanNode& out = w.nodes[n];
     out = PlanNode{};
+#if VIREO_JOINED
+    if (s.nodes[n].part != nullptr || s.nodes[n].joined == 0) {
+      out.region_bytes = -1;
+      if (s.nodes[n].part != nullptr) plan_part(g, *s.nodes[n].part, w, &out);
+      continue;
+    }
+#endif
     out.inputs = span_of(*node.inputs());
     out.outputs = span_of(*node.outputs());
     out.region_bytes = -1;

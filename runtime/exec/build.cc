@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/exec/branches.h"
+#include "runtime/exec/joined.h"
 #include "runtime/exec/session.h"
 #include "sdk/ops/control/control_generated.h"
 
@@ -47,6 +48,10 @@ class Builder {
   Status build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
   Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
   Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
+  Status load_part(uint32_t sub, uint32_t n, Step* step, Error* error);
+#if VIREO_JOINED
+  Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
+#endif
   Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
   Status check_body_types(uint32_t sub, uint32_t n, Error* error);
@@ -365,7 +370,12 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
       step->infer = true;
     }
   }
-  if (shapes_only) return Status::kOk;
+  return shapes_only ? Status::kOk : load_part(sub, n, step, error);
+}
+
+// Hands the part to its device, whose memory for it comes next in the block.
+Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
+  const NodeChoice& choice = l_.subs[sub].nodes[n];
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
@@ -379,12 +389,65 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
   if (status != VIREO_OK) {
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",
-                text_of(node.name()), device.info.name);
+                text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name);
   }
   step->submit = device.delegate->submit;
   step->unload = device.delegate->unload;
+#if VIREO_JOINED
+  if (device.delegate->wait != nullptr) step->device = &device;
+#endif
   return Status::kOk;
 }
+
+#if VIREO_JOINED
+Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error) {
+  const auto& nodes = *l_.graph(sub).nodes();
+  Tensor** args = c_.array<Tensor*>(size_t{part.input_count} + part.output_count);
+  bool fixed = true;
+  for (uint32_t k = 0; k < part.count; ++k) fixed = fixed && declared_static(sub, *nodes.Get(part.nodes[k]));
+  if (real()) {
+    *step = Step{};
+    const OpRow* row = find_op(static_cast<Op>(nodes.Get(part.first)->op()));
+    if (row == nullptr || part.input_count > UINT16_MAX || part.output_count > UINT16_MAX) {
+      return fail(error, Status::kUnsupported, "node \"{}\": too many values go into its part, or come out",
+                  text_of(nodes.Get(part.first)->name()));
+    }
+    step->def = row->def;
+    step->input_count = static_cast<uint16_t>(part.input_count);
+    step->output_count = static_cast<uint16_t>(part.output_count);
+    step->args = args;
+    step->info = next_info_;
+    for (uint32_t i = 0; i < part.input_count; ++i) *args++ = slot(sub, part.inputs[i]).tensor;
+    for (uint32_t o = 0; o < part.output_count; ++o) *args++ = slot(sub, part.outputs[o]).tensor;
+  }
+  // Of fixed shapes, those of all nodes are checked now and then forgotten; else they are worked out at each run.
+  Frame local;
+  Frame* const frame = fixed ? &local : c_.array<Frame>(1);
+  const size_t mark = c_.used();
+  Step* const steps = c_.array<Step>(part.count);
+  if (real()) {
+    *frame = Frame{};
+    frame->steps = steps;
+    frame->step_count = part.count;
+  }
+  for (uint32_t k = 0; k < part.count; ++k) {
+    VIREO_TRY(build_step(sub, part.nodes[k], 0, /*shapes_only=*/true, real() ? &steps[k] : nullptr, error));
+    if (real() && fixed && steps[k].infer) {
+      return fail(error, Status::kUnsupported, "node \"{}\": its shape depends on data that device \"{}\" keeps",
+                  text_of(nodes.Get(part.nodes[k])->name()),
+                  l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device].info.name);
+    }
+  }
+  if (fixed) {
+    c_.rewind(mark);
+  } else if (real()) {
+    step->infer = true;
+    step->bodies[0] = frame;
+  }
+  for (uint32_t k = 0; k < part.count; ++k) add_info(sub, part.nodes[k], depth);
+  return load_part(sub, part.first, step, error);
+}
+#endif
 
 // What goes into and comes out of a body must be of its owner's types; extents are checked when they are bound.
 Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
@@ -511,6 +574,14 @@ Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame
       continue;
     }
     Step* step = real() ? &frame->steps[frame->step_count] : nullptr;
+#if VIREO_JOINED
+    if (const JoinedPart* const part = shapes_only ? nullptr : l_.subs[sub].nodes[n].part; part != nullptr) {
+      VIREO_TRY(build_joined(sub, *part, depth, step, error));
+      ++frame->step_count;
+      n += part->count - 1;
+      continue;
+    }
+#endif
     VIREO_TRY(build_step(sub, n, depth, shapes_only, step, error));
     ++frame->step_count;
   }

@@ -20,6 +20,12 @@ class TensorInfer final : public InferContext {
   }
   bool known(int i) override {
     if (!has(i)) return false;
+#if VIREO_JOINED
+    if (constant_ == nullptr && args_[i]->data == nullptr && args_[i]->count() != 0) {  // its device keeps it
+      missing_ = true;
+      return false;
+    }
+#endif
     if (constant_ == nullptr || constant_[i]) return true;
     unsure_ = true;
     return false;
@@ -38,12 +44,14 @@ class TensorInfer final : public InferContext {
     return 0;
   }
   bool unsure() const { return unsure_; }
+  bool missing() const { return missing_; }
 
  private:
   Dim symbolic(Arith, Dim, Dim) override { return 0; }  // dimensions are numbers here
   Tensor* const* args_;
   const bool* constant_;
   bool unsure_ = false;
+  bool missing_ = false;
 };
 
 }  // namespace
@@ -71,6 +79,9 @@ Status infer_step(vireo_session& s, Step& step) {
   }
   TensorInfer ctx(step, reinterpret_cast<TensorType* const*>(outputs), nullptr, &s.error);
   VIREO_TRY(step.def->infer(ctx));
+#if VIREO_JOINED
+  if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");
+#endif
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (outputs[o] == nullptr) continue;
     const Tensor& y = *outputs[o];

@@ -4,6 +4,7 @@
 
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
+#include "runtime/exec/joined.h"
 #include "runtime/exec/node_key.h"
 
 namespace vireo {
@@ -90,6 +91,14 @@ struct Claiming {
   const vireo_preference* preference;
 };
 
+vireo_status leave(void* context, uint32_t node, const char* reason) {
+  auto& c = *static_cast<Claiming*>(context);
+  SubLayout& s = c.layout->subs[c.subgraph];
+  if (node >= s.node_count) return VIREO_INVALID_ARGUMENT;
+  if (s.nodes[node].device == kNoDevice && reason != nullptr) s.nodes[node].reason = reason;
+  return VIREO_OK;
+}
+
 vireo_status take(void* context, const vireo_part* part) {
   auto& c = *static_cast<Claiming*>(context);
   SubLayout& s = c.layout->subs[c.subgraph];
@@ -106,13 +115,26 @@ vireo_status take(void* context, const vireo_part* part) {
     rank = c.preference->rank(c.preference->context, &candidate);
   }
   if (n.device != kNoDevice && rank <= n.rank) return VIREO_OK;  // one before this has it
+#if VIREO_JOINED
+  const bool joins = (part->flags & VIREO_PART_JOINS) != 0;
+  const char* const refused = joins ? refused_reason(*c.layout, d, c.subgraph, part->nodes[0]) : nullptr;
+  if (refused != nullptr) return leave(context, part->nodes[0], refused);
+  n.joins = joins;
+#endif
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
   vireo_part asked = *part;
   const auto pack = d.delegate->pack;
   asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr ? 1 : 0;
   asked.packed = nullptr;
+#if VIREO_JOINED
+  // What it takes is known when its neighbours are: join_parts() asks.
+  const vireo_status status =
+      joins ? vireo_status{VIREO_OK} : d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
+  if (joins) asked.packs = 0;
+#else
   const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
+#endif
   if (status != VIREO_OK) return status;
   vireo_packed packed = {};
   packed.struct_size = sizeof(packed);
@@ -123,7 +145,10 @@ vireo_status take(void* context, const vireo_part* part) {
   }
   if (VIREO_BRANCHES) {
     vireo_part_memory alone = {sizeof(vireo_part_memory), 0, 0};
-    const bool wanted = c.subgraph == 0 && part->cost_ns > 0 && c.layout->slots > 1;
+    bool wanted = c.subgraph == 0 && part->cost_ns > 0 && c.layout->slots > 1;
+#if VIREO_JOINED
+    wanted = wanted && !joins;
+#endif
     const bool known = wanted && d.delegate->memory(d.handle, c.host, graph, &asked, 1, &alone) == VIREO_OK;
     n.cost_ns = known ? part->cost_ns : 0;
     n.lane_scratch_bytes = alone.scratch_bytes;
@@ -138,19 +163,17 @@ vireo_status take(void* context, const vireo_part* part) {
   return VIREO_OK;
 }
 
-vireo_status leave(void* context, uint32_t node, const char* reason) {
-  auto& c = *static_cast<Claiming*>(context);
-  SubLayout& s = c.layout->subs[c.subgraph];
-  if (node >= s.node_count) return VIREO_INVALID_ARGUMENT;
-  if (s.nodes[node].device == kNoDevice && reason != nullptr) s.nodes[node].reason = reason;
-  return VIREO_OK;
-}
-
 // Whether the list of names says this one first. Where there is one delegate, a list is a name.
 bool says(const char* list, const char* name) {
   if (!VIREO_DEVICE_LISTS) return strcmp(list, name) == 0;
   const size_t n = strlen(name);
   return strncmp(list, name, n) == 0 && (list[n] == 0 || list[n] == ',');
+}
+
+// An emulated device is one that was named.
+bool may_use(const char* list, const Device& device) {
+  if (says(list, "auto")) return !VIREO_DEVICE_LISTS || (device.info.flags & VIREO_DEVICE_EMULATED) == 0;
+  return says(list, device.info.name);
 }
 
 const char* behind_comma(const char* list) {
@@ -162,16 +185,16 @@ const char* devices_of(const vireo_session_options* options) {
   return options == nullptr || options->device == nullptr ? "auto" : options->device;
 }
 
-Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Error* error) {
+// Asks every device that the session may use, those it would rather have first.
+Status ask_devices(Layout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
+                   Error* error) {
   SubLayout& s = l.subs[index];
   for (uint32_t n = 0; n < s.node_count; ++n) s.nodes[n] = NodeChoice{};
-  if (s.dead) return Status::kOk;
   vireo_runtime* rt = l.model->runtime;
-  const vireo_host host = make_host(rt);
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     for (uint32_t d = 0; d < rt->device_count; ++d) {
       const Device& device = rt->devices[d];
-      if (!says(list, "auto") && !says(list, device.info.name)) continue;
+      if (!may_use(list, device)) continue;
       Claiming c{&l,
                  index,
                  static_cast<uint8_t>(d),
@@ -186,6 +209,26 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
       }
     }
   }
+  return Status::kOk;
+}
+
+Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Error* error) {
+  SubLayout& s = l.subs[index];
+  if (s.dead) {
+    for (uint32_t n = 0; n < s.node_count; ++n) s.nodes[n] = NodeChoice{};
+    return Status::kOk;
+  }
+  const vireo_host host = make_host(l.model->runtime);
+  VIREO_TRY(ask_devices(l, index, host, options, error));
+#if VIREO_JOINED
+  // Each round a node more is refused for good, so it ends.
+  bool again = true;
+  VIREO_TRY(join_parts(l, index, host, &again, error));
+  while (again) {
+    VIREO_TRY(ask_devices(l, index, host, options, error));
+    VIREO_TRY(join_parts(l, index, host, &again, error));
+  }
+#endif
   const fb::Subgraph& g = l.graph(index);
   for (uint32_t n = 0; n < s.node_count; ++n) {
     if (s.nodes[n].scratch_bytes > l.scratch_bytes) l.scratch_bytes = s.nodes[n].scratch_bytes;
@@ -251,8 +294,10 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
   const uint32_t subs = l.program->subgraph_count();
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(bind_types(l, i, error));
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(claim(l, i, options, error));
-  // The file's plan holds for the file's bounds; narrower ones deserve a smaller arena.
-  const bool from_file = l.program->plan(0) != nullptr && (options == nullptr || options->bound_count == 0);
+  // The file's plan holds for the file's bounds, node by node; narrower ones deserve a smaller arena, and a part needs
+  // its inputs to its end.
+  const bool from_file =
+      l.program->plan(0) != nullptr && (options == nullptr || options->bound_count == 0) && l.parts == nullptr;
   for (uint32_t i = subs; i-- > 0;) VIREO_TRY(plan_subgraph(l, i, from_file, w, error));
 #if VIREO_BRANCHES
   VIREO_TRY(plan_branches(l, w, error));
@@ -272,6 +317,23 @@ vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
   part.reason = choice.reason;
   part.choice = choice.choice;
   part.packs = packs ? 1 : 0;
+#if VIREO_JOINED
+  const JoinedPart* const joined = choice.part;
+  const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
+  part.inputs = joined != nullptr ? joined->inputs : self.inputs()->data();
+  part.input_count = joined != nullptr ? joined->input_count : self.inputs()->size();
+  part.outputs = joined != nullptr ? joined->outputs : self.outputs()->data();
+  part.output_count = joined != nullptr ? joined->output_count : self.outputs()->size();
+  if (joined != nullptr) {
+    part.nodes = joined->nodes;
+    part.node_count = joined->count;
+    part.flags = VIREO_PART_JOINS;
+    if (joined->blob != nullptr) {
+      part.blob = joined->blob->data;
+      part.blob_bytes = joined->blob->bytes;
+    }
+  }
+#endif
   return part;
 }
 
@@ -366,6 +428,9 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
 }
 
 void free_layout(Layout* layout) {
+#if VIREO_JOINED
+  for (uint32_t i = 0; i < layout->program->subgraph_count(); ++i) free_parts(*layout, i);
+#endif
   if (layout->block != nullptr) layout->model->runtime->release(layout->block, layout->block_bytes);
   layout->block = nullptr;
 }

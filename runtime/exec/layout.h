@@ -15,6 +15,8 @@ namespace vireo {
 
 constexpr uint8_t kNoDevice = 255;
 
+struct JoinedPart;
+
 struct NodeChoice {
   uint8_t device =
       kNoDevice;  // index in the runtime's devices; kNoDevice: control flow, or a composite run by its body
@@ -32,6 +34,10 @@ struct NodeChoice {
   uint32_t window = 0;            // this node and those after it, so many in all, run in lanes; 0: one after another
   double cost_ns = 0;             // vireo_part.cost_ns
   size_t lane_scratch_bytes = 0;  // with one slot
+  // joined.h
+  bool joins = false;          // its device may run it together with its neighbours
+  uint32_t joined = 1;         // nodes of the part that begins here; 0: in one that began before
+  JoinedPart* part = nullptr;  // that begins here
 };
 
 struct SubLayout {
@@ -58,6 +64,7 @@ struct Layout {
   SubLayout* subs = nullptr;
   vireo_graph* graphs = nullptr;
   size_t scratch_bytes = 0;
+  JoinedPart* parts = nullptr;
   int32_t lanes = 0;  // branches.h: the most that run at once, and what each has of the scratch
   size_t lane_scratch_bytes = 0;
   // What the temporary block takes, to be given back.

@@ -15,12 +15,55 @@ const char* name_of(const vireo_session& s, const Step& step) {
   return node == nullptr ? "" : text_of(node->name());
 }
 
+#if VIREO_JOINED
+// How long a device is waited for between looks at the caller's wish to cancel.
+constexpr uint64_t kLookNs = 2000000;
+
+// The end of what was submitted. A hang is a submit that is never done: past its time the part is cancelled and the
+// device counts as lost.
+vireo_status wait_for(vireo_session& s, const Step& step) {
+  const vireo_delegate& d = *step.device->delegate;
+  const uint64_t limit = s.options.device_timeout_ns == 0 ? VIREO_DEVICE_TIMEOUT_NS : s.options.device_timeout_ns;
+  const uint64_t begin = platform::now_ns();
+  uint64_t looks = 0;  // instead of a clock, where there is none
+  vireo_status status = VIREO_BUSY;
+  while ((status = d.wait(step.loaded, kLookNs)) == VIREO_BUSY) {
+    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
+      d.cancel(step.loaded);
+      return VIREO_CANCELLED;
+    }
+    ++looks;
+    const uint64_t now = platform::now_ns();
+    if ((begin == 0 ? looks * kLookNs : now - begin) < limit) continue;
+    d.cancel(step.loaded);
+    const char why[] = "did not answer in time";
+    memcpy(s.submit.message, why, sizeof(why));
+    return VIREO_DEVICE_LOST;
+  }
+  return status;
+}
+#endif
+
 Status run_part(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   s.submit.message[0] = 0;
+#if VIREO_JOINED
+  vireo_status status = step.submit(
+#else
   const vireo_status status = step.submit(
+#endif
       step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
       reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+#if VIREO_JOINED
+  if (step.device != nullptr) {
+    if (status == VIREO_OK) status = wait_for(s, step);
+    if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+    if (status == VIREO_DEVICE_LOST) {
+      return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.device->info.name,
+                  step.def->name, name_of(s, step), s.submit.message[0] == 0 ? "lost" : s.submit.message);
+    }
+  }
+#endif
   if (status != VIREO_OK) {
     return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step),
                 s.submit.message);

@@ -38,6 +38,7 @@ struct Step {
                          const vireo_submit*) = nullptr;
   void (*unload)(void* loaded) = nullptr;
   void* loaded = nullptr;
+  const Device* device = nullptr;  // where submit may return before the outputs are written
   Frame* bodies[2] = {nullptr,
                       nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
 };

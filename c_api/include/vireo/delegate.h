@@ -104,9 +104,10 @@ typedef struct vireo_part {
   uint32_t flags; /* claim: VIREO_PART_... */
   double time_ns; /* claim: what the node is expected to take on this device inside a part, at the bounds; 0: not known,
                      the host estimates it from the device's rates */
-  /* compile, memory, load: the values that go in and come out, by number, in the order in which submit gets them. Of
-   * one node: its own lists, with -1 where one is absent or not wanted. Of several: each value once, as it is first
-   * met. */
+  /* compile, memory, pack, load: the values that go in and come out, by number, in the order in which submit gets them.
+   * Of a node that was claimed without VIREO_PART_JOINS: its own lists, with -1 where one is absent or not wanted. With
+   * it: each value that the part does not make itself and that is not constant, then each that is read outside of the
+   * part or an output of the graph, as the nodes name them first; no output lies in the memory of an input. */
   const int32_t* inputs;
   uint32_t input_count;
   const int32_t* outputs;

@@ -356,9 +356,12 @@ typedef struct vireo_session_options {
                            to it. Trouble with it is told in the log and costs time alone. Read during the call only.
                            Nothing happens in a build without VIREO_CACHE */
   uint64_t cache_bytes; /* the folder's files together; those longest not used go first. 0: VIREO_CACHE_BYTES */
+  uint64_t device_timeout_ns; /* what one part may take on a device that works beside the host before the run ends with
+                                 VIREO_DEVICE_LOST. 0: VIREO_DEVICE_TIMEOUT_NS */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0 }
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0 }
+#define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
 #define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
 
 typedef struct vireo_memory {

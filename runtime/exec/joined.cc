@@ -1,0 +1,294 @@
+#include "runtime/exec/joined.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <new>
+
+#include "runtime/exec/arena_plan.h"
+
+namespace vireo {
+namespace {
+
+// FNV-1a, as the cache's names.
+uint64_t mix(uint64_t hash, uint64_t value) {
+  for (int i = 0; i < 8; ++i) hash = (hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
+  return hash;
+}
+
+uint64_t shapes_of(const Layout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  const SubLayout& s = l.subs[subgraph];
+  const auto take = [&](const flatbuffers::Vector<int32_t>& list) {
+    for (const int32_t t : list) {
+      if (t < 0) continue;
+      const TensorType& type = s.max_types[t];
+      hash = mix(hash, static_cast<uint64_t>(type.shape.rank));
+      for (int i = 0; i < type.shape.rank; ++i) hash = mix(hash, static_cast<uint64_t>(type.shape[i]));
+    }
+  };
+  for (uint32_t n = first; n < first + count; ++n) {
+    take(*l.graph(subgraph).nodes()->Get(n)->inputs());
+    take(*l.graph(subgraph).nodes()->Get(n)->outputs());
+  }
+  return hash;
+}
+
+BlobKey key_of(const Layout& l, const Device& device, uint32_t subgraph, uint32_t first, uint32_t count) {
+  return {device.handle, subgraph, first, count, shapes_of(l, subgraph, first, count)};
+}
+
+// What compile() writes to.
+struct Sink {
+  const vireo_allocator* allocator;
+  Blob* blob = nullptr;
+};
+
+void* reserve(void* context, size_t bytes) {
+  auto& sink = *static_cast<Sink*>(context);
+  if (sink.blob != nullptr || bytes == 0) return nullptr;
+  sink.blob = Blobs::take(*sink.allocator, bytes);
+  return sink.blob == nullptr ? nullptr : Blobs::data_of(sink.blob);
+}
+
+class Joiner {
+ public:
+  Joiner(Layout& layout, uint32_t subgraph, const vireo_host& host, Error* error)
+      : l_(layout), sub_(subgraph), s_(layout.subs[subgraph]), rt_(layout.model->runtime), host_(host), error_(error) {}
+  ~Joiner() { rt_->release(last_reader_, last_reader_bytes_); }
+  Joiner(const Joiner&) = delete;
+  Joiner& operator=(const Joiner&) = delete;
+
+  Status run(bool* again) {
+    if (!any()) return Status::kOk;
+    VIREO_TRY(find_readers());
+    for (uint32_t n = 0; n < s_.node_count;) {
+      uint32_t end = n + 1;
+      if (may_join(n)) {
+        while (end < s_.node_count && s_.nodes[end].device == s_.nodes[n].device && may_join(end)) ++end;
+        VIREO_TRY(join(n, end, again));
+      } else if (s_.nodes[n].joins) {
+        VIREO_TRY(join(n, end, again));
+      }
+      n = end;
+    }
+    return Status::kOk;
+  }
+
+ private:
+  bool any() const {
+    for (uint32_t n = 0; n < s_.node_count; ++n) {
+      if (s_.nodes[n].joins) return true;
+    }
+    return false;
+  }
+  // What data decide the shape of, or a generator's state orders, runs alone.
+  bool may_join(uint32_t n) const {
+    if (!s_.nodes[n].joins) return false;
+    const OpRow* row = find_op(static_cast<Op>(l_.graph(sub_).nodes()->Get(n)->op()));
+    return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
+  }
+
+  Status no_room(size_t bytes) {
+    return fail(error_, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", bytes);
+  }
+
+  Status find_readers() {
+    last_reader_bytes_ = sizeof(uint32_t) * (size_t{s_.tensor_count} + 1);
+    last_reader_ = static_cast<uint32_t*>(rt_->allocate(last_reader_bytes_));
+    if (last_reader_ == nullptr) return no_room(last_reader_bytes_);
+    memset(last_reader_, 0, last_reader_bytes_);
+    const fb::Subgraph& g = l_.graph(sub_);
+    for (uint32_t n = 0; n < s_.node_count; ++n) {
+      for (const int32_t x : *g.nodes()->Get(n)->inputs()) {
+        if (x >= 0) last_reader_[x] = n;
+      }
+    }
+    for (const uint32_t y : *g.outputs()) last_reader_[y] = UINT32_MAX;
+    return Status::kOk;
+  }
+
+  // One part where the device compiles [first, end) as one, else halves; at last nodes that are claimed anew.
+  Status join(uint32_t first, uint32_t end, bool* again) {
+    bool refused = false;
+    VIREO_TRY(make(first, end, &refused));
+    if (!refused) return Status::kOk;
+    if (end - first == 1) {
+      *again = true;
+      return Status::kOk;
+    }
+    const uint32_t middle = first + (end - first) / 2;
+    VIREO_TRY(join(first, middle, again));
+    return join(middle, end, again);
+  }
+
+  bool made_inside(int32_t t, uint32_t first, uint32_t end) const {
+    for (uint32_t n = first; n < end; ++n) {
+      for (const int32_t y : *l_.graph(sub_).nodes()->Get(n)->outputs()) {
+        if (y == t) return true;
+      }
+    }
+    return false;
+  }
+  static bool listed(const int32_t* list, uint32_t count, int32_t t) {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (list[i] == t) return true;
+    }
+    return false;
+  }
+
+  // The part's struct and lists, in one block.
+  Status describe(uint32_t first, uint32_t end, JoinedPart** out) {
+    const fb::Subgraph& g = l_.graph(sub_);
+    size_t ins = 0, outs = 0;
+    for (uint32_t n = first; n < end; ++n) {
+      ins += g.nodes()->Get(n)->inputs()->size();
+      outs += g.nodes()->Get(n)->outputs()->size();
+    }
+    const size_t bytes = sizeof(JoinedPart) + sizeof(int32_t) * (ins + outs + (end - first));
+    void* const block = rt_->allocate(bytes);
+    if (block == nullptr) return no_room(bytes);
+    auto* const p = new (block) JoinedPart();
+    p->bytes = bytes;
+    p->subgraph = sub_;
+    p->first = first;
+    p->count = end - first;
+    p->nodes = reinterpret_cast<uint32_t*>(p + 1);
+    p->inputs = reinterpret_cast<int32_t*>(p->nodes + p->count);
+    p->outputs = p->inputs + ins;
+    for (uint32_t n = first; n < end; ++n) {
+      p->nodes[n - first] = n;
+      for (const int32_t x : *g.nodes()->Get(n)->inputs()) {
+        if (x < 0 || g.tensors()->Get(static_cast<uint32_t>(x))->segment() >= 0) continue;
+        if (listed(p->inputs, p->input_count, x) || made_inside(x, first, n)) continue;
+        p->inputs[p->input_count++] = x;
+      }
+      for (const int32_t y : *g.nodes()->Get(n)->outputs()) {
+        if (y >= 0 && last_reader_[y] >= end) p->outputs[p->output_count++] = y;
+      }
+    }
+    *out = p;
+    return Status::kOk;
+  }
+
+  Status make(uint32_t first, uint32_t end, bool* refused) {
+    const Device& device = rt_->devices[s_.nodes[first].device];
+    JoinedPart* p = nullptr;
+    VIREO_TRY(describe(first, end, &p));
+    p->next = l_.parts;
+    l_.parts = p;
+    NodeChoice& choice = s_.nodes[first];
+    choice.part = p;
+    choice.joined = p->count;
+    for (uint32_t n = first + 1; n < end; ++n) s_.nodes[n].joined = 0;
+    Status status = compile(device, p);
+    if (ok(status) && !p->blob->refused) status = measure(device, p);
+    if (ok(status) && !p->blob->refused) return Status::kOk;
+    *refused = ok(status);
+    for (uint32_t n = first; n < end; ++n) {
+      s_.nodes[n].joined = 1;
+      s_.nodes[n].part = nullptr;
+    }
+    l_.parts = p->next;
+    rt_->release(p, p->bytes);
+    return status;
+  }
+
+  Status compile(const Device& device, JoinedPart* p) {
+    const BlobKey key = key_of(l_, device, sub_, p->first, p->count);
+    Blobs& blobs = l_.model->blobs;
+    p->blob = blobs.find(key);
+    if (p->blob != nullptr) return Status::kOk;
+    Sink sink{&rt_->allocator};
+    char message[sizeof(Blob::reason)] = {};
+    vireo_compiled compiled = VIREO_COMPILED_INIT;
+    vireo_status status = VIREO_OK;
+    if (device.delegate->compile != nullptr) {
+      const vireo_blob to = {&sink, reserve, message, sizeof(message)};
+      const vireo_part part = part_of(l_, sub_, p->nodes);
+      status = device.delegate->compile(device.handle, &host_, &l_.graphs[sub_], &part, &to, &compiled);
+    }
+    if (status != VIREO_OK && sink.blob != nullptr) {
+      Blobs::drop(rt_->allocator, sink.blob);
+      sink.blob = nullptr;
+    }
+    if (status == VIREO_OUT_OF_ARENA) {
+      return fail(error_, Status::kOutOfArena, "node \"{}\": device \"{}\" has no memory to compile it: {}", name(p),
+                  device.info.name, message);
+    }
+    if (sink.blob == nullptr) sink.blob = Blobs::take(rt_->allocator, 0);
+    if (sink.blob == nullptr) return no_room(sizeof(Blob));
+    sink.blob->key = key;
+    sink.blob->refused = status != VIREO_OK;
+    sink.blob->compiled = compiled;
+    if (sink.blob->refused) {
+      message[sizeof(message) - 1] = 0;
+      memcpy(sink.blob->reason, message[0] == 0 ? "the device does not compile it" : message,
+             message[0] == 0 ? sizeof("the device does not compile it") : sizeof(message));
+    }
+    p->blob = blobs.add(rt_->allocator, sink.blob);
+    return Status::kOk;
+  }
+
+  Status measure(const Device& device, JoinedPart* p) {
+    NodeChoice& choice = s_.nodes[p->first];
+    vireo_part part = part_of(l_, sub_, p->nodes);
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    const vireo_status status =
+        device.delegate->memory(device.handle, &host_, &l_.graphs[sub_], &part, l_.slots, &memory);
+    if (status != VIREO_OK) {
+      return fail(error_, static_cast<Status>(status), "node \"{}\": device \"{}\" could not say what memory it takes",
+                  name(p), device.info.name);
+    }
+    choice.state_bytes = memory.state_bytes;
+    choice.scratch_bytes = memory.scratch_bytes;
+    vireo_packed packed = {};
+    packed.struct_size = sizeof(packed);
+    while (VIREO_PACKS && part.packs != 0 && choice.packed < VIREO_MAX_PACKED &&
+           device.delegate->pack(device.handle, &host_, &l_.graphs[sub_], &part, choice.packed, nullptr, &packed,
+                                 nullptr) == VIREO_OK) {
+      ++choice.packed;
+    }
+    return Status::kOk;
+  }
+
+  const char* name(const JoinedPart* p) const { return text_of(l_.graph(sub_).nodes()->Get(p->first)->name()); }
+
+  Layout& l_;
+  uint32_t sub_;
+  SubLayout& s_;
+  const vireo_runtime* rt_;
+  const vireo_host& host_;
+  Error* error_;
+  uint32_t* last_reader_ = nullptr;  // the last node that reads a value; UINT32_MAX: an output
+  size_t last_reader_bytes_ = 0;
+};
+
+}  // namespace
+
+Status join_parts(Layout& l, uint32_t subgraph, const vireo_host& host, bool* again, Error* error) {
+  *again = false;
+  Status status = Joiner(l, subgraph, host, error).run(again);
+  if (!ok(status) || *again) free_parts(l, subgraph);
+  return status;
+}
+
+void free_parts(Layout& l, uint32_t subgraph) {
+  JoinedPart** at = &l.parts;
+  while (*at != nullptr) {
+    JoinedPart* const p = *at;
+    if (p->subgraph != subgraph) {
+      at = &p->next;
+      continue;
+    }
+    *at = p->next;
+    l.model->runtime->release(p, p->bytes);
+  }
+}
+
+const char* refused_reason(const Layout& l, const Device& device, uint32_t subgraph, uint32_t node) {
+  const Blob* blob = l.model->blobs.find(key_of(l, device, subgraph, node, 1));
+  return blob != nullptr && blob->refused ? blob->reason : nullptr;
+}
+
+}  // namespace vireo

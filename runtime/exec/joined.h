@@ -1,0 +1,41 @@
+// Parts of several nodes: neighbours on one device that it runs as one step.
+//
+// A part is a run of nodes that follow each other in the file's order, which is an order in which they can run. So
+// every part is convex (no value leaves it and comes back), no two parts wait for each other, and nothing has to be
+// sorted on a device. Weighed against it: any convex set of nodes. That joins more where branches on several devices
+// are written one after the other, but each union has to be checked for cycles through all others, and the arena
+// planner would need an order of its own; the converter can write branches in an order that suits its target instead.
+//
+// Inner values of a part have no memory here: the device keeps them. Nothing of a part lies in place of its inputs.
+#ifndef VIREO_RUNTIME_EXEC_JOINED_H_
+#define VIREO_RUNTIME_EXEC_JOINED_H_
+
+#include "runtime/exec/layout.h"
+
+namespace vireo {
+
+struct JoinedPart {
+  JoinedPart* next = nullptr;  // of the layout's
+  size_t bytes = 0;            // of this struct and its lists
+  uint32_t subgraph = 0;
+  uint32_t first = 0;
+  uint32_t count = 0;
+  const Blob* blob = nullptr;
+  uint32_t* nodes = nullptr;
+  int32_t* inputs = nullptr;  // boundary values, without constants, in the order in which the nodes name them
+  int32_t* outputs = nullptr;
+  uint32_t input_count = 0;
+  uint32_t output_count = 0;
+};
+
+// Makes the parts of a subgraph of which every node has its device. *again: a device refused to compile nodes that it
+// had taken; the nodes have to be claimed anew (refused_reason() now says no for them), and there are no parts.
+Status join_parts(Layout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);
+void free_parts(Layout& layout, uint32_t subgraph);
+
+// Why the device would not compile this node when it was tried; null: it was not tried, or works.
+const char* refused_reason(const Layout& layout, const Device& device, uint32_t subgraph, uint32_t node);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_EXEC_JOINED_H_

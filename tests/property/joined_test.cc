@@ -1,0 +1,597 @@
+// Graphs at random on two devices: one is a delegate of this file that runs neighbouring nodes as one part, which it
+// compiles, and whose submits are waited for. Whatever it takes, refuses to compile or loses, the results are those of
+// the CPU to the bit, or an error that names it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "converter/emit/model_file.h"
+#include "converter/ir/infer.h"
+#include "runtime/devices/runtime.h"
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "vireo/delegate.h"
+#include "vireo/vireo.h"
+
+extern "C" const vireo_delegate vireo_cpu_delegate;
+
+namespace vireo {
+namespace {
+
+// ---- The device: Relu, Neg, Add, Sub on float32, a step after the other
+
+struct Joiner {
+  // What it takes: node n of a graph when the n-th bit is set.
+  uint64_t takes = ~uint64_t{0};
+  uint32_t longest = 64;          // nodes of a part that it compiles
+  std::set<std::string> refuses;  // nodes that never compile
+  uint32_t busy_looks = 0;        // waits that are answered with VIREO_BUSY first
+  bool hangs = false, lost = false, no_memory = false;
+
+  std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
+  std::vector<uint32_t> sizes;  // of the parts that were loaded
+} device;
+
+struct Instruction {
+  uint16_t op;
+  int32_t a, b, y;  // values: 0.. inputs, then outputs, then inner ones
+};
+struct BlobHead {
+  uint32_t magic, instructions, inputs, outputs, values;
+  uint64_t most_bytes;
+};
+constexpr uint32_t kMagic = 0x4a4f494e;
+
+struct Part {
+  const BlobHead* head;
+  const Instruction* code;
+  float* inner;  // most_bytes each, of the values that are neither inputs nor outputs
+  const vireo_tensor* in[64];
+  vireo_tensor* out[64];
+  uint32_t looks;
+  bool cancelled;
+};
+
+vireo_status enumerate(void*, const vireo_host*, uint32_t index, vireo_device_info* info, void** out) {
+  if (index != 0) return VIREO_INVALID_ARGUMENT;
+  info->name = "joiner";
+  info->detail = "of a test";
+  info->flags = VIREO_DEVICE_EMULATED;
+  *out = &device;
+  return VIREO_OK;
+}
+
+bool runs(const vireo_host& host, const vireo_graph* graph, uint32_t n, vireo_graph_node* node) {
+  *node = {};
+  node->struct_size = sizeof(*node);
+  if (host.node(graph, n, node) != VIREO_OK) return false;
+  const auto op = static_cast<Op>(node->op);
+  if (op != Op::kRelu && op != Op::kNeg && op != Op::kAdd && op != Op::kSub) return false;
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    vireo_graph_value v = {};
+    v.struct_size = sizeof(v);
+    if (host.value(graph, static_cast<uint32_t>(node->inputs[i]), &v) != VIREO_OK || v.dtype != VIREO_FLOAT32)
+      return false;
+    if (v.constant != nullptr) return false;
+  }
+  return true;
+}
+
+vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  for (uint32_t n = 0; n < host->node_count(graph); ++n) {
+    vireo_graph_node node;
+    vireo_status status = VIREO_OK;
+    if (runs(*host, graph, n, &node) && n < 64 && (device.takes >> n & 1) != 0) {
+      vireo_part part = VIREO_PART_INIT;
+      part.nodes = &n;
+      part.node_count = 1;
+      part.kernel = "joined";
+      part.flags = VIREO_PART_JOINS;
+      status = claims->take(claims->context, &part);
+    } else {
+      status = claims->leave(claims->context, n, "not in this test");
+    }
+    if (status != VIREO_OK) return status;
+  }
+  return VIREO_OK;
+}
+
+vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                     const vireo_blob* blob, vireo_compiled* out) {
+  ++device.compiles;
+  if (device.no_memory) return VIREO_OUT_OF_ARENA;
+  if (part->node_count > device.longest) {
+    std::snprintf(blob->message, blob->message_bytes, "%u nodes are too many", part->node_count);
+    return VIREO_UNSUPPORTED;
+  }
+  std::vector<Instruction> code;
+  std::vector<int32_t> values(part->inputs, part->inputs + part->input_count);
+  values.insert(values.end(), part->outputs, part->outputs + part->output_count);
+  uint64_t most = 0;
+  const auto number = [&](int32_t t) {
+    vireo_graph_value v = {};
+    v.struct_size = sizeof(v);
+    EXPECT_EQ(host->value(graph, static_cast<uint32_t>(t), &v), VIREO_OK);
+    uint64_t bytes = 4;
+    for (int i = 0; i < v.rank; ++i) bytes *= static_cast<uint64_t>(v.max_dims[i]);
+    most = std::max(most, bytes);
+    const auto at = std::find(values.begin(), values.end(), t);
+    const auto index = static_cast<int32_t>(at - values.begin());
+    if (at == values.end()) values.push_back(t);
+    return index;
+  };
+  for (uint32_t k = 0; k < part->node_count; ++k) {
+    vireo_graph_node node;
+    EXPECT_TRUE(runs(*host, graph, part->nodes[k], &node));
+    EXPECT_TRUE(k == 0 || part->nodes[k] == part->nodes[k - 1] + 1);
+    if (device.refuses.count(node.name) != 0) {
+      std::snprintf(blob->message, blob->message_bytes, "%s never compiles", node.name);
+      return VIREO_UNSUPPORTED;
+    }
+    Instruction i = {node.op, number(node.inputs[0]), -1, -1};
+    if (node.input_count > 1) i.b = number(node.inputs[1]);
+    i.y = number(node.outputs[0]);
+    code.push_back(i);
+  }
+  const BlobHead head = {kMagic,
+                         static_cast<uint32_t>(code.size()),
+                         part->input_count,
+                         part->output_count,
+                         static_cast<uint32_t>(values.size()),
+                         most};
+  auto* to = static_cast<uint8_t*>(blob->reserve(blob->context, sizeof(head) + code.size() * sizeof(Instruction)));
+  if (to == nullptr) return VIREO_OUT_OF_ARENA;
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(to) % 64, 0u);
+  std::memcpy(to, &head, sizeof(head));
+  std::memcpy(to + sizeof(head), code.data(), code.size() * sizeof(Instruction));
+  out->time_ns = 100.0 * part->node_count;
+  return VIREO_OK;
+}
+
+vireo_status memory(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
+                    vireo_part_memory* out) {
+  EXPECT_NE(part->blob, nullptr);
+  const auto& head = *static_cast<const BlobHead*>(part->blob);
+  out->state_bytes = sizeof(Part);
+  out->scratch_bytes = (head.values - head.inputs - head.outputs) * head.most_bytes;
+  return VIREO_OK;
+}
+
+vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t, void* state,
+                  void** loaded) {
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(state) % 64, 0u);
+  auto* p = new (state) Part();
+  p->head = static_cast<const BlobHead*>(part->blob);
+  if (p->head->magic != kMagic || part->blob_bytes != sizeof(BlobHead) + p->head->instructions * sizeof(Instruction))
+    return VIREO_INVALID_MODEL;
+  p->code = reinterpret_cast<const Instruction*>(p->head + 1);
+  ++device.loaded;
+  ++device.parts;
+  device.sizes.push_back(part->node_count);
+  *loaded = p;
+  return VIREO_OK;
+}
+
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
+                    uint32_t output_count, const vireo_submit* with) {
+  auto& p = *static_cast<Part*>(loaded);
+  ++device.submits;
+  if (device.lost) return VIREO_DEVICE_LOST;
+  EXPECT_EQ(input_count, p.head->inputs);
+  EXPECT_EQ(output_count, p.head->outputs);
+  std::copy(inputs, inputs + input_count, p.in);
+  std::copy(outputs, outputs + output_count, p.out);
+  p.inner = static_cast<float*>(with->scratch);
+  p.looks = 0;
+  p.cancelled = false;
+  return VIREO_OK;
+}
+
+void execute(Part& p) {
+  const auto at = [&p](int32_t v) -> float* {
+    const auto n = static_cast<uint32_t>(v);
+    if (n < p.head->inputs) return static_cast<float*>(p.in[n]->data);
+    if (n < p.head->inputs + p.head->outputs) return static_cast<float*>(p.out[n - p.head->inputs]->data);
+    return p.inner + (n - p.head->inputs - p.head->outputs) * (p.head->most_bytes / 4);
+  };
+  int64_t count = 1;  // all values of a graph have one shape
+  const vireo_tensor& x = *p.in[0];
+  for (int i = 0; i < x.rank; ++i) count *= x.dims[i];
+  for (uint32_t k = 0; k < p.head->instructions; ++k) {
+    const Instruction& i = p.code[k];
+    const float *a = at(i.a), *b = i.b < 0 ? nullptr : at(i.b);
+    float* y = at(i.y);
+    for (int64_t e = 0; e < count; ++e) {
+      switch (static_cast<Op>(i.op)) {
+        case Op::kRelu:
+          y[e] = a[e] > 0 ? a[e] : 0;
+          break;
+        case Op::kNeg:
+          y[e] = -a[e];
+          break;
+        case Op::kAdd:
+          y[e] = a[e] + b[e];
+          break;
+        default:
+          y[e] = a[e] - b[e];
+      }
+    }
+  }
+}
+
+vireo_status wait(void* loaded, uint64_t) {
+  auto& p = *static_cast<Part*>(loaded);
+  if (p.cancelled) return VIREO_CANCELLED;
+  if (device.hangs || p.looks++ < device.busy_looks) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return VIREO_BUSY;
+  }
+  execute(p);
+  return VIREO_OK;
+}
+
+void cancel(void* loaded) {
+  ++device.cancels;
+  static_cast<Part*>(loaded)->cancelled = true;
+}
+void unload(void*) { --device.loaded; }
+vireo_status health(void*) { return device.lost ? VIREO_DEVICE_LOST : VIREO_OK; }
+void release(void*) {}
+
+const vireo_delegate kJoiner = {sizeof(vireo_delegate),
+                                VIREO_DELEGATE_ABI,
+                                "joiner",
+                                nullptr,
+                                enumerate,
+                                claim,
+                                memory,
+                                nullptr,
+                                load,
+                                submit,
+                                unload,
+                                health,
+                                release,
+                                compile,
+                                wait,
+                                cancel,
+                                nullptr,
+                                nullptr};
+
+// ---- Graphs
+
+Shape make(std::initializer_list<Dim> dims) {
+  Shape s;
+  for (const Dim d : dims) s[s.rank++] = d;
+  return s;
+}
+
+// `nodes` operators on values of one shape; each reads values that were made before, so nothing but the order of the
+// file says which of them are neighbours. Abs is what the joiner never takes.
+FileBytes random_graph(uint32_t seed, int nodes, bool symbolic) {
+  std::mt19937 rng(seed);
+  const auto draw = [&rng](size_t n) { return static_cast<size_t>(rng()) % n; };
+  const auto dims = std::make_shared<ir::DimTable>();
+  ir::Graph g(dims);
+  Shape shape = make({4, 16});
+  if (symbolic) {
+    shape[0] = dims->symbol("n");
+    EXPECT_TRUE(dims->set_bounds("n", 1, 40));
+  }
+  std::vector<ir::Value*> values = {g.add_input("x", {DType::kF32, shape}), g.add_input("z", {DType::kF32, shape})};
+  for (int k = 0; k < nodes; ++k) {
+    const Op ops[] = {Op::kRelu, Op::kNeg, Op::kAdd, Op::kSub, Op::kAbs};
+    const Op op = ops[draw(9) == 0 ? 4 : draw(4)];
+    const bool two = op == Op::kAdd || op == Op::kSub;
+    const auto pick = [&] { return values[values.size() - 1 - draw(std::min<size_t>(values.size(), 5))]; };
+    std::vector<ir::Value*> in = {pick()};
+    if (two) in.push_back(pick());
+    ir::Node* n = g.add_node(op, two ? pack<attrs::Binary>(attrs::BinaryT{}) : pack<attrs::Unary>(attrs::UnaryT{}),
+                             std::move(in), 1);
+    n->name = "n" + std::to_string(k);
+    std::string message;
+    EXPECT_TRUE(ok(ir::infer_node(g, n, nullptr, &message))) << message;
+    n->out()->name = "v" + std::to_string(k);
+    values.push_back(n->out());
+  }
+  g.add_output(values.back(), "last");
+  g.add_output(values[values.size() / 2 + 1], "middle");
+  emit::separate_outputs(g);
+  FileBytes bytes;
+  Diagnostics diagnostics;
+  ConvertReport report;
+  const auto made = emit::ModelFile::build(g, {}, {}, &diagnostics, &report);
+  EXPECT_NE(made, nullptr) << diagnostics.text();
+  if (made != nullptr) made->write(&bytes);
+  return bytes;
+}
+
+struct Loaded {
+  vireo_runtime* runtime = nullptr;
+  vireo_model* model = nullptr;
+  explicit Loaded(const FileBytes& bytes, const vireo_runtime_options* options = nullptr) {
+    vireo_error error = VIREO_ERROR_INIT;
+    EXPECT_EQ(vireo_runtime_create(options, &runtime, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_model_load_memory(runtime, bytes.data(), bytes.size(), &model, &error), VIREO_OK) << error.message;
+  }
+  ~Loaded() {
+    vireo_model_release(model);
+    vireo_runtime_release(runtime);
+  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+};
+
+struct Result {
+  vireo_status status = VIREO_OK;
+  std::string message;
+  std::vector<std::vector<float>> outputs;
+  uint32_t on_joiner = 0, nodes = 0;
+  std::set<std::string> reasons;
+};
+
+Result run(const vireo_model* model, const char* name, int64_t rows = 4, int64_t bound = 0, int runs = 2,
+           uint64_t timeout_ns = 0) {
+  Result r;
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = name;
+  options.device_timeout_ns = timeout_ns;
+  const vireo_bound bounds[] = {{"n", 1, bound}};
+  if (bound != 0) {
+    options.bounds = bounds;
+    options.bound_count = 1;
+  }
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  r.status = vireo_model_memory(model, &options, &memory, &error);
+  vireo_session* session = nullptr;
+  std::vector<uint8_t> block(memory.total_bytes + 64);
+  options.arena = block.data() + (64 - reinterpret_cast<uintptr_t>(block.data()) % 64) % 64;
+  options.arena_bytes = memory.total_bytes;
+  if (r.status == VIREO_OK) r.status = vireo_session_create(model, &options, &session, &error);
+  std::vector<float> x(static_cast<size_t>(rows) * 16), z(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(static_cast<int>(i * 7 % 23) - 11) / 8;
+    z[i] = static_cast<float>(static_cast<int>(i * 5 % 19) - 9) / 4;
+  }
+  for (int k = 0; r.status == VIREO_OK && k < runs; ++k) {
+    vireo_tensor in[2] = {}, out[2] = {};
+    for (vireo_tensor& t : in) {
+      t.dtype = VIREO_FLOAT32;
+      t.rank = 2;
+      t.dims[0] = rows;
+      t.dims[1] = 16;
+      t.capacity = static_cast<int64_t>(x.size() * sizeof(float));
+    }
+    in[0].data = x.data();
+    in[1].data = z.data();
+    r.status = vireo_session_run(session, in, out, &error);
+    r.outputs.clear();
+    for (const vireo_tensor& t : out) {
+      if (r.status != VIREO_OK) break;
+      EXPECT_EQ(t.dims[0], rows);
+      const auto* f = static_cast<const float*>(t.data);
+      r.outputs.emplace_back(f, f + rows * 16);
+    }
+  }
+  r.message = error.message;
+  r.nodes = session == nullptr ? 0 : vireo_session_node_count(session);
+  for (uint32_t i = 0; i < r.nodes; ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    EXPECT_EQ(vireo_session_node(session, i, &info, &error), VIREO_OK);
+    r.on_joiner += std::strcmp(info.device, "joiner") == 0 ? 1 : 0;
+    r.reasons.insert(info.reason);
+  }
+  vireo_session_release(session);
+  return r;
+}
+
+class JoinedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    device.takes = ~uint64_t{0};
+    device.longest = 64;
+    device.refuses.clear();
+    device.busy_looks = 0;
+    device.hangs = device.lost = device.no_memory = false;
+    device.parts = device.compiles = device.loaded = device.submits = device.cancels = 0;
+    device.sizes.clear();
+  }
+  void TearDown() override { EXPECT_EQ(device.loaded, 0); }
+};
+
+TEST_F(JoinedTest, ComputesWhatTheCpuComputes) {
+  uint32_t joined = 0, long_parts = 0;
+  for (uint32_t seed = 1; seed <= 300; ++seed) {
+    SetUp();
+    std::mt19937_64 rng(seed);
+    const FileBytes bytes = random_graph(seed, 3 + static_cast<int>(rng() % 40), false);
+    const Loaded loaded(bytes);
+    const Result expected = run(loaded.model, "cpu");
+    ASSERT_EQ(expected.status, VIREO_OK) << expected.message;
+    EXPECT_EQ(expected.on_joiner, 0u);
+    device.takes = seed % 3 == 0 ? ~uint64_t{0} : rng() | rng();
+    device.busy_looks = seed % 4;
+    const Result got = run(loaded.model, "joiner,cpu");
+    ASSERT_EQ(got.status, VIREO_OK) << "seed " << seed << ": " << got.message;
+    ASSERT_EQ(got.outputs, expected.outputs) << "seed " << seed;
+    joined += got.on_joiner;
+    for (const uint32_t size : device.sizes) long_parts += size > 4 ? 1 : 0;
+  }
+  std::printf("%u nodes joined, %u parts of more than four\n", joined, long_parts);
+  EXPECT_GT(joined, 2000u);
+  EXPECT_GT(long_parts, 200u);
+}
+
+TEST_F(JoinedTest, AutoNeverTakesAnEmulatedDevice) {
+  const FileBytes bytes = random_graph(5, 20, false);
+  const Loaded loaded(bytes);
+  EXPECT_EQ(run(loaded.model, "auto").on_joiner, 0u);
+  EXPECT_EQ(device.compiles, 0);
+}
+
+TEST_F(JoinedTest, WhatDoesNotCompileIsPlacedElsewhereWithItsReason) {
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    SetUp();
+    const FileBytes bytes = random_graph(seed, 30, false);
+    const Loaded loaded(bytes);
+    const Result expected = run(loaded.model, "cpu");
+    device.longest = 1 + seed % 7;
+    device.refuses = {"n3", "n11", "n12"};
+    const Result got = run(loaded.model, "joiner,cpu");
+    ASSERT_EQ(got.status, VIREO_OK) << got.message;
+    EXPECT_EQ(got.outputs, expected.outputs) << "seed " << seed;
+    for (const uint32_t size : device.sizes) EXPECT_LE(size, device.longest);
+    const int before = device.compiles;
+    EXPECT_EQ(run(loaded.model, "joiner,cpu").outputs, expected.outputs);
+    EXPECT_EQ(device.compiles, before) << "compiled again for a second session";
+  }
+}
+
+TEST_F(JoinedTest, OneDeviceAloneSaysWhatItLeaves) {
+  device.refuses = {"n2"};
+  const FileBytes bytes = random_graph(7, 12, false);
+  const Loaded loaded(bytes);
+  const Result got = run(loaded.model, "joiner");
+  EXPECT_EQ(got.status, VIREO_UNSUPPORTED);
+  EXPECT_TRUE(got.message.find("n2 never compiles") != std::string::npos ||
+              got.message.find("not in this test") != std::string::npos)
+      << got.message;
+}
+
+TEST_F(JoinedTest, ShapesWithinBounds) {
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    SetUp();
+    const FileBytes bytes = random_graph(seed, 25, true);
+    const Loaded loaded(bytes);
+    for (const int64_t rows : {1, 3, 40}) {
+      const Result expected = run(loaded.model, "cpu", rows);
+      const Result got = run(loaded.model, "joiner,cpu", rows);
+      ASSERT_EQ(got.status, VIREO_OK) << got.message;
+      EXPECT_EQ(got.outputs, expected.outputs);
+      EXPECT_GT(got.on_joiner, 0u);
+    }
+    const int before = device.compiles;
+    EXPECT_EQ(run(loaded.model, "joiner,cpu", 2, 8).status, VIREO_OK);  // other bounds, other parts
+    EXPECT_GT(device.compiles, before);
+  }
+}
+
+TEST_F(JoinedTest, LostAndHangingDevicesAreErrorsThatNameThem) {
+  const FileBytes bytes = random_graph(9, 20, false);
+  const Loaded loaded(bytes);
+  device.lost = true;
+  Result got = run(loaded.model, "joiner,cpu");
+  EXPECT_EQ(got.status, VIREO_DEVICE_LOST);
+  EXPECT_NE(got.message.find("\"joiner\""), std::string::npos) << got.message;
+  device.lost = false;
+  device.hangs = true;
+  got = run(loaded.model, "joiner,cpu", 4, 0, 1, 20000000);
+  EXPECT_EQ(got.status, VIREO_DEVICE_LOST);
+  EXPECT_NE(got.message.find("did not answer in time"), std::string::npos) << got.message;
+  EXPECT_EQ(device.cancels, 1);
+}
+
+TEST_F(JoinedTest, ARunThatWaitsCanBeCancelled) {
+  const FileBytes bytes = random_graph(9, 20, false);
+  const Loaded loaded(bytes);
+  device.hangs = true;
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = "joiner,cpu";
+  vireo_session* session = nullptr;
+  vireo_error error = VIREO_ERROR_INIT;
+  ASSERT_EQ(vireo_session_create(loaded.model, &options, &session, &error), VIREO_OK) << error.message;
+  for (uint32_t i = 0; i < 2; ++i) {
+    vireo_tensor t = {};
+    ASSERT_EQ(vireo_session_input(session, i, &t, &error), VIREO_OK);
+    std::memset(t.data, 0, static_cast<size_t>(t.capacity));
+  }
+  std::thread other([session] {
+    while (device.submits == 0) std::this_thread::yield();
+    vireo_session_cancel(session);
+  });
+  EXPECT_EQ(vireo_session_run(session, nullptr, nullptr, &error), VIREO_CANCELLED) << error.message;
+  other.join();
+  EXPECT_EQ(device.cancels, 1);
+  device.hangs = false;
+  EXPECT_EQ(vireo_session_run(session, nullptr, nullptr, &error), VIREO_OK) << error.message;
+  vireo_session_release(session);
+}
+
+// The n-th allocation fails, for all n: an error, and nothing is left.
+struct Failing {
+  int64_t left = -1;
+  int64_t held = 0;
+};
+void* allocate(void* context, size_t bytes, size_t alignment) {
+  auto& f = *static_cast<Failing*>(context);
+  if (f.left == 0) return nullptr;
+  if (f.left > 0) --f.left;
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) f.held += static_cast<int64_t>(bytes);
+  return memory;
+}
+void give_back(void* context, void* memory, size_t bytes, size_t) {
+  static_cast<Failing*>(context)->held -= static_cast<int64_t>(bytes);
+  std::free(memory);
+}
+
+TEST_F(JoinedTest, EveryAllocationMayFail) {
+  const FileBytes bytes = random_graph(11, 30, true);
+  device.longest = 5;
+  device.refuses = {"n3"};
+  Failing failing;
+  const vireo_allocator allocator = {allocate, give_back, &failing};
+  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.threads = 1;
+  int64_t n = 0;
+  for (bool done = false; !done; ++n) {
+    ASSERT_LT(n, 1000);
+    {
+      failing.left = -1;
+      const Loaded loaded(bytes, &options);
+      vireo_session_options how = VIREO_SESSION_OPTIONS_INIT;
+      how.device = "joiner,cpu";
+      vireo_session* session = nullptr;
+      vireo_error error = VIREO_ERROR_INIT;
+      failing.left = n;
+      const vireo_status status = vireo_session_create(loaded.model, &how, &session, &error);
+      failing.left = -1;
+      done = status == VIREO_OK;
+      if (!done) {
+        EXPECT_EQ(status, VIREO_OUT_OF_ARENA) << error.message;
+      }
+      EXPECT_EQ(session != nullptr, done);
+      vireo_session_release(session);
+    }
+    EXPECT_EQ(failing.held, 0) << "after allocation " << n << " failed";
+  }
+  EXPECT_GT(n, 8);
+}
+
+TEST_F(JoinedTest, CompilersWithoutMemorySayIt) {
+  device.no_memory = true;
+  const FileBytes bytes = random_graph(13, 20, false);
+  const Loaded loaded(bytes);
+  const Result got = run(loaded.model, "joiner,cpu");
+  EXPECT_EQ(got.status, VIREO_OUT_OF_ARENA);
+  EXPECT_NE(got.message.find("joiner"), std::string::npos) << got.message;
+}
+
+}  // namespace
+
+// In the place of the build's own list.
+Span<const vireo_delegate* const> builtin_delegates() {
+  static const vireo_delegate* const rows[] = {&kJoiner, &vireo_cpu_delegate};
+  return rows;
+}
+
+}  // namespace vireo
