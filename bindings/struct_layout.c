@@ -16,7 +16,7 @@ int main(void) {
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);
   ROW(vireo_bound, max);
-  ROW(vireo_session_options, device_timeout_ns);
+  ROW(vireo_session_options, failover);
   ROW(vireo_memory, mapped_bytes);
   ROW(vireo_node_info, bytes);
   return 0;

@@ -98,6 +98,10 @@ vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* input
   return vireo::report(status, session->error, session->main.graph, error);
 }
 
+uint32_t vireo_session_failover_count(const vireo_session* session) {
+  return session == nullptr ? 0 : session->failovers;
+}
+
 void vireo_session_cancel(vireo_session* session) {
   if (session != nullptr) __atomic_store_n(&session->cancelled, 1u, __ATOMIC_RELAXED);
 }

@@ -119,8 +119,9 @@ Status fill_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error*
     out = PlanNode{};
 #if VIREO_JOINED
     if (s.nodes[n].part != nullptr || s.nodes[n].joined == 0) {
-      out.region_bytes = -1;
-      if (s.nodes[n].part != nullptr) plan_part(g, *s.nodes[n].part, w, &out);
+      const JoinedPart* const part = s.nodes[n].part;
+      out.region_bytes = has_region(s, n, node) ? static_cast<int64_t>(part->region_bytes) : -1;
+      if (part != nullptr) plan_part(g, *part, w, &out);
       continue;
     }
 #endif
@@ -342,6 +343,16 @@ uint32_t region_count(const SubLayout& s, const PlanWorkspace& w) {
 }
 
 }  // namespace
+
+bool has_region(const SubLayout& s, uint32_t n, const fb::Node& node) {
+#if VIREO_JOINED
+  const JoinedPart* const part = s.nodes[n].part;
+  if (part != nullptr || s.nodes[n].joined == 0) return part != nullptr && part->falls_back;
+#else
+  (void)s, (void)n;
+#endif
+  return owns_bodies(node);
+}
 
 bool owns_bodies(const fb::Node& n) { return n.subgraphs() != nullptr && n.subgraphs()->size() != 0; }
 

@@ -1,7 +1,9 @@
 // Builds a session: one walk over the graph that first counts the bytes and then takes them.
 #include <string.h>
 
+#include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
+#include "runtime/exec/failover.h"
 #include "runtime/exec/joined.h"
 #include "runtime/exec/session.h"
 #include "sdk/ops/control/control_generated.h"
@@ -10,6 +12,18 @@ namespace vireo {
 namespace {
 
 constexpr size_t kMessageBytes = 256;
+
+void unload(Frame& frame);
+void unload(Step& step) {
+  if (step.unload != nullptr) step.unload(step.loaded);
+  if (VIREO_JOINED && step.fallback != nullptr) unload(step.fallback->frame);
+  for (Frame* body : step.bodies) {
+    if (body != nullptr && step.kind != Step::kPart) unload(*body);
+  }
+}
+void unload(Frame& frame) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) unload(frame.steps[i]);
+}
 
 // What is known of a tensor while the session is built.
 struct Slot {
@@ -51,7 +65,11 @@ class Builder {
   Status load_part(uint32_t sub, uint32_t n, Step* step, Error* error);
 #if VIREO_JOINED
   Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
+  Status build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
 #endif
+  const NodeChoice& choice_of(uint32_t sub, uint32_t n) const {
+    return VIREO_JOINED && second_ ? l_.subs[sub].seconds[n] : l_.subs[sub].nodes[n];
+  }
   Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
   Status check_body_types(uint32_t sub, uint32_t n, Error* error);
@@ -73,6 +91,8 @@ class Builder {
   uint64_t* region_base_ = nullptr;  // per subgraph, from the start of the arena
   size_t tables_ = 0;
   uint32_t next_info_ = 0;
+  bool second_ = false;               // the steps in hand are those of a part whose device is lost
+  NodeInfo* second_infos_ = nullptr;  // theirs
 };
 
 uint32_t most_args(const Layout& l) {
@@ -236,7 +256,7 @@ uint32_t Builder::count_steps(uint32_t sub) const {
 
 void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
   if (real()) {
-    const NodeChoice& choice = l_.subs[sub].nodes[n];
+    const NodeChoice& choice = choice_of(sub, n);
     const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
     NodeInfo info;
     info.node = &node;
@@ -250,9 +270,17 @@ void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
       info.dtype = static_cast<DType>(l_.graph(sub).tensors()->Get(static_cast<uint32_t>(y))->dtype());
       break;
     }
-    s_->infos[next_info_] = info;
+    if (VIREO_JOINED && second_) {
+      *second_infos_ = info;
+    } else {
+      s_->infos[next_info_] = info;
+    }
   }
-  ++next_info_;
+  if (!VIREO_JOINED || !second_) {
+    ++next_info_;
+  } else if (real()) {
+    ++second_infos_;
+  }
 }
 
 bool Builder::declared_static(uint32_t sub, const fb::Node& node) {
@@ -301,7 +329,7 @@ Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error)
 
 // The copies that the part reads: made now, or by a session before this one.
 Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error) {
-  const NodeChoice& choice = l_.subs[sub].nodes[part.nodes[0]];
+  const NodeChoice& choice = choice_of(sub, part.nodes[0]);
   const vireo_runtime* rt = l_.model->runtime;
   const Device& device = rt->devices[choice.device];
   for (uint32_t k = 0; k < choice.packed; ++k) {
@@ -335,7 +363,7 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
 }
 
 Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error) {
-  const NodeChoice& choice = l_.subs[sub].nodes[n];
+  const NodeChoice& choice = choice_of(sub, n);
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
   const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
   if (composite) {
@@ -375,11 +403,11 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
 
 // Hands the part to its device, whose memory for it comes next in the block.
 Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
-  const NodeChoice& choice = l_.subs[sub].nodes[n];
+  const NodeChoice& choice = choice_of(sub, n);
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
-  vireo_part part = part_of(l_, sub, &n);
+  vireo_part part = part_of(l_, sub, &n, second_);
   const void* packed[VIREO_MAX_PACKED];
   if (VIREO_PACKS && part.packs != 0) {
     VIREO_TRY(pack_constants(sub, part, packed, error));
@@ -445,7 +473,48 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
     step->bodies[0] = frame;
   }
   for (uint32_t k = 0; k < part.count; ++k) add_info(sub, part.nodes[k], depth);
-  return load_part(sub, part.first, step, error);
+  VIREO_TRY(load_part(sub, part.first, step, error));
+  if (real()) step->device = &l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device];
+  if (!part.falls_back) return Status::kOk;
+  const Status status = build_fallback(sub, part, depth, step, error);
+  if (real() && !ok(status)) unload(*step);  // the frame does not count it yet
+  return status;
+}
+
+// The part's nodes one by one on the device that each would have had without this one.
+Status Builder::build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error) {
+  auto* const fallback = c_.array<Fallback>(1);
+  NodeInfo* const infos = c_.array<NodeInfo>(part.count);
+  Step* const steps = c_.array<Step>(part.count);
+  FallbackValue* const values = c_.array<FallbackValue>(part.inner_count);
+  if (real()) {
+    *fallback = Fallback{};
+    fallback->frame.graph = &l_.graph(sub);
+    fallback->frame.steps = steps;
+    fallback->infos = infos;
+    fallback->values = values;
+    fallback->value_count = part.inner_count;
+    fallback->first_info = step->info;
+    fallback->blob = part.blob;
+    for (uint32_t i = 0; i < part.inner_count; ++i)
+      values[i] = {slot(sub, part.inner[i]).tensor, s_->tensors + part.region_base + part.inner_at[i]};
+    second_infos_ = infos;
+  }
+  second_ = true;
+  Status status = Status::kOk;
+  for (uint32_t k = 0; ok(status) && k < part.count; ++k) {
+    Step* const one = real() ? &steps[k] : nullptr;
+    status = build_step(sub, part.nodes[k], depth, /*shapes_only=*/false, one, error);
+    if (real() && ok(status)) {
+      one->info = step->info + k;
+      one->window = 0;
+      ++fallback->frame.step_count;  // what release has to unload
+    }
+    // So that a failure further on finds what is loaded.
+    if (real() && k == 0) step->fallback = fallback;
+  }
+  second_ = false;
+  return status;
 }
 #endif
 
@@ -647,10 +716,13 @@ Status Builder::build(void* temporary, Error* error) {
   region_base_[0] = 0;
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
     uint32_t region = 0;
-    for (const fb::Node* n : *l_.graph(i).nodes()) {
-      if (n->subgraphs() == nullptr || n->subgraphs()->size() == 0) continue;
-      const uint64_t base = l_.subs[i].dead ? 0 : region_base_[i] + l_.subs[i].regions[region++];
-      for (const uint32_t body : *n->subgraphs()) region_base_[body] = base;
+    for (uint32_t n = 0; n < l_.subs[i].node_count; ++n) {
+      const fb::Node& node = *l_.graph(i).nodes()->Get(n);
+      const bool placed = !l_.subs[i].dead && has_region(l_.subs[i], n, node);
+      const uint64_t base = placed ? region_base_[i] + l_.subs[i].regions[region++] : 0;
+      if (VIREO_JOINED && l_.subs[i].nodes[n].part != nullptr) l_.subs[i].nodes[n].part->region_base = base;
+      for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b)
+        region_base_[node.subgraphs()->Get(b)] = base;
     }
   }
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) make_slots(i);
@@ -759,8 +831,11 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
   return status;
 }
 
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
-                      Error* error) {
+namespace {
+
+// *again: a device computed wrongly, and does not get those nodes any more.
+Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
+                   Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
   Layout l;
@@ -801,7 +876,13 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
     s->options.bound_count = 0;
     s->options.cache = nullptr;
     if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
+#if VIREO_JOINED
     if (ok(status)) {
+      status = check_parts(*s, again);
+      if (!ok(status) && error != nullptr) *error = s->error;
+    }
+#endif
+    if (ok(status) && !*again) {
       *out = s;
     } else {
       release_session(s);
@@ -811,19 +892,18 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
   return status;
 }
 
-namespace {
-
-void unload(Frame& frame) {
-  for (uint32_t i = 0; i < frame.step_count; ++i) {
-    Step& step = frame.steps[i];
-    if (step.unload != nullptr) step.unload(step.loaded);
-    for (Frame* body : step.bodies) {
-      if (body != nullptr && step.kind != Step::kPart) unload(*body);
-    }
-  }
-}
-
 }  // namespace
+
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+                      Error* error) {
+  bool again = true;
+  Status status = Status::kOk;
+  while (ok(status) && again) {
+    again = false;
+    status = create_once(model, options, &again, out, error);
+  }
+  return status;
+}
 
 void release_session(vireo_session* session) {
   if (session == nullptr) return;

@@ -55,12 +55,18 @@ class Joiner {
  public:
   Joiner(Layout& layout, uint32_t subgraph, const vireo_host& host, Error* error)
       : l_(layout), sub_(subgraph), s_(layout.subs[subgraph]), rt_(layout.model->runtime), host_(host), error_(error) {}
-  ~Joiner() { rt_->release(last_reader_, last_reader_bytes_); }
+  ~Joiner() {
+    rt_->release(last_reader_, last_reader_bytes_);
+    rt_->release(plan_, plan_bytes_);
+  }
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
 
   Status run(bool* again) {
-    if (!any()) return Status::kOk;
+    if (!any()) {
+      for (uint32_t n = 0; n < s_.node_count; ++n) s_.seconds[n] = NodeChoice{};
+      return Status::kOk;
+    }
     VIREO_TRY(find_readers());
     for (uint32_t n = 0; n < s_.node_count;) {
       uint32_t end = n + 1;
@@ -71,6 +77,12 @@ class Joiner {
         VIREO_TRY(join(n, end, again));
       }
       n = end;
+    }
+    for (uint32_t n = 0; n < s_.node_count; ++n) {
+      if (!s_.nodes[n].joins) s_.seconds[n] = NodeChoice{};  // it was outbid, but runs alone
+    }
+    for (JoinedPart* p = l_.parts; p != nullptr && !*again; p = p->next) {
+      if (p->subgraph == sub_) VIREO_TRY(plan_fallback(p));
     }
     return Status::kOk;
   }
@@ -145,7 +157,8 @@ class Joiner {
       ins += g.nodes()->Get(n)->inputs()->size();
       outs += g.nodes()->Get(n)->outputs()->size();
     }
-    const size_t bytes = sizeof(JoinedPart) + sizeof(int32_t) * (ins + outs + (end - first));
+    const size_t bytes =
+        sizeof(JoinedPart) + sizeof(uint64_t) * outs + sizeof(int32_t) * (ins + 2 * outs + (end - first));
     void* const block = rt_->allocate(bytes);
     if (block == nullptr) return no_room(bytes);
     auto* const p = new (block) JoinedPart();
@@ -153,9 +166,11 @@ class Joiner {
     p->subgraph = sub_;
     p->first = first;
     p->count = end - first;
-    p->nodes = reinterpret_cast<uint32_t*>(p + 1);
+    p->inner_at = reinterpret_cast<uint64_t*>(p + 1);
+    p->nodes = reinterpret_cast<uint32_t*>(p->inner_at + outs);
     p->inputs = reinterpret_cast<int32_t*>(p->nodes + p->count);
     p->outputs = p->inputs + ins;
+    p->inner = p->outputs + outs;
     for (uint32_t n = first; n < end; ++n) {
       p->nodes[n - first] = n;
       for (const int32_t x : *g.nodes()->Get(n)->inputs()) {
@@ -164,7 +179,9 @@ class Joiner {
         p->inputs[p->input_count++] = x;
       }
       for (const int32_t y : *g.nodes()->Get(n)->outputs()) {
-        if (y >= 0 && last_reader_[y] >= end) p->outputs[p->output_count++] = y;
+        if (y < 0) continue;
+        const bool inner = last_reader_[y] < end;
+        (inner ? p->inner[p->inner_count++] : p->outputs[p->output_count++]) = y;
       }
     }
     *out = p;
@@ -182,9 +199,9 @@ class Joiner {
     choice.joined = p->count;
     for (uint32_t n = first + 1; n < end; ++n) s_.nodes[n].joined = 0;
     Status status = compile(device, p);
-    if (ok(status) && !p->blob->refused) status = measure(device, p);
-    if (ok(status) && !p->blob->refused) return Status::kOk;
-    *refused = ok(status);
+    if (ok(status)) *refused = __atomic_load_n(&p->blob->refused, __ATOMIC_ACQUIRE) != 0;
+    if (ok(status) && !*refused) status = measure(device, p);
+    if (ok(status) && !*refused) return Status::kOk;
     for (uint32_t n = first; n < end; ++n) {
       s_.nodes[n].joined = 1;
       s_.nodes[n].part = nullptr;
@@ -219,7 +236,7 @@ class Joiner {
     if (sink.blob == nullptr) sink.blob = Blobs::take(rt_->allocator, 0);
     if (sink.blob == nullptr) return no_room(sizeof(Blob));
     sink.blob->key = key;
-    sink.blob->refused = status != VIREO_OK;
+    sink.blob->refused = status != VIREO_OK ? 1 : 0;
     sink.blob->compiled = compiled;
     if (sink.blob->refused) {
       message[sizeof(message) - 1] = 0;
@@ -252,6 +269,62 @@ class Joiner {
     return Status::kOk;
   }
 
+  // Inner values among themselves, as a session without this device would use them.
+  Status plan_fallback(JoinedPart* p) {
+    p->falls_back = true;
+    for (uint32_t k = 0; k < p->count; ++k) {
+      p->falls_back = p->falls_back && s_.seconds[p->nodes[k]].device != kNoDevice;
+    }
+    if (!p->falls_back) {
+      for (uint32_t k = 0; k < p->count; ++k) s_.seconds[p->nodes[k]] = NodeChoice{};
+      return Status::kOk;
+    }
+    if (p->inner_count == 0) return Status::kOk;
+    PlanTensor* tensors = nullptr;
+    PlanNode* nodes = nullptr;
+    uint64_t* offsets = nullptr;
+    uint8_t* work = nullptr;
+    const auto work_bytes = static_cast<size_t>(plan_workspace_bytes(s_.tensor_count, p->count));
+    Carver c;
+    for (int round = 0; round < 2; ++round) {
+      tensors = c.array<PlanTensor>(s_.tensor_count);
+      nodes = c.array<PlanNode>(p->count);
+      offsets = c.array<uint64_t>(s_.tensor_count);
+      work = static_cast<uint8_t*>(c.bytes(work_bytes));
+      if (round != 0) break;
+      plan_bytes_ = c.used();
+      plan_ = rt_->allocate(plan_bytes_);
+      if (plan_ == nullptr) return no_room(plan_bytes_);
+      c = Carver(plan_);
+    }
+    const fb::Subgraph& g = l_.graph(sub_);
+    for (uint32_t t = 0; t < s_.tensor_count; ++t) {
+      tensors[t] = PlanTensor{};
+      tensors[t].kind = PlanTensor::kConstant;
+    }
+    for (uint32_t i = 0; i < p->inner_count; ++i) {
+      tensors[p->inner[i]].kind = PlanTensor::kValue;
+      tensors[p->inner[i]].bytes = tensor_bytes(s_.max_types[p->inner[i]]);
+    }
+    for (uint32_t k = 0; k < p->count; ++k) {
+      const fb::Node& node = *g.nodes()->Get(p->nodes[k]);
+      nodes[k] = PlanNode{};
+      nodes[k].inputs = Span<const int32_t>(node.inputs()->data(), node.inputs()->size());
+      nodes[k].outputs = Span<const int32_t>(node.outputs()->data(), node.outputs()->size());
+      nodes[k].region_bytes = -1;
+    }
+    PlanResult result;
+    const Status status =
+        plan_arena(Span<const PlanTensor>(tensors, s_.tensor_count), Span<const PlanNode>(nodes, p->count),
+                   PackOrder::kSize, false, Span<uint8_t>(work, work_bytes), Span<uint64_t>(offsets, s_.tensor_count),
+                   Span<uint64_t>(), &result, error_);
+    for (uint32_t i = 0; i < p->inner_count; ++i) p->inner_at[i] = offsets[p->inner[i]];
+    p->region_bytes = result.bytes;
+    rt_->release(plan_, plan_bytes_);
+    plan_ = nullptr;
+    return status;
+  }
+
   const char* name(const JoinedPart* p) const { return text_of(l_.graph(sub_).nodes()->Get(p->first)->name()); }
 
   Layout& l_;
@@ -262,6 +335,8 @@ class Joiner {
   Error* error_;
   uint32_t* last_reader_ = nullptr;  // the last node that reads a value; UINT32_MAX: an output
   size_t last_reader_bytes_ = 0;
+  void* plan_ = nullptr;  // of the part in hand
+  size_t plan_bytes_ = 0;
 };
 
 }  // namespace
@@ -288,7 +363,7 @@ void free_parts(Layout& l, uint32_t subgraph) {
 
 const char* refused_reason(const Layout& l, const Device& device, uint32_t subgraph, uint32_t node) {
   const Blob* blob = l.model->blobs.find(key_of(l, device, subgraph, node, 1));
-  return blob != nullptr && blob->refused ? blob->reason : nullptr;
+  return blob != nullptr && __atomic_load_n(&blob->refused, __ATOMIC_ACQUIRE) != 0 ? blob->reason : nullptr;
 }
 
 }  // namespace vireo

@@ -6,7 +6,14 @@
 // are written one after the other, but each union has to be checked for cycles through all others, and the arena
 // planner would need an order of its own; the converter can write branches in an order that suits its target instead.
 //
-// Inner values of a part have no memory here: the device keeps them. Nothing of a part lies in place of its inputs.
+// Inner values of a part have no memory here: the device keeps them. Nothing of a part lies in place of its inputs, so
+// when the device is lost the inputs are as they were, and another device can run the nodes one by one. For that the
+// part has a region in the arena, as bodies of control flow have, in which its inner values are planned among
+// themselves.
+//
+// A part computes what its nodes compute, so the same second device says whether the first one can be believed: before
+// a compiled part is used it runs once on made-up inputs on both. A part that differs is refused as if it had not
+// compiled: it is halved until the nodes that are wrong stand alone, and those are placed elsewhere.
 #ifndef VIREO_RUNTIME_EXEC_JOINED_H_
 #define VIREO_RUNTIME_EXEC_JOINED_H_
 
@@ -26,6 +33,13 @@ struct JoinedPart {
   int32_t* outputs = nullptr;
   uint32_t input_count = 0;
   uint32_t output_count = 0;
+  // Where every node has a second device: inner values, and where they lie in the part's region of the arena.
+  bool falls_back = false;
+  int32_t* inner = nullptr;
+  uint64_t* inner_at = nullptr;
+  uint32_t inner_count = 0;
+  uint64_t region_bytes = 0;
+  uint64_t region_base = 0;  // from the arena's start
 };
 
 // Makes the parts of a subgraph of which every node has its device. *again: a device refused to compile nodes that it

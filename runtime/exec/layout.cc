@@ -89,6 +89,7 @@ struct Claiming {
   const vireo_host* host;
   Error* error;
   const vireo_preference* preference;
+  bool failover;
 };
 
 vireo_status leave(void* context, uint32_t node, const char* reason) {
@@ -99,42 +100,19 @@ vireo_status leave(void* context, uint32_t node, const char* reason) {
   return VIREO_OK;
 }
 
-vireo_status take(void* context, const vireo_part* part) {
-  auto& c = *static_cast<Claiming*>(context);
-  SubLayout& s = c.layout->subs[c.subgraph];
-  // The arena is planned node by node: a part of several nodes would need its inputs kept to its end.
-  if (part->node_count != 1 || part->nodes[0] >= s.node_count) return VIREO_UNSUPPORTED;
-  NodeChoice& n = s.nodes[part->nodes[0]];
+// What the part takes where its device runs it alone.
+vireo_status fill_choice(const Claiming& c, const vireo_part& part, int32_t rank, NodeChoice& n) {
   const Device& d = c.layout->model->runtime->devices[c.device];
-  int32_t rank = 0;
-  if (VIREO_PREFERENCES && c.preference != nullptr) {
-    if (n.key == 0) n.key = node_key(*c.host, &c.layout->graphs[c.subgraph], part->nodes[0]);
-    const fb::Node& node = *c.layout->graph(c.subgraph).nodes()->Get(part->nodes[0]);
-    const vireo_candidate candidate = {sizeof(vireo_candidate), n.key, text_of(node.name()), d.info.name,
-                                       part->kernel == nullptr ? "" : part->kernel};
-    rank = c.preference->rank(c.preference->context, &candidate);
-  }
-  if (n.device != kNoDevice && rank <= n.rank) return VIREO_OK;  // one before this has it
-#if VIREO_JOINED
-  const bool joins = (part->flags & VIREO_PART_JOINS) != 0;
-  const char* const refused = joins ? refused_reason(*c.layout, d, c.subgraph, part->nodes[0]) : nullptr;
-  if (refused != nullptr) return leave(context, part->nodes[0], refused);
-  n.joins = joins;
-#endif
   vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
-  vireo_part asked = *part;
+  vireo_part asked = part;
   const auto pack = d.delegate->pack;
-  asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr ? 1 : 0;
+  // Of a part that is joined it is known when its neighbours are: join_parts() asks.
+  const bool joins = VIREO_JOINED && (part.flags & VIREO_PART_JOINS) != 0;
+  asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr && !joins ? 1 : 0;
   asked.packed = nullptr;
-#if VIREO_JOINED
-  // What it takes is known when its neighbours are: join_parts() asks.
-  const vireo_status status =
-      joins ? vireo_status{VIREO_OK} : d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
-  if (joins) asked.packs = 0;
-#else
-  const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
-#endif
+  vireo_status status = VIREO_OK;
+  if (!joins) status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
   if (status != VIREO_OK) return status;
   vireo_packed packed = {};
   packed.struct_size = sizeof(packed);
@@ -145,22 +123,51 @@ vireo_status take(void* context, const vireo_part* part) {
   }
   if (VIREO_BRANCHES) {
     vireo_part_memory alone = {sizeof(vireo_part_memory), 0, 0};
-    bool wanted = c.subgraph == 0 && part->cost_ns > 0 && c.layout->slots > 1;
-#if VIREO_JOINED
-    wanted = wanted && !joins;
-#endif
+    const bool wanted = c.subgraph == 0 && part.cost_ns > 0 && c.layout->slots > 1 && !joins;
     const bool known = wanted && d.delegate->memory(d.handle, c.host, graph, &asked, 1, &alone) == VIREO_OK;
-    n.cost_ns = known ? part->cost_ns : 0;
+    n.cost_ns = known ? part.cost_ns : 0;
     n.lane_scratch_bytes = alone.scratch_bytes;
   }
   n.device = c.device;
-  n.kernel = part->kernel == nullptr ? "" : part->kernel;
-  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part->reason == nullptr ? "" : part->reason;
-  n.choice = part->choice;
+  n.kernel = part.kernel == nullptr ? "" : part.kernel;
+  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part.reason == nullptr ? "" : part.reason;
+  n.choice = part.choice;
   n.state_bytes = memory.state_bytes;
   n.scratch_bytes = memory.scratch_bytes;
   n.rank = rank;
+  n.joins = joins;
   return VIREO_OK;
+}
+
+vireo_status take(void* context, const vireo_part* part) {
+  auto& c = *static_cast<Claiming*>(context);
+  SubLayout& s = c.layout->subs[c.subgraph];
+  if (part->node_count != 1 || part->nodes[0] >= s.node_count) return VIREO_UNSUPPORTED;  // see VIREO_PART_JOINS
+  NodeChoice& n = s.nodes[part->nodes[0]];
+  int32_t rank = 0;
+  if (VIREO_PREFERENCES && c.preference != nullptr) {
+    if (n.key == 0) n.key = node_key(*c.host, &c.layout->graphs[c.subgraph], part->nodes[0]);
+    const fb::Node& node = *c.layout->graph(c.subgraph).nodes()->Get(part->nodes[0]);
+    const vireo_candidate candidate = {sizeof(vireo_candidate), n.key, text_of(node.name()),
+                                       c.layout->model->runtime->devices[c.device].info.name,
+                                       part->kernel == nullptr ? "" : part->kernel};
+    rank = c.preference->rank(c.preference->context, &candidate);
+  }
+  const bool wins = n.device == kNoDevice || rank > n.rank;  // else one before this has it
+#if VIREO_JOINED
+  const bool joins = (part->flags & VIREO_PART_JOINS) != 0;
+  const Device& d = c.layout->model->runtime->devices[c.device];
+  const char* const refused = joins ? refused_reason(*c.layout, d, c.subgraph, part->nodes[0]) : nullptr;
+  if (refused != nullptr) return leave(context, part->nodes[0], refused);
+  NodeChoice& second = s.seconds[part->nodes[0]];
+  if (!wins && c.failover && n.joins && !joins && second.device == kNoDevice)
+    return fill_choice(c, *part, rank, second);
+  if (wins && c.failover && joins && n.device != kNoDevice && !n.joins) {
+    second = n;
+    n.reason = "";
+  }
+#endif
+  return wins ? fill_choice(c, *part, rank, n) : vireo_status{VIREO_OK};
 }
 
 // Whether the list of names says this one first. Where there is one delegate, a list is a name.
@@ -185,23 +192,44 @@ const char* devices_of(const vireo_session_options* options) {
   return options == nullptr || options->device == nullptr ? "auto" : options->device;
 }
 
+#if VIREO_JOINED
+// A device that was lost gets a chance to come back when a session is made.
+bool alive(const Device& device) {
+  const vireo_delegate& d = *device.delegate;
+  if (d.health(device.handle) == VIREO_OK) return true;
+  return d.reset != nullptr && d.reset(device.handle) == VIREO_OK && d.health(device.handle) == VIREO_OK;
+}
+#endif
+
 // Asks every device that the session may use, those it would rather have first.
 Status ask_devices(Layout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
                    Error* error) {
   SubLayout& s = l.subs[index];
-  for (uint32_t n = 0; n < s.node_count; ++n) s.nodes[n] = NodeChoice{};
+  for (uint32_t n = 0; n < s.node_count; ++n) {
+    s.nodes[n] = NodeChoice{};
+    if (VIREO_JOINED) s.seconds[n] = NodeChoice{};
+  }
   vireo_runtime* rt = l.model->runtime;
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     for (uint32_t d = 0; d < rt->device_count; ++d) {
       const Device& device = rt->devices[d];
       if (!may_use(list, device)) continue;
+#if VIREO_JOINED
+      if (!alive(device)) {
+        for (uint32_t n = 0; n < s.node_count; ++n) {
+          if (s.nodes[n].device == kNoDevice) s.nodes[n].reason = "the device is lost";
+        }
+        continue;
+      }
+#endif
       Claiming c{&l,
                  index,
                  static_cast<uint8_t>(d),
                  list != devices_of(options),
                  &host,
                  error,
-                 options == nullptr ? nullptr : options->preference};
+                 options == nullptr ? nullptr : options->preference,
+                 VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
       const vireo_claims claims = {&c, take, leave};
       const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
       if (status != VIREO_OK) {
@@ -215,7 +243,10 @@ Status ask_devices(Layout& l, uint32_t index, const vireo_host& host, const vire
 Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Error* error) {
   SubLayout& s = l.subs[index];
   if (s.dead) {
-    for (uint32_t n = 0; n < s.node_count; ++n) s.nodes[n] = NodeChoice{};
+    for (uint32_t n = 0; n < s.node_count; ++n) {
+      s.nodes[n] = NodeChoice{};
+      if (VIREO_JOINED) s.seconds[n] = NodeChoice{};
+    }
     return Status::kOk;
   }
   const vireo_host host = make_host(l.model->runtime);
@@ -232,6 +263,7 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
   const fb::Subgraph& g = l.graph(index);
   for (uint32_t n = 0; n < s.node_count; ++n) {
     if (s.nodes[n].scratch_bytes > l.scratch_bytes) l.scratch_bytes = s.nodes[n].scratch_bytes;
+    if (VIREO_JOINED && s.seconds[n].scratch_bytes > l.scratch_bytes) l.scratch_bytes = s.seconds[n].scratch_bytes;
     const fb::Node& node = *g.nodes()->Get(n);
     const OpRow* row = find_op(static_cast<Op>(node.op()));
     const bool control = row != nullptr && (row->def->flags & OpDef::kControlFlow) != 0;
@@ -269,6 +301,7 @@ void carve(Layout& l, PlanWorkspace& w, Carver& c) {
     s.offsets = c.array<uint64_t>(s.tensor_count);
     s.regions = c.array<uint64_t>(s.node_count);
     s.nodes = c.array<NodeChoice>(s.node_count);
+    if (VIREO_JOINED) s.seconds = c.array<NodeChoice>(s.node_count);
     if (s.tensor_count > most_tensors) most_tensors = s.tensor_count;
     if (s.node_count > most_nodes) most_nodes = s.node_count;
     uint32_t parts = 0;
@@ -307,8 +340,8 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
 
 }  // namespace
 
-vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
-  const NodeChoice& choice = l.subs[subgraph].nodes[*node];
+vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node, bool second) {
+  const NodeChoice& choice = VIREO_JOINED && second ? l.subs[subgraph].seconds[*node] : l.subs[subgraph].nodes[*node];
   const bool packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
   vireo_part part = VIREO_PART_INIT;
   part.nodes = node;
@@ -340,9 +373,13 @@ vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node) {
 Status packed_bytes(const Layout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {
   *held = *mapped = 0;
   if (!VIREO_PACKS) return Status::kOk;
+  const int rounds = VIREO_JOINED ? 2 : 1;  // nodes, and where they run when their device is lost
+  const auto choices = [&l](uint32_t i, int round) { return round == 0 ? l.subs[i].nodes : l.subs[i].seconds; };
   size_t count = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
-    for (uint32_t n = 0; n < l.subs[i].node_count; ++n) count += l.subs[i].nodes[n].packed;
+    for (int r = 0; r < rounds; ++r) {
+      for (uint32_t n = 0; !l.subs[i].dead && n < l.subs[i].node_count; ++n) count += choices(i, r)[n].packed;
+    }
   }
   if (count == 0) return Status::kOk;
   size_t places = 2;  // of a table in which each is looked for by its constant
@@ -354,26 +391,28 @@ Status packed_bytes(const Layout& l, const vireo_host& host, size_t* held, size_
     return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", table_bytes);
   memset(static_cast<void*>(table), 0, table_bytes);
   Status status = Status::kOk;
-  for (uint32_t i = 0; i < l.program->subgraph_count() && ok(status); ++i) {
-    for (uint32_t n = 0; n < l.subs[i].node_count; ++n) {
-      const NodeChoice& choice = l.subs[i].nodes[n];
-      const vireo_part part = choice.packed == 0 ? vireo_part{} : part_of(l, i, &n);
-      for (uint32_t k = 0; k < choice.packed && ok(status); ++k) {
-        const Device& d = rt->devices[choice.device];
-        vireo_packed what = {};
-        what.struct_size = sizeof(what);
-        status =
-            static_cast<Status>(d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
-        if (!ok(status)) break;
-        size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
-        while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);
-        if (table[at].bytes == 0) {
-          const bool lies_there = l.model->packs.find(d.delegate->name, what) == nullptr &&
-                                  find_mapped_pack(l.model, d.delegate->name, what) != nullptr;
-          *(lies_there ? mapped : held) += lies_there ? what.bytes : Packs::bytes_of(what);
-        }
-        table[at] = what;
+  const auto look_up = [&](uint32_t i, uint32_t n, bool second) {
+    const NodeChoice& choice = choices(i, second ? 1 : 0)[n];
+    const vireo_part part = choice.packed == 0 ? vireo_part{} : part_of(l, i, &n, second);
+    for (uint32_t k = 0; k < choice.packed && ok(status); ++k) {
+      const Device& d = rt->devices[choice.device];
+      vireo_packed what = {};
+      what.struct_size = sizeof(what);
+      status = static_cast<Status>(d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
+      if (!ok(status)) break;
+      size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);
+      while (table[at].bytes != 0 && !same_pack(table[at], what)) at = (at + 1) & (places - 1);
+      if (table[at].bytes == 0) {
+        const bool lies_there = l.model->packs.find(d.delegate->name, what) == nullptr &&
+                                find_mapped_pack(l.model, d.delegate->name, what) != nullptr;
+        *(lies_there ? mapped : held) += lies_there ? what.bytes : Packs::bytes_of(what);
       }
+      table[at] = what;
+    }
+  };
+  for (uint32_t i = 0; i < l.program->subgraph_count() && ok(status); ++i) {
+    for (int r = 0; r < rounds; ++r) {
+      for (uint32_t n = 0; !l.subs[i].dead && n < l.subs[i].node_count && ok(status); ++n) look_up(i, n, r != 0);
     }
   }
   rt->release(table, table_bytes);

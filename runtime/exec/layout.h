@@ -45,6 +45,7 @@ struct SubLayout {
   uint64_t* offsets = nullptr;  // as fb::SubgraphPlan.offsets
   uint64_t* regions = nullptr;
   NodeChoice* nodes = nullptr;
+  NodeChoice* seconds = nullptr;  // joined.h: of nodes in parts, where they run when their device is lost
   uint32_t tensor_count = 0;
   uint32_t node_count = 0;
   uint32_t owner = 0;  // subgraph of the node that owns this body
@@ -80,7 +81,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
 void free_layout(Layout* layout);
 
 // A node as its device sees it; `node` lives as long as the part.
-vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node);
+vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
 // Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.
 Status packed_bytes(const Layout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
 

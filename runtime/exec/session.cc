@@ -1,4 +1,5 @@
 #include "runtime/exec/session.h"
+#include "runtime/exec/failover.h"
 
 #include <string.h>
 
@@ -44,6 +45,8 @@ vireo_status wait_for(vireo_session& s, const Step& step) {
 }
 #endif
 
+}  // namespace
+
 Status run_part(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   s.submit.message[0] = 0;
@@ -56,8 +59,10 @@ Status run_part(vireo_session& s, Step& step) {
       reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
 #if VIREO_JOINED
   if (step.device != nullptr) {
-    if (status == VIREO_OK) status = wait_for(s, step);
+    if (status == VIREO_OK && step.device->delegate->wait != nullptr) status = wait_for(s, step);
     if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+    if (status == VIREO_DEVICE_LOST && step.fallback != nullptr)
+      return fail_over(s, step, s.submit.message[0] == 0 ? "it is gone" : s.submit.message);
     if (status == VIREO_DEVICE_LOST) {
       return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.device->info.name,
                   step.def->name, name_of(s, step), s.submit.message[0] == 0 ? "lost" : s.submit.message);
@@ -82,8 +87,13 @@ Status run_part(vireo_session& s, Step& step) {
   return Status::kOk;
 }
 
+namespace {
+
 Status run_step(vireo_session& s, Step& step) {
   if (step.in_place) return Status::kOk;
+#if VIREO_JOINED
+  if (step.fallback != nullptr && is_lost(s, step)) return run_fallback(s, step);
+#endif
   switch (step.kind) {
 #if VIREO_CONTROL_FLOW
     case Step::kIf:

@@ -19,6 +19,8 @@ namespace vireo {
 
 struct Frame;
 
+struct Fallback;
+
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
   Kind kind = kPart;
@@ -39,6 +41,7 @@ struct Step {
   void (*unload)(void* loaded) = nullptr;
   void* loaded = nullptr;
   const Device* device = nullptr;  // where submit may return before the outputs are written
+  Fallback* fallback = nullptr;
   Frame* bodies[2] = {nullptr,
                       nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
 };
@@ -70,6 +73,20 @@ struct NodeInfo {
   uint16_t device = kNoDevice;
   DType dtype = DType::kNone;
   uint8_t depth = 0;
+};
+// What a part becomes when its device is lost.
+struct FallbackValue {
+  Tensor* tensor;
+  void* at;  // while the steps below run; else the device keeps it, and nobody may read it here
+};
+struct Fallback {
+  Frame frame;
+  NodeInfo* infos = nullptr;  // one a step: what vireo_session_node tells from then on
+  uint32_t first_info = 0;
+  FallbackValue* values = nullptr;
+  uint32_t value_count = 0;
+  const Blob* blob = nullptr;
+  bool lost = false;  // its device is: it runs like this until the session is released
 };
 // What runs the steps of a window that are in one lane.
 struct BranchLane {
@@ -120,6 +137,8 @@ struct vireo_session {
   uint32_t loop_depth = 0;
   uint32_t busy = 0;
   uint32_t cancelled = 0;
+  uint32_t failovers = 0;
+  uint32_t lost_devices = 0;  // bits by the runtime's index
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   vireo::Error error;
 };
@@ -137,6 +156,8 @@ Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint3
 
 // Runs the model's steps on what its input tensors hold.
 Status run_frame(vireo_session& s, Frame& frame);
+// One part, shapes being known.
+Status run_part(vireo_session& s, Step& step);
 // control.cc
 Status run_if(vireo_session& s, Step& step);
 Status run_loop(vireo_session& s, Step& step);

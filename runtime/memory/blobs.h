@@ -25,8 +25,10 @@ struct BlobKey {
 // Refusals are kept as well: a part that does not compile is not tried again.
 struct Blob {
   BlobKey key;
-  bool refused = false;
-  char reason[200] = {};  // where refused
+  // Written before the blob is added to the list, or by a session that finds that the part computes wrongly.
+  mutable uint32_t refused = 0;
+  mutable uint32_t checked = 0;   // 1: compared with another device
+  mutable char reason[200] = {};  // where refused
   vireo_compiled compiled = VIREO_COMPILED_INIT;
   size_t bytes = 0;
   const void* data = nullptr;  // aligned to 64; null where the delegate compiles nothing

@@ -337,6 +337,16 @@ typedef struct vireo_preference {
   int32_t (*rank)(void* context, const vireo_candidate* candidate);
 } vireo_preference;
 
+/* What happens to a run when a device that runs several nodes as one part is lost, or does not answer in time. */
+typedef enum vireo_failover {
+  VIREO_FAILOVER_DEFAULT = 0, /* where another device that the session may use can run every node of the part, the run
+                                 goes on there, from the tensors that went into the part: the result does not change.
+                                 Memory and weights for it are reserved at creation; such parts are also compared with
+                                 that device before their first use, and nodes that compute something else there are
+                                 placed elsewhere */
+  VIREO_FAILOVER_NEVER = 1    /* the run ends with VIREO_DEVICE_LOST; nothing is reserved or compared */
+} vireo_failover;
+
 typedef struct vireo_session_options {
   uint32_t struct_size;
   const char* device; /* NULL or "auto", else device names with commas between them, the one to be preferred first:
@@ -358,9 +368,10 @@ typedef struct vireo_session_options {
   uint64_t cache_bytes; /* the folder's files together; those longest not used go first. 0: VIREO_CACHE_BYTES */
   uint64_t device_timeout_ns; /* what one part may take on a device that works beside the host before the run ends with
                                  VIREO_DEVICE_LOST. 0: VIREO_DEVICE_TIMEOUT_NS */
+  vireo_failover failover;
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0 }
+  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT }
 #define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
 #define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
 
@@ -386,7 +397,8 @@ VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_
 
 /* Builds a session that runs `model`. Keeps a pointer to the arena, which outlives the session. Allocates
  * nothing after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an
- * operator has no kernel here. */
+ * operator has no kernel here. Where a device was found to compute wrongly (vireo_failover), nodes move and the session
+ * may take more than was said before: the arena is then too small once, and vireo_model_memory says what is needed. */
 VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
                                             vireo_session** out_session, vireo_error* error);
 VIREO_API void vireo_session_release(vireo_session* session);
@@ -458,6 +470,10 @@ typedef struct vireo_node_info {
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
 VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                           vireo_error* error);
+
+/* How many parts run on another device than they were placed on, since theirs was lost (vireo_failover). Their nodes'
+ * vireo_node_info tells where. */
+VIREO_API uint32_t vireo_session_failover_count(const vireo_session* session);
 
 /* Runs the file's test case `index` and compares: VIREO_OK when this device computes what the original model computed,
  * VIREO_INVALID_MODEL with the worst output and its difference in `error` when not. */
