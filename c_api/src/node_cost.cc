@@ -1,5 +1,7 @@
 #include "c_api/src/node_cost.h"
 
+#include "runtime/place/work.h"
+
 namespace vireo {
 namespace {
 
@@ -20,37 +22,6 @@ uint64_t count_of(const TensorType& type) {
   return n > 0 ? static_cast<uint64_t>(n) : 0;
 }
 
-// Terms of one element's sum, from the operands' shapes; 0 for what is neither product nor convolution. Symbolic
-// extents stand for 1.
-uint64_t terms(Op op, const TensorType& a, const TensorType& b) {
-  const auto extent = [](const TensorType& t, int axis) {
-    const int at = axis < 0 ? t.shape.rank + axis : axis;
-    return at < 0 || at >= t.shape.rank || t.shape[at] < 1 ? uint64_t{1} : static_cast<uint64_t>(t.shape[at]);
-  };
-  switch (op) {
-    case Op::kConv:
-    case Op::kConvInteger:
-    case Op::kQLinearConv:
-    case Op::kIntConv: {  // weights [O, C / groups, window...]
-      uint64_t n = 1;
-      for (int i = 1; i < b.shape.rank; ++i) n *= extent(b, i);
-      return n;
-    }
-    case Op::kGemm:  // either operand may be transposed; A mostly is not
-      return extent(a, 1) == extent(b, 0) || extent(a, 1) == extent(b, 1) ? extent(a, 1) : extent(a, 0);
-    case Op::kMatMul:
-    case Op::kMatMulInteger:
-    case Op::kQLinearMatMul:
-    case Op::kIntGemm:
-      return extent(a, -1);
-    default:
-      return 0;
-  }
-}
-
-// Where the second operand stands: quantized ones have scale and zero point between.
-uint32_t second_operand(Op op) { return op == Op::kQLinearConv || op == Op::kQLinearMatMul ? 3 : 1; }
-
 }  // namespace
 
 NodeCost node_cost(const vireo_session& session, uint32_t index) {
@@ -62,7 +33,7 @@ NodeCost node_cost(const vireo_session& session, uint32_t index) {
     cost.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
   }
   const auto sums = [&](Op op, const TensorType& a, const TensorType& b, const TensorType& y) {
-    cost.operations += 2 * terms(op, a, b) * count_of(y);
+    cost.operations += 2 * product_terms(op, a.shape, b.shape) * count_of(y);
   };
   const fb::Node& node = *session.infos[index].node;
   const Op op = static_cast<Op>(node.op());
