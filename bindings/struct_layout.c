@@ -16,8 +16,8 @@ int main(void) {
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);
   ROW(vireo_bound, max);
-  ROW(vireo_session_options, failover);
-  ROW(vireo_memory, mapped_bytes);
+  ROW(vireo_session_options, require);
+  ROW(vireo_memory, compiled_bytes);
   ROW(vireo_node_info, bytes);
   return 0;
 }

@@ -1,4 +1,7 @@
 #include "c_api/src/handles.h"
+#if VIREO_JOINED
+#include "runtime/exec/explain.h"
+#endif
 
 using vireo::Error;
 using vireo::Interval;
@@ -248,6 +251,24 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   out->data = copy.data;
   out->bytes = copy.what.bytes;
   return VIREO_OK;
+}
+
+vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,
+                                   const vireo_placement_visitor* visitor, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(visitor, error);
+  VIREO_NOT_NULL(visitor->node, error);
+  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+  }
+#if VIREO_JOINED
+  Error e;
+  return vireo::report(vireo::explain_model(model, options, *visitor, &e), e, &model->program.subgraph(0), error);
+#else
+  return vireo::refuse(error, VIREO_UNSUPPORTED,
+                       "this build runs each node where it can: it was made without VIREO_JOINED");
+#endif
 }
 
 vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,

@@ -5,12 +5,13 @@
 namespace vireo {
 namespace {
 
-const Step* find_step(const Frame& frame, uint32_t info) {
+const Step* find_step(const Frame& frame, uint32_t info, const Frame** in) {
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     const Step& step = frame.steps[i];
-    if (step.info == info) return &step;
+    *in = &frame;
+    if (step.info <= info && info - step.info < step.nodes) return &step;
     for (const Frame* body : step.bodies) {
-      const Step* const found = body != nullptr && step.kind != Step::kPart ? find_step(*body, info) : nullptr;
+      const Step* const found = body != nullptr && step.kind != Step::kPart ? find_step(*body, info, in) : nullptr;
       if (found != nullptr) return found;
     }
   }
@@ -22,12 +23,54 @@ uint64_t count_of(const TensorType& type) {
   return n > 0 ? static_cast<uint64_t>(n) : 0;
 }
 
+// Of one node of `graph` at its declared shapes; where the result's is open, `whole` stands for it.
+uint64_t declared_operations(const fb::Subgraph& graph, const fb::Node& node, const TensorType& whole) {
+  const Op op = static_cast<Op>(node.op());
+  const uint32_t b = second_operand(op);
+  if (node.inputs()->size() <= b || node.outputs()->size() == 0 || node.inputs()->Get(0) < 0 ||
+      node.inputs()->Get(b) < 0 || node.outputs()->Get(0) < 0)
+    return 0;
+  const auto type = [&graph](int32_t t) { return type_of(*graph.tensors()->Get(static_cast<uint32_t>(t))); };
+  const TensorType y = type(node.outputs()->Get(0));
+  return 2 * product_terms(op, type(node.inputs()->Get(0)).shape, type(node.inputs()->Get(b)).shape) *
+         count_of(y.shape.is_static() ? y : whole);
+}
+
+// What a composite's body adds: its own constants, and its products. Its other tensors are not there while a device
+// runs it whole.
+void add_body(const Program& program, const fb::Node& node, const TensorType& whole, NodeCost* cost) {
+  const fb::Subgraph& body = program.subgraph(node.subgraphs()->Get(0));
+  for (const fb::Tensor* t : *body.tensors()) {
+    if (t->segment() >= 0) cost->bytes += t->size();
+  }
+  for (const fb::Node* n : *body.nodes()) cost->operations += declared_operations(body, *n, whole);
+}
+
+// Of a node in a part, whose values may not be here: at the declared shapes, what is open being 1.
+NodeCost declared_cost(const Program& program, const fb::Subgraph& graph, const fb::Node& node) {
+  NodeCost cost;
+  for (const auto* list : {node.inputs(), node.outputs()}) {
+    for (const int32_t t : *list) {
+      const int64_t bytes = t < 0 ? 0 : tensor_bytes(type_of(*graph.tensors()->Get(static_cast<uint32_t>(t))));
+      cost.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+    }
+  }
+  if (static_cast<Op>(node.op()) == Op::kComposite) {
+    add_body(program, node, TensorType{}, &cost);
+  } else {
+    cost.operations = declared_operations(graph, node, TensorType{});
+  }
+  return cost;
+}
+
 }  // namespace
 
 NodeCost node_cost(const vireo_session& session, uint32_t index) {
   NodeCost cost;
-  const Step* const step = find_step(session.main, index);
+  const Frame* frame = nullptr;
+  const Step* const step = find_step(session.main, index, &frame);
   if (step == nullptr || step->kind != Step::kPart) return cost;
+  if (step->device != nullptr) return declared_cost(session.model->program, *frame->graph, *session.infos[index].node);
   for (uint32_t i = 0; i < uint32_t{step->input_count} + step->output_count; ++i) {
     const int64_t bytes = step->args[i] == nullptr ? 0 : tensor_bytes(*step->args[i]);
     cost.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
@@ -45,22 +88,7 @@ NodeCost node_cost(const vireo_session& session, uint32_t index) {
       sums(op, *step->args[0], *step->args[b], *first);
     return cost;
   }
-  // The body's own tensors are not there while a device runs the composite whole: their declared shapes, or the
-  // composite's first output where those are open.
-  const fb::Subgraph& body = session.model->program.subgraph(node.subgraphs()->Get(0));
-  for (const fb::Tensor* t : *body.tensors()) {
-    if (t->segment() >= 0) cost.bytes += t->size();
-  }
-  for (const fb::Node* n : *body.nodes()) {
-    const Op inner = static_cast<Op>(n->op());
-    const uint32_t b = second_operand(inner);
-    if (n->inputs()->size() <= b || n->outputs()->size() == 0 || n->inputs()->Get(0) < 0 || n->inputs()->Get(b) < 0 ||
-        n->outputs()->Get(0) < 0)
-      continue;
-    const auto type = [&](int32_t t) { return type_of(*body.tensors()->Get(static_cast<uint32_t>(t))); };
-    const TensorType y = type(n->outputs()->Get(0));
-    sums(inner, type(n->inputs()->Get(0)), type(n->inputs()->Get(b)), y.shape.is_static() ? y : *first);
-  }
+  add_body(session.model->program, node, *first, &cost);
   return cost;
 }
 

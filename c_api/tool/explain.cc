@@ -16,7 +16,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, device, tuning, cache;
+  std::string model, device, tuning, cache, require;
   std::vector<std::string> shapes;
   bool json = false;
   std::vector<std::string> bounds;
@@ -71,6 +71,98 @@ class Measured {
   vireo_preference preference_ = {sizeof(vireo_preference), this, rank};
 };
 
+std::string text_of(const char* s) { return s != nullptr ? s : ""; }
+
+std::string us_text(double ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f us", ns / 1000);
+  return text.data();
+}
+
+// What is said of the nodes, for people and for programs.
+struct Placement {
+  Json nodes = Json::array();
+  std::vector<std::vector<std::string>> rows{
+      {"node", "op", "type", "device", "part", "kernel", "why here", "why not there"}};
+
+  void add(const vireo_placed_node& n, const std::string& by_measurement) {
+    const std::string reason = by_measurement.empty() ? text_of(n.reason) : by_measurement;
+    const std::string device = text_of(n.device);
+    Json others = Json::array();
+    std::string why_not;
+    for (uint32_t i = 0; i < n.verdict_count; ++i) {
+      const vireo_verdict& v = n.verdicts[i];
+      if (device == v.device) continue;
+      std::string why = text_of(v.reason);
+      if (v.takes != 0)
+        why = v.allowed != 0 ? "it could, " + device + " comes first" : "it could, but is not asked for";
+      others.push_back({{"device", v.device},
+                        {"takes", v.takes != 0},
+                        {"allowed", v.allowed != 0},
+                        {"kernel", text_of(v.kernel)},
+                        {"reason", why},
+                        {"time_ns", v.time_ns}});
+      // A device that nobody named and that would not take the node is not worth a line.
+      if (v.allowed != 0 && device != "-") why_not += (why_not.empty() ? "" : "; ") + text_of(v.device) + ": " + why;
+    }
+    const bool joined = n.part != UINT32_MAX;
+    nodes.push_back({{"name", text_of(n.name)},
+                     {"op", text_of(n.op)},
+                     {"dtype", vireo_dtype_text(n.dtype)},
+                     {"device", device},
+                     {"kernel", text_of(n.kernel)},
+                     {"reason", reason},
+                     {"depth", n.depth},
+                     {"part", joined ? Json(n.part) : Json()},
+                     {"second_device", n.second == nullptr ? Json() : Json(n.second)},
+                     {"bytes_crossing", n.bytes_crossing},
+                     {"others", others}});
+    rows.push_back({std::string(size_t{2} * n.depth, ' ') + text_of(n.name), text_of(n.op), vireo_dtype_text(n.dtype),
+                    device, joined ? std::to_string(n.part) : "", text_of(n.kernel), reason, why_not});
+    if (device == "-") return;
+    ++counted_;
+    Share& share = shares_[device];
+    ++share.nodes;
+    share.crossing += n.bytes_crossing;
+    if (joined && share.parts.insert({n.depth, n.part}).second) share.ns += n.part_ns;
+  }
+
+  Json shares() const {
+    Json list = Json::array();
+    for (const auto& [device, share] : shares_) {
+      list.push_back({{"device", device},
+                      {"nodes", share.nodes},
+                      {"share", static_cast<double>(share.nodes) / static_cast<double>(counted_)},
+                      {"parts", share.parts.size()},
+                      {"compiled_ns", share.ns},
+                      {"bytes_crossing", share.crossing}});
+    }
+    return list;
+  }
+
+  std::string summary() const {
+    std::string text;
+    for (const auto& [device, share] : shares_) {
+      text += device + ": " + std::to_string(share.nodes) + " of " + std::to_string(counted_) + " nodes";
+      if (!share.parts.empty()) text += " in " + std::to_string(share.parts.size()) + " compiled parts";
+      if (share.ns > 0) text += ", " + us_text(share.ns) + " by its compiler";
+      if (share.crossing > 0) text += ", " + bytes_text(share.crossing) + " come from other devices";
+      text += "\n";
+    }
+    return text;
+  }
+
+ private:
+  struct Share {
+    size_t nodes = 0;
+    std::set<std::pair<uint32_t, uint32_t>> parts;
+    double ns = 0;
+    uint64_t crossing = 0;
+  };
+  std::map<std::string, Share> shares_;
+  size_t counted_ = 0;
+};
+
 void explain(const Options& options, Context& context) {
   const Model model(options.model, 1, context.extensions.convert);
   Bounds bounds;
@@ -83,27 +175,20 @@ void explain(const Options& options, Context& context) {
   }
   const Tuning tuning(options.tuning, model.runtime(), 1);
   const Measured measured(tuning);
-  const Session session = make_session(
-      model, {options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache}, bounds);
-  const auto text = [](const char* s) { return std::string(s != nullptr ? s : ""); };
-  Json nodes = Json::array();
-  std::vector<std::vector<std::string>> rows{{"node", "op", "type", "device", "kernel", "reason"}};
-  for (const vireo_node_info& n : nodes_of(session.get())) {
-    const std::string by_measurement = measured.reason(text(n.name), text(n.device), text(n.kernel));
-    const std::string reason = by_measurement.empty() ? text(n.reason) : by_measurement;
-    nodes.push_back({{"name", text(n.name)},
-                     {"op", text(n.op)},
-                     {"dtype", vireo_dtype_text(n.dtype)},
-                     {"device", text(n.device)},
-                     {"kernel", text(n.kernel)},
-                     {"reason", reason},
-                     {"depth", n.depth}});
-    rows.push_back({std::string(2 * n.depth, ' ') + text(n.name), text(n.op), vireo_dtype_text(n.dtype), text(n.device),
-                    text(n.kernel), reason});
+  Placement placement;
+  visit_placement(
+      model, {options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache, options.require},
+      bounds, [&](const vireo_placed_node& n) {
+        placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
+      });
+  if (options.json) {
+    return print_json({{"model", options.model},
+                       {"assumed", assumed},
+                       {"devices", placement.shares()},
+                       {"nodes", std::move(placement.nodes)}});
   }
-  if (options.json) return print_json({{"model", options.model}, {"assumed", assumed}, {"nodes", nodes}});
   for (const std::string& line : assumed) std::cout << line << "\n";
-  std::cout << table_text(rows);
+  std::cout << table_text(placement.rows) << placement.summary();
 }
 
 }  // namespace
@@ -113,6 +198,7 @@ void add_explain(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
+  add_require(verb, &options->require);
   add_tuning(verb, &options->tuning);
   add_cache(verb, &options->cache);
   add_shapes(verb, &options->shapes);

@@ -207,6 +207,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.packing = choice.packing;
   options.preference = choice.preference;
   options.cache = choice.cache.empty() ? nullptr : choice.cache.c_str();
+  options.require = choice.require.empty() ? nullptr : choice.require.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   return options;
@@ -252,6 +253,18 @@ Session make_session(const Model& model, const SessionChoice& choice, const Boun
   vireo_session* session = nullptr;
   check(vireo_session_create(model.get(), &options, &session, &error), error, "prepare " + model.name());
   return Session(session);
+}
+
+void visit_placement(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+                     const std::function<void(const vireo_placed_node&)>& visit) {
+  const std::vector<vireo_bound> list = complete(model, choice, bounds, true);
+  const vireo_session_options options = options_of(choice, list);
+  using Visit = std::function<void(const vireo_placed_node&)>;
+  const vireo_placement_visitor visitor = {const_cast<Visit*>(&visit), [](void* context, const vireo_placed_node* n) {
+                                             (*static_cast<Visit*>(context))(*n);
+                                           }};
+  vireo_error error = VIREO_ERROR_INIT;
+  check(vireo_model_placement(model.get(), &options, &visitor, &error), error, "place " + model.name());
 }
 
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds) {

@@ -107,6 +107,7 @@ struct SessionChoice {
   vireo_packing packing = VIREO_PACKING_DEFAULT;
   const vireo_preference* preference = nullptr;  // outlives the session
   std::string cache = {};                        // folder of packed weights; "": none
+  std::string require = {};                      // vireo_session_options.require
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.
@@ -116,6 +117,9 @@ constexpr int64_t kAssumedExtent = 256;
 constexpr uint64_t kAssumedBytes = uint64_t{1} << 30;
 constexpr int64_t kLeastAssumedExtent = 16;
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds);
+// Where such a session would run each node; nothing is prepared for it.
+void visit_placement(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+                     const std::function<void(const vireo_placed_node&)>& visit);
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds);
 
 // One run. An input without a value (dtype VIREO_NONE) is read from the carried state. Returns copies of all outputs.

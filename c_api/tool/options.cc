@@ -15,6 +15,12 @@ void add_device(CLI::App* verb, std::string* device) {
                    "run on this device only, or on these with commas between them, best first (see vireo devices)");
 }
 
+void add_require(CLI::App* verb, std::string* require) {
+  verb->add_option(
+      "--require", *require,
+      "fail unless so many of the nodes run on a device: npu>=95%, npu=100% (vireo explain tells why not)");
+}
+
 void add_tuning(CLI::App* verb, std::string* tuning) {
   verb->add_option("--tuning", *tuning,
                    "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");

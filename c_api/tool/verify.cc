@@ -15,7 +15,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, reference, device;
+  std::string model, reference, device, require;
   Tolerance tolerance;
   int threads = 0;
   bool json = false;
@@ -123,7 +123,8 @@ void verify(const Options& options, Context& context) {
     }
   }
 
-  const Session session = make_session(model, {options.device, options.threads, false}, bounds);
+  const Session session = make_session(
+      model, {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require}, bounds);
   Json result = {{"model", options.model},
                  {"reference", options.reference},
                  {"device", devices_of(session.get())},
@@ -173,6 +174,7 @@ void add_verify(CLI::App& app, Context& context) {
   verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       ->check(CLI::NonNegativeNumber);
   add_device(verb, &options->device);
+  add_require(verb, &options->require);
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);
   verb->add_flag("--json", options->json, "print every output's figures as JSON");

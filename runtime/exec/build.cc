@@ -445,6 +445,7 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
     step->output_count = static_cast<uint16_t>(part.output_count);
     step->args = args;
     step->info = next_info_;
+    step->nodes = part.count;
     for (uint32_t i = 0; i < part.input_count; ++i) *args++ = slot(sub, part.inputs[i]).tensor;
     for (uint32_t o = 0; o < part.output_count; ++o) *args++ = slot(sub, part.outputs[o]).tensor;
   }
@@ -826,6 +827,9 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
     if (VIREO_CACHE && l.packs && given.cache != nullptr) model->cache.open(*model, given.cache);
     status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, &memory->mapped_bytes, error);
+#if VIREO_JOINED
+    memory->compiled_bytes = model->blobs.bytes();
+#endif
   }
   free_layout(&l);
   return status;
@@ -875,6 +879,7 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
     s->options.bounds = nullptr;  // the caller's memory
     s->options.bound_count = 0;
     s->options.cache = nullptr;
+    s->options.require = nullptr;
     if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
 #if VIREO_JOINED
     if (ok(status)) {

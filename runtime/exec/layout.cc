@@ -4,6 +4,7 @@
 
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
+#include "runtime/exec/explain.h"
 #include "runtime/exec/joined.h"
 #include "runtime/exec/node_key.h"
 
@@ -327,6 +328,9 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
   const uint32_t subs = l.program->subgraph_count();
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(bind_types(l, i, error));
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(claim(l, i, options, error));
+#if VIREO_JOINED
+  VIREO_TRY(check_requirement(l, options == nullptr ? nullptr : options->require, error));
+#endif
   // The file's plan holds for the file's bounds, node by node; narrower ones deserve a smaller arena, and a part needs
   // its inputs to its end.
   const bool from_file =
@@ -339,6 +343,13 @@ Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace
 }
 
 }  // namespace
+
+bool session_may_use(const vireo_session_options* options, const Device& device) {
+  for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
+    if (may_use(list, device)) return true;
+  }
+  return false;
+}
 
 vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node, bool second) {
   const NodeChoice& choice = VIREO_JOINED && second ? l.subs[subgraph].seconds[*node] : l.subs[subgraph].nodes[*node];

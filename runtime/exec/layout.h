@@ -80,6 +80,9 @@ struct Layout {
 Status make_layout(const vireo_model* model, const vireo_session_options* options, Layout* out, Error* error);
 void free_layout(Layout* layout);
 
+// Whether the options' list of devices holds this one.
+bool session_may_use(const vireo_session_options* options, const Device& device);
+
 // A node as its device sees it; `node` lives as long as the part.
 vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
 // Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.

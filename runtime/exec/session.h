@@ -30,7 +30,8 @@ struct Step {
   uint8_t lane = 0;             // in its window
   uint16_t input_count = 0;
   uint16_t output_count = 0;
-  uint32_t info = 0;    // index of its NodeInfo
+  uint32_t info = 0;    // index of its NodeInfo; of a part of several nodes, the first one's
+  uint32_t nodes = 1;   // that it runs, which follow each other among the NodeInfos
   uint32_t window = 0;  // this step and those after it, so many in all, run in lanes (branches.h)
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;

@@ -51,8 +51,8 @@ const char* time_source_text(TimeSource source) {
   }
 }
 
-NodeTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
-                   uint64_t key, const char* device, const char* kernel) {
+PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
+                        uint64_t key, const char* device, const char* kernel) {
   const double measured =
       lookup != nullptr && lookup->time_ns != nullptr ? lookup->time_ns(lookup->context, key, device, kernel) : 0;
   if (known(measured)) return {measured, TimeSource::kMeasured};

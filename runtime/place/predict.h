@@ -47,14 +47,14 @@ struct TimeLookup {
 enum class TimeSource : uint8_t { kMeasured, kDelegate, kRates, kAssumed };
 const char* time_source_text(TimeSource source);
 
-struct NodeTime {
+struct PredictedTime {
   double ns = 0;
   TimeSource source = TimeSource::kAssumed;
 };
 
 // `claimed_ns`: vireo_part.time_ns. `lookup` may be null. Numbers that are no times count as not known.
-NodeTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
-                   uint64_t key, const char* device, const char* kernel);
+PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
+                        uint64_t key, const char* device, const char* kernel);
 
 }  // namespace vireo
 

@@ -166,7 +166,7 @@ TEST(DeviceSpeed, KnowsWhatHasToBeMoved) {
   EXPECT_TRUE(device_speed(info, true).place.unified);
 }
 
-TEST(NodeTime, IsARoofline) {
+TEST(PredictedTime, IsARoofline) {
   vireo_device_info info = info_of(1e9, 0, 4e9);
   info.bandwidth = 1e9;
   const DeviceSpeed speed = device_speed(info, true);
@@ -175,7 +175,7 @@ TEST(NodeTime, IsARoofline) {
   EXPECT_EQ(estimate_ns(speed, {8000, 1000, WorkKind::kByte}), assumed::kNodeNs + 2000);
 }
 
-TEST(NodeTime, MeasuredWinsOverTheDelegateOverRates) {
+TEST(PredictedTime, MeasuredWinsOverTheDelegateOverRates) {
   const NodeWork work{5000, 0, WorkKind::kFull};
   const DeviceSpeed speed = device_speed(info_of(1e9, 0, 0), true);
   double answer = 300;

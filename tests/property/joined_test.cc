@@ -618,6 +618,80 @@ TEST_F(JoinedTest, ARunThatWaitsCanBeCancelled) {
   vireo_session_release(session);
 }
 
+struct Seen {
+  std::vector<std::string> names, devices, seconds;
+  std::vector<uint32_t> parts;
+  std::vector<uint32_t> part_nodes;
+  size_t joiner_takes = 0;
+};
+void see(void* context, const vireo_placed_node* n) {
+  auto& seen = *static_cast<Seen*>(context);
+  seen.names.emplace_back(n->name);
+  seen.devices.emplace_back(n->device);
+  seen.seconds.emplace_back(n->second == nullptr ? "" : n->second);
+  seen.parts.push_back(n->part);
+  seen.part_nodes.push_back(n->part_nodes);
+  ASSERT_EQ(n->verdict_count, 2u);
+  EXPECT_STREQ(n->verdicts[0].device, "joiner");
+  EXPECT_STREQ(n->verdicts[1].device, "cpu");
+  EXPECT_EQ(n->verdicts[1].takes, 1u);
+  if (n->verdicts[0].takes == 0) {
+    EXPECT_STRNE(n->verdicts[0].reason, "");
+  }
+  seen.joiner_takes += n->verdicts[0].takes;
+}
+
+TEST_F(JoinedTest, ThePlacementIsToldWithoutASession) {
+  const FileBytes bytes = random_graph(21, 40, true);
+  const Loaded loaded(bytes);
+  device.longest = 6;
+  device.refuses = {"n3"};
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.device = "joiner,cpu";
+  vireo_error error = VIREO_ERROR_INIT;
+  Seen seen;
+  const vireo_placement_visitor visitor = {&seen, see};
+  ASSERT_EQ(vireo_model_placement(loaded.model, &options, &visitor, &error), VIREO_OK) << error.message;
+  EXPECT_EQ(device.submits, 0);
+  vireo_session* session = nullptr;
+  ASSERT_EQ(vireo_session_create(loaded.model, &options, &session, &error), VIREO_OK) << error.message;
+  ASSERT_EQ(vireo_session_node_count(session), seen.names.size());
+  size_t there = 0;
+  for (uint32_t i = 0; i < seen.names.size(); ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    ASSERT_EQ(vireo_session_node(session, i, &info, &error), VIREO_OK);
+    EXPECT_EQ(seen.names[i], info.name);
+    EXPECT_EQ(seen.devices[i], info.device);
+    const bool joined = seen.devices[i] == "joiner";
+    there += joined ? 1 : 0;
+    EXPECT_EQ(seen.parts[i] != UINT32_MAX, joined);
+    EXPECT_EQ(seen.seconds[i], joined ? "cpu" : "");
+    EXPECT_LE(seen.part_nodes[i], 6u);
+  }
+  EXPECT_EQ(seen.joiner_takes, there);
+  EXPECT_LT(there, seen.names.size());
+  vireo_session_release(session);
+
+  // What was found can be demanded.
+  const auto percent = static_cast<int>(100 * there / seen.names.size());
+  for (const int more : {0, 1}) {
+    const std::string require = "joiner>=" + std::to_string(percent + more) + "%";
+    options.require = require.c_str();
+    EXPECT_EQ(vireo_session_create(loaded.model, &options, &session, &error), more == 0 ? VIREO_OK : VIREO_UNSUPPORTED);
+    vireo_session_release(session);
+    session = nullptr;
+  }
+  EXPECT_NE(std::string(error.message).find(std::to_string(there) + " of "), std::string::npos) << error.message;
+  for (const char* bad :
+       {"joiner", "joiner>=", "joiner>=50", "=50%", "joiner>=101%", "joiner>50%", "joiner=99999999999%"}) {
+    options.require = bad;
+    EXPECT_EQ(vireo_session_create(loaded.model, &options, &session, &error), VIREO_INVALID_ARGUMENT) << bad;
+  }
+  options.require = "gpu=50%";
+  EXPECT_EQ(vireo_session_create(loaded.model, &options, &session, &error), VIREO_UNSUPPORTED);
+  EXPECT_NE(std::string(error.message).find("no such device"), std::string::npos) << error.message;
+}
+
 // The n-th allocation fails, for all n: an error, and nothing is left.
 struct Failing {
   int64_t left = -1;

@@ -59,12 +59,13 @@ class SessionOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("device", c_char_p), ("bounds", POINTER(Bound)), ("bound_count", c_uint32), ("threads", c_int32),
                 ("arena", c_void_p), ("arena_bytes", c_size_t), ("seed", c_uint64), ("profile", c_uint32), ("packing", ctypes.c_int),
                 ("preference", c_void_p), ("cache", c_char_p), ("cache_bytes", c_uint64),
-                ("device_timeout_ns", c_uint64), ("failover", c_int32)]
+                ("device_timeout_ns", c_uint64), ("failover", c_int32), ("require", c_char_p)]
 
 
 class Memory(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("total_bytes", c_size_t), ("tensor_bytes", c_size_t), ("scratch_bytes", c_size_t),
-                ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t), ("mapped_bytes", c_size_t)]
+                ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t), ("mapped_bytes", c_size_t),
+                ("compiled_bytes", c_size_t)]
 
 
 class NodeInfo(ctypes.Structure):

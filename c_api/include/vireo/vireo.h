@@ -369,11 +369,56 @@ typedef struct vireo_session_options {
   uint64_t device_timeout_ns; /* what one part may take on a device that works beside the host before the run ends with
                                  VIREO_DEVICE_LOST. 0: VIREO_DEVICE_TIMEOUT_NS */
   vireo_failover failover;
+  const char* require; /* NULL, or a share of the nodes that must run on one device: "npu>=95%", "npu=100%". Creation
+                          fails with VIREO_UNSUPPORTED where they do not, and names the first that does not */
 } vireo_session_options;
-#define VIREO_SESSION_OPTIONS_INIT \
-  { sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT }
+#define VIREO_SESSION_OPTIONS_INIT                                                                                    \
+  {                                                                                                                   \
+    sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT, \
+        0                                                                                                             \
+  }
 #define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
 #define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
+
+/* One device's word on one node. */
+typedef struct vireo_verdict {
+  uint32_t struct_size;
+  uint32_t takes;   /* 1: it can run the node */
+  uint32_t allowed; /* 1: the options let it */
+  const char* device;
+  const char* kernel; /* that it would use; "" where it leaves the node */
+  const char* reason; /* why it leaves the node; of one that takes it, why no faster way was open, or "" */
+  double time_ns;     /* that it expects; 0: not known */
+} vireo_verdict;
+
+/* Where a session would run a node. */
+typedef struct vireo_placed_node {
+  uint32_t struct_size;
+  uint32_t depth;   /* of bodies: each behind its owner, one deeper */
+  const char* name; /* as in vireo_node_info */
+  const char* op;
+  const char* device;
+  const char* second; /* where it runs when the device is lost; NULL: nowhere */
+  const char* kernel;
+  const char* reason;
+  vireo_dtype dtype;
+  uint32_t part;           /* the same number: one part, which its device runs as a whole; UINT32_MAX: it runs alone */
+  uint32_t part_nodes;     /* how many nodes that part has */
+  double part_ns;          /* what its device's compiler says of one run of it; 0: not known */
+  uint64_t bytes_crossing; /* inputs that another device made, at the bounds */
+  const vireo_verdict* verdicts; /* one for each device of the runtime */
+  uint32_t verdict_count;
+} vireo_placed_node;
+
+typedef struct vireo_placement_visitor {
+  void* context;
+  void (*node)(void* context, const vireo_placed_node* node); /* what it points to lives for the call */
+} vireo_placement_visitor;
+
+/* Where a session with these options would run each node, in the order of vireo_session_node, and what every device
+ * says. Makes no session; devices may compile, which later sessions profit from. Same errors as vireo_model_memory. */
+VIREO_API vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,
+                                             const vireo_placement_visitor* visitor, vireo_error* error);
 
 typedef struct vireo_memory {
   uint32_t struct_size;
@@ -386,9 +431,11 @@ typedef struct vireo_memory {
                                allocator, see vireo_packing */
   size_t mapped_bytes;      /* packed weights that are read where they lie, in the model's file or in the cache: shared
                                with other processes, in neither of the sums above */
+  size_t compiled_bytes;    /* beside total_bytes: what devices compiled of this model so far, which its sessions share.
+                               From the runtime's allocator */
 } vireo_memory;
 #define VIREO_MEMORY_INIT \
-  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a session with these options takes, to the byte. Allocates for the time of the call only.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
