@@ -184,6 +184,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     part.nodes = &n;
     part.node_count = 1;
     part.cost_ns = cost;
+    part.time_ns = cost;
     part.kernel = c.kernel;
     part.reason = c.reason;
     part.choice = c.tuned;

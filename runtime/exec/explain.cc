@@ -203,7 +203,7 @@ bool read_requirement(const char* text, size_t* name_size, int64_t* percent) {
 }  // namespace
 
 Status explain_model(const vireo_model* model, const vireo_session_options* options,
-                         const vireo_placement_visitor& visitor, Error* error) {
+                     const vireo_placement_visitor& visitor, Error* error) {
   Layout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const Status status = Explainer(l, options, visitor, error).run();

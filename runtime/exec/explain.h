@@ -7,7 +7,7 @@
 namespace vireo {
 
 Status explain_model(const vireo_model* model, const vireo_session_options* options,
-                         const vireo_placement_visitor& visitor, Error* error);
+                     const vireo_placement_visitor& visitor, Error* error);
 
 // vireo_session_options.require against a layout.
 Status check_requirement(const Layout& layout, const char* require, Error* error);

@@ -70,8 +70,8 @@ class Joiner {
     VIREO_TRY(find_readers());
     for (uint32_t n = 0; n < s_.node_count;) {
       uint32_t end = n + 1;
-      if (may_join(n)) {
-        while (end < s_.node_count && s_.nodes[end].device == s_.nodes[n].device && may_join(end)) ++end;
+      if (joins(n)) {
+        while (end < s_.node_count && s_.nodes[end].device == s_.nodes[n].device && joins(end)) ++end;
         VIREO_TRY(join(n, end, again));
       } else if (s_.nodes[n].joins) {
         VIREO_TRY(join(n, end, again));
@@ -88,17 +88,12 @@ class Joiner {
   }
 
  private:
+  bool joins(uint32_t n) const { return s_.nodes[n].joins && may_join(l_, sub_, n); }
   bool any() const {
     for (uint32_t n = 0; n < s_.node_count; ++n) {
       if (s_.nodes[n].joins) return true;
     }
     return false;
-  }
-  // What data decide the shape of, or a generator's state orders, runs alone.
-  bool may_join(uint32_t n) const {
-    if (!s_.nodes[n].joins) return false;
-    const OpRow* row = find_op(static_cast<Op>(l_.graph(sub_).nodes()->Get(n)->op()));
-    return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
   }
 
   Status no_room(size_t bytes) {
@@ -340,6 +335,11 @@ class Joiner {
 };
 
 }  // namespace
+
+bool may_join(const Layout& l, uint32_t subgraph, uint32_t node) {
+  const OpRow* row = find_op(static_cast<Op>(l.graph(subgraph).nodes()->Get(node)->op()));
+  return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
+}
 
 Status join_parts(Layout& l, uint32_t subgraph, const vireo_host& host, bool* again, Error* error) {
   *again = false;

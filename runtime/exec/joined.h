@@ -42,6 +42,9 @@ struct JoinedPart {
   uint64_t region_base = 0;  // from the arena's start
 };
 
+// Whether a node may share a part with others. What data decide the shape of, or a generator's state orders, may not.
+bool may_join(const Layout& layout, uint32_t subgraph, uint32_t node);
+
 // Makes the parts of a subgraph of which every node has its device. *again: a device refused to compile nodes that it
 // had taken; the nodes have to be claimed anew (refused_reason() now says no for them), and there are no parts.
 Status join_parts(Layout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);

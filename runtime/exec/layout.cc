@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/exec/arena_plan.h"
+#include "runtime/exec/auto_place.h"
 #include "runtime/exec/branches.h"
 #include "runtime/exec/explain.h"
 #include "runtime/exec/joined.h"
@@ -154,9 +155,14 @@ vireo_status take(void* context, const vireo_part* part) {
                                        part->kernel == nullptr ? "" : part->kernel};
     rank = c.preference->rank(c.preference->context, &candidate);
   }
-  const bool wins = n.device == kNoDevice || rank > n.rank;  // else one before this has it
+  bool wins = n.device == kNoDevice || rank > n.rank;  // else one before this has it
 #if VIREO_JOINED
   const bool joins = (part->flags & VIREO_PART_JOINS) != 0;
+  const uint8_t wanted = s.wanted[part->nodes[0]];
+  if (wanted == c.device) wins = n.device != c.device || rank > n.rank;
+  if (wanted == kGivenUp && joins)
+    return leave(context, part->nodes[0], "its compiler says that it takes longer there");
+  if (n.device != kNoDevice && n.device == wanted && wanted != c.device) wins = false;
   const Device& d = c.layout->model->runtime->devices[c.device];
   const char* const refused = joins ? refused_reason(*c.layout, d, c.subgraph, part->nodes[0]) : nullptr;
   if (refused != nullptr) return leave(context, part->nodes[0], refused);
@@ -251,15 +257,21 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
     return Status::kOk;
   }
   const vireo_host host = make_host(l.model->runtime);
-  VIREO_TRY(ask_devices(l, index, host, options, error));
 #if VIREO_JOINED
-  // Each round a node more is refused for good, so it ends.
-  bool again = true;
-  VIREO_TRY(join_parts(l, index, host, &again, error));
-  while (again) {
+  const bool by_cost = places_by_cost(l, options);
+  memset(s.wanted, kNoDevice, s.node_count);
+  // Each round a node more is refused for good, or given up, so it ends.
+  for (bool again = true, place = by_cost; again;) {
+    if (place) VIREO_TRY(place_by_cost(l, index, host, options, error));
     VIREO_TRY(ask_devices(l, index, host, options, error));
     VIREO_TRY(join_parts(l, index, host, &again, error));
+    place = by_cost && again;
+    if (again || !by_cost || !give_up_slow_parts(l, index)) continue;
+    free_parts(l, index);
+    again = true;
   }
+#else
+  VIREO_TRY(ask_devices(l, index, host, options, error));
 #endif
   const fb::Subgraph& g = l.graph(index);
   for (uint32_t n = 0; n < s.node_count; ++n) {
@@ -302,7 +314,11 @@ void carve(Layout& l, PlanWorkspace& w, Carver& c) {
     s.offsets = c.array<uint64_t>(s.tensor_count);
     s.regions = c.array<uint64_t>(s.node_count);
     s.nodes = c.array<NodeChoice>(s.node_count);
-    if (VIREO_JOINED) s.seconds = c.array<NodeChoice>(s.node_count);
+    if (VIREO_JOINED) {
+      s.seconds = c.array<NodeChoice>(s.node_count);
+      s.wanted = c.array<uint8_t>(s.node_count);
+      s.otherwise_ns = c.array<double>(s.node_count);
+    }
     if (s.tensor_count > most_tensors) most_tensors = s.tensor_count;
     if (s.node_count > most_nodes) most_nodes = s.node_count;
     uint32_t parts = 0;

@@ -14,6 +14,7 @@
 namespace vireo {
 
 constexpr uint8_t kNoDevice = 255;
+constexpr uint8_t kGivenUp = 254;  // SubLayout::wanted: any device that runs the node by itself
 
 struct JoinedPart;
 
@@ -46,6 +47,9 @@ struct SubLayout {
   uint64_t* regions = nullptr;
   NodeChoice* nodes = nullptr;
   NodeChoice* seconds = nullptr;  // joined.h: of nodes in parts, where they run when their device is lost
+  // auto_place.h: the device that is to have each node, where it takes it; kNoDevice: the first of the list that does
+  uint8_t* wanted = nullptr;
+  double* otherwise_ns = nullptr;  // what each takes at least on a device that runs it by itself
   uint32_t tensor_count = 0;
   uint32_t node_count = 0;
   uint32_t owner = 0;  // subgraph of the node that owns this body

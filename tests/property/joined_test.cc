@@ -35,8 +35,9 @@ struct Joiner {
   std::set<std::string> refuses;  // nodes that never compile
   uint32_t busy_looks = 0;        // waits that are answered with VIREO_BUSY first
   bool hangs = false, lost = false, no_memory = false;
-  int lost_at = -1;             // it is lost in this submit
-  std::set<std::string> wrong;  // nodes that it computes wrongly
+  int lost_at = -1;                          // it is lost in this submit
+  std::set<std::string> wrong;               // nodes that it computes wrongly
+  double claimed_ns = 0, compiled_ns = 100;  // of a node
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
   std::vector<uint32_t> sizes;  // of the parts that were loaded
@@ -98,6 +99,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       part.node_count = 1;
       part.kernel = "joined";
       part.flags = VIREO_PART_JOINS;
+      part.time_ns = device.claimed_ns;
       status = claims->take(claims->context, &part);
     } else {
       status = claims->leave(claims->context, n, "not in this test");
@@ -155,7 +157,7 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
   EXPECT_EQ(reinterpret_cast<uintptr_t>(to) % 64, 0u);
   std::memcpy(to, &head, sizeof(head));
   std::memcpy(to + sizeof(head), code.data(), code.size() * sizeof(Instruction));
-  out->time_ns = 100.0 * part->node_count;
+  out->time_ns = device.compiled_ns * part->node_count;
   return VIREO_OK;
 }
 
@@ -417,6 +419,8 @@ class JoinedTest : public testing::Test {
     device.hangs = device.lost = device.no_memory = false;
     device.lost_at = -1;
     device.wrong.clear();
+    device.claimed_ns = 0;
+    device.compiled_ns = 100;
     device.parts = device.compiles = device.loaded = device.submits = device.cancels = 0;
     device.sizes.clear();
   }
@@ -452,6 +456,37 @@ TEST_F(JoinedTest, AutoNeverTakesAnEmulatedDevice) {
   const Loaded loaded(bytes);
   EXPECT_EQ(run(loaded.model, "auto").on_joiner, 0u);
   EXPECT_EQ(device.compiles, 0);
+}
+
+TEST_F(JoinedTest, AutoAndItsNamePlaceByCost) {
+  uint32_t some = 0;
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    SetUp();
+    const FileBytes bytes = random_graph(seed, 30, seed % 2 == 0);
+    const Loaded loaded(bytes);
+    const Result expected = run(loaded.model, "cpu");
+    device.claimed_ns = 1;
+    device.compiled_ns = 1;
+    const Result cheap = run(loaded.model, "auto,joiner");
+    ASSERT_EQ(cheap.status, VIREO_OK) << cheap.message;
+    EXPECT_EQ(cheap.outputs, expected.outputs);
+    device.claimed_ns = 1e9;
+    const Result dear = run(loaded.model, "auto,joiner");
+    EXPECT_EQ(dear.outputs, expected.outputs);
+    EXPECT_EQ(dear.on_joiner, 0u);
+    some += cheap.on_joiner;
+    // A compiler that knows better than its claims.
+    const Loaded fresh(bytes);
+    device.claimed_ns = 1;
+    device.compiled_ns = 1e9;
+    const Result given_up = run(fresh.model, "auto,joiner");
+    ASSERT_EQ(given_up.status, VIREO_OK) << given_up.message;
+    EXPECT_EQ(given_up.outputs, expected.outputs);
+    EXPECT_EQ(given_up.on_joiner, 0u);
+    // Named without auto it is what was asked for.
+    EXPECT_GT(run(fresh.model, "joiner,cpu").on_joiner, 0u);
+  }
+  EXPECT_GT(some, 300u);
 }
 
 TEST_F(JoinedTest, WhatDoesNotCompileIsPlacedElsewhereWithItsReason) {

@@ -1,0 +1,24 @@
+// "auto": the devices of a subgraph's nodes by cost, where one of them runs parts.
+#ifndef VIREO_RUNTIME_EXEC_AUTO_PLACE_H_
+#define VIREO_RUNTIME_EXEC_AUTO_PLACE_H_
+
+#include "runtime/exec/layout.h"
+
+namespace vireo {
+
+// Whether cost decides, and not the order of the list: the list begins with "auto", and a device that it allows
+// compiles parts. Between devices that run node by node in the host's memory nobody knows better than `vireo tune`.
+bool places_by_cost(const Layout& layout, const vireo_session_options* options);
+
+// Asks the devices what each node takes there and fills SubLayout::wanted, least time in all (runtime/place), and
+// SubLayout::otherwise_ns.
+Status place_by_cost(Layout& layout, uint32_t subgraph, const vireo_host& host, const vireo_session_options* options,
+                     Error* error);
+
+// Compilers know better than claims what a part takes: one that takes longer than its nodes would elsewhere is given up
+// (SubLayout::wanted). True when there was any: the nodes have to be claimed anew.
+bool give_up_slow_parts(Layout& layout, uint32_t subgraph);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_EXEC_AUTO_PLACE_H_
