@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <thread>
 #include <vector>
@@ -13,41 +12,26 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/machine.h"
 
 namespace vireo::tool {
 namespace {
 
 // What a measured time depends on besides the node: the CPU, what of it the kernels use, and the kernels themselves.
 std::string fingerprint(const vireo_runtime* runtime) {
-  std::string text;
-  std::ifstream info("/proc/cpuinfo");
-  std::vector<std::string> wanted = {"model name",      "cpu family",  "model",    "stepping",
-                                     "CPU implementer", "CPU variant", "CPU part", "uarch"};
-  for (std::string line; std::getline(info, line) && !line.empty();) {  // of the first core
-    const std::string name = line.substr(0, line.find_last_not_of(" \t", line.find(':') - 1) + 1);
-    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    text += (text.empty() ? "" : ", ") + line.substr(std::min(line.size(), line.find(':') + 2));
-  }
+  std::string text = cpu_text();
   for (uint32_t d = 0; d < vireo_runtime_device_count(runtime); ++d) {
     vireo_device_info device = VIREO_DEVICE_INFO_INIT;
     if (vireo_runtime_device(runtime, d, &device, nullptr) != VIREO_OK) continue;
     text += std::string("; ") + device.name + " (" + (device.detail != nullptr ? device.detail : "") + ")";
   }
-  const uint32_t v = vireo_version();
-  return text + "; vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." +
-         std::to_string(v & 255);
+  return text + "; " + version_text();
 }
 
 std::string hex(uint64_t v) {
   char text[20];
   snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(v));
   return text;
-}
-
-std::string cache_file(const std::string& cpu) {
-  uint64_t h = 0xCBF29CE484222325u;
-  for (const char c : cpu) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
-  return user_cache("tuning") + "/" + hex(h) + ".json";
 }
 
 }  // namespace
@@ -57,7 +41,7 @@ Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int thread
       preference_{sizeof(vireo_preference), this, rank} {
   if (file.empty()) return;
   cpu_ = fingerprint(runtime);
-  path_ = file == "auto" ? cache_file(cpu_) : file;
+  path_ = file == "auto" ? cache_file("tuning", cpu_) : file;
   if (!std::filesystem::exists(path_)) {
     if (must_exist) throw Failure("there is no tuning file " + path_, "vireo tune MODEL writes one");
     return;

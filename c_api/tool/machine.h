@@ -1,0 +1,17 @@
+// What a measured time depends on besides what was run, and the file in the user's cache that keeps it.
+#ifndef VIREO_C_API_TOOL_MACHINE_H_
+#define VIREO_C_API_TOOL_MACHINE_H_
+
+#include <string>
+
+namespace vireo::tool {
+
+std::string cpu_text();      // of the first core, as the kernel names it; "" where it does not
+std::string version_text();  // "vireo 0.1.0"
+
+// In the user's cache (file.h), folder `what`: named after a hash of `fingerprint`.
+std::string cache_file(const std::string& what, const std::string& fingerprint);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_C_API_TOOL_MACHINE_H_
