@@ -19,7 +19,7 @@ class Model {
 
   // Of node `n` on device `d` behind one on `before`.
   double launch(size_t n, size_t before, size_t d) const {
-    const bool joins = n > 0 && before == d && (p_.nodes[n - 1].joins & p_.nodes[n].joins & 1u << d) != 0;
+    const bool joins = n > 0 && before == d && (p_.nodes[n - 1].joins & p_.nodes[n].joins & uint64_t{1} << d) != 0;
     return joins ? 0 : p_.devices[d].launch_ns;
   }
   double launch(size_t n) const { return launch(n, n > 0 ? on(n - 1) : 0, on(n)); }

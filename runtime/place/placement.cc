@@ -44,7 +44,7 @@ class Placer {
     edges_ = c->array<CutEdge>(size(edge_room_));
     cut_bytes_ = size(min_cut_workspace_bytes(point_room_, edge_room_));
     cut_ = static_cast<uint8_t*>(c->bytes(cut_bytes_));
-    open_ = c->array<uint32_t>(size(nodes));
+    open_ = c->array<uint64_t>(size(nodes));
     label_ = c->array<int32_t>(size(nodes));
     kept_ = c->array<int32_t>(size(nodes));
     point_ = c->array<int32_t>(size(nodes));
@@ -133,19 +133,20 @@ class Placer {
 
   void make_labels() {
     // Where the launch is paid whatever runs before, it is a part of the node's time.
-    uint32_t ever_open = 0;
+    uint64_t ever_open = 0;
     for (size_t n = 0; n < node_count(); ++n) {
       open_[n] = 0;
       for (size_t d = 0; n > 0 && d < device_count(); ++d) {
-        const bool joins = (p_->nodes[n - 1].joins & p_->nodes[n].joins & 1u << d) != 0 && can(n - 1, d) && can(n, d);
-        if (joins && units(p_->devices[d].launch_ns) > 0) open_[n] |= 1u << d;
+        const bool joins =
+            (p_->nodes[n - 1].joins & p_->nodes[n].joins & uint64_t{1} << d) != 0 && can(n - 1, d) && can(n, d);
+        if (joins && units(p_->devices[d].launch_ns) > 0) open_[n] |= uint64_t{1} << d;
       }
       ever_open |= open_[n];
     }
     labels_ = 0;
     int32_t together = -1;
     for (size_t d = 0; d < device_count(); ++d) {
-      const bool alike = p_->devices[d].unified && (ever_open & 1u << d) == 0;
+      const bool alike = p_->devices[d].unified && (ever_open & uint64_t{1} << d) == 0;
       label_of_[d] = alike && together >= 0 ? together : labels_++;
       if (alike) together = label_of_[d];
     }
@@ -157,13 +158,13 @@ class Placer {
         transfer(v, l) = units(transfer_of(p_->devices[d], p_->values[v].bytes));
     }
     for (size_t n = 0; n < node_count(); ++n) {
-      uint32_t open_labels = 0;
+      uint64_t open_labels = 0;
       for (size_t l = 0; l < static_cast<size_t>(labels_); ++l) time(n, l) = kNever;
       for (size_t d = 0; d < device_count(); ++d) {
         const auto l = static_cast<size_t>(label_of_[d]);
         const int64_t t = time_on(n, d);
         if (t < time(n, l)) time(n, l) = t;
-        if ((open_[n] & 1u << d) != 0) open_labels |= 1u << l;
+        if ((open_[n] & uint64_t{1} << d) != 0) open_labels |= uint64_t{1} << l;
       }
       open_[n] = open_labels;
     }
@@ -172,7 +173,7 @@ class Placer {
   // With the launch where it is the node's own. Before open_ is of labels, or for a label of several devices (no bit).
   int64_t time_on(size_t n, size_t d) const {
     if (!can(n, d)) return kNever;
-    const bool joined = (open_[n] & 1u << d) != 0;
+    const bool joined = (open_[n] & uint64_t{1} << d) != 0;
     return units(p_->nodes[n].time_ns[d]) + (joined ? 0 : units(p_->devices[d].launch_ns));
   }
 
@@ -311,11 +312,11 @@ class Placer {
   // The transfers of value `v` in a move to `a`, label by label.
   void connect(size_t v, int32_t a) {
     const PlaceValue& value = p_->values[v];
-    uint32_t seen = 1u << a;
+    uint64_t seen = uint64_t{1} << a;
     across(v, a, a);
     each_member(value, [&](int32_t n) {
-      if (n < 0 || (seen & 1u << label_[n]) != 0) return;
-      seen |= 1u << label_[n];
+      if (n < 0 || (seen & uint64_t{1} << label_[n]) != 0) return;
+      seen |= uint64_t{1} << label_[n];
       across(v, label_[n], a);
     });
   }
@@ -368,7 +369,7 @@ class Placer {
   int64_t* time_ = nullptr;      // a node and label
   int64_t* transfer_ = nullptr;  // a value and label: one way
   int64_t* lean_ = nullptr;      // what going costs a node more than staying
-  uint32_t* open_ = nullptr;     // bit l: on label l, the node joins the one before it
+  uint64_t* open_ = nullptr;     // bit l: on label l, the node joins the one before it
   int32_t* label_ = nullptr;
   int32_t* kept_ = nullptr;
   int32_t* point_ = nullptr;  // of the node in the network; -1: it cannot go, or is there

@@ -13,7 +13,7 @@
 
 namespace vireo {
 
-constexpr uint32_t kMostPlaceDevices = 32;
+constexpr uint32_t kMostPlaceDevices = 64;  // bits of PlaceNode::joins
 
 struct PlaceDevice {
   // For each maximal run of neighbouring nodes that join; a node that does not join pays it alone. 0 for a device that
@@ -28,7 +28,7 @@ struct PlaceDevice {
 struct PlaceNode {
   Span<const double> time_ns;   // one a device; infinite: cannot run it
   int32_t pinned = -1;          // the device that it must run on
-  uint32_t joins = UINT32_MAX;  // bit d: on device d it may join its neighbours
+  uint64_t joins = UINT64_MAX;  // bit d: on device d it may join its neighbours
 };
 
 struct PlaceValue {

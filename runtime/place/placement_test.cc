@@ -23,7 +23,7 @@ struct Problem {
   std::vector<PlaceDevice> devices;
   std::vector<std::vector<double>> times;  // by node and device
   std::vector<int32_t> pinned;             // empty: none
-  std::vector<uint32_t> joins;             // empty: all
+  std::vector<uint64_t> joins;             // empty: all
   std::vector<Value> values;
 
   // What was found; valid after solve().
@@ -140,7 +140,7 @@ Problem random_problem(std::mt19937_64* random, size_t most_nodes, size_t device
       times[d] = below(6) == 0 && (d > 0 || !always_runs) ? kCannot : static_cast<double>(below(slowest));
     }
     p.times.push_back(times);
-    if (some_join) p.joins.push_back(below(4) == 0 ? static_cast<uint32_t>(below(16)) : UINT32_MAX);
+    if (some_join) p.joins.push_back(below(4) == 0 ? below(16) : UINT64_MAX);
     if (some_pinned) {
       const auto d = static_cast<int32_t>(below(devices));
       p.pinned.push_back(below(6) == 0 && isfinite(times[static_cast<size_t>(d)]) ? d : -1);
@@ -310,7 +310,7 @@ TEST(Placement, CountsRunsAndWays) {
   EXPECT_EQ(traffic[2].out_bytes, 2u);
   EXPECT_EQ(alone[3 + 1], kCannot);
 
-  p.joins = {UINT32_MAX, UINT32_MAX, 0};
+  p.joins = {UINT64_MAX, UINT64_MAX, 0};
   ASSERT_EQ(p.solve(), Status::kOk);
   EXPECT_EQ(p.result.total_ns, 77);  // c pays a launch of its own
 }
@@ -366,8 +366,21 @@ TEST(Placement, RefusesWhatIsNoProblem) {
   refused(Status::kInvalidArgument, [](Problem* p) { p->devices[1].transfer_rate = 0; });
   refused(Status::kInvalidArgument, [](Problem* p) { p->values[1].readers[0] = 3; });
   refused(Status::kInvalidArgument, [](Problem* p) { p->values[1].maker = -2; });
-  refused(Status::kInvalidArgument, [](Problem* p) { p->devices.resize(33, {0, true, 0, 0}); });
+  refused(Status::kInvalidArgument, [](Problem* p) { p->devices.resize(65, {0, true, 0, 0}); });
   refused(Status::kInvalidArgument, [](Problem* p) { p->times[0][0] = p->times[1][0] = 1.7e308; });
+}
+
+TEST(Placement, TakesAsManyDevicesAsItSays) {
+  Problem p;
+  p.devices.assign(kMostPlaceDevices, {4, false, 1, 1e9});
+  p.devices[0] = {0, true, 0, 0};
+  p.times.assign(3, std::vector<double>(kMostPlaceDevices, 9));
+  for (auto& times : p.times) times.back() = 1;  // three in one run
+  p.values = {{-1, {0}, 1, false}, {0, {1}, 1, false}, {1, {2}, 1, false}, {2, {}, 1, true}};
+  ASSERT_EQ(p.solve(), Status::kOk) << p.error.message;
+  EXPECT_EQ(p.device_of, std::vector<int32_t>(3, int32_t{kMostPlaceDevices} - 1));
+  EXPECT_EQ(p.result.total_ns, 3 + 4 + 2 * 2);
+  EXPECT_EQ(cost(p, p.device_of), p.result.total_ns);
 }
 
 TEST(Placement, LargeTimesDoNotOverflow) {
