@@ -45,6 +45,7 @@ namespace subgraph {
 constexpr voffset_t kTensors = field(1), kInputs = field(2), kOutputs = field(3), kNodes = field(4);
 }
 
+constexpr uint8_t kMagic[8] = {0x89, 'V', 'I', 'R', 'E', 'O', 0x0A, 0x1A};
 constexpr uint16_t kFormatMinor = 1;
 constexpr uint64_t kHeaderBytes = 128, kChunkBytes = 65536, kHashBytes = 32, kAlignment = 64;
 
@@ -195,7 +196,7 @@ ModelBytes chain_model(const Chain& chain) {
   auto* const file = static_cast<uint8_t*>(::operator new(size, kAlign));
   std::shared_ptr<const void> owner(file, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });
   memset(file, 0, size);
-  memcpy(file, "\x89VIREO\n\x1a", 8);
+  memcpy(file, kMagic, sizeof(kMagic));
   put<uint16_t>(file, 10, kFormatMinor);
   put<uint32_t>(file, 12, kHeaderBytes);
   put<uint64_t>(file, 16, size);

@@ -25,7 +25,7 @@ namespace vireo {
 namespace {
 
 constexpr int64_t kNever = INT64_MAX;
-// Rounds over all labels; each but the last made the total less. Tests meet 6 at most.
+// Rounds over all labels; each but the last made the total less. Tests meet 4 at most.
 constexpr int kMostRounds = 32;
 
 class Placer {
@@ -129,7 +129,7 @@ class Placer {
   static double transfer_of(const PlaceDevice& d, uint64_t bytes) {
     return d.unified ? 0 : d.transfer_ns + static_cast<double>(bytes) * 1e9 / d.transfer_rate;
   }
-  int64_t units(double ns) const { return isfinite(ns) ? static_cast<int64_t>(ldexp(ns, exponent_) + 0.5) : kNever; }
+  int64_t units(double ns) const { return isfinite(ns) ? llround(ldexp(ns, exponent_)) : kNever; }
 
   void make_labels() {
     // Where the launch is paid whatever runs before, it is a part of the node's time.

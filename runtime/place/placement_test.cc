@@ -207,6 +207,7 @@ TEST(Placement, MoreDevicesComeNear) {
   std::mt19937_64 random(3);
   for (const size_t devices : {size_t{3}, size_t{4}}) {
     int optimal = 0, all = 0;
+    uint32_t cuts = 0;
     double worst = 1, sum = 0;
     for (int i = 0; i < (devices == 3 ? 2500 : 700); ++i) {
       Problem p = random_problem(&random, devices == 3 ? 8 : 6, devices);
@@ -214,7 +215,7 @@ TEST(Placement, MoreDevicesComeNear) {
       const double found = cost(p, p.device_of), best = brute_force(p).cost;
       ASSERT_EQ(found, p.result.total_ns);
       ASSERT_GE(found, best);
-      ASSERT_LT(p.result.cuts, 40u);
+      cuts = std::max(cuts, p.result.cuts);
       for (size_t d = 0; d < devices; ++d) ASSERT_LE(found, single_device(p, static_cast<int32_t>(d))) << i;
       if (p.result.exact) {
         ASSERT_EQ(found, best);
@@ -226,8 +227,9 @@ TEST(Placement, MoreDevicesComeNear) {
       worst = std::max(worst, ratio);
       sum += ratio;
     }
-    printf("%zu devices: %d of %d optimal, on average %.4f of the best, at worst %.3f\n", devices, optimal, all,
-           sum / all, worst);
+    printf("%zu devices: %d of %d optimal, on average %.4f of the best, at worst %.3f; %u cuts at most\n", devices,
+           optimal, all, sum / all, worst, cuts);
+    EXPECT_LE(cuts, 6 * devices);  // rounds over all labels, the last of which changes nothing
     EXPECT_GE(optimal * 100, all * 95);
     EXPECT_LE(sum / all, 1.01);
   }

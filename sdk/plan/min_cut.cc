@@ -40,10 +40,15 @@ struct Network {
     const auto n = static_cast<size_t>(point_count), m = 2 * static_cast<size_t>(edge_count);
     excess = reinterpret_cast<int64_t*>(take(n, sizeof(int64_t)));
     arcs = reinterpret_cast<Arc*>(take(m, sizeof(Arc)));
-    first = reinterpret_cast<int32_t*>(take(n + 1, sizeof(int32_t)));
-    for (int32_t** list : {&current, &label, &active, &quiet, &next, &prev, &queue}) {
-      *list = reinterpret_cast<int32_t*>(take(n, sizeof(int32_t)));
-    }
+    const auto list = [&](size_t count) { return reinterpret_cast<int32_t*>(take(count, sizeof(int32_t))); };
+    first = list(n + 1);
+    current = list(n);
+    label = list(n);
+    active = list(n);
+    quiet = list(n);
+    next = list(n);
+    prev = list(n);
+    queue = list(n);
     return used;
   }
 
@@ -207,7 +212,7 @@ Status min_cut(int32_t points, Span<const CutEdge> edges, Span<uint8_t> workspac
     return fail(error, Status::kInvalidArgument, "a cut of {} points, {} edges, into {} answers", points, edge_count,
                 at_sink.size());
   const int64_t needed = min_cut_workspace_bytes(points, edge_count);
-  if (static_cast<int64_t>(workspace.size()) < needed)
+  if (workspace.data() == nullptr || static_cast<int64_t>(workspace.size()) < needed)
     return fail(error, Status::kOutOfArena, "a cut takes {} bytes of workspace, {} are there", needed,
                 workspace.size());
   for (const CutEdge& e : edges) {
