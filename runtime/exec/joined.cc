@@ -1,6 +1,5 @@
 #include "runtime/exec/joined.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <new>

@@ -1,0 +1,70 @@
+#include "delegates/npu/driver/blob.h"
+
+#include <initializer_list>
+
+namespace vireo::npu {
+namespace {
+constexpr size_t up(size_t n) { return (n + 63) / 64 * 64; }
+}  // namespace
+
+size_t boundary_at() { return up(sizeof(BlobHeader)); }
+size_t stream_at(uint32_t inputs, uint32_t outputs) {
+  return up(boundary_at() + sizeof(Boundary) * (size_t{inputs} + outputs));
+}
+size_t constants_at(uint32_t inputs, uint32_t outputs, size_t stream_bytes) {
+  return up(stream_at(inputs, outputs) + stream_bytes);
+}
+size_t blob_bytes(uint32_t inputs, uint32_t outputs, size_t stream_bytes, size_t constant_bytes) {
+  return up(constants_at(inputs, outputs, stream_bytes) + constant_bytes);
+}
+
+// FNV-1a over words of eight bytes: a guard against damage, not against intent; open_blob() checks what steers.
+uint64_t hash_of(const uint8_t* data, size_t bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  size_t i = 0;
+  for (; i + 8 <= bytes; i += 8) {
+    uint64_t word = 0;
+    for (size_t k = 0; k < 8; ++k) word |= uint64_t{data[i + k]} << (8 * k);
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 29;
+  }
+  for (; i < bytes; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;
+  return hash;
+}
+
+uint32_t config_number(const MachineConfig& c) {
+  uint32_t n = 2166136261u;
+  for (const uint32_t v : {c.array_out, c.array_in, c.accumulator_pixels, c.vector_lanes, c.table_lanes, c.sram_bytes,
+                           c.banks, c.bank_width, kIsaVersion})
+    n = (n ^ v) * 16777619u;
+  return n;
+}
+
+const char* open_blob(const MachineConfig& config, const void* data, size_t bytes, BlobView* out) {
+  if (data == nullptr || reinterpret_cast<uintptr_t>(data) % 64 != 0 || bytes < sizeof(BlobHeader))
+    return "not a compiled part";
+  const auto& h = *static_cast<const BlobHeader*>(data);
+  if (h.magic != kBlobMagic) return "not a compiled part";
+  if (h.version != kBlobVersion) return "compiled by another version of the driver";
+  if (h.config != config_number(config)) return "compiled for another machine";
+  if (h.inputs > 65535 || h.outputs > 65535 ||
+      bytes != blob_bytes(h.inputs, h.outputs, h.stream_bytes, h.constant_bytes))
+    return "its parts do not fill it";
+  const auto* const base = static_cast<const uint8_t*>(data);
+  if (h.hash != hash_of(base + sizeof(BlobHeader), bytes - sizeof(BlobHeader))) return "damaged";
+  out->header = &h;
+  out->boundary = reinterpret_cast<const Boundary*>(base + boundary_at());
+  for (uint32_t i = 0; i < h.inputs + h.outputs; ++i) {
+    if (uint64_t{out->boundary[i].address} + out->boundary[i].bytes > h.tensor_bytes)
+      return "a value lies outside of its memory";
+  }
+  Fault fault;
+  if (verify_stream(config, base + stream_at(h.inputs, h.outputs), h.stream_bytes, &out->stream, &fault) != Status::kOk)
+    return fault.reason[0] == 0 ? "its commands cannot run" : fault.reason;
+  if (out->stream.header->constant_bytes != h.constant_bytes || out->stream.header->tensor_bytes != h.tensor_bytes)
+    return "its commands are for other memory";
+  out->constants = base + constants_at(h.inputs, h.outputs, h.stream_bytes);
+  return "";
+}
+
+}  // namespace vireo::npu

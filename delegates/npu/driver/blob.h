@@ -1,0 +1,48 @@
+// What compile() writes and load() reads: a command stream with its constants, and where the part's values lie.
+#ifndef VIREO_DELEGATES_NPU_DRIVER_BLOB_H_
+#define VIREO_DELEGATES_NPU_DRIVER_BLOB_H_
+
+#include "delegates/npu/machine/machine.h"
+
+namespace vireo::npu {
+
+constexpr uint32_t kBlobMagic = 0x42504e56;  // "VNPB"
+constexpr uint32_t kBlobVersion = 1;
+
+// The parts follow in this order, each aligned to 64: boundary (inputs, then outputs), stream, constants.
+struct BlobHeader {
+  uint32_t magic, version;
+  uint32_t config;  // of the machine that it was made for: config_number()
+  uint32_t inputs, outputs;
+  uint32_t stream_bytes, constant_bytes, tensor_bytes;
+  uint64_t cycles;
+  uint64_t hash;  // of all that follows
+};
+struct Boundary {
+  uint32_t address, bytes;  // in region 1
+};
+
+struct BlobView {
+  const BlobHeader* header = nullptr;
+  const Boundary* boundary = nullptr;
+  Stream stream{};
+  const uint8_t* constants = nullptr;
+};
+
+size_t blob_bytes(uint32_t inputs, uint32_t outputs, size_t stream_bytes, size_t constant_bytes);
+// Where the parts of a blob begin, for who writes one.
+size_t boundary_at();
+size_t stream_at(uint32_t inputs, uint32_t outputs);
+size_t constants_at(uint32_t inputs, uint32_t outputs, size_t stream_bytes);
+
+uint64_t hash_of(const uint8_t* data, size_t bytes);
+// All numbers of a machine that change what a stream means or whether it fits.
+uint32_t config_number(const MachineConfig& config);
+
+// "" or what is wrong with it. Nothing in the view is used before this has said that all is right: the stream is
+// verified, boundary values lie in the region.
+const char* open_blob(const MachineConfig& config, const void* data, size_t bytes, BlobView* out);
+
+}  // namespace vireo::npu
+
+#endif  // VIREO_DELEGATES_NPU_DRIVER_BLOB_H_

@@ -1,0 +1,278 @@
+#include "delegates/npu/driver/device.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+namespace vireo::npu {
+namespace {
+
+#if VIREO_NPU_THREAD
+using Lock = std::unique_lock<std::mutex>;
+#else
+struct Lock {
+  template <class T>
+  explicit Lock(T&) {}
+};
+#endif
+
+bool starts(const char* text, const char* word, const char** rest) {
+  const size_t n = std::strlen(word);
+  if (std::strncmp(text, word, n) != 0) return false;
+  *rest = text + n;
+  return true;
+}
+
+bool number(const char** text, int64_t* out) {
+  char* end = nullptr;
+  *out = std::strtoll(*text, &end, 10);
+  if (end == *text || *out < 0) return false;
+  *text = end;
+  return true;
+}
+
+}  // namespace
+
+bool FaultPlan::read(const char* text) {
+  while (text != nullptr && *text != 0) {
+    const char* rest = nullptr;
+    int64_t n = 0;
+    if (starts(text, "hang@", &rest)) {
+      if (!number(&rest, &hang_at)) return false;
+    } else if (starts(text, "corrupt@", &rest)) {
+      if (!number(&rest, &corrupt_at)) return false;
+    } else if (starts(text, "lost@", &rest)) {
+      if (!number(&rest, &lost_at)) return false;
+    } else if (starts(text, "memory@", &rest)) {
+      if (!number(&rest, &memory_at)) return false;
+    } else if (starts(text, "wrong", &rest)) {
+      wrong = true;
+    } else if (starts(text, "random=", &rest)) {
+      if (!number(&rest, &n) || *rest++ != ':') return false;
+      random = static_cast<uint64_t>(n) * 2 + 1;
+      if (!number(&rest, &n) || n > 100) return false;
+      percent = static_cast<uint32_t>(n);
+    } else {
+      return false;
+    }
+    if (*rest != 0 && *rest != ',') return false;
+    text = *rest == ',' ? rest + 1 : rest;
+  }
+  return true;
+}
+
+Device::Device(const MachineConfig& config, uint8_t* sram, const FaultPlan& plan)
+    : machine_(config, sram), plan_(plan) {
+#if VIREO_NPU_THREAD
+  thread_ = std::thread([this] { work(); });
+#endif
+}
+
+Device::~Device() {
+#if VIREO_NPU_THREAD
+  {
+    const Lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+#endif
+}
+
+bool Device::has_memory() {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  return grants_++ != plan_.memory_at;
+}
+
+void Device::load(Part* part) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  part->device = this;
+  part->generation = generation_;
+}
+
+vireo_status Device::submit(Part* part) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  const int64_t at = submits_++;
+  part->faults = Faults{};
+  part->lost = at == plan_.lost_at;
+  part->hangs = at == plan_.hang_at;
+  bool corrupt = plan_.wrong || at == plan_.corrupt_at;
+  if (plan_.random != 0) {
+    const auto next = [this] {
+      plan_.random = plan_.random * 6364136223846793005u + 1442695040888963407u;
+      return static_cast<uint32_t>(plan_.random >> 33);
+    };
+    if (next() % 100 < plan_.percent) (next() % 2 == 0 ? part->lost : part->hangs) = true;
+  }
+  // Of the part's last command that writes a tensor, the first byte.
+  for (uint32_t k = part->blob.stream.count; corrupt && k-- > 0;) {
+    if (part->blob.stream.commands[k].op() != Op::store) continue;
+    part->faults.corrupt_at = k;
+    part->faults.corrupt_mask = 0x55;
+    corrupt = false;
+  }
+  if (part->lost) part->faults.lost_at = 0;
+  if (part->hangs) part->faults.hang_at = part->blob.stream.count / 2;
+  if (lost_ || part->generation != generation_) return VIREO_DEVICE_LOST;
+  part->cancelled = false;
+  part->state = Part::kQueued;
+  part->next = nullptr;
+  (last_ == nullptr ? first_ : last_->next) = part;
+  last_ = part;
+#if VIREO_NPU_THREAD
+  changed_.notify_all();
+#endif
+  return VIREO_OK;
+}
+
+Status Device::run(Part* part, Counters* counters) {
+  const BlobView& b = part->blob;
+  for (uint32_t i = 0; i < b.header->inputs; ++i)
+    std::memcpy(part->tensors + b.boundary[i].address, part->inputs[i]->data, b.boundary[i].bytes);
+  machine_.faults = part->faults;
+  Fault fault;
+  const Status status = machine_.run(b.stream, b.constants, part->tensors, counters, nullptr, 0, &fault);
+  machine_.reset();
+  return status;
+}
+
+// With the lock held. True when the part is done; else the machine hangs in it.
+bool Device::account(Part* part, Status status, const Counters& counters) {
+  cycles_ += counters.cycles;
+  energy_pj_ += counters.energy_pj;
+  if (status == Status::kHung) {
+    part->state = Part::kHung;
+    return false;
+  }
+  if (status == Status::kLost) lost_ = true;
+  finish(part, status == Status::kOk                                        ? vireo_status{VIREO_OK}
+               : status == Status::kBadData || status == Status::kBadStream ? vireo_status{VIREO_INVALID_MODEL}
+                                                                            : vireo_status{VIREO_DEVICE_LOST});
+  return true;
+}
+
+// With the lock held.
+void Device::finish(Part* part, vireo_status status) {
+  if (status == VIREO_OK && !part->cancelled) {
+    const BlobView& b = part->blob;
+    for (uint32_t o = 0; o < b.header->outputs; ++o) {
+      const Boundary& at = b.boundary[b.header->inputs + o];
+      std::memcpy(part->outputs[o]->data, part->tensors + at.address, at.bytes);
+    }
+  }
+  part->status = part->cancelled ? vireo_status{VIREO_CANCELLED} : status;
+  part->state = Part::kDone;
+}
+
+void Device::work() {
+#if VIREO_NPU_THREAD
+  Lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || first_ != nullptr; });
+    if (stop_) return;
+    Part* const part = first_;
+    first_ = part->next;
+    if (first_ == nullptr) last_ = nullptr;
+    if (lost_) {
+      finish(part, VIREO_DEVICE_LOST);
+    } else {
+      part->state = Part::kRunning;
+      Counters counters;
+      lock.unlock();
+      const Status status = run(part, &counters);
+      lock.lock();
+      if (!account(part, status, counters)) {
+        // A machine that hangs does nothing more until it is reset: its part waits, and all behind it.
+        while (!part->cancelled && !stop_) changed_.wait(lock);
+        lost_ = true;
+        finish(part, VIREO_DEVICE_LOST);
+      }
+    }
+    changed_.notify_all();
+  }
+#endif
+}
+
+vireo_status Device::wait(Part* part, uint64_t timeout_ns) {
+#if VIREO_NPU_THREAD
+  Lock lock(mutex_);
+  const auto done = [part] { return part->state == Part::kDone || part->state == Part::kIdle; };
+  if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done)) return VIREO_BUSY;
+#else
+  (void)timeout_ns;
+  while (first_ != nullptr && part->state == Part::kQueued) {
+    Part* const next = first_;
+    first_ = next->next;
+    if (first_ == nullptr) last_ = nullptr;
+    next->state = Part::kRunning;
+    Counters counters;
+    const Status status = run(next, &counters);
+    (void)account(next, status, counters);
+  }
+  if (part->state == Part::kHung) return VIREO_BUSY;
+#endif
+  return part->state == Part::kIdle ? vireo_status{VIREO_CANCELLED} : part->status;
+}
+
+void Device::cancel(Part* part) {
+#if VIREO_NPU_THREAD
+  Lock lock(mutex_);
+#endif
+  part->cancelled = true;
+  if (part->state == Part::kQueued) {
+    for (Part **at = &first_, *before = nullptr; *at != nullptr; before = *at, at = &(*at)->next) {
+      if (*at != part) continue;
+      *at = part->next;
+      if (last_ == part) last_ = before;
+      break;
+    }
+    finish(part, VIREO_CANCELLED);
+    return;
+  }
+#if VIREO_NPU_THREAD
+  // The machine runs a stream to its end or hangs: both end soon.
+  changed_.notify_all();
+  changed_.wait(lock, [part] { return part->state == Part::kDone || part->state == Part::kIdle; });
+#else
+  if (part->state == Part::kHung) {
+    lost_ = true;
+    finish(part, VIREO_DEVICE_LOST);
+  }
+#endif
+}
+
+vireo_status Device::health() {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  return lost_ ? VIREO_DEVICE_LOST : VIREO_OK;
+}
+
+vireo_status Device::reset() {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  lost_ = false;
+  ++generation_;
+  ++resets_;
+  return VIREO_OK;
+}
+
+void Device::telemetry(vireo_telemetry* out) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  out->resets = resets_;
+  out->submits = static_cast<uint64_t>(submits_);
+  out->busy_ns = cycles_ * 1000 / config().clock_mhz;
+  out->energy_nj = energy_pj_ / 1000;
+  out->clock_mhz = config().clock_mhz;
+}
+
+}  // namespace vireo::npu
