@@ -1,4 +1,5 @@
 #include "c_api/src/handles.h"
+#include "runtime/devices/plugins.h"
 
 using vireo::Error;
 using vireo::Status;
@@ -64,6 +65,36 @@ vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, 
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
   *out = runtime->devices[index].info;
   return VIREO_OK;
+}
+
+uint32_t vireo_runtime_plugin_count(const vireo_runtime* runtime) {
+  uint32_t n = 0;
+#if VIREO_PLUGINS
+  for (const vireo::Plugin* p = runtime == nullptr ? nullptr : runtime->plugins; p != nullptr; p = p->next) ++n;
+#else
+  (void)runtime;
+#endif
+  return n;
+}
+
+vireo_status vireo_runtime_plugin(const vireo_runtime* runtime, uint32_t index, vireo_plugin_info* out,
+                                  vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(runtime, error);
+  VIREO_NOT_NULL(out, error);
+#if VIREO_PLUGINS
+  const vireo::Plugin* p = runtime->plugins;
+  while (p != nullptr && index-- > 0) p = p->next;
+  if (p != nullptr) {
+    out->device_count = p->device_count;
+    out->path = p->path;
+    out->reason = p->reason;
+    return VIREO_OK;
+  }
+#else
+  (void)index;
+#endif
+  return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no plug-in of this index");
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 #include "c_api/tool/app.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -56,6 +57,10 @@ int run_app(int argc, char** argv, Extensions extensions) {
                      "  vireo run model.vireo --input image=cat.png run a model once on a picture\n"
                      "  vireo VERB --help                           what a verb does, with examples");
   app.get_formatter()->column_width(34);
+  app.fallthrough();  // may stand behind the verb, too
+  app.add_option_function<std::string>(
+      "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
+      "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)");
   for (const auto& add : context.extensions.verbs) add(app, context);
   add_run(app, context);
   add_verify(app, context);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/devices/plugins.h"
 #include "runtime/exec/graph_view.h"
 
 namespace vireo {
@@ -24,6 +25,13 @@ Status find_devices(vireo_runtime* rt, Error* error) {
     }
   }
   return Status::kOk;
+}
+
+[[maybe_unused]] bool is_plugin(const vireo_runtime* rt, const vireo_delegate* d) {
+  for (const Plugin* p = rt->plugins; p != nullptr; p = p->next) {
+    if (p->delegate == d) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -54,6 +62,13 @@ Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out,
     rt->owns_pool = ok(status);
   }
   if (ok(status)) status = find_devices(rt, error);
+#if VIREO_PLUGINS
+  if (ok(status)) {
+    const char* const given = options == nullptr ? nullptr : options->plugins;
+    const char* const list = given == nullptr ? platform::environment("VIREO_PLUGINS") : given;
+    if (list != nullptr) status = open_plugins(rt, list, error);
+  }
+#endif
   if (!ok(status)) {
     release_runtime(rt);
     return status;
@@ -67,9 +82,12 @@ void release_runtime(vireo_runtime* rt) {
   const vireo_delegate* last = nullptr;
   for (uint32_t i = 0; i < rt->device_count; ++i) {
     const vireo_delegate* d = rt->devices[i].delegate;
-    if (d != last) d->release(d->self);
+    if (d != last && !(VIREO_PLUGINS && is_plugin(rt, d))) d->release(d->self);
     last = d;
   }
+#if VIREO_PLUGINS
+  close_plugins(rt);
+#endif
   if (rt->owns_pool) platform::close_pool(rt->pool);
   const vireo_allocator allocator = rt->allocator;
   rt->~vireo_runtime();

@@ -17,6 +17,8 @@
 
 namespace vireo {
 
+struct Plugin;
+
 struct Device {
   const vireo_delegate* delegate = nullptr;
   void* handle = nullptr;
@@ -44,6 +46,7 @@ struct vireo_runtime {
   bool owns_pool = false;
   void (*log)(void* context, vireo_log_level level, const char* text) = nullptr;
   void* log_context = nullptr;
+  vireo::Plugin* plugins = nullptr;  // plugins.h
   uint32_t device_count = 0;
   vireo::Device devices[vireo::kMaxDevices];
 

@@ -1,99 +1,15 @@
-// Builds a session: one walk over the graph that first counts the bytes and then takes them.
+#include "runtime/exec/builder.h"
+
 #include <string.h>
 
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
-#include "runtime/exec/failover.h"
-#include "runtime/exec/joined.h"
-#include "runtime/exec/session.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo {
 namespace {
 
 constexpr size_t kMessageBytes = 256;
-
-void unload(Frame& frame);
-void unload(Step& step) {
-  if (step.unload != nullptr) step.unload(step.loaded);
-  if (VIREO_JOINED && step.fallback != nullptr) unload(step.fallback->frame);
-  for (Frame* body : step.bodies) {
-    if (body != nullptr && step.kind != Step::kPart) unload(*body);
-  }
-}
-void unload(Frame& frame) {
-  for (uint32_t i = 0; i < frame.step_count; ++i) unload(frame.steps[i]);
-}
-
-// What is known of a tensor while the session is built.
-struct Slot {
-  Tensor* tensor = nullptr;  // of the owner, where a composite's body takes the owner's
-  bool is_static = false;    // by declaration
-  bool constant = false;
-};
-
-class Builder {
- public:
-  Builder(const Layout& layout, const vireo_session_options& options, void* block)
-      : l_(layout), p_(*layout.program), options_(options), host_(make_host(layout.model->runtime)), c_(block) {}
-
-  // `slots` and the rest: temporary memory, see temporary_bytes().
-  Status build(void* temporary, Error* error);
-  static size_t temporary_bytes(const Layout& layout);
-
-  size_t total() const { return c_.peak(); }
-  size_t tables() const { return tables_; }
-  vireo_session* session() const { return s_; }
-
- private:
-  bool real() const { return !c_.counting(); }
-  Slot& slot(uint32_t sub, int32_t t) { return slots_[first_slot_[sub] + static_cast<uint32_t>(t)]; }
-  bool maps_to_owner(const SubLayout& s) const { return s.inlined || s.dead; }
-  const fb::Node& owner_of(uint32_t sub) const {
-    return *l_.graph(l_.subs[sub].owner).nodes()->Get(l_.subs[sub].owner_node);
-  }
-
-  void take_temporary(void* temporary);
-  void make_slots(uint32_t sub);
-  Status place_tensors(uint32_t sub, Error* error);
-  void place_strings(uint32_t sub);
-  uint32_t count_steps(uint32_t sub) const;
-  Status build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
-  Status build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
-  Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
-  Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
-  Status load_part(uint32_t sub, uint32_t n, Step* step, Error* error);
-#if VIREO_JOINED
-  Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
-  Status build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
-#endif
-  const NodeChoice& choice_of(uint32_t sub, uint32_t n) const {
-    return VIREO_JOINED && second_ ? l_.subs[sub].seconds[n] : l_.subs[sub].nodes[n];
-  }
-  Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
-  Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
-  Status check_body_types(uint32_t sub, uint32_t n, Error* error);
-  bool declared_static(uint32_t sub, const fb::Node& node);
-  void add_info(uint32_t sub, uint32_t n, uint8_t depth);
-
-  const Layout& l_;
-  const Program& p_;
-  const vireo_session_options& options_;
-  vireo_host host_;
-  Carver c_;
-  vireo_session* s_ = nullptr;
-  Slot* slots_ = nullptr;
-  uint32_t* first_slot_ = nullptr;
-  Tensor** args_ = nullptr;  // of the step in hand, while counting or checking
-  TensorType* out_types_ = nullptr;
-  TensorType** out_pointers_ = nullptr;
-  bool* constant_ = nullptr;
-  uint64_t* region_base_ = nullptr;  // per subgraph, from the start of the arena
-  size_t tables_ = 0;
-  uint32_t next_info_ = 0;
-  bool second_ = false;               // the steps in hand are those of a part whose device is lost
-  NodeInfo* second_infos_ = nullptr;  // theirs
-};
 
 uint32_t most_args(const Layout& l) {
   uint32_t most = 1;
@@ -133,6 +49,8 @@ Temporary carve_temporary(const Layout& l, Carver& c) {
   t.constant = c.array<bool>(most);
   return t;
 }
+
+}  // namespace
 
 size_t Builder::temporary_bytes(const Layout& layout) {
   Carver c;
@@ -687,7 +605,7 @@ Status Builder::build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   return build_steps(sub, depth, shapes_only, frame, error);
 }
 
-uint32_t count_infos(const Layout& l) {
+static uint32_t count_infos(const Layout& l) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) n += l.subs[i].dead ? 0 : l.subs[i].node_count;
   return n;
@@ -779,173 +697,6 @@ Status Builder::build(void* temporary, Error* error) {
     }
   }
   tables_ = c_.used() - arena_bytes - l_.scratch_bytes;
-  return Status::kOk;
-}
-
-struct TemporaryBlock {
-  const vireo_runtime* rt;
-  size_t bytes;
-  void* memory;
-  TemporaryBlock(const vireo_runtime* runtime, size_t size)
-      : rt(runtime), bytes(size), memory(runtime->allocate(size)) {}
-  ~TemporaryBlock() { rt->release(memory, bytes); }
-  TemporaryBlock(const TemporaryBlock&) = delete;
-  TemporaryBlock& operator=(const TemporaryBlock&) = delete;
-};
-
-// Counts; the answer to both questions: what to reserve, and what to report.
-Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables,
-               Error* error) {
-  Builder counter(l, options, nullptr);
-  VIREO_TRY(counter.build(temporary, error));
-  *total = static_cast<size_t>(align_up(counter.total(), 64));
-  *tables = counter.tables();
-  return Status::kOk;
-}
-
-}  // namespace
-
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
-                      Error* error) {
-  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
-  Layout l;
-  VIREO_TRY(make_layout(model, options, &l, error));
-  const size_t temporary_bytes = Builder::temporary_bytes(l);
-  TemporaryBlock temporary(model->runtime, temporary_bytes);
-  Status status = Status::kOk;
-  size_t total = 0, tables = 0;
-  if (temporary.memory == nullptr) {
-    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", temporary_bytes);
-  } else {
-    status = measure(l, given, temporary.memory, &total, &tables, error);
-  }
-  if (ok(status)) {
-    memory->total_bytes = total;
-    memory->tensor_bytes = static_cast<size_t>(l.subs[0].bytes);
-    memory->scratch_bytes = l.scratch_bytes;
-    memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
-    memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
-    if (VIREO_CACHE && l.packs && given.cache != nullptr) model->cache.open(*model, given.cache);
-    status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, &memory->mapped_bytes, error);
-#if VIREO_JOINED
-    memory->compiled_bytes = model->blobs.bytes();
-#endif
-  }
-  free_layout(&l);
-  return status;
-}
-
-namespace {
-
-// *again: a device computed wrongly, and does not get those nodes any more.
-Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
-                   Error* error) {
-  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
-  const vireo_runtime* rt = model->runtime;
-  Layout l;
-  VIREO_TRY(make_layout(model, options, &l, error));
-  const size_t temporary_bytes = Builder::temporary_bytes(l);
-  TemporaryBlock temporary(rt, temporary_bytes);
-  Status status = Status::kOk;
-  size_t total = 0, tables = 0;
-  if (temporary.memory == nullptr) {
-    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to build the session", temporary_bytes);
-  } else {
-    status = measure(l, given, temporary.memory, &total, &tables, error);
-  }
-  void* block = given.arena;
-  if (ok(status) && block != nullptr) {
-    if (reinterpret_cast<uintptr_t>(block) % 64 != 0) {
-      status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
-    } else if (given.arena_bytes < total) {
-      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory",
-                    given.arena_bytes, total);
-    }
-  } else if (ok(status)) {
-    block = rt->allocate(total);
-    if (block == nullptr)
-      status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
-  }
-  if (ok(status)) {
-    const bool cached = VIREO_CACHE && l.packs && given.cache != nullptr;
-    if (cached) model->cache.open(*model, given.cache);
-    Builder builder(l, given, block);
-    status = builder.build(temporary.memory, error);
-    vireo_session* s = builder.session();
-    hold(model->holders);
-    s->arena = block;
-    s->arena_bytes = total;
-    s->owns_arena = given.arena == nullptr;
-    s->options.bounds = nullptr;  // the caller's memory
-    s->options.bound_count = 0;
-    s->options.cache = nullptr;
-    s->options.require = nullptr;
-    if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
-#if VIREO_JOINED
-    if (ok(status)) {
-      status = check_parts(*s, again);
-      if (!ok(status) && error != nullptr) *error = s->error;
-    }
-#endif
-    if (ok(status) && !*again) {
-      *out = s;
-    } else {
-      release_session(s);
-    }
-  }
-  free_layout(&l);
-  return status;
-}
-
-}  // namespace
-
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
-                      Error* error) {
-  bool again = true;
-  Status status = Status::kOk;
-  while (ok(status) && again) {
-    again = false;
-    status = create_once(model, options, &again, out, error);
-  }
-  return status;
-}
-
-void release_session(vireo_session* session) {
-  if (session == nullptr) return;
-  unload(session->main);
-  auto* const model = const_cast<vireo_model*>(session->model);
-  const vireo_runtime* rt = model->runtime;
-  void* const block = session->arena;
-  const size_t bytes = session->arena_bytes;
-  const bool owned = session->owns_arena;
-  session->~vireo_session();
-  if (owned) rt->release(block, bytes);
-  release_model(model);
-}
-
-Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error) {
-  vireo_session* before = *session;
-  vireo_session_options options = before->options;
-  options.bounds = bounds;
-  options.bound_count = bound_count;
-  options.arena = nullptr;
-  vireo_session* after = nullptr;
-  VIREO_TRY(create_session(before->model, &options, &after, error));
-  after->random = before->random;
-  for (uint32_t i = 0; i < after->main.input_count; ++i) {
-    if (state_of(before->model->program, i) < 0) continue;
-    const Tensor& from = before->own_inputs[i];
-    const int64_t bytes = tensor_bytes(from);
-    if (bytes < 0 || bytes > after->own_inputs[i].capacity) {
-      release_session(after);
-      return fail(error, Status::kOutOfArena, "carried state of input {} does not fit the new bounds", i);
-    }
-    if (bytes > 0) memcpy(after->own_inputs[i].data, from.data, static_cast<size_t>(bytes));
-    after->own_inputs[i].shape = from.shape;
-    after->main.inputs[i]->shape = from.shape;
-  }
-  release_session(before);
-  *session = after;
   return Status::kOk;
 }
 

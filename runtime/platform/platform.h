@@ -30,6 +30,14 @@ void unmap_file(const MappedFile& file);
 Status open_pool(int32_t threads, vireo_thread_pool* out, Error* error);
 void close_pool(const vireo_thread_pool& pool);
 
+// Shared libraries, where the system has them (VIREO_PLUGINS). open_library: kIo with the system's reason.
+Status open_library(const char* path, void** out, Error* error);
+void close_library(void* library);
+void* find_symbol(void* library, const char* name);  // null: there is none
+// Calls `visit` with the path of each shared library in a folder, in the order of their names. False: it is no folder.
+bool list_libraries(const char* folder, void (*visit)(void* context, const char* path), void* context);
+const char* environment(const char* name);  // null: not set
+
 uint64_t now_ns();  // monotonic; 0 where there is no clock
 
 }  // namespace vireo::platform

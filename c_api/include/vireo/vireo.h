@@ -155,9 +155,12 @@ typedef struct vireo_runtime_options {
   const vireo_thread_pool* thread_pool;                                /* copied; NULL: ours */
   void (*log)(void* context, vireo_log_level level, const char* text); /* NULL: silent */
   void* log_context;
+  const char* plugins; /* delegates in shared libraries: files and folders with colons between them; read during the
+                          call only. NULL: what the environment variable VIREO_PLUGINS says; "": none. Their code runs
+                          in this process: name only what you trust. Without VIREO_PLUGINS in the build it is ignored */
 } vireo_runtime_options;
 #define VIREO_RUNTIME_OPTIONS_INIT \
-  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0 }
+  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0, 0 }
 
 /* `options` may be NULL: all defaults. Starts the thread pool. */
 VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
@@ -196,6 +199,19 @@ typedef struct vireo_device_info {
   { sizeof(vireo_device_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
+                                            vireo_error* error);
+
+/* A shared library that was asked for. */
+typedef struct vireo_plugin_info {
+  uint32_t struct_size;
+  uint32_t device_count;
+  const char* path;
+  const char* reason; /* why it is not used; "" where it is */
+} vireo_plugin_info;
+#define VIREO_PLUGIN_INFO_INIT \
+  { sizeof(vireo_plugin_info), 0, 0, 0 }
+VIREO_API uint32_t vireo_runtime_plugin_count(const vireo_runtime* runtime);
+VIREO_API vireo_status vireo_runtime_plugin(const vireo_runtime* runtime, uint32_t index, vireo_plugin_info* out,
                                             vireo_error* error);
 
 /* ---- Model ---- */

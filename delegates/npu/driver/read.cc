@@ -447,7 +447,11 @@ class Lowered::Reader {
         !(by_place || by_centre))
       return "a resampling that is not integer arithmetic";
     const auto x = dims(n.inputs[0]), y = dims(n.outputs[0]);
-    if (value(n.inputs[0]).rank != 4 || y[0] != x[0] || y[1] != x[1] || y[2] % x[2] != 0 || y[3] % x[3] != 0)
+    // Rows and columns are axes 2 and 3, or 1 and 2 where channels come last.
+    const bool planes = y[1] == x[1];
+    const size_t rows = planes ? 2 : 1;
+    if (value(n.inputs[0]).rank != 4 || y[0] != x[0] || (!planes && y[3] != x[3]) || y[rows] % x[rows] != 0 ||
+        y[rows + 1] % x[rows + 1] != 0)
       return "a resampling by more than whole numbers of rows and columns";
     l->kind = Kind::kResize;
     l->m = {1};
@@ -455,14 +459,15 @@ class Lowered::Reader {
     l->low = byte ? 0 : -128;
     l->high = byte ? 255 : 127;
     for (size_t i = 0; i < 2; ++i) {
+      const int64_t to = y[rows + i], from = x[rows + i];
       l->resize[i].taps = 1;
-      for (int64_t o = 0; o < y[i + 2]; ++o) {
-        l->resize[i].places.push_back(static_cast<int32_t>(o / (y[i + 2] / x[i + 2])));
+      for (int64_t o = 0; o < to; ++o) {
+        l->resize[i].places.push_back(static_cast<int32_t>(o / (to / from)));
         l->resize[i].weights.push_back(1);
       }
     }
-    l->inputs = {pixels(n.inputs[0])};
-    return finish(n, *l, true);
+    l->inputs = {planes ? pixels(n.inputs[0]) : plain(n.inputs[0])};
+    return finish(n, *l, planes);
   }
 
   const char* resize(const ReadNode& n, Layer* l) {

@@ -1,0 +1,93 @@
+"""The software NPU as a plug-in: models in integers run there and give the CPU's bits, faults in it change no result.
+
+Skips where the build has no plug-ins (VIREO_PLUGINS, VIREO_NPU).
+"""
+import json
+import subprocess
+import sys
+import unittest
+
+import support
+
+MODELS = support.ROOT / "samples" / "models"
+PLUGIN = support.BUILD / "plugins" / "libvireo_npu.so"
+
+
+def outputs(file, data, name, *options, **environment):
+    import numpy
+    result = support.WORK / f"npu_{name}.npz"
+    support.vireo("run", file, "--input", f"{data[0]}={data[1]}", "--output", result, *options, environment=environment)
+    with numpy.load(result) as stored:
+        return {k: stored[k] for k in stored.files}
+
+
+@unittest.skipUnless(PLUGIN.exists(), "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)")
+class Npu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = support.missing("numpy", "onnxruntime")
+        if reason:
+            raise unittest.SkipTest(reason)
+        import numpy
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        cls.input = support.WORK / "npu_in.npy"
+        with numpy.load(MODELS / "kws_dscnn.npz") as stored:
+            numpy.save(cls.input, stored["c0_in0"][:1])
+        quantized = subprocess.run([sys.executable, "-B", support.ROOT / "tests" / "perf" / "quantize.py", MODELS / "kws_dscnn.onnx", "-o", support.WORK],
+                                   capture_output=True, text=True, check=False)
+        if not (support.WORK / "kws_dscnn-int8.onnx").exists():
+            raise unittest.SkipTest("onnxruntime does not quantize the model: " + quantized.stdout + quantized.stderr)
+        cls.file = support.convert(support.WORK / "kws_dscnn-int8.onnx", "npu_kws", "--shape", "features=1,1,49,40")
+        cls.data = ("features", cls.input)
+        cls.plain = outputs(cls.file, cls.data, "cpu", "--device", "cpu")
+
+    def same(self, got):
+        import numpy
+        for name, wanted in self.plain.items():
+            numpy.testing.assert_array_equal(got[name], wanted)
+
+    def test_devices(self):
+        listed = json.loads(support.vireo("devices", "--json", "--plugins", PLUGIN).stdout)
+        npu = next(d for d in listed["devices"] if d["name"] == "npu")
+        self.assertTrue(npu["emulated"])
+        self.assertEqual(npu["types"], ["uint8", "int8"])
+        self.assertEqual(listed["plugins"][0]["reason"], "")
+
+    def test_bits_of_the_cpu(self):
+        self.same(outputs(self.file, self.data, "npu", "--device", "npu,cpu", "--plugins", PLUGIN))
+
+    def test_integer_nodes_run_there(self):
+        told = json.loads(support.vireo("explain", self.file, "--device", "npu,cpu", "--plugins", PLUGIN, "--json").stdout)
+        elsewhere = [n for n in told["nodes"] if n["device"] != "npu"]
+        self.assertTrue(all(n["op"] in ("QuantizeLinear", "DequantizeLinear") for n in elsewhere), elsewhere)
+        self.assertGreaterEqual(len(told["nodes"]) - len(elsewhere), 8)
+        share = next(d for d in told["devices"] if d["device"] == "npu")
+        self.assertEqual(share["parts"], 1)
+        self.assertGreater(share["compiled_ns"], 0)
+
+    def test_auto_leaves_it_alone(self):
+        told = json.loads(support.vireo("explain", self.file, "--plugins", PLUGIN, "--json").stdout)
+        self.assertTrue(all(n["device"] == "cpu" for n in told["nodes"]))
+
+    def test_a_share_can_be_required(self):
+        support.vireo("run", self.file, "--input", f"features={self.input}", "--device", "npu,cpu", "--plugins", PLUGIN, "--require", "npu>=60%")
+        failed = support.vireo("run", self.file, "--input", f"features={self.input}", "--device", "npu,cpu", "--plugins", PLUGIN,
+                               "--require", "npu=100%", check=False)
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("vireo explain", failed.stderr)
+
+    def test_faults_change_no_result(self):
+        # Submit 0 is the trial of the part, 1 the run.
+        for fault in ("lost@0", "lost@1", "wrong", "hang@1"):
+            with self.subTest(fault):
+                self.same(outputs(self.file, self.data, "fault", "--device", "npu,cpu", "--plugins", PLUGIN, VIREO_NPU_FAULT=fault))
+
+    def test_a_fault_that_nobody_knows(self):
+        failed = support.vireo("run", self.file, "--input", f"features={self.input}", "--device", "npu,cpu", "--plugins", PLUGIN,
+                               check=False, environment={"VIREO_NPU_FAULT": "flood"})
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("could not open its driver", failed.stderr)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,95 @@
+/* A plug-in that is wrong in the way that KIND says. */
+#include <stddef.h>
+#include <vireo/delegate.h>
+
+#define MISSING 1
+#define REFUSES 2
+#define NO_TABLE 3
+#define OTHER_ABI 4
+#define SHORT 5
+#define NAMELESS 6
+#define HOLES 7
+#define DEAF 8 /* wait without cancel */
+#define NO_DEVICE 9
+#define ENDLESS 10
+#define TAKEN_NAME 11
+#define BAD_NAME 12
+#define FAILS 13
+
+#if KIND != MISSING
+static vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info,
+                              void** device) {
+  static char names[64][8];
+  (void)host;
+  if (KIND == NO_DEVICE || (KIND != ENDLESS && index != 0)) return VIREO_INVALID_ARGUMENT;
+  names[index % 64][0] = 'd';
+  names[index % 64][1] = (char)('a' + index % 26);
+  names[index % 64][2] = (char)('a' + index / 26 % 26);
+  names[index % 64][3] = (char)('a' + index / 676 % 26);
+  info->name = KIND == TAKEN_NAME ? "cpu" : KIND == BAD_NAME ? "a,b" : names[index % 64];
+  info->detail = "of a test";
+  *device = self;
+  return VIREO_OK;
+}
+static vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  uint32_t n;
+  (void)device;
+  for (n = 0; n < host->node_count(graph); ++n) (void)claims->leave(claims->context, n, "not in this test");
+  return VIREO_OK;
+}
+static vireo_status memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                           int32_t slots, vireo_part_memory* out) {
+  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)out;
+  return VIREO_UNSUPPORTED;
+}
+static vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                         int32_t slots, void* state, void** loaded) {
+  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)state, (void)loaded;
+  return VIREO_UNSUPPORTED;
+}
+static vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
+                           vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with) {
+  (void)loaded, (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)with;
+  return VIREO_UNSUPPORTED;
+}
+static vireo_status wait_for(void* loaded, uint64_t timeout_ns) {
+  (void)loaded, (void)timeout_ns;
+  return VIREO_OK;
+}
+static void unload(void* loaded) { (void)loaded; }
+static vireo_status health(void* device) {
+  (void)device;
+  return VIREO_OK;
+}
+static void release(void* self) { (void)self; }
+
+static const vireo_delegate table = {KIND == SHORT ? 40 : sizeof(vireo_delegate),
+                                     KIND == OTHER_ABI ? VIREO_DELEGATE_ABI + 1 : VIREO_DELEGATE_ABI,
+                                     KIND == NAMELESS ? NULL : "hostile",
+                                     NULL,
+                                     enumerate,
+                                     claim,
+                                     memory,
+                                     NULL,
+                                     KIND == HOLES ? NULL : load,
+                                     submit,
+                                     unload,
+                                     health,
+                                     release,
+                                     NULL,
+                                     KIND == DEAF ? wait_for : NULL,
+                                     NULL,
+                                     NULL,
+                                     NULL};
+
+__attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t abi, const vireo_host* host,
+                                                                        const vireo_delegate** out) {
+  (void)abi, (void)host, (void)wait_for;
+  if (KIND == REFUSES) return VIREO_UNSUPPORTED;
+  if (KIND == FAILS) return VIREO_IO;
+  *out = KIND == NO_TABLE ? NULL : &table;
+  return VIREO_OK;
+}
+#else
+int vireo_hostile_nothing = 0;
+#endif

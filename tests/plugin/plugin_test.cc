@@ -1,0 +1,179 @@
+// Whatever is wrong with a plug-in, the runtime says so and goes on without it.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "vireo/delegate.h"
+#include "vireo/vireo.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+const std::string kHostile = VIREO_BINARY_ROOT "/test/hostile/";
+
+struct Opened {
+  vireo_runtime* runtime = nullptr;
+  vireo_status status;
+  std::string log;
+  explicit Opened(const std::string& list, const vireo_allocator* allocator = nullptr) {
+    vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+    options.plugins = list.c_str();
+    options.threads = 1;
+    options.allocator = allocator;
+    options.log_context = &log;
+    options.log = [](void* context, vireo_log_level, const char* text) {
+      *static_cast<std::string*>(context) += std::string(text) + "\n";
+    };
+    status = vireo_runtime_create(&options, &runtime, nullptr);
+  }
+  ~Opened() { vireo_runtime_release(runtime); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  vireo_plugin_info plugin(uint32_t i) const {
+    vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
+    EXPECT_EQ(vireo_runtime_plugin(runtime, i, &info, nullptr), VIREO_OK);
+    return info;
+  }
+  bool has(const std::string& name) const {
+    for (uint32_t i = 0; i < vireo_runtime_device_count(runtime); ++i) {
+      vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+      EXPECT_EQ(vireo_runtime_device(runtime, i, &info, nullptr), VIREO_OK);
+      if (name == info.name) return true;
+    }
+    return false;
+  }
+};
+
+TEST(Plugin, EachFaultHasItsReason) {
+  const std::map<std::string, std::string> reasons = {
+      {"missing", "it does not export vireo_delegate_open"},
+      {"refuses", "it was built for another delegate ABI"},
+      {"no_table", "it could not open its driver"},
+      {"other_abi", "its table is of another delegate ABI"},
+      {"short", "its table is shorter than its ABI says"},
+      {"nameless", "it has no name"},
+      {"holes", "a function that every delegate has is missing"},
+      {"deaf", "it has wait without cancel, or cancel without wait"},
+      {"no_device", "its devices are not there"},
+      {"endless", "it enumerates more devices than a runtime has room for"},
+      {"taken_name", "another delegate has a device of the same name"},
+      {"bad_name", "a device's name is too long, has a comma, or is \"auto\""},
+      {"fails", "it could not open its driver"},
+  };
+  const uint32_t alone = vireo_runtime_device_count(Opened("").runtime);
+  for (const auto& [kind, reason] : reasons) {
+    SCOPED_TRACE(kind);
+    const std::string path = kHostile + "hostile_" + kind + ".so";
+    const Opened opened(path);
+    ASSERT_EQ(opened.status, VIREO_OK);
+    ASSERT_EQ(vireo_runtime_plugin_count(opened.runtime), 1u);
+    EXPECT_EQ(opened.plugin(0).reason, reason);
+    EXPECT_EQ(opened.plugin(0).path, path);
+    EXPECT_EQ(opened.plugin(0).device_count, 0u);
+    EXPECT_EQ(vireo_runtime_device_count(opened.runtime), alone);
+    EXPECT_NE(opened.log.find(reason), std::string::npos) << opened.log;
+    EXPECT_NE(opened.log.find(path), std::string::npos) << opened.log;
+  }
+}
+
+TEST(Plugin, AFolderIsReadByName) {
+  const Opened opened(kHostile);
+  ASSERT_EQ(opened.status, VIREO_OK);
+  const uint32_t count = vireo_runtime_plugin_count(opened.runtime);
+  EXPECT_EQ(count, 13u);
+  for (uint32_t i = 1; i < count; ++i) EXPECT_LT(std::string(opened.plugin(i - 1).path), opened.plugin(i).path);
+  EXPECT_TRUE(opened.has("cpu"));
+}
+
+TEST(Plugin, FilesThatAreNoLibraries) {
+  const fs::path folder = fs::temp_directory_path() / ("vireo_plugin_test_" + std::to_string(getpid()));
+  fs::create_directories(folder / "folder.so");
+  std::ofstream(folder / "empty.so");
+  std::ofstream(folder / "text.so") << "not a library\n";
+  std::ofstream(folder / "readme.txt") << "no library either, and not looked at in a folder\n";
+  fs::create_symlink("nowhere.so", folder / "dangling.so");
+  {
+    const Opened opened(folder.string() + ":" + (folder / "absent.so").string() + "::");
+    ASSERT_EQ(opened.status, VIREO_OK);
+    ASSERT_EQ(vireo_runtime_plugin_count(opened.runtime), 5u);
+    for (uint32_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(std::string(opened.plugin(i).reason).rfind("it cannot be loaded", 0), 0u) << opened.plugin(i).reason;
+    }
+    EXPECT_TRUE(opened.has("cpu"));
+  }
+  {
+    const Opened opened(std::string(5000, 'x'));
+    EXPECT_EQ(opened.status, VIREO_INVALID_ARGUMENT);
+  }
+  vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
+  const Opened none("");
+  EXPECT_EQ(vireo_runtime_plugin_count(none.runtime), 0u);
+  EXPECT_EQ(vireo_runtime_plugin(none.runtime, 0, &info, nullptr), VIREO_INVALID_ARGUMENT);
+  EXPECT_EQ(vireo_runtime_plugin(nullptr, 0, &info, nullptr), VIREO_INVALID_ARGUMENT);
+  fs::remove_all(folder);
+}
+
+TEST(Plugin, TheEnvironmentIsAskedWhereNobodySays) {
+  ASSERT_EQ(setenv("VIREO_PLUGINS", (kHostile + "hostile_missing.so").c_str(), 1), 0);
+  vireo_runtime* runtime = nullptr;
+  ASSERT_EQ(vireo_runtime_create(nullptr, &runtime, nullptr), VIREO_OK);
+  EXPECT_EQ(vireo_runtime_plugin_count(runtime), 1u);
+  vireo_runtime_release(runtime);
+  EXPECT_EQ(vireo_runtime_plugin_count(Opened("").runtime), 0u);
+  ASSERT_EQ(unsetenv("VIREO_PLUGINS"), 0);
+}
+
+struct Counted {
+  int64_t left = -1, held = 0;
+};
+
+TEST(Plugin, EveryAllocationMayFail) {
+  const std::string npu = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
+  Counted counted;
+  const vireo_allocator allocator = {[](void* context, size_t bytes, size_t alignment) -> void* {
+                                       auto& c = *static_cast<Counted*>(context);
+                                       if (c.left == 0) return nullptr;
+                                       if (c.left > 0) --c.left;
+                                       void* memory = std::aligned_alloc(
+                                           alignment, (bytes + alignment - 1) / alignment * alignment);
+                                       if (memory != nullptr) c.held += static_cast<int64_t>(bytes);
+                                       return memory;
+                                     },
+                                     [](void* context, void* memory, size_t bytes, size_t) {
+                                       static_cast<Counted*>(context)->held -= static_cast<int64_t>(bytes);
+                                       std::free(memory);
+                                     },
+                                     &counted};
+  bool whole = false;
+  for (int64_t n = 0; !whole; ++n) {
+    ASSERT_LT(n, 50);
+    counted.left = n;
+    {
+      const Opened opened(kHostile + ":" + npu, &allocator);
+      whole = opened.status == VIREO_OK && opened.has("npu");
+      EXPECT_TRUE(opened.status == VIREO_OK || opened.status == VIREO_OUT_OF_ARENA) << opened.status;
+      counted.left = -1;
+    }
+    EXPECT_EQ(counted.held, 0) << "after allocation " << n << " failed";
+  }
+}
+
+TEST(Plugin, OneProcessMayHaveManyRuntimes) {
+  const std::string npu = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
+  for (int round = 0; round < 20; ++round) {
+    const Opened a(npu), b(npu);
+    EXPECT_TRUE(a.has("npu"));
+    EXPECT_TRUE(b.has("npu"));
+    const Opened twice(npu + ":" + npu);
+    EXPECT_EQ(std::string(twice.plugin(1).reason), "another delegate has a device of the same name");
+  }
+}
+
+}  // namespace
