@@ -179,7 +179,7 @@ void Device::work() {
     Part* const part = first_;
     first_ = part->next;
     if (first_ == nullptr) last_ = nullptr;
-    if (lost_) {
+    if (lost_ || part->generation != generation_) {
       finish(part, VIREO_DEVICE_LOST);
     } else {
       part->state = Part::kRunning;
@@ -189,8 +189,9 @@ void Device::work() {
       lock.lock();
       if (!account(part, status, counters)) {
         // A machine that hangs does nothing more until it is reset: its part waits, and all behind it.
-        while (!part->cancelled && !stop_) changed_.wait(lock);
-        lost_ = true;
+        const uint32_t hung = part->generation;
+        while (!part->cancelled && !stop_ && generation_ == hung) changed_.wait(lock);
+        if (generation_ == hung) lost_ = true;
         finish(part, VIREO_DEVICE_LOST);
       }
     }
@@ -203,19 +204,26 @@ vireo_status Device::wait(Part* part, uint64_t timeout_ns) {
 #if VIREO_NPU_THREAD
   Lock lock(mutex_);
   const auto done = [part] { return part->state == Part::kDone || part->state == Part::kIdle; };
-  if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done)) return VIREO_BUSY;
+  // What is added to the clock must not wrap around.
+  constexpr uint64_t kDay = uint64_t{86400} * 1000000000;
+  const std::chrono::nanoseconds limit(static_cast<int64_t>(timeout_ns < kDay ? timeout_ns : kDay));
+  if (!changed_.wait_for(lock, limit, done)) return VIREO_BUSY;
 #else
   (void)timeout_ns;
-  while (first_ != nullptr && part->state == Part::kQueued) {
+  while (hung_ == nullptr && first_ != nullptr && part->state == Part::kQueued) {
     Part* const next = first_;
     first_ = next->next;
     if (first_ == nullptr) last_ = nullptr;
     next->state = Part::kRunning;
     Counters counters;
+    if (lost_ || next->generation != generation_) {
+      finish(next, VIREO_DEVICE_LOST);
+      continue;
+    }
     const Status status = run(next, &counters);
-    (void)account(next, status, counters);
+    if (!account(next, status, counters)) hung_ = next;
   }
-  if (part->state == Part::kHung) return VIREO_BUSY;
+  if (part->state == Part::kHung || part->state == Part::kQueued) return VIREO_BUSY;
 #endif
   return part->state == Part::kIdle ? vireo_status{VIREO_CANCELLED} : part->status;
 }
@@ -242,6 +250,7 @@ void Device::cancel(Part* part) {
 #else
   if (part->state == Part::kHung) {
     lost_ = true;
+    hung_ = nullptr;
     finish(part, VIREO_DEVICE_LOST);
   }
 #endif
@@ -261,6 +270,12 @@ vireo_status Device::reset() {
   lost_ = false;
   ++generation_;
   ++resets_;
+#if VIREO_NPU_THREAD
+  changed_.notify_all();  // a machine that hangs lets its part go
+#else
+  if (hung_ != nullptr) finish(hung_, VIREO_DEVICE_LOST);
+  hung_ = nullptr;
+#endif
   return VIREO_OK;
 }
 

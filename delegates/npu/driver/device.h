@@ -90,6 +90,8 @@ class Device {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread thread_;
+#else
+  Part* hung_ = nullptr;
 #endif
 };
 

@@ -108,6 +108,7 @@ class Lowered::Reader {
     }
     if (n.inputs.empty() || n.inputs[0] < 0) return "no input";
     for (const int v : {n.inputs[0], n.outputs[0]}) {
+      if (value(v).dtype == VIREO_NONE) return "shapes that change";
       if (value(v).dtype != VIREO_INT8 && value(v).dtype != VIREO_UINT8) return "the machine computes on 8-bit codes";
       if (value(v).rank > 4) return "more than four dimensions";
       if (value(v).count() == 0) return "an empty tensor";
