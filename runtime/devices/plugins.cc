@@ -47,13 +47,13 @@ void refuse(vireo_runtime* rt, Plugin* p, const char* why) {
 }
 
 // The devices of an opened delegate; on a fault none of them stays.
-const char* take_devices(vireo_runtime* rt, const vireo_host& host, Plugin* p) {
+const char* take_devices(vireo_runtime* rt, Plugin* p) {
   const uint32_t before = rt->device_count;
   const char* why = nullptr;
   for (uint32_t i = 0; why == nullptr; ++i) {
     vireo_device_info info = VIREO_DEVICE_INFO_INIT;
     void* handle = nullptr;
-    if (p->delegate->enumerate(p->delegate->self, &host, i, &info, &handle) != VIREO_OK) break;
+    if (p->delegate->enumerate(p->delegate->self, &rt->host, i, &info, &handle) != VIREO_OK) break;
     if (rt->device_count == kMaxDevices) {
       why = "it enumerates more devices than a runtime has room for";
       break;
@@ -85,9 +85,8 @@ void open_one(vireo_runtime* rt, Plugin* p) {
   if (open == nullptr) {
     why = "it does not export " VIREO_DELEGATE_OPEN;
   } else {
-    const vireo_host host = make_host(rt);
     const vireo_delegate* table = nullptr;
-    const vireo_status status = open(VIREO_DELEGATE_ABI, &host, &table);
+    const vireo_status status = open(VIREO_DELEGATE_ABI, &rt->host, &table);
     if (status == VIREO_UNSUPPORTED) {
       why = "it was built for another delegate ABI";
     } else if (status != VIREO_OK || table == nullptr) {
@@ -96,7 +95,7 @@ void open_one(vireo_runtime* rt, Plugin* p) {
       why = lacks(*table);
       if (why[0] == 0) {
         p->delegate = table;
-        why = take_devices(rt, host, p);
+        why = take_devices(rt, p);
         if (why != nullptr) table->release(table->self);
       }
       if (why != nullptr) p->delegate = nullptr;

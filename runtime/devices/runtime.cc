@@ -9,7 +9,6 @@ namespace vireo {
 namespace {
 
 Status find_devices(vireo_runtime* rt, Error* error) {
-  const vireo_host host = make_host(rt);
   for (const vireo_delegate* d : builtin_delegates()) {
     if (d->abi != VIREO_DELEGATE_ABI) {
       return fail(error, Status::kUnsupported, "delegate \"{}\" was built for ABI {}, this runtime has {}", d->name,
@@ -18,7 +17,7 @@ Status find_devices(vireo_runtime* rt, Error* error) {
     for (uint32_t i = 0; rt->device_count < kMaxDevices; ++i) {
       Device& device = rt->devices[rt->device_count];
       device = Device{};
-      if (d->enumerate(d->self, &host, i, &device.info, &device.handle) != VIREO_OK) break;
+      if (d->enumerate(d->self, &rt->host, i, &device.info, &device.handle) != VIREO_OK) break;
       device.delegate = d;
       device.info.delegate = d->name;
       ++rt->device_count;
@@ -47,6 +46,7 @@ Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out,
     return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the runtime", sizeof(vireo_runtime));
   auto* rt = new (memory) vireo_runtime();
   rt->allocator = allocator;
+  rt->host = make_host(rt);
   if (options != nullptr) {
     rt->log = options->log;
     rt->log_context = options->log_context;

@@ -42,6 +42,7 @@ inline bool let_go(uint32_t& holders) { return __atomic_sub_fetch(&holders, 1u, 
 struct vireo_runtime {
   uint32_t holders = 1;  // its creator and each model
   vireo_allocator allocator = {};
+  vireo_host host = {};  // what delegates call: make_host()
   vireo_thread_pool pool = {};
   bool owns_pool = false;
   void (*log)(void* context, vireo_log_level level, const char* text) = nullptr;

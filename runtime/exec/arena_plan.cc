@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-bool binds_outputs(const Layout& l, uint32_t index) {
+bool binds_outputs(const SessionLayout& l, uint32_t index) {
   if (index == 0) return false;
   const fb::Subgraph& owner = l.graph(l.subs[index].owner);
   return owner_binds_outputs(static_cast<Op>(owner.nodes()->Get(l.subs[index].owner_node)->op()));
@@ -16,7 +16,7 @@ bool binds_outputs(const Layout& l, uint32_t index) {
 // A node as part_offsets asks for it; a dimension that the session's bounds leave one value has that value.
 class DeclaredNode final : public PartQuery {
  public:
-  DeclaredNode(const Layout& l, uint32_t index, const fb::Node& node) : l_(l), index_(index), node_(node) {}
+  DeclaredNode(const SessionLayout& l, uint32_t index, const fb::Node& node) : l_(l), index_(index), node_(node) {}
   TensorType input(size_t i) const override { return type(*node_.inputs(), i); }
   TensorType output(size_t o) const override { return type(*node_.outputs(), o); }
   const void* constant(size_t i) const override {
@@ -36,7 +36,7 @@ class DeclaredNode final : public PartQuery {
     }
     return out;
   }
-  const Layout& l_;
+  const SessionLayout& l_;
   uint32_t index_;
   const fb::Node& node_;
 };
@@ -91,7 +91,7 @@ void plan_part(const fb::Subgraph& g, const JoinedPart& part, const PlanWorkspac
 }
 #endif
 
-Status fill_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
+Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
   const fb::Subgraph& g = l.graph(index);
   const SubLayout& s = l.subs[index];
   const bool bound = binds_outputs(l, index);
@@ -221,7 +221,7 @@ struct PlanCheck {
 
 // A plan from a file: everything inside the region, and no two tensors in one place at one time unless an operator
 // allows it.
-Status check_plan(const Layout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
+Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
   const SubLayout& s = l.subs[index];
   const fb::Subgraph& g = l.graph(index);
   const auto bad = [&](uint32_t t, const char* what) {
@@ -324,7 +324,7 @@ void find_in_place(const SubLayout& s, const PlanWorkspace& w) {
   }
 }
 
-Status plan_anew(const Layout& l, uint32_t index, const PlanWorkspace& w, uint32_t regions, PlanResult* result,
+Status plan_anew(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, uint32_t regions, PlanResult* result,
                  Error* error) {
   const SubLayout& s = l.subs[index];
   // Packing is quadratic: below some 2^20 steps, a millisecond, whatever the file says.
@@ -363,7 +363,7 @@ uint32_t part_count(const fb::Node& node) {
   return (row->def->flags & OpDef::kInputsInside) != 0 ? node.inputs()->size() : node.outputs()->size();
 }
 
-Status plan_subgraph(Layout& l, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error) {
+Status plan_subgraph(SessionLayout& l, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error) {
   SubLayout& s = l.subs[index];
   if (s.dead) return Status::kOk;
   VIREO_TRY(fill_plan(l, index, w, error));
@@ -389,7 +389,7 @@ Status plan_subgraph(Layout& l, uint32_t index, bool from_file, const PlanWorksp
 }
 
 #if VIREO_BRANCHES
-Status plan_together(Layout& l, const PlanWorkspace& w, Error* error) {
+Status plan_together(SessionLayout& l, const PlanWorkspace& w, Error* error) {
   SubLayout& s = l.subs[0];
   const uint32_t regions = region_count(s, w);
   for (uint32_t t = 0; t < s.tensor_count; ++t) w.before[t] = s.offsets[t];

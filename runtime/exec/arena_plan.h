@@ -27,11 +27,11 @@ uint32_t part_count(const fb::Node& node);
 // Fills the offsets of subgraph `index`; its bodies are done, an owner needs to know how large they are. A plan from
 // the file is refused unless every tensor is inside its region and no node changes bytes that another tensor still
 // needs.
-Status plan_subgraph(Layout& layout, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error);
+Status plan_subgraph(SessionLayout& layout, uint32_t index, bool from_file, const PlanWorkspace& w, Error* error);
 
 // Plans the model itself anew, for nodes that run together (PlanNode::together). `w` as plan_subgraph left it. A plan
 // that takes more than the one before is dropped.
-Status plan_together(Layout& layout, const PlanWorkspace& w, Error* error);
+Status plan_together(SessionLayout& layout, const PlanWorkspace& w, Error* error);
 
 }  // namespace vireo
 

@@ -72,7 +72,7 @@ Arrays carve(Carver& c, uint32_t devices, uint32_t nodes, uint32_t values, uint3
 
 class Placer {
  public:
-  Placer(Layout& l, uint32_t sub, const vireo_host& host, const vireo_session_options* options, Error* error)
+  Placer(SessionLayout& l, uint32_t sub, const vireo_host& host, const vireo_session_options* options, Error* error)
       : l_(l), sub_(sub), s_(l.subs[sub]), rt_(l.model->runtime), host_(host), options_(options), error_(error) {}
   ~Placer() { rt_->release(block_, bytes_); }
   Placer(const Placer&) = delete;
@@ -200,7 +200,7 @@ class Placer {
     reads([&](int32_t x, int32_t n) { a_.readers[s_.offsets[x]++] = n; });
   }
 
-  Layout& l_;
+  SessionLayout& l_;
   uint32_t sub_;
   SubLayout& s_;
   const vireo_runtime* rt_;
@@ -215,7 +215,7 @@ class Placer {
 
 }  // namespace
 
-bool places_by_cost(const Layout& l, const vireo_session_options* options) {
+bool places_by_cost(const SessionLayout& l, const vireo_session_options* options) {
   const char* const list = options == nullptr || options->device == nullptr ? "auto" : options->device;
   if (strncmp(list, "auto", 4) != 0 || (list[4] != 0 && list[4] != ',')) return false;
   const vireo_runtime* rt = l.model->runtime;
@@ -225,12 +225,12 @@ bool places_by_cost(const Layout& l, const vireo_session_options* options) {
   return false;
 }
 
-Status place_by_cost(Layout& l, uint32_t subgraph, const vireo_host& host, const vireo_session_options* options,
+Status place_by_cost(SessionLayout& l, uint32_t subgraph, const vireo_host& host, const vireo_session_options* options,
                      Error* error) {
   return Placer(l, subgraph, host, options, error).run();
 }
 
-bool give_up_slow_parts(Layout& l, uint32_t subgraph) {
+bool give_up_slow_parts(SessionLayout& l, uint32_t subgraph) {
   SubLayout& s = l.subs[subgraph];
   bool any = false;
   for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {

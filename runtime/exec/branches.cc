@@ -24,7 +24,7 @@ struct Window {
 
 class Finder {
  public:
-  Finder(const Layout& l, const PlanWorkspace& w) : s_(l.subs[0]), w_(w), slots_(l.slots), g_(l.graph(0)) {}
+  Finder(const SessionLayout& l, const PlanWorkspace& w) : s_(l.subs[0]), w_(w), slots_(l.slots), g_(l.graph(0)) {}
 
   bool may_run_beside(uint32_t n) const {
     const NodeChoice& choice = s_.nodes[n];
@@ -191,7 +191,7 @@ double fill_lanes(const double* costs, uint32_t count, int32_t lanes, uint8_t* l
   return fullest;
 }
 
-Status plan_branches(Layout& l, const PlanWorkspace& w, Error* error) {
+Status plan_branches(SessionLayout& l, const PlanWorkspace& w, Error* error) {
   SubLayout& s = l.subs[0];
   if (l.slots < 2 || s.node_count < 2) return Status::kOk;
   const Finder f(l, w);
@@ -239,7 +239,7 @@ Status plan_branches(Layout& l, const PlanWorkspace& w, Error* error) {
   return Status::kOk;
 }
 
-void start_lanes(const Layout& l, BranchLane* lanes, vireo_session* s) {
+void start_lanes(const SessionLayout& l, BranchLane* lanes, vireo_session* s) {
   auto* const scratch = static_cast<uint8_t*>(s->submit.scratch);
   for (int32_t k = 0; k < l.lanes; ++k) {
     BranchLane& lane = *new (&lanes[k]) BranchLane();

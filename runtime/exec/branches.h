@@ -35,11 +35,11 @@ double fill_lanes(const double* costs, uint32_t count, int32_t lanes, uint8_t* l
 // Finds the windows of the model itself (not of bodies) and writes them to its NodeChoices, with what the lanes take to
 // `layout`. Arena and bounds are planned, `w` as that left it; the arena is planned anew where branches share bytes,
 // and the new plan kept where it takes no more.
-Status plan_branches(Layout& layout, const PlanWorkspace& w, Error* error);
+Status plan_branches(SessionLayout& layout, const PlanWorkspace& w, Error* error);
 
 // Makes `lanes` (layout.lanes of them) ready: what they submit with, no threads, their part of the session's scratch.
 // The session's steps are built.
-void start_lanes(const Layout& layout, BranchLane* lanes, vireo_session* session);
+void start_lanes(const SessionLayout& layout, BranchLane* lanes, vireo_session* session);
 
 }  // namespace vireo
 

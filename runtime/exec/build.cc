@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMessageBytes = 256;
 
-uint32_t most_args(const Layout& l) {
+uint32_t most_args(const SessionLayout& l) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
     for (const fb::Node* n : *l.graph(i).nodes()) {
@@ -22,7 +22,7 @@ uint32_t most_args(const Layout& l) {
   return most;
 }
 
-uint32_t tensor_total(const Layout& l) {
+uint32_t tensor_total(const SessionLayout& l) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) n += l.subs[i].tensor_count;
   return n;
@@ -37,7 +37,7 @@ struct Temporary {
   TensorType** pointers;
   bool* constant;
 };
-Temporary carve_temporary(const Layout& l, Carver& c) {
+Temporary carve_temporary(const SessionLayout& l, Carver& c) {
   const uint32_t subs = l.program->subgraph_count(), most = most_args(l);
   Temporary t;
   t.slots = c.array<Slot>(tensor_total(l));
@@ -52,7 +52,7 @@ Temporary carve_temporary(const Layout& l, Carver& c) {
 
 }  // namespace
 
-size_t Builder::temporary_bytes(const Layout& layout) {
+size_t Builder::temporary_bytes(const SessionLayout& layout) {
   Carver c;
   carve_temporary(layout, c);
   return c.used();
@@ -605,7 +605,7 @@ Status Builder::build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   return build_steps(sub, depth, shapes_only, frame, error);
 }
 
-static uint32_t count_infos(const Layout& l) {
+static uint32_t count_infos(const SessionLayout& l) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) n += l.subs[i].dead ? 0 : l.subs[i].node_count;
   return n;

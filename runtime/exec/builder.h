@@ -16,12 +16,12 @@ struct Slot {
 
 class Builder {
  public:
-  Builder(const Layout& layout, const vireo_session_options& options, void* block)
-      : l_(layout), p_(*layout.program), options_(options), host_(make_host(layout.model->runtime)), c_(block) {}
+  Builder(const SessionLayout& layout, const vireo_session_options& options, void* block)
+      : l_(layout), p_(*layout.program), options_(options), host_(layout.model->runtime->host), c_(block) {}
 
   // `slots` and the rest: temporary memory, see temporary_bytes().
   Status build(void* temporary, Error* error);
-  static size_t temporary_bytes(const Layout& layout);
+  static size_t temporary_bytes(const SessionLayout& layout);
 
   size_t total() const { return c_.peak(); }
   size_t tables() const { return tables_; }
@@ -58,10 +58,10 @@ class Builder {
   bool declared_static(uint32_t sub, const fb::Node& node);
   void add_info(uint32_t sub, uint32_t n, uint8_t depth);
 
-  const Layout& l_;
+  const SessionLayout& l_;
   const Program& p_;
   const vireo_session_options& options_;
-  vireo_host host_;
+  const vireo_host& host_;
   Carver c_;
   vireo_session* s_ = nullptr;
   Slot* slots_ = nullptr;

@@ -31,8 +31,8 @@ struct TemporaryBlock {
 };
 
 // Counts; the answer to both questions: what to reserve, and what to report.
-Status measure(const Layout& l, const vireo_session_options& options, void* temporary, size_t* total, size_t* tables,
-               Error* error) {
+Status measure(const SessionLayout& l, const vireo_session_options& options, void* temporary, size_t* total,
+               size_t* tables, Error* error) {
   Builder counter(l, options, nullptr);
   VIREO_TRY(counter.build(temporary, error));
   *total = static_cast<size_t>(align_up(counter.total(), 64));
@@ -45,7 +45,7 @@ Status measure(const Layout& l, const vireo_session_options& options, void* temp
 Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
                       Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
-  Layout l;
+  SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const size_t temporary_bytes = Builder::temporary_bytes(l);
   TemporaryBlock temporary(model->runtime, temporary_bytes);
@@ -63,7 +63,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
     if (VIREO_CACHE && l.packs && given.cache != nullptr) model->cache.open(*model, given.cache);
-    status = packed_bytes(l, make_host(model->runtime), &memory->packed_bytes, &memory->mapped_bytes, error);
+    status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
 #if VIREO_JOINED
     memory->compiled_bytes = model->blobs.bytes();
 #endif
@@ -79,7 +79,7 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
                    Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
-  Layout l;
+  SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const size_t temporary_bytes = Builder::temporary_bytes(l);
   TemporaryBlock temporary(rt, temporary_bytes);

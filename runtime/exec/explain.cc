@@ -44,7 +44,8 @@ const JoinedPart* part_at(const SubLayout& s, uint32_t n) {
 
 class Explainer {
  public:
-  Explainer(const Layout& l, const vireo_session_options* options, const vireo_placement_visitor& visitor, Error* error)
+  Explainer(const SessionLayout& l, const vireo_session_options* options, const vireo_placement_visitor& visitor,
+            Error* error)
       : l_(l), rt_(l.model->runtime), options_(options), visitor_(visitor), error_(error) {}
   ~Explainer() { rt_->release(block_, bytes_); }
   Explainer(const Explainer&) = delete;
@@ -90,7 +91,7 @@ class Explainer {
   Status ask(uint32_t sub) {
     const SubLayout& s = l_.subs[sub];
     Verdicts v{tables_[sub].verdicts, rt_->device_count, s.node_count, 0};
-    const vireo_host host = make_host(rt_);
+    const vireo_host& host = rt_->host;
     for (v.device = 0; v.device < v.devices; ++v.device) {
       const Device& d = rt_->devices[v.device];
       for (uint32_t n = 0; n < s.node_count; ++n) {
@@ -170,7 +171,7 @@ class Explainer {
     visitor_.node(visitor_.context, &out);
   }
 
-  const Layout& l_;
+  const SessionLayout& l_;
   const vireo_runtime* rt_;
   const vireo_session_options* options_;
   const vireo_placement_visitor& visitor_;
@@ -204,14 +205,14 @@ bool read_requirement(const char* text, size_t* name_size, int64_t* percent) {
 
 Status explain_model(const vireo_model* model, const vireo_session_options* options,
                      const vireo_placement_visitor& visitor, Error* error) {
-  Layout l;
+  SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const Status status = Explainer(l, options, visitor, error).run();
   free_layout(&l);
   return status;
 }
 
-Status check_requirement(const Layout& l, const char* require, Error* error) {
+Status check_requirement(const SessionLayout& l, const char* require, Error* error) {
   if (require == nullptr || require[0] == 0) return Status::kOk;
   size_t size = 0;
   int64_t percent = 0;

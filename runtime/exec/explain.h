@@ -10,7 +10,7 @@ Status explain_model(const vireo_model* model, const vireo_session_options* opti
                      const vireo_placement_visitor& visitor, Error* error);
 
 // vireo_session_options.require against a layout.
-Status check_requirement(const Layout& layout, const char* require, Error* error);
+Status check_requirement(const SessionLayout& layout, const char* require, Error* error);
 
 }  // namespace vireo
 

@@ -19,6 +19,7 @@ struct vireo_runtime;
 
 namespace vireo {
 
+// The table that delegates call. A runtime has one, for as long as it lives.
 vireo_host make_host(const vireo_runtime* runtime);
 
 }  // namespace vireo

@@ -15,7 +15,7 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return hash;
 }
 
-uint64_t shapes_of(const Layout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
+uint64_t shapes_of(const SessionLayout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
   uint64_t hash = 0xcbf29ce484222325u;
   const SubLayout& s = l.subs[subgraph];
   const auto take = [&](const flatbuffers::Vector<int32_t>& list) {
@@ -33,7 +33,7 @@ uint64_t shapes_of(const Layout& l, uint32_t subgraph, uint32_t first, uint32_t 
   return hash;
 }
 
-BlobKey key_of(const Layout& l, const Device& device, uint32_t subgraph, uint32_t first, uint32_t count) {
+BlobKey key_of(const SessionLayout& l, const Device& device, uint32_t subgraph, uint32_t first, uint32_t count) {
   return {device.handle, subgraph, first, count, shapes_of(l, subgraph, first, count)};
 }
 
@@ -52,7 +52,7 @@ void* reserve(void* context, size_t bytes) {
 
 class Joiner {
  public:
-  Joiner(Layout& layout, uint32_t subgraph, const vireo_host& host, Error* error)
+  Joiner(SessionLayout& layout, uint32_t subgraph, const vireo_host& host, Error* error)
       : l_(layout), sub_(subgraph), s_(layout.subs[subgraph]), rt_(layout.model->runtime), host_(host), error_(error) {}
   ~Joiner() {
     rt_->release(last_reader_, last_reader_bytes_);
@@ -321,7 +321,7 @@ class Joiner {
 
   const char* name(const JoinedPart* p) const { return text_of(l_.graph(sub_).nodes()->Get(p->first)->name()); }
 
-  Layout& l_;
+  SessionLayout& l_;
   uint32_t sub_;
   SubLayout& s_;
   const vireo_runtime* rt_;
@@ -335,19 +335,19 @@ class Joiner {
 
 }  // namespace
 
-bool may_join(const Layout& l, uint32_t subgraph, uint32_t node) {
+bool may_join(const SessionLayout& l, uint32_t subgraph, uint32_t node) {
   const OpRow* row = find_op(static_cast<Op>(l.graph(subgraph).nodes()->Get(node)->op()));
   return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
 }
 
-Status join_parts(Layout& l, uint32_t subgraph, const vireo_host& host, bool* again, Error* error) {
+Status join_parts(SessionLayout& l, uint32_t subgraph, const vireo_host& host, bool* again, Error* error) {
   *again = false;
   Status status = Joiner(l, subgraph, host, error).run(again);
   if (!ok(status) || *again) free_parts(l, subgraph);
   return status;
 }
 
-void free_parts(Layout& l, uint32_t subgraph) {
+void free_parts(SessionLayout& l, uint32_t subgraph) {
   JoinedPart** at = &l.parts;
   while (*at != nullptr) {
     JoinedPart* const p = *at;
@@ -360,7 +360,7 @@ void free_parts(Layout& l, uint32_t subgraph) {
   }
 }
 
-const char* refused_reason(const Layout& l, const Device& device, uint32_t subgraph, uint32_t node) {
+const char* refused_reason(const SessionLayout& l, const Device& device, uint32_t subgraph, uint32_t node) {
   const Blob* blob = l.model->blobs.find(key_of(l, device, subgraph, node, 1));
   return blob != nullptr && __atomic_load_n(&blob->refused, __ATOMIC_ACQUIRE) != 0 ? blob->reason : nullptr;
 }

@@ -43,15 +43,15 @@ struct JoinedPart {
 };
 
 // Whether a node may share a part with others. What data decide the shape of, or a generator's state orders, may not.
-bool may_join(const Layout& layout, uint32_t subgraph, uint32_t node);
+bool may_join(const SessionLayout& layout, uint32_t subgraph, uint32_t node);
 
 // Makes the parts of a subgraph of which every node has its device. *again: a device refused to compile nodes that it
 // had taken; the nodes have to be claimed anew (refused_reason() now says no for them), and there are no parts.
-Status join_parts(Layout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);
-void free_parts(Layout& layout, uint32_t subgraph);
+Status join_parts(SessionLayout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);
+void free_parts(SessionLayout& layout, uint32_t subgraph);
 
 // Why the device would not compile this node when it was tried; null: it was not tried, or works.
-const char* refused_reason(const Layout& layout, const Device& device, uint32_t subgraph, uint32_t node);
+const char* refused_reason(const SessionLayout& layout, const Device& device, uint32_t subgraph, uint32_t node);
 
 }  // namespace vireo
 

@@ -26,7 +26,7 @@ void work(void* arg, int64_t begin, int64_t end, int32_t) {
 }  // namespace
 
 void run_lanes(void* lanes, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
-  const auto& l = *static_cast<const Lanes*>(lanes);
+  const auto& l = *static_cast<const PoolSlice*>(lanes);
   const int64_t most = 4 * int64_t{l.count};
   int64_t tile = (count + most - 1) / most;
   if (tile < grain) tile = grain;

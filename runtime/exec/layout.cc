@@ -14,7 +14,7 @@ namespace {
 
 // ---- Bounds
 
-Status bind_bounds(Layout& l, const vireo_session_options* options, Error* error) {
+Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error* error) {
   const Program& p = *l.program;
   for (uint32_t i = 0; i < p.expr_count(); ++i) {
     const fb::Expr& e = *p.model().exprs()->Get(i);
@@ -44,7 +44,7 @@ Status bind_bounds(Layout& l, const vireo_session_options* options, Error* error
   return Status::kOk;
 }
 
-const char* first_open_symbol(const Layout& l) {
+const char* first_open_symbol(const SessionLayout& l) {
   for (uint32_t i = 0; i < l.program->expr_count(); ++i) {
     const fb::Expr& e = *l.program->model().exprs()->Get(i);
     if (e.kind() == fb::ExprKind::Symbol && !e.data_dependent() && l.exprs[i].open()) return text_of(e.name());
@@ -55,7 +55,7 @@ const char* first_open_symbol(const Layout& l) {
   return "?";
 }
 
-Status bind_types(Layout& l, uint32_t index, Error* error) {
+Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
   const fb::Subgraph& g = l.graph(index);
   SubLayout& s = l.subs[index];
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
@@ -84,7 +84,7 @@ Status bind_types(Layout& l, uint32_t index, Error* error) {
 // ---- Devices
 
 struct Claiming {
-  Layout* layout;
+  SessionLayout* layout;
   uint32_t subgraph;
   uint8_t device;
   bool second;  // the session would rather have another device: why that one left a node stays to be read
@@ -208,14 +208,17 @@ bool alive(const Device& device) {
 }
 #endif
 
-// Asks every device that the session may use, those it would rather have first.
-Status ask_devices(Layout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
-                   Error* error) {
-  SubLayout& s = l.subs[index];
+void forget_choices(SubLayout& s) {
   for (uint32_t n = 0; n < s.node_count; ++n) {
     s.nodes[n] = NodeChoice{};
     if (VIREO_JOINED) s.seconds[n] = NodeChoice{};
   }
+}
+
+// Asks every device that the session may use, those it would rather have first.
+Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
+                   Error* error) {
+  [[maybe_unused]] const SubLayout& s = l.subs[index];
   vireo_runtime* rt = l.model->runtime;
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     for (uint32_t d = 0; d < rt->device_count; ++d) {
@@ -247,22 +250,18 @@ Status ask_devices(Layout& l, uint32_t index, const vireo_host& host, const vire
   return Status::kOk;
 }
 
-Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Error* error) {
+Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
   SubLayout& s = l.subs[index];
-  if (s.dead) {
-    for (uint32_t n = 0; n < s.node_count; ++n) {
-      s.nodes[n] = NodeChoice{};
-      if (VIREO_JOINED) s.seconds[n] = NodeChoice{};
-    }
-    return Status::kOk;
-  }
-  const vireo_host host = make_host(l.model->runtime);
+  forget_choices(s);
+  if (s.dead) return Status::kOk;
+  const vireo_host& host = l.model->runtime->host;
 #if VIREO_JOINED
   const bool by_cost = places_by_cost(l, options);
   memset(s.wanted, kNoDevice, s.node_count);
   // Each round a node more is refused for good, or given up, so it ends.
   for (bool again = true, place = by_cost; again;) {
     if (place) VIREO_TRY(place_by_cost(l, index, host, options, error));
+    forget_choices(s);
     VIREO_TRY(ask_devices(l, index, host, options, error));
     VIREO_TRY(join_parts(l, index, host, &again, error));
     place = by_cost && again;
@@ -300,7 +299,7 @@ Status claim(Layout& l, uint32_t index, const vireo_session_options* options, Er
 
 // ---- Memory
 
-void carve(Layout& l, PlanWorkspace& w, Carver& c) {
+void carve(SessionLayout& l, PlanWorkspace& w, Carver& c) {
   const uint32_t subs = l.program->subgraph_count();
   l.exprs = c.array<Interval>(l.program->expr_count());
   l.subs = c.array<SubLayout>(subs);
@@ -339,7 +338,7 @@ void carve(Layout& l, PlanWorkspace& w, Carver& c) {
   w.bytes = static_cast<uint8_t*>(c.bytes(w.byte_count));
 }
 
-Status fill(Layout& l, const vireo_session_options* options, const PlanWorkspace& w, Error* error) {
+Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWorkspace& w, Error* error) {
   VIREO_TRY(bind_bounds(l, options, error));
   const uint32_t subs = l.program->subgraph_count();
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(bind_types(l, i, error));
@@ -367,7 +366,7 @@ bool session_may_use(const vireo_session_options* options, const Device& device)
   return false;
 }
 
-vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node, bool second) {
+vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* node, bool second) {
   const NodeChoice& choice = VIREO_JOINED && second ? l.subs[subgraph].seconds[*node] : l.subs[subgraph].nodes[*node];
   const bool packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
   vireo_part part = VIREO_PART_INIT;
@@ -397,7 +396,7 @@ vireo_part part_of(const Layout& l, uint32_t subgraph, const uint32_t* node, boo
   return part;
 }
 
-Status packed_bytes(const Layout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {
+Status packed_bytes(const SessionLayout& l, const vireo_host& host, size_t* held, size_t* mapped, Error* error) {
   *held = *mapped = 0;
   if (!VIREO_PACKS) return Status::kOk;
   const int rounds = VIREO_JOINED ? 2 : 1;  // nodes, and where they run when their device is lost
@@ -455,11 +454,11 @@ int32_t state_of(const Program& program, uint32_t input) {
   return -1;
 }
 
-Status make_layout(const vireo_model* model, const vireo_session_options* options, Layout* out, Error* error) {
+Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error) {
   if (options != nullptr && options->bound_count != 0 && options->bounds == nullptr) {
     return fail(error, Status::kInvalidArgument, "bound_count without bounds");
   }
-  Layout l;
+  SessionLayout l;
   l.model = model;
   l.program = &model->program;
   const vireo_runtime* rt = model->runtime;
@@ -493,7 +492,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
   return Status::kOk;
 }
 
-void free_layout(Layout* layout) {
+void free_layout(SessionLayout* layout) {
 #if VIREO_JOINED
   for (uint32_t i = 0; i < layout->program->subgraph_count(); ++i) free_parts(*layout, i);
 #endif

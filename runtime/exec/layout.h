@@ -60,7 +60,7 @@ struct SubLayout {
   uint64_t lower_bound = 0;
 };
 
-struct Layout {
+struct SessionLayout {
   const vireo_model* model = nullptr;
   const Program* program = nullptr;
   int32_t slots = 1;
@@ -81,16 +81,16 @@ struct Layout {
 
 // Names a dimension without a bound (kInvalidArgument), a node without a kernel (kUnsupported), a plan that does not
 // fit its graph (kInvalidModel). On failure nothing is held.
-Status make_layout(const vireo_model* model, const vireo_session_options* options, Layout* out, Error* error);
-void free_layout(Layout* layout);
+Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
+void free_layout(SessionLayout* layout);
 
 // Whether the options' list of devices holds this one.
 bool session_may_use(const vireo_session_options* options, const Device& device);
 
 // A node as its device sees it; `node` lives as long as the part.
-vireo_part part_of(const Layout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
+vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
 // Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.
-Status packed_bytes(const Layout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
+Status packed_bytes(const SessionLayout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
 
 // The input that is carried state, by index among the inputs: its output; -1 for others.
 int32_t state_of(const Program& program, uint32_t input);

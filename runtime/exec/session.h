@@ -128,7 +128,7 @@ struct vireo_session {
   const vireo::Carried* carried = nullptr;
   uint32_t carried_count = 0;
   vireo_thread_pool pool = {};  // with as many slots as the session takes
-  vireo::Lanes lanes;           // behind `pool` where those are fewer than there are
+  vireo::PoolSlice lanes;       // behind `pool` where those are fewer than there are
   vireo_submit submit = {};
   vireo::BranchLane* branch_lanes = nullptr;
   int32_t branch_lane_count = 0;

@@ -253,9 +253,9 @@ TEST(Pool, TwoCallersAtOnce) {
 }
 
 // A session of two threads on a pool of four: kernels have scratch for two.
-TEST(Lanes, KeepSlotsBelowTheSessionsOwn) {
+TEST(PoolSlice, KeepSlotsBelowTheSessionsOwn) {
   const Held pool(Pool::open(4));
-  Lanes lanes{{Pool::run, pool.get(), 4}, 2};
+  PoolSlice lanes{{Pool::run, pool.get(), 4}, 2};
   for (const int64_t count : {1, 2, 9, 500}) {
     for (int round = 0; round < 50; ++round) {
       Visits v(count, 2);

@@ -100,7 +100,7 @@ HWY_INLINE void input_vector(const float* const* pixels, int64_t c, size_t lanes
 }
 
 // What is done to a sum in its vector.
-struct Finish {
+struct TileFinish {
   VF bias;
   bool clip;
   VF lo, hi;
@@ -109,7 +109,7 @@ struct Finish {
 // A' m A of one tile and a vector of channels, finished, to rows x columns of its pixels. `residual` may be null, else
 // it lies as `y` does.
 template <int kTile, bool kPart>
-HWY_INLINE void output_vector(const float* from, int64_t step, size_t lanes, const Finish& f, const float* residual,
+HWY_INLINE void output_vector(const float* from, int64_t step, size_t lanes, const TileFinish& f, const float* residual,
                               float* to, int64_t row_step, int64_t pixel_step, int64_t rows, int64_t columns) {
   constexpr int kEdge = kTile + 2;
   VF half[kEdge][kTile];  // [place][row]

@@ -57,7 +57,7 @@ void output_tiles_of(const ConvF32& s, const WinogradPlan& plan, const float* fr
   // All else is a pass over rows while they are in the cache.
   const bool late =
       (s.residual != nullptr && !before) || s.slope != nullptr || (!bounds && s.act.kind != Activation::kNone);
-  Finish f;
+  TileFinish f;
   f.clip = bounds && !late;
   f.lo = hn::Set(d, s.act.kind == Activation::kRelu ? 0 : s.act.a);
   f.hi = hn::Set(d, s.act.kind == Activation::kRelu ? HUGE_VALF : s.act.b);
