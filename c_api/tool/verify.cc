@@ -9,6 +9,7 @@
 #include "c_api/tool/compare.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/placements.h"
 #include "c_api/tool/reference.h"
 
 namespace vireo::tool {
@@ -19,7 +20,9 @@ struct Options {
   Tolerance tolerance;
   int threads = 0;
   bool json = false;
-  std::vector<std::string> bounds;
+  std::vector<std::string> bounds, inputs, shapes;
+  int placements = 0;
+  uint64_t seed = 1;
 };
 
 Difference compare_stored(const Array& got, const Expected& expected, const Tolerance& tolerance) {
@@ -85,7 +88,31 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
   return out;
 }
 
+void finish_placements(const Options& options, const Model& model, const Bounds& bounds,
+                       const std::vector<std::vector<Array>>& cases, Context& context) {
+  const SessionChoice choice{options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {},
+                             options.require};
+  const Json tried = try_placements(model, choice, bounds, cases, options.placements, options.seed, options.tolerance);
+  const bool pass = tried["pass"].get<bool>();
+  context.exit_status = pass ? 0 : 1;
+  Json result = {{"model", options.model}, {"reference", "the CPU alone"}};
+  result.update(tried);
+  if (options.json) return print_json(result);
+  std::cout << placements_text(tried) << (pass ? "pass: " : "FAIL: ") << options.model << " under "
+            << options.placements << " placements against the CPU alone\n";
+}
+
 void verify(const Options& options, Context& context) {
+  if (options.reference.empty()) {
+    if (options.placements == 0)
+      throw Failure("verify takes reference answers, or --placements to compare with the CPU alone");
+    const Model model(options.model, options.threads, context.extensions.convert);
+    Bounds bounds;
+    std::vector<std::string> assumed;
+    const std::vector<Array> inputs =
+        inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
+    return finish_placements(options, model, bounds, {inputs}, context);
+  }
   const Arrays arrays = read_reference(options.reference);
   const std::vector<int> cases = cases_of(arrays);
   const Model model(options.model, options.threads, context.extensions.convert);
@@ -123,6 +150,7 @@ void verify(const Options& options, Context& context) {
     }
   }
 
+  if (options.placements > 0) return finish_placements(options, model, bounds, inputs, context);
   const Session session = make_session(
       model, {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require}, bounds);
   Json result = {{"model", options.model},
@@ -167,7 +195,7 @@ void add_verify(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("verify", "Compare a model's answers with stored reference answers");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
-  verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...")->required();
+  verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements");
   verb->add_option("--atol", options->tolerance.atol,
                    "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
       ->check(CLI::NonNegativeNumber);
@@ -177,6 +205,13 @@ void add_verify(CLI::App& app, Context& context) {
   add_require(verb, &options->require);
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);
+  verb->add_option("--placements", options->placements,
+                   "place the nodes on the named devices at random, so many times, and compare with the CPU alone")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", options->seed, "of the first such placement; default 1");
+  add_repeated(verb, "-i,--input", &options->inputs,
+               "without a reference: an input, NAME=FILE; else values are made up");
+  add_shapes(verb, &options->shapes);
   verb->add_flag("--json", options->json, "print every output's figures as JSON");
   verb->footer(
       "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "
@@ -185,6 +220,7 @@ void add_verify(CLI::App& app, Context& context) {
       "Examples:\n"
       "  vireo verify model.vireo reference.npz\n"
       "  vireo verify quantized.vireo reference.npz --atol 0.05 --json\n"
+      "  vireo verify quantized.vireo --placements 10 --device npu,cpu --plugins plugins/\n"
       "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step and "
       "c0_out0_shape\n"
       "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random "

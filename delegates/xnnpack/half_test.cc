@@ -127,7 +127,9 @@ TEST_F(Half, Movement) {
   t.perm = {0, 3, 1, 2};
   const TestTensor x = halves(1, {2, 5, 7, 19});
   check("Transpose", Case(Op::kTranspose, pack<attrs::Transpose>(t), {x}, 1), true, 0);
-  check("Concat", Case(Op::kConcat, pack<attrs::Concat>(attrs::ConcatT{}), {x, x}, 2), true, 0);
+  attrs::ConcatT concat;
+  concat.axis = -1;
+  check("Concat", Case(Op::kConcat, pack<attrs::Concat>(concat), {x, x}, 2), true, 0);
   attrs::PoolT pool;
   pool.layout = kLast;
   pool.kernel_shape = {3, 3};

@@ -162,12 +162,17 @@ TEST_F(Xnnpack, Movement) {
   attrs::TransposeT t;
   t.perm = {0, 3, 1, 2};
   Case(Op::kTranspose, pack<attrs::Transpose>(t), {reals(1, {2, 5, 7, 19})}, 1).expect_close(0);
-  for (const int32_t axis : {0, 1, -1}) {
+  for (const int32_t axis : {1, -1}) {
     attrs::ConcatT c;
     c.axis = axis;
     Case(Op::kConcat, pack<attrs::Concat>(c), {reals(2, {3, 4, 5}), reals(3, {3, 4, 5}), reals(4, {3, 4, 5})}, 3)
         .expect_close(0);
   }
+  // What may lie in its place already stays with the CPU.
+  attrs::ConcatT outermost;
+  outermost.axis = 1;
+  EXPECT_EQ(Case(Op::kConcat, pack<attrs::Concat>(outermost), {reals(2, {1, 4, 5}), reals(3, {1, 2, 5})}, 2).reason(),
+            "inputs may lie in the output, which XNNPACK gets wrong");
   for (const bool keep : {false, true}) {
     attrs::ReduceT r;
     r.keepdims = keep;

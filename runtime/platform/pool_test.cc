@@ -208,7 +208,8 @@ TEST(Pool, ServesACallerBoundToOneCore) {
   bound.join();
 }
 
-// Idle threads sleep: a second without work takes less than a hundredth of a second of all cores' time.
+// Idle threads sleep: a second without work takes a few milliseconds of all cores' time (the watch's last turns, on a
+// loaded machine up to ten), one thread that spins takes a second.
 TEST(Pool, AnIdlePoolTakesNoTime) {
   const Held pool(Pool::open(4));
   const auto cpu_ns = [] {
@@ -223,7 +224,7 @@ TEST(Pool, AnIdlePoolTakesNoTime) {
   usleep(200000);  // the watch after the last job, on a core that others use too
   const int64_t before = cpu_ns();
   usleep(1000000);
-  EXPECT_LT(cpu_ns() - before, 10000000);
+  EXPECT_LT(cpu_ns() - before, 100000000);
 }
 #endif
 

@@ -1,0 +1,120 @@
+#include "c_api/tool/placements.h"
+
+#include <stdio.h>
+
+namespace vireo::tool {
+namespace {
+
+bool same_bits(const Array& a, const Array& b) {
+  return a.dtype == b.dtype && a.dims == b.dims && a.bytes == b.bytes && a.strings == b.strings;
+}
+
+// How many nodes each device has, and how often the device changes from one node to the next.
+std::map<std::string, int64_t> count_nodes(const vireo_session* session, int64_t* cuts) {
+  std::map<std::string, int64_t> nodes;
+  std::string before;
+  *cuts = 0;
+  for (const vireo_node_info& n : nodes_of(session)) {
+    if (n.device == nullptr || n.device[0] == 0) continue;
+    ++nodes[n.device];
+    if (!before.empty() && before != n.device) ++*cuts;
+    before = n.device;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+int32_t RandomPlacement::rank(void* context, const vireo_candidate* candidate) {
+  auto& self = *static_cast<RandomPlacement*>(context);
+  const auto next = static_cast<uint32_t>(self.order_.size());
+  const uint32_t node = self.order_.emplace(candidate->node, next).first->second;
+  const std::string drawn =
+      std::to_string(self.seed_) + "/" + std::to_string(node / self.block()) + "/" + candidate->device;
+  uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
+  for (const char c : drawn) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3;
+  return static_cast<int32_t>(1 + (hash >> 20) % 1000000);
+}
+
+Answers run_cases(const Model& model, vireo_session* session, const std::vector<std::vector<Array>>& cases) {
+  Answers out;
+  for (const std::vector<Array>& inputs : cases) {
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_session_reset(session, &error), error, "reset the carried state");
+    out.push_back(run_once(model, session, inputs));
+  }
+  return out;
+}
+
+Json try_placements(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+                    const std::vector<std::vector<Array>>& cases, int count, uint64_t seed,
+                    const Tolerance& tolerance) {
+  SessionChoice alone = choice;
+  alone.device = "cpu";
+  alone.require.clear();
+  const Answers want = run_cases(model, make_session(model, alone, bounds).get(), cases);
+  Json result = {{"pass", true}, {"share", Json::object()}, {"placements", Json::array()}};
+  std::map<std::string, int64_t> total;
+  int64_t all = 0;
+  for (int i = 0; i < count; ++i) {
+    RandomPlacement drawn(seed + static_cast<uint64_t>(i));
+    SessionChoice mixed = choice;
+    mixed.preference = drawn.preference();
+    const Session session = make_session(model, mixed, bounds);
+    const Answers got = run_cases(model, session.get(), cases);
+    int64_t cuts = 0;
+    const std::map<std::string, int64_t> nodes = count_nodes(session.get(), &cuts);
+    for (const auto& [device, n] : nodes) {
+      total[device] += n;
+      all += n;
+    }
+    bool identical = true, pass = true;
+    double max_abs = 0;
+    std::string reason;
+    for (size_t k = 0; k < want.size(); ++k) {
+      for (size_t j = 0; j < want[k].size(); ++j) {
+        if (same_bits(got[k][j], want[k][j])) continue;
+        identical = false;
+        const Difference d = compare(got[k][j], want[k][j], tolerance);
+        if (d.max_abs > max_abs) max_abs = d.max_abs;
+        if (d.pass) continue;
+        pass = false;
+        if (reason.empty())
+          reason =
+              std::string("output '") + model.outputs()[j].name + "' of case " + std::to_string(k) + ": " + d.reason;
+      }
+    }
+    if (!pass) result["pass"] = false;
+    result["placements"].push_back({{"seed", seed + static_cast<uint64_t>(i)},
+                                    {"block", drawn.block()},
+                                    {"nodes", nodes},
+                                    {"cuts", cuts},
+                                    {"failovers", vireo_session_failover_count(session.get())},
+                                    {"identical", identical},
+                                    {"max_abs", max_abs},
+                                    {"pass", pass},
+                                    {"reason", reason}});
+  }
+  for (const auto& [device, n] : total)
+    result["share"][device] = all == 0 ? 0.0 : static_cast<double>(n) / static_cast<double>(all);
+  return result;
+}
+
+std::string placements_text(const Json& tried) {
+  std::vector<std::vector<std::string>> rows{{"seed", "block", "nodes", "cuts", "max_abs", ""}};
+  for (const Json& p : tried["placements"]) {
+    std::string nodes;
+    for (const auto& [device, n] : p["nodes"].items())
+      nodes += (nodes.empty() ? "" : ", ") + device + " " + std::to_string(n.get<int64_t>());
+    char max_abs[32];
+    snprintf(max_abs, sizeof(max_abs), "%.3g", p["max_abs"].get<double>());
+    rows.push_back({std::to_string(p["seed"].get<uint64_t>()), std::to_string(p["block"].get<uint32_t>()), nodes,
+                    std::to_string(p["cuts"].get<int64_t>()), max_abs,
+                    !p["pass"].get<bool>()       ? "FAIL " + p["reason"].get<std::string>()
+                    : p["identical"].get<bool>() ? "pass, identical"
+                                                 : "pass"});
+  }
+  return table_text(rows);
+}
+
+}  // namespace vireo::tool
