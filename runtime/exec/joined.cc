@@ -336,7 +336,15 @@ class Joiner {
 }  // namespace
 
 bool may_join(const SessionLayout& l, uint32_t subgraph, uint32_t node) {
-  const OpRow* row = find_op(static_cast<Op>(l.graph(subgraph).nodes()->Get(node)->op()));
+  const fb::Node& n = *l.graph(subgraph).nodes()->Get(node);
+  if (static_cast<Op>(n.op()) == Op::kComposite) {  // what stands for it, as its body says
+    const auto body = static_cast<uint32_t>(n.subgraphs()->Get(0));
+    for (uint32_t k = 0; k < l.graph(body).nodes()->size(); ++k) {
+      if (!may_join(l, body, k)) return false;
+    }
+    return true;
+  }
+  const OpRow* row = find_op(static_cast<Op>(n.op()));
   return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
 }
 
