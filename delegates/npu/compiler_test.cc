@@ -113,6 +113,33 @@ TEST(NpuLayers, Elementwise) {
   }
 }
 
+TEST(NpuLayers, BetweenCodesAndFloat32) {
+  uint64_t seed = 350;
+  for (const Type type : {kI8, kU8}) {
+    for (const auto& shape : {std::array<int64_t, 4>{1, 9, 7, 40}, {2, 5, 11, 3}, {1, 1, 1, 1}, {1, 1, 3, 700}}) {
+      GraphBuilder q(++seed);
+      expect_layer(&q, q.quantize(q.input(shape, kF32), type), "quantize " + std::to_string(seed), 16);
+      GraphBuilder d(++seed);
+      expect_layer(&d, d.dequantize(d.input(shape, type)), "dequantize " + std::to_string(seed), 16);
+    }
+  }
+  for (const float sign : {0.0f, 1.0f, -1.0f}) {
+    for (const auto& shape : {std::array<int64_t, 4>{1, 9, 7, 40}, {1, 1, 1, 40}, {1, 1, 1, 1}}) {
+      GraphBuilder b(++seed);
+      const int x = b.input({1, 9, 7, 40}, kF32);
+      const int c = seed % 2 ? b.constant(shape, kF32) : b.input(shape, kF32);
+      expect_layer(&b, seed % 3 ? b.real(x, c, sign) : b.real(c, x, sign), "float32 " + std::to_string(seed), 16);
+    }
+  }
+  // From a picture in planes to codes in pixels, as detectors begin: one section, and no way out and back.
+  GraphBuilder b(++seed);
+  const int x = b.transpose(b.input({1, 3, 40, 32}, kF32), {0, 2, 3, 1});
+  const int y = b.quantize(b.real(x, b.constant({1, 1, 1, 1}, kF32), -1), kU8);
+  b.graph.outputs = {b.conv(y, 16, window(3, 2, 1))};
+  const Compiled c = expect_same(b.graph, machine(512), {}, 7, "front");
+  EXPECT_EQ(c.sections.size(), 1u);
+}
+
 TEST(NpuLayers, Pools) {
   uint64_t seed = 400;
   for (const Kind kind : {Kind::kMaxPool, Kind::kAveragePool}) {

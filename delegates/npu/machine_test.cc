@@ -157,6 +157,48 @@ TEST(NpuCycles, FullyConnectedByHand) {
   EXPECT_EQ(c.dram_read, 256u + 27200);
 }
 
+// Pool, 2 x 2, step 2: 12 x 12 pixels of 48 channels to 6 x 6.
+//   load x     6912 bytes, 108 bursts: 432 cycles                                            200 ..  632
+//   max_pool   6 rows x ceil(6 x 48 / 64 lanes) = 5 x 4 taps = 120, and 16 to fill           632 ..  768
+//   store      1728 bytes, 27 bursts: 200 + 108                                              968 .. 1076
+TEST(NpuCycles, PoolByHand) {
+  Program p;
+  p.move(Op::load, 0, 0, 6912);
+  Command& k = p.compute(Op::max_pool, 12, 12, 48, 48, 2, 0);
+  for (const Field* f : {&field::params, &field::groups, &field::low, &field::high}) k.set(*f, 0);
+  for (const Field* f : {&field::y_rows, &field::y_cols, &field::y_ring}) k.set(*f, 6);
+  for (const Field* f : {&field::stride_h, &field::stride_w}) k.set(*f, 2);
+  k.set(field::y_pitch, 6 * 48);
+  k.set(field::wait_load, 1);
+  p.move(Op::store, 1 << 18, 3 * kBank, 1728).set(field::wait_vector, 1);
+  const Counters c = p.time();
+  using Spans = std::vector<std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(p.spans, (Spans{{200, 632}, {632, 768}, {968, 1076}}));
+  EXPECT_EQ(c.cycles, 1076u);
+  EXPECT_EQ(c.vector_ops, 36u * 48 * 4);
+  EXPECT_EQ(c.dram_read, 6912u);
+  EXPECT_EQ(c.dram_written, 1728u);
+}
+
+// Float32 to codes: 8 rows of 20 pixels of 3 channels.
+//   load x     1920 bytes, 30 bursts: 120 cycles                                             200 .. 320
+//   load c     3 scales and zero points of 8 bytes: a burst, 4 cycles                        320 .. 324
+//   quantize   8 rows x 60 numbers / 4 dividers = 120, and 16 to fill                        324 .. 460
+//   store      480 bytes, 8 bursts: 200 + 32                                                 660 .. 692
+TEST(NpuCycles, QuantizeByHand) {
+  Program p;
+  p.move(Op::load, 0, 0, 1920);
+  p.move(Op::load, 1 << 16, kBank, 24);
+  Command& k = p.compute(Op::quantize, 8, 20, 3, 12, 1, 0);
+  for (uint32_t w = 20; w < 27; ++w) k.w[w] = 0;  // no window, no codes
+  k.set(field::a_type, kF32);
+  k.set(field::wait_load, 2);
+  p.move(Op::store, 1 << 18, 3 * kBank, 480).set(field::wait_vector, 1);
+  const Counters c = p.time();
+  EXPECT_EQ(c.cycles, 692u);
+  EXPECT_EQ(c.busy[kVector], 136u);
+}
+
 // Both directions at once ask for twice what memory gives: 200 + 2 * 16384 / 16.
 TEST(NpuCycles, TransfersShareMemory) {
   Program p;

@@ -8,6 +8,7 @@
 
 #include "delegates/npu/compiler/hazards.h"
 #include "sdk/base/requantize.h"
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
@@ -17,6 +18,7 @@
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/testing.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
@@ -28,7 +30,7 @@ std::vector<int64_t> dims(const GraphTensor& t) { return {t.shape.begin(), t.sha
 std::vector<int32_t> ints(const std::array<int64_t, 2>& v) {
   return {static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1])};
 }
-DType dtype(Type t) { return t == kU8 ? DType::kU8 : t == kI8 ? DType::kI8 : DType::kI16; }
+DType dtype(Type t) { return t == kF32 ? DType::kF32 : t == kU8 ? DType::kU8 : t == kI8 ? DType::kI8 : DType::kI16; }
 
 TestTensor test_tensor(const GraphTensor& t, const Bytes& bytes) {
   TestTensor out;
@@ -193,6 +195,25 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
     return test.y().bytes;
   };
   switch (l.kind) {
+    case Kind::kQuantize:
+    case Kind::kDequantize: {
+      const bool to_codes = l.kind == Kind::kQuantize;
+      attrs::QuantizeLinearT q;
+      q.axis = 3;
+      attrs::DequantizeLinearT d;
+      d.axis = 3;
+      OpTest t(to_codes ? vireo::Op::kQuantizeLinear : vireo::Op::kDequantizeLinear,
+               to_codes ? pack<attrs::QuantizeLinear>(q) : pack<attrs::DequantizeLinear>(d));
+      const bool one = l.factor.size() == 1;
+      const std::vector<int64_t> shape = one ? std::vector<int64_t>{} : std::vector<int64_t>{y.shape[3]};
+      t.input(in(0)).input<float>(shape, l.factor);
+      TestTensor zeros;
+      zeros.type = {dtype(to_codes ? y.type : x.type), make_shape(shape)};
+      for (size_t i = 0; i < l.factor.size(); ++i)
+        zeros.bytes.push_back(static_cast<uint8_t>(l.zero.empty() ? 0 : l.zero[i]));
+      t.input(zeros);
+      return finish(t);
+    }
     case Kind::kConv: {
       attrs::IntConvT a;
       set_codes(&a, l, y.type);
@@ -223,6 +244,11 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
       return finish(t);
     }
     case Kind::kAdd: {
+      if (y.type == kF32) {
+        OpTest t(l.m[1] < 0 ? vireo::Op::kSub : vireo::Op::kAdd, pack<attrs::Binary>(attrs::BinaryT()));
+        t.input(in(0)).input(in(1));
+        return finish(t);
+      }
       attrs::IntAddT a;
       set_codes(&a, l, y.type);
       a.a_zero = l.a_zero;
@@ -234,6 +260,11 @@ Bytes run_layer(const Graph& g, const Layer& l, const std::vector<Bytes>& all) {
       return finish(t);
     }
     case Kind::kMul: {
+      if (y.type == kF32) {
+        OpTest t(vireo::Op::kMul, pack<attrs::Binary>(attrs::BinaryT()));
+        t.input(in(0)).input(in(1));
+        return finish(t);
+      }
       attrs::IntMulT a;
       set_codes(&a, l, y.type);
       a.a_zero = l.a_zero;
@@ -498,6 +529,38 @@ int GraphBuilder::resize(int x, int64_t rows, int64_t cols, int64_t taps) {
   }
   return add(l, {in.shape[0], rows, cols, in.shape[3]}, in.type)->output;
 }
+int GraphBuilder::real(int a, int b, float sign) {
+  Layer l;
+  l.kind = sign == 0 ? Kind::kMul : Kind::kAdd;
+  l.inputs = {a, b};
+  l.m = {1};
+  if (sign != 0) l.m.push_back(sign);
+  std::array<int64_t, 4> shape;
+  for (size_t i = 0; i < 4; ++i) shape[i] = std::max(at(a).shape[i], at(b).shape[i]);
+  return add(l, shape, kF32)->output;
+}
+int GraphBuilder::quantize(int x, Type type) {
+  Layer l;
+  l.kind = Kind::kQuantize;
+  l.inputs = {x};
+  const int64_t n = random.between(0, 1) ? at(x).shape[3] : 1;
+  for (int64_t i = 0; i < n; ++i) {
+    l.factor.push_back(random.factor(0.001f, 0.1f));
+    l.zero.push_back(zero(type));
+  }
+  return add(l, at(x).shape, type)->output;
+}
+int GraphBuilder::dequantize(int x) {
+  Layer l;
+  l.kind = Kind::kDequantize;
+  l.inputs = {x};
+  const int64_t n = random.between(0, 1) ? at(x).shape[3] : 1;
+  for (int64_t i = 0; i < n; ++i) {
+    l.factor.push_back(random.factor(-0.1f, 0.1f));
+    l.zero.push_back(zero(at(x).type));
+  }
+  return add(l, at(x).shape, kF32)->output;
+}
 int GraphBuilder::softmax(int x) {
   Layer l;
   l.kind = Kind::kSoftmax;
@@ -546,6 +609,13 @@ int GraphBuilder::transpose(int x, const std::array<int, 4>& perm) {
 Bytes random_bytes(const GraphTensor& t, Random* random) {
   Bytes out(static_cast<size_t>(t.bytes()));
   for (uint8_t& b : out) b = static_cast<uint8_t>(random->next());
+  // Half of the numbers of the size that models have, the others of any size; none that is not finite, for the bits of
+  // what is not a number are nobody's promise.
+  for (size_t i = 0; t.type == kF32 && i < out.size(); i += 4) {
+    uint32_t v = random->next();
+    if (v % 2 == 0 || (v & 0x7f800000u) == 0x7f800000u) v = (v & 0x80ffffffu) | 0x3e000000u;
+    std::memcpy(out.data() + i, &v, 4);
+  }
   return out;
 }
 

@@ -44,6 +44,9 @@ struct GraphBuilder {
   int pool(Kind kind, int x, Layer like, bool ceil_mode = false);
   int resize(int x, int64_t rows, int64_t cols, int64_t taps);
   int softmax(int x);
+  int real(int a, int b, float sign);  // float32: a + sign * b, or a * b where sign is 0
+  int quantize(int x, Type type);
+  int dequantize(int x);
   int concat(const std::vector<int>& inputs, int axis);
   int slice(int x, const std::array<int64_t, 4>& begin, const std::array<int64_t, 4>& step,
             const std::array<int64_t, 4>& shape);

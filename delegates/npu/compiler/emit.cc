@@ -386,7 +386,7 @@ void Emitter::layer(int index, const std::vector<const Ring*>& rings, const std:
       spread(0, field::a_pitch, field::a_pixel, field::a_ring, field::a_row, field::a_one);
       spread(1, field::b_pitch, field::b_pixel, field::b_ring, field::b_row, field::b_one);
       set_y(to, y);
-      set_codes(l, type, tensor(l.inputs[1]).type);
+      if (type != kF32) set_codes(l, type, tensor(l.inputs[1]).type);
       set(field::m0, bits_of(l.m[0]));
       if (l.kind == Kind::kAdd) set(field::m1, bits_of(l.m[1]));
       return;
@@ -401,6 +401,21 @@ void Emitter::layer(int index, const std::vector<const Ring*>& rings, const std:
       command(Op::affine, index);
       point(field::params, params, 0);
       break;
+    }
+    case Kind::kQuantize:
+    case Kind::kDequantize: {
+      const bool to_codes = l.kind == Kind::kQuantize;
+      for (int64_t c = y.begin[2]; c < y.end[2]; ++c) {
+        append(&bytes, bits_of(one_of<float>(l.factor, c, 1)));
+        const int32_t zero = one_of<int32_t>(l.zero, c, 0);
+        append(&bytes, to_codes ? zero : shifted(zero, type));
+      }
+      const int params = constants(index, y.begin[2], y.end[2], 0, bytes);
+      command(to_codes ? Op::quantize : Op::dequantize, index);
+      point(field::params, params, 0);
+      set_a(*rings[0], boxes[0]);
+      set_y(to, y);
+      return;
     }
     case Kind::kTable: {
       const int params = constants(index, 0, 0, 0, l.table);

@@ -1,5 +1,6 @@
-// What the compiler takes: layers on 8- or 16-bit codes. Tensors are n x h x w x c, channels innermost; fewer
-// dimensions stand at the end with 1 in front. Layers come in an order in which every tensor is made before it is read.
+// What the compiler takes: layers on 8- or 16-bit codes, and float32 on its way to codes and from them. Tensors are n x
+// h x w x c, channels innermost; fewer dimensions stand at the end with 1 in front. Layers come in an order in which
+// every tensor is made before it is read.
 #ifndef VIREO_DELEGATES_NPU_COMPILER_GRAPH_H_
 #define VIREO_DELEGATES_NPU_COMPILER_GRAPH_H_
 
@@ -24,8 +25,8 @@ struct GraphTensor {
 
 enum class Kind {
   kConv,    // a group of channels each; weights [o, kh, kw, i]
-  kAdd,     // a * m[0] + b * m[1]
-  kMul,     // a * b * m[0]
+  kAdd,     // a * m[0] + b * m[1]; of codes or of float32
+  kMul,     // a * b * m[0]; the same
   kAffine,  // x * (x below its zero point ? below : factor)[c] + offset[c]
   kTable,   // table[byte of x]
   kMaxPool,
@@ -36,6 +37,8 @@ enum class Kind {
   kSlice,        // from `begin` on, every `step`-th; begin < 0 or more than there is: padding with `fill`
   kReshape,      // the same bytes
   kTranspose,    // y's axis i is x's axis perm[i]
+  kQuantize,     // float32 to codes: rne(x / factor[c]) + zero[c]
+  kDequantize,   // codes to float32: (x - zero[c]) * factor[c]
 };
 const char* kind_name(Kind kind);
 
@@ -62,6 +65,7 @@ struct Layer {
   std::vector<int32_t> bias;    // none, or one a channel
   bool count_padding = false;
   std::vector<float> factor, below, offset;  // one or one a channel; below, offset: may be empty
+  std::vector<int32_t> zero;                 // kQuantize, kDequantize: as many as factors, or none; codes
   std::vector<uint8_t> table;                // 256 codes by byte of x
   std::vector<int32_t> exp_table;            // kSoftmax: 256
   ResizeAxis resize[2];                      // h, w

@@ -40,8 +40,9 @@ bool one_or(size_t n, int64_t channels) { return n == 1 || n == static_cast<size
 }  // namespace
 
 const char* kind_name(Kind kind) {
-  constexpr const char* kNames[] = {"conv",   "add",     "mul",    "affine", "table",   "max_pool", "average_pool",
-                                    "resize", "softmax", "concat", "slice",  "reshape", "transpose"};
+  constexpr const char* kNames[] = {"conv",     "add",          "mul",       "affine",   "table",
+                                    "max_pool", "average_pool", "resize",    "softmax",  "concat",
+                                    "slice",    "reshape",      "transpose", "quantize", "dequantize"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -150,6 +151,26 @@ std::string refusal(const Graph& g, size_t index) {
   }
   if (y.shape[3] * bytes_of(y.type) > 65535) return "its result has pixels above 65535 bytes";
   const bool same_shape = x.shape == y.shape;
+  bool real = x.type == kF32 || y.type == kF32, all_real = x.type == kF32 && y.type == kF32;
+  for (const int i : l.inputs) {
+    real = real || g.tensors[static_cast<size_t>(i)].type == kF32;
+    all_real = all_real && g.tensors[static_cast<size_t>(i)].type == kF32;
+  }
+  switch (l.kind) {
+    case Kind::kQuantize:
+    case Kind::kDequantize:
+      break;
+    case Kind::kAdd:
+    case Kind::kMul:
+    case Kind::kConcat:
+    case Kind::kSlice:
+    case Kind::kReshape:
+    case Kind::kTranspose:
+      if (real && !all_real) return "it reads codes and float32";
+      break;
+    default:
+      if (real) return "float32 has no unit for it";
+  }
   std::string mismatch = "its result is " + shape_text(y) + ", which does not follow from " + shape_text(x);
   switch (l.kind) {
     case Kind::kConv: {
@@ -184,6 +205,16 @@ std::string refusal(const Graph& g, size_t index) {
       if (!one_or(l.factor.size(), c) || (!l.below.empty() && l.below.size() != l.factor.size()) ||
           (!l.offset.empty() && l.offset.size() != l.factor.size()))
         return "its factors and offsets are neither one nor one a channel";
+      return "";
+    }
+    case Kind::kQuantize:
+    case Kind::kDequantize: {
+      if (!same_shape) return mismatch;
+      const bool to_codes = l.kind == Kind::kQuantize;
+      if ((to_codes ? x : y).type != kF32 || (to_codes ? y : x).type == kF32)
+        return "it is not between codes and float32";
+      if (!one_or(l.factor.size(), y.shape[3]) || (!l.zero.empty() && l.zero.size() != l.factor.size()))
+        return "its scales and zero points are neither one nor one a channel";
       return "";
     }
     case Kind::kTable:

@@ -2,13 +2,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
+#include <set>
 #include <string>
 
 #include "delegates/npu/compiler/compiler.h"
 #include "delegates/npu/driver/device.h"
 #include "delegates/npu/driver/driver.h"
 #include "delegates/npu/driver/read.h"
+#include "vireo/ops.h"
 
 namespace vireo::npu {
 namespace {
@@ -34,7 +37,7 @@ uint64_t estimate(const MachineConfig& c, const Graph& g, const Layer& l) {
   const GraphTensor& y = g.tensors[static_cast<size_t>(l.output)];
   double bytes = static_cast<double>(y.bytes() + static_cast<int64_t>(l.weights.size()));
   for (const int t : l.inputs) bytes += static_cast<double>(g.tensors[static_cast<size_t>(t)].bytes());
-  double cycles = static_cast<double>(y.count()) / c.vector_lanes;
+  double cycles = static_cast<double>(y.count()) / (l.kind == Kind::kQuantize ? c.dividers : c.vector_lanes);
   if (l.kind == Kind::kConv && !l.weights.empty()) {
     const double outputs = static_cast<double>(y.shape[3]);
     const double terms = static_cast<double>(l.weights.size()) / outputs;
@@ -69,9 +72,45 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
   return VIREO_OK;
 }
 
+// Sums in float32 are taken where codes are made of them and of nothing else: every other reader would have the result
+// brought back, and a graph in float32 would come here in crumbs.
+class Readers {
+ public:
+  Readers(const vireo_host& host, const vireo_graph* graph) : host_(host), graph_(graph) {
+    for (uint32_t n = 0; n < host.node_count(graph); ++n) {
+      const vireo_graph_node node = at(n);
+      for (uint32_t i = 0; i < node.input_count; ++i) readers_.emplace(node.inputs[i], n);
+    }
+    for (uint32_t o = 0; o < host.output_count(graph); ++o) outputs_.insert(host.output(graph, o));
+  }
+  bool become_codes(uint32_t n) const {
+    const vireo_graph_node node = at(n);
+    if (node.output_count != 1 || outputs_.count(node.outputs[0]) != 0) return false;
+    const auto [first, last] = readers_.equal_range(node.outputs[0]);
+    for (auto r = first; r != last; ++r) {
+      const uint16_t op = at(r->second).op;
+      if (op != VIREO_OP_QUANTIZE_LINEAR && !(is_real_sum(op) && become_codes(r->second))) return false;
+    }
+    return first != last;
+  }
+
+ private:
+  vireo_graph_node at(uint32_t n) const {
+    vireo_graph_node node{};
+    node.struct_size = sizeof(node);
+    if (host_.node(graph_, n, &node) != VIREO_OK) node = vireo_graph_node{};
+    return node;
+  }
+  const vireo_host& host_;
+  const vireo_graph* graph_;
+  std::multimap<int32_t, uint32_t> readers_;
+  std::set<int32_t> outputs_;
+};
+
 vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   const auto& d = *static_cast<Driver*>(self);
   const uint32_t count = host->node_count(graph);
+  const Readers readers(*host, graph);
   for (uint32_t n = 0; n < count; ++n) {
     ReadGraph read;
     const char* why = read.add(*host, graph, n);
@@ -80,6 +119,10 @@ vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph,
       const Lowered lowered(read);
       for (const char* reason : lowered.reasons) {
         if (why[0] == 0) why = reason;
+      }
+      for (const ReadNode& node : read.nodes) {
+        if (why[0] == 0 && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
+          why = "float32 that no codes are made of";
       }
       for (const Layer& l : lowered.graph.layers) cycles += estimate(d.config, lowered.graph, l);
     }

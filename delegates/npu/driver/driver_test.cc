@@ -17,12 +17,14 @@
 #include "delegates/conformance/test_graph.h"
 #include "delegates/npu/driver/blob.h"
 #include "delegates/npu/testing.h"
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/testing.h"
 #include "sdk/ops/transpose/transpose_generated.h"
@@ -403,6 +405,49 @@ TEST(NpuDriver, PartsOfAllLengthsGiveTheReferenceBytes) {
       }
     }
   }
+}
+
+// A model in integers with float32 at its ends: all of it runs on the machine. A sum that somebody else reads does not.
+TEST(NpuDriver, EndsInFloat32) {
+  Opened o;
+  Net net(11);
+  const auto binary = [&](vireo::Op op, int32_t a, int32_t b) {
+    return net.node(op, pack<attrs::Binary>(attrs::BinaryT()), {a, b});
+  };
+  const auto quantize = [&](int32_t v, const std::vector<float>& scale, const std::vector<int8_t>& zero) {
+    const std::vector<int64_t> one(scale.size() == 1 ? 0 : 1, static_cast<int64_t>(scale.size()));
+    return net.node(vireo::Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(attrs::QuantizeLinearT()),
+                    {v, net.constant<float>(one, scale), net.constant<int8_t>(one, zero)});
+  };
+  std::vector<float> picture(3 * 6 * 5);
+  for (float& v : picture) v = net.random.factor(-1, 3);
+  TestTensor given;
+  given.type = {DType::kF32, make_shape({1, 3, 6, 5})};
+  given.bytes.resize(picture.size() * 4);
+  std::memcpy(given.bytes.data(), picture.data(), given.bytes.size());
+  const int32_t x = net.value(given, false);
+  const int32_t centred = binary(vireo::Op::kSub, x, net.constant<float>({3, 1, 1}, {0.4f, 0.5f, 0.6f}));
+  const int32_t scaled = binary(vireo::Op::kMul, net.constant<float>({}, {0.75f}), centred);
+  const int32_t q = quantize(scaled, {0.01f, 0.02f, 0.03f}, {-3, 0, 7});
+  const int32_t y = net.conv(q, 4, 1, 1);
+  const int32_t real = net.node(vireo::Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(attrs::DequantizeLinearT()),
+                                {y, net.constant<float>({}, {0.07f}), net.constant<int8_t>({}, {3})});
+  net.g.inputs = {x};
+  net.g.outputs = {real};
+  EXPECT_EQ(claims(o, net).reasons, std::vector<std::string>(5, ""));
+  for (uint32_t first = 0; first < 5; ++first) {
+    for (uint32_t n = 1; first + n <= 5; ++n) {
+      Part p(o, net, first, n);
+      ASSERT_EQ(p.compile(), VIREO_OK) << first << " " << n << ": " << p.message;
+      ASSERT_EQ(p.load(), VIREO_OK);
+      ASSERT_EQ(p.run(), VIREO_OK);
+      EXPECT_TRUE(p.right()) << "nodes " << first << " to " << first + n - 1;
+    }
+  }
+  net.g.outputs = {real, centred};
+  const std::vector<std::string> seen = claims(o, net).reasons;
+  EXPECT_NE(seen[0].find("no codes are made of"), std::string::npos);
+  EXPECT_EQ(seen[1], "");
 }
 
 TEST(NpuDriver, CompositesStandByTheirBodies) {

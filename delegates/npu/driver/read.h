@@ -47,6 +47,9 @@ struct ReadGraph {
   int value(const vireo_host& host, const vireo_graph* graph, int32_t number, std::map<int32_t, int>* numbers);
 };
 
+// Whether the operator is one that the machine computes in float32, but only where codes are made of it.
+bool is_real_sum(uint16_t op);
+
 // The same as layers. What the machine does not take is not in it.
 struct Lowered {
   Graph graph;

@@ -21,6 +21,7 @@ struct MachineConfig {
   uint32_t vector_lanes = 64;  // 8-bit elements a cycle; 16-bit ones take two lanes
   uint32_t table_lanes = 32;   // look-ups a cycle
   uint32_t divide_cycles = 32;
+  uint32_t dividers = 4;  // quotients of float32 a cycle: as many as memory outside brings numbers
   uint32_t vector_fill = 16;
 
   // Local memory: `banks` regions that follow each other, each with one port of `bank_width` bytes a cycle.
@@ -50,9 +51,10 @@ struct MachineConfig {
 inline bool config_ok(const MachineConfig& c) {
   return c.clock_mhz > 0 && c.array_out > 0 && c.array_out <= 256 && c.array_in > 0 && c.array_in <= 256 &&
          c.accumulator_pixels > 0 && c.accumulator_pixels <= 65536 && c.vector_lanes > 0 && c.table_lanes > 0 &&
-         c.banks > 0 && c.banks <= kMaxBanks && c.bank_width > 0 && c.sram_bytes > 0 && c.sram_bytes <= (1u << 30) &&
-         c.sram_bytes % c.banks == 0 && c.sram_bytes % 4 == 0 && c.dram_bytes_per_cycle > 0 && c.dram_burst > 0 &&
-         c.dma_outstanding > 0 && c.dma_outstanding <= 16 && c.unpack_per_cycle > 0 && c.watchdog_cycles > 0;
+         c.dividers > 0 && c.banks > 0 && c.banks <= kMaxBanks && c.bank_width > 0 && c.sram_bytes > 0 &&
+         c.sram_bytes <= (1u << 30) && c.sram_bytes % c.banks == 0 && c.sram_bytes % 4 == 0 &&
+         c.dram_bytes_per_cycle > 0 && c.dram_burst > 0 && c.dma_outstanding > 0 && c.dma_outstanding <= 16 &&
+         c.unpack_per_cycle > 0 && c.watchdog_cycles > 0;
 }
 
 }  // namespace vireo::npu

@@ -168,6 +168,16 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
       a_traffic *= 3;
       param_bytes = param_traffic = 1024;
       break;
+    case Op::quantize:
+      c.cycles = times(rows, ceil_div(times(cols, chan), m.dividers)) + m.vector_fill;
+      c.vector_ops = times(elements, 16);  // a quotient of 24 bits, in the energy of an operation on 8
+      param_bytes = param_traffic = chan * 8;
+      break;
+    case Op::dequantize:
+      c.cycles = times(rows, ceil_div(times(cols, chan) * ye, m.vector_lanes)) + m.vector_fill;
+      c.vector_ops = times(elements, 4);
+      param_bytes = param_traffic = chan * 8;
+      break;
     case Op::copy:
       c.cycles = times(rows, ceil_div(times(cols, chan) * ae, m.vector_lanes)) + m.vector_fill;
       a_chan_count = k.u(a_chan);

@@ -23,6 +23,9 @@ struct LoadI16 {
   static constexpr int kBytes = 2;
   static int32_t at(const uint8_t* p) { return static_cast<int16_t>(static_cast<uint16_t>(p[0] | (p[1] << 8))); }
 };
+struct Bits {  // of a float32, for commands that take no codes
+  static constexpr int kBytes = 4;
+};
 template <class F>
 void with_type(uint32_t type, const F& f) {
   if (type == kI8) {
@@ -36,7 +39,11 @@ void with_type(uint32_t type, const F& f) {
 
 void put(uint8_t* p, uint32_t type, int32_t code) {
   p[0] = static_cast<uint8_t>(code);
-  if (type == kI16) p[1] = static_cast<uint8_t>(static_cast<uint32_t>(code) >> 8);
+  if (type == kI16 || type == kF32) p[1] = static_cast<uint8_t>(static_cast<uint32_t>(code) >> 8);
+  if (type == kF32) {
+    p[2] = static_cast<uint8_t>(static_cast<uint32_t>(code) >> 16);
+    p[3] = static_cast<uint8_t>(static_cast<uint32_t>(code) >> 24);
+  }
 }
 
 template <class T>
@@ -113,6 +120,32 @@ uint32_t dot(const uint8_t* x, const uint8_t* w, int64_t n, int32_t zx, uint32_t
   return acc;
 }
 
+// The window of one pixel, taken together once for all results: operands of 9 bits, products of pairs in 16-bit lanes.
+constexpr int64_t kMostTogether = 2048;  // the sum of so many products of 9 by 9 bits stays below 2^31
+
+uint32_t dot_together(const int16_t* x, const uint8_t* w, int64_t n, int16_t zw) {
+  int32_t acc = 0;
+  for (int64_t i = 0; i < n; ++i)
+    acc += x[i] * static_cast<int16_t>(static_cast<int16_t>(static_cast<int8_t>(w[i])) - zw);
+  return static_cast<uint32_t>(acc);
+}
+
+template <class L>
+void gather(const Tile& t, const Taps& w, int64_t r, int64_t c, int64_t first, int64_t in, int16_t* to) {
+  for (int64_t i = 0; i < w.kh; ++i) {
+    const int64_t row = w.row(r, i);
+    for (int64_t j = 0; j < w.kw; ++j, to += in) {
+      const int64_t col = w.col(c, j);
+      if (row < 0 || row >= t.a_rows || col < 0 || col >= t.a_cols) {
+        memset(to, 0, static_cast<size_t>(in) * sizeof(*to));
+        continue;
+      }
+      const uint8_t* const x = t.a.line(row) + col * t.a.pixel + first * L::kBytes;
+      for (int64_t k = 0; k < in; ++k) to[k] = static_cast<int16_t>(L::at(x + k * L::kBytes) - t.a_zero);
+    }
+  }
+}
+
 template <class L>
 void run_conv(const Tile& t, uint8_t* sums) {
   const Taps w(t.k);
@@ -120,6 +153,8 @@ void run_conv(const Tile& t, uint8_t* sums) {
   const uint8_t* const weights = t.params + t.chan * kRecord;
   const int64_t filter = w.kh * w.kw * in;
   const bool keeps = t.k.u(keep) != 0, carries = t.k.u(carry) != 0;
+  const bool together = L::kBytes == 1 && filter <= kMostTogether;
+  int16_t window[kMostTogether];
   for (int64_t r = 0; r < t.rows; ++r) {
     for (int64_t c = 0; c < t.cols; ++c) {
       uint8_t* const to = t.y.line(r) + c * t.y.pixel;
@@ -128,7 +163,10 @@ void run_conv(const Tile& t, uint8_t* sums) {
         uint8_t* const kept = sums + ((r * t.cols + c) * t.chan + o) * 4;
         uint32_t acc = read<uint32_t>(carries ? kept : record);
         const uint32_t zw = read<uint32_t>(record + 8);
-        for (int64_t i = 0; i < w.kh; ++i) {
+        const bool narrow = together && zw + 256 <= 512;
+        if (together && o % per_group == 0) gather<L>(t, w, r, c, o / per_group * in, in, window);
+        if (narrow) acc += dot_together(window, weights + o * filter, filter, static_cast<int16_t>(zw));
+        for (int64_t i = 0; i < (narrow ? 0 : w.kh); ++i) {
           const int64_t row = w.row(r, i);
           if (row < 0 || row >= t.a_rows) continue;
           const uint8_t* const line = t.a.line(row) + o / per_group * in * L::kBytes;
@@ -218,6 +256,26 @@ void run_binary(const Tile& t, uint8_t* sram) {
   }
 }
 
+// float32: a * m0 + b * m1, or a * b * m0.
+void run_real(const Tile& t, uint8_t* sram) {
+  const Command& k = t.k;
+  const View b{sram + k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row)};
+  const int64_t step_a = k.u(a_one) ? 0 : 4, step_b = k.u(b_one) ? 0 : 4;
+  const bool sum = k.op() == Op::add;
+  const uint32_t ma = k.u(m0), mb = k.u(m1);
+  for (int64_t r = 0; r < t.rows; ++r) {
+    for (int64_t c = 0; c < t.cols; ++c) {
+      const uint8_t *pa = t.a.line(r) + c * t.a.pixel, *pb = b.line(r) + c * b.pixel;
+      uint8_t* to = t.y.line(r) + c * t.y.pixel;
+      for (int64_t i = 0; i < t.chan; ++i, pa += step_a, pb += step_b, to += 4) {
+        const uint32_t va = read<uint32_t>(pa), vb = read<uint32_t>(pb);
+        const uint32_t y = sum ? f32_add(f32_mul(va, ma), f32_mul(vb, mb)) : f32_mul(f32_mul(va, vb), ma);
+        put(to, kF32, static_cast<int32_t>(y));
+      }
+    }
+  }
+}
+
 // f(channel, element, result) for every element.
 template <class L, class F>
 void each(const Tile& t, const F& f) {
@@ -237,6 +295,26 @@ void run_affine(const Tile& t) {
     const uint8_t* const record = t.params + i * 12;  // factor, factor below the zero point, offset
     const int32_t d = L::at(x) - t.a_zero;
     t.put_real(to, f32_add(f32_mul(f32_of(d), read<uint32_t>(record + (d < 0 ? 4 : 0))), read<uint32_t>(record + 8)));
+  });
+}
+
+// Parameters: a scale and a zero point (16 bits that count) for each channel.
+void run_quantize(const Tile& t) {
+  const int32_t least = t.y_type == kU8 ? 0 : t.y_type == kI8 ? -128 : -32768;
+  const int32_t most = t.y_type == kU8 ? 255 : t.y_type == kI8 ? 127 : 32767;
+  each<Bits>(t, [&](int64_t i, const uint8_t* x, uint8_t* to) {
+    const uint8_t* const record = t.params + i * 8;
+    const uint32_t q = f32_div(read<uint32_t>(x), read<uint32_t>(record));
+    put(to, t.y_type, round_and_clamp_bits(q, read<int16_t>(record + 4), least, most));
+  });
+}
+
+template <class L>
+void run_dequantize(const Tile& t) {
+  each<L>(t, [&](int64_t i, const uint8_t* x, uint8_t* to) {
+    const uint8_t* const record = t.params + i * 8;
+    const int32_t d = L::at(x) - read<int16_t>(record + 4);
+    put(to, kF32, static_cast<int32_t>(f32_mul(f32_of(d), read<uint32_t>(record))));
   });
 }
 
@@ -341,7 +419,7 @@ void run_softmax(const Tile& t) {
 void run_copy(const Tile& t) {
   const Taps w(t.k);
   const int64_t size = t.y_step(), first = t.k.s(first_chan), count = t.k.u(a_chan), step = t.k.u(step_chan);
-  uint8_t fill[2];
+  uint8_t fill[4];
   put(fill, t.y_type, t.y_type == kU8 ? t.a_zero + 128 : t.a_zero);
   for (int64_t r = 0; r < t.rows; ++r) {
     const int64_t row = w.row(r, 0);
@@ -396,6 +474,14 @@ bool execute(const Command& k, const Memory& memory) {
   }
   const Tile t(k, memory.sram);
   bool good = true;
+  if (op == Op::quantize) {
+    run_quantize(t);
+    return true;
+  }
+  if ((op == Op::add || op == Op::mul) && t.y_type == kF32) {
+    run_real(t, memory.sram);
+    return true;
+  }
   if (op == Op::add || op == Op::mul) {
     with_type(k.u(a_type), [&](auto a) {
       with_type(k.u(b_type), [&](auto b) { run_binary<decltype(a), decltype(b)>(t, memory.sram); });
@@ -416,6 +502,9 @@ bool execute(const Command& k, const Memory& memory) {
         break;
       case Op::table:
         each<L>(t, [&](int64_t, const uint8_t* x, uint8_t* to) { *to = t.params[*x]; });
+        break;
+      case Op::dequantize:
+        run_dequantize<L>(t);
         break;
       case Op::max_pool:
       case Op::average_pool:

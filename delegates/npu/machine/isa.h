@@ -8,15 +8,15 @@
 namespace vireo::npu {
 
 constexpr uint32_t kStreamMagic = 0x55504e56;  // "VNPU"
-constexpr uint32_t kIsaVersion = 1;
+constexpr uint32_t kIsaVersion = 2;
 constexpr uint32_t kCommandWords = 32;
 constexpr uint32_t kQueues = 4;
 
 enum Queue : uint32_t { kLoad = 0, kStore = 1, kMatrix = 2, kVector = 3 };
 enum Region : uint32_t { kConstants = 0, kTensors = 1 };
-enum Type : uint32_t { kI8 = 0, kU8 = 1, kI16 = 2 };
+enum Type : uint32_t { kI8 = 0, kU8 = 1, kI16 = 2, kF32 = 3 };
 
-constexpr uint32_t bytes_of(uint32_t type) { return type == kI16 ? 2 : 1; }
+constexpr uint32_t bytes_of(uint32_t type) { return type == kF32 ? 4 : type == kI16 ? 2 : 1; }
 
 // Groups of fields.
 enum Group : uint32_t {

@@ -148,9 +148,10 @@ uint64_t energy_fj(const MachineConfig& m, const Cost& c, uint64_t sram, bool wi
 void corrupt(const Command& k, const Memory& memory, uint8_t mask) {
   const uint32_t groups = op_info(k.u(field::op))->groups;
   if ((groups & kY) != 0) {
-    memory.sram[k.u(field::y_addr) + uint64_t{k.u(field::y_row)} * k.u(field::y_pitch)] ^= mask;
+    memory.sram[k.u(field::y_addr) + uint64_t{k.u(field::y_row)} * k.u(field::y_pitch) + bytes_of(k.u(field::y_type)) -
+                1] ^= mask;
   } else if (k.op() == Op::store) {
-    memory.tensors[k.u(field::dram)] ^= mask;
+    memory.tensors[k.u(field::dram) + k.u(field::element) - 1] ^= mask;
   } else {
     memory.sram[k.u(field::sram)] ^= mask;
   }

@@ -20,7 +20,7 @@ namespace vireo::npu {
 // Faults to inject; kNoCommand: not this one. Commands are counted in the order of the stream.
 struct Faults {
   uint32_t hang_at = kNoCommand;     // never ends
-  uint32_t corrupt_at = kNoCommand;  // the first byte of its result gets corrupt_mask xored in
+  uint32_t corrupt_at = kNoCommand;  // the highest byte of its result's first element gets corrupt_mask xored in
   uint8_t corrupt_mask = 1;
   uint32_t lost_at = kNoCommand;  // the device goes away when it starts
   bool out_of_memory = false;     // no memory outside for the next stream

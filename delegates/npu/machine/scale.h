@@ -13,16 +13,7 @@ constexpr bool is_nan(uint32_t f) { return (f & 0x7fffffffu) > kInfinity; }
 constexpr bool is_infinite(uint32_t f) { return (f & 0x7fffffffu) == kInfinity; }
 constexpr bool is_zero(uint32_t f) { return (f & 0x7fffffffu) == 0; }
 
-constexpr int top_bit(uint64_t v) {  // v != 0
-  int n = 0;
-  for (int half = 32; half > 0; half >>= 1) {
-    if ((v >> half) != 0) {
-      v >>= half;
-      n += half;
-    }
-  }
-  return n;
-}
+constexpr int top_bit(uint64_t v) { return 63 - __builtin_clzll(v); }  // v != 0
 
 // A finite number is mantissa * 2^exponent.
 struct Parts {

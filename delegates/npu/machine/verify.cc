@@ -36,11 +36,12 @@ const char* check_dma(const MachineConfig& m, const Command& k, uint64_t outside
 }
 
 bool fits(int32_t v, uint32_t type) {
+  if (type == kF32) return v == 0;
   if (type == kI16) return v >= -32768 && v <= 32767;
   return type == kU8 ? v >= 0 && v <= 255 : v >= -128 && v <= 127;
 }
 // Operands' zero points are less 128 where the type is uint8.
-bool zero_fits(int32_t v, uint32_t type) { return type == kI16 ? fits(v, kI16) : fits(v, kI8); }
+bool zero_fits(int32_t v, uint32_t type) { return fits(v, type == kU8 ? uint32_t{kI8} : type); }
 
 }  // namespace
 
@@ -79,7 +80,15 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
   }
 
   const uint64_t rows = k.u(y_rows), cols = k.u(y_cols), chan = k.u(y_chan);
-  if (k.u(a_type) > kI16 || k.u(y_type) > kI16) return "no such type";
+  const bool binary = info->op == Op::add || info->op == Op::mul;
+  const bool a_real = k.u(a_type) == kF32, y_real = k.u(y_type) == kF32;
+  if (info->op == Op::quantize || info->op == Op::dequantize) {
+    if (a_real == y_real || a_real != (info->op == Op::quantize)) return "codes and float32 change places";
+  } else if (a_real != y_real || (binary && (k.u(b_type) == kF32) != a_real)) {
+    return "codes and float32 in one command";
+  } else if (a_real && !binary && info->op != Op::copy) {
+    return "no unit does this in float32";
+  }
   const uint64_t ye = bytes_of(k.u(y_type)), ae = bytes_of(k.u(a_type));
   const uint64_t taps = uint64_t{k.u(kernel_h)} * k.u(kernel_w);
   uint64_t a_channels = k.u(a_one) ? 1 : chan, param_bytes = 0;
@@ -110,6 +119,10 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
     case Op::table:
       if (k.u(a_type) == kI16 || k.u(y_type) == kI16) return "tables are of 8 bits";
       param_bytes = 256;
+      break;
+    case Op::quantize:
+    case Op::dequantize:
+      param_bytes = chan * 8;
       break;
     case Op::max_pool:
       if (k.u(a_type) != k.u(y_type)) return "types differ";
@@ -155,7 +168,6 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
   if (const char* reason = check_tile(m, y)) return reason;
   if (y.pixel < y.line_bytes || y.pitch < (cols - 1) * y.pixel + y.line_bytes) return "results lie on each other";
   if ((info->groups & kB) != 0) {
-    if (k.u(b_type) > kI16) return "no such type";
     if (!zero_fits(k.s(b_zero), k.u(b_type))) return "a zero point is none of the operand's codes";
     const uint64_t line = (k.u(b_one) ? 1 : chan) * bytes_of(k.u(b_type));
     if (const char* reason =

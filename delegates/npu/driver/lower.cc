@@ -1,0 +1,659 @@
+// What an operator of the model means in layers of the machine.
+#include "delegates/npu/driver/read.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/int_affine/int_affine_generated.h"
+#include "sdk/ops/int_binary/int_binary_generated.h"
+#include "sdk/ops/int_conv/int_conv_generated.h"
+#include "sdk/ops/int_gemm/int_gemm_generated.h"
+#include "sdk/ops/int_pool/int_pool_generated.h"
+#include "sdk/ops/int_resize/int_resize_generated.h"
+#include "sdk/ops/int_softmax/int_softmax_generated.h"
+#include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
+#include "vireo/ops.h"
+
+namespace vireo::npu {
+namespace {
+
+constexpr const char* kTaken = "";
+
+// Texts that were made for one node: few, for they say what is wrong and not where.
+const char* keep(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> texts;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return texts.insert(text).first->c_str();
+}
+
+}  // namespace
+
+bool is_real_sum(uint16_t op) { return op == VIREO_OP_ADD || op == VIREO_OP_SUB || op == VIREO_OP_MUL; }
+
+class Lowered::Reader {
+ public:
+  explicit Reader(Lowered* to) : to_(*to), read_(to->read_), graph_(to->graph) {}
+
+  // Types and shapes that no layer takes; "" for all others.
+  const char* check(const ReadNode& n, int v, bool real) const {
+    if (value(v).dtype == VIREO_NONE) return "shapes that change";
+    if (real ? value(v).dtype != VIREO_FLOAT32 : value(v).dtype != VIREO_INT8 && value(v).dtype != VIREO_UINT8)
+      return is_real_sum(n.op) ? "the machine computes on 8-bit codes, and in float32 only on the way to them"
+                               : "the machine computes on 8-bit codes";
+    if (value(v).rank > 4) return "more than four dimensions";
+    if (value(v).count() == 0) return "an empty tensor";
+    return kTaken;
+  }
+
+  const char* take(const ReadNode& n) {
+    for (const int o : n.outputs) {
+      if (o < 0 || value(o).dtype == VIREO_NONE) return "shapes that change, or an output that nobody wants";
+    }
+    if (n.inputs.empty() || n.inputs[0] < 0) return "no input";
+    const bool from_real = n.op == VIREO_OP_QUANTIZE_LINEAR || is_real_sum(n.op);
+    const bool to_real = n.op == VIREO_OP_DEQUANTIZE_LINEAR || is_real_sum(n.op);
+    if (const char* why = check(n, n.inputs[0], from_real); why[0] != 0) return why;
+    if (const char* why = check(n, n.outputs[0], to_real); why[0] != 0) return why;
+    for (const int i : n.inputs) {
+      if (i >= 0 && value(i).dtype == VIREO_NONE) return "shapes that change";
+    }
+    if (n.outputs.size() != 1) return "more than one output";
+    Layer l;
+    switch (n.op) {
+      case VIREO_OP_INT_CONV:
+        return conv(n, &l);
+      case VIREO_OP_INT_GEMM:
+        return gemm(n, &l);
+      case VIREO_OP_INT_ADD:
+      case VIREO_OP_INT_MUL:
+        return binary(n, &l);
+      case VIREO_OP_QUANTIZE_LINEAR:
+        return quantize(n, &l);
+      case VIREO_OP_DEQUANTIZE_LINEAR:
+        return dequantize(n, &l);
+      case VIREO_OP_ADD:
+      case VIREO_OP_SUB:
+      case VIREO_OP_MUL:
+        return real_sum(n, &l);
+      case VIREO_OP_INT_TABLE: {
+        l.kind = Kind::kTable;
+        l.table = contents<uint8_t>(n, 1);
+        if (l.table.size() != 256) return "the table is not constant";
+        return follow(n, &l);
+      }
+      case VIREO_OP_INT_AFFINE:
+        return affine(n, &l);
+      case VIREO_OP_MAX_POOL:
+      case VIREO_OP_INT_AVERAGE_POOL:
+        return pool(n, &l);
+      case VIREO_OP_INT_SOFTMAX:
+        return softmax(n, &l);
+      case VIREO_OP_RESIZE:
+        return nearest(n, &l);
+      case VIREO_OP_INT_RESIZE:
+        return resize(n, &l);
+      case VIREO_OP_CONCAT:
+        return concat(n, &l);
+      case VIREO_OP_TRANSPOSE:
+        return transpose(n, &l);
+      case VIREO_OP_SLICE:
+        return slice(n, &l);
+      case VIREO_OP_FLATTEN:
+      case VIREO_OP_RESHAPE: {
+        const Placed p = place(n.inputs[0]);
+        const auto s = dims(n.inputs[0]);
+        l.kind = Kind::kReshape;
+        l.inputs = {p.planes && s[2] == 1 && s[3] == 1 ? p.tensor : plain(n.inputs[0])};
+        return finish(n, l, false);
+      }
+      default:
+        return "no layer of the machine does this";
+    }
+  }
+
+  int plain(int v) {
+    const Placed p = place(v);
+    return p.planes ? turn(p.tensor, {0, 3, 1, 2}) : p.tensor;
+  }
+
+ private:
+  const Value& value(int v) const { return read_.values[static_cast<size_t>(v)]; }
+  Type type(int v) const { return value(v).dtype == VIREO_FLOAT32 ? kF32 : value(v).dtype == VIREO_UINT8 ? kU8 : kI8; }
+  std::array<int64_t, 4> dims(int v) const {
+    std::array<int64_t, 4> d{1, 1, 1, 1};
+    const int rank = value(v).rank;
+    for (int i = 0; i < rank; ++i) d[static_cast<size_t>(4 - rank + i)] = value(v).dims[static_cast<size_t>(i)];
+    return d;
+  }
+
+  int tensor(const std::array<int64_t, 4>& shape, Type type, const std::string& name) {
+    GraphTensor t;
+    t.name = name;
+    t.shape = shape;
+    t.type = type;
+    graph_.tensors.push_back(t);
+    return static_cast<int>(graph_.tensors.size()) - 1;
+  }
+
+  Placed place(int v) {
+    if (const auto at = to_.placed_.find(v); at != to_.placed_.end()) return at->second;
+    Placed p;
+    p.tensor = tensor(dims(v), type(v), value(v).name);
+    if (value(v).constant != nullptr) {
+      graph_.tensors.back().data.assign(value(v).constant, value(v).constant + value(v).constant_size);
+    } else {
+      graph_.inputs.push_back(p.tensor);
+      to_.given.push_back(v);
+    }
+    return to_.placed_[v] = p;
+  }
+  int turn(int t, const std::array<int, 4>& perm) {
+    const auto [at, fresh] = to_.turned_.try_emplace({t, perm}, 0);
+    if (!fresh) return at->second;
+    if (!graph_.tensors[static_cast<size_t>(t)].data.empty()) return at->second = turned_constant(t, perm);
+    Layer l;
+    l.kind = Kind::kTranspose;
+    l.name = "layout of " + graph_.tensors[static_cast<size_t>(t)].name;
+    l.inputs = {t};
+    l.perm = perm;
+    std::array<int64_t, 4> s{};
+    for (size_t i = 0; i < 4; ++i) s[i] = graph_.tensors[static_cast<size_t>(t)].shape[static_cast<size_t>(perm[i])];
+    l.output = tensor(s, graph_.tensors[static_cast<size_t>(t)].type, l.name);
+    graph_.layers.push_back(l);
+    return at->second = l.output;
+  }
+  int turned_constant(int t, const std::array<int, 4>& perm) {
+    const GraphTensor from = graph_.tensors[static_cast<size_t>(t)];
+    const auto size = static_cast<int64_t>(bytes_of(from.type));
+    std::array<int64_t, 4> s{}, of{};  // extents of the result, and bytes from one of its elements to the next
+    for (size_t i = 0; i < 4; ++i) {
+      const auto p = static_cast<size_t>(perm[i]);
+      s[i] = from.shape[p];
+      of[i] = size;
+      for (size_t k = p + 1; k < 4; ++k) of[i] *= from.shape[k];
+    }
+    GraphTensor to = from;
+    to.shape = s;
+    int64_t at = 0;
+    for (int64_t n = 0; n < s[0]; ++n) {
+      for (int64_t h = 0; h < s[1]; ++h) {
+        for (int64_t w = 0; w < s[2]; ++w) {
+          for (int64_t c = 0; c < s[3]; ++c, at += size)
+            std::memcpy(to.data.data() + at, from.data.data() + n * of[0] + h * of[1] + w * of[2] + c * of[3],
+                        static_cast<size_t>(size));
+        }
+      }
+    }
+    graph_.tensors.push_back(to);
+    return static_cast<int>(graph_.tensors.size()) - 1;
+  }
+  int pixels(int v) {  // of N C H W, channels innermost
+    const Placed p = place(v);
+    return p.planes ? p.tensor : turn(p.tensor, {0, 2, 3, 1});
+  }
+  int in(int v, bool planes) { return planes ? pixels(v) : plain(v); }
+
+  const char* finish(const ReadNode& n, Layer l, bool planes) {
+    const int v = n.outputs[0];
+    std::array<int64_t, 4> s = dims(v);
+    if (planes) s = {s[0], s[2], s[3], s[1]};
+    l.name = n.name.empty() ? kind_name(l.kind) : n.name;
+    l.output = tensor(s, type(v), value(v).name);
+    graph_.layers.push_back(l);
+    if (const std::string why = refusal(graph_, graph_.layers.size() - 1); !why.empty()) {
+      graph_.layers.pop_back();
+      graph_.tensors.pop_back();
+      return keep(why);
+    }
+    to_.placed_[v] = {l.output, planes};
+    return kTaken;
+  }
+  // What leaves its input's layout as it is.
+  const char* follow(const ReadNode& n, Layer* l) {
+    const bool planes = place(n.inputs[0]).planes;
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  bool fixed(const ReadNode& n, size_t i) const {
+    return i < n.inputs.size() && n.inputs[i] >= 0 && value(n.inputs[i]).constant != nullptr;
+  }
+  template <class T>
+  std::vector<T> contents(const ReadNode& n, size_t i) const {
+    if (!fixed(n, i)) return {};
+    const Value& v = value(n.inputs[i]);
+    std::vector<T> out(v.constant_size / sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), v.constant, out.size() * sizeof(T));
+    return out;
+  }
+  // An operand that the layer has only as a constant, where the node has it at all.
+  bool constant_or_absent(const ReadNode& n, size_t i) const {
+    return i >= n.inputs.size() || n.inputs[i] < 0 || fixed(n, i);
+  }
+
+  template <class A>
+  static const A& attrs_of(const ReadNode& n) {
+    return *flatbuffers::GetRoot<A>(n.attrs);
+  }
+  template <class A>
+  static void set_codes(Layer* l, const A& a) {
+    l->y_zero = a.y_zero();
+    l->low = a.low();
+    l->high = a.high();
+  }
+  template <class A>
+  static bool set_window(Layer* l, const A& a) {
+    if (a.auto_pad() != decltype(a.auto_pad())(0)) return false;
+    for (unsigned i = 0; i < 2; ++i) {
+      if (a.strides() != nullptr && a.strides()->size() == 2) l->stride[i] = a.strides()->Get(i);
+      if (a.dilations() != nullptr && a.dilations()->size() == 2) l->dilation[i] = a.dilations()->Get(i);
+      if (a.pads() != nullptr && a.pads()->size() == 4) {
+        l->pad_begin[i] = a.pads()->Get(i);
+        l->pad_end[i] = a.pads()->Get(i + 2);
+      }
+    }
+    return true;
+  }
+  // int8, uint8 less 128.
+  std::vector<int8_t> signed_codes(int v) const {
+    std::vector<int8_t> out;
+    const uint8_t flip = value(v).dtype == VIREO_UINT8 ? 0x80 : 0;
+    for (size_t i = 0; i < value(v).constant_size; ++i) out.push_back(static_cast<int8_t>(value(v).constant[i] ^ flip));
+    return out;
+  }
+  const char* set_product(const ReadNode& n, Layer* l) {
+    for (size_t i = 1; i < n.inputs.size(); ++i) {
+      if (!constant_or_absent(n, i)) return "weights, multipliers and biases must be constant";
+    }
+    if (!fixed(n, 1) || !fixed(n, 2) || n.inputs.size() > 5) return "operands that the machine has no place for";
+    const vireo_dtype w = value(n.inputs[1]).dtype;
+    if (w != VIREO_INT8 && w != VIREO_UINT8) return "weights of fewer than 8 bits";
+    l->m = contents<float>(n, 2);
+    l->bias = contents<int32_t>(n, 3);
+    if (n.inputs.size() > 4 && n.inputs[4] >= 0) {
+      for (const int8_t z : signed_codes(n.inputs[4])) l->w_zero.push_back(z);
+    } else if (w == VIREO_UINT8) {
+      l->w_zero = {-128};
+    }
+    return kTaken;
+  }
+
+  const char* conv(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::IntConv>(n);
+    if (value(n.inputs[0]).rank != 4) return "a convolution that is not two-dimensional";
+    if (!set_window(l, a)) return "padding that follows from the shape";
+    if (const char* why = set_product(n, l); why[0] != 0) return why;
+    const Value& w = value(n.inputs[1]);
+    if (w.rank != 4) return "weights that are not two-dimensional";
+    set_codes(l, a);
+    l->groups = a.group();
+    l->a_zero = a.x_zero();
+    l->kernel = {w.dims[2], w.dims[3]};
+    const std::vector<int8_t> from = signed_codes(n.inputs[1]);
+    const int64_t taps = w.dims[2] * w.dims[3];
+    l->weights.resize(from.size());
+    for (int64_t o = 0; o < w.dims[0]; ++o) {
+      for (int64_t i = 0; i < w.dims[1]; ++i) {
+        for (int64_t t = 0; t < taps; ++t)
+          l->weights[static_cast<size_t>((o * taps + t) * w.dims[1] + i)] =
+              from[static_cast<size_t>((o * w.dims[1] + i) * taps + t)];
+      }
+    }
+    const bool planes = a.layout() == decltype(a.layout())(0);
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  const char* gemm(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::IntGemm>(n);
+    if (const char* why = set_product(n, l); why[0] != 0) return why;
+    const Value& w = value(n.inputs[1]);
+    if (w.rank != 2) return "a batch of right operands";
+    set_codes(l, a);
+    l->a_zero = a.a_zero();
+    const std::vector<int8_t> from = signed_codes(n.inputs[1]);
+    l->weights.resize(from.size());
+    for (int64_t k = 0; k < w.dims[0]; ++k) {
+      for (int64_t o = 0; o < w.dims[1]; ++o)
+        l->weights[static_cast<size_t>(o * w.dims[0] + k)] = from[static_cast<size_t>(k * w.dims[1] + o)];
+    }
+    l->inputs = {plain(n.inputs[0])};
+    return finish(n, *l, false);
+  }
+
+  const char* binary(const ReadNode& n, Layer* l) {
+    if (n.inputs.size() != 2 || n.inputs[1] < 0) return "more than two operands";
+    for (const int v : n.inputs) {
+      if (value(v).dtype != VIREO_INT8 && value(v).dtype != VIREO_UINT8) return "the machine computes on 8-bit codes";
+      if (value(v).rank > 4 || value(v).count() == 0) return "an operand of more than four dimensions, or an empty one";
+    }
+    const bool sum = n.op == VIREO_OP_INT_ADD;
+    if (sum) {
+      const auto& a = attrs_of<attrs::IntAdd>(n);
+      set_codes(l, a);
+      l->a_zero = a.a_zero();
+      l->b_zero = a.b_zero();
+      l->m = {a.a_multiplier(), a.b_multiplier()};
+    } else {
+      const auto& a = attrs_of<attrs::IntMul>(n);
+      set_codes(l, a);
+      l->a_zero = a.a_zero();
+      l->b_zero = a.b_zero();
+      l->m = {a.multiplier()};
+    }
+    l->kind = sum ? Kind::kAdd : Kind::kMul;
+    const bool planes = value(n.outputs[0]).rank == 4 && (place(n.inputs[0]).planes || place(n.inputs[1]).planes);
+    l->inputs = {in(n.inputs[0], planes), in(n.inputs[1], planes)};
+    return finish(n, *l, planes);
+  }
+
+  // Whether what reads `v` in the end wants channels innermost where the model has them second. Turning a value while
+  // it is loaded costs nothing more than loading it, turning it later a way out and back.
+  bool wants_pixels(int v) const {
+    if (value(v).rank != 4) return false;
+    for (const ReadNode& n : read_.nodes) {
+      if (n.inputs.empty() || std::find(n.inputs.begin(), n.inputs.end(), v) == n.inputs.end()) continue;
+      switch (n.op) {
+        case VIREO_OP_INT_CONV: {
+          const auto& a = attrs_of<attrs::IntConv>(n);
+          if (a.layout() == decltype(a.layout())(0)) return true;
+          break;
+        }
+        case VIREO_OP_QUANTIZE_LINEAR:
+        case VIREO_OP_ADD:
+        case VIREO_OP_SUB:
+        case VIREO_OP_MUL:
+        case VIREO_OP_INT_ADD:
+        case VIREO_OP_INT_MUL:
+        case VIREO_OP_INT_TABLE:
+          if (n.outputs.size() == 1 && n.outputs[0] >= 0 && wants_pixels(n.outputs[0])) return true;
+          break;
+        default:
+          break;
+      }
+    }
+    return false;
+  }
+
+  const char* real_sum(const ReadNode& n, Layer* l) {
+    if (n.inputs.size() != 2 || n.inputs[1] < 0) return "more than two operands";
+    if (const char* why = check(n, n.inputs[1], true); why[0] != 0) return why;
+    l->kind = n.op == VIREO_OP_MUL ? Kind::kMul : Kind::kAdd;
+    l->m = {1};
+    if (l->kind == Kind::kAdd) l->m.push_back(n.op == VIREO_OP_SUB ? -1.0f : 1.0f);
+    const bool planes = value(n.outputs[0]).rank == 4 &&
+                        (place(n.inputs[0]).planes || place(n.inputs[1]).planes || wants_pixels(n.outputs[0]));
+    l->inputs = {in(n.inputs[0], planes), in(n.inputs[1], planes)};
+    return finish(n, *l, planes);
+  }
+
+  // Scales and zero points of a node between codes and float32, and whether it runs with channels innermost.
+  const char* set_scales(const ReadNode& n, vireo_dtype code, int64_t axis, int64_t block, Layer* l, bool* planes) {
+    for (size_t i = 1; i < n.inputs.size(); ++i) {
+      if (!constant_or_absent(n, i)) return "scales and zero points must be constant";
+    }
+    if (!fixed(n, 1) || value(n.inputs[1]).dtype != VIREO_FLOAT32) return "a scale that is not float32";
+    if (block != 0) return "a scale for each block";
+    l->factor = contents<float>(n, 1);
+    if (n.inputs.size() > 2 && n.inputs[2] >= 0) {
+      if (value(n.inputs[2]).dtype != code) return "a zero point of another type";
+      for (const uint8_t z : contents<uint8_t>(n, 2))
+        l->zero.push_back(code == VIREO_UINT8 ? z : static_cast<int32_t>(static_cast<int8_t>(z)));
+    }
+    if (l->factor.size() == 1) return kTaken;
+    const int rank = value(n.inputs[0]).rank;
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    if (rank == 4 && at == 1) {
+      *planes = true;
+    } else if (at == rank - 1) {
+      *planes = false;
+    } else {
+      return "scales along an axis that is not innermost";
+    }
+    return kTaken;
+  }
+
+  const char* quantize(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::QuantizeLinear>(n);
+    if (a.precision() != 0 && a.precision() != VIREO_FLOAT32) return "a quotient that is not float32";
+    bool planes = place(n.inputs[0]).planes || wants_pixels(n.outputs[0]);
+    const char* why = set_scales(n, value(n.outputs[0]).dtype, a.axis(), a.block_size(), l, &planes);
+    if (why[0] != 0) return why;
+    l->kind = Kind::kQuantize;
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  // Codes are turned back to the model's layout before they grow to four bytes.
+  const char* dequantize(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::DequantizeLinear>(n);
+    bool planes = wants_pixels(n.outputs[0]);
+    const char* why = set_scales(n, value(n.inputs[0]).dtype, a.axis(), a.block_size(), l, &planes);
+    if (why[0] != 0) return why;
+    l->kind = Kind::kDequantize;
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  const char* affine(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::IntAffine>(n);
+    const bool planes = place(n.inputs[0]).planes;
+    // One factor, or one along the axis that is innermost.
+    for (size_t i = 1; i < n.inputs.size(); ++i) {
+      if (!constant_or_absent(n, i)) return "factors that are not constant";
+    }
+    if (!fixed(n, 1)) return "no factor";
+    const Value& f = value(n.inputs[1]);
+    const int axis = planes ? 1 : value(n.inputs[0]).rank - 1, at = f.rank - (value(n.inputs[0]).rank - axis);
+    if (f.count() != 1 && (at < 0 || f.dims[static_cast<size_t>(at)] != f.count()))
+      return "factors along an axis that is not innermost";
+    set_codes(l, a);
+    l->kind = Kind::kAffine;
+    l->a_zero = a.x_zero();
+    l->factor = contents<float>(n, 1);
+    l->below = contents<float>(n, 2);
+    l->offset = contents<float>(n, 3);
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  const char* pool(const ReadNode& n, Layer* l) {
+    if (value(n.inputs[0]).rank != 4) return "a pool that is not two-dimensional";
+    bool planes = true;
+    if (n.op == VIREO_OP_MAX_POOL) {
+      const auto& a = attrs_of<attrs::Pool>(n);
+      if (!set_window(l, a) || a.kernel_shape() == nullptr || a.kernel_shape()->size() != 2)
+        return "padding that follows from the shape";
+      l->kind = Kind::kMaxPool;
+      for (unsigned i = 0; i < 2; ++i) l->kernel[i] = a.kernel_shape()->Get(i);
+      planes = a.layout() == decltype(a.layout())(0);
+    } else {
+      const auto& a = attrs_of<attrs::IntAveragePool>(n);
+      if (!set_window(l, a) || a.kernel_shape() == nullptr || a.kernel_shape()->size() != 2)
+        return "padding that follows from the shape";
+      l->kind = Kind::kAveragePool;
+      set_codes(l, a);
+      l->a_zero = a.x_zero();
+      l->count_padding = a.count_include_pad();
+      l->m = contents<float>(n, 1);
+      if (l->m.empty()) return "multipliers that are not constant";
+      for (unsigned i = 0; i < 2; ++i) l->kernel[i] = a.kernel_shape()->Get(i);
+      planes = a.layout() == decltype(a.layout())(0);
+    }
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  const char* softmax(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::IntSoftmax>(n);
+    const int rank = value(n.inputs[0]).rank, axis = a.axis() < 0 ? a.axis() + rank : a.axis();
+    const bool planes = place(n.inputs[0]).planes;
+    if (axis != (planes ? 1 : rank - 1)) return "a softmax along an axis that is not innermost";
+    set_codes(l, a);
+    l->kind = Kind::kSoftmax;
+    l->m = {a.multiplier()};
+    l->exp_table = contents<int32_t>(n, 1);
+    if (l->exp_table.size() != 256) return "the table is not constant";
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  // To the nearest, by a whole number n: of result i the formulas below give element i / n, without a tie to break.
+  const char* nearest(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::Resize>(n);
+    using C = attrs::ResizeCoordinate;
+    using N = attrs::ResizeNearest;
+    const bool by_place = a.coordinate() == C::asymmetric && (a.nearest() == N::floor || a.nearest() == N::by_scale);
+    const bool by_centre = a.coordinate() == C::half_pixel &&
+                           (a.nearest() == N::round_prefer_floor || a.nearest() == N::round_prefer_ceil);
+    if (a.mode() != attrs::ResizeMode::nearest || a.policy() != attrs::ResizePolicy::stretch ||
+        !(by_place || by_centre))
+      return "a resampling that is not integer arithmetic";
+    const auto x = dims(n.inputs[0]), y = dims(n.outputs[0]);
+    // Rows and columns are axes 2 and 3, or 1 and 2 where channels come last.
+    const bool planes = y[1] == x[1];
+    const size_t rows = planes ? 2 : 1;
+    if (value(n.inputs[0]).rank != 4 || y[0] != x[0] || (!planes && y[3] != x[3]) || y[rows] % x[rows] != 0 ||
+        y[rows + 1] % x[rows + 1] != 0)
+      return "a resampling by more than whole numbers of rows and columns";
+    l->kind = Kind::kResize;
+    l->m = {1};
+    const bool byte = type(n.inputs[0]) == kU8;
+    l->low = byte ? 0 : -128;
+    l->high = byte ? 255 : 127;
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t to = y[rows + i], from = x[rows + i];
+      l->resize[i].taps = 1;
+      for (int64_t o = 0; o < to; ++o) {
+        l->resize[i].places.push_back(static_cast<int32_t>(o / (to / from)));
+        l->resize[i].weights.push_back(1);
+      }
+    }
+    l->inputs = {planes ? pixels(n.inputs[0]) : plain(n.inputs[0])};
+    return finish(n, *l, planes);
+  }
+
+  const char* resize(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::IntResize>(n);
+    if (value(n.inputs[0]).rank != 4) return "a resampling that is not two-dimensional";
+    if (a.axes() == nullptr || a.axes()->size() == 0 || n.inputs.size() != 1 + 2 * a.axes()->size())
+      return "no axis is resampled";
+    const bool planes = a.axes()->Get(a.axes()->size() - 1) == 3 || place(n.inputs[0]).planes;
+    set_codes(l, a);
+    l->kind = Kind::kResize;
+    l->a_zero = a.x_zero();
+    l->m = {a.multiplier()};
+    for (unsigned k = 0; k < a.axes()->size(); ++k) {
+      const int axis = a.axes()->Get(k) - (planes ? 2 : 1);
+      if (axis < 0 || axis > 1) return "channels are resampled";
+      if (!fixed(n, 1 + 2 * k) || !fixed(n, 2 + 2 * k) || value(n.inputs[1 + 2 * k]).rank != 2)
+        return "places that are not constant";
+      l->resize[axis].taps = value(n.inputs[1 + 2 * k]).dims[1];
+      l->resize[axis].places = contents<int32_t>(n, 1 + 2 * k);
+      l->resize[axis].weights = contents<int32_t>(n, 2 + 2 * k);
+    }
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  const char* concat(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::Concat>(n);
+    const int rank = value(n.outputs[0]).rank, axis = (a.axis() < 0 ? a.axis() + rank : a.axis()) + 4 - rank;
+    if (axis < 0 || axis > 3) return "an axis that the operands do not have";
+    bool any = false;
+    for (const int i : n.inputs) {
+      if (i < 0 || value(i).rank != rank || value(i).dtype != value(n.outputs[0]).dtype || value(i).count() == 0)
+        return "operands of several kinds, or an empty one";
+      any = any || place(i).planes;
+    }
+    const bool planes = rank == 4 && any;
+    constexpr int kAxes[4] = {0, 3, 1, 2};
+    l->kind = Kind::kConcat;
+    l->axis = planes ? kAxes[axis] : axis;
+    for (const int i : n.inputs) l->inputs.push_back(in(i, planes));
+    return finish(n, *l, planes);
+  }
+
+  const char* transpose(const ReadNode& n, Layer* l) {
+    const auto& a = attrs_of<attrs::Transpose>(n);
+    const int rank = value(n.inputs[0]).rank;
+    if (a.perm() != nullptr && a.perm()->size() != static_cast<unsigned>(rank)) return "an order of other axes";
+    std::array<int, 4> perm{0, 1, 2, 3};
+    for (int i = 0; i < rank; ++i) {
+      const int p = a.perm() != nullptr ? static_cast<int>(a.perm()->Get(static_cast<unsigned>(i))) : rank - 1 - i;
+      if (p < 0 || p >= rank) return "an order of other axes";
+      perm[static_cast<size_t>(4 - rank + i)] = p + 4 - rank;
+    }
+    const Placed p = place(n.inputs[0]);
+    if (p.planes && perm == std::array<int, 4>{0, 2, 3, 1}) {
+      to_.placed_[n.outputs[0]] = {p.tensor, false};
+      return kTaken;
+    }
+    if (!p.planes && rank == 4 && perm == std::array<int, 4>{0, 3, 1, 2}) {
+      to_.placed_[n.outputs[0]] = {p.tensor, true};
+      return kTaken;
+    }
+    l->kind = Kind::kTranspose;
+    l->perm = perm;
+    l->inputs = {plain(n.inputs[0])};
+    return finish(n, *l, false);
+  }
+
+  std::vector<int64_t> numbers(const ReadNode& n, size_t i) const {
+    std::vector<int64_t> v;
+    if (!fixed(n, i)) return v;
+    if (value(n.inputs[i]).dtype == VIREO_INT64) return contents<int64_t>(n, i);
+    for (const int32_t e : contents<int32_t>(n, i)) v.push_back(e);
+    return v;
+  }
+
+  const char* slice(const ReadNode& n, Layer* l) {  // starts, ends, axes, steps: the result's extents say where it ends
+    const int rank = value(n.inputs[0]).rank;
+    for (size_t i = 1; i < n.inputs.size(); ++i) {
+      if (!constant_or_absent(n, i)) return "bounds that are not constant";
+    }
+    const std::vector<int64_t> starts = numbers(n, 1), axes = numbers(n, 3), steps = numbers(n, 4);
+    if ((!axes.empty() && axes.size() != starts.size()) || (!steps.empty() && steps.size() != starts.size()))
+      return "bounds that do not fit each other";
+    const bool planes = place(n.inputs[0]).planes;
+    constexpr int kAxes[4] = {0, 3, 1, 2};
+    l->kind = Kind::kSlice;
+    for (size_t i = 0; i < starts.size(); ++i) {
+      const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i] < 0 ? axes[i] + rank : axes[i];
+      if (axis < 0 || axis >= rank) return "an axis that the operand does not have";
+      const int64_t extent = value(n.inputs[0]).dims[static_cast<size_t>(axis)], step = steps.empty() ? 1 : steps[i];
+      if (step < 1) return "steps backwards";
+      const auto at = static_cast<size_t>(planes ? kAxes[axis + 4 - rank] : axis + 4 - rank);
+      l->begin[at] = std::min(extent, std::max<int64_t>(0, starts[i] < 0 ? starts[i] + extent : starts[i]));
+      l->step[at] = step;
+    }
+    l->inputs = {in(n.inputs[0], planes)};
+    return finish(n, *l, planes);
+  }
+
+  Lowered& to_;
+  const ReadGraph& read_;
+  Graph& graph_;
+};
+
+Lowered::Lowered(const ReadGraph& read) : read_(read) {
+  Reader reader(this);
+  for (const ReadNode& n : read.nodes) reasons.push_back(reader.take(n));
+}
+
+int Lowered::output(int value) {
+  if (placed_.count(value) == 0) return -1;
+  Reader reader(this);
+  const int t = reader.plain(value);
+  graph.outputs.push_back(t);
+  return t;
+}
+
+}  // namespace vireo::npu
