@@ -333,6 +333,12 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
   }
   const vireo_status status =
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
+#if VIREO_JOINED
+  if (status == VIREO_OUT_OF_ARENA && choice.part != nullptr) {  // the nodes are placed anew, without it
+    refuse_nodes(l_, device, *choice.part, "the device had no memory left for it when a session was made");
+    again_ = true;
+  }
+#endif
   if (status != VIREO_OK) {
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",
                 text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name);

@@ -25,6 +25,8 @@ class Builder {
 
   size_t total() const { return c_.peak(); }
   size_t tables() const { return tables_; }
+  // After a failure: a device does not get a part any more, and the session may be made without it.
+  bool again() const { return again_; }
   vireo_session* session() const { return s_; }
 
  private:
@@ -73,6 +75,7 @@ class Builder {
   uint64_t* region_base_ = nullptr;  // per subgraph, from the start of the arena
   size_t tables_ = 0;
   uint32_t next_info_ = 0;
+  bool again_ = false;
   bool second_ = false;               // the steps in hand are those of a part whose device is lost
   NodeInfo* second_infos_ = nullptr;  // theirs
 };

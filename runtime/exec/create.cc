@@ -74,7 +74,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
 
 namespace {
 
-// *again: a device computed wrongly, and does not get those nodes any more.
+// *again: a device computed wrongly or has no memory left, and does not get those nodes any more.
 Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
                    Error* error) {
   const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
@@ -119,7 +119,10 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
     s->options.require = nullptr;
     if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
 #if VIREO_JOINED
-    if (ok(status)) {
+    if (builder.again()) {
+      *again = true;
+      status = Status::kOk;
+    } else if (ok(status)) {
       status = check_parts(*s, again);
       if (!ok(status) && error != nullptr) *error = s->error;
     }

@@ -220,9 +220,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   const Device& second = s.model->runtime->devices[f.infos[0].device];
   Error told;
   (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second.info.name);
-  memcpy(f.blob->reason, told.message, sizeof(f.blob->reason));
-  f.blob->reason[sizeof(f.blob->reason) - 1] = 0;
-  __atomic_store_n(&f.blob->refused, 1u, __ATOMIC_RELEASE);
+  f.blob->refuse(told.message);
   told = Error{};
   (void)fail(&told, Status::kUnsupported,
              "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: it does not get them",

@@ -41,13 +41,15 @@ BlobKey key_of(const SessionLayout& l, const Device& device, uint32_t subgraph, 
 struct Sink {
   const vireo_allocator* allocator;
   Blob* blob = nullptr;
+  bool full = false;  // the host had no memory for it
 };
 
 void* reserve(void* context, size_t bytes) {
   auto& sink = *static_cast<Sink*>(context);
   if (sink.blob != nullptr || bytes == 0) return nullptr;
   sink.blob = Blobs::take(*sink.allocator, bytes);
-  return sink.blob == nullptr ? nullptr : Blobs::data_of(sink.blob);
+  sink.full = sink.blob == nullptr;
+  return sink.full ? nullptr : Blobs::data_of(sink.blob);
 }
 
 class Joiner {
@@ -223,19 +225,23 @@ class Joiner {
       Blobs::drop(rt_->allocator, sink.blob);
       sink.blob = nullptr;
     }
-    if (status == VIREO_OUT_OF_ARENA) {
-      return fail(error_, Status::kOutOfArena, "node \"{}\": device \"{}\" has no memory to compile it: {}", name(p),
-                  device.info.name, message);
+    if (sink.full) {
+      return fail(error_, Status::kOutOfArena,
+                  "node \"{}\": the allocator has no memory for what device \"{}\" compiles", name(p),
+                  device.info.name);
     }
     if (sink.blob == nullptr) sink.blob = Blobs::take(rt_->allocator, 0);
     if (sink.blob == nullptr) return no_room(sizeof(Blob));
     sink.blob->key = key;
-    sink.blob->refused = status != VIREO_OK ? 1 : 0;
     sink.blob->compiled = compiled;
-    if (sink.blob->refused) {
-      message[sizeof(message) - 1] = 0;
-      memcpy(sink.blob->reason, message[0] == 0 ? "the device does not compile it" : message,
-             message[0] == 0 ? sizeof("the device does not compile it") : sizeof(message));
+    message[sizeof(message) - 1] = 0;
+    if (status == VIREO_OUT_OF_ARENA) {  // the device's own want of memory is one more reason not to run there
+      Error why;
+      (void)fail(&why, Status::kOutOfArena, "the device has no memory left to compile it; {}",
+                 static_cast<const char*>(message));
+      sink.blob->refuse(why.message);
+    } else if (status != VIREO_OK) {
+      sink.blob->refuse(message[0] == 0 ? "the device does not compile it" : message);
     }
     p->blob = blobs.add(rt_->allocator, sink.blob);
     return Status::kOk;
@@ -365,6 +371,22 @@ void free_parts(SessionLayout& l, uint32_t subgraph) {
     }
     *at = p->next;
     l.model->runtime->release(p, p->bytes);
+  }
+}
+
+void refuse_nodes(const SessionLayout& l, const Device& device, const JoinedPart& part, const char* why) {
+  const vireo_allocator& allocator = l.model->runtime->allocator;
+  part.blob->refuse(why);
+  for (uint32_t k = 0; k < part.count; ++k) {
+    const BlobKey key = key_of(l, device, part.subgraph, part.nodes[k], 1);
+    const Blob* blob = l.model->blobs.find(key);
+    if (blob == nullptr) {
+      Blob* const made = Blobs::take(allocator, 0);
+      if (made == nullptr) return;  // the next session tries smaller parts
+      made->key = key;
+      blob = l.model->blobs.add(allocator, made);
+    }
+    blob->refuse(why);
   }
 }
 

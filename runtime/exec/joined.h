@@ -51,6 +51,8 @@ Status join_parts(SessionLayout& layout, uint32_t subgraph, const vireo_host& ho
 void free_parts(SessionLayout& layout, uint32_t subgraph);
 
 // Why the device would not compile this node when it was tried; null: it was not tried, or works.
+// From now on none of the part's nodes is placed there, whatever their part. Another session that has them keeps them.
+void refuse_nodes(const SessionLayout& layout, const Device& device, const JoinedPart& part, const char* why);
 const char* refused_reason(const SessionLayout& layout, const Device& device, uint32_t subgraph, uint32_t node);
 
 }  // namespace vireo

@@ -467,8 +467,13 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     bool found = says(list, "auto");
     for (uint32_t d = 0; d < rt->device_count; ++d) found = found || says(list, rt->devices[d].info.name);
-    if (!found)
-      return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them", list);
+    if (!found) {
+      char name[64] = {};
+      for (size_t i = 0; i + 1 < sizeof(name) && list[i] != 0 && (!VIREO_DEVICE_LISTS || list[i] != ','); ++i)
+        name[i] = list[i];
+      return fail(error, Status::kUnsupported, "there is no device \"{}\" here: `vireo devices` lists them",
+                  VIREO_DEVICE_LISTS ? static_cast<const char*>(name) : list);
+    }
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
   l.packs =

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "runtime/memory/blobs.h"
 
 #include <new>
@@ -14,6 +16,15 @@ struct Blobs::Entry {
   size_t total = 0;
   static Entry* of(Blob* blob) { return reinterpret_cast<Entry*>(blob); }
 };
+
+void Blob::refuse(const char* why) const {
+  if (__atomic_exchange_n(&refusing, 1u, __ATOMIC_ACQ_REL) != 0) return;
+  size_t n = strlen(why);
+  if (n >= sizeof(reason)) n = sizeof(reason) - 1;
+  memcpy(reason, why, n);
+  reason[n] = 0;
+  __atomic_store_n(&refused, 1u, __ATOMIC_RELEASE);
+}
 
 const Blob* Blobs::find(const BlobKey& key) const {
   for (Entry* e = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); e != nullptr; e = e->next) {

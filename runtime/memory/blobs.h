@@ -25,13 +25,18 @@ struct BlobKey {
 // Refusals are kept as well: a part that does not compile is not tried again.
 struct Blob {
   BlobKey key;
-  // Written before the blob is added to the list, or by a session that finds that the part computes wrongly.
+  // 1: the device does not get the part. Written before the blob is added to the list, or by a session that finds that
+  // the part computes wrongly or that the device has no memory for it: refuse().
   mutable uint32_t refused = 0;
+  mutable uint32_t refusing = 0;  // somebody writes the reason
   mutable uint32_t checked = 0;   // 1: compared with another device
   mutable char reason[200] = {};  // where refused
   vireo_compiled compiled = VIREO_COMPILED_INIT;
   size_t bytes = 0;
   const void* data = nullptr;  // aligned to 64; null where the delegate compiles nothing
+
+  // For as long as the model lives; the first reason stays. Any thread.
+  void refuse(const char* why) const;
 };
 
 // A list that only grows while the model lives, as Packs.
