@@ -68,6 +68,33 @@ class Npu(unittest.TestCase):
         told = json.loads(support.vireo("explain", self.file, "--plugins", PLUGIN, "--json").stdout)
         self.assertTrue(all(n["device"] == "cpu" for n in told["nodes"]))
 
+    def test_reports_name_the_nodes(self):
+        report = support.WORK / "npu_report.json"
+        cycles = {}
+        for kib in (512, 32):
+            told = json.loads(support.vireo("explain", self.file, "--device", "npu", "--plugins", PLUGIN, "--json",
+                                            environment={"VIREO_NPU_REPORT": str(report), "VIREO_NPU_SRAM": str(kib)}).stdout)
+            part, = json.loads(report.read_text())
+            self.assertEqual({l["node"] for l in part["layers"]}, set(range(len(told["nodes"]))))
+            for layer in part["layers"]:
+                if layer["macs"] > 0:
+                    self.assertEqual(layer["name"], told["nodes"][layer["node"]]["name"])
+            for total in ("cycles", "macs", "dram_read_bytes", "dram_written_bytes"):
+                self.assertEqual(sum(l[total] for l in part["layers"]), part["total"][total])
+            cycles[kib] = part["total"]["cycles"]
+        self.assertGreater(cycles[32], cycles[512])
+        listing = support.WORK / "npu_report.listing"
+        support.vireo("explain", self.file, "--device", "npu", "--plugins", PLUGIN, environment={"VIREO_NPU_REPORT": str(listing)})
+        commands = listing.read_text().splitlines()
+        self.assertGreater(len(commands), 20)
+        self.assertEqual([int(c.split()[0]) for c in commands], list(range(len(commands))))
+
+    def test_settings_that_cannot_be(self):
+        for variable, value in (("VIREO_NPU_SRAM", "much"), ("VIREO_NPU_SRAM", "0"), ("VIREO_NPU_REPORT", "/proc/self/no/file")):
+            listed = json.loads(support.vireo("devices", "--json", "--plugins", PLUGIN, environment={variable: value}).stdout)
+            self.assertNotIn("npu", [d["name"] for d in listed["devices"]])
+            self.assertIn("could not open its driver", listed["plugins"][0]["reason"])
+
     def test_a_share_can_be_required(self):
         support.vireo("run", self.file, "--input", f"features={self.input}", "--device", "npu,cpu", "--plugins", PLUGIN, "--require", "npu=100%")
         in_floats = support.convert(MODELS / "kws_dscnn.onnx", "npu_kws_f32", "--shape", "features=1,1,49,40")

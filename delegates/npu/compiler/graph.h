@@ -52,6 +52,7 @@ struct ResizeAxis {
 struct Layer {
   Kind kind = Kind::kConv;
   std::string name;
+  int node = -1;            // of the model that it comes from, for reports
   std::vector<int> inputs;  // tensors
   int output = -1;
 

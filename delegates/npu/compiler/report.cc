@@ -71,25 +71,27 @@ std::string listing(const Graph& g, const Compiled& c) {
 
 std::string report_text(const Graph& g, const Compiled& c, const MachineConfig& m) {
   std::string out;
-  add(&out, "%-4s %-12s %10s %12s %6s %9s %10s %10s %6s %9s  %s\n", "part", "kind", "cycles", "MACs", "util", "sram",
-      "read", "written", "packed", "nJ", "layer");
-  const auto row = [&](const std::string& part, const char* kind, uint64_t cycles, uint64_t busy, uint64_t macs,
-                       const LayerSizes& sizes, uint64_t read, uint64_t written, uint64_t pj, const std::string& name) {
-    add(&out, "%-4s %-12s %10" PRIu64 " %12" PRIu64 " %5.1f%% %9" PRId64 " %10" PRIu64 " %10" PRIu64 " %6.2f %9.1f  ",
-        part.c_str(), kind, cycles, macs, 100 * share(macs, busy, m), sizes.sram_peak, read, written, ratio(sizes),
-        static_cast<double>(pj) / 1000);
+  add(&out, "%-4s %4s %-12s %10s %12s %6s %9s %10s %10s %6s %9s  %s\n", "cut", "node", "kind", "cycles", "MACs", "util",
+      "sram", "read", "written", "packed", "nJ", "layer");
+  const auto row = [&](const std::string& cut, int node, const char* kind, uint64_t cycles, uint64_t busy,
+                       uint64_t macs, const LayerSizes& sizes, uint64_t read, uint64_t written, uint64_t pj,
+                       const std::string& name) {
+    add(&out,
+        "%-4s %4s %-12s %10" PRIu64 " %12" PRIu64 " %5.1f%% %9" PRId64 " %10" PRIu64 " %10" PRIu64 " %6.2f %9.1f  ",
+        cut.c_str(), node < 0 ? "" : std::to_string(node).c_str(), kind, cycles, macs, 100 * share(macs, busy, m),
+        sizes.sram_peak, read, written, ratio(sizes), static_cast<double>(pj) / 1000);
     out += name + "\n";
   };
   for (size_t s = 0; s < c.sections.size(); ++s) {
     for (size_t i = c.sections[s].cut.first; i < c.sections[s].cut.last; ++i) {
       const LayerCounters& l = c.layers[i];
-      row(std::to_string(s), kind_name(g.layers[i].kind), l.cycles, l.busy_matrix, l.macs, c.sizes[i], l.dram_read,
-          l.dram_written, l.energy_pj, g.layers[i].name);
+      row(std::to_string(s), g.layers[i].node, kind_name(g.layers[i].kind), l.cycles, l.busy_matrix, l.macs, c.sizes[i],
+          l.dram_read, l.dram_written, l.energy_pj, g.layers[i].name);
     }
   }
   const Counters& all = c.counters;
-  row("all", "", all.cycles, all.cycles, all.macs, totals(c), all.dram_read, all.dram_written, all.energy_pj,
-      std::to_string(c.sections.size()) + " parts");
+  row("all", -1, "", all.cycles, all.cycles, all.macs, totals(c), all.dram_read, all.dram_written, all.energy_pj,
+      std::to_string(c.sections.size()) + " cuts");
   add(&out, "%.3f ms at %u MHz; busy: load %.0f%%, store %.0f%%, matrix %.0f%%, vector %.0f%%\n",
       milliseconds(all.cycles, m), m.clock_mhz,
       100.0 * static_cast<double>(all.busy[kLoad]) / static_cast<double>(all.cycles),
@@ -117,8 +119,8 @@ std::string report_json(const Graph& g, const Compiled& c, const MachineConfig& 
       out += first ? "\n    {" : ",\n    {";
       first = false;
       out += "\"name\": " + quoted(g.layers[i].name) + ", \"kind\": \"" + kind_name(g.layers[i].kind) + "\", ";
-      add(&out, "\"part\": %zu, \"busy_matrix\": %" PRIu64 ", \"busy_vector\": %" PRIu64 ", ", s, l.busy_matrix,
-          l.busy_vector);
+      add(&out, "\"node\": %d, \"cut\": %zu, \"busy_matrix\": %" PRIu64 ", \"busy_vector\": %" PRIu64 ", ",
+          g.layers[i].node, s, l.busy_matrix, l.busy_vector);
       numbers(l.cycles, l.busy_matrix, l.macs, c.sizes[i], l.dram_read, l.dram_written, l.energy_pj);
       out += "}";
     }
@@ -126,7 +128,7 @@ std::string report_json(const Graph& g, const Compiled& c, const MachineConfig& 
   out += "\n  ],\n  \"total\": {";
   numbers(c.counters.cycles, c.counters.cycles, c.counters.macs, totals(c), c.counters.dram_read,
           c.counters.dram_written, c.counters.energy_pj);
-  add(&out, ", \"milliseconds\": %.6f, \"parts\": %zu, \"commands\": %zu}\n}\n", milliseconds(c.counters.cycles, m),
+  add(&out, ", \"milliseconds\": %.6f, \"cuts\": %zu, \"commands\": %zu}\n}\n", milliseconds(c.counters.cycles, m),
       c.sections.size(), c.stream.size() / kCommandWords - 1);
   return out;
 }

@@ -13,7 +13,8 @@ std::string listing(const Graph& graph, const Compiled& compiled);
 
 // A line a layer and one for the whole. A layer's cycles are those in which its command was the oldest at work, so they
 // add up. Its utilisation is that of the engine while it works on the layer, stalls included; that of the whole counts
-// every cycle. In JSON the same numbers under names.
+// every cycle. `node` is the model's (-1: none), `cut` the section of layers that run as one cascade. In JSON the same
+// numbers under names.
 std::string report_text(const Graph& graph, const Compiled& compiled, const MachineConfig& config);
 std::string report_json(const Graph& graph, const Compiled& compiled, const MachineConfig& config);
 

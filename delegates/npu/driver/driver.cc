@@ -11,6 +11,7 @@
 #include "delegates/npu/driver/device.h"
 #include "delegates/npu/driver/driver.h"
 #include "delegates/npu/driver/read.h"
+#include "delegates/npu/driver/reports.h"
 #include "vireo/ops.h"
 
 namespace vireo::npu {
@@ -26,6 +27,7 @@ struct Driver {
   MachineConfig config;
   uint8_t* sram;
   Device* device;
+  Reports reports;
   char detail[96];
 };
 
@@ -222,6 +224,8 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
                 header.constant_bytes);
   header.hash = hash_of(to + sizeof(header), bytes - sizeof(header));
   std::memcpy(to, &header, sizeof(header));
+  if (!d.reports.add(g, compiled, d.config))
+    host->log(host->context, VIREO_LOG_WARNING, "npu: the file of VIREO_NPU_REPORT cannot be written");
   out->time_ns = static_cast<double>(compiled.counters.cycles) * 1000 / d.config.clock_mhz + kLaunchNs;
   out->energy_nj = compiled.counters.energy_pj / 1000;
   out->moved_bytes = compiled.counters.dram_read + compiled.counters.dram_written;
@@ -310,6 +314,7 @@ void release(void* self) {
   const size_t sram_bytes = Machine::memory_bytes(d->config);
   delete d->device;
   host.release(host.context, d->sram, sram_bytes, 64);
+  d->~Driver();
   host.release(host.context, d, sizeof(Driver), 64);
 }
 
@@ -322,7 +327,17 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
   *out = nullptr;
   if (abi != VIREO_DELEGATE_ABI || host->struct_size < sizeof(vireo_host)) return VIREO_UNSUPPORTED;
   FaultPlan plan;
+  MachineConfig config;
 #if VIREO_NPU_THREAD
+  if (const char* text = std::getenv("VIREO_NPU_SRAM"); text != nullptr) {
+    char* end = nullptr;
+    const long kib = std::strtol(text, &end, 10);
+    config.sram_bytes = *end != 0 || kib < 0 || kib > 65536 ? 0 : static_cast<uint32_t>(kib) * 1024;
+    if (!config_ok(config)) {
+      host->log(host->context, VIREO_LOG_ERROR, "VIREO_NPU_SRAM: wanted KiB of local memory, 1 to 65536");
+      return VIREO_INVALID_ARGUMENT;
+    }
+  }
   if (const char* text = std::getenv("VIREO_NPU_FAULT"); text != nullptr && !plan.read(text)) {
     host->log(
         host->context, VIREO_LOG_ERROR,
@@ -334,14 +349,23 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
   if (memory == nullptr) return VIREO_OUT_OF_ARENA;
   auto* const d = new (memory) Driver();
   d->host = *host;
+  d->config = config;
   const size_t sram_bytes = Machine::memory_bytes(d->config);
   d->sram = static_cast<uint8_t*>(host->allocate(host->context, sram_bytes, 64));
   d->device = d->sram == nullptr ? nullptr : new (std::nothrow) Device(d->config, d->sram, plan);
   if (d->device == nullptr) {
     if (d->sram != nullptr) host->release(host->context, d->sram, sram_bytes, 64);
+    d->~Driver();
     host->release(host->context, memory, sizeof(Driver), 64);
     return VIREO_OUT_OF_ARENA;
   }
+#if VIREO_NPU_THREAD
+  if (const char* path = std::getenv("VIREO_NPU_REPORT"); path != nullptr && !d->reports.open(path)) {
+    host->log(host->context, VIREO_LOG_ERROR, "VIREO_NPU_REPORT names a file that cannot be written");
+    release(d);
+    return VIREO_INVALID_ARGUMENT;
+  }
+#endif
   std::snprintf(d->detail, sizeof(d->detail), "%u x %u products a cycle, %u MHz, %u KiB local, in software",
                 d->config.array_out, d->config.array_in, d->config.clock_mhz, d->config.sram_bytes / 1024);
   d->table = {sizeof(vireo_delegate),

@@ -645,7 +645,11 @@ class Lowered::Reader {
 
 Lowered::Lowered(const ReadGraph& read) : read_(read) {
   Reader reader(this);
-  for (const ReadNode& n : read.nodes) reasons.push_back(reader.take(n));
+  for (const ReadNode& n : read.nodes) {
+    const size_t before = graph.layers.size();
+    reasons.push_back(reader.take(n));
+    for (size_t i = before; i < graph.layers.size(); ++i) graph.layers[i].node = static_cast<int>(n.source);
+  }
 }
 
 int Lowered::output(int value) {
