@@ -85,6 +85,17 @@ function(vireo_add_package root)
     install(FILES "${PROJECT_BINARY_DIR}/generated/vireo/ops.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vireo)
   endif()
 
+  # Operators' attributes, for delegates from outside of this tree: schemas, and what flatc makes of them for C++. With
+  # -I<include>/vireo/attributes they have the names that they have here.
+  file(GLOB schemas RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/sdk/ops/*/*.fbs")
+  foreach(schema IN LISTS schemas)
+    cmake_path(GET schema PARENT_PATH folder)
+    cmake_path(GET schema STEM stem)
+    install(FILES "${PROJECT_SOURCE_DIR}/${schema}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}")
+    install(FILES "${PROJECT_BINARY_DIR}/generated/${folder}/${stem}_generated.h" OPTIONAL
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}")
+  endforeach()
+
   if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
     set(empty "${PROJECT_BINARY_DIR}/generated/vireo_shared.c")
     file(WRITE "${empty}" "/* Written by VireoPackage.cmake: the library's code comes from its archives. */\n")
