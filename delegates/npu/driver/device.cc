@@ -127,9 +127,29 @@ vireo_status Device::submit(Part* part) {
   last_ = part;
 #if VIREO_NPU_THREAD
   changed_.notify_all();
+#else
+  drain();  // nobody else will: done when submit returns, unless the machine hangs
 #endif
   return VIREO_OK;
 }
+
+#if !VIREO_NPU_THREAD
+void Device::drain() {
+  while (hung_ == nullptr && first_ != nullptr) {
+    Part* const next = first_;
+    first_ = next->next;
+    if (first_ == nullptr) last_ = nullptr;
+    if (lost_ || next->generation != generation_) {
+      finish(next, VIREO_DEVICE_LOST);
+      continue;
+    }
+    next->state = Part::kRunning;
+    Counters counters;
+    const Status status = run(next, &counters);
+    if (!account(next, status, counters)) hung_ = next;
+  }
+}
+#endif
 
 Status Device::run(Part* part, Counters* counters) {
   const BlobView& b = part->blob;
@@ -210,19 +230,7 @@ vireo_status Device::wait(Part* part, uint64_t timeout_ns) {
   if (!changed_.wait_for(lock, limit, done)) return VIREO_BUSY;
 #else
   (void)timeout_ns;
-  while (hung_ == nullptr && first_ != nullptr && part->state == Part::kQueued) {
-    Part* const next = first_;
-    first_ = next->next;
-    if (first_ == nullptr) last_ = nullptr;
-    next->state = Part::kRunning;
-    Counters counters;
-    if (lost_ || next->generation != generation_) {
-      finish(next, VIREO_DEVICE_LOST);
-      continue;
-    }
-    const Status status = run(next, &counters);
-    if (!account(next, status, counters)) hung_ = next;
-  }
+  drain();
   if (part->state == Part::kHung || part->state == Part::kQueued) return VIREO_BUSY;
 #endif
   return part->state == Part::kIdle ? vireo_status{VIREO_CANCELLED} : part->status;

@@ -75,6 +75,9 @@ class Device {
  private:
   void work();                                 // the thread
   Status run(Part* part, Counters* counters);  // without the lock
+#if !VIREO_NPU_THREAD
+  void drain();  // runs what waits, until a part hangs
+#endif
   bool account(Part* part, Status status, const Counters& counters);
   void finish(Part* part, vireo_status status);
 

@@ -1,5 +1,6 @@
 // What the compiler made of each part, in a file: VIREO_NPU_REPORT=FILE. A name that ends in .json gets the numbers for
-// programs, .listing the commands, any other a table. Every part that is compiled is added; the file is whole after each.
+// programs, .listing the commands, any other a table. Every part that is compiled is added; the file is whole after
+// each.
 #ifndef VIREO_DELEGATES_NPU_DRIVER_REPORTS_H_
 #define VIREO_DELEGATES_NPU_DRIVER_REPORTS_H_
 

@@ -52,7 +52,7 @@ struct Trace {
 class Machine {
  public:
   // Local memory, and the sums that the matrix engine keeps.
-  static size_t memory_bytes(const MachineConfig& config) {
+  static constexpr size_t memory_bytes(const MachineConfig& config) {
     return config.sram_bytes + size_t{4} * config.accumulator_pixels * config.array_out;
   }
   // `sram` are memory_bytes(config) bytes that the machine keeps using; null: time alone is modelled, no data.

@@ -1,0 +1,197 @@
+// Which nodes the device takes, and what a part of them becomes.
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+#include "delegates/npu/compiler/compiler.h"
+#include "delegates/npu/driver/instance.h"
+#include "delegates/npu/driver/read.h"
+#include "vireo/ops.h"
+
+namespace vireo::npu {
+namespace {
+
+uint64_t cycles_of(double cycles) { return cycles < 1 ? 1 : static_cast<uint64_t>(cycles); }
+
+// What a layer takes at least, for the host to weigh: the engine's steps or the bytes that come and go, whichever is
+// more. The compiler's own word follows when the part is whole.
+uint64_t estimate(const MachineConfig& c, const Graph& g, const Layer& l) {
+  const GraphTensor& y = g.tensors[static_cast<size_t>(l.output)];
+  double bytes = static_cast<double>(y.bytes() + static_cast<int64_t>(l.weights.size()));
+  for (const int t : l.inputs) bytes += static_cast<double>(g.tensors[static_cast<size_t>(t)].bytes());
+  double cycles = static_cast<double>(y.count()) / (l.kind == Kind::kQuantize ? c.dividers : c.vector_lanes);
+  if (l.kind == Kind::kConv && !l.weights.empty()) {
+    const double outputs = static_cast<double>(y.shape[3]);
+    const double terms = static_cast<double>(l.weights.size()) / outputs;
+    const double pixels = static_cast<double>(y.count()) / outputs;
+    const auto up = [](double n, double unit) { return static_cast<double>(cycles_of((n + unit - 1) / unit)); };
+    const double steps = up(outputs, c.array_out) * up(terms, c.array_in);
+    cycles = steps * (pixels > c.array_in ? pixels : c.array_in);
+  }
+  const double moved = bytes / c.dram_bytes_per_cycle;
+  return cycles_of(cycles > moved ? cycles : moved);
+}
+
+// Sums in float32 are taken where codes are made of them and of nothing else: every other reader would have the result
+// brought back, and a graph in float32 would come here in crumbs.
+class Readers {
+ public:
+  Readers(const vireo_host& host, const vireo_graph* graph) : host_(host), graph_(graph) {
+    for (uint32_t n = 0; n < host.node_count(graph); ++n) {
+      const vireo_graph_node node = at(n);
+      for (uint32_t i = 0; i < node.input_count; ++i) readers_.emplace(node.inputs[i], n);
+    }
+    for (uint32_t o = 0; o < host.output_count(graph); ++o) outputs_.insert(host.output(graph, o));
+  }
+  bool become_codes(uint32_t n) const {
+    const vireo_graph_node node = at(n);
+    if (node.output_count != 1 || outputs_.count(node.outputs[0]) != 0) return false;
+    const auto [first, last] = readers_.equal_range(node.outputs[0]);
+    for (auto r = first; r != last; ++r) {
+      const uint16_t op = at(r->second).op;
+      if (op != VIREO_OP_QUANTIZE_LINEAR && !(is_real_sum(op) && become_codes(r->second))) return false;
+    }
+    return first != last;
+  }
+
+ private:
+  vireo_graph_node at(uint32_t n) const {
+    vireo_graph_node node{};
+    node.struct_size = sizeof(node);
+    if (host_.node(graph_, n, &node) != VIREO_OK) node = vireo_graph_node{};
+    return node;
+  }
+  const vireo_host& host_;
+  const vireo_graph* graph_;
+  std::multimap<int32_t, uint32_t> readers_;
+  std::set<int32_t> outputs_;
+};
+
+vireo_status refuse(const vireo_blob* blob, const std::string& why) {
+  std::snprintf(blob->message, blob->message_bytes, "%s", why.c_str());
+  return VIREO_UNSUPPORTED;
+}
+
+}  // namespace
+
+vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  const auto& d = *static_cast<Driver*>(self);
+  const uint32_t count = host->node_count(graph);
+  const Readers readers(*host, graph);
+  for (uint32_t n = 0; n < count; ++n) {
+    ReadGraph read;
+    const char* why = read.add(*host, graph, n);
+    uint64_t cycles = 0;
+    if (why[0] == 0) {
+      const Lowered lowered(read);
+      for (const char* reason : lowered.reasons) {
+        if (why[0] == 0) why = reason;
+      }
+      for (const ReadNode& node : read.nodes) {
+        if (why[0] == 0 && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
+          why = "float32 that no codes are made of";
+      }
+      for (const Layer& l : lowered.graph.layers) cycles += estimate(d.config, lowered.graph, l);
+    }
+    vireo_status status = VIREO_OK;
+    if (why[0] != 0) {
+      status = claims->leave(claims->context, n, why);
+    } else {
+      vireo_part part = VIREO_PART_INIT;
+      part.nodes = &n;
+      part.node_count = 1;
+      part.kernel = "npu";
+      part.flags = VIREO_PART_JOINS;
+      part.time_ns = static_cast<double>(cycles) * 1000 / d.config.clock_mhz;
+      status = claims->take(claims->context, &part);
+    }
+    if (status != VIREO_OK) return status;
+  }
+  return VIREO_OK;
+}
+
+vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                          const vireo_blob* blob, vireo_compiled* out) {
+  auto& d = *static_cast<Driver*>(self);
+  if (!d.device->has_memory()) {
+    std::snprintf(blob->message, blob->message_bytes, "the device has no memory left");
+    return VIREO_OUT_OF_ARENA;
+  }
+  if (part->input_count > kMostValues || part->output_count > kMostValues)
+    return refuse(blob, "more values go in or come out than a part may have: " + std::to_string(kMostValues));
+  ReadGraph read;
+  for (uint32_t k = 0; k < part->node_count; ++k) {
+    if (const char* why = read.add(*host, graph, part->nodes[k]); why[0] != 0) return refuse(blob, why);
+  }
+  Lowered lowered(read);
+  for (size_t k = 0; k < lowered.reasons.size(); ++k) {
+    if (lowered.reasons[k][0] != 0) return refuse(blob, read.nodes[k].name + ": " + lowered.reasons[k]);
+  }
+  std::vector<int> outputs;
+  for (uint32_t o = 0; o < part->output_count; ++o) {
+    const auto at = read.number.find(part->outputs[o]);
+    const int t = at == read.number.end() ? -1 : lowered.output(at->second);
+    if (t < 0) return refuse(blob, "no layer makes an output of the part");
+    outputs.push_back(t);
+  }
+  const Graph& g = lowered.graph;
+  if (g.layers.empty()) return refuse(blob, "nothing is computed here");
+  const Compiled compiled = compile(g, d.config);
+  if (!compiled.error.empty()) {
+    const int at = compiled.error_layer;
+    return refuse(blob, (at < 0 ? "" : g.layers[static_cast<size_t>(at)].name + ": ") + compiled.error);
+  }
+  if (static_cast<uint64_t>(compiled.tensor_bytes) + compiled.constants.size() > kDeviceBytes)
+    return refuse(blob, "it takes more than the device's memory");
+  BlobHeader header{};
+  header.magic = kBlobMagic;
+  header.version = kBlobVersion;
+  header.config = config_number(d.config);
+  header.inputs = part->input_count;
+  header.outputs = part->output_count;
+  header.stream_bytes = static_cast<uint32_t>(compiled.stream.size() * sizeof(uint32_t));
+  header.constant_bytes = static_cast<uint32_t>(compiled.constants.size());
+  header.tensor_bytes = static_cast<uint32_t>(compiled.tensor_bytes);
+  header.cycles = compiled.counters.cycles;
+  const size_t bytes = blob_bytes(header.inputs, header.outputs, header.stream_bytes, header.constant_bytes);
+  std::vector<Boundary> boundary;
+  for (uint32_t i = 0; i < part->input_count; ++i) {
+    // A value that no layer reads in the end (its shape alone was wanted) needs no place.
+    Boundary b{0, 0};
+    for (size_t k = 0; k < lowered.given.size(); ++k) {
+      const int t = g.inputs[k];
+      if (read.number.at(part->inputs[i]) != lowered.given[k] || compiled.address[static_cast<size_t>(t)] < 0) continue;
+      b = {static_cast<uint32_t>(compiled.address[static_cast<size_t>(t)]),
+           static_cast<uint32_t>(g.tensors[static_cast<size_t>(t)].bytes())};
+    }
+    boundary.push_back(b);
+  }
+  for (const int t : outputs) {
+    if (compiled.address[static_cast<size_t>(t)] < 0) return refuse(blob, "an output of the part is constant");
+    boundary.push_back({static_cast<uint32_t>(compiled.address[static_cast<size_t>(t)]),
+                        static_cast<uint32_t>(g.tensors[static_cast<size_t>(t)].bytes())});
+  }
+  auto* const to = static_cast<uint8_t*>(blob->reserve(blob->context, bytes));
+  if (to == nullptr) {
+    std::snprintf(blob->message, blob->message_bytes, "the host has no %zu bytes for it", bytes);
+    return VIREO_OUT_OF_ARENA;
+  }
+  std::memset(to, 0, bytes);
+  std::memcpy(to + boundary_at(), boundary.data(), boundary.size() * sizeof(Boundary));
+  std::memcpy(to + stream_at(header.inputs, header.outputs), compiled.stream.data(), header.stream_bytes);
+  if (header.constant_bytes != 0)
+    std::memcpy(to + constants_at(header.inputs, header.outputs, header.stream_bytes), compiled.constants.data(),
+                header.constant_bytes);
+  header.hash = hash_of(to + sizeof(header), bytes - sizeof(header));
+  std::memcpy(to, &header, sizeof(header));
+  if (!d.reports.add(g, compiled, d.config))
+    host->log(host->context, VIREO_LOG_WARNING, "npu: the file of VIREO_NPU_REPORT cannot be written");
+  out->time_ns = static_cast<double>(compiled.counters.cycles) * 1000 / d.config.clock_mhz + kLaunchNs;
+  out->energy_nj = compiled.counters.energy_pj / 1000;
+  out->moved_bytes = compiled.counters.dram_read + compiled.counters.dram_written;
+  return VIREO_OK;
+}
+
+}  // namespace vireo::npu

@@ -1,0 +1,31 @@
+// One opened driver, and what of its table is written elsewhere (compile.cc).
+#ifndef VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
+#define VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
+
+#include "delegates/npu/driver/device.h"
+#include "delegates/npu/driver/reports.h"
+#include "vireo/delegate.h"
+
+namespace vireo::npu {
+
+// Memory of the device's own, for what does not fit its local one.
+constexpr uint64_t kDeviceBytes = uint64_t{256} << 20;
+constexpr double kLaunchNs = 2000;  // a doorbell, an interrupt, and two looks at a list
+
+struct Driver {
+  vireo_delegate table;  // empty in the one that is linked in
+  vireo_host host;
+  MachineConfig config;
+  uint8_t* sram;
+  Device* device;
+  Reports reports;
+  char detail[96];
+};
+
+vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims);
+vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                          const vireo_blob* blob, vireo_compiled* out);
+
+}  // namespace vireo::npu
+
+#endif  // VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
