@@ -138,7 +138,7 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
   }
   const Graph& g = lowered.graph;
   if (g.layers.empty()) return refuse(blob, "nothing is computed here");
-  const Compiled compiled = compile(g, d.config);
+  const Compiled compiled = compile(g, d.config, d.options);
   if (!compiled.error.empty()) {
     const int at = compiled.error_layer;
     return refuse(blob, (at < 0 ? "" : g.layers[static_cast<size_t>(at)].name + ": ") + compiled.error);

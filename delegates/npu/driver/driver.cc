@@ -136,6 +136,7 @@ vireo_status configure(const vireo_host* host, MachineConfig* config, FaultPlan*
 // With config and sram set; on failure nothing is left to stop.
 vireo_status start(Driver* d, const vireo_host* host, const FaultPlan& plan) {
 #if VIREO_NPU_THREAD
+  if (const char* text = std::getenv("VIREO_NPU_CASCADES"); text != nullptr) d->options.cascade = text[0] != '0';
   if (const char* path = std::getenv("VIREO_NPU_REPORT"); path != nullptr && !d->reports.open(path)) {
     host->log(host->context, VIREO_LOG_ERROR, "VIREO_NPU_REPORT names a file that cannot be written");
     return VIREO_INVALID_ARGUMENT;

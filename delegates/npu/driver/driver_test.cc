@@ -19,9 +19,11 @@
 #include "delegates/npu/testing.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/depth_to_space/depth_to_space_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
+#include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/int_table/int_table_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
@@ -448,6 +450,49 @@ TEST(NpuDriver, EndsInFloat32) {
   const std::vector<std::string> seen = claims(o, net).reasons;
   EXPECT_NE(seen[0].find("no codes are made of"), std::string::npos);
   EXPECT_EQ(seen[1], "");
+}
+
+// Blocks of pixels, and a softmax over channels, alone and behind a convolution, whose result lies in pixels.
+TEST(NpuDriver, WhatMovesPixels) {
+  Opened o;
+  for (int kind = 0; kind < 6; ++kind) {
+    for (const bool behind : {false, true}) {
+      Net net(static_cast<uint64_t>(20 + kind));
+      int32_t x = net.value(net.noise({2, 12, 6, 4}), false);
+      if (behind) x = net.conv(x, 12, 1, 1);
+      int32_t y = 0;
+      if (kind < 2) {
+        attrs::DepthToSpaceT a;
+        a.blocksize = 2;
+        a.mode = static_cast<attrs::DepthToSpaceMode>(kind);
+        y = net.node(vireo::Op::kDepthToSpace, pack<attrs::DepthToSpace>(a), {x});
+      } else if (kind < 4) {
+        attrs::SpaceToDepthT a;
+        a.blocksize = 2;
+        a.mode = static_cast<attrs::DepthToSpaceMode>(kind - 2);
+        y = net.node(vireo::Op::kSpaceToDepth, pack<attrs::SpaceToDepth>(a), {x});
+      } else {
+        attrs::IntSoftmaxT a;
+        a.axis = kind == 4 ? 1 : 3;
+        a.multiplier = 256;
+        a.y_zero = -128;
+        Net::range(&a);
+        a.output_dtype = static_cast<uint8_t>(DType::kI8);
+        std::vector<int32_t> table(256);
+        for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = (256 - i) * 1000;
+        y = net.node(vireo::Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {x, net.constant<int32_t>({256}, table)});
+      }
+      net.table(y);
+      for (const std::string& why : claims(o, net).reasons) EXPECT_EQ(why, "") << kind;
+      for (uint32_t n = 1; n <= net.g.nodes.size(); ++n) {
+        Part p(o, net, 0, n);
+        ASSERT_EQ(p.compile(), VIREO_OK) << kind << ": " << p.message;
+        ASSERT_EQ(p.load(), VIREO_OK);
+        ASSERT_EQ(p.run(), VIREO_OK);
+        EXPECT_TRUE(p.right()) << kind << (behind ? " behind a convolution" : "");
+      }
+    }
+  }
 }
 
 TEST(NpuDriver, CompositesStandByTheirBodies) {

@@ -2,6 +2,7 @@
 #ifndef VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
 #define VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
 
+#include "delegates/npu/compiler/compiler.h"
 #include "delegates/npu/driver/device.h"
 #include "delegates/npu/driver/reports.h"
 #include "vireo/delegate.h"
@@ -16,6 +17,7 @@ struct Driver {
   vireo_delegate table;  // empty in the one that is linked in
   vireo_host host;
   MachineConfig config;
+  CompileOptions options;
   uint8_t* sram;
   Device* device;
   Reports reports;

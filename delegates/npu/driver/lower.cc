@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sdk/ops/concat/concat_generated.h"
+#include "sdk/ops/depth_to_space/depth_to_space_generated.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
@@ -105,6 +106,14 @@ class Lowered::Reader {
         return transpose(n, &l);
       case VIREO_OP_SLICE:
         return slice(n, &l);
+      case VIREO_OP_DEPTH_TO_SPACE: {
+        const auto& a = attrs_of<attrs::DepthToSpace>(n);
+        return shuffle(n, &l, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd, true);
+      }
+      case VIREO_OP_SPACE_TO_DEPTH: {
+        const auto& a = attrs_of<attrs::SpaceToDepth>(n);
+        return shuffle(n, &l, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd, false);
+      }
       case VIREO_OP_FLATTEN:
       case VIREO_OP_RESHAPE: {
         const Placed p = place(n.inputs[0]);
@@ -494,8 +503,8 @@ class Lowered::Reader {
   const char* softmax(const ReadNode& n, Layer* l) {
     const auto& a = attrs_of<attrs::IntSoftmax>(n);
     const int rank = value(n.inputs[0]).rank, axis = a.axis() < 0 ? a.axis() + rank : a.axis();
-    const bool planes = place(n.inputs[0]).planes;
-    if (axis != (planes ? 1 : rank - 1)) return "a softmax along an axis that is not innermost";
+    const bool planes = rank == 4 && axis == 1;
+    if (!planes && axis != rank - 1) return "a softmax along an axis that is neither of channels nor innermost";
     set_codes(l, a);
     l->kind = Kind::kSoftmax;
     l->m = {a.multiplier()};
@@ -604,6 +613,36 @@ class Lowered::Reader {
     l->perm = perm;
     l->inputs = {plain(n.inputs[0])};
     return finish(n, *l, false);
+  }
+
+  int reshaped(int t, const std::array<int64_t, 4>& shape, const ReadNode& n) {
+    Layer l;
+    l.kind = Kind::kReshape;
+    l.name = n.name;
+    l.inputs = {t};
+    l.output = tensor(shape, graph_.tensors[static_cast<size_t>(t)].type, n.name);
+    graph_.layers.push_back(l);
+    return l.output;
+  }
+  // Blocks of r x r pixels for channels, or back. With channels innermost, and a channel being [block row, block
+  // column, depth], the rows of a block change places with the columns of the picture: h, w, i, (j c) and h, i, w, (j
+  // c). Where a channel is [depth, block row, block column], depth goes behind first.
+  const char* shuffle(const ReadNode& n, Layer* l, int64_t r, bool depth_first, bool to_space) {
+    if (value(n.inputs[0]).rank != 4) return "blocks of something else than pixels";
+    const auto y = dims(n.outputs[0]), x = dims(n.inputs[0]);
+    const auto small = to_space ? x : y;  // N C H W
+    const int64_t lines = small[0] * small[2], cols = small[3], depth = small[1] / (r * r);
+    int t = pixels(n.inputs[0]);
+    if (to_space) {
+      if (depth_first) t = turn(reshaped(t, {lines, cols, depth, r * r}, n), {0, 1, 3, 2});
+      t = turn(reshaped(t, {lines, cols, r, r * depth}, n), {0, 2, 1, 3});
+    } else {
+      t = turn(reshaped(t, {lines, r, cols, r * depth}, n), {0, 2, 1, 3});
+      if (depth_first) t = turn(reshaped(t, {lines, cols, r * r, depth}, n), {0, 1, 3, 2});
+    }
+    l->kind = Kind::kReshape;
+    l->inputs = {t};
+    return finish(n, *l, true);
   }
 
   std::vector<int64_t> numbers(const ReadNode& n, size_t i) const {
