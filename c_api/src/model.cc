@@ -1,6 +1,7 @@
 #include "c_api/src/handles.h"
 #if VIREO_JOINED
 #include "runtime/exec/explain.h"
+#include "runtime/exec/rank.h"
 #endif
 
 using vireo::Error;
@@ -251,6 +252,30 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   out->data = copy.data;
   out->bytes = copy.what.bytes;
   return VIREO_OK;
+}
+
+vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_options* options,
+                                 const vireo_limits* limits, vireo_device_choice* choices, uint32_t capacity,
+                                 uint32_t* count, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(count, error);
+  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+  }
+  if (limits != nullptr && limits->struct_size < sizeof(vireo_limits)) {
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "limits: set struct_size with VIREO_LIMITS_INIT");
+  }
+#if VIREO_JOINED
+  const vireo_limits none = VIREO_LIMITS_INIT;
+  Error e;
+  const vireo::Status status =
+      vireo::rank_devices(model, options, limits == nullptr ? none : *limits, choices, capacity, count, &e);
+  return vireo::report(status, e, &model->program.subgraph(0), error);
+#else
+  (void)choices, (void)capacity;
+  return vireo::refuse(error, VIREO_UNSUPPORTED, "this build compares no devices: it was made without VIREO_JOINED");
+#endif
 }
 
 vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,

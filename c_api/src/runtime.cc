@@ -56,6 +56,27 @@ uint32_t vireo_runtime_device_count(const vireo_runtime* runtime) {
   return runtime == nullptr ? 0 : runtime->device_count;
 }
 
+vireo_status vireo_runtime_set_rates(vireo_runtime* runtime, uint32_t index, const vireo_rates* rates,
+                                     vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(runtime, error);
+  VIREO_NOT_NULL(rates, error);
+  if (rates->struct_size < sizeof(vireo_rates))
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "rates: set struct_size with VIREO_RATES_INIT");
+  if (index >= runtime->device_count)
+    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
+  vireo_device_info& info = runtime->devices[index].info;
+  const auto take = [](double* to, double from) { *to = from > 0 ? from : *to; };
+  take(&info.f32_rate, rates->f32_rate);
+  take(&info.f16_rate, rates->f16_rate);
+  take(&info.i8_rate, rates->i8_rate);
+  take(&info.bandwidth, rates->bandwidth);
+  take(&info.transfer, rates->transfer);
+  if (rates->launch_ns >= 0) info.launch_ns = rates->launch_ns;
+  info.flags |= VIREO_DEVICE_MEASURED;
+  return VIREO_OK;
+}
+
 vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                   vireo_error* error) {
   vireo::clear(error);

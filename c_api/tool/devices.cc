@@ -1,9 +1,14 @@
 // vireo devices: what this machine can run models on.
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/inputs.h"
 #include "c_api/tool/measure.h"
+#include "c_api/tool/options.h"
 #include "c_api/tool/speeds.h"
 
 namespace vireo::tool {
@@ -43,6 +48,85 @@ std::string facts_text(const vireo_device_info& info) {
   return line;
 }
 
+struct Query {
+  std::string model, vendors;
+  std::vector<std::string> prices, shapes, bounds;
+  double memory_mib = 0, latency_ms = 0, energy_mj = 0, cost = 0;
+  bool emulated = false;
+};
+
+// vireo_model_devices.
+void choose(const Query& query, bool json, const Context& context) {
+  const Model model(query.model, 0, context.extensions.convert);
+  Bounds bounds;
+  std::vector<std::string> assumed;
+  (void)inputs_to_measure(model, {}, query.shapes, query.bounds, &bounds, &assumed);
+  const vireo_runtime* runtime = model.runtime();
+  std::vector<double> prices(vireo_runtime_device_count(runtime), 0);
+  for (const std::string& text : query.prices) {
+    const auto [name, value] = split_assignment(text);
+    char* end = nullptr;
+    const double price = strtod(value.c_str(), &end);
+    bool found = false;
+    for (uint32_t i = 0; i < prices.size(); ++i) {
+      vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+      vireo_error error = VIREO_ERROR_INIT;
+      check(vireo_runtime_device(runtime, i, &info, &error), error, "read device " + std::to_string(i));
+      if (name != info.name) continue;
+      prices[i] = price;
+      found = true;
+    }
+    if (!found || value.empty() || *end != 0 || !(price >= 0))
+      throw Failure("--price " + text + " is no DEVICE=PRICE of a device here: `vireo devices` lists them");
+  }
+  vireo_limits limits = VIREO_LIMITS_INIT;
+  limits.emulated = query.emulated ? 1 : 0;
+  limits.memory_bytes = static_cast<uint64_t>(query.memory_mib * 1024 * 1024);
+  limits.latency_ns = query.latency_ms * 1e6;
+  limits.energy_j = query.energy_mj * 1e-3;
+  limits.cost = query.cost;
+  limits.vendors = query.vendors.c_str();
+  limits.prices = prices.data();
+  const std::vector<vireo_bound> list = bounds.list();
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.bounds = list.data();
+  options.bound_count = static_cast<uint32_t>(list.size());
+  uint32_t count = 0;
+  std::vector<vireo_device_choice> choices(prices.size());
+  vireo_error error = VIREO_ERROR_INIT;
+  check(vireo_model_devices(model.get(), &options, &limits, choices.data(), static_cast<uint32_t>(choices.size()),
+                            &count, &error),
+        error, "compare the devices");
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> table{{"devices", "nodes there", "run", "known by", "energy", "memory", ""}};
+  for (uint32_t i = 0; i < count; ++i) {
+    const vireo_device_choice& c = choices[i];
+    rows.push_back({{"devices", c.devices},
+                    {"fits", c.fits != 0},
+                    {"reason", c.reason},
+                    {"expected_ms", c.expected_ns * 1e-6},
+                    {"source", c.source},
+                    {"energy_mj", c.energy_j > 0 ? Json(c.energy_j * 1e3) : Json()},
+                    {"cost", c.cost},
+                    {"memory_bytes", c.memory_bytes},
+                    {"nodes", c.node_count},
+                    {"nodes_there", c.nodes_there}});
+    const auto number = [](double v, const char* unit) {
+      char out[48];
+      snprintf(out, sizeof(out), "%.3g %s", v, unit);
+      return std::string(out);
+    };
+    const bool ran = c.node_count != 0;
+    table.push_back({c.devices, ran ? std::to_string(c.nodes_there) + " of " + std::to_string(c.node_count) : "-",
+                     ran ? number(c.expected_ns * 1e-6, "ms") : "-", ran ? c.source : "-",
+                     c.energy_j > 0 ? number(c.energy_j * 1e3, "mJ") : "-", ran ? bytes_text(c.memory_bytes) : "-",
+                     c.fits != 0 ? "" : std::string("no: ") + c.reason});
+  }
+  if (json) return print_json({{"model", query.model}, {"choices", rows}, {"assumed", assumed}});
+  for (const std::string& line : assumed) std::cout << line << "\n";
+  std::cout << table_text(table);
+}
+
 void devices(bool json, bool measure) {
   vireo_error error = VIREO_ERROR_INIT;
   vireo_runtime* made = nullptr;
@@ -75,13 +159,36 @@ void devices(bool json, bool measure) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Context&) {
+void add_devices(CLI::App& app, Context& context) {
   auto json = std::make_shared<bool>(false), measure = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("devices", "List the devices of this machine");
+  auto query = std::make_shared<Query>();
+  CLI::App* verb = app.add_subcommand("devices", "List the devices of this machine, or those for a model");
   verb->add_flag("--json", *json, "print as JSON");
   verb->add_flag("--measure", *measure, "measure what they do, and keep it in your cache");
-  verb->footer("Examples:\n  vireo devices\n  vireo devices --measure");
-  verb->callback([json, measure] { devices(*json, *measure); });
+  CLI::Option* model =
+      verb->add_option("--for", query->model, "compare them for this model, those within the limits first");
+  const auto limit = [&](const char* name, double* value, const char* help) {
+    verb->add_option(name, *value, help)->needs(model)->check(CLI::PositiveNumber);
+  };
+  limit("--memory", &query->memory_mib, "most MiB of a session with its weights");
+  limit("--latency", &query->latency_ms, "most milliseconds of a run");
+  limit("--energy", &query->energy_mj, "most millijoules of a run");
+  limit("--cost", &query->cost, "most that a run may cost, by --price");
+  add_repeated(verb, "--price", &query->prices, "what a second on a device costs: DEVICE=PRICE");
+  verb->add_option("--vendors", query->vendors, "vendors to be preferred, the first most, with commas between them");
+  verb->add_flag("--emulated", query->emulated, "consider devices that software stands in for");
+  add_shapes(verb, &query->shapes);
+  add_bounds(verb, &query->bounds);
+  verb->footer(
+      "Times of --for come from the compilers of the devices, else from measured rates (--measure), else from declared "
+      "ones;\n"
+      "`vireo bench` measures them.\n"
+      "Examples:\n  vireo devices\n  vireo devices --measure\n"
+      "  vireo devices --for model.vireo --latency 5 --memory 16 --emulated --plugins plugins/");
+  verb->callback([json, measure, query, &context] {
+    if (query->model.empty()) return devices(*json, *measure);
+    choose(*query, *json, context);
+  });
 }
 
 }  // namespace vireo::tool

@@ -9,6 +9,8 @@
 #include <iostream>
 #include <set>
 
+#include "c_api/tool/speeds.h"
+
 namespace vireo::tool {
 namespace {
 
@@ -36,7 +38,9 @@ Runtime make_runtime(int threads) {
   vireo_error error = VIREO_ERROR_INIT;
   vireo_runtime* runtime = nullptr;
   check(vireo_runtime_create(&options, &runtime, &error), error, "start the runtime");
-  return Runtime(runtime);
+  Runtime made(runtime);
+  use_measured_speeds(runtime);
+  return made;
 }
 
 bool is_vireo_file(const std::string& path) {

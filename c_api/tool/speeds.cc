@@ -118,18 +118,17 @@ Speeds declared_speeds(const vireo_device_info& info) {
   return {info.f32_rate, info.f16_rate, info.i8_rate, info.bandwidth, info.transfer, info.launch_ns};
 }
 
-bool apply_measured(vireo_device_info* info) {
-  const std::optional<Speeds> speeds = measured_speeds(*info);
-  if (!speeds) return false;
-  for (const auto& [to, from] : {std::pair(&info->f32_rate, speeds->f32_rate),
-                                 {&info->f16_rate, speeds->f16_rate},
-                                 {&info->i8_rate, speeds->i8_rate},
-                                 {&info->bandwidth, speeds->bandwidth},
-                                 {&info->transfer, speeds->transfer}}) {
-    if (known(from)) *to = from;
+void use_measured_speeds(vireo_runtime* runtime) {
+  for (uint32_t i = 0; i < vireo_runtime_device_count(runtime); ++i) {
+    vireo_device_info info = VIREO_DEVICE_INFO_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_runtime_device(runtime, i, &info, &error), error, "read device " + std::to_string(i));
+    const std::optional<Speeds> speeds = measured_speeds(info);
+    if (!speeds) continue;
+    const vireo_rates rates = {sizeof(vireo_rates), speeds->f32_rate, speeds->f16_rate, speeds->i8_rate,
+                               speeds->bandwidth,   speeds->transfer, speeds->launch_ns};
+    check(vireo_runtime_set_rates(runtime, i, &rates, &error), error, "set the rates of device " + std::to_string(i));
   }
-  info->launch_ns = speeds->launch_ns;
-  return true;
 }
 
 void add_speeds(const vireo_device_info& info, Json* device) {

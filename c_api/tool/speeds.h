@@ -28,8 +28,8 @@ std::optional<Speeds> measured_speeds(const vireo_device_info& info);
 void keep_speeds(const vireo_device_info& info, const Speeds& speeds);  // throws Failure where it cannot be written
 Speeds declared_speeds(const vireo_device_info& info);
 
-// `info` with the measured numbers in place of the declared ones, where there are such; says whether.
-bool apply_measured(vireo_device_info* info);
+// Gives the runtime the measured numbers in place of the declared ones, where there are such.
+void use_measured_speeds(vireo_runtime* runtime);
 
 // For `vireo devices`: "declared" and "measured" (null where nothing was), and the same as a table of all devices; ""
 // where nothing is known of any.

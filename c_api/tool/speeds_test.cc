@@ -39,8 +39,6 @@ class SpeedsFile : public ::testing::Test {
 
 TEST_F(SpeedsFile, KeepsWhatWasMeasured) {
   EXPECT_FALSE(measured_speeds(info_).has_value());
-  EXPECT_FALSE(apply_measured(&info_));
-  EXPECT_EQ(info_.f32_rate, 500e9);
   keep_speeds(info_, {400e9, 0, 1.6e12, 80e9, 12e9, 7500});
   const std::optional<Speeds> again = measured_speeds(info_);
   ASSERT_TRUE(again.has_value());
@@ -48,15 +46,33 @@ TEST_F(SpeedsFile, KeepsWhatWasMeasured) {
   EXPECT_EQ(again->f16_rate, 0);
   EXPECT_EQ(again->transfer, 12e9);
   EXPECT_EQ(again->launch_ns, 7500);
-  info_.f16_rate = 900e9;  // declared, and not measured: stays
-  EXPECT_TRUE(apply_measured(&info_));
-  EXPECT_EQ(info_.f32_rate, 400e9);
-  EXPECT_EQ(info_.f16_rate, 900e9);
-  EXPECT_EQ(info_.bandwidth, 80e9);
-  keep_speeds(info_, {400e9, 0, 0, 0, 0, 0});
-  EXPECT_TRUE(apply_measured(&info_));
-  EXPECT_EQ(info_.bandwidth, 80e9);
-  EXPECT_EQ(info_.launch_ns, 0);  // measured: there is none
+}
+
+TEST_F(SpeedsFile, RuntimesGoByThem) {
+  vireo_runtime* made = nullptr;
+  ASSERT_EQ(vireo_runtime_create(nullptr, &made, nullptr), VIREO_OK);
+  const Runtime runtime(made);
+  vireo_device_info before = VIREO_DEVICE_INFO_INIT, after = VIREO_DEVICE_INFO_INIT;
+  ASSERT_EQ(vireo_runtime_device(made, 0, &before, nullptr), VIREO_OK);
+  use_measured_speeds(made);
+  ASSERT_EQ(vireo_runtime_device(made, 0, &after, nullptr), VIREO_OK);
+  EXPECT_EQ(after.flags & VIREO_DEVICE_MEASURED, 0u);
+  keep_speeds(before, {400e9, 0, 1.6e12, 80e9, 0, 0});
+  const std::string kept = cache_file("devices", device_fingerprint(before));
+  use_measured_speeds(made);
+  std::filesystem::remove(kept);
+  ASSERT_EQ(vireo_runtime_device(made, 0, &after, nullptr), VIREO_OK);
+  EXPECT_NE(after.flags & VIREO_DEVICE_MEASURED, 0u);
+  EXPECT_EQ(after.f32_rate, 400e9);
+  EXPECT_EQ(after.f16_rate, before.f16_rate);  // not measured: as declared
+  EXPECT_EQ(after.i8_rate, 1.6e12);
+  EXPECT_EQ(after.bandwidth, 80e9);
+  EXPECT_EQ(after.launch_ns, 0);
+  vireo_rates old = VIREO_RATES_INIT;
+  old.struct_size = 8;
+  EXPECT_EQ(vireo_runtime_set_rates(made, 0, &old, nullptr), VIREO_INVALID_ARGUMENT);
+  const vireo_rates none = VIREO_RATES_INIT;
+  EXPECT_EQ(vireo_runtime_set_rates(made, 99, &none, nullptr), VIREO_INVALID_ARGUMENT);
 }
 
 TEST_F(SpeedsFile, IsOfOneDeviceAndDriver) {

@@ -137,7 +137,7 @@ class Placer {
                       device.info.name);
         }
       }
-      const DeviceSpeed speed = device_speed(device.info, /*measured=*/false);
+      const DeviceSpeed speed = device_speed(device.info, (device.info.flags & VIREO_DEVICE_MEASURED) != 0);
       a_.devices[d] = speed.place;
       for (uint32_t n = 0; n < s_.node_count; ++n) {
         double& ns = a_.times[size_t{n} * devices_ + d];

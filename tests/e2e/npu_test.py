@@ -53,6 +53,28 @@ class Npu(unittest.TestCase):
         self.assertEqual(npu["types"], ["uint8", "int8"])
         self.assertEqual(listed["plugins"][0]["reason"], "")
 
+    def choices(self, *options):
+        told = json.loads(support.vireo("devices", "--for", self.file, "--plugins", PLUGIN, "--json", *options).stdout)
+        return {c["devices"].split(",")[0]: c for c in told["choices"]}
+
+    def test_which_device_for_a_model(self):
+        self.assertNotIn("npu", self.choices())  # emulated: on demand alone
+        every = self.choices("--emulated")
+        npu, cpu = every["npu"], every["cpu"]
+        self.assertTrue(npu["fits"] and cpu["fits"])
+        self.assertEqual((npu["source"], cpu["nodes_there"]), ("compiler", cpu["nodes"]))
+        self.assertGreater(npu["energy_mj"], 0)
+        self.assertIsNone(cpu["energy_mj"])  # it does not say its watts
+        best = min(c["expected_ms"] for c in every.values() if c["fits"])
+        self.assertEqual(next(iter(every.values()))["expected_ms"], best)
+        tight = self.choices("--emulated", "--latency", npu["expected_ms"] * 0.5)["npu"]
+        self.assertFalse(tight["fits"])
+        self.assertIn("a run takes", tight["reason"])
+        self.assertIn("it takes", self.choices("--emulated", "--memory", "0.001")["npu"]["reason"])
+        self.assertIn("not known", self.choices("--energy", "1")["cpu"]["reason"])
+        self.assertIn("a run costs", self.choices("--price", "cpu=1", "--cost", "1e-9")["cpu"]["reason"])
+        self.assertEqual(list(self.choices("--emulated", "--vendors", "nobody,Vireo"))[0], "npu")
+
     def test_bits_of_the_cpu(self):
         self.same(outputs(self.file, self.data, "npu", "--device", "npu,cpu", "--plugins", PLUGIN))
 

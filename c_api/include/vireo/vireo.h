@@ -171,7 +171,8 @@ VIREO_API void vireo_runtime_release(vireo_runtime* runtime);
 enum {
   VIREO_DEVICE_EMULATED = 1, /* software stands in for it: it is used where it is named, never by "auto" */
   VIREO_DEVICE_UNIFIED = 2,  /* works on the host's own memory */
-  VIREO_DEVICE_MATRIX = 4    /* has units for products of matrices */
+  VIREO_DEVICE_MATRIX = 4,   /* has units for products of matrices */
+  VIREO_DEVICE_MEASURED = 8  /* its rates are what was measured here: vireo_runtime_set_rates */
 };
 typedef struct vireo_device_info {
   uint32_t struct_size;
@@ -200,6 +201,24 @@ typedef struct vireo_device_info {
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                             vireo_error* error);
+
+/* What a device was measured to do, as in vireo_device_info; 0: what it declares stays. `vireo devices --measure` finds
+ * them. */
+typedef struct vireo_rates {
+  uint32_t struct_size;
+  double f32_rate;
+  double f16_rate;
+  double i8_rate;
+  double bandwidth;
+  double transfer;
+  double launch_ns; /* 0: there is none; below 0: what it declares stays */
+} vireo_rates;
+#define VIREO_RATES_INIT \
+  { sizeof(vireo_rates), 0, 0, 0, 0, 0, -1 }
+/* From now on vireo_runtime_device tells them, with VIREO_DEVICE_MEASURED, and "auto" and vireo_model_devices go by
+ * them. Before there are models: no other call may run on the runtime meanwhile. */
+VIREO_API vireo_status vireo_runtime_set_rates(vireo_runtime* runtime, uint32_t index, const vireo_rates* rates,
+                                               vireo_error* error);
 
 /* A shared library that was asked for. */
 typedef struct vireo_plugin_info {
@@ -435,6 +454,44 @@ typedef struct vireo_placement_visitor {
  * says. Makes no session; devices may compile, which later sessions profit from. Same errors as vireo_model_memory. */
 VIREO_API vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,
                                              const vireo_placement_visitor* visitor, vireo_error* error);
+
+/* What a run may take. */
+typedef struct vireo_limits {
+  uint32_t struct_size;
+  uint32_t emulated;     /* 1: emulated devices are considered, too */
+  uint64_t memory_bytes; /* of a session with its packed weights and compiled parts; 0: any */
+  double latency_ns;     /* of one run; 0: any */
+  double energy_j;       /* of one run; 0: any */
+  double cost;           /* of one run, by `prices`; 0: any */
+  const char* vendors;   /* NULL, or names with commas between them: their devices come first, in this order */
+  const double* prices;  /* of one second on each of the runtime's devices; NULL: all are free */
+} vireo_limits;
+#define VIREO_LIMITS_INIT \
+  { sizeof(vireo_limits), 0, 0, 0, 0, 0, 0, 0 }
+
+/* One device for a model, and what a run there is expected to take. */
+typedef struct vireo_device_choice {
+  uint32_t struct_size;
+  uint32_t fits;      /* 1: within the limits, as far as is known */
+  char devices[64];   /* for vireo_session_options.device: "npu", or "npu,cpu" where it does not run every node */
+  char reason[192];   /* why it does not fit; "" */
+  double expected_ns; /* nodes one after another, launches and what has to be moved; bodies of control flow once */
+  const char*
+      source;      /* the weakest of what that comes from: "compiler", "measured" rates, "declared" rates, "assumed" */
+  double energy_j; /* 0: not known */
+  double cost;
+  uint64_t memory_bytes;
+  uint32_t node_count;
+  uint32_t nodes_there; /* on the first device of the list */
+} vireo_device_choice;
+
+/* Which device for this model: all of the runtime's, those that fit first, then by `vendors`, then by expected time.
+ * `options.device` is not read; the rest holds for each. *count: how many there are; the first `capacity` of them are
+ * written to `choices`, which may be NULL. Makes no session; devices may compile, which later sessions profit from.
+ * VIREO_INVALID_ARGUMENT where the options fit no device; VIREO_UNSUPPORTED in a build without VIREO_JOINED. */
+VIREO_API vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_options* options,
+                                           const vireo_limits* limits, vireo_device_choice* choices, uint32_t capacity,
+                                           uint32_t* count, vireo_error* error);
 
 typedef struct vireo_memory {
   uint32_t struct_size;
