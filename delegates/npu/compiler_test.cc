@@ -25,8 +25,11 @@ Layer window(int64_t k, int64_t s, int64_t p, int64_t groups = 1, int64_t d = 1)
 // One layer, on a machine with room and on one where it has to be cut.
 void expect_layer(GraphBuilder* b, int y, const std::string& what, uint32_t tiny_kib = 4) {
   b->graph.outputs = {y};
-  for (const uint32_t kib : {512u, 16u, tiny_kib})
-    expect_same(b->graph, machine(kib), {}, 7, what + " in " + std::to_string(kib) + " KiB");
+  for (const uint32_t kib : {512u, 16u, tiny_kib}) {
+    CompileOptions options;
+    options.own_regions = kib != 512;
+    expect_same(b->graph, machine(kib), options, 7, what + " in " + std::to_string(kib) + " KiB");
+  }
 }
 
 TEST(NpuLayers, ConvolutionsAroundTheArray) {
@@ -284,8 +287,11 @@ Graph random_network(uint64_t seed) {
 TEST(NpuGraphs, RandomNetworksOnSmallAndSmallestMachines) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const Graph g = random_network(seed);
+    CompileOptions options;
+    options.own_regions = seed % 2 == 0;
     for (const uint32_t kib : {512u, 32u, 8u})
-      expect_same(g, machine(kib), {}, seed, "network " + std::to_string(seed) + " in " + std::to_string(kib) + " KiB");
+      expect_same(g, machine(kib), options, seed,
+                  "network " + std::to_string(seed) + " in " + std::to_string(kib) + " KiB");
   }
 }
 

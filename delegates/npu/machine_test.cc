@@ -277,6 +277,53 @@ TEST(NpuStreams, WaitsThatNeverEndAreRefused) {
   EXPECT_EQ(fault.command, 1u);
 }
 
+// Values that go in and come out may lie in regions of their own; what goes in is not written to.
+TEST(NpuStreams, RegionsOfValues) {
+  GraphBuilder b(4);
+  const int x = b.input({1, 4, 4, 8}), z = b.input({1, 4, 4, 8});
+  const int y = b.binary(Kind::kAdd, x, z);
+  b.graph.outputs = {y, b.table(y), b.reshape(z, {1, 1, 4, 32})};  // the last is an input under another shape
+  CompileOptions options;
+  options.own_regions = true;
+  const MachineConfig config;
+  const Compiled c = compile(b.graph, config, options);
+  ASSERT_EQ(c.error, "");
+  const auto region = [&](int t) { return static_cast<uint32_t>(c.region[static_cast<size_t>(t)]); };
+  EXPECT_EQ(region(x), kValues);
+  EXPECT_EQ(region(z), kTensors);
+  EXPECT_EQ(region(y), kValues + 1);
+  EXPECT_EQ(region(b.graph.outputs[1]), kValues + 2);
+  EXPECT_EQ(region(b.graph.outputs[2]), kTensors);
+  EXPECT_EQ(c.tensor_bytes, 128);
+  const auto verify = [&](std::vector<uint32_t> words, auto&& change) {
+    auto* const header = reinterpret_cast<StreamHeader*>(words.data());
+    change(header, reinterpret_cast<Command*>(header + 1));
+    Stream stream;
+    Fault fault;
+    const Status status = verify_stream(config, words.data(), words.size() * 4, &stream, &fault);
+    return status == Status::kOk ? std::string() : std::string(fault.reason);
+  };
+  const auto first = [](Command* k, Op op) {
+    while (k->op() != op) ++k;
+    return k;
+  };
+  EXPECT_EQ(verify(c.stream, [](auto*, auto*) {}), "");
+  EXPECT_NE(verify(c.stream, [](auto* h, auto*) { h->value_bytes[1] -= 1; }), "");
+  EXPECT_NE(verify(c.stream, [](auto* h, auto*) { h->value_written = 4; }), "");
+  EXPECT_NE(verify(c.stream, [](auto* h, auto*) { h->value_count = 25; }), "");
+  EXPECT_NE(verify(c.stream, [](auto* h, auto*) { h->value_bytes[3] = 1; }), "");
+  EXPECT_NE(verify(c.stream, [&](auto*, auto* k) { first(k, Op::store)->set(field::region, kValues); }), "");
+  EXPECT_NE(verify(c.stream, [&](auto*, auto* k) { first(k, Op::load)->set(field::region, kValues + 3); }), "");
+  // Without memory for a value nothing runs.
+  Stream stream;
+  Fault fault;
+  ASSERT_EQ(verify_stream(config, c.stream.data(), c.stream.size() * 4, &stream, &fault), Status::kOk);
+  Bytes sram(Machine::memory_bytes(config)), tensors(128);
+  Counters counters;
+  EXPECT_EQ(Machine(config, sram.data()).run(stream, c.constants.data(), tensors.data(), &counters, nullptr, 0, &fault),
+            Status::kInvalidArgument);
+}
+
 TEST(NpuStreams, CarriedSumsMustHaveBeenKept) {
   Stream stream;
   Fault fault;

@@ -634,14 +634,30 @@ Ran run_machine(const Graph& g, const Compiled& c, const MachineConfig& config, 
   ran.status = verify_stream(config, c.stream.data(), c.stream.size() * 4, &stream, &ran.fault);
   if (ran.status != Status::kOk) return ran;
   Bytes sram(Machine::memory_bytes(config), 0x5a), tensors(static_cast<size_t>(c.tensor_bytes), 0x5a);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    std::memcpy(tensors.data() + c.address[static_cast<size_t>(g.inputs[i])], inputs[i].data(), inputs[i].size());
+  Bytes values[kMostRegions];
+  uint8_t* bases[kMostRegions] = {};
+  for (uint32_t k = 0; k < stream.header->value_count; ++k) {
+    values[k].assign(stream.header->value_bytes[k], 0x5a);
+    bases[k] = values[k].data();
+  }
+  const auto place = [&](int t) {
+    const Region region = c.region[static_cast<size_t>(t)];
+    return (region == kTensors ? tensors.data() : bases[region - kValues]) + c.address[static_cast<size_t>(t)];
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (c.address[static_cast<size_t>(g.inputs[i])] >= 0)
+      std::memcpy(place(g.inputs[i]), inputs[i].data(), inputs[i].size());
+  }
   Machine machine(config, sram.data());
   machine.faults = faults;
-  ran.status = machine.run(stream, c.constants.data(), tensors.data(), &ran.counters, nullptr, 0, &ran.fault);
+  ran.status = machine.run(stream, c.constants.data(), tensors.data(), &ran.counters, nullptr, 0, &ran.fault, bases);
   if (ran.status != Status::kOk) return ran;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (c.region[static_cast<size_t>(g.inputs[i])] == kTensors) continue;
+    EXPECT_EQ(std::memcmp(place(g.inputs[i]), inputs[i].data(), inputs[i].size()), 0) << "an input was written to";
+  }
   for (const int t : g.outputs) {
-    const auto at = tensors.begin() + c.address[static_cast<size_t>(t)];
+    const uint8_t* const at = place(t);
     ran.outputs.emplace_back(at, at + g.tensors[static_cast<size_t>(t)].bytes());
   }
   return ran;

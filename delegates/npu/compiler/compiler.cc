@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "delegates/npu/compiler/emit.h"
@@ -25,6 +26,7 @@ class Compiler {
     if (!check()) return std::move(out_);
     survey();
     if (!choose()) return std::move(out_);
+    if (options_.own_regions) give_regions();
     place_tensors();
     write();
     return std::move(out_);
@@ -92,6 +94,7 @@ class Compiler {
     for (const int t : g_.outputs) w_.wanted[static_cast<size_t>(w_.root[static_cast<size_t>(t)])] = true;
     // While sections are compared every tensor has a place of its own.
     w_.address.assign(n, 0);
+    w_.region.assign(n, kTensors);
     int64_t at = 0;
     for (size_t i = 0; i < n; ++i) {
       w_.address[i] = at % (int64_t{1} << 31);
@@ -114,7 +117,11 @@ class Compiler {
     if (machine.run(stream, nullptr, nullptr, &counters, nullptr, 0, &fault) != Status::kOk) return kNone;
     return counters.cycles;
   }
-  bool cost_too_long(const Command& k) const { return verify_command(config_, k, UINT32_MAX, UINT32_MAX) != nullptr; }
+  bool cost_too_long(const Command& k) const {
+    StreamHeader any{};
+    any.constant_bytes = any.tensor_bytes = UINT32_MAX;
+    return verify_command(config_, k, any) != nullptr;
+  }
 
   // Tries one cut; the better of it and *best stays.
   bool attempt(const Cut& cut, Choice* best) {
@@ -240,6 +247,28 @@ class Compiler {
   }
   static size_t next_length(size_t length) { return length < 4 ? length + 1 : length + length / 3; }
 
+  // Inputs and outputs that nobody else's bytes lie in: an output that is an input, or another output, under a new
+  // shape is copied by the host's side.
+  void give_regions() {
+    std::map<int, int> named;  // roots, how often
+    for (const int t : g_.inputs) ++named[w_.root[static_cast<size_t>(t)]];
+    for (const int t : g_.outputs) ++named[w_.root[static_cast<size_t>(t)]];
+    for (const std::vector<int>* list : {&g_.inputs, &g_.outputs}) {
+      for (const int t : *list) {
+        const auto r = static_cast<size_t>(w_.root[static_cast<size_t>(t)]);
+        const int64_t bytes = g_.tensors[r].bytes();
+        const bool used = list == &g_.outputs || !w_.readers[r].empty();
+        if (!used || header_.value_count == kMostRegions || named[static_cast<int>(r)] != 1 || !g_.tensors[r].data.empty() ||
+            bytes > UINT32_MAX)
+          continue;
+        w_.region[r] = static_cast<Region>(kValues + header_.value_count);
+        header_.value_bytes[header_.value_count] = static_cast<uint32_t>(bytes);
+        if (list == &g_.outputs) header_.value_written |= 1u << header_.value_count;
+        ++header_.value_count;
+      }
+    }
+  }
+
   // Addresses by lifetime: sections in which a tensor is written first and read last.
   void place_tensors() {
     const size_t n = g_.tensors.size(), sections = out_.sections.size();
@@ -252,6 +281,7 @@ class Compiler {
       int64_t address;
     };
     std::vector<Life> lives;
+    std::vector<size_t> own;
     std::vector<bool> is_input(n, false);
     for (const int t : g_.inputs) is_input[static_cast<size_t>(t)] = true;
     for (size_t t = 0; t < n; ++t) {
@@ -266,12 +296,14 @@ class Compiler {
           life.last = std::max(life.last, section_of[r]);
         }
       }
-      if (outside) lives.push_back(life);
+      if (outside && w_.region[t] == kTensors) lives.push_back(life);
+      if (outside && w_.region[t] != kTensors) own.push_back(t);
     }
     std::stable_sort(lives.begin(), lives.end(), [&](const Life& a, const Life& b) {
       return g_.tensors[a.tensor].bytes() > g_.tensors[b.tensor].bytes();
     });
     w_.address.assign(n, -1);
+    for (const size_t t : own) w_.address[t] = 0;
     for (size_t i = 0; i < lives.size(); ++i) {
       std::vector<std::pair<int64_t, int64_t>> taken;
       for (size_t k = 0; k < i; ++k) {
@@ -289,7 +321,11 @@ class Compiler {
       out_.tensor_bytes = std::max(out_.tensor_bytes, at + g_.tensors[lives[i].tensor].bytes());
     }
     out_.address.resize(n);
-    for (size_t t = 0; t < n; ++t) out_.address[t] = w_.address[static_cast<size_t>(w_.root[t])];
+    out_.region.resize(n);
+    for (size_t t = 0; t < n; ++t) {
+      out_.address[t] = w_.address[static_cast<size_t>(w_.root[t])];
+      out_.region[t] = w_.region[static_cast<size_t>(w_.root[t])];
+    }
   }
 
   void write() {
@@ -321,7 +357,7 @@ class Compiler {
       return;
     }
     out_.constants = blob.bytes();
-    StreamHeader header{};
+    StreamHeader& header = header_;
     header.magic = kStreamMagic;
     header.version = kIsaVersion;
     header.command_count = static_cast<uint32_t>(commands.size());
@@ -352,6 +388,7 @@ class Compiler {
   Surroundings w_;
   WeightCache cache_;
   Compiled out_;
+  StreamHeader header_{};
   std::string why_;
 };
 

@@ -14,9 +14,10 @@
 namespace vireo::npu {
 
 struct CompileOptions {
-  bool compress = true;  // weights
-  bool cascade = true;   // results stay in local memory between layers
-  size_t longest = 64;   // layers of a cascade
+  bool compress = true;      // weights
+  bool cascade = true;       // results stay in local memory between layers
+  size_t longest = 64;       // layers of a cascade
+  bool own_regions = false;  // inputs and outputs stay where the host has them, as far as there are regions
 };
 
 struct Section {
@@ -31,7 +32,8 @@ struct Compiled {
   std::vector<uint32_t> stream;    // StreamHeader and commands
   std::vector<uint8_t> constants;  // region 0
   int64_t tensor_bytes = 0;        // region 1
-  std::vector<int64_t> address;    // of every tensor in region 1; -1: it never leaves local memory, or is a constant
+  std::vector<Region> region;      // of every tensor: 1, or one of its own
+  std::vector<int64_t> address;    // of every tensor in its region; -1: it never leaves local memory, or is a constant
   std::vector<Section> sections;
 
   // Times on the machine as it was compiled for, with the layers' shares.

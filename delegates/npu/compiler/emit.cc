@@ -141,15 +141,16 @@ void Emitter::load(const Ring& ring, const Box& rows, int64_t image, int layer) 
   const GraphTensor& root = tensor(r);
   const int64_t base = root.data.empty() ? w_.address[static_cast<size_t>(r)] : place(root.data);
   const int64_t offset = t.shape[0] == 1 ? 0 : image * t.shape[1] * pitch;
-  move(ring, rows, base + offset, root.data.empty() ? kTensors : kConstants, strides, false, layer);
+  move(ring, rows, base + offset, root.data.empty() ? w_.region[static_cast<size_t>(r)] : kConstants, strides, false,
+       layer);
 }
 
 void Emitter::store(const Ring& ring, const Box& rows, int64_t image, int layer) {
   const GraphTensor& t = tensor(ring.tensor);
   const int64_t size = bytes_of(t.type), pixel = t.shape[3] * size, pitch = t.shape[2] * pixel;
   const int64_t strides[3] = {pitch, pixel, size};
-  const int64_t base = w_.address[static_cast<size_t>(w_.root[static_cast<size_t>(ring.tensor)])];
-  move(ring, rows, base + image * t.shape[1] * pitch, kTensors, strides, true, layer);
+  const auto r = static_cast<size_t>(w_.root[static_cast<size_t>(ring.tensor)]);
+  move(ring, rows, w_.address[r] + image * t.shape[1] * pitch, w_.region[r], strides, true, layer);
 }
 
 void Emitter::transpose(int index, const Ring& ring, const Box& rows, int64_t image) {
@@ -161,7 +162,8 @@ void Emitter::transpose(int index, const Ring& ring, const Box& rows, int64_t im
   const int64_t strides[3] = {of[l.perm[1]], of[l.perm[2]], of[l.perm[3]]};
   const int r = w_.root[static_cast<size_t>(l.inputs[0])];
   const int64_t base = tensor(r).data.empty() ? w_.address[static_cast<size_t>(r)] : place(tensor(r).data);
-  move(ring, rows, base + image * of[l.perm[0]], tensor(r).data.empty() ? kTensors : kConstants, strides, false, index);
+  move(ring, rows, base + image * of[l.perm[0]],
+       tensor(r).data.empty() ? w_.region[static_cast<size_t>(r)] : kConstants, strides, false, index);
 }
 
 void Emitter::set_a(const Ring& ring, const Box& box) {

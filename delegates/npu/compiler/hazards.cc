@@ -60,8 +60,8 @@ void Hazards::add(Command* command) {
   uint32_t waits[kQueues] = {};
   for (int i = 0; i < c.extents; ++i)
     access(&sram_, c.extent[i].begin, c.extent[i].end, c.extent[i].written, queue, number, waits);
-  if (c.outside.used && c.outside.region == kTensors)
-    access(&tensors_, c.outside.begin, c.outside.end, c.outside.written, queue, number, waits);
+  if (c.outside.used && c.outside.region != kConstants)
+    access(&outside_[c.outside.region], c.outside.begin, c.outside.end, c.outside.written, queue, number, waits);
   waits[queue] = 0;  // a queue is in order
   for (uint32_t q = 0; q < kQueues; ++q) command->set(*kWaits[q], waits[q]);
 }

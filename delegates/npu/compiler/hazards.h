@@ -33,7 +33,8 @@ class Hazards {
   void access(Spans* spans, uint64_t begin, uint64_t end, bool write, uint32_t queue, uint32_t number, uint32_t* waits);
 
   const MachineConfig& config_;
-  Spans sram_, tensors_;
+  Spans sram_;
+  std::map<uint32_t, Spans> outside_;  // by region
   uint32_t count_[kQueues] = {};
 };
 

@@ -52,6 +52,7 @@ struct Surroundings {
   const MachineConfig* config = nullptr;
   std::vector<int> root;                     // tensor that the bytes belong to: a reshape's input stands for its result
   std::vector<int64_t> address;              // of roots, in their region
+  std::vector<Region> region;                // of roots that are no constants
   std::vector<int> producer;                 // layer that writes the tensor, -1: none
   std::vector<std::vector<size_t>> readers;  // layers, of roots
   std::vector<bool> wanted;                  // tensor is one of the graph's outputs, by root

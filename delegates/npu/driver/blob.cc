@@ -54,15 +54,28 @@ const char* open_blob(const MachineConfig& config, const void* data, size_t byte
   if (h.hash != hash_of(base + sizeof(BlobHeader), bytes - sizeof(BlobHeader))) return "damaged";
   out->header = &h;
   out->boundary = reinterpret_cast<const Boundary*>(base + boundary_at());
-  for (uint32_t i = 0; i < h.inputs + h.outputs; ++i) {
-    if (uint64_t{out->boundary[i].address} + out->boundary[i].bytes > h.tensor_bytes)
-      return "a value lies outside of its memory";
-  }
   Fault fault;
   if (verify_stream(config, base + stream_at(h.inputs, h.outputs), h.stream_bytes, &out->stream, &fault) != Status::kOk)
     return fault.reason[0] == 0 ? "its commands cannot run" : fault.reason;
   if (out->stream.header->constant_bytes != h.constant_bytes || out->stream.header->tensor_bytes != h.tensor_bytes)
     return "its commands are for other memory";
+  // Each region of a value has one value, of its size, and is written to only if that comes out.
+  uint32_t seen = 0, written = 0;
+  for (uint32_t i = 0; i < h.inputs + h.outputs; ++i) {
+    const Boundary& b = out->boundary[i];
+    const uint32_t value = b.region - kValues;
+    if (b.region == kTensors) {
+      if (uint64_t{b.address} + b.bytes > h.tensor_bytes) return "a value lies outside of its memory";
+      continue;
+    }
+    if (b.region < kValues || value >= out->stream.header->value_count || (seen >> value & 1) != 0 || b.address != 0 ||
+        b.bytes != out->stream.header->value_bytes[value])
+      return "a value lies outside of its memory";
+    seen |= 1u << value;
+    if (i >= h.inputs) written |= 1u << value;
+  }
+  if (seen != (1u << out->stream.header->value_count) - 1 || written != out->stream.header->value_written)
+    return "a value has no memory, or is written to on its way in";
   out->constants = base + constants_at(h.inputs, h.outputs, h.stream_bytes);
   return "";
 }

@@ -7,7 +7,7 @@
 namespace vireo::npu {
 
 constexpr uint32_t kBlobMagic = 0x42504e56;  // "VNPB"
-constexpr uint32_t kBlobVersion = 1;
+constexpr uint32_t kBlobVersion = 2;
 
 // The parts follow in this order, each aligned to 64: boundary (inputs, then outputs), stream, constants.
 struct BlobHeader {
@@ -19,7 +19,8 @@ struct BlobHeader {
   uint64_t hash;  // of all that follows
 };
 struct Boundary {
-  uint32_t address, bytes;  // in region 1
+  uint32_t region;  // of its own, or kTensors: copied from and to there
+  uint32_t address, bytes;
 };
 
 struct BlobView {

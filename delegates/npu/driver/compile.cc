@@ -69,6 +69,11 @@ class Readers {
   std::set<int32_t> outputs_;
 };
 
+Boundary boundary_of(const Graph& g, const Compiled& c, int tensor) {
+  const auto t = static_cast<size_t>(tensor);
+  return {c.region[t], static_cast<uint32_t>(c.address[t]), static_cast<uint32_t>(g.tensors[t].bytes())};
+}
+
 vireo_status refuse(const vireo_blob* blob, const std::string& why) {
   std::snprintf(blob->message, blob->message_bytes, "%s", why.c_str());
   return VIREO_UNSUPPORTED;
@@ -137,8 +142,10 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
     outputs.push_back(t);
   }
   const Graph& g = lowered.graph;
+  CompileOptions options = d.options;
+  options.own_regions = true;
   if (g.layers.empty()) return refuse(blob, "nothing is computed here");
-  const Compiled compiled = compile(g, d.config, d.options);
+  const Compiled compiled = compile(g, d.config, options);
   if (!compiled.error.empty()) {
     const int at = compiled.error_layer;
     return refuse(blob, (at < 0 ? "" : g.layers[static_cast<size_t>(at)].name + ": ") + compiled.error);
@@ -159,19 +166,17 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
   std::vector<Boundary> boundary;
   for (uint32_t i = 0; i < part->input_count; ++i) {
     // A value that no layer reads in the end (its shape alone was wanted) needs no place.
-    Boundary b{0, 0};
+    Boundary b{kTensors, 0, 0};
     for (size_t k = 0; k < lowered.given.size(); ++k) {
       const int t = g.inputs[k];
       if (read.number.at(part->inputs[i]) != lowered.given[k] || compiled.address[static_cast<size_t>(t)] < 0) continue;
-      b = {static_cast<uint32_t>(compiled.address[static_cast<size_t>(t)]),
-           static_cast<uint32_t>(g.tensors[static_cast<size_t>(t)].bytes())};
+      b = boundary_of(g, compiled, t);
     }
     boundary.push_back(b);
   }
   for (const int t : outputs) {
     if (compiled.address[static_cast<size_t>(t)] < 0) return refuse(blob, "an output of the part is constant");
-    boundary.push_back({static_cast<uint32_t>(compiled.address[static_cast<size_t>(t)]),
-                        static_cast<uint32_t>(g.tensors[static_cast<size_t>(t)].bytes())});
+    boundary.push_back(boundary_of(g, compiled, t));
   }
   auto* const to = static_cast<uint8_t*>(blob->reserve(blob->context, bytes));
   if (to == nullptr) {

@@ -153,11 +153,20 @@ void Device::drain() {
 
 Status Device::run(Part* part, Counters* counters) {
   const BlobView& b = part->blob;
-  for (uint32_t i = 0; i < b.header->inputs; ++i)
-    std::memcpy(part->tensors + b.boundary[i].address, part->inputs[i]->data, b.boundary[i].bytes);
+  uint8_t* values[kMostRegions] = {};
+  for (uint32_t i = 0; i < b.header->inputs + b.header->outputs; ++i) {
+    const Boundary& at = b.boundary[i];
+    const bool goes_in = i < b.header->inputs;
+    void* const data = goes_in ? part->inputs[i]->data : part->outputs[i - b.header->inputs]->data;
+    if (at.region >= kValues) {
+      values[at.region - kValues] = static_cast<uint8_t*>(data);
+    } else if (goes_in && at.bytes != 0) {
+      std::memcpy(part->tensors + at.address, data, at.bytes);
+    }
+  }
   machine_.faults = part->faults;
   Fault fault;
-  const Status status = machine_.run(b.stream, b.constants, part->tensors, counters, nullptr, 0, &fault);
+  const Status status = machine_.run(b.stream, b.constants, part->tensors, counters, nullptr, 0, &fault, values);
   machine_.reset();
   return status;
 }
@@ -183,7 +192,7 @@ void Device::finish(Part* part, vireo_status status) {
     const BlobView& b = part->blob;
     for (uint32_t o = 0; o < b.header->outputs; ++o) {
       const Boundary& at = b.boundary[b.header->inputs + o];
-      std::memcpy(part->outputs[o]->data, part->tensors + at.address, at.bytes);
+      if (at.region == kTensors) std::memcpy(part->outputs[o]->data, part->tensors + at.address, at.bytes);
     }
   }
   part->status = part->cancelled ? vireo_status{VIREO_CANCELLED} : status;

@@ -41,6 +41,10 @@ __attribute__((noinline)) void* operator new(size_t bytes) {
   if (void* p = std::malloc(bytes == 0 ? 1 : bytes); p != nullptr) return p;
   throw std::bad_alloc();
 }
+__attribute__((noinline)) void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  ++g_news;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 __attribute__((noinline)) void operator delete(void* p) noexcept { std::free(p); }
 __attribute__((noinline)) void operator delete(void* p, size_t) noexcept { std::free(p); }
 

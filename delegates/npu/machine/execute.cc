@@ -441,7 +441,7 @@ void move(const Command& k, const Memory& memory) {
   const size_t size = k.u(element);
   uint8_t* const inside = memory.sram + k.u(sram);
   const uint64_t at = k.u(dram);
-  const uint8_t* const source = (k.u(region) == kConstants ? memory.constants : memory.tensors) + at;
+  const uint8_t* const source = memory.at(k.u(region)) + at;
   const uint64_t x0 = k.u(n0), x1 = k.u(n1), x2 = k.u(n2);
   const bool dense = k.u(d0) == size && k.u(s0) == size;
   const size_t chunk = dense ? static_cast<size_t>(x0) * size : size;
@@ -451,7 +451,7 @@ void move(const Command& k, const Memory& memory) {
         uint8_t* const s = inside + i * k.u(s2) + j * k.u(s1) + n * k.u(s0);
         const uint64_t d = i * k.u(d2) + j * k.u(d1) + n * k.u(d0);
         if (store) {
-          memcpy(memory.tensors + at + d, s, chunk);
+          memcpy(memory.writable(k.u(region)) + at + d, s, chunk);
         } else {
           memcpy(s, source + d, chunk);
         }
@@ -469,7 +469,7 @@ bool execute(const Command& k, const Memory& memory) {
     return true;
   }
   if (op == Op::unpack) {
-    const uint8_t* const from = (k.u(region) == kConstants ? memory.constants : memory.tensors) + k.u(dram);
+    const uint8_t* const from = memory.at(k.u(region)) + k.u(dram);
     return unpack(from, k.u(packed), memory.sram + k.u(sram), k.u(unpacked));
   }
   const Tile t(k, memory.sram);

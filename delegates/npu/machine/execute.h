@@ -11,6 +11,10 @@ struct Memory {
   uint8_t* sums = nullptr;  // 4 bytes for each sum that the matrix engine keeps
   const uint8_t* constants = nullptr;
   uint8_t* tensors = nullptr;
+  uint8_t* const* values = nullptr;
+
+  uint8_t* writable(uint32_t region) const { return region == kTensors ? tensors : values[region - kValues]; }
+  const uint8_t* at(uint32_t region) const { return region == kConstants ? constants : writable(region); }
 };
 
 // false: packed weights or a table of places hold what cannot be.

@@ -13,7 +13,9 @@ constexpr uint32_t kCommandWords = 32;
 constexpr uint32_t kQueues = 4;
 
 enum Queue : uint32_t { kLoad = 0, kStore = 1, kMatrix = 2, kVector = 3 };
-enum Region : uint32_t { kConstants = 0, kTensors = 1 };
+// From kValues on: a region for each value that goes in or comes out, wherever it lies.
+enum Region : uint32_t { kConstants = 0, kTensors = 1, kValues = 2 };
+constexpr uint32_t kMostRegions = 24;  // of values
 enum Type : uint32_t { kI8 = 0, kU8 = 1, kI16 = 2, kF32 = 3 };
 
 constexpr uint32_t bytes_of(uint32_t type) { return type == kF32 ? 4 : type == kI16 ? 2 : 1; }
@@ -98,7 +100,8 @@ static_assert(sizeof(Command) == 4 * kCommandWords);
 struct StreamHeader {
   uint32_t magic, version, command_count, sram_bytes;
   uint32_t constant_bytes, tensor_bytes;
-  uint32_t reserved[26];  // 0
+  uint32_t value_count, value_written;  // bit k: region kValues + k may be written to
+  uint32_t value_bytes[kMostRegions];   // those of no value: 0
 };
 static_assert(sizeof(StreamHeader) == sizeof(Command));
 

@@ -151,7 +151,7 @@ void corrupt(const Command& k, const Memory& memory, uint8_t mask) {
     memory.sram[k.u(field::y_addr) + uint64_t{k.u(field::y_row)} * k.u(field::y_pitch) + bytes_of(k.u(field::y_type)) -
                 1] ^= mask;
   } else if (k.op() == Op::store) {
-    memory.tensors[k.u(field::dram) + k.u(field::element) - 1] ^= mask;
+    memory.writable(k.u(field::region))[k.u(field::dram) + k.u(field::element) - 1] ^= mask;
   } else {
     memory.sram[k.u(field::sram)] ^= mask;
   }
@@ -160,7 +160,7 @@ void corrupt(const Command& k, const Memory& memory, uint8_t mask) {
 }  // namespace
 
 Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* tensors, Counters* counters,
-                    LayerCounters* layers, uint32_t layer_count, Fault* fault) {
+                    LayerCounters* layers, uint32_t layer_count, Fault* fault, uint8_t* const* values) {
   *counters = Counters();
   *fault = Fault();
   for (uint32_t i = 0; layers != nullptr && i < layer_count; ++i) layers[i] = LayerCounters();
@@ -176,7 +176,11 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
   if (data && ((constants == nullptr && stream.header->constant_bytes > 0) ||
                (tensors == nullptr && stream.header->tensor_bytes > 0)))
     return fail(Status::kInvalidArgument, kNoCommand, "no memory for a region");
-  const Memory memory{sram_, data ? sram_ + config_.sram_bytes : nullptr, constants, tensors};
+  for (uint32_t k = 0; data && k < stream.header->value_count; ++k) {
+    if (stream.header->value_bytes[k] != 0 && (values == nullptr || values[k] == nullptr))
+      return fail(Status::kInvalidArgument, kNoCommand, "no memory for a value");
+  }
+  const Memory memory{sram_, data ? sram_ + config_.sram_bytes : nullptr, constants, tensors, values};
   Run r(config_, stream);
   Status status = Status::kOk;
   for (;;) {

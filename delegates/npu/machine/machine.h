@@ -5,7 +5,7 @@
 // four counters. Time. Every running command advances at the rate that memory leaves it: where the ports of a bank, or
 // memory outside, are asked for more than they give in a cycle, all that use them slow down alike. Time goes from event
 // to event (a command ends, the first byte of a transfer arrives), not by a formula over commands. Data. A command's
-// effect takes place when it ends. The bytes that it works on are the machine's own local memory and the two regions it
+// effect takes place when it ends. The bytes that it works on are the machine's own local memory and the regions it
 // was given.
 #ifndef VIREO_DELEGATES_NPU_MACHINE_MACHINE_H_
 #define VIREO_DELEGATES_NPU_MACHINE_MACHINE_H_
@@ -62,9 +62,10 @@ class Machine {
   Trace trace;
 
   // Runs a verified stream. `layers` (may be null) has an entry for every layer number below `layer_count`; others are
-  // not counted. constants and tensors have the sizes of the stream's header. On a fault, *fault says where.
+  // not counted. constants, tensors and each of `values` have the sizes of the stream's header. On a fault, *fault says
+  // where.
   Status run(const Stream& stream, const uint8_t* constants, uint8_t* tensors, Counters* counters,
-             LayerCounters* layers, uint32_t layer_count, Fault* fault);
+             LayerCounters* layers, uint32_t layer_count, Fault* fault, uint8_t* const* values = nullptr);
 
   // What lies in local memory is lost as well.
   void reset() { lost_ = false; }

@@ -51,7 +51,7 @@ const char* status_name(Status status) {
   return kNames[static_cast<uint32_t>(status)];
 }
 
-const char* verify_command(const MachineConfig& m, const Command& k, uint64_t constant_bytes, uint64_t tensor_bytes) {
+const char* verify_command(const MachineConfig& m, const Command& k, const StreamHeader& memory) {
   const OpInfo* const info = op_info(k.u(op));
   if (info == nullptr) return "no such command";
   uint32_t used[kCommandWords] = {};
@@ -66,9 +66,13 @@ const char* verify_command(const MachineConfig& m, const Command& k, uint64_t co
   }
   if (k.u(flags) != 0) return "a flag that has no meaning is set";
   if ((info->groups & (kDma | kPack)) != 0) {
-    if (k.u(region) > kTensors) return "no such region";
-    if (info->op == Op::store && k.u(region) != kTensors) return "constants cannot be written";
-    const uint64_t outside = k.u(region) == kConstants ? constant_bytes : tensor_bytes;
+    const uint32_t r = k.u(region), value = r - kValues;
+    if (r >= kValues && value >= memory.value_count) return "no such region";
+    if (info->op == Op::store && r != kTensors && (r < kValues || (memory.value_written >> value & 1) == 0))
+      return "constants and what goes in cannot be written";
+    const uint64_t outside = r == kConstants ? memory.constant_bytes
+                             : r == kTensors ? memory.tensor_bytes
+                                             : memory.value_bytes[value];
     if (info->op == Op::unpack) {
       if (k.u(packed) == 0 || k.u(unpacked) == 0) return "nothing to unpack";
       if (uint64_t{k.u(sram)} + k.u(unpacked) > m.sram_bytes) return "a transfer ends outside of local memory";
@@ -204,13 +208,15 @@ Status verify_stream(const MachineConfig& m, const void* data, size_t bytes, Str
   if (header->command_count != bytes / sizeof(Command) - 1)
     return refuse("the header counts other commands than follow");
   if (header->sram_bytes > m.sram_bytes) return refuse("made for a machine with more local memory");
-  for (const uint32_t word : header->reserved) {
-    if (word != 0) return refuse("a reserved word of the header is set");
+  if (header->value_count > kMostRegions || (header->value_written >> header->value_count) != 0)
+    return refuse("more values than the machine has regions for");
+  for (uint32_t k = header->value_count; k < kMostRegions; ++k) {
+    if (header->value_bytes[k] != 0) return refuse("a value that is not there has a size");
   }
   const auto* const commands = reinterpret_cast<const Command*>(header + 1);
   const uint32_t count = header->command_count;
   for (uint32_t i = 0; i < count; ++i) {
-    const char* const reason = verify_command(m, commands[i], header->constant_bytes, header->tensor_bytes);
+    const char* const reason = verify_command(m, commands[i], *header);
     if (reason != nullptr) return refuse(reason, i);
   }
   // Sums that are carried are those of the command before in the matrix queue.

@@ -29,9 +29,8 @@ struct Fault {
 // it.
 Status verify_stream(const MachineConfig& config, const void* data, size_t bytes, Stream* stream, Fault* fault);
 
-// One command alone; null when it is right, else what is not.
-const char* verify_command(const MachineConfig& config, const Command& command, uint64_t constant_bytes,
-                           uint64_t tensor_bytes);
+// One command alone, with the regions of `memory`; null when it is right, else what is not.
+const char* verify_command(const MachineConfig& config, const Command& command, const StreamHeader& memory);
 
 }  // namespace vireo::npu
 
