@@ -10,7 +10,7 @@ int main(void) {
   ROW(vireo_error, tensor);
   ROW(vireo_string, size);
   ROW(vireo_tensor, capacity);
-  ROW(vireo_runtime_options, plugins);
+  ROW(vireo_runtime_options, probe_timeout_ms);
   ROW(vireo_device_info, busy_watts);
   ROW(vireo_value_info, state_of);
   ROW(vireo_meaning, sample_rate);

@@ -76,8 +76,11 @@ const char* take_devices(vireo_runtime* rt, Plugin* p) {
   return p->device_count == 0 ? "its devices are not there" : nullptr;
 }
 
-void open_one(vireo_runtime* rt, Plugin* p) {
+void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
   Error error;
+  char found[sizeof(Plugin::reason)] = {};
+  if (probe != nullptr) probe_plugin(p->path, *probe, found, sizeof(found));
+  if (found[0] != 0) return refuse(rt, p, found);
   if (!ok(platform::open_library(p->path, &p->library, &error))) return refuse(rt, p, error.message);
   const auto open =
       reinterpret_cast<vireo_delegate_open_function>(platform::find_symbol(p->library, VIREO_DELEGATE_OPEN));
@@ -110,6 +113,7 @@ void open_one(vireo_runtime* rt, Plugin* p) {
 struct Listing {
   vireo_runtime* rt;
   Plugin** last;
+  const ProbeOptions* probe;
   Status status = Status::kOk;
   Error* error;
 };
@@ -130,13 +134,13 @@ void add(void* context, const char* path) {
   const size_t n = strlen(path);
   memcpy(p->path, path, n < sizeof(p->path) ? n : sizeof(p->path) - 1);
   if (n >= sizeof(p->path)) return refuse(listing.rt, p, "its path is too long");
-  open_one(listing.rt, p);
+  open_one(listing.rt, p, listing.probe);
 }
 
 }  // namespace
 
-Status open_plugins(vireo_runtime* rt, const char* list, Error* error) {
-  Listing listing{rt, &rt->plugins, Status::kOk, error};
+Status open_plugins(vireo_runtime* rt, const char* list, const ProbeOptions* probe, Error* error) {
+  Listing listing{rt, &rt->plugins, probe, Status::kOk, error};
   while (*listing.last != nullptr) listing.last = &(*listing.last)->next;
   while (*list != 0 && ok(listing.status)) {
     const char* end = strchr(list, ':');

@@ -1,10 +1,11 @@
 // Delegates in shared libraries: found, opened, and refused with a reason.
 //
-// Nothing here is trusted but to be code: a library that crashes when it is loaded takes the process with it, as every
-// shared library does. What it says of itself is checked.
+// A library that crashes takes the process with it, so it is tried in another one first (platform/probe.h). What it says of
+// itself is checked here again.
 #ifndef VIREO_RUNTIME_DEVICES_PLUGINS_H_
 #define VIREO_RUNTIME_DEVICES_PLUGINS_H_
 
+#include "runtime/platform/probe.h"
 #include "sdk/base/error.h"
 #include "vireo/delegate.h"
 
@@ -24,7 +25,8 @@ struct Plugin {
 // Opens the libraries that `list` names, files and folders with colons between them, in its order (in a folder: by
 // name), and enumerates their devices. What is wrong with one of them is its reason, and a line in the log; only want
 // of memory is an error.
-Status open_plugins(vireo_runtime* runtime, const char* list, Error* error);
+// Each is probed before (platform/probe.h), unless `probe` is null.
+Status open_plugins(vireo_runtime* runtime, const char* list, const ProbeOptions* probe, Error* error);
 void close_plugins(vireo_runtime* runtime);
 
 }  // namespace vireo

@@ -66,7 +66,15 @@ Status create_runtime(const vireo_runtime_options* options, vireo_runtime** out,
   if (ok(status)) {
     const char* const given = options == nullptr ? nullptr : options->plugins;
     const char* const list = given == nullptr ? platform::environment("VIREO_PLUGINS") : given;
-    if (list != nullptr) status = open_plugins(rt, list, error);
+    ProbeOptions probe;
+    const char* const program = platform::environment("VIREO_PROBE");
+    bool probes = program == nullptr || strcmp(program, "off") != 0;
+    if (options != nullptr) {
+      probes = probes && options->probe != VIREO_PROBE_NEVER;
+      probe.cache = options->plugin_cache;
+      probe.timeout_ms = options->probe_timeout_ms;
+    }
+    if (list != nullptr) status = open_plugins(rt, list, probes ? &probe : nullptr, error);
   }
 #endif
   if (!ok(status)) {

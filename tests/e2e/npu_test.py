@@ -129,11 +129,12 @@ class Npu(unittest.TestCase):
         # Submit 0 is the trial of the part, 1 the run.
         for fault in ("lost@0", "lost@1", "wrong", "hang@1"):
             with self.subTest(fault):
-                self.same(outputs(self.file, self.data, "fault", "--device", "npu,cpu", "--plugins", PLUGIN, VIREO_NPU_FAULT=fault))
+                self.same(outputs(self.file, self.data, "fault", "--device", "npu,cpu", "--plugins", PLUGIN,
+                                  VIREO_NPU_FAULT=fault, VIREO_PROBE="off"))
 
     def test_a_fault_that_nobody_knows(self):
         failed = support.vireo("run", self.file, "--input", f"features={self.input}", "--device", "npu,cpu", "--plugins", PLUGIN,
-                               check=False, environment={"VIREO_NPU_FAULT": "flood"})
+                               check=False, environment={"VIREO_NPU_FAULT": "flood", "VIREO_PROBE": "off"})
         self.assertNotEqual(failed.returncode, 0)
         self.assertIn("could not open its driver", failed.stderr)
 

@@ -1,5 +1,7 @@
 /* A plug-in that is wrong in the way that KIND says. */
 #include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <vireo/delegate.h>
 
 #define MISSING 1
@@ -15,12 +17,32 @@
 #define TAKEN_NAME 11
 #define BAD_NAME 12
 #define FAILS 13
+/* Those that only a process of its own survives. */
+#define CRASH_OPEN 14
+#define HANG_OPEN 15
+#define EXIT_OPEN 16
+#define CRASH_ENUMERATE 17
+#define HANG_ENUMERATE 18
+#define CRASH_CLAIM 19
+#define HANG_CLAIM 20
+#define CRASH_LOAD 21
+#define CRASH_SUBMIT 22
+#define HANG_SUBMIT 23
+#define WRONG 24
+#define LIES 25 /* claims what it then does not load */
+#define CLAIMS (KIND >= CRASH_LOAD)
+
+static void maybe(int crashes, int hangs) {
+  if (KIND == crashes) abort();
+  while (KIND == hangs) (void)sleep(1000);
+}
 
 #if KIND != MISSING
 static vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info,
                               void** device) {
   static char names[64][8];
   (void)host;
+  maybe(CRASH_ENUMERATE, HANG_ENUMERATE);
   if (KIND == NO_DEVICE || (KIND != ENDLESS && index != 0)) return VIREO_INVALID_ARGUMENT;
   names[index % 64][0] = 'd';
   names[index % 64][1] = (char)('a' + index % 26);
@@ -34,23 +56,31 @@ static vireo_status enumerate(void* self, const vireo_host* host, uint32_t index
 static vireo_status claim(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   uint32_t n;
   (void)device;
-  for (n = 0; n < host->node_count(graph); ++n) (void)claims->leave(claims->context, n, "not in this test");
+  maybe(CRASH_CLAIM, HANG_CLAIM);
+  for (n = 0; n < host->node_count(graph); ++n) {
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &n;
+    part.node_count = 1;
+    (void)(CLAIMS ? claims->take(claims->context, &part) : claims->leave(claims->context, n, "not in this test"));
+  }
   return VIREO_OK;
 }
 static vireo_status memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                            int32_t slots, vireo_part_memory* out) {
   (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)out;
-  return VIREO_UNSUPPORTED;
+  return CLAIMS ? VIREO_OK : VIREO_UNSUPPORTED;
 }
 static vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                          int32_t slots, void* state, void** loaded) {
   (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)state, (void)loaded;
-  return VIREO_UNSUPPORTED;
+  maybe(CRASH_LOAD, 0);
+  return CLAIMS && KIND != LIES ? VIREO_OK : VIREO_UNSUPPORTED;
 }
 static vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                            vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with) {
   (void)loaded, (void)inputs, (void)input_count, (void)outputs, (void)output_count, (void)with;
-  return VIREO_UNSUPPORTED;
+  maybe(CRASH_SUBMIT, HANG_SUBMIT);
+  return KIND == WRONG ? VIREO_OK : VIREO_UNSUPPORTED;
 }
 static vireo_status wait_for(void* loaded, uint64_t timeout_ns) {
   (void)loaded, (void)timeout_ns;
@@ -85,6 +115,8 @@ static const vireo_delegate table = {KIND == SHORT ? 40 : sizeof(vireo_delegate)
 __attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t abi, const vireo_host* host,
                                                                         const vireo_delegate** out) {
   (void)abi, (void)host, (void)wait_for;
+  maybe(CRASH_OPEN, HANG_OPEN);
+  if (KIND == EXIT_OPEN) exit(3);
   if (KIND == REFUSES) return VIREO_UNSUPPORTED;
   if (KIND == FAILS) return VIREO_IO;
   *out = KIND == NO_TABLE ? NULL : &table;

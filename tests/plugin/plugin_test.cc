@@ -2,11 +2,16 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "vireo/delegate.h"
 #include "vireo/vireo.h"
@@ -20,10 +25,15 @@ struct Opened {
   vireo_runtime* runtime = nullptr;
   vireo_status status;
   std::string log;
-  explicit Opened(const std::string& list, const vireo_allocator* allocator = nullptr) {
+  // Without a probe unless a folder for what it finds is given.
+  explicit Opened(const std::string& list, const vireo_allocator* allocator = nullptr, const char* cache = nullptr,
+                  uint32_t timeout_ms = 0) {
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.plugins = list.c_str();
     options.threads = 1;
+    options.plugin_cache = cache;
+    options.probe = cache == nullptr ? VIREO_PROBE_NEVER : VIREO_PROBE_ALWAYS;
+    options.probe_timeout_ms = timeout_ms;
     options.allocator = allocator;
     options.log_context = &log;
     options.log = [](void* context, vireo_log_level, const char* text) {
@@ -174,6 +184,116 @@ TEST(Plugin, OneProcessMayHaveManyRuntimes) {
     const Opened twice(npu + ":" + npu);
     EXPECT_EQ(std::string(twice.plugin(1).reason), "another delegate has a device of the same name");
   }
+}
+
+class Probe : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  size_t records() const {
+    return fs::exists(folder_) ? static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})) : 0;
+  }
+  const std::string folder_ = (fs::temp_directory_path() / ("vireo_probe_test_" + std::to_string(getpid()))).string();
+};
+
+TEST_F(Probe, DeadlyPluginsAreQuarantined) {
+  const std::map<std::string, std::string> reasons = {
+      {"crash_open", "quarantined: it crashed (signal 6) while it was opened"},
+      {"hang_open", "quarantined: its probe had no answer in 1500 ms while it was opened"},
+      {"exit_open", "quarantined: it ended its process (status 3) while it was opened"},
+      {"crash_enumerate", "quarantined: it crashed (signal 6) while it was opened"},
+      {"hang_enumerate", "quarantined: its probe had no answer in 1500 ms while it was opened"},
+      {"crash_claim", "quarantined: it crashed (signal 6) while it ran integer operators on \"daaa\""},
+      {"hang_claim", "quarantined: its probe had no answer in 1500 ms while it ran integer operators on \"daaa\""},
+      {"crash_load", "quarantined: it crashed (signal 6) while it ran integer operators on \"daaa\""},
+      {"crash_submit", "quarantined: it crashed (signal 6) while it ran integer operators on \"daaa\""},
+      {"hang_submit", "quarantined: its probe had no answer in 1500 ms while it ran integer operators on \"daaa\""},
+      {"wrong", "quarantined: device \"daaa\" computed wrong values in integer operators"},
+  };
+  for (const auto& [kind, reason] : reasons) {
+    SCOPED_TRACE(kind);
+    const std::string path = VIREO_BINARY_ROOT "/test/deadly/hostile_" + kind + ".so";
+    for (int round = 0; round < 2; ++round) {  // the second is told by what is kept
+      const auto begin = std::chrono::steady_clock::now();
+      const Opened opened(path, nullptr, folder_.c_str(), 1500);
+      ASSERT_EQ(opened.status, VIREO_OK);
+      EXPECT_EQ(opened.plugin(0).reason, reason);
+      EXPECT_EQ(opened.plugin(0).device_count, 0u);
+      EXPECT_NE(opened.log.find(reason), std::string::npos) << opened.log;
+      EXPECT_TRUE(opened.has("cpu"));
+      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+      if (kind.rfind("hang", 0) == 0 && round == 1) {
+        EXPECT_LT(ms.count(), 1400) << "probed again";
+      }
+    }
+  }
+  EXPECT_EQ(records(), reasons.size());
+  const Opened lies(VIREO_BINARY_ROOT "/test/deadly/hostile_lies.so", nullptr, folder_.c_str());
+  EXPECT_EQ(std::string(lies.plugin(0).reason).rfind("quarantined: it claimed integer operators and then failed", 0),
+            0u)
+      << lies.plugin(0).reason;
+}
+
+TEST_F(Probe, GoodPluginsAreProbedOnceForEachContent) {
+  const std::string npu = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
+  EXPECT_TRUE(Opened(npu, nullptr, folder_.c_str()).has("npu"));
+  ASSERT_EQ(records(), 1u);
+  const fs::path record = fs::directory_iterator(folder_)->path();
+  // What is kept is believed: another word in it, another answer.
+  std::string text;
+  {
+    std::ifstream in(record);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  ASSERT_EQ(text.substr(text.size() - 3), "ok\n");
+  std::ofstream(record) << text.substr(0, text.size() - 3) << "quarantined: by this test\n";
+  EXPECT_STREQ(Opened(npu, nullptr, folder_.c_str()).plugin(0).reason, "quarantined: by this test");
+  for (const std::string& damaged :
+       {std::string(), std::string("vireo probe"), text.substr(0, text.size() - 1),
+        std::string("vireo probe 0, of another version\nquarantined: by a file of old\n")}) {
+    std::ofstream(record) << damaged;
+    EXPECT_TRUE(Opened(npu, nullptr, folder_.c_str()).has("npu")) << damaged;  // asked anew
+  }
+  // A file that changed is another one.
+  const fs::path copy = folder_ + "_copy.so";
+  fs::copy_file(npu, copy, fs::copy_options::overwrite_existing);
+  EXPECT_TRUE(Opened(copy.string(), nullptr, folder_.c_str()).has("npu"));
+  EXPECT_EQ(records(), 1u);
+  std::ofstream(copy, std::ios::app) << "more";
+  EXPECT_TRUE(Opened(copy.string(), nullptr, folder_.c_str()).has("npu"));
+  EXPECT_EQ(records(), 2u);
+  fs::remove(copy);
+  EXPECT_TRUE(Opened(npu, nullptr, "").has("npu"));  // nothing is kept
+}
+
+TEST_F(Probe, RefusalsAreNotKept) {
+  const Opened opened(kHostile + "hostile_missing.so", nullptr, folder_.c_str());
+  EXPECT_STREQ(opened.plugin(0).reason, "it does not export vireo_delegate_open");
+  EXPECT_EQ(records(), 0u);
+}
+
+TEST_F(Probe, WithoutAProgramNothingIsOpened) {
+  ASSERT_EQ(setenv("VIREO_PROBE", "/nowhere/vireo-probe", 1), 0);
+  const Opened opened(kHostile + "hostile_no_device.so", nullptr, folder_.c_str());
+  EXPECT_NE(std::string(opened.plugin(0).reason).find("it could not be probed"), std::string::npos)
+      << opened.plugin(0).reason;
+  ASSERT_EQ(setenv("VIREO_PROBE", "off", 1), 0);
+  EXPECT_STREQ(Opened(kHostile + "hostile_no_device.so", nullptr, folder_.c_str()).plugin(0).reason,
+               "its devices are not there");
+  ASSERT_EQ(unsetenv("VIREO_PROBE"), 0);
+}
+
+TEST_F(Probe, ManyAtOnce) {
+  const std::string npu = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] { good += Opened(npu, nullptr, folder_.c_str()).has("npu") ? 1 : 0; });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(good, 4);
+  EXPECT_EQ(records(), 1u);
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ Outcome go(const Plan& plan, Heap* heap) {
   options.allocator = &allocator;
   options.threads = 1;
   options.plugins = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  options.probe = VIREO_PROBE_NEVER;  // which would meet the faults
   vireo_runtime* runtime = nullptr;
   vireo_model* model = nullptr;
   vireo_session* session = nullptr;

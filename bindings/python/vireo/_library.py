@@ -24,7 +24,7 @@ class Tensor(ctypes.Structure):
 
 class RuntimeOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("threads", c_int32), ("allocator", c_void_p), ("thread_pool", c_void_p),
-                ("log", c_void_p), ("log_context", c_void_p), ("plugins", c_char_p)]
+                ("log", c_void_p), ("log_context", c_void_p), ("plugins", c_char_p), ("plugin_cache", c_char_p), ("probe", c_uint32), ("probe_timeout_ms", c_uint32)]
 
 
 class DeviceInfo(ctypes.Structure):

@@ -148,6 +148,15 @@ typedef struct vireo_thread_pool {
   int32_t slots; /* at least 1 */
 } vireo_thread_pool;
 
+/* Before a plug-in is opened in this process, the program vireo-probe opens it in one of its own and compares a few
+ * known answers, once for each content of the file. It lies beside the library, in ../bin, or where the environment
+ * variable VIREO_PROBE says ("off": as VIREO_PROBE_NEVER). */
+typedef enum vireo_probe {
+  VIREO_PROBE_ALWAYS = 0, /* a plug-in that crashed, hung or computed wrongly there is not opened; nor one that could
+                             not be tried, because there is no such program or the system starts none */
+  VIREO_PROBE_NEVER = 1
+} vireo_probe;
+
 typedef struct vireo_runtime_options {
   uint32_t struct_size;
   int32_t threads;                  /* 0: one per core where hosted, 1 elsewhere. Ignored when thread_pool is given */
@@ -158,9 +167,13 @@ typedef struct vireo_runtime_options {
   const char* plugins; /* delegates in shared libraries: files and folders with colons between them; read during the
                           call only. NULL: what the environment variable VIREO_PLUGINS says; "": none. Their code runs
                           in this process: name only what you trust. Without VIREO_PLUGINS in the build it is ignored */
+  const char* plugin_cache; /* the folder for what probes found, made where it is not there. NULL: vireo/plugins in the
+                               user's cache; "": every runtime probes anew */
+  vireo_probe probe;
+  uint32_t probe_timeout_ms; /* after which a probe counts as hanging; 0: 10,000 */
 } vireo_runtime_options;
 #define VIREO_RUNTIME_OPTIONS_INIT \
-  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0, 0, 0, VIREO_PROBE_ALWAYS, 0 }
 
 /* `options` may be NULL: all defaults. Starts the thread pool. */
 VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,

@@ -1,0 +1,269 @@
+// The device of joined_test.cc: Relu, Neg, Add, Sub on float32, neighbours as one part that it compiles to instructions
+// and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand.
+#ifndef VIREO_TESTS_PROPERTY_JOINER_H_
+#define VIREO_TESTS_PROPERTY_JOINER_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/op.h"
+#include "sdk/ops/unary/unary_generated.h"
+#include "vireo/delegate.h"
+
+namespace vireo {
+namespace {
+
+struct Joiner {
+  // What it takes: node n of a graph when the n-th bit is set.
+  uint64_t takes = ~uint64_t{0};
+  uint32_t longest = 64;          // nodes of a part that it compiles
+  std::set<std::string> refuses;  // nodes that never compile
+  uint32_t busy_looks = 0;        // waits that are answered with VIREO_BUSY first
+  bool hangs = false, lost = false, no_memory = false, no_load = false;
+  int lost_at = -1;                          // it is lost in this submit
+  std::set<std::string> wrong;               // nodes that it computes wrongly
+  double claimed_ns = 0, compiled_ns = 100;  // of a node
+
+  std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
+  std::vector<uint32_t> sizes;  // of the parts that were loaded
+} device;
+
+struct Instruction {
+  uint16_t op;
+  uint16_t wrong;
+  int32_t a, b, y;  // values: 0.. inputs, then outputs, then inner ones
+};
+struct BlobHead {
+  uint32_t magic, instructions, inputs, outputs, values;
+  uint64_t most_bytes;
+};
+constexpr uint32_t kMagic = 0x4a4f494e;
+
+struct Part {
+  const BlobHead* head;
+  const Instruction* code;
+  float* inner;  // most_bytes each, of the values that are neither inputs nor outputs
+  const vireo_tensor* in[64];
+  vireo_tensor* out[64];
+  uint32_t looks;
+  bool cancelled;
+};
+
+vireo_status enumerate(void*, const vireo_host*, uint32_t index, vireo_device_info* info, void** out) {
+  if (index != 0) return VIREO_INVALID_ARGUMENT;
+  info->name = "joiner";
+  info->detail = "of a test";
+  info->flags = VIREO_DEVICE_EMULATED;
+  *out = &device;
+  return VIREO_OK;
+}
+
+bool runs(const vireo_host& host, const vireo_graph* graph, uint32_t n, vireo_graph_node* node) {
+  *node = {};
+  node->struct_size = sizeof(*node);
+  if (host.node(graph, n, node) != VIREO_OK) return false;
+  const auto op = static_cast<Op>(node->op);
+  if (op != Op::kRelu && op != Op::kNeg && op != Op::kAdd && op != Op::kSub) return false;
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    vireo_graph_value v = {};
+    v.struct_size = sizeof(v);
+    if (host.value(graph, static_cast<uint32_t>(node->inputs[i]), &v) != VIREO_OK || v.dtype != VIREO_FLOAT32)
+      return false;
+    if (v.constant != nullptr) return false;
+  }
+  return true;
+}
+
+vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  for (uint32_t n = 0; n < host->node_count(graph); ++n) {
+    vireo_graph_node node;
+    vireo_status status = VIREO_OK;
+    if (runs(*host, graph, n, &node) && n < 64 && (device.takes >> n & 1) != 0) {
+      vireo_part part = VIREO_PART_INIT;
+      part.nodes = &n;
+      part.node_count = 1;
+      part.kernel = "joined";
+      part.flags = VIREO_PART_JOINS;
+      part.time_ns = device.claimed_ns;
+      status = claims->take(claims->context, &part);
+    } else {
+      status = claims->leave(claims->context, n, "not in this test");
+    }
+    if (status != VIREO_OK) return status;
+  }
+  return VIREO_OK;
+}
+
+vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                     const vireo_blob* blob, vireo_compiled* out) {
+  ++device.compiles;
+  if (device.no_memory) return VIREO_OUT_OF_ARENA;
+  if (part->node_count > device.longest) {
+    std::snprintf(blob->message, blob->message_bytes, "%u nodes are too many", part->node_count);
+    return VIREO_UNSUPPORTED;
+  }
+  std::vector<Instruction> code;
+  std::vector<int32_t> values(part->inputs, part->inputs + part->input_count);
+  values.insert(values.end(), part->outputs, part->outputs + part->output_count);
+  uint64_t most = 0;
+  const auto number = [&](int32_t t) {
+    vireo_graph_value v = {};
+    v.struct_size = sizeof(v);
+    EXPECT_EQ(host->value(graph, static_cast<uint32_t>(t), &v), VIREO_OK);
+    uint64_t bytes = 4;
+    for (int i = 0; i < v.rank; ++i) bytes *= static_cast<uint64_t>(v.max_dims[i]);
+    most = std::max(most, bytes);
+    const auto at = std::find(values.begin(), values.end(), t);
+    const auto index = static_cast<int32_t>(at - values.begin());
+    if (at == values.end()) values.push_back(t);
+    return index;
+  };
+  for (uint32_t k = 0; k < part->node_count; ++k) {
+    vireo_graph_node node;
+    EXPECT_TRUE(runs(*host, graph, part->nodes[k], &node));
+    EXPECT_TRUE(k == 0 || part->nodes[k] == part->nodes[k - 1] + 1);
+    if (device.refuses.count(node.name) != 0) {
+      std::snprintf(blob->message, blob->message_bytes, "%s never compiles", node.name);
+      return VIREO_UNSUPPORTED;
+    }
+    Instruction i = {node.op, static_cast<uint16_t>(device.wrong.count(node.name)), number(node.inputs[0]), -1, -1};
+    if (node.input_count > 1) i.b = number(node.inputs[1]);
+    i.y = number(node.outputs[0]);
+    code.push_back(i);
+  }
+  const BlobHead head = {kMagic,
+                         static_cast<uint32_t>(code.size()),
+                         part->input_count,
+                         part->output_count,
+                         static_cast<uint32_t>(values.size()),
+                         most};
+  auto* to = static_cast<uint8_t*>(blob->reserve(blob->context, sizeof(head) + code.size() * sizeof(Instruction)));
+  if (to == nullptr) return VIREO_OUT_OF_ARENA;
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(to) % 64, 0u);
+  std::memcpy(to, &head, sizeof(head));
+  std::memcpy(to + sizeof(head), code.data(), code.size() * sizeof(Instruction));
+  out->time_ns = device.compiled_ns * part->node_count;
+  return VIREO_OK;
+}
+
+vireo_status memory(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
+                    vireo_part_memory* out) {
+  EXPECT_NE(part->blob, nullptr);
+  const auto& head = *static_cast<const BlobHead*>(part->blob);
+  out->state_bytes = sizeof(Part);
+  out->scratch_bytes = (head.values - head.inputs - head.outputs) * head.most_bytes;
+  return VIREO_OK;
+}
+
+vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t, void* state,
+                  void** loaded) {
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(state) % 64, 0u);
+  if (device.no_load) return VIREO_OUT_OF_ARENA;
+  auto* p = new (state) Part();
+  p->head = static_cast<const BlobHead*>(part->blob);
+  if (p->head->magic != kMagic || part->blob_bytes != sizeof(BlobHead) + p->head->instructions * sizeof(Instruction))
+    return VIREO_INVALID_MODEL;
+  p->code = reinterpret_cast<const Instruction*>(p->head + 1);
+  ++device.loaded;
+  ++device.parts;
+  device.sizes.push_back(part->node_count);
+  *loaded = p;
+  return VIREO_OK;
+}
+
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
+                    uint32_t output_count, const vireo_submit* with) {
+  auto& p = *static_cast<Part*>(loaded);
+  if (device.submits++ == device.lost_at) device.lost = true;
+  if (device.lost) return VIREO_DEVICE_LOST;
+  EXPECT_EQ(input_count, p.head->inputs);
+  EXPECT_EQ(output_count, p.head->outputs);
+  std::copy(inputs, inputs + input_count, p.in);
+  std::copy(outputs, outputs + output_count, p.out);
+  p.inner = static_cast<float*>(with->scratch);
+  p.looks = 0;
+  p.cancelled = false;
+  return VIREO_OK;
+}
+
+void execute(Part& p) {
+  const auto at = [&p](int32_t v) -> float* {
+    const auto n = static_cast<uint32_t>(v);
+    if (n < p.head->inputs) return static_cast<float*>(p.in[n]->data);
+    if (n < p.head->inputs + p.head->outputs) return static_cast<float*>(p.out[n - p.head->inputs]->data);
+    return p.inner + (n - p.head->inputs - p.head->outputs) * (p.head->most_bytes / 4);
+  };
+  int64_t count = 1;  // all values of a graph have one shape
+  const vireo_tensor& x = *p.in[0];
+  for (int i = 0; i < x.rank; ++i) count *= x.dims[i];
+  for (uint32_t k = 0; k < p.head->instructions; ++k) {
+    const Instruction& i = p.code[k];
+    const float *a = at(i.a), *b = i.b < 0 ? nullptr : at(i.b);
+    float* y = at(i.y);
+    for (int64_t e = 0; e < count; ++e) {
+      switch (static_cast<Op>(i.op)) {
+        case Op::kRelu:
+          y[e] = a[e] > 0 ? a[e] : 0;
+          break;
+        case Op::kNeg:
+          y[e] = -a[e];
+          break;
+        case Op::kAdd:
+          y[e] = a[e] + b[e];
+          break;
+        default:
+          y[e] = a[e] - b[e];
+      }
+      if (i.wrong != 0 && e == count - 1) y[e] += 1;
+    }
+  }
+}
+
+vireo_status wait(void* loaded, uint64_t) {
+  auto& p = *static_cast<Part*>(loaded);
+  if (p.cancelled) return VIREO_CANCELLED;
+  if (device.hangs || p.looks++ < device.busy_looks) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return VIREO_BUSY;
+  }
+  execute(p);
+  return VIREO_OK;
+}
+
+void cancel(void* loaded) {
+  ++device.cancels;
+  static_cast<Part*>(loaded)->cancelled = true;
+}
+void unload(void*) { --device.loaded; }
+vireo_status health(void*) { return device.lost ? VIREO_DEVICE_LOST : VIREO_OK; }
+void release(void*) {}
+
+const vireo_delegate kJoiner = {sizeof(vireo_delegate),
+                                VIREO_DELEGATE_ABI,
+                                "joiner",
+                                nullptr,
+                                enumerate,
+                                claim,
+                                memory,
+                                nullptr,
+                                load,
+                                submit,
+                                unload,
+                                health,
+                                release,
+                                compile,
+                                wait,
+                                cancel,
+                                nullptr,
+                                nullptr};
+
+}  // namespace
+}  // namespace vireo
+
+#endif  // VIREO_TESTS_PROPERTY_JOINER_H_
