@@ -213,8 +213,11 @@ struct vireo_delegate {
                        int32_t slots, void* state, void** loaded);
   /* Runs it. `inputs` and `outputs`: the part's boundary values in the order of vireo_part.inputs and outputs, NULL
    * where absent or not wanted. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
-   * (never above capacity). Without wait(): returns when the outputs are written. With it: may return before; until
-   * wait() has given something else than VIREO_BUSY, the host neither reads the outputs nor changes the inputs. */
+   * (never above capacity). Of a node that runs alone, output 0 may lie in the memory of an input where the operator
+   * works element by element, and what an operator only moves may be in its place already: outputs of Slice, Split and
+   * Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the outputs are written.
+   * With it: may return before; until wait() has given something else than VIREO_BUSY, the host neither reads the
+   * outputs nor changes the inputs. */
   vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                          vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
   /* The last call on a loaded part. Work under way is cancelled first. */
