@@ -138,7 +138,10 @@ class Lowered::Reader {
   std::array<int64_t, 4> dims(int v) const {
     std::array<int64_t, 4> d{1, 1, 1, 1};
     const int rank = value(v).rank;
-    for (int i = 0; i < rank; ++i) d[static_cast<size_t>(4 - rank + i)] = value(v).dims[static_cast<size_t>(i)];
+    for (int i = 0; i < rank; ++i) {
+      const int at = 4 - rank + i;
+      d[static_cast<size_t>(at)] = value(v).dims[static_cast<size_t>(i)];
+    }
     return d;
   }
 
@@ -598,7 +601,8 @@ class Lowered::Reader {
     for (int i = 0; i < rank; ++i) {
       const int p = a.perm() != nullptr ? static_cast<int>(a.perm()->Get(static_cast<unsigned>(i))) : rank - 1 - i;
       if (p < 0 || p >= rank) return "an order of other axes";
-      perm[static_cast<size_t>(4 - rank + i)] = p + 4 - rank;
+      const int at = 4 - rank + i;
+      perm[static_cast<size_t>(at)] = p + 4 - rank;
     }
     const Placed p = place(n.inputs[0]);
     if (p.planes && perm == std::array<int, 4>{0, 2, 3, 1}) {

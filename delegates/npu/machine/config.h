@@ -18,10 +18,10 @@ struct MachineConfig {
   uint32_t matrix_fill = 24;          // cycles from the first operand to the first code
 
   // Vector unit and its tables.
-  uint32_t vector_lanes = 64;  // 8-bit elements a cycle; 16-bit ones take two lanes
-  uint32_t table_lanes = 32;   // look-ups a cycle
-  uint32_t divide_cycles = 32;
-  uint32_t dividers = 4;  // quotients of float32 a cycle: as many as memory outside brings numbers
+  uint32_t vector_lanes = 64;   // 8-bit elements a cycle; 16-bit ones take two lanes
+  uint32_t table_lanes = 32;    // look-ups a cycle
+  uint32_t divide_cycles = 32;  // from the first operands to the first quotient
+  uint32_t dividers = 4;        // quotients of float32 a cycle: as many as memory outside brings numbers
   uint32_t vector_fill = 16;
 
   // Local memory: `banks` regions that follow each other, each with one port of `bank_width` bytes a cycle.

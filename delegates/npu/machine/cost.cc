@@ -159,17 +159,16 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
       param_bytes = param_traffic = 8 * (rows * k.u(taps_h) + cols * k.u(taps_w));
       break;
     }
-    case Op::softmax:  // the greatest; table and sum; table and product
-      c.cycles =
-          times(pixels, 2 * ceil_div(chan, m.vector_lanes) + 2 * ceil_div(chan, m.table_lanes) + m.divide_cycles) +
-          m.vector_fill;
+    case Op::softmax:  // the greatest; table and sum; table and product. Pixels divide behind each other
+      c.cycles = times(pixels, 2 * ceil_div(chan, m.vector_lanes) + 2 * ceil_div(chan, m.table_lanes)) +
+                 m.divide_cycles + m.vector_fill;
       c.vector_ops = 2 * elements;
       c.look_ups = 2 * elements;
       a_traffic *= 3;
       param_bytes = param_traffic = 1024;
       break;
     case Op::quantize:
-      c.cycles = times(rows, ceil_div(times(cols, chan), m.dividers)) + m.vector_fill;
+      c.cycles = times(rows, ceil_div(times(cols, chan), m.dividers)) + m.divide_cycles + m.vector_fill;
       c.vector_ops = times(elements, 16);  // a quotient of 24 bits, in the energy of an operation on 8
       param_bytes = param_traffic = chan * 8;
       break;
