@@ -69,6 +69,9 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_inspect(app, context);
   add_explain(app, context);
   add_devices(app, context);
+#if VIREO_PLUGINS
+  add_delegate_test(app, context);
+#endif
   add_selftest(app, context);
   add_completion(app, context);
 

@@ -41,6 +41,7 @@ void add_tune(CLI::App& app, Context& context);
 void add_inspect(CLI::App& app, Context& context);
 void add_explain(CLI::App& app, Context& context);
 void add_devices(CLI::App& app, Context& context);
+void add_delegate_test(CLI::App& app, Context& context);
 void add_selftest(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 

@@ -56,6 +56,11 @@ class PluginSample(unittest.TestCase):
         np.save(ROOM / "x.npy", np.random.default_rng(3).standard_normal((4, 40), np.float32))
         write_model(ROOM / "toy.onnx")
 
+    def test_the_kit(self):
+        told = json.loads(support.vireo("delegate-test", PLUGIN, "--json", check=False).stdout)
+        self.assertEqual([c for c in told["cases"] if c["status"] == "failed"], [])
+        self.assertGreater(told["passed"], 20)
+
     def outputs(self, file, *options, **environment):
         import numpy as np
         support.vireo("run", file, "--input", f"x={ROOM / 'x.npy'}", "--output", ROOM / "out.npz", *options, environment=environment)

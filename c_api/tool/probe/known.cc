@@ -1,0 +1,123 @@
+#include "c_api/tool/probe/known.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "c_api/tool/chain_model.h"
+#include "integer_model.h"
+
+namespace vireo::tool {
+namespace {
+
+struct Handles {
+  vireo_model* model = nullptr;
+  vireo_session* session = nullptr;
+  Handles() = default;
+  ~Handles() {
+    vireo_session_release(session);
+    vireo_model_release(model);
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+};
+
+KnownModel chained(const char* name, const Chain& chain) {
+  KnownModel out;
+  ModelBytes bytes = chain_model(chain);
+  out.name = name;
+  if (chain.nodes > 1) out.name = std::to_string(chain.nodes) + " x " + out.name;
+  out.name += " " + std::to_string(chain.rows) + "x" + std::to_string(chain.columns);
+  out.owner = bytes.owner;
+  out.data = bytes.data;
+  out.size = bytes.size;
+  out.integer = chain.op == ChainOp::kIntGemm;
+  return out;
+}
+
+}  // namespace
+
+std::vector<KnownModel> known_models(bool all) {
+  std::vector<KnownModel> out;
+  out.push_back({"integer operators", nullptr, integer_model, integer_model_size, true});
+  const struct {
+    const char* name;
+    ChainOp op;
+    vireo_dtype dtype;
+  } kinds[] = {{"float32 Relu", ChainOp::kRelu, VIREO_FLOAT32},
+               {"float32 Add", ChainOp::kAdd, VIREO_FLOAT32},
+               {"float32 MatMul", ChainOp::kMatMul, VIREO_FLOAT32},
+               {"int8 IntGemm", ChainOp::kIntGemm, VIREO_INT8}};
+  for (const auto& kind : kinds) {
+    if (!all) {
+      out.push_back(chained(kind.name, {kind.op, kind.dtype, 5, 64, 3}));
+      continue;
+    }
+    for (const int nodes : {1, 2, 8}) {
+      for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 16}, {37, 64}, {8, 256}})
+        out.push_back(chained(kind.name, {kind.op, kind.dtype, rows, columns, nodes}));
+    }
+  }
+  return out;
+}
+
+void fill_inputs(const vireo_model* model, vireo_session* session, bool integer) {
+  uint32_t state = 12345;
+  vireo_error error = VIREO_ERROR_INIT;
+  for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {
+    vireo_tensor in = {};
+    if (vireo_session_input(session, i, &in, &error) != VIREO_OK) throw Wrong{error.message};
+    const int64_t step = integer ? 1 : 4;
+    for (int64_t k = 0; k + step <= in.capacity; k += step) {
+      state = state * 1664525u + 1013904223u;
+      if (integer) {
+        static_cast<uint8_t*>(in.data)[k] = static_cast<uint8_t>(state >> 24) & 63;
+      } else {
+        const float value = static_cast<float>(static_cast<int32_t>(state >> 8) - (1 << 23)) / (1 << 22);
+        memcpy(static_cast<char*>(in.data) + k, &value, 4);
+      }
+    }
+  }
+}
+
+uint32_t run_known(const vireo_runtime* runtime, const KnownModel& model, const std::string& device,
+                   vireo_session_options options, Values* out) {
+  Handles h;
+  vireo_error error = VIREO_ERROR_INIT;
+  if (vireo_model_load_memory(const_cast<vireo_runtime*>(runtime), model.data, model.size, &h.model, &error) !=
+      VIREO_OK)
+    throw Wrong{"the model \"" + model.name + "\" does not load: " + error.message};
+  const std::string list = device == "cpu" ? device : device + ",cpu";
+  options.device = list.c_str();
+  if (vireo_session_create(h.model, &options, &h.session, &error) != VIREO_OK)
+    throw Wrong{"it claimed " + model.name + " and then failed: " + error.message};
+  uint32_t there = 0;
+  for (uint32_t i = 0; i < vireo_session_node_count(h.session); ++i) {
+    vireo_node_info node = VIREO_NODE_INFO_INIT;
+    if (vireo_session_node(h.session, i, &node, nullptr) == VIREO_OK && device == node.device) ++there;
+  }
+  fill_inputs(h.model, h.session, model.integer);
+  std::vector<vireo_tensor> results(vireo_model_output_count(h.model));
+  if (vireo_session_run(h.session, nullptr, results.data(), &error) != VIREO_OK)
+    throw Wrong{"it failed to run " + model.name + ": " + error.message};
+  out->clear();
+  for (const vireo_tensor& y : results) {
+    const auto* const p = static_cast<const uint8_t*>(y.data);
+    out->emplace_back(p, p + y.capacity);
+  }
+  return there;
+}
+
+void require_same(const KnownModel& model, const std::string& device, const Values& got, const Values& want) {
+  const Wrong wrong{"device \"" + device + "\" computed wrong values in " + model.name};
+  for (size_t o = 0; o < want.size(); ++o) {
+    if (model.integer && got[o] != want[o]) throw wrong;
+    for (size_t k = 0; !model.integer && k + 4 <= want[o].size(); k += 4) {
+      float a = 0, b = 0;
+      memcpy(&a, got[o].data() + k, 4);
+      memcpy(&b, want[o].data() + k, 4);
+      if (!(fabsf(a - b) <= 1e-3f + 1e-2f * fabsf(b))) throw wrong;
+    }
+  }
+}
+
+}  // namespace vireo::tool
