@@ -155,7 +155,7 @@ function(vireo_add_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
 
-# vireo_add_test(<name> SOURCES .. [LIBS ..] [LABEL unit] [THREADS] [TIMEOUT 300])
+# vireo_add_test(<name> SOURCES .. [LIBS ..] [LABEL unit] [THREADS] [TIMEOUT 900])
 #   One GoogleTest executable in <build>/test and one ctest entry: no discovery step, so ctest starts at once.
 #   THREADS: it runs more than one thread, so it has the label `threads` too.
 #   Tests know two places: VIREO_SOURCE_ROOT (this checkout) and VIREO_BINARY_ROOT (the build).
@@ -171,7 +171,7 @@ function(vireo_add_test name)
     set(ARG_LABEL unit)
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 900)
   endif()
   vireo_add_executable(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::dep_gtest)
   if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
