@@ -1,7 +1,7 @@
 // Delegates in shared libraries: found, opened, and refused with a reason.
 //
-// A library that crashes takes the process with it, so it is tried in another one first (platform/probe.h). What it says of
-// itself is checked here again.
+// A library that crashes takes the process with it, so it is tried in another one first (platform/probe.h). What it
+// says of itself is checked here again.
 #ifndef VIREO_RUNTIME_DEVICES_PLUGINS_H_
 #define VIREO_RUNTIME_DEVICES_PLUGINS_H_
 

@@ -258,8 +258,8 @@ class Compiler {
         const auto r = static_cast<size_t>(w_.root[static_cast<size_t>(t)]);
         const int64_t bytes = g_.tensors[r].bytes();
         const bool used = list == &g_.outputs || !w_.readers[r].empty();
-        if (!used || header_.value_count == kMostRegions || named[static_cast<int>(r)] != 1 || !g_.tensors[r].data.empty() ||
-            bytes > UINT32_MAX)
+        if (!used || header_.value_count == kMostRegions || named[static_cast<int>(r)] != 1 ||
+            !g_.tensors[r].data.empty() || bytes > UINT32_MAX)
           continue;
         w_.region[r] = static_cast<Region>(kValues + header_.value_count);
         header_.value_bytes[header_.value_count] = static_cast<uint32_t>(bytes);
