@@ -358,6 +358,9 @@ void test_threads(const Options& o, Report& report) {
 const char* const kSections[] = {"opening", "answers", "models", "memory", "threads"};
 
 void run_section(const Options& o, const ConvertOnnx& convert) {
+  // For runtimes that models open: this process is the plug-in's already.
+  setenv("VIREO_PLUGINS", std::filesystem::absolute(o.plugin).c_str(), 1);
+  setenv("VIREO_PROBE", "off", 1);
   Report report;
   if (o.section == "opening") test_opening(o, report);
   if (o.section == "answers") test_answers(o, report);
