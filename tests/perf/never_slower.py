@@ -68,7 +68,7 @@ def main():
     for path in options.models:
         try:
             medians, best, ratio = measure(path, devices, options)
-        except (vireo.Error, ValueError, TypeError) as error:
+        except (vireo.VireoError, ValueError, TypeError) as error:
             print(f"{pathlib.Path(path).stem}: left out: {error}")
             continue
         slower += ratio > 1.05
