@@ -186,7 +186,11 @@ void add_devices(CLI::App& app, Context& context) {
       "Examples:\n  vireo devices\n  vireo devices --measure\n"
       "  vireo devices --for model.vireo --latency 5 --memory 16 --emulated --plugins plugins/");
   verb->callback([json, measure, query, &context] {
-    if (query->model.empty()) return devices(*json, *measure);
+    if (query->model.empty()) {
+      if (!query->prices.empty() || !query->vendors.empty() || query->emulated)
+        throw Failure("--price, --vendors and --emulated go with --for MODEL");
+      return devices(*json, *measure);
+    }
     choose(*query, *json, context);
   });
 }

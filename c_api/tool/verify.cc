@@ -113,6 +113,9 @@ void verify(const Options& options, Context& context) {
         inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
     return finish_placements(options, model, bounds, {inputs}, context);
   }
+  if (!options.inputs.empty() || !options.shapes.empty())
+    throw Failure("--input and --shape go with --placements without a reference: " + options.reference +
+                  " brings its own inputs");
   const Arrays arrays = read_reference(options.reference);
   const std::vector<int> cases = cases_of(arrays);
   const Model model(options.model, options.threads, context.extensions.convert);

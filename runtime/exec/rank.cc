@@ -64,7 +64,11 @@ class Estimate {
     const SubLayout& s = l_.subs[sub];
     const fb::Subgraph& g = l_.graph(sub);
     const uint8_t here = s.nodes[n].device;
-    for (const int32_t x : *g.nodes()->Get(n)->inputs()) {
+    const JoinedPart* const part = s.nodes[n].part;
+    const auto& own = *g.nodes()->Get(n)->inputs();
+    const Span<const int32_t> inputs = part != nullptr ? Span<const int32_t>(part->inputs, part->input_count)
+                                                       : Span<const int32_t>(own.data(), own.size());
+    for (const int32_t x : inputs) {
       if (x < 0 || g.tensors()->Get(static_cast<uint32_t>(x))->segment() >= 0) continue;
       uint8_t maker = kNoDevice;
       for (uint32_t m = 0; m < n; ++m) {
@@ -76,9 +80,15 @@ class Estimate {
         const DeviceSpeed speed = speed_of(d);
         if (speed.place.unified) continue;
         const auto bytes = static_cast<double>(tensor_bytes(s.max_types[x]));
-        add(d, speed.place.transfer_ns + 1e9 * bytes / speed.place.transfer_rate, 0, Source::kCompiler);
+        add(d, speed.place.transfer_ns + 1e9 * bytes / speed.place.transfer_rate, 0, source_of(d));
       }
     }
+  }
+
+  Source source_of(uint8_t device) const {
+    if (speed_of(device).assumed_rate) return Source::kAssumed;
+    const bool measured = (rt_->devices[device].info.flags & VIREO_DEVICE_MEASURED) != 0;
+    return measured ? Source::kMeasured : Source::kDeclared;
   }
 
   DeviceSpeed speed_of(uint8_t device) const {
@@ -109,11 +119,7 @@ class Estimate {
       double ns = speed.place.launch_ns;
       for (uint32_t k = 0; k < choice.joined; ++k)
         ns += estimate_ns(speed, node_work(rt_->host, &l_.graphs[sub], n + k));
-      const bool measured = (rt_->devices[choice.device].info.flags & VIREO_DEVICE_MEASURED) != 0;
-      add(choice.device, ns, 0,
-          speed.assumed_rate ? Source::kAssumed
-          : measured         ? Source::kMeasured
-                             : Source::kDeclared);
+      add(choice.device, ns, 0, source_of(choice.device));
     }
   }
 

@@ -29,10 +29,9 @@ namespace {
 constexpr uint32_t kDefaultTimeoutMs = 10000;
 constexpr int kVersion = 1;  // of the probe's questions: another number asks anew
 
-bool hash_file(const char* path, char (&hex)[65]) {
+bool hash_file(const char* path, char (&hex)[65], Error* why) {
   platform::MappedFile file;
-  Error why;
-  if (!ok(platform::map_file(path, &file, &why))) return false;
+  if (!ok(platform::map_file(path, &file, why))) return false;
   Sha256 hash;
   hash.update(file.data, file.size);
   platform::unmap_file(file);
@@ -242,7 +241,11 @@ struct Record {
 void probe_plugin(const char* path, const ProbeOptions& options, char* reason, size_t bytes) {
   reason[0] = 0;
   char hash[65];
-  if (!hash_file(path, hash)) return;  // what cannot be read cannot be loaded: the loader says why
+  Error why;
+  if (!hash_file(path, hash, &why)) {  // what was not looked at is not opened
+    (void)snprintf(reason, bytes, "it cannot be loaded: %s", why.message);
+    return;
+  }
   Record record;
   const bool keeps = record.find(options.cache, hash);
   if (keeps && record.read(reason, bytes)) return;

@@ -267,6 +267,12 @@ TEST_F(Probe, GoodPluginsAreProbedOnceForEachContent) {
   EXPECT_TRUE(Opened(npu, nullptr, "").has("npu"));  // nothing is kept
 }
 
+TEST_F(Probe, WhatCannotBeReadIsNotOpened) {
+  const Opened opened(folder_ + "/absent.so", nullptr, folder_.c_str());
+  EXPECT_EQ(std::string(opened.plugin(0).reason).rfind("it cannot be loaded: ", 0), 0u) << opened.plugin(0).reason;
+  EXPECT_EQ(records(), 0u);
+}
+
 TEST_F(Probe, RefusalsAreNotKept) {
   const Opened opened(kHostile + "hostile_missing.so", nullptr, folder_.c_str());
   EXPECT_STREQ(opened.plugin(0).reason, "it does not export vireo_delegate_open");
