@@ -1,7 +1,9 @@
 #include "c_api/src/handles.h"
 #include "c_api/src/node_cost.h"
 #include "c_api/src/selftest.h"
+#include "runtime/exec/device_memory.h"
 #include "sdk/ops/control/control_generated.h"
+#include "vireo/buffer.h"
 
 using vireo::Error;
 using vireo::Status;
@@ -49,6 +51,31 @@ vireo_status vireo_session_create(const vireo_model* model, const vireo_session_
 }
 
 void vireo_session_release(vireo_session* session) { vireo::release_session(session); }
+
+static vireo_status bind(vireo_session* session, bool output, uint32_t index, const vireo_buffer* buffer,
+                         uint64_t offset, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(session, error);
+  Use use(session);
+  if (!use.mine()) return busy(error);
+#if VIREO_JOINED
+  Error e;
+  return vireo::report(vireo::bind_buffer(*session, output, index, buffer, offset, &e), e, nullptr, error);
+#else
+  (void)output, (void)index, (void)buffer, (void)offset;
+  return vireo::refuse(error, VIREO_UNSUPPORTED, "this build knows no devices with memory of their own (VIREO_JOINED)");
+#endif
+}
+
+vireo_status vireo_session_bind_input(vireo_session* session, uint32_t index, vireo_buffer* buffer, uint64_t offset,
+                                      vireo_error* error) {
+  return bind(session, false, index, buffer, offset, error);
+}
+
+vireo_status vireo_session_bind_output(vireo_session* session, uint32_t index, vireo_buffer* buffer, uint64_t offset,
+                                       vireo_error* error) {
+  return bind(session, true, index, buffer, offset, error);
+}
 
 vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out, vireo_error* error) {
   vireo::clear(error);

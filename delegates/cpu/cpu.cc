@@ -304,21 +304,24 @@ bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 
 }  // namespace vireo
 
-extern "C" const vireo_delegate vireo_cpu_delegate = {sizeof(vireo_delegate),
-                                                      VIREO_DELEGATE_ABI,
-                                                      "cpu",
-                                                      nullptr,
-                                                      vireo::enumerate,
-                                                      vireo::claim,
-                                                      vireo::memory,
-                                                      vireo::pack,
-                                                      vireo::load,
-                                                      vireo::submit,
-                                                      vireo::unload,
-                                                      vireo::health,
-                                                      vireo::release,
-                                                      nullptr,
-                                                      nullptr,
-                                                      nullptr,
-                                                      nullptr,
-                                                      nullptr};
+namespace {
+// Members that are not named here are NULL.
+constexpr vireo_delegate delegate_table() {
+  vireo_delegate t = {};
+  t.struct_size = sizeof(vireo_delegate);
+  t.abi = VIREO_DELEGATE_ABI;
+  t.name = "cpu";
+  t.enumerate = vireo::enumerate;
+  t.claim = vireo::claim;
+  t.memory = vireo::memory;
+  t.pack = vireo::pack;
+  t.load = vireo::load;
+  t.submit = vireo::submit;
+  t.unload = vireo::unload;
+  t.health = vireo::health;
+  t.release = vireo::release;
+  return t;
+}
+}  // namespace
+
+extern "C" const vireo_delegate vireo_cpu_delegate = delegate_table();

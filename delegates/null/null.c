@@ -71,21 +71,18 @@ static vireo_status null_health(void* device) {
 /* Close what enumerate opened. The last call. */
 static void null_release(void* self) { (void)self; }
 
-const vireo_delegate vireo_null_delegate = {sizeof(vireo_delegate),
-                                            VIREO_DELEGATE_ABI,
-                                            "null",
-                                            NULL,
-                                            null_enumerate,
-                                            null_claim,
-                                            null_memory,
-                                            null_pack,
-                                            null_load,
-                                            null_submit,
-                                            null_unload,
-                                            null_health,
-                                            null_release,
-                                            NULL, /* compile, wait, cancel, reset, telemetry: nothing to add */
-                                            NULL,
-                                            NULL,
-                                            NULL,
-                                            NULL};
+/* compile, wait and what comes behind them: nothing to add. */
+const vireo_delegate vireo_null_delegate = {
+    .struct_size = sizeof(vireo_delegate),
+    .abi = VIREO_DELEGATE_ABI,
+    .name = "null",
+    .enumerate = null_enumerate,
+    .claim = null_claim,
+    .memory = null_memory,
+    .pack = null_pack,
+    .load = null_load,
+    .submit = null_submit,
+    .unload = null_unload,
+    .health = null_health,
+    .release = null_release,
+};

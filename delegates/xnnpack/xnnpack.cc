@@ -327,21 +327,24 @@ void release(void*) { (void)xnn_deinitialize(); }
 }  // namespace
 }  // namespace vireo::xnnpack
 
-extern "C" const vireo_delegate vireo_xnnpack_delegate = {sizeof(vireo_delegate),
-                                                          VIREO_DELEGATE_ABI,
-                                                          "xnnpack",
-                                                          nullptr,
-                                                          vireo::xnnpack::enumerate,
-                                                          vireo::xnnpack::claim,
-                                                          vireo::xnnpack::memory,
-                                                          vireo::xnnpack::pack,
-                                                          vireo::xnnpack::load,
-                                                          vireo::xnnpack::submit,
-                                                          vireo::xnnpack::unload,
-                                                          vireo::xnnpack::health,
-                                                          vireo::xnnpack::release,
-                                                          nullptr,
-                                                          nullptr,
-                                                          nullptr,
-                                                          nullptr,
-                                                          nullptr};
+namespace {
+// Members that are not named here are NULL.
+constexpr vireo_delegate delegate_table() {
+  vireo_delegate t = {};
+  t.struct_size = sizeof(vireo_delegate);
+  t.abi = VIREO_DELEGATE_ABI;
+  t.name = "xnnpack";
+  t.enumerate = vireo::xnnpack::enumerate;
+  t.claim = vireo::xnnpack::claim;
+  t.memory = vireo::xnnpack::memory;
+  t.pack = vireo::xnnpack::pack;
+  t.load = vireo::xnnpack::load;
+  t.submit = vireo::xnnpack::submit;
+  t.unload = vireo::xnnpack::unload;
+  t.health = vireo::xnnpack::health;
+  t.release = vireo::xnnpack::release;
+  return t;
+}
+}  // namespace
+
+extern "C" const vireo_delegate vireo_xnnpack_delegate = delegate_table();

@@ -19,6 +19,12 @@ const char* lacks(const vireo_delegate& d) {
       d.unload == nullptr || d.health == nullptr || d.release == nullptr)
     return "a function that every delegate has is missing";
   if ((d.wait == nullptr) != (d.cancel == nullptr)) return "it has wait without cancel, or cancel without wait";
+  const bool memory = d.bind != nullptr;
+  if (memory != (d.buffer_create != nullptr) || memory != (d.buffer_release != nullptr) ||
+      memory != (d.buffer_write != nullptr) || memory != (d.buffer_read != nullptr)) {
+    return "it has some of bind, buffer_create, buffer_release, buffer_write and buffer_read, but not all";
+  }
+  if (memory && d.wait == nullptr) return "it has memory of its own, but no wait";
   return "";
 }
 

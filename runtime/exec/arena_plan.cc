@@ -1,5 +1,6 @@
 #include "runtime/exec/arena_plan.h"
 
+#include "runtime/exec/device_memory.h"
 #include "runtime/exec/joined.h"
 #include "sdk/ops/control/control.h"
 #include "sdk/ops/parts.h"
@@ -107,9 +108,9 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
     if (bound) w.tensors[t].kind = PlanTensor::kBound;
   }
   for (const uint32_t t : *g.inputs()) {
-    w.tensors[t].kind = index != 0                     ? PlanTensor::kBound
-                        : state_of(*l.program, k) >= 0 ? PlanTensor::kState
-                                                       : PlanTensor::kInput;
+    w.tensors[t].kind = index != 0                                       ? PlanTensor::kBound
+                        : l.begins_again || state_of(*l.program, k) >= 0 ? PlanTensor::kState
+                                                                         : PlanTensor::kInput;
     ++k;
   }
   int64_t* at = w.at;
@@ -151,6 +152,9 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
       return fail(error, Status::kInvalidModel, "a body's region overflows");
     if (out.region_bytes == 0) out.region_bytes = static_cast<int64_t>(region);
   }
+#if VIREO_JOINED
+  if (l.parts != nullptr && !l.begins_again) leave_on_devices(l, index, w);
+#endif
   return Status::kOk;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
+#include "runtime/exec/device_memory.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo {
@@ -108,6 +109,7 @@ void Builder::make_slots(uint32_t sub) {
       continue;
     }
     k.tensor = new (tensor) Tensor();
+    if (s_->all == nullptr) s_->all = tensor;  // all of them lie one after the other
     ++s_->all_count;
   }
 }
@@ -352,6 +354,20 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
 }
 
 #if VIREO_JOINED
+Status Builder::open_memory(Error* error) {
+  const auto tensor_of = [](void* context, uint32_t sub, uint32_t t) -> const Tensor* {
+    return static_cast<Builder*>(context)->slot(sub, static_cast<int32_t>(t)).tensor;
+  };
+  const Status status = open_device_memory(*s_, l_, {this, tensor_of}, error);
+  for (const JoinedPart* p = l_.parts; s_->memory->full != nullptr && p != nullptr; p = p->next) {
+    const Device& device = l_.model->runtime->devices[l_.subs[p->subgraph].nodes[p->first].device];
+    if (&device != s_->memory->full) continue;
+    refuse_nodes(l_, device, *p, "the device had no memory left for a session's values");
+    again_ = true;
+  }
+  return status;
+}
+
 Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error) {
   const auto& nodes = *l_.graph(sub).nodes();
   Tensor** args = c_.array<Tensor*>(size_t{part.input_count} + part.output_count);
@@ -399,7 +415,10 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
   }
   for (uint32_t k = 0; k < part.count; ++k) add_info(sub, part.nodes[k], depth);
   VIREO_TRY(load_part(sub, part.first, step, error));
-  if (real()) step->device = &l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device];
+  if (real()) {
+    step->device = &l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device];
+    step->arena = has_memory(*step->device) ? kSomeArena : 0;
+  }
   if (!part.falls_back) return Status::kOk;
   const Status status = build_fallback(sub, part, depth, step, error);
   if (real() && !ok(status)) unload(*step);  // the frame does not count it yet
@@ -655,7 +674,15 @@ Status Builder::build(void* temporary, Error* error) {
 
   // The arena and scratch lie in front of what the walk below takes, so that their places are known to it.
   const size_t arena_bytes = static_cast<size_t>(l_.subs[0].bytes);
+#if VIREO_JOINED
+  DeviceMemory* const memory = l_.arenas == nullptr ? nullptr : carve_device_memory(l_, c_);
+  const size_t slack = shares_arena(l_) ? 2 * kImportAlignment : 0;
+  void* arena = c_.bytes(arena_bytes + slack, 64);
+  if (real() && slack != 0)
+    arena = reinterpret_cast<void*>(align_up(reinterpret_cast<uintptr_t>(arena), kImportAlignment));
+#else
   void* arena = c_.bytes(arena_bytes, 64);
+#endif
   void* scratch = c_.bytes(l_.scratch_bytes, 64);
   [[maybe_unused]] BranchLane* lanes = VIREO_BRANCHES ? c_.array<BranchLane>(static_cast<size_t>(l_.lanes)) : nullptr;
   if (real()) {
@@ -690,6 +717,12 @@ Status Builder::build(void* temporary, Error* error) {
   }
   Frame counted;
   VIREO_TRY(build_frame(0, 0, false, real() ? &s_->main : &counted, error));
+#if VIREO_JOINED
+  if (real() && l_.arenas != nullptr) {
+    s_->memory = memory;
+    VIREO_TRY(open_memory(error));
+  }
+#endif
 #if VIREO_BRANCHES
   if (real()) start_lanes(l_, lanes, s_);
 #endif

@@ -48,6 +48,7 @@ class Builder {
   Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
   Status load_part(uint32_t sub, uint32_t n, Step* step, Error* error);
 #if VIREO_JOINED
+  Status open_memory(Error* error);
   Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
   Status build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/exec/builder.h"
+#include "runtime/exec/device_memory.h"
 #include "runtime/exec/failover.h"
 
 namespace vireo {
@@ -66,6 +67,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
 #if VIREO_JOINED
     memory->compiled_bytes = model->blobs.bytes();
+    memory->device_bytes = static_cast<size_t>(device_bytes(l));
 #endif
   }
   free_layout(&l);
@@ -153,6 +155,9 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
 void release_session(vireo_session* session) {
   if (session == nullptr) return;
   unload(session->main);
+#if VIREO_JOINED
+  close_device_memory(*session);
+#endif
   auto* const model = const_cast<vireo_model*>(session->model);
   const vireo_runtime* rt = model->runtime;
   void* const block = session->arena;

@@ -1,5 +1,7 @@
 #include "runtime/exec/failover.h"
 
+#include "runtime/exec/device_memory.h"
+
 #include <string.h>
 
 #include "sdk/ops/value_reader.h"
@@ -202,8 +204,18 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   if (!trial.can()) return Status::kOk;
   VIREO_TRY(trial.open());
   Status status = step.infer ? infer_step(s, step) : Status::kOk;
+  if (s.memory != nullptr) forget_places(s);
   if (ok(status)) status = run_part(s, step);
-  if (f.lost) return Status::kOk;  // fail_over() has told it
+  if (ok(status) && step.arena != 0) status = finish_step(s, step);
+  if (s.memory != nullptr) {
+    abandon(s);
+    forget_places(s);
+    s.memory->again = false;
+  }
+  if (is_lost(s, step)) {  // it has been told
+    s.error = Error{};
+    return Status::kOk;
+  }
   if (ok(status)) {
     trial.keep_outputs();
     status = run_fallback(s, step);

@@ -5,6 +5,7 @@
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/auto_place.h"
 #include "runtime/exec/branches.h"
+#include "runtime/exec/device_memory.h"
 #include "runtime/exec/explain.h"
 #include "runtime/exec/joined.h"
 #include "runtime/exec/node_key.h"
@@ -350,9 +351,16 @@ Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWo
   // its inputs to its end.
   const bool from_file =
       l.program->plan(0) != nullptr && (options == nullptr || options->bound_count == 0) && l.parts == nullptr;
+#if VIREO_JOINED
+  const bool on_devices = uses_device_memory(l);
+  l.begins_again = on_devices && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER);
+#endif
   for (uint32_t i = subs; i-- > 0;) VIREO_TRY(plan_subgraph(l, i, from_file, w, error));
 #if VIREO_BRANCHES
   VIREO_TRY(plan_branches(l, w, error));
+#endif
+#if VIREO_JOINED
+  if (on_devices) VIREO_TRY(plan_device_arenas(l, w, error));
 #endif
   return Status::kOk;
 }
@@ -500,6 +508,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
 void free_layout(SessionLayout* layout) {
 #if VIREO_JOINED
   for (uint32_t i = 0; i < layout->program->subgraph_count(); ++i) free_parts(*layout, i);
+  free_device_arenas(*layout);
 #endif
   if (layout->block != nullptr) layout->model->runtime->release(layout->block, layout->block_bytes);
   layout->block = nullptr;

@@ -17,6 +17,7 @@ constexpr uint8_t kNoDevice = 255;
 constexpr uint8_t kGivenUp = 254;  // SubLayout::wanted: any device that runs the node by itself
 
 struct JoinedPart;
+struct ArenaPlan;
 
 struct NodeChoice {
   uint8_t device =
@@ -70,7 +71,9 @@ struct SessionLayout {
   vireo_graph* graphs = nullptr;
   size_t scratch_bytes = 0;
   JoinedPart* parts = nullptr;
-  int32_t lanes = 0;  // branches.h: the most that run at once, and what each has of the scratch
+  ArenaPlan* arenas = nullptr;  // device_memory.h
+  bool begins_again = false;    // a run may: the model's inputs keep their memory to its end
+  int32_t lanes = 0;            // branches.h: the most that run at once, and what each has of the scratch
   size_t lane_scratch_bytes = 0;
   // What the temporary block takes, to be given back.
   void* block = nullptr;

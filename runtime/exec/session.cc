@@ -1,4 +1,5 @@
 #include "runtime/exec/session.h"
+#include "runtime/exec/device_memory.h"
 #include "runtime/exec/failover.h"
 
 #include <string.h>
@@ -16,38 +17,12 @@ const char* name_of(const vireo_session& s, const Step& step) {
   return node == nullptr ? "" : text_of(node->name());
 }
 
-#if VIREO_JOINED
-// How long a device is waited for between looks at the caller's wish to cancel.
-constexpr uint64_t kLookNs = 2000000;
-
-// The end of what was submitted. A hang is a submit that is never done: past its time the part is cancelled and the
-// device counts as lost.
-vireo_status wait_for(vireo_session& s, const Step& step) {
-  const vireo_delegate& d = *step.device->delegate;
-  const uint64_t limit = s.options.device_timeout_ns == 0 ? VIREO_DEVICE_TIMEOUT_NS : s.options.device_timeout_ns;
-  const uint64_t begin = platform::now_ns();
-  uint64_t looks = 0;  // instead of a clock, where there is none
-  vireo_status status = VIREO_BUSY;
-  while ((status = d.wait(step.loaded, kLookNs)) == VIREO_BUSY) {
-    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
-      d.cancel(step.loaded);
-      return VIREO_CANCELLED;
-    }
-    ++looks;
-    const uint64_t now = platform::now_ns();
-    if ((begin == 0 ? looks * kLookNs : now - begin) < limit) continue;
-    d.cancel(step.loaded);
-    const char why[] = "did not answer in time";
-    memcpy(s.submit.message, why, sizeof(why));
-    return VIREO_DEVICE_LOST;
-  }
-  return status;
-}
-#endif
-
 }  // namespace
 
 Status run_part(vireo_session& s, Step& step) {
+#if VIREO_JOINED
+  if (step.arena != 0) return submit_there(s, step);
+#endif
   Tensor** const args = step.args;
   s.submit.message[0] = 0;
 #if VIREO_JOINED
@@ -89,7 +64,7 @@ Status run_part(vireo_session& s, Step& step) {
 
 namespace {
 
-Status run_step(vireo_session& s, Step& step) {
+Status run_step_here(vireo_session& s, Step& step) {
   if (step.in_place) return Status::kOk;
 #if VIREO_JOINED
   if (step.fallback != nullptr && is_lost(s, step)) return run_fallback(s, step);
@@ -111,6 +86,18 @@ Status run_step(vireo_session& s, Step& step) {
     if (!ok(status)) return fail_step(s, step, status, "");
   }
   return run_part(s, step);
+}
+
+Status run_step(vireo_session& s, Step& step) {
+#if VIREO_JOINED
+  if (s.memory != nullptr) {
+    VIREO_TRY(come_home(s, step));
+    VIREO_TRY(run_step_here(s, step));
+    made_at_home(s, step);
+    return Status::kOk;
+  }
+#endif
+  return run_step_here(s, step);
 }
 
 // ---- One run of the whole model
@@ -226,7 +213,12 @@ void hand_out(vireo_session& s, vireo_tensor* outputs) {
     void* const own = outputs[o].data;
     const int64_t capacity = outputs[o].capacity;
     memcpy(&outputs[o], as_c(&y), sizeof(vireo_tensor));
-    if (own == nullptr) continue;
+    if (own == nullptr) {
+#if VIREO_JOINED
+      if (s.memory != nullptr && is_bound(s, o)) outputs[o].data = nullptr;
+#endif
+      continue;
+    }
     const int64_t bytes = tensor_bytes(y);
     if (bytes > 0) memcpy(own, y.data, static_cast<size_t>(bytes));
     outputs[o].data = own;
@@ -288,6 +280,12 @@ void run_lane(const WindowRun& run, uint32_t lane) {
 // The first step of a window and all that run beside it. A lane that fails ends; the others go on, so that the node
 // that is named does not depend on who was faster: the first of the model's order.
 Status run_window(vireo_session& s, Step* steps, uint32_t count) {
+#if VIREO_JOINED
+  for (uint32_t i = 0; s.memory != nullptr && i < count; ++i) {
+    VIREO_TRY(come_home(s, steps[i]));
+    made_at_home(s, steps[i]);  // before its turn, for those behind it in the window
+  }
+#endif
   WindowRun run = {&s, steps, count};
   s.pool.run(
       s.pool.pool, s.branch_lane_count, 1,
@@ -321,6 +319,9 @@ Status fail_step(vireo_session& s, const Step& step, Status status, const char* 
 }
 
 Status run_frame(vireo_session& s, Frame& frame) {
+#if VIREO_JOINED
+  if (s.memory != nullptr) enter_frame(s, frame);
+#endif
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     VIREO_TRY(check_cancelled(s));
     Step& step = frame.steps[i];
@@ -341,6 +342,9 @@ Status run_frame(vireo_session& s, Frame& frame) {
     time.total_ns += platform::now_ns() - begin;
     ++time.calls;
   }
+#if VIREO_JOINED
+  if (s.memory != nullptr) return leave_frame(s, frame);
+#endif
   return Status::kOk;
 }
 
@@ -349,11 +353,37 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
   s.loop_depth = 0;
   for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
   Status status = Status::kOk;
-  for (uint32_t i = 0; ok(status) && i < s.main.input_count; ++i) {
-    status = bind_input(s, i, inputs == nullptr ? nullptr : &inputs[i]);
+#if VIREO_JOINED
+  const uint64_t random = s.random;
+#endif
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t i = 0; ok(status) && i < s.main.input_count; ++i) {
+      status = bind_input(s, i, inputs == nullptr ? nullptr : &inputs[i]);
+    }
+#if VIREO_JOINED
+    if (ok(status) && s.memory != nullptr) status = take_bound_inputs(s);
+#endif
+    if (ok(status)) status = run_frame(s, s.main);
+#if VIREO_JOINED
+    if (s.memory == nullptr) break;
+    if (!ok(status)) abandon(s);
+    again = s.memory->again;
+    s.memory->again = false;
+    if (!again) break;
+    status = Status::kOk;
+    s.error = Error{};
+    s.random = random;
+    s.loop_depth = 0;
+    for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
+#endif
   }
-  if (ok(status)) status = run_frame(s, s.main);
   if (ok(status)) status = check_outputs(s, outputs);
+#if VIREO_JOINED
+  for (uint32_t o = 0; ok(status) && s.memory != nullptr && outputs != nullptr && o < s.main.output_count; ++o) {
+    if (outputs[o].data != nullptr && is_bound(s, o)) status = fetch_output(s, o);
+  }
+#endif
   if (ok(status)) {
     hand_out(s, outputs);
     carry_state(s);

@@ -20,6 +20,7 @@ namespace vireo {
 struct Frame;
 
 struct Fallback;
+struct DeviceMemory;
 
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
@@ -28,6 +29,7 @@ struct Step {
   bool data_dependent = false;  // the kernel sets its outputs' extents
   bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
   uint8_t lane = 0;             // in its window
+  uint8_t arena = 0;            // it works there: 1 + index in DeviceMemory::arenas; 0: on the host's memory
   uint16_t input_count = 0;
   uint16_t output_count = 0;
   uint32_t info = 0;    // index of its NodeInfo; of a part of several nodes, the first one's
@@ -131,6 +133,7 @@ struct vireo_session {
   vireo::PoolSlice lanes;       // behind `pool` where those are fewer than there are
   vireo_submit submit = {};
   vireo::BranchLane* branch_lanes = nullptr;
+  vireo::DeviceMemory* memory = nullptr;  // where parts work on their device's own memory, else null
   int32_t branch_lane_count = 0;
   uint64_t random = 0;
   uint64_t seed = 0;

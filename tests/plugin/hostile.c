@@ -93,24 +93,20 @@ static vireo_status health(void* device) {
 }
 static void release(void* self) { (void)self; }
 
-static const vireo_delegate table = {KIND == SHORT ? 40 : sizeof(vireo_delegate),
-                                     KIND == OTHER_ABI ? VIREO_DELEGATE_ABI + 1 : VIREO_DELEGATE_ABI,
-                                     KIND == NAMELESS ? NULL : "hostile",
-                                     NULL,
-                                     enumerate,
-                                     claim,
-                                     memory,
-                                     NULL,
-                                     KIND == HOLES ? NULL : load,
-                                     submit,
-                                     unload,
-                                     health,
-                                     release,
-                                     NULL,
-                                     KIND == DEAF ? wait_for : NULL,
-                                     NULL,
-                                     NULL,
-                                     NULL};
+static const vireo_delegate table = {
+    .struct_size = KIND == SHORT ? 40 : sizeof(vireo_delegate),
+    .abi = KIND == OTHER_ABI ? VIREO_DELEGATE_ABI + 1 : VIREO_DELEGATE_ABI,
+    .name = KIND == NAMELESS ? NULL : "hostile",
+    .enumerate = enumerate,
+    .claim = claim,
+    .memory = memory,
+    .load = KIND == HOLES ? NULL : load,
+    .submit = submit,
+    .unload = unload,
+    .health = health,
+    .release = release,
+    .wait = KIND == DEAF ? wait_for : NULL,
+};
 
 __attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t abi, const vireo_host* host,
                                                                         const vireo_delegate** out) {

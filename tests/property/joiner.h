@@ -1,5 +1,7 @@
 // The device of joined_test.cc: Relu, Neg, Add, Sub on float32, neighbours as one part that it compiles to instructions
-// and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand.
+// and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand. It works on the host's
+// memory, on memory of its own, or on the host's arena as an import; then it is as late as it may be: what is written
+// and submitted waits in a queue until somebody waits or reads.
 #ifndef VIREO_TESTS_PROPERTY_JOINER_H_
 #define VIREO_TESTS_PROPERTY_JOINER_H_
 
@@ -7,6 +9,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +22,19 @@
 namespace vireo {
 namespace {
 
+enum class Memory { kHosts, kOwn, kImported };
+struct Buffer {
+  std::vector<uint8_t> own;
+  uint8_t* bytes = nullptr;
+  uint64_t size = 0;
+};
+
 struct Joiner {
+  Memory memory = Memory::kHosts;
+  int buffers_left = 1000;                   // that it gives
+  std::vector<std::function<void()>> queue;  // own memory: what has been asked for and not done
+  std::set<Buffer*> buffers;
+  uint64_t written = 0, read = 0;  // bytes
   // What it takes: node n of a graph when the n-th bit is set.
   uint64_t takes = ~uint64_t{0};
   uint32_t longest = 64;          // nodes of a part that it compiles
@@ -48,9 +63,11 @@ constexpr uint32_t kMagic = 0x4a4f494e;
 struct Part {
   const BlobHead* head;
   const Instruction* code;
-  float* inner;  // most_bytes each, of the values that are neither inputs nor outputs
-  const vireo_tensor* in[64];
-  vireo_tensor* out[64];
+  float* inner;    // most_bytes each, of the values that are neither inputs nor outputs
+  float* at[128];  // of the values that go in and come out, in the run under way
+  int64_t count;   // elements of each
+  vireo_place places[128];
+  bool bound, done;
   uint32_t looks;
   bool cancelled;
 };
@@ -59,7 +76,7 @@ vireo_status enumerate(void*, const vireo_host*, uint32_t index, vireo_device_in
   if (index != 0) return VIREO_INVALID_ARGUMENT;
   info->name = "joiner";
   info->detail = "of a test";
-  info->flags = VIREO_DEVICE_EMULATED;
+  info->flags = VIREO_DEVICE_EMULATED | (device.memory == Memory::kImported ? VIREO_DEVICE_UNIFIED : 0);
   *out = &device;
   return VIREO_OK;
 }
@@ -152,8 +169,8 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
   return VIREO_OK;
 }
 
-vireo_status memory(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
-                    vireo_part_memory* out) {
+vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
+                       vireo_part_memory* out) {
   EXPECT_NE(part->blob, nullptr);
   const auto& head = *static_cast<const BlobHead*>(part->blob);
   out->state_bytes = sizeof(Part);
@@ -177,36 +194,17 @@ vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part
   return VIREO_OK;
 }
 
-vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
-                    uint32_t output_count, const vireo_submit* with) {
-  auto& p = *static_cast<Part*>(loaded);
-  if (device.submits++ == device.lost_at) device.lost = true;
-  if (device.lost) return VIREO_DEVICE_LOST;
-  EXPECT_EQ(input_count, p.head->inputs);
-  EXPECT_EQ(output_count, p.head->outputs);
-  std::copy(inputs, inputs + input_count, p.in);
-  std::copy(outputs, outputs + output_count, p.out);
-  p.inner = static_cast<float*>(with->scratch);
-  p.looks = 0;
-  p.cancelled = false;
-  return VIREO_OK;
-}
-
 void execute(Part& p) {
-  const auto at = [&p](int32_t v) -> float* {
+  const auto at = [&p](int32_t v) {
     const auto n = static_cast<uint32_t>(v);
-    if (n < p.head->inputs) return static_cast<float*>(p.in[n]->data);
-    if (n < p.head->inputs + p.head->outputs) return static_cast<float*>(p.out[n - p.head->inputs]->data);
-    return p.inner + (n - p.head->inputs - p.head->outputs) * (p.head->most_bytes / 4);
+    const uint32_t ends = p.head->inputs + p.head->outputs;
+    return n < ends ? p.at[n] : p.inner + (n - ends) * (p.head->most_bytes / 4);
   };
-  int64_t count = 1;  // all values of a graph have one shape
-  const vireo_tensor& x = *p.in[0];
-  for (int i = 0; i < x.rank; ++i) count *= x.dims[i];
   for (uint32_t k = 0; k < p.head->instructions; ++k) {
     const Instruction& i = p.code[k];
     const float *a = at(i.a), *b = i.b < 0 ? nullptr : at(i.b);
     float* y = at(i.y);
-    for (int64_t e = 0; e < count; ++e) {
+    for (int64_t e = 0; e < p.count; ++e) {
       switch (static_cast<Op>(i.op)) {
         case Op::kRelu:
           y[e] = a[e] > 0 ? a[e] : 0;
@@ -220,9 +218,115 @@ void execute(Part& p) {
         default:
           y[e] = a[e] - b[e];
       }
-      if (i.wrong != 0 && e == count - 1) y[e] += 1;
+      if (i.wrong != 0 && e == p.count - 1) y[e] += 1;
     }
   }
+}
+
+// What it had is gone, and must not be believed.
+void lose() {
+  device.lost = true;
+  device.queue.clear();
+  for (Buffer* b : device.buffers) std::fill(b->own.begin(), b->own.end(), uint8_t{0xff});
+}
+
+vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
+                    uint32_t output_count, const vireo_submit* with) {
+  auto& p = *static_cast<Part*>(loaded);
+  if (device.submits++ == device.lost_at) lose();
+  if (device.lost) return VIREO_DEVICE_LOST;
+  EXPECT_EQ(input_count, p.head->inputs);
+  EXPECT_EQ(output_count, p.head->outputs);
+  p.looks = 0;
+  p.cancelled = p.done = false;
+  p.count = 1;  // all values of a graph have one shape
+  for (int i = 0; i < inputs[0]->rank; ++i) p.count *= inputs[0]->dims[i];
+  const uint32_t ends = input_count + output_count;
+  EXPECT_EQ(p.bound, device.memory != Memory::kHosts);
+  for (uint32_t i = 0; i < ends; ++i) {
+    void* const data = i < input_count ? inputs[i]->data : outputs[i - input_count]->data;
+    if (p.bound) {
+      auto* const buffer = static_cast<Buffer*>(p.places[i].buffer);
+      EXPECT_EQ(device.buffers.count(buffer), 1u);
+      EXPECT_LE(p.places[i].offset + static_cast<uint64_t>(p.count) * 4, buffer->size);
+      EXPECT_EQ(p.places[i].offset % (buffer->own.empty() ? 16 : VIREO_BUFFER_ALIGNMENT), 0u);
+      p.at[i] = reinterpret_cast<float*>(buffer->bytes + p.places[i].offset);
+    } else {
+      p.at[i] = static_cast<float*>(data);
+    }
+  }
+  p.inner = static_cast<float*>(with->scratch);
+  if (p.bound)
+    device.queue.emplace_back([&p] {
+      std::vector<float> inner((p.head->values - p.head->inputs - p.head->outputs) * p.head->most_bytes / 4);
+      p.inner = inner.data();
+      execute(p);
+      p.done = true;
+    });
+  return VIREO_OK;
+}
+
+void flush() {
+  for (const auto& command : device.queue) command();
+  device.queue.clear();
+}
+vireo_status bind(void* loaded, const vireo_place* inputs, const vireo_place* outputs) {
+  auto& p = *static_cast<Part*>(loaded);
+  p.bound = true;
+  std::copy(inputs, inputs + p.head->inputs, p.places);
+  std::copy(outputs, outputs + p.head->outputs, p.places + p.head->inputs);
+  return VIREO_OK;
+}
+vireo_status buffer_create(void*, const vireo_host*, uint64_t bytes, void** out) {
+  if (device.buffers_left-- <= 0) return VIREO_OUT_OF_ARENA;
+  auto* const b = new Buffer();
+  b->own.assign(bytes, 0xff);
+  b->bytes = b->own.data();
+  b->size = bytes;
+  device.buffers.insert(b);
+  *out = b;
+  return VIREO_OK;
+}
+vireo_status buffer_import(void*, const vireo_host*, const vireo_handle* handle, void** out) {
+  if (handle->kind != VIREO_HANDLE_HOST) return VIREO_UNSUPPORTED;
+  EXPECT_EQ(handle->value % 4096, 0u);
+  auto* const b = new Buffer();
+  b->bytes = reinterpret_cast<uint8_t*>(handle->value) + handle->offset;
+  b->size = handle->bytes;
+  device.buffers.insert(b);
+  *out = b;
+  return VIREO_OK;
+}
+vireo_status buffer_export(void*, void* buffer, vireo_handle_kind kind, vireo_handle* out) {
+  if (kind != VIREO_HANDLE_HOST) return VIREO_UNSUPPORTED;
+  out->kind = kind;
+  out->value = reinterpret_cast<uint64_t>(static_cast<Buffer*>(buffer)->bytes);
+  out->bytes = static_cast<Buffer*>(buffer)->size;
+  return VIREO_OK;
+}
+void buffer_release(void*, void* buffer) {
+  device.buffers.erase(static_cast<Buffer*>(buffer));
+  delete static_cast<Buffer*>(buffer);
+}
+vireo_status buffer_write(void*, void* buffer, uint64_t offset, const void* from, uint64_t bytes) {
+  if (device.lost) return VIREO_DEVICE_LOST;
+  auto* const b = static_cast<Buffer*>(buffer);
+  EXPECT_LE(offset + bytes, b->size);
+  const auto* const p = static_cast<const uint8_t*>(from);
+  device.written += bytes;
+  device.queue.emplace_back([b, offset, copy = std::vector<uint8_t>(p, p + bytes)] {
+    std::copy(copy.begin(), copy.end(), b->bytes + offset);
+  });
+  return VIREO_OK;
+}
+vireo_status buffer_read(void*, void* buffer, uint64_t offset, void* to, uint64_t bytes) {
+  if (device.lost) return VIREO_DEVICE_LOST;
+  auto* const b = static_cast<Buffer*>(buffer);
+  EXPECT_LE(offset + bytes, b->size);
+  flush();
+  device.read += bytes;
+  std::copy(b->bytes + offset, b->bytes + offset + bytes, static_cast<uint8_t*>(to));
+  return VIREO_OK;
 }
 
 vireo_status wait(void* loaded, uint64_t) {
@@ -232,36 +336,52 @@ vireo_status wait(void* loaded, uint64_t) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     return VIREO_BUSY;
   }
-  execute(p);
+  if (device.lost) return VIREO_DEVICE_LOST;
+  if (p.bound) {
+    flush();
+  } else {
+    execute(p);
+  }
   return VIREO_OK;
 }
 
 void cancel(void* loaded) {
   ++device.cancels;
+  if (static_cast<Part*>(loaded)->bound) device.queue.clear();  // what is under way belongs to one run
   static_cast<Part*>(loaded)->cancelled = true;
 }
 void unload(void*) { --device.loaded; }
 vireo_status health(void*) { return device.lost ? VIREO_DEVICE_LOST : VIREO_OK; }
 void release(void*) {}
 
-const vireo_delegate kJoiner = {sizeof(vireo_delegate),
-                                VIREO_DELEGATE_ABI,
-                                "joiner",
-                                nullptr,
-                                enumerate,
-                                claim,
-                                memory,
-                                nullptr,
-                                load,
-                                submit,
-                                unload,
-                                health,
-                                release,
-                                compile,
-                                wait,
-                                cancel,
-                                nullptr,
-                                nullptr};
+// Members that are not named here are NULL.
+vireo_delegate joiner_table(Memory memory) {
+  vireo_delegate t = {};
+  t.struct_size = sizeof(vireo_delegate);
+  t.abi = VIREO_DELEGATE_ABI;
+  t.name = "joiner";
+  t.enumerate = enumerate;
+  t.claim = claim;
+  t.memory = memory_of;
+  t.load = load;
+  t.submit = submit;
+  t.unload = unload;
+  t.health = health;
+  t.release = release;
+  t.compile = compile;
+  t.wait = wait;
+  t.cancel = cancel;
+  if (memory == Memory::kHosts) return t;
+  t.bind = bind;
+  t.buffer_create = buffer_create;
+  t.buffer_import = buffer_import;
+  t.buffer_export = buffer_export;
+  t.buffer_release = buffer_release;
+  t.buffer_write = buffer_write;
+  t.buffer_read = buffer_read;
+  return t;
+}
+vireo_delegate kJoiner = joiner_table(Memory::kHosts);
 
 }  // namespace
 }  // namespace vireo

@@ -2,8 +2,8 @@
  * it is compiled in or a vendor's library. The CPU delegate has no other way in.
  *
  * Order of life:
- *   open -> enumerate -> (per session) claim -> compile -> memory -> pack ... -> load -> submit, wait ... -> unload
- *   -> release
+ *   open -> enumerate -> (per session) claim -> compile -> memory -> pack ... -> load -> bind -> submit, wait ...
+ *   -> unload -> release
  *
  * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
  * the end; members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
@@ -18,17 +18,24 @@
  * the whole graph (a delegate that knows few operators would have to bring the rest along), a virtual C++ class
  * (compilers and standard libraries would have to match), and event objects that live apart from submits (a part has
  * one submit under way at most, so the loaded part is its own event).
+ *
+ * Memory of a device's own. The host plans it as it plans its own arena and asks for one buffer a session and device;
+ * it knows which values lie where, copies those that cross, and leaves on the device what only parts there read. Where
+ * a value lies is told once (bind), not with each submit, so that a delegate can record its commands. Considered and
+ * set aside: buffers that the delegate places by itself (lifetimes over several parts are the host's knowledge, and
+ * vireo_model_memory could not answer), a buffer for each value (as many allocations as values, nothing shared),
+ * streams as objects (calls on a buffer keep their order: a session's buffer is its stream).
  */
 #ifndef VIREO_DELEGATE_H_
 #define VIREO_DELEGATE_H_
 
-#include "vireo/vireo.h"
+#include "vireo/buffer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define VIREO_DELEGATE_ABI 4u
+#define VIREO_DELEGATE_ABI 5u
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
@@ -188,6 +195,12 @@ typedef struct vireo_telemetry {
 #define VIREO_TELEMETRY_INIT \
   { sizeof(vireo_telemetry), 0, 0, 0, 0, 0, 0, 0 }
 
+/* Where a value lies. */
+typedef struct vireo_place {
+  void* buffer;    /* buffer_create's or buffer_import's; NULL: the host's memory, at vireo_tensor.data */
+  uint64_t offset; /* a multiple of VIREO_BUFFER_ALIGNMENT, of a value in the host's arena of 16 */
+} vireo_place;
+
 typedef struct vireo_delegate vireo_delegate;
 struct vireo_delegate {
   uint32_t struct_size;
@@ -242,6 +255,31 @@ struct vireo_delegate {
   vireo_status (*reset)(void* device);
   /* Optional. */
   vireo_status (*telemetry)(void* device, vireo_telemetry* out);
+
+  /* Memory of the device's own: bind, create, release, write and read come together, with wait; import and export may
+   * be NULL. Calls on one buffer, and submits of parts that are bound to it, take effect in the order in which they are
+   * made, so that the host waits only for what it reads. Any call may return VIREO_DEVICE_LOST.
+   *
+   * Only parts that were claimed with VIREO_PART_JOINS work on buffers. A device without VIREO_DEVICE_UNIFIED gets all
+   * values of such a part in a buffer. A device with it gets the host's arena as an import of VIREO_HANDLE_HOST,
+   * aligned to 4096, in which all values lie: nothing is copied, and the host waits before it touches the arena. Where
+   * the device does not take that import, it gets a buffer of its own as the others do. */
+
+  /* Where a part's boundary values lie from the next submit on, in the order of vireo_part.inputs and outputs; the
+   * lists live for the call. Before the first submit, and again when a caller binds other buffers; never while a submit
+   * is under way. vireo_tensor.data is then not to be used. */
+  vireo_status (*bind)(void* loaded, const vireo_place* inputs, const vireo_place* outputs);
+  /* VIREO_OUT_OF_ARENA: there is no more; the host then places the session's nodes elsewhere. */
+  vireo_status (*buffer_create)(void* device, const vireo_host* host, uint64_t bytes, void** out);
+  /* VIREO_UNSUPPORTED: not this kind. A file descriptor stays the caller's: the delegate makes one of its own. */
+  vireo_status (*buffer_import)(void* device, const vireo_host* host, const vireo_handle* handle, void** out);
+  vireo_status (*buffer_export)(void* device, void* buffer, vireo_handle_kind kind, vireo_handle* out);
+  /* Nothing is under way on it. */
+  void (*buffer_release)(void* device, void* buffer);
+  /* `from` may change after the call. */
+  vireo_status (*buffer_write)(void* device, void* buffer, uint64_t offset, const void* from, uint64_t bytes);
+  /* The bytes are there on return. Called when what makes them has been waited for. */
+  vireo_status (*buffer_read)(void* device, void* buffer, uint64_t offset, void* to, uint64_t bytes);
 };
 
 /* The one function that a plug-in's library exports, by this name. `abi`: the host's VIREO_DELEGATE_ABI; a plug-in that

@@ -519,9 +519,10 @@ typedef struct vireo_memory {
                                with other processes, in neither of the sums above */
   size_t compiled_bytes;    /* beside total_bytes: what devices compiled of this model so far, which its sessions share.
                                From the runtime's allocator */
+  size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices */
 } vireo_memory;
 #define VIREO_MEMORY_INIT \
-  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* What a session with these options takes, to the byte. Allocates for the time of the call only.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */

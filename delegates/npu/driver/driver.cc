@@ -203,28 +203,31 @@ void release_linked(void*) {
   d->~Driver();
 }
 
-constexpr vireo_delegate kTable = {sizeof(vireo_delegate),
-                                   VIREO_DELEGATE_ABI,
-                                   "npu",
-                                   nullptr,
-                                   enumerate,
-                                   claim,
-                                   memory_of,
-                                   nullptr,
-                                   load,
-                                   submit,
-                                   unload,
-                                   health,
-                                   release,
-                                   compile_part,
-                                   wait,
-                                   cancel,
-                                   reset,
-                                   telemetry};
+// Members that are not named here are NULL.
+constexpr vireo_delegate plugin_table() {
+  vireo_delegate t = {};
+  t.struct_size = sizeof(vireo_delegate);
+  t.abi = VIREO_DELEGATE_ABI;
+  t.name = "npu";
+  t.enumerate = enumerate;
+  t.claim = claim;
+  t.memory = memory_of;
+  t.load = load;
+  t.submit = submit;
+  t.unload = unload;
+  t.health = health;
+  t.release = release;
+  t.compile = compile_part;
+  t.wait = wait;
+  t.cancel = cancel;
+  t.reset = reset;
+  t.telemetry = telemetry;
+  return t;
+}
 
 // Constant from the start: nothing has to run before the runtime reads it.
 constexpr vireo_delegate linked_table() {
-  vireo_delegate t = kTable;
+  vireo_delegate t = plugin_table();
   t.enumerate = enumerate_linked;
   t.release = release_linked;
   return t;
@@ -254,7 +257,7 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
     host->release(host->context, memory, sizeof(Driver), 64);
     return status;
   }
-  d->table = kTable;
+  d->table = plugin_table();
   d->table.self = d;
   *out = &d->table;
   return VIREO_OK;

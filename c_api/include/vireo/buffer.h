@@ -1,0 +1,82 @@
+/* Memory of devices in the caller's hands: frames of a camera, textures, results that stay on the device.
+ *
+ * A device that works on memory of its own (no VIREO_DEVICE_UNIFIED) gets a copy of each input, and its results are
+ * copied back. Where the data lie on the device already, or can be shared with it, a buffer says so: bound to a
+ * session's input or output it is used in place.
+ *
+ * The rules of vireo.h hold. Handles belong to whoever made them: an import does not take them over, and what they
+ * stand for outlives the buffer. A buffer outlives the sessions that it is bound to. Buffers may be used from several
+ * threads; who writes while a run reads gets what he asked for.
+ */
+#ifndef VIREO_BUFFER_H_
+#define VIREO_BUFFER_H_
+
+#include "vireo/vireo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a handle's value is. Which of them a device takes and gives is its own; each says so by VIREO_UNSUPPORTED. */
+typedef uint32_t vireo_handle_kind;
+enum {
+  VIREO_HANDLE_HOST = 1,      /* an address in this process */
+  VIREO_HANDLE_FD = 2,        /* a file descriptor whose bytes can be mapped: a dma-buf, a memfd */
+  VIREO_HANDLE_OPAQUE_FD = 3, /* a file descriptor that only drivers understand: VkExternalMemoryHandleType...OPAQUE_FD,
+                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+  VIREO_HANDLE_CUDA = 4,      /* CUdeviceptr */
+  VIREO_HANDLE_HIP = 5,       /* hipDeviceptr_t */
+  VIREO_HANDLE_OPENCL = 6,    /* cl_mem */
+  VIREO_HANDLE_VULKAN = 7,    /* VkBuffer of the delegate's own VkDevice */
+  VIREO_HANDLE_VENDOR = 64    /* and above: as the vendor says */
+};
+
+typedef struct vireo_handle {
+  uint32_t struct_size;
+  vireo_handle_kind kind;
+  uint64_t value;
+  uint64_t offset; /* of the buffer's first byte in what `value` stands for */
+  uint64_t bytes;
+} vireo_handle;
+#define VIREO_HANDLE_INIT \
+  { sizeof(vireo_handle), 0, 0, 0, 0 }
+
+typedef struct vireo_buffer vireo_buffer;
+
+/* New memory on device `device` of the runtime. VIREO_UNSUPPORTED where the device has none to give, VIREO_OUT_OF_ARENA
+ * where it has no more. */
+VIREO_API vireo_status vireo_buffer_create(vireo_runtime* runtime, uint32_t device, uint64_t bytes,
+                                           vireo_buffer** out_buffer, vireo_error* error);
+/* Memory that is there already. */
+VIREO_API vireo_status vireo_buffer_import(vireo_runtime* runtime, uint32_t device, const vireo_handle* handle,
+                                           vireo_buffer** out_buffer, vireo_error* error);
+VIREO_API void vireo_buffer_release(vireo_buffer* buffer);
+VIREO_API uint64_t vireo_buffer_bytes(const vireo_buffer* buffer);
+/* A handle of `kind` for others. A file descriptor is a new one, which the caller closes; all else lives as long as the
+ * buffer. */
+VIREO_API vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind kind, vireo_handle* out,
+                                           vireo_error* error);
+/* Copies between the buffer and the host's memory; done on return. VIREO_OUT_OF_ARENA beyond its end. */
+VIREO_API vireo_status vireo_buffer_write(vireo_buffer* buffer, uint64_t offset, const void* from, uint64_t bytes,
+                                          vireo_error* error);
+VIREO_API vireo_status vireo_buffer_read(const vireo_buffer* buffer, uint64_t offset, void* to, uint64_t bytes,
+                                         vireo_error* error);
+
+/* From now on runs of the session take input `index` from there and put output `index` there: dense, row-major, of the
+ * tensor's type. `offset` is a multiple of VIREO_BUFFER_ALIGNMENT, and behind it there is room for the value at the
+ * session's bounds. Where no part on the buffer's device reads or makes it, the bytes are copied. In vireo_session_run
+ * the entry of a bound input has no data, its type and shape count; that of a bound output gets type and shape, and
+ * data when it brings memory for a copy. NULL ends it. VIREO_UNSUPPORTED for carried state, and for an output that is
+ * an input, and in a session none of whose devices has memory of its own. When the buffer's device is lost, its
+ * contents are: runs end with VIREO_DEVICE_LOST. Not kept by vireo_session_reserve. */
+VIREO_API vireo_status vireo_session_bind_input(vireo_session* session, uint32_t index, vireo_buffer* buffer,
+                                                uint64_t offset, vireo_error* error);
+VIREO_API vireo_status vireo_session_bind_output(vireo_session* session, uint32_t index, vireo_buffer* buffer,
+                                                 uint64_t offset, vireo_error* error);
+#define VIREO_BUFFER_ALIGNMENT 256
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VIREO_BUFFER_H_ */
