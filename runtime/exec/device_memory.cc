@@ -269,11 +269,11 @@ Status bring_home(vireo_session& s, const Tensor& t, const char* node) {
   const vireo_place& at = a.at[number_of(m, &t)];
   const int64_t bytes = tensor_bytes(t);
   if (a.shared && at.buffer == a.buffer) {
-    const uint8_t* const place = s.tensors + at.offset;  // the import begins there
+    const uint8_t* const place = s.tensors + at.offset;                                   // the import begins there
     if (bytes > 0 && place != t.data) memcpy(t.data, place, static_cast<size_t>(bytes));  // of a trial
   } else if (bytes > 0) {
-    const vireo_status status = a.device->delegate->buffer_read(a.device->handle, at.buffer, at.offset, t.data,
-                                                                static_cast<size_t>(bytes));
+    const vireo_status status =
+        a.device->delegate->buffer_read(a.device->handle, at.buffer, at.offset, t.data, static_cast<size_t>(bytes));
     if (status != VIREO_OK) return failed(s, k, status, node, "its memory could not be read");
   }
   w |= kHome;
@@ -291,8 +291,15 @@ Status bring_there(vireo_session& s, const Tensor& t, uint32_t k, const char* no
     uint8_t* const place = s.tensors + at.offset;
     if (bytes > 0 && place != t.data) memcpy(place, t.data, static_cast<size_t>(bytes));
   } else if (bytes > 0) {
-    const vireo_status status =
-        a.device->delegate->buffer_write(a.device->handle, at.buffer, at.offset, t.data, static_cast<size_t>(bytes));
+    const auto write = [&] {
+      return a.device->delegate->buffer_write(a.device->handle, at.buffer, at.offset, t.data,
+                                              static_cast<size_t>(bytes));
+    };
+    vireo_status status = write();
+    if (status == VIREO_BUSY) {
+      VIREO_TRY(drain(s, k));
+      status = write();
+    }
     if (status != VIREO_OK) return failed(s, k, status, node, "its memory could not be written");
   }
   where(m, &t) |= bit_of(k);
@@ -529,6 +536,7 @@ Status leave_frame(vireo_session& s, Frame& frame) {
     }
     if (b->arena != kAll && (where(m, &y) & bit_of(b->arena)) != 0) continue;  // it was made there
     VIREO_TRY(bring_home(s, y, name));
+    VIREO_TRY(drain(s, kAll));
     const Device& d = *b->buffer->device;
     const vireo_status status = d.delegate->buffer_write(d.handle, b->buffer->handle, b->offset, y.data,
                                                          static_cast<uint64_t>(tensor_bytes(y)));

@@ -276,7 +276,8 @@ struct vireo_delegate {
   vireo_status (*buffer_export)(void* device, void* buffer, vireo_handle_kind kind, vireo_handle* out);
   /* Nothing is under way on it. */
   void (*buffer_release)(void* device, void* buffer);
-  /* `from` may change after the call. */
+  /* `from` may change after the call. VIREO_BUSY: not while what was submitted before is under way; the host waits for
+   * it and calls again. */
   vireo_status (*buffer_write)(void* device, void* buffer, uint64_t offset, const void* from, uint64_t bytes);
   /* The bytes are there on return. Called when what makes them has been waited for. */
   vireo_status (*buffer_read)(void* device, void* buffer, uint64_t offset, void* to, uint64_t bytes);

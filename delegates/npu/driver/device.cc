@@ -94,6 +94,59 @@ void Device::load(Part* part) {
   part->generation = generation_;
 }
 
+void Device::bind(Part* part, const vireo_place* inputs, const vireo_place* outputs) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  const uint32_t in = part->blob.header->inputs;
+  std::memcpy(part->places, inputs, sizeof(*inputs) * in);
+  std::memcpy(part->places + in, outputs, sizeof(*outputs) * part->blob.header->outputs);
+  part->bound = true;
+}
+
+bool Device::take(uint64_t bytes) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  if (grants_++ == plan_.memory_at || bytes > kDeviceBytes - memory_used_) return false;
+  memory_used_ += bytes;
+  return true;
+}
+
+void Device::give_back(uint64_t bytes) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  memory_used_ -= bytes;
+}
+
+vireo_status Device::may_copy(const Buffer& buffer, uint64_t offset, uint64_t bytes) {
+#if VIREO_NPU_THREAD
+  const Lock lock(mutex_);
+#endif
+  if (lost_) return VIREO_DEVICE_LOST;
+  const auto touches = [&](const Part& part) {
+    const BlobHeader& h = *part.blob.header;
+    for (uint32_t i = 0; part.bound && i < h.inputs + h.outputs; ++i) {
+      const vireo_place& at = part.places[i];
+      if (at.buffer == &buffer && at.offset < offset + bytes && offset < at.offset + part.blob.boundary[i].bytes)
+        return true;
+    }
+    return false;
+  };
+  if (running_ != nullptr && touches(*running_)) return VIREO_BUSY;
+  for (const Part* p = first_; p != nullptr; p = p->next) {
+    if (touches(*p)) return VIREO_BUSY;
+  }
+  return VIREO_OK;
+}
+
+uint8_t* Device::data_of(const Part& part, uint32_t value) {
+  if (part.bound) return static_cast<Buffer*>(part.places[value].buffer)->bytes + part.places[value].offset;
+  const uint32_t in = part.blob.header->inputs;
+  return static_cast<uint8_t*>(value < in ? part.inputs[value]->data : part.outputs[value - in]->data);
+}
+
 vireo_status Device::submit(Part* part) {
 #if VIREO_NPU_THREAD
   const Lock lock(mutex_);
@@ -157,9 +210,9 @@ Status Device::run(Part* part, Counters* counters) {
   for (uint32_t i = 0; i < b.header->inputs + b.header->outputs; ++i) {
     const Boundary& at = b.boundary[i];
     const bool goes_in = i < b.header->inputs;
-    void* const data = goes_in ? part->inputs[i]->data : part->outputs[i - b.header->inputs]->data;
+    uint8_t* const data = data_of(*part, i);
     if (at.region >= kValues) {
-      values[at.region - kValues] = static_cast<uint8_t*>(data);
+      values[at.region - kValues] = data;
     } else if (goes_in && at.bytes != 0) {
       std::memcpy(part->tensors + at.address, data, at.bytes);
     }
@@ -192,9 +245,11 @@ void Device::finish(Part* part, vireo_status status) {
     const BlobView& b = part->blob;
     for (uint32_t o = 0; o < b.header->outputs; ++o) {
       const Boundary& at = b.boundary[b.header->inputs + o];
-      if (at.region == kTensors) std::memcpy(part->outputs[o]->data, part->tensors + at.address, at.bytes);
+      if (at.region == kTensors)
+        std::memcpy(data_of(*part, b.header->inputs + o), part->tensors + at.address, at.bytes);
     }
   }
+  if (running_ == part) running_ = nullptr;
   part->status = part->cancelled ? vireo_status{VIREO_CANCELLED} : status;
   part->state = Part::kDone;
 }
@@ -212,6 +267,7 @@ void Device::work() {
       finish(part, VIREO_DEVICE_LOST);
     } else {
       part->state = Part::kRunning;
+      running_ = part;
       Counters counters;
       lock.unlock();
       const Status status = run(part, &counters);
@@ -302,6 +358,7 @@ void Device::telemetry(vireo_telemetry* out) {
 #endif
   out->resets = resets_;
   out->submits = static_cast<uint64_t>(submits_);
+  out->memory_used = memory_used_;
   out->busy_ns = cycles_ * 1000 / config().clock_mhz;
   out->energy_nj = energy_pj_ / 1000;
   out->clock_mhz = config().clock_mhz;

@@ -10,6 +10,7 @@
 #define VIREO_DELEGATES_NPU_DRIVER_DEVICE_H_
 
 #include "delegates/npu/driver/blob.h"
+#include "delegates/npu/driver/memory.h"
 #include "vireo/delegate.h"
 
 #ifndef VIREO_NPU_THREAD
@@ -42,6 +43,8 @@ struct Part {
   uint8_t* tensors = nullptr;  // region 1
   const vireo_tensor* inputs[kMostValues] = {};
   vireo_tensor* outputs[kMostValues] = {};
+  bool bound = false;                        // values lie at `places`, not where the tensors say
+  vireo_place places[2 * kMostValues] = {};  // inputs, then outputs
   class Device* device = nullptr;
   enum State : uint8_t { kIdle, kQueued, kRunning, kHung, kDone } state = kIdle;
   vireo_status status = VIREO_OK;
@@ -65,6 +68,12 @@ class Device {
   bool has_memory();
 
   void load(Part* part);
+  void bind(Part* part, const vireo_place* inputs, const vireo_place* outputs);
+  // Memory of the device's own, kDeviceBytes in all. False: there is not so much left.
+  bool take(uint64_t bytes);
+  void give_back(uint64_t bytes);
+  // VIREO_BUSY while a part that waits or runs has something there.
+  vireo_status may_copy(const Buffer& buffer, uint64_t offset, uint64_t bytes);
   vireo_status submit(Part* part);
   vireo_status wait(Part* part, uint64_t timeout_ns);
   void cancel(Part* part);
@@ -80,6 +89,7 @@ class Device {
 #endif
   bool account(Part* part, Status status, const Counters& counters);
   void finish(Part* part, vireo_status status);
+  static uint8_t* data_of(const Part& part, uint32_t value);
 
   Machine machine_;
   FaultPlan plan_;
@@ -87,7 +97,9 @@ class Device {
   bool lost_ = false;
   uint32_t generation_ = 0, resets_ = 0;
   uint64_t cycles_ = 0, energy_pj_ = 0;
-  Part *first_ = nullptr, *last_ = nullptr;
+  Part *first_ = nullptr, *last_ = nullptr;  // that wait
+  Part* running_ = nullptr;
+  uint64_t memory_used_ = 0;
 #if VIREO_NPU_THREAD
   bool stop_ = false;
   std::mutex mutex_;

@@ -20,7 +20,12 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
   info->vendor = "Vireo";
   info->family = "reference NPU";
   info->driver = "1";
-  info->flags = VIREO_DEVICE_EMULATED | VIREO_DEVICE_UNIFIED | VIREO_DEVICE_MATRIX;
+  info->flags = VIREO_DEVICE_EMULATED | VIREO_DEVICE_MATRIX;
+  if (d.memory == MemoryKind::kOwn) {
+    info->transfer = kTransfer;
+  } else {
+    info->flags |= VIREO_DEVICE_UNIFIED;
+  }
   info->types = uint64_t{1} << VIREO_INT8 | uint64_t{1} << VIREO_UINT8;
   info->memory_bytes = kDeviceBytes;
   info->local_bytes = d.config.sram_bytes;
@@ -244,6 +249,13 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
   FaultPlan plan;
   MachineConfig config;
   if (const vireo_status status = configure(host, &config, &plan); status != VIREO_OK) return status;
+  MemoryKind kind = MemoryKind::kHosts;
+#if VIREO_NPU_THREAD
+  if (const char* text = std::getenv("VIREO_NPU_MEMORY"); text != nullptr && !memory_kind(text, &kind)) {
+    host->log(host->context, VIREO_LOG_ERROR, "VIREO_NPU_MEMORY: wanted host, own or import");
+    return VIREO_INVALID_ARGUMENT;
+  }
+#endif
   void* const memory = host->allocate(host->context, sizeof(Driver), 64);
   if (memory == nullptr) return VIREO_OUT_OF_ARENA;
   auto* const d = new (memory) Driver();
@@ -257,7 +269,11 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
     host->release(host->context, memory, sizeof(Driver), 64);
     return status;
   }
+  d->memory = kind;
   d->table = plugin_table();
+#if VIREO_NPU_THREAD
+  if (kind != MemoryKind::kHosts) add_memory(&d->table);
+#endif
   d->table.self = d;
   *out = &d->table;
   return VIREO_OK;

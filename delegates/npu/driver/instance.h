@@ -9,8 +9,7 @@
 
 namespace vireo::npu {
 
-// Memory of the device's own, for what does not fit its local one.
-constexpr uint64_t kDeviceBytes = uint64_t{256} << 20;
+constexpr double kTransfer = 8e9;   // bytes a second, where its memory is its own: four lanes of PCIe 4
 constexpr double kLaunchNs = 2000;  // a doorbell, an interrupt, and two looks at a list
 
 struct Driver {
@@ -20,6 +19,7 @@ struct Driver {
   CompileOptions options;
   uint8_t* sram;
   Device* device;
+  MemoryKind memory;
   Reports reports;
   char detail[96];
 };
