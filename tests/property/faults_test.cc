@@ -55,6 +55,7 @@ struct Plan {
   std::string device, faults;
   vireo_failover failover = VIREO_FAILOVER_DEFAULT;
   int runs = 1;
+  const char* memory = "host";  // where the npu works
 };
 
 constexpr uint64_t kTimeoutNs = 100000000;
@@ -71,6 +72,7 @@ Outcome go(const Plan& plan, Heap* heap) {
     return status;
   };
   setenv("VIREO_NPU_FAULT", plan.faults.c_str(), 1);
+  setenv("VIREO_NPU_MEMORY", plan.memory, 1);
   const vireo_allocator allocator = {Heap::allocate, Heap::release, heap};
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
@@ -113,6 +115,7 @@ Outcome go(const Plan& plan, Heap* heap) {
   vireo_model_release(model);
   vireo_runtime_release(runtime);
   unsetenv("VIREO_NPU_FAULT");
+  unsetenv("VIREO_NPU_MEMORY");
   return out;
 }
 
@@ -140,6 +143,8 @@ TEST(Faults, EveryRunEndsWithTheRightAnswerOrAClearError) {
     Plan plan{"npu,cpu", "", random() % 4 == 0 ? VIREO_FAILOVER_NEVER : VIREO_FAILOVER_DEFAULT,
               static_cast<int>(1 + random() % kMostRuns)};
     const std::string at = std::to_string(random() % 12);
+    const char* const memories[] = {"host", "own", "import"};
+    plan.memory = memories[seed % 3];
     std::string kind;
     switch (random() % 6) {
       case 0:
@@ -169,7 +174,7 @@ TEST(Faults, EveryRunEndsWithTheRightAnswerOrAClearError) {
         plan.faults = "random=" + std::to_string(seed) + ":20";
         break;
     }
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + kind + " " + plan.faults +
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + kind + " " + plan.faults + ", memory " + plan.memory +
                  (plan.failover == VIREO_FAILOVER_NEVER ? ", no failover" : ""));
     const Outcome got = go(plan, &heap);
     EXPECT_EQ(heap.live, 0) << "not given back";
