@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/buffer_checks.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/placements.h"
 #include "c_api/tool/probe/known.h"
@@ -98,6 +99,7 @@ struct Opened {
   vireo_error error = VIREO_ERROR_INIT;
   std::string reason;
   std::vector<std::string> devices;
+  uint32_t first = 0;  // of them, among the runtime's
 
   explicit Opened(const std::string& plugin, Heap* heap = nullptr) {
     const vireo_allocator allocator = {Heap::allocate, Heap::release, heap};
@@ -111,7 +113,8 @@ struct Opened {
     vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
     if (vireo_runtime_plugin(runtime, 0, &info, nullptr) == VIREO_OK) reason = info.reason;
     const uint32_t count = vireo_runtime_device_count(runtime);
-    for (uint32_t d = count - info.device_count; d < count; ++d) {
+    first = count - info.device_count;
+    for (uint32_t d = first; d < count; ++d) {
       vireo_device_info device = VIREO_DEVICE_INFO_INIT;
       if (vireo_runtime_device(runtime, d, &device, nullptr) == VIREO_OK) devices.push_back(device.name);
     }
@@ -278,6 +281,19 @@ void test_memory(const Options& o, Report& report) {
     }
     return std::to_string(n - 1) + " allocations";
   });
+  const Opened opened(o.plugin);
+  for (uint32_t k = 0; k < opened.devices.size(); ++k) {
+    const uint32_t d = opened.first + k;
+    const std::string where = " on " + opened.devices[k];
+    report.check("buffers keep what is written" + where, [&] { return check_buffers(opened.runtime, d); });
+    report.check("handles in and out" + where, [&] { return check_handles(opened.runtime, d); });
+    report.check("inputs and outputs in buffers" + where, [&] {
+      const KnownModel m = known_models(false)[0];
+      Values want;
+      (void)run_known(opened.runtime, m, "cpu", alone(), &want);
+      return check_bound(opened.runtime, d, m, want);
+    });
+  }
 }
 
 void test_threads(const Options& o, Report& report) {

@@ -8,8 +8,8 @@ NPU = support.BUILD / "plugins" / "libvireo_npu.so"
 DEADLY = support.BUILD / "test" / "deadly"
 
 
-def test(plugin, *options):
-    done = support.vireo("delegate-test", plugin, "--json", *options, check=False)
+def test(plugin, *options, **environment):
+    done = support.vireo("delegate-test", plugin, "--json", *options, check=False, environment=environment)
     told = json.loads(done.stdout)
     return done.returncode, told, [c for c in told["cases"] if c["status"] == "failed"]
 
@@ -23,6 +23,15 @@ class Kit(unittest.TestCase):
         for case in told["cases"]:
             if case["status"] == "left":
                 self.assertTrue(case["text"], case)
+
+    @unittest.skipUnless(NPU.exists(), "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)")
+    def test_it_passes_on_each_memory(self):
+        for memory in ("own", "import"):
+            with self.subTest(memory):
+                status, told, failed = test(NPU, VIREO_NPU_MEMORY=memory)
+                self.assertEqual((status, failed), (0, []))
+                buffers = [c for c in told["cases"] if "buffers" in c["case"] or "handles" in c["case"]]
+                self.assertEqual([c["status"] for c in buffers], ["passed"] * 3, buffers)
 
     @unittest.skipUnless(DEADLY.exists(), "this build is without the plug-ins of tests/plugin")
     def test_bad_ones_are_named(self):
