@@ -90,7 +90,7 @@ class Node:
 class Memory:
     """Bytes that a session takes; no plan can hold the tensors in less than lower_bound. packed: beside the total, shared by the model's
     sessions; mapped: packed weights that are read where they lie, in the model's file or the cache; compiled: what devices compiled of the
-    model so far."""
+    model so far; device: buffers on devices with memory of their own."""
     total: int
     tensors: int
     scratch: int
@@ -99,6 +99,7 @@ class Memory:
     packed: int
     mapped: int = 0
     compiled: int = 0
+    device: int = 0
 
 
 class _Handle:
@@ -206,7 +207,7 @@ class Model(_Handle):
         _check(_lib.vireo_model_memory(self._open(), c.byref(options), c.byref(memory), c.byref(error)), error)
         del keep
         return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes,
-                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes)
+                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes, memory.device_bytes)
 
     def session(self, bounds: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None, *, device: Optional[str] = None, threads: int = 0,
                 profile: bool = False, seed: int = 0, cache: Union[str, os.PathLike, None] = None) -> "Session":
