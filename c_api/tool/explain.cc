@@ -66,9 +66,14 @@ class Measured {
     return rank;
   }
 
+  static double time_ns(void* self, const vireo_candidate* c) {
+    const vireo_preference& asked = *static_cast<Measured*>(self)->tuning_.preference();
+    return asked.time_ns(asked.context, c);
+  }
+
   const Tuning& tuning_;
   std::map<std::pair<std::string, uint64_t>, Ways> nodes_;  // by name, which another node may have, and key
-  vireo_preference preference_ = {sizeof(vireo_preference), this, rank};
+  vireo_preference preference_ = {sizeof(vireo_preference), this, rank, time_ns};
 };
 
 std::string text_of(const char* s) { return s != nullptr ? s : ""; }

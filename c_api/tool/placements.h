@@ -27,7 +27,7 @@ class RandomPlacement {
 
   uint64_t seed_;
   std::map<std::string, uint32_t> order_;  // of nodes by name, as they are first asked for
-  vireo_preference preference_ = {sizeof(vireo_preference), this, rank};
+  vireo_preference preference_ = {sizeof(vireo_preference), this, rank, nullptr};
 };
 
 using Answers = std::vector<std::vector<Array>>;  // of each case, each output

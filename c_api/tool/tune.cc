@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <set>
@@ -29,6 +30,19 @@ struct Options {
   bool json = false;
 };
 
+// The way that is taken, and what the others took.
+Tuning::Entry measured_ways(const std::vector<Way>& list, size_t taken, double us, uint64_t key,
+                            const std::vector<std::unique_ptr<Trial>>& trials) {
+  Tuning::Entry entry = {list[taken].first, list[taken].second, us, 0, {}};
+  for (const auto& trial : trials) {
+    const size_t w = trial->taken(key);
+    if (w == taken || !std::isfinite(trial->us(key))) continue;
+    const auto [at, fresh] = entry.others.emplace(list[w], trial->us(key));
+    if (!fresh) at->second = std::min(at->second, trial->us(key));
+  }
+  return entry;
+}
+
 void tune(const Options& options, Context& context) {
   const Model model(options.model, options.threads, context.extensions.convert);
   Tuning tuning(options.out, model.runtime(), options.threads, /*must_exist=*/false);
@@ -44,7 +58,7 @@ void tune(const Options& options, Context& context) {
   }
 
   Ways ways;
-  const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note};
+  const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note, nullptr};
   SessionChoice choice{options.device, options.threads, false, options.packing, &noting};
   memory_of(model, choice, bounds);
 
@@ -122,7 +136,7 @@ void tune(const Options& options, Context& context) {
     const double was = trials[0]->us(key);
     double is = was;
     for (const auto& trial : trials) is = trial->taken(key) == w ? std::min(is, trial->us(key)) : is;
-    tuning.put(key, to.first, to.second, is);
+    tuning.put(key, measured_ways(ways.all[key], w, is, key, trials));
     if (w == 0) continue;
     changes.push_back({{"node", ways.names[key]},
                        {"from", from.first + ":" + from.second},
@@ -131,6 +145,11 @@ void tune(const Options& options, Context& context) {
                        {"to_us", is}});
     rows.push_back(
         {ways.names[key], from.first + ":" + from.second, number(was), to.first + ":" + to.second, number(is)});
+  }
+  // Of nodes that have one way what it takes is worth knowing as well: placement over several devices asks.
+  for (const auto& [key, list] : ways.all) {
+    if (list.size() == 1 && std::isfinite(trials[0]->us(key)))
+      tuning.put(key, {list[0].first, list[0].second, trials[0]->us(key), 0, {}});
   }
   tuning.write();
   if (options.json) {

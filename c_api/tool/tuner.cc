@@ -40,7 +40,7 @@ int32_t Ways::choose(void* self, const vireo_candidate* c) {
 }
 
 Trial::Trial(const Model& model, SessionChoice choice, const Bounds& bounds, const Ways& ways)
-    : model_(model), ways_(ways), preference_{sizeof(vireo_preference), &ways_, Ways::choose} {
+    : model_(model), ways_(ways), preference_{sizeof(vireo_preference), &ways_, Ways::choose, nullptr} {
   choice.profile = true;
   choice.preference = &preference_;
   session_ = make_session(model, choice, bounds);
@@ -120,7 +120,7 @@ LoadTuning tune_at_load(const Model& model, const SessionChoice& given, const Bo
   }
   LoadTuning told;
   Ways ways;
-  const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note};
+  const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note, nullptr};
   SessionChoice choice = given;
   choice.preference = &noting;
   memory_of(model, choice, bounds);
@@ -204,7 +204,7 @@ LoadTuning tune_at_load(const Model& model, const SessionChoice& given, const Bo
     for (const auto& [key, list] : ways.all) {
       if (list.size() < 2 || tuning->find(key) != nullptr || !isfinite(base.us(key))) continue;
       const Way& way = list[best.taken[key]];
-      tuning->put(key, way.first, way.second, base.us(key));
+      tuning->put(key, {way.first, way.second, base.us(key), 0, {}});
     }
     tuning->write();
   }

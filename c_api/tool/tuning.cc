@@ -38,7 +38,7 @@ std::string hex(uint64_t v) {
 
 Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int threads, bool must_exist)
     : threads_(threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-      preference_{sizeof(vireo_preference), this, rank} {
+      preference_{sizeof(vireo_preference), this, rank, time_ns} {
   if (file.empty()) return;
   cpu_ = fingerprint(runtime);
   path_ = file == "auto" ? cache_file("tuning", cpu_) : file;
@@ -69,18 +69,25 @@ void Tuning::read(const std::string& text) {
     }
     for (const Json& e : json.at("entries")) {
       const uint64_t key = std::stoull(e.at("key").get<std::string>(), nullptr, 16);
-      entries_[{key, e.at("threads").get<int>()}] = {e.at("device").get<std::string>(),
-                                                     e.at("kernel").get<std::string>(), e.at("us").get<double>(),
-                                                     e.at("used").get<uint64_t>()};
+      Entry entry = {e.at("device").get<std::string>(),
+                     e.at("kernel").get<std::string>(),
+                     e.at("us").get<double>(),
+                     e.at("used").get<uint64_t>(),
+                     {}};
+      for (const Json& o : e.at("others"))
+        entry.others[{o.at("device").get<std::string>(), o.at("kernel").get<std::string>()}] = o.at("us").get<double>();
+      entries_[{key, e.at("threads").get<int>()}] = std::move(entry);
     }
   } catch (const std::exception&) {  // of another type, or missing
-    throw Failure(path_ + " is damaged: an entry lacks key, threads, device, kernel, us or used, or the rates a number",
-                  help);
+    throw Failure(
+        path_ + " is damaged: an entry lacks key, threads, device, kernel, us, used or others, or the rates a number",
+        help);
   }
 }
 
-void Tuning::put(uint64_t key, const std::string& device, const std::string& kernel, double us) {
-  entries_[{key, threads_}] = {device, kernel, us, next_++};
+void Tuning::put(uint64_t key, Entry fastest) {
+  fastest.used = next_++;
+  entries_[{key, threads_}] = std::move(fastest);
   if (entries_.size() <= kMostEntries) return;
   entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                   [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
@@ -104,12 +111,16 @@ void Tuning::write() const {
   }
   Json entries = Json::array();
   for (const auto& [place, e] : entries_) {
+    Json others = Json::array();
+    for (const auto& [way, us] : e.others)
+      others.push_back({{"device", way.first}, {"kernel", way.second}, {"us", us}});
     entries.push_back({{"key", hex(place.first)},
                        {"threads", place.second},
                        {"device", e.device},
                        {"kernel", e.kernel},
                        {"us", e.us},
-                       {"used", e.used}});
+                       {"used", e.used},
+                       {"others", others}});
   }
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code error;
@@ -125,6 +136,14 @@ void Tuning::write() const {
 int32_t Tuning::rank(void* self, const vireo_candidate* candidate) {
   const Entry* entry = static_cast<const Tuning*>(self)->find(candidate->key);
   return entry != nullptr && entry->device == candidate->device && entry->kernel == candidate->kernel ? 1 : 0;
+}
+
+double Tuning::time_ns(void* self, const vireo_candidate* candidate) {
+  const Entry* const entry = static_cast<const Tuning*>(self)->find(candidate->key);
+  if (entry == nullptr) return 0;
+  if (entry->device == candidate->device && entry->kernel == candidate->kernel) return 1000 * entry->us;
+  const auto other = entry->others.find({candidate->device, candidate->kernel});
+  return other == entry->others.end() ? 0 : 1000 * other->second;
 }
 
 }  // namespace vireo::tool

@@ -1,8 +1,9 @@
 // Which kernel of several was fastest for a node, on this machine: what `vireo tune` measures and sessions are told.
 //
 // A file per CPU and version of the library in the user's cache ($XDG_CACHE_HOME/vireo/tuning, else
-// ~/.cache/vireo/tuning), or a file that the user names. JSON: {"vireo_tuning": 1, "cpu": text, "next": n, "entries":
-// [{"key": hex of vireo_candidate.key, "threads", "device", "kernel", "us", "used": n}], "rates": {"operations",
+// ~/.cache/vireo/tuning), or a file that the user names. JSON: {"vireo_tuning": 2, "cpu": text, "next": n, "entries":
+// [{"key": hex of vireo_candidate.key, "threads", "device", "kernel", "us", "used": n, "others": [{"device", "kernel",
+// "us"}]}], "rates": {"operations",
 // "near_bytes", "far_bytes"}}. At most kMostEntries are kept, those least recently measured go first. What another CPU
 // or version measured is not used.
 #ifndef VIREO_C_API_TOOL_TUNING_H_
@@ -19,13 +20,14 @@ namespace vireo::tool {
 
 class Tuning {
  public:
-  static constexpr size_t kMostEntries = 4096;
-  static constexpr int kVersion = 1;
+  static constexpr size_t kMostEntries = 16384;
+  static constexpr int kVersion = 2;
 
   struct Entry {
     std::string device, kernel;
     double us = 0;
     uint64_t used = 0;
+    std::map<std::pair<std::string, std::string>, double> others;  // what other ways (device, kernel) took
   };
 
   // `file`: "" for none, "auto" for the user's cache, else a path. A file that is not there is an empty one, but for
@@ -38,7 +40,7 @@ class Tuning {
   // For session options, as long as this object lives; null where there is no file.
   const vireo_preference* preference() const { return path_.empty() ? nullptr : &preference_; }
 
-  void put(uint64_t key, const std::string& device, const std::string& kernel, double us);
+  void put(uint64_t key, Entry fastest);
   const Entry* find(uint64_t key) const;
   // The machine's, from the file, or measured now and kept.
   const Rates& rates();
@@ -51,6 +53,7 @@ class Tuning {
 
  private:
   static int32_t rank(void* self, const vireo_candidate* candidate);
+  static double time_ns(void* self, const vireo_candidate* candidate);
   void read(const std::string& text);
 
   std::string path_, cpu_;

@@ -6,6 +6,7 @@
 
 #include "runtime/exec/branches.h"
 #include "runtime/exec/joined.h"
+#include "runtime/exec/node_key.h"
 #include "runtime/place/placement.h"
 #include "runtime/place/predict.h"
 
@@ -13,7 +14,9 @@ namespace vireo {
 namespace {
 
 struct Claim {
-  double ns;  // < 0: it leaves the node; 0: it does not know
+  double ns;           // < 0: it leaves the node; 0: it does not know
+  const char* kernel;  // of the way that a session would take
+  int32_t rank;
   bool joins;
 };
 
@@ -21,14 +24,32 @@ struct Claim {
 struct Asking {
   Claim* row;
   uint32_t nodes;
+  const SessionLayout* layout;
+  uint32_t subgraph;
+  const Device* device;
 };
+
+vireo_candidate candidate_of(const SessionLayout& l, uint32_t subgraph, uint32_t node, const Device& device,
+                             const char* kernel) {
+  return {sizeof(vireo_candidate), node_key(l.model->runtime->host, &l.graphs[subgraph], node),
+          text_of(l.graph(subgraph).nodes()->Get(node)->name()), device.info.name, kernel == nullptr ? "" : kernel};
+}
 
 vireo_status take(void* context, const vireo_part* part) {
   const auto& asking = *static_cast<Asking*>(context);
   if (part->node_count != 1 || part->nodes[0] >= asking.nodes) return VIREO_UNSUPPORTED;
   Claim& claim = asking.row[part->nodes[0]];
-  if (claim.ns >= 0) return VIREO_OK;  // the best way comes first
+  const vireo_preference* const preference = asking.layout->preference;
+  int32_t rank = 0;
+  if (preference != nullptr) {
+    const vireo_candidate way =
+        candidate_of(*asking.layout, asking.subgraph, part->nodes[0], *asking.device, part->kernel);
+    rank = preference->rank(preference->context, &way);
+  }
+  if (claim.ns >= 0 && rank <= claim.rank) return VIREO_OK;  // the best way comes first
   claim.ns = part->time_ns > 0 ? part->time_ns : 0;
+  claim.kernel = part->kernel;
+  claim.rank = rank;
   claim.joins = (part->flags & VIREO_PART_JOINS) != 0;
   return VIREO_OK;
 }
@@ -127,8 +148,8 @@ class Placer {
       if (!session_may_use(options_, device)) continue;
       a_.index[d] = static_cast<uint8_t>(i);
       Claim* const row = a_.claims + size_t{d} * s_.node_count;
-      for (uint32_t n = 0; n < s_.node_count; ++n) row[n] = {-1, false};
-      Asking asking = {row, s_.node_count};
+      for (uint32_t n = 0; n < s_.node_count; ++n) row[n] = {-1, "", 0, false};
+      Asking asking = {row, s_.node_count, &l_, sub_, &device};
       const vireo_claims claims = {&asking, take, leave};
       if (device.delegate->health(device.handle) == VIREO_OK) {
         const vireo_status status = device.delegate->claim(device.handle, &host_, &l_.graphs[sub_], &claims);
@@ -145,8 +166,9 @@ class Placer {
           ns = INFINITY;
           continue;
         }
-        ns = row[n].ns > 0 ? row[n].ns : estimate_ns(speed, node_work(host_, &l_.graphs[sub_], n));
-        if (!row[n].joins && row[n].ns > 0) ns = in_lanes(ns, l_.slots);
+        const PredictedTime time = expected_time(l_, sub_, n, device, row[n].kernel, row[n].ns);
+        ns = time.ns;
+        if (!row[n].joins && time.source == TimeSource::kDelegate) ns = in_lanes(ns, l_.slots);
       }
       ++d;
     }
@@ -214,6 +236,18 @@ class Placer {
 };
 
 }  // namespace
+
+PredictedTime expected_time(const SessionLayout& l, uint32_t subgraph, uint32_t node, const Device& device,
+                            const char* kernel, double claimed_ns) {
+  const vireo_preference* const p = l.preference;
+  double measured_ns = 0;
+  if (p != nullptr && p->struct_size >= sizeof(*p) && p->time_ns != nullptr) {
+    const vireo_candidate way = candidate_of(l, subgraph, node, device, kernel);
+    measured_ns = p->time_ns(p->context, &way);
+  }
+  const DeviceSpeed speed = device_speed(device.info, (device.info.flags & VIREO_DEVICE_MEASURED) != 0);
+  return node_time(speed, node_work(l.model->runtime->host, &l.graphs[subgraph], node), claimed_ns, measured_ns);
+}
 
 bool places_by_cost(const SessionLayout& l, const vireo_session_options* options) {
   const char* const list = options == nullptr || options->device == nullptr ? "auto" : options->device;

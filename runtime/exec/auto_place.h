@@ -3,8 +3,14 @@
 #define VIREO_RUNTIME_EXEC_AUTO_PLACE_H_
 
 #include "runtime/exec/layout.h"
+#include "runtime/place/predict.h"
 
 namespace vireo {
+
+// What a node is expected to take on a device by one of its kernels: as the session's preference measured it, as the
+// delegate claimed it (`claimed_ns`, 0: not), or by the device's rates.
+PredictedTime expected_time(const SessionLayout& layout, uint32_t subgraph, uint32_t node, const Device& device,
+                            const char* kernel, double claimed_ns);
 
 // Whether cost decides, and not the order of the list: the list begins with "auto", and a device that it allows
 // compiles parts. Between devices that run node by node in the host's memory nobody knows better than `vireo tune`.

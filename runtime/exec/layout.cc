@@ -139,6 +139,7 @@ vireo_status fill_choice(const Claiming& c, const vireo_part& part, int32_t rank
   n.scratch_bytes = memory.scratch_bytes;
   n.rank = rank;
   n.joins = joins;
+  if (VIREO_JOINED) n.time_ns = part.time_ns;
   return VIREO_OK;
 }
 
@@ -239,7 +240,7 @@ Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, con
                  list != devices_of(options),
                  &host,
                  error,
-                 options == nullptr ? nullptr : options->preference,
+                 l.preference,
                  VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
       const vireo_claims claims = {&c, take, leave};
       const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
@@ -470,6 +471,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
   l.model = model;
   l.program = &model->program;
   const vireo_runtime* rt = model->runtime;
+  if (VIREO_PREFERENCES && options != nullptr) l.preference = options->preference;
   l.slots = rt->pool.run == nullptr ? 1 : rt->pool.slots;
   if (options != nullptr && options->threads > 0 && options->threads < l.slots) l.slots = options->threads;
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {

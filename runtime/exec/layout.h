@@ -35,6 +35,7 @@ struct NodeChoice {
   uint8_t lane = 0;
   uint32_t window = 0;            // this node and those after it, so many in all, run in lanes; 0: one after another
   double cost_ns = 0;             // vireo_part.cost_ns
+  double time_ns = 0;             // vireo_part.time_ns
   size_t lane_scratch_bytes = 0;  // with one slot
   // joined.h
   bool joins = false;          // its device may run it together with its neighbours
@@ -65,7 +66,8 @@ struct SessionLayout {
   const vireo_model* model = nullptr;
   const Program* program = nullptr;
   int32_t slots = 1;
-  bool packs = false;  // constants may be packed
+  bool packs = false;                            // constants may be packed
+  const vireo_preference* preference = nullptr;  // the options'
   Interval* exprs = nullptr;
   SubLayout* subs = nullptr;
   vireo_graph* graphs = nullptr;

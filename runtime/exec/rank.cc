@@ -1,5 +1,7 @@
 #include "runtime/exec/rank.h"
 
+#include "runtime/exec/auto_place.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -116,10 +118,15 @@ class Estimate {
             Source::kCompiler);
         continue;
       }
-      double ns = speed.place.launch_ns;
-      for (uint32_t k = 0; k < choice.joined; ++k)
-        ns += estimate_ns(speed, node_work(rt_->host, &l_.graphs[sub], n + k));
-      add(choice.device, ns, 0, source_of(choice.device));
+      add(choice.device, speed.place.launch_ns, 0, Source::kCompiler);
+      for (uint32_t k = 0; k < choice.joined; ++k) {
+        const NodeChoice& one = s.nodes[n + k];
+        const PredictedTime time = expected_time(l_, sub, n + k, rt_->devices[one.device], one.kernel, one.time_ns);
+        add(one.device, time.ns, 0,
+            time.source == TimeSource::kMeasured   ? Source::kMeasured
+            : time.source == TimeSource::kDelegate ? Source::kDeclared
+                                                   : source_of(one.device));
+      }
     }
   }
 

@@ -38,24 +38,8 @@ double estimate_ns(const DeviceSpeed& speed, const NodeWork& work) {
   return speed.node_ns + 1e9 * (compute > move ? compute : move);
 }
 
-const char* time_source_text(TimeSource source) {
-  switch (source) {
-    case TimeSource::kMeasured:
-      return "measured";
-    case TimeSource::kDelegate:
-      return "delegate";
-    case TimeSource::kRates:
-      return "rates";
-    default:
-      return "assumed";
-  }
-}
-
-PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
-                        uint64_t key, const char* device, const char* kernel) {
-  const double measured =
-      lookup != nullptr && lookup->time_ns != nullptr ? lookup->time_ns(lookup->context, key, device, kernel) : 0;
-  if (known(measured)) return {measured, TimeSource::kMeasured};
+PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, double measured_ns) {
+  if (known(measured_ns)) return {measured_ns, TimeSource::kMeasured};
   if (known(claimed_ns)) return {claimed_ns, TimeSource::kDelegate};
   return {estimate_ns(speed, work), speed.assumed_rate ? TimeSource::kAssumed : TimeSource::kRates};
 }

@@ -38,23 +38,16 @@ DeviceSpeed device_speed(const vireo_device_info& info, bool measured);
 // Roofline (Williams, Waterman, Patterson, CACM 2009): operations or bytes, whichever takes longer.
 double estimate_ns(const DeviceSpeed& speed, const NodeWork& work);
 
-// Times that were measured here before, by node_key() and the way to run the node.
-struct TimeLookup {
-  void* context = nullptr;
-  double (*time_ns)(void* context, uint64_t key, const char* device, const char* kernel) = nullptr;  // 0: not known
-};
-
 enum class TimeSource : uint8_t { kMeasured, kDelegate, kRates, kAssumed };
-const char* time_source_text(TimeSource source);
 
 struct PredictedTime {
   double ns = 0;
   TimeSource source = TimeSource::kAssumed;
 };
 
-// `claimed_ns`: vireo_part.time_ns. `lookup` may be null. Numbers that are no times count as not known.
-PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, const TimeLookup* lookup,
-                        uint64_t key, const char* device, const char* kernel);
+// `claimed_ns`: vireo_part.time_ns; `measured_ns`: what such a node took here before. Numbers that are no times count
+// as not known.
+PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, double measured_ns);
 
 }  // namespace vireo
 

@@ -178,27 +178,15 @@ TEST(PredictedTime, IsARoofline) {
 TEST(PredictedTime, MeasuredWinsOverTheDelegateOverRates) {
   const NodeWork work{5000, 0, WorkKind::kFull};
   const DeviceSpeed speed = device_speed(info_of(1e9, 0, 0), true);
-  double answer = 300;
-  TimeLookup lookup{&answer, [](void* context, uint64_t key, const char* device, const char* kernel) {
-                      EXPECT_EQ(key, 42u);
-                      EXPECT_EQ(std::string(device) + ":" + kernel, "npu:conv");
-                      return *static_cast<double*>(context);
-                    }};
-  const auto time = [&](double claimed, const TimeLookup* with) {
-    return node_time(speed, work, claimed, with, 42, "npu", "conv");
-  };
-  EXPECT_EQ(time(200, &lookup).ns, 300);
-  EXPECT_EQ(time(200, &lookup).source, TimeSource::kMeasured);
+  EXPECT_EQ(node_time(speed, work, 200, 300).ns, 300);
+  EXPECT_EQ(node_time(speed, work, 200, 300).source, TimeSource::kMeasured);
   for (const double none : {0.0, -1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
-    answer = none;
-    EXPECT_EQ(time(200, &lookup).ns, 200);
-    EXPECT_EQ(time(none, &lookup).ns, assumed::kNodeNs + 5000);
+    EXPECT_EQ(node_time(speed, work, 200, none).ns, 200);
+    EXPECT_EQ(node_time(speed, work, none, none).ns, assumed::kNodeNs + 5000);
   }
-  EXPECT_EQ(time(200, nullptr).source, TimeSource::kDelegate);
-  EXPECT_EQ(time(0, nullptr).source, TimeSource::kRates);
-  EXPECT_EQ(node_time(device_speed(info_of(0, 0, 0), true), work, 0, nullptr, 1, "npu", "conv").source,
-            TimeSource::kAssumed);
-  EXPECT_STREQ(time_source_text(TimeSource::kMeasured), "measured");
+  EXPECT_EQ(node_time(speed, work, 200, 0).source, TimeSource::kDelegate);
+  EXPECT_EQ(node_time(speed, work, 0, 0).source, TimeSource::kRates);
+  EXPECT_EQ(node_time(device_speed(info_of(0, 0, 0), true), work, 0, 0).source, TimeSource::kAssumed);
 }
 
 }  // namespace

@@ -263,6 +263,62 @@ TEST_P(JoinedTest, AutoAndItsNamePlaceByCost) {
   EXPECT_GT(some, 300u);
 }
 
+struct Session {
+  vireo_session* handle = nullptr;
+  Session(const vireo_model* model, const vireo_session_options& options) {
+    vireo_error error = VIREO_ERROR_INIT;
+    EXPECT_EQ(vireo_session_create(model, &options, &handle, &error), VIREO_OK) << error.message;
+  }
+  ~Session() { vireo_session_release(handle); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+};
+
+// What was measured is believed before claims, and a compiler's word before both.
+TEST_P(JoinedTest, AutoGoesByMeasuredTimes) {
+  struct Times {
+    double joiner_ns, cpu_ns;
+  };
+  const auto ns = [](void* context, const vireo_candidate* c) {
+    const auto& times = *static_cast<const Times*>(context);
+    return std::strcmp(c->device, "joiner") == 0 ? times.joiner_ns : times.cpu_ns;
+  };
+  const auto first = [](void*, const vireo_candidate*) { return 0; };
+  const FileBytes bytes = random_graph(3, 30, false);
+  const Loaded loaded(bytes);
+  device.claimed_ns = 1000;
+  device.compiled_ns = 0;
+  for (const Times& times : {Times{1, 1e9}, Times{1e9, 1}, Times{0, 1}, Times{0, 1e9}}) {
+    Times now = times;
+    const vireo_preference preference = {sizeof(vireo_preference), &now, first, ns};
+    vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+    options.device = "auto,joiner";
+    options.preference = &preference;
+    const Session session(loaded.model, options);
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < vireo_session_node_count(session.handle); ++i) {
+      vireo_node_info info = VIREO_NODE_INFO_INIT;
+      vireo_error error = VIREO_ERROR_INIT;
+      ASSERT_EQ(vireo_session_node(session.handle, i, &info, &error), VIREO_OK);
+      there += std::strcmp(info.device, "joiner") == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(there > 0, times.cpu_ns > times.joiner_ns && times.cpu_ns > 1) << times.joiner_ns << " " << times.cpu_ns;
+    vireo_limits limits = VIREO_LIMITS_INIT;
+    limits.emulated = 1;
+    vireo_device_choice choices[4] = {};
+    for (vireo_device_choice& c : choices) c.struct_size = sizeof(c);
+    uint32_t count = 0;
+    vireo_error error = VIREO_ERROR_INIT;
+    ASSERT_EQ(vireo_model_devices(loaded.model, &options, &limits, choices, 4, &count, &error), VIREO_OK)
+        << error.message;
+    for (uint32_t i = 0; i < count && i < 4; ++i) {
+      if (std::strcmp(choices[i].devices, "cpu") != 0) continue;
+      EXPECT_EQ(choices[i].expected_ns, 30 * times.cpu_ns);
+      EXPECT_STREQ(choices[i].source, "measured");
+    }
+  }
+}
+
 TEST_P(JoinedTest, WhatDoesNotCompileIsPlacedElsewhereWithItsReason) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     SetUp();
@@ -582,17 +638,6 @@ TEST_P(JoinedTest, ValuesThatStayOnTheDeviceAreNotMoved) {
   }
   EXPECT_LT(moved, at_most);
 }
-
-struct Session {
-  vireo_session* handle = nullptr;
-  Session(const vireo_model* model, const vireo_session_options& options) {
-    vireo_error error = VIREO_ERROR_INIT;
-    EXPECT_EQ(vireo_session_create(model, &options, &handle, &error), VIREO_OK) << error.message;
-  }
-  ~Session() { vireo_session_release(handle); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-};
 
 TEST_P(JoinedTest, BuffersOfTheCallerAreUsedInPlace) {
   for (uint32_t seed = 1; seed <= 40; ++seed) {

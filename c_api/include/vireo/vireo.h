@@ -383,6 +383,9 @@ typedef struct vireo_preference {
   /* The highest rank runs the node; among equal ones the first does, as without a preference. Called by the thread
    * that creates the session or asks for its memory. */
   int32_t (*rank)(void* context, const vireo_candidate* candidate);
+  /* What the node was measured to take that way on this machine, in nanoseconds: "auto" and vireo_model_devices believe
+   * it before anything else. 0: not known. May be NULL. */
+  double (*time_ns)(void* context, const vireo_candidate* candidate);
 } vireo_preference;
 
 /* What happens to a run when a device that runs several nodes as one part is lost, or does not answer in time. */
