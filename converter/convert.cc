@@ -115,6 +115,23 @@ importer::ImportedModel import(const std::string& path, const std::string* bytes
   return kept;
 }
 
+// The check, and whoever else wants to see what passes do.
+class Watch final : public passes::Observer {
+ public:
+  Watch(passes::Observer* check, passes::Observer* other) : check_(check), other_(other) {}
+  bool begin(const ir::Graph& graph) override {
+    return (other_ == nullptr || other_->begin(graph)) && (check_ == nullptr || check_->begin(graph));
+  }
+  bool after(const char* pass, const ir::Graph& graph, PassReport* report) override {
+    return (other_ == nullptr || other_->after(pass, graph, report)) &&
+           (check_ == nullptr || check_->after(pass, graph, report));
+  }
+
+ private:
+  passes::Observer* check_;
+  passes::Observer* other_;
+};
+
 // Import, passes, layout: everything but writing. Null on failure. `bytes`: the model, where it is in no file.
 std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::string* bytes,
                                          const ConvertOptions& options, Diagnostics* diagnostics,
@@ -134,8 +151,8 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   report->nodes_imported = ir::count_nodes(graph);
   tell("optimise", 0.3);
   PassChecker checker(options, diagnostics);
-  if (!passes::run_pipeline(graph, options, options.check == nullptr ? nullptr : &checker, diagnostics, report))
-    return nullptr;
+  Watch watch(options.check == nullptr ? nullptr : &checker, options.observer);
+  if (!passes::run_pipeline(graph, options, &watch, diagnostics, report)) return nullptr;
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }

@@ -63,6 +63,9 @@ struct TestCaseOption {
 namespace ir {
 class Graph;
 }
+namespace passes {
+class Observer;
+}
 
 // How near quantized weights are to what they were: 10 log10(sum w^2 / sum (w - w')^2).
 struct WeightError {
@@ -106,6 +109,7 @@ struct ConvertOptions {
   std::vector<std::vector<HostTensor>> check_inputs;                        // empty: one set of random inputs
   double check_atol = 1e-4, check_rtol = 1e-3;                              // as TestOutput, for float32
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
+  passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
 };
 
 struct ValueReport {

@@ -2,16 +2,11 @@
 // table has its name; where a family shares one, it is the first of the schema.
 #include <map>
 
+#include "converter/ir/schema_texts.h"
 #include "converter/ir/text.h"
 #include "flatbuffers/idl.h"
 
 namespace vireo::ir {
-
-struct SchemaText {
-  const char* op;
-  const char* text;
-};
-Span<const SchemaText> schema_texts();  // generated from ops.def
 
 namespace {
 

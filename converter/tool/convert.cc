@@ -9,7 +9,9 @@
 #include "c_api/tool/file.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
+#include "converter/report/recorder.h"
 #include "converter/tool/onnx_source.h"
+#include "converter/tool/report_data.h"
 #include "converter/tool/session_evaluator.h"
 #include "converter/tool/verbs.h"
 #include "quant/schemes/scheme.h"
@@ -195,20 +197,20 @@ void convert(const Options& options, Context& context) {
         convert.check_inputs.push_back(std::move(test.inputs));
     }
   }
+  report::Recorder recorder;
+  if (!options.report.empty()) convert.observer = &recorder;
   Diagnostics diagnostics;
   ConvertReport report;
-  const bool good = options.output.empty()
-                        ? check_model(options.model, convert, &diagnostics, &report)
-                        : convert_file(options.model, options.output, convert, &diagnostics, &report);
+  FileBytes unwritten;  // what a report is made from where no file is wanted
+  const bool good =
+      !options.output.empty()  ? convert_file(options.model, options.output, convert, &diagnostics, &report)
+      : options.report.empty() ? check_model(options.model, convert, &diagnostics, &report)
+                               : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
   progress.show("");
   if (!good) explain_refusals(options.reproduce, &diagnostics);
   if (good && !options.report.empty()) {
-    Json json = report_json(report);
-    json["model"] = options.model;
-    json["diagnostics"] = diagnostics_json(diagnostics);
-    write_file(options.report, ends_with(options.report, ".json")
-                                   ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
-                                   : report_html(options.model, report, diagnostics));
+    const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
+    write_report(options.report, conversion_report(options.model, file, recorder, report, diagnostics));
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";

@@ -26,8 +26,6 @@ Json diagnostics_json(const Diagnostics& diagnostics);
 // One entry for each reason that a conversion failed, with the nodes that have it.
 Json gaps_json(const Diagnostics& diagnostics);
 Json report_json(const ConvertReport& report);
-// A page of its own: what went in, what came out, what each pass did.
-std::string report_html(const std::string& title, const ConvertReport& report, const Diagnostics& diagnostics);
 
 }  // namespace vireo::tool
 

@@ -1,0 +1,71 @@
+// One side of a report: the graph as it was imported, or as the file has it, with all bodies, ready to be drawn.
+#ifndef VIREO_CONVERTER_REPORT_SIDE_H_
+#define VIREO_CONVERTER_REPORT_SIDE_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vireo::ir {
+class Graph;
+}
+namespace vireo::fb {
+struct Model;
+}
+
+namespace vireo::report {
+
+using Json = nlohmann::ordered_json;
+
+struct SideValue {
+  std::string name, type;  // "float32[batch,3,224,224]"
+  std::string dtype;
+  int64_t bytes = -1;  // at the upper bounds; -1: open
+  bool open = false;    // `bytes` takes open sizes as 1
+  bool constant = false;
+  std::string contents;  // of a constant, the first elements
+};
+
+struct SideNode {
+  int32_t graph = 0;
+  std::string op, kind;  // "Composite", "conv"; otherwise both the operator
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<int32_t> inputs, outputs;  // values; -1: none
+  std::vector<int32_t> bodies;           // graphs
+  // Before: what became of it. After: what made it. Numbers of nodes of the other side.
+  std::vector<int32_t> kin;
+  std::vector<std::string> passes;
+  std::string fate;  // before, where `kin` is empty: why
+};
+
+struct SideGraph {
+  std::string name;
+  int32_t owner = -1;                    // node
+  std::string role;                      // "then", "body"
+  std::vector<int32_t> inputs, outputs;  // values
+  std::vector<int32_t> nodes;            // in the order in which they run
+};
+
+// Graph 0 is the model.
+struct Side {
+  std::vector<SideGraph> graphs;
+  std::vector<SideNode> nodes;
+  std::vector<SideValue> values;
+};
+
+Side side_of(const ir::Graph& graph);
+// `file`: all its bytes, which a loader has verified.
+Side side_of(const fb::Model& model, const uint8_t* file);
+
+// With the layout of each graph: see README.md.
+Json side_json(const Side& side);
+
+// What a body is to its owner.
+std::string role_of(const std::string& op, size_t body);
+
+}  // namespace vireo::report
+
+#endif  // VIREO_CONVERTER_REPORT_SIDE_H_
