@@ -28,6 +28,7 @@ vireo_dependency_(json 3.11.2 v3.11.2 https://github.com/nlohmann/json MIT quick
 vireo_dependency_(stb 2022.09 master https://github.com/nothings/stb MIT quickstart "libstb-dev" "PNG and JPEG in and out")
 vireo_dependency_(sndfile 1.2.0 1.2.0 https://github.com/libsndfile/libsndfile LGPL-2.1 quickstart "libsndfile1-dev" "WAV input of the tool")
 vireo_dependency_(zip 1.7.3 v1.9.2 https://github.com/nih-at/libzip BSD-3-Clause quickstart "libzip-dev" ".npz in and out")
+vireo_dependency_(sodium 1.0.18 1.0.18-RELEASE https://github.com/jedisct1/libsodium ISC quickstart "libsodium-dev" "Ed25519 and XChaCha20-Poly1305: signed and encrypted models (VIREO_TRUST); left out when missing")
 vireo_dependency_(xnnpack 20241108 master https://github.com/google/XNNPACK BSD-3-Clause optional "" "the xnnpack delegate: a second set of CPU kernels; 20241108 has the operators as one unary and one binary")
 vireo_dependency_(pthreadpool 20240616 main https://github.com/google/pthreadpool BSD-2-Clause optional "" "the header that XNNPACK runs loops through; the functions are ours")
 vireo_dependency_(cpuinfo 20250905 main https://github.com/pytorch/cpuinfo BSD-2-Clause optional "" "XNNPACK chooses its kernels by it")
@@ -357,6 +358,18 @@ if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
       add_library(Vireo::dep_${name} ALIAS vireo_dep_${name})
     endif()
   endforeach()
+endif()
+
+# --- Signatures and ciphers: Vireo::dep_sodium where it is installed, never fetched -----------------------------------------
+if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
+  find_path(VIREO_sodium_INCLUDE sodium/crypto_aead_xchacha20poly1305.h)
+  find_library(VIREO_sodium_LIBRARY sodium)
+  if(VIREO_sodium_INCLUDE AND VIREO_sodium_LIBRARY)
+    add_library(vireo_dep_sodium INTERFACE)
+    target_include_directories(vireo_dep_sodium SYSTEM INTERFACE $<BUILD_INTERFACE:${VIREO_sodium_INCLUDE}>)
+    target_link_libraries(vireo_dep_sodium INTERFACE "${VIREO_sodium_LIBRARY}")
+    add_library(Vireo::dep_sodium ALIAS vireo_dep_sodium)
+  endif()
 endif()
 
 # --- XNNPACK, of the optional delegate: Vireo::dep_xnnpack where it can be had -----------------------------------------------

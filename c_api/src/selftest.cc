@@ -28,7 +28,8 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
     return fail(&s.error, Status::kInvalidModel, "output \"{}\" is {} {}, the model's own test vector {} {}",
                 output_name(s, o), dtype_name(got.dtype), got.shape, dtype_name(type.dtype), type.shape);
   }
-  const uint8_t* ref = s.model->program.at(want.segment(), want.offset());
+  const uint8_t* ref = s.model->program.at(want.segment(), want.offset(), want.size());
+  VIREO_TRY(check_guard(s.model, &s.error));
   const auto step = static_cast<int64_t>(want.step());
   const int64_t count = element_count(type.shape);
   if (dtype_bits(type.dtype) < 8 || type.dtype == DType::kString ||
@@ -89,9 +90,10 @@ Status selftest(vireo_session& s, uint32_t index) {
     const fb::TestTensor& t = *test.inputs()->Get(i);
     static_cast<TensorType&>(inputs[i]) = type_of(t);
     if (inputs[i].dtype == DType::kString) return fail(&s.error, Status::kUnsupported, "self-test of string inputs");
-    inputs[i].data = const_cast<uint8_t*>(s.model->program.at(t.segment(), t.offset()));
+    inputs[i].data = const_cast<uint8_t*>(s.model->program.at(t.segment(), t.offset(), t.size()));
     inputs[i].capacity = static_cast<int64_t>(t.size());
   }
+  VIREO_TRY(check_guard(s.model, &s.error));
   VIREO_TRY(run_session(s, as_c(inputs), nullptr));
   for (uint32_t o = 0; o < s.main.output_count; ++o) {
     const fb::TestTensor& want = *test.outputs()->Get(o);

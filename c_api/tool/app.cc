@@ -61,6 +61,12 @@ int run_app(int argc, char** argv, Extensions extensions) {
   app.add_option_function<std::string>(
       "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
       "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)");
+  app.add_option_function<std::string>(
+      "--trust", [](const std::string& list) { (void)setenv("VIREO_TRUSTED", list.c_str(), 1); },
+      "public keys' files: take only models that one of them signed (or VIREO_TRUSTED)");
+  app.add_option_function<std::string>(
+      "--keys", [](const std::string& list) { (void)setenv("VIREO_KEYS", list.c_str(), 1); },
+      "secret keys' files, for encrypted models (or VIREO_KEYS)");
   for (const auto& add : context.extensions.verbs) add(app, context);
   add_run(app, context);
   add_verify(app, context);
@@ -73,6 +79,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_delegate_test(app, context);
 #endif
   add_selftest(app, context);
+  add_verify_signature(app, context);
   add_completion(app, context);
 
   try {

@@ -43,6 +43,7 @@ void add_explain(CLI::App& app, Context& context);
 void add_devices(CLI::App& app, Context& context);
 void add_delegate_test(CLI::App& app, Context& context);
 void add_selftest(CLI::App& app, Context& context);
+void add_verify_signature(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 
 void print_json(const Json& json);

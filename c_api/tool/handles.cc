@@ -9,6 +9,7 @@
 #include <iostream>
 #include <set>
 
+#include "c_api/tool/keys.h"
 #include "c_api/tool/speeds.h"
 
 namespace vireo::tool {
@@ -29,18 +30,6 @@ std::string help_for(vireo_status status) {
     default:
       return "";
   }
-}
-
-Runtime make_runtime(int threads) {
-  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
-  options.threads = threads;
-  options.log = log_warning;
-  vireo_error error = VIREO_ERROR_INIT;
-  vireo_runtime* runtime = nullptr;
-  check(vireo_runtime_create(&options, &runtime, &error), error, "start the runtime");
-  Runtime made(runtime);
-  use_measured_speeds(runtime);
-  return made;
 }
 
 bool is_vireo_file(const std::string& path) {
@@ -65,6 +54,19 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+Runtime start_runtime(int threads) {
+  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+  options.threads = threads;
+  options.log = log_warning;
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_runtime* runtime = nullptr;
+  check(vireo_runtime_create(&options, &runtime, &error), error, "start the runtime");
+  Runtime made(runtime);
+  use_measured_speeds(runtime);
+  use_keys(runtime);
+  return made;
+}
+
 void check(vireo_status status, const vireo_error& error, const std::string& doing) {
   if (status == VIREO_OK) return;
   std::string what = "cannot " + doing + ": " + (error.message[0] != 0 ? error.message : vireo_status_text(status));
@@ -76,7 +78,7 @@ void check(vireo_status status, const vireo_error& error, const std::string& doi
 Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) : name_(path) {
   // A file with the name or the content of ours is never taken for ONNX: a damaged one gets the loader's message.
   if (is_vireo_file(path) || ends_with(path, ".vireo") || !std::ifstream(path)) {
-    runtime_ = make_runtime(threads);
+    runtime_ = start_runtime(threads);
     vireo_error error = VIREO_ERROR_INIT;
     vireo_model* model = nullptr;
     const auto start = std::chrono::steady_clock::now();
@@ -96,7 +98,7 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) :
 }
 
 Model::Model(const ModelBytes& bytes, const std::string& name, int threads) : name_(name), bytes_(bytes) {
-  runtime_ = make_runtime(threads);
+  runtime_ = start_runtime(threads);
   vireo_error error = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;
   const auto start = std::chrono::steady_clock::now();

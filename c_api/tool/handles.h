@@ -21,6 +21,8 @@ struct ReleaseHandle {
   void operator()(vireo_session* s) const { vireo_session_release(s); }
 };
 using Runtime = std::unique_ptr<vireo_runtime, ReleaseHandle>;
+// With what was measured of its devices, and the keys that the command line names. Throws Failure.
+Runtime start_runtime(int threads);
 using Session = std::unique_ptr<vireo_session, ReleaseHandle>;
 
 // Carries the status besides the text: conformance tells a refusal from a fault by it.

@@ -91,6 +91,10 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     *error = e.message;
     return {};
   }
+  if (header.cipher_offset != 0) {
+    *error = "it is encrypted: do this with the plain file, and encrypt the result";
+    return {};
+  }
   fb::ModelT model;
   fb::GetModel(file.data() + header.model_offset)->UnPackTo(&model);
   if (model.packed != 0) {

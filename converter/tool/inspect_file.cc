@@ -35,6 +35,9 @@ void inspect_file(const std::string& path, Json* facts) {
   if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != Status::kOk) {
     throw Failure(path + " changed while it was read", "run vireo inspect again");
   }
+  (*facts)["signed"] = header.signature_offset != 0;
+  (*facts)["encrypted"] = header.cipher_offset != 0;
+  if (header.cipher_offset != 0) return;  // what the C API tells is all that is told
   const uint8_t* start = bytes.data() + header.model_offset;
   flatbuffers::Verifier verifier(start, header.model_size);
   if (!fb::VerifyModelBuffer(verifier)) throw Failure(path + " changed while it was read", "run vireo inspect again");

@@ -8,6 +8,10 @@ int main(int argc, char** argv) {
   extensions.convert = vireo::tool::convert_in_memory;
   extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance,
                       vireo::tool::add_pack};
+#if VIREO_TRUST
+  for (const auto add : {vireo::tool::add_keygen, vireo::tool::add_sign, vireo::tool::add_encrypt})
+    extensions.verbs.emplace_back(add);
+#endif
   extensions.inspect_file = vireo::tool::inspect_file;
   return vireo::tool::run_app(argc, argv, std::move(extensions));
 }

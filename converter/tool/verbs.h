@@ -13,6 +13,10 @@ void add_convert(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
 void add_pack(CLI::App& app, Context& context);
+// seal.cc, with VIREO_TRUST
+void add_keygen(CLI::App& app, Context& context);
+void add_sign(CLI::App& app, Context& context);
+void add_encrypt(CLI::App& app, Context& context);
 
 // Adds provenance, plans and segments of a .vireo file to what inspect prints. Throws Failure.
 void inspect_file(const std::string& path, Json* facts);

@@ -4,6 +4,7 @@
 
 #include "runtime/devices/plugins.h"
 #include "runtime/exec/graph_view.h"
+#include "runtime/load/guard.h"
 
 namespace vireo {
 namespace {
@@ -102,6 +103,25 @@ void release_runtime(vireo_runtime* rt) {
   allocator.release(allocator.context, rt, sizeof(vireo_runtime), 64);
 }
 
+static void open_section(vireo_model* model) {
+  const Span<const uint8_t> packed = model->program.packed();
+  if (VIREO_TRUST && packed.size() >= sizeof(PackHeader)) {  // its index; contents when one is found
+    PackHeader header;
+    model->program.touch(packed.data(), sizeof(header));
+    memcpy(&header, packed.data(), sizeof(header));
+    const uint64_t index = sizeof(header) + uint64_t{header.count} * sizeof(PackEntry);
+    model->program.touch(packed.data(), index < packed.size() ? index : packed.size());
+  }
+  model->section.open(packed);
+}
+
+Status check_guard([[maybe_unused]] const vireo_model* model, [[maybe_unused]] Error* error) {
+#if VIREO_TRUST
+  if (model->guard != nullptr) return model->guard->check(error);
+#endif
+  return Status::kOk;
+}
+
 Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
                   Error* error) {
   FileHeader header;
@@ -116,9 +136,21 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
   model->runtime = rt;
   hold(rt->holders);
   model->file = file;
-  Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
   Status status = Status::kOk;
-  if (mapped.data != nullptr) {
+#if VIREO_TRUST
+  status = Guard::open(rt->allocator, rt->trust, file, header, &model->signature, &model->guard, error);
+  if (ok(status) && model->guard != nullptr) {
+    model->guard->touch(header.model_offset, header.model_size);
+    status = model->guard->check(error);
+    file = model->guard->image();
+    model->program.set_guard(model->guard);
+  }
+#else
+  if (header.cipher_offset != 0)
+    status = fail(error, Status::kUnsupported, "the file is encrypted, which this build (VIREO_TRUST) cannot undo");
+#endif
+  Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
+  if (ok(status) && mapped.data != nullptr) {
     // Another process may write to a mapped file between the check and the use, so the part that steers is copied
     // first.
     model->buffer = static_cast<uint8_t*>(rt->allocate(buffer.size()));
@@ -138,18 +170,20 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
                  : model->program.open(file, header, buffer, Span<uint8_t>(work, work_bytes), error);
     rt->release(work, work_bytes);
   }
+  if (ok(status)) status = check_guard(model, error);
   if (!ok(status)) {
     release_model(model);
     return status;
   }
-  if (VIREO_PACKS) model->section.open(model->program.packed());
+  if (VIREO_PACKS) open_section(model);
   model->mapped = mapped;  // from here on the model unmaps it
   *out = model;
   return Status::kOk;
 }
 
 bool name_pack(const vireo_model* model, const char* delegate, const vireo_packed& what, PackEntry* out) {
-  const auto base = reinterpret_cast<uintptr_t>(model->file.data()), at = reinterpret_cast<uintptr_t>(what.constant);
+  const auto base = reinterpret_cast<uintptr_t>(model->program.file().data()),
+             at = reinterpret_cast<uintptr_t>(what.constant);
   *out = PackEntry{};
   if (at < base || at - base >= model->file.size() || !pack_delegate(delegate, out->delegate)) return false;
   out->layout = what.layout;
@@ -163,6 +197,7 @@ const void* find_mapped_pack(const vireo_model* model, const char* delegate, con
   PackEntry name;
   if (!name_pack(model, delegate, what, &name)) return nullptr;
   const void* found = model->section.find(name);
+  if (VIREO_TRUST && found != nullptr) model->program.touch(found, what.bytes);
   if (VIREO_CACHE && found == nullptr) found = model->cache.find(name);
   return found;
 }
@@ -176,6 +211,9 @@ void release_model(vireo_model* model) {
 #endif
   if (VIREO_CACHE) model->cache.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
+#if VIREO_TRUST
+  if (model->guard != nullptr) model->guard->release(rt->allocator);
+#endif
   platform::unmap_file(model->mapped);
   model->~vireo_model();
   rt->release(model, sizeof(vireo_model));

@@ -13,11 +13,13 @@
 #include "sdk/base/span.h"
 #include "sdk/format/pack_set.h"
 #include "vireo/delegate.h"
+#include "vireo/trust.h"
 #include "vireo/vireo.h"
 
 namespace vireo {
 
 struct Plugin;
+class Guard;
 
 struct Device {
   const vireo_delegate* delegate = nullptr;
@@ -48,6 +50,7 @@ struct vireo_runtime {
   void (*log)(void* context, vireo_log_level level, const char* text) = nullptr;
   void* log_context = nullptr;
   vireo::Plugin* plugins = nullptr;  // plugins.h
+  vireo_trust trust = VIREO_TRUST_INIT;
   uint32_t device_count = 0;
   vireo::Device devices[vireo::kMaxDevices];
 
@@ -71,7 +74,9 @@ struct vireo_model {
   mutable vireo::Blobs blobs;
   vireo::PackSet section;          // packed weights in the file itself; empty where it has none that this build reads
   mutable vireo::PackCache cache;  // those in the user's folder
-  mutable uint32_t checked = 0;    // all bytes were compared with the hash tree
+  vireo::Guard* guard = nullptr;   // guard.h; null where any byte may be read
+  vireo_signature signature = VIREO_SIGNATURE_INIT;
+  mutable uint32_t checked = 0;  // all bytes were compared with the hash tree
 };
 
 namespace vireo {
@@ -82,6 +87,8 @@ Status load_model(vireo_runtime* runtime, const platform::MappedFile& mapped, Sp
                   vireo_model** out, Error* error);
 void release_model(vireo_model* model);
 
+// kInvalidModel where a chunk that was read is not what was signed or encrypted.
+Status check_guard(const vireo_model* model, Error* error);
 // The packed copy of a constant in the model's file or in the cache, or null.
 const void* find_mapped_pack(const vireo_model* model, const char* delegate, const vireo_packed& what);
 // How a set names it; false for what no set can name: its bytes are not in the model's file.

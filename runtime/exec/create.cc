@@ -120,6 +120,7 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
     s->options.cache = nullptr;
     s->options.require = nullptr;
     if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
+    if (ok(status)) status = check_guard(model, error);
 #if VIREO_JOINED
     if (builder.again()) {
       *again = true;

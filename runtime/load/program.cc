@@ -38,18 +38,20 @@ TensorType type_of(const fb::Tensor& t) {
   return type;
 }
 
-const uint8_t* Program::at(uint32_t segment, uint64_t offset) const {
-  return file_.data() + model_->segments()->Get(segment)->offset() + offset;
+const uint8_t* Program::at(uint32_t segment, uint64_t offset, uint64_t size) const {
+  const uint8_t* const bytes = file_.data() + model_->segments()->Get(segment)->offset() + offset;
+  touch(bytes, size);
+  return bytes;
 }
 
 const uint8_t* Program::constant(const fb::Tensor& t) const {
-  return t.segment() < 0 ? nullptr : at(static_cast<uint32_t>(t.segment()), t.offset());
+  return t.segment() < 0 ? nullptr : at(static_cast<uint32_t>(t.segment()), t.offset(), t.size());
 }
 
 Span<const uint8_t> Program::packed() const {
   const uint32_t segment = model_->packed() - 1;  // 0, none, becomes the largest
   if (model_->segments() == nullptr || segment >= model_->segments()->size()) return {};
-  return {at(segment, 0), static_cast<size_t>(model_->segments()->Get(segment)->size())};
+  return {at(segment, 0, 0), static_cast<size_t>(model_->segments()->Get(segment)->size())};
 }
 
 const fb::SubgraphPlan* Program::plan(uint32_t i) const {
@@ -116,7 +118,7 @@ Status Program::check_segments(Error* error) const {
     uint64_t end = 0;
     if (s.alignment() < kSegmentAlignment || (s.alignment() & (s.alignment() - 1)) != 0 ||
         s.offset() % s.alignment() != 0 || s.offset() < kHeaderBytes || !checked_add(s.offset(), s.size(), &end) ||
-        end > header_.hash_offset) {
+        end > (header_.cipher_offset == 0 ? header_.hash_offset : header_.cipher_offset)) {
       return fail(error, Status::kInvalidModel, "segment {} lies outside the file or is not aligned", i);
     }
   }
@@ -347,7 +349,7 @@ Status Program::check_tests(Error* error) const {
         for (int i = 0; i < type.shape.rank; ++i) type.shape[i] = t->dims()->Get(static_cast<uint32_t>(i));
         const int64_t count = element_count(type.shape);
         if (type.dtype == DType::kString) {
-          good = t->step() == 1 && strings_ok(at(t->segment(), t->offset()), t->size(), count);
+          good = t->step() == 1 && strings_ok(at(t->segment(), t->offset(), t->size()), t->size(), count);
         } else {
           const auto step = static_cast<int64_t>(t->step() > INT64_MAX ? INT64_MAX : t->step());
           const int64_t kept = count < 0 ? -1 : count / step + (count % step != 0 ? 1 : 0);

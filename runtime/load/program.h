@@ -12,6 +12,10 @@
 #include "sdk/format/model_generated.h"
 #include "sdk/plan/bounds.h"
 
+#ifndef VIREO_TRUST  // where there are no guards
+#define VIREO_TRUST 0
+#endif
+
 namespace vireo {
 
 // Limits on what a file may ask for; far above every real model, low enough that checks stay cheap.
@@ -20,6 +24,15 @@ constexpr uint32_t kMaxNodes = 1u << 20;
 constexpr uint32_t kMaxSubgraphs = 1u << 14;
 constexpr uint32_t kMaxExprs = 1u << 20;
 constexpr uint32_t kMaxNesting = 32;
+
+// Sees to it that bytes of the file may be read: guard.h.
+class ChunkGuard {
+ public:
+  virtual void touch(uint64_t offset, uint64_t size) = 0;
+
+ protected:
+  ~ChunkGuard() = default;
+};
 
 class Program {
  public:
@@ -30,6 +43,14 @@ class Program {
   // to 64. Verifies the FlatBuffer and every index, size and run of bytes in it; error texts name the tensor or node.
   Status open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer, Span<uint8_t> workspace,
               Error* error);
+
+  // Before open(): who is asked before bytes outside of the FlatBuffer are read; `file` is then its image.
+  void set_guard(ChunkGuard* guard) { guard_ = guard; }
+  // Bytes that lie in the file are about to be read.
+  void touch(const void* bytes, uint64_t size) const {
+    if (VIREO_TRUST && guard_ != nullptr)
+      guard_->touch(static_cast<uint64_t>(static_cast<const uint8_t*>(bytes) - file_.data()), size);
+  }
 
   const fb::Model& model() const { return *model_; }
   const FileHeader& header() const { return header_; }
@@ -45,10 +66,10 @@ class Program {
   // Bytes of a constant; null for other tensors.
   const uint8_t* constant(const fb::Tensor& t) const;
 
-  // Bytes of a run of a segment, already verified for tensors and test vectors.
-  const uint8_t* at(uint32_t segment, uint64_t offset) const;
+  // `size` bytes of a segment, already verified for tensors and test vectors.
+  const uint8_t* at(uint32_t segment, uint64_t offset, uint64_t size) const;
 
-  // The bytes of the set of packed weights, unverified; empty when the file has none.
+  // The bytes of the set of packed weights, unverified, not touched; empty when the file has none.
   Span<const uint8_t> packed() const;
 
   // Intervals of all expressions, given those of the symbols already in `table` (expr_count() entries): fills the rest.
@@ -69,6 +90,7 @@ class Program {
   Span<const uint8_t> file_;
   FileHeader header_ = {};
   const fb::Model* model_ = nullptr;
+  ChunkGuard* guard_ = nullptr;
 };
 
 // Dimensions of a tensor as the file has them: numbers and handles.

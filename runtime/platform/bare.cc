@@ -19,6 +19,7 @@ Status open_pool(int32_t, vireo_thread_pool* out, Error*) {
 }
 void close_pool(const vireo_thread_pool&) {}
 
+void yield() {}
 uint64_t now_ns() { return 0; }
 
 }  // namespace vireo::platform

@@ -1,6 +1,7 @@
 // POSIX systems. The thread pool is pool.h's where the target has threads, else one thread.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,6 +86,8 @@ void close_pool(const vireo_thread_pool& pool) {
   (void)pool;
 #endif
 }
+
+void yield() { (void)sched_yield(); }
 
 uint64_t now_ns() {
   struct timespec t;

@@ -38,6 +38,7 @@ void* find_symbol(void* library, const char* name);  // null: there is none
 bool list_libraries(const char* folder, void (*visit)(void* context, const char* path), void* context);
 const char* environment(const char* name);  // null: not set
 
+void yield();       // another thread may have this core
 uint64_t now_ns();  // monotonic; 0 where there is no clock
 
 }  // namespace vireo::platform

@@ -10,7 +10,9 @@ namespace vireo {
 // The structure is read by memcpy: little-endian targets only, which all of ours are.
 static_assert(sizeof(FileHeader) == kHeaderBytes, "header");
 static_assert(offsetof(FileHeader, file_size) == 16 && offsetof(FileHeader, hash_offset) == 40 &&
-                  offsetof(FileHeader, root) == 64 && offsetof(FileHeader, signature_offset) == 96,
+                  offsetof(FileHeader, root) == 64 && offsetof(FileHeader, signature_offset) == 96 &&
+                  offsetof(FileHeader, cipher_offset) == 112 && sizeof(Signature) == 96 && sizeof(CipherTable) == 32 &&
+                  sizeof(SignedMessage) == 72,
               "header fields");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "little-endian targets only");
 
@@ -46,27 +48,60 @@ Status read_header(Span<const uint8_t> bytes, uint64_t file_size, FileHeader* he
   }
   const uint64_t body = h.hash_offset - kHeaderBytes;
   bool good = h.header_bytes == kHeaderBytes && h.chunk_bytes == kChunkBytes && h.hash_kind == kHashSha256;
-  good =
-      good && inside(h.hash_offset, h.hash_size, kHeaderBytes, file_size) && h.hash_offset + h.hash_size == file_size;
+  const bool is_signed = h.signature_offset != 0;
+  const uint64_t end = is_signed ? h.signature_offset : file_size;
+  good = good && inside(h.hash_offset, h.hash_size, kHeaderBytes, file_size) && h.hash_offset + h.hash_size == end;
+  good = good && (is_signed ? h.signature_size == sizeof(Signature) && file_size - end == sizeof(Signature)
+                            : h.signature_size == 0);
   good = good && h.hash_size == (body / kChunkBytes + (body % kChunkBytes != 0 ? 1 : 0)) * kHashBytes;
-  good = good && inside(h.model_offset, h.model_size, kHeaderBytes, h.hash_offset) &&
-         h.model_offset % kSegmentAlignment == 0;
-  good = good && h.signature_offset == 0 && h.signature_size == 0;
+  const uint64_t cipher = h.cipher_offset == 0 ? h.hash_offset : h.cipher_offset;
+  good = good && inside(h.model_offset, h.model_size, kHeaderBytes, cipher) && h.model_offset % kSegmentAlignment == 0;
+  if (good && h.cipher_offset != 0) {
+    const uint64_t plain = cipher - kHeaderBytes;
+    good = cipher % kSegmentAlignment == 0 && inside(cipher, sizeof(CipherTable), kHeaderBytes, h.hash_offset) &&
+           h.hash_offset - cipher ==
+               sizeof(CipherTable) + (plain / kChunkBytes + (plain % kChunkBytes != 0 ? 1 : 0)) * kTagBytes;
+  }
   for (const uint8_t b : h.reserved) good = good && b == 0;
   if (!good) return fail(error, Status::kInvalidModel, "the file's header contradicts itself: the file is damaged");
   *header = h;
   return Status::kOk;
 }
 
-Status check_hashes(Span<const uint8_t> file, const FileHeader& header, Error* error) {
-  const uint8_t* const hashes = file.data() + header.hash_offset;
+SignedMessage signed_message(const Signature& signature, const FileHeader& header) {
+  SignedMessage m = {};
+  const char what[] = "vireo model signature 1";
+  static_assert(sizeof(what) == sizeof(m.what), "with its zero");
+  memcpy(m.what, what, sizeof(what));
+  memcpy(m.key, signature.key, sizeof(m.key));
+  m.revision = signature.revision;
+  memcpy(m.root, header.root, sizeof(m.root));
+  return m;
+}
+
+FileHeader cipher_scope(const FileHeader& header) {
+  FileHeader h = header;
+  h.file_size = h.signature_offset = h.signature_size = 0;
+  memset(h.root, 0, sizeof(h.root));
+  return h;
+}
+
+void root_of(const FileHeader& header, const uint8_t* hashes, uint8_t (&root)[kHashBytes]) {
   Sha256 sha;
-  uint8_t digest[kHashBytes];
   FileHeader bare = header;
   memset(bare.root, 0, sizeof(bare.root));
   sha.update(&bare, sizeof(bare));
   sha.update(hashes, static_cast<size_t>(header.hash_size));
-  sha.finish(digest);
+  sha.finish(root);
+}
+
+uint64_t chunk_count(const FileHeader& header) { return header.hash_size / kHashBytes; }
+
+Status check_hashes(Span<const uint8_t> file, const FileHeader& header, Error* error) {
+  const uint8_t* const hashes = file.data() + header.hash_offset;
+  Sha256 sha;
+  uint8_t digest[kHashBytes];
+  root_of(header, hashes, digest);
   if (memcmp(digest, header.root, kHashBytes) != 0) {
     return fail(error, Status::kInvalidModel,
                 "the file is damaged: its hash table does not match the root in its header");

@@ -18,9 +18,9 @@ class Tune(unittest.TestCase):
 
     def test_measures_and_writes(self):
         stored = json.loads(self.tuning.read_text())
-        self.assertEqual(stored["vireo_tuning"], 1)
+        self.assertEqual(stored["vireo_tuning"], 2)
         self.assertEqual(stored["cpu"], self.told["cpu"])
-        self.assertEqual(len(stored["entries"]), self.told["measured"])
+        self.assertGreaterEqual(len(stored["entries"]), self.told["measured"])
         self.assertGreaterEqual(self.told["kinds_of_nodes"], self.told["measured"])
 
     def test_explain_shows_what_was_chosen(self):

@@ -1,0 +1,62 @@
+// vireo verify-signature: who signed a model, and whether that holds.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "c_api/tool/app.h"
+#include "c_api/tool/handles.h"
+#include "c_api/tool/keys.h"
+
+namespace vireo::tool {
+namespace {
+
+struct Options {
+  std::string model, key;
+  uint64_t at_least = 0;
+  bool json = false;
+};
+
+void verify_signature(const Options& o, Context& context) {
+  const Runtime runtime = start_runtime(1);
+  // Whatever else is trusted: by this key, and every byte of the file.
+  const char* const ciphers = getenv("VIREO_KEYS");
+  set_trust(runtime.get(), o.key, ciphers == nullptr ? "" : ciphers);
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_model* model = nullptr;
+  vireo_status status = vireo_model_load_file(runtime.get(), o.model.c_str(), &model, &error);
+  vireo_signature s = VIREO_SIGNATURE_INIT;
+  if (status == VIREO_OK) status = vireo_model_signature(model, &s, &error);
+  if (status == VIREO_OK) status = vireo_model_check_hashes(model, &error);
+  vireo_model_release(model);
+  const bool old = status == VIREO_OK && s.revision < o.at_least;
+  const bool holds = status == VIREO_OK && !old;
+  context.exit_status = holds ? 0 : 1;
+  const std::string id = s.present != 0 ? hex_text(s.key, sizeof(s.key)) : "";
+  const std::string why =
+      old ? "revision " + std::to_string(s.revision) + " is older than " + std::to_string(o.at_least)
+          : std::string(error.message);
+  if (o.json)
+    return print_json({{"model", o.model},
+                       {"holds", holds},
+                       {"key", id},
+                       {"revision", s.revision},
+                       {"encrypted", s.encrypted != 0},
+                       {"reason", holds ? "" : why}});
+  if (!holds) throw Failure(o.model + ": " + why, "");
+  std::cout << o.model << ": signed by key " << id << ", revision " << s.revision
+            << (s.encrypted != 0 ? ", encrypted" : "") << ", whole\n";
+}
+
+}  // namespace
+
+void add_verify_signature(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("verify-signature", "Tell whether a key signed a model, and no byte was changed");
+  verb->add_option("model", options->model, "a .vireo file")->required();
+  verb->add_option("--key", options->key, "the public key's file")->required();
+  verb->add_option("--at-least", options->at_least, "fail for revisions that are older");
+  verb->add_flag("--json", options->json, "print as JSON");
+  verb->footer("Example:\n  vireo verify-signature model.vireo --key maker.pub --at-least 3");
+  verb->callback([options, &context] { verify_signature(*options, context); });
+}
+
+}  // namespace vireo::tool
