@@ -43,7 +43,7 @@ algorithm array atomic cassert cfloat cinttypes climits cmath cstdarg cstddef cs
 limits new numeric optional string_view tuple type_traits utility
 assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
 """.split())
-DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/",), "delegates": ("flatbuffers/", "hwy/"),
+DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodium.h"), "delegates": ("flatbuffers/", "hwy/"),
                     "c_api": ("flatbuffers/",)}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
