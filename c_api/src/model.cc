@@ -1,5 +1,6 @@
 #include "c_api/src/handles.h"
 #if VIREO_JOINED
+#include "runtime/devices/compiled.h"
 #include "runtime/exec/explain.h"
 #include "runtime/exec/rank.h"
 #endif
@@ -69,6 +70,20 @@ void describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, u
   out->std_count = io.std() == nullptr ? 0 : io.std()->size();
   out->sample_rate = io.sample_rate();
 }
+
+#if VIREO_JOINED
+// What this process compiled stands behind what it packed; the head in front of it makes it the contents of a set.
+bool made_part(const vireo_model* model, uint32_t index, vireo::CompiledCopy* out) {
+  vireo::PackedCopy copy;
+  for (uint32_t i = 0; model->packs.at(i, &copy); ++i) {
+    if (index-- == 0) return false;
+  }
+  for (uint32_t i = 0; vireo::compiled_at(model, i, out); ++i) {
+    if (out->blob->origin == vireo::BlobOrigin::kMade && index-- == 0) return true;
+  }
+  return false;
+}
+#endif
 
 const fb::Signature* signature(const vireo_model* model) {
   const auto* list = model->program.model().signatures();
@@ -234,6 +249,10 @@ uint32_t vireo_model_packed_count(const vireo_model* model) {
   vireo::PackedCopy copy;
   uint32_t count = 0;
   while (model != nullptr && model->packs.at(count, &copy)) ++count;
+#if VIREO_JOINED
+  vireo::CompiledCopy part;
+  while (model != nullptr && made_part(model, count, &part)) ++count;
+#endif
   return count;
 }
 
@@ -242,6 +261,19 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
   vireo::PackedCopy copy;
+#if VIREO_JOINED
+  vireo::CompiledCopy part;
+  if (made_part(model, index, &part)) {
+    out->layout = 0;
+    out->delegate = part.delegate;
+    out->constant = part.name.constant;
+    for (int i = 0; i < 4; ++i) out->sizes[i] = part.name.sizes[i];
+    out->data = &part.blob->head;
+    out->bytes = part.name.bytes;
+    if (out->struct_size >= sizeof(*out)) out->kind = VIREO_COMPILED_PART;
+    return VIREO_OK;
+  }
+#endif
   if (!model->packs.at(index, &copy))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model holds no packed weights of this index");
   vireo::PackEntry name;
@@ -251,6 +283,7 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   for (int i = 0; i < 4; ++i) out->sizes[i] = copy.what.sizes[i];
   out->data = copy.data;
   out->bytes = copy.what.bytes;
+  if (out->struct_size >= sizeof(*out)) out->kind = VIREO_PACKED_CONSTANT;
   return VIREO_OK;
 }
 

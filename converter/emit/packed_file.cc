@@ -28,6 +28,13 @@ std::vector<uint8_t> sha256(Span<const uint8_t> bytes) {
   return digest;
 }
 
+uint64_t hash_of(const PackedWeights& w) {
+  const auto bytes = static_cast<size_t>(w.name.bytes);
+  if (w.name.kind == kPackedConstant) return contents_hash(nullptr, w.data, bytes);
+  const auto* const head = static_cast<const CompiledHead*>(w.data);
+  return contents_hash(head, head + 1, bytes - sizeof(*head));
+}
+
 // Entries in order, each once, and the bytes that all of them make.
 std::vector<uint8_t> section_of(std::vector<PackedWeights> weights) {
   std::sort(weights.begin(), weights.end(),
@@ -39,7 +46,7 @@ std::vector<uint8_t> section_of(std::vector<PackedWeights> weights) {
   std::vector<PackEntry> entries;
   for (const PackedWeights& w : weights) {
     entries.push_back(w.name);
-    entries.back().hash = pack_hash(w.data, static_cast<size_t>(w.name.bytes));
+    entries.back().hash = hash_of(w);
   }
   std::vector<uint8_t> bytes(static_cast<size_t>(lay_out_packs({entries.data(), entries.size()})));
   const PackHeader header = pack_header({entries.data(), entries.size()}, bytes.size(), nullptr, 0, 0);
@@ -131,6 +138,7 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     at = s->offset + s->size;
   }
   for (PackedWeights& w : weights) {
+    if (w.name.kind != kPackedConstant) continue;
     size_t i = 0;
     while (i < segments &&
            (w.name.constant < from[i] || w.name.constant - from[i] >= std::max<uint64_t>(model.segments[i]->size, 1))) {

@@ -1,4 +1,4 @@
-// A .vireo file with a section of packed weights (sdk/format/pack_set.h), or without one again.
+// A .vireo file with a section of packed weights and compiled parts (sdk/format/pack_set.h), or without one again.
 #ifndef VIREO_CONVERTER_EMIT_PACKED_FILE_H_
 #define VIREO_CONVERTER_EMIT_PACKED_FILE_H_
 
@@ -12,7 +12,7 @@
 namespace vireo::emit {
 
 struct PackedWeights {
-  PackEntry name;  // constant: offset in the given file
+  PackEntry name;  // constant, where that is one: offset in the given file
   const void* data = nullptr;
 };
 

@@ -77,6 +77,7 @@ void pack(const Options& options) {
     emit::PackedWeights w = {};
     if (copy.constant == UINT64_MAX || !pack_delegate(copy.delegate, w.name.delegate)) continue;
     w.name.layout = copy.layout;
+    w.name.kind = copy.kind;
     w.name.constant = copy.constant;
     for (int k = 0; k < 4; ++k) w.name.sizes[k] = copy.sizes[k];
     w.name.bytes = copy.bytes;

@@ -112,7 +112,10 @@ static void open_section(vireo_model* model) {
     const uint64_t index = sizeof(header) + uint64_t{header.count} * sizeof(PackEntry);
     model->program.touch(packed.data(), index < packed.size() ? index : packed.size());
   }
-  model->section.open(packed);
+  const vireo_runtime* rt = model->runtime;
+  if (model->section.open(packed) || packed.size() == 0 || rt->log == nullptr) return;
+  rt->log(rt->log_context, VIREO_LOG_INFO,
+          "the model's section of packed weights and compiled parts is damaged, or of another version: not used");
 }
 
 Status check_guard([[maybe_unused]] const vireo_model* model, [[maybe_unused]] Error* error) {
@@ -175,7 +178,7 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     release_model(model);
     return status;
   }
-  if (VIREO_PACKS) open_section(model);
+  if (VIREO_PACKS || VIREO_JOINED) open_section(model);
   model->mapped = mapped;  // from here on the model unmaps it
   *out = model;
   return Status::kOk;

@@ -72,11 +72,13 @@ struct vireo_model {
   vireo::Program program;
   mutable vireo::Packs packs;
   mutable vireo::Blobs blobs;
-  vireo::PackSet section;          // packed weights in the file itself; empty where it has none that this build reads
+  vireo::PackSet section;  // packed weights and compiled parts in the file itself; empty where it has none that this
+                           // build reads
   mutable vireo::PackCache cache;  // those in the user's folder
   vireo::Guard* guard = nullptr;   // guard.h; null where any byte may be read
   vireo_signature signature = VIREO_SIGNATURE_INIT;
-  mutable uint32_t checked = 0;  // all bytes were compared with the hash tree
+  mutable uint32_t checked = 0;       // all bytes were compared with the hash tree
+  mutable uint32_t told_foreign = 0;  // bits by the runtime's devices: the log has that the file's parts are another's
 };
 
 namespace vireo {

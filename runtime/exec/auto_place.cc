@@ -268,10 +268,10 @@ bool give_up_slow_parts(SessionLayout& l, uint32_t subgraph) {
   SubLayout& s = l.subs[subgraph];
   bool any = false;
   for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
-    if (p->subgraph != subgraph || p->blob == nullptr || !(p->blob->compiled.time_ns > 0)) continue;
+    if (p->subgraph != subgraph || p->blob == nullptr || !(p->blob->head.time_ns > 0)) continue;
     double otherwise = 0;
     for (uint32_t k = 0; k < p->count; ++k) otherwise += s.otherwise_ns[p->nodes[k]];
-    if (p->blob->compiled.time_ns <= otherwise) continue;
+    if (p->blob->head.time_ns <= otherwise) continue;
     for (uint32_t k = 0; k < p->count; ++k) s.wanted[p->nodes[k]] = kGivenUp;
     any = true;
   }

@@ -340,6 +340,10 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     refuse_nodes(l_, device, *choice.part, "the device had no memory left for it when a session was made");
     again_ = true;
   }
+  // Bytes of a file that the device refuses are compiled anew.
+  if (status != VIREO_OK && status != VIREO_OUT_OF_ARENA && status != VIREO_DEVICE_LOST && choice.part != nullptr &&
+      give_up_file(l_, *choice.part, nullptr))
+    again_ = true;
 #endif
   if (status != VIREO_OK) {
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",

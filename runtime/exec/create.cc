@@ -63,11 +63,11 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->scratch_bytes = l.scratch_bytes;
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
-    if (VIREO_CACHE && l.packs && given.cache != nullptr) model->cache.open(*model, given.cache);
     status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
 #if VIREO_JOINED
     memory->compiled_bytes = model->blobs.bytes();
     memory->device_bytes = static_cast<size_t>(device_bytes(l));
+    memory->mapped_bytes += model->blobs.mapped_bytes();
 #endif
   }
   free_layout(&l);
@@ -106,8 +106,6 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
       status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
   }
   if (ok(status)) {
-    const bool cached = VIREO_CACHE && l.packs && given.cache != nullptr;
-    if (cached) model->cache.open(*model, given.cache);
     Builder builder(l, given, block);
     status = builder.build(temporary.memory, error);
     vireo_session* s = builder.session();
@@ -119,7 +117,6 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
     s->options.bound_count = 0;
     s->options.cache = nullptr;
     s->options.require = nullptr;
-    if (ok(status) && cached) model->cache.keep(*model, given.cache, given.cache_bytes);
     if (ok(status)) status = check_guard(model, error);
 #if VIREO_JOINED
     if (builder.again()) {
@@ -131,6 +128,7 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
     }
 #endif
     if (ok(status) && !*again) {
+      if (VIREO_CACHE && given.cache != nullptr) model->cache.keep(*model, given.cache, given.cache_bytes);
       *out = s;
     } else {
       release_session(s);
@@ -148,6 +146,7 @@ Status create_session(const vireo_model* model, const vireo_session_options* opt
   Status status = Status::kOk;
   while (ok(status) && again) {
     again = false;
+    if (error != nullptr) *error = Error{};
     status = create_once(model, options, &again, out, error);
   }
   return status;

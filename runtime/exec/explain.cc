@@ -155,7 +155,7 @@ class Explainer {
     const JoinedPart* const part = part_at(s, n);
     out.part = part == nullptr ? UINT32_MAX : part->first;
     out.part_nodes = part == nullptr ? 1 : part->count;
-    if (part != nullptr && part->blob != nullptr) out.part_ns = part->blob->compiled.time_ns;
+    if (part != nullptr && part->blob != nullptr) out.part_ns = part->blob->head.time_ns;
     for (const int32_t x : *node.inputs()) {
       if (x < 0 || g.tensors()->Get(static_cast<uint32_t>(x))->segment() >= 0) continue;
       if (maker[x] != choice.device && maker[x] != kNoDevice && choice.device != kNoDevice)

@@ -199,7 +199,7 @@ class Trial {
 
 Status check_part(vireo_session& s, Step& step, bool* wrong) {
   Fallback& f = *step.fallback;
-  if (f.blob == nullptr || __atomic_load_n(&f.blob->checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
+  if (f.blob == nullptr || __atomic_load_n(&f.blob->head.checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
   Trial trial(s, step);
   if (!trial.can()) return Status::kOk;
   VIREO_TRY(trial.open());
@@ -225,18 +225,19 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
     return Status::kOk;
   }
   if (trial.same()) {
-    __atomic_store_n(&f.blob->checked, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&f.blob->head.checked, 1u, __ATOMIC_RELEASE);
     return Status::kOk;
   }
   *wrong = true;
   const Device& second = s.model->runtime->devices[f.infos[0].device];
   Error told;
   (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second.info.name);
-  f.blob->refuse(told.message);
+  const bool forgotten = f.blob->forget();
+  if (!forgotten) f.blob->refuse(told.message);
   told = Error{};
-  (void)fail(&told, Status::kUnsupported,
-             "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: it does not get them",
-             step.device->info.name, second.info.name, f.frame.step_count, name_of(s, step));
+  (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
+             step.device->info.name, second.info.name, f.frame.step_count, name_of(s, step),
+             forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
   tell(s, VIREO_LOG_WARNING, told);
   return Status::kOk;
 }

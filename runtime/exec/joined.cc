@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "runtime/devices/compiled.h"
 #include "runtime/exec/arena_plan.h"
 
 namespace vireo {
@@ -194,9 +195,12 @@ class Joiner {
     choice.part = p;
     choice.joined = p->count;
     for (uint32_t n = first + 1; n < end; ++n) s_.nodes[n].joined = 0;
-    Status status = compile(device, p);
-    if (ok(status)) *refused = __atomic_load_n(&p->blob->refused, __ATOMIC_ACQUIRE) != 0;
-    if (ok(status) && !*refused) status = measure(device, p);
+    Status status = Status::kOk;
+    do {
+      status = compile(device, p);
+      if (ok(status)) *refused = p->blob->refused();
+      if (ok(status) && !*refused) status = measure(device, p);
+    } while (!ok(status) && p->blob != nullptr && give_up_file(l_, *p, error_));
     if (ok(status) && !*refused) return Status::kOk;
     for (uint32_t n = first; n < end; ++n) {
       s_.nodes[n].joined = 1;
@@ -211,9 +215,10 @@ class Joiner {
     const BlobKey key = key_of(l_, device, sub_, p->first, p->count);
     Blobs& blobs = l_.model->blobs;
     p->blob = blobs.find(key);
+    if (p->blob == nullptr) p->blob = adopt_compiled(l_.model, device, key);
     if (p->blob != nullptr) return Status::kOk;
     Sink sink{&rt_->allocator};
-    char message[sizeof(Blob::reason)] = {};
+    char message[sizeof(CompiledHead::reason)] = {};
     vireo_compiled compiled = VIREO_COMPILED_INIT;
     vireo_status status = VIREO_OK;
     if (device.delegate->compile != nullptr) {
@@ -233,13 +238,15 @@ class Joiner {
     if (sink.blob == nullptr) sink.blob = Blobs::take(rt_->allocator, 0);
     if (sink.blob == nullptr) return no_room(sizeof(Blob));
     sink.blob->key = key;
-    sink.blob->compiled = compiled;
+    sink.blob->head.time_ns = compiled.time_ns > 0 && compiled.time_ns < 1e18 ? compiled.time_ns : 0;
+    sink.blob->head.energy_nj = compiled.energy_nj;
+    sink.blob->head.moved_bytes = compiled.moved_bytes;
     message[sizeof(message) - 1] = 0;
     if (status == VIREO_OUT_OF_ARENA) {  // the device's own want of memory is one more reason not to run there
       Error why;
       (void)fail(&why, Status::kOutOfArena, "the device has no memory left to compile it; {}",
                  static_cast<const char*>(message));
-      sink.blob->refuse(why.message);
+      sink.blob->refuse_for_now(why.message);
     } else if (status != VIREO_OK) {
       sink.blob->refuse(message[0] == 0 ? "the device does not compile it" : message);
     }
@@ -376,7 +383,7 @@ void free_parts(SessionLayout& l, uint32_t subgraph) {
 
 void refuse_nodes(const SessionLayout& l, const Device& device, const JoinedPart& part, const char* why) {
   const vireo_allocator& allocator = l.model->runtime->allocator;
-  part.blob->refuse(why);
+  part.blob->refuse_for_now(why);
   for (uint32_t k = 0; k < part.count; ++k) {
     const BlobKey key = key_of(l, device, part.subgraph, part.nodes[k], 1);
     const Blob* blob = l.model->blobs.find(key);
@@ -386,13 +393,27 @@ void refuse_nodes(const SessionLayout& l, const Device& device, const JoinedPart
       made->key = key;
       blob = l.model->blobs.add(allocator, made);
     }
-    blob->refuse(why);
+    blob->refuse_for_now(why);
   }
+}
+
+bool give_up_file(const SessionLayout& l, const JoinedPart& part, Error* error) {
+  if (!part.blob->forget()) return false;
+  const vireo_runtime* rt = l.model->runtime;
+  Error told;
+  (void)fail(&told, Status::kInvalidModel,
+             "device \"{}\" does not take what {} has compiled for \"{}\": it compiles anew",
+             rt->devices[l.subs[part.subgraph].nodes[part.first].device].info.name,
+             part.blob->origin == BlobOrigin::kFile ? "the model's file" : "the cache",
+             text_of(l.graph(part.subgraph).nodes()->Get(part.first)->name()));
+  if (rt->log != nullptr) rt->log(rt->log_context, VIREO_LOG_WARNING, told.message);
+  if (error != nullptr) *error = Error{};
+  return true;
 }
 
 const char* refused_reason(const SessionLayout& l, const Device& device, uint32_t subgraph, uint32_t node) {
   const Blob* blob = l.model->blobs.find(key_of(l, device, subgraph, node, 1));
-  return blob != nullptr && __atomic_load_n(&blob->refused, __ATOMIC_ACQUIRE) != 0 ? blob->reason : nullptr;
+  return blob != nullptr && blob->refused() ? blob->head.reason : nullptr;
 }
 
 }  // namespace vireo

@@ -50,9 +50,13 @@ bool may_join(const SessionLayout& layout, uint32_t subgraph, uint32_t node);
 Status join_parts(SessionLayout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);
 void free_parts(SessionLayout& layout, uint32_t subgraph);
 
-// Why the device would not compile this node when it was tried; null: it was not tried, or works.
-// From now on none of the part's nodes is placed there, whatever their part. Another session that has them keeps them.
+// The device has no memory for it: from now on none of the part's nodes is placed there, whatever their part, while the
+// model lives. Another session that has them keeps them.
 void refuse_nodes(const SessionLayout& layout, const Device& device, const JoinedPart& part, const char* why);
+// A device said no to the part's bytes: where they come from a file, they are forgotten and `error` cleared, and the
+// part is compiled anew. False where this process compiled them.
+bool give_up_file(const SessionLayout& layout, const JoinedPart& part, Error* error);
+// Why the device would not compile this node when it was tried; null: it was not tried, or works.
 const char* refused_reason(const SessionLayout& layout, const Device& device, uint32_t subgraph, uint32_t node);
 
 }  // namespace vireo

@@ -486,9 +486,10 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
     }
   }
   const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
-  l.packs =
-      VIREO_PACKS && (packing == VIREO_PACKING_ALWAYS ||
-                      (packing == VIREO_PACKING_DEFAULT && (platform::kPacksByDefault || !model->section.empty())));
+  l.packs = VIREO_PACKS &&
+            (packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT &&
+                                                 (platform::kPacksByDefault || model->section.holds(kPackedConstant))));
+  if (VIREO_CACHE && options != nullptr && options->cache != nullptr) model->cache.open(*model, options->cache);
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);

@@ -113,8 +113,8 @@ class Estimate {
       add_moved(sub, n);
       const DeviceSpeed speed = speed_of(choice.device);
       const JoinedPart* const part = choice.part;
-      if (part != nullptr && part->blob != nullptr && part->blob->compiled.time_ns > 0) {
-        add(choice.device, part->blob->compiled.time_ns, 1e-9 * static_cast<double>(part->blob->compiled.energy_nj),
+      if (part != nullptr && part->blob != nullptr && part->blob->head.time_ns > 0) {
+        add(choice.device, part->blob->head.time_ns, 1e-9 * static_cast<double>(part->blob->head.energy_nj),
             Source::kCompiler);
         continue;
       }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sdk/format/pack_set.h"
 #include "vireo/delegate.h"
 
 namespace vireo {
@@ -22,27 +23,44 @@ struct BlobKey {
   }
 };
 
+// Where a part's bytes come from.
+enum class BlobOrigin : uint8_t {
+  kMade,   // compiled by this process
+  kFile,   // in the model's file
+  kCache,  // in the user's folder
+};
+
 // Refusals are kept as well: a part that does not compile is not tried again.
 struct Blob {
   BlobKey key;
-  // 1: the device does not get the part. Written before the blob is added to the list, or by a session that finds that
-  // the part computes wrongly or that the device has no memory for it: refuse().
-  mutable uint32_t refused = 0;
-  mutable uint32_t refusing = 0;  // somebody writes the reason
-  mutable uint32_t checked = 0;   // 1: compared with another device
-  mutable char reason[200] = {};  // where refused
-  vireo_compiled compiled = VIREO_COMPILED_INIT;
   size_t bytes = 0;
   const void* data = nullptr;  // aligned to 64; null where the delegate compiles nothing
+  BlobOrigin origin = BlobOrigin::kMade;
+  mutable uint32_t refusing = 0;  // somebody writes the reason
+  mutable uint32_t passing = 0;   // 1: refused for want of memory, which another process may have
+  mutable uint32_t forgotten = 0;
+  // refused: written before the blob is added to the list, or by a session that finds that the part computes wrongly or
+  // that the device has no memory for it: refuse(). checked: compared with another device. Last: where the bytes are
+  // the model's own, they follow, so that both are the contents that a file has (sdk/format/pack_set.h).
+  mutable CompiledHead head = {};
 
+  bool refused() const { return __atomic_load_n(&head.refused, __ATOMIC_ACQUIRE) != 0; }
   // For as long as the model lives; the first reason stays. Any thread.
   void refuse(const char* why) const;
+  void refuse_for_now(const char* why) const;
+  // Bytes from a file that the device does not take, or that compute something else: the part is compiled anew. Who
+  // uses them now may go on. False where they were compiled here: then they are what there is.
+  bool forget() const;
 };
 
 // A list that only grows while the model lives, as Packs.
 class Blobs {
  public:
   const Blob* find(const BlobKey& key) const;
+  // Whether bytes of a file were found to be no good.
+  bool forgot(const BlobKey& key) const;
+  // Entry `index` that is not forgotten, the newest first; null past the last one.
+  const Blob* at(uint32_t index) const;
 
   // Room for an entry with `bytes` of data, zeroed but for those; null when the allocator has none.
   static Blob* take(const vireo_allocator& allocator, size_t bytes);
@@ -52,8 +70,9 @@ class Blobs {
   static void drop(const vireo_allocator& allocator, Blob* blob);
 
   void release(const vireo_allocator& allocator);
-  // Of all entries: what the model holds for them.
+  // Of all entries: what the model holds for them, and what lies in files.
   size_t bytes() const;
+  size_t mapped_bytes() const;
 
  private:
   struct Entry;

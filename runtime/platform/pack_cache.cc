@@ -15,6 +15,9 @@
 #include <new>
 
 #include "runtime/devices/runtime.h"
+#if VIREO_JOINED
+#include "runtime/devices/compiled.h"
+#endif
 
 namespace vireo {
 namespace {
@@ -28,7 +31,7 @@ void tell(const vireo_model& model, vireo_log_level level, const char* what, con
   const vireo_runtime* rt = model.runtime;
   if (rt->log == nullptr) return;
   Error e;
-  (void)fail(&e, Status::kIo, "cache of packed weights: {} \"{}\": {}", what, path, why);
+  (void)fail(&e, Status::kIo, "cache of packed weights and compiled parts: {} \"{}\": {}", what, path, why);
   rt->log(rt->log_context, level, e.message);
 }
 
@@ -106,13 +109,33 @@ void mark_whole(const char* path, PackHeader header, uint64_t now) {
   close(fd);
 }
 
-bool write_set(int fd, Span<const PackEntry> entries, const void* const* contents, const PackHeader& header) {
+// Where an entry's contents lie. A compiled part's head, which changes, lies apart.
+struct Contents {
+  const CompiledHead* head = nullptr;
+  const void* data = nullptr;
+
+  size_t head_bytes() const { return head == nullptr ? 0 : sizeof(*head); }
+  size_t data_bytes(const PackEntry& e) const { return static_cast<size_t>(e.bytes) - head_bytes(); }
+  uint64_t hash(const PackEntry& e) const { return contents_hash(head, data, data_bytes(e)); }
+};
+
+#if VIREO_JOINED
+// Of an entry that is there already.
+bool says_the_same(const PackEntry& a, const Contents& in_a, const PackEntry& b, const Contents& in_b) {
+  if (a.bytes != b.bytes || memcmp(in_a.head, in_b.head, sizeof(CompiledHead)) != 0) return false;
+  const size_t bytes = in_a.data_bytes(a);
+  return bytes == 0 || in_a.data == in_b.data || memcmp(in_a.data, in_b.data, bytes) == 0;
+}
+#endif
+
+bool write_set(int fd, Span<const PackEntry> entries, const Contents* contents, const PackHeader& header) {
   static const uint8_t kZeros[kPackAlignment] = {};
   bool good =
       write_all(fd, &header, sizeof(header)) && write_all(fd, entries.data(), entries.size() * sizeof(PackEntry));
   uint64_t at = sizeof(header) + entries.size() * sizeof(PackEntry);
   for (size_t i = 0; good && i < entries.size(); ++i) {
-    good = write_all(fd, kZeros, entries[i].offset - at) && write_all(fd, contents[i], entries[i].bytes);
+    good = write_all(fd, kZeros, entries[i].offset - at) && write_all(fd, contents[i].head, contents[i].head_bytes()) &&
+           write_all(fd, contents[i].data, contents[i].data_bytes(entries[i]));
     at = entries[i].offset + entries[i].bytes;
   }
   return good && write_all(fd, kZeros, header.bytes - at);
@@ -166,9 +189,9 @@ const PackCache::File* PackCache::of(const char* folder) const {
   return nullptr;
 }
 
-const void* PackCache::find(const PackEntry& wanted) const {
+const void* PackCache::find(const PackEntry& wanted, PackEntry* entry) const {
   for (File* f = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); f != nullptr; f = f->next) {
-    if (const void* const found = f->set.find(wanted)) return found;
+    if (const void* const found = f->set.find(wanted, entry)) return found;
   }
   return nullptr;
 }
@@ -226,38 +249,72 @@ void PackCache::open(const vireo_model& model, const char* folder) {
 
 void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most_bytes) {
   const vireo_runtime* rt = model.runtime;
+  if (model.program.header().cipher_offset != 0)
+    return;  // weights and what is compiled of them would lie there in plain
   const uint64_t most = most_bytes == 0 ? VIREO_CACHE_BYTES : most_bytes;
   const File* const before = of(folder);
   const uint32_t old_count = before == nullptr ? 0 : before->set.count();
   uint32_t count = old_count, fresh = 0;
   PackedCopy copy;
   for (uint32_t i = 0; model.packs.at(i, &copy); ++i) ++count;
-  const size_t room = count * (sizeof(PackEntry) + sizeof(void*));
+#if VIREO_JOINED
+  CompiledCopy part;
+  uint32_t parts = 0;
+  while (compiled_at(&model, parts, &part)) ++parts;
+  count += parts;
+  const size_t room = count * (sizeof(PackEntry) + sizeof(Contents)) + parts * sizeof(CompiledHead);
+#else
+  const size_t room = count * (sizeof(PackEntry) + sizeof(Contents));
+#endif
   void* const memory = count == old_count || count > kMaxPacks ? nullptr : rt->allocate(room);
   if (memory == nullptr) return;
   auto* const entries = static_cast<PackEntry*>(memory);
-  auto* const contents = reinterpret_cast<const void**>(entries + count);
-  // Into its place among the sorted ones; an entry that is there already is left out.
+  auto* const contents = reinterpret_cast<Contents*>(entries + count);
+  // Into its place among the sorted ones; where an entry of that name is already, says which.
   uint32_t filled = 0;
-  const auto insert = [&](const PackEntry& e, const void* data) {
+  const auto insert = [&](const PackEntry& e, const Contents& c, uint32_t* there) {
     uint32_t at = filled;
     while (at > 0 && compare_packs(e, entries[at - 1]) < 0) --at;
+    *there = at - 1;
     if (at > 0 && compare_packs(e, entries[at - 1]) == 0) return false;
     memmove(static_cast<void*>(entries + at + 1), entries + at, (filled - at) * sizeof(*entries));
-    memmove(contents + at + 1, contents + at, (filled - at) * sizeof(*contents));
+    memmove(static_cast<void*>(contents + at + 1), contents + at, (filled - at) * sizeof(*contents));
     entries[at] = e;
-    contents[at] = data;
+    contents[at] = c;
     ++filled;
     return true;
   };
+  uint32_t there = 0;
   for (uint32_t i = 0; i < old_count; ++i) {
     PackEntry e;
-    if (before->set.entry(i, &e)) insert(e, before->set.contents(e));
+    if (!before->set.entry(i, &e)) continue;
+    Contents c = {nullptr, before->set.contents(e)};
+    if (e.kind == kCompiledPart) {
+      if (e.bytes < sizeof(CompiledHead)) continue;
+      c = {static_cast<const CompiledHead*>(c.data), static_cast<const CompiledHead*>(c.data) + 1};
+    }
+    insert(e, c, &there);
   }
   for (uint32_t i = 0; filled < count && model.packs.at(i, &copy); ++i) {
     PackEntry e;
-    if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, copy.data)) ++fresh;
+    if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, {nullptr, copy.data}, &there)) ++fresh;
   }
+#if VIREO_JOINED
+  // What the folder has of a part gives way to what is known of it now. Other sessions may change a head meanwhile.
+  auto* const heads = reinterpret_cast<CompiledHead*>(contents + count);
+  for (uint32_t i = 0; i < parts && filled < count && compiled_at(&model, i, &part); ++i) {
+    heads[i] = part.blob->head;
+    if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
+      continue;  // nothing that the file does not say
+    const Contents c = {heads + i, part.blob->data};
+    if (!insert(part.name, c, &there)) {
+      if (says_the_same(part.name, c, entries[there], contents[there])) continue;
+      entries[there] = part.name;
+      contents[there] = c;
+    }
+    ++fresh;
+  }
+#endif
   char path[PATH_MAX], temporary[PATH_MAX];
   const Span<PackEntry> list(entries, filled);
   const uint64_t bytes = lay_out_packs(list);
@@ -277,7 +334,7 @@ void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most
   }
   if (good) {
     for (PackEntry& e : list) {
-      if (e.hash == 0) e.hash = pack_hash(contents[&e - entries], static_cast<size_t>(e.bytes));
+      if (e.hash == 0) e.hash = contents[&e - entries].hash(e);
     }
     const PackHeader header = pack_header(list, bytes, model.program.header().root, vireo_version(), boot());
     char name[96];

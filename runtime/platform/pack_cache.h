@@ -1,4 +1,4 @@
-// The user's cache of packed weights: a folder with a file (sdk/format/pack_set.h) for each model that was packed,
+// The user's cache of packed weights and compiled parts: a folder with a file (sdk/format/pack_set.h) for each model,
 // mapped read-only by every process that runs the model.
 //
 // A file is named by the root of the model's hash tree, so its key is the content of the weights. It is written under a
@@ -18,9 +18,11 @@ class PackCache {
  public:
   // Maps the model's file in `folder` unless that was done. What is not there, damaged or another's is left alone.
   void open(const vireo_model& model, const char* folder);
-  const void* find(const PackEntry& wanted) const;
-  // Writes what the model packed and its file in `folder` lacks, with what that has; then removes files of the folder,
-  // those first that were longest not used, until it takes no more than `most_bytes` (0: VIREO_CACHE_BYTES).
+  // `found` may be null.
+  const void* find(const PackEntry& wanted, PackEntry* found = nullptr) const;
+  // Writes what the model packed or compiled and its file in `folder` lacks, with what that has; then removes files of
+  // the folder, those first that were longest not used, until it takes no more than `most_bytes` (0:
+  // VIREO_CACHE_BYTES).
   void keep(const vireo_model& model, const char* folder, uint64_t most_bytes);
   void release(const vireo_allocator& allocator);
 

@@ -11,6 +11,9 @@ static_assert(sizeof(PackHeader) == 128 && offsetof(PackHeader, model) == 32 && 
               "header fields");
 static_assert(sizeof(PackEntry) == 96 && offsetof(PackEntry, constant) == 24 && offsetof(PackEntry, bytes) == 64,
               "entry fields");
+static_assert(sizeof(CompiledHead) == 256 && offsetof(CompiledHead, time_ns) == 8 &&
+                  offsetof(CompiledHead, reason) == 32 && sizeof(CompiledHead) % kPackAlignment == 0,
+              "head fields; what follows is aligned as the head is");
 
 namespace {
 
@@ -61,6 +64,22 @@ uint64_t pack_hash(const void* data, size_t bytes) {
   return sum;
 }
 
+uint64_t contents_hash(const CompiledHead* head, const void* data, size_t bytes) {
+  const uint64_t rest = pack_hash(data, bytes);
+  if (head == nullptr) return rest;
+  const uint64_t both[2] = {pack_hash(head, sizeof(*head)), rest};
+  return pack_hash(both, sizeof(both));
+}
+
+bool read_compiled_head(const void* contents, uint64_t bytes, CompiledHead* out) {
+  if (bytes < sizeof(*out)) return false;
+  memcpy(out, contents, sizeof(*out));
+  out->reason[sizeof(out->reason) - 1] = 0;
+  bool good = out->refused <= 1 && out->checked <= 1 && out->time_ns >= 0 && out->time_ns < 1e18;
+  for (const uint8_t b : out->reserved) good = good && b == 0;
+  return good && (out->refused == 0 || bytes == sizeof(*out));
+}
+
 bool pack_delegate(const char* delegate, char (&out)[16]) {
   const size_t n = strlen(delegate);
   memset(out, 0, sizeof(out));
@@ -70,10 +89,11 @@ bool pack_delegate(const char* delegate, char (&out)[16]) {
 }
 
 int compare_packs(const PackEntry& a, const PackEntry& b) {
-  int c = order(a.constant, b.constant);
+  int c = order(a.kind, b.kind);
+  if (c == 0) c = order(a.constant, b.constant);
   if (c == 0) c = order(a.layout, b.layout);
   for (int i = 0; c == 0 && i < 4; ++i) c = order(a.sizes[i], b.sizes[i]);
-  if (c == 0) c = order(a.bytes, b.bytes);
+  if (c == 0 && a.kind == kPackedConstant) c = order(a.bytes, b.bytes);
   return c != 0 ? c : order(memcmp(a.delegate, b.delegate, sizeof(a.delegate)), 0);
 }
 
@@ -112,23 +132,50 @@ bool PackSet::open(Span<const uint8_t> bytes) {
   return true;
 }
 
-const void* PackSet::find(const PackEntry& wanted) const {
+uint32_t PackSet::lower_bound(const PackEntry& wanted) const {
   uint32_t low = 0, high = header_.count;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     PackEntry e;
-    if (!entry(middle, &e)) return nullptr;
-    const int c = compare_packs(e, wanted);
-    if (c == 0) return contents(e);
-    (c < 0 ? low : high) = c < 0 ? middle + 1 : middle;
+    if (!entry(middle, &e)) return header_.count;
+    if (compare_packs(e, wanted) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
-  return nullptr;
+  return low;
+}
+
+const void* PackSet::find(const PackEntry& wanted, PackEntry* found) const {
+  const uint32_t at = lower_bound(wanted);
+  PackEntry e;
+  if (at >= header_.count || !entry(at, &e) || compare_packs(e, wanted) != 0) return nullptr;
+  if (found != nullptr) *found = e;
+  return contents(e);
+}
+
+bool PackSet::holds(uint32_t kind) const {
+  PackEntry first = {}, e;
+  first.kind = kind;
+  first.sizes[0] = first.sizes[1] = first.sizes[2] = first.sizes[3] = INT64_MIN;
+  const uint32_t at = lower_bound(first);
+  return at < header_.count && entry(at, &e) && e.kind == kind;
+}
+
+bool contents_whole(const PackEntry& e, const void* contents) {
+  const auto* const at = static_cast<const uint8_t*>(contents);
+  if (e.kind != kCompiledPart) return contents_hash(nullptr, at, static_cast<size_t>(e.bytes)) == e.hash;
+  CompiledHead head;
+  if (e.bytes < sizeof(head)) return false;
+  memcpy(&head, at, sizeof(head));
+  return contents_hash(&head, at + sizeof(head), static_cast<size_t>(e.bytes) - sizeof(head)) == e.hash;
 }
 
 bool PackSet::contents_whole() const {
   for (uint32_t i = 0; i < header_.count; ++i) {
     PackEntry e;
-    if (!entry(i, &e) || pack_hash(contents(e), static_cast<size_t>(e.bytes)) != e.hash) return false;
+    if (!entry(i, &e) || !vireo::contents_whole(e, contents(e))) return false;
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -118,6 +119,72 @@ TEST(PackSet, Empty) {
   ASSERT_TRUE(set.open({held.get(), bytes.size()}));
   EXPECT_EQ(set.count(), 0u);
   EXPECT_EQ(set.find(named(0, 0, 0, 0)), nullptr);
+}
+
+// A compiled part is found by its name alone, behind all constants; who looks knows no bytes.
+TEST(PackSet, CompiledParts) {
+  const auto part = [](uint64_t first, int64_t nodes, int64_t fingerprint, uint64_t bytes) {
+    PackEntry e = named(first, 0, nodes, bytes);
+    e.kind = kCompiledPart;
+    e.sizes[2] = fingerprint;
+    return e;
+  };
+  std::vector<PackEntry> entries = {named(4096, 1, 8, 64), part(0, 3, -5, sizeof(CompiledHead) + 9),
+                                    part(0, 3, 7, sizeof(CompiledHead))};
+  ASSERT_LT(compare_packs(entries[0], entries[1]), 0);
+  ASSERT_LT(compare_packs(entries[1], entries[2]), 0);
+  CompiledHead head = {};
+  head.time_ns = 12.5;
+  head.reason[199] = 'x';  // it does not end
+  CompiledHead refused = {};
+  refused.refused = 1;
+  const std::vector<uint8_t> data(64, 3);
+  entries[0].hash = contents_hash(nullptr, data.data(), 64);
+  entries[1].hash = contents_hash(&head, data.data(), 9);
+  entries[2].hash = contents_hash(&refused, nullptr, 0);
+  std::vector<uint8_t> bytes(lay_out_packs({entries.data(), entries.size()}));
+  const PackHeader header = pack_header({entries.data(), entries.size()}, bytes.size(), nullptr, 0, 0);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::memcpy(bytes.data() + sizeof(header), entries.data(), entries.size() * sizeof(PackEntry));
+  std::memcpy(bytes.data() + entries[0].offset, data.data(), 64);
+  std::memcpy(bytes.data() + entries[1].offset, &head, sizeof(head));
+  std::memcpy(bytes.data() + entries[1].offset + sizeof(head), data.data(), 9);
+  std::memcpy(bytes.data() + entries[2].offset, &refused, sizeof(refused));
+  const Bytes held = copy_of(bytes);
+  PackSet set;
+  ASSERT_TRUE(set.open({held.get(), bytes.size()}));
+  EXPECT_TRUE(set.contents_whole());
+  EXPECT_TRUE(set.holds(kPackedConstant));
+  EXPECT_TRUE(set.holds(kCompiledPart));
+  EXPECT_FALSE(set.holds(2));
+  PackEntry found;
+  const void* const contents = set.find(part(0, 3, -5, 0), &found);
+  ASSERT_NE(contents, nullptr);
+  EXPECT_EQ(found.bytes, sizeof(CompiledHead) + 9);
+  EXPECT_TRUE(contents_whole(found, contents));
+  CompiledHead read;
+  ASSERT_TRUE(read_compiled_head(contents, found.bytes, &read));
+  EXPECT_EQ(read.time_ns, 12.5);
+  EXPECT_EQ(read.reason[199], 0);
+  EXPECT_EQ(set.find(part(0, 3, 6, 0)), nullptr);
+  EXPECT_EQ(set.find(part(1, 3, 7, 0)), nullptr);
+  EXPECT_EQ(set.lower_bound(part(0, 3, INT64_MIN, 0)), 1u);
+  held[static_cast<size_t>(found.offset) + sizeof(head) + 8] ^= 1;
+  EXPECT_FALSE(contents_whole(found, contents));
+  // What is no head.
+  EXPECT_FALSE(read_compiled_head(&head, sizeof(head) - 1, &read));
+  EXPECT_FALSE(read_compiled_head(&refused, sizeof(refused) + 1, &read));  // refused, and yet compiled
+  for (size_t field :
+       {offsetof(CompiledHead, refused), offsetof(CompiledHead, checked), offsetof(CompiledHead, reserved) + 23}) {
+    uint8_t bad[sizeof(CompiledHead)] = {};
+    bad[field] = 2;
+    EXPECT_FALSE(read_compiled_head(bad, sizeof(bad), &read)) << field;
+  }
+  for (const double t : {-1.0, HUGE_VAL, std::nan("")}) {
+    CompiledHead bad = {};
+    bad.time_ns = t;
+    EXPECT_FALSE(read_compiled_head(&bad, sizeof(bad), &read));
+  }
 }
 
 TEST(PackSet, EveryBitOfHeaderAndEntriesIsSeen) {

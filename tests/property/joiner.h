@@ -1,7 +1,7 @@
-// The device of joined_test.cc: Relu, Neg, Add, Sub on float32, neighbours as one part that it compiles to instructions
-// and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand. It works on the host's
-// memory, on memory of its own, or on the host's arena as an import; then it is as late as it may be: what is written
-// and submitted waits in a queue until somebody waits or reads.
+// The device of joined_test.cc and compiled_test.cc: Relu, Neg, Add, Sub on float32, neighbours as one part that it
+// compiles to instructions and runs when it is waited for. It refuses, hangs, is lost and computes wrongly on demand.
+// It works on the host's memory, on memory of its own, or on the host's arena as an import; then it is as late as it
+// may be: what is written and submitted waits in a queue until somebody waits or reads.
 #ifndef VIREO_TESTS_PROPERTY_JOINER_H_
 #define VIREO_TESTS_PROPERTY_JOINER_H_
 
@@ -44,6 +44,7 @@ struct Joiner {
   int lost_at = -1;                          // it is lost in this submit
   std::set<std::string> wrong;               // nodes that it computes wrongly
   double claimed_ns = 0, compiled_ns = 100;  // of a node
+  const char* driver = "1";                  // its version; read when a runtime is made
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
   std::vector<uint32_t> sizes;  // of the parts that were loaded
@@ -76,6 +77,7 @@ vireo_status enumerate(void*, const vireo_host*, uint32_t index, vireo_device_in
   if (index != 0) return VIREO_INVALID_ARGUMENT;
   info->name = "joiner";
   info->detail = "of a test";
+  info->driver = device.driver;
   info->flags = VIREO_DEVICE_EMULATED | (device.memory == Memory::kImported ? VIREO_DEVICE_UNIFIED : 0);
   *out = &device;
   return VIREO_OK;

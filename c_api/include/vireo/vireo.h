@@ -412,10 +412,11 @@ typedef struct vireo_session_options {
   vireo_packing packing;
   const vireo_preference* preference; /* may be NULL; outlives the session. A build of reference kernels alone has
                                          nothing to choose and does not ask */
-  const char* cache;    /* NULL, or a folder for packed weights, made where it is not there: what an earlier session (of
-                           another process, too) packed of this model is mapped from it, what this one packs is written
-                           to it. Trouble with it is told in the log and costs time alone. Read during the call only.
-                           Nothing happens in a build without VIREO_CACHE */
+  const char* cache;    /* NULL, or a folder for packed weights and compiled parts, made where it is not there: what an
+                           earlier session (of another process, too) packed or compiled of this model is mapped from it,
+                           what this one does is written to it. A part that was compared with another device before is
+                           not compared again. Trouble with it is told in the log and costs time alone. Read during the
+                           call only. Nothing happens in a build without VIREO_CACHE */
   uint64_t cache_bytes; /* the folder's files together; those longest not used go first. 0: VIREO_CACHE_BYTES */
   uint64_t device_timeout_ns; /* what one part may take on a device that works beside the host before the run ends with
                                  VIREO_DEVICE_LOST. 0: VIREO_DEVICE_TIMEOUT_NS */
@@ -518,8 +519,8 @@ typedef struct vireo_memory {
   size_t lower_bound_bytes; /* the largest set of tensor bytes alive at once: no plan can be below */
   size_t packed_bytes;      /* beside total_bytes: packed weights, which the model's sessions share. From the runtime's
                                allocator, see vireo_packing */
-  size_t mapped_bytes;      /* packed weights that are read where they lie, in the model's file or in the cache: shared
-                               with other processes, in neither of the sums above */
+  size_t mapped_bytes;      /* packed weights and compiled parts that are read where they lie, in the model's file or in
+                               the cache: shared with other processes, in neither of the sums above */
   size_t compiled_bytes;    /* beside total_bytes: what devices compiled of this model so far, which its sessions share.
                                From the runtime's allocator */
   size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices */
@@ -540,19 +541,24 @@ VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vire
                                             vireo_session** out_session, vireo_error* error);
 VIREO_API void vireo_session_release(vireo_session* session);
 
-/* Packed weights that the model holds in memory since a session wanted them, the newest first: what `vireo pack` writes
- * into a file. */
+/* What the model holds in memory since a session wanted it, packed weights first, the newest first of each kind: what
+ * `vireo pack` writes into a file. A compiled part is what a device's compiler made of neighbouring nodes, or the
+ * reason why it made nothing; it is found again by a device of the same kind whose driver has the same version. */
+enum { VIREO_PACKED_CONSTANT = 0, VIREO_COMPILED_PART = 1 };
 typedef struct vireo_packed_copy {
   uint32_t struct_size;
-  uint32_t layout;      /* the delegate's number */
+  uint32_t layout;      /* the delegate's number; 0 of a compiled part */
   const char* delegate; /* whose layout that is */
-  uint64_t constant;    /* the weights' first byte in the model's file; UINT64_MAX when they do not lie there */
-  int64_t sizes[4];     /* as the layout counts */
+  uint64_t constant;    /* the weights' first byte in the model's file; UINT64_MAX when they do not lie there. Of a
+                           compiled part: subgraph << 32 | first node */
+  int64_t sizes[4];     /* as the layout counts. Of a compiled part: nodes, hash of their shapes, the device's
+                           fingerprint, 0 */
   const void* data;     /* lives as long as the model */
   uint64_t bytes;
+  uint32_t kind; /* VIREO_PACKED_CONSTANT or VIREO_COMPILED_PART */
 } vireo_packed_copy;
 #define VIREO_PACKED_COPY_INIT \
-  { sizeof(vireo_packed_copy), 0, 0, 0, {0}, 0, 0 }
+  { sizeof(vireo_packed_copy), 0, 0, 0, {0}, 0, 0, 0 }
 VIREO_API uint32_t vireo_model_packed_count(const vireo_model* model);
 VIREO_API vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_packed_copy* out,
                                           vireo_error* error);
