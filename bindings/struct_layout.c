@@ -16,7 +16,7 @@ int main(void) {
   ROW(vireo_meaning, sample_rate);
   ROW(vireo_model_about, converter);
   ROW(vireo_bound, max);
-  ROW(vireo_session_options, require);
+  ROW(vireo_session_options, target);
   ROW(vireo_memory, device_bytes);
   ROW(vireo_node_info, bytes);
   return 0;

@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, device, profile, tuning, cache, require;
+  std::string model, device, profile, tuning, cache, require, target;
   std::vector<std::string> inputs, shapes;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -113,7 +113,7 @@ void bench(const Options& options, Context& context) {
   Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
   const SessionChoice choice{options.device,      options.threads, !options.profile.empty(), options.packing,
-                             tuning.preference(), options.cache,   options.require};
+                             tuning.preference(), options.cache,   options.require,          options.target};
   const Clock::time_point begin = Clock::now();
   LoadTuning tuned;
   if (options.tune_at_load_ms > 0)
@@ -203,6 +203,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
   add_device(verb, &options->device);
+  add_target(verb, &options->target);
   add_require(verb, &options->require);
   add_tuning(verb, &options->tuning);
   add_tune_at_load(verb, &options->tune_at_load_ms);

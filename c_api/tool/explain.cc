@@ -16,7 +16,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, device, tuning, cache, require;
+  std::string model, device, tuning, cache, require, target;
   std::vector<std::string> shapes;
   bool json = false;
   std::vector<std::string> bounds;
@@ -181,11 +181,12 @@ void explain(const Options& options, Context& context) {
   const Tuning tuning(options.tuning, model.runtime(), 1);
   const Measured measured(tuning);
   Placement placement;
-  visit_placement(
-      model, {options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache, options.require},
-      bounds, [&](const vireo_placed_node& n) {
-        placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
-      });
+  visit_placement(model,
+                  {options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache,
+                   options.require, options.target},
+                  bounds, [&](const vireo_placed_node& n) {
+                    placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
+                  });
   if (options.json) {
     return print_json({{"model", options.model},
                        {"assumed", assumed},
@@ -203,6 +204,7 @@ void add_explain(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
+  add_target(verb, &options->target);
   add_require(verb, &options->require);
   add_tuning(verb, &options->tuning);
   add_cache(verb, &options->cache);

@@ -97,8 +97,11 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) :
   converted_ = true;
 }
 
-Model::Model(const ModelBytes& bytes, const std::string& name, int threads) : name_(name), bytes_(bytes) {
+Model::Model(const ModelBytes& bytes, const std::string& name, int threads,
+             const std::function<void(vireo_runtime*)>& prepare)
+    : name_(name), bytes_(bytes) {
   runtime_ = start_runtime(threads);
+  if (prepare) prepare(runtime_.get());
   vireo_error error = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;
   const auto start = std::chrono::steady_clock::now();
@@ -214,6 +217,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.preference = choice.preference;
   options.cache = choice.cache.empty() ? nullptr : choice.cache.c_str();
   options.require = choice.require.empty() ? nullptr : choice.require.c_str();
+  options.target = choice.target.empty() ? nullptr : choice.target == "none" ? "" : choice.target.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());
   return options;

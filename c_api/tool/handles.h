@@ -53,7 +53,9 @@ class Model {
  public:
   // `threads` 0: one per core.
   Model(const std::string& path, int threads, const ConvertOnnx& convert);
-  Model(const ModelBytes& bytes, const std::string& name, int threads);
+  // `prepare`, where there is one, sees the runtime before the model is loaded.
+  Model(const ModelBytes& bytes, const std::string& name, int threads,
+        const std::function<void(vireo_runtime*)>& prepare = {});
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
 
@@ -110,6 +112,7 @@ struct SessionChoice {
   const vireo_preference* preference = nullptr;  // outlives the session
   std::string cache = {};                        // folder of packed weights; "": none
   std::string require = {};                      // vireo_session_options.require
+  std::string target = {};                       // the file's plan; "": the first that fits, "none": none
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

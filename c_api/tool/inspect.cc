@@ -103,6 +103,19 @@ void inspect(const Options& options, Context& context) {
                  {"inputs", values_json(model, true)},
                  {"outputs", values_json(model, false)}};
 
+  Json targets = Json::array();
+  for (uint32_t i = 1; i < vireo_model_plan_count(model.get()); ++i) {
+    vireo_plan_info plan = VIREO_PLAN_INFO_INIT;
+    vireo_error error = VIREO_ERROR_INIT;
+    check(vireo_model_plan(model.get(), i, &plan, &error), error, "read the plans of " + model.name());
+    targets.push_back({{"target", plan.target},
+                       {"devices", plan.devices},
+                       {"usable", plan.usable != 0},
+                       {"automatic", plan.automatic != 0},
+                       {"reason", plan.reason}});
+  }
+  result["targets"] = targets;
+
   Bounds bounds;
   std::vector<std::string> open;
   for (const vireo_value_info& info : model.inputs()) {
@@ -176,6 +189,10 @@ void inspect(const Options& options, Context& context) {
               << bytes_text(m["scratch_bytes"].get<uint64_t>()) << ", state "
               << bytes_text(m["state_bytes"].get<uint64_t>()) << "; packed weights "
               << bytes_text(m["packed_bytes"].get<uint64_t>()) << "\n";
+  }
+  for (const Json& plan : result["targets"]) {
+    std::cout << "  target      " << plan["target"].get<std::string>() << ": " << plan["devices"].get<std::string>()
+              << (plan["usable"].get<bool>() ? "" : "; not usable here: " + plan["reason"].get<std::string>()) << "\n";
   }
   std::cout << "  nodes       " << about.node_count;
   if (result.contains("ops")) {

@@ -15,6 +15,11 @@ void add_device(CLI::App* verb, std::string* device) {
                    "run on this device only, or on these with commas between them, best first (see vireo devices)");
 }
 
+void add_target(CLI::App* verb, std::string* target) {
+  verb->add_option("--target", *target,
+                   "place nodes as the file's plan of this name says (vireo inspect lists them); none: without a plan");
+}
+
 void add_require(CLI::App* verb, std::string* require) {
   verb->add_option(
       "--require", *require,

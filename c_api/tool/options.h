@@ -13,6 +13,7 @@ namespace vireo::tool {
 // A positional model; `onnx`: this binary takes .onnx files too.
 void add_model(CLI::App* verb, bool onnx, std::string* model);
 void add_device(CLI::App* verb, std::string* device);
+void add_target(CLI::App* verb, std::string* target);
 void add_require(CLI::App* verb, std::string* require);
 void add_threads(CLI::App* verb, int* threads);
 void add_packing(CLI::App* verb, vireo_packing* packing);

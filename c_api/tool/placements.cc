@@ -52,6 +52,7 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
   SessionChoice alone = choice;
   alone.device = "cpu";
   alone.require.clear();
+  alone.target = "none";
   const Answers want = run_cases(model, make_session(model, alone, bounds).get(), cases);
   Json result = {{"pass", true}, {"share", Json::object()}, {"placements", Json::array()}};
   std::map<std::string, int64_t> total;
@@ -60,6 +61,7 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
     RandomPlacement drawn(seed + static_cast<uint64_t>(i));
     SessionChoice mixed = choice;
     mixed.preference = drawn.preference();
+    mixed.target = "none";
     const Session session = make_session(model, mixed, bounds);
     const Answers got = run_cases(model, session.get(), cases);
     int64_t cuts = 0;

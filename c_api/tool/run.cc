@@ -18,7 +18,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, device, tuning, cache, require;
+  std::string model, output, device, tuning, cache, require, target;
   std::vector<std::string> inputs;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -123,8 +123,8 @@ void run(const Options& options, Context& context) {
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
   Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
-  const SessionChoice choice{options.device,      options.threads, false,          options.packing,
-                             tuning.preference(), options.cache,   options.require};
+  const SessionChoice choice{options.device,      options.threads, false,           options.packing,
+                             tuning.preference(), options.cache,   options.require, options.target};
   if (options.tune_at_load_ms > 0) tune_at_load(model, choice, bounds, inputs, options.tune_at_load_ms, &tuning);
   const Session session = make_session(model, choice, bounds);
   const std::vector<Array> outputs = run_once(model, session.get(), inputs);
@@ -160,6 +160,7 @@ void add_run(CLI::App& app, Context& context) {
                "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input");
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
+  add_target(verb, &options->target);
   add_require(verb, &options->require);
   add_tuning(verb, &options->tuning);
   add_tune_at_load(verb, &options->tune_at_load_ms);

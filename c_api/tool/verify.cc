@@ -16,7 +16,7 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, reference, device, require;
+  std::string model, reference, device, require, target;
   Tolerance tolerance;
   int threads = 0;
   bool json = false;
@@ -90,8 +90,8 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
 
 void finish_placements(const Options& options, const Model& model, const Bounds& bounds,
                        const std::vector<std::vector<Array>>& cases, Context& context) {
-  const SessionChoice choice{options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {},
-                             options.require};
+  const SessionChoice choice{options.device,  options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {},
+                             options.require, options.target};
   const Json tried = try_placements(model, choice, bounds, cases, options.placements, options.seed, options.tolerance);
   const bool pass = tried["pass"].get<bool>();
   context.exit_status = pass ? 0 : 1;
@@ -155,7 +155,9 @@ void verify(const Options& options, Context& context) {
 
   if (options.placements > 0) return finish_placements(options, model, bounds, inputs, context);
   const Session session = make_session(
-      model, {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require}, bounds);
+      model,
+      {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require, options.target},
+      bounds);
   Json result = {{"model", options.model},
                  {"reference", options.reference},
                  {"device", devices_of(session.get())},
@@ -205,6 +207,7 @@ void add_verify(CLI::App& app, Context& context) {
   verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       ->check(CLI::NonNegativeNumber);
   add_device(verb, &options->device);
+  add_target(verb, &options->target);
   add_require(verb, &options->require);
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);

@@ -20,6 +20,33 @@ std::vector<uint8_t> table_of(const fb::ModelT& model) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
+std::unique_ptr<fb::PlanT> table_of(const TargetPlan& plan) {
+  auto out = std::make_unique<fb::PlanT>();
+  out->target = plan.target;
+  for (const TargetPlan::Device& d : plan.devices) {
+    auto device = std::make_unique<fb::PlanDeviceT>();
+    device->name = d.name;
+    device->delegate = d.delegate;
+    device->vendor = d.vendor;
+    device->family = d.family;
+    device->driver = d.driver;
+    out->devices.push_back(std::move(device));
+  }
+  for (const std::vector<uint8_t>& nodes : plan.placement) {
+    auto list = std::make_unique<fb::NodeDevicesT>();
+    list->device = nodes;
+    out->placement.push_back(std::move(list));
+  }
+  for (const TargetPlan::Bound& b : plan.bounds) {
+    auto bound = std::make_unique<fb::PlanBoundT>();
+    bound->name = b.name;
+    bound->lo = b.lo;
+    bound->hi = b.hi;
+    out->bounds.push_back(std::move(bound));
+  }
+  return out;
+}
+
 std::vector<uint8_t> sha256(Span<const uint8_t> bytes) {
   std::vector<uint8_t> digest(kHashBytes);
   Sha256 sha;
@@ -91,7 +118,8 @@ void seal(std::vector<uint8_t>* file, uint64_t model_size) {
 }  // namespace
 
 std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<PackedWeights> weights,
-                                         const std::string& note, std::string* error) {
+                                         const std::string& note, std::string* error,
+                                         const std::vector<TargetPlan>* plans, uint32_t alignment) {
   FileHeader header;
   Error e;
   if (read_header(file, file.size(), &header, &e) != Status::kOk) {
@@ -117,6 +145,10 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     if (model.provenance == nullptr) model.provenance = std::make_unique<fb::ProvenanceT>();
     model.provenance->options.push_back(note);
   }
+  if (plans != nullptr) {
+    model.plans.resize(1);  // the portable one
+    for (const TargetPlan& p : *plans) model.plans.push_back(table_of(p));
+  }
   std::vector<uint64_t> from;
   for (const auto& s : model.segments) from.push_back(s->offset);
   std::vector<uint8_t> section;
@@ -131,6 +163,7 @@ std::vector<uint8_t> with_packed_weights(Span<const uint8_t> file, std::vector<P
     model.segments.push_back(std::move(s));
     model.packed = static_cast<uint32_t>(model.segments.size());
   }
+  for (auto& s : model.segments) s->alignment = std::max(s->alignment, alignment);
   const size_t table_bytes = table_of(model).size();
   uint64_t at = kHeaderBytes + table_bytes;
   for (auto& s : model.segments) {

@@ -1,10 +1,13 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
+#include <cstring>
+
 #include "c_api/tool/file.h"
 #include "converter/emit/copies.h"
 #include "converter/emit/integer_only.h"
 #include "converter/tool/verbs.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
+#include "sdk/format/pack_set.h"
 #include "sdk/ops/op.h"
 
 namespace vireo::tool {
@@ -65,8 +68,21 @@ void inspect_file(const std::string& path, Json* facts) {
         entry["copies_saved"] = copies.saved;
         entry["copies_saved_bytes"] = copies.saved_bytes;
       }
-    } else {
+    } else if (i == 0) {
       entry["planned"] = "by the session: a bound is open";
+    }
+    for (flatbuffers::uoffset_t k = 0; plan->devices() != nullptr && k < plan->devices()->size(); ++k) {
+      const fb::PlanDevice* d = plan->devices()->Get(k);
+      const auto text = [](const flatbuffers::String* s) { return s != nullptr ? s->str() : ""; };
+      entry["devices"].push_back({{"name", text(d->name())},
+                                  {"delegate", text(d->delegate())},
+                                  {"vendor", text(d->vendor())},
+                                  {"family", text(d->family())},
+                                  {"driver", text(d->driver())}});
+    }
+    for (flatbuffers::uoffset_t k = 0; plan->bounds() != nullptr && k < plan->bounds()->size(); ++k) {
+      const fb::PlanBound* b = plan->bounds()->Get(k);
+      entry["bounds"].push_back({{"name", b->name()->str()}, {"lo", b->lo()}, {"hi", b->hi()}});
     }
     plans.push_back(entry);
   }
@@ -76,7 +92,27 @@ void inspect_file(const std::string& path, Json* facts) {
                         {"bytes", s->size()},
                         {"alignment", s->alignment()},
                         {"sha256", hex(s->content_hash())}});
-    if (i + 1 == model->packed()) segments.back()["packed_weights"] = true;
+    if (i + 1 != model->packed()) continue;
+    segments.back()["packed_weights"] = true;
+    PackSet set;
+    if (s->size() > bytes.size() || s->offset() > bytes.size() - s->size() ||
+        !set.open({bytes.data() + s->offset(), static_cast<size_t>(s->size())}))
+      continue;
+    Json parts = Json::array();
+    for (uint32_t k = 0; k < set.count(); ++k) {
+      PackEntry e;
+      CompiledHead head;
+      if (!set.entry(k, &e) || e.kind != kCompiledPart || !read_compiled_head(set.contents(e), e.bytes, &head))
+        continue;
+      parts.push_back({{"delegate", std::string(e.delegate, strnlen(e.delegate, sizeof(e.delegate)))},
+                       {"subgraph", e.constant >> 32},
+                       {"first", e.constant & 0xffffffffu},
+                       {"nodes", e.sizes[0]},
+                       {"bytes", e.bytes - sizeof(head)},
+                       {"time_ns", head.time_ns},
+                       {"refused", head.refused != 0 ? Json(head.reason) : Json()}});
+    }
+    segments.back()["compiled_parts"] = parts;
   }
   Json floats = Json::array();
   for (const fb::Node* n : emit::float_nodes(*model)) {

@@ -125,6 +125,33 @@ Status check_guard([[maybe_unused]] const vireo_model* model, [[maybe_unused]] E
   return Status::kOk;
 }
 
+#if VIREO_JOINED
+namespace {
+
+// For sessions and their nodes' reasons, which may outlive a layout.
+Status write_plan_reasons(vireo_model* model, Error* error) {
+  const auto& plans = *model->program.model().plans();
+  const size_t bytes = plans.size() * kPlanReasonBytes;
+  static_assert(kMaxTargetBytes + sizeof("as the plan for  says") <= kPlanReasonBytes, "a text has room");
+  model->plan_reasons = static_cast<char*>(model->runtime->allocate(bytes));
+  if (model->plan_reasons == nullptr)
+    return fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the file's plans", bytes);
+  model->plan_reasons_bytes = bytes;
+  memset(model->plan_reasons, 0, bytes);
+  for (uint32_t i = 1; i < plans.size(); ++i) {
+    char* at = model->plan_reasons + i * kPlanReasonBytes;
+    for (const char* piece : {"as the plan for ", text_of(plans.Get(i)->target()), " says"}) {
+      const size_t n = strlen(piece);
+      memcpy(at, piece, n);
+      at += n;
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+#endif
+
 Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
                   Error* error) {
   FileHeader header;
@@ -179,6 +206,18 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     return status;
   }
   if (VIREO_PACKS || VIREO_JOINED) open_section(model);
+  const Span<const uint8_t> packed = model->program.packed();
+  if ((VIREO_PACKS || VIREO_JOINED) && !model->section.open(packed) && packed.size() != 0 && rt->log != nullptr) {
+    rt->log(rt->log_context, VIREO_LOG_INFO,
+            "the model's section of packed weights and compiled parts is damaged, or of another version: not used");
+  }
+#if VIREO_JOINED
+  if (model->program.model().plans()->size() > 1) status = write_plan_reasons(model, error);
+  if (!ok(status)) {
+    release_model(model);
+    return status;
+  }
+#endif
   model->mapped = mapped;  // from here on the model unmaps it
   *out = model;
   return Status::kOk;
@@ -217,6 +256,7 @@ void release_model(vireo_model* model) {
 #if VIREO_TRUST
   if (model->guard != nullptr) model->guard->release(rt->allocator);
 #endif
+  rt->release(model->plan_reasons, model->plan_reasons_bytes);
   platform::unmap_file(model->mapped);
   model->~vireo_model();
   rt->release(model, sizeof(vireo_model));

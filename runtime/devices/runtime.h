@@ -28,6 +28,7 @@ struct Device {
 };
 
 constexpr uint32_t kMaxDevices = 32;
+constexpr size_t kPlanReasonBytes = 96;  // vireo_model.plan_reasons
 
 // The delegates linked into this build, best first; the array is written by delegates/CMakeLists.txt.
 Span<const vireo_delegate* const> builtin_delegates();
@@ -77,7 +78,9 @@ struct vireo_model {
   mutable vireo::PackCache cache;  // those in the user's folder
   vireo::Guard* guard = nullptr;   // guard.h; null where any byte may be read
   vireo_signature signature = VIREO_SIGNATURE_INIT;
-  mutable uint32_t checked = 0;       // all bytes were compared with the hash tree
+  mutable uint32_t checked = 0;  // all bytes were compared with the hash tree
+  char* plan_reasons = nullptr;  // what is told of nodes that a plan places: a text of kPlanReasonBytes each, by plan
+  size_t plan_reasons_bytes = 0;
   mutable uint32_t told_foreign = 0;  // bits by the runtime's devices: the log has that the file's parts are another's
 };
 

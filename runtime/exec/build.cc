@@ -660,6 +660,8 @@ Status Builder::build(void* temporary, Error* error) {
   char* message = static_cast<char*>(c_.bytes(kMessageBytes));
   const size_t device_bytes = options_.device == nullptr ? 0 : strlen(options_.device) + 1;
   char* device = c_.array<char>(device_bytes);  // the caller's text may go
+  const size_t target_bytes = options_.target == nullptr ? 0 : strlen(options_.target) + 1;
+  char* target = c_.array<char>(target_bytes);
 
   region_base_[0] = 0;
   for (uint32_t i = 0; i < p_.subgraph_count(); ++i) {
@@ -707,6 +709,7 @@ Status Builder::build(void* temporary, Error* error) {
     s_->carried = carried;
     s_->options = options_;
     if (device_bytes != 0) s_->options.device = static_cast<char*>(memcpy(device, options_.device, device_bytes));
+    if (target_bytes != 0) s_->options.target = static_cast<char*>(memcpy(target, options_.target, target_bytes));
     s_->pool = l_.model->runtime->pool;
     if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) {
       s_->lanes = {s_->pool, l_.slots};

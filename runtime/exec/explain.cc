@@ -4,6 +4,7 @@
 
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/joined.h"
+#include "runtime/exec/plans.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo {
@@ -101,7 +102,7 @@ class Explainer {
         out.device = d.info.name;
         out.kernel = "";
         out.reason = "it said nothing of this node";
-        out.allowed = session_may_use(options_, d) ? 1 : 0;
+        out.allowed = session_may_use(options_, d) || plan_has(l_, v.device) ? 1 : 0;
       }
       const vireo_claims claims = {&v, take, leave};
       const vireo_status status = d.delegate->claim(d.handle, &host, &l_.graphs[sub], &claims);

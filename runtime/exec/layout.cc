@@ -9,6 +9,7 @@
 #include "runtime/exec/explain.h"
 #include "runtime/exec/joined.h"
 #include "runtime/exec/node_key.h"
+#include "runtime/exec/plans.h"
 
 namespace vireo {
 namespace {
@@ -217,38 +218,50 @@ void forget_choices(SubLayout& s) {
   }
 }
 
+// `later`: the session would rather have another one.
+Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, const vireo_host& host,
+                  const vireo_session_options* options, Error* error) {
+  const Device& device = l.model->runtime->devices[d];
+#if VIREO_JOINED
+  if (!alive(device)) {
+    const SubLayout& s = l.subs[index];
+    for (uint32_t n = 0; n < s.node_count; ++n) {
+      if (s.nodes[n].device == kNoDevice) s.nodes[n].reason = "the device is lost";
+    }
+    return Status::kOk;
+  }
+#endif
+  Claiming c{&l,
+             index,
+             static_cast<uint8_t>(d),
+             later,
+             &host,
+             error,
+             l.preference,
+             VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
+  const vireo_claims claims = {&c, take, leave};
+  const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
+  return status == VIREO_OK
+             ? Status::kOk
+             : fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph", device.info.name);
+}
+
 // Asks every device that the session may use, those it would rather have first.
 Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
                    Error* error) {
-  [[maybe_unused]] const SubLayout& s = l.subs[index];
-  vireo_runtime* rt = l.model->runtime;
+  const vireo_runtime* rt = l.model->runtime;
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     for (uint32_t d = 0; d < rt->device_count; ++d) {
-      const Device& device = rt->devices[d];
-      if (!may_use(list, device)) continue;
-#if VIREO_JOINED
-      if (!alive(device)) {
-        for (uint32_t n = 0; n < s.node_count; ++n) {
-          if (s.nodes[n].device == kNoDevice) s.nodes[n].reason = "the device is lost";
-        }
-        continue;
-      }
-#endif
-      Claiming c{&l,
-                 index,
-                 static_cast<uint8_t>(d),
-                 list != devices_of(options),
-                 &host,
-                 error,
-                 l.preference,
-                 VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
-      const vireo_claims claims = {&c, take, leave};
-      const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
-      if (status != VIREO_OK) {
-        return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph", device.info.name);
-      }
+      if (may_use(list, rt->devices[d]))
+        VIREO_TRY(ask_device(l, index, d, list != devices_of(options), host, options, error));
     }
   }
+#if VIREO_JOINED
+  for (uint32_t d = 0; d < rt->device_count; ++d) {
+    if (plan_has(l, d) && !session_may_use(options, rt->devices[d]))
+      VIREO_TRY(ask_device(l, index, d, true, host, options, error));
+  }
+#endif
   return Status::kOk;
 }
 
@@ -263,14 +276,16 @@ Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* opti
   // Each round a node more is refused for good, or given up, so it ends.
   for (bool again = true, place = by_cost; again;) {
     if (place) VIREO_TRY(place_by_cost(l, index, host, options, error));
+    follow_plan(l, index);
     forget_choices(s);
     VIREO_TRY(ask_devices(l, index, host, options, error));
     VIREO_TRY(join_parts(l, index, host, &again, error));
     place = by_cost && again;
-    if (again || !by_cost || !give_up_slow_parts(l, index)) continue;
+    if (again || !by_cost || l.plan != nullptr || !give_up_slow_parts(l, index)) continue;
     free_parts(l, index);
     again = true;
   }
+  tell_plan(l, index);
 #else
   VIREO_TRY(ask_devices(l, index, host, options, error));
 #endif
@@ -342,6 +357,14 @@ void carve(SessionLayout& l, PlanWorkspace& w, Carver& c) {
 
 Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWorkspace& w, Error* error) {
   VIREO_TRY(bind_bounds(l, options, error));
+#if VIREO_JOINED
+  VIREO_TRY(choose_plan(l, options, error));
+#else
+  if (options != nullptr && options->target != nullptr && options->target[0] != 0) {
+    return fail(error, Status::kUnsupported,
+                "target \"{}\": this build follows no plans, it was made without VIREO_JOINED", options->target);
+  }
+#endif
   const uint32_t subs = l.program->subgraph_count();
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(bind_types(l, i, error));
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(claim(l, i, options, error));

@@ -62,6 +62,14 @@ struct SubLayout {
   uint64_t lower_bound = 0;
 };
 
+// plans.h: the runtime's devices by the plan's.
+struct PlanDevices {
+  uint8_t of[kMaxDevices] = {};
+  uint32_t count = 0;
+  bool emulated = false;    // one of them is
+  bool beside_cpu = false;  // one of them is not the CPU
+};
+
 struct SessionLayout {
   const vireo_model* model = nullptr;
   const Program* program = nullptr;
@@ -73,9 +81,12 @@ struct SessionLayout {
   vireo_graph* graphs = nullptr;
   size_t scratch_bytes = 0;
   JoinedPart* parts = nullptr;
-  ArenaPlan* arenas = nullptr;  // device_memory.h
-  bool begins_again = false;    // a run may: the model's inputs keep their memory to its end
-  int32_t lanes = 0;            // branches.h: the most that run at once, and what each has of the scratch
+  ArenaPlan* arenas = nullptr;     // device_memory.h
+  bool begins_again = false;       // a run may: the model's inputs keep their memory to its end
+  const fb::Plan* plan = nullptr;  // plans.h: that places the nodes
+  PlanDevices plan_devices;
+  const char* plan_reason = "";  // lives as long as the model
+  int32_t lanes = 0;             // branches.h: the most that run at once, and what each has of the scratch
   size_t lane_scratch_bytes = 0;
   // What the temporary block takes, to be given back.
   void* block = nullptr;

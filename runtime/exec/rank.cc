@@ -190,6 +190,7 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
   const char* const name = rt->devices[device].info.name;
   vireo_session_options options = given;
   options.device = out->devices;
+  options.target = "";
   Error error;
   Status status = Status::kUnsupported;
   SessionLayout l;

@@ -296,6 +296,17 @@ Status Program::check_plans(Error* error) const {
   if (portable->target() != nullptr && portable->target()->size() != 0) {
     return fail(error, Status::kInvalidModel, "the portable plan is missing");
   }
+#if VIREO_JOINED
+  if (model_->plans()->size() > kMaxPlans)
+    return fail(error, Status::kInvalidModel, "the file has more than {} plans", kMaxPlans);
+  for (uint32_t i = 1; i < model_->plans()->size(); ++i) {
+    const fb::Plan& plan = *model_->plans()->Get(i);
+    if (!target_plan_ok(plan)) {
+      return fail(error, Status::kInvalidModel, "plan {}, for target \"{}\", does not fit the graph", i,
+                  text_of(plan.target()));
+    }
+  }
+#endif
   if (portable->subgraphs() == nullptr || portable->subgraphs()->size() == 0) return Status::kOk;
   bool good = portable->subgraphs()->size() == subgraph_count();
   for (uint32_t i = 0; good && i < subgraph_count(); ++i) {
@@ -309,6 +320,28 @@ Status Program::check_plans(Error* error) const {
   }
   return good ? Status::kOk : fail(error, Status::kInvalidModel, "the portable plan does not fit the graph");
 }
+
+#if VIREO_JOINED
+// Of a target's plan alone devices, placement and bounds are read.
+bool Program::target_plan_ok(const fb::Plan& plan) const {
+  const uint32_t devices = plan.devices() == nullptr ? 0 : plan.devices()->size();
+  bool good = plan.target() != nullptr && plan.target()->size() > 0 && plan.target()->size() <= kMaxTargetBytes &&
+              devices <= kMaxPlanDevices;
+  if (good && plan.placement() != nullptr) {
+    good = plan.placement()->size() == subgraph_count();
+    for (uint32_t i = 0; good && i < subgraph_count(); ++i) {
+      const auto* const list = plan.placement()->Get(i)->device();
+      if (list == nullptr || list->size() == 0) continue;
+      good = list->size() == subgraph(i).nodes()->size();
+      for (const uint8_t d : *list) good = good && (d < devices || d == 255);
+    }
+  }
+  if (good && plan.bounds() != nullptr) {
+    for (const fb::PlanBound* b : *plan.bounds()) good = good && b->lo() >= 0 && b->hi() >= b->lo();
+  }
+  return good;
+}
+#endif
 
 Status Program::check_signatures(Error* error) const {
   if (model_->signatures() == nullptr) return Status::kOk;

@@ -24,6 +24,9 @@ constexpr uint32_t kMaxNodes = 1u << 20;
 constexpr uint32_t kMaxSubgraphs = 1u << 14;
 constexpr uint32_t kMaxExprs = 1u << 20;
 constexpr uint32_t kMaxNesting = 32;
+constexpr uint32_t kMaxPlans = 256;
+constexpr uint32_t kMaxPlanDevices = 32;
+constexpr size_t kMaxTargetBytes = 64;
 
 // Sees to it that bytes of the file may be read: guard.h.
 class ChunkGuard {
@@ -83,6 +86,7 @@ class Program {
   Status check_subgraph(uint32_t index, Span<uint8_t> defined, Error* error) const;
   Status check_owners(Span<uint8_t> depth, Error* error) const;
   Status check_plans(Error* error) const;
+  bool target_plan_ok(const fb::Plan& plan) const;
   Status check_signatures(Error* error) const;
   Status check_tests(Error* error) const;
   bool run_inside(uint32_t segment, uint64_t offset, uint64_t size, uint64_t alignment) const;

@@ -44,7 +44,9 @@ struct Joiner {
   int lost_at = -1;                          // it is lost in this submit
   std::set<std::string> wrong;               // nodes that it computes wrongly
   double claimed_ns = 0, compiled_ns = 100;  // of a node
-  const char* driver = "1";                  // its version; read when a runtime is made
+  const char* driver = "1";                  // its version; read when a runtime is made, as is what follows
+  const char* family = "tests";
+  bool emulated = true;
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
   std::vector<uint32_t> sizes;  // of the parts that were loaded
@@ -78,7 +80,9 @@ vireo_status enumerate(void*, const vireo_host*, uint32_t index, vireo_device_in
   info->name = "joiner";
   info->detail = "of a test";
   info->driver = device.driver;
-  info->flags = VIREO_DEVICE_EMULATED | (device.memory == Memory::kImported ? VIREO_DEVICE_UNIFIED : 0);
+  info->family = device.family;
+  if (device.emulated) info->flags |= VIREO_DEVICE_EMULATED;
+  if (device.memory == Memory::kImported) info->flags |= VIREO_DEVICE_UNIFIED;
   *out = &device;
   return VIREO_OK;
 }

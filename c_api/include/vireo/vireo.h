@@ -345,6 +345,26 @@ VIREO_API uint32_t vireo_model_dimension_count(const vireo_model* model);
 VIREO_API vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out,
                                              vireo_error* error);
 
+/* A plan in the file: where a model that was converted for a target (`vireo convert --target`) places its nodes. Plan 0
+ * is the portable one, which places none. */
+typedef struct vireo_plan_info {
+  uint32_t struct_size;
+  uint32_t usable;    /* 1: all of its devices are here; emulated ones, too */
+  uint32_t automatic; /* 1: and a session that names no target may use it: none of them is emulated, and it is not for
+                         the CPU alone, which would keep nodes from what else is here */
+  uint32_t device_count;
+  const char* target; /* its name; "" of the portable one */
+  char devices[128];  /* of those that it was made with, names with commas between; cut where it is longer */
+  char reason[192];   /* why it cannot be used here; "" */
+} vireo_plan_info;
+#define VIREO_PLAN_INFO_INIT                        \
+  {                                                 \
+    sizeof(vireo_plan_info), 0, 0, 0, 0, {0}, { 0 } \
+  }
+VIREO_API uint32_t vireo_model_plan_count(const vireo_model* model);
+VIREO_API vireo_status vireo_model_plan(const vireo_model* model, uint32_t index, vireo_plan_info* out,
+                                        vireo_error* error);
+
 /* Test vectors inside the file. */
 VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
 
@@ -423,11 +443,16 @@ typedef struct vireo_session_options {
   vireo_failover failover;
   const char* require; /* NULL, or a share of the nodes that must run on one device: "npu>=95%", "npu=100%". Creation
                           fails with VIREO_UNSUPPORTED where they do not, and names the first that does not */
+  const char* target;  /* the file's plan that places nodes (vireo_model_plan). NULL: where `device` is NULL or "auto",
+                          the  first that is automatic and whose bounds hold the session's; none where there is none. "":
+                          none. A name: that plan; creation fails with VIREO_UNSUPPORTED where it cannot be used, and
+                          with VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
+                          device takes it, else where it would without a plan */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT                                                                                    \
   {                                                                                                                   \
     sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT, \
-        0                                                                                                             \
+        0, 0                                                                                                          \
   }
 #define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
 #define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
