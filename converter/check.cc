@@ -172,6 +172,7 @@ bool PassChecker::begin(const ir::Graph& graph) {
     return false;
   }
   before_ = graph.clone();
+  if (options_.check_layers) first_ = graph.clone();
   return true;
 }
 
@@ -247,6 +248,124 @@ std::string PassChecker::blame(const ir::Graph& graph) const {
     }
   }
   return "";
+}
+
+namespace {
+
+// How the elements of one value stand to those of the other: as they are; or channels are last in the new one, where
+// they were the second dimension; or the other way round. choose_layout keeps a value's name when it moves channels.
+enum class Order { kSame, kChannelsLast, kChannelsSecond };
+
+std::vector<int64_t> moved(std::vector<int64_t> dims, Order order) {
+  if (order == Order::kChannelsLast) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  if (order == Order::kChannelsSecond) std::rotate(dims.begin() + 1, dims.end() - 1, dims.end());
+  return dims;
+}
+
+// Sums over the elements of one value, and over all inputs of the check.
+struct Sums {
+  Order order = Order::kSame;
+  double signal = 0, noise = 0, max_abs = 0, max_value = 0;
+  bool compared = false;
+
+  // Does nothing where the two are no answer to each other: another shape, a type that is not real.
+  void add(const HostTensor& now, const HostTensor& then) {
+    const auto real = [](DType t) {
+      return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16;
+    };
+    if (!real(now.dtype) || !real(then.dtype)) return;
+    if (order != Order::kSame && then.dims.size() < 3) return;
+    if (now.dims != moved(then.dims, order)) return;
+    const int64_t count = static_cast<int64_t>(then.bytes.size()) * 8 / dtype_bits(then.dtype);
+    compared = true;
+    if (count == 0) return;
+    // A picture is `rows` by `columns` in the old one and the other way round in the new one.
+    const int64_t batch = then.dims.empty() ? 1 : then.dims[0], picture = count / batch;
+    const int64_t columns = order == Order::kChannelsSecond ? then.dims.back()
+                            : order == Order::kChannelsLast ? picture / then.dims[1]
+                                                            : picture;
+    const int64_t rows = picture / columns;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t in = i % picture, at = i - in + in % columns * rows + in / columns;
+      add(read_real(now.dtype, now.bytes.data(), order == Order::kSame ? i : at),
+          read_real(then.dtype, then.bytes.data(), i));
+    }
+  }
+
+ private:
+  void add(double x, double r) {
+    if (std::isfinite(r)) signal += r * r, max_value = std::max(max_value, std::fabs(r));
+    if (x == r || (std::isnan(x) && std::isnan(r))) return;
+    const double d = std::isfinite(x) && std::isfinite(r) ? x - r : std::numeric_limits<double>::infinity();
+    noise += d * d;
+    max_abs = std::max(max_abs, std::fabs(d));
+  }
+};
+
+constexpr int64_t kTappedBytes = 256 << 20;  // values that are kept at once, of either graph
+
+// Values that nodes of `g` make, by their names; those that two bear are left out.
+std::map<std::string, int64_t> made_by_name(const ir::Graph& g) {
+  std::map<std::string, int64_t> bytes;
+  std::set<std::string> twice;
+  for (const ir::Node& n : g.nodes()) {
+    for (const ir::Value* v : n.outputs) {
+      if (v == nullptr || v->unused() || v->name.empty()) continue;
+      int64_t count = dtype_bytes(v->type.dtype, 1);
+      for (int i = 0; i < v->type.shape.rank; ++i) {
+        const Interval range = g.dims().interval(v->type.shape[i]);
+        count *= std::clamp<int64_t>(range.open() ? 64 : range.hi, 1, kTappedBytes);
+        count = std::min(count, kTappedBytes);
+      }
+      if (!bytes.emplace(v->name, count).second) twice.insert(v->name);
+    }
+  }
+  for (const std::string& name : twice) bytes.erase(name);
+  return bytes;
+}
+
+}  // namespace
+
+bool PassChecker::layers(std::vector<LayerReport>* layers, std::string* error) const {
+  const std::map<std::string, int64_t> old_values = made_by_name(*first_);
+  std::map<std::string, int64_t> values = made_by_name(*before_);
+  for (const ir::Value* v : ir::random_values(*first_)) values.erase(v->name);
+  std::vector<std::string> names;
+  for (const ir::Node& n : before_->nodes()) {
+    for (const ir::Value* v : n.outputs) {
+      if (v != nullptr && values.count(v->name) != 0 && old_values.count(v->name) != 0) names.push_back(v->name);
+    }
+  }
+  // A model's values together may be many times what it runs in, so they are compared in lots.
+  for (size_t at = 0; at < names.size();) {
+    std::vector<std::string> taps;
+    for (int64_t bytes = 0; at < names.size() && (taps.empty() || bytes < kTappedBytes); ++at) {
+      taps.push_back(names[at]);
+      bytes += std::max(values.at(names[at]), old_values.at(names[at]));
+    }
+    Results then, now;
+    if (!evaluate(*first_, taps, &then, error) || !evaluate(*before_, taps, &now, error)) return false;
+    const size_t outputs = before_->outputs().size();  // taps are outputs behind these
+    for (size_t k = 0; k < taps.size(); ++k) {
+      // Where extents are equal (as many channels as rows), the shape does not tell which order it is; the wrong one
+      // has as much noise as signal.
+      Sums sums;
+      for (const Order order : {Order::kSame, Order::kChannelsLast, Order::kChannelsSecond}) {
+        Sums tried;
+        tried.order = order;
+        for (size_t c = 0; c < now.size(); ++c) tried.add(now[c][outputs + k], then[c][outputs + k]);
+        if (tried.compared && (!sums.compared || tried.noise < sums.noise)) sums = tried;
+        if (sums.compared && sums.noise == 0) break;
+      }
+      if (!sums.compared) continue;
+      const double sqnr =
+          sums.noise > 0 ? 10 * std::log10(sums.signal / sums.noise) : std::numeric_limits<double>::infinity();
+      layers->push_back({taps[k], sums.max_abs, sums.max_value, sqnr});
+    }
+  }
+  std::stable_sort(layers->begin(), layers->end(),
+                   [](const LayerReport& a, const LayerReport& b) { return a.sqnr_db < b.sqnr_db; });
+  return true;
 }
 
 }  // namespace vireo

@@ -19,6 +19,9 @@ class PassChecker final : public passes::Observer {
 
   bool begin(const ir::Graph& graph) override;
   bool after(const char* pass, const ir::Graph& graph, PassReport* report) override;
+  // The values that the graph before the first pass and the one after the last both have, compared on the same inputs,
+  // worst first. On failure: false, and `error` tells why.
+  bool layers(std::vector<LayerReport>* layers, std::string* error) const;
 
  private:
   using Results = std::vector<std::vector<HostTensor>>;  // by input set, then output
@@ -29,7 +32,7 @@ class PassChecker final : public passes::Observer {
 
   const ConvertOptions& options_;
   Diagnostics* diagnostics_;
-  std::unique_ptr<ir::Graph> before_;
+  std::unique_ptr<ir::Graph> first_, before_;
   Results reference_;
   std::vector<std::vector<HostTensor>> inputs_;
   double quantized_atol_ = 0;  // from the quantizer on

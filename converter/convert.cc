@@ -153,6 +153,10 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   PassChecker checker(options, diagnostics);
   Watch watch(options.check == nullptr ? nullptr : &checker, options.observer);
   if (!passes::run_pipeline(graph, options, &watch, diagnostics, report)) return nullptr;
+  if (options.check != nullptr && options.check_layers) {
+    tell("compare layers", 0.6);
+    checker.layers(&report->layers, &report->layers_failed);
+  }
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }

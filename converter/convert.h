@@ -105,9 +105,10 @@ struct ConvertOptions {
   std::vector<TestCaseOption> tests;
   std::vector<std::string> option_texts;  // the command line's, for the file's provenance
   // --check: after each pass that changed something, the graph is compared with the one before it.
-  Evaluator* check = nullptr;                                               // null: no check
-  std::vector<std::vector<HostTensor>> check_inputs;                        // empty: one set of random inputs
-  double check_atol = 1e-4, check_rtol = 1e-3;                              // as TestOutput, for float32
+  Evaluator* check = nullptr;                         // null: no check
+  std::vector<std::vector<HostTensor>> check_inputs;  // empty: one set of random inputs
+  double check_atol = 1e-4, check_rtol = 1e-3;        // as TestOutput, for float32
+  bool check_layers = false;                          // with `check`: compare values inside the model, too
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
   passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
 };
@@ -116,6 +117,13 @@ struct ValueReport {
   std::string name;
   std::string type;     // "float32[batch=1..8,3,224,224]"
   bool random = false;  // outputs: random operators have a part in it
+};
+// A value inside the model as the imported graph and the converted one compute it, over all inputs of the check.
+struct LayerReport {
+  std::string value;
+  double max_abs = 0;    // largest |d|
+  double max_value = 0;  // largest |value| of the imported graph's
+  double sqnr_db = 0;    // 10 log10(sum r^2 / sum d^2); infinite: no difference
 };
 struct ConvertReport {
   std::vector<ValueReport> inputs, outputs;
@@ -132,6 +140,8 @@ struct ConvertReport {
   size_t copies_saved = 0;
   uint64_t copies_saved_bytes = 0, copies_left_bytes = 0;
   std::vector<std::pair<std::string, size_t>> copies_left;
+  std::vector<LayerReport> layers;           // with check_layers, worst first
+  std::string layers_failed;                 // why there are none
   std::vector<std::string> open_dimensions;  // need a bound when a session is created
   double seconds = 0;
 };

@@ -24,6 +24,10 @@ struct Extensions {
   std::vector<std::function<void(CLI::App&, struct Context&)>> verbs;
   // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
   std::function<void(const std::string& path, Json* facts)> inspect_file;
+  // bench --report: writes the page of a model to `path`, with `latency` (latency.h) in it. May be empty.
+  std::function<void(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                     const Json& latency)>
+      report;
 };
 
 struct Context {

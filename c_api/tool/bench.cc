@@ -1,6 +1,9 @@
 // vireo bench: how long a run takes, and in which nodes.
 #include <stdio.h>
 #include <string.h>
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -14,7 +17,9 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/latency.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/trace.h"
 #include "c_api/tool/tuner.h"
 
 namespace vireo::tool {
@@ -23,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, device, profile, tuning, cache, require, target;
+  std::string model, device, profile, report, tuning, cache, require, target;
   std::vector<std::string> inputs, shapes;
   int threads = 0;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -63,47 +68,64 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
 }
 
-// One run laid out node after node at mean times, in the format of chrome://tracing and ui.perfetto.dev, with the table
-// behind it as "nodes".
-Json profile_of(const std::vector<vireo_node_info>& nodes, const std::string& model) {
-  Json events = Json::array(), table = Json::array();
-  events.push_back({{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", model}}}});
-  double total = 0;
-  for (const vireo_node_info& n : nodes) total += n.depth == 0 ? static_cast<double>(n.total_ns) : 0.0;
-  double runs = 1;
-  for (const vireo_node_info& n : nodes) {
-    if (n.depth == 0) runs = std::max(runs, static_cast<double>(n.calls));
-  }
-  std::vector<double> at(1, 0.0);  // next start in microseconds, one a depth
-  for (const vireo_node_info& n : nodes) {
-    const double us = static_cast<double>(n.total_ns) / runs / 1000;
-    if (n.depth >= at.size()) at.resize(n.depth + 1, 0.0);
-    const double start = at[n.depth];
-    at[n.depth] += us;
-    for (size_t deeper = n.depth + 1; deeper < at.size(); ++deeper) at[deeper] = start;
-    if (n.depth + 1 == at.size()) at.push_back(start);
-    events.push_back({{"ph", "X"},
-                      {"pid", 1},
-                      {"tid", 1},
-                      {"ts", start},
-                      {"dur", us},
-                      {"name", n.op},
-                      {"cat", n.device},
-                      {"args", {{"node", n.name}, {"kernel", n.kernel}, {"calls", n.calls}}}});
-    table.push_back({{"name", n.name},
-                     {"op", n.op},
-                     {"device", n.device},
-                     {"kernel", n.kernel},
-                     {"depth", n.depth},
-                     {"calls", n.calls},
-                     {"mean_us", us},
-                     {"share", total > 0 ? static_cast<double>(n.total_ns) / total : 0.0}});
-  }
-  return {{"traceEvents", events}, {"displayTimeUnit", "ns"}, {"nodes", table}};
+// Resident memory now; 0 where it is not told.
+uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all = 0, resident = 0;
+  file >> all >> resident;
+#ifdef _SC_PAGESIZE
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+#else
+  return 0;
+#endif
 }
+
+// Which part each node belongs to, in the order of the session's nodes; none where the two lists do not agree.
+std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice, const Bounds& bounds, size_t nodes) {
+  std::vector<TracedPart> parts;
+  visit_placement(model, choice, bounds, [&](const vireo_placed_node& n) {
+    parts.push_back({n.part, n.bytes_crossing});
+  });
+  return parts.size() == nodes ? parts : std::vector<TracedPart>();
+}
+
+// Keeps what nodes took in the first runs: the sums of a session, less those before.
+class Tracer {
+ public:
+  Tracer(const vireo_session* session, Trace* trace) : session_(session), trace_(trace) {
+    trace->nodes = nodes_of(session);
+    most_ = traced_runs(trace->nodes.size());
+  }
+  bool wants_more() const { return trace_->runs.size() < most_; }
+  void add(double start_ms, double end_ms) {
+    const std::vector<vireo_node_info> now = nodes_of(session_);
+    TracedRun run;
+    run.start_us = start_ms * 1000;
+    run.end_us = end_ms * 1000;
+    run.resident_bytes = resident_bytes();
+    for (size_t i = 0; i < now.size(); ++i) {
+      run.ns.push_back(now[i].total_ns - trace_->nodes[i].total_ns);
+      run.calls.push_back(now[i].calls - trace_->nodes[i].calls);
+    }
+    trace_->nodes = now;
+    trace_->runs.push_back(std::move(run));
+  }
+
+ private:
+  const vireo_session* session_;
+  Trace* trace_;
+  size_t most_;
+};
 
 void bench(const Options& options, Context& context) {
   if (!options.profile.empty()) require_writable(options.profile);
+  if (!options.report.empty()) {
+    const std::string& path = options.report;
+    const std::string ending = path.size() > 5 ? path.substr(path.size() - 5) : "";
+    if (ending != ".html" && ending != ".json")
+      throw Failure("--report " + path + " is neither .html nor .json", "give the file one of these endings");
+    require_writable(path);
+  }
   const Model model(options.model, options.threads, context.extensions.convert);
   if (model.converted()) restart_peak_rss();
   Bounds bounds;
@@ -112,8 +134,9 @@ void bench(const Options& options, Context& context) {
       inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
   Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
-  const SessionChoice choice{options.device,      options.threads, !options.profile.empty(), options.packing,
-                             tuning.preference(), options.cache,   options.require,          options.target};
+  const bool per_node = !options.profile.empty() || !options.report.empty();
+  const SessionChoice choice{options.device,      options.threads, per_node,        options.packing,
+                             tuning.preference(), options.cache,   options.require, options.target};
   const Clock::time_point begin = Clock::now();
   LoadTuning tuned;
   if (options.tune_at_load_ms > 0)
@@ -137,9 +160,13 @@ void bench(const Options& options, Context& context) {
   const double first_ms = once();
   Progress progress;
   std::vector<double> times;
+  Trace trace;
+  Tracer tracer(session.get(), &trace);
   const Clock::time_point start = Clock::now();
   while (times.size() < 3 || ms_between(start, Clock::now()) < options.seconds * 1000) {
+    const double since_ms = ms_between(start, Clock::now());
     times.push_back(once());
+    if (!options.profile.empty() && tracer.wants_more()) tracer.add(since_ms, since_ms + times.back());
     if (times.size() % 64 == 1) progress.show("bench: " + std::to_string(times.size()) + " runs");
   }
   progress.show("");
@@ -169,9 +196,17 @@ void bench(const Options& options, Context& context) {
                                {"tuning", tuning.path()}};
   }
   if (!options.profile.empty()) {
-    Json profile = profile_of(nodes_of(session.get()), options.model);
-    write_file(options.profile, profile.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    trace.model = options.model;
+    trace.memory = memory;
+    trace.nodes = nodes_of(session.get());
+    trace.parts = parts_of(model, choice, bounds, trace.nodes.size());
+    write_file(options.profile, trace_json(trace).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     result["profile"] = options.profile;
+  }
+  if (!options.report.empty()) {
+    context.extensions.report(model, options.report, choice, bounds,
+                              latency_json(model, session.get(), quantile(times, 0.5), options.threads));
+    result["report"] = options.report;
   }
   if (options.json) return print_json(result);
   for (const std::string& line : assumed) std::cout << line << "\n";
@@ -188,6 +223,7 @@ void bench(const Options& options, Context& context) {
            tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
   if (!options.profile.empty())
     printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
+  if (!options.report.empty()) printf("wrote %s\n", options.report.c_str());
 }
 
 }  // namespace
@@ -212,13 +248,18 @@ void add_bench(CLI::App& app, Context& context) {
                "NAME=FILE: values to run on instead of random ones (give all inputs)");
   add_bounds(verb, &options->bounds);
   verb->add_option("--profile", options->profile,
-                   "write the time of each node to this .json (Perfetto, chrome://tracing)");
+                   "write what ran when to this .json: a slice for each node of the first runs (Perfetto, "
+                   "chrome://tracing)");
+  if (context.extensions.report)
+    verb->add_option("--report", options->report,
+                     "write a page (.html, or .json) with graph, memory, placement and the time of each node");
   verb->add_flag("--json", options->json, "print the figures as JSON");
   verb->footer(
       "Examples:\n"
       "  vireo bench model.vireo\n"
       "  vireo bench model.vireo --threads 1 --seconds 5 --json\n"
-      "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json");
+      "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json\n"
+      "  vireo bench model.vireo --report model.html");
   verb->callback([options, &context] { bench(*options, context); });
 }
 

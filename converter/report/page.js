@@ -17,7 +17,7 @@ function bytesText(n) {
 const count = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many || one + "s");
 const percent = (x) => (100 * x).toFixed(x < 0.1 ? 1 : 0) + " %";
 const usText = (us) => us >= 10000 ? (us / 1000).toFixed(1) + " ms" : us >= 1000 ? (us / 1000).toFixed(2) + " ms" : us.toFixed(us < 10 ? 2 : 1) + " µs";
-const number3 = (x) => x === 0 ? "0" : Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5 ? x.toExponential(1) : x.toPrecision(3);
+const number3 = (x) => x === null || x === undefined ? "no number" : x === 0 ? "0" : Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5 ? x.toExponential(1) : x.toPrecision(3);
 const median = (list) => list.length ? [...list].sort((a, b) => a - b)[list.length >> 1] : 0;
 
 // ---- what follows from the data ------------------------------------------------------------------------------------
@@ -92,6 +92,7 @@ function summary() {
     (data.latency ? "; a run takes " + usText(data.latency.median_us) : "") + ".";
   const warnings = (data.diagnostics || []).map((d) => h("div", {class: "warning"}, h("b", {}, (d.severity === "error" ? "Error " : "Warning ") + d.code), " " + (d.node ? (d.op || "node") + " \"" + d.node + "\": " : "") + d.what, ...(d.notes || []).map((n) => h("p", {}, n)), d.help ? h("p", {}, "What to do: " + d.help) : ""));
   if ((data.open_dimensions || []).length) warnings.push(h("div", {class: "warning"}, h("b", {}, "Open sizes"), " A session needs a bound for " + data.open_dimensions.join(", ") + "; --shape NAME=1..8,... puts it into the file."));
+  if (data.layers_error) warnings.push(h("div", {class: "warning"}, h("b", {}, "Layers not compared"), " " + data.layers_error));
   if (data.placement && data.placement.error) warnings.push(h("div", {class: "warning"}, h("b", {}, "Not placed"), " " + data.placement.error));
   $("warnings").append(...(warnings.length ? warnings : [h("p", {class: "fine"}, "✓ No warnings.")]));
   const before = data.before && weightBytes(data.before, data.before.nodes.keys()), after = a && weightBytes(a, a.nodes.keys());
@@ -305,7 +306,7 @@ function passes() {
       if (!inside.childNodes.length) inside.append(h("p", {class: "quiet"}, p.changes ? "What it made was taken up by later passes." : "It found nothing of its kind."));
     };
     const row = h("span", {class: "passrow"}, h("span", {class: p.changes ? "" : "zero"}, p.name.replace(/_/g, " ")), h("span", {class: p.changes ? "" : "zero"}, p.changes ? count(p.changes, "change") : "no change"),
-      h("span", {class: "zero"}, declined ? declined.toLocaleString("en") + " left alone" : ""), h("span", {class: "zero"}, p.max_difference !== undefined ? "differs by " + number3(p.max_difference) + " of the output" : ""));
+      h("span", {class: "zero"}, declined ? declined.toLocaleString("en") + " left alone" : ""), h("span", {class: "zero"}, p.max_difference === undefined ? "" : p.max_difference === 0 ? "same output" : "output differs by " + number3(p.max_difference) + " of its largest value"));
     return h("details", {ontoggle: fill}, h("summary", {}, row), inside);
   };
   const idle = list.filter((p) => !p.changes && !(p.declined || []).length), busy = list.filter((p) => !idle.includes(p));

@@ -38,7 +38,7 @@ function memory() {
   const placedTensors = m.tensors.filter((t) => t.offset !== undefined && t.bytes > 0);
   const most = planned ? m.arena_bytes : Math.max(...live);
   $("memory-text").textContent = planned ?
-    "Each rectangle is a tensor: as wide as it lives, from the first step that needs it to the last, as high as its bytes, at its place in the arena. Arena " + bytesText(m.arena_bytes) + "; the dashed line is the least that any plan can have, " + bytesText(m.lower_bound_bytes) + (m.arena_bytes === m.lower_bound_bytes ? ": this plan has it." : ".") :
+    "Each rectangle is a tensor: as wide as it lives, from the first step that needs it to the last, as high as its bytes, at its place in the arena; coloured by what made it, as in the graph. Arena " + bytesText(m.arena_bytes) + "; the dashed line is the least that any plan can have, " + bytesText(m.lower_bound_bytes) + (m.arena_bytes === m.lower_bound_bytes ? ": this plan has it." : ".") :
     "The file has no fixed plan" + (m.open ? ", because sizes are open: each session plans for its own" : ": the session plans, because kernels of quantized products need less than the portable bodies") + ". Shown is what is alive at each step" + (m.open ? ", with open sizes as 1. " : ". ") + (data.session ? "A session here takes " + bytesText(data.session.arena_bytes) + (data.session.assumed.length ? " with " + data.session.assumed.join(", ") : "") + "." : "");
   if (!(most > 0)) { $("memory-plot").remove(); return; }
   const left = 74, right = 12, top = 20, bottom = 30, height = 360;
@@ -85,7 +85,7 @@ function memory() {
   const node = a.graphs[0].nodes[peakAt];
   const alive = m.tensors.filter((t) => t.first <= peakAt && t.last >= peakAt && t.bytes > 0).sort((s, t) => t.bytes - s.bytes);
   $("memory-table").append(h("h3", {}, "At the peak: step " + peakAt + ", ", nodeLink("after", node)), table(["tensor", "type", {text: "bytes", n: true}, {text: "", class: "barcell"}, "made by", "lives"],
-    alive.map((t) => [a.values[t.value].name, h("code", {}, a.values[t.value].type), bytesText(t.bytes), bar(t.bytes / most), a.maker.has(t.value) ? nodeLink("after", a.maker.get(t.value)) : "input", t.first + " to " + t.last]), 8));
+    alive.map((t) => [a.values[t.value].name, h("code", {}, a.values[t.value].type), bytesText(t.bytes), bar(t.bytes / most), a.maker.has(t.value) ? nodeLink("after", a.maker.get(t.value)) : "input", h("span", {class: "whole"}, t.first + " to " + t.last)]), 8));
 }
 
 function placement() {

@@ -23,6 +23,7 @@ struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   std::vector<std::string> shapes, elements, skip, states;
   double test_atol = -1, test_rtol = -1;
+  double bench_seconds = 0;
   uint32_t string_bytes = kStringBytes;
   bool no_optimize = false, json = false;
   CLI::Option* check_given = nullptr;
@@ -179,6 +180,9 @@ void convert(const Options& options, Context& context) {
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   if (!options.output.empty()) require_writable(options.output);
   if (!options.onnx.empty()) require_writable(options.onnx);
+  if (options.bench_seconds > 0 && options.report.empty())
+    throw Failure("--bench measures for the report, and none is asked for",
+                  "add --report OUT.html, or use vireo bench");
   if (!options.report.empty()) {
     if (!ends_with(options.report, ".html") && !ends_with(options.report, ".json")) {
       throw Failure("--report " + options.report + " is neither .html nor .json", "give the file one of these endings");
@@ -192,6 +196,7 @@ void convert(const Options& options, Context& context) {
   const bool checked = options.check_given->count() != 0;
   if (checked) {
     convert.check = &evaluator;
+    convert.check_layers = !options.report.empty();
     if (options.check != "true") {  // what a bare flag leaves
       for (TestCaseOption& test : read_tests(options.check, -1, -1))
         convert.check_inputs.push_back(std::move(test.inputs));
@@ -210,7 +215,8 @@ void convert(const Options& options, Context& context) {
   if (!good) explain_refusals(options.reproduce, &diagnostics);
   if (good && !options.report.empty()) {
     const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
-    write_report(options.report, conversion_report(options.model, file, recorder, report, diagnostics));
+    write_report(options.report,
+                 conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds));
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
@@ -266,7 +272,11 @@ void add_convert(CLI::App& app, Context& context) {
   options->check_given =
       verb->add_flag("--check", options->check,
                      "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
-  verb->add_option("--report", options->report, "write what was done to an .html or .json file");
+  verb->add_option("--report", options->report,
+                   "write what was done to an .html page that explains itself, or the same data to a .json file");
+  verb->add_option("--bench", options->bench_seconds,
+                   "run the result for so many seconds and put each node's time into the report")
+      ->check(CLI::Range(0.0, 3600.0));
   verb->add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
   verb->add_option("--test-atol", options->test_atol,
                    "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
@@ -292,6 +302,7 @@ void add_convert(CLI::App& app, Context& context) {
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
       "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
       "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
+      "  vireo convert model.onnx -o model.vireo --check --bench 2 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
       "model.html\n"
       "A signature file:\n"

@@ -1,6 +1,7 @@
 // The whole command line: the device verbs and those of the converter.
 #include "c_api/tool/app.h"
 #include "converter/tool/onnx_source.h"
+#include "converter/tool/report_data.h"
 #include "converter/tool/verbs.h"
 
 int main(int argc, char** argv) {
@@ -13,5 +14,6 @@ int main(int argc, char** argv) {
     extensions.verbs.emplace_back(add);
 #endif
   extensions.inspect_file = vireo::tool::inspect_file;
+  extensions.report = vireo::tool::bench_report;
   return vireo::tool::run_app(argc, argv, std::move(extensions));
 }

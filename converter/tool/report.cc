@@ -113,6 +113,14 @@ Json report_json(const ConvertReport& report) {
   for (const auto& [reason, count] : report.copies_left)
     out["copies"]["left"].push_back({{"reason", reason}, {"count", count}});
   out["open_dimensions"] = report.open_dimensions;
+  for (const LayerReport& l : report.layers) {
+    out["layers"].push_back(
+        {{"value", l.value},
+         {"max_abs", std::isfinite(l.max_abs) ? Json(l.max_abs) : Json()},
+         {"max_value", l.max_value},
+         {"sqnr_db", std::isfinite(l.sqnr_db) || l.sqnr_db < 0 ? Json(std::max(l.sqnr_db, -300.0)) : Json()}});
+  }
+  if (!report.layers_failed.empty()) out["layers_error"] = report.layers_failed;
   out["seconds"] = report.seconds;
   return out;
 }

@@ -3,11 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 
 #include "c_api/tool/file.h"
+#include "c_api/tool/inputs.h"
+#include "c_api/tool/latency.h"
 #include "converter/ir/constant.h"
 #include "converter/report/page.h"
 #include "converter/report/text.h"
+#include "converter/tool/onnx_source.h"
 #include "converter/tool/verbs.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
@@ -104,7 +108,7 @@ void make_safe(Json* json, size_t most) {
   if (json->is_string()) *json = report::safe_text(json->get<std::string>(), most);
   if (!json->is_structured()) return;
   for (auto& [key, value] : json->items()) {
-    const bool name = key == "node" || key == "name" || key == "tensor";
+    const bool name = key == "node" || key == "name" || key == "tensor" || key == "value";
     make_safe(&value, name ? report::kMostName : most);
   }
 }
@@ -170,25 +174,108 @@ Json placement_report(const Model& model, const SessionChoice& choice, const Bou
   return {{"nodes", std::move(nodes)}};
 }
 
-// What a session would have: placement and memory. Open dimensions are taken as 1, which is said.
-void session_report(const ModelBytes& file, Json* data) {
-  try {
-    const Model model(file, "the model", 1);
-    Bounds bounds;
-    Json assumed = Json::array();
-    for (const vireo_value_info& info : model.inputs()) {
-      for (const std::string& name : bounds.close(info, 1)) assumed.push_back(text_of(name.c_str()) + " = 1");
+ModelBytes mapped(const std::string& path) {
+  std::string error;
+  const std::shared_ptr<ir::MappedFile> file = ir::MappedFile::open(path, &error);
+  if (file == nullptr) throw Failure(path + ": " + error, "write the report again");
+  return {file, file->bytes().data(), file->bytes().size()};
+}
+
+namespace {
+
+Json told_by_converter(const std::string& path, const ModelBytes& file, const report::Recorder& recorder,
+                       const ConvertReport& report, const Diagnostics& diagnostics) {
+  Json data = {{"vireo_report", kReportVersion}, {"model", report::safe_text(path)}};
+  Json told = report_json(report);
+  told["diagnostics"] = diagnostics_json(diagnostics);
+  make_safe(&told, report::kMostText);
+  data.update(told);
+  data.update(file_report(file, recorder));
+  if (struct stat info = {}; stat(path.c_str(), &info) == 0) data["source_bytes"] = info.st_size;
+  // Which step makes each value that was compared.
+  if (data.contains("layers")) {
+    std::map<std::string, int32_t> makers;
+    for (const Json& node : data["after"]["graphs"][0]["nodes"]) {
+      for (const Json& v : data["after"]["nodes"][node.get<size_t>()]["outputs"]) {
+        if (v.get<int64_t>() >= 0)
+          makers[data["after"]["values"][v.get<size_t>()]["name"].get<std::string>()] = node.get<int32_t>();
+      }
     }
+    for (Json& layer : data["layers"]) {
+      const auto maker = makers.find(layer["value"].get<std::string>());
+      if (maker != makers.end()) layer["node"] = maker->second;
+    }
+  }
+  return data;
+}
+
+}  // namespace
+
+namespace {
+
+void add_session(const Model& model, const SessionChoice& choice, const Bounds& bounds, const Json& assumed,
+                 Json* data) {
+  const vireo_memory memory = memory_of(model, choice, bounds);
+  (*data)["session"] = {{"arena_bytes", memory.total_bytes},
+                        {"arena_lower_bound_bytes", memory.lower_bound_bytes},
+                        {"packed_bytes", memory.packed_bytes},
+                        {"assumed", assumed}};
+  (*data)["placement"] = placement_report(model, choice, bounds, (*data)["after"]);
+}
+
+// What a session without further options would have, and its times where `seconds` are given for that. Open dimensions
+// are taken as 1, which is said.
+void add_session(const ModelBytes& file, double seconds, Json* data) {
+  try {
+    const Model model(file, "the model", seconds > 0 ? 0 : 1);
+    Bounds bounds;
+    std::vector<std::string> lines;
+    const std::vector<Array> inputs = inputs_to_measure(model, {}, {}, {}, &bounds, &lines);
+    Json assumed = Json::array();
+    for (const std::string& line : lines) assumed.push_back(report::safe_text(line));
     const SessionChoice choice;
-    const vireo_memory memory = memory_of(model, choice, bounds);
-    (*data)["session"] = {{"arena_bytes", memory.total_bytes},
-                          {"arena_lower_bound_bytes", memory.lower_bound_bytes},
-                          {"packed_bytes", memory.packed_bytes},
-                          {"assumed", std::move(assumed)}};
-    (*data)["placement"] = placement_report(model, choice, bounds, (*data)["after"]);
+    add_session(model, choice, bounds, assumed, data);
+    if (seconds > 0) add_latency(measure_latency(model, choice, bounds, inputs, seconds), data);
   } catch (const Failure& failure) {
     (*data)["placement"] = {{"error", report::safe_text(failure.what(), report::kMostText)}};
   }
+}
+
+}  // namespace
+
+void add_latency(const Json& latency, Json* data) {
+  Json out = latency, nodes = Json::object();
+  NodeFinder finder((*data)["after"]);
+  for (Json& n : out["nodes"]) {
+    const int32_t id =
+        finder.find(n["depth"].get<uint32_t>(), n["name"].get<std::string>(), n["op"].get<std::string>());
+    n.erase("name");
+    n.erase("op");
+    if (id >= 0) nodes[std::to_string(id)] = n;
+  }
+  out["nodes"] = std::move(nodes);
+  (*data)["latency"] = std::move(out);
+}
+
+void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                  const Json& latency) {
+  Json data;
+  if (model.converted()) {  // once more, the same way, to see the passes at work
+    report::Recorder recorder;
+    ConvertOptions options;
+    options.observer = &recorder;
+    Diagnostics diagnostics;
+    ConvertReport report;
+    FileBytes bytes;
+    if (!convert_to_memory(model.name(), options, &bytes, &diagnostics, &report)) throw Failure(diagnostics.text());
+    data = told_by_converter(model.name(), share(std::move(bytes)), recorder, report, diagnostics);
+  } else {
+    data = {{"vireo_report", kReportVersion}, {"model", report::safe_text(model.name())}};
+    data.update(file_report(mapped(model.name()), report::Recorder()));
+  }
+  add_session(model, choice, bounds, Json::array(), &data);
+  add_latency(latency, &data);
+  write_report(path, std::move(data));
 }
 
 NodeFinder::NodeFinder(const Json& after) {
@@ -211,23 +298,10 @@ int32_t NodeFinder::find(uint32_t depth, const std::string& name, const std::str
   return -1;
 }
 
-ModelBytes mapped(const std::string& path) {
-  std::string error;
-  const std::shared_ptr<ir::MappedFile> file = ir::MappedFile::open(path, &error);
-  if (file == nullptr) throw Failure(path + ": " + error, "write the report again");
-  return {file, file->bytes().data(), file->bytes().size()};
-}
-
 Json conversion_report(const std::string& path, const ModelBytes& file, const report::Recorder& recorder,
-                       const ConvertReport& report, const Diagnostics& diagnostics) {
-  Json data = {{"vireo_report", kReportVersion}, {"model", report::safe_text(path)}};
-  Json told = report_json(report);
-  told["diagnostics"] = diagnostics_json(diagnostics);
-  make_safe(&told, report::kMostText);
-  data.update(told);
-  data.update(file_report(file, recorder));
-  if (struct stat info = {}; stat(path.c_str(), &info) == 0) data["source_bytes"] = info.st_size;
-  session_report(file, &data);
+                       const ConvertReport& report, const Diagnostics& diagnostics, double bench_seconds) {
+  Json data = told_by_converter(path, file, recorder, report, diagnostics);
+  add_session(file, bench_seconds, &data);
   return data;
 }
 

@@ -17,8 +17,8 @@ Json file_report(const ModelBytes& file, const report::Recorder& before);
 
 constexpr int kReportVersion = 1;  // of the schema
 
-// Adds "session" and "placement".
-void session_report(const ModelBytes& file, Json* data);
+// Adds "latency", from what latency.h has: nodes by their numbers in "after".
+void add_latency(const Json& latency, Json* data);
 
 // Per node of "after": device, kernel, reasons, as a session without further options has them.
 Json placement_report(const Model& model, const SessionChoice& choice, const Bounds& bounds, const Json& after);
@@ -39,9 +39,13 @@ class NodeFinder {
   size_t next_ = 0;
 };
 
-// All of the above for a conversion.
+// All of the above for a conversion. `bench_seconds`: how long to measure nodes; 0: not at all.
 Json conversion_report(const std::string& model, const ModelBytes& file, const report::Recorder& recorder,
-                       const ConvertReport& report, const Diagnostics& diagnostics);
+                       const ConvertReport& report, const Diagnostics& diagnostics, double bench_seconds);
+
+// bench --report: Extensions::report.
+void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                  const Json& latency);
 
 ModelBytes mapped(const std::string& path);  // throws Failure
 

@@ -66,6 +66,56 @@ class Data(unittest.TestCase):
         for step in data["after"]["graphs"][0]["nodes"]:
             self.assertTrue(placed[str(step)]["device"], data["after"]["nodes"][step])
 
+    def test_layers_and_times(self):
+        """With --check and --bench: layers worst first, each with its step; times of all steps, shares that sum to one."""
+        data = json.loads(report(MODELS / "digit_mobile.onnx", "report_layers", "--quantize", "fp16", "--check", "--bench", "0.1", ending="json").read_text())
+        layers = data["layers"]
+        self.assertGreater(len(layers), 5)
+        exactness = [l["sqnr_db"] if l["sqnr_db"] is not None else 1e9 for l in layers]
+        self.assertEqual(exactness, sorted(exactness))
+        self.assertLess(exactness[0], 100)  # weights in float16 show
+        self.assertGreater(exactness[0], 30)
+        for l in layers:
+            self.assertLess(l["node"], len(data["after"]["nodes"]), l)
+        times = data["latency"]["nodes"]
+        steps = data["after"]["graphs"][0]["nodes"]
+        self.assertEqual([s for s in steps if str(s) not in times], [])
+        self.assertAlmostEqual(sum(t["share"] for t in times.values() if t["depth"] == 0), 1, delta=0.01)
+
+    def test_bench_writes_it_too(self):
+        for model, before in ((MODELS / "kws_dscnn.onnx", True), (support.convert(MODELS / "kws_dscnn.onnx", "report_bench"), False)):
+            out = support.WORK / "report_bench.json"
+            support.vireo("bench", model, "--seconds", "0.05", "--report", out)
+            data = json.loads(out.read_text())
+            self.assertEqual("before" in data, before)
+            self.assertIn("latency", data)
+            self.assertIn("placement", data)
+        done = support.vireo("bench", MODELS / "kws_dscnn.onnx", "--report", support.WORK / "report.txt", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("neither .html nor .json", done.stderr)
+
+    def test_trace(self):
+        """What bench --profile writes, by the rules of the trace-event format: see c_api/tool/trace_test.cc for all of them."""
+        out = support.WORK / "report_trace.json"
+        support.vireo("bench", MODELS / "kws_gru.onnx", "--seconds", "0.05", "--profile", out)
+        trace = json.loads(out.read_text())
+        last, runs = {}, 0
+        for e in trace["traceEvents"]:
+            self.assertIn(e["ph"], "MXCsf")
+            if e["ph"] == "M":
+                continue
+            self.assertGreaterEqual(e["ts"], last.get(e["tid"], 0), e)
+            last[e["tid"]] = e["ts"]
+            if e["ph"] == "X":
+                self.assertGreaterEqual(e["dur"], 0)
+                runs += e["cat"] == "run"
+                if e["cat"] != "run":
+                    self.assertLessEqual({"node", "kernel", "dtype", "bytes"}, set(e["args"]))
+        self.assertTrue(3 <= runs <= 20, runs)
+        named = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+        self.assertLessEqual({"runs", "cpu"}, named)
+        self.assertTrue(trace["nodes"])
+
     def test_without_a_file(self):
         out = support.WORK / "report_only.json"
         support.WORK.mkdir(parents=True, exist_ok=True)
