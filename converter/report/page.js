@@ -1,4 +1,5 @@
 const data = JSON.parse(document.getElementById("data").textContent);
+const nameOf = (value) => value.name || "(no name)";
 const $ = (id) => document.getElementById(id);
 const sides = {before: data.before, after: data.after};
 const views = {};
@@ -68,7 +69,7 @@ function cut(host, items, most, make) {
   return more;
 }
 function table(head, rows, most = 40) {
-  const body = h("tbody"), t = h("table", {}, h("thead", {}, h("tr", {}, head.map((c) => h("th", {scope: "col", class: c.n ? "n" : null}, c.text ?? c)))), body);
+  const body = h("tbody"), t = h("table", {class: head.length > 4 ? "wide" : null}, h("thead", {}, h("tr", {}, head.map((c) => h("th", {scope: "col", class: c.n ? "n" : null}, c.text ?? c)))), body);
   const more = cut(body, rows, most, (cells) => h("tr", {}, cells.map((c, i) => h("td", {class: (head[i].n ? "n " : "") + (head[i].class || "")}, c))));
   return h("div", {class: "scroll"}, t, more);
 }
@@ -175,7 +176,7 @@ function details(key, id, terminal) {
   }
   if (p) parts.push(h("h4", {}, "Runs on"), facts([["Device", p.device === "-" ? "the runtime itself" : p.device], ["Kernel", p.kernel && h("code", {}, p.kernel)], ["Why", p.reason], ["Part", p.part], ["If lost", p.second_device], ["From elsewhere", p.bytes_crossing ? bytesText(p.bytes_crossing) : ""]]),
     ...(p.others || []).map((o) => h("p", {class: "quiet"}, h("b", {}, o.device + ": "), wordOf(o, p.device))));
-  if (t) parts.push(h("h4", {}, "Time"), facts([["Measured", usText(t.mean_us)], ["Share", percent(t.share)], ["The least here", t.least_us ? usText(t.least_us) + " (" + percent(Math.min(1, t.least_us / t.mean_us)) + " of what is measured)" : ""]]));
+  if (t) parts.push(h("h4", {}, "Time"), facts([["Measured", usText(t.mean_us)], ["Share", percent(t.share)], ["At least", t.least_us ? usText(Math.min(t.mean_us, t.least_us)) + " by the machine's rates" : ""]]));
   if (j) parts.push(h("h4", {}, "Exactness"), facts([["Largest difference", number3(j.max_abs)], ["Signal to noise", j.sqnr_db === null ? "exact" : j.sqnr_db.toFixed(1) + " dB"]]));
   const attributes = Object.entries(n.attributes || {});
   if (attributes.length) parts.push(h("h4", {}, "Attributes"), facts(attributes));
@@ -347,7 +348,7 @@ function accuracy() {
   if (!(data.layers || []).length) return $("accuracy").remove();
   const list = data.layers;
   $("accuracy-text").textContent = "Each value that is in both graphs, computed by the imported graph and by the converted one on the same inputs. Worst first: the least signal to noise. 60 dB is three digits, 120 dB is float32.";
-  $("accuracy-list").append(table(["value", "made by", {text: "signal to noise", n: true}, {text: "", class: "barcell"}, {text: "largest difference", n: true}, {text: "largest value", n: true}],
+  $("accuracy-list").append(table(["value", "made by", {text: "signal to noise", n: true}, {text: "noise", class: "barcell"}, {text: "largest difference", n: true}, {text: "largest value", n: true}],
     list.map((l) => [l.value, l.node !== undefined ? nodeLink("after", l.node) : "", l.sqnr_db === null ? "exact" : l.sqnr_db.toFixed(1) + " dB", bar(l.sqnr_db === null ? 0 : Math.max(0.01, 1 - l.sqnr_db / 150), l.sqnr_db !== null && l.sqnr_db < 30 ? "s1" : "s0"), number3(l.max_abs), number3(l.max_value)]), 30));
 }
 
@@ -356,9 +357,9 @@ function latency() {
   if (!l) return $("latency").remove();
   const rows = Object.entries(l.nodes).map(([id, t]) => ({id: Number(id), ...t})).filter((r) => r.depth === 0).sort((x, y) => y.mean_us - x.mean_us);
   const top = rows.length ? rows[0].mean_us : 1;
-  $("latency-text").textContent = "Mean of " + count(l.runs, "run") + " with " + (l.threads ? count(l.threads, "thread") : "all cores") + ". \"The least\": what the operations and bytes of the step would take at the rates of this machine (roofline); a step near 100 % cannot gain here.";
-  $("latency-list").append(table(["step", "device", {text: "time", n: true}, {text: "share", n: true}, {text: "", class: "barcell"}, {text: "of the least", n: true}, "kernel"],
-    rows.map((r) => [nodeLink("after", r.id), r.device, usText(r.mean_us), percent(r.share), bar(r.mean_us / top), r.least_us ? percent(Math.min(1, r.least_us / r.mean_us)) : "", h("code", {}, r.kernel)]), 25));
+  $("latency-text").textContent = "Mean of " + count(l.runs, "run") + " with " + (l.threads ? count(l.threads, "thread") : "all cores") + ". \"At least\" is a bound: what the operations and bytes of the step take at the rates of this machine (roofline; convolutions with a quarter of their multiplications, which Winograd leaves). A step near its bound has nothing to gain here.";
+  $("latency-list").append(table(["step", "device", {text: "time", n: true}, {text: "share", n: true}, {text: "", class: "barcell"}, {text: "at least", n: true}, "kernel"],
+    rows.map((r) => [nodeLink("after", r.id), r.device, usText(r.mean_us), percent(r.share), bar(r.mean_us / top), r.least_us ? usText(Math.min(r.mean_us, r.least_us)) : "", h("code", {}, r.kernel)]), 25));
 }
 
 summary();

@@ -47,7 +47,7 @@ function memory() {
     const w = width - left - right, hgt = height - top - bottom;
     return [left + w * t.first / steps, top + hgt * (1 - (t.offset + t.bytes) / most), Math.max(1, w * (Math.min(t.last, steps - 1) - t.first + 1) / steps), Math.max(1, hgt * t.bytes / most)];
   };
-  const text = (t) => { const maker = a.maker.get(t.value); return a.values[t.value].name + ": " + bytesText(t.bytes) + (t.offset !== undefined ? " at " + t.offset.toLocaleString("en") : "") + ", steps " + t.first + " to " + t.last + (maker !== undefined ? ", made by " + titleOf(a, maker) : ""); };
+  const text = (t) => { const maker = a.maker.get(t.value); return nameOf(a.values[t.value]) + ": " + bytesText(t.bytes) + (t.offset !== undefined ? " at " + t.offset.toLocaleString("en") : "") + ", steps " + t.first + " to " + t.last + (maker !== undefined ? ", made by " + titleOf(a, maker) : ""); };
   const plot = canvasIn($("memory-plot"), height, (c, width, hgt, k) => {
     const w = width - left - right, inner = hgt - top - bottom, y = (b) => top + inner * (1 - b / most);
     c.clearRect(0, 0, width, hgt);
@@ -85,7 +85,7 @@ function memory() {
   const node = a.graphs[0].nodes[peakAt];
   const alive = m.tensors.filter((t) => t.first <= peakAt && t.last >= peakAt && t.bytes > 0).sort((s, t) => t.bytes - s.bytes);
   $("memory-table").append(h("h3", {}, "At the peak: step " + peakAt + ", ", nodeLink("after", node)), table(["tensor", "type", {text: "bytes", n: true}, {text: "", class: "barcell"}, "made by", "lives"],
-    alive.map((t) => [a.values[t.value].name, h("code", {}, a.values[t.value].type), bytesText(t.bytes), bar(t.bytes / most), a.maker.has(t.value) ? nodeLink("after", a.maker.get(t.value)) : "input", h("span", {class: "whole"}, t.first + " to " + t.last)]), 8));
+    alive.map((t) => [nameOf(a.values[t.value]), h("code", {}, a.values[t.value].type), bytesText(t.bytes), bar(t.bytes / most), a.maker.has(t.value) ? nodeLink("after", a.maker.get(t.value)) : "input", h("span", {class: "whole"}, t.first + " to " + t.last)]), 8));
 }
 
 function placement() {

@@ -25,6 +25,11 @@ uint32_t key_of(const ir::Node& n) {
   return 0;
 }
 
+// What finds a node again in the file: its graph and its result; where that has no name, its own.
+std::string place_of(const std::string& path, const std::string& result, const std::string& name) {
+  return path + "\n" + (result.empty() ? "\n" + name : result);
+}
+
 std::string join(const std::string& path, const std::string& result, size_t body) {
   return path + "/" + result + "#" + std::to_string(body);
 }
@@ -34,7 +39,13 @@ std::string join(const std::string& path, const std::string& result, size_t body
 void Recorder::take(const ir::Graph& g, const std::string& path, Snapshots* out) {
   Snapshot& s = (*out)[&g];
   s.path = path;
-  for (const ir::Value* v : g.inputs()) s.names[v->id] = v->name, s.alive.insert(v->name);
+  const auto live = [&s](const std::string& value) {
+    if (!value.empty()) s.alive.insert(value);
+  };
+  for (const ir::Value* v : g.inputs()) {
+    s.names[v->id] = v->name;
+    live(v->name);
+  }
   for (size_t i = 0; i < g.outputs().size(); ++i) s.shown[g.outputs()[i]->id] = g.output_names()[i];
   for (const ir::Node& n : g.nodes()) {
     const uint32_t key = key_of(n);
@@ -60,7 +71,7 @@ void Recorder::take(const ir::Graph& g, const std::string& path, Snapshots* out)
       if (v == nullptr) continue;
       s.maker[v->id] = key;
       s.names[v->id] = v->name;
-      s.alive.insert(v->name);
+      live(v->name);
     }
     if (n.op == Op::kComposite) continue;  // finished when it is made
     for (size_t b = 0; b < bodies; ++b) take(*n.bodies[b], join(path, s.names[key], b), out);
@@ -119,15 +130,22 @@ bool Recorder::after(const char* pass, const ir::Graph& graph, PassReport* repor
 
 void Recorder::compare(const std::string& pass, const Snapshot& old, Snapshot* now,
                        const std::map<std::string, std::set<int32_t>>& elsewhere) {
-  std::map<std::string, uint32_t> gone_by_result;  // name of a result to the node that is gone
-  for (const auto& [key, node] : old.nodes) {
+  // Nodes that are gone, by the names of their results and by their own. Passes leave some results without a name.
+  std::map<std::string, uint32_t> gone_by_result, gone_by_name;
+  for (const uint32_t key : old.order) {
     if (now->nodes.count(key) != 0) continue;
+    const Node& node = old.nodes.at(key);
+    if (!node.name.empty()) gone_by_name[node.name] = key;
     for (const uint32_t v : node.outputs) {
-      if (v != 0) gone_by_result[old.names.at(v)] = key;
+      if (v != 0 && !old.names.at(v).empty()) gone_by_result[old.names.at(v)] = key;
     }
   }
   const auto is_gone = [&](uint32_t key) { return now->nodes.count(key) == 0; };
-  std::set<uint32_t> used;  // nodes that are gone and have become something
+  std::set<uint32_t> used;                                  // nodes that are gone and have become something
+  std::map<std::string, std::set<const Made*>> taken_over;  // names that new nodes bear
+  for (const auto& [key, node] : now->nodes) {
+    if (old.nodes.count(key) == 0 && !node.name.empty()) taken_over[node.name].insert(&node.made);
+  }
   // Walks up from `key` through nodes that are gone, as far as no value on the way is still there under its name.
   const auto gather = [&](uint32_t key, Made* made) {
     std::vector<uint32_t> stack = {key};
@@ -143,6 +161,9 @@ void Recorder::compare(const std::string& pass, const Snapshot& old, Snapshot* n
       for (const uint32_t v : node.inputs) {
         const auto maker = old.maker.find(v);
         if (maker == old.maker.end() || !is_gone(maker->second) || now->alive.count(old.names.at(v)) != 0) continue;
+        // Results lose their names at times; a node whose own name another new node bears is that one's.
+        const auto heirs = taken_over.find(old.nodes.at(maker->second).name);
+        if (heirs != taken_over.end() && heirs->second.count(made) == 0) continue;
         stack.push_back(maker->second);
       }
     }
@@ -151,17 +172,29 @@ void Recorder::compare(const std::string& pass, const Snapshot& old, Snapshot* n
   for (const uint32_t key : now->order) {
     Node& node = now->nodes.at(key);
     const auto was = old.nodes.find(key);
-    if (was == old.nodes.end()) {
-      fresh.push_back(key);
-      for (const uint32_t v : node.outputs) {
-        const auto gone = v == 0 ? gone_by_result.end() : gone_by_result.find(now->names.at(v));
-        if (gone != gone_by_result.end()) gather(gone->second, &node.made);
-      }
-      if (!node.made.from.empty()) add_once(&node.made.passes, pass);
+    if (was != old.nodes.end()) {
+      node.made = was->second.made;
+      if (node.print != was->second.print || node.op != was->second.op) add_once(&node.made.passes, pass);
       continue;
     }
-    node.made = was->second.made;
-    if (node.print != was->second.print || node.op != was->second.op) add_once(&node.made.passes, pass);
+    fresh.push_back(key);
+    // The same node written anew, in another layout, say.
+    const auto same = gone_by_name.find(node.name);
+    if (same != gone_by_name.end() && old.nodes.at(same->second).op == node.op) gather(same->second, &node.made);
+  }
+  // By the name of the result, where nothing claims it already; then by the node's own.
+  for (const uint32_t key : fresh) {
+    Node& node = now->nodes.at(key);
+    for (const uint32_t v : node.outputs) {
+      const auto gone = v == 0 ? gone_by_result.end() : gone_by_result.find(now->names.at(v));
+      if (gone != gone_by_result.end() && used.count(gone->second) == 0) gather(gone->second, &node.made);
+    }
+  }
+  for (const uint32_t key : fresh) {
+    Node& node = now->nodes.at(key);
+    const auto same = gone_by_name.find(node.name);
+    const bool open = node.made.from.empty() && same != gone_by_name.end() && used.count(same->second) == 0;
+    if (open) gather(same->second, &node.made);
   }
   // A node that changed took in what is gone around it: before it (what it read), and behind it (whose result's readers
   // read it now).
@@ -183,25 +216,15 @@ void Recorder::compare(const std::string& pass, const Snapshot& old, Snapshot* n
       if (source == now->maker.end() || used.count(maker->second) != 0) continue;
       const auto before = old.nodes.find(source->second);
       Node& other = now->nodes.at(source->second);
-      if (before != old.nodes.end() && before->second.print != other.print) gather(maker->second, &other.made);
+      if (before == old.nodes.end() || before->second.print != other.print) gather(maker->second, &other.made);
     }
-  }
-  // The rest of what a pass wrote in place of something: helpers have the kin of who reads them, or of what they read.
-  for (auto it = fresh.rbegin(); it != fresh.rend(); ++it) {
-    Node& node = now->nodes.at(*it);
-    if (!node.made.passes.empty()) continue;
-    const auto named = elsewhere.find(node.name);
-    if (!node.name.empty() && named != elsewhere.end()) node.made.from = named->second;
-    add_once(&node.made.passes, pass);
   }
   for (const uint32_t key : fresh) {
     Node& node = now->nodes.at(key);
-    for (const uint32_t v : node.inputs) {
-      const auto maker = now->maker.find(v);
-      if (maker == now->maker.end() || old.nodes.count(maker->second) != 0) continue;
-      Node& helper = now->nodes.at(maker->second);
-      if (helper.made.from.empty()) helper.made.from = node.made.from;
-    }
+    const auto named = elsewhere.find(node.name);
+    if (node.made.from.empty() && named != elsewhere.end() && gone_by_name.count(node.name) == 0)
+      node.made.from = named->second;
+    add_once(&node.made.passes, pass);
   }
   std::map<uint32_t, uint32_t> instead;  // of a value: what its readers read now
   for (const auto& [key, node] : old.nodes) {
@@ -233,8 +256,9 @@ Side Recorder::finish(Side* after) const {
   for (const auto& [g, s] : last_) {
     for (const uint32_t key : s.order) {
       const auto shown = s.shown.find(key);
-      made[safe_text(s.path, SIZE_MAX) + "\n" + safe_text(shown != s.shown.end() ? shown->second : s.names.at(key))]
-          .push_back(&s.nodes.at(key));
+      const Node& node = s.nodes.at(key);
+      const std::string result = safe_text(shown != s.shown.end() ? shown->second : s.names.at(key));
+      made[place_of(safe_text(s.path, SIZE_MAX), result, safe_text(node.name))].push_back(&node);
     }
   }
   std::map<std::string, size_t> taken;
@@ -242,10 +266,8 @@ Side Recorder::finish(Side* after) const {
   for (size_t g = 0; g < after->graphs.size(); ++g) {
     for (const int32_t id : after->graphs[g].nodes) {
       SideNode& n = after->nodes[static_cast<size_t>(id)];
-      std::string result;
-      for (const int32_t v : n.outputs) {
-        if (v >= 0 && result.empty()) result = after->values[static_cast<size_t>(v)].name;
-      }
+      const auto first = std::find_if(n.outputs.begin(), n.outputs.end(), [](int32_t v) { return v >= 0; });
+      const std::string result = first == n.outputs.end() ? "" : after->values[static_cast<size_t>(*first)].name;
       for (size_t b = 0; b < n.bodies.size(); ++b) paths[static_cast<size_t>(n.bodies[b])] = join(paths[g], result, b);
       // The body of a composite is made of what the composite was made of, under the old names.
       const int32_t owner = after->graphs[g].owner;
@@ -256,7 +278,7 @@ Side Recorder::finish(Side* after) const {
         }
         continue;
       }
-      const std::string key = paths[g] + "\n" + result;
+      const std::string key = place_of(paths[g], result, n.name);
       const auto at = made.find(key);
       if (at == made.end()) continue;
       const Node& node = *at->second[std::min(taken[key]++, at->second.size() - 1)];

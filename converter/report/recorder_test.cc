@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "converter/ir/infer.h"
 #include "converter/ir/text.h"
 
 namespace vireo::report {
@@ -111,6 +112,39 @@ TEST(Recorder, WhatBecomesAConstantIsSaidSo) {
   )",
                    {"fold_constants", "dead_code"});
   EXPECT_EQ(r.fate("a"), "fold_constants: its result is a constant now");
+}
+
+// A pass of its own: writes each Relu anew as a Clip, without a name for the result.
+void rewrite_relus(ir::Graph& g, passes::PassLog& log) {
+  for (auto it = g.nodes().begin(); it != g.nodes().end();) {
+    ir::Node& n = *it++;
+    if (n.op != Op::kRelu) continue;
+    ir::Node* made = g.add_node(Op::kTanh, {n.attrs}, {n.in(0)}, 1, &n);
+    made->name = n.name;
+    std::string message;
+    ASSERT_TRUE(ok(ir::infer_node(g, made, nullptr, &message))) << message;
+    g.replace_uses(n.out(), made->out());
+    g.remove(&n);
+    log.changed();
+  }
+}
+
+// Two in a row: results without names must not be taken for each other.
+TEST(Recorder, ResultsWithoutNamesAreToldApart) {
+  std::string error;
+  const auto g = ir::parse_graph("input %x f32[4]\n%a = Relu(%x)\n%b = Relu(%a)\n%c = Exp(%b)\noutput %c", &error);
+  ASSERT_NE(g, nullptr) << error;
+  for (ir::Node& n : g->nodes()) n.name = "node " + n.out()->name;
+  const passes::Pass pass = {"rewrite_relus", rewrite_relus};
+  Recorder recorder;
+  Diagnostics diagnostics;
+  ConvertReport report;
+  ASSERT_TRUE(passes::run_passes(*g, {&pass}, &recorder, &diagnostics, &report)) << diagnostics.text();
+  Side after = side_of(*g);
+  const Side before = recorder.finish(&after);
+  ASSERT_EQ(after.nodes.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(after.nodes[i].kin, std::vector<int32_t>{static_cast<int32_t>(i)}) << i;
+  for (const SideNode& n : before.nodes) EXPECT_EQ(n.fate, "");
 }
 
 }  // namespace

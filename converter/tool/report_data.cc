@@ -129,6 +129,8 @@ Json file_report(const ModelBytes& file, const report::Recorder& before) {
   Error error;
   if (read_header({bytes, file.size}, file.size, &header, &error) != Status::kOk)
     throw Failure("the file for the report changed while it was read", "write the report again");
+  if (header.cipher_offset != 0)
+    throw Failure("the graph of an enciphered file cannot be shown", "write the report when the model is converted");
   flatbuffers::Verifier verifier(bytes + header.model_offset, header.model_size);
   if (!fb::VerifyModelBuffer(verifier))
     throw Failure("the file for the report changed while it was read", "write the report again");

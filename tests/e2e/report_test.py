@@ -1,5 +1,7 @@
 """convert --report: the page in a browser, without errors and without a network; the same data as JSON; hostile models."""
+import importlib.util
 import json
+import re
 import unittest
 
 import browser
@@ -43,6 +45,27 @@ class Data(unittest.TestCase):
                     self.assertIn(i, after[k]["kin"], (name, node))
             found = [n for n in after if n.get("kin")]
             self.assertGreater(len(found), 0.8 * len(after), name)
+
+    @unittest.skipIf(support.missing("onnx", "numpy", folder="zoo"), support.missing("onnx", "numpy", folder="zoo"))
+    def test_kin_stay_in_their_layer(self):
+        """Names of transformers tell the layer: what a step was made of bears the same number, whatever passes did to it."""
+        import onnx
+        spec = importlib.util.spec_from_file_location("fill_skeleton", support.SHARED / "zoo" / "fill_skeleton.py")
+        fill = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(fill)
+        model = support.WORK / "report_bert.onnx"
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        onnx.save(fill.fill(fill.load(str(support.SHARED / "zoo" / "bert_minilm.onnx.gz"))), str(model))
+        data = json.loads(report(model, "report_bert", ending="json").read_text())
+        layer = lambda node: (re.search(r"/layer\.(\d+)/", node.get("name", "")) or [None, None])[1]
+        judged = 0
+        for step in data["after"]["nodes"]:
+            for k in step.get("kin", []):
+                a, b = layer(step), layer(data["before"]["nodes"][k])
+                if a is not None and b is not None:
+                    judged += 1
+                    self.assertEqual(a, b, (step["name"], data["before"]["nodes"][k]["name"]))
+        self.assertGreater(judged, 150)
 
     def test_memory_has_no_overlap(self):
         """Tensors that live at one time and share no bytes on purpose lie apart, inside the arena."""

@@ -173,9 +173,8 @@ def product_share(file):
         if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
             return None
         times = collections.Counter()
-        for event in json.load(open(out))["traceEvents"]:
-            if event["ph"] == "X":
-                times[event["name"]] += event["dur"]
+        for node in json.load(open(out))["nodes"]:
+            times[node["op"]] += node["mean_us"]
         return sum(t for name, t in times.items() if name in PRODUCTS) / max(1, sum(times.values()))
 
 
