@@ -82,6 +82,7 @@ Status selftest(vireo_session& s, uint32_t index) {
     return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests",
                 index);
   }
+  VIREO_TRY(s.model->program.check_tests(&s.error));
   const fb::TestCase& test = *tests->Get(index);
   if (s.main.input_count > kMaxIo)
     return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);

@@ -102,8 +102,7 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   for (uint32_t i = 0; i < subgraph_count(); ++i) VIREO_TRY(check_subgraph(i, workspace, error));
   VIREO_TRY(check_owners(workspace, error));
   VIREO_TRY(check_plans(error));
-  VIREO_TRY(check_signatures(error));
-  return check_tests(error);
+  return check_signatures(error);
 }
 
 Status Program::check_segments(Error* error) const {

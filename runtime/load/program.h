@@ -43,7 +43,8 @@ class Program {
   static size_t workspace_bytes(size_t buffer_bytes) { return buffer_bytes / 4 + 64; }
 
   // `file`: all bytes, in memory that does not change. `buffer`: the FlatBuffer part, possibly a copy of it, aligned
-  // to 64. Verifies the FlatBuffer and every index, size and run of bytes in it; error texts name the tensor or node.
+  // to 64. Verifies the FlatBuffer and every index, size and run of bytes in it but for test vectors; error texts name
+  // the tensor or node.
   Status open(Span<const uint8_t> file, const FileHeader& header, Span<const uint8_t> buffer, Span<uint8_t> workspace,
               Error* error);
 
@@ -72,6 +73,10 @@ class Program {
   // `size` bytes of a segment, already verified for tensors and test vectors.
   const uint8_t* at(uint32_t segment, uint64_t offset, uint64_t size) const;
 
+  // Of the test vectors, what open() says of everything else: who reads them asks before, and a program that never does is
+  // without this code.
+  Status check_tests(Error* error) const;
+
   // The bytes of the set of packed weights, unverified, not touched; empty when the file has none.
   Span<const uint8_t> packed() const;
 
@@ -88,7 +93,6 @@ class Program {
   Status check_plans(Error* error) const;
   bool target_plan_ok(const fb::Plan& plan) const;
   Status check_signatures(Error* error) const;
-  Status check_tests(Error* error) const;
   bool run_inside(uint32_t segment, uint64_t offset, uint64_t size, uint64_t alignment) const;
 
   Span<const uint8_t> file_;
