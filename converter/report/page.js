@@ -274,7 +274,6 @@ function graph() {
   show(sides.before && window.innerWidth > 900 ? "both" : "after");
   paints();
   search();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(views).forEach((v) => v.draw()));
 }
 
 // ---- lists ---------------------------------------------------------------------------------------------------------

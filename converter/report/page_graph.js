@@ -23,6 +23,13 @@ function colours() {
   return out;
 }
 
+// What is drawn again when colours change: the theme of the system, or paper, which is light.
+const repaints = [];
+const repaint = () => repaints.forEach((paint) => paint());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); repaint(); });
+addEventListener("afterprint", () => { document.documentElement.classList.remove("printing"); repaint(); });
+
 const KINDS = ["products", "elementwise", "moves data", "reduces, pools, normalises", "control flow", "changes type", "other", "input or output"];
 function kindOf(node) {
   const k = (node.kind || node.op).toLowerCase();
@@ -47,6 +54,7 @@ class GraphView {
     this.host = host;
     this.prepare();
     this.listen();
+    repaints.push(() => this.render());
     new ResizeObserver(() => this.resize()).observe(host);
   }
 

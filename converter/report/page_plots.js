@@ -15,7 +15,7 @@ function canvasIn(host, height, draw, hover) {
     draw(ctx, width, height, colours());
   };
   new ResizeObserver(paint).observe(host);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  repaints.push(paint);
   if (hover) {
     c.addEventListener("pointermove", (e) => { const r = c.getBoundingClientRect(); hover(e.clientX - r.left, e.clientY - r.top, width, false); });
     c.addEventListener("click", (e) => { const r = c.getBoundingClientRect(); hover(e.clientX - r.left, e.clientY - r.top, width, true); });

@@ -149,6 +149,10 @@ class Browser:
         """Addresses that were asked for, the pages themselves included."""
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
+    def print(self, path):
+        """The page as a PDF."""
+        pathlib.Path(path).write_bytes(base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"]))
+
     def shot(self, path, whole=False):
         parameters = {}
         if whole:

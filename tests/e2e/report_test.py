@@ -194,6 +194,21 @@ class Page(unittest.TestCase):
             b.key("Escape", 27)
             self.assertEqual(b.run("vireoReport.views.after.graph"), 0)
 
+    def test_prints_light(self):
+        """On paper the graph is drawn in the light colours, also where the system is dark; afterwards as before."""
+        path = report(MODELS / "kws_dscnn.onnx", "report_print")
+        ground = "[...document.querySelector('#pane-after canvas').getContext('2d').getImageData(2, 200, 1, 1).data].slice(0, 3)"
+        with browser.Browser(dark=True) as b:
+            self.open(b, path)
+            b.frame()
+            before = b.run(ground)
+            b.run("addEventListener('beforeprint', () => { window.printed = " + ground + "; })")
+            b.print(support.WORK / "report_print.pdf")
+            self.assertGreater(min(b.run("window.printed")), 200)
+            self.assertLess(max(before), 90)
+            self.assertEqual(b.run(ground), before)
+            self.assertGreater((support.WORK / "report_print.pdf").stat().st_size, 10_000)
+
     def test_controls_have_names(self):
         path = report(MODELS / "kws_dscnn.onnx", "report_names")
         with browser.Browser(420, 900, dark=True) as b:
@@ -262,6 +277,34 @@ class Hostile(unittest.TestCase):
             self.assertEqual(b.run("document.querySelectorAll('img').length"), 0)
             self.assertEqual(b.errors(), [])
             self.assertEqual(len(b.requests()), 1)
+
+    @unittest.skipIf(NO_BROWSER, NO_BROWSER)
+    def test_bodies_can_be_entered(self):
+        import onnx
+        from onnx import TensorProto, helper
+        value = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["going"], ["go"], name="go on"), helper.make_node("Sin", ["state"], ["next"], name="inside")], "body",
+            [value("i", TensorProto.INT64, []), value("going", TensorProto.BOOL, []), value("state", TensorProto.FLOAT, [4])],
+            [value("go", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, [4])])
+        loop = helper.make_node("Loop", ["trips", "", "x"], ["y"], name="again", body=body)
+        graph = helper.make_graph([loop], "looped", [value("trips", TensorProto.INT64, []), value("x", TensorProto.FLOAT, [4])], [value("y", TensorProto.FLOAT, [4])])
+        model = support.WORK / "report_loop.onnx"
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+        with browser.Browser() as b:
+            b.open(report(model, "report_loop"))
+            for key in ("before", "after"):
+                b.run(f"vireoReport.goTo('{key}', vireoReport.data.{key}.nodes.findIndex(n => n.op === 'Loop'))")
+                self.assertIn("again", b.run("document.getElementById('details').textContent"))
+                b.key("Enter", 13)
+                names = b.run(f"vireoReport.views.{key}.items.filter(i => i.node !== undefined).map(i => vireoReport.data.{key}.nodes[i.node].name)")
+                self.assertIn("again/inside", names)
+                b.key("Escape", 27)
+                self.assertEqual(b.run(f"vireoReport.views.{key}.graph"), 0)
+            inside = b.run("vireoReport.data.after.nodes.find(n => n.name === 'again/inside')")
+            self.assertEqual(b.run(f"vireoReport.data.before.nodes[{inside['kin'][0]}].name"), "again/inside")
+            self.assertEqual(b.errors(), [])
 
     @unittest.skipIf(NO_BROWSER, NO_BROWSER)
     def test_three_thousand_nodes(self):
