@@ -1,0 +1,179 @@
+/* Several sessions of one model at work: a pipeline of runs, and a batch split over devices. Throughput, above sessions
+ * and made of them: a single run does not get faster.
+ *
+ * The rules of vireo.h hold. Where there are no threads (bare metal, builds without VIREO_FLEET) every function that
+ * creates something returns VIREO_UNSUPPORTED.
+ */
+#ifndef VIREO_FLEET_H_
+#define VIREO_FLEET_H_
+
+#include "vireo/vireo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What to expect ---- */
+
+#define VIREO_FLEET_DEVICES 8
+/* One device's part in a run. */
+typedef struct vireo_load {
+  char device[32];
+  uint32_t nodes; /* that run on it; those in bodies of nodes count with their owner */
+  uint32_t timed; /* of them, how many have a time: of the rest nothing is known */
+  double busy_ns; /* of one run: expected, or measured (vireo_pipeline_loads) */
+} vireo_load;
+
+/* What a placement promises when runs overlap. A device works on one part at a time, so the busiest one decides. */
+typedef struct vireo_estimate {
+  uint32_t struct_size;
+  uint32_t load_count;
+  char devices[64]; /* for vireo_session_options.device */
+  vireo_load loads[VIREO_FLEET_DEVICES];
+  uint32_t bottleneck;    /* index in loads */
+  uint32_t known;         /* 1: every node outside of control flow has a time */
+  double latency_ns;      /* of one run: the sum */
+  double bottleneck_ns;   /* of one run on the busiest device */
+  double runs_per_second; /* 1e9 / bottleneck_ns; 0: not known */
+  char reason[192];       /* why this placement and no other */
+} vireo_estimate;
+#define VIREO_ESTIMATE_INIT                                                \
+  {                                                                        \
+    sizeof(vireo_estimate), 0, {0}, {{{0}, 0, 0, 0}}, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+/* From vireo_model_placement, without a session; devices may compile. Where options->device is NULL or "auto", the
+ * placements "auto", "cpu" and "<device>,cpu" of every device that is not emulated (`emulated` 1: of those, too) are
+ * compared, and the one with the least bottleneck is told; the first of them where times are not known. `options` may
+ * be NULL. Same errors as vireo_model_placement. */
+VIREO_API vireo_status vireo_fleet_estimate(const vireo_model* model, const vireo_session_options* options,
+                                            uint32_t emulated, vireo_estimate* out, vireo_error* error);
+
+/* ---- Pipeline ---- */
+
+typedef struct vireo_pipeline vireo_pipeline; /* sessions, a thread for each, a queue */
+
+typedef struct vireo_pipeline_options {
+  uint32_t struct_size;
+  uint32_t depth; /* sessions, so runs under way at once; at most 64. 0: one more than the placement has devices, 1 for
+                     a model with operators that draw random numbers */
+  uint32_t capacity; /* runs submitted and not yet given back by wait; at least depth, at most 4096. 0: 2 * depth */
+  uint32_t emulated; /* 1: "auto" considers emulated devices */
+  const vireo_session_options* session; /* may be NULL; read during the call. `arena` must be NULL. device NULL or
+                                           "auto": as vireo_fleet_estimate chooses. threads 0: the cores divided by
+                                           depth, at least one, so that sessions do not wait for each other's work */
+  const vireo_allocator* allocator;     /* of the pipeline's own tables, copied; NULL: the platform's. Sessions use the
+                                           runtime's */
+} vireo_pipeline_options;
+#define VIREO_PIPELINE_OPTIONS_INIT \
+  { sizeof(vireo_pipeline_options), 0, 0, 0, 0, 0 }
+
+/* `options` may be NULL. Nothing is allocated between this call and the release. VIREO_INVALID_ARGUMENT for a model
+ * that carries state (run i + 1 needs what run i left; error.tensor names the input), VIREO_UNSUPPORTED for one with
+ * operators that draw random numbers when depth is above 1 (run i + 1's numbers follow run i's; error.node names the
+ * operator): with depth 1 runs are one session's. */
+VIREO_API vireo_status vireo_pipeline_create(const vireo_model* model, const vireo_pipeline_options* options,
+                                             vireo_pipeline** out_pipeline, vireo_error* error);
+/* Cancels what is under way, waits until no thread touches a caller's memory, and frees. No other call may be under way
+ * or follow. */
+VIREO_API void vireo_pipeline_release(vireo_pipeline* pipeline);
+
+typedef enum vireo_when_full {
+  VIREO_WHEN_FULL_WAIT = 0, /* until vireo_pipeline_wait, on another thread, makes room */
+  VIREO_WHEN_FULL_BUSY = 1  /* VIREO_BUSY at once */
+} vireo_when_full;
+
+/* Queues a run. `inputs`: one per model input, with data; `outputs`: one per model output, an entry with data gets the
+ * result, others type and shape alone. Both lists are copied; what they point to is the pipeline's until wait gives the
+ * run back: inputs do not change, outputs are not read. `outputs` itself is written by wait and lives until then; it
+ * may be NULL. Any thread; runs are in the order in which calls return. A run's own faults (a wrong shape) come with
+ * wait. */
+VIREO_API vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs,
+                                             vireo_tensor* outputs, void* user, vireo_when_full when_full,
+                                             vireo_error* error);
+
+typedef struct vireo_finished {
+  uint32_t struct_size;
+  vireo_status status; /* of the run: `error` of wait is filled for it */
+  uint64_t number;     /* 0, 1, ... in order of submission */
+  void* user;
+  uint64_t run_ns; /* from its session's begin to its end */
+} vireo_finished;
+#define VIREO_FINISHED_INIT \
+  { sizeof(vireo_finished), 0, 0, 0, 0 }
+
+/* Waits for the oldest run and gives it back, at most `timeout_ns` (0: only looks; UINT64_MAX: for ever). VIREO_OK:
+ * *out is a run, whose own status is out->status; on failure its outputs are untouched, and the others go on.
+ * VIREO_BUSY: not finished in time. VIREO_INVALID_ARGUMENT: no run is submitted. Any thread; of two that wait at once
+ * each gets another run. */
+VIREO_API vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, vireo_finished* out,
+                                           vireo_error* error);
+/* Every run submitted so far and not finished ends with VIREO_CANCELLED, those under way after the node they are in.
+ * wait still gives each back. Runs submitted later are not concerned. Any thread. */
+VIREO_API void vireo_pipeline_cancel(vireo_pipeline* pipeline);
+
+/* What was chosen: the placement, with the reason. */
+VIREO_API vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_error* error);
+VIREO_API uint32_t vireo_pipeline_depth(const vireo_pipeline* pipeline);
+/* How long devices were busy since creation, of all runs: *count devices, the first `capacity` written. Needs
+ * session->profile 1 and no run under way (VIREO_BUSY). */
+VIREO_API vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load* loads, uint32_t capacity,
+                                            uint32_t* count, vireo_error* error);
+
+/* ---- Split ---- */
+
+typedef struct vireo_split vireo_split; /* a session for each device, a thread for all but one */
+
+typedef struct vireo_split_options {
+  uint32_t struct_size;
+  uint32_t device_count;      /* 1 to VIREO_FLEET_DEVICES */
+  const char* const* devices; /* each as vireo_session_options.device: {"cpu", "npu,cpu"} */
+  const double* weights;      /* of the devices' shares, at least 0 and not all 0; fixed then. NULL: by expected
+                                 times, then refined by measured ones */
+  uint32_t deterministic;     /* 1: shares stay as they were at creation */
+  uint32_t reserved;
+  int64_t batch;                        /* the most rows of a run; at least 1 */
+  const vireo_session_options* session; /* may be NULL; read during the call. Of device, arena and failover nothing is
+                                           read: a lost device's share goes to another session. bounds: of other
+                                           dimensions than the batch. threads 0: the cores divided by the devices */
+  const vireo_allocator* allocator;     /* copied; NULL: the platform's */
+} vireo_split_options;
+#define VIREO_SPLIT_OPTIONS_INIT \
+  { sizeof(vireo_split_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* The first dimension of every input and output must be one symbolic dimension, and the outputs' others fixed; else
+ * VIREO_INVALID_ARGUMENT names the value. So must a model that carries state or draws random numbers be left to one
+ * session. That a row of the outputs depends on its row of the inputs alone is the caller's word: a model that
+ * normalises over the batch computes something else when it is split. Nothing is allocated between this call and the
+ * release. */
+VIREO_API vireo_status vireo_split_create(const vireo_model* model, const vireo_split_options* options,
+                                          vireo_split** out_split, vireo_error* error);
+VIREO_API void vireo_split_release(vireo_split* split);
+
+/* Runs one batch: every input and every output wanted is a whole tensor of the caller's, and devices read and write
+ * their rows of it in place. An output without data is not wanted and gets type and shape. Rows of a lost device run on
+ * another one; VIREO_DEVICE_LOST when none is left. On failure the outputs' descriptors are untouched, their data may
+ * be written in part. One thread at a time (VIREO_BUSY). */
+VIREO_API vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vireo_tensor* outputs,
+                                       vireo_error* error);
+
+typedef struct vireo_share {
+  uint32_t struct_size;
+  uint32_t lost; /* 1: the device is gone and gets no more rows */
+  char device[64];
+  double weight;     /* of the next run; all add up to 1 */
+  int64_t rows;      /* in the last run, of its own and of lost ones */
+  int64_t most_rows; /* that its session takes at once */
+  double row_ns;     /* measured; 0: not yet */
+} vireo_share;
+#define VIREO_SHARE_INIT \
+  { sizeof(vireo_share), 0, {0}, 0, 0, 0, 0 }
+/* Not while a run is under way. VIREO_INVALID_ARGUMENT past the last one. */
+VIREO_API vireo_status vireo_split_share(const vireo_split* split, uint32_t index, vireo_share* out,
+                                         vireo_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VIREO_FLEET_H_ */

@@ -1,0 +1,66 @@
+// What pipeline and split share: memory, errors, and what they ask of a model before they make sessions of it.
+#ifndef VIREO_RUNTIME_FLEET_COMMON_H_
+#define VIREO_RUNTIME_FLEET_COMMON_H_
+
+#include <string.h>
+
+#include <new>
+
+#include "runtime/platform/platform.h"
+#include "sdk/base/error.h"
+#include "vireo/fleet.h"
+
+namespace vireo::fleet {
+
+void copy_text(char* to, size_t size, const char* from);
+
+// Fills the caller's error (may be null) with ours and, where given, the names to blame.
+vireo_status report(const Error& from, vireo_error* to, const char* node = "", const char* tensor = "");
+
+template <class... Args>
+vireo_status refuse(vireo_error* to, Status status, const char* format, const Args&... args) {
+  Error e;
+  (void)fail(&e, status, format, args...);
+  return report(e, to);
+}
+inline void clear(vireo_error* error) {
+  if (error == nullptr) return;
+  error->status = VIREO_OK;
+  error->message[0] = error->node[0] = error->tensor[0] = 0;
+}
+
+vireo_allocator allocator_of(const vireo_allocator* given);
+
+// `count` objects, each made with its constructor; null when there is no memory.
+template <class T>
+T* make(const vireo_allocator& from, size_t count) {
+  void* const memory = from.allocate(from.context, count * sizeof(T), alignof(T));
+  if (memory == nullptr) return nullptr;
+  T* const all = static_cast<T*>(memory);
+  for (size_t i = 0; i < count; ++i) new (all + i) T();
+  return all;
+}
+template <class T>
+void destroy(const vireo_allocator& from, T* all, size_t count) {
+  if (all == nullptr) return;
+  for (size_t i = 0; i < count; ++i) all[i].~T();
+  from.release(from.context, all, count * sizeof(T), alignof(T));
+}
+
+// VIREO_INVALID_ARGUMENT with the input's name where the model carries state.
+vireo_status refuse_state(const vireo_model* model, const char* what, vireo_error* error);
+
+// The first operator of a session that draws random numbers: VIREO_UNSUPPORTED with its name, and the way out that
+// `what` tells.
+vireo_status refuse_random(const vireo_session* session, const char* what, vireo_error* error);
+
+// vireo_fleet_estimate, with checked options.
+vireo_status choose(const vireo_model* model, const vireo_session_options& options, bool emulated, vireo_estimate* out,
+                    vireo_error* error);
+
+// The device's entry, made where there is none; null when there is no room.
+vireo_load* find_load(vireo_load* loads, uint32_t* count, uint32_t capacity, const char* device);
+
+}  // namespace vireo::fleet
+
+#endif  // VIREO_RUNTIME_FLEET_COMMON_H_

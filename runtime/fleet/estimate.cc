@@ -1,0 +1,186 @@
+// Which placement keeps the busiest device least busy. See README.md for what else was weighed.
+#include "runtime/fleet/common.h"
+
+namespace vireo::fleet {
+namespace {
+
+// A placement is left for another one only where that gains this much: expected times are not exact to a fiftieth.
+constexpr double kWorth = 0.98;
+
+struct Sums {
+  vireo_estimate* out;
+  uint32_t last_part = UINT32_MAX;  // parts are runs of neighbours
+  uint32_t owner_depth = UINT32_MAX;
+  bool known = true;
+};
+
+double time_of(const vireo_placed_node& node) {
+  for (uint32_t i = 0; i < node.verdict_count; ++i) {
+    if (strcmp(node.verdicts[i].device, node.device) == 0) return node.verdicts[i].time_ns;
+  }
+  return 0;
+}
+
+void add(void* context, const vireo_placed_node* node) {
+  auto& sums = *static_cast<Sums*>(context);
+  if (node->depth > sums.owner_depth) return;  // inside of a node that was counted whole
+  sums.owner_depth = UINT32_MAX;
+  if (strcmp(node->device, "-") == 0) return;  // control flow: its bodies count, once
+  sums.owner_depth = node->depth;
+  vireo_load* const load = find_load(sums.out->loads, &sums.out->load_count, VIREO_FLEET_DEVICES, node->device);
+  if (load == nullptr) {
+    sums.known = false;
+    return;
+  }
+  ++load->nodes;
+  double ns = 0;
+  if (node->part != UINT32_MAX && node->part_ns > 0) {
+    ++load->timed;
+    if (node->part == sums.last_part) return;
+    ns = node->part_ns;
+  } else {
+    ns = time_of(*node);
+    if (ns > 0) {
+      ++load->timed;
+    } else {
+      sums.known = false;
+    }
+  }
+  sums.last_part = node->part;
+  load->busy_ns += ns;
+}
+
+vireo_status estimate(const vireo_model* model, const vireo_session_options& options, vireo_estimate* out,
+                      vireo_error* error) {
+  *out = VIREO_ESTIMATE_INIT;
+  copy_text(out->devices, sizeof(out->devices), options.device == nullptr ? "auto" : options.device);
+  Sums sums;
+  sums.out = out;
+  const vireo_placement_visitor visitor = {&sums, add};
+  const vireo_status status = vireo_model_placement(model, &options, &visitor, error);
+  if (status != VIREO_OK) return status;
+  for (uint32_t i = 0; i < out->load_count; ++i) {
+    out->latency_ns += out->loads[i].busy_ns;
+    if (out->loads[i].busy_ns <= out->bottleneck_ns) continue;
+    out->bottleneck_ns = out->loads[i].busy_ns;
+    out->bottleneck = i;
+  }
+  out->known = sums.known && out->bottleneck_ns > 0 ? 1 : 0;
+  out->runs_per_second = out->known != 0 ? 1e9 / out->bottleneck_ns : 0;
+  return VIREO_OK;
+}
+
+void say(char (&to)[192], const char* format, const ErrorArg* args, int count) {
+  Error e;
+  (void)fail_args(&e, Status::kUnsupported, VIREO_DETAIL ? format : "", args, count);
+  copy_text(to, sizeof(to), e.message);
+}
+template <class... Args>
+void say(char (&to)[192], const char* format, const Args&... args) {
+  const ErrorArg list[] = {ErrorArg(args)...};
+  say(to, format, list, static_cast<int>(sizeof...(Args)));
+}
+
+int64_t microseconds(double ns) { return static_cast<int64_t>(ns / 1000 + 0.5); }
+
+}  // namespace
+
+vireo_status choose(const vireo_model* model, const vireo_session_options& given, bool emulated, vireo_estimate* out,
+                    vireo_error* error) {
+  vireo_session_options options = given;
+  if (options.device != nullptr && strcmp(options.device, "auto") != 0) {
+    const vireo_status status = estimate(model, options, out, error);
+    if (status == VIREO_OK) copy_text(out->reason, sizeof(out->reason), "the options name it");
+    return status;
+  }
+  options.device = "auto";
+  vireo_estimate best = VIREO_ESTIMATE_INIT;
+  const vireo_status first = estimate(model, options, &best, error);
+  if (first != VIREO_OK) return first;
+  vireo_estimate next = VIREO_ESTIMATE_INIT;  // the second best
+  bool compared = false;
+  uint32_t closed = 0;
+  // Devices of the runtime are found through the verdicts of any node: the C API knows no way from a model to it.
+  struct Names {
+    char list[VIREO_FLEET_DEVICES][32];
+    uint32_t count;
+    bool done;
+  } names = {};
+  const vireo_placement_visitor visitor = {
+      &names, [](void* context, const vireo_placed_node* node) {
+        auto& to = *static_cast<Names*>(context);
+        for (uint32_t i = 0; !to.done && i < node->verdict_count && to.count < VIREO_FLEET_DEVICES; ++i)
+          copy_text(to.list[to.count++], sizeof(to.list[0]), node->verdicts[i].device);
+        to.done = to.done || node->verdict_count > 0;
+      }};
+  const vireo_status listed = vireo_model_placement(model, &options, &visitor, error);
+  if (listed != VIREO_OK) return listed;
+  for (uint32_t i = 0; i < names.count; ++i) {
+    char devices[64];
+    copy_text(devices, sizeof(devices), names.list[i]);
+    if (strcmp(names.list[i], "cpu") != 0)
+      copy_text(devices + strlen(devices), sizeof(devices) - strlen(devices), ",cpu");
+    options.device = devices;
+    // vireo_model_devices alone says which are emulated: it leaves them out unless the limits ask for them.
+    if (!emulated && strcmp(names.list[i], "cpu") != 0) {
+      vireo_limits limits = VIREO_LIMITS_INIT;
+      vireo_device_choice choices[VIREO_FLEET_DEVICES] = {};
+      for (vireo_device_choice& c : choices) c.struct_size = sizeof(c);
+      uint32_t count = 0;
+      bool offered = false;
+      if (vireo_model_devices(model, &given, &limits, choices, VIREO_FLEET_DEVICES, &count, nullptr) != VIREO_OK)
+        continue;
+      const size_t size = strlen(names.list[i]);
+      for (uint32_t k = 0; k < count && k < VIREO_FLEET_DEVICES; ++k) {
+        const char after = strncmp(choices[k].devices, names.list[i], size) == 0 ? choices[k].devices[size] : 'x';
+        offered = offered || (choices[k].fits != 0 && (after == 0 || after == ','));
+      }
+      if (!offered) continue;
+    }
+    vireo_estimate other = VIREO_ESTIMATE_INIT;
+    if (estimate(model, options, &other, nullptr) != VIREO_OK || other.known == 0) {
+      ++closed;
+      continue;
+    }
+    compared = true;
+    if (best.known != 0 && other.bottleneck_ns < kWorth * best.bottleneck_ns) {
+      next = best;
+      best = other;
+    } else if (next.known == 0 || other.bottleneck_ns < next.bottleneck_ns) {
+      next = other;
+    }
+  }
+  if (best.known == 0) {
+    say(best.reason, "not every node's time is known, so placements cannot be compared: {} as a session places it",
+        best.devices);
+  } else if (compared && next.known != 0) {
+    say(best.reason, "{} keeps {} busy for {} us a run, the next, {}, its {} for {} us", best.devices,
+        best.loads[best.bottleneck].device, microseconds(best.bottleneck_ns), next.devices,
+        next.loads[next.bottleneck].device, microseconds(next.bottleneck_ns));
+  } else {
+    say(best.reason, "no other placement is open ({} have no known times)", closed);
+  }
+  *out = best;
+  return VIREO_OK;
+}
+
+}  // namespace vireo::fleet
+
+extern "C" vireo_status vireo_fleet_estimate(const vireo_model* model, const vireo_session_options* options,
+                                             uint32_t emulated, vireo_estimate* out, vireo_error* error) {
+  using vireo::Status;
+  vireo::fleet::clear(error);
+  if (model == nullptr || out == nullptr)
+    return vireo::fleet::refuse(error, Status::kInvalidArgument, "model and out may not be NULL");
+  vireo_session_options given = VIREO_SESSION_OPTIONS_INIT;
+  if (options != nullptr) {
+    if (options->struct_size < sizeof(given))
+      return vireo::fleet::refuse(error, Status::kInvalidArgument,
+                                  "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+    given = *options;
+  }
+  vireo_estimate found = VIREO_ESTIMATE_INIT;
+  const vireo_status status = vireo::fleet::choose(model, given, emulated != 0, &found, error);
+  if (status == VIREO_OK) *out = found;
+  return status;
+}
