@@ -88,9 +88,11 @@ int64_t microseconds(double ns) { return static_cast<int64_t>(ns / 1000 + 0.5); 
 vireo_status choose(const vireo_model* model, const vireo_session_options& given, bool emulated, vireo_estimate* out,
                     vireo_error* error) {
   vireo_session_options options = given;
-  if (options.device != nullptr && strcmp(options.device, "auto") != 0) {
+  const bool planned = options.target != nullptr;  // by a plan in the file
+  if (planned || (options.device != nullptr && strcmp(options.device, "auto") != 0)) {
     const vireo_status status = estimate(model, options, out, error);
-    if (status == VIREO_OK) copy_text(out->reason, sizeof(out->reason), "the options name it");
+    if (status == VIREO_OK)
+      copy_text(out->reason, sizeof(out->reason), planned ? "the options name a target" : "the options name it");
     return status;
   }
   options.device = "auto";

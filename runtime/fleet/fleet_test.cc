@@ -1,5 +1,5 @@
 // Pipelines and splits against one session: the same bits, in order, whatever is lost, cancelled or full. The npu is
-// the emulated one; `sleeper` (sleeper.cc) is a device that works beside the host.
+// the emulated one; `sleeper` (sleeper_testing.cc) is a device that works beside the host.
 #include <gtest/gtest.h>
 
 #include <atomic>
