@@ -145,11 +145,11 @@ function valueLine(key, v, side) {
 }
 
 function details(key, id, terminal) {
-  const side = sides[key], box = $("details"), other = key === "before" ? "after" : "before";
+  const side = sides[key], box = $("details");
   const list = (title, items, make, most = 12) => { if (!items.length) return []; const ul = h("ul"); return [h("h4", {}, title), ul, cut(ul, items, most, make) || ""]; };
   if (id === null) {
     const value = side.values[terminal.value], near = terminal.role === "input" ? [...(side.readers.get(terminal.value) || [])] : [side.maker.get(terminal.value)].filter((x) => x !== undefined);
-    box.replaceChildren(h("h3", {}, value.name), h("p", {class: "quiet"}, terminal.role + " of " + (terminal.role === "input" ? "the graph" : "the graph")), facts([["Type", h("code", {}, value.type)], ["Bytes", value.bytes === undefined ? "" : bytesText(value.bytes) + (value.open ? " with open sizes as 1" : "")]]),
+    box.replaceChildren(h("h3", {}, nameOf(value)), h("p", {class: "quiet"}, terminal.role + " of the graph"), facts([["Type", h("code", {}, value.type)], ["Bytes", value.bytes === undefined ? "" : bytesText(value.bytes) + (value.open ? " with open sizes as 1" : "")]]),
       ...list(terminal.role === "input" ? "Read by" : "Made by", near, (n) => h("li", {}, nodeLink(key, n))));
     return;
   }
@@ -165,15 +165,10 @@ function details(key, id, terminal) {
   } else if (key === "before") {
     if (kin.length) parts.push(...list("Became", kin, (k) => h("li", {}, nodeLink("after", k))), (n.passes || []).length ? h("p", {}, n.passes.map((x) => h("span", {class: "tag"}, x))) : "", n.fate ? h("p", {class: "quiet"}, n.fate + ".") : "");
     else parts.push(h("h4", {}, "Became"), h("p", {}, n.fate ? "Gone. " + n.fate + "." : "Gone."));
-    const why = [];
-    for (const pass of data.passes || []) for (const d of pass.declined || []) if (d.node === n.name && n.name) why.push([pass.name, d.reason]);
-    parts.push(...list("Left alone by", why, ([pass, reason]) => h("li", {}, h("span", {class: "tag"}, pass), " " + reason)));
   }
-  if (key === "after") {
-    const why = [];
-    for (const pass of data.passes || []) for (const d of pass.declined || []) if (d.node === n.name && n.name) why.push([pass.name, d.reason]);
-    parts.push(...list("Left alone by", why, ([pass, reason]) => h("li", {}, h("span", {class: "tag"}, pass), " " + reason)));
-  }
+  const why = [];
+  for (const pass of data.passes || []) for (const d of pass.declined || []) if (d.node === n.name && n.name) why.push([pass.name, d.reason]);
+  parts.push(...list("Left alone by", why, ([pass, reason]) => h("li", {}, h("span", {class: "tag"}, pass), " " + reason)));
   if (p) parts.push(h("h4", {}, "Runs on"), facts([["Device", p.device === "-" ? "the runtime itself" : p.device], ["Kernel", p.kernel && h("code", {}, p.kernel)], ["Why", p.reason], ["Part", p.part], ["If lost", p.second_device], ["From elsewhere", p.bytes_crossing ? bytesText(p.bytes_crossing) : ""]]),
     ...(p.others || []).map((o) => h("p", {class: "quiet"}, h("b", {}, o.device + ": "), wordOf(o, p.device))));
   if (t) parts.push(h("h4", {}, "Time"), facts([["Measured", usText(t.mean_us)], ["Share", percent(t.share)], ["At least", t.least_us ? usText(Math.min(t.mean_us, t.least_us)) + " by the machine's rates" : ""]]));

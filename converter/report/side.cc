@@ -233,9 +233,9 @@ class FromFile {
   std::vector<Interval> closed_;  // with open symbols as 1
 };
 
-// The operator in bold letters of some eight units, under it the end of the name in small ones.
+// The operator in bold letters of some nine units, under it the end of the name in small ones.
 int32_t width_of(const std::string& title, const std::string& name) {
-  const size_t units = std::max(8 * title.size(), 6 * std::min<size_t>(name.size(), 26));
+  const size_t units = std::max(9 * title.size(), 6 * std::min<size_t>(name.size(), 26));
   return std::clamp(static_cast<int32_t>(units) + 22, 64, 200);
 }
 
