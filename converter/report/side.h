@@ -23,7 +23,7 @@ struct SideValue {
   std::string name, type;  // "float32[batch,3,224,224]"
   std::string dtype;
   int64_t bytes = -1;  // at the upper bounds; -1: open
-  bool open = false;    // `bytes` takes open sizes as 1
+  bool open = false;   // `bytes` takes open sizes as 1
   bool constant = false;
   std::string contents;  // of a constant, the first elements
 };
