@@ -99,7 +99,7 @@ function placement() {
     shares.set(n.device, s);
   }
   const list = [...shares].sort((x, y) => y[1].steps - x[1].steps), named = (d) => d === "-" ? "the runtime itself" : d;
-  $("placement-text").textContent = list.map(([d, s]) => named(d) + ": " + s.steps + " of " + order.length + " steps" + (s.parts.size ? " in " + count(s.parts.size, "part") : "") + (s.bytes ? ", " + bytesText(s.bytes) + " come from other devices" : "")).join("; ") + ". As a session without further options has it on the machine that wrote this report; the file runs elsewhere, too.";
+  $("placement-text").textContent = list.map(([d, s]) => named(d) + ": " + s.steps + " of " + order.length + " steps" + (s.parts.size ? " in " + count(s.parts.size, "part") : "") + (s.bytes ? ", " + bytesText(s.bytes) + " come from other devices" : "")).join("; ") + ". So it is on the machine that wrote this report; the file runs elsewhere, too.";
   const devices = list.map(([d]) => d), rows = devices.length, height = 26 * rows + 34, left = 110;
   const strip = canvasIn($("placement-plot"), height, (c, width, hgt, k) => {
     const w = width - left - 12;
@@ -128,9 +128,9 @@ function placement() {
   const groups = [...kernels].map(([key, ids]) => [...key.split("\n"), ids]).sort((x, y) => y[3].length - x[3].length);
   const others = (ids) => {
     const said = new Map();
-    for (const id of ids) for (const o of p.nodes[id].others || []) if (o.allowed || o.takes) { const t = o.device + ": " + wordOf(o, p.nodes[id].device); said.set(t, (said.get(t) || 0) + 1); }
+    for (const id of ids) for (const o of p.nodes[id].others || []) if ((o.allowed || o.takes) && o.reason !== p.nodes[id].reason) { const t = o.device + ": " + wordOf(o, p.nodes[id].device); said.set(t, (said.get(t) || 0) + 1); }
     return [...said].sort((x, y) => y[1] - x[1]).slice(0, 4).map(([t, n]) => h("div", {}, (ids.length > 1 && n < ids.length ? n + " × " : "") + t));
   };
   $("placement-list").append(table(["device", "kernel", {text: "steps", n: true}, "why this kernel, and why not others", "which"],
-    groups.map(([device, kernel, reason, ids]) => { const box = h("span"); const more = cut(box, ids, 3, (id) => h("span", {}, nodeLink("after", id), " ")); return [named(device), h("code", {}, kernel), String(ids.length), [reason, ...others(ids)], [box, more ? [" ", more] : ""]]; }), 30));
+    groups.map(([device, kernel, reason, ids]) => { const box = h("span"); const more = cut(box, ids, 3, (id) => h("span", {}, nodeLink("after", id), " ")); return [h("span", {class: "whole"}, named(device)), h("code", {}, kernel), String(ids.length), [reason, ...others(ids)], [box, more ? [" ", more] : ""]]; }), 30));
 }
