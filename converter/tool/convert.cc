@@ -13,6 +13,7 @@
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/report_data.h"
 #include "converter/tool/session_evaluator.h"
+#include "converter/tool/targets.h"
 #include "converter/tool/verbs.h"
 #include "quant/schemes/scheme.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
-  std::vector<std::string> shapes, elements, skip, states;
+  std::vector<std::string> shapes, elements, skip, states, targets;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   uint32_t string_bytes = kStringBytes;
@@ -56,7 +57,8 @@ void fill_elements(const std::vector<std::string>& texts, ConvertOptions* conver
 }
 
 void finish(const std::string& what, const Options& options, const ConvertReport& report,
-            const Diagnostics& diagnostics, bool good, bool checked, Context& context) {
+            const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
+            bool each_node, Context& context) {
   if (!good) context.exit_status = 1;
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
@@ -65,6 +67,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     json["diagnostics"] = diagnostics_json(diagnostics);
     if (!good) json["gaps"] = gaps_json(diagnostics);
     if (good) json.update(report_json(report));
+    for (const TargetReport& target : targets) json["targets"].push_back(json_of(target, each_node));
     return print_json(json);
   }
   std::cerr << diagnostics.summary();
@@ -86,6 +89,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
        {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << v.type << "\n";
   }
+  for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
   for (const PassReport& pass : report.passes) {
     const bool between = pass.name == "quantize_" + options.quantize + "_between";
     if (options.quantize.empty() || (!between && pass.name != "quantize_" + options.quantize)) continue;
@@ -126,6 +130,7 @@ std::vector<std::string> texts_of(const Options& options) {
   if (!options.quantize.empty()) texts.push_back("--quantize " + options.quantize);
   if (!options.signature.empty()) texts.push_back("--signature");
   if (!options.tests.empty()) texts.push_back("--embed-tests");
+  for (const std::string& s : options.targets) texts.push_back("--target " + s);
   return texts;
 }
 
@@ -175,7 +180,34 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   return convert;
 }
 
-void convert(const Options& options, Context& context) {
+// What the targets say where the user says nothing, and the passes that they leave out.
+Options for_targets(const Options& given, const std::vector<target::Profile>& profiles) {
+  Options options = given;
+  options.quantize = common_precision(profiles, given.quantize);
+  for (const target::Profile& profile : profiles) {
+    for (const std::string& pass : profile.skip) {
+      if (std::find(options.skip.begin(), options.skip.end(), pass) == options.skip.end()) options.skip.push_back(pass);
+    }
+  }
+  return options;
+}
+
+bool asks_for_help(const Options& options) {
+  return std::find(options.targets.begin(), options.targets.end(), "help") != options.targets.end();
+}
+
+// The converted file with what its targets need.
+std::vector<uint8_t> add_to(const FileBytes& file, const Options& options, const std::vector<target::Profile>& profiles,
+                            std::vector<TargetReport>* reports) {
+  return with_targets({file.data(), file.size()}, options.model, profiles, {}, "", reports);
+}
+
+void convert(const Options& given, Context& context) {
+  if (asks_for_help(given)) return list_targets(given.json);
+  const std::vector<target::Profile> profiles = read_profiles(given.targets);
+  const Options options = for_targets(given, profiles);
+  if (!profiles.empty() && options.output.empty())
+    throw Failure("--target needs a .vireo file to write to", "name it with -o");
   if (options.output.empty() && options.onnx.empty())
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   if (!options.output.empty()) require_writable(options.output);
@@ -207,32 +239,51 @@ void convert(const Options& options, Context& context) {
   Diagnostics diagnostics;
   ConvertReport report;
   FileBytes unwritten;  // what a report is made from where no file is wanted
-  const bool good =
-      !options.output.empty()  ? convert_file(options.model, options.output, convert, &diagnostics, &report)
-      : options.report.empty() ? check_model(options.model, convert, &diagnostics, &report)
-                               : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
+  const bool good = !options.output.empty() && profiles.empty()
+                        ? convert_file(options.model, options.output, convert, &diagnostics, &report)
+                    : options.report.empty() && profiles.empty()
+                        ? check_model(options.model, convert, &diagnostics, &report)
+                        : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
   progress.show("");
   if (!good) explain_refusals(options.reproduce, &diagnostics);
+  std::vector<TargetReport> targets;
+  if (good && !profiles.empty()) {
+    const std::vector<uint8_t> file = add_to(unwritten, options, profiles, &targets);
+    check_limits(targets);
+    write_file(options.output, file.data(), file.size());
+    report.file_bytes = file.size();
+  }
   if (good && !options.report.empty()) {
     const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
-    write_report(options.report,
-                 conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds));
+    Json data = conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds);
+    for (const TargetReport& target : targets) data["targets"].push_back(json_of(target, false));
+    write_report(options.report, std::move(data));
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
   if (!options.onnx.empty()) wrote += (options.output.empty() ? "" : " and ") + options.onnx;
-  finish(wrote, options, report, diagnostics, good, checked, context);
+  finish(wrote, options, report, diagnostics, good, checked, targets, false, context);
 }
 
-void check_only(const Options& options, Context& context) {
+void check_only(const Options& given, Context& context) {
+  if (asks_for_help(given)) return list_targets(given.json);
+  const std::vector<target::Profile> profiles = read_profiles(given.targets);
+  const Options options = for_targets(given, profiles);
   Progress progress;
   const ConvertOptions convert = common_options(options, &progress);
   Diagnostics diagnostics;
   ConvertReport report;
-  const bool good = check_model(options.model, convert, &diagnostics, &report);
+  FileBytes file;
+  const bool good = profiles.empty() ? check_model(options.model, convert, &diagnostics, &report)
+                                     : convert_to_memory(options.model, convert, &file, &diagnostics, &report);
   progress.show("");
   if (!good) explain_refusals(options.reproduce, &diagnostics);
-  finish(options.model + " converts", options, report, diagnostics, good, false, context);
+  std::vector<TargetReport> targets;
+  if (good && !profiles.empty()) (void)add_to(file, options, profiles, &targets);
+  for (const TargetReport& target : targets) {
+    if (!target.broken.empty() || !target.troubles.empty()) context.exit_status = 1;
+  }
+  finish(options.model + " converts", options, report, diagnostics, good, false, targets, true, context);
   if (good && !options.json) {
     std::cout << "  nodes   ";
     const char* separator = "";
@@ -254,6 +305,10 @@ void add_common(CLI::App* verb, Options* options) {
       "input that is a map (inputs NAME.keys, NAME.values); NAME=none: an optional is empty");
   verb->add_option("--reproduce", options->reproduce,
                    "write each node that is refused to this folder, as a model of that node alone");
+  add_repeated(
+      verb, "--target", &options->targets,
+      "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights and "
+      "compile parts for it; may be given often; help lists the profiles");
   verb->add_option("--string-bytes", options->string_bytes,
                    "so long a string is at most, where memory is reserved for text that nodes make; default 256")
       ->check(CLI::Range(1u, 1u << 20));
@@ -301,6 +356,7 @@ void add_convert(CLI::App& app, Context& context) {
       "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
       "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
       "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
+      "  vireo convert model.onnx -o model.vireo --target cpu --target npu --plugins libvireo_npu.so\n"
       "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --check --bench 2 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
@@ -317,7 +373,7 @@ void add_check(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("check", "Tell whether an ONNX model converts, and every reason why not");
   add_common(verb, options.get());
   verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Example:\n  vireo check model.onnx");
+  verb->footer("Examples:\n  vireo check model.onnx\n  vireo check model.onnx --target mcu");
   verb->callback([options, &context] { check_only(*options, context); });
 }
 

@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   vireo::tool::Extensions extensions;
   extensions.convert = vireo::tool::convert_in_memory;
   extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance,
-                      vireo::tool::add_pack};
+                      vireo::tool::add_pack, vireo::tool::add_targets};
 #if VIREO_TRUST
   for (const auto add : {vireo::tool::add_keygen, vireo::tool::add_sign, vireo::tool::add_encrypt})
     extensions.verbs.emplace_back(add);

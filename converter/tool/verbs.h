@@ -13,6 +13,7 @@ void add_convert(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_conformance(CLI::App& app, Context& context);
 void add_pack(CLI::App& app, Context& context);
+void add_targets(CLI::App& app, Context& context);
 // seal.cc, with VIREO_TRUST
 void add_keygen(CLI::App& app, Context& context);
 void add_sign(CLI::App& app, Context& context);

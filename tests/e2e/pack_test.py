@@ -49,7 +49,7 @@ class Pack(unittest.TestCase):
     def test_inspect_tells(self):
         facts = json.loads(support.vireo("inspect", self.packed, "--json").stdout)
         self.assertTrue(facts["segment_list"][-1]["packed_weights"])
-        self.assertIn("pack --profile cpu", facts["provenance"]["options"])
+        self.assertIn("pack --target cpu", facts["provenance"]["options"])
 
     def test_packing_again_replaces(self):
         again = support.WORK / "pack_model_again.vireo"
