@@ -232,7 +232,12 @@ TEST(Pipeline, FullQueue) {
   EXPECT_NE(std::string(pipeline.error.message).find("vireo_pipeline_wait"), std::string::npos);
   vireo_finished f = VIREO_FINISHED_INIT;
   EXPECT_EQ(vireo_pipeline_wait(pipeline.p, 0, &f, &pipeline.error), VIREO_BUSY);
-  std::thread other([&] { EXPECT_EQ(pipeline.wait().number, 0u); });
+  std::thread other([&pipeline] {  // with an error of its own
+    vireo_error error = VIREO_ERROR_INIT;
+    vireo_finished first = VIREO_FINISHED_INIT;
+    EXPECT_EQ(vireo_pipeline_wait(pipeline.p, UINT64_MAX, &first, &error), VIREO_OK);
+    EXPECT_EQ(first.number, 0u);
+  });
   EXPECT_EQ(pipeline.submit(c), VIREO_OK);  // waits for the other thread's wait
   other.join();
   EXPECT_EQ(pipeline.wait().number, 1u);
