@@ -18,7 +18,8 @@ void put(char (&out)[kBytes], const char* text) {
   out[n] = 0;
 }
 
-void list_devices(const fb::Plan& plan, char (&out)[sizeof(vireo_plan_info::devices)]) {
+#if VIREO_JOINED
+void list_devices(const fb::TargetPlan& plan, char (&out)[sizeof(vireo_plan_info::devices)]) {
   size_t at = 0;
   out[0] = 0;
   for (uint32_t i = 0; plan.devices() != nullptr && i < plan.devices()->size(); ++i) {
@@ -30,6 +31,7 @@ void list_devices(const fb::Plan& plan, char (&out)[sizeof(vireo_plan_info::devi
     at += n;
   }
 }
+#endif
 
 }  // namespace
 
@@ -48,8 +50,12 @@ vireo_status vireo_model_plan(const vireo_model* model, uint32_t index, vireo_pl
   const fb::Plan& plan = *model->program.model().plans()->Get(index);
   *out = vireo_plan_info VIREO_PLAN_INFO_INIT;
   out->target = vireo::text_of(plan.target());
-  out->device_count = plan.devices() == nullptr ? 0 : plan.devices()->size();
-  list_devices(plan, out->devices);
+#if VIREO_JOINED
+  if (const fb::TargetPlan* const made = index == 0 ? nullptr : vireo::target_of(plan); made != nullptr) {
+    out->device_count = made->devices() == nullptr ? 0 : made->devices()->size();
+    list_devices(*made, out->devices);
+  }
+#endif
   if (index == 0) {
     out->usable = out->automatic = 1;
     return VIREO_OK;

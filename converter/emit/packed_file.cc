@@ -21,8 +21,7 @@ std::vector<uint8_t> table_of(const fb::ModelT& model) {
 }
 
 std::unique_ptr<fb::PlanT> table_of(const TargetPlan& plan) {
-  auto out = std::make_unique<fb::PlanT>();
-  out->target = plan.target;
+  fb::TargetPlanT made;
   for (const TargetPlan::Device& d : plan.devices) {
     auto device = std::make_unique<fb::PlanDeviceT>();
     device->name = d.name;
@@ -30,20 +29,25 @@ std::unique_ptr<fb::PlanT> table_of(const TargetPlan& plan) {
     device->vendor = d.vendor;
     device->family = d.family;
     device->driver = d.driver;
-    out->devices.push_back(std::move(device));
+    made.devices.push_back(std::move(device));
   }
   for (const std::vector<uint8_t>& nodes : plan.placement) {
     auto list = std::make_unique<fb::NodeDevicesT>();
     list->device = nodes;
-    out->placement.push_back(std::move(list));
+    made.placement.push_back(std::move(list));
   }
   for (const TargetPlan::Bound& b : plan.bounds) {
     auto bound = std::make_unique<fb::PlanBoundT>();
     bound->name = b.name;
     bound->lo = b.lo;
     bound->hi = b.hi;
-    out->bounds.push_back(std::move(bound));
+    made.bounds.push_back(std::move(bound));
   }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::TargetPlan::Pack(builder, &made));
+  auto out = std::make_unique<fb::PlanT>();
+  out->target = plan.target;
+  out->made_for.assign(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
   return out;
 }
 

@@ -71,8 +71,14 @@ void inspect_file(const std::string& path, Json* facts) {
     } else if (i == 0) {
       entry["planned"] = "by the session: a bound is open";
     }
-    for (flatbuffers::uoffset_t k = 0; plan->devices() != nullptr && k < plan->devices()->size(); ++k) {
-      const fb::PlanDevice* d = plan->devices()->Get(k);
+    const fb::TargetPlan* made = nullptr;
+    if (const auto* nested = plan->made_for(); nested != nullptr && nested->size() != 0) {
+      flatbuffers::Verifier inner(nested->data(), nested->size());
+      if (inner.VerifyBuffer<fb::TargetPlan>(nullptr)) made = flatbuffers::GetRoot<fb::TargetPlan>(nested->data());
+    }
+    for (flatbuffers::uoffset_t k = 0; made != nullptr && made->devices() != nullptr && k < made->devices()->size();
+         ++k) {
+      const fb::PlanDevice* d = made->devices()->Get(k);
       const auto text = [](const flatbuffers::String* s) { return s != nullptr ? s->str() : ""; };
       entry["devices"].push_back({{"name", text(d->name())},
                                   {"delegate", text(d->delegate())},
@@ -80,8 +86,9 @@ void inspect_file(const std::string& path, Json* facts) {
                                   {"family", text(d->family())},
                                   {"driver", text(d->driver())}});
     }
-    for (flatbuffers::uoffset_t k = 0; plan->bounds() != nullptr && k < plan->bounds()->size(); ++k) {
-      const fb::PlanBound* b = plan->bounds()->Get(k);
+    for (flatbuffers::uoffset_t k = 0; made != nullptr && made->bounds() != nullptr && k < made->bounds()->size();
+         ++k) {
+      const fb::PlanBound* b = made->bounds()->Get(k);
       entry["bounds"].push_back({{"name", b->name()->str()}, {"lo", b->lo()}, {"hi", b->hi()}});
     }
     plans.push_back(entry);

@@ -17,8 +17,9 @@ bool is(const flatbuffers::String* name, const char* has) {
 
 // Whether all that the session's dimensions may be is within what the plan was made for.
 bool holds_bounds(const SessionLayout& l, const fb::Plan& plan, Error* why) {
-  if (plan.bounds() == nullptr) return true;
-  for (const fb::PlanBound* b : *plan.bounds()) {
+  const fb::TargetPlan* const made = target_of(plan);
+  if (made == nullptr || made->bounds() == nullptr) return true;
+  for (const fb::PlanBound* b : *made->bounds()) {
     for (uint32_t i = 0; i < l.program->expr_count(); ++i) {
       const fb::Expr& e = *l.program->model().exprs()->Get(i);
       if (e.kind() != fb::ExprKind::Symbol || e.data_dependent() || !is(e.name(), b->name()->c_str())) continue;
@@ -82,12 +83,13 @@ Status use_named(SessionLayout& l, const char* target, Error* error) {
 bool find_plan_devices(const vireo_model* model, const fb::Plan& plan, PlanDevices* out, Error* why) {
   const vireo_runtime* rt = model->runtime;
   *out = PlanDevices();
-  if (plan.devices() == nullptr || plan.devices()->size() == 0) {
+  const fb::TargetPlan* const made = target_of(plan);
+  if (made == nullptr || made->devices() == nullptr || made->devices()->size() == 0) {
     (void)fail(why, Status::kUnsupported, "it names no devices");
     return false;
   }
   uint32_t used = 0;
-  for (const fb::PlanDevice* wanted : *plan.devices()) {
+  for (const fb::PlanDevice* wanted : *made->devices()) {
     uint32_t found = rt->device_count;
     for (uint32_t d = 0; d < rt->device_count; ++d) {
       const vireo_device_info& info = rt->devices[d].info;
@@ -134,8 +136,9 @@ Status choose_plan(SessionLayout& l, const vireo_session_options* options, Error
 }
 
 void follow_plan(SessionLayout& l, uint32_t subgraph) {
-  if (l.plan == nullptr || l.plan->placement() == nullptr) return;
-  const auto* const device = l.plan->placement()->Get(subgraph)->device();
+  const fb::TargetPlan* const made = l.plan == nullptr ? nullptr : target_of(*l.plan);
+  if (made == nullptr || made->placement() == nullptr) return;
+  const auto* const device = made->placement()->Get(subgraph)->device();
   for (uint32_t n = 0; device != nullptr && n < device->size(); ++n) {
     const uint8_t d = device->Get(n);
     if (d < l.plan_devices.count) l.subs[subgraph].wanted[n] = l.plan_devices.of[d];
@@ -150,8 +153,9 @@ bool plan_has(const SessionLayout& l, uint32_t device) {
 }
 
 void tell_plan(SessionLayout& l, uint32_t subgraph) {
-  if (l.plan == nullptr || l.plan->placement() == nullptr) return;
-  const auto* const device = l.plan->placement()->Get(subgraph)->device();
+  const fb::TargetPlan* const made = l.plan == nullptr ? nullptr : target_of(*l.plan);
+  if (made == nullptr || made->placement() == nullptr) return;
+  const auto* const device = made->placement()->Get(subgraph)->device();
   for (uint32_t n = 0; device != nullptr && n < device->size(); ++n) {
     const uint8_t d = device->Get(n);
     NodeChoice& choice = l.subs[subgraph].nodes[n];

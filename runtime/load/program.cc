@@ -323,20 +323,25 @@ Status Program::check_plans(Error* error) const {
 #if VIREO_JOINED
 // Of a target's plan alone devices, placement and bounds are read.
 bool Program::target_plan_ok(const fb::Plan& plan) const {
-  const uint32_t devices = plan.devices() == nullptr ? 0 : plan.devices()->size();
-  bool good = plan.target() != nullptr && plan.target()->size() > 0 && plan.target()->size() <= kMaxTargetBytes &&
-              devices <= kMaxPlanDevices;
-  if (good && plan.placement() != nullptr) {
-    good = plan.placement()->size() == subgraph_count();
+  if (plan.target() == nullptr || plan.target()->size() == 0 || plan.target()->size() > kMaxTargetBytes) return false;
+  if (plan.made_for() == nullptr || plan.made_for()->size() == 0) return true;
+  const uint8_t* const bytes = plan.made_for()->data();
+  ::flatbuffers::Verifier verifier(bytes, plan.made_for()->size());
+  if (reinterpret_cast<uintptr_t>(bytes) % 8 != 0 || !verifier.VerifyBuffer<fb::TargetPlan>(nullptr)) return false;
+  const fb::TargetPlan& made = *target_of(plan);
+  const uint32_t devices = made.devices() == nullptr ? 0 : made.devices()->size();
+  bool good = devices <= kMaxPlanDevices;
+  if (good && made.placement() != nullptr) {
+    good = made.placement()->size() == subgraph_count();
     for (uint32_t i = 0; good && i < subgraph_count(); ++i) {
-      const auto* const list = plan.placement()->Get(i)->device();
+      const auto* const list = made.placement()->Get(i)->device();
       if (list == nullptr || list->size() == 0) continue;
       good = list->size() == subgraph(i).nodes()->size();
       for (const uint8_t d : *list) good = good && (d < devices || d == 255);
     }
   }
-  if (good && plan.bounds() != nullptr) {
-    for (const fb::PlanBound* b : *plan.bounds()) good = good && b->lo() >= 0 && b->hi() >= b->lo();
+  if (good && made.bounds() != nullptr) {
+    for (const fb::PlanBound* b : *made.bounds()) good = good && b->lo() >= 0 && b->hi() >= b->lo();
   }
   return good;
 }

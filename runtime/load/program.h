@@ -73,8 +73,8 @@ class Program {
   // `size` bytes of a segment, already verified for tensors and test vectors.
   const uint8_t* at(uint32_t segment, uint64_t offset, uint64_t size) const;
 
-  // Of the test vectors, what open() says of everything else: who reads them asks before, and a program that never does is
-  // without this code.
+  // Of the test vectors, what open() says of everything else: who reads them asks before, and a program that never does
+  // is without this code.
   Status check_tests(Error* error) const;
 
   // The bytes of the set of packed weights, unverified, not touched; empty when the file has none.
@@ -101,6 +101,12 @@ class Program {
   ChunkGuard* guard_ = nullptr;
 };
 
+// What a plan for a target holds, verified; null: nothing.
+inline const fb::TargetPlan* target_of(const fb::Plan& plan) {
+  return plan.made_for() == nullptr || plan.made_for()->size() == 0
+             ? nullptr
+             : ::flatbuffers::GetRoot<fb::TargetPlan>(plan.made_for()->data());
+}
 // Dimensions of a tensor as the file has them: numbers and handles.
 TensorType type_of(const fb::Tensor& t);
 inline const char* text_of(const ::flatbuffers::String* s) { return s == nullptr ? "" : s->c_str(); }

@@ -53,16 +53,15 @@ Status read_header(Span<const uint8_t> bytes, uint64_t file_size, FileHeader* he
   good = good && inside(h.hash_offset, h.hash_size, kHeaderBytes, file_size) && h.hash_offset + h.hash_size == end;
   good = good && (is_signed ? h.signature_size == sizeof(Signature) && file_size - end == sizeof(Signature)
                             : h.signature_size == 0);
-  good = good && h.hash_size == (body / kChunkBytes + (body % kChunkBytes != 0 ? 1 : 0)) * kHashBytes;
+  good = good && h.hash_size == (body + kChunkBytes - 1) / kChunkBytes * kHashBytes;  // body lies inside the file
   const uint64_t cipher = h.cipher_offset == 0 ? h.hash_offset : h.cipher_offset;
   good = good && inside(h.model_offset, h.model_size, kHeaderBytes, cipher) && h.model_offset % kSegmentAlignment == 0;
   if (good && h.cipher_offset != 0) {
-    const uint64_t plain = cipher - kHeaderBytes;
     good = cipher % kSegmentAlignment == 0 && inside(cipher, sizeof(CipherTable), kHeaderBytes, h.hash_offset) &&
            h.hash_offset - cipher ==
-               sizeof(CipherTable) + (plain / kChunkBytes + (plain % kChunkBytes != 0 ? 1 : 0)) * kTagBytes;
+               sizeof(CipherTable) + (cipher - kHeaderBytes + kChunkBytes - 1) / kChunkBytes * kTagBytes;
   }
-  for (const uint8_t b : h.reserved) good = good && b == 0;
+  good = good && h.reserved == 0;
   if (!good) return fail(error, Status::kInvalidModel, "the file's header contradicts itself: the file is damaged");
   *header = h;
   return Status::kOk;

@@ -57,7 +57,7 @@ struct FileHeader {
   uint64_t signature_offset;  // 0: unsigned
   uint64_t signature_size;
   uint64_t cipher_offset;  // 0: plain
-  uint8_t reserved[8];     // zero
+  uint64_t reserved;       // zero
 };
 
 constexpr uint32_t kSignatureEd25519 = 1;
