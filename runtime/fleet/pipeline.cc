@@ -163,7 +163,7 @@ vireo_status build(vireo_pipeline& p, const vireo_model* model, const vireo_pipe
   const int32_t threads = made.threads;
   uint32_t others = 0;  // devices beside the host
   for (uint32_t i = 0; i < p.chosen.load_count; ++i) others += strcmp(p.chosen.loads[i].device, "cpu") != 0 ? 1u : 0u;
-  const uint32_t wanted = options.depth != 0 ? options.depth : p.chosen.load_count + 1;
+  const uint32_t wanted = options.depth != 0 ? options.depth : p.chosen.load_count > 1 ? p.chosen.load_count : 1;
   const uint32_t at_host = wanted > others ? wanted - others : 1;
   const auto cores = static_cast<uint32_t>(platform::usable_cores());
   made.threads = threads > 0 ? threads : static_cast<int32_t>(cores > at_host ? cores / at_host : 1);

@@ -1,7 +1,6 @@
 // One batch over several sessions: rows are views of the caller's tensors. See README.md for the designs that were
 // weighed.
 #include "runtime/fleet/common.h"
-#include "runtime/platform/pool.h"
 #include "runtime/platform/threads.h"
 
 namespace vireo::fleet {
@@ -333,7 +332,6 @@ vireo_status build(vireo_split& split, const vireo_split_options& options, const
   split.outputs = next;
   vireo_status status = weigh(split, options, base, error);
   if (status != VIREO_OK) return status;
-  const auto cores = static_cast<uint32_t>(platform::usable_cores());
   for (uint32_t i = 0; i < split.share_count; ++i) {
     Share& s = split.shares[i];
     // A row more than the share, for rounding; twice the share where it may still grow. More rows go in turns.
@@ -343,8 +341,6 @@ vireo_status build(vireo_split& split, const vireo_split_options& options, const
     vireo_session_options made = base;
     made.device = s.device;
     made.failover = VIREO_FAILOVER_NEVER;
-    if (made.threads == 0)
-      made.threads = static_cast<int32_t>(cores > split.share_count ? cores / split.share_count : 1);
     status = vireo_session_create(split.model, &made, &s.session, error);
     if (status != VIREO_OK) return status;
     if (i == 0) {

@@ -55,8 +55,8 @@ typedef struct vireo_pipeline vireo_pipeline; /* sessions, a thread for each, a 
 
 typedef struct vireo_pipeline_options {
   uint32_t struct_size;
-  uint32_t depth; /* sessions, so runs under way at once; at most 64. 0: one more than the placement has devices, 1 for
-                     a model with operators that draw random numbers */
+  uint32_t depth;    /* sessions, so runs under way at once; at most 64. 0: as many as the placement has devices, 1 for
+                        a model with operators that draw random numbers */
   uint32_t capacity; /* runs submitted and not yet given back by wait; at least depth, at most 4096. 0: 2 * depth */
   uint32_t emulated; /* 1: "auto" considers emulated devices */
   const vireo_session_options* session; /* may be NULL; read during the call. `arena` must be NULL. device NULL or
@@ -135,7 +135,8 @@ typedef struct vireo_split_options {
   int64_t batch;                        /* the most rows of a run; at least 1 */
   const vireo_session_options* session; /* may be NULL; read during the call. Of device, arena and failover nothing is
                                            read: a lost device's share goes to another session. bounds: of other
-                                           dimensions than the batch. threads 0: the cores divided by the devices */
+                                           dimensions than the batch. threads 0: all of the runtime's: sessions that
+                                           compute at the same time share them */
   const vireo_allocator* allocator;     /* copied; NULL: the platform's */
 } vireo_split_options;
 #define VIREO_SPLIT_OPTIONS_INIT \
