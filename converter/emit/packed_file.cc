@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "converter/emit/sealed_file.h"
 #include "sdk/base/checked.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
@@ -100,23 +101,9 @@ void seal(std::vector<uint8_t>* file, uint64_t model_size) {
   h.header_bytes = kHeaderBytes;
   h.model_offset = kHeaderBytes;
   h.model_size = model_size;
-  h.hash_offset = file->size();
   h.chunk_bytes = kChunkBytes;
   h.hash_kind = kHashSha256;
-  std::vector<uint8_t> hashes;
-  for (uint64_t at = kHeaderBytes; at < h.hash_offset; at += kChunkBytes) {
-    const auto n = static_cast<size_t>(std::min<uint64_t>(kChunkBytes, h.hash_offset - at));
-    const std::vector<uint8_t> digest = sha256({file->data() + at, n});
-    hashes.insert(hashes.end(), digest.begin(), digest.end());
-  }
-  h.hash_size = hashes.size();
-  h.file_size = h.hash_offset + h.hash_size;
-  Sha256 sha;
-  sha.update(&h, sizeof(h));
-  sha.update(hashes.data(), hashes.size());
-  sha.finish(h.root);
-  std::memcpy(file->data(), &h, sizeof(h));
-  file->insert(file->end(), hashes.begin(), hashes.end());
+  end_file(file, h);
 }
 
 }  // namespace

@@ -19,6 +19,21 @@ bool whole(Span<const uint8_t> file, FileHeader* header, std::string* error) {
 
 }  // namespace
 
+void end_file(std::vector<uint8_t>* file, FileHeader h) {
+  h.hash_offset = file->size();
+  h.hash_size = (h.hash_offset - kHeaderBytes + kChunkBytes - 1) / kChunkBytes * kHashBytes;
+  h.file_size = h.hash_offset + h.hash_size;
+  file->resize(static_cast<size_t>(h.file_size));
+  uint8_t* hash = file->data() + h.hash_offset;
+  for (uint64_t at = kHeaderBytes; at < h.hash_offset; at += kChunkBytes, hash += kHashBytes) {
+    Sha256 sha;
+    sha.update(file->data() + at, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, h.hash_offset - at)));
+    sha.finish(hash);
+  }
+  root_of(h, file->data() + h.hash_offset, h.root);
+  std::memcpy(file->data(), &h, sizeof(h));
+}
+
 std::vector<uint8_t> signed_file(Span<const uint8_t> file, Signature signature, const Sign& sign, std::string* error) {
   FileHeader h;
   if (!whole(file, &h, error)) return {};
@@ -48,10 +63,10 @@ std::vector<uint8_t> encrypted_file(Span<const uint8_t> file, const CipherTable&
   h.signature_offset = h.signature_size = 0;
   h.cipher_offset = align_up(plain_end, kSegmentAlignment);
   const uint64_t chunks = (h.cipher_offset - kHeaderBytes + kChunkBytes - 1) / kChunkBytes;
+  // Tags cover the header as the reader has it: with the hashes' place.
   h.hash_offset = h.cipher_offset + sizeof(CipherTable) + chunks * kTagBytes;
   h.hash_size = (h.hash_offset - kHeaderBytes + kChunkBytes - 1) / kChunkBytes * kHashBytes;
-  h.file_size = h.hash_offset + h.hash_size;
-  std::vector<uint8_t> out(static_cast<size_t>(h.file_size));
+  std::vector<uint8_t> out(static_cast<size_t>(h.hash_offset));
   std::memcpy(out.data() + kHeaderBytes, file.data() + kHeaderBytes, static_cast<size_t>(plain_end - kHeaderBytes));
   std::memcpy(out.data() + h.cipher_offset, &table, sizeof(table));
   const FileHeader scope = cipher_scope(h);
@@ -60,14 +75,7 @@ std::vector<uint8_t> encrypted_file(Span<const uint8_t> file, const CipherTable&
     const auto size = static_cast<size_t>(std::min<uint64_t>(kChunkBytes, h.cipher_offset - at));
     encipher(scope, c, out.data() + at, size, out.data() + h.cipher_offset + sizeof(table) + c * kTagBytes);
   }
-  uint8_t* hash = out.data() + h.hash_offset;
-  for (uint64_t at = kHeaderBytes; at < h.hash_offset; at += kChunkBytes, hash += kHashBytes) {
-    Sha256 sha;
-    sha.update(out.data() + at, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, h.hash_offset - at)));
-    sha.finish(hash);
-  }
-  root_of(h, out.data() + h.hash_offset, h.root);
-  std::memcpy(out.data(), &h, sizeof(h));
+  end_file(&out, h);
   return out;
 }
 

@@ -12,6 +12,10 @@
 
 namespace vireo::emit {
 
+// Ends a file: hashes of what stands in it behind the header, and the header, of which all but the hashes' places, the
+// file's size and the root is filled in.
+void end_file(std::vector<uint8_t>* file, FileHeader header);
+
 // What seals is handed in: this library knows no cryptography.
 // Fills a signature's 64 bytes.
 using Sign = std::function<void(const SignedMessage& message, uint8_t* out)>;

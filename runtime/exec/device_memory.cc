@@ -202,9 +202,6 @@ uint32_t number_of(const DeviceMemory& m, const Tensor* t) { return static_cast<
 uint32_t& where(const DeviceMemory& m, const Tensor* t) { return m.where[number_of(m, t)]; }
 constexpr uint32_t kHome = 1;
 constexpr uint32_t bit_of(uint32_t arena) { return 2u << arena; }
-uint32_t runtime_bit(const vireo_session& s, const Device* d) {
-  return 1u << static_cast<uint32_t>(d - s.model->runtime->devices);
-}
 
 const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
 
@@ -212,7 +209,7 @@ const char* name_of(const vireo_session& s, const Step& step) { return text_of(s
 Status lose(vireo_session& s, uint32_t arena, const char* node, const char* why) {
   DeviceMemory& m = *s.memory;
   const Device* const device = m.arenas[arena].device;
-  const uint32_t bit = runtime_bit(s, device);
+  const uint32_t bit = device_bit(s, device);
   bool bound = false;
   for (uint32_t i = 0; i < s.main.input_count; ++i) bound = bound || m.bound[i].arena == arena;
   for (uint32_t o = 0; o < s.main.output_count; ++o) bound = bound || m.bound[s.main.input_count + o].arena == arena;
@@ -309,10 +306,6 @@ Status bring_there(vireo_session& s, const Tensor& t, uint32_t k, const char* no
 // Shape functions read small values: lists of extents, axes, scales.
 bool may_steer_shapes(const Tensor& t) { return t.shape.rank <= 1; }
 
-bool lost(const vireo_session& s, const Step& step) {
-  return step.device != nullptr && (s.lost_devices & runtime_bit(s, step.device)) != 0;
-}
-
 Status bind_step(vireo_session& s, Step& step) {
   const DeviceMemory& m = *s.memory;
   const Arena& a = m.arenas[step.arena - 1u];
@@ -354,7 +347,7 @@ void number_steps(vireo_session& s, Frame& frame) {
       uint32_t k = 0;
       while (m.arenas[k].device != step.device) ++k;
       step.arena = static_cast<uint8_t>(k + 1);
-      if (step.fallback == nullptr) m.only_there |= runtime_bit(s, step.device);
+      if (step.fallback == nullptr) m.only_there |= device_bit(s, step.device);
     }
     for (Frame* body : step.bodies) {
       if (body != nullptr && step.kind != Step::kPart) number_steps(s, *body);
@@ -499,7 +492,7 @@ Status submit_there(vireo_session& s, Step& step) {
 
 Status come_home(vireo_session& s, const Step& step) {
   const DeviceMemory& m = *s.memory;
-  const bool there = step.arena != 0 && !lost(s, step);
+  const bool there = step.arena != 0 && !is_lost(s, step);
   for (uint32_t k = 0; !there && k < m.count; ++k) {  // it may write where a part still reads
     if (m.arenas[k].shared) VIREO_TRY(drain(s, k));
   }
@@ -512,7 +505,7 @@ Status come_home(vireo_session& s, const Step& step) {
 }
 
 void made_at_home(vireo_session& s, const Step& step) {
-  if (step.arena != 0 && !lost(s, step)) return;
+  if (step.arena != 0 && !is_lost(s, step)) return;
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (const Tensor* const t = step.args[step.input_count + o]; t != nullptr) where(*s.memory, t) = kHome;
   }

@@ -9,10 +9,6 @@
 namespace vireo {
 namespace {
 
-uint32_t device_bit(const vireo_session& s, const Step& step) {
-  return 1u << static_cast<uint32_t>(step.device - s.model->runtime->devices);
-}
-
 const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
 
 void tell(const vireo_session& s, vireo_log_level level, const Error& what) {
@@ -255,7 +251,7 @@ Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
 
 }  // namespace
 
-bool is_lost(const vireo_session& s, const Step& step) { return (s.lost_devices & device_bit(s, step)) != 0; }
+bool is_lost(const vireo_session& s, const Step& step) { return (s.lost_devices & device_bit(s, step.device)) != 0; }
 
 Status run_fallback(vireo_session& s, Step& step) {
   Fallback& f = *step.fallback;
@@ -280,7 +276,7 @@ Status run_fallback(vireo_session& s, Step& step) {
 
 Status fail_over(vireo_session& s, Step& step, const char* why) {
   if (!is_lost(s, step)) {
-    s.lost_devices |= device_bit(s, step);
+    s.lost_devices |= device_bit(s, step.device);
     Error told;
     (void)fail(
         &told, Status::kDeviceLost,

@@ -10,7 +10,11 @@ namespace vireo {
 Status run_fallback(vireo_session& s, Step& step);
 // The same, when its device has just been lost in this run; says so in the log. `why` for people.
 Status fail_over(vireo_session& s, Step& step, const char* why);
-// Whether this session knows the step's device as lost.
+// Of vireo_session::lost_devices.
+inline uint32_t device_bit(const vireo_session& s, const Device* device) {
+  return 1u << static_cast<uint32_t>(device - s.model->runtime->devices);
+}
+// Whether this session knows the step's device, which it must have, as lost.
 bool is_lost(const vireo_session& s, const Step& step);
 
 // Runs each part that can fall back once on both devices, on made-up inputs at the session's bounds, unless this blob

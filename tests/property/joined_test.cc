@@ -201,6 +201,12 @@ INSTANTIATE_TEST_SUITE_P(Memory, JoinedTest, testing::Values(Memory::kHosts, Mem
                                                                            : "Imported");
                          });
 
+// Of devices that move values, and of those that have buffers.
+class OwnMemoryTest : public JoinedTest {};
+class BufferTest : public JoinedTest {};
+INSTANTIATE_TEST_SUITE_P(Memory, OwnMemoryTest, testing::Values(Memory::kOwn));
+INSTANTIATE_TEST_SUITE_P(Memory, BufferTest, testing::Values(Memory::kOwn, Memory::kImported));
+
 TEST_P(JoinedTest, ComputesWhatTheCpuComputes) {
   uint32_t joined = 0, long_parts = 0;
   for (uint32_t seed = 1; seed <= 300; ++seed) {
@@ -613,8 +619,7 @@ TEST_P(JoinedTest, EveryAllocationMayFail) {
 }
 
 // What parts of the device alone read stays there: chains of parts move what goes in and what comes out.
-TEST_P(JoinedTest, ValuesThatStayOnTheDeviceAreNotMoved) {
-  if (GetParam() != Memory::kOwn) return;  // the others move nothing
+TEST_P(OwnMemoryTest, ValuesThatStayOnTheDeviceAreNotMoved) {
   uint64_t at_most = 0, moved = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     SetUp();
@@ -714,8 +719,7 @@ TEST_P(JoinedTest, BuffersOfTheCallerAreUsedInPlace) {
   }
 }
 
-TEST_P(JoinedTest, ADeviceWithoutMemoryForValuesIsDoneWithout) {
-  if (GetParam() == Memory::kHosts) return;  // it has none to give
+TEST_P(BufferTest, ADeviceWithoutMemoryForValuesIsDoneWithout) {
   const FileBytes bytes = random_graph(11, 30, false);
   const Loaded loaded(bytes);
   const Result expected = run(loaded.model, "cpu");

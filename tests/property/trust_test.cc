@@ -2,10 +2,12 @@
 // foreign signature, an older revision, a wrong key never does.
 #include <gtest/gtest.h>
 #include <sodium.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
@@ -122,7 +124,7 @@ struct Outcome {
 };
 
 // Loads, makes a session, runs it on zeros.
-Outcome use(const Bytes& file, const vireo_trust* trust) {
+Outcome use(const Bytes& file, const vireo_trust* trust, const char* cache = nullptr) {
   Outcome out;
   Heap heap;
   {
@@ -147,6 +149,8 @@ Outcome use(const Bytes& file, const vireo_trust* trust) {
       EXPECT_EQ(vireo_model_signature(model, &out.signature, &error), VIREO_OK);
       vireo_session_options made = VIREO_SESSION_OPTIONS_INIT;
       made.device = "cpu";
+      made.packing = cache == nullptr ? VIREO_PACKING_DEFAULT : VIREO_PACKING_ALWAYS;
+      made.cache = cache;
       out.status = vireo_session_create(model, &made, &session, &error);
     }
     for (uint32_t i = 0; out.status == VIREO_OK && i < vireo_model_input_count(model); ++i) {
@@ -319,6 +323,23 @@ TEST_F(Trust, ChunksStayWhereTheyBelong) {
   std::copy(foreign_tags, foreign_tags + kTagBytes, mixed.data() + h.cipher_offset + sizeof(CipherTable));
   seal_again(&mixed);
   EXPECT_EQ(use(mixed, &open).status, VIREO_INVALID_MODEL);
+}
+
+// What is packed of an encrypted model is its weights in plain.
+TEST_F(Trust, NothingOfAnEncryptedModelGoesToTheCache) {
+  const vireo_trust open = keys_.trust(false);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("vireo-trust-" + std::to_string(::getpid()));
+  const auto files = [&folder] {
+    std::error_code none;
+    const std::filesystem::directory_iterator list(folder, none);
+    return std::distance(begin(list), end(list));
+  };
+  EXPECT_EQ(use(keys_.encrypt(plain_), &open, folder.c_str()).answer, right_);
+  EXPECT_EQ(files(), 0);
+  EXPECT_EQ(use(plain_, &open, folder.c_str()).answer, right_);
+  EXPECT_EQ(files(), 1) << "the plain one is kept, so the other would have been";
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(Trust, EveryTruncationIsRefused) {
