@@ -7,9 +7,9 @@
  *
  * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
  * the end; members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
- * nothing. Only open, enumerate, claim, compile and load may allocate: what the host counts through its table, what a
- * driver or a compiler needs inside in its own way. Two sessions may call at once; one loaded part is never submitted
- * again before its last submit is done.
+ * nothing. Only open, enumerate, claim, compile, load, buffer_create and _import may allocate: what the host counts
+ * through its table, what a driver or a compiler needs inside in its own way. Two sessions may call at once; one loaded
+ * part is never submitted again before its last submit is done.
  *
  * Who decides what. A delegate says of each node whether its device can run it and how long that takes. The host places
  * the nodes and joins neighbours on one device to parts; a delegate that compiles gets every part as a whole.
