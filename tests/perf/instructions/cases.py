@@ -44,9 +44,9 @@ def conv(c, o, size, kernel, stride=1, group=1, act=True):
     return b.add("Relu") if act else b
 
 
-def product(m, k, n):
+def product(m, k, n, transposed=0):
     b = Build(m, k)
-    return b.add("Gemm", b.weight(k, n), b.weight(n))
+    return b.add("Gemm", b.weight(n, k) if transposed else b.weight(k, n), b.weight(n), transB=transposed)
 
 
 def quantized(m, k, n):
@@ -95,7 +95,8 @@ def cases():
     chain.add("Mul", chain.constant(np.float32(1.5))).add("Add", chain.constant(np.float32(0.5))).add("Tanh")
     attention = two_inputs("MatMul", (1, 4, 64, 32), (1, 4, 32, 64)).add("Softmax", axis=-1)
     made = {
-        "gemm_64x256x256": product(64, 256, 256), "gemm_1x512x512": product(1, 512, 512), "gemm_7x100x33": product(7, 100, 33),
+        "gemm_64x256x256": product(64, 256, 256), "gemm_1x512x512": product(1, 512, 512),
+        "gemm_1x512x512_by_columns": product(1, 512, 512, transposed=1), "gemm_7x100x33": product(7, 100, 33),
         "matmul_two_inputs_64x128x64": two_inputs("MatMul", (64, 128), (128, 64)),
         "matmul_softmax_4_heads": attention,
         "conv_1x1_64_128_28": conv(64, 128, 28, 1), "conv_3x3_32_32_28": conv(32, 32, 28, 3), "conv_3x3_3_16_64_s2": conv(3, 16, 64, 3, 2),

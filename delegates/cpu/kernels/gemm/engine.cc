@@ -57,6 +57,55 @@ HWY_NOINLINE void tile_kernel(const Tile<B>& t) {
   end_sums(t, acc);
 }
 
+// One row times a whole panel, which is one stream. Two vectors of sums would wait for each other: those of a panel go
+// on side by side, and so do four (fewer of narrow vectors) sums along k.
+constexpr int kPairs = static_cast<int>(kPanelColumns / kWidth);
+constexpr int kChains = kPairs >= 4 ? 1 : 4 / kPairs;
+HWY_NOINLINE void row_kernel(const float* a, const float* b, int64_t k, const Sums* tiles, int64_t count) {
+  const DF d;
+  VF acc[kChains][kPairs][1][2];
+  VIREO_UNROLL
+  for (int j = 0; j < kPairs; ++j) {
+    acc[0][j][0][0] = acc[0][j][0][1] = hn::Zero(d);
+    if (j < count) begin_sums(tiles[j], acc[0][j]);
+    VIREO_UNROLL
+    for (int c = 1; c < kChains; ++c) acc[c][j][0][0] = acc[c][j][0][1] = hn::Zero(d);
+  }
+  int64_t p = 0;
+  for (; p + kChains <= k; p += kChains, b += kChains * kPanelColumns) {
+    VIREO_UNROLL
+    for (int c = 0; c < kChains; ++c) {
+      const VF ai = hn::Set(d, a[p + c]);
+      const float* const row = b + c * kPanelColumns;
+      VIREO_UNROLL
+      for (int j = 0; j < kPairs; ++j) {
+        acc[c][j][0][0] = hn::MulAdd(ai, hn::LoadU(d, row + j * kWidth), acc[c][j][0][0]);
+        acc[c][j][0][1] = hn::MulAdd(ai, hn::LoadU(d, row + j * kWidth + kLanes), acc[c][j][0][1]);
+      }
+    }
+  }
+  for (; p < k; ++p, b += kPanelColumns) {
+    const VF ai = hn::Set(d, a[p]);
+    VIREO_UNROLL
+    for (int j = 0; j < kPairs; ++j) {
+      acc[0][j][0][0] = hn::MulAdd(ai, hn::LoadU(d, b + j * kWidth), acc[0][j][0][0]);
+      acc[0][j][0][1] = hn::MulAdd(ai, hn::LoadU(d, b + j * kWidth + kLanes), acc[0][j][0][1]);
+    }
+  }
+  VIREO_UNROLL
+  for (int j = 0; j < kPairs; ++j) {
+    VIREO_UNROLL
+    for (int step = 1; step < kChains; step *= 2) {
+      VIREO_UNROLL
+      for (int c = 0; c + step < kChains; c += 2 * step) {
+        acc[c][j][0][0] = hn::Add(acc[c][j][0][0], acc[c + step][j][0][0]);
+        acc[c][j][0][1] = hn::Add(acc[c][j][0][1], acc[c + step][j][0][1]);
+      }
+    }
+    if (j < count) end_sums(tiles[j], acc[0][j]);
+  }
+}
+
 template <class B>
 using TileKernel = void (*)(const Tile<B>&);
 template <class B>
@@ -213,6 +262,24 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
   }
 }
 
+// The columns [n0, n1) of a product of one row.
+void row_product(const Product& p, const float* panels, int64_t n0, int64_t n1) {
+  const Bounds bounds = bounds_of(*p.epilogue);
+  const SumsOf sums{*p.epilogue, bounds, true, true, p.c, p.c_row};
+  Sums tiles[kPairs];
+  for (Sums& t : tiles) sums.set_rows(0, &t);
+  for (int64_t n = n0; n < n1; n += kPanelColumns) {
+    const int64_t columns = n1 - n < kPanelColumns ? n1 - n : kPanelColumns;
+    const int64_t count = (columns + kWidth - 1) / kWidth;
+    for (int64_t j = 0; j < count; ++j) {
+      tiles[j].columns = columns - j * kWidth < kWidth ? columns - j * kWidth : kWidth;
+      sums.set_tile(0, n + j * kWidth, &tiles[j]);
+    }
+    row_kernel(p.a, panels + n * p.k, p.k, tiles, count);
+  }
+  sums.finish(0, 1, n0, n1 - n0);
+}
+
 // All of k for the columns [n0, n1), packing or reading in place as the plan says.
 void columns_product(const Product& p, const ProductPlan& plan, const Bounds& bounds, int64_t n0, int64_t n1,
                      float* panels) {
@@ -277,6 +344,7 @@ void packed_product_of(const Product& p, const B* panels, int64_t kc, int64_t nc
 
 void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
                     int64_t n0, int64_t n1) {
+  if (p.m == 1 && p.a_col == 1) return row_product(p, panels, n0, n1);
   packed_product_of(p, panels, kc, nc, block0, block1, n0, n1);
 }
 void packed_half_product(const Product& p, const uint16_t* panels, int64_t kc, int64_t nc, int64_t block0,

@@ -250,7 +250,13 @@ namespace {
 enum class Route { kPanels, kDots, kRowTimesMatrix };
 constexpr int64_t kFewColumns = 8, kFewRows = 4;
 // From here on panels that are there already win: weights come as one stream.
-constexpr int64_t kLeastRows = 2, kLeastColumns = 16;
+constexpr int64_t kLeastColumns = 16;
+// One row meets each weight once. Panels that lie in a core's own cache are read twice as fast as rows of [N, K], whose
+// ends meet no line's; what comes from memory comes no faster, and a row of [K, N] is a stream as it lies.
+constexpr int64_t kOneRowFloats = 256 * 1024;
+bool packs(const GemmF32& s) {
+  return s.batch == 1 && s.n >= kLeastColumns && (s.m >= 2 || (s.m == 1 && s.trans_b && s.n * s.k <= kOneRowFloats));
+}
 
 Route route_of(const GemmF32& s) {
   const bool a_along_k = !s.trans_a || (s.m == 1 && s.lda == 1);
@@ -354,9 +360,7 @@ bool spreads_over_batch(const GemmF32& s, int32_t slots) { return s.batch > 1 &&
 
 }  // namespace
 
-int64_t gemm_f32_packed_floats(const GemmF32& s) {
-  return s.batch != 1 || s.m < kLeastRows || s.n < kLeastColumns ? 0 : packed_floats(s.n, s.k);
-}
+int64_t gemm_f32_packed_floats(const GemmF32& s) { return packs(s) ? packed_floats(s.n, s.k) : 0; }
 
 void pack_gemm_f32(const GemmF32& s, const float* b, const Parallel& parallel, float* packed) {
   pack_product(product_of(s, s.epilogue, nullptr, {b, s.ldb}), parallel, packed);
