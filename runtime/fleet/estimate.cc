@@ -1,4 +1,6 @@
 // Which placement keeps the busiest device least busy. See README.md for what else was weighed.
+#include <math.h>
+
 #include "runtime/fleet/common.h"
 
 namespace vireo::fleet {
@@ -81,7 +83,7 @@ void say(char (&to)[192], const char* format, const Args&... args) {
   say(to, format, list, static_cast<int>(sizeof...(Args)));
 }
 
-int64_t microseconds(double ns) { return static_cast<int64_t>(ns / 1000 + 0.5); }
+int64_t microseconds(double ns) { return llround(ns / 1000); }
 
 }  // namespace
 

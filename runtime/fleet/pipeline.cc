@@ -297,7 +297,8 @@ vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor*
     p.room.wait(p.mutex);
   }
   Run& run = fleet::run_of(p, p.end);
-  for (uint32_t i = 0; i < p.input_count; ++i) run.inputs[i] = inputs[i];
+  if (inputs != nullptr)
+    for (uint32_t i = 0; i < p.input_count; ++i) run.inputs[i] = inputs[i];
   for (uint32_t o = 0; o < p.output_count; ++o) run.outputs[o] = outputs == nullptr ? vireo_tensor{} : outputs[o];
   run.to = outputs;
   run.user = user;

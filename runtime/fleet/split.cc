@@ -1,5 +1,7 @@
 // One batch over several sessions: rows are views of the caller's tensors. See README.md for the designs that were
 // weighed.
+#include <math.h>
+
 #include "runtime/fleet/common.h"
 #include "runtime/platform/threads.h"
 
@@ -138,7 +140,7 @@ bool divide(vireo_split& split, int64_t begin, int64_t end) {
     sum += s.weight + each;
     --left;
     const auto rows = static_cast<double>(end - begin);
-    s.end = left == 0 ? end : begin + static_cast<int64_t>(rows * (sum / total) + 0.5);
+    s.end = left == 0 ? end : begin + llround(rows * (sum / total));
     if (s.end > end) s.end = end;
     if (s.end < at) s.end = at;
     at = s.end;
@@ -394,7 +396,8 @@ vireo_status vireo_split_create(const vireo_model* model, const vireo_split_opti
   if (status == VIREO_OK) status = fleet::find_batch(model, &name, error);
   if (status != VIREO_OK) return status;
   for (uint32_t i = 0; i < base.bound_count; ++i) {
-    if (strcmp(base.bounds[i].name, name) == 0)
+    const char* const bound = base.bounds[i].name;
+    if (bound != nullptr && name != nullptr && strcmp(bound, name) == 0)
       return fleet::refuse(error, Status::kInvalidArgument, "the bound of \"{}\" is options.batch: leave it out", name);
   }
   const vireo_allocator from = fleet::allocator_of(options->allocator);
