@@ -15,6 +15,7 @@
 #include <iostream>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/bench_fleet.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/latency.h"
@@ -36,6 +37,7 @@ struct Options {
   double seconds = 2;
   bool json = false;
   std::vector<std::string> bounds;
+  FleetRequest fleet;
 };
 
 double ms_between(Clock::time_point a, Clock::time_point b) {
@@ -130,13 +132,28 @@ void bench(const Options& options, Context& context) {
   if (model.converted()) restart_peak_rss();
   Bounds bounds;
   std::vector<std::string> assumed;
+  std::vector<std::string> extents = options.bounds;
+  if (!options.fleet.split.empty() && !model.inputs().empty() && model.inputs()[0].dim_names[0] != nullptr)
+    extents.push_back(std::string(model.inputs()[0].dim_names[0]) + "=" + std::to_string(options.fleet.batch));
   const std::vector<Array> inputs =
-      inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
+      inputs_to_measure(model, options.inputs, options.shapes, extents, &bounds, &assumed);
   Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
   const bool per_node = !options.profile.empty() || !options.report.empty();
   const SessionChoice choice{options.device,      options.threads, per_node,        options.packing,
                              tuning.preference(), options.cache,   options.require, options.target};
+  if (options.fleet.depth > 0 || !options.fleet.split.empty()) {
+    FleetRequest request = options.fleet;
+    request.seconds = options.seconds;
+    request.json = options.json;
+    std::vector<std::vector<vireo_string>> texts(inputs.size());
+    std::vector<vireo_tensor> given(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].dtype != VIREO_NONE) given[i] = view_of(inputs[i], &texts[i]);
+    }
+    if (request.depth > 0) return bench_pipeline(model, choice, bounds, given, request);
+    return bench_split(model, choice, bounds, given, request);
+  }
   const Clock::time_point begin = Clock::now();
   LoadTuning tuned;
   if (options.tune_at_load_ms > 0)
@@ -253,11 +270,29 @@ void add_bench(CLI::App& app, Context& context) {
   if (context.extensions.report)
     verb->add_option("--report", options->report,
                      "write a page (.html, or .json) with graph, memory, placement and the time of each node");
+  auto* pipeline = verb->add_option("--pipeline", options->fleet.depth,
+                                    "runs that overlap in this many sessions, beside a single session")
+                       ->check(CLI::Range(1, 64));
+  auto* split =
+      verb->add_option("--split", options->fleet.split, "devices (cpu,npu) that share each batch, beside each alone")
+          ->excludes(pipeline);
+  auto* batch =
+      verb->add_option("--batch", options->fleet.batch, "rows of a batch to split")->check(CLI::Range(1, 1 << 20));
+  for (const char* other : {"--profile", "--report", "--tune-at-load"}) {  // of one session
+    if (CLI::Option* option = verb->get_option_no_throw(other)) {
+      pipeline->excludes(option);
+      split->excludes(option);
+    }
+  }
+  split->needs(batch);
+  batch->needs(split);
   verb->add_flag("--json", options->json, "print the figures as JSON");
   verb->footer(
       "Examples:\n"
       "  vireo bench model.vireo\n"
       "  vireo bench model.vireo --threads 1 --seconds 5 --json\n"
+      "  vireo bench model.vireo --device npu,cpu --pipeline 3\n"
+      "  vireo bench model.vireo --split cpu,npu --batch 16\n"
       "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json\n"
       "  vireo bench model.vireo --report model.html");
   verb->callback([options, &context] { bench(*options, context); });

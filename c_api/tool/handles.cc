@@ -206,8 +206,6 @@ std::vector<int64_t> Bounds::dims_of(const vireo_value_info& info) const {
   return dims;
 }
 
-namespace {
-
 vireo_session_options options_of(const SessionChoice& choice, const std::vector<vireo_bound>& bounds) {
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.device = choice.device.empty() ? nullptr : choice.device.c_str();
@@ -223,6 +221,8 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   return options;
 }
 
+namespace {
+
 // Whether a session with these bounds takes no more than kAssumedBytes.
 bool is_modest(const Model& model, const SessionChoice& choice, const std::vector<vireo_bound>& bounds) {
   const vireo_session_options options = options_of(choice, bounds);
@@ -230,7 +230,8 @@ bool is_modest(const Model& model, const SessionChoice& choice, const std::vecto
   return vireo_model_memory(model.get(), &options, &memory, nullptr) == VIREO_OK && memory.total_bytes <= kAssumedBytes;
 }
 
-// `bounds` and an assumed bound for what is still open.
+}  // namespace
+
 std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choice, const Bounds& bounds, bool say) {
   std::vector<vireo_bound> list = bounds.list();
   const size_t given = list.size();
@@ -253,8 +254,6 @@ std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choic
   }
   return list;
 }
-
-}  // namespace
 
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
   const std::vector<vireo_bound> list = complete(model, choice, bounds, true);

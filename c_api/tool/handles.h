@@ -121,6 +121,10 @@ constexpr int64_t kAssumedExtent = 256;
 // take more than this.
 constexpr uint64_t kAssumedBytes = uint64_t{1} << 30;
 constexpr int64_t kLeastAssumedExtent = 16;
+// `bounds` and what is assumed for the rest; `say`: with that line. Refers to `bounds`.
+std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choice, const Bounds& bounds, bool say);
+// Refers to both.
+vireo_session_options options_of(const SessionChoice& choice, const std::vector<vireo_bound>& bounds);
 Session make_session(const Model& model, const SessionChoice& choice, const Bounds& bounds);
 // Where such a session would run each node; nothing is prepared for it.
 void visit_placement(const Model& model, const SessionChoice& choice, const Bounds& bounds,
