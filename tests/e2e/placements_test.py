@@ -83,6 +83,24 @@ def skeleton(path):
     return run
 
 
+def trained(path):
+    """Of a language model: 5 new tokens after 7 past ones."""
+    def run(test):
+        import numpy
+        file = support.convert(path, f"placed_{path.stem}")
+        inputs, rng = [], numpy.random.default_rng(1)
+        for value in json.loads(support.vireo("inspect", file, "--json").stdout)["inputs"] if path.parent.name == "lm" else []:
+            heads, width = value["shape"][1], value["shape"][-1]
+            data = {"input_ids": lambda: rng.integers(0, 1000, (1, 5)), "position_ids": lambda: numpy.arange(7, 12)[None],
+                    "attention_mask": lambda: numpy.ones((1, 12), numpy.int64)}.get(
+                        value["name"], lambda: rng.standard_normal((1, heads, 7, width), numpy.float32))()
+            numpy.save(support.WORK / f"placed_{value['name']}.npy", data)
+            inputs += ["--input", f"{value['name']}={support.WORK / ('placed_' + value['name'] + '.npy')}"]
+        place(test, path.stem, file, *inputs, "--atol", "1e-4")
+        file.unlink()
+    return run
+
+
 def table():
     yield "golden", lambda test: place(test, "golden", support.ROOT / "tests" / "golden" / "integer_golden.vireo", integer=True)
     if not support.missing("onnxruntime"):
@@ -91,6 +109,9 @@ def table():
     if not support.missing(folder="models"):
         for name, slack in models_test.rows():
             yield name, published(name, slack)
+    if not support.missing("numpy", folder="trained"):
+        for path in sorted((support.SHARED / "trained").glob("*/*.onnx")):
+            yield "trained_" + path.stem, trained(path)
     if not support.missing("numpy", "onnx", folder="zoo"):
         for path in sorted((support.SHARED / "zoo").glob("*.onnx.gz")):
             yield path.name.split(".onnx")[0], skeleton(path)
