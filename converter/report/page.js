@@ -338,6 +338,18 @@ function weights() {
     rows.map((r) => [nodeLink("after", r.id), bytesText(r.bytes), data.before ? bytesText(r.before) : "", two(r), h("code", {}, r.type), ...(quantized ? [r.sqnr === null ? "" : r.sqnr.toFixed(1) + " dB"] : [])]), 25));
 }
 
+function targets() {
+  if (!(data.targets || []).length) return $("targets").remove();
+  const known = (d, text) => d.nodes_without_time ? (d.expected_ns ? text + ", " + count(d.nodes_without_time, "node") + " not known" : "not known") : text;
+  for (const t of data.targets) {
+    $("targets-list").append(h("h3", {}, t.target), facts([["Memory of a session", bytesText(t.arena_bytes)], ["Packed weights", t.constants ? bytesText(t.packed_bytes) + " of " + count(t.constants, "constant") : ""],
+      ["Compiled", t.parts ? bytesText(t.compiled_bytes) + " in " + count(t.parts, "part") : ""], ["Assumed", t.assumed.join("; ")]]),
+      table(["device", {text: "nodes", n: true}, {text: "parts", n: true}, {text: "expected time", n: true}, {text: "from other devices", n: true}, {text: "energy of a run", n: true}],
+        t.devices.map((d) => [d.device, String(d.nodes), d.parts ? String(d.parts) : "", known(d, usText(d.expected_ns / 1000)), d.bytes_crossing ? bytesText(d.bytes_crossing) : "", d.energy_mj ? number3(d.energy_mj) + " mJ" : ""])),
+      ...(t.other_types || []).map((o) => h("div", {class: "warning"}, h("b", {}, "Another type"), " " + o.node + ": " + o.what)));
+  }
+}
+
 function accuracy() {
   if (!(data.layers || []).length) return $("accuracy").remove();
   const list = data.layers;
@@ -362,6 +374,7 @@ passes();
 weights();
 memory();
 placement();
+targets();
 accuracy();
 latency();
 $("tabs").append(...[...document.querySelectorAll("main > section")].map((s) => h("a", {href: "#" + s.id}, s.querySelector("h2").textContent)));

@@ -240,7 +240,11 @@ class Preparation {
       p.part_ns = n.part_ns;
       p.bytes_crossing = n.bytes_crossing;
       for (uint32_t v = 0; v < n.verdict_count; ++v) {
-        if (p.device == n.verdicts[v].device) p.time_ns = n.verdicts[v].time_ns;
+        const vireo_verdict& verdict = n.verdicts[v];
+        if (p.device == verdict.device)
+          p.time_ns = verdict.time_ns;
+        else if (verdict.takes == 0 && p.reason.empty() && index_of(verdict.device) != kNotSaid)
+          p.reason = std::string(verdict.device) + ": " + verdict.reason;
       }
       nodes_.push_back(std::move(p));
     });

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import browser
 import support
 
 MODELS = support.ROOT / "samples" / "models"
@@ -177,6 +178,14 @@ class Targets(unittest.TestCase):
         self.assertTrue(all(n["device"] in ("cpu", "-") for n in told["nodes"]))
         support.vireo("check", self.onnx, *self.shape, "--target", "mcu")
 
+    def test_check_says_what_the_first_device_leaves(self):
+        told = json.loads(support.vireo("check", MODELS / "kws_dscnn.onnx", *self.shape, "--target", "npu", "--plugins", PLUGIN, "--json").stdout)
+        nodes = told["targets"][0]["nodes"]
+        self.assertTrue(nodes and all(n["device"] == "cpu" and n["reason"].startswith("npu: ") for n in nodes), nodes)
+        self.assertIn("8-bit codes", nodes[1]["reason"])
+        told = json.loads(support.vireo("check", MODELS / "kws_dscnn.onnx", "--target", "npu", "--plugins", PLUGIN, "--json").stdout)
+        self.assertIn("--shape fixes them", told["targets"][0]["nodes"][1]["reason"])
+
     def test_the_list_and_the_report(self):
         told = json.loads(support.vireo("targets", "--json").stdout)["targets"]
         self.assertEqual({t["target"]: t["missing"] for t in told}["cpu"], "")
@@ -188,6 +197,16 @@ class Targets(unittest.TestCase):
         npu = next(d for d in target["devices"] if d["device"] == "npu")
         self.assertGreater(npu["nodes"], 8)
         self.assertGreater(npu["expected_ns"], 0)
+        if not browser.find():
+            self.skipTest("the report's page: there is no browser (toolchains/bootstrap --for tests)")
+        page = support.WORK / "targets_report.html"
+        support.vireo("convert", self.onnx, *self.shape, "--target", "npu", "--plugins", PLUGIN, "-o", support.WORK / "targets_r.vireo", "--report", page)
+        with browser.Browser() as b:
+            b.open(page)
+            self.assertEqual(b.run("document.querySelector('#targets h3').textContent"), "npu")
+            rows = b.run("[...document.querySelectorAll('#targets tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+            self.assertEqual(next(r for r in rows if r[0] == "npu")[1], str(npu["nodes"]))
+            self.assertEqual(b.errors(), [])
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ namespace vireo::npu {
 namespace {
 
 constexpr const char* kTaken = "";
+constexpr const char* kChanges = "its shapes change from run to run (vireo convert --shape fixes them)";
 
 // Texts that were made for one node: few, for they say what is wrong and not where.
 const char* keep(const std::string& text) {
@@ -44,7 +45,7 @@ class Lowered::Reader {
 
   // Types and shapes that no layer takes; "" for all others.
   const char* check(const ReadNode& n, int v, bool real) const {
-    if (value(v).dtype == VIREO_NONE) return "shapes that change";
+    if (value(v).dtype == VIREO_NONE) return kChanges;
     if (real ? value(v).dtype != VIREO_FLOAT32 : value(v).dtype != VIREO_INT8 && value(v).dtype != VIREO_UINT8)
       return is_real_sum(n.op) ? "the machine computes on 8-bit codes, and in float32 only on the way to them"
                                : "the machine computes on 8-bit codes";
@@ -55,7 +56,8 @@ class Lowered::Reader {
 
   const char* take(const ReadNode& n) {
     for (const int o : n.outputs) {
-      if (o < 0 || value(o).dtype == VIREO_NONE) return "shapes that change, or an output that nobody wants";
+      if (o < 0) return "one of its outputs is left out";
+      if (value(o).dtype == VIREO_NONE) return kChanges;
     }
     if (n.inputs.empty() || n.inputs[0] < 0) return "no input";
     const bool from_real = n.op == VIREO_OP_QUANTIZE_LINEAR || is_real_sum(n.op);
@@ -63,7 +65,7 @@ class Lowered::Reader {
     if (const char* why = check(n, n.inputs[0], from_real); why[0] != 0) return why;
     if (const char* why = check(n, n.outputs[0], to_real); why[0] != 0) return why;
     for (const int i : n.inputs) {
-      if (i >= 0 && value(i).dtype == VIREO_NONE) return "shapes that change";
+      if (i >= 0 && value(i).dtype == VIREO_NONE) return kChanges;
     }
     if (n.outputs.size() != 1) return "more than one output";
     Layer l;
