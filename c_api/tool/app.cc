@@ -10,6 +10,7 @@
 #include <new>
 
 #include "c_api/tool/failure.h"
+#include "c_api/tool/plain_text.h"
 
 namespace vireo::tool {
 namespace {
@@ -38,6 +39,7 @@ void print_failure(const std::string& what, const std::string& help) {
 }  // namespace
 
 int run_app(int argc, char** argv, Extensions extensions) {
+  const PlainText out(std::cout), err(std::cerr);
   Context context;
   context.extensions = std::move(extensions);
   const bool whole = static_cast<bool>(context.extensions.convert);

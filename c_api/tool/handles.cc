@@ -1,6 +1,5 @@
 #include "c_api/tool/handles.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace vireo::tool {
 namespace {
 
 void log_warning(void*, vireo_log_level level, const char* text) {
-  if (level == VIREO_LOG_WARNING) fprintf(stderr, "warning: %s\n", text);
+  if (level == VIREO_LOG_WARNING) std::cerr << "warning: " << text << "\n";
 }
 
 std::string help_for(vireo_status status) {
