@@ -74,15 +74,27 @@ function(vireo_add_package root)
   foreach(item IN LISTS closure_system)
     if(item MATCHES "Threads::Threads")
       list(APPEND system -pthread)
+    elseif(IS_ABSOLUTE "${item}")  # found where the linker looks by itself: its name will do, here and on other machines
+      cmake_path(GET item PARENT_PATH folder)
+      cmake_path(GET item STEM name)
+      if(folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES AND name MATCHES "^lib(.+)")
+        list(APPEND system "-l${CMAKE_MATCH_1}")
+      else()
+        list(APPEND system "${item}")
+      endif()
+    elseif(item MATCHES "^[a-z]+$")
+      list(APPEND system "-l${item}")
     elseif(NOT item MATCHES "::")
       list(APPEND system "${item}")
     endif()
   endforeach()
   list(APPEND system -lm)
-  install(FILES "${archive}" DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/c_api/include/vireo" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  set_property(GLOBAL PROPERTY VIREO_SYSTEM_LIBRARIES "${system}")
+  install(FILES "${archive}" DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/c_api/include/vireo" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+    FILES_MATCHING PATTERN "*.h")
   if(EXISTS "${PROJECT_BINARY_DIR}/generated/vireo/ops.h")
-    install(FILES "${PROJECT_BINARY_DIR}/generated/vireo/ops.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vireo)
+    install(FILES "${PROJECT_BINARY_DIR}/generated/vireo/ops.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/vireo COMPONENT development)
   endif()
 
   # Operators' attributes, for delegates from outside of this tree: schemas, and what flatc makes of them for C++. With
@@ -91,25 +103,33 @@ function(vireo_add_package root)
   foreach(schema IN LISTS schemas)
     cmake_path(GET schema PARENT_PATH folder)
     cmake_path(GET schema STEM stem)
-    install(FILES "${PROJECT_SOURCE_DIR}/${schema}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}")
+    install(FILES "${PROJECT_SOURCE_DIR}/${schema}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}" COMPONENT development)
     install(FILES "${PROJECT_BINARY_DIR}/generated/${folder}/${stem}_generated.h" OPTIONAL
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}")
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}" COMPONENT development)
   endforeach()
 
   if(NOT VIREO_BARE_METAL AND NOT EMSCRIPTEN)
     set(empty "${PROJECT_BINARY_DIR}/generated/vireo_shared.c")
     file(WRITE "${empty}" "/* Written by VireoPackage.cmake: the library's code comes from its archives. */\n")
-    file(WRITE "${PROJECT_BINARY_DIR}/libvireo.map" "VIREO_0.1 { global: vireo_*; local: *; };\n")
+    # c_api/README.md says what each number promises. Until 1.0 a minor version may break programs: theirs is then another version
+    # of each symbol, and they end at start in place of somewhere.
+    set(soversion ${PROJECT_VERSION_MAJOR})
+    set(symbol_version ${PROJECT_VERSION_MAJOR})
+    if(PROJECT_VERSION_MAJOR EQUAL 0)
+      string(APPEND symbol_version ".${PROJECT_VERSION_MINOR}")
+    endif()
+    file(WRITE "${PROJECT_BINARY_DIR}/libvireo.map" "VIREO_${symbol_version} { global: vireo_*; local: *; };\n")
     add_library(vireo_shared SHARED "${empty}")
     add_library(Vireo::shared ALIAS vireo_shared)
     target_link_libraries(vireo_shared PRIVATE vireo_link_flags "$<LINK_LIBRARY:WHOLE_ARCHIVE,${root}>")
     target_link_options(vireo_shared PRIVATE -Wl,--no-undefined "-Wl,--version-script=${PROJECT_BINARY_DIR}/libvireo.map")
-    set_target_properties(vireo_shared PROPERTIES OUTPUT_NAME vireo VERSION ${PROJECT_VERSION} SOVERSION 0
+    set_target_properties(vireo_shared PROPERTIES OUTPUT_NAME vireo VERSION ${PROJECT_VERSION} SOVERSION ${soversion}
       EXPORT_NAME vireo LINK_DEPENDS "${PROJECT_BINARY_DIR}/libvireo.map")
     target_include_directories(vireo_shared INTERFACE 
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/c_api/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    install(TARGETS vireo_shared EXPORT VireoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    install(EXPORT VireoTargets NAMESPACE Vireo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo)
+    install(TARGETS vireo_shared EXPORT VireoTargets
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+    install(EXPORT VireoTargets NAMESPACE Vireo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
   endif()
 
   list(JOIN system " " private_libraries)
@@ -129,6 +149,6 @@ Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -lvireo
 Libs.private: ${private_libraries} -lstdc++
 ")
   install(FILES "${PROJECT_BINARY_DIR}/VireoConfig.cmake" "${PROJECT_BINARY_DIR}/VireoConfigVersion.cmake"
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo)
-  install(FILES "${PROJECT_BINARY_DIR}/vireo.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
+  install(FILES "${PROJECT_BINARY_DIR}/vireo.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()

@@ -1,10 +1,19 @@
 """Element types on both sides, and numpy arrays as tensors of the C API."""
+from __future__ import annotations
+
 import ctypes
 import math
+from typing import TYPE_CHECKING, Any, List, Sequence, Tuple
 
 import numpy as np
 
-from . import _library as c
+from . import _structs as s
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    Array = NDArray[Any]
+else:
+    Array = np.ndarray
 
 FLOAT32, STRING, BFLOAT16, UINT4, INT4, FLOAT4E2M1, UINT2, INT2 = 1, 8, 16, 21, 22, 23, 25, 26
 NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
@@ -18,12 +27,12 @@ _SIGNED = {INT4: 4, INT2: 2}
 _NUMPY_DTYPE = {d: np.dtype(t) for d, t in {**NUMPY, **BITS, STRING: str}.items()}  # made once: a run looks each output up
 
 
-def numpy_dtype(dtype: int):
+def numpy_dtype(dtype: int) -> "np.dtype[Any]":
     """The numpy type that carries `dtype`; text for strings."""
     return _NUMPY_DTYPE.get(dtype) or np.dtype(np.int8 if dtype in _SIGNED else np.uint8)
 
 
-def pack(array: np.ndarray, dtype: int) -> np.ndarray:
+def pack(array: Array, dtype: int) -> Array:
     """8-bit integers into the packed bytes of a 4- or 2-bit type, the first element in the lowest bits."""
     per_byte = PACKED[dtype]
     bits = 8 // per_byte
@@ -33,7 +42,7 @@ def pack(array: np.ndarray, dtype: int) -> np.ndarray:
     return np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8)
 
 
-def unpack(data: np.ndarray, dtype: int, shape) -> np.ndarray:
+def unpack(data: Array, dtype: int, shape: Sequence[int]) -> Array:
     per_byte = PACKED[dtype]
     bits = 8 // per_byte
     codes = (data[:, None] >> (np.arange(per_byte, dtype=np.uint8) * bits)) & ((1 << bits) - 1)
@@ -44,14 +53,14 @@ def unpack(data: np.ndarray, dtype: int, shape) -> np.ndarray:
     return codes.reshape(shape)
 
 
-def to_tensor(array: np.ndarray, dtype: int, keep: list) -> c.Tensor:
+def to_tensor(array: Array, dtype: int, keep: List[Any]) -> s.Tensor:
     """A tensor that borrows `array`'s memory (a copy only when it is not contiguous, or for text); owners go to `keep`."""
-    tensor = c.Tensor()
+    tensor = s.Tensor()
     tensor.dtype, tensor.rank = dtype, array.ndim
     tensor.dims[:array.ndim] = array.shape
     if dtype == STRING:
         texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1).tolist()]
-        refs = (c.String * max(len(texts), 1))()
+        refs = (s.String * max(len(texts), 1))()
         for ref, text in zip(refs, texts):
             ref.data, ref.size = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text)
         keep += [texts, refs]
@@ -68,12 +77,12 @@ def to_tensor(array: np.ndarray, dtype: int, keep: list) -> c.Tensor:
     return tensor
 
 
-def from_tensor(tensor: c.Tensor, copy: bool) -> np.ndarray:
+def from_tensor(tensor: Any, copy: bool) -> Array:
     """The tensor as an array: a copy, or a view of memory that the session keeps until its next call."""
     shape = tuple(tensor.dims[:tensor.rank])
     count = math.prod(shape)
     if tensor.dtype == STRING:
-        refs = (c.String * count).from_address(tensor.data) if count else ()
+        refs = (s.String * count).from_address(tensor.data) if count else ()
         texts = [ctypes.string_at(r.data, r.size).decode(errors="replace") if r.size else "" for r in refs]
         return np.array(texts, dtype=str).reshape(shape)
     kind = numpy_dtype(tensor.dtype)

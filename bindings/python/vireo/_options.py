@@ -1,0 +1,114 @@
+"""What sessions can be asked for, as the C API's struct."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple, TypedDict, Union
+
+from . import _structs as s
+from ._errors import INVALID_ARGUMENT, Callbacks, VireoError, text
+
+Bounds = Mapping[str, Union[int, Tuple[int, int]]]
+_PACKING = {"default": 0, "always": 1, "never": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One way to run a node. key: of what its time depends on, the same on every machine."""
+    key: int
+    node: str
+    device: str
+    kernel: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Preference:
+    """Which of several ways a session takes: the highest rank runs the node. time_ns: what a way was measured to take here, 0 unknown."""
+    rank: Callable[[Candidate], int]
+    time_ns: Optional[Callable[[Candidate], float]] = None
+
+
+class SessionOptions(TypedDict, total=False):
+    """What Model.session(), memory(), placement() and devices() take beside bounds.
+
+    device          "auto", or names with commas between them, the one to be preferred first
+    threads         at most this many of the runtime's; 0: all
+    profile         keep the time of each node
+    seed            of random operators without a seed of their own
+    cache           a folder for packed weights and compiled parts, which the next process maps
+    cache_bytes     its files together; 0: 2 GiB
+    packing         "default", "always" or "never": copies of weights as kernels read them fastest
+    preference      which of several ways runs a node
+    device_timeout  seconds that one part may take on a device beside the host; 0: 10
+    failover        False: a lost device ends the run
+    require         a share of the nodes that must run on one device: "npu>=95%"
+    target          the file's plan that places nodes; None: the first that fits; "": none
+    """
+    device: Optional[str]
+    threads: int
+    profile: bool
+    seed: int
+    cache: Union[str, "os.PathLike[str]", None]
+    cache_bytes: int
+    packing: str
+    preference: Optional[Preference]
+    device_timeout: float
+    failover: bool
+    require: Optional[str]
+    target: Optional[str]
+
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    Options = Unpack[SessionOptions]
+_NAMES = tuple(SessionOptions.__annotations__)
+
+
+def _encoded(value: Optional[str]) -> Optional[bytes]:
+    return None if value is None else value.encode()
+
+
+def candidate_of(told: Any) -> Candidate:
+    return Candidate(told.key, text(told.node), text(told.device), text(told.kernel))
+
+
+class Asked:
+    """`struct` and what it points to, which lives as long as this object. done() raises what a preference raised."""
+
+    def __init__(self, bounds: Optional[Bounds], options: SessionOptions):
+        for name in options:
+            if name not in _NAMES:
+                raise TypeError(f"there is no option {name!r}; there are {', '.join(_NAMES)}")
+        self.struct = o = s.sized(s.SessionOptions)
+        self.callbacks = Callbacks()
+        self._keep: List[Any] = []
+        pairs = [(name, value if isinstance(value, (tuple, list)) else (value, value)) for name, value in (bounds or {}).items()]
+        self.bounds = (s.Bound * max(len(pairs), 1))()
+        for row, (name, (lo, hi)) in zip(self.bounds, pairs):
+            row.name, row.min, row.max = name.encode(), lo, hi
+        o.bounds, o.bound_count = self.bounds, len(pairs)
+        cache, packing = options.get("cache"), options.get("packing", "default")
+        if packing not in _PACKING:
+            raise VireoError(INVALID_ARGUMENT, f"packing {packing!r} is none of {', '.join(_PACKING)}")
+        o.device, o.require, o.target = _encoded(options.get("device")), _encoded(options.get("require")), _encoded(options.get("target"))
+        o.threads, o.seed = options.get("threads", 0), options.get("seed", 0)
+        o.profile, o.packing = int(options.get("profile", False)), _PACKING[packing]
+        o.cache, o.cache_bytes = None if cache is None else os.fsencode(cache), options.get("cache_bytes", 0)
+        o.device_timeout_ns, o.failover = int(options.get("device_timeout", 0) * 1e9), int(not options.get("failover", True))
+        preference = options.get("preference")
+        if preference is not None:
+            self._prefer(preference)
+
+    def _prefer(self, preference: Preference) -> None:
+        asked = s.sized(s.Preference)
+        rank, time_ns = preference.rank, preference.time_ns
+        asked.rank = s.RANK(self.callbacks(lambda _, c: int(rank(candidate_of(c[0]))), 0))
+        if time_ns is not None:
+            measured = time_ns
+            asked.time_ns = s.TIME_NS(self.callbacks(lambda _, c: float(measured(candidate_of(c[0]))), 0.0))
+        self._keep.append(asked)
+        self.struct.preference = ctypes.addressof(asked)
+
+    def done(self) -> None:
+        self.callbacks.done()
