@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple, TypedDict, Union
+from typing import Any, Callable, List, Mapping, Optional, Tuple, TypedDict, Union
 
 from . import _structs as s
 from ._errors import INVALID_ARGUMENT, Callbacks, VireoError, text
@@ -59,9 +59,6 @@ class SessionOptions(TypedDict, total=False):
     target: Optional[str]
 
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-    Options = Unpack[SessionOptions]
 _NAMES = tuple(SessionOptions.__annotations__)
 
 

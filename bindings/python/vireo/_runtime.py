@@ -12,7 +12,7 @@ from ._library import LIBRARY as _lib
 from ._trust import Trust
 
 Path = Union[str, "os.PathLike[str]"]
-_FLAGS = {1: "emulated", 2: "unified", 4: "matrix", 8: "measured"}
+_EMULATED, _UNIFIED, _MATRIX, _MEASURED = 1, 2, 4, 8
 _LEVELS = ("error", "warning", "info")
 
 
@@ -84,7 +84,7 @@ class Runtime(Handle):
             d = s.sized(s.DeviceInfo)
             check(_lib.vireo_runtime_device(self._handle, i, ctypes.byref(d), ctypes.byref(error)), error)
             found.append(Device(text(d.name), text(d.delegate), text(d.detail), text(d.vendor), text(d.family), text(d.driver),
-                                *(bool(d.flags & bit) for bit in _FLAGS), d.memory_bytes, d.f32_rate, d.f16_rate, d.i8_rate, d.bandwidth,
+                                bool(d.flags & _EMULATED), bool(d.flags & _UNIFIED), bool(d.flags & _MATRIX), bool(d.flags & _MEASURED), d.memory_bytes, d.f32_rate, d.f16_rate, d.i8_rate, d.bandwidth,
                                 d.transfer, d.launch_ns))
         return found
 

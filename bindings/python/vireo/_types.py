@@ -39,7 +39,8 @@ def pack(array: Array, dtype: int) -> Array:
     flat = np.zeros(-(-array.size // per_byte) * per_byte, np.uint8)
     flat[:array.size] = array.reshape(-1).astype(np.uint8) & ((1 << bits) - 1)
     shifted = flat.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * bits)
-    return np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8)
+    packed: Array = np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8)
+    return packed
 
 
 def unpack(data: Array, dtype: int, shape: Sequence[int]) -> Array:
@@ -69,7 +70,7 @@ def to_tensor(array: Array, dtype: int, keep: List[Any]) -> s.Tensor:
     if dtype in PACKED:
         data = pack(array, dtype)
     else:
-        data = array if array.flags.c_contiguous and array.flags.aligned else np.require(array, requirements="CA")
+        data = array if array.flags.c_contiguous and array.flags.aligned else np.require(array, requirements=["C", "A"])
     if data.nbytes == 0:
         data = np.zeros(1, np.uint64)  # an empty tensor needs an address too: NULL would mean "the session's own memory"
     keep.append(data)
