@@ -44,11 +44,15 @@ def missing(*programs):
     return f"{' and '.join(absent)} not installed (toolchains/bootstrap --for tests)" if absent else ""
 
 
+def cache_folder():
+    """Where toolchains/bootstrap keeps what no package of the system has."""
+    return pathlib.Path(os.environ.get("VIREO_CACHE_DIR") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vireo")
+
+
 def tool(name):
     """A program of the environment that toolchains/bootstrap --for tests keeps for packages, else one in the path; None where there is
     neither."""
-    cache = pathlib.Path(os.environ.get("VIREO_CACHE_DIR") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vireo")
-    kept = cache / "packages" / "bin" / name
+    kept = cache_folder() / "packages" / "bin" / name
     return str(kept) if kept.exists() else shutil.which(name)
 
 
