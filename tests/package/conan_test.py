@@ -70,7 +70,7 @@ class Conan(unittest.TestCase):
     def test_another_system_is_refused(self):
         done = self.conan("export-pkg", RECIPE, "-s", "os=Windows", "-s", "build_type=Release", "-c", f"user.vireo:build={support.BUILD}", "-of", self.work / "out", check=False)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("Linux and macOS", done.stdout + done.stderr)
+        self.assertIn("this recipe is for Linux", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #   vireo-tools   the `vireo` program, profiles of targets
 # They go where CMAKE_INSTALL_LIBDIR says, lib by default: no Multi-Arch is claimed, and vireo-probe is found in ../bin.
 include_guard(GLOBAL)
-if(VIREO_BARE_METAL OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT TARGET vireo_shared)
+if(NOT PROJECT_IS_TOP_LEVEL OR VIREO_BARE_METAL OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT TARGET vireo_shared)
   return()
 endif()
 find_program(VIREO_GZIP gzip)

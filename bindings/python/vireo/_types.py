@@ -39,7 +39,7 @@ def pack(array: Array, dtype: int) -> Array:
     flat = np.zeros(-(-array.size // per_byte) * per_byte, np.uint8)
     flat[:array.size] = array.reshape(-1).astype(np.uint8) & ((1 << bits) - 1)
     shifted = flat.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * bits)
-    packed: Array = np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8)
+    packed: Array = shifted.sum(axis=1, dtype=np.uint8)  # no two have a bit in common
     return packed
 
 

@@ -35,8 +35,8 @@ class VireoRecipe(ConanFile):
             copy(self, pattern, root, self.export_sources_folder, excludes=("*/__pycache__/*", "*/build/*"))
 
     def validate(self):
-        if str(self.settings.os) not in ("Linux", "Macos"):
-            raise ConanInvalidConfiguration("this recipe is for Linux and macOS; firmware and the web build from the checkout (toolchains/README.md)")
+        if str(self.settings.os) != "Linux":
+            raise ConanInvalidConfiguration("this recipe is for Linux; firmware and the web build from the checkout (toolchains/README.md)")
 
     def layout(self):
         cmake_layout(self)
@@ -74,7 +74,6 @@ class VireoRecipe(ConanFile):
             rm(self, "libvireo.a", os.path.join(self.package_folder, "lib"))
         else:
             rm(self, "libvireo.so*", os.path.join(self.package_folder, "lib"))
-            rm(self, "libvireo*.dylib", os.path.join(self.package_folder, "lib"))
 
     def _system_libraries(self):
         """What vireo.pc names for static linking, without -l."""

@@ -27,8 +27,8 @@ vcpkg_fixup_pkgconfig()
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
 if(VCPKG_LIBRARY_LINKAGE STREQUAL "static")
   # Programs would prefer the shared one.
-  file(GLOB shared "${CURRENT_PACKAGES_DIR}/lib/libvireo.so*" "${CURRENT_PACKAGES_DIR}/lib/libvireo*.dylib" "${CURRENT_PACKAGES_DIR}/debug/lib/libvireo.so*"
-    "${CURRENT_PACKAGES_DIR}/debug/lib/libvireo*.dylib" "${CURRENT_PACKAGES_DIR}/share/vireo/VireoTargets*.cmake")
+  file(GLOB shared "${CURRENT_PACKAGES_DIR}/lib/libvireo.so*" "${CURRENT_PACKAGES_DIR}/debug/lib/libvireo.so*"
+    "${CURRENT_PACKAGES_DIR}/share/vireo/VireoTargets*.cmake")
   file(REMOVE ${shared})
 else()
   file(REMOVE "${CURRENT_PACKAGES_DIR}/lib/libvireo.a" "${CURRENT_PACKAGES_DIR}/debug/lib/libvireo.a")
