@@ -82,6 +82,16 @@ class Fleet(unittest.TestCase):
             pipeline.submit(self.rows[:1])
             self.assertEqual(pipeline.wait().number, 0)
 
+    def test_waits_no_longer_than_it_is_told(self):
+        with self.pipeline(most=13, depth=1, capacity=8) as pipeline:
+            for _ in range(8):
+                pipeline.submit(self.rows)
+            given_back = 0
+            while given_back < 8:  # 0: only looks
+                given_back += pipeline.wait(0) is not None
+            pipeline.submit(self.rows)
+            self.assertEqual(pipeline.wait(60).number, 8)
+
     def test_cancel_and_close_end_what_is_under_way(self):
         pipeline = self.pipeline(most=13, depth=1, capacity=8)
         for _ in range(8):

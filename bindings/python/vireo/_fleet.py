@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ._types import PACKED, STRING, Array, from_tensor, numpy_dtype
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_FOREVER = 2**64 - 1
+_SLICE = 0.2  # seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,10 +143,14 @@ class Pipeline(Handle):
     def wait(self, timeout: Optional[float] = None) -> Optional[Finished]:
         """The oldest run, once it is done; None where that takes longer than timeout seconds. RunFailed where the run itself failed."""
         done, error = s.sized(s.Finished), s.sized(s.Error)
-        timeout_ns = _FOREVER if timeout is None else max(0, int(timeout * 1e9))
-        status = _lib.vireo_pipeline_wait(self._open(), timeout_ns, ctypes.byref(done), ctypes.byref(error))
-        if status == BUSY:
-            return None
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:  # in slices: between them Python handles an interrupt from the keyboard
+            left = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
+            status = _lib.vireo_pipeline_wait(self._open(), int(left * 1e9), ctypes.byref(done), ctypes.byref(error))
+            if status != BUSY:
+                break
+            if end is not None and time.monotonic() >= end:
+                return None
         check(status, error)
         with self._lock:
             run = self._runs.pop(done.user)
@@ -178,7 +183,7 @@ class Pipeline(Handle):
         return [_load(l) for l in found[:min(count.value, len(found))]]
 
     def close(self) -> None:
-        """Cancels what is under way and waits until no thread touches an array of ours."""
+        """Cancels what is under way and waits until no thread touches an array of ours. No other call may be under way."""
         super().close()
         if hasattr(self, "_runs"):
             self._runs.clear()

@@ -51,7 +51,8 @@ def unpack(data: Array, dtype: int, shape: Sequence[int]) -> Array:
     if dtype in _SIGNED:
         half = 1 << (bits - 1)
         codes = (codes.astype(np.int8) ^ half) - half
-    return codes.reshape(shape)
+    elements: Array = codes.reshape(shape)
+    return elements
 
 
 def to_tensor(array: Array, dtype: int, keep: List[Any]) -> s.Tensor:
@@ -93,5 +94,5 @@ def from_tensor(tensor: Any, copy: bool) -> Array:
     memory = (ctypes.c_uint8 * size).from_address(tensor.data)
     if tensor.dtype in PACKED:
         return unpack(np.frombuffer(memory, np.uint8), tensor.dtype, shape)
-    array = np.ndarray(shape, kind, memory)
+    array: Array = np.ndarray(shape, kind, memory)
     return array.copy() if copy else array
