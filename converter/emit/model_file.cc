@@ -111,7 +111,8 @@ class Builder {
       const OpDef& def = n.def();
       for (size_t i = 0; i < n.outputs.size(); ++i) {
         const ir::Value* v = n.outputs[i];
-        const bool wanted = v != nullptr && (!v->unused() || i < def.min_outputs);
+        // What a body gives is its owner's memory: none of it may be missing.
+        const bool wanted = v != nullptr && (!v->unused() || i < def.min_outputs || !n.bodies.empty());
         node->outputs.push_back(wanted ? tensor(v) : -1);
       }
       for (const auto& body : n.bodies) node->subgraphs.push_back(subgraph(*body));

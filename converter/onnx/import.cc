@@ -419,6 +419,10 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     call_function(scope, node, *f->second);
     return;
   }
+  if (node.output_size() == 0) {  // whatever it is: from here on output 0 is there
+    record(&node, &scope, Code::kBadNode, "has no output", "the file may be damaged: export the model again");
+    return;
+  }
   if (domain.empty() && node.op_type() == "If") return import_if(scope, node);
   if (domain.empty() && node.op_type() == "Loop") return import_loop(scope, node);
   if (domain.empty() && node.op_type() == "Scan") return import_scan(scope, node);

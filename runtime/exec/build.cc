@@ -122,7 +122,7 @@ Status Builder::place_tensors(uint32_t sub, Error* error) {
     Tensor& out = *slots_[first_slot_[sub] + t].tensor;
     if (out.dtype != DType::kNone) {  // the owner's
       const TensorType& mine = s.max_types[t];
-      if (out.dtype != mine.dtype || out.shape.rank != mine.shape.rank) {
+      if (static_cast<const TensorType&>(out) != mine) {
         return fail(error, Status::kInvalidModel, "tensor \"{}\" of a body does not fit its owner's",
                     text_of(tensor.name()));
       }
@@ -286,6 +286,7 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   const NodeChoice& choice = choice_of(sub, n);
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
   const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
+  if (real()) step->bounded = shapes_only || choice.scratch_bytes != 0;
   if (composite) {
     const uint32_t body = node.subgraphs()->Get(0);
     bool fixed = declared_static(sub, node);
@@ -542,6 +543,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
       return fail(error, Status::kUnsupported, "node \"{}\": operator {} is not in this build", text_of(node.name()),
                   static_cast<int>(op));
     step->def = row->def;
+    step->graph = &l_.graph(sub);
+    step->node = &node;
     step->attrs = node.attrs()->data();
     step->attrs_size = node.attrs()->size();
     if (node.inputs()->size() > UINT16_MAX || node.outputs()->size() > UINT16_MAX) {

@@ -225,14 +225,17 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
     return Status::kOk;
   }
   *wrong = true;
-  const Device& second = s.model->runtime->devices[f.infos[0].device];
+  uint32_t there = 0;  // a composite that runs as its body has no device of its own
+  while (there + 1 < f.frame.step_count && f.infos[there].device == kNoDevice) ++there;
+  const uint16_t at = f.infos[there].device;
+  const char* const second = at == kNoDevice ? "other devices" : s.model->runtime->devices[at].info.name;
   Error told;
-  (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second.info.name);
+  (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second);
   const bool forgotten = f.blob->forget();
   if (!forgotten) f.blob->refuse(told.message);
   told = Error{};
   (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
-             step.device->info.name, second.info.name, f.frame.step_count, name_of(s, step),
+             step.device->info.name, second, f.frame.step_count, name_of(s, step),
              forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
   tell(s, VIREO_LOG_WARNING, told);
   return Status::kOk;

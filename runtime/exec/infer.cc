@@ -64,16 +64,38 @@ Status infer_static(const Step& step, const bool* constant_inputs, TensorType* c
   return status;
 }
 
+Status check_bounds(vireo_session& s, const Step& step) {
+  if (VIREO_JOINED && step.node == nullptr) return Status::kOk;
+  const uint32_t inputs = step.input_count;
+  for (uint32_t i = step.bounded ? 0 : inputs; i < inputs + step.output_count; ++i) {
+    const int32_t at = i < inputs ? step.node->inputs()->Get(i) : step.node->outputs()->Get(i - inputs);
+    if (at < 0) continue;
+    const Tensor* t = step.args[i];
+    const fb::Tensor& declared = *step.graph->tensors()->Get(static_cast<uint32_t>(at));
+    const TensorType most = type_of(declared);
+    const auto bytes = static_cast<uint64_t>(tensor_bytes(*t));
+    bool fits = t->dtype == most.dtype && t->shape.rank == most.shape.rank &&
+                (i < inputs || bytes <= static_cast<uint64_t>(t->capacity));
+    for (int d = 0; fits && d < most.shape.rank; ++d) {
+      Dim m = most.shape[d];
+      if (is_symbolic(m)) m = step.bounded ? s.intervals[handle_id(m)].hi : INT64_MAX;
+      fits = t->shape[d] <= m;
+    }
+    if (!fits) {
+      return fail(&s.error, Status::kOutOfArena, "\"{}\" is {}, above its bound: give larger ones to the session",
+                  text_of(declared.name()), t->shape);
+    }
+  }
+  return Status::kOk;
+}
+
 Status infer_step(vireo_session& s, Step& step) {
   if (step.kind == Step::kPart && step.bodies[0] != nullptr) {  // fused: the shapes are those of its body
     Frame& body = *step.bodies[0];
     for (uint32_t i = 0; i < body.step_count; ++i) VIREO_TRY(infer_step(s, body.steps[i]));
-    return Status::kOk;
+    return check_bounds(s, step);
   }
   Tensor** const outputs = step.args + step.input_count;
-  DType declared[8];
-  const uint32_t checked = step.output_count < 8 ? step.output_count : 8;
-  for (uint32_t o = 0; o < checked; ++o) declared[o] = outputs[o] == nullptr ? DType::kNone : outputs[o]->dtype;
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (outputs[o] != nullptr) outputs[o]->shape.rank = 0;  // shape functions start from nothing
   }
@@ -82,26 +104,7 @@ Status infer_step(vireo_session& s, Step& step) {
 #if VIREO_JOINED
   if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");
 #endif
-  for (uint32_t o = 0; o < step.output_count; ++o) {
-    if (outputs[o] == nullptr) continue;
-    const Tensor& y = *outputs[o];
-    const int64_t bytes = tensor_bytes(y);
-    if (bytes < 0) {
-      return fail(&s.error, Status::kInvalidArgument, "output {} would have shape {}, which is larger than memory", o,
-                  y.shape);
-    }
-    if (bytes > y.capacity) {
-      return fail(
-          &s.error, Status::kOutOfArena,
-          "output {} takes shape {}, {} bytes, above the {} of its declared bound: give larger bounds to the session",
-          o, y.shape, bytes, y.capacity);
-    }
-    if (o < checked && y.dtype != declared[o]) {
-      return fail(&s.error, Status::kInvalidModel, "output {} has type {}, the file says {}", o, dtype_name(y.dtype),
-                  dtype_name(declared[o]));
-    }
-  }
-  return Status::kOk;
+  return check_bounds(s, step);
 }
 
 }  // namespace vireo

@@ -48,17 +48,6 @@ Status run_part(vireo_session& s, Step& step) {
     return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step),
                 s.submit.message);
   }
-  if (step.data_dependent) {
-    for (uint32_t o = 0; o < step.output_count; ++o) {
-      const Tensor* y = args[step.input_count + o];
-      if (y == nullptr) continue;
-      const int64_t bytes = tensor_bytes(*y);
-      if (bytes < 0 || bytes > y->capacity) {
-        return fail(&s.error, Status::kOutOfArena, "{} \"{}\" made shape {}, above its bound", step.def->name,
-                    name_of(s, step), y->shape);
-      }
-    }
-  }
   return Status::kOk;
 }
 
@@ -69,23 +58,19 @@ Status run_step_here(vireo_session& s, Step& step) {
 #if VIREO_JOINED
   if (step.fallback != nullptr && is_lost(s, step)) return run_fallback(s, step);
 #endif
-  switch (step.kind) {
 #if VIREO_CONTROL_FLOW
-    case Step::kIf:
-      return run_if(s, step);
-    case Step::kLoop:
-      return run_loop(s, step);
-    case Step::kScan:
-      return run_scan(s, step);
+  if (step.kind != Step::kPart) {
+    VIREO_TRY((step.kind == Step::kIf ? run_if : step.kind == Step::kLoop ? run_loop : run_scan)(s, step));
+  } else
 #endif
-    default:
-      break;
-  }
-  if (step.infer) {
-    const Status status = infer_step(s, step);
+  {
+    const Status status = step.infer ? infer_step(s, step) : Status::kOk;
     if (!ok(status)) return fail_step(s, step, status, "");
+    VIREO_TRY(run_part(s, step));
+    if (!step.data_dependent) return Status::kOk;
   }
-  return run_part(s, step);
+  const Status status = check_bounds(s, step);  // extents that only the run decided
+  return ok(status) ? status : fail_step(s, step, status, "");
 }
 
 Status run_step(vireo_session& s, Step& step) {

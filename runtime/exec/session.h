@@ -27,6 +27,7 @@ struct Step {
   Kind kind = kPart;
   bool infer = false;           // shapes are worked out at each run
   bool data_dependent = false;  // the kernel sets its outputs' extents
+  bool bounded = false;         // its kernel has scratch, which is as large as the bounds want it
   bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
   uint8_t lane = 0;             // in its window
   uint8_t arena = 0;            // it works there: 1 + index in DeviceMemory::arenas; 0: on the host's memory
@@ -38,7 +39,9 @@ struct Step {
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;
   uint32_t attrs_size = 0;
-  Tensor** args = nullptr;  // inputs, then outputs; null: absent or not wanted
+  Tensor** args = nullptr;              // inputs, then outputs; null: absent or not wanted
+  const fb::Subgraph* graph = nullptr;  // and the node in it: what the file declares. Null of a part of several nodes
+  const fb::Node* node = nullptr;
   vireo_status (*submit)(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
                          const vireo_submit*) = nullptr;
   void (*unload)(void* loaded) = nullptr;
@@ -172,6 +175,10 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 
 // infer.cc: shapes of a step's outputs from its inputs as they stand; checks every output against its capacity.
 Status infer_step(vireo_session& s, Step& step);
+// That outputs have room, and lie within what the file declares at the session's bounds where that is fixed or the step
+// is `bounded`: then its inputs, too. Each extent counts, not only their product, because kernels ask for scratch by
+// it.
+Status check_bounds(vireo_session& s, const Step& step);
 // The same before data exist. Says in `unsure` whether contents that are not constant were asked for.
 Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure,
                     Error* error);

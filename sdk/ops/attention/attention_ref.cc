@@ -177,7 +177,10 @@ Status run(const KernelContext& ctx) {
 
 int64_t scratch(const KernelQuery& query) {
   const Span<const TensorType> in = query.inputs;
-  const AttentionExtents e(query.attrs<attrs::Attention>(), in[kQ].shape, in[kK].shape, in[kV].shape,
+  const auto& a = query.attrs<attrs::Attention>();
+  // Asked before inference has looked at the node.
+  if (in[kQ].shape.rank == 3 && (a.q_heads() < 1 || a.kv_heads() < 1)) return -1;
+  const AttentionExtents e(a, in[kQ].shape, in[kK].shape, in[kV].shape,
                            in.size() > kPastKey ? in[kPastKey].shape : Shape{});
   return query.slots * (in[kQ].dtype == DType::kF64 ? slot_bytes<double>(e) : slot_bytes<float>(e));
 }

@@ -95,6 +95,7 @@ Status run(const KernelContext& ctx) {
 
 int64_t scratch(const KernelQuery& query) {
   const auto heads = static_cast<int64_t>(query.attrs<attrs::LinearAttention>().kv_heads());
+  if (heads < 1) return -1;  // asked before inference has looked at the node
   return query.slots * slot_bytes(query.inputs[1].shape[2] / heads, query.inputs[2].shape[2] / heads);
 }
 
