@@ -386,8 +386,22 @@ void ModelFile::write(FileBytes* out) const {
   std::memcpy(out->data(), header.data(), header.size());
 }
 
+namespace {
+
+// A file under way: gone with this object, whatever ends the writing, unless it got its name.
+struct Unfinished {
+  int fd;
+  const std::string& path;
+  ~Unfinished() {
+    if (fd >= 0) (void)close(fd);
+    if (!path.empty()) (void)unlink(path.c_str());
+  }
+};
+
+}  // namespace
+
 bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
-  const std::string temporary = path + ".part" + std::to_string(getpid());
+  std::string temporary = path + ".part" + std::to_string(getpid());
   const auto refuse = [&](const std::string& what, int error) {
     std::string help;
     if (error == ENOSPC || error == EDQUOT)
@@ -404,6 +418,7 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
   }
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return refuse("cannot write \"" + path + "\"", errno);
+  Unfinished unfinished{fd, temporary};
   int error = 0;
   const auto write_all = [&](const void* data, size_t n) {
     const auto* p = static_cast<const uint8_t*>(data);
@@ -424,6 +439,7 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
   if (good && (lseek(fd, 0, SEEK_SET) != 0 || !write_all(header.data(), header.size()))) good = false;
   if (good && fsync(fd) != 0 && errno != EINVAL) good = false;
   if (!good && error == 0) error = errno;
+  unfinished.fd = -1;
   if (close(fd) != 0 && good) {
     good = false;
     error = errno;
@@ -432,8 +448,10 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
     good = false;
     error = errno;
   }
-  if (good) return true;
-  unlink(temporary.c_str());
+  if (good) {
+    temporary.clear();
+    return true;
+  }
   return refuse("cannot write \"" + path + "\"", error);
 }
 
