@@ -77,12 +77,12 @@ Status check_bounds(vireo_session& s, const Step& step) {
     bool fits = t->dtype == most.dtype && t->shape.rank == most.shape.rank &&
                 (i < inputs || bytes <= static_cast<uint64_t>(t->capacity));
     for (int d = 0; fits && d < most.shape.rank; ++d) {
-      Dim m = most.shape[d];
-      if (is_symbolic(m)) m = step.bounded ? s.intervals[handle_id(m)].hi : INT64_MAX;
-      fits = t->shape[d] <= m;
+      const Dim m = most.shape[d], n = t->shape[d];
+      fits = is_symbolic(m) ? !step.bounded || n <= s.intervals[handle_id(m)].hi : n == m;
     }
     if (!fits) {
-      return fail(&s.error, Status::kOutOfArena, "\"{}\" is {}, above its bound: give larger ones to the session",
+      return fail(&s.error, Status::kOutOfArena,
+                  "\"{}\" is {}, which is not what was declared, or above its bound: give the session larger ones",
                   text_of(declared.name()), t->shape);
     }
   }

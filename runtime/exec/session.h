@@ -175,8 +175,8 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 
 // infer.cc: shapes of a step's outputs from its inputs as they stand; checks every output against its capacity.
 Status infer_step(vireo_session& s, Step& step);
-// That outputs have room, and lie within what the file declares at the session's bounds where that is fixed or the step
-// is `bounded`: then its inputs, too. Each extent counts, not only their product, because kernels ask for scratch by
+// That outputs have room and the extents that the file declares; of a step that is `bounded`, that they and its inputs
+// are within the session's bounds. Each extent counts, not only their product, because kernels ask for scratch by
 // it.
 Status check_bounds(vireo_session& s, const Step& step);
 // The same before data exist. Says in `unsure` whether contents that are not constant were asked for.
