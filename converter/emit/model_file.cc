@@ -186,8 +186,16 @@ class Builder {
       const uint32_t in = inputs[input], out = outputs[output];
       const TensorType& a = graph_.inputs()[in]->type;
       const TensorType& b = graph_.outputs()[out]->type;
-      if (a.dtype != b.dtype || a.shape.rank != b.shape.rank) {
-        diagnostics_->error(Code::kBadSignature, "state \"" + output + "\" to \"" + input + "\": their types differ");
+      if (a != b) {
+        const auto text = [this](const TensorType& t) {
+          std::string made = dtype_name(t.dtype);
+          for (int d = 0; d < t.shape.rank; ++d) made += (d == 0 ? "[" : ",") + graph_.dims().text(t.shape[d]);
+          return made + (t.shape.rank == 0 ? "" : "]");
+        };
+        diagnostics_->error(
+            Code::kBadSignature,
+            "state \"" + output + "\" to \"" + input + "\": the output is " + text(b) + ", the input " + text(a),
+            "what a session carries has one type and shape; feed it back yourself, or fix shapes with --shape");
         good = false;
         continue;
       }

@@ -122,8 +122,8 @@ typedef struct vireo_model vireo_model;     /* immutable; shared by sessions and
 typedef struct vireo_session vireo_session; /* one execution context */
 
 VIREO_API uint32_t vireo_version(void); /* major << 16 | minor << 8 | patch of the library; compare with the header's */
-VIREO_API const char* vireo_status_text(vireo_status status);
-VIREO_API const char* vireo_dtype_text(vireo_dtype dtype); /* "float32" */
+VIREO_API const char* vireo_status_text(vireo_status status); /* "out of arena" */
+VIREO_API const char* vireo_dtype_text(vireo_dtype dtype);    /* "float32" */
 /* Bytes of `count` dense elements; -1 for an unknown type or an overflow. */
 VIREO_API int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count);
 
@@ -273,12 +273,12 @@ typedef struct vireo_value_info {
 } vireo_value_info;
 #define VIREO_VALUE_INFO_INIT \
   { sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1 }
-VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);
-VIREO_API uint32_t vireo_model_output_count(const vireo_model* model);
+VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);  /* in the order of the original */
+VIREO_API uint32_t vireo_model_output_count(const vireo_model* model); /* the same */
 VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out,
-                                         vireo_error* error);
+                                         vireo_error* error); /* texts live as long as the model */
 VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out,
-                                          vireo_error* error);
+                                          vireo_error* error); /* texts live as long as the model */
 
 /* What the numbers of an input or output mean, as `vireo convert --signature` told. Without a signature: kind NONE,
  * empty texts, no channels. A value v of a picture or sound, scaled to range_lo..range_hi, goes in as (v - mean[c]) /
