@@ -69,21 +69,22 @@ Status check_bounds(vireo_session& s, const Step& step) {
   const uint32_t inputs = step.input_count;
   for (uint32_t i = step.bounded ? 0 : inputs; i < inputs + step.output_count; ++i) {
     const int32_t at = i < inputs ? step.node->inputs()->Get(i) : step.node->outputs()->Get(i - inputs);
-    if (at < 0) continue;
     const Tensor* t = step.args[i];
+    if (t == nullptr) continue;
     const fb::Tensor& declared = *step.graph->tensors()->Get(static_cast<uint32_t>(at));
     const TensorType most = type_of(declared);
-    const auto bytes = static_cast<uint64_t>(tensor_bytes(*t));
+    // What overflows is negative, and as a number without sign above all capacities.
     bool fits = t->dtype == most.dtype && t->shape.rank == most.shape.rank &&
-                (i < inputs || bytes <= static_cast<uint64_t>(t->capacity));
+                static_cast<uint64_t>(tensor_bytes(*t)) <= static_cast<uint64_t>(t->capacity);
     for (int d = 0; fits && d < most.shape.rank; ++d) {
       const Dim m = most.shape[d], n = t->shape[d];
-      fits = is_symbolic(m) ? !step.bounded || n <= s.intervals[handle_id(m)].hi : n == m;
+      fits = is_symbolic(m) ? n <= s.intervals[handle_id(m)].hi || !step.bounded : n == m;
     }
     if (!fits) {
-      return fail(&s.error, Status::kOutOfArena,
-                  "\"{}\" is {}, which is not what was declared, or above its bound: give the session larger ones",
-                  text_of(declared.name()), t->shape);
+      const Status status = t->dtype == most.dtype ? Status::kOutOfArena : Status::kInvalidModel;
+      return fail(&s.error, status,
+                  "\"{}\" is {} {}: not as the file declares it, or above its bound: give larger ones to the session",
+                  text_of(declared.name()), dtype_name(t->dtype), t->shape);
     }
   }
   return Status::kOk;

@@ -40,6 +40,10 @@ int main(void) {
 %s
   }
   if (error.status != VIREO_OK) fprintf(stderr, "%%s\\n", error.message);
+  if (session == NULL || outputs[0].data == NULL) {
+    fprintf(stderr, "nothing ran\\n");
+    return 1;
+  }
   vireo_session_release(session);
   vireo_model_release(model);
   vireo_runtime_release(runtime);
@@ -95,7 +99,7 @@ class Page:
     def shell(self, code):
         if "VIREO_PREFIX" in code and not (self.folder / "prefix").exists():
             subprocess.run(["cmake", "--install", self.build, "--prefix", self.folder / "prefix"], check=True, capture_output=True)
-        return subprocess.run(["bash", "-e", "-c", code], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", code], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", timeout=600, check=False)
 
     def run(self, block):

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "tests/fuzz/harness.h"
 #include "vireo/fleet.h"
@@ -112,7 +113,8 @@ class Program {
   }
 
  private:
-  static constexpr size_t kMost = 4;  // of a kind
+  static constexpr size_t kMost = 4;          // of a kind
+  static constexpr size_t kMostValues = 256;  // more than any of the models has inputs or outputs
 
   template <class T>
   T* some(const std::vector<T*>& list) {
@@ -135,16 +137,11 @@ class Program {
   void load() {
     if (models_.size() >= kMost) return;
     const Bytes& file = files()[in_.below(static_cast<uint32_t>(files().size()))];
-    static std::vector<const AlignedCopy*>* const copies = [] {
-      auto* list = new std::vector<const AlignedCopy*>;
-      for (const Bytes& f : files()) list->push_back(new AlignedCopy(f.data(), f.size()));
-      return list;
-    }();
-    const size_t which = static_cast<size_t>(&file - files().data());
     const size_t size = in_.chance(10) ? in_.below(static_cast<uint32_t>(file.size())) : file.size();
+    copies_.push_back(std::make_unique<AlignedCopy>(file.data(), size));  // exactly so long, and longer than its model
     vireo_model* model = nullptr;
     if (status(vireo_model_load_memory(in_.chance(3) ? nullptr : runtime_,
-                                       in_.chance(3) ? nullptr : (*copies)[which]->data(), size, &model, &error_)))
+                                       in_.chance(3) ? nullptr : copies_.back()->data(), size, &model, &error_)))
       models_.push_back(model);
   }
 
@@ -199,9 +196,9 @@ class Program {
     vireo_session* const session = some(sessions_);
     std::vector<vireo_tensor> in, out;
     std::vector<Bytes> held;
-    held.reserve(16);
+    held.reserve(kMostValues);
     // The session does not tell how many it has: those of its own memory end with an error.
-    for (uint32_t i = 0; i < 8; ++i) {
+    for (uint32_t i = 0; i < kMostValues; ++i) {
       vireo_tensor t = {};
       if (vireo_session_input(session, i, &t, &error_) != VIREO_OK) break;
       if (in_.chance(128)) {
@@ -226,7 +223,7 @@ class Program {
       in.push_back(t);
     }
     error_ = VIREO_ERROR_INIT;
-    out.resize(8);
+    out.resize(kMostValues);
     if (status(vireo_session_run(session, in_.chance(128) || in.empty() ? nullptr : in.data(),
                                  in_.chance(40) ? nullptr : out.data(), &error_)))
       reached(kRan);
@@ -311,8 +308,8 @@ class Program {
   // Submits with inputs that are too few, of the wrong kind, or none; waits a moment at most.
   void drive() {
     vireo_pipeline* const p = some(pipelines_);
-    vireo_tensor in[8] = {};
-    if (in_.chance(200)) status(vireo_pipeline_submit(p, in, nullptr, nullptr, VIREO_WHEN_FULL_BUSY, &error_));
+    const std::vector<vireo_tensor> in(kMostValues);
+    if (in_.chance(200)) status(vireo_pipeline_submit(p, in.data(), nullptr, nullptr, VIREO_WHEN_FULL_BUSY, &error_));
     vireo_finished done = VIREO_FINISHED_INIT;
     status(vireo_pipeline_wait(p, in_.below(2) * 1000, &done, &error_));
   }
@@ -320,6 +317,7 @@ class Program {
   Reader& in_;
   Heap heap_;
   vireo_runtime* runtime_ = nullptr;
+  std::vector<std::unique_ptr<AlignedCopy>> copies_;
   std::vector<vireo_model*> models_;
   std::vector<vireo_session*> sessions_;
   std::vector<vireo_pipeline*> pipelines_;

@@ -64,11 +64,16 @@ void run(const vireo_model* model, int64_t open, vireo_packing packing, const ch
     vireo_tensor in = {};
     VIREO_FUZZ_CHECK(vireo_session_input(session, i, &in, &error) == VIREO_OK);
     text = text || in.dtype == VIREO_STRING;
-    if (in.dtype != VIREO_STRING && in.capacity > 0) std::memset(in.data, 0, static_cast<size_t>(in.capacity));
   }
   std::vector<vireo_tensor> out(vireo_model_output_count(model));
   // Twice: carried state, and memory that the first run left its values in. Text needs strings of the caller's.
   for (int k = 0; k < 2 && !text; ++k) {
+    for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {  // zeros, then anything: NaN, indices out of range
+      vireo_tensor in = {};
+      VIREO_FUZZ_CHECK(vireo_session_input(session, i, &in, &error) == VIREO_OK);
+      for (int64_t b = 0; b < in.capacity; ++b)
+        static_cast<uint8_t*>(in.data)[b] = static_cast<uint8_t>(k * (b * 37 + 11));
+    }
     if (vireo_session_run(session, nullptr, out.data(), &error) != VIREO_OK) {
       VIREO_FUZZ_CHECK(error.message[0] != 0);
       break;
