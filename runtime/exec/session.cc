@@ -341,8 +341,8 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 #if VIREO_JOINED
   const uint64_t random = s.random;
 #endif
-  for (bool again = true; again;) {
-    again = false;
+  bool again = false;
+  do {
     for (uint32_t i = 0; ok(status) && i < s.main.input_count; ++i) {
       status = bind_input(s, i, inputs == nullptr ? nullptr : &inputs[i]);
     }
@@ -362,7 +362,7 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
     s.loop_depth = 0;
     for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
 #endif
-  }
+  } while (again);
   if (ok(status)) status = check_outputs(s, outputs);
 #if VIREO_JOINED
   for (uint32_t o = 0; ok(status) && s.memory != nullptr && outputs != nullptr && o < s.main.output_count; ++o) {
