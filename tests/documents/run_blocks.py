@@ -13,6 +13,7 @@ What a page needs beside that stands in a comment right above the block, which r
 
 From the environment: VIREO_PROGRAM, VIREO_LIBRARY, VIREO_BINARY_ROOT (the build), VIREO_CC and VIREO_CXX. In blocks: VIREO_SOURCE (this
 checkout), VIREO_PREFIX (an installation of the build, made when a block names it). The summary is unittest's."""
+import importlib.util
 import os
 import pathlib
 import re
@@ -133,6 +134,10 @@ class Page:
 
 
 def main(path):
+    if importlib.util.find_spec("numpy") is None:
+        print(f"{path.relative_to(ROOT)} ... skipped 'numpy is missing (toolchains/bootstrap --for tests)'")
+        print("Ran 1 tests in one page\n\nOK (failures=0, skipped=1)")
+        return 0
     text = path.read_text()
     passed = failed = skipped = 0
     folder = pathlib.Path(tempfile.mkdtemp(prefix="vireo-page-"))
