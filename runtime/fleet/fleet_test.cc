@@ -328,6 +328,14 @@ TEST(Pipeline, ARunsOwnFaultIsItsOwn) {
   EXPECT_EQ(pipeline.submit(none), VIREO_INVALID_ARGUMENT);
 }
 
+TEST(Pipeline, ADeviceThatCancelsByItselfEndsTheRun) {
+  Loaded loaded(kModels[1], kSleeper, {{"SLEEPER_CANCELS", "1"}, {"SLEEPER_NODES", "2-5"}});
+  Pipeline pipeline(loaded, "sleeper,cpu", 2, 4);
+  Call call(loaded.model, 0);
+  ASSERT_EQ(pipeline.submit(call), VIREO_OK);
+  EXPECT_EQ(pipeline.wait().status, VIREO_CANCELLED);
+}
+
 TEST(Pipeline, RefusesBadOptions) {
   Loaded loaded(kModels[1]);
   vireo_error error = VIREO_ERROR_INIT;

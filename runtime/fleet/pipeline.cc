@@ -57,14 +57,16 @@ using platform::Lock;
 Run& run_of(vireo_pipeline& p, uint64_t number) { return p.runs[number % p.capacity]; }
 
 // Without the lock. A cancel that came as the session's last run ended is still noted there and would end this one,
-// before its first node: it is begun again.
+// before its first node: it is begun again. Once, for that takes the note away; a device that cancels by itself has the
+// last word.
 vireo_status run_one(vireo_pipeline& p, Worker& w, Run& run) {
-  for (;;) {
-    const vireo_status status = vireo_session_run(w.session, run.inputs, run.outputs, &run.error);
-    if (status != VIREO_CANCELLED) return status;
+  const vireo_status status = vireo_session_run(w.session, run.inputs, run.outputs, &run.error);
+  if (status != VIREO_CANCELLED) return status;
+  {
     Lock lock(p.mutex);
     if (run.cancel) return status;
   }
+  return vireo_session_run(w.session, run.inputs, run.outputs, &run.error);
 }
 
 void* serve(void* argument) {

@@ -4,6 +4,7 @@
 //   SLEEPER_US=N       microseconds a node and row (dimension 0 of its first output)
 //   SLEEPER_NODES=A-B  takes nodes A to B - 1 of a graph
 //   SLEEPER_LOST=N     is lost in submit N, and from then on
+//   SLEEPER_CANCELS=1  says that it was cancelled when nobody did
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -20,6 +21,7 @@ namespace {
 struct Sleeper {
   std::mutex works;
   std::atomic<int> submits{0};
+  bool cancels = false;
   int lost_at = -1, us = 0;
   uint32_t first = 0, end = UINT32_MAX;
 } device;
@@ -69,6 +71,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
     if (with->message_bytes >= sizeof(kWhy)) std::memcpy(with->message, kWhy, sizeof(kWhy));
     return VIREO_DEVICE_LOST;
   }
+  if (device.cancels) return VIREO_CANCELLED;
   const vireo_status status = vireo_cpu_delegate.submit(loaded, inputs, input_count, outputs, output_count, with);
   const int64_t rows = outputs[0]->rank > 0 ? outputs[0]->dims[0] : 1;
   std::this_thread::sleep_for(std::chrono::microseconds(device.us * rows));
@@ -94,6 +97,7 @@ extern "C" __attribute__((visibility("default"))) vireo_status vireo_delegate_op
   device.submits = 0;
   device.us = number("SLEEPER_US", 0);
   device.lost_at = number("SLEEPER_LOST", -1);
+  device.cancels = number("SLEEPER_CANCELS", 0) != 0;
   device.first = 0;
   device.end = UINT32_MAX;
   if (const char* const nodes = std::getenv("SLEEPER_NODES"); nodes != nullptr) {

@@ -36,7 +36,7 @@ const bool kPacksByDefault = true;
 vireo_allocator heap() { return {heap_allocate, heap_release, nullptr}; }
 
 Status map_file(const char* path, MappedFile* out, Error* error) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO would wait for who writes to it
   if (fd < 0) return fail(error, Status::kIo, "cannot open \"{}\": {}", path, strerror(errno));
   struct stat info;
   Status status = Status::kOk;

@@ -4,7 +4,6 @@
 // The allocator is the application's (vireo_allocator): the runtime takes from no other. Plug-ins get the same one.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/faults/heap.h"
 #include "vireo/fleet.h"
 #include "vireo/vireo.h"
 
@@ -20,35 +20,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-struct Heap {
-  std::atomic<int64_t> live{0}, number{0};
-  int64_t fails_at = -1;
-  bool for_good = false;
-  std::atomic<bool> failed{false};
-
-  static void* allocate(void* self, size_t bytes, size_t alignment) {
-    auto& heap = *static_cast<Heap*>(self);
-    const int64_t at = heap.number++;
-    if (heap.fails_at >= 0 && (at == heap.fails_at || (heap.for_good && at > heap.fails_at))) {
-      heap.failed = true;
-      return nullptr;
-    }
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory != nullptr) heap.live += static_cast<int64_t>(bytes);
-    return memory;
-  }
-  static void release(void* self, void* memory, size_t bytes, size_t) {
-    if (memory == nullptr) return;
-    static_cast<Heap*>(self)->live -= static_cast<int64_t>(bytes);
-    std::free(memory);
-  }
-  void fail(int64_t at, bool forever) {
-    number = 0;
-    fails_at = at;
-    for_good = forever;
-    failed = false;
-  }
-};
+using vireo::faults::Heap;
 
 struct Setting {
   std::string name, file;
@@ -69,7 +41,7 @@ struct Outcome {
 Outcome attempt(const Setting& setting, Heap* heap) {
   Outcome out;
   vireo_error error = VIREO_ERROR_INIT;
-  const vireo_allocator allocator = {Heap::allocate, Heap::release, heap};
+  const vireo_allocator allocator = heap->allocator();
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
   options.threads = setting.threads;
@@ -193,7 +165,6 @@ void sweep(const Setting& setting) {
   ASSERT_EQ(heap.live, 0);
   const int64_t points = heap.number;
   ASSERT_GT(points, 3);
-  // Sessions made in the same runtime after a failure: the last point that failed, then all memory again.
   int64_t refused = 0, without = 0;
   for (const bool forever : {false, true}) {
     for (int64_t at = 0; at < points; ++at) {

@@ -1,11 +1,12 @@
 // Sequences of calls of the C API, as a program may make them: bytes say which call comes next and with what, over a
-// few models, sessions and buffers of its own. Handles are valid or NULL, memory is as long as it is said to be; all
+// few models, sessions and pipelines of its own. Handles are valid or NULL, memory is as long as it is said to be; all
 // else is as the bytes have it. Everything is released in an order that the bytes choose, and then all memory is back.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
 #include "vireo/fleet.h"
 #include "vireo/vireo.h"
@@ -16,25 +17,6 @@ using namespace vireo::fuzz;
 
 Reached reached{"session", "ran", "pipeline"};
 enum { kSession, kRan, kPipeline };
-
-// Counts what is out; has no more from one allocation on where the bytes say so.
-struct Heap {
-  std::atomic<int64_t> live{0};
-  std::atomic<int64_t> left{INT64_MAX};
-
-  static void* allocate(void* self, size_t bytes, size_t alignment) {
-    auto& heap = *static_cast<Heap*>(self);
-    if (bytes > (64u << 20) || heap.left.fetch_sub(1) <= 0) return nullptr;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory != nullptr) heap.live += static_cast<int64_t>(bytes);
-    return memory;
-  }
-  static void release(void* self, void* memory, size_t bytes, size_t) {
-    if (memory == nullptr) return;
-    static_cast<Heap*>(self)->live -= static_cast<int64_t>(bytes);
-    std::free(memory);
-  }
-};
 
 const std::vector<Bytes>& files() {
   static const auto* const all =
@@ -47,12 +29,13 @@ const std::vector<Bytes>& files() {
 class Program {
  public:
   explicit Program(Reader* in) : in_(*in) {
-    vireo_allocator allocator = {Heap::allocate, Heap::release, &heap_};
+    heap_.most = 64u << 20;
+    const vireo_allocator allocator = heap_.allocator();
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.allocator = &allocator;
     options.threads = 1 + static_cast<int32_t>(in_.below(2));
     options.plugins = "";
-    if (in_.chance(20)) heap_.left = in_.below(600);
+    if (in_.chance(20)) heap_.fail(in_.below(600), true);
     status(vireo_runtime_create(&options, &runtime_, &error_));
   }
   ~Program() {
@@ -105,7 +88,7 @@ class Program {
       case 15:
         return drive();
       case 16:
-        heap_.left = in_.chance(128) ? INT64_MAX : in_.below(60);
+        heap_.fail(in_.chance(128) ? -1 : in_.below(60), true);
         return;
       default:
         vireo_session_cancel(some(sessions_));
@@ -161,7 +144,6 @@ class Program {
     options_.target = targets[in_.below(in_.chance(200) ? 2 : 4)];
     options_.failover = static_cast<vireo_failover>(in_.below(4));
     bounds_.clear();
-    names_.clear();
     for (uint32_t i = 0; model != nullptr && i < vireo_model_dimension_count(model) + in_.below(2); ++i) {
       vireo_dimension d = VIREO_DIMENSION_INIT;
       vireo_bound b = {};
@@ -183,10 +165,10 @@ class Program {
     const bool known = status(vireo_model_memory(model, with, &memory, &error_));
     if (known && memory.total_bytes > (32u << 20)) return;
     vireo_session* session = nullptr;
-    const int64_t before = heap_.left;
+    heap_.failed = false;
     const bool made = status(vireo_session_create(model, with, &session, &error_));
     // What memory says is enough, as long as the allocator has it.
-    VIREO_FUZZ_CHECK(made || !known || before < 10000 || with == nullptr || with->require != nullptr);
+    VIREO_FUZZ_CHECK(made || !known || heap_.failed || with == nullptr || with->require != nullptr);
     if (!made) return;
     sessions_.push_back(session);
     reached(kSession);
@@ -315,7 +297,7 @@ class Program {
   }
 
   Reader& in_;
-  Heap heap_;
+  vireo::faults::Heap heap_;
   vireo_runtime* runtime_ = nullptr;
   std::vector<std::unique_ptr<AlignedCopy>> copies_;
   std::vector<vireo_model*> models_;
@@ -323,7 +305,6 @@ class Program {
   std::vector<vireo_pipeline*> pipelines_;
   vireo_session_options options_ = VIREO_SESSION_OPTIONS_INIT;
   std::vector<vireo_bound> bounds_;
-  std::vector<std::string> names_;
   vireo_error error_ = VIREO_ERROR_INIT;
 };
 

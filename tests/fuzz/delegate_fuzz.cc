@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/devices/runtime.h"
+#include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
 #include "vireo/delegate.h"
 #include "vireo/vireo.h"
@@ -165,31 +166,15 @@ vireo_status telemetry(void*, vireo_telemetry* out) {
 
 vireo_delegate g_table;
 
-struct Heap {
-  std::atomic<int64_t> live{0};
-  static void* allocate(void* self, size_t bytes, size_t alignment) {
-    if (bytes > (64u << 20)) return nullptr;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory != nullptr) static_cast<Heap*>(self)->live += static_cast<int64_t>(bytes);
-    return memory;
-  }
-  static void release(void* self, void* memory, size_t bytes, size_t) {
-    if (memory == nullptr) return;
-    static_cast<Heap*>(self)->live -= static_cast<int64_t>(bytes);
-    std::free(memory);
-  }
-};
-
 using Answers = std::vector<Bytes>;
 
-bool use(vireo_runtime* runtime, const vireo_model* model, const char* device, vireo_failover failover, Answers* out) {
+bool use(const vireo_model* model, const char* device, vireo_failover failover, Answers* out) {
   vireo_error error = VIREO_ERROR_INIT;
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   options.device = device;
   options.failover = failover;
   options.device_timeout_ns = 2000000;
   vireo_session* session = nullptr;
-  (void)runtime;
   if (vireo_session_create(model, &options, &session, &error) != VIREO_OK) {
     VIREO_FUZZ_CHECK(error.message[0] != 0);
     return false;
@@ -251,8 +236,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   static const Bytes file = read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo");
   static const AlignedCopy bytes(file.data(), file.size());
-  Heap heap;
-  const vireo_allocator allocator = {Heap::allocate, Heap::release, &heap};
+  vireo::faults::Heap heap;
+  heap.most = 64u << 20;
+  const vireo_allocator allocator = heap.allocator();
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
   options.threads = 1;
@@ -269,14 +255,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     VIREO_FUZZ_CHECK(vireo_model_load_memory(runtime, bytes.data(), file.size(), &model, &error) == VIREO_OK);
     const auto failover = static_cast<vireo_failover>(in.below(3));
     Answers there, here;
-    const bool named = use(runtime, model, in.chance(128) ? "fuzz,cpu" : "auto", failover, &there);
+    const bool named = use(model, in.chance(128) ? "fuzz,cpu" : "auto", failover, &there);
     if (g_there) reached(kRanThere);
     if (in.chance(40)) {
       vireo_memory known = VIREO_MEMORY_INIT;
       (void)vireo_model_memory(model, nullptr, &known, &error);
     }
     const bool alone = !g_there;
-    if (use(runtime, model, "cpu", VIREO_FAILOVER_DEFAULT, &here) && named && alone) VIREO_FUZZ_CHECK(there == here);
+    if (use(model, "cpu", VIREO_FAILOVER_DEFAULT, &here) && named && alone) VIREO_FUZZ_CHECK(there == here);
     vireo_model_release(model);
   } else {
     VIREO_FUZZ_CHECK(error.message[0] != 0);

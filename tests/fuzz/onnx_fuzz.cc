@@ -7,6 +7,7 @@
 #include "converter/convert.h"
 #include "quant/schemes/scheme.h"
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/sessions.h"
 #include "tests/fuzz/wire.h"
 #include "vireo/vireo.h"
 
@@ -18,56 +19,14 @@ using namespace vireo::fuzz;
 Reached reached{"converted", "session", "ran"};
 enum { kConverted, kSession, kRan };
 
-vireo_runtime* runtime() {
-  static vireo_runtime* const one = [] {
-    vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
-    options.threads = 1;
-    options.plugins = "";
-    vireo_runtime* made = nullptr;
-    VIREO_FUZZ_CHECK(vireo_runtime_create(&options, &made, nullptr) == VIREO_OK);
-    return made;
-  }();
-  return one;
-}
-
-constexpr uint64_t kMostMemory = 16 << 20;
-
 void run(const FileBytes& file) {
   vireo_model* model = nullptr;
   vireo_error error = VIREO_ERROR_INIT;
-  const vireo_status loaded = vireo_model_load_memory(runtime(), file.data(), file.size(), &model, &error);
+  const vireo_status loaded = vireo_model_load_memory(plain_runtime(), file.data(), file.size(), &model, &error);
   if (loaded != VIREO_OK) std::fprintf(stderr, "what was converted does not load: %s\n", error.message);
   VIREO_FUZZ_CHECK(loaded == VIREO_OK);
   VIREO_FUZZ_CHECK(vireo_model_check_hashes(model, &error) == VIREO_OK);
-  std::vector<vireo_bound> bounds;
-  for (uint32_t i = 0; i < vireo_model_dimension_count(model); ++i) {
-    vireo_dimension d = VIREO_DIMENSION_INIT;
-    VIREO_FUZZ_CHECK(vireo_model_dimension(model, i, &d, nullptr) == VIREO_OK);
-    if (d.max >= 0) continue;
-    vireo_bound b = {};
-    b.name = d.name;
-    b.min = d.min < 2 ? d.min : 2;
-    b.max = 2;
-    bounds.push_back(b);
-  }
-  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
-  options.bounds = bounds.data();
-  options.bound_count = static_cast<uint32_t>(bounds.size());
-  vireo_memory memory = VIREO_MEMORY_INIT;
-  vireo_session* session = nullptr;
-  if (vireo_model_memory(model, &options, &memory, &error) == VIREO_OK && memory.total_bytes <= kMostMemory &&
-      vireo_session_create(model, &options, &session, &error) == VIREO_OK) {
-    reached(kSession);
-    bool text = false;
-    for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {
-      vireo_tensor in = {};
-      VIREO_FUZZ_CHECK(vireo_session_input(session, i, &in, &error) == VIREO_OK);
-      text = text || in.dtype == VIREO_STRING;
-      if (in.dtype != VIREO_STRING && in.capacity > 0) std::memset(in.data, 0, static_cast<size_t>(in.capacity));
-    }
-    if (!text && vireo_session_run(session, nullptr, nullptr, &error) == VIREO_OK) reached(kRan);
-    vireo_session_release(session);
-  }
+  run_model(model, 2, VIREO_PACKING_DEFAULT, nullptr, &reached, kSession, kRan);
   vireo_model_release(model);
 }
 

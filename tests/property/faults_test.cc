@@ -13,35 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/faults/heap.h"
 #include "vireo/vireo.h"
 
 namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// Counts what is out, and has nothing left at one allocation, or from one on.
-struct Heap {
-  std::atomic<int64_t> live{0};
-  int64_t number = 0, fails_at = -1;
-  bool for_good = false, failed = false;
-
-  static void* allocate(void* self, size_t bytes, size_t alignment) {
-    auto& heap = *static_cast<Heap*>(self);
-    const int64_t at = heap.number++;
-    if (heap.fails_at >= 0 && (at == heap.fails_at || (heap.for_good && at > heap.fails_at))) {
-      heap.failed = true;
-      return nullptr;
-    }
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory != nullptr) heap.live += static_cast<int64_t>(bytes);
-    return memory;
-  }
-  static void release(void* self, void* memory, size_t bytes, size_t) {
-    if (memory == nullptr) return;
-    static_cast<Heap*>(self)->live -= static_cast<int64_t>(bytes);
-    std::free(memory);
-  }
-};
+using vireo::faults::Heap;
 
 struct Outcome {
   vireo_status status = VIREO_OK;
@@ -73,7 +52,7 @@ Outcome go(const Plan& plan, Heap* heap) {
   };
   setenv("VIREO_NPU_FAULT", plan.faults.c_str(), 1);
   setenv("VIREO_NPU_MEMORY", plan.memory, 1);
-  const vireo_allocator allocator = {Heap::allocate, Heap::release, heap};
+  const vireo_allocator allocator = heap->allocator();
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
   options.threads = 1;

@@ -2,6 +2,8 @@
 // do not fit. Each is a status with a message, and the session goes on working. Run under the sanitizers, threads'
 // included.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <functional>
@@ -135,6 +137,20 @@ TEST_F(Misuse, NullHandles) {
   vireo_model_release(nullptr);
   vireo_runtime_release(nullptr);
   EXPECT_FALSE(answer(session_).empty());
+}
+
+TEST_F(Misuse, AFileThatIsNone) {
+  const std::string fifo = "misuse_fifo";
+  (void)unlink(fifo.c_str());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  vireo_model* model = nullptr;
+  vireo_error error = VIREO_ERROR_INIT;
+  for (const std::string& path : {fifo, std::string("."), std::string("/dev/zero")}) {
+    EXPECT_EQ(vireo_model_load_file(runtime_, path.c_str(), &model, &error), VIREO_IO) << path;
+    EXPECT_EQ(model, nullptr);
+    EXPECT_NE(std::string(error.message).find(path), std::string::npos) << error.message;
+  }
+  (void)unlink(fifo.c_str());
 }
 
 TEST_F(Misuse, NumbersOutOfRange) {

@@ -1,0 +1,95 @@
+#include "tests/fuzz/sessions.h"
+
+#include <algorithm>
+
+namespace vireo::fuzz {
+namespace {
+
+constexpr uint64_t kMostMemory = 16 << 20;  // of a session: more is allowed, and not worth the time here
+
+}  // namespace
+
+vireo_runtime* plain_runtime() {
+  static vireo_runtime* const one = [] {
+    vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+    options.threads = 1;
+    options.plugins = "";
+    vireo_runtime* made = nullptr;
+    VIREO_FUZZ_CHECK(vireo_runtime_create(&options, &made, nullptr) == VIREO_OK);
+    return made;
+  }();
+  return one;
+}
+
+void run_model(const vireo_model* model, int64_t open, vireo_packing packing, const char* target, Reached* reached,
+               size_t session_stage, size_t run_stage) {
+  std::vector<vireo_bound> bounds;
+  for (uint32_t i = 0; i < vireo_model_dimension_count(model); ++i) {
+    vireo_dimension d = VIREO_DIMENSION_INIT;
+    VIREO_FUZZ_CHECK(vireo_model_dimension(model, i, &d, nullptr) == VIREO_OK);
+    if (d.max >= 0) continue;
+    vireo_bound b = {};
+    b.name = d.name;
+    b.min = d.min < open ? d.min : open;
+    b.max = open;
+    bounds.push_back(b);
+  }
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  options.bounds = bounds.data();
+  options.bound_count = static_cast<uint32_t>(bounds.size());
+  options.packing = packing;
+  options.target = target;
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  const vireo_status known = vireo_model_memory(model, &options, &memory, &error);
+  VIREO_FUZZ_CHECK(known == VIREO_OK || error.message[0] != 0);
+  if (known != VIREO_OK || memory.total_bytes > kMostMemory || memory.packed_bytes > kMostMemory) return;
+  vireo_session* session = nullptr;
+  if (vireo_session_create(model, &options, &session, &error) != VIREO_OK) {
+    VIREO_FUZZ_CHECK(error.message[0] != 0 && session == nullptr);
+    return;
+  }
+  (*reached)(session_stage);
+  bool text = false;
+  for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {
+    vireo_tensor in = {};
+    VIREO_FUZZ_CHECK(vireo_session_input(session, i, &in, &error) == VIREO_OK);
+    text = text || in.dtype == VIREO_STRING;
+  }
+  std::vector<vireo_tensor> out(vireo_model_output_count(model));
+  // Twice: carried state, and memory that the first run left its values in. Text needs strings of the caller's.
+  for (int k = 0; k < 2 && !text; ++k) {
+    for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {  // zeros, then anything: NaN, indices out of range
+      vireo_tensor in = {};
+      VIREO_FUZZ_CHECK(vireo_session_input(session, i, &in, &error) == VIREO_OK);
+      for (int64_t b = 0; b < in.capacity; ++b)
+        static_cast<uint8_t*>(in.data)[b] = static_cast<uint8_t>(k * (b * 37 + 11));
+    }
+    if (vireo_session_run(session, nullptr, out.data(), &error) != VIREO_OK) {
+      VIREO_FUZZ_CHECK(error.message[0] != 0);
+      break;
+    }
+    (*reached)(run_stage);
+    uint64_t sum = 0;  // every byte that is handed out can be read
+    for (const vireo_tensor& t : out) {
+      if (t.dtype == VIREO_STRING || t.data == nullptr) continue;
+      int64_t count = 1;
+      for (int32_t d = 0; d < t.rank; ++d) count *= t.dims[d];
+      const int64_t bytes = vireo_dtype_bytes(t.dtype, count);
+      VIREO_FUZZ_CHECK(bytes >= 0 && bytes <= t.capacity);
+      for (int64_t i = 0; i < bytes; ++i) sum += static_cast<const uint8_t*>(t.data)[i];
+    }
+    static volatile uint64_t sink = 0;
+    sink = sum;
+    (void)sink;
+  }
+  for (uint32_t i = 0; i < vireo_session_node_count(session); ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    VIREO_FUZZ_CHECK(vireo_session_node(session, i, &info, &error) == VIREO_OK);
+  }
+  for (uint32_t i = 0; i < std::min<uint32_t>(vireo_model_test_count(model), 4); ++i)
+    (void)vireo_session_selftest(session, i, &error);
+  vireo_session_release(session);
+}
+
+}  // namespace vireo::fuzz
