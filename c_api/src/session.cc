@@ -111,7 +111,7 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
                            most.shape[i]);
     }
   }
-  for (int32_t i = 0; vireo::ok(status) && i < rank; ++i) session->main.inputs[index]->shape[i] = dims[i];
+  if (vireo::ok(status)) vireo::set_extents(*session, index, dims);
   return vireo::report(status, e, nullptr, error);
 }
 

@@ -7,9 +7,10 @@ namespace {
 
 class TensorInfer final : public InferContext {
  public:
-  // `constant_inputs`: null when every input holds data; else which ones do.
-  TensorInfer(const Step& step, TensorType* const* outputs, const bool* constant_inputs, Error* error)
-      : args_(step.args), constant_(constant_inputs) {
+  // `constant_inputs`: null when every input holds data; else which ones do. What lies in `file` never changes.
+  TensorInfer(const Step& step, TensorType* const* outputs, const bool* constant_inputs, Span<const uint8_t> file,
+              Error* error)
+      : args_(step.args), constant_(constant_inputs), file_(file) {
     // A Tensor begins with its TensorType, so the args serve as they are.
     inputs_ = reinterpret_cast<const TensorType* const*>(step.args);
     outputs_ = outputs;
@@ -26,7 +27,11 @@ class TensorInfer final : public InferContext {
       return false;
     }
 #endif
-    if (constant_ == nullptr || constant_[i]) return true;
+    if (constant_ == nullptr) {
+      reads_ |= static_cast<size_t>(args_[i]->as<const uint8_t>() - file_.data()) >= file_.size();
+      return true;
+    }
+    if (constant_[i]) return true;
     unsure_ = true;
     return false;
   }
@@ -45,12 +50,15 @@ class TensorInfer final : public InferContext {
   }
   bool unsure() const { return unsure_; }
   bool missing() const { return missing_; }
+  bool reads() const { return reads_; }
 
  private:
   Dim symbolic(Arith, Dim, Dim) override { return 0; }  // dimensions are numbers here
   Tensor* const* args_;
   const bool* constant_;
+  Span<const uint8_t> file_;
   bool unsure_ = false;
+  bool reads_ = false;
   bool missing_ = false;
 };
 
@@ -58,7 +66,7 @@ class TensorInfer final : public InferContext {
 
 Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure,
                     Error* error) {
-  TensorInfer ctx(step, outputs, constant_inputs, error);
+  TensorInfer ctx(step, outputs, constant_inputs, {}, error);
   const Status status = step.def->infer(ctx);
   *unsure = ctx.unsure();
   return status;
@@ -93,15 +101,19 @@ Status check_bounds(vireo_session& s, const Step& step) {
 Status infer_step(vireo_session& s, Step& step) {
   if (step.kind == Step::kPart && step.bodies[0] != nullptr) {  // fused: the shapes are those of its body
     Frame& body = *step.bodies[0];
-    for (uint32_t i = 0; i < body.step_count; ++i) VIREO_TRY(infer_step(s, body.steps[i]));
+    for (uint32_t i = 0; i < body.step_count; ++i) {
+      VIREO_TRY(infer_step(s, body.steps[i]));
+      step.reads |= body.steps[i].reads;
+    }
     return check_bounds(s, step);
   }
   Tensor** const outputs = step.args + step.input_count;
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (outputs[o] != nullptr) outputs[o]->shape.rank = 0;  // shape functions start from nothing
   }
-  TensorInfer ctx(step, reinterpret_cast<TensorType* const*>(outputs), nullptr, &s.error);
+  TensorInfer ctx(step, reinterpret_cast<TensorType* const*>(outputs), nullptr, s.model->program.file(), &s.error);
   VIREO_TRY(step.def->infer(ctx));
+  step.reads |= ctx.reads();
 #if VIREO_JOINED
   if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");
 #endif

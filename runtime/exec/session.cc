@@ -60,12 +60,16 @@ Status run_step_here(vireo_session& s, Step& step) {
 #endif
 #if VIREO_CONTROL_FLOW
   if (step.kind != Step::kPart) {
+    s.settled = false;  // bodies run with other shapes each time
     VIREO_TRY((step.kind == Step::kIf ? run_if : step.kind == Step::kLoop ? run_loop : run_scan)(s, step));
   } else
 #endif
   {
-    const Status status = step.infer ? infer_step(s, step) : Status::kOk;
-    if (!ok(status)) return fail_step(s, step, status, "");
+    if (step.infer && !(s.settled && !step.reads)) {
+      const Status status = infer_step(s, step);
+      if (!ok(status)) return fail_step(s, step, status, "");
+    }
+    if (step.reads || step.data_dependent) s.settled = false;
     VIREO_TRY(run_part(s, step));
     if (!step.data_dependent) return Status::kOk;
   }
@@ -86,6 +90,18 @@ Status run_step(vireo_session& s, Step& step) {
 }
 
 // ---- One run of the whole model
+
+}  // namespace
+
+void set_extents(vireo_session& s, uint32_t input, const Dim* extents) {
+  Shape& shape = s.main.inputs[input]->shape;
+  for (int d = 0; d < shape.rank; ++d) {
+    if (shape[d] != extents[d]) s.settled = false;
+    shape[d] = extents[d];
+  }
+}
+
+namespace {
 
 // A symbolic extent has one value in a run.
 Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
@@ -127,6 +143,7 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
     }
     s.symbols[id] = actual;
   }
+  set_extents(s, input, x.shape.dims);
   return Status::kOk;
 }
 
@@ -135,13 +152,14 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   const Tensor& own = s.own_inputs[i];
   const char* name = text_of(s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(i))->name());
   if (given == nullptr || given->data == nullptr) {
+    Tensor mine = x;
+    if (given != nullptr && given->dtype != VIREO_NONE && given->rank >= 0 && given->rank <= kMaxRank) {
+      mine.shape.rank = given->rank;  // an empty tensor, or the shape of what the session's memory holds
+      for (int d = 0; d < given->rank; ++d) mine.shape[d] = given->dims[d];
+    }
     x.data = own.data;
     x.capacity = own.capacity;
-    if (given != nullptr && given->dtype != VIREO_NONE && given->rank >= 0 && given->rank <= kMaxRank) {
-      x.shape.rank = given->rank;  // an empty tensor, or the shape of what the session's memory holds
-      for (int d = 0; d < given->rank; ++d) x.shape[d] = given->dims[d];
-    }
-    return bind_symbols(s, i, x);
+    return bind_symbols(s, i, mine);
   }
   if (given->rank < 0 || given->rank > kMaxRank)
     return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has rank {}", name, given->rank);
@@ -221,7 +239,7 @@ void carry_state(vireo_session& s) {
     if (bytes > 0 && bytes <= s.own_inputs[i].capacity)
       memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));
     s.own_inputs[i].shape = y.shape;
-    s.main.inputs[i]->shape = y.shape;
+    set_extents(s, i, y.shape.dims);
   }
 }
 
@@ -358,6 +376,7 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
     if (!again) break;
     status = Status::kOk;
     s.error = Error{};
+    s.settled = false;
     s.random = random;
     s.loop_depth = 0;
     for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
@@ -371,7 +390,10 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 #endif
   if (ok(status)) {
     hand_out(s, outputs);
+    s.settled = true;
     carry_state(s);
+  } else {
+    s.settled = false;
   }
   for (uint32_t i = 0; i < s.main.input_count; ++i) {  // forget the caller's memory
     s.main.inputs[i]->data = s.own_inputs[i].data;

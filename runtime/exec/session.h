@@ -25,7 +25,8 @@ struct DeviceMemory;
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
   Kind kind = kPart;
-  bool infer = false;           // shapes are worked out at each run
+  bool infer = false;           // shapes are worked out as the run goes: see vireo_session.settled
+  bool reads = false;           // they hung on contents that are not constant
   bool data_dependent = false;  // the kernel sets its outputs' extents
   bool bounded = false;         // its kernel has scratch, which is as large as the bounds want it
   bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
@@ -142,6 +143,9 @@ struct vireo_session {
   uint64_t seed = 0;
   int64_t loop_cells[2 * vireo::kMaxNesting] = {};  // iteration number and condition of each nesting level
   uint32_t loop_depth = 0;
+  // The shapes of tensors are those of a run that came to its end, and no input has got another since: they need not be
+  // worked out again, up to the first step where they hang on contents. That step ends it, until the run's end.
+  bool settled = false;
   uint32_t busy = 0;
   uint32_t cancelled = 0;
   uint32_t failovers = 0;
@@ -172,6 +176,9 @@ Status run_scan(vireo_session& s, Step& step);
 
 // One run on the caller's tensors; see vireo_session_run.
 Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* outputs);
+
+// Extents of an input, as many as it has.
+void set_extents(vireo_session& s, uint32_t input, const Dim* extents);
 
 // infer.cc: shapes of a step's outputs from its inputs as they stand; checks every output against its capacity.
 Status infer_step(vireo_session& s, Step& step);
