@@ -2,14 +2,15 @@
 // changed at a time: what then converts is the rewrite to propose. Trying it is better than a table of what each
 // operator takes, which would be a second list of what the operators' own code says, and would not know what follows.
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <set>
 
 #include "converter/convert.h"
 #include "onnx/onnx-ml.pb.h"
 #include "sdk/base/dtype.h"
+#include "sdk/files/whole_file.h"
 
 namespace vireo {
 namespace {
@@ -198,11 +199,10 @@ bool explain_refusals(const std::string& folder, Diagnostics* diagnostics) {
     ModelProto model;
     const std::string op = d.op.empty() && model.ParseFromString(d.reproducer) ? model.graph().node(0).op_type() : d.op;
     const std::filesystem::path path = std::filesystem::path(folder) / file_name(++number, d, op);
-    std::ofstream out(path, std::ios::binary);
-    out.write(d.reproducer.data(), static_cast<std::streamsize>(d.reproducer.size()));
-    out.close();
-    if (!out) {
-      diagnostics->error(Code::kWriteFailed, "cannot write \"" + path.string() + "\"");
+    files::WholeFile file(path.string());
+    if (!file.write(d.reproducer.data(), d.reproducer.size()) || !file.finish() || !file.appear()) {
+      diagnostics->error(Code::kWriteFailed, "cannot write \"" + path.string() + "\": " + std::strerror(file.error()),
+                         files::what_to_do(path.string(), file.error()));
       return false;
     }
     std::string note = "the node alone is " + path.string();

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "c_api/tool/failure.h"
+#include "sdk/files/whole_file.h"
 
 namespace vireo::tool {
 namespace {
@@ -23,29 +24,13 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
-  int take() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
 
  private:
   int fd_;
 };
 
-std::string folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 [[noreturn]] void fail_writing(const std::string& path, int error) {
-  const std::string folder = folder_of(path);
-  std::string help = "choose another output path";
-  if (error == ENOENT || error == ENOTDIR)
-    help = "create the folder " + folder + " first, or choose another output path";
-  if (error == EACCES || error == EPERM || error == EROFS) help = "choose a folder that you may write to";
-  if (error == ENOSPC || error == EDQUOT) help = "free some space, or choose another disk; nothing was left behind";
-  throw Failure("cannot write " + path + ": " + strerror(error), help);
+  throw Failure("cannot write " + path + ": " + strerror(error), files::what_to_do(path, error));
 }
 
 }  // namespace
@@ -88,25 +73,8 @@ void write_file(const std::string& path, const void* bytes, size_t size) {
     }
     return;
   }
-  std::string temporary = path + ".XXXXXX";
-  Descriptor out(mkostemp(temporary.data(), O_CLOEXEC));
-  if (out.get() < 0) fail_writing(path, errno);
-  const auto undo = [&](int error) {
-    unlink(temporary.c_str());
-    fail_writing(path, error);
-  };
-  for (size_t done = 0; done < size;) {
-    const ssize_t n = write(out.get(), static_cast<const char*>(bytes) + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) undo(errno);
-    done += static_cast<size_t>(n);
-  }
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(out.get(), 0666 & ~mask) != 0) undo(errno);
-  if (fsync(out.get()) != 0 && errno != EINVAL && errno != ENOTSUP) undo(errno);
-  if (close(out.take()) != 0) undo(errno);  // a network disk may find out here that it is full
-  if (rename(temporary.c_str(), path.c_str()) != 0) undo(errno);
+  files::WholeFile file(path);
+  if (!file.write(bytes, size) || !file.finish() || !file.appear()) fail_writing(path, file.error());
 }
 
 void write_file(const std::string& path, const std::string& text) { write_file(path, text.data(), text.size()); }
@@ -117,11 +85,25 @@ void require_writable(const std::string& path) {
     if (S_ISDIR(there.st_mode)) fail_writing(path, EISDIR);
     if (!S_ISREG(there.st_mode)) return;
   }
-  std::string probe = path + ".XXXXXX";
-  const int fd = mkostemp(probe.data(), O_CLOEXEC);
-  if (fd < 0) fail_writing(path, errno);
-  close(fd);
-  unlink(probe.c_str());
+  if (const int error = files::why_not_writable(path); error != 0) fail_writing(path, error);
+}
+
+void require_apart(const std::string& source, const std::vector<std::string>& outputs) {
+  const auto same = [](const std::string& a, const std::string& b) {
+    std::error_code unknown;
+    if (std::filesystem::equivalent(a, b, unknown)) return true;
+    const auto whole = [&unknown](const std::string& path) { return std::filesystem::weakly_canonical(path, unknown); };
+    return whole(a) == whole(b);
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) continue;
+    if (same(outputs[i], source))
+      throw Failure("the output " + outputs[i] + " is the model that is read", "choose another output path");
+    for (size_t k = 0; k < i; ++k) {
+      if (!outputs[k].empty() && same(outputs[i], outputs[k]))
+        throw Failure("two outputs are one file, " + outputs[i], "choose another path for one of them");
+    }
+  }
 }
 
 std::string user_cache(const std::string& what) {

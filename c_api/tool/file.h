@@ -21,6 +21,9 @@ void write_file(const std::string& path, const std::string& text);
 // Throws when `path` could not be written later: asked before long work begins.
 void require_writable(const std::string& path);
 
+// Throws when an output is the source or another output: one would be lost. "" stands for none.
+void require_apart(const std::string& source, const std::vector<std::string>& outputs);
+
 // This program's folder for `what` in the user's cache: $XDG_CACHE_HOME/vireo/WHAT, else ~/.cache/vireo/WHAT. Need not
 // be there. Throws when neither variable is set.
 std::string user_cache(const std::string& what);

@@ -50,6 +50,17 @@ TEST(File, FolderInsteadOfFile) {
   EXPECT_THROW(read_file("no_such_file"), Failure);
 }
 
+TEST(File, SourceAndOutputsAreApart) {
+  fs::create_directories("file_apart");
+  write_file("file_apart/m.onnx", std::string("x"));
+  fs::remove("file_apart/link");
+  fs::create_symlink("m.onnx", "file_apart/link");
+  require_apart("file_apart/m.onnx", {"file_apart/a", "", "", "file_apart/b"});
+  EXPECT_THROW(require_apart("file_apart/m.onnx", {"", "file_apart/./m.onnx"}), Failure);
+  EXPECT_THROW(require_apart("file_apart/m.onnx", {"file_apart/link"}), Failure);
+  EXPECT_THROW(require_apart("file_apart/m.onnx", {"file_apart/a", "file_apart/../file_apart/a"}), Failure);
+}
+
 TEST(File, TemporaryDisappears) {
   std::string path;
   {

@@ -1,10 +1,5 @@
 #include "converter/emit/model_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <set>
@@ -14,6 +9,7 @@
 #include "converter/emit/integer_only.h"
 #include "converter/emit/plans.h"
 #include "sdk/base/checked.h"
+#include "sdk/files/whole_file.h"
 #include "sdk/format/container.h"
 #include "sdk/format/sha256.h"
 #include "sdk/ops/identity/identity_generated.h"
@@ -394,73 +390,19 @@ void ModelFile::write(FileBytes* out) const {
   std::memcpy(out->data(), header.data(), header.size());
 }
 
-namespace {
-
-// A file under way: gone with this object, whatever ends the writing, unless it got its name.
-struct Unfinished {
-  int fd;
-  const std::string& path;
-  ~Unfinished() {
-    if (fd >= 0) (void)close(fd);
-    if (!path.empty()) (void)unlink(path.c_str());
-  }
-};
-
-}  // namespace
-
 bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
-  std::string temporary = path + ".part" + std::to_string(getpid());
-  const auto refuse = [&](const std::string& what, int error) {
-    std::string help;
-    if (error == ENOSPC || error == EDQUOT)
-      help = "the disk is full: " + std::to_string(file_bytes_) + " bytes are needed";
-    if (error == ENOENT || error == EACCES || error == EROFS || error == ENOTDIR)
-      help = "choose a folder that exists and can be written to";
-    diagnostics->error(Code::kWriteFailed, what + ": " + std::strerror(error), help);
-    return false;
-  };
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    // A rename would replace a device or fail on a folder.
-    return refuse("cannot write \"" + path + "\"", S_ISDIR(info.st_mode) ? EISDIR : EEXIST);
-  }
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return refuse("cannot write \"" + path + "\"", errno);
-  Unfinished unfinished{fd, temporary};
-  int error = 0;
-  const auto write_all = [&](const void* data, size_t n) {
-    const auto* p = static_cast<const uint8_t*>(data);
-    while (n > 0) {
-      const ssize_t done = ::write(fd, p, n);
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) {
-        error = done < 0 ? errno : ENOSPC;
-        return false;
-      }
-      p += done;
-      n -= static_cast<size_t>(done);
-    }
-    return true;
-  };
+  files::WholeFile out(path);
   std::vector<uint8_t> header(kHeaderBytes);
-  bool good = write_all(header.data(), header.size()) && stream(write_all, &header);
-  if (good && (lseek(fd, 0, SEEK_SET) != 0 || !write_all(header.data(), header.size()))) good = false;
-  if (good && fsync(fd) != 0 && errno != EINVAL) good = false;
-  if (!good && error == 0) error = errno;
-  unfinished.fd = -1;
-  if (close(fd) != 0 && good) {
-    good = false;
-    error = errno;
-  }
-  if (good && rename(temporary.c_str(), path.c_str()) != 0) {
-    good = false;
-    error = errno;
-  }
-  if (good) {
-    temporary.clear();
+  const auto write = [&out](const void* data, size_t n) { return out.write(data, n); };
+  if (write(header.data(), header.size()) && stream(write, &header) && out.write_over(header.data(), header.size()) &&
+      out.finish() && out.appear()) {
     return true;
   }
-  return refuse("cannot write \"" + path + "\"", error);
+  diagnostics->error(Code::kWriteFailed,
+                     "cannot write \"" + path + "\" (" + std::to_string(file_bytes_) +
+                         " bytes): " + std::strerror(out.error()),
+                     files::what_to_do(path, out.error()));
+  return false;
 }
 
 }  // namespace vireo::emit

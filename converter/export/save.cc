@@ -1,15 +1,10 @@
-// The model to disk. Both files are written under temporary names and then renamed, the constants' first: whoever sees
-// the model sees all of it.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
+// The model to disk. The constants' file appears first: whoever sees the model sees all of it.
 #include <cstring>
+#include <optional>
 
 #include "converter/export/export.h"
 #include "converter/onnx/six_bits.h"
+#include "sdk/files/whole_file.h"
 
 namespace vireo::exporter {
 namespace {
@@ -17,64 +12,10 @@ namespace {
 constexpr int64_t kAlways = 1024;  // constants below this stay in the model: readers want to see shapes
 constexpr int64_t kPage = 4096;    // ONNX asks for this alignment, so that files can be mapped
 
-class Output {
- public:
-  explicit Output(std::string path) : path_(std::move(path)), temporary_(path_ + ".part" + std::to_string(getpid())) {
-    struct stat info;
-    if (stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-      error_ = S_ISDIR(info.st_mode) ? EISDIR : EEXIST;  // a rename would replace a device or fail on a folder
-      return;
-    }
-    fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) error_ = errno;
-  }
-  ~Output() {
-    if (fd_ >= 0) close(fd_);
-    if (made()) unlink(temporary_.c_str());
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  bool write(const void* data, size_t n) {
-    const auto* p = static_cast<const uint8_t*>(data);
-    while (error_ == 0 && n > 0) {
-      const ssize_t done = ::write(fd_, p, n);
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) {
-        error_ = done < 0 ? errno : ENOSPC;
-        break;
-      }
-      p += done;
-      n -= static_cast<size_t>(done);
-    }
-    return error_ == 0;
-  }
-  bool finish() {
-    if (error_ == 0 && fsync(fd_) != 0 && errno != EINVAL) error_ = errno;
-    if (fd_ >= 0 && close(fd_) != 0 && error_ == 0) error_ = errno;
-    written_ = fd_ >= 0;
-    fd_ = -1;
-    return error_ == 0;
-  }
-  bool rename() {
-    if (error_ == 0 && ::rename(temporary_.c_str(), path_.c_str()) != 0) error_ = errno;
-    written_ = written_ && error_ != 0;
-    return error_ == 0;
-  }
-  void refuse(Diagnostics* diagnostics) const {
-    std::string help;
-    if (error_ == ENOSPC || error_ == EDQUOT) help = "the disk is full";
-    if (error_ == ENOENT || error_ == EACCES || error_ == EROFS || error_ == ENOTDIR)
-      help = "choose a folder that exists and can be written to";
-    diagnostics->error(Code::kWriteFailed, "cannot write \"" + path_ + "\": " + std::strerror(error_), help);
-  }
-
- private:
-  bool made() const { return fd_ >= 0 || written_; }
-  std::string path_, temporary_;
-  int fd_ = -1, error_ = 0;
-  bool written_ = false;  // the temporary file is complete, and there
-};
+void refuse(const std::string& path, const files::WholeFile& file, Diagnostics* diagnostics) {
+  diagnostics->error(Code::kWriteFailed, "cannot write \"" + path + "\": " + std::strerror(file.error()),
+                     files::what_to_do(path, file.error()));
+}
 
 void set_entry(::onnx::TensorProto* t, const char* key, const std::string& value) {
   auto* e = t->add_external_data();
@@ -84,7 +25,7 @@ void set_entry(::onnx::TensorProto* t, const char* key, const std::string& value
 
 // Moves what is large into `file`.
 bool write_external(const std::vector<ir::ConstantPtr>& constants, const std::string& location,
-                    ::onnx::GraphProto* graph, Output* file) {
+                    ::onnx::GraphProto* graph, files::WholeFile* file) {
   int64_t at = 0;
   const std::vector<uint8_t> gap(static_cast<size_t>(kPage));
   for (size_t i = 0; i < constants.size(); ++i) {
@@ -114,13 +55,13 @@ bool export_onnx(const ir::Graph& graph, const std::string& path, Diagnostics* d
   for (const ir::ConstantPtr& c : constants) total += c->size_bytes();
   const bool external = total > inline_bytes;
   const std::string data_path = path + ".data";
-  std::optional<Output> data;
+  std::optional<files::WholeFile> data;
   if (external) {
     data.emplace(data_path);
     const size_t slash = data_path.find_last_of('/');
     if (!write_external(constants, slash == std::string::npos ? data_path : data_path.substr(slash + 1),
                         model.mutable_graph(), &*data)) {
-      data->refuse(diagnostics);
+      refuse(data_path, *data, diagnostics);
       return false;
     }
   }
@@ -139,17 +80,17 @@ bool export_onnx(const ir::Graph& graph, const std::string& path, Diagnostics* d
     diagnostics->error(Code::kFileTooLarge, "\"" + path + "\" would be larger than 2 GiB, where a protobuf ends");
     return false;
   }
-  Output file(path);
+  files::WholeFile file(path);
   if (!file.write(bytes.data(), bytes.size()) || !file.finish()) {
-    file.refuse(diagnostics);
+    refuse(path, file, diagnostics);
     return false;
   }
-  if (external && !data->rename()) {
-    data->refuse(diagnostics);
+  if (external && !data->appear()) {
+    refuse(data_path, *data, diagnostics);
     return false;
   }
-  if (!file.rename()) {
-    file.refuse(diagnostics);
+  if (!file.appear()) {
+    refuse(path, file, diagnostics);
     return false;
   }
   return true;

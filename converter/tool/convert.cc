@@ -210,6 +210,7 @@ void convert(const Options& given, Context& context) {
     throw Failure("--target needs a .vireo file to write to", "name it with -o");
   if (options.output.empty() && options.onnx.empty())
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
+  require_apart(options.model, {options.output, options.onnx, options.report});
   if (!options.output.empty()) require_writable(options.output);
   if (!options.onnx.empty()) require_writable(options.onnx);
   if (options.bench_seconds > 0 && options.report.empty())
