@@ -61,6 +61,22 @@ inline vireo_status refuse(vireo_error* error, vireo_status status, const char* 
   return status;
 }
 
+// Of a session's options, what nobody below looks at: their size, and that choices are among those there are. A choice
+// that C lets through is read as a number here, because an enum of C++ must not hold it.
+inline vireo_status check_options(const vireo_session_options* options, vireo_error* error) {
+  if (options == nullptr) return VIREO_OK;
+  if (options->struct_size < sizeof(*options))
+    return refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+#if VIREO_JOINED
+  uint32_t packing, failover;
+  memcpy(&packing, &options->packing, sizeof(packing));
+  memcpy(&failover, &options->failover, sizeof(failover));
+  if (packing > VIREO_PACKING_NEVER || failover > VIREO_FAILOVER_NEVER)
+    return refuse(error, VIREO_INVALID_ARGUMENT, "options: no such packing or failover");
+#endif
+  return VIREO_OK;
+}
+
 inline vireo_status null_argument(vireo_error* error, const char* name) {
   Error e;
   const Status status = fail(&e, Status::kInvalidArgument, "{} is NULL", name);

@@ -293,9 +293,7 @@ vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_o
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(count, error);
-  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-  }
+  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
   if (limits != nullptr && limits->struct_size < sizeof(vireo_limits)) {
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "limits: set struct_size with VIREO_LIMITS_INIT");
   }
@@ -317,9 +315,7 @@ vireo_status vireo_model_placement(const vireo_model* model, const vireo_session
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(visitor, error);
   VIREO_NOT_NULL(visitor->node, error);
-  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-  }
+  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
 #if VIREO_JOINED
   Error e;
   return vireo::report(vireo::explain_model(model, options, *visitor, &e), e, &model->program.subgraph(0), error);
@@ -334,9 +330,7 @@ vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_op
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-  }
+  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
   Error e;
   return vireo::report(vireo::session_memory(model, options, out, &e), e, &model->program.subgraph(0), error);
 }

@@ -46,6 +46,11 @@ vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_ru
   if (options != nullptr && options->struct_size < sizeof(vireo_runtime_options)) {
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_RUNTIME_OPTIONS_INIT");
   }
+#if VIREO_PLUGINS
+  uint32_t probe = 0;  // as in check_options
+  if (options != nullptr) memcpy(&probe, &options->probe, sizeof(probe));
+  if (probe > VIREO_PROBE_NEVER) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: no such probe");
+#endif
   Error e;
   return vireo::report(vireo::create_runtime(options, out_runtime, &e), e, nullptr, error);
 }

@@ -43,9 +43,7 @@ vireo_status vireo_session_create(const vireo_model* model, const vireo_session_
   VIREO_NOT_NULL(out_session, error);
   *out_session = nullptr;
   VIREO_NOT_NULL(model, error);
-  if (options != nullptr && options->struct_size < sizeof(vireo_session_options)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-  }
+  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
   Error e;
   return vireo::report(vireo::create_session(model, options, out_session, &e), e, &model->program.subgraph(0), error);
 }

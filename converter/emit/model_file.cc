@@ -398,10 +398,10 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
       out.finish() && out.appear()) {
     return true;
   }
-  diagnostics->error(Code::kWriteFailed,
-                     "cannot write \"" + path + "\" (" + std::to_string(file_bytes_) +
-                         " bytes): " + std::strerror(out.error()),
-                     files::what_to_do(path, out.error()));
+  diagnostics->error(
+      Code::kWriteFailed,
+      "cannot write \"" + path + "\" (" + std::to_string(file_bytes_) + " bytes): " + std::strerror(out.error()),
+      files::what_to_do(path, out.error()));
   return false;
 }
 

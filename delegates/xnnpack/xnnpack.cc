@@ -53,8 +53,24 @@ const char* look(const vireo_host& host, const vireo_graph* graph, uint32_t node
   return writer->write(*part);
 }
 
+// XNNPACK's way to learn of the processor (cpuinfo) follows a null pointer on Linux where one of these cannot be read:
+// in a sandbox without /proc or /sys, or when no descriptor is left.
+bool knows_processor() {
+#ifdef __linux__
+  for (const char* const path :
+       {"/proc/cpuinfo", "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/present"}) {
+    FILE* const file = fopen(path, "r");
+    if (file == nullptr) return false;
+    const bool good = fgetc(file) != EOF;
+    fclose(file);
+    if (!good) return false;
+  }
+#endif
+  return true;
+}
+
 vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_device_info* info, void** device) {
-  if (index != 0 || xnn_initialize(&heap()) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
+  if (index != 0 || !knows_processor() || xnn_initialize(&heap()) != xnn_status_success) return VIREO_INVALID_ARGUMENT;
   (void)kernels();  // the first call runs them, before sessions are made
   info->name = "xnnpack";
   info->detail = kDetail;

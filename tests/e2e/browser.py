@@ -39,10 +39,18 @@ class Browser:
             [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
              "--disable-component-update", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}",
              f"--window-size={self.size[0]},{self.size[1]}", "about:blank"],
+            env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},  # a sanitizer of ours is none of its business
             preexec_fn=redirect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
         os.close(command_read)
         os.close(answer_write)
+        try:
+            return self.attach()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def attach(self):
         target = next(t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self.session = None
         self.session = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]

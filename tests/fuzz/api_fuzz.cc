@@ -13,6 +13,14 @@
 
 namespace {
 
+// C lets any number stand for a choice.
+template <class Choice>
+void put(Choice* choice, uint64_t number) {
+  const auto n = static_cast<uint32_t>(number);
+  static_assert(sizeof(*choice) == sizeof(n), "C's enums are ints here");
+  std::memcpy(choice, &n, sizeof(n));
+}
+
 using namespace vireo::fuzz;
 
 Reached reached{"session", "ran", "pipeline"};
@@ -134,7 +142,7 @@ class Program {
     if (in_.chance(3)) options_.struct_size = static_cast<uint32_t>(in_.number());
     options_.threads = static_cast<int32_t>(in_.chance(200) ? in_.below(3) : in_.number());
     options_.profile = in_.below(2);
-    options_.packing = static_cast<vireo_packing>(in_.below(4));
+    put(&options_.packing, in_.below(4));
     options_.seed = in_.word();
     const char* const devices[] = {nullptr, "auto", "cpu", "null,cpu", "cpu,cpu", "npu", ",", "cpu,", "xnnpack,cpu"};
     options_.device = devices[in_.below(in_.chance(128) ? 2 : 9)];
@@ -142,7 +150,7 @@ class Program {
     options_.require = shares[in_.below(in_.chance(200) ? 1 : 6)];
     const char* const targets[] = {nullptr, "", "cpu", "?"};
     options_.target = targets[in_.below(in_.chance(200) ? 2 : 4)];
-    options_.failover = static_cast<vireo_failover>(in_.below(4));
+    put(&options_.failover, in_.below(4));
     bounds_.clear();
     for (uint32_t i = 0; model != nullptr && i < vireo_model_dimension_count(model) + in_.below(2); ++i) {
       vireo_dimension d = VIREO_DIMENSION_INIT;

@@ -253,7 +253,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (std::strcmp(info.name, "cpu") != 0) reached(kDevice);
     }
     VIREO_FUZZ_CHECK(vireo_model_load_memory(runtime, bytes.data(), file.size(), &model, &error) == VIREO_OK);
-    const auto failover = static_cast<vireo_failover>(in.below(3));
+    const auto failover = static_cast<vireo_failover>(in.below(2));
     Answers there, here;
     const bool named = use(model, in.chance(128) ? "fuzz,cpu" : "auto", failover, &there);
     if (g_there) reached(kRanThere);

@@ -69,6 +69,35 @@ class Misuse : public ::testing::Test {
   vireo_session* session_ = nullptr;
 };
 
+// C lets any number stand for a choice.
+template <class Choice>
+void set(Choice* choice, uint32_t number) {
+  static_assert(sizeof(*choice) == sizeof(number), "C's enums are ints here");
+  std::memcpy(choice, &number, sizeof(number));
+}
+
+TEST_F(Misuse, ChoicesThereAreNot) {
+  vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+  vireo_session* session = nullptr;
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  for (const uint32_t number : {3u, 255u, 0xffffffffu}) {
+    set(&options.packing, number);
+    EXPECT_EQ(vireo_session_create(model_, &options, &session, &error_), VIREO_INVALID_ARGUMENT);
+    EXPECT_EQ(vireo_model_memory(model_, &options, &memory, &error_), VIREO_INVALID_ARGUMENT);
+    options.packing = VIREO_PACKING_DEFAULT;
+    set(&options.failover, number);
+    EXPECT_EQ(vireo_session_create(model_, &options, &session, &error_), VIREO_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("failover"), std::string::npos);
+    options.failover = VIREO_FAILOVER_DEFAULT;
+    vireo_runtime_options runtime = VIREO_RUNTIME_OPTIONS_INIT;
+    vireo_runtime* other = nullptr;
+    set(&runtime.probe, number);
+    EXPECT_EQ(vireo_runtime_create(&runtime, &other, &error_), VIREO_INVALID_ARGUMENT);
+    EXPECT_EQ(other, nullptr);
+  }
+  EXPECT_EQ(session, nullptr);
+}
+
 TEST_F(Misuse, NullHandles) {
   vireo_error e = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -139,7 +140,7 @@ Outcome use(const Bytes& file, const vireo_trust* trust, const char* cache = nul
     vireo_session* session = nullptr;
     Bytes room(file.size() + 64);
     uint8_t* const at = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
-    std::memcpy(at, file.data(), file.size());
+    std::copy(file.begin(), file.end(), at);
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
     if (trust != nullptr) {
       EXPECT_EQ(vireo_runtime_set_trust(runtime, trust, &error), VIREO_OK) << error.message;
