@@ -3,20 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#ifdef __GNUC__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#endif
-#include <stb/stb_image.h>
-#include <stb/stb_image_write.h>
-#ifdef __GNUC__
-#pragma GCC diagnostic pop
-#endif
+#include <png.h>
 
 namespace {
 
@@ -37,16 +24,24 @@ void fill(Picture* p, int x0, int y0, int x1, int y1, const uint8_t* color) {
 }  // namespace
 
 bool load_picture(const std::string& path, Picture* picture) {
-  int channels = 0;
-  uint8_t* data = stbi_load(path.c_str(), &picture->width, &picture->height, &channels, 3);
-  if (data == nullptr) return false;
-  picture->rgb.assign(data, data + static_cast<size_t>(picture->width) * picture->height * 3);
-  stbi_image_free(data);
-  return true;
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_file(&image, path.c_str()) == 0) return false;
+  image.format = PNG_FORMAT_RGB;
+  picture->width = static_cast<int>(image.width);
+  picture->height = static_cast<int>(image.height);
+  picture->rgb.resize(PNG_IMAGE_SIZE(image));
+  const png_color black = {0, 0, 0};  // behind what is transparent
+  return png_image_finish_read(&image, &black, picture->rgb.data(), 0, nullptr) != 0;
 }
 
 bool save_png(const std::string& path, const Picture& picture) {
-  return stbi_write_png(path.c_str(), picture.width, picture.height, 3, picture.rgb.data(), picture.width * 3) != 0;
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = PNG_FORMAT_RGB;
+  return png_image_write_to_file(&image, path.c_str(), 0, picture.rgb.data(), 0, nullptr) != 0;
 }
 
 void draw_box(Picture* picture, float x0, float y0, float x1, float y1, int digit) {

@@ -16,11 +16,12 @@ import sys
 # A file belongs to the first room whose folder it is in; a room may include itself and the rooms named after it.
 ROOMS = [
     ("c_api/include", []),
-    # The one thing of the SDK that the tool takes: it knows nothing of models.
+    # What the tool takes of the SDK: files and pictures, which know nothing of models.
     ("sdk/files", []),
-    ("c_api/tool", ["c_api/include", "sdk/files"]),
+    ("sdk/media", ["sdk"]),
+    ("c_api/tool", ["c_api/include", "sdk/files", "sdk/media"]),
     ("c_api", ["c_api/include", "sdk", "runtime", "runtime/platform", "delegates"]),
-    ("sdk", ["c_api/include"]),
+    ("sdk", ["c_api/include", "sdk/media"]),
     # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
     ("runtime/fleet", ["c_api/include", "sdk", "runtime/platform"]),
     ("runtime/platform", ["c_api/include", "sdk", "runtime"]),
@@ -52,7 +53,7 @@ DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodiu
                     "c_api": ("flatbuffers/",)}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
-HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.|image_decoder/[a-z0-9]+\.cc$)|^runtime/platform/|^sdk/files/|"
+HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|media)/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next)[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)

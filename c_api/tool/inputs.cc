@@ -40,10 +40,9 @@ Array load_one(const std::string& path, const vireo_value_info& info, const vire
     throw Failure(path + " has no array '" + std::string(info.name) + "' and not just one; it has: " + keys,
                   "save the input under its name: numpy.savez(FILE, **{'" + std::string(info.name) + "': array})");
   }
-  if (starts_with(bytes, "\x89PNG", 4) || starts_with(bytes, "\xFF\xD8\xFF", 3))
-    return read_picture(path, info, meaning, assumed);
+  if (is_picture(bytes)) return read_picture(path, info, meaning, assumed);
   if (starts_with(bytes, "RIFF", 4) || starts_with(bytes, "RIFX", 4)) return read_sound(path, info, meaning, assumed);
-  throw Failure(path + " is none of .npy, .npz, .png, .jpg and .wav",
+  throw Failure(path + " is neither .npy nor .npz, nor a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) or .wav",
                 "give input '" + std::string(info.name) + "' a file of one of these");
 }
 

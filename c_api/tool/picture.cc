@@ -3,22 +3,12 @@
 #include <math.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/handles.h"
-
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
-#define STBI_NO_STDIO
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#include <stb/stb_image.h>
-#pragma GCC diagnostic pop
+#include "sdk/media/image_codec.h"
 
 namespace vireo::tool {
 namespace {
@@ -47,6 +37,37 @@ Layout layout_of(const vireo_value_info& info, const std::string& told) {
   if (is_channels(info.max_dims[behind.channel])) return behind;
   if (info.rank == 3) return {-1, 1, 2, "height x width"};
   return {};
+}
+
+constexpr int64_t kMostPixels = int64_t{1} << 26;  // a small file can claim any size
+
+// A fourth channel is opaque: transparency is not read.
+Pixels decoded(const std::string& path, int channels) {
+  const auto fail = [&path](const std::string& why) {
+    throw Failure(path + " is not a readable picture: " + why, "check the file, or save it again as PNG");
+  };
+  const std::vector<uint8_t> bytes = read_file(path);
+  const Span<const uint8_t> stream(bytes.data(), bytes.size());
+  const ImageCodec* const codec = find_codec(stream);
+  if (codec == nullptr) fail("it has the beginning of no known format");
+  if (codec->decode == nullptr)
+    fail(std::string(codec->name) + " needs " + codec->library + ", which this build lacks");
+  ImageSize size;
+  if (const char* const why = codec->size(stream, &size); why != nullptr) fail(why);
+  if (size.width <= 0 || size.height <= 0 || size.width > kMostPixels / size.height)
+    fail(std::to_string(size.width) + " x " + std::to_string(size.height) + " pixels, at most 64 million are read");
+  const auto pixels = static_cast<size_t>(size.width * size.height);
+  std::vector<uint8_t> rgb(3 * pixels);
+  if (const char* const why = codec->decode(stream, size, rgb.data()); why != nullptr) fail(why);
+  Pixels out{static_cast<int>(size.width), static_cast<int>(size.height), channels,
+             std::vector<float>(pixels * static_cast<size_t>(channels))};
+  for (size_t i = 0; i < pixels; ++i) {
+    const uint8_t* const from = &rgb[3 * i];
+    float* const to = &out.values[i * static_cast<size_t>(channels)];
+    if (channels == 1) to[0] = static_cast<float>((77 * from[0] + 150 * from[1] + 29 * from[2]) >> 8);  // ITU-R BT.601
+    for (int c = 0; channels != 1 && c < channels; ++c) to[c] = c < 3 ? from[c] : 255.0f;
+  }
+  return out;
 }
 
 // Bilinear, with pixel centres at half positions.
@@ -89,6 +110,8 @@ Pixels letterboxed(const Pixels& from, int width, int height) {
 
 }  // namespace
 
+bool is_picture(const std::vector<uint8_t>& bytes) { return find_codec({bytes.data(), bytes.size()}) != nullptr; }
+
 Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
                    std::string* assumed) {
   const std::string input = "input '" + std::string(info.name) + "' (" + type_text(info) + ")";
@@ -104,20 +127,7 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
   if (!is_channels(channels))
     throw Failure(path + " is a picture, but " + input + " takes " + std::to_string(channels) + " channels");
 
-  const std::vector<uint8_t> bytes = read_file(path);
-  Pixels picture;
-  int there = 0;
-  std::unique_ptr<uint8_t, void (*)(void*)> decoded(
-      stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &picture.width, &picture.height, &there,
-                            static_cast<int>(channels)),
-      stbi_image_free);
-  if (decoded == nullptr)
-    throw Failure(path + " is not a readable PNG or JPEG: " + stbi_failure_reason(),
-                  "check the file, or save it again");
-  picture.channels = static_cast<int>(channels);
-  picture.values.assign(decoded.get(),
-                        decoded.get() + static_cast<size_t>(picture.width) * picture.height * picture.channels);
-
+  Pixels picture = decoded(path, static_cast<int>(channels));
   const int64_t want_h = info.max_dims[layout.height], want_w = info.max_dims[layout.width];
   const int height = want_h < 0 || info.min_dims[layout.height] != want_h ? picture.height : static_cast<int>(want_h);
   const int width = want_w < 0 || info.min_dims[layout.width] != want_w ? picture.width : static_cast<int>(want_w);

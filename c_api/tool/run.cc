@@ -157,7 +157,8 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("run", "Run a model once on files");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_repeated(verb, "-i,--input", &options->inputs,
-               "NAME=FILE: .npy, .npz (key NAME, or its only array), .png, .jpg or .wav; once for each input");
+               "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "
+               "or .wav; once for each input");
   verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
   add_target(verb, &options->target);

@@ -1,5 +1,5 @@
 // Portable anymap: P1 to P3 as text, P4 to P6 as bytes; bits, grey, colours. Source: Netpbm, pbm(5), pgm(5), ppm(5).
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 namespace vireo {
 namespace {

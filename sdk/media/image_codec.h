@@ -1,7 +1,7 @@
 // One image format each: bytes of a file to rows of 8-bit RGB. What reads a format is a library that this machine may
 // lack (CMakeLists.txt); the row stands anyway, so that a stream is refused by the name of its format.
-#ifndef VIREO_SDK_OPS_IMAGE_DECODER_IMAGE_CODEC_H_
-#define VIREO_SDK_OPS_IMAGE_DECODER_IMAGE_CODEC_H_
+#ifndef VIREO_SDK_MEDIA_IMAGE_CODEC_H_
+#define VIREO_SDK_MEDIA_IMAGE_CODEC_H_
 
 #include <stdint.h>
 
@@ -39,4 +39,4 @@ inline bool begins_with(Span<const uint8_t> stream, const char* bytes, size_t n)
 
 }  // namespace vireo
 
-#endif  // VIREO_SDK_OPS_IMAGE_DECODER_IMAGE_CODEC_H_
+#endif  // VIREO_SDK_MEDIA_IMAGE_CODEC_H_

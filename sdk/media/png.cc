@@ -1,5 +1,5 @@
 // PNG by libpng. Samples of 16 bits give their upper 8, gamma is left as stored: what pillow and OpenCV do.
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 #if VIREO_CODEC_PNG
 #include <png.h>

@@ -1,6 +1,6 @@
 // BMP: headers of 12 bytes (OS/2) and of 40 and more, 1, 4 and 8 bits with a palette, 16, 24 and 32 bits, fields by
 // mask, rows from below or from above. Without run lengths. Source: Microsoft, "Bitmap Storage".
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 namespace vireo {
 namespace {

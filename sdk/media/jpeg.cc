@@ -1,6 +1,6 @@
 // JPEG by libjpeg-turbo's own interface, which reports errors without setjmp. Its defaults are what the standard asks
 // for: the exact inverse DCT and "fancy" upsampling of chroma.
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 #if VIREO_CODEC_JPEG
 #include <turbojpeg.h>

@@ -1,6 +1,6 @@
 // TIFF by libtiff's reader of whole images, which knows every photometric interpretation; the first page. It multiplies
 // colours by a separate alpha.
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 #if VIREO_CODEC_TIFF
 #include <stdlib.h>

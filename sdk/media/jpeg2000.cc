@@ -1,5 +1,5 @@
 // JPEG 2000, as a file (JP2) or a bare codestream, by OpenJPEG. Grey and sRGB with samples of up to 16 bits, and sYCC.
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 #if VIREO_CODEC_JPEG2000
 #include <openjpeg.h>

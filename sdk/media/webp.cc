@@ -1,4 +1,4 @@
-#include "sdk/ops/image_decoder/image_codec.h"
+#include "sdk/media/image_codec.h"
 
 #if VIREO_CODEC_WEBP
 #include <webp/decode.h>
