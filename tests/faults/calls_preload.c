@@ -2,6 +2,7 @@
  * calls by itself is not seen. What is read below /proc and /sys is a kind of its own, whoever reads it.
  *
  *   VIREO_CALLS_COUNT=FILE        how many calls of each kind there were, a line each, when the process exits
+ *   VIREO_CALLS_HAPPENED=FILE     appears when the call that goes wrong is made
  *   VIREO_CALLS=KIND:N:WHAT[:+]   the call of this kind with number N (from 0; with + all that follow, too): WHAT is
  * errno as a number, "short" (one byte is transferred), "kill" or "term" (a signal, before the call)
  */
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -50,6 +52,8 @@ static int fault(enum kind kind) {
   const long number = __atomic_fetch_add(&g_count[kind], 1, __ATOMIC_RELAXED);
   if (!g_plan.known) read_plan();
   if ((int)kind != g_plan.kind || number < g_plan.at || (number > g_plan.at && !g_plan.forever)) return 0;
+  if (getenv("VIREO_CALLS_HAPPENED") != NULL)
+    (void)syscall(SYS_close, (int)syscall(SYS_openat, AT_FDCWD, getenv("VIREO_CALLS_HAPPENED"), O_CREAT | O_WRONLY, 0600));
   if (g_plan.what == 'k') (void)kill(getpid(), SIGKILL);
   if (g_plan.what == 't') (void)raise(SIGTERM);
   if (g_plan.what == 's') return 2;
