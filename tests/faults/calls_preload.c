@@ -53,7 +53,8 @@ static int fault(enum kind kind) {
   if (!g_plan.known) read_plan();
   if ((int)kind != g_plan.kind || number < g_plan.at || (number > g_plan.at && !g_plan.forever)) return 0;
   if (getenv("VIREO_CALLS_HAPPENED") != NULL)
-    (void)syscall(SYS_close, (int)syscall(SYS_openat, AT_FDCWD, getenv("VIREO_CALLS_HAPPENED"), O_CREAT | O_WRONLY, 0600));
+    (void)syscall(SYS_close,
+                  (int)syscall(SYS_openat, AT_FDCWD, getenv("VIREO_CALLS_HAPPENED"), O_CREAT | O_WRONLY, 0600));
   if (g_plan.what == 'k') (void)kill(getpid(), SIGKILL);
   if (g_plan.what == 't') (void)raise(SIGTERM);
   if (g_plan.what == 's') return 2;
