@@ -16,7 +16,7 @@
 namespace vireo {
 namespace {
 
-enum class Kind { kInteger, kRandom, kTwoBatches };
+enum class Kind { kInteger, kRandom, kTwoBatches, kState };
 
 FileBytes make(Kind kind) {
   const auto dims = std::make_shared<ir::DimTable>();
@@ -60,7 +60,9 @@ FileBytes make(Kind kind) {
   FileBytes bytes;
   Diagnostics diagnostics;
   ConvertReport report;
-  const auto made = emit::ModelFile::build(g, {}, {}, &diagnostics, &report);
+  ConvertOptions options;
+  if (kind == Kind::kState) options.states = {{"w", "z"}};
+  const auto made = emit::ModelFile::build(g, options, {}, &diagnostics, &report);
   EXPECT_NE(made, nullptr) << diagnostics.text();
   if (made != nullptr) made->write(&bytes);
   return bytes;
@@ -135,6 +137,28 @@ TEST(FleetModels, TwoBatchesAreRefusedByName) {
   vireo_split* split = nullptr;
   EXPECT_EQ(vireo_split_create(loaded.model, &options, &split, &error), VIREO_INVALID_ARGUMENT);
   EXPECT_STREQ(error.tensor, "z") << error.message;
+}
+
+TEST(FleetModels, StateIsRefusedByName) {
+  Loaded loaded(Kind::kState);
+  vireo_error error = VIREO_ERROR_INIT;
+  for (const uint32_t depth : {0u, 1u, 2u}) {
+    vireo_pipeline_options options = VIREO_PIPELINE_OPTIONS_INIT;
+    options.depth = depth;
+    vireo_pipeline* pipeline = nullptr;
+    EXPECT_EQ(vireo_pipeline_create(loaded.model, &options, &pipeline, &error), VIREO_INVALID_ARGUMENT) << depth;
+    EXPECT_STREQ(error.tensor, "z") << error.message;
+    EXPECT_EQ(pipeline, nullptr);
+  }
+  const char* const devices[] = {"cpu", "cpu"};
+  vireo_split_options options = VIREO_SPLIT_OPTIONS_INIT;
+  options.devices = devices;
+  options.device_count = 2;
+  options.batch = 8;
+  vireo_split* split = nullptr;
+  EXPECT_EQ(vireo_split_create(loaded.model, &options, &split, &error), VIREO_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.tensor, "z") << error.message;
+  EXPECT_EQ(split, nullptr);
 }
 
 TEST(FleetModels, DrawsAreRefusedByName) {
