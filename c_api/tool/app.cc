@@ -96,7 +96,8 @@ int run_app(int argc, char** argv, Extensions extensions) {
     print_failure(failure.what(), failure.help());
     return 1;
   } catch (const std::bad_alloc&) {
-    print_failure("this machine has not enough memory for that", "use a smaller input or model");
+    print_failure("this machine has not enough memory for that",
+                  "use a smaller input or model, or allow more (--max-memory)");
     return 1;
   } catch (const std::exception& error) {
     print_failure(error.what(), "");

@@ -10,6 +10,7 @@
 #include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
 #include "converter/report/recorder.h"
+#include "converter/tool/limits.h"
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/report_data.h"
 #include "converter/tool/session_evaluator.h"
@@ -22,6 +23,7 @@ namespace {
 
 struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
+  Limits limits;
   std::vector<std::string> shapes, elements, skip, states, targets;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
@@ -204,6 +206,7 @@ std::vector<uint8_t> add_to(const FileBytes& file, const Options& options, const
 
 void convert(const Options& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
+  apply_limits(given.limits);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
   const Options options = for_targets(given, profiles);
   if (!profiles.empty() && options.output.empty())
@@ -268,6 +271,7 @@ void convert(const Options& given, Context& context) {
 
 void check_only(const Options& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
+  apply_limits(given.limits);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
   const Options options = for_targets(given, profiles);
   Progress progress;
@@ -313,6 +317,7 @@ void add_common(CLI::App* verb, Options* options) {
   verb->add_option("--string-bytes", options->string_bytes,
                    "so long a string is at most, where memory is reserved for text that nodes make; default 256")
       ->check(CLI::Range(1u, 1u << 20));
+  add_limits(verb, &options->limits);
 }
 
 }  // namespace

@@ -102,6 +102,24 @@ class BadInput(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("error", done.stderr)
 
+    def test_more_than_is_allowed(self):
+        out = self.room / "out.vireo"
+        self.refused("convert", self.onnx, "-o", out, "--max-seconds", 1e-6, says=["not done after 1e-06 seconds", "--max-seconds"])
+        self.refused("check", self.onnx, "--max-seconds", 1e-6, says=["not done after"])
+        if not support.PRELOAD:  # a sanitizer's own memory would be counted
+            self.refused("convert", self.onnx, "-o", out, "--max-memory", 0.001, says=["memory"])
+        support.vireo("convert", self.onnx, "-o", out, "--max-seconds", 600, "--max-memory", 1)
+        out.unlink()
+
+    def test_the_source_is_kept(self):
+        whole = self.onnx.read_bytes()
+        model = self.room / "model.onnx"
+        model.write_bytes(whole)
+        for more in (("-o", model), ("--emit-onnx", model), ("-o", self.room / "a.html", "--report", self.room / "a.html")):
+            with self.subTest(more):
+                self.refused("convert", model, *more, says=["output"])
+        self.assertEqual(model.read_bytes(), whole)
+
     def test_wrong_inputs(self):
         self.refused("run", self.file, says=["features"])
         self.refused("run", self.file, "--input", f"sound={MEDIA / 'yes_1.wav'}", says=["sound", "features"])

@@ -1,0 +1,23 @@
+// What a conversion may take of the machine, so that a file made to be expensive ends in an error.
+#ifndef VIREO_CONVERTER_TOOL_LIMITS_H_
+#define VIREO_CONVERTER_TOOL_LIMITS_H_
+
+#include "CLI/CLI.hpp"
+
+namespace vireo::tool {
+
+struct Limits {
+  double memory_gib = -1;  // below 0: three quarters of what the machine, or the group this process is in, has
+  double seconds = 3600;   // 0, of both: without a limit
+};
+
+// --max-memory and --max-seconds.
+void add_limits(CLI::App* verb, Limits* limits);
+
+// From here on, for the whole process. More memory is std::bad_alloc; more time ends the process with status 1 and a
+// message, which leaves nothing behind (sdk/files/whole_file.h).
+void apply_limits(const Limits& limits);
+
+}  // namespace vireo::tool
+
+#endif  // VIREO_CONVERTER_TOOL_LIMITS_H_
