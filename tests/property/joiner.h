@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct Joiner {
   bool emulated = true;
 
   std::atomic<int> parts{0}, compiles{0}, loaded{0}, submits{0}, cancels{0};
+  std::mutex guard;             // of sizes
   std::vector<uint32_t> sizes;  // of the parts that were loaded
 } device;
 
@@ -195,7 +197,10 @@ vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part
   p->code = reinterpret_cast<const Instruction*>(p->head + 1);
   ++device.loaded;
   ++device.parts;
-  device.sizes.push_back(part->node_count);
+  {
+    const std::lock_guard<std::mutex> lock(device.guard);  // sessions are made in several threads
+    device.sizes.push_back(part->node_count);
+  }
   *loaded = p;
   return VIREO_OK;
 }

@@ -15,19 +15,18 @@ bool is_row(const Shape& c, int64_t n) {  // [N] or [1, N]
   return (c.rank == 1 && c[0] == n) || (c.rank == 2 && c[0] == 1 && c[1] == n);
 }
 
-GemmF32 gemm_shape(const Fused& f, const Shape& a, const Shape& b) {
+// In place: a copy would wait for each of these stores, as long as a small product takes.
+void gemm_shape(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   const auto& at = f.core_attrs<attrs::Gemm>();
-  GemmF32 g;
-  g.trans_a = at.trans_a();
-  g.trans_b = at.trans_b();
-  g.m = a[g.trans_a ? 1 : 0];
-  g.k = a[g.trans_a ? 0 : 1];
-  g.n = b[g.trans_b ? 0 : 1];
-  g.lda = a[1];
-  g.ldb = b[1];
-  g.ldc = g.n;
-  g.epilogue.alpha = at.alpha();
-  return g;
+  g->trans_a = at.trans_a();
+  g->trans_b = at.trans_b();
+  g->m = a[g->trans_a ? 1 : 0];
+  g->k = a[g->trans_a ? 0 : 1];
+  g->n = b[g->trans_b ? 0 : 1];
+  g->lda = a[1];
+  g->ldb = b[1];
+  g->ldc = g->n;
+  g->epilogue.alpha = at.alpha();
 }
 
 // Broadcast batches: B shared by all (weights) joins the batch of A into its rows; otherwise each batch dimension
@@ -61,7 +60,7 @@ bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
 
 bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   if (f.core == Op::kGemm) {
-    *g = gemm_shape(f, a, b);
+    gemm_shape(f, a, b, g);
   } else if (!matmul_shape(a, b, g)) {
     return false;
   }

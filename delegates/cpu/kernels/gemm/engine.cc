@@ -57,15 +57,17 @@ HWY_NOINLINE void tile_kernel(const Tile<B>& t) {
   end_sums(t, acc);
 }
 
-// One row times a whole panel, which is one stream. Two vectors of sums would wait for each other: those of a panel go
-// on side by side, and so do four (fewer of narrow vectors) sums along k.
+// One row times a panel, which is one stream. Two vectors of sums would wait for each other: those of a panel go on
+// side by side, and so do four (fewer of narrow vectors) sums along k. Of a panel that is not full the first kUsed
+// pairs of vectors are read.
 constexpr int kPairs = static_cast<int>(kPanelColumns / kWidth);
-constexpr int kChains = kPairs >= 4 ? 1 : 4 / kPairs;
+template <int kUsed>
 HWY_NOINLINE void row_kernel(const float* a, const float* b, int64_t k, const Sums* tiles, int64_t count) {
+  constexpr int kChains = kUsed >= 4 ? 1 : 4 / kUsed;
   const DF d;
-  VF acc[kChains][kPairs][1][2];
+  VF acc[kChains][kUsed][1][2];
   VIREO_UNROLL
-  for (int j = 0; j < kPairs; ++j) {
+  for (int j = 0; j < kUsed; ++j) {
     acc[0][j][0][0] = acc[0][j][0][1] = hn::Zero(d);
     if (j < count) begin_sums(tiles[j], acc[0][j]);
     VIREO_UNROLL
@@ -78,7 +80,7 @@ HWY_NOINLINE void row_kernel(const float* a, const float* b, int64_t k, const Su
       const VF ai = hn::Set(d, a[p + c]);
       const float* const row = b + c * kPanelColumns;
       VIREO_UNROLL
-      for (int j = 0; j < kPairs; ++j) {
+      for (int j = 0; j < kUsed; ++j) {
         acc[c][j][0][0] = hn::MulAdd(ai, hn::LoadU(d, row + j * kWidth), acc[c][j][0][0]);
         acc[c][j][0][1] = hn::MulAdd(ai, hn::LoadU(d, row + j * kWidth + kLanes), acc[c][j][0][1]);
       }
@@ -87,13 +89,13 @@ HWY_NOINLINE void row_kernel(const float* a, const float* b, int64_t k, const Su
   for (; p < k; ++p, b += kPanelColumns) {
     const VF ai = hn::Set(d, a[p]);
     VIREO_UNROLL
-    for (int j = 0; j < kPairs; ++j) {
+    for (int j = 0; j < kUsed; ++j) {
       acc[0][j][0][0] = hn::MulAdd(ai, hn::LoadU(d, b + j * kWidth), acc[0][j][0][0]);
       acc[0][j][0][1] = hn::MulAdd(ai, hn::LoadU(d, b + j * kWidth + kLanes), acc[0][j][0][1]);
     }
   }
   VIREO_UNROLL
-  for (int j = 0; j < kPairs; ++j) {
+  for (int j = 0; j < kUsed; ++j) {
     VIREO_UNROLL
     for (int step = 1; step < kChains; step *= 2) {
       VIREO_UNROLL
@@ -275,7 +277,8 @@ void row_product(const Product& p, const float* panels, int64_t n0, int64_t n1) 
       tiles[j].columns = columns - j * kWidth < kWidth ? columns - j * kWidth : kWidth;
       sums.set_tile(0, n + j * kWidth, &tiles[j]);
     }
-    row_kernel(p.a, panels + n * p.k, p.k, tiles, count);
+    const auto kernel = count == 1 ? row_kernel<1> : count == 2 && kPairs > 2 ? row_kernel<2> : row_kernel<kPairs>;
+    kernel(p.a, panels + n * p.k, p.k, tiles, count);
   }
   sums.finish(0, 1, n0, n1 - n0);
 }
