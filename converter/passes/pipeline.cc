@@ -7,6 +7,7 @@
 #include "converter/passes/choose_layout.h"
 #include "converter/passes/dead_code.h"
 #include "converter/passes/eliminate_no_ops.h"
+#include "converter/passes/flush_subnormals.h"
 #include "converter/passes/fold_batch_norm.h"
 #include "converter/passes/fold_constants.h"
 #include "converter/passes/fold_quantization.h"
@@ -109,6 +110,8 @@ constexpr int kMostRounds = 8;
 
 // Once, on what is left. Composites end the recognition of what they hold, so nothing of the above comes behind them.
 const Pass* const kOnce[] = {
+    // Weights are what they will be, and their products still operators.
+    &kFlushSubnormals,
     // Before Casts are taken for parts of chains.
     &kFuseAttention,
     // The epilogue knows operators and not their spelled-out forms.

@@ -47,6 +47,7 @@ GROUPS = {
     "merged products": ["merge_shared_gemm"],
     "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
     "epilogues": ["unflatten_gemm", "fuse_epilogue", "fuse_norm"],
+    "subnormals": ["flush_subnormals"],
     "chains": ["fuse_chain"],
     "layout": ["choose_layout"],
 }
