@@ -19,7 +19,6 @@ namespace {
 bool is_factor(const ir::Node& n, size_t i) {
   switch (n.op) {
     case Op::kMatMul:
-      return i < 2;
     case Op::kGemm:
       return i < 2;
     case Op::kConv:

@@ -358,9 +358,9 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       log.declined = said.declined;
     };
     if (!walk.change(options.quantize.name.c_str(), run, &changed)) return false;
-    for (PassReport& r : report->passes) {
-      if (r.name == options.quantize.name) r.errors = std::move(said.errors);
-    }
+    const auto row = std::find_if(report->passes.begin(), report->passes.end(),
+                                  [&](const PassReport& r) { return r.name == options.quantize.name; });
+    if (row != report->passes.end()) row->errors = std::move(said.errors);
   }
   if (!walk.each(wanted(kOnce, options), &changed)) return false;
   if (!options.quantize.after) return true;

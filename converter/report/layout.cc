@@ -1,6 +1,7 @@
 #include "converter/report/layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -244,7 +245,7 @@ class Picture {
       first = false;
     }
     const auto point = [&](const Cell& c) {
-      return Point{static_cast<int32_t>(c.x - left + 0.5), c.layer * kRowHeight};
+      return Point{static_cast<int32_t>(std::lround(c.x - left)), c.layer * kRowHeight};
     };
     for (size_t i = 0; i < widths_.size(); ++i) out.at.push_back(point(cells_[i]));
     for (LayoutEdge& e : edges_) {

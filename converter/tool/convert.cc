@@ -261,7 +261,7 @@ void convert(const Options& given, Context& context) {
     const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
     Json data = conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds);
     for (const TargetReport& target : targets) data["targets"].push_back(json_of(target, false));
-    write_report(options.report, std::move(data));
+    write_report(options.report, data);
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";

@@ -277,7 +277,7 @@ void bench_report(const Model& model, const std::string& path, const SessionChoi
   }
   add_session(model, choice, bounds, Json::array(), &data);
   add_latency(latency, &data);
-  write_report(path, std::move(data));
+  write_report(path, data);
 }
 
 NodeFinder::NodeFinder(const Json& after) {
@@ -307,7 +307,7 @@ Json conversion_report(const std::string& path, const ModelBytes& file, const re
   return data;
 }
 
-void write_report(const std::string& path, Json data) {
+void write_report(const std::string& path, const Json& data) {
   const bool page = path.size() > 5 && path.compare(path.size() - 5, 5, ".html") == 0;
   write_file(path, page ? report::page_of(data, data.value("model", "Vireo report"))
                         : data.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -50,7 +50,7 @@ void bench_report(const Model& model, const std::string& path, const SessionChoi
 ModelBytes mapped(const std::string& path);  // throws Failure
 
 // Writes `data` to `path`: a page where that ends in .html, else JSON.
-void write_report(const std::string& path, Json data);
+void write_report(const std::string& path, const Json& data);
 
 }  // namespace vireo::tool
 

@@ -142,7 +142,7 @@ Status write_plan_reasons(vireo_model* model, Error* error) {
     char* at = model->plan_reasons + i * kPlanReasonBytes;
     for (const char* piece : {"as the plan for ", text_of(plans.Get(i)->target()), " says"}) {
       const size_t n = strlen(piece);
-      memcpy(at, piece, n);
+      memcpy(at, piece, n);  // NOLINT: zeros follow
       at += n;
     }
   }

@@ -374,8 +374,8 @@ Status plan_subgraph(SessionLayout& l, uint32_t index, bool from_file, const Pla
   const uint32_t regions = region_count(s, w);
   if (from_file) {
     const fb::SubgraphPlan& p = *l.program->plan(index);
-    for (uint32_t t = 0; t < s.tensor_count; ++t) s.offsets[t] = p.offsets()->Get(t);
-    for (uint32_t r = 0; r < regions; ++r) s.regions[r] = p.regions()->Get(r);
+    copy_numbers(*p.offsets(), s.tensor_count, s.offsets);
+    if (regions != 0) copy_numbers(*p.regions(), regions, s.regions);
     s.bytes = p.bytes();
     s.lower_bound = p.lower_bound();
     if (s.bytes > static_cast<uint64_t>(INT64_MAX) - kTensorAlignment)

@@ -14,12 +14,13 @@ namespace {
 enum State : uint32_t { kUnknown, kBusy, kGood, kWrong };
 constexpr size_t kImageAlignment = 4096;
 
-static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == VIREO_KEY_BYTES &&
-                  crypto_aead_xchacha20poly1305_ietf_NPUBBYTES == sizeof(CipherTable::nonce) + 8 &&
-                  crypto_aead_xchacha20poly1305_ietf_ABYTES == kTagBytes &&
-                  crypto_sign_ed25519_PUBLICKEYBYTES == VIREO_KEY_BYTES &&
-                  crypto_sign_ed25519_BYTES == sizeof(Signature::bytes) && kKeyIdBytes == VIREO_KEY_ID_BYTES,
-              "sizes of the file");
+// Sizes of the file.
+static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == VIREO_KEY_BYTES);
+static_assert(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES == sizeof(CipherTable::nonce) + 8);
+static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == kTagBytes);
+static_assert(crypto_sign_ed25519_PUBLICKEYBYTES == VIREO_KEY_BYTES);
+static_assert(crypto_sign_ed25519_BYTES == sizeof(Signature::bytes));
+static_assert(kKeyIdBytes == VIREO_KEY_ID_BYTES);
 
 struct Hex {
   char text[2 * kKeyIdBytes + 1];

@@ -34,7 +34,7 @@ TensorType type_of(const fb::Tensor& t) {
   TensorType type;
   type.dtype = static_cast<DType>(t.dtype());
   type.shape.rank = t.dims() == nullptr ? 0 : static_cast<int32_t>(t.dims()->size());
-  for (int i = 0; i < type.shape.rank; ++i) type.shape[i] = t.dims()->Get(static_cast<uint32_t>(i));
+  if (type.shape.rank != 0) copy_numbers(*t.dims(), t.dims()->size(), &type.shape[0]);
   return type;
 }
 
@@ -383,7 +383,7 @@ Status Program::check_tests(Error* error) const {
                (side == 1 || t->step() == 1) &&
                run_inside(t->segment(), t->offset(), t->size(), constant_alignment(t->size()));
         if (!good) break;
-        for (int i = 0; i < type.shape.rank; ++i) type.shape[i] = t->dims()->Get(static_cast<uint32_t>(i));
+        if (type.shape.rank != 0) copy_numbers(*t->dims(), t->dims()->size(), &type.shape[0]);
         const int64_t count = element_count(type.shape);
         if (type.dtype == DType::kString) {
           good = t->step() == 1 && strings_ok(at(t->segment(), t->offset(), t->size()), t->size(), count);

@@ -3,6 +3,7 @@
 #define VIREO_RUNTIME_LOAD_PROGRAM_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "sdk/base/error.h"
 #include "sdk/base/shape.h"
@@ -109,6 +110,11 @@ inline const fb::TargetPlan* target_of(const fb::Plan& plan) {
 }
 // Dimensions of a tensor as the file has them: numbers and handles.
 TensorType type_of(const fb::Tensor& t);
+// The verifier holds a vector to the alignment of its length alone, so 64-bit numbers are copied, not read in place.
+template <typename T>
+void copy_numbers(const ::flatbuffers::Vector<T>& from, uint32_t count, T* to) {
+  memcpy(to, from.Data(), size_t{count} * sizeof(T));
+}
 inline const char* text_of(const ::flatbuffers::String* s) { return s == nullptr ? "" : s->c_str(); }
 
 }  // namespace vireo

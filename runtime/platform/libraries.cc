@@ -1,6 +1,7 @@
 // Shared libraries of POSIX systems.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,9 @@ int is_library(const struct dirent* entry) {
 
 Status open_library(const char* path, void** out, Error* error) {
   // A name without a slash would be looked for along the loader's own path: another file than the one that was named.
-  char local[1100] = "./";
-  if (strchr(path, '/') == nullptr && strlen(path) < sizeof(local) - 2) path = strcat(local, path);
+  char local[1100];
+  if (strchr(path, '/') == nullptr && snprintf(local, sizeof(local), "./%s", path) < static_cast<int>(sizeof(local)))
+    path = local;
   *out = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (*out != nullptr) return Status::kOk;
   const char* const why = dlerror();
@@ -43,13 +45,8 @@ bool list_libraries(const char* folder, void (*visit)(void* context, const char*
   const int count = scandir(folder, &entries, is_library, alphasort);
   for (int i = 0; i < count; ++i) {
     char path[1400];
-    const size_t n = strlen(folder), k = strlen(entries[i]->d_name);
-    if (n + k + 2 <= sizeof(path)) {
-      memcpy(path, folder, n);
-      path[n] = '/';
-      memcpy(path + n + 1, entries[i]->d_name, k + 1);
+    if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) < static_cast<int>(sizeof(path)))
       visit(context, path);
-    }
     free(entries[i]);
   }
   free(entries);

@@ -122,7 +122,9 @@ struct Contents {
 #if VIREO_JOINED
 // Of an entry that is there already.
 bool says_the_same(const PackEntry& a, const Contents& in_a, const PackEntry& b, const Contents& in_b) {
-  if (a.bytes != b.bytes || memcmp(in_a.head, in_b.head, sizeof(CompiledHead)) != 0) return false;
+  const void *const head = in_a.head, *const other = in_b.head;
+  if (a.bytes != b.bytes || head == nullptr || other == nullptr || memcmp(head, other, sizeof(CompiledHead)) != 0)
+    return false;
   const size_t bytes = in_a.data_bytes(a);
   return bytes == 0 || in_a.data == in_b.data || memcmp(in_a.data, in_b.data, bytes) == 0;
 }

@@ -23,7 +23,9 @@ using vireo::faults::g_number;
 
 #if defined(__SANITIZE_ADDRESS__)
 // Protobuf's reader loses the message under way when memory ends; it is not written for exceptions.
-extern "C" const char* __lsan_default_suppressions() { return "leak:google::protobuf\nleak:onnx::\n"; }
+extern "C" [[gnu::visibility("default"), gnu::used]] const char* __lsan_default_suppressions() {
+  return "leak:google::protobuf\nleak:onnx::\n";
+}
 #endif
 
 namespace {

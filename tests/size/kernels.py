@@ -39,14 +39,16 @@ def objects(text):
 
 
 def table(sizes):
-    kernels = {p.name: p for p in (ROOT / "delegates" / "cpu").rglob("*.cc")}
+    cpu = ROOT / "delegates" / "cpu"
+    kernels = {p.name: p for p in (cpu / "kernels").rglob("*.cc")}
     references = {p.name: p for p in (ROOT / "sdk" / "ops").rglob("*.cc")}
     by_family, by_operator, rest = collections.Counter(), collections.Counter(), 0
     for name, size in sizes.items():
         source = re.sub(r".*[(/]([^()/]+)\.o\)?$", r"\1", name)
-        if "delegates" in name and source in kernels:
-            path = kernels[source].relative_to(ROOT / "delegates" / "cpu")
-            by_family["/".join(path.parts[:-1]) or "the delegate itself"] += size
+        if "cpu_kernels" in name and source in kernels:
+            by_family[kernels[source].relative_to(cpu / "kernels").parts[0]] += size
+        elif "delegate_cpu" in name:
+            by_family["their use by nodes (`ops` and the delegate itself)"] += size
         elif "sdk_ops" in name and source in references:
             path = references[source].relative_to(ROOT / "sdk" / "ops")
             by_operator[path.parts[0] if len(path.parts) > 1 else "shared by all"] += size

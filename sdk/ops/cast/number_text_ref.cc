@@ -114,7 +114,7 @@ int shortest_digits(uint64_t m, int e, RealFormat format, char* digits, int* poi
 
 size_t copy_text(const char* text, char* to) {
   const size_t n = strlen(text);
-  memcpy(to, text, n);
+  memcpy(to, text, n);  // NOLINT: lengths, not zeros, end these texts
   return n;
 }
 
