@@ -7,13 +7,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "c_api/tool/file.h"
 #include "tests/faults/heap.h"
+#if VIREO_TRUST
+#include "tests/property/sealing.h"
+#endif
 #include "vireo/fleet.h"
+#include "vireo/trust.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -29,6 +35,9 @@ struct Setting {
   int32_t threads = 1;
   std::vector<vireo_bound> bounds = {};
   enum Kind { kSession, kPipeline, kSplit, kPlacement } kind = kSession;
+  const vireo_trust* trust = nullptr;
+  std::string cache = {};  // a folder for packed weights and compiled parts
+  bool cold = false;       // emptied before each attempt
 };
 
 struct Outcome {
@@ -54,6 +63,11 @@ Outcome attempt(const Setting& setting, Heap* heap) {
   vireo_split* split = nullptr;
   vireo_session_options with = VIREO_SESSION_OPTIONS_INIT;
   with.device = setting.device;
+  if (!setting.cache.empty()) {
+    if (setting.cold) std::filesystem::remove_all(setting.cache);
+    with.cache = setting.cache.c_str();
+    with.packing = VIREO_PACKING_ALWAYS;
+  }
   with.bounds = setting.bounds.data();
   with.bound_count = static_cast<uint32_t>(setting.bounds.size());
   std::vector<Bytes> inputs;
@@ -78,6 +92,7 @@ Outcome attempt(const Setting& setting, Heap* heap) {
     results.assign(vireo_model_output_count(model), vireo_tensor{});
   };
   go([&] { return vireo_runtime_create(&options, &runtime, &error); });
+  if (setting.trust != nullptr) go([&] { return vireo_runtime_set_trust(runtime, setting.trust, &error); });
   go([&] { return vireo_model_load_file(runtime, setting.file.c_str(), &model, &error); });
   Bytes held(1 << 16);
   const auto keep = [&] {
@@ -205,9 +220,48 @@ TEST(Allocations, Pipelines) {
   sweep({"pipeline", kModels + "fleet_batch.vireo", "cpu", "", 1, {{"batch", 1, 2}}, Setting::kPipeline});
 }
 TEST(Allocations, Splits) { sweep({"split", kModels + "fleet_batch.vireo", nullptr, "", 1, {}, Setting::kSplit}); }
+TEST(Allocations, WeightsPackedInTheFile) { sweep({"for targets", kModels + "fuzz/conv_for_targets.vireo"}); }
+TEST(Allocations, CachesThatAreThere) {
+  const vireo::tool::TemporaryFile file(".cache");
+  Setting setting{"cache", kModels + "kws_smoke.vireo"};
+  setting.cache = file.path() + ".folder";
+  sweep(setting);
+  setting.name = "cache, empty";
+  setting.cold = true;
+  sweep(setting);
+  std::filesystem::remove_all(setting.cache);
+}
+
+TEST(Allocations, SealedFiles) {
+#if VIREO_TRUST
+  vireo::sealing::Keys keys(1);
+  std::ifstream from(kModels + "kws_smoke.vireo", std::ios::binary);
+  const Bytes plain(std::istreambuf_iterator<char>(from), {});
+  ASSERT_FALSE(plain.empty());
+  const std::pair<const char*, Bytes> files[] = {
+      {"signed", keys.sign(plain, 1)}, {"encrypted", keys.encrypt(plain)}, {"both", keys.sign(keys.encrypt(plain), 1)}};
+  for (const auto& [name, bytes] : files) {
+    const vireo_trust trust = keys.trust(std::string(name) != "encrypted");
+    const vireo::tool::TemporaryFile file(".vireo");
+    std::ofstream(file.path(), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    Setting setting{name, file.path()};
+    setting.trust = &trust;
+    sweep(setting);
+  }
+#else
+  GTEST_SKIP() << "this build is without signatures and ciphers (VIREO_TRUST)";
+#endif
+}
+
 TEST(Allocations, PlugInsThatCompile) {
   if (!there(kPlugin)) GTEST_SKIP() << "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)";
   sweep({"npu", kGolden, "npu,cpu", kPlugin});
+  const vireo::tool::TemporaryFile file(".cache");
+  Setting setting{"npu, compiled before", kGolden, "npu,cpu", kPlugin};
+  setting.cache = file.path() + ".folder";
+  sweep(setting);
+  std::filesystem::remove_all(setting.cache);
 }
 
 }  // namespace

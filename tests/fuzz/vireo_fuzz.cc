@@ -367,9 +367,8 @@ Bytes put_together(const FileHeader& old, fb::ModelT* model, const Bytes& segmen
   for (const auto& s : model->segments) s->offset += first;
   flatbuffers::FlatBufferBuilder b;
   build(&b);
-  Bytes file(kHeaderBytes);
-  file.insert(file.end(), b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
-  file.resize(std::max<size_t>(file.size(), static_cast<size_t>(first)));
+  Bytes file(std::max<size_t>(kHeaderBytes + b.GetSize(), static_cast<size_t>(first)));
+  std::memcpy(file.data() + kHeaderBytes, b.GetBufferPointer(), b.GetSize());
   file.insert(file.end(), segments.begin(), segments.end());
   FileHeader header = old;
   header.model_offset = kHeaderBytes;
