@@ -58,7 +58,8 @@ def main():
             wall, cpu = turn(run, float(words[1]), int(words[2]))
             say(wall_ms=wall, cpu_ms=cpu)
         elif words[0] == "save":
-            np.savez(words[1], *[np.asarray(output) for output in run()])
+            outputs = [np.asarray(output) for output in run()]
+            np.savez(words[1], *[o.astype(np.str_) if o.dtype.kind == "O" else o for o in outputs])  # strings, without pickles
             say()
         else:
             break
