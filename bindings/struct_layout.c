@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <vireo/fleet.h>
+#include <vireo/telemetry.h>
 #include <vireo/trust.h>
 #include <vireo/vireo.h>
 
@@ -34,6 +35,7 @@ int main(void) {
   ROW(vireo_device_choice, nodes_there);
   ROW(vireo_signature, encrypted);
   ROW(vireo_trust, secret_key);
+  ROW(vireo_telemetry, reserved);
   ROW(vireo_load, busy_ns);
   ROW(vireo_estimate, reason);
   ROW(vireo_pipeline_options, allocator);

@@ -9,7 +9,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADERS = ["vireo.h", "fleet.h", "buffer.h", "trust.h", "delegate.h"]  # in the order in which one meets them
+HEADERS = ["vireo.h", "fleet.h", "buffer.h", "trust.h", "telemetry.h", "delegate.h"]  # in the order in which one meets them
 PAGE = HERE / "REFERENCE.md"
 NAME = re.compile(r"\b((?:vireo|VIREO)_\w+)")
 

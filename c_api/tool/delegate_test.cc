@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "c_api/tool/placements.h"
 #include "c_api/tool/probe/known.h"
 #include "vireo/delegate.h"
+#include "vireo/telemetry.h"
 
 extern char** environ;
 
@@ -199,9 +201,39 @@ void test_opening(const Options& o, Report& report) {
   });
 }
 
+// What the driver tells before and after work agrees with it.
+std::string check_telemetry(const Opened& opened, uint32_t at, const std::string& device) {
+  const auto ask = [&](vireo_telemetry* out) {
+    vireo_error error = VIREO_ERROR_INIT;
+    const vireo_status status = vireo_runtime_telemetry(opened.runtime, opened.first + at, out, &error);
+    if (status != VIREO_OK && status != VIREO_UNSUPPORTED) throw Wrong{error.message};
+    if (out->power > VIREO_POWER_THROTTLED) throw Wrong{"power state " + std::to_string(out->power) + " is none"};
+    if (!std::isfinite(out->temperature_c) || out->temperature_c < -273.15 || !(out->clock_mhz >= 0) ||
+        !std::isfinite(out->clock_mhz))
+      throw Wrong{"temperature or clock is no number that can be"};
+    return status == VIREO_OK;
+  };
+  vireo_telemetry before = VIREO_TELEMETRY_INIT, after = VIREO_TELEMETRY_INIT;
+  if (!ask(&before)) return "left: it tells nothing of itself";
+  Values got;
+  uint32_t there = 0;
+  for (const KnownModel& m : known_models(true)) {
+    if (there == 0) there = run_known(opened.runtime, m, device, alone(), &got);
+  }
+  (void)ask(&after);
+  if (after.submits < before.submits || after.busy_ns < before.busy_ns || after.energy_nj < before.energy_nj ||
+      after.resets < before.resets)
+    throw Wrong{"what it counts since open became less"};
+  if (there != 0 && after.submits != 0 && after.submits == before.submits)
+    throw Wrong{"a run was not counted among its submits"};
+  return std::to_string(after.submits - before.submits) + " submits";
+}
+
 void test_answers(const Options& o, Report& report) {
   const Opened opened(o.plugin);
-  for (const std::string& device : opened.devices) {
+  for (uint32_t at = 0; at < opened.devices.size(); ++at) {
+    const std::string& device = opened.devices[at];
+    report.check("says how it is, " + device, [&] { return check_telemetry(opened, at, device); });
     for (const KnownModel& m : known_models(true)) {
       report.check(m.name + " on " + device, [&] {
         Values got, want;

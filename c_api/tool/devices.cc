@@ -10,6 +10,7 @@
 #include "c_api/tool/measure.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/speeds.h"
+#include "vireo/telemetry.h"
 
 namespace vireo::tool {
 namespace {
@@ -45,6 +46,35 @@ std::string facts_text(const vireo_device_info& info) {
   say(text(info.family));
   if (info.driver != nullptr) say("driver " + text(info.driver));
   if ((info.flags & VIREO_DEVICE_EMULATED) != 0) say("emulated: used where it is named");
+  return line;
+}
+
+// How it is at the moment, for programs, and as a line for people.
+std::string add_state(const vireo_runtime* runtime, uint32_t index, Json* out) {
+  static const char* const kPower[] = {"", "off", "idle", "busy", "throttled"};
+  vireo_telemetry now = VIREO_TELEMETRY_INIT;
+  vireo_error error = VIREO_ERROR_INIT;
+  const vireo_status status = vireo_runtime_telemetry(runtime, index, &now, &error);
+  if (status != VIREO_UNSUPPORTED && status != VIREO_DEVICE_LOST)
+    check(status, error, "ask device " + std::to_string(index) + " how it is");
+  const std::string power = now.power < std::size(kPower) ? kPower[now.power] : "";
+  Json& state = (*out)["state"];
+  state["answers"] = status != VIREO_DEVICE_LOST;
+  if (!power.empty()) state["power"] = power;
+  if (now.temperature_c != 0) state["temperature_c"] = now.temperature_c;
+  if (now.clock_mhz > 0) state["clock_mhz"] = now.clock_mhz;
+  if (now.memory_used != 0) state["memory_used"] = now.memory_used;
+  if (now.resets != 0) state["resets"] = now.resets;
+  std::string line = status == VIREO_DEVICE_LOST ? "does not answer" : power.empty() ? "ready" : power;
+  char number[48];
+  if (now.temperature_c != 0) {
+    snprintf(number, sizeof(number), ", %.0f C", now.temperature_c);
+    line += number;
+  }
+  if (now.clock_mhz > 0) {
+    snprintf(number, sizeof(number), ", %.0f MHz", now.clock_mhz);
+    line += number;
+  }
   return line;
 }
 
@@ -134,14 +164,15 @@ void devices(bool json, bool measure) {
   const Runtime runtime(made);
   if (measure) measure_devices(runtime.get());
   Json list = Json::array();
-  std::vector<std::vector<std::string>> rows{{"device", "delegate", "detail"}};
+  std::vector<std::vector<std::string>> rows{{"device", "delegate", "state", "detail"}};
   for (uint32_t i = 0; i < vireo_runtime_device_count(runtime.get()); ++i) {
     vireo_device_info info = VIREO_DEVICE_INFO_INIT;
     check(vireo_runtime_device(runtime.get(), i, &info, &error), error, "read device " + std::to_string(i));
     list.push_back({{"name", text(info.name)}, {"delegate", text(info.delegate)}, {"detail", text(info.detail)}});
     add_facts(info, &list.back());
     add_speeds(info, &list.back());
-    rows.push_back({text(info.name), text(info.delegate), facts_text(info)});
+    const std::string state = add_state(runtime.get(), i, &list.back());
+    rows.push_back({text(info.name), text(info.delegate), state, facts_text(info)});
   }
   Json plugins = Json::array();
   std::string refused;

@@ -51,6 +51,8 @@ class Npu(unittest.TestCase):
         npu = next(d for d in listed["devices"] if d["name"] == "npu")
         self.assertTrue(npu["emulated"])
         self.assertEqual(npu["types"], ["uint8", "int8"])
+        self.assertEqual((npu["state"]["answers"], npu["state"]["power"]), (True, "idle"))
+        self.assertRegex(support.vireo("devices", "--plugins", PLUGIN).stdout, r"(?m)^npu +npu +idle, \d+ MHz ")
         self.assertEqual(listed["plugins"][0]["reason"], "")
 
     def choices(self, *options):

@@ -39,6 +39,18 @@ class Placement(Base):
         with self.assertRaises(self.vireo.VireoError):
             runtime.set_rates(99, f32_rate=1.0)
 
+    def test_devices_say_how_they_are(self):
+        plugin = support.BUILD / "plugins" / "libvireo_npu.so"
+        if not plugin.exists():
+            self.skipTest("this build has no plug-ins")
+        runtime = self.vireo.Runtime(plugins=[plugin])
+        names = [d.name for d in runtime.devices]
+        npu, cpu = runtime.telemetry(names.index("npu")), runtime.telemetry(names.index("cpu"))
+        self.assertEqual((npu.answers, npu.power, npu.submits, npu.clock_mhz > 0), (True, "idle", 0, True))
+        self.assertEqual(cpu, self.vireo.Telemetry(answers=True))
+        with self.assertRaises(self.vireo.VireoError):
+            runtime.telemetry(99)
+
     def test_plugins_that_are_none(self):
         no_library = support.WORK / "no_library.so"
         no_library.write_text("hello")

@@ -17,14 +17,14 @@ from ._library import LIBRARY as _lib
 from ._model import Memory, Model, Plan, Value
 from ._options import Candidate, Preference, SessionOptions
 from ._placement import Choice, Limits, PlacedNode, Verdict
-from ._runtime import Device, Plugin, Runtime
+from ._runtime import Device, Plugin, Runtime, Telemetry
 from ._session import Bound, Node, Session
 from ._trust import Signature, Trust
 from ._version import __version__
 
 __all__ = ["Bound", "Candidate", "Choice", "ConvertError", "Device", "Estimate", "Finished", "Limits", "Load", "Memory", "Model", "Node", "Pipeline",
-           "PlacedNode", "Plan", "Plugin", "Preference", "RunFailed", "Runtime", "Session", "SessionOptions", "Share", "Signature", "Split", "Trust",
-           "Value", "Verdict", "VireoError", "__version__", "convert", "estimate", "program", "version"]
+           "PlacedNode", "Plan", "Plugin", "Preference", "RunFailed", "Runtime", "Session", "SessionOptions", "Share", "Signature", "Split", "Telemetry",
+           "Trust", "Value", "Verdict", "VireoError", "__version__", "convert", "estimate", "program", "version"]
 
 
 def version() -> str:

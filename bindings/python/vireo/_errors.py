@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Type, TypeVar
 from . import _structs as s
 
 _STATUS = ("ok", "invalid argument", "invalid model", "unsupported", "out of arena", "device lost", "io", "busy", "cancelled")
-INVALID_ARGUMENT, UNSUPPORTED, BUSY = 1, 3, 7
+INVALID_ARGUMENT, UNSUPPORTED, DEVICE_LOST, BUSY = 1, 3, 5, 7
 
 
 class VireoError(RuntimeError):

@@ -46,6 +46,7 @@ _FUNCTIONS = {  # name: (result, arguments)
     "vireo_session_node": (c_uint32, [c_void_p, c_uint32, POINTER(s.NodeInfo), _E]),
     "vireo_session_selftest": (c_uint32, [c_void_p, c_uint32, _E]),
     "vireo_dtype_text": (c_char_p, [c_uint8]),
+    "vireo_runtime_telemetry": (c_uint32, [c_void_p, c_uint32, POINTER(s.Telemetry), _E]),
     "vireo_runtime_set_rates": (c_uint32, [c_void_p, c_uint32, POINTER(s.Rates), _E]),
     "vireo_runtime_plugin_count": (c_uint32, [c_void_p]),
     "vireo_runtime_plugin": (c_uint32, [c_void_p, c_uint32, POINTER(s.PluginInfo), _E]),

@@ -7,12 +7,13 @@ import os
 from typing import Callable, List, Optional, Sequence, Union
 
 from . import _structs as s
-from ._errors import Handle, check, text
+from ._errors import DEVICE_LOST, UNSUPPORTED, Handle, check, text
 from ._library import LIBRARY as _lib
 from ._trust import Trust
 
 Path = Union[str, "os.PathLike[str]"]
 _EMULATED, _UNIFIED, _MATRIX, _MEASURED = 1, 2, 4, 8
+_POWER = ("", "off", "idle", "busy", "throttled")
 _LEVELS = ("error", "warning", "info")
 
 
@@ -37,6 +38,21 @@ class Device:
     bandwidth: float = 0.0
     transfer: float = 0.0
     launch_ns: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Telemetry:
+    """How a device is now. power: "off", "idle", "busy", "throttled", "" not known; counts since the runtime began; numbers are 0 where
+    the driver does not know."""
+    answers: bool
+    power: str = ""
+    temperature_c: float = 0.0
+    clock_mhz: float = 0.0
+    memory_used: int = 0
+    submits: int = 0
+    busy_ns: int = 0
+    energy_nj: int = 0
+    resets: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +113,15 @@ class Runtime(Handle):
             check(_lib.vireo_runtime_plugin(self._handle, i, ctypes.byref(p), ctypes.byref(error)), error)
             found.append(Plugin(text(p.path), p.device_count, text(p.reason)))
         return found
+
+    def telemetry(self, device: int) -> Telemetry:
+        """How devices[device] is; from any thread, while it works too."""
+        t, error = s.sized(s.Telemetry), s.sized(s.Error)
+        status = _lib.vireo_runtime_telemetry(self._open(), device, ctypes.byref(t), ctypes.byref(error))
+        if status not in (UNSUPPORTED, DEVICE_LOST):
+            check(status, error)
+        return Telemetry(status != DEVICE_LOST, _POWER[t.power] if t.power < len(_POWER) else "", t.temperature_c, t.clock_mhz,
+                         t.memory_used, t.submits, t.busy_ns, t.energy_nj, t.resets)
 
     def set_rates(self, device: int, *, f32_rate: float = 0.0, f16_rate: float = 0.0, i8_rate: float = 0.0, bandwidth: float = 0.0,
                   transfer: float = 0.0, launch_ns: float = -1.0) -> None:

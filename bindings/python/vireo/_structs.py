@@ -149,6 +149,13 @@ class Trust(ctypes.Structure):
                 ("secret_key", KEY)]
 
 
+# ---- telemetry.h ----
+
+class Telemetry(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("resets", c_uint32), ("submits", c_uint64), ("busy_ns", c_uint64), ("energy_nj", c_uint64),
+                ("memory_used", c_uint64), ("temperature_c", c_double), ("clock_mhz", c_double), ("power", c_uint32), ("reserved", c_uint32)]
+
+
 # ---- fleet.h ----
 
 FLEET_DEVICES = 8

@@ -30,6 +30,7 @@
 #define VIREO_DELEGATE_H_
 
 #include "vireo/buffer.h"
+#include "vireo/telemetry.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -181,20 +182,6 @@ typedef struct vireo_submit {
   size_t message_bytes;
 } vireo_submit;
 
-/* How a device is. Numbers are 0 where nothing is known. */
-typedef struct vireo_telemetry {
-  uint32_t struct_size;
-  uint32_t resets;      /* since open */
-  uint64_t submits;     /* since open, of all parts */
-  uint64_t busy_ns;     /* on the device's own clock, since open */
-  uint64_t energy_nj;   /* since open */
-  uint64_t memory_used; /* of vireo_device_info.memory_bytes */
-  double temperature_c;
-  double clock_mhz;
-} vireo_telemetry;
-#define VIREO_TELEMETRY_INIT \
-  { sizeof(vireo_telemetry), 0, 0, 0, 0, 0, 0, 0 }
-
 /* Where a value lies. */
 typedef struct vireo_place {
   void* buffer;    /* buffer_create's or buffer_import's; NULL: the host's memory, at vireo_tensor.data */
@@ -253,7 +240,8 @@ struct vireo_delegate {
   void (*cancel)(void* loaded);
   /* Optional: tries to make a lost device work again; parts that were loaded stay lost and are loaded anew. */
   vireo_status (*reset)(void* device);
-  /* Optional. */
+  /* Optional. From any thread, beside submits; never waits for work. out->struct_size is the host's: an older one ends
+   * before the later fields. */
   vireo_status (*telemetry)(void* device, vireo_telemetry* out);
 
   /* Memory of the device's own: bind, create, release, write and read come together, with wait; import and export may

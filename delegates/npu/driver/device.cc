@@ -362,6 +362,12 @@ void Device::telemetry(vireo_telemetry* out) {
   out->busy_ns = cycles_ * 1000 / config().clock_mhz;
   out->energy_nj = energy_pj_ / 1000;
   out->clock_mhz = config().clock_mhz;
+#if VIREO_NPU_THREAD
+  const bool busy = running_ != nullptr || first_ != nullptr;
+#else
+  const bool busy = hung_ != nullptr;
+#endif
+  out->power = lost_ ? VIREO_POWER_UNKNOWN : busy ? VIREO_POWER_BUSY : VIREO_POWER_IDLE;
 }
 
 }  // namespace vireo::npu

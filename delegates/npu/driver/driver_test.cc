@@ -614,6 +614,7 @@ TEST(NpuDriver, TwoPartsAtOnceAndNothingIsAllocated) {
   EXPECT_EQ(t.submits, 100u);
   EXPECT_GT(t.busy_ns, 0u);
   EXPECT_GT(t.energy_nj, 0u);
+  EXPECT_EQ(t.power, uint32_t{VIREO_POWER_IDLE});
 }
 
 struct Faulty : testing::Test {
