@@ -19,11 +19,12 @@ extern "C" vireo_status vireo_runtime_telemetry(const vireo_runtime* runtime, ui
   vireo_status status = VIREO_UNSUPPORTED;
   if (device.delegate->telemetry != nullptr) {
     status = device.delegate->telemetry(device.handle, &told);
-    if (status != VIREO_OK) told = VIREO_TELEMETRY_INIT;
+    if (status != VIREO_OK) told = {};
   }
   told.struct_size = size;
   memcpy(out, &told, size < sizeof(told) ? size : sizeof(told));
   if (device.delegate->health(device.handle) != VIREO_OK)
     return vireo::refuse(error, VIREO_DEVICE_LOST, "the device does not answer");
-  return status == VIREO_OK ? VIREO_OK : vireo::refuse(error, VIREO_UNSUPPORTED, "the device tells nothing of itself");
+  if (status != VIREO_OK) return vireo::refuse(error, VIREO_UNSUPPORTED, "the device tells nothing of itself");
+  return VIREO_OK;
 }
