@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What a device draws, in words; 1 to 4 in the order of what it does. */
+/* How far a device is awake. */
 typedef uint32_t vireo_power;
 enum {
   VIREO_POWER_UNKNOWN = 0,
