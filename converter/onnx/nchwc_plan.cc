@@ -77,7 +77,11 @@ class BlockPlanner {
                                     const std::set<std::string>& results) {
     for (const int i : order) {
       const ::onnx::NodeProto& node = nodes[i];
-      const std::string what = read(node);
+      std::string what;
+      for (const std::string& name : node.output()) {
+        if (plan_->find(name) != nullptr) what = "its output \"" + name + "\" is made by another node, too";
+      }
+      if (what.empty()) what = read(node);
       if (!what.empty()) {
         refuse(node, what);
         continue;
@@ -340,6 +344,7 @@ class BlockPlanner {
     std::set<int64_t> seen;
     for (const ::onnx::NodeProto* node : order_) {
       const BlockedPlan::Conv& c = plan_->convs[node];
+      if (plan_->refused.count(node) != 0) continue;  // extents that no block divides
       for (const bool outputs : {true, false}) {
         if (!outputs && (!c.filter.in_blocks || c.group != 1)) continue;
         std::vector<int64_t> fit;
@@ -374,7 +379,7 @@ class BlockPlanner {
       }
     }
     for (Set& s : plan_->sets) {
-      if (s.padded != 0) s.channels = std::max(s.needed, s.padded - block + 1);
+      if (s.padded != 0) s.channels = std::min(s.padded, std::max(s.needed, s.padded - block + 1));
     }
   }
 

@@ -395,6 +395,36 @@ TEST_F(NchwcTest, RefusesChannelsThatAreNotRoundedUp) {
   EXPECT_TRUE(refused({"ReorderOutput", "\"node_y\"", "20 of 40", "blocks of 8", "ORT_ENABLE_EXTENDED"}));
 }
 
+// Beyond the filter's end there is nothing to read.
+TEST_F(NchwcTest, RefusesMoreChannelsThanThereAre) {
+  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  filter("w", 8, 40, 3, 1, false);
+  blocked("Conv", {"x", "w"}, "c");
+  reorder_output("c", "y", 100000000);
+  EXPECT_TRUE(refused({"ReorderOutput", "\"node_y\"", "100000000 of 40", "ORT_ENABLE_EXTENDED"}));
+}
+
+TEST_F(NchwcTest, RefusesOutputsOfOneName) {
+  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  filter("w", 8, 40, 3, 1, false);
+  filter("v", 8, 4000, 3, 1, false);
+  blocked("Conv", {"x", "w"}, "c");
+  blocked("Conv", {"x", "v"}, "c");
+  reorder_output("c", "y", 40);
+  EXPECT_TRUE(refused({"Conv", "\"node_c\"", "\"c\" is made by another node"}));
+}
+
+// The padding of the others must not be looked for in a filter that no block divides.
+TEST_F(NchwcTest, RefusesOneFilterWhereTheOthersLeaveTheBlockOpen) {
+  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  filter("w", 16, 32, 3, 1, false);
+  m_.floats("v", {12, 32, 1, 1}, std::vector<float>(384));
+  blocked("Conv", {"x", "w"}, "c");
+  blocked("Conv", {"c", "v"}, "d");
+  reorder_output("d", "y", 12);
+  EXPECT_TRUE(refused({"Conv", "\"node_d\"", "[12,32,1,1]", "\"node_c\"", "cannot be told"}));
+}
+
 TEST_F(NchwcTest, RefusesDifferentChannelsInOneSum) {
   m_.input("x", {"1", "3", "6", "6"}).output("y");
   filter("w", 8, 40, 3, 1, false);
