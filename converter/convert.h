@@ -95,6 +95,7 @@ struct ConvertOptions {
   std::vector<ShapeOption> shapes;  // the elements of a sequence "x" are inputs "x.0", "x.1"...
   std::vector<ElementsOption> elements;
   uint32_t string_bytes = kStringBytes;  // --string-bytes
+  int nchwc_block = 0;                   // --nchwc-block: of the saved model's NCHWc forms; 0: find it
   bool optimize = true;                  // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;         // passes left out, by name
   SchemeOption quantize;

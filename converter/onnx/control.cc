@@ -95,7 +95,7 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
   }
   const size_t errors = diagnostics_->error_count();
   add_initializers(inner, proto);
-  import_nodes(inner, *proto.mutable_node());
+  import_nodes(inner, *proto.mutable_node(), result_names(proto));
   for (const auto& info : proto.output()) {
     ir::Value* v = lookup(inner, info.name());
     if (v == nullptr) {
@@ -134,7 +134,7 @@ bool Importer::inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx:
   inner.depth = scope.depth + 1;
   for (size_t i = 0; i < inputs.size(); ++i) inner.names[body.input(static_cast<int>(i)).name()] = inputs[i];
   add_initializers(inner, body);
-  import_nodes(inner, *body.mutable_node());
+  import_nodes(inner, *body.mutable_node(), result_names(body));
   outputs->clear();
   for (const auto& output : body.output()) {
     ir::Value* v = lookup(inner, output.name());

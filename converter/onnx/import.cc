@@ -24,6 +24,10 @@ std::string list(const std::vector<std::string>& names, size_t most) {
   return out;
 }
 
+bool is_constant(const ::onnx::NodeProto& node) {
+  return node.op_type() == "Constant" && plain_domain(node.domain()).empty();
+}
+
 bool is_control(const std::string& domain, const std::string& op) {
   return domain.empty() && (op == "If" || op == "Loop" || op == "Scan");
 }
@@ -51,11 +55,13 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
 
 Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
                    const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics,
-                   uint32_t string_bytes)
+                   uint32_t string_bytes, int nchwc_block)
     : model_(model),
       elements_(elements),
       guess_(guess),
       string_bytes_(string_bytes),
+      block_option_(nchwc_block),
+      block_(nchwc_block),
       diagnostics_(diagnostics),
       tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
@@ -117,7 +123,7 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   if (!add_inputs(scope, shapes)) return out;
   if (shapes.empty()) read_declared();
   read_needed_ranks();
-  import_nodes(scope, *model_.mutable_graph()->mutable_node());
+  import_nodes(scope, *model_.mutable_graph()->mutable_node(), result_names(model_.graph()));
   add_outputs(scope);
   check_lifted(*graph);
   if (nodes_passed_over_ != 0) {
@@ -182,7 +188,7 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
       }
       continue;
     }
-    if (is_map_operator(domain, op) || (domain.empty() && op == "Constant")) continue;
+    if (is_map_operator(domain, op) || is_constant(node) || is_blocked_operator(domain, op)) continue;
     if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].nodes.push_back(node_name(node, nullptr));
   }
 }
@@ -291,6 +297,12 @@ void Importer::bind_failed(Scope& scope, const ::onnx::NodeProto& node) {
 
 // ---- nodes ----
 
+std::set<std::string> result_names(const ::onnx::GraphProto& g) {
+  std::set<std::string> out;
+  for (const auto& info : g.output()) out.insert(info.name());
+  return out;
+}
+
 void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out) {
   if (depth > kMaxDepth) return;
   std::set<std::string> used, made;
@@ -376,8 +388,17 @@ std::vector<int> Importer::order(const Nodes& nodes, const Scope& scope) {
   return out;
 }
 
-void Importer::import_nodes(Scope& scope, Nodes& nodes) {
-  for (const int i : order(nodes, scope)) import_node(scope, *nodes.Mutable(i));
+void Importer::import_nodes(Scope& scope, Nodes& nodes, const std::set<std::string>& results) {
+  std::vector<int> sorted = order(nodes, scope);
+  const auto blocked = [](const ::onnx::NodeProto& n) { return n.domain() == kBlockedDomain; };
+  if (std::any_of(nodes.begin(), nodes.end(), blocked)) {
+    // Filters may be among the constants: those come first.
+    const auto rest = std::stable_partition(sorted.begin(), sorted.end(), [&](int i) { return is_constant(nodes[i]); });
+    for (auto i = sorted.begin(); i != rest; ++i) import_node(scope, *nodes.Mutable(*i));
+    sorted.erase(sorted.begin(), rest);
+    plan_blocks(scope, nodes, sorted, results);
+  }
+  for (const int i : sorted) import_node(scope, *nodes.Mutable(i));
 }
 
 void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
@@ -389,7 +410,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     return;
   }
   const std::string domain = plain_domain(node.domain());
-  if (domain.empty() && node.op_type() == "Constant") {
+  if (is_constant(node)) {
     if (!import_constant(scope, node)) bind_failed(scope, node);
     return;
   }
@@ -415,6 +436,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     bind_failed(scope, node);
     return;
   }
+  if (import_blocked(scope, node)) return;
   if (f != functions_.end()) {
     call_function(scope, node, *f->second);
     return;
@@ -454,7 +476,11 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     return;
   }
   if (maps) return import_map(scope, node, opset->second);
-  NodeContext context(*this, scope, node, domain, opset->second);
+  import_operator(scope, node, domain, opset->second);
+}
+
+void Importer::import_operator(Scope& scope, ::onnx::NodeProto& node, const std::string& domain, int opset) {
+  NodeContext context(*this, scope, node, domain, opset);
   const Status status = importers_.at({domain, node.op_type()})->import(context);
   if (!ok(status) && !context.failed()) {
     static_cast<void>(context.fail(status, "is not understood", ""));
@@ -559,17 +585,16 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
     }
   }
   active_.insert(&function);
-  if (absent.empty()) {
-    import_nodes(inner, *function.mutable_node());
-  } else {
-    Nodes nodes = function.node();
-    for (auto& n : nodes) {
-      for (auto& name : *n.mutable_input()) {
-        if (absent.count(name) != 0) name.clear();
-      }
+  // Cleared in the function itself and put back behind the call: tensors are known by where they are (TensorReader),
+  // and reading takes their data, so a copy of its nodes would find neither.
+  std::vector<std::pair<std::string*, std::string>> cleared;
+  for (auto& n : *function.mutable_node()) {
+    for (auto& name : *n.mutable_input()) {
+      if (absent.count(name) != 0) cleared.emplace_back(&name, std::exchange(name, std::string()));
     }
-    import_nodes(inner, nodes);
   }
+  import_nodes(inner, *function.mutable_node(), {function.output().begin(), function.output().end()});
+  for (auto& [name, was] : cleared) *name = std::move(was);
   active_.erase(&function);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
@@ -585,8 +610,8 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
                            const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes) {
-  return Importer(model, model_path, elements, guess, diagnostics, string_bytes).run(shapes);
+                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block) {
+  return Importer(model, model_path, elements, guess, diagnostics, string_bytes, nchwc_block).run(shapes);
 }
 
 }  // namespace vireo::importer

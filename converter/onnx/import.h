@@ -39,7 +39,8 @@ struct ImportedModel {
 // `model_path`: where external data are looked for.
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
                            const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes = kStringBytes);
+                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes = kStringBytes,
+                           int nchwc_block = 0);
 
 }  // namespace vireo::importer
 

@@ -12,6 +12,7 @@
 
 #include "converter/ir/infer.h"
 #include "converter/onnx/import.h"
+#include "converter/onnx/nchwc.h"
 #include "converter/onnx/tensors.h"
 #include "sdk/ops/view.h"
 
@@ -28,6 +29,7 @@ struct Scope {
   const std::map<std::string, const ::onnx::AttributeProto*>* arguments = nullptr;  // of the function being inlined
   std::string prefix;  // of node names: the function call's
   int depth = 0;
+  std::shared_ptr<BlockedPlan> blocked;  // where NCHWc forms are among the nodes
   // Outer values that were handed in as further inputs of `graph`, in that order.
   std::vector<std::pair<ir::Value*, ir::Value*>> captured;
 };
@@ -49,7 +51,7 @@ struct Bundle {
 class Importer {
  public:
   Importer(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ElementsOption>& elements,
-           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes);
+           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -58,7 +60,8 @@ class Importer {
   // Stands for the outputs of nodes that failed, so that their followers are left in peace.
   ir::Value* poison() { return &poison_; }
 
-  void import_nodes(Scope& scope, Nodes& nodes);
+  // `results`: names that leave what the nodes are of.
+  void import_nodes(Scope& scope, Nodes& nodes, const std::set<std::string>& results);
   void import_node(Scope& scope, ::onnx::NodeProto& node);
 
   // Reads a graph's initialisers into the scope.
@@ -77,6 +80,7 @@ class Importer {
 
  private:
   friend class NodeContext;
+  friend class BlockPlanner;
 
   // What `outer`, a value of the graph around, is inside.
   ir::Value* hand_in(Scope& scope, ir::Value* outer);
@@ -97,6 +101,8 @@ class Importer {
   void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
+  // A node of tensors alone, by its operator's folder.
+  void import_operator(Scope& scope, ::onnx::NodeProto& node, const std::string& domain, int opset);
   void call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::FunctionProto& function);
   // advice.cc: how to settle an If's condition that is not known, for the help line.
   std::string shape_advice(const Scope& scope, const ir::Value* condition) const;
@@ -161,6 +167,19 @@ class Importer {
   std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
   // maps.cc
   void import_map(Scope& scope, ::onnx::NodeProto& node, int opset);
+  // nchwc_plan.cc
+  void plan_blocks(Scope& scope, const Nodes& nodes, const std::vector<int>& order,
+                   const std::set<std::string>& results);
+  // nchwc.cc. False: a node like any other.
+  bool import_blocked(Scope& scope, ::onnx::NodeProto& node);
+  bool is_blocked(const ::onnx::NodeProto& node) const;
+  bool same_places(Scope& scope, const ::onnx::NodeProto& node);
+  ir::Value* reorder_input(Scope& scope, ::onnx::NodeProto& node);
+  ir::Value* reorder_output(Scope& scope, ::onnx::NodeProto& node);
+  ir::Value* first_channels(Scope& scope, const ::onnx::NodeProto& node, ir::Value* x, int64_t channels);
+  void import_blocked_conv(Scope& scope, ::onnx::NodeProto& node);
+  void import_blocked_upsample(Scope& scope, ::onnx::NodeProto& node);
+  std::string stand_in(Scope& scope, const std::string& name, const ir::ConstantPtr& constant);
   // unroll.cc: control flow over sequences and optionals
   void choose_branch(Scope& scope, ::onnx::NodeProto& node, ir::Value* cond, ::onnx::GraphProto* const branches[2]);
   void unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& body);
@@ -169,6 +188,8 @@ class Importer {
   const std::vector<ElementsOption>& elements_;
   const Guess guess_;
   const uint32_t string_bytes_;
+  const int64_t block_option_;  // --nchwc-block; 0: not given
+  int64_t block_ = 0;           // that, or what nodes so far were seen to be in
   bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;
@@ -197,6 +218,8 @@ class Importer {
   size_t reproducers_ = 0;
 };
 
+// What a graph calls its outputs.
+std::set<std::string> result_names(const ::onnx::GraphProto& g);
 // Names that a graph takes from outside.
 void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out);
 // advice.cc: what to do about an operator that no importer serves.

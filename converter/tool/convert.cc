@@ -28,6 +28,7 @@ struct Options {
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   uint32_t string_bytes = kStringBytes;
+  int nchwc_block = 0;
   bool no_optimize = false, json = false;
   CLI::Option* check_given = nullptr;
 };
@@ -126,6 +127,7 @@ std::vector<std::string> texts_of(const Options& options) {
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
   for (const std::string& s : options.elements) texts.push_back("--elements " + s);
   if (options.string_bytes != kStringBytes) texts.push_back("--string-bytes " + std::to_string(options.string_bytes));
+  if (options.nchwc_block != 0) texts.push_back("--nchwc-block " + std::to_string(options.nchwc_block));
   for (const std::string& s : options.skip) texts.push_back("--skip " + s);
   for (const std::string& s : options.states) texts.push_back("--state " + s);
   if (options.no_optimize) texts.push_back("--no-optimize");
@@ -164,6 +166,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   fill_shapes(options.shapes, &convert);
   fill_elements(options.elements, &convert);
   convert.string_bytes = options.string_bytes;
+  convert.nchwc_block = options.nchwc_block;
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
@@ -317,6 +320,11 @@ void add_common(CLI::App* verb, Options* options) {
   verb->add_option("--string-bytes", options->string_bytes,
                    "so long a string is at most, where memory is reserved for text that nodes make; default 256")
       ->check(CLI::Range(1u, 1u << 20));
+  verb->add_option(
+          "--nchwc-block", options->nchwc_block,
+          "channels in a block of a model that ONNX Runtime saved with ORT_ENABLE_ALL, where the model does not "
+          "tell: 16 from a machine with AVX-512, 8 from any other x86")
+      ->check(CLI::IsMember({8, 16}));
   add_limits(verb, &options->limits);
 }
 

@@ -207,7 +207,9 @@ def others(folders, defined):
         names = sorted(name for where, name in folders if where == domain and (where, name) not in defined)
         body += ["", f"## {domain}, without a definition in the onnx package", "", f"{told}.", "", "| operator | folder |", "| --- | --- |",
                  *[f"| {name} | `{folders[domain, name]}/` |" for name in names]]
-    return body
+    return body + ["", "## com.microsoft.nchwc", "",
+                   "What ONNX Runtime saves with ORT_ENABLE_ALL: Conv, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Upsample, ReorderInput and ReorderOutput",
+                   "become plain operators again (`converter/onnx/nchwc.cc`; `--nchwc-block`). Tested by `tests/e2e/blocked_test.py` and `saved_models_test.py` against ONNX Runtime."]
 
 
 def write(table, coverage_cases):

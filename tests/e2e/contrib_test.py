@@ -554,7 +554,7 @@ def refusals():
 
 
 def blocked(c):
-    """What the optimiser's last level writes is for the machine that it ran on."""
+    """Channels in blocks are nothing to hand out."""
     c.node("ReorderInput", [c.input("x", c.real(1, 8, 4, 4))], ["y"], domain="com.microsoft.nchwc")
 
 
