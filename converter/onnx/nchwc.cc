@@ -57,6 +57,9 @@ bool Importer::import_blocked(Scope& scope, ::onnx::NodeProto& node) {
     record(&node, &scope, Code::kUnsupportedNode, refused->second.first, refused->second.second);
   } else if (plan.passed_over.count(&node) != 0) {
     ++nodes_passed_over_;
+  } else if (plan.reshapes.count(&node) != 0) {
+    bind(scope, node, node.output(0), lookup(scope, node.input(0)));
+    return true;
   } else if (!is_blocked(node)) {
     if (same_places(scope, node)) return false;
     record(&node, &scope, Code::kUnsupportedNode,
@@ -92,7 +95,7 @@ bool Importer::same_places(Scope& scope, const ::onnx::NodeProto& node) {
   if (node.op_type() == "Concat") return true;  // its own shape function compares them
   const ir::Value* first = nullptr;
   for (const std::string& name : node.input()) {
-    if (name.empty() || scope.blocked->find(name) == nullptr) continue;
+    if (name.empty() || scope.blocked->find(name) == nullptr || scope.blocked->split.count(name) != 0) continue;
     const ir::Value* v = lookup(scope, name);
     if (first == nullptr) first = v;
     if (v->type.shape.rank != 4 || first->type.shape.rank != 4) return false;
@@ -117,8 +120,9 @@ ir::Value* Importer::reorder_input(Scope& scope, ::onnx::NodeProto& node) {
   if (is_symbolic(c))
     return refuse(Code::kUnsupportedNode, "how many channels its input has is not known",
                   "give the inputs' shapes (--shape), or " + std::string(kSaveAgain));
+  const int64_t block = scope.blocked->block;
   BlockedPlan::Set& s = *scope.blocked->find(node.output(0));
-  if (s.padded != 0 && (c > s.padded || c < s.needed || c <= s.padded - scope.blocked->block))
+  if (s.padded != 0 && (c > s.padded || c < s.needed || (block != 0 && c <= s.padded - block)))
     return refuse(Code::kBadNode,
                   "its input has " + std::to_string(c) + " channels, and what reads its output wants " +
                       std::to_string(s.needed == 1 ? s.channels : s.needed) + " to " + std::to_string(s.padded),

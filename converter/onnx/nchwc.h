@@ -54,6 +54,10 @@ struct BlockedPlan {
   std::map<std::string, size_t> names;
   std::vector<Set> sets;
   std::map<const ::onnx::NodeProto*, Conv> convs;
+  // Under the shape that memory has, [N, C/b, H, W, b]: what broadcasts over height and width is reshaped to it and
+  // back. Both are nothing here, by plain reshapes.
+  std::set<std::string> split;
+  std::set<const ::onnx::NodeProto*> reshapes;
   std::map<const ::onnx::NodeProto*, std::pair<std::string, std::string>> refused;  // what is wrong, what to do
   std::set<const ::onnx::NodeProto*> passed_over;  // for the reason that another is refused for
 };

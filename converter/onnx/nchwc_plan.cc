@@ -152,6 +152,9 @@ class BlockPlanner {
     const bool in = node.input_size() > 0 && plan_->find(node.input(0)) != nullptr;
     if (node.input_size() == 0 || node.input(0).empty() || node.output_size() != 1 || node.output(0).empty())
       return "wanted an input and one output";
+    for (const std::string& name : node.input()) {
+      if (plan_->split.count(name) != 0) return "it reads \"" + name + "\", which is of rank 5";
+    }
     if (op == "Conv") return read_conv(node, in);
     if (op == "ReorderInput") {
       if (in) return "its input \"" + node.input(0) + "\" is in blocks of channels already";
@@ -223,12 +226,17 @@ class BlockPlanner {
     const std::string reads = "it reads \"" + first + "\", which is in blocks of channels";
     const bool concat = domain.empty() && node.op_type() == "Concat";
     const bool function = importer_.functions_.count({domain, node.op_type()}) != 0;
+    if (domain.empty() && node.op_type() == "Reshape" && !function && read_reshape(node)) return "";
     if (node.output_size() != 1 || function || (!concat && !is_elementwise(domain, node.op_type()))) return reads;
+    const bool split = plan_->split.count(first) != 0;
+    if (split && concat) return reads;
     if (concat) {
       const int64_t axis = number(node, "axis", 1);
       if (axis != 1 && axis != -3) return reads + ", and joins along axis " + std::to_string(axis);
     }
     for (const std::string& name : node.input()) {
+      if (!name.empty() && plan_->find(name) != nullptr && (plan_->split.count(name) != 0) != split)
+        return reads + ", and \"" + name + "\" under a shape of another rank";
       if (name.empty() || plan_->find(name) != nullptr) continue;
       const ir::ConstantPtr c = constant(name);
       if (concat || c == nullptr || c->tensor.count() != 1) return reads + ", and \"" + name + "\", which is not";
@@ -243,7 +251,29 @@ class BlockPlanner {
       if (!what.empty()) return what;
     }
     join(node.output(0), first);
+    if (split) plan_->split.insert(node.output(0));
     return "";
+  }
+
+  // To [0, C/b, 0, 0, b], or from it to [0, C, 0, 0].
+  bool read_reshape(const ::onnx::NodeProto& node) {
+    const ir::ConstantPtr c = node.input_size() != 2 || node.output_size() != 1 ? nullptr : constant(node.input(1));
+    const bool split = plan_->split.count(node.input(0)) != 0;
+    if (c == nullptr || c->tensor.type.dtype != DType::kI64 || c->tensor.count() != (split ? 4 : 5) ||
+        number(node, "allowzero", 0) != 0)
+      return false;
+    const auto* s = c->tensor.as<int64_t>();
+    if (s[0] != 0 || s[2] != 0 || s[3] != 0 || s[1] < 1) return false;
+    Set* set = plan_->find(node.input(0));
+    if (!split && (s[4] < 1 || s[4] > 16 || s[1] > (int64_t{1} << 40))) return false;
+    if (!pad(set, split ? s[1] : s[1] * s[4]).empty()) return false;
+    join(node.output(0), node.input(0));
+    if (!split) {
+      plan_->split.insert(node.output(0));
+      splits_.emplace_back(&node, s[4]);
+    }
+    plan_->reshapes.insert(&node);
+    return true;
   }
 
   // ---- what follows ----
@@ -325,6 +355,10 @@ class BlockPlanner {
       narrow(*node, "it takes " + std::to_string(channels) + " of " + std::to_string(padded) + " channels",
              [&](int64_t b) { return channels <= padded && channels > padded - b; });
     }
+    for (const auto& split : splits_) {
+      narrow(*split.first, "it takes blocks of " + std::to_string(split.second) + " channels",
+             [&](int64_t b) { return b == split.second; });
+    }
     if (candidates_.size() > 1) look_for_padding();
     if (candidates_.size() == 1) {
       plan_->block = importer_.block_ = candidates_[0];
@@ -390,6 +424,7 @@ class BlockPlanner {
   std::vector<const ::onnx::NodeProto*> order_;     // the convolutions
   std::vector<const ::onnx::NodeProto*> reorders_;  // ReorderOutput
   std::vector<Concat> concats_;
+  std::vector<std::pair<const ::onnx::NodeProto*, int64_t>> splits_;  // Reshapes, and the block that each says
 };
 
 void Importer::plan_blocks(Scope& scope, const Nodes& nodes, const std::vector<int>& order,

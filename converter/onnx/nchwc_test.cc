@@ -155,7 +155,9 @@ TEST_P(NchwcBlock, ConvolutionsOfPlainOfBlockedAndOfSingleChannels) {
   EXPECT_EQ(output_shape(), "[1,12,6,2]");
   EXPECT_TRUE(plain_weights());
   EXPECT_TRUE(run(b)) << said_;
-  if (b == 8) EXPECT_TRUE(refused({"node_c", "Conv", "blocks of 16", "--nchwc-block"}, 16));
+  if (b == 8) {
+    EXPECT_TRUE(refused({"node_c", "Conv", "blocks of 16", "--nchwc-block"}, 16));
+  }
 }
 
 // Nothing says 12 but the filter behind, which is 0 for the rest.
@@ -200,6 +202,49 @@ TEST_P(NchwcBlock, BlockThatCannotBeToldIsAskedFor) {
   EXPECT_TRUE(plain_weights());
   ASSERT_TRUE(run(24 - b)) << said_;
   EXPECT_FALSE(plain_weights());
+}
+
+// Where what is multiplied broadcasts, both are reshaped to what memory holds: a block is said there.
+TEST_P(NchwcBlock, ScalesOfChannelsAreReshapedToBlocksAndBack) {
+  const int b = GetParam();
+  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  filter("w0", b, 32, 3, 1, false);
+  blocked("Conv", {"x", "w0"}, "c0");
+  blocked("GlobalAveragePool", {"c0"}, "g");
+  m_.ints("to", {5}, {0, 32 / b, 0, 0, b}).ints("from", {4}, {0, 32, 0, 0});
+  m_.node("Reshape", {"c0", "to"}, {"c5"});
+  m_.node("Reshape", {"g", "to"}, {"g5"});
+  m_.node("Mul", {"c5", "g5"}, {"m5"});
+  m_.node("Reshape", {"m5", "from"}, {"m"});
+  reorder_output("m", "y", 32);
+  ASSERT_TRUE(run()) << said_;
+  EXPECT_EQ(nodes(), "Conv[32,3,1,1] GlobalAveragePool Mul");
+  EXPECT_TRUE(plain_weights());
+  EXPECT_TRUE(refused({"Reshape", "blocks of " + std::to_string(b), "--nchwc-block"}, 24 - b));
+}
+
+TEST_F(NchwcTest, BlockThatCannotBeToldIsAskedForBehindAReorder) {
+  m_.input("x", {"1", "32", "6", "6"}).output("y");
+  filter("w", 16, 32, 32, 1, true);
+  blocked("ReorderInput", {"x"}, "r");
+  blocked("Conv", {"r", "w"}, "c");
+  reorder_output("c", "y", 32);
+  EXPECT_TRUE(refused({"Conv", "\"node_c\"", "cannot be told", "--nchwc-block 16"}));
+  EXPECT_EQ(said_.find("ReorderInput node"), std::string::npos) << said_;
+}
+
+TEST_F(NchwcTest, RefusesOtherReshapes) {
+  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  filter("w", 8, 32, 3, 1, false);
+  blocked("Conv", {"x", "w"}, "c");
+  auto* shape = m_.ints("to", {5}, {0, 8, 0, 0, 8}).proto()->mutable_initializer(1);
+  m_.node("Reshape", {"c", "to"}, {"s"})->set_name("split");
+  m_.node("Relu", {"s"}, {"y"});
+  EXPECT_TRUE(refused({"Reshape", "\"split\"", "\"c\", which is in blocks", "ORT_ENABLE_EXTENDED"}, 8));
+  shape->set_int64_data(1, 4);
+  EXPECT_TRUE(refused({"Relu", "a result of the graph", "ORT_ENABLE_EXTENDED"}, 8));
+  shape->set_int64_data(0, 1);
+  EXPECT_TRUE(refused({"Reshape", "\"split\"", "\"c\", which is in blocks", "ORT_ENABLE_EXTENDED"}, 8));
 }
 
 TEST_P(NchwcBlock, GroupsAndConcat) {
@@ -416,13 +461,14 @@ TEST_F(NchwcTest, RefusesOutputsOfOneName) {
 
 // The padding of the others must not be looked for in a filter that no block divides.
 TEST_F(NchwcTest, RefusesOneFilterWhereTheOthersLeaveTheBlockOpen) {
-  m_.input("x", {"1", "3", "6", "6"}).output("y");
+  m_.input("x", {"1", "3", "6", "6"}).output("y").output("z");
   filter("w", 16, 32, 3, 1, false);
-  m_.floats("v", {12, 32, 1, 1}, std::vector<float>(384));
+  m_.floats("v", {12, 3, 1, 1}, std::vector<float>(36));
   blocked("Conv", {"x", "w"}, "c");
-  blocked("Conv", {"c", "v"}, "d");
-  reorder_output("d", "y", 12);
-  EXPECT_TRUE(refused({"Conv", "\"node_d\"", "[12,32,1,1]", "\"node_c\"", "cannot be told"}));
+  blocked("Conv", {"x", "v"}, "d");
+  reorder_output("c", "y", 32);
+  reorder_output("d", "z", 12);
+  EXPECT_TRUE(refused({"Conv", "\"node_d\"", "[12,3,1,1]", "\"node_c\"", "cannot be told"}));
 }
 
 TEST_F(NchwcTest, RefusesDifferentChannelsInOneSum) {

@@ -108,6 +108,12 @@ def norms(m):
     return m.conv(m.node("Sum", b, m.conv(a, 20, 20)), 5, 20)
 
 
+def excitation(m):
+    a = m.node("HardSwish", m.conv("x", 24, 3))
+    b = m.conv(m.node("GlobalAveragePool", a), 24, 24, 1)
+    return m.conv(m.node("Mul", a, m.node("HardSigmoid", b)), 12, 24)
+
+
 def channels_last(m):
     a = m.conv(m.node("Transpose", "x", perm=[0, 3, 1, 2]), 28, 20)
     return m.node("Transpose", m.node("Relu", a), perm=[0, 2, 3, 1])
@@ -120,7 +126,7 @@ def open_extents(m):
 
 SMALL = {
     "residual": (residual, [1, 3, H, W]), "activations": (activations, [2, 3, H, W]), "pools": (pools, [1, 20, H, W]), "joins": (joins, [1, 3, H, W]),
-    "groups": (groups, [1, 32, H, W]), "nearest": (nearest, [1, 3, H, W]), "linear": (linear, [1, 3, H, W]), "norms": (norms, [1, 3, H, W]),
+    "groups": (groups, [1, 32, H, W]), "nearest": (nearest, [1, 3, H, W]), "linear": (linear, [1, 3, H, W]), "norms": (norms, [1, 3, H, W]), "excitation": (excitation, [2, 3, H, W]),
     "channels_last": (channels_last, [2, H, W, 20]), "open_extents": (open_extents, ["n", 3, "h", "w"], [2, 3, H, W]),
 }
 
@@ -184,6 +190,16 @@ def change_blocks(model, old, new):
             b = numpy_helper.to_array(constants[n.input[2]])[:out]
             done[n.input[2]] = out
             constants[n.input[2]].CopyFrom(numpy_helper.from_array(np.pad(b, (0, -out % new)), n.input[2]))
+    for n in model.graph.node:
+        # To and from the shape that memory has.
+        shape = numpy_helper.to_array(constants[n.input[1]]) if n.op_type == "Reshape" and n.input[1] not in done else []
+        if len(shape) not in (4, 5):
+            continue
+        channels = shape[1] * (shape[4] if len(shape) == 5 else 1)
+        channels = -(-channels // new) * new
+        done[n.input[1]] = channels
+        shape = [0, channels // new, 0, 0, new] if len(shape) == 5 else [0, channels, 0, 0]
+        constants[n.input[1]].CopyFrom(numpy_helper.from_array(np.array(shape, np.int64), n.input[1]))
     return model
 
 
@@ -253,8 +269,8 @@ def small(name, block):
     return run
 
 
-# No channel of theirs is padded in blocks of 8, or of 16.
-FULL = ("resnet50",)
+# Their channels are all multiples of 16: nothing is padded in either blocks.
+FULL = ("deit_tiny", "dscnn_kws", "resnet50", "yololike_n_320")
 
 
 def zoo(name):

@@ -32,6 +32,8 @@ Status finish(ImportContext& ctx, Value x, const std::string& name, std::vector<
     y = ctx.emit1(Op::kTanh, pack<attrs::Unary>(attrs::UnaryT{}), {x});
   } else if (name == "Sigmoid") {
     y = ctx.emit1(Op::kSigmoid, pack<attrs::Unary>(attrs::UnaryT{}), {x});
+  } else if (name == "HardSwish") {
+    y = ctx.emit1(Op::kHardSwish, pack<attrs::Unary>(attrs::UnaryT{}), {x});
   } else if (name == "LeakyRelu") {
     attrs::LeakyReluT a;
     a.alpha = parameter(0, a.alpha);
