@@ -19,16 +19,6 @@ template <class T>
   return !__builtin_mul_overflow(a, b, out);
 }
 
-// Of sizes: -1 where one of them is negative or the result does not fit, so that calls can be nested.
-inline int64_t size_product(int64_t a, int64_t b) {
-  int64_t product = 0;
-  return a >= 0 && b >= 0 && checked_mul(a, b, &product) ? product : -1;
-}
-inline int64_t size_sum(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return a >= 0 && b >= 0 && checked_add(a, b, &sum) ? sum : -1;
-}
-
 // Rounds up to a power of two. Saturates: a result that does not fit is the largest multiple that does.
 constexpr uint64_t align_up(uint64_t n, uint64_t alignment) {
   const uint64_t mask = alignment - 1;

@@ -66,11 +66,8 @@ struct KernelQuery {
 struct RefKernel {
   // Inputs have passed the shape function. Rechecks only what data can change: gathered indices, divisors, loop bounds.
   Status (*run)(const KernelContext& ctx);
-  // Null: none. Asked before inference has seen the node: attributes are verified as a table alone, ranks, extents and
-  // axes are whatever the file says. Negative: there is no such size, and the node is refused. scratch_test.cc asks so.
-  int64_t (*scratch_bytes)(const KernelQuery& query);
-  // Room for the bytes of strings that the operator makes rather than takes from its inputs (text.h). Null: none. Asked
-  // like scratch.
+  int64_t (*scratch_bytes)(const KernelQuery& query);  // null: none. Asked with any shape and axis; negative: no size
+  // Room for the bytes of strings that the operator makes rather than takes from its inputs (text.h). Null: none.
   int64_t (*text_bytes)(const KernelQuery& query) = nullptr;
 };
 

@@ -3,7 +3,7 @@
 #include "sdk/ops/resize/resize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/resample/resample.h"
-#include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 
 namespace vireo {
 namespace {

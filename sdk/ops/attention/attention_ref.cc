@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/value_reader.h"

@@ -1,4 +1,4 @@
-#include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/accumulate.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"

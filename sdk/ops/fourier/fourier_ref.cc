@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/fourier/fourier_generated.h"
 #include "sdk/ops/kernel.h"

@@ -1,4 +1,4 @@
-#include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/media/image_codec.h"
 #include "sdk/ops/image_decoder/image_decoder_generated.h"
 #include "sdk/ops/kernel.h"

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/recurrent/recurrent.h"

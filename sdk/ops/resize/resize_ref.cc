@@ -1,4 +1,3 @@
-#include "sdk/base/checked.h"
 #include "sdk/ops/resize/resize.h"
 
 #include <math.h>
@@ -6,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/strided.h"
