@@ -88,7 +88,6 @@ TEST(Scratch, AnyTypesAtAll) {
         for (TensorType& t : out) t = any();
         const Span<const uint8_t> attrs(no_attributes().data(), no_attributes().size());
         const int64_t bytes = ask({Span<const TensorType>(in, 8), Span<const TensorType>(out, 4), attrs, 1 + k % 64});
-        EXPECT_GE(bytes, -1) << op_name(row.op);
         none += bytes < 0 ? 1 : 0;
         ++questions;
       }
