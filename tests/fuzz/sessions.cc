@@ -1,6 +1,11 @@
 #include "tests/fuzz/sessions.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
 
 namespace vireo::fuzz {
 namespace {
@@ -16,6 +21,46 @@ constexpr vireo_string kTexts[] = {
 constexpr int64_t kTextCount = sizeof(kTexts) / sizeof(kTexts[0]);
 
 constexpr uint64_t kMostMemory = 16 << 20;  // of a session: more is allowed, and not worth the time here
+
+bool loops(const vireo_session* session) {
+  for (uint32_t i = 0; i < vireo_session_node_count(session); ++i) {
+    vireo_node_info info = VIREO_NODE_INFO_INIT;
+    VIREO_FUZZ_CHECK(vireo_session_node(session, i, &info, nullptr) == VIREO_OK);
+    if (std::strcmp(info.op, "Loop") == 0) return true;
+  }
+  return false;
+}
+
+// A model may go round as often as it likes, and whoever runs it may end that. What goes on then is a hang, which the
+// limit of an execution tells.
+class Ends {
+ public:
+  explicit Ends(vireo_session* session) {
+    if (!loops(session)) return;
+    thread_ = std::thread([this, session] {
+      std::unique_lock<std::mutex> lock(mutex_);
+      while (!over_.wait_for(lock, std::chrono::milliseconds(200), [this] { return is_over_; }))
+        vireo_session_cancel(session);
+    });
+  }
+  ~Ends() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+
+ private:
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+};
 
 }  // namespace
 
@@ -75,7 +120,12 @@ void run_model(const vireo_model* model, int64_t open, vireo_packing packing, co
       for (int64_t b = 0; b < in.capacity; ++b)
         static_cast<uint8_t*>(in.data)[b] = static_cast<uint8_t>(k * (b * 37 + 11));
     }
-    if (vireo_session_run(session, nullptr, out.data(), &error) != VIREO_OK) {
+    vireo_status status = VIREO_OK;
+    {
+      const Ends ends(session);
+      status = vireo_session_run(session, nullptr, out.data(), &error);
+    }
+    if (status != VIREO_OK) {
       VIREO_FUZZ_CHECK(error.message[0] != 0);
       break;
     }
@@ -102,8 +152,10 @@ void run_model(const vireo_model* model, int64_t open, vireo_packing packing, co
     vireo_node_info info = VIREO_NODE_INFO_INIT;
     VIREO_FUZZ_CHECK(vireo_session_node(session, i, &info, &error) == VIREO_OK);
   }
-  for (uint32_t i = 0; i < std::min<uint32_t>(vireo_model_test_count(model), 4); ++i)
+  for (uint32_t i = 0; i < std::min<uint32_t>(vireo_model_test_count(model), 4); ++i) {
+    const Ends ends(session);
     (void)vireo_session_selftest(session, i, &error);
+  }
   vireo_session_release(session);
 }
 
