@@ -39,7 +39,7 @@ class Ends {
     if (!loops(session)) return;
     thread_ = std::thread([this, session] {
       std::unique_lock<std::mutex> lock(mutex_);
-      while (!over_.wait_for(lock, std::chrono::milliseconds(200), [this] { return is_over_; }))
+      while (!over_.wait_for(lock, std::chrono::milliseconds(30), [this] { return is_over_; }))
         vireo_session_cancel(session);
     });
   }
