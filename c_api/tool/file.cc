@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "c_api/tool/failure.h"
+#include "sdk/files/regular_file.h"
 #include "sdk/files/whole_file.h"
 
 namespace vireo::tool {
@@ -37,17 +38,16 @@ class Descriptor {
 
 std::vector<uint8_t> read_file(const std::string& path) {
   const auto fail = [&](int error) {
-    throw Failure("cannot read " + path + ": " + strerror(error),
+    throw Failure("cannot read " + path + ": " + files::why_unreadable(error),
                   error == ENOENT ? "check the spelling of the path" : "check that it is a file you may read");
   };
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(errno);
-  struct stat info;
-  if (fstat(file.get(), &info) != 0) fail(errno);
-  if (S_ISDIR(info.st_mode)) fail(EISDIR);
-  std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
+  size_t size = 0;
+  int error = 0;
+  const Descriptor file(files::open_regular(path, &size, &error));
+  if (file.get() < 0) fail(error);
+  std::vector<uint8_t> bytes(size);
   size_t have = 0;
-  for (;;) {  // pipes tell no size, and a file may grow between fstat and read
+  for (;;) {  // files of /proc tell no size, and a file may grow between fstat and read
     if (have == bytes.size()) bytes.resize(bytes.size() + 65536);
     const ssize_t got = read(file.get(), bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno == EINTR) continue;

@@ -1,15 +1,17 @@
 #include "c_api/tool/handles.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <set>
 
 #include "c_api/tool/keys.h"
 #include "c_api/tool/speeds.h"
+#include "sdk/files/regular_file.h"
 
 namespace vireo::tool {
 namespace {
@@ -31,20 +33,32 @@ std::string help_for(vireo_status status) {
   }
 }
 
-bool is_vireo_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Whether the runtime's loader judges what lies there: a file with the name or the content of ours, so that a damaged
+// one is never taken for ONNX, and whatever is no file that can be read.
+bool for_loader(const std::string& path) {
+  size_t size = 0;
+  int error = 0;
+  const int file = files::open_regular(path, &size, &error);
+  if (file < 0) return true;
   char start[8] = {};
-  file.read(start, sizeof(start));
-  return file.gcount() == sizeof(start) && memcmp(start, "\x89VIREO\n\x1a", 8) == 0;
+  size_t have = 0;
+  while (have < sizeof(start)) {
+    const ssize_t got = read(file, start + have, sizeof(start) - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  close(file);
+  return memcmp(start, "\x89VIREO\n\x1a", sizeof(start)) == 0 || ends_with(path, ".vireo");
 }
 
 // The name of a dimension that a session can bound; NULL where it is fixed, or follows from others ("2 * length").
 const char* symbol(const vireo_value_info& info, int32_t d) {
   return info.dim_names[d] == nullptr || info.dim_names[d][0] == 0 ? nullptr : info.dim_names[d];
-}
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -75,8 +89,7 @@ void check(vireo_status status, const vireo_error& error, const std::string& doi
 }
 
 Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) : name_(path) {
-  // A file with the name or the content of ours is never taken for ONNX: a damaged one gets the loader's message.
-  if (is_vireo_file(path) || ends_with(path, ".vireo") || !std::ifstream(path)) {
+  if (for_loader(path)) {
     runtime_ = start_runtime(threads);
     vireo_error error = VIREO_ERROR_INIT;
     vireo_model* model = nullptr;

@@ -1,41 +1,37 @@
 #include "converter/ir/constant.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "sdk/files/regular_file.h"
+
 namespace vireo::ir {
 
 std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, std::string* error) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  size_t size = 0;
+  int why = 0;
+  const int fd = files::open_regular(path, &size, &why);
   if (fd < 0) {
-    *error = std::strerror(errno);
+    *error = files::why_unreadable(why);
     return nullptr;
   }
-  struct stat info;
   void* data = nullptr;
-  const bool known = fstat(fd, &info) == 0;
-  if (!known) {
-    *error = std::strerror(errno);
-  } else if (!S_ISREG(info.st_mode)) {
-    *error = "not a regular file";
-  } else if (info.st_size > 0) {
-    data = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+  if (size > 0) {
+    data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) {
       *error = std::strerror(errno);
       data = nullptr;
     }
   }
   close(fd);
-  if (!known || !S_ISREG(info.st_mode) || (info.st_size > 0 && data == nullptr)) return nullptr;
+  if (size > 0 && data == nullptr) return nullptr;
   std::shared_ptr<MappedFile> file(new MappedFile());
   file->data_ = static_cast<const uint8_t*>(data);
-  file->size_ = static_cast<size_t>(info.st_size);
+  file->size_ = size;
   return file;
 }
 

@@ -66,7 +66,7 @@ struct KernelQuery {
 struct RefKernel {
   // Inputs have passed the shape function. Rechecks only what data can change: gathered indices, divisors, loop bounds.
   Status (*run)(const KernelContext& ctx);
-  int64_t (*scratch_bytes)(const KernelQuery& query);  // null: none
+  int64_t (*scratch_bytes)(const KernelQuery& query);  // null: none. Asked with any shape and axis; negative: no size
   // Room for the bytes of strings that the operator makes rather than takes from its inputs (text.h). Null: none.
   int64_t (*text_bytes)(const KernelQuery& query) = nullptr;
 };

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import unittest
 
@@ -24,7 +25,7 @@ class BadInput(unittest.TestCase):
     def refused(self, *arguments, says=()):
         """The verb fails, not by a signal, with a line that begins with error and holds each of `says`."""
         before = sorted(self.room.rglob("*"))
-        done = support.vireo(*arguments, check=False)
+        done = support.vireo(*arguments, check=False, seconds=300)
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertRegex(done.stderr, r"(?m)^error")
         for text in says:
@@ -72,6 +73,38 @@ class BadInput(unittest.TestCase):
         self.refused("convert", self.onnx, "-o", self.room / "no_folder" / "x.vireo", says=["no_folder", "create the folder"])
         self.refused("convert", self.onnx, "-o", self.room, says=[str(self.room)])
         self.refused("conformance", self.room / "none", says=["none"])
+
+    def test_what_is_no_regular_file(self):
+        """Nobody writes to the FIFO, and /dev/zero never ends: what waits for either never comes back."""
+        fifo, place, beside = self.room / "fifo", self.room / "socket", self.room / "beside.onnx"
+        os.mkfifo(fifo)
+        self.addCleanup(fifo.unlink)
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        os.chdir(self.room)  # a socket's path is a hundred bytes long at most
+        self.addCleanup(os.chdir, support.ROOT)
+        listener.bind("socket")
+        self.addCleanup(place.unlink)
+        out = self.room / "out.vireo"
+        for path in (fifo, place, pathlib.Path("/dev/zero"), self.room):
+            with self.subTest(path.name):
+                self.refused("convert", path, "-o", out, says=[path.name])
+                self.refused("check", path, says=[path.name])
+                self.refused("inspect", path, says=[path.name])
+                self.refused("run", path, says=[path.name])
+                self.refused("run", self.file, "--input", f"features={path}", says=[path.name])
+                self.refused("verify", self.file, path, says=[path.name])
+                self.refused("pack", path, "-o", out, says=[path.name])
+                self.refused("convert", self.onnx, "-o", out, "--target", path, says=[path.name])
+        if reason := support.missing("onnx"):
+            self.skipTest(reason)
+        import onnx
+        weights = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
+        weights.external_data.add(key="location", value="fifo")
+        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy")
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y], [weights])
+        beside.write_bytes(onnx.helper.make_model(graph).SerializeToString())
+        self.refused("convert", beside, "-o", out, says=["fifo", "not a regular file"])
 
     def test_output_cannot_be_written(self):
         sound = MEDIA / "yes_1.wav"

@@ -25,9 +25,10 @@ if PRELOAD and "LD_PRELOAD" not in os.environ:
 SAMPLE = int(os.environ.get("VIREO_SAMPLE", "1"))
 
 
-def vireo(*arguments, check=True, environment=None):
-    """Runs the command line; returns the finished process. check: a failure raises with what was printed. environment: variables more."""
-    done = subprocess.run([VIREO, *map(str, arguments)], capture_output=True, text=True, check=False,
+def vireo(*arguments, check=True, environment=None, seconds=None):
+    """Runs the command line; returns the finished process. check: a failure raises with what was printed. environment: variables more.
+    seconds: raises where it takes longer."""
+    done = subprocess.run([VIREO, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=seconds,
                           env={**PROGRAM_ENVIRONMENT, **(environment or {})})
     if check and done.returncode != 0:
         raise AssertionError(f"vireo {' '.join(map(str, arguments))} exited with {done.returncode}\n{done.stdout}{done.stderr}")

@@ -1,13 +1,19 @@
 // Sequences of calls of the C API, as a program may make them: bytes say which call comes next and with what, over a
 // few models, sessions and pipelines of its own. Handles are valid or NULL, memory is as long as it is said to be; all
 // else is as the bytes have it. Everything is released in an order that the bytes choose, and then all memory is back.
+//
+// In some inputs threads share a model, each with a session of its own. What each of them calls is drawn before they
+// start, so that an input does the same each time but for the order in which they come to it; answers do not depend on
+// it.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/sealed.h"
 #include "vireo/fleet.h"
 #include "vireo/vireo.h"
 
@@ -23,15 +29,60 @@ void put(Choice* choice, uint64_t number) {
 
 using namespace vireo::fuzz;
 
-Reached reached{"session", "ran", "pipeline"};
-enum { kSession, kRan, kPipeline };
+Reached reached{"session", "ran", "pipeline", "ran in a pipeline", "split", "ran in a split", "threads", "cancelled"};
+enum { kSession, kRan, kPipeline, kPipelineRan, kSplit, kSplitRan, kThreads, kCancelled };
+
+Bytes built(const char* name) { return read_whole(std::string(VIREO_BINARY_ROOT "/models/fuzz/") + name + ".vireo"); }
 
 const std::vector<Bytes>& files() {
-  static const auto* const all =
-      new std::vector<Bytes>{read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo"),
-                             read_whole(VIREO_BINARY_ROOT "/models/fuzz/state.vireo"),
-                             read_whole(VIREO_BINARY_ROOT "/models/fuzz/open.vireo")};
+  static const auto* const all = [] {
+    auto* const list = new std::vector<Bytes>{read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo"),
+                                              built("state"), built("open")};
+    list->push_back(built("conv_for_targets"));
+    list->push_back(built("loop_of_if"));
+    list->push_back(sealed(list->at(2), Seal::kSigned));
+    list->push_back(sealed(list->at(3), Seal::kBoth));
+    for (const Bytes& file : *list) VIREO_FUZZ_CHECK(!file.empty());
+    return list;
+  }();
   return *all;
+}
+
+// Inputs of a model in memory of their own: extents that are open are `open`, bytes are those of `fill`.
+struct Values {
+  std::vector<Bytes> held;
+  std::vector<vireo_tensor> in, out;
+
+  Values(const vireo_model* model, int64_t open, uint8_t fill) : out(vireo_model_output_count(model)) {
+    for (uint32_t i = 0; i < vireo_model_input_count(model); ++i) {
+      vireo_value_info info = VIREO_VALUE_INFO_INIT;
+      VIREO_FUZZ_CHECK(vireo_model_input(model, i, &info, nullptr) == VIREO_OK);
+      vireo_tensor t = {};
+      t.dtype = info.dtype;
+      t.rank = info.rank;
+      int64_t count = 1;
+      for (int32_t d = 0; d < info.rank; ++d) count *= t.dims[d] = info.max_dims[d] < 0 ? open : info.max_dims[d];
+      t.capacity = vireo_dtype_bytes(info.dtype, count);
+      VIREO_FUZZ_CHECK(t.capacity >= 0 && t.capacity < (1 << 22));
+      held.emplace_back(static_cast<size_t>(t.capacity) + 64, fill);
+      auto* const data = held.back().data();
+      t.data = data + (64 - reinterpret_cast<uintptr_t>(data) % 64) % 64;
+      in.push_back(t);
+    }
+  }
+};
+
+// Every byte of the outputs, to be compared.
+Bytes answer(const std::vector<vireo_tensor>& out) {
+  Bytes bytes;
+  for (const vireo_tensor& t : out) {
+    int64_t count = 1;
+    for (int32_t d = 0; d < t.rank; ++d) count *= t.dims[d];
+    const int64_t size = vireo_dtype_bytes(t.dtype, count);
+    const auto* const p = static_cast<const uint8_t*>(t.data);
+    if (p != nullptr && t.dtype != VIREO_STRING && size > 0) bytes.insert(bytes.end(), p, p + size);
+  }
+  return bytes;
 }
 
 class Program {
@@ -44,10 +95,11 @@ class Program {
     options.threads = 1 + static_cast<int32_t>(in_.below(2));
     options.plugins = "";
     if (in_.chance(20)) heap_.fail(in_.below(600), true);
-    status(vireo_runtime_create(&options, &runtime_, &error_));
+    if (status(vireo_runtime_create(&options, &runtime_, &error_))) trust_test_keys(runtime_);
   }
   ~Program() {
-    while (!pipelines_.empty()) vireo_pipeline_release(take(&pipelines_));
+    while (!pipelines_.empty()) release_pipeline(in_.below(static_cast<uint32_t>(pipelines_.size())));
+    while (!splits_.empty()) vireo_split_release(take(&splits_));
     while (!sessions_.empty() || !models_.empty()) {
       // A model's handle may go before its sessions: they keep it.
       if (!models_.empty() && (sessions_.empty() || in_.chance(128)))
@@ -62,7 +114,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void step() {
-    switch (in_.below(18)) {
+    switch (in_.below(22)) {
       case 0:
       case 1:
         return load();
@@ -88,7 +140,7 @@ class Program {
       case 13:
         if (in_.chance(128) && !sessions_.empty())
           vireo_session_release(take(&sessions_));
-        else if (!models_.empty() && sessions_.size() + pipelines_.size() == 0)
+        else if (!models_.empty() && sessions_.size() + pipelines_.size() + splits_.size() == 0)
           vireo_model_release(take(&models_));
         return;
       case 14:
@@ -98,8 +150,102 @@ class Program {
       case 16:
         heap_.fail(in_.chance(128) ? -1 : in_.below(60), true);
         return;
+      case 17:
+        return split();
+      case 18:
+        return drive_split();
+      case 19:
+        if (!pipelines_.empty())
+          vireo_pipeline_cancel(pipelines_[in_.below(static_cast<uint32_t>(pipelines_.size()))].p);
+        return;
+      case 20:
+        if (!pipelines_.empty() && in_.chance(128))
+          release_pipeline(in_.below(static_cast<uint32_t>(pipelines_.size())));
+        else if (!splits_.empty())
+          vireo_split_release(take(&splits_));
+        return;
       default:
         vireo_session_cancel(some(sessions_));
+    }
+  }
+
+  // Two or three threads, a session each of one model, and what they do to their own and to each other's.
+  void threads() {
+    heap_.fail(-1, true);
+    while (models_.empty()) {
+      load();
+      if (in_.left() == 0) return;
+    }
+    const vireo_model* const model = models_[0];
+    struct Thread {
+      vireo_session* session = nullptr;
+      Bytes calls, right;
+      std::unique_ptr<Values> values;
+      uint32_t ran = 0, cancelled = 0;
+    };
+    Thread all[3];
+    const uint32_t count = 2 + in_.below(2), open = 1 + in_.below(3);
+    vireo_session_options with = VIREO_SESSION_OPTIONS_INIT;
+    with.threads = 1 + static_cast<int32_t>(in_.below(2));
+    const std::vector<vireo_bound> bounds = bounds_of(model, open);
+    with.bounds = bounds.data();
+    with.bound_count = static_cast<uint32_t>(bounds.size());
+    bool made = true;
+    for (uint32_t i = 0; i < count && made; ++i) {
+      Thread& t = all[i];
+      made = status(vireo_session_create(model, &with, &t.session, &error_));
+      if (!made) break;
+      t.values = std::make_unique<Values>(model, open, in_.byte());
+      // The answer that is expected: of its first run, as all that follow begin from a session that was reset.
+      made = status(vireo_session_run(t.session, t.values->in.data(), t.values->out.data(), &error_));
+      if (made) t.right = answer(t.values->out);
+      for (uint32_t calls = 4 + in_.below(12); calls > 0; --calls) t.calls.push_back(in_.byte());
+    }
+    const auto act = [&all, count, model](Thread* t) {
+      vireo_error error = VIREO_ERROR_INIT;
+      for (const uint8_t call : t->calls) {
+        switch (call % 8) {
+          case 0:
+            vireo_session_cancel(all[call / 8 % count].session);  // of another thread, or its own next run
+            break;
+          case 1: {
+            vireo_model_about about = VIREO_MODEL_ABOUT_INIT;
+            VIREO_FUZZ_CHECK(vireo_model_describe(model, &about, &error) == VIREO_OK);
+            break;
+          }
+          case 2: {
+            vireo_session* more = nullptr;  // beside those that run
+            vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+            if (vireo_session_create(model, &options, &more, &error) != VIREO_OK)
+              VIREO_FUZZ_CHECK(error.message[0] != 0 && more == nullptr);
+            vireo_session_release(more);
+            break;
+          }
+          case 3:
+            (void)vireo_session_selftest(t->session, 0, &error);
+            break;
+          default: {
+            if (vireo_session_reset(t->session, &error) != VIREO_OK) break;
+            std::vector<vireo_tensor> out(t->values->out.size());
+            const vireo_status s = vireo_session_run(t->session, t->values->in.data(), out.data(), &error);
+            VIREO_FUZZ_CHECK(s == VIREO_OK || s == VIREO_CANCELLED);
+            if (s == VIREO_OK) VIREO_FUZZ_CHECK(answer(out) == t->right);
+            ++(s == VIREO_OK ? t->ran : t->cancelled);
+          }
+        }
+      }
+    };
+    if (made) {
+      std::thread others[2];
+      for (uint32_t i = 1; i < count; ++i) others[i - 1] = std::thread(act, &all[i]);
+      act(&all[0]);
+      for (uint32_t i = 1; i < count; ++i) others[i - 1].join();
+      reached(kThreads);
+    }
+    for (Thread& t : all) {
+      if (t.cancelled > 0) reached(kCancelled);
+      if (t.ran > 0) reached(kRan);
+      vireo_session_release(t.session);
     }
   }
 
@@ -112,9 +258,9 @@ class Program {
     return list.empty() || in_.chance(3) ? nullptr : list[in_.below(static_cast<uint32_t>(list.size()))];
   }
   template <class T>
-  T* take(std::vector<T*>* list) {
+  T take(std::vector<T>* list) {
     const size_t at = in_.below(static_cast<uint32_t>(list->size()));
-    T* const one = (*list)[at];
+    const T one = (*list)[at];
     list->erase(list->begin() + static_cast<std::ptrdiff_t>(at));
     return one;
   }
@@ -123,6 +269,16 @@ class Program {
     VIREO_FUZZ_CHECK(s == VIREO_OK || (vireo_status_text(s)[0] != 0 && error_.status == s && error_.message[0] != 0));
     error_ = VIREO_ERROR_INIT;
     return s == VIREO_OK;
+  }
+
+  static std::vector<vireo_bound> bounds_of(const vireo_model* model, int64_t most) {
+    std::vector<vireo_bound> bounds;
+    for (uint32_t i = 0; i < vireo_model_dimension_count(model); ++i) {
+      vireo_dimension d = VIREO_DIMENSION_INIT;
+      VIREO_FUZZ_CHECK(vireo_model_dimension(model, i, &d, nullptr) == VIREO_OK);
+      if (d.max < 0) bounds.push_back({d.name, d.min < most ? d.min : most, most});
+    }
+    return bounds;
   }
 
   void load() {
@@ -290,19 +446,93 @@ class Program {
     with.session = in_.chance(20) ? nullptr : &options_;
     vireo_pipeline* made = nullptr;
     if (status(vireo_pipeline_create(model, &with, &made, &error_))) {
-      pipelines_.push_back(made);
+      pipelines_.push_back({made, model, {}});
       reached(kPipeline);
     }
   }
 
-  // Submits with inputs that are too few, of the wrong kind, or none; waits a moment at most.
-  void drive() {
-    vireo_pipeline* const p = some(pipelines_);
-    const std::vector<vireo_tensor> in(kMostValues);
-    if (in_.chance(200)) status(vireo_pipeline_submit(p, in.data(), nullptr, nullptr, VIREO_WHEN_FULL_BUSY, &error_));
-    vireo_finished done = VIREO_FINISHED_INIT;
-    status(vireo_pipeline_wait(p, in_.below(2) * 1000, &done, &error_));
+  void release_pipeline(uint32_t at) {
+    vireo_pipeline_release(pipelines_[at].p);
+    pipelines_.erase(pipelines_.begin() + at);  // no thread reads its inputs any more
   }
+
+  // Submits inputs of the model, or some that are too few and of the wrong kind; waits a moment at most.
+  void drive() {
+    Pipe* const pipe = pipelines_.empty() || in_.chance(3)
+                           ? nullptr
+                           : &pipelines_[in_.below(static_cast<uint32_t>(pipelines_.size()))];
+    vireo_pipeline* const p = pipe == nullptr ? nullptr : pipe->p;
+    if (pipe != nullptr && in_.chance(200)) {
+      pipe->values.push_back(std::make_unique<Values>(pipe->model, 1 + in_.below(4), in_.byte()));
+      Values& v = *pipe->values.back();
+      status(vireo_pipeline_submit(p, v.in.data(), in_.chance(128) ? v.out.data() : nullptr, nullptr,
+                                   VIREO_WHEN_FULL_BUSY, &error_));
+    } else if (in_.chance(200)) {
+      const std::vector<vireo_tensor> in(kMostValues);
+      status(vireo_pipeline_submit(p, in.data(), nullptr, nullptr, VIREO_WHEN_FULL_BUSY, &error_));
+    }
+    vireo_finished done = VIREO_FINISHED_INIT;
+    const bool finished = status(vireo_pipeline_wait(p, in_.below(3) * 100000, &done, &error_));
+    if (finished && done.status == VIREO_OK) reached(kPipelineRan);
+    vireo_estimate estimate = VIREO_ESTIMATE_INIT;
+    status(vireo_pipeline_estimate(p, &estimate, &error_));
+    vireo_load loads[2] = {};
+    uint32_t count = 0;
+    status(vireo_pipeline_loads(p, loads, in_.below(3), &count, &error_));
+    VIREO_FUZZ_CHECK(p != nullptr || vireo_pipeline_depth(p) == 0);
+  }
+
+  void split() {
+    if (splits_.size() >= 2) return;
+    const vireo_model* const model = some(models_);
+    (void)options(model);
+    options_.profile = 0;
+    for (const vireo_bound& b : bounds_) {
+      if (b.max > 4096) return;
+    }
+    const char* const devices[] = {"cpu", "null,cpu", "cpu,cpu", "npu", nullptr};
+    const char* list[3];
+    double weights[3];
+    for (const char*& d : list) d = devices[in_.below(in_.chance(200) ? 2 : 5)];
+    for (double& w : weights) w = static_cast<double>(in_.number());
+    vireo_split_options with = VIREO_SPLIT_OPTIONS_INIT;
+    with.devices = list;
+    with.device_count = in_.chance(230) ? 1 + in_.below(3) : 0;
+    with.weights = in_.chance(60) ? weights : nullptr;
+    with.deterministic = in_.below(2);
+    with.batch = in_.chance(230) ? 1 + in_.below(9) : in_.number();
+    if (with.batch > 4096) return;
+    with.session = in_.chance(60) ? &options_ : nullptr;
+    vireo_split* made = nullptr;
+    if (!status(vireo_split_create(model, &with, &made, &error_))) return;
+    splits_.push_back({made, model});
+    reached(kSplit);
+  }
+
+  void drive_split() {
+    if (splits_.empty()) {
+      status(vireo_split_run(nullptr, nullptr, nullptr, &error_));
+      return;
+    }
+    const Split& s = splits_[in_.below(static_cast<uint32_t>(splits_.size()))];
+    Values v(s.model, 1 + in_.below(10), in_.byte());
+    if (status(vireo_split_run(s, in_.chance(5) ? nullptr : v.in.data(), in_.chance(20) ? nullptr : v.out.data(),
+                               &error_)))
+      reached(kSplitRan);
+    vireo_share share = VIREO_SHARE_INIT;
+    status(vireo_split_share(s, in_.below(4), &share, &error_));
+  }
+
+  struct Pipe {
+    vireo_pipeline* p;
+    const vireo_model* model;
+    std::vector<std::unique_ptr<Values>> values;  // of runs that are submitted
+  };
+  struct Split {
+    vireo_split* s;
+    const vireo_model* model;
+    operator vireo_split*() const { return s; }
+  };
 
   Reader& in_;
   vireo::faults::Heap heap_;
@@ -310,7 +540,8 @@ class Program {
   std::vector<std::unique_ptr<AlignedCopy>> copies_;
   std::vector<vireo_model*> models_;
   std::vector<vireo_session*> sessions_;
-  std::vector<vireo_pipeline*> pipelines_;
+  std::vector<Pipe> pipelines_;
+  std::vector<Split> splits_;
   vireo_session_options options_ = VIREO_SESSION_OPTIONS_INIT;
   std::vector<vireo_bound> bounds_;
   vireo_error error_ = VIREO_ERROR_INIT;
@@ -322,6 +553,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   reached.begin();
   Reader in(data, size);
   Program program(&in);
+  if (in.chance(40)) program.threads();
   for (int steps = 0; in.left() > 0 && steps < 64; ++steps) program.step();
   return 0;
 }

@@ -1,7 +1,7 @@
 // Calls a target without libFuzzer: whatever compiler built it, in every build of the tests. It replays files, then
 // mutates them for a number of executions or seconds. Not guided by coverage: what it finds, a change broke.
 //
-//   TARGET [-runs=N] [-seconds=S] [-seed=K] [-timeout=S] [-keep=FOLDER] [FILE or FOLDER ...]
+//   TARGET [-runs=N] [-seconds=S] [-seed=K] [-timeout=S] [-keep=FOLDER] [-dict=FILE] [FILE or FOLDER ...]
 //
 // An input that ends the process, or takes more than -timeout seconds (default 30), is written to
 // FOLDER/crash-<hash> (default: the working folder); `TARGET FILE` replays it.
@@ -29,6 +29,7 @@ namespace {
 using vireo::fuzz::Bytes;
 
 std::mt19937 g_rng;
+std::vector<Bytes> g_words;        // of the dictionary
 const uint8_t* g_input = nullptr;  // of the execution under way
 size_t g_size = 0;
 char g_keep[4096] = ".";
@@ -96,6 +97,32 @@ void add_files(const std::string& path, std::vector<std::string>* files) {
   for (const std::string& name : names) add_files(path + "/" + name, files);
 }
 
+// libFuzzer's form: a word in quotes on each line, bytes as \xAB, \\ and \" for these two; # begins a remark.
+bool read_words(const std::string& path) {
+  const Bytes file = vireo::fuzz::read_whole(path);
+  for (auto at = file.begin(); at != file.end();) {
+    const auto end = std::find(at, file.end(), uint8_t{'\n'});
+    auto from = std::find(at, end, uint8_t{'"'});
+    if (from != end && *at != '#') {
+      Bytes word;
+      for (++from; from != end && *from != '"'; ++from) {
+        if (*from == '\\' && end - from > 3 && from[1] == 'x') {
+          const char digits[3] = {static_cast<char>(from[2]), static_cast<char>(from[3]), 0};
+          word.push_back(static_cast<uint8_t>(std::strtoul(digits, nullptr, 16)));
+          from += 3;
+        } else {
+          if (*from == '\\' && end - from > 1) ++from;
+          word.push_back(*from);
+        }
+      }
+      if (from == end) return false;
+      if (!word.empty()) g_words.push_back(std::move(word));
+    }
+    at = end == file.end() ? end : end + 1;
+  }
+  return !g_words.empty();
+}
+
 bool option(const char* argument, const char* name, const char** value) {
   const size_t n = strlen(name);
   if (strncmp(argument, name, n) != 0) return false;
@@ -116,7 +143,7 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most) {
       continue;
     }
     const size_t at = below(size);
-    switch (below(7)) {
+    switch (below(g_words.empty() ? 7 : 9)) {
       case 0:
         data[at] = static_cast<uint8_t>(data[at] ^ 1u << below(8));
         break;
@@ -147,6 +174,16 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most) {
         std::memmove(data + at, data + from, n);
         break;
       }
+      case 7:
+      case 8: {  // a word of the dictionary, over what is there or in front of it
+        const Bytes& word = g_words[below(g_words.size())];
+        const size_t n = word.size(), over = below(2) == 0 ? std::min(n, size - at) : 0;
+        if (size - over + n > most) break;
+        std::memmove(data + at + n, data + at + over, size - at - over);
+        std::memcpy(data + at, word.data(), n);
+        size += n - over;
+        break;
+      }
       default: {  // doubled
         const size_t n = std::min(std::min(1 + below(64), size - at), most - size);
         std::memmove(data + at + n, data + at, size - at);
@@ -174,7 +211,9 @@ int main(int argc, char** argv) {
       timeout = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
     else if (option(argv[i], "-keep=", &value))
       (void)std::snprintf(g_keep, sizeof(g_keep), "%s", value);
-    else if (argv[i][0] == '-')
+    else if (option(argv[i], "-dict=", &value)) {
+      if (!read_words(value)) return std::fprintf(stderr, "%s holds no words, or one without its end\n", value), 2;
+    } else if (argv[i][0] == '-')
       return std::fprintf(stderr, "unknown option %s\n", argv[i]), 2;
     else
       add_files(argv[i], &files);

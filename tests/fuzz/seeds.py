@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """seeds.py: writes the seeds of tests/fuzz/corpus: small ONNX models, one for each way in which an importer can go wrong, and small
-pictures, sounds, arrays, texts. They are kept in the repository, so this runs when one is added. Needs onnx and numpy.
+pictures, sounds, arrays, texts; and the words of dictionaries/. They are kept in the repository, so this runs when one is added. Needs
+onnx and numpy. Seeds of .vireo files are made from the ONNX models when the fuzzers are built (CMakeLists.txt).
 
 A seed wants to be small (a mutation should hit something) and to pass (what is refused at once leads nowhere)."""
 import io
 import json
 import pathlib
+import re
 import struct
 import sys
 import zipfile
@@ -107,6 +109,36 @@ def onnx_seeds():
                         [nh.from_array(RNG.standard_normal((4, 3)).astype(np.float16), "w")])
     yield "random", model([n("RandomUniformLike", "x", "r", seed=3.0), n("Dropout", "r ratio", "y")], [value("x", [2, 3])], [value("y", [2, 3])],
                           [nh.from_array(np.float32(0.5), "ratio")])
+    yield "optional", optional_model()
+    yield "strings", model([n("StringConcat", "x y", "c"), n("StringNormalizer", "c", "u", case_change_action="UPPER"), n("Cast", "z", "t", to=T.STRING),
+                            n("StringConcat", "u t", "o"), n("Cast", "t", "back", to=T.FLOAT), n("Identity", "x", "same")],
+                           [value("x", [2], T.STRING), value("y", [2], T.STRING), value("z", [2])],
+                           [value("o", [2], T.STRING), value("back", [2]), value("same", [2], T.STRING)])
+    grow = body([n("Identity", "go_in", "go_out"), n("SequenceInsert", "s_in x", "s_out")],
+                [value("i", [], T.INT64), value("go_in", [], T.BOOL), h.make_tensor_sequence_value_info("s_in", T.FLOAT, [2])],
+                [value("go_out", [], T.BOOL), h.make_tensor_sequence_value_info("s_out", T.FLOAT, [2])])
+    yield "sequence_grows", model([n("SequenceConstruct", "x", "start"), n("Loop", "trips yes start", "s", body=grow), n("SequenceErase", "s last", "e"),
+                                   n("SequenceLength", "e", "l"), n("ConcatFromSequence", "e", "c", axis=0, new_axis=1)],
+                                  [value("x", [2])], [value("l", [], T.INT64), value("c", ["m", 2])],
+                                  [nh.from_array(np.array(2, np.int64), "trips"), nh.from_array(np.array(True), "yes"), nh.from_array(np.array(-1, np.int64), "last")])
+    inner = body([n("If", "c_in", "w", then_branch=body([n("Mul", "v_in two", "p")], [], [value("p", [3])]),
+                    else_branch=body([n("Sub", "v_in x", "q")], [], [value("q", [3])])), n("Not", "c_in", "flip"),
+                  n("Or", "flip c_in", "c_out"), n("Identity", "w", "v_out")],
+                 [value("i", [], T.INT64), value("c_in", [], T.BOOL), value("v_in", [3])], [value("c_out", [], T.BOOL), value("v_out", [3])])
+    yield "loop_of_if", model([n("Loop", "trips yes x", "y", body=inner)], [value("x", [3])], [value("y", [3])],
+                              [nh.from_array(np.array(3, np.int64), "trips"), nh.from_array(np.array(True), "yes"), nh.from_array(np.float32(2), "two")])
+    yield "picks", model([n("Unique", "x", "u first back counts", axis=1, sorted=0), n("Det", "x", "d"), n("TopK", "x k", "t i", axis=0, largest=0)],
+                         [value("x", [3, 3])], [value("u", [3, "m"]), value("first", ["m"], T.INT64), value("d", []), value("t", [2, 3]), value("i", [2, 3], T.INT64)],
+                         [ints("k", 2)])
+
+
+def optional_model():
+    of_x = h.make_optional_type_proto(h.make_tensor_type_proto(T.FLOAT, [2]))
+    graph = h.make_graph([n("Optional", "x", "o"), n("OptionalHasElement", "o", "has"),
+                          n("If", "has", "y", then_branch=body([n("OptionalGetElement", "o", "e")], [], [value("e", [2])]),
+                            else_branch=body([n("Neg", "x", "m")], [], [value("m", [2])]))],
+                         "g", [value("x", [2])], [value("y", [2]), value("has", [], T.BOOL)], value_info=[h.make_value_info("o", of_x)])
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 20)], ir_version=9).SerializeToString()
 
 
 def onnx_function():
@@ -184,7 +216,31 @@ def bytes_seeds(count, size):
         yield f"bytes_{i}", bytes(RNG.integers(0, 256, size, np.uint8))
 
 
+def words(*lists):
+    """A dictionary as libFuzzer reads it: one word a line, each once."""
+    lines = []
+    for word in dict.fromkeys(w if isinstance(w, bytes) else w.encode() for words in lists for w in words):
+        lines.append('"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02X}" for b in word) + '"\n')
+    return "".join(lines)
+
+
+def dictionaries():
+    schemas = onnx.defs.get_all_schemas()
+    yield "onnx", words(["ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft", "location", "offset", "length"], sorted({s.name for s in schemas}),
+                        sorted({a for s in schemas for a in s.attributes}))
+    root = pathlib.Path(__file__).resolve().parents[2]
+    ops = [int(n) for n in re.findall(r"^VIREO_OP\((\d+),", (root / "sdk/ops/ops.def").read_text(), re.M)]
+    yield "vireo", words([b"\x89VIREO\n\x1a", "VREO", "cpu", "mcu", "npu", "NCHW", "NHWC", "RGB", "BGR"], [struct.pack("<H", n) for n in ops],
+                         [struct.pack("<q", v) for v in (-1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1, -2**63)])
+    texts = [root / "converter/target/profile.cc", root / "c_api/tool/tuning.cc", root / "c_api/tool/keys.cc"]
+    quoted = sorted({w for path in texts for w in re.findall(r'"([a-z][\w-]{1,24})"', path.read_text())})
+    yield "text", words(quoted, ["cpu", "null", "xnnpack", "auto", "batch", ">=", "%", "..", "true", "false", "1e308", "-0", "18446744073709551616", '":', '",', "[[", "{}", "\\u0000"])
+
+
 def main():
+    for name, text in dictionaries():
+        (CORPUS.parent / "dictionaries").mkdir(exist_ok=True)
+        (CORPUS.parent / "dictionaries" / (name + ".dict")).write_text(text)
     for target, seeds in (("onnx", onnx_seeds()), ("media", media_seeds()), ("text", text_seeds()), ("api", bytes_seeds(6, 300)), ("delegate", bytes_seeds(6, 400))):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

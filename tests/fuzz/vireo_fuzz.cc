@@ -1,6 +1,8 @@
 // Bytes of a .vireo file: load, sessions, runs, the file's own tests. The mutator changes the model as it stands in the
 // schema (a tensor's dimensions, where a node's inputs come from, a plan's offsets, bytes of attributes and of packed
 // weights) and writes the file anew with hashes that fit, so that what is behind the verifier gets to see it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -8,14 +10,50 @@
 #include "converter/emit/sealed_file.h"
 #include "sdk/format/model_generated.h"
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/sealed.h"
 #include "tests/fuzz/sessions.h"
 #include "vireo/vireo.h"
 
 namespace vireo::fuzz {
 namespace {
 
-Reached reached{"loaded", "tensors read", "session", "ran", "hashes good"};
-enum { kLoaded, kRead, kSession, kRan, kHashes };
+Reached reached{"loaded", "tensors read", "session", "ran", "hashes good", "session with the npu", "ran with it"};
+enum { kLoaded, kRead, kSession, kRan, kHashes, kNpuSession, kNpuRan };
+
+vireo_runtime* trusting_runtime() {
+  static vireo_runtime* const one = [] {
+    trust_test_keys(plain_runtime());
+    return plain_runtime();
+  }();
+  return one;
+}
+
+// With the plug-in that the seeds' compiled parts are for; null where it is not built.
+vireo_runtime* npu_runtime() {
+  static vireo_runtime* const one = []() -> vireo_runtime* {
+    const char* const plugin = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+    if (access(plugin, R_OK) != 0) return nullptr;
+    vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+    options.threads = 1;
+    options.plugins = plugin;
+    options.probe = VIREO_PROBE_NEVER;
+    vireo_runtime* made = nullptr;
+    VIREO_FUZZ_CHECK(vireo_runtime_create(&options, &made, nullptr) == VIREO_OK);
+    trust_test_keys(made);
+    return made;
+  }();
+  return one;
+}
+
+// Its plan for the npu, if it has one, with what is compiled for it.
+void run_npu(const uint8_t* data, size_t size) {
+  vireo_model* model = nullptr;
+  vireo_error error = VIREO_ERROR_INIT;
+  if (npu_runtime() == nullptr) return;
+  VIREO_FUZZ_CHECK(vireo_model_load_memory(npu_runtime(), data, size, &model, &error) == VIREO_OK);
+  run_model(model, 1, VIREO_PACKING_DEFAULT, "npu", &reached, kNpuSession, kNpuRan);
+  vireo_model_release(model);
+}
 
 // ---- the mutator ---------------------------------------------------------------------------------------------------
 
@@ -404,7 +442,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
   }
   Mutator mutator(&model, &segments, seed);
   for (unsigned changes = 1 + rng() % 3; changes > 0; --changes) mutator.change();
-  const Bytes file = put_together(header, &model, segments);
+  Bytes file = put_together(header, &model, segments);
+  if (rng() % 16 == 0) file = sealed(file, static_cast<Seal>(rng() % 3));
   if (file.size() > most) return size;
   std::memcpy(data, file.data(), file.size());
   return file.size();
@@ -416,7 +455,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const AlignedCopy file(data, size);
   vireo_model* model = nullptr;
   vireo_error error = VIREO_ERROR_INIT;
-  if (vireo_model_load_memory(plain_runtime(), file.data(), size, &model, &error) != VIREO_OK) {
+  if (vireo_model_load_memory(trusting_runtime(), file.data(), size, &model, &error) != VIREO_OK) {
     VIREO_FUZZ_CHECK(error.message[0] != 0 && model == nullptr);
     return 0;
   }
@@ -431,13 +470,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                  : vireo_model_output_meaning(model, i - inputs, &meaning, &error)) == VIREO_OK);
   }
   reached(kRead);
+  bool for_npu = false;
   for (uint32_t i = 0; i < vireo_model_plan_count(model); ++i) {
     vireo_plan_info info = VIREO_PLAN_INFO_INIT;
     VIREO_FUZZ_CHECK(vireo_model_plan(model, i, &info, &error) == VIREO_OK);
+    for_npu = for_npu || std::strcmp(info.target, "npu") == 0;
   }
   if (vireo_model_check_hashes(model, &error) == VIREO_OK) reached(kHashes);
   run_model(model, 1, VIREO_PACKING_ALWAYS, nullptr, &reached, kSession, kRan);
   run_model(model, 3, VIREO_PACKING_NEVER, "", &reached, kSession, kRan);
   vireo_model_release(model);
+  if (for_npu) run_npu(file.data(), size);
   return 0;
 }

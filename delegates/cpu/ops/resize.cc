@@ -3,6 +3,7 @@
 #include "sdk/ops/resize/resize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/resample/resample.h"
+#include "sdk/base/sizes.h"
 
 namespace vireo {
 namespace {
@@ -65,6 +66,9 @@ int last_resized(const CpuQuery& q) {
 int64_t scratch_bytes(const CpuQuery& q) {
   const auto& a = q.attrs<attrs::Resize>();
   const Shape& y = q.outputs[0].type.shape;
+  int64_t most = int64_t{1024} * q.slots;  // above what an element, or a place on an axis, takes
+  for (int k = 0; k < y.rank; ++k) most = size_product(most, y[k] == 0 ? 1 : y[k]);
+  if (most < 0) return -1;  // extents beside a 0 can be of any size
   return tables_bytes(a, y) + rows_bytes(a, y, last_resized(q), q.slots);
 }
 

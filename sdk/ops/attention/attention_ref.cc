@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/value_reader.h"
@@ -182,6 +183,8 @@ int64_t scratch(const KernelQuery& query) {
   if (in[kQ].shape.rank == 3 && (a.q_heads() < 1 || a.kv_heads() < 1)) return -1;
   const AttentionExtents e(a, in[kQ].shape, in[kK].shape, in[kV].shape,
                            in.size() > kPastKey ? in[kPastKey].shape : Shape{});
+  const int64_t words = size_sum(size_sum(e.head, e.value_head), size_sum(e.past, e.keys));
+  if (size_product(words, int64_t{64} * query.slots) < 0) return -1;
   return query.slots * (in[kQ].dtype == DType::kF64 ? slot_bytes<double>(e) : slot_bytes<float>(e));
 }
 

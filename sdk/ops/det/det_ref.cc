@@ -1,4 +1,4 @@
-#include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/accumulate.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
@@ -52,12 +52,8 @@ Status run(const KernelContext& ctx) {
 
 int64_t scratch_bytes(const KernelQuery& query) {
   const Shape& s = query.inputs[0].shape;
-  int64_t bytes = 0;
-  if (!checked_mul<int64_t>(s[s.rank - 1], s[s.rank - 2], &bytes) || !checked_mul<int64_t>(bytes, 8, &bytes) ||
-      !checked_mul<int64_t>(bytes, query.slots, &bytes)) {
-    return INT64_MAX;  // no arena is as large
-  }
-  return bytes;
+  if (s.rank < 2) return -1;
+  return size_product(size_product(s[s.rank - 1], s[s.rank - 2]), int64_t{8} * query.slots);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/fourier/fourier_generated.h"
 #include "sdk/ops/kernel.h"
@@ -185,6 +186,7 @@ Status run_stft(const KernelContext& ctx) {
 
 // From the bins that are given out: N/2 + 1 of them come from at most 2 bins - 1 samples.
 int64_t scratch_bytes(const KernelQuery& query, int64_t bins, bool onesided) {
+  if (size_product(bins, int64_t{256} * (query.slots + 1)) < 0) return -1;
   const int64_t n = onesided ? 2 * bins - 1 : bins;
   const bool wide = query.inputs[0].dtype == DType::kF64;
   const int64_t shared = wide ? factor_bytes<double>(n) : factor_bytes<float>(n);

@@ -1,3 +1,4 @@
+#include "sdk/base/sizes.h"
 #include "sdk/media/image_codec.h"
 #include "sdk/ops/image_decoder/image_decoder_generated.h"
 #include "sdk/ops/kernel.h"
@@ -72,7 +73,7 @@ Status run(const KernelContext& ctx) {
 
 int64_t scratch_bytes(const KernelQuery& query) {
   if (query.attrs<attrs::ImageDecoder>().pixel_format() != attrs::PixelFormat::Grayscale) return 0;
-  return element_count(query.outputs[0].shape) * 3;
+  return size_product(element_count(query.outputs[0].shape), 3);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/linear_attention/linear_attention_generated.h"
@@ -96,7 +97,9 @@ Status run(const KernelContext& ctx) {
 int64_t scratch(const KernelQuery& query) {
   const auto heads = static_cast<int64_t>(query.attrs<attrs::LinearAttention>().kv_heads());
   if (heads < 1) return -1;  // asked before inference has looked at the node
-  return query.slots * slot_bytes(query.inputs[1].shape[2] / heads, query.inputs[2].shape[2] / heads);
+  const int64_t key_size = query.inputs[1].shape[2] / heads, value_size = query.inputs[2].shape[2] / heads;
+  if (size_product(size_product(size_sum(key_size, 1), value_size), int64_t{64} * query.slots) < 0) return -1;
+  return query.slots * slot_bytes(key_size, value_size);
 }
 
 }  // namespace

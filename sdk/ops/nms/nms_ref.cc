@@ -1,3 +1,4 @@
+#include "sdk/base/sizes.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/nms/nms_generated.h"
 #include "sdk/ops/sort.h"
@@ -71,9 +72,7 @@ Status run(const KernelContext& ctx) {
   return Status::kOk;
 }
 
-int64_t scratch_bytes(const KernelQuery& query) {
-  return 2 * query.inputs[0].shape[1] * static_cast<int64_t>(sizeof(int64_t));
-}
+int64_t scratch_bytes(const KernelQuery& query) { return size_product(query.inputs[0].shape[1], 2 * sizeof(int64_t)); }
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/recurrent/recurrent.h"
@@ -261,7 +262,7 @@ Status run_cell(const KernelContext& ctx) {
 template <Cell kCell>
 int64_t scratch(const KernelQuery& query) {
   const int64_t element = query.inputs[0].dtype == DType::kF64 ? 8 : 4;
-  return (3 + kGates[static_cast<int>(kCell)]) * query.inputs[2].shape[2] * element;
+  return size_product(query.inputs[2].shape[2], (3 + kGates[static_cast<int>(kCell)]) * element);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/strided.h"
@@ -122,8 +123,11 @@ int64_t scratch_bytes(const KernelQuery& query) {
   const Shape& y = query.outputs[0].shape;
   const int64_t wide = a.mode() == attrs::ResizeMode::nearest ? 0 : a.mode() == attrs::ResizeMode::linear ? 2 : 4;
   int64_t words = 0;
-  for (int k = 0; k < x.rank; ++k) words += y[k] + wide * y[k] + (a.antialias() ? 2 * wide * (x[k] + y[k]) : 0);
-  return words * 8;
+  for (int k = 0; k < x.rank; ++k) {
+    words = size_sum(words, size_product(y[k], 1 + wide));
+    if (a.antialias()) words = size_sum(words, size_product(size_sum(x[k], y[k]), 2 * wide));
+  }
+  return size_product(words, 8);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "sdk/base/sizes.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/sort.h"
@@ -46,7 +47,8 @@ Status run(const KernelContext& ctx) {
 
 int64_t scratch_bytes(const KernelQuery& query) {
   const Shape& x = query.inputs[0].shape;
-  return x[normalize_axis(query.attrs<attrs::TopK>().axis(), x.rank)] * static_cast<int64_t>(sizeof(int64_t));
+  const int axis = normalize_axis(query.attrs<attrs::TopK>().axis(), x.rank);
+  return axis < 0 ? -1 : size_product(x[axis], sizeof(int64_t));
 }
 
 }  // namespace

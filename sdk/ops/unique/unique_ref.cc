@@ -1,3 +1,4 @@
+#include "sdk/base/sizes.h"
 #include "sdk/base/string.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
@@ -114,8 +115,9 @@ Status run(const KernelContext& ctx) {
 int64_t scratch_bytes(const KernelQuery& query) {
   const auto& a = query.attrs<attrs::Unique>();
   const Shape& x = query.inputs[0].shape;
-  const int64_t n = a.flat() ? product(x, 0, x.rank) : x[normalize_axis(a.axis(), x.rank)];
-  return 4 * n * static_cast<int64_t>(sizeof(int64_t));
+  const int axis = a.flat() ? 0 : normalize_axis(a.axis(), x.rank);
+  if (axis < 0) return -1;
+  return size_product(a.flat() ? element_count(x) : x[axis], 4 * sizeof(int64_t));
 }
 
 }  // namespace
