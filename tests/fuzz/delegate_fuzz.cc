@@ -14,6 +14,7 @@
 #include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
 #include "vireo/delegate.h"
+#include "vireo/telemetry.h"
 #include "vireo/vireo.h"
 
 extern "C" const vireo_delegate vireo_cpu_delegate;
@@ -161,6 +162,8 @@ vireo_status reset(void*) { return odd_status(128); }
 vireo_status telemetry(void*, vireo_telemetry* out) {
   out->temperature_c = odd_real();
   out->memory_used = g_in->word();
+  out->struct_size = static_cast<uint32_t>(g_in->word());
+  out->power = g_in->byte();
   return odd_status(20);
 }
 
@@ -251,6 +254,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       vireo_device_info info = VIREO_DEVICE_INFO_INIT;
       VIREO_FUZZ_CHECK(vireo_runtime_device(runtime, i, &info, &error) == VIREO_OK && info.name != nullptr);
       if (std::strcmp(info.name, "cpu") != 0) reached(kDevice);
+      vireo_telemetry now = VIREO_TELEMETRY_INIT;
+      error.message[0] = 0;
+      const vireo_status told = vireo_runtime_telemetry(runtime, i, &now, &error);
+      VIREO_FUZZ_CHECK(told == VIREO_OK || error.message[0] != 0);
+      VIREO_FUZZ_CHECK(now.struct_size == sizeof(now));
     }
     VIREO_FUZZ_CHECK(vireo_model_load_memory(runtime, bytes.data(), file.size(), &model, &error) == VIREO_OK);
     const auto failover = static_cast<vireo_failover>(in.below(2));
