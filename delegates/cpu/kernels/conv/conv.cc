@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "delegates/cpu/kernels/conv/depthwise_of.h"
+#include "delegates/cpu/kernels/conv/direct.h"
 #include "delegates/cpu/kernels/gemm/engine.h"
+#include "delegates/cpu/kernels/sme/sme.h"
 
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -183,6 +185,23 @@ namespace {
 
 int64_t area(const int64_t (&size)[3]) { return size[0] * size[1] * size[2]; }
 
+// Lines of one element are a column, and a column is a line as well: vectors run along the last axis that has a length.
+bool is_column(const ConvF32& s) {
+  return s.in[2] == 1 && s.out[2] == 1 && s.kernel[2] == 1 && s.pad[2] == 0 && s.in[1] > 1;
+}
+ConvF32 as_line(const ConvF32& s) {
+  ConvF32 t = s;
+  for (int i = 0; i < 3; ++i) {
+    t.in[i] = i > 0 ? s.in[i - 1] : 1;
+    t.out[i] = i > 0 ? s.out[i - 1] : 1;
+    t.kernel[i] = i > 0 ? s.kernel[i - 1] : 1;
+    t.stride[i] = i > 0 ? s.stride[i - 1] : 1;
+    t.dilation[i] = i > 0 ? s.dilation[i - 1] : 1;
+    t.pad[i] = i > 0 ? s.pad[i - 1] : 0;
+  }
+  return t;
+}
+
 bool empty(const ConvF32& s) { return s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0; }
 
 bool is_product(const ConvF32& s) {
@@ -235,35 +254,67 @@ GemmF32 one_pixel(const ConvF32& s) {
 // A depth axis of a depthwise convolution is so many planes more only when there is none: D = 1.
 bool goes_depthwise(const ConvF32& s) { return is_depthwise(s) && s.in[0] == 1; }
 
+// Outer products repay patches of as many filters as they take.
+bool has_rows_for_outer_products(const ConvF32& s) { return s.out_channels / s.groups >= kFewestSmeRows; }
+bool goes_direct(const ConvF32& s) {
+  return conv_direct_f32_serves(s) && !(has_rows_for_outer_products(s) && has_sme_f32());
+}
+
+size_t most_of(size_t a, size_t b) { return a > b ? a : b; }
+
+// Which way smaller images go is not known.
+size_t scratch_bound(const ConvF32& s, int32_t slots) {
+  const auto threads = static_cast<size_t>(slots < 1 ? 1 : slots);
+  // Depthwise over a depth axis that may shrink to 1 changes over.
+  const auto planes = [&](const ConvF32& t) {
+    return is_depthwise(t) ? depthwise_f32_scratch_bytes(depthwise_of(t), slots, Sizes::kUpperBounds) : 0;
+  };
+  const auto direct = [&](const ConvF32& t) {
+    return static_cast<size_t>(conv_direct_f32_slot_floats(t, Sizes::kUpperBounds)) * sizeof(float) * threads;
+  };
+  const size_t product =
+      product_scratch_bound(s.out_channels / s.groups, area(s.out), s.in_channels / s.groups * area(s.kernel), slots) +
+      64 * threads;
+  const size_t pixel =
+      is_product(s) && s.groups == 1 ? gemm_f32_scratch_bytes(one_pixel(s), slots, Sizes::kUpperBounds) : 0;
+  const ConvF32 line = as_line(s);
+  return most_of(most_of(most_of(planes(s), planes(line)), most_of(direct(s), direct(line))), most_of(product, pixel));
+}
+
 }  // namespace
 
 size_t conv_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes) {
   if (empty(s)) return 0;
+  if (sizes == Sizes::kUpperBounds) return scratch_bound(s, slots);
+  if (is_column(s)) return conv_f32_scratch_bytes(as_line(s), slots, sizes);
   if (goes_depthwise(s)) return depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes);
-  if (is_one_pixel(s) && sizes == Sizes::kFixed) return gemm_f32_scratch_bytes(one_pixel(s), slots, sizes);
-  if (sizes == Sizes::kUpperBounds) {
-    // Depthwise over a depth axis that may shrink to 1 changes over.
-    const size_t planes = is_depthwise(s) ? depthwise_f32_scratch_bytes(depthwise_of(s), slots, sizes) : 0;
-    const size_t product = product_scratch_bound(s.out_channels / s.groups, area(s.out),
-                                                 s.in_channels / s.groups * area(s.kernel), slots) +
-                           64 * static_cast<size_t>(slots < 1 ? 1 : slots);
-    const size_t pixel = is_product(s) && s.groups == 1 ? gemm_f32_scratch_bytes(one_pixel(s), slots, sizes) : 0;
-    const size_t most = product > planes ? product : planes;  // a plane may shrink to a pixel
-    return most > pixel ? most : pixel;
-  }
+  if (is_one_pixel(s)) return gemm_f32_scratch_bytes(one_pixel(s), slots, sizes);
+  const auto threads = static_cast<size_t>(slots < 1 ? 1 : slots);
+  const bool serves = conv_direct_f32_serves(s);
+  const size_t direct =
+      serves ? static_cast<size_t>(conv_direct_f32_slot_floats(s, sizes)) * sizeof(float) * threads : 0;
+  if (serves && !has_rows_for_outer_products(s)) return direct;
   const Split split = split_of(s, slots);
-  return split.over_items ? split.slot_bytes * static_cast<size_t>(slots < 1 ? 1 : slots) : split.slot_bytes;
+  return most_of(direct, split.over_items ? split.slot_bytes * threads : split.slot_bytes);
 }
 
 void conv_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
               void* scratch) {
   if (empty(s)) return;
+  if (is_column(s)) {
+    conv_f32(as_line(s), x, weights, y, parallel, scratch);
+    return;
+  }
   if (goes_depthwise(s)) {
     depthwise_f32(depthwise_of(s), x, weights, y, parallel, scratch);
     return;
   }
   if (is_one_pixel(s)) {
     gemm_f32(one_pixel(s), x, weights, y, parallel, scratch);
+    return;
+  }
+  if (goes_direct(s)) {
+    conv_direct_f32(s, x, weights, y, parallel, static_cast<float*>(scratch));
     return;
   }
   const Split split = split_of(s, parallel.slots);

@@ -35,7 +35,8 @@ struct ConvF32 {
 };
 
 // Scratch depends on sizes and slots alone. 1 x 1 convolutions at stride 1 are matrix products over x as it lies; one
-// input channel per group goes to `depthwise`; all else packs the input patches of a few output columns at a time.
+// input channel per group goes to `depthwise`, few filters to `direct`; all else packs the input patches of a few
+// output columns at a time. Where lines have one element (W = 1), columns take their place.
 size_t conv_f32_scratch_bytes(const ConvF32& shape, int32_t slots, Sizes sizes = Sizes::kUpperBounds);
 
 // x [N, C, D, H, W], weights [O, C / groups, kd, kh, kw], y [N, O, OD, OH, OW], which overlaps nothing.

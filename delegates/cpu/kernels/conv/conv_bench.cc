@@ -1,5 +1,5 @@
-// Convolutions of models people run, one thread. Arguments: channels in, channels out, height, width, kernel, stride,
-// groups.
+// Convolutions of models people run, one thread. Arguments: channels in, channels out, height, width, kernel and stride
+// along either axis, groups.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -16,10 +16,10 @@ void conv(benchmark::State& state) {
   s.out_channels = state.range(1);
   s.in[1] = state.range(2);
   s.in[2] = state.range(3);
-  s.groups = state.range(6);
+  s.groups = state.range(8);
   for (int i = 1; i < 3; ++i) {
-    s.kernel[i] = state.range(4);
-    s.stride[i] = state.range(5);
+    s.kernel[i] = state.range(3 + i);
+    s.stride[i] = state.range(5 + i);
     s.pad[i] = s.kernel[i] / 2;
     s.out[i] = (s.in[i] + 2 * s.pad[i] - s.kernel[i]) / s.stride[i] + 1;
   }
@@ -38,30 +38,39 @@ void conv(benchmark::State& state) {
                                                  benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(conv)
-    ->ArgNames({"c", "o", "h", "w", "k", "s", "g"})
+    ->ArgNames({"c", "o", "h", "w", "kh", "kw", "sh", "sw", "g"})
     // ResNet-50
-    ->Args({3, 64, 224, 224, 7, 2, 1})
-    ->Args({64, 64, 56, 56, 3, 1, 1})
-    ->Args({128, 128, 28, 28, 3, 1, 1})
-    ->Args({256, 256, 14, 14, 3, 1, 1})
-    ->Args({512, 512, 7, 7, 3, 1, 1})
-    ->Args({256, 512, 56, 56, 1, 2, 1})
+    ->Args({3, 64, 224, 224, 7, 7, 2, 2, 1})
+    ->Args({64, 64, 56, 56, 3, 3, 1, 1, 1})
+    ->Args({128, 128, 28, 28, 3, 3, 1, 1, 1})
+    ->Args({256, 256, 14, 14, 3, 3, 1, 1, 1})
+    ->Args({512, 512, 7, 7, 3, 3, 1, 1, 1})
+    ->Args({256, 512, 56, 56, 1, 1, 2, 2, 1})
     // MobileNetV2
-    ->Args({3, 32, 224, 224, 3, 2, 1})
-    ->Args({16, 96, 112, 112, 1, 1, 1})
-    ->Args({32, 32, 112, 112, 3, 1, 32})
-    ->Args({96, 96, 112, 112, 3, 2, 96})
-    ->Args({144, 144, 56, 56, 3, 1, 144})
-    ->Args({192, 192, 28, 28, 3, 1, 192})
-    ->Args({384, 384, 14, 14, 3, 1, 384})
-    ->Args({576, 576, 14, 14, 3, 2, 576})
-    ->Args({960, 960, 7, 7, 3, 1, 960})
+    ->Args({3, 32, 224, 224, 3, 3, 2, 2, 1})
+    ->Args({16, 96, 112, 112, 1, 1, 1, 1, 1})
+    ->Args({32, 32, 112, 112, 3, 3, 1, 1, 32})
+    ->Args({96, 96, 112, 112, 3, 3, 2, 2, 96})
+    ->Args({144, 144, 56, 56, 3, 3, 1, 1, 144})
+    ->Args({192, 192, 28, 28, 3, 3, 1, 1, 192})
+    ->Args({384, 384, 14, 14, 3, 3, 1, 1, 384})
+    ->Args({576, 576, 14, 14, 3, 3, 2, 2, 576})
+    ->Args({960, 960, 7, 7, 3, 3, 1, 1, 960})
     // keyword spotter
-    ->Args({64, 64, 25, 5, 3, 1, 64})
-    ->Args({64, 64, 25, 5, 1, 1, 1})
+    ->Args({64, 64, 25, 5, 3, 3, 1, 1, 64})
+    ->Args({64, 64, 25, 5, 1, 1, 1, 1, 1})
     // super resolution, 5 x 5 depthwise
-    ->Args({32, 12, 160, 160, 3, 1, 1})
-    ->Args({672, 672, 14, 14, 5, 1, 672});
+    ->Args({32, 12, 160, 160, 3, 3, 1, 1, 1})
+    ->Args({672, 672, 14, 14, 5, 5, 1, 1, 672})
+    // notes of music: few filters
+    ->Args({8, 8, 172, 264, 3, 39, 1, 1, 1})
+    ->Args({8, 1, 172, 264, 5, 5, 1, 1, 1})
+    ->Args({32, 1, 172, 88, 7, 3, 1, 1, 1})
+    ->Args({1, 1, 1, 43844, 1, 256, 1, 2, 1})
+    ->Args({8, 32, 172, 264, 5, 5, 1, 3, 1})
+    ->Args({1, 32, 172, 264, 7, 7, 1, 3, 1})
+    // kinds of files: a column
+    ->Args({256, 512, 512, 1, 5, 1, 1, 1, 1});
 
 }  // namespace
 }  // namespace vireo::cpu

@@ -1,5 +1,6 @@
 #include "delegates/cpu/kernels/conv/conv.h"
 
+#include "delegates/cpu/kernels/conv/direct.h"
 #include "delegates/cpu/kernels/testing.h"
 
 namespace vireo::cpu {
@@ -8,12 +9,12 @@ namespace {
 using testing::Floats;
 using testing::for_each_level;
 
-struct Setup {
+struct Case {
   int64_t n, c, o, groups;
   int64_t in[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
 };
 
-ConvF32 shape_of(const Setup& z, bool transpose) {
+ConvF32 shape_of(const Case& z, bool transpose) {
   ConvF32 s;
   s.n = z.n;
   s.in_channels = z.c;
@@ -74,7 +75,7 @@ void plain(const ConvF32& s, bool transpose, const Floats& x, const Floats& w, s
 }
 
 // `residual`: 0 none, 1 added, 2 added last, 3 multiplied last. `slopes`: a PRelu in place of `act`.
-void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0,
+void check(const Case& z, bool transpose, int32_t slots, const Activate& act = {}, int residual = 0,
            bool slopes = false) {
   const ConvF32 base = shape_of(z, transpose);
   SCOPED_TRACE(::testing::Message() << (transpose ? "transpose " : "") << "n " << z.n << " c " << z.c << " o " << z.o
@@ -119,8 +120,8 @@ void check(const Setup& z, bool transpose, int32_t slots, const Activate& act = 
   }
 }
 
-Setup flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
-           int64_t d, int64_t p) {
+Case flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int64_t kh, int64_t kw, int64_t s,
+          int64_t d, int64_t p) {
   return {n, c, o, g, {1, h, w}, {1, kh, kw}, {1, s, s}, {1, d, d}, {0, p, p}, {0, p, p}};
 }
 
@@ -179,6 +180,74 @@ TEST(Conv, OtherRanksAndPads) {
   });
 }
 
+// Every cut of filters and of a line's vectors, on any instruction set.
+TEST(Conv, FewFilters) {
+  for_each_level([](const char*) {
+    for (int64_t filters : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17}) {
+      for (int64_t width : {16, 31, 48, 64, 79, 96, 112, 128, 144}) {
+        const auto z = flat(1, 2, filters, 1, 3, width, 2, 3, 1, 1, 1);
+        ASSERT_TRUE(conv_direct_f32_serves(shape_of(z, false)));
+        check(z, false, 1, {Activation::kClip, -0.5f, 0.5f});
+      }
+    }
+  });
+}
+
+TEST(Conv, FewFiltersAnyWindow) {
+  for_each_level([](const char*) {
+    std::mt19937 rng(7);
+    const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+    for (int i = 0, served = 0; served < 150; ++i) {
+      ASSERT_LT(i, 2000);
+      Case z{up_to(2),
+             0,
+             0,
+             up_to(3),
+             {1, up_to(9), up_to(70)},
+             {1, up_to(5), up_to(7)},
+             {1, up_to(3), up_to(5)},
+             {1, up_to(3), up_to(3)},
+             {0, up_to(7) - 1, up_to(9) - 1},
+             {0, up_to(7) - 1, up_to(9) - 1}};
+      z.c = z.groups * (up_to(3) + 1);
+      z.o = z.groups * up_to(6);
+      const ConvF32 s = shape_of(z, false);
+      if (s.out[1] < 1 || s.out[2] < 1 || !conv_direct_f32_serves(s)) continue;
+      ++served;
+      check(z, false, i % 2 == 0 ? 1 : 3, {}, i % 4, i % 3 == 0);
+    }
+  });
+}
+
+// Lines that are cut into pieces, by columns and by what a core's cache holds of all channels.
+TEST(Conv, FewFiltersLongLines) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      for (int64_t stride : {1, 2, 3, 4}) {
+        const Case line{1,         1,          1,        1, {1, 1, 1100 * stride}, {1, 1, 40}, {1, 1, stride},
+                        {1, 1, 1}, {0, 0, 21}, {0, 0, 3}};
+        ASSERT_TRUE(conv_direct_f32_serves(shape_of(line, false)));
+        check(line, false, slots, {Activation::kRelu});
+      }
+      check(flat(1, 40, 2, 1, 30, 130, 3, 3, 1, 2, 2), false, slots, {Activation::kHardSwish}, 1);
+      check(flat(2, 30, 6, 2, 40, 150, 5, 3, 2, 1, 1), false, slots, {}, 3, true);
+    }
+  });
+}
+
+// Lines of one element.
+TEST(Conv, Columns) {
+  for_each_level([](const char*) {
+    for (int32_t slots : {1, 3}) {
+      check({1, 20, 70, 1, {1, 60, 1}, {1, 5, 1}, {1, 1, 1}, {1, 1, 1}, {0, 2, 0}, {0, 1, 0}}, false, slots, {}, 1);
+      check({2, 6, 4, 2, {1, 60, 1}, {1, 3, 1}, {1, 2, 1}, {1, 2, 1}, {0, 2, 0}, {0, 2, 0}}, false, slots, {}, 0, true);
+      check({1, 6, 6, 6, {1, 60, 1}, {1, 3, 1}, {1, 1, 3}, {1, 1, 1}, {0, 1, 0}, {0, 1, 0}}, false, slots);
+      check({1, 3, 5, 1, {9, 8, 1}, {3, 2, 1}, {2, 1, 1}, {1, 1, 1}, {1, 0, 0}, {1, 1, 0}}, false, slots);
+      check({1, 7, 9, 1, {4, 8, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}}, false, slots);
+    }
+  });
+}
+
 TEST(Conv, Transpose) {
   for_each_level([](const char*) {
     for (int32_t slots : {1, 3}) {
@@ -215,18 +284,27 @@ TEST(Conv, BoundCoversAllSmallerImages) {
   const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
   for (int i = 0; i < 5000; ++i) {
     const bool transpose = i % 3 == 0;
-    const int64_t groups = i % 4 == 0 ? 8 : 1, kernel = up_to(5), stride = up_to(3), pad = kernel / 2;
-    const int64_t channels = groups * (i % 8 == 0 ? 1 : up_to(60)), outputs = groups * up_to(80);
+    const int64_t groups = i % 4 == 0 ? 8 : 1, kernel = up_to(5), stride = up_to(3);
+    const int64_t channels = groups * (i % 8 == 0 ? 1 : up_to(60)), outputs = groups * up_to(i % 5 == 0 ? 9 : 80);
+    const bool narrow = i % 7 == 0;
     const int32_t slots = static_cast<int32_t>(up_to(4));
+    auto z = flat(1, channels, outputs, groups, 1, 1, kernel, kernel, stride, 1, transpose ? 0 : kernel / 2);
+    if (narrow) {
+      z.kernel[2] = 1;
+      z.pad[2] = z.pad_end[2] = 0;
+    }
     const auto at = [&](int64_t n, int64_t h, int64_t w) {
-      return shape_of(flat(n, channels, outputs, groups, h, w, kernel, kernel, stride, 1, transpose ? 0 : pad),
-                      transpose);
+      z.n = n;
+      z.in[1] = h;
+      z.in[2] = w;
+      return shape_of(z, transpose);
     };
     const auto bytes = transpose ? conv_transpose_f32_scratch_bytes : conv_f32_scratch_bytes;
-    const int64_t n = up_to(4), h = up_to(200) + 4, w = up_to(400) + 4;
+    // Windows of one column let lines shrink to one element.
+    const int64_t n = up_to(4), h = up_to(200) + 4, w = up_to(400) + 4, least = narrow ? 0 : 4;
     const size_t bound = bytes(at(n, h, w), slots, Sizes::kUpperBounds);
     for (int j = 0; j < 10; ++j) {
-      const int64_t n1 = up_to(n), h1 = up_to(h - 4) + 4, w1 = up_to(w - 4) + 4;
+      const int64_t n1 = up_to(n), h1 = up_to(h - 4) + 4, w1 = j == 0 ? least + 1 : up_to(w - least) + least;
       ASSERT_GE(bound, bytes(at(n1, h1, w1), slots, Sizes::kFixed))
           << "c " << channels << " o " << outputs << " g " << groups << " k " << kernel << " s " << stride << " slots "
           << slots << ": " << n << "x" << h << "x" << w << " and " << n1 << "x" << h1 << "x" << w1
