@@ -13,13 +13,12 @@ import collections
 import json
 import os
 import sys
+import tempfile
 import warnings
 
+import coverage_written
 import onnx_cases
 
-# Their answers are drawn: judged by shape and type where ONNX's own cases have them, not made over.
-RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-BODIES = {"If", "Loop", "Scan", "SequenceMap", "Constant"}  # the type is not one of the node's inputs, or steers a body
 MAPS = {"CastMap", "DictVectorizer", "ZipMap"}  # written by write_maps
 # Inputs of the newest form whose attribute, in old versions, is not called the same.
 ATTRIBUTE_OF = {"constant_value": "value", "K": "k"}
@@ -128,7 +127,7 @@ def recast(array, name):
     import numpy as np
     from onnx import helper
     if name == "string":
-        return array if array.dtype == object else array.astype(str).astype(object)
+        return array if array.dtype == object else array.astype(array.dtype if array.dtype.kind in "biufcU" else np.float64).astype(str).astype(object)
     target = np.dtype(helper.tensor_dtype_to_np_dtype(number_of(name)))
     if array.dtype == target:
         return array
@@ -174,8 +173,10 @@ class Source:
         if self.feed is not None:
             return
         self.feed, self.answers = {}, []
+        held = {tensor.name for tensor in self.model.graph.initializer}
+        given = [info for info in self.model.graph.input if info.name not in held]
         data = os.path.join(self.folder, "test_data_set_0")
-        for prefix, infos in (("input", self.model.graph.input), ("output", self.model.graph.output)):
+        for prefix, infos in (("input", given), ("output", self.model.graph.output)):
             for j, info in enumerate(infos):
                 with open(os.path.join(data, f"{prefix}_{j}.pb"), "rb") as file:
                     raw = file.read()
@@ -308,12 +309,13 @@ def build(source, schema, constraint, name):
             infos.append(helper.make_tensor_sequence_value_info(label, number_of(wanted), None))
         else:
             infos.append(helper.make_tensor_value_info(label, number_of(wanted), value.shape))
-    if not touched and not set_output_type(node, schema, name):
-        raise ValueError("nothing of this type")
+    touched = touched or set_output_type(node, schema, name)
     del node.input[:]
     node.input.extend(inputs)
     if not schema.outputs or schema.outputs[-1].option != onnx.defs.OpSchema.FormalParameterOption.Variadic:
         del node.output[len(schema.outputs):]
+    if not touched and not any(o and formal(schema.outputs, i).type_str == constraint for i, o in enumerate(node.output)):
+        raise ValueError("nothing of this type")
     outputs = [o for o in node.output if o]
     imports = [helper.make_opsetid(schema.domain, schema.since_version)]
     if schema.domain:
@@ -323,6 +325,8 @@ def build(source, schema, constraint, name):
     inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     for info, declared in zip(model.graph.output, inferred.graph.output):
         info.CopyFrom(declared)
+    if not touched and (constraint, name) not in shown(model)[schema.domain, schema.name, schema.since_version]:
+        raise ValueError("no output of this type")
     return model, feed, changed
 
 
@@ -361,6 +365,17 @@ BY_ONNXRUNTIME = {
 }
 
 
+def unchanged(value, now):
+    """An input is what it was: its type too, or the same real numbers in another type."""
+    import numpy as np
+    if now is None or isinstance(value, list) or value.dtype == now.dtype:
+        return True
+    names = names_of_types()
+    from onnx import helper
+    kinds = [names[helper.np_dtype_to_tensor_dtype(a.dtype)] if a.dtype != object else "string" for a in (value, now)]
+    return all(kind in REALS for kind in kinds) and np.array_equal(value.astype(np.float64), now.astype(np.float64))
+
+
 def answers(model, feed, changed, source, schema, constraint, name):
     """(who, outputs), or None."""
     told = {}
@@ -375,9 +390,7 @@ def answers(model, feed, changed, source, schema, constraint, name):
         return who, told[who]
     if told:
         return next(iter(told.items()))
-    same = all(node is None or isinstance(node, list) or node.dtype == feed.get(f"in{i}", node).dtype for i, node in enumerate(
-        source.feed[n] if n else None for n in source.node.input))
-    if same and not changed:
+    if not changed and all(unchanged(source.feed[n], feed.get(f"in{i}")) for i, n in enumerate(source.node.input) if n):
         return "source", source.answers[:len(model.graph.output)]
     if name in REALS[1:]:  # the same numbers in float32, the answers rounded
         try:
@@ -415,7 +428,7 @@ def write(folder, model, feed, outputs, who):
             if want != "string" and value.dtype != helper.tensor_dtype_to_np_dtype(number_of(want)):
                 value = value.view(helper.tensor_dtype_to_np_dtype(number_of(want))) if value.dtype.kind in "uV" and value.dtype.itemsize == 2 else recast(value, want)
             if want == "string":
-                value = value.astype(object)
+                value = np.array([v if isinstance(v, (str, bytes)) else "" for v in value.reshape(-1)], object).reshape(value.shape)  # their 0 is ""
         encoded.append((f"output_{j}.pb", onnx_cases.encode(value, info)))
     for j, info in enumerate(model.graph.input):
         encoded.append((f"input_{j}.pb", onnx_cases.encode(feed[info.name], info)))
@@ -466,13 +479,59 @@ def write_maps(out):
     return len(names)
 
 
+def made_over(folder, sources, schema, constraint, name):
+    """Whether one of the sources gave a case."""
+    if coverage_written.first(schema):
+        return False
+    tried = 0
+    for source in sorted(sources, key=lambda source: likeness(source, schema)):
+        if tried == SOURCES:
+            break
+        try:
+            source.read()
+            model, feed, changed = build(source, schema, constraint, name)
+            tried += 1
+            told = answers(model, feed, changed, source, schema, constraint, name)
+            if told is not None:
+                write(folder, model, feed, told[1], told[0])
+                return True
+        except Exception as error:  # pylint: disable=broad-except  # this source does not do for it
+            if os.environ.get("VIREO_COVERAGE_DEBUG"):
+                print(schema.name, schema.since_version, constraint, name, source.name, type(error).__name__, str(error)[:150].replace("\n", " "))
+    return False
+
+
+def write_old_forms(out):
+    """The forms of old versions that no newest case has, and ai.onnx.ml, as cases to make over."""
+    import onnx
+    import onnx_versions
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain in ("", "ai.onnx.ml"):
+            (onnx_versions.VERSIONS_ML if schema.domain else onnx_versions.VERSIONS).setdefault(schema.name, []).append(schema.since_version)
+    maker = onnx_versions.Maker()
+    drawn = maker.real
+    maker.real = lambda *shape: recast(recast(drawn(*shape), "bfloat16"), "float")  # the same numbers in every real type
+    for make in (onnx_versions.old_broadcasting, onnx_versions.old_attributes, onnx_versions.old_networks, onnx_versions.old_recurrent, onnx_versions.learned,
+                 coverage_written.forms):
+        make(maker)
+    for case in [*maker.made, *coverage_written.labelled(maker.made)]:
+        onnx_versions.write_case(case, out)
+
+
 def main(out, folders):
+    with tempfile.TemporaryDirectory() as forms:
+        write_old_forms(forms)
+        return make_over(out, folders, forms)
+
+
+def make_over(out, folders, forms):
+    """`folders` hold cases that run by themselves, `forms` those that are made over alone."""
     warnings.filterwarnings("ignore")
     from onnx import defs
     sources, covered = collections.defaultdict(list), collections.defaultdict(set)
-    for folder in all_cases(folders):
+    for folder in all_cases([*folders, forms]):
         source = Source(folder)
-        for key, types in shown(source.model).items():
+        for key, types in shown(source.model).items() if not folder.startswith(forms) else ():
             covered[key] |= types
         if source.node is not None and schema_of(source.node, opsets_of(source.model)) is not None:
             domain = "" if source.node.domain == "ai.onnx" else source.node.domain
@@ -481,27 +540,21 @@ def main(out, folders):
     made, without = write_maps(out), collections.Counter()
     for schema in sorted(defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version)):
         key = (schema.domain, schema.name, schema.since_version)
-        if schema.deprecated or schema.name in RANDOM | BODIES | MAPS:
+        if schema.deprecated or schema.name in MAPS:
             continue
         for constraint, name in sorted(allowed(schema)):
             if (constraint, name) in covered[key]:
                 continue
-            ways = sorted(sources[schema.domain, schema.name], key=lambda source: likeness(source, schema))
-            for source in ways[:SOURCES]:
-                try:
-                    source.read()
-                    model, feed, changed = build(source, schema, constraint, name)
-                    told = answers(model, feed, changed, source, schema, constraint, name)
-                    if told is None:
-                        continue
-                    write(os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint}-{name}"), model, feed, told[1], told[0])
-                    made += 1
-                    break
-                except Exception as error:  # pylint: disable=broad-except  # this source does not do for it
-                    if os.environ.get("VIREO_COVERAGE_DEBUG"):
-                        print(schema.name, schema.since_version, constraint, name, source.name, type(error).__name__, str(error)[:150].replace("\n", " "))
-            else:
+            folder = os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint}-{name}")
+            if made_over(folder, sources[schema.domain, schema.name], schema, constraint, name):
+                made += 1
+                continue
+            case = coverage_written.written(schema, constraint, name)
+            if case is None:
                 without[schema.name] += 1
+                continue
+            write(folder, *case, "formula")
+            made += 1
     return made, sum(without.values())
 
 

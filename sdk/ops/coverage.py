@@ -110,7 +110,7 @@ def made_cases(conformance, node_cases):
     import onnxruntime
     script = os.path.join(TESTS, "coverage_cases.py")
     written_by = 0
-    for writer in ("coverage_cases.py", "onnx_versions.py", "onnx_cases.py"):
+    for writer in ("coverage_cases.py", "coverage_written.py", "onnx_versions.py", "onnx_cases.py"):
         with open(os.path.join(TESTS, writer), "rb") as file:
             written_by = zlib.crc32(file.read(), written_by)
     name = f"onnx-coverage-{onnx.__version__}-{onnxruntime.__version__}-{written_by:08x}"
