@@ -314,6 +314,10 @@ def build(source, schema, constraint, name):
     node.input.extend(inputs)
     if not schema.outputs or schema.outputs[-1].option != onnx.defs.OpSchema.FormalParameterOption.Variadic:
         del node.output[len(schema.outputs):]
+    if schema.name == "TreeEnsemble":  # its thresholds and weights are of the input's type
+        for attribute in node.attribute:
+            if attribute.HasField("t") and names[attribute.t.data_type] in REALS:
+                attribute.t.CopyFrom(numpy_helper.from_array(recast(numpy_helper.to_array(attribute.t), name), attribute.t.name))
     if not touched and not any(o and formal(schema.outputs, i).type_str == constraint for i, o in enumerate(node.output)):
         raise ValueError("nothing of this type")
     outputs = [o for o in node.output if o]
@@ -481,7 +485,7 @@ def write_maps(out):
 
 def made_over(folder, sources, schema, constraint, name):
     """Whether one of the sources gave a case."""
-    if coverage_written.first(schema):
+    if coverage_written.first(schema, name):
         return False
     tried = 0
     for source in sorted(sources, key=lambda source: likeness(source, schema)):
@@ -552,6 +556,8 @@ def make_over(out, folders, forms):
             case = coverage_written.written(schema, constraint, name)
             if case is None:
                 without[schema.name] += 1
+                if os.environ.get("VIREO_COVERAGE_DEBUG"):
+                    print("without:", schema.name, schema.since_version, constraint, name)
                 continue
             write(folder, *case, "formula")
             made += 1

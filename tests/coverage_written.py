@@ -235,7 +235,7 @@ def write_scaled(schema, constraint, name):
 def write_enlarged(schema, constraint, name):
     """Resize and Upsample by whole numbers: each element a block."""
     import numpy as np
-    if schema.since_version > 10:
+    if constraint == "T2":
         return None
     x = values(name, (1, 2, 2, 3), 1)
     y = x.repeat(2, 2).repeat(3, 3)
@@ -244,7 +244,13 @@ def write_enlarged(schema, constraint, name):
     scales = [1.0, 1.0, 2.0, 3.0]
     if schema.since_version == 7:
         return Written([node("Upsample", ["x"], ["y"], mode="nearest", scales=scales)], {"x": x}, {"y": y})
-    return Written([node(schema.name, ["x", "scales"], ["y"], mode="nearest")], {"x": x}, {"y": y}, {"scales": np.array(scales, "float32")})
+    constants = {"scales": np.array(scales, "float32")}
+    if schema.since_version <= 10:
+        return Written([node(schema.name, ["x", "scales"], ["y"], mode="nearest")], {"x": x}, {"y": y}, constants)
+    if schema.since_version == 11:  # its second input is not optional yet
+        constants["roi"] = np.array([], "float32")
+    return Written([node(schema.name, ["x", "roi" if "roi" in constants else "", "scales"], ["y"], mode="nearest", nearest_mode="floor",
+                         coordinate_transformation_mode="asymmetric")], {"x": x}, {"y": y}, constants)
 
 
 def write_tile(schema, constraint, name):
@@ -253,6 +259,48 @@ def write_tile(schema, constraint, name):
         return None
     x = values(name, (2, 3, 2), 1)
     return Written([node("Tile", ["x", "tiles", "axis"], ["y"])], {"x": x}, {"y": np.tile(x, (1, 3, 1))}, {"tiles": scalar(3, dtype_of(name)), "axis": scalar(1, dtype_of(name))})
+
+
+def write_hot(schema, constraint, name):
+    """OneHot of what is no number."""
+    import numpy as np
+    if constraint != "T3":
+        return None
+    indices, pair = np.array([1, 0, -1, 2], "int64"), values(name, (2,), 1)
+    return Written([node("OneHot", ["i", "depth", "v"], ["y"])], {"i": indices, "v": pair}, {"y": pair[np.eye(3, dtype="int64")[indices]]}, {"depth": scalar(3, "int64")})
+
+
+def write_scatter(schema, constraint, name):
+    import numpy as np
+    x, part, indices = values(name, (3, 4), 1), values(name, (2, 4), 3), np.array([[1, 0, 2, 0], [2, 1, 0, 1]], "int64")
+    y = x.copy()
+    np.put_along_axis(y, indices, part, 0)
+    return Written([node("Scatter", ["x", "i", "u"], ["y"])], {"x": x, "i": indices, "u": part}, {"y": y})
+
+
+def write_logarithm(schema, constraint, name):
+    """Logarithms of sums, cut off to integers."""
+    import numpy as np
+    if not name.startswith(("int", "uint")):
+        return None
+    x = (np.arange(12).reshape(3, 4) * 5 % 11).astype(name)
+    exact = x.astype("float64")
+    y = np.log((np.exp(exact) if schema.name.endswith("Exp") else exact).sum(1, keepdims=True)).astype(name)
+    if schema.since_version < 18:
+        return Written([node(schema.name, ["x"], ["y"], axes=[1])], {"x": x}, {"y": y})
+    return Written([node(schema.name, ["x", "axes"], ["y"])], {"x": x}, {"y": y}, {"axes": np.array([1], "int64")})
+
+
+def write_quantized(schema, constraint, name):
+    """QLinearMatMul, one of the three in that type: numbers that are exact in all of them, products too."""
+    import numpy as np
+    kinds = {key: name if key == constraint else "int8" for key in ("T1", "T2", "T3")}
+    a, b = (np.array(rows, "float64").astype(dtype_of(kinds[key])) for key, rows in (("T1", [[1, -2, 3], [0, 2, 1]]), ("T2", [[2, 1], [-1, 0], [1, 4]])))
+    y = (a.astype("float64") @ b.astype("float64") * 0.5 * 2 / 0.5).astype(dtype_of(kinds["T3"]))
+    constants = {}
+    for key, scale, kind in (("a", 0.5, kinds["T1"]), ("b", 2.0, kinds["T2"]), ("y", 0.5, kinds["T3"])):
+        constants[f"{key}_scale"], constants[f"{key}_zero"] = scalar(scale, "float32"), scalar(0, "float32").astype(dtype_of(kind))
+    return Written([node("QLinearMatMul", ["a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero"], ["y"])], {"a": a, "b": b}, {"y": y}, constants)
 
 
 def rounded(name, *arrays):
@@ -327,6 +375,7 @@ WRITERS = {
     "LabelEncoder": write_labels,
     **dict.fromkeys(["SequenceConstruct", "SequenceAt", "SequenceLength", "SequenceInsert", "SequenceErase", "SequenceEmpty", "SequenceMap", "ConcatFromSequence"], write_sequence),
     "BitCast": write_bits, "DequantizeLinear": write_scaled, "Resize": write_enlarged, "Upsample": write_enlarged, "Tile": write_tile,
+    "OneHot": write_hot, "Scatter": write_scatter, "ReduceLogSum": write_logarithm, "ReduceLogSumExp": write_logarithm, "QLinearMatMul": write_quantized,
     **dict.fromkeys(["MeanVarianceNormalization", "RMSNormalization", "LayerNormalization"], write_normalized),
     **dict.fromkeys(["Optional", "OptionalHasElement", "OptionalGetElement"], write_optional),
     **dict.fromkeys(["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"], write_drawn),
@@ -334,12 +383,15 @@ WRITERS = {
 
 
 # Made over from ONNX's cases where that can be; written here for what is left.
-LAST = (write_bits, write_scaled, write_enlarged, write_tile, write_normalized)
+LAST = (write_bits, write_scaled, write_enlarged, write_tile, write_hot, write_scatter, write_logarithm, write_quantized, write_normalized)
 
 
-def first(schema):
-    """Written here alone: what steers a body, draws, or whose newest form says the type in another way."""
+def first(schema, name):
+    """Written here alone: what steers a body, draws, or whose newest form says the type in another way; logarithms of integers, which
+    ONNX Runtime cuts off inside the sum and onnx.reference at its end: the same for numbers that are not negative."""
     writer = WRITERS.get(schema.name)
+    if writer is write_logarithm:
+        return name.startswith(("int", "uint"))
     return writer is not None and writer not in LAST and (writer is not write_cast or schema.since_version == 1)
 
 
