@@ -255,7 +255,7 @@ def write_enlarged(schema, constraint, name):
 
 def write_tile(schema, constraint, name):
     import numpy as np
-    if schema.since_version != 1 or constraint != "T":
+    if constraint != "T":
         return None
     x = values(name, (2, 3, 2), 1)
     return Written([node("Tile", ["x", "tiles", "axis"], ["y"])], {"x": x}, {"y": np.tile(x, (1, 3, 1))}, {"tiles": scalar(3, dtype_of(name)), "axis": scalar(1, dtype_of(name))})
@@ -314,12 +314,19 @@ def drawn(*shape):
 
 
 def write_normalized(schema, constraint, name):
-    """What onnx.reference has no such types of: MeanVariance-, RMS- and LayerNormalization, the input in one type, the scale in another."""
+    """What onnx.reference has no such types of: Batch-, MeanVariance-, RMS- and LayerNormalization, the input in one type, the scale in another."""
     import numpy as np
     if schema.name == "MeanVarianceNormalization":
         x, = rounded(name, drawn(2, 3, 2, 4))
         y = (x - x.mean((0, 2, 3), keepdims=True)) / (x.std((0, 2, 3), keepdims=True) + 1e-9)
         return Written([node(schema.name, ["x"], ["y"])], {"x": x.astype(dtype_of(name))}, {"y": y.astype(dtype_of(name))})
+    if schema.name == "BatchNormalization":
+        x, scale, bias, mean, var = rounded(name, drawn(2, 3, 4), drawn(3), drawn(1, 3)[0], drawn(2, 3)[0], abs(drawn(3, 3)[0]) + 0.25)
+        column = lambda v: v[:, None]
+        y = (x - column(mean)) / np.sqrt(column(var) + 1e-5) * column(scale) + column(bias)
+        given = {"x": x, "scale": scale, "bias": bias, "mean": mean, "var": var}
+        old = {"is_test": 1, "consumed_inputs": [0, 0, 0, 1, 1]} if schema.since_version == 1 else {}
+        return Written([node(schema.name, list(given), ["y"], **old)], {k: v.astype(dtype_of(name)) for k, v in given.items()}, {"y": y.astype(dtype_of(name))})
     if schema.name == "LayerNormalization":
         x, scale, bias = rounded(name, drawn(3, 4, 6), drawn(6), drawn(1, 6)[0])
         y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
@@ -336,7 +343,7 @@ def forms(m):
     """Cases to make over that ONNX has none of: with the inputs and outputs that are mostly left out."""
     np = m.np
     x, hidden = m.real(3, 2, 4), 5
-    lengths = np.array([3, 2], "int32")
+    lengths = np.array([3, 3], "int32")  # whole ones: what onnx.reference leaves out makes no difference
     for op, gates in (("RNN", 1), ("GRU", 3)):
         w, r, b = m.real(1, gates * hidden, 4), m.real(1, gates * hidden, hidden), m.real(1, 2 * gates * hidden)
         m.add("lengths", op, 14, [x, w, r, b, lengths], outputs=2, hidden_size=hidden)
@@ -344,6 +351,8 @@ def forms(m):
     spectrum = np.fft.fft(signal[..., 0] + 1j * signal[..., 1], 6, axis=1)
     m.add("length", "DFT", 17, [signal, np.array(6, "int64")], [np.stack([spectrum.real, spectrum.imag], -1).astype("float32")], axis=1)
     m.add("length", "DFT", 20, [signal, np.array(6, "int64")], [np.stack([spectrum.real, spectrum.imag], -1).astype("float32")])
+    m.add("words", "TfIdfVectorizer", 9, [np.array(["b", "a", "b", "c"], object)], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0,
+          ngram_counts=[0, 2], ngram_indexes=[0, 2, 1], pool_strings=["a", "b", "b", "c"])
     m.add("places", "MaxPool", 8, [m.real(1, 2, 5, 6)], outputs=2, types=[1, 7], kernel_shape=[2, 2], strides=[2, 2])
     codes = m.rng.integers(0, 255, (1, 2, 5, 5)).astype("uint8")
     one = lambda v, kind: np.array(v, kind)
@@ -376,7 +385,7 @@ WRITERS = {
     **dict.fromkeys(["SequenceConstruct", "SequenceAt", "SequenceLength", "SequenceInsert", "SequenceErase", "SequenceEmpty", "SequenceMap", "ConcatFromSequence"], write_sequence),
     "BitCast": write_bits, "DequantizeLinear": write_scaled, "Resize": write_enlarged, "Upsample": write_enlarged, "Tile": write_tile,
     "OneHot": write_hot, "Scatter": write_scatter, "ReduceLogSum": write_logarithm, "ReduceLogSumExp": write_logarithm, "QLinearMatMul": write_quantized,
-    **dict.fromkeys(["MeanVarianceNormalization", "RMSNormalization", "LayerNormalization"], write_normalized),
+    **dict.fromkeys(["BatchNormalization", "MeanVarianceNormalization", "RMSNormalization", "LayerNormalization"], write_normalized),
     **dict.fromkeys(["Optional", "OptionalHasElement", "OptionalGetElement"], write_optional),
     **dict.fromkeys(["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"], write_drawn),
 }
@@ -390,6 +399,8 @@ def first(schema, name):
     """Written here alone: what steers a body, draws, or whose newest form says the type in another way; logarithms of integers, which
     ONNX Runtime cuts off inside the sum and onnx.reference at its end: the same for numbers that are not negative."""
     writer = WRITERS.get(schema.name)
+    if writer is write_tile:
+        return schema.since_version == 1  # constants, as the importer wants them
     if writer is write_logarithm:
         return name.startswith(("int", "uint"))
     return writer is not None and writer not in LAST and (writer is not write_cast or schema.since_version == 1)
