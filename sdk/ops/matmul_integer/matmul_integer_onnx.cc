@@ -1,9 +1,10 @@
-// MatMulInteger has one version; QLinearMatMul 21 adds types to 10: products of 8-bit floats, which become
-// DequantizeLinear, MatMul and QuantizeLinear.
+// MatMulInteger has one version; QLinearMatMul 21 adds types to 10: products of 8-bit floats, which are taken apart
+// into arithmetic in float32.
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/import_scalar.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
-#include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/steps_import.h"
+#include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -14,38 +15,39 @@ Status import_integer(ImportContext& ctx) {
   return import_direct(ctx, Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{}));
 }
 
-// A scale or zero point: a number, or one for each row (column).
-Value parameter(ImportContext& ctx, int at) {
-  const Value v = ctx.input(at);
-  const Shape& s = ctx.type(v).shape;
-  return s.rank == 1 && s[0] == 1 ? Steps(ctx).reshape(v, {}) : v;
+// A scale or zero point in float32: a number, or one for each row or column, which broadcasts to the product.
+Value parameter(ImportContext& ctx, int at, bool rows) {
+  Steps s(ctx);
+  const Value v = s.cast(ctx.input(at), DType::kF32);
+  const Shape& shape = ctx.type(v).shape;
+  return rows && shape.rank == 1 && shape[0] != 1 ? s.unsqueeze(v, {1}) : v;
 }
 
-// The real numbers that the codes of input `at` stand for; its scales belong to `axis`.
-Value real(ImportContext& ctx, int at, int32_t axis) {
-  attrs::DequantizeLinearT a;
-  a.axis = axis;
-  const Value scale = parameter(ctx, at + 1), zero = parameter(ctx, at + 2);
-  if (!scale || !zero) return {};
-  return Steps(ctx).cast(
-      Steps(ctx).one(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {ctx.input(at), scale, zero}),
-      DType::kF32);
+Value binary(ImportContext& ctx, Op op, Value a, Value b) {
+  return Steps(ctx).one(op, pack<attrs::Binary>(attrs::BinaryT{}), {a, b});
 }
 
+// The real numbers that the codes of input `at` stand for.
+Value real(ImportContext& ctx, int at, bool rows) {
+  Steps s(ctx);
+  return s.mul(s.sub(s.cast(ctx.input(at), DType::kF32), parameter(ctx, at + 2, rows)), parameter(ctx, at + 1, rows));
+}
+
+// y = saturate(round(real product / scale) + zero): a float is rounded as it is converted.
 Status import_floats(ImportContext& ctx) {
-  for (const int at : {1, 4, 6}) {
-    if (ctx.type(ctx.input(at)).shape.rank > 1) {
-      return ctx.fail(Status::kUnsupported, "a scale for each matrix of 8-bit floats", "use one scale, or one a row");
-    }
+  Steps s(ctx);
+  const DType type = ctx.type(ctx.input(7)).dtype;
+  Value y = binary(ctx, Op::kDiv, s.matmul(real(ctx, 0, true), real(ctx, 3, false)), parameter(ctx, 6, true));
+  if (!dtype_is_float(type)) {
+    y = s.one(Op::kRound, pack<attrs::Unary>(attrs::UnaryT{}), {y});
+    y = s.add(y, parameter(ctx, 7, true));
+    const bool is_signed = dtype_is_signed(type);
+    y = s.maximum(y, s.scalar(DType::kF32, is_signed ? -128 : 0));
+    y = binary(ctx, Op::kMin, y, s.scalar(DType::kF32, is_signed ? 127 : 255));
+  } else {
+    y = s.add(y, parameter(ctx, 7, true));
   }
-  const Value a = real(ctx, 0, -2), b = real(ctx, 3, -1);
-  if (!a || !b) return Status::kInvalidModel;
-  const Value y = Steps(ctx).cast(Steps(ctx).matmul(a, b), ctx.type(ctx.input(6)).dtype);
-  const Value scale = parameter(ctx, 6), zero = parameter(ctx, 7);
-  if (!y || !scale || !zero) return Status::kInvalidModel;
-  attrs::QuantizeLinearT q;
-  q.axis = -2;
-  return import_as(ctx, Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {y, scale, zero});
+  return import_value(ctx, s.cast(y, type));
 }
 
 bool is_float_code(ImportContext& ctx, int at) {
