@@ -4,10 +4,10 @@ its definition allows there.
 
     coverage_cases.py DIR CASES..   makes DIR/<case>/... as onnx_cases.py does; CASES are folders of such cases
 
-A case is one of CASES made over: its node said as that version says it (attributes for inputs), its inputs in that type. What is
-wanted is what ONNX Runtime computes; where it cannot, or disagrees with onnx.reference, what that computes; where neither
-can, the answers of the case itself if only the version differs, or those of its float32 form, rounded. Without any of these
-there is no case.
+A case is one of CASES, or of the old forms of onnx_versions.py, made over: its node said as that version says it (attributes for
+inputs), its inputs in that type. What is wanted is what ONNX Runtime computes; where it cannot, or disagrees with onnx.reference,
+what that computes; the answers of the case itself where only the version differs; where neither can, those of its float32 form,
+rounded. Without any of these, and for what cannot be made over, coverage_written.py writes one; else there is no case.
 """
 import collections
 import json
@@ -321,6 +321,7 @@ def build(source, schema, constraint, name):
         for attribute in node.attribute:
             if attribute.HasField("t") and names[attribute.t.data_type] in REALS:
                 attribute.t.CopyFrom(numpy_helper.from_array(recast(numpy_helper.to_array(attribute.t), name), attribute.t.name))
+    touched = touched or not constraint
     if not touched and not any(o and formal(schema.outputs, i).type_str == constraint for i, o in enumerate(node.output)):
         raise ValueError("nothing of this type")
     outputs = [o for o in node.output if o]
@@ -625,10 +626,10 @@ def make_over(out, folders, forms):
         key = (schema.domain, schema.name, schema.since_version)
         if schema.deprecated or schema.name in MAPS:
             continue
-        for constraint, name in sorted(allowed(schema)):
+        for constraint, name in sorted(allowed(schema)) or [("", "")]:  # all types fixed: one case
             if (constraint, name) in covered[key]:
                 continue
-            folder = os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint}-{name}")
+            folder = os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint or 'all'}-{name or 'fixed'}")
             if made_over(folder, sources[schema.domain, schema.name], schema, constraint, name):
                 made += 1
                 continue

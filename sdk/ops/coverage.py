@@ -27,7 +27,8 @@ HEAD = """<!-- Written by sdk/ops/coverage.py. -->
 
 Each row was run: `vireo conformance` over the cases of the onnx package {version} and over those that `tests/coverage_cases.py` makes
 of them, {cases} in all; {passed} pass on the reference and cpu kernels ({refused} are refused with a reason, {wrong} go wrong). What is wanted
-is what the onnx package says for its own cases, for the others what ONNX Runtime {runtime} or onnx.reference computes.
+is what the onnx package says for its own cases, for the others what ONNX Runtime {runtime} or onnx.reference computes, or numpy where
+they cannot and the formula is plain (`tests/coverage_written.py`).
 
 A version is a column of what an operator's definition allows: `13 12/14` means that of version 13's 14 pairs of a type parameter and
 an element type 12 are shown by a case that passes. Behind it, what is missing: *refused* with the reason, *wrong*, or *no case*
