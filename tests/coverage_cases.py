@@ -4,22 +4,21 @@ its definition allows there.
 
     coverage_cases.py DIR CASES..   makes DIR/<case>/... as onnx_cases.py does; CASES are folders of such cases
 
-A case is one of CASES made over: its node said as that version says it (attributes for inputs), its inputs in that type. What is
-wanted is what ONNX Runtime computes; where it cannot, or disagrees with onnx.reference, what that computes; where neither
-can, the answers of the case itself if only the version differs, or those of its float32 form, rounded. Without any of these
-there is no case.
+A case is one of CASES, or of the old forms of onnx_versions.py, made over: its node said as that version says it (attributes for
+inputs), its inputs in that type. What is wanted is what ONNX Runtime computes; where it cannot, or disagrees with onnx.reference,
+what that computes; the answers of the case itself where only the version differs; where neither can, those of its float32 form,
+rounded. Without any of these, and for what cannot be made over, coverage_written.py writes one; else there is no case.
 """
 import collections
 import json
 import os
 import sys
+import tempfile
 import warnings
 
+import coverage_written
 import onnx_cases
 
-# Their answers are drawn: judged by shape and type where ONNX's own cases have them, not made over.
-RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-BODIES = {"If", "Loop", "Scan", "SequenceMap", "Constant"}  # the type is not one of the node's inputs, or steers a body
 MAPS = {"CastMap", "DictVectorizer", "ZipMap"}  # written by write_maps
 # Inputs of the newest form whose attribute, in old versions, is not called the same.
 ATTRIBUTE_OF = {"constant_value": "value", "K": "k"}
@@ -128,7 +127,7 @@ def recast(array, name):
     import numpy as np
     from onnx import helper
     if name == "string":
-        return array if array.dtype == object else array.astype(str).astype(object)
+        return array if array.dtype == object else array.astype(array.dtype if array.dtype.kind in "biufcU" else np.float64).astype(str).astype(object)
     target = np.dtype(helper.tensor_dtype_to_np_dtype(number_of(name)))
     if array.dtype == target:
         return array
@@ -174,8 +173,10 @@ class Source:
         if self.feed is not None:
             return
         self.feed, self.answers = {}, []
+        held = {tensor.name for tensor in self.model.graph.initializer}
+        given = [info for info in self.model.graph.input if info.name not in held]
         data = os.path.join(self.folder, "test_data_set_0")
-        for prefix, infos in (("input", self.model.graph.input), ("output", self.model.graph.output)):
+        for prefix, infos in (("input", given), ("output", self.model.graph.output)):
             for j, info in enumerate(infos):
                 with open(os.path.join(data, f"{prefix}_{j}.pb"), "rb") as file:
                     raw = file.read()
@@ -276,6 +277,7 @@ def set_output_type(node, schema, name):
 
 def build(source, schema, constraint, name):
     """(model, feed) of the case made over."""
+    import numpy as np
     import onnx
     from onnx import helper, numpy_helper
     node, values, changed = node_for(source, schema)
@@ -299,6 +301,8 @@ def build(source, schema, constraint, name):
             if not choices and plain is None:
                 raise ValueError(f"type {parameter.type_str}")
             wanted = plain or ("float" if "float" in choices else "int64" if "int64" in choices else choices[0])
+        if wanted.startswith(("int", "uint")) and first.dtype.kind == "f" and np.isinf(first).any():
+            raise ValueError("infinity, which integers do not have")
         bound[parameter.type_str] = wanted
         value = [recast(v, wanted) for v in value] if isinstance(value, list) else recast(value, wanted)
         label = f"in{i}"
@@ -308,12 +312,18 @@ def build(source, schema, constraint, name):
             infos.append(helper.make_tensor_sequence_value_info(label, number_of(wanted), None))
         else:
             infos.append(helper.make_tensor_value_info(label, number_of(wanted), value.shape))
-    if not touched and not set_output_type(node, schema, name):
-        raise ValueError("nothing of this type")
+    touched = touched or set_output_type(node, schema, name)
     del node.input[:]
     node.input.extend(inputs)
     if not schema.outputs or schema.outputs[-1].option != onnx.defs.OpSchema.FormalParameterOption.Variadic:
         del node.output[len(schema.outputs):]
+    if schema.name == "TreeEnsemble":  # its thresholds and weights are of the input's type
+        for attribute in node.attribute:
+            if attribute.HasField("t") and names[attribute.t.data_type] in REALS:
+                attribute.t.CopyFrom(numpy_helper.from_array(recast(numpy_helper.to_array(attribute.t), name), attribute.t.name))
+    touched = touched or not constraint
+    if not touched and not any(o and formal(schema.outputs, i).type_str == constraint for i, o in enumerate(node.output)):
+        raise ValueError("nothing of this type")
     outputs = [o for o in node.output if o]
     imports = [helper.make_opsetid(schema.domain, schema.since_version)]
     if schema.domain:
@@ -323,6 +333,8 @@ def build(source, schema, constraint, name):
     inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     for info, declared in zip(model.graph.output, inferred.graph.output):
         info.CopyFrom(declared)
+    if not touched and (constraint, name) not in shown(model)[schema.domain, schema.name, schema.since_version]:
+        raise ValueError("no output of this type")
     return model, feed, changed
 
 
@@ -361,40 +373,118 @@ BY_ONNXRUNTIME = {
 }
 
 
-def answers(model, feed, changed, source, schema, constraint, name):
-    """(who, outputs), or None."""
+def unchanged(value, now):
+    """An input is what it was: its type too, or the same real numbers in another type."""
+    import numpy as np
+    if now is None or isinstance(value, list) or value.dtype == now.dtype:
+        return True
+    names = names_of_types()
+    from onnx import helper
+    kinds = [names[helper.np_dtype_to_tensor_dtype(a.dtype)] if a.dtype != object else "string" for a in (value, now)]
+    return all(kind in REALS for kind in kinds) and np.array_equal(value.astype(np.float64), now.astype(np.float64))
+
+
+# Integers or complex numbers that neither of the two computes right: they are computed in float32, real and imaginary parts each
+# by themselves, integers cut off to their range then.
+BY_FLOAT32 = {
+    ("GridSample", "T1", "whole"): "onnx.reference rounds the weights to integers",
+    ("Attention", "U", "whole"): "ONNX Runtime 1.32 answers otherwise where the same mask is float",
+    ("Resize", "T1", "complex"): "onnx.reference drops the imaginary part",
+    ("Upsample", "T", "complex"): "as Resize",
+}
+
+
+def attempts(model, feed, runs):
+    """What those of `runs` that can compute it say: name -> outputs."""
     told = {}
-    for who, run in (("onnxruntime", by_onnxruntime), ("reference", by_reference)):
+    for who, run in runs:
         try:
             told[who] = run(model, feed)
         except BaseException as error:  # pylint: disable=broad-except  # each has errors of its own
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
+    return told
+
+
+RUNS = (("onnxruntime", by_onnxruntime), ("reference", by_reference))
+
+
+def by_float32(model, feed, source, schema, constraint, runs=RUNS):
+    """The same numbers in float32, the answers in the model's types; None where that cannot be computed either."""
+    import numpy as np
+    try:
+        wide_model = build(source, schema, constraint, "float")[0]
+    except Exception:  # pylint: disable=broad-except
+        return None
+    kinds = names_of_types()
+    results = []
+    for part in (np.real, np.imag) if any(np.iscomplexobj(v) for v in feed.values() if not isinstance(v, list)) else (np.asarray,):
+        wide = {i.name: recast(part(feed[i.name]), kinds[i.type.tensor_type.elem_type]) for i in wide_model.graph.input}
+        told = attempts(wide_model, wide, runs)
+        if not told:
+            return None
+        results.append(next(iter(told.values())))
+    outputs = []
+    for values, declared in zip(zip(*results), model.graph.output):
+        kind = kinds[declared.type.tensor_type.elem_type]
+        value = values[0] if len(values) == 1 else values[0] + 1j * values[1]
+        if kind_of(kind) == "whole" and value.dtype.kind == "f":
+            value = np.trunc(clipped(value, kind))
+        outputs.append(value.astype(dtype_named(kind)))
+    return "float32", outputs
+
+
+def dtype_named(name):
+    import numpy as np
+    from onnx import helper
+    return np.dtype(helper.tensor_dtype_to_np_dtype(number_of(name)))
+
+
+def clipped(array, name):
+    import numpy as np
+    bounds = np.iinfo(dtype_named(name))
+    return np.clip(array, float(bounds.min), float(bounds.max))
+
+
+def answers(model, feed, changed, source, schema, constraint, name):
+    """(who, outputs), or None."""
+    if (schema.name, constraint, kind_of(name)) in BY_FLOAT32:
+        told = by_float32(model, feed, source, schema, constraint)
+        if told:
+            return told
+    if schema.domain == "ai.onnx.ml" and kind_of(name) == "whole":  # its authority is ONNX Runtime, if in float32
+        told = attempts(model, feed, RUNS[:1])
+        return next(iter(told.items())) if told else by_float32(model, feed, source, schema, constraint, RUNS[:1]) or one_of(model, feed)
+    told = attempts(model, feed, RUNS)
+    kept = not changed and all(unchanged(source.feed[n], feed.get(f"in{i}")) for i, n in enumerate(source.node.input) if n)
+    if kept and told and schema_of(source.node, opsets_of(source.model)).since_version == schema.since_version:
+        if all(unchanged_kind(a, o) for a, o in zip(source.answers, model.graph.output)):  # then the case itself knows
+            who = next((w for w in told if all(near(a, b) for a, b in zip(told[w], source.answers))), None)
+            return (who, told[who]) if who else ("source", source.answers[:len(model.graph.output)])
     if len(told) == 2 and not all(near(a, b) for a, b in zip(told["onnxruntime"], told["reference"])):
-        who = "onnxruntime" if (schema.name, schema.since_version) in BY_ONNXRUNTIME else "reference"
+        who = "onnxruntime" if (schema.name, schema.since_version) in BY_ONNXRUNTIME or schema.domain == "ai.onnx.ml" else "reference"
         return who, told[who]
     if told:
         return next(iter(told.items()))
-    same = all(node is None or isinstance(node, list) or node.dtype == feed.get(f"in{i}", node).dtype for i, node in enumerate(
-        source.feed[n] if n else None for n in source.node.input))
-    if same and not changed:
+    if kept:
         return "source", source.answers[:len(model.graph.output)]
-    if name in REALS[1:]:  # the same numbers in float32, the answers rounded
-        try:
-            wide_model = build(source, schema, constraint, "float")[0]
-        except Exception:  # pylint: disable=broad-except
-            return None
-        wide = {i.name: recast(feed[i.name], names_of_types()[i.type.tensor_type.elem_type]) for i in wide_model.graph.input}
-        for run in (by_onnxruntime, by_reference):
-            try:
-                out = run(wide_model, wide)
-            except BaseException as error:  # pylint: disable=broad-except
-                if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                    raise
-                continue
-            kinds = names_of_types()
-            return "float32", [recast(v, kinds[o.type.tensor_type.elem_type]) for v, o in zip(out, model.graph.output)]
-    return None
+    return by_float32(model, feed, source, schema, constraint) if name in REALS[1:] else None
+
+
+def one_of(model, feed):
+    return next(iter(attempts(model, feed, RUNS).items()), None)
+
+
+def unchanged_kind(answer, output):
+    """An answer of the source is of the type that the output has, or both are real."""
+    import numpy as np
+    from onnx import helper
+    if not output.type.HasField("tensor_type") or isinstance(answer, list):
+        return False
+    kind = names_of_types()[output.type.tensor_type.elem_type]
+    array = np.asarray(answer)
+    had = "string" if array.dtype == object else names_of_types()[helper.np_dtype_to_tensor_dtype(array.dtype)]
+    return had == kind or (had in REALS and kind in REALS)
 
 
 def smallest_type(model):
@@ -415,7 +505,8 @@ def write(folder, model, feed, outputs, who):
             if want != "string" and value.dtype != helper.tensor_dtype_to_np_dtype(number_of(want)):
                 value = value.view(helper.tensor_dtype_to_np_dtype(number_of(want))) if value.dtype.kind in "uV" and value.dtype.itemsize == 2 else recast(value, want)
             if want == "string":
-                value = value.astype(object)
+                texts = any(isinstance(v, str) for v in value.reshape(-1))  # what is 0 among them is ""
+                value = np.array([v if isinstance(v, str) else "" if texts else str(v) for v in value.reshape(-1)], object).reshape(value.shape)
         encoded.append((f"output_{j}.pb", onnx_cases.encode(value, info)))
     for j, info in enumerate(model.graph.input):
         encoded.append((f"input_{j}.pb", onnx_cases.encode(feed[info.name], info)))
@@ -435,12 +526,18 @@ def write(folder, model, feed, outputs, who):
     onnx_cases.write(os.path.join(folder, "case.json"), json.dumps({"rtol": 1e-3, "atol": atol, "from": who}).encode())
 
 
-def likeness(source, schema):
+def kind_of(name):
+    return "real" if name in REALS else name if name in ("string", "bool") else name[:7] if name.startswith("complex") else "whole"
+
+
+def likeness(source, schema, name):
     """Smallest first: sources of this version or the next ones, small ones; those without elements, whose answers are often
-    undefined in other types, last."""
+    undefined in other types, last. Attributes of ai.onnx.ml are of the inputs' kind: such sources first."""
     version = schema_of(source.node, opsets_of(source.model)).since_version
     empty = any(d.HasField("dim_value") and d.dim_value == 0 for i in source.model.graph.input for d in i.type.tensor_type.shape.dim)
-    return empty, version < schema.since_version, abs(version - schema.since_version), source.model.ByteSize()
+    inputs = source.model.graph.input
+    other = (schema.domain == "ai.onnx.ml" or schema.name == "TfIdfVectorizer") and bool(inputs) and kind_of(names_of_types().get(inputs[0].type.tensor_type.elem_type, "")) != kind_of(name)
+    return empty, other, version < schema.since_version, abs(version - schema.since_version), source.model.ByteSize()
 
 
 def all_cases(folders):
@@ -466,13 +563,59 @@ def write_maps(out):
     return len(names)
 
 
+def made_over(folder, sources, schema, constraint, name):
+    """Whether one of the sources gave a case."""
+    if coverage_written.first(schema, name):
+        return False
+    tried = 0
+    for source in sorted(sources, key=lambda source: likeness(source, schema, name)):
+        if tried == SOURCES:
+            break
+        try:
+            source.read()
+            model, feed, changed = build(source, schema, constraint, name)
+            tried += 1
+            told = answers(model, feed, changed, source, schema, constraint, name)
+            if told is not None:
+                write(folder, model, feed, told[1], told[0])
+                return True
+        except Exception as error:  # pylint: disable=broad-except  # this source does not do for it
+            if os.environ.get("VIREO_COVERAGE_DEBUG"):
+                print(schema.name, schema.since_version, constraint, name, source.name, type(error).__name__, str(error)[:150].replace("\n", " "))
+    return False
+
+
+def write_old_forms(out):
+    """The forms of old versions that no newest case has, and ai.onnx.ml, as cases to make over."""
+    import onnx
+    import onnx_versions
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain in ("", "ai.onnx.ml"):
+            (onnx_versions.VERSIONS_ML if schema.domain else onnx_versions.VERSIONS).setdefault(schema.name, []).append(schema.since_version)
+    maker = onnx_versions.Maker()
+    drawn = maker.real
+    maker.real = lambda *shape: recast(recast(drawn(*shape), "bfloat16"), "float")  # the same numbers in every real type
+    for make in (onnx_versions.old_broadcasting, onnx_versions.old_attributes, onnx_versions.old_networks, onnx_versions.old_recurrent, onnx_versions.learned,
+                 coverage_written.forms):
+        make(maker)
+    for case in [*maker.made, *coverage_written.labelled(maker.made)]:
+        onnx_versions.write_case(case, out)
+
+
 def main(out, folders):
+    with tempfile.TemporaryDirectory() as forms:
+        write_old_forms(forms)
+        return make_over(out, folders, forms)
+
+
+def make_over(out, folders, forms):
+    """`folders` hold cases that run by themselves, `forms` those that are made over alone."""
     warnings.filterwarnings("ignore")
     from onnx import defs
     sources, covered = collections.defaultdict(list), collections.defaultdict(set)
-    for folder in all_cases(folders):
+    for folder in all_cases([*folders, forms]):
         source = Source(folder)
-        for key, types in shown(source.model).items():
+        for key, types in shown(source.model).items() if not folder.startswith(forms) else ():
             covered[key] |= types
         if source.node is not None and schema_of(source.node, opsets_of(source.model)) is not None:
             domain = "" if source.node.domain == "ai.onnx" else source.node.domain
@@ -481,27 +624,23 @@ def main(out, folders):
     made, without = write_maps(out), collections.Counter()
     for schema in sorted(defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version)):
         key = (schema.domain, schema.name, schema.since_version)
-        if schema.deprecated or schema.name in RANDOM | BODIES | MAPS:
+        if schema.deprecated or schema.name in MAPS:
             continue
-        for constraint, name in sorted(allowed(schema)):
+        for constraint, name in sorted(allowed(schema)) or [("", "")]:  # all types fixed: one case
             if (constraint, name) in covered[key]:
                 continue
-            ways = sorted(sources[schema.domain, schema.name], key=lambda source: likeness(source, schema))
-            for source in ways[:SOURCES]:
-                try:
-                    source.read()
-                    model, feed, changed = build(source, schema, constraint, name)
-                    told = answers(model, feed, changed, source, schema, constraint, name)
-                    if told is None:
-                        continue
-                    write(os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint}-{name}"), model, feed, told[1], told[0])
-                    made += 1
-                    break
-                except Exception as error:  # pylint: disable=broad-except  # this source does not do for it
-                    if os.environ.get("VIREO_COVERAGE_DEBUG"):
-                        print(schema.name, schema.since_version, constraint, name, source.name, type(error).__name__, str(error)[:150].replace("\n", " "))
-            else:
+            folder = os.path.join(out, f"{schema.domain or 'onnx'}.{schema.name}-{schema.since_version}-{constraint or 'all'}-{name or 'fixed'}")
+            if made_over(folder, sources[schema.domain, schema.name], schema, constraint, name):
+                made += 1
+                continue
+            case = coverage_written.written(schema, constraint, name)
+            if case is None:
                 without[schema.name] += 1
+                if os.environ.get("VIREO_COVERAGE_DEBUG"):
+                    print("without:", schema.name, schema.since_version, constraint, name)
+                continue
+            write(folder, *case, "formula")
+            made += 1
     return made, sum(without.values())
 
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "converter/onnx/importer.h"
+#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/transpose/transpose_generated.h"
@@ -63,6 +64,39 @@ constexpr const char* kKeepsTextHelp = "make the strings before or after it, as 
 
 bool is_scalar(const TensorType& t, DType dtype) {
   return t.dtype == dtype && (t.shape.rank == 0 || (t.shape.rank == 1 && t.shape[0] == 1));
+}
+
+// Slices of packed types start inside a byte: they are cut out and stacked as whole bytes that hold the same values.
+DType whole_bytes(DType t) {
+  if (dtype_bits(t) >= 8) return t;
+  return dtype_is_float(t) ? DType::kF32 : dtype_is_signed(t) ? DType::kI8 : DType::kU8;
+}
+
+// `v` as type `to`; `v` itself where it is of that type.
+ir::Value* cast_to(ir::Graph& g, ir::Value* v, DType to, ir::Node* before = nullptr) {
+  if (v->type.dtype == to) return v;
+  attrs::CastT a;
+  a.to = static_cast<uint8_t>(to);
+  ir::Node* n = g.add_node(Op::kCast, pack<attrs::Cast>(a), {v}, 1, before);
+  n->outputs[0]->type = {to, v->type.shape};
+  return n->outputs[0];
+}
+
+// Input `i` of a body comes as whole bytes.
+void take_whole_bytes(ir::Graph& body, size_t i) {
+  ir::Value* v = body.inputs()[i];
+  const DType packed = v->type.dtype, whole = whole_bytes(packed);
+  if (whole == packed) return;
+  v->type.dtype = whole;
+  ir::Value* inner = cast_to(body, v, packed, body.nodes().empty() ? nullptr : &body.nodes().front());
+  body.replace_uses(v, inner);
+  body.set_input(inner->producer, 0, v);
+}
+
+// Output `o` of a body leaves it as whole bytes.
+void give_whole_bytes(ir::Graph& body, size_t o) {
+  ir::Value* v = body.outputs()[o];
+  body.set_output(o, cast_to(body, v, whole_bytes(v->type.dtype)));
 }
 
 }  // namespace
@@ -406,18 +440,24 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
     }
     if (out.shape.rank == kMaxRank)
       return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
-    TensorType t{out.dtype, {}};
+    TensorType t{whole_bytes(out.dtype), {}};
     t.shape.rank = out.shape.rank + 1;
     t.shape[0] = count;
     for (int d = 0; d < out.shape.rank; ++d) t.shape[d + 1] = out.shape[d];
     results.push_back(t);
+  }
+  std::vector<DType> packed;  // of the results
+  for (size_t i = 0; i < results.size(); ++i) {
+    packed.push_back(body.graph->outputs()[i + 1]->type.dtype);
+    if (static_cast<int>(i) >= carried) give_whole_bytes(*body.graph, i + 1);
   }
   ir::Node* n = scope.graph->add_node(Op::kLoop, pack<attrs::Loop>(a), std::move(inputs), results.size());
   n->name = base;
   n->bodies.push_back(std::move(body.graph));
   for (size_t i = 0; i < results.size(); ++i) {
     n->outputs[i]->type = results[i];
-    if (static_cast<int>(i) < outputs) bind(scope, node, node.output(static_cast<int>(i)), n->outputs[i]);
+    if (static_cast<int>(i) >= outputs) continue;
+    bind(scope, node, node.output(static_cast<int>(i)), cast_to(*scope.graph, n->outputs[i], packed[i]));
   }
 }
 
@@ -494,7 +534,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
       }
       for (int j = axis; j + 1 < t.shape.rank; ++j) t.shape[j] = t.shape[j + 1];
       --t.shape.rank;
-      inputs.back() = move_axis(scope, node, v, axis, 0);
+      inputs.back() = move_axis(scope, node, cast_to(*scope.graph, v, whole_bytes(t.dtype)), axis, 0);
       a.in_axes.push_back(0);
       a.in_reverse.push_back(!in_reverse.empty() && in_reverse[k] != 0);
     }
@@ -503,10 +543,13 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   Body body;
   if (!import_body(scope, node, *proto, types, &body)) return bind_failed(scope, node);
   if (keeps_text(*body.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
+  for (size_t i = static_cast<size_t>(carried); i < types.size(); ++i) take_whole_bytes(*body.graph, i);
   std::vector<TensorType> results;
   std::vector<int> made_axes;
+  std::vector<DType> packed;  // of the results
   for (int i = 0; i < proto->output_size(); ++i) {
     TensorType t = body.graph->outputs()[static_cast<size_t>(i)]->type;
+    packed.push_back(t.dtype);
     if (i < carried) {
       const TensorType& in = types[static_cast<size_t>(i)];
       bool same = in.dtype == t.dtype && in.shape.rank == t.shape.rank;
@@ -527,6 +570,8 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     const int axis = normalize_axis(out_axes.empty() ? 0 : out_axes[k], t.shape.rank + 1);
     if (axis < 0)
       return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
+    give_whole_bytes(*body.graph, static_cast<size_t>(i));
+    t.dtype = whole_bytes(t.dtype);
     for (int j = t.shape.rank; j > 0; --j) t.shape[j] = t.shape[j - 1];
     t.shape[0] = length;
     ++t.shape.rank;
@@ -544,7 +589,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
     v->type = results[i];
     if (static_cast<int>(i) >= node.output_size()) continue;
     if (static_cast<int>(i) >= carried) v = move_axis(scope, node, v, 0, made_axes[i - static_cast<size_t>(carried)]);
-    bind(scope, node, node.output(static_cast<int>(i)), v);
+    bind(scope, node, node.output(static_cast<int>(i)), cast_to(*scope.graph, v, packed[i]));
   }
 }
 

@@ -81,6 +81,32 @@ TEST(UnitExtents, ReadersThatTellTheRankRefuse) {
   return n;
 }
 
+// A slice of five 4-bit numbers may begin inside a byte: the Scan sees int8, the model still gives int4.
+TEST(PackedScan, SlicesAndStacksWholeBytes) {
+  constexpr int kInt4 = 22;
+  ModelBuilder m(21);
+  m.input("first", {"5"}, kInt4).input("x", {"3", "5"}, kInt4);
+  ::onnx::NodeProto* n = m.node("Scan", {"first", "x"}, {"last", "all"});
+  add_int(n, "num_scan_inputs", 1);
+  GraphBuilder body = add_body(n, "body");
+  body.input("state", {"5"}, kInt4).input("row", {"5"}, kInt4).output("next").output("kept");
+  body.node("Identity", {"row"}, {"next"});
+  body.node("Identity", {"state"}, {"kept"});
+  m.output("last").output("all");
+  const Imported i(m);
+  ASSERT_NE(i.model.graph, nullptr) << i.diagnostics.text();
+  for (const ir::Node& node : i.model.graph->nodes()) {
+    if (node.op != Op::kScan) continue;
+    EXPECT_EQ(node.inputs[0]->type.dtype, DType::kI4);
+    EXPECT_EQ(node.inputs[1]->type.dtype, DType::kI8);
+    EXPECT_EQ(node.outputs[1]->type.dtype, DType::kI8);
+    EXPECT_EQ(node.bodies[0]->validate(), "");
+  }
+  EXPECT_EQ(i.count(Op::kScan), 1);
+  EXPECT_EQ(i.model.graph->outputs()[0]->type.dtype, DType::kI4);
+  EXPECT_EQ(i.model.graph->outputs()[1]->type.dtype, DType::kI4);
+}
+
 TEST(OldScan, IsAScanOverTheBatchOfScans) {
   ModelBuilder m(8);
   add_old_scan(m, "");

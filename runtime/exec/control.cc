@@ -148,7 +148,8 @@ Status run_scan(vireo_session& s, Step& step) {
   int64_t trips = -1;
   for (uint32_t k = 0; k < scanned_in; ++k) {
     const Tensor& x = *step.args[carried + k];
-    if (x.shape.rank < 1 || (trips >= 0 && x.shape[0] != trips))
+    // Slices start at whole bytes; the converter widens packed types.
+    if (x.shape.rank < 1 || (trips >= 0 && x.shape[0] != trips) || dtype_bits(x.dtype) < 8)
       return fail_here(s, step, "its scanned inputs differ in length");
     trips = x.shape[0];
   }

@@ -22,18 +22,13 @@ DOMAINS = ["ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training
 # Handled by the converter, without a row in ops.def: its own, and what it takes apart into tensors.
 IMPORTER = os.path.join(HERE, "..", "..", "converter", "onnx")
 DEVICES = ["cpu", "xnnpack"]
-# Made cases that judge nobody, left out.
-DISPUTED = {
-    r"onnx\.Attention-24-U-(int8|uint8|uint32|uint64)": "minus infinity does not fit the mask: ONNX Runtime 1.32 answers as ours where the same mask is float or int32",
-    r"onnx\.Cast-1-T2-.*": "the checker infers another type than the string attribute says",
-    r"onnx\.ReduceLogSumExp-\d+-T-int\d+": "ONNX Runtime cuts the logarithm off inside the sum, onnx.reference at its end",
-}
 HEAD = """<!-- Written by sdk/ops/coverage.py. -->
 # Operators of ONNX
 
 Each row was run: `vireo conformance` over the cases of the onnx package {version} and over those that `tests/coverage_cases.py` makes
 of them, {cases} in all; {passed} pass on the reference and cpu kernels ({refused} are refused with a reason, {wrong} go wrong). What is wanted
-is what the onnx package says for its own cases, for the others what ONNX Runtime {runtime} or onnx.reference computes.
+is what the onnx package says for its own cases, for the others what ONNX Runtime {runtime} or onnx.reference computes, or numpy where
+they cannot and the formula is plain (`tests/coverage_written.py`).
 
 A version is a column of what an operator's definition allows: `13 12/14` means that of version 13's 14 pairs of a type parameter and
 an element type 12 are shown by a case that passes. Behind it, what is missing: *refused* with the reason, *wrong*, or *no case*
@@ -110,7 +105,7 @@ def made_cases(conformance, node_cases):
     import onnxruntime
     script = os.path.join(TESTS, "coverage_cases.py")
     written_by = 0
-    for writer in ("coverage_cases.py", "onnx_versions.py", "onnx_cases.py"):
+    for writer in ("coverage_cases.py", "coverage_written.py", "onnx_versions.py", "onnx_cases.py"):
         with open(os.path.join(TESTS, writer), "rb") as file:
             written_by = zlib.crc32(file.read(), written_by)
     name = f"onnx-coverage-{onnx.__version__}-{onnxruntime.__version__}-{written_by:08x}"
@@ -143,8 +138,6 @@ class Table:
                     self.add_case(device, case, seen[path])
 
     def add_case(self, device, case, found):
-        if case["result"] == "fail" and any(re.fullmatch(name, case["name"]) for name in DISPUTED):
-            return
         reason = re.sub(r"^cannot run \S+: |^\w+: |^\S+ (?=has element type)", "", case.get("reason", "").split("\n")[0])
         lacks = case["result"] == "refused" or "which is not known" in reason
         if device == "cpu":

@@ -84,8 +84,9 @@ struct Pieces {
   }
 };
 
-bool is_apart(const CpuQuery& q) {
-  return q.output_count == 1 && leading_axes(q.op, q.node.attrs, q.inputs[0].type.shape.rank) > 0;
+bool is_apart(const CpuQuery& q) {  // a result of float32 (RMSNormalization's, by its scale) is written as it is
+  return q.output_count == 1 && q.outputs[0].type.dtype == DType::kF16 &&
+         leading_axes(q.op, q.node.attrs, q.inputs[0].type.shape.rank) > 0;
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {

@@ -1,7 +1,9 @@
 // Col2Im: columns of blocks added up where they overlap in the image.
 //   inputs   x [N, C * b, L], b = product of block_shape, L = blocks in the padded image; image_shape, block_shape i64
-//   [k] y        [N, C, image_shape], type of x: numbers; what a block has in the padding is dropped
-// Sums run in the order of the columns, in the type of x (float for the 16-bit ones). Source: ONNX opset 18 "Col2Im".
+//   [k] y        [N, C, image_shape], type of x: whole-byte numbers, complex, bool; what a block has in the padding is
+//   dropped
+// Sums run in the order of the columns, in the type of x (float for the 16-bit ones); integers wrap around, bool is
+// whether any is true. Strings have no sum. Source: ONNX opset 18 "Col2Im".
 #include "sdk/ops/col2im/col2im_generated.h"
 #include "sdk/ops/infer.h"
 
@@ -16,7 +18,11 @@ Status infer(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 3, 3));
   VIREO_TRY(check_integer_list(ctx, 1));
   VIREO_TRY(check_integer_list(ctx, 2));
-  if (!(x.dtype == DType::kF32 || x.dtype == DType::kF64 || x.dtype == DType::kF16 || x.dtype == DType::kBF16)) {
+  const bool real =
+      x.dtype == DType::kF32 || x.dtype == DType::kF64 || x.dtype == DType::kF16 || x.dtype == DType::kBF16;
+  const bool other =
+      dtype_is_integer(x.dtype) || x.dtype == DType::kBool || x.dtype == DType::kC64 || x.dtype == DType::kC128;
+  if ((!real && !other) || dtype_bits(x.dtype) < 8) {
     return ctx.fail(Status::kUnsupported, "Col2Im of {}", dtype_name(x.dtype));
   }
   int64_t k = 0, blocks = 0;

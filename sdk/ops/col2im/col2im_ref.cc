@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <type_traits>
+
 #include "sdk/ops/col2im/col2im_generated.h"
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
@@ -32,9 +34,39 @@ Geometry read_geometry(const attrs::Col2Im& a, const Shape& y, const Tensor& blo
   return g;
 }
 
-// One channel: columns [block, count] into `image`, which is 0.
-template <class T>
-void add_columns(const T* columns, const Geometry& g, T* image) {
+// Adds one element; the walk over the columns is compiled once for all types.
+using Add = void (*)(void* sum, const void* v);
+
+template <class T, int kParts>
+void add(void* sum, const void* v) {
+  for (int p = 0; p < kParts; ++p) {
+    T& to = static_cast<T*>(sum)[p];
+    to = T(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(static_cast<const T*>(v)[p]));
+  }
+}
+
+void add_bool(void* sum, const void* v) { *static_cast<uint8_t*>(sum) |= *static_cast<const uint8_t*>(v); }
+
+// Null: no such type.
+Add find_add(DType t) {
+  if (t == DType::kBool) return add_bool;
+  if (t == DType::kC64) return add<float, 2>;
+  if (t == DType::kC128) return add<double, 2>;
+  Add found = nullptr;
+  (void)dispatch_number(t, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral<T>::value) {
+      found = add<std::make_unsigned_t<T>, 1>;  // wraps around, to the bits that a signed sum has
+    } else {
+      found = add<T, 1>;
+    }
+    return Status::kOk;
+  });
+  return found;
+}
+
+// One channel: columns [block, count] into `image`, which is 0; elements of `size` bytes.
+void add_columns(const uint8_t* columns, const Geometry& g, int64_t size, Add add_element, uint8_t* image) {
   const StridedView dense = dense_view(g.image);
   if (product(g.count, 0, g.count.rank) == 0) return;
   int64_t in_block[kMaxRank] = {};
@@ -48,8 +80,8 @@ void add_columns(const T* columns, const Geometry& g, T* image) {
         inside = inside && p >= 0 && p < g.image[i];
         to += p * dense.strides[i];
       }
-      if (inside) image[to] = T(static_cast<compute_t<T>>(image[to]) + static_cast<compute_t<T>>(*columns));
-      ++columns;
+      if (inside) add_element(image + to * size, columns);
+      columns += size;
     } while (next_index(g.count, at));
   } while (next_index(g.block, in_block));
 }
@@ -61,12 +93,14 @@ Status run(const KernelContext& ctx) {
   const int64_t planes = y.shape[0] * y.shape[1];
   const int64_t size = product(g.image, 0, g.image.rank);
   const int64_t columns = product(g.block, 0, g.block.rank) * product(g.count, 0, g.count.rank);
-  return dispatch_float(y.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    if (y.count() > 0) memset(y.data, 0, static_cast<size_t>(y.count()) * sizeof(T));
-    for (int64_t p = 0; p < planes; ++p) add_columns(x.as<const T>() + p * columns, g, y.as<T>() + p * size);
-    return Status::kOk;
-  });
+  const Add add_element = find_add(y.dtype);
+  if (add_element == nullptr) return ctx.fail(Status::kUnsupported, "Col2Im of {}", dtype_name(y.dtype));
+  const int64_t bytes = dtype_bits(y.dtype) / 8;
+  if (y.count() > 0) memset(y.data, 0, static_cast<size_t>(y.count() * bytes));
+  for (int64_t p = 0; p < planes; ++p) {
+    add_columns(x.as<const uint8_t>() + p * columns * bytes, g, bytes, add_element, y.as<uint8_t>() + p * size * bytes);
+  }
+  return Status::kOk;
 }
 
 }  // namespace

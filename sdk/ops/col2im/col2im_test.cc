@@ -36,6 +36,18 @@ TEST(Col2Im, PadsDilationsAndChannels) {
   EXPECT_EQ(t.y().as<float>(), (F32{2, 13, 24, 30, 6, 57, 68, 70}));
 }
 
+TEST(Col2Im, IntegersWrapAround) {  // 100 + 100 and -100 - 100 in eight bits
+  attrs::Col2ImT a;
+  a.strides = {1};
+  OpTest t(Op::kCol2Im, pack<attrs::Col2Im>(a));
+  t.input<int8_t>({1, 2, 2}, {1, 100, 100, -3}).input<int64_t>({1}, {3}).input<int64_t>({1}, {2});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int8_t>(), (std::vector<int8_t>{1, -56, -3}));
+  OpTest strings(Op::kCol2Im, pack<attrs::Col2Im>(attrs::Col2ImT{}));
+  strings.input_strings({1, 1, 1}, {"a"}).input<int64_t>({1}, {1}).input<int64_t>({1}, {1});
+  EXPECT_EQ(strings.run(), Status::kUnsupported);
+}
+
 TEST(Col2Im, RefusesAnotherNumberOfBlocks) {
   OpTest t(Op::kCol2Im, pack<attrs::Col2Im>(attrs::Col2ImT{}));
   t.input<float>({1, 2, 2}, F32(4)).input<int64_t>({1}, {4}).input<int64_t>({1}, {2});

@@ -1,6 +1,8 @@
 // GridSample: y[n, c, o] = x[n, c] at the place grid[n, o], whose numbers are in [-1, 1] and name the last axis first.
 //   inputs   x [N, C, d_1, .., d_k]; grid [N, o_1, .., o_k, k]; k from 1 to 6, linear and cubic up to 3
-//   y        [N, C, o_1, .., o_k], type of x: f32, f64, f16, bf16, computed in double
+//   y        [N, C, o_1, .., o_k], type of x: whole-byte numbers, bool, complex, computed in double (64-bit integers
+//   are
+//            exact where nearest alone; others are cut off towards 0); strings: nearest. What lies outside is 0, or ""
 // AffineGrid: y[n, o] = theta[n] * (place of o, 1), places as GridSample has them.
 //   inputs   theta [N, k, k + 1], k 2 or 3; size i64 [k + 2]: N, C, extents
 //   y        [N, extents, k], type of theta
@@ -22,7 +24,11 @@ Status infer_sample(InferContext& ctx) {
   }
   VIREO_TRY(check_rank(ctx, 0, 3, kMaxRank));
   VIREO_TRY(check_rank(ctx, 1, x.shape.rank, x.shape.rank));
-  if (!is_real(x.dtype) || !is_real(grid.dtype)) {
+  const bool number = is_real(x.dtype) || dtype_is_integer(x.dtype) || x.dtype == DType::kBool ||
+                      x.dtype == DType::kC64 || x.dtype == DType::kC128;
+  const bool served =
+      dtype_bits(x.dtype) >= 8 && (number || (x.dtype == DType::kString && a.mode() == attrs::GridSampleMode::nearest));
+  if (!served || !is_real(grid.dtype)) {
     return ctx.fail(Status::kUnsupported, "GridSample of {} at {} places", dtype_name(x.dtype), dtype_name(grid.dtype));
   }
   const int k = x.shape.rank - 2;

@@ -1,5 +1,8 @@
 #include <math.h>
 
+#include <limits>
+#include <type_traits>
+
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/grid_sample/grid_sample_generated.h"
 #include "sdk/ops/kernel.h"
@@ -65,6 +68,26 @@ void cubic_weights(double t, double* w) {
   w[3] = ((a * past - 5 * a) * past + 8 * a) * past - 4 * a;
 }
 
+// Integers as Cast makes them of floats, towards 0, but never beyond their range; bool: whether it is not 0.
+void write_number(DType t, void* data, int64_t i, double v) {
+  if (t == DType::kBool) {
+    static_cast<uint8_t*>(data)[i] = v != 0;
+    return;
+  }
+  (void)dispatch_number(t, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral<T>::value) {
+      using Limits = std::numeric_limits<T>;
+      static_cast<T*>(data)[i] = !(v > static_cast<double>(Limits::min())) ? Limits::min()
+                                 : v < static_cast<double>(Limits::max())  ? static_cast<T>(v)
+                                                                           : Limits::max();
+    } else {
+      static_cast<T*>(data)[i] = T(static_cast<compute_t<T>>(v));
+    }
+    return Status::kOk;
+  });
+}
+
 struct Axis {
   int64_t at[4];  // elements, -1: 0
   double weight[4];
@@ -92,44 +115,88 @@ Axis make_axis(const attrs::GridSample& a, double x, int64_t n) {
   return s;
 }
 
-template <class T>
-double gather(const T* x, const int64_t* strides, const Axis* axes, int k) {
-  if (k == 0) return static_cast<double>(static_cast<compute_t<T>>(*x));
+// Over the taps of the axes, from element `at` on.
+template <class Read>
+double gather(const Read& read, int64_t at, const int64_t* strides, const Axis* axes, int k) {
+  if (k == 0) return read(at);
   double sum = 0;
   for (int j = 0; j < axes->taps; ++j) {
     if (axes->at[j] < 0) continue;
-    sum += axes->weight[j] * gather(x + axes->at[j] * *strides, strides + 1, axes + 1, k - 1);
+    sum += axes->weight[j] * gather(read, at + axes->at[j] * *strides, strides + 1, axes + 1, k - 1);
   }
   return sum;
 }
 
-Status run_sample(const KernelContext& ctx) {
+// The one tap of each axis; -1: 0.
+int64_t nearest(const int64_t* strides, const Axis* axes, int k) {
+  int64_t at = 0;
+  for (int i = 0; i < k; ++i) {
+    if (axes[i].at[0] < 0) return -1;
+    at += axes[i].at[0] * strides[i];
+  }
+  return at;
+}
+
+// Calls f(place of y in its image, axes, element of x and of y with which each image of them starts).
+template <class F>
+void for_each_place(const KernelContext& ctx, const F& f) {
   const auto& a = ctx.attrs<attrs::GridSample>();
-  const Tensor& x = *ctx.in(0);
   const Tensor& grid = *ctx.in(1);
+  const Shape& x = ctx.in(0)->shape;
+  const Shape& y = ctx.out(0)->shape;
+  const int k = x.rank - 2;
+  const int64_t places = product(y, 2, y.rank), size = product(x, 2, x.rank);
+  for (int64_t n = 0; n < x[0]; ++n) {
+    for (int64_t o = 0; o < places; ++o) {
+      Axis axes[kMaxRank] = {};
+      for (int i = 0; i < k; ++i) {
+        const double v = read_real(grid.dtype, grid.data, (n * places + o) * k + k - 1 - i);
+        axes[i] = make_axis(a, place(a, v, x[i + 2], a.mode() == Mode::nearest), x[i + 2]);
+      }
+      for (int64_t c = 0; c < x[1]; ++c) f(axes, (n * x[1] + c) * size, (n * x[1] + c) * places + o);
+    }
+  }
+}
+
+Status run_sample(const KernelContext& ctx) {
+  const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const int k = x.shape.rank - 2;
-  const int64_t channels = x.shape[1], places = product(y.shape, 2, y.shape.rank),
-                size = product(x.shape, 2, x.shape.rank);
-  if (size == 0) return y.count() == 0 ? Status::kOk : ctx.fail(Status::kInvalidArgument, "GridSample of nothing");
+  if (product(x.shape, 2, x.shape.rank) == 0) {
+    return y.count() == 0 ? Status::kOk : ctx.fail(Status::kInvalidArgument, "GridSample of nothing");
+  }
   const StridedView dense = dense_view(x.shape);
-  return dispatch_float(x.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    for (int64_t n = 0; n < x.shape[0]; ++n) {
-      for (int64_t o = 0; o < places; ++o) {
-        Axis axes[kMaxRank] = {};
-        for (int i = 0; i < k; ++i) {
-          const double v = read_real(grid.dtype, grid.data, (n * places + o) * k + k - 1 - i);
-          axes[i] = make_axis(a, place(a, v, x.shape[i + 2], a.mode() == Mode::nearest), x.shape[i + 2]);
-        }
-        for (int64_t c = 0; c < channels; ++c) {
-          const double v = gather(x.as<const T>() + (n * channels + c) * size, dense.strides + 2, axes, k);
-          y.as<T>()[(n * channels + c) * places + o] = T(static_cast<compute_t<T>>(v));
-        }
-      }
+  const int64_t* strides = dense.strides + 2;
+  if (ctx.attrs<attrs::GridSample>().mode() == Mode::nearest) {
+    return dispatch_size(x.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      for_each_place(ctx, [&](const Axis* axes, int64_t from, int64_t to) {
+        const int64_t at = nearest(strides, axes, k);
+        y.as<T>()[to] = at < 0 ? T() : x.as<const T>()[from + at];
+      });
+      return Status::kOk;
+    });
+  }
+  if (dtype_is_float(x.dtype)) {
+    return dispatch_float(x.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      for_each_place(ctx, [&](const Axis* axes, int64_t from, int64_t to) {
+        const auto read = [&](int64_t i) { return static_cast<double>(static_cast<compute_t<T>>(x.as<const T>()[i])); };
+        y.as<T>()[to] = T(static_cast<compute_t<T>>(gather(read, from, strides, axes, k)));
+      });
+      return Status::kOk;
+    });
+  }
+  const bool pairs = x.dtype == DType::kC64 || x.dtype == DType::kC128;
+  const DType part = x.dtype == DType::kC64 ? DType::kF32 : x.dtype == DType::kC128 ? DType::kF64 : x.dtype;
+  const int64_t parts = pairs ? 2 : 1;
+  for_each_place(ctx, [&](const Axis* axes, int64_t from, int64_t to) {
+    for (int64_t p = 0; p < parts; ++p) {
+      const auto read = [&](int64_t i) { return read_real(part, x.data, i * parts + p); };
+      write_number(part, y.data, to * parts + p, gather(read, from, strides, axes, k));
     }
-    return Status::kOk;
   });
+  return Status::kOk;
 }
 
 Status run_affine(const KernelContext& ctx) {

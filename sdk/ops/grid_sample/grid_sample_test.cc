@@ -58,6 +58,24 @@ TEST(GridSample, NoNumberIsOutside) {
   }
 }
 
+TEST(GridSample, IntegersAreCutOffAndNearestMovesThemExactly) {  // places -1/2, 0.5 and 1.75 of two elements
+  const F32 grid = {-1, 0, 0, 0, 1.25f, 0};
+  const int64_t large = (int64_t{1} << 62) + 1;
+  attrs::GridSampleT a;
+  a.padding = Padding::border;
+  OpTest linear(Op::kGridSample, pack<attrs::GridSample>(a));
+  ASSERT_EQ(linear.input<int16_t>({1, 1, 1, 2}, {-3, 8}).input<float>({1, 1, 3, 2}, grid).run(), Status::kOk);
+  EXPECT_EQ(linear.y().as<int16_t>(), (std::vector<int16_t>{-3, 2, 8}));
+  a.mode = Mode::nearest;
+  OpTest nearest(Op::kGridSample, pack<attrs::GridSample>(a));
+  ASSERT_EQ(nearest.input<int64_t>({1, 1, 1, 2}, {7, large}).input<float>({1, 1, 3, 2}, grid).run(), Status::kOk);
+  EXPECT_EQ(nearest.y().as<int64_t>(), (std::vector<int64_t>{7, 7, large}));
+  a.mode = Mode::linear;
+  OpTest strings(Op::kGridSample, pack<attrs::GridSample>(a));
+  strings.input_strings({1, 1, 1, 2}, {"a", "b"}).input<float>({1, 1, 3, 2}, grid);
+  EXPECT_EQ(strings.run(), Status::kUnsupported);
+}
+
 TEST(AffineGrid, IdentityShowsTheImage) {  // the grid of the unit transform samples every element at its own place
   for (const bool corners : {false, true}) {
     attrs::AffineGridT a;

@@ -1,7 +1,7 @@
 // One step of an optimizer, as elementwise operators: Momentum, Adagrad and Adam of ai.onnx.preview.training 1.
 // Inputs: the learning rate R, the number of past steps T (int64), then groups of n tensors each: the tensors X, their
 // gradients G, and what the method remembers. Outputs: the new X, then the new memories. Scalars that follow from R and
-// T are computed in R's type, as the pseudo code of the specification is written.
+// T are computed in R's type, as the pseudo code of the specification is written, and used in X's.
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/import_scalar.h"
@@ -31,6 +31,7 @@ class Formula {
   Value cast(Value a, Value like) {
     attrs::CastT to;
     to.to = static_cast<uint8_t>(ctx_.type(like).dtype);
+    if (a && like && ctx_.type(a).dtype == ctx_.type(like).dtype) return a;
     return a && like ? ctx_.emit1(Op::kCast, pack<attrs::Cast>(to), {a}) : Value{};
   }
   // t > 0 ? a : b
@@ -83,7 +84,7 @@ Status momentum(ImportContext& ctx) {
     const Value regularized = f.add(f.mul(norm, x), g);
     const Value v_new = f.add(f.mul(alpha, v), f.mul(beta, regularized));
     const Value direction = mode == "standard" ? v_new : f.add(regularized, f.mul(alpha, v_new));
-    VIREO_TRY(give(ctx, i, f.sub(x, f.mul(rate, direction))));
+    VIREO_TRY(give(ctx, i, f.sub(x, f.mul(f.cast(rate, x), direction))));
     VIREO_TRY(give(ctx, n + i, v_new));
   }
   return Status::kOk;
@@ -100,7 +101,7 @@ Status adagrad(ImportContext& ctx) {
     const Value x = ctx.input(2 + i), g = ctx.input(2 + n + i), h = ctx.input(2 + 2 * n + i);
     const Value regularized = f.add(f.mul(norm, x), g);
     const Value h_new = f.add(h, f.mul(regularized, regularized));
-    VIREO_TRY(give(ctx, i, f.sub(x, f.div(f.mul(r, regularized), f.add(epsilon, f.sqrt(h_new))))));
+    VIREO_TRY(give(ctx, i, f.sub(x, f.div(f.mul(f.cast(r, x), regularized), f.add(epsilon, f.sqrt(h_new))))));
     VIREO_TRY(give(ctx, n + i, h_new));
   }
   return Status::kOk;
@@ -122,7 +123,7 @@ Status adam(ImportContext& ctx) {
     const Value regularized = f.add(f.mul(norm, x), g);
     const Value v_new = f.add(f.mul(alpha, v), f.mul(1 - alpha, regularized));
     const Value h_new = f.add(f.mul(beta, h), f.mul(1 - beta, f.mul(regularized, regularized)));
-    const Value x_new = f.sub(x, f.div(f.mul(r, v_new), f.add(epsilon, f.sqrt(h_new))));
+    const Value x_new = f.sub(x, f.div(f.mul(f.cast(r, x), v_new), f.add(epsilon, f.sqrt(h_new))));
     VIREO_TRY(give(ctx, i, post == 0 ? x_new : f.mul(1 - post, x_new)));
     VIREO_TRY(give(ctx, n + i, v_new));
     VIREO_TRY(give(ctx, 2 * n + i, h_new));

@@ -40,8 +40,8 @@ Status check_types(InferContext& ctx, const attrs::Resize& a) {
     return ctx.fail(Status::kInvalidModel, "Resize: unknown mode");
   }
   if (dtype_bits(t) < 8) return ctx.fail(Status::kUnsupported, "Resize of packed {}", dtype_name(t));
-  const bool number =
-      t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16 || dtype_is_integer(t);
+  const bool number = t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16 ||
+                      dtype_is_integer(t) || t == DType::kC64 || t == DType::kC128;
   if (a.mode() != attrs::ResizeMode::nearest && !number) {
     return ctx.fail(Status::kUnsupported, "Resize of {} other than nearest", dtype_name(t));
   }

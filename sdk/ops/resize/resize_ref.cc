@@ -51,15 +51,22 @@ bool outside(const ResizeTaps* taps, const int64_t* i, int rank) {
   return false;
 }
 
+// A complex number is two of T: `parts`. Places outside have no imaginary part.
 template <class T>
-void resample(const Tensor& x, Tensor& y, const ResizeAxis* axis, const ResizeTaps* taps, double extrapolation) {
-  const StridedView dense = dense_view(x.shape);
+void resample(const Tensor& x, Tensor& y, const ResizeAxis* axis, const ResizeTaps* taps, double extrapolation,
+              int64_t parts) {
+  StridedView dense = dense_view(x.shape);
+  for (int k = 0; k < x.shape.rank; ++k) dense.strides[k] *= parts;
   int64_t i[kMaxRank] = {};
   T* out = y.as<T>();
   do {
-    const double v =
-        outside(taps, i, x.shape.rank) ? extrapolation : gather(x.as<const T>(), dense, axis, taps, i, 0, x.shape.rank);
-    *out++ = from_double<T>(v);
+    const bool off = outside(taps, i, x.shape.rank);
+    for (int64_t p = 0; p < parts; ++p) {
+      const double v = !off    ? gather(x.as<const T>() + p, dense, axis, taps, i, 0, x.shape.rank)
+                       : p > 0 ? 0
+                               : extrapolation;
+      *out++ = from_double<T>(v);
+    }
   } while (next_index(y.shape, i));
 }
 
@@ -93,15 +100,16 @@ Status run(const KernelContext& ctx) {
     return ctx.fail(Status::kOutOfArena, "Resize: {} to {} needs more scratch than was planned", x.shape, y.shape);
   }
   const double extrapolation = static_cast<double>(a.extrapolation_value());
+  const bool pairs = x.dtype == DType::kC64 || x.dtype == DType::kC128;
+  const DType part = x.dtype == DType::kC64 ? DType::kF32 : x.dtype == DType::kC128 ? DType::kF64 : x.dtype;
+  const int64_t parts = pairs ? 2 : 1;
   const auto for_type = [&](auto tag) {
     using T = decltype(tag);
     if (a.mode() == attrs::ResizeMode::nearest) {
-      const T value = from_double<T>(extrapolation);
-      pick(x, y, taps, &value);
-    } else if constexpr (sizeof(T) <= 4 || !std::is_integral<T>::value) {
-      resample<T>(x, y, axis, taps, extrapolation);
+      const T value[2] = {from_double<T>(extrapolation), T()};
+      pick(x, y, taps, value);
     } else {
-      return Status::kUnsupported;
+      resample<T>(x, y, axis, taps, extrapolation, parts);
     }
     return Status::kOk;
   };
@@ -109,7 +117,7 @@ Status run(const KernelContext& ctx) {
   if (a.mode() == attrs::ResizeMode::nearest && a.coordinate() != attrs::ResizeCoordinate::tf_crop_and_resize) {
     pick(x, y, taps, nullptr);
   } else {
-    s = dispatch_number(x.dtype, for_type);
+    s = dispatch_number(part, for_type);
   }
   return ok(s) ? s : ctx.fail(s, "Resize of {}", dtype_name(x.dtype));
 }

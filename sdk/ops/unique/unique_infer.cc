@@ -2,8 +2,8 @@
 // order).
 //   y        [u] or x's shape with u at `axis`
 //   indices  i64 [u], first occurrence in x; inverse i64 [n], x = y[inverse]; counts i64 [u]; each optional
-// NaN equals NaN and sorts last. u is known after the run and at most n. Scratch 4 n words. Source: ONNX opset 11
-// "Unique".
+// NaN equals NaN and sorts last; complex numbers are ordered by their real parts first. u is known after the run and at
+// most n. Scratch 4 n words. Source: ONNX opset 11 "Unique".
 #include "sdk/ops/infer.h"
 #include "sdk/ops/unique/unique_generated.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 Status infer(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
-  if (dtype_bits(x.dtype) < 8 || x.dtype == DType::kC64 || x.dtype == DType::kC128) {
+  if (dtype_bits(x.dtype) < 8) {
     return ctx.fail(Status::kUnsupported, "Unique of {}", dtype_name(x.dtype));
   }
   const auto& a = ctx.attrs<attrs::Unique>();

@@ -9,25 +9,27 @@
 namespace vireo {
 namespace {
 
-// x as [outer, n, inner]: slice k holds x[o, k, i] for all o and i.
+// x as [outer, n, inner]: slice k holds x[o, k, i] for all o and i. A complex number is compared as two: `parts`.
 struct Slices {
   const Tensor* x;
-  int64_t outer, n, inner;
+  int64_t outer, n, inner, parts;
 };
 
 Slices slices_of(const Tensor& x, const attrs::Unique& a) {
-  if (a.flat()) return {&x, 1, x.count(), 1};
+  const int64_t parts = x.dtype == DType::kC64 || x.dtype == DType::kC128 ? 2 : 1;
+  if (a.flat()) return {&x, 1, x.count(), 1, parts};
   const int axis = normalize_axis(a.axis(), x.shape.rank);
-  return {&x, product(x.shape, 0, axis), x.shape[axis], product(x.shape, axis + 1, x.shape.rank)};
+  return {&x, product(x.shape, 0, axis), x.shape[axis], product(x.shape, axis + 1, x.shape.rank), parts};
 }
 
 // -1, 0, 1
 template <class T>
 int compare(const Slices& s, int64_t a, int64_t b) {
   for (int64_t o = 0; o < s.outer; ++o) {
-    const T* p = s.x->as<const T>() + (o * s.n + a) * s.inner;
-    const T* q = s.x->as<const T>() + (o * s.n + b) * s.inner;
-    for (int64_t i = 0; i < s.inner; ++i) {
+    const int64_t count = s.inner * s.parts;
+    const T* p = s.x->as<const T>() + (o * s.n + a) * count;
+    const T* q = s.x->as<const T>() + (o * s.n + b) * count;
+    for (int64_t i = 0; i < count; ++i) {
       if (total_less(p[i], q[i])) return -1;
       if (total_less(q[i], p[i])) return 1;
     }
@@ -46,6 +48,7 @@ Status find_compare(DType t, Compare* out) {
     *out = compare<uint8_t>;
     return Status::kOk;
   }
+  if (t == DType::kC64 || t == DType::kC128) t = t == DType::kC64 ? DType::kF32 : DType::kF64;
   return dispatch_number(t, [&](auto tag) {
     *out = compare<decltype(tag)>;
     return Status::kOk;
