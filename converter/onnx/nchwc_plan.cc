@@ -223,7 +223,7 @@ class BlockPlanner {
       if (plan_->find(name) != nullptr) return "its body reads \"" + name + "\", which is in blocks of channels";
     }
     if (first.empty()) return "";
-    const std::string reads = "it reads \"" + first + "\", which is in blocks of channels";
+    std::string reads = "it reads \"" + first + "\", which is in blocks of channels";
     const bool concat = domain.empty() && node.op_type() == "Concat";
     const bool function = importer_.functions_.count({domain, node.op_type()}) != 0;
     if (domain.empty() && node.op_type() == "Reshape" && !function && read_reshape(node)) return "";
