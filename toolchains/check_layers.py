@@ -32,7 +32,7 @@ ROOMS = [
     ("delegates/npu/compiler", ["c_api/include", "delegates/npu/machine"]),
     ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler"]),
     ("converter/tool", ["c_api/include", "c_api/tool", "sdk", "sdk/files", "converter/ir", "converter", "quant"]),
-    ("converter/ir", ["c_api/include", "sdk"]),
+    ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
     ("converter", ["c_api/include", "sdk", "sdk/files", "converter/ir"]),
     ("quant", ["c_api/include", "sdk", "converter/ir"]),
     ("bindings", ["c_api/include"]),

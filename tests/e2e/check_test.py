@@ -47,12 +47,12 @@ class Reproduce(unittest.TestCase):
         import onnx
         from onnx import TensorProto, helper
         value = helper.make_tensor_value_info
-        nodes = [helper.make_node("Resize", ["c", "", "scales"], [f"r{i}"], name=f"resize{i}", mode="linear") for i in range(3)]
+        nodes = [helper.make_node("GridSample", ["c", "grid"], [f"r{i}"], name=f"sample{i}", mode="bilinear") for i in range(3)]
         nodes += [helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Expand", ["e", "shape"], ["z"], name="expand"),
                   helper.make_node("Turn", ["e"], ["t"], domain="org.example", name="turn")]
-        graph = helper.make_graph(nodes, "gaps", [value("x", 1, ["N", 3]), value("c", TensorProto.COMPLEX64, [1, 1, 4, 4]), value("shape", 7, ["K"])], [
-            value("r0", TensorProto.COMPLEX64, [1, 1, 8, 8]), value("z", 1, ["a", "b"]), value("t", 1, ["N", 3])], [
-                helper.make_tensor("scales", 1, [4], [1, 1, 2, 2])])
+        graph = helper.make_graph(nodes, "gaps", [value("x", 1, ["N", 3]), value("c", TensorProto.STRING, [1, 1, 4, 4]), value("shape", 7, ["K"])], [
+            value("r0", TensorProto.STRING, [1, 1, 2, 2]), value("z", 1, ["a", "b"]), value("t", 1, ["N", 3])], [
+                helper.make_tensor("grid", 1, [1, 2, 2, 2], [0] * 8)])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("org.example", 2)], ir_version=9)
         support.WORK.mkdir(parents=True, exist_ok=True)
         path, folder = support.WORK / "gaps.onnx", support.WORK / "gaps_alone"

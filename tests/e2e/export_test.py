@@ -17,11 +17,15 @@ A table at the end lists every model and output: the largest difference, and the
 import atexit
 import pathlib
 import re
+import sys
 
 import models_test
 import random_test
 import support
 import zoo_test
+
+sys.path.insert(0, str(support.ROOT / "tests"))
+import exact_bytes  # pylint: disable=wrong-import-position,wrong-import-order
 
 STEP = 1.001  # steps of the output's scale: one, and the rounding of that product
 
@@ -46,18 +50,22 @@ def print_table():
 atexit.register(print_table)
 
 
-def options_of(onnxruntime, fused):
+def options_of(onnxruntime, fused, integers):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     level = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if fused else level.ORT_DISABLE_ALL
-    return options
+    if integers and not fused and not exact_bytes.exact():
+        options.graph_optimization_level = level.ORT_ENABLE_EXTENDED
+    return exact_bytes.ask_for(options)
 
 
-def run(path, feed, fused=False):
+def run(path, feed, fused=False, integers=False):
+    """integers: the graph multiplies bytes, which must be exact."""
     import onnxruntime
-    session = onnxruntime.InferenceSession(str(path), options_of(onnxruntime, fused), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(path), options_of(onnxruntime, fused, integers), providers=["CPUExecutionProvider"],
+                                           disabled_optimizers=["ConstantFolding"] if integers else [])
     return session.run(None, feed)
 
 
@@ -141,7 +149,7 @@ def compare_quantized(test, path, name, out, feed, original, atol, rtol):
     """Within a step of the output's scale; outputs that come from no codes, as those of any model."""
     import numpy as np
     names = [o.name for o in original.graph.output]
-    unfused, fused, got = run(path, feed), run(path, feed, fused=True), run(out, feed)
+    unfused, fused, got = run(path, feed), run(path, feed, fused=True), run(out, feed, integers=True)
     plain_file = export(path, name + ".plain", "--skip", "fold_quantization")
     plain = run(plain_file, feed)
     plain_file.unlink()
@@ -276,7 +284,7 @@ def check_golden(test):
     model = onnx.load(str(out))
     onnx.checker.check_model(model)
     names = [o.name for o in model.graph.output]
-    results = dict(zip(names, run(out, {})))
+    results = dict(zip(names, run(out, {}, integers=True)))
     cases = [n for n in names if not n.endswith(".wanted")]
     test.assertGreater(len(cases), 40)
     for name in cases:

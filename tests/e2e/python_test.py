@@ -171,7 +171,7 @@ for _ in range(4):
                  "vireo_placement_visitor": c.PlacementVisitor, "vireo_limits": c.Limits, "vireo_device_choice": c.DeviceChoice,
                  "vireo_signature": c.Signature, "vireo_trust": c.Trust, "vireo_load": c.Load, "vireo_estimate": c.Estimate,
                  "vireo_pipeline_options": c.PipelineOptions, "vireo_finished": c.Finished, "vireo_split_options": c.SplitOptions,
-                 "vireo_share": c.Share}
+                 "vireo_share": c.Share, "vireo_telemetry": c.Telemetry}
         rows = subprocess.run([support.BUILD / "test" / "vireo_struct_layout"], capture_output=True, text=True, check=True,
                               env=support.PROGRAM_ENVIRONMENT).stdout.splitlines()
         self.assertEqual(len(rows), len(kinds))
