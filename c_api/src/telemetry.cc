@@ -1,5 +1,6 @@
 #include "vireo/telemetry.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "c_api/src/handles.h"

@@ -150,7 +150,7 @@ Status run_scan(vireo_session& s, Step& step) {
     const Tensor& x = *step.args[carried + k];
     // Slices start at whole bytes; the converter widens packed types.
     if (x.shape.rank < 1 || (trips >= 0 && x.shape[0] != trips) || dtype_bits(x.dtype) < 8)
-      return fail_here(s, step, "its scanned inputs differ in length");
+      return fail_here(s, step, "its scanned inputs differ in length, or have elements of less than a byte");
     trips = x.shape[0];
   }
   for (uint32_t j = 0; j < carried; ++j) VIREO_TRY(copy_tensor(s, step, *step.args[j], outputs[j]));
