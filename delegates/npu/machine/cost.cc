@@ -78,9 +78,9 @@ Cost dma_cost(const MachineConfig& m, const Command& k, bool store) {
 
 Cost cost_of(const MachineConfig& m, const Command& k) {
   Cost c;
-  const Op op = k.op();
-  if (op == Op::load || op == Op::store) return dma_cost(m, k, op == Op::store);
-  if (op == Op::unpack) {
+  const Op code = k.op();
+  if (code == Op::load || code == Op::store) return dma_cost(m, k, code == Op::store);
+  if (code == Op::unpack) {
     c.dram_bytes = bursts(m, k.u(dram), k.u(packed));
     c.cycles = larger(ceil_div(c.dram_bytes, m.dram_bytes_per_cycle), ceil_div(k.u(unpacked), m.unpack_per_cycle));
     c.latency = m.dram_latency;
@@ -96,7 +96,7 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
   const uint64_t elements = times(pixels, chan);
   const uint64_t passes = times(rows, ceil_div(times(cols, chan) * ae, m.vector_lanes));
   c.vector_ops = elements;
-  switch (op) {
+  switch (code) {
     case Op::conv: {
       const uint64_t g = larger(1, k.u(groups)), in = k.u(in_chan), per_group = chan / g;
       const uint64_t window = times(taps, in), steps = ceil_div(window, m.array_in) * ae;
@@ -149,7 +149,7 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
       c.cycles = times(passes, taps) + m.vector_fill;
       c.vector_ops = times(elements, taps);
       a_traffic = times(elements, taps) * ae;
-      if (op == Op::average_pool) param_bytes = param_traffic = k.u(groups) * 4;
+      if (code == Op::average_pool) param_bytes = param_traffic = k.u(groups) * 4;
       break;
     case Op::resize: {
       const uint64_t t = uint64_t{k.u(taps_h)} * k.u(taps_w);
@@ -187,13 +187,13 @@ Cost cost_of(const MachineConfig& m, const Command& k) {
   const Tile a{k.u(a_addr), k.u(a_pitch), k.u(a_pixel), k.u(a_ring),
                k.u(a_row),  k.u(a_rows),  k.u(a_cols),  a_chan_count * ae};
   add_tile(&c, a, a_traffic, false);
-  if (op == Op::add || op == Op::mul) {
+  if (code == Op::add || code == Op::mul) {
     const uint64_t line = (k.u(b_one) ? 1 : chan) * bytes_of(k.u(b_type));
     add_tile(&c, {k.u(b_addr), k.u(b_pitch), k.u(b_pixel), k.u(b_ring), k.u(b_row), rows, cols, line}, b_traffic,
              false);
   }
   add_bytes(&c, k.u(params), param_bytes, param_traffic, false);
-  if (op == Op::conv && k.u(keep) != 0) return c;  // the sums stay inside
+  if (code == Op::conv && k.u(keep) != 0) return c;  // the sums stay inside
   const Tile y{k.u(y_addr), k.u(y_pitch), k.u(y_pixel), k.u(y_ring), k.u(y_row), rows, cols, chan * ye};
   add_tile(&c, y, elements * ye, true);
   return c;

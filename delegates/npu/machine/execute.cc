@@ -463,26 +463,26 @@ void move(const Command& k, const Memory& memory) {
 }  // namespace
 
 bool execute(const Command& k, const Memory& memory) {
-  const Op op = k.op();
-  if (op == Op::load || op == Op::store) {
+  const Op code = k.op();
+  if (code == Op::load || code == Op::store) {
     move(k, memory);
     return true;
   }
-  if (op == Op::unpack) {
+  if (code == Op::unpack) {
     const uint8_t* const from = memory.at(k.u(region)) + k.u(dram);
     return unpack(from, k.u(packed), memory.sram + k.u(sram), k.u(unpacked));
   }
   const Tile t(k, memory.sram);
   bool good = true;
-  if (op == Op::quantize) {
+  if (code == Op::quantize) {
     run_quantize(t);
     return true;
   }
-  if ((op == Op::add || op == Op::mul) && t.y_type == kF32) {
+  if ((code == Op::add || code == Op::mul) && t.y_type == kF32) {
     run_real(t, memory.sram);
     return true;
   }
-  if (op == Op::add || op == Op::mul) {
+  if (code == Op::add || code == Op::mul) {
     with_type(k.u(a_type), [&](auto a) {
       with_type(k.u(b_type), [&](auto b) { run_binary<decltype(a), decltype(b)>(t, memory.sram); });
     });
@@ -490,7 +490,7 @@ bool execute(const Command& k, const Memory& memory) {
   }
   with_type(k.u(a_type), [&](auto l) {
     using L = decltype(l);
-    switch (op) {
+    switch (code) {
       case Op::conv:
         run_conv<L>(t, memory.sums);
         break;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random graphs of one or a few operators through ONNX Runtime and Vireo: no difference without an explanation.
 
-    differential_fuzz.py VIREO [--count N] [--first SEED] [--operator NAME]... [--jobs N] [--keep DIR] [--report FILE]
+    differential_fuzz.py VIREO [--count N | --graphs N] [--first SEED] [--operator NAME]... [--jobs N] [--keep DIR] [--report FILE]
                          [-- OPTIONS OF vireo conformance]
 
 Prints unexplained differences, explained ones by their row in explained.py, and what ONNX Runtime refused or crashed on.
@@ -141,6 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vireo")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--graphs", type=int, help="draw until ONNX Runtime has taken so many, which is more draws than graphs")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--operator", action="append")
     parser.add_argument("--jobs", type=int, default=1)
@@ -159,11 +160,13 @@ def main():
         print(f"no maker for some of {options.operator}", file=sys.stderr)
         return 2
     start = time.time()
+    if options.graphs:
+        options.count = 2 * options.graphs  # an end even where nothing is taken
     batches = [(first, min(BATCH, options.first + options.count - first)) for first in range(options.first, options.first + options.count, BATCH)]
     total = {"operators": collections.Counter(), "refusals": collections.Counter(), "crashes": [], "faults": [], "bad": [], "passed": 0, "drawn": 0}
 
     def work(batch):
-        if options.seconds and time.time() - start > options.seconds:
+        if options.seconds and time.time() - start > options.seconds or options.graphs and total["drawn"] >= options.graphs:
             return None
         return run_batch(options.vireo, *batch, only, extra, options.keep)
 
