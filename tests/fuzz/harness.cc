@@ -24,6 +24,23 @@ std::string Reached::text() const {
   return text;
 }
 
+void Arrived::keep(const uint8_t* data, size_t size) {
+  constexpr size_t kMost = 64;
+  if (inputs_.size() < kMost)
+    inputs_.emplace_back(data, data + size);
+  else
+    inputs_[next_].assign(data, data + size);
+  next_ = (next_ + 1) % kMost;
+}
+
+size_t Arrived::instead_of(uint8_t* data, size_t size, size_t most, std::mt19937& rng) const {
+  if (inputs_.empty() || rng() % 2 == 0) return size;
+  const Bytes& from = inputs_[rng() % inputs_.size()];
+  if (from.size() > most) return size;
+  std::memcpy(data, from.data(), from.size());
+  return from.size();
+}
+
 int64_t Reader::number() {
   const uint8_t kind = byte();
   if (kind < 128) return kind % 16;

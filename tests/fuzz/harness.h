@@ -38,6 +38,7 @@ class Reached {
     if ((seen_ >> stage & 1) == 0) ++counts_[stage];
     seen_ |= 1u << stage;
   }
+  bool saw(size_t stage) const { return (seen_ >> stage & 1) != 0; }  // in the execution under way
   std::string text() const;
 
  private:
@@ -45,6 +46,19 @@ class Reached {
   std::vector<uint64_t> counts_;
   uint64_t executions_ = 0;
   uint32_t seen_ = 0;  // in the execution under way
+};
+
+// The last inputs that went all the way, to go on from. What coverage keeps are mostly refusals, each at a place of its
+// own, and little of what is made from those gets further.
+class Arrived {
+ public:
+  void keep(const uint8_t* data, size_t size);
+  // Every other time puts one of them in place of the input that is to be changed; the size of what is there then.
+  size_t instead_of(uint8_t* data, size_t size, size_t most, std::mt19937& rng) const;
+
+ private:
+  std::vector<Bytes> inputs_;  // the oldest is replaced
+  size_t next_ = 0;
 };
 
 // Reads values off an input; behind its end all are 0.

@@ -18,6 +18,7 @@ using namespace vireo::fuzz;
 
 Reached reached{"converted", "session", "ran"};
 enum { kConverted, kSession, kRan };
+Arrived arrived;
 
 void run(const FileBytes& file) {
   vireo_model* model = nullptr;
@@ -34,6 +35,7 @@ void run(const FileBytes& file) {
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
   std::mt19937 rng(seed);
+  size = arrived.instead_of(data, size, most, rng);
   std::vector<WireField> message;
   if (rng() % 10 == 0 || !read_wire(data, size, 0, &message)) return LLVMFuzzerMutate(data, size, most);
   for (unsigned changes = 1 + rng() % 3; changes > 0; --changes) change_wire(&message, rng);
@@ -76,5 +78,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else {
     VIREO_FUZZ_CHECK(diagnostics.failed());
   }
+  if (reached.saw(kRan)) arrived.keep(data, size);
   return 0;
 }
