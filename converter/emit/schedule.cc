@@ -1,6 +1,7 @@
 #include "converter/emit/schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +27,12 @@ struct Flow {
 
 Flow make_flow(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
   Flow f;
+  // Sizes that no machine has are all the same to an order; as they are, their sums would not fit.
+  const int64_t most =
+      std::numeric_limits<int64_t>::max() / 4 / static_cast<int64_t>(tensors.size() + nodes.size() + 1);
+  const auto counted = [most](int64_t bytes) {
+    return static_cast<uint64_t>(std::min(std::max<int64_t>(bytes, 0), most));
+  };
   f.nodes.resize(nodes.size());
   std::vector<uint32_t> buffer(tensors.size());
   std::vector<int32_t> maker(tensors.size(), -1);
@@ -50,8 +57,7 @@ Flow make_flow(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
     if (tensor.output || tensor.kind == PlanTensor::kState) ++f.readers[buffer[t]];
     if (tensor.kind == PlanTensor::kConstant || tensor.kind == PlanTensor::kBound || buffer[t] != t) continue;
     f.bytes[t] =
-        static_cast<int64_t>((static_cast<uint64_t>(std::max<int64_t>(tensor.bytes, 0)) + kTensorAlignment - 1) /
-                             kTensorAlignment * kTensorAlignment);
+        static_cast<int64_t>((counted(tensor.bytes) + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
     if (tensor.kind == PlanTensor::kInput || tensor.kind == PlanTensor::kState) f.live += f.bytes[t];
   }
   const auto add = [](std::vector<uint32_t>* list, uint32_t v) {
@@ -59,7 +65,7 @@ Flow make_flow(Span<const PlanTensor> tensors, Span<const PlanNode> nodes) {
   };
   for (size_t n = 0; n < nodes.size(); ++n) {
     Flow::Node& node = f.nodes[n];
-    node.region = std::max<int64_t>(nodes[n].region_bytes, 0);
+    node.region = static_cast<int64_t>(counted(nodes[n].region_bytes));
     for (size_t i = 0; i < nodes[n].inputs.size(); ++i) {
       const int32_t x = nodes[n].inputs[i];
       if (x < 0) continue;

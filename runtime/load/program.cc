@@ -200,15 +200,20 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
       !within(n.outputs()->size(), def.min_outputs, def.max_outputs)) {
     return bad("wrong number of inputs or outputs");
   }
-  for (uint32_t i = 0; i < def.min_inputs; ++i) {
-    const bool optional = static_cast<Op>(n.op()) == Op::kLoop;  // trip count and condition may be absent
-    if (n.inputs()->Get(i) < 0 && !optional) return bad("a required input is absent");
+  const auto op = static_cast<Op>(n.op());
+  const bool any_input_absent = op == Op::kLoop;  // trip count and condition
+  for (uint32_t i = 0; i < def.min_inputs && !any_input_absent; ++i) {
+    if (n.inputs()->Get(i) < 0) return bad("a required input is absent");
+  }
+  const bool any_output_absent = op == Op::kLSTM || op == Op::kGRU || op == Op::kRNN;  // the sequence, the last state
+  for (uint32_t i = 0; i < def.min_outputs && !any_output_absent; ++i) {
+    if (n.outputs()->Get(i) < 0) return bad("a required output is absent");
   }
   const Span<const uint8_t> attrs(n.attrs()->data(), n.attrs()->size());
   if (reinterpret_cast<uintptr_t>(attrs.data()) % 8 != 0 || !def.verify(attrs))
     return bad("its attributes do not verify");
   const uint32_t owned = n.subgraphs() == nullptr ? 0 : n.subgraphs()->size();
-  const uint32_t wanted = static_cast<Op>(n.op()) == Op::kIf ? 2 : (def.flags & OpDef::kControlFlow) != 0 ? 1 : 0;
+  const uint32_t wanted = op == Op::kIf ? 2 : (def.flags & OpDef::kControlFlow) != 0 ? 1 : 0;
   if (owned != wanted) return bad("wrong number of bodies");
   for (uint32_t i = 0; i < owned; ++i) {
     const uint32_t body = n.subgraphs()->Get(i);
