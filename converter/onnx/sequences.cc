@@ -155,6 +155,10 @@ ir::Value* Importer::sequence_insert(Scope& scope, const ::onnx::NodeProto& node
 ir::Value* Importer::sequence_erase(Scope& scope, const ::onnx::NodeProto& node) {
   const Bundle s = *bundle(lookup(scope, node.input(0)));
   const bool given = node.input_size() > 1 && !node.input(1).empty();
+  if (s.elements.empty()) {
+    record(&node, &scope, Code::kBadNode, "takes an element out of a sequence that has none");
+    return nullptr;
+  }
   ir::Value* at = position(scope, node, given ? lookup(scope, node.input(1)) : constant_i64(scope, -1), s, false);
   if (at == nullptr) return nullptr;
   Bundle made;
