@@ -177,14 +177,24 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
     return fail(error, Status::kInvalidModel, "node {} \"{}\" ({}): {}", index, text_of(n.name()),
                 op_name(static_cast<Op>(n.op())), what);
   };
+  const auto op = static_cast<Op>(n.op());
+  const OpRow* row = find_op(op);
   const uint32_t tensors = g.tensors()->size();
-  for (const int32_t x : *n.inputs()) {
-    if (x < -1 || (x >= 0 && static_cast<uint32_t>(x) >= tensors)) return bad("an input does not exist");
-  }
-  for (const int32_t y : *n.outputs()) {
-    if (y < -1 || (y >= 0 && static_cast<uint32_t>(y) >= tensors)) return bad("an output does not exist");
-  }
-  const OpRow* row = find_op(static_cast<Op>(n.op()));
+  // Indices of tensors, from `required` on also -1.
+  const auto good = [tensors](const ::flatbuffers::Vector<int32_t>& list, uint32_t required) {
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      const auto plus_one = static_cast<uint32_t>(list.Get(i)) + 1;
+      if (plus_one > tensors || (plus_one == 0 && i < required)) return false;
+    }
+    return true;
+  };
+  // A Loop may lack trip count and condition, a recurrent operator the sequence that it gives.
+  const bool any_input = row == nullptr || op == Op::kLoop;
+  const bool any_output = row == nullptr || op == Op::kLSTM || op == Op::kGRU || op == Op::kRNN;
+  if (!good(*n.inputs(), any_input ? 0 : row->def->min_inputs))
+    return bad("an input does not exist, or is absent and required");
+  if (!good(*n.outputs(), any_output ? 0 : row->def->min_outputs))
+    return bad("an output does not exist, or is absent and required");
   if (row == nullptr) return Status::kOk;  // not in this build: a session that needs it is refused by name
   if (n.version() > row->version) {
     if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(index);
@@ -199,15 +209,6 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
   if (!within(n.inputs()->size(), def.min_inputs, def.max_inputs) ||
       !within(n.outputs()->size(), def.min_outputs, def.max_outputs)) {
     return bad("wrong number of inputs or outputs");
-  }
-  const auto op = static_cast<Op>(n.op());
-  const bool any_input_absent = op == Op::kLoop;  // trip count and condition
-  for (uint32_t i = 0; i < def.min_inputs && !any_input_absent; ++i) {
-    if (n.inputs()->Get(i) < 0) return bad("a required input is absent");
-  }
-  const bool any_output_absent = op == Op::kLSTM || op == Op::kGRU || op == Op::kRNN;  // the sequence, the last state
-  for (uint32_t i = 0; i < def.min_outputs && !any_output_absent; ++i) {
-    if (n.outputs()->Get(i) < 0) return bad("a required output is absent");
   }
   const Span<const uint8_t> attrs(n.attrs()->data(), n.attrs()->size());
   if (reinterpret_cast<uintptr_t>(attrs.data()) % 8 != 0 || !def.verify(attrs))
