@@ -106,6 +106,10 @@ ir::Value* Importer::position(Scope& scope, const ::onnx::NodeProto& node, ir::V
                               bool insert) {
   int64_t i = 0;
   const auto n = static_cast<int64_t>(sequence.elements.size());
+  if (n == 0 && !insert) {
+    record(&node, &scope, Code::kBadNode, "takes an element of a sequence that has none");
+    return nullptr;
+  }
   if (sequence.length == nullptr && known_number(finder_, index, &i)) {
     const int64_t at = i < 0 ? i + n : i;
     if (at >= 0 && at < n + (insert ? 1 : 0)) return constant_i64(scope, at);
@@ -155,10 +159,6 @@ ir::Value* Importer::sequence_insert(Scope& scope, const ::onnx::NodeProto& node
 ir::Value* Importer::sequence_erase(Scope& scope, const ::onnx::NodeProto& node) {
   const Bundle s = *bundle(lookup(scope, node.input(0)));
   const bool given = node.input_size() > 1 && !node.input(1).empty();
-  if (s.elements.empty()) {
-    record(&node, &scope, Code::kBadNode, "takes an element out of a sequence that has none");
-    return nullptr;
-  }
   ir::Value* at = position(scope, node, given ? lookup(scope, node.input(1)) : constant_i64(scope, -1), s, false);
   if (at == nullptr) return nullptr;
   Bundle made;
@@ -185,10 +185,6 @@ ir::Value* Importer::sequence_erase(Scope& scope, const ::onnx::NodeProto& node)
 ir::Value* Importer::sequence_at(Scope& scope, const ::onnx::NodeProto& node) {
   const Bundle s = *bundle(lookup(scope, node.input(0)));
   if (node.input_size() != 2) return nullptr;
-  if (s.elements.empty()) {
-    record(&node, &scope, Code::kBadNode, "takes an element of a sequence that has none");
-    return nullptr;
-  }
   ir::Value* at = position(scope, node, lookup(scope, node.input(1)), s, false);
   int64_t i = 0;
   if (at == nullptr) return nullptr;

@@ -189,8 +189,10 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
     return true;
   };
   // A Loop may lack trip count and condition, a recurrent operator the sequence that it gives.
-  const bool any_input = row == nullptr || op == Op::kLoop;
-  const bool any_output = row == nullptr || op == Op::kLSTM || op == Op::kGRU || op == Op::kRNN;
+  // What a later version asks for is not known here.
+  const bool unknown = row == nullptr || n.version() > row->version;
+  const bool any_input = unknown || op == Op::kLoop;
+  const bool any_output = unknown || op == Op::kLSTM || op == Op::kGRU || op == Op::kRNN;
   if (!good(*n.inputs(), any_input ? 0 : row->def->min_inputs))
     return bad("an input does not exist, or is absent and required");
   if (!good(*n.outputs(), any_output ? 0 : row->def->min_outputs))
