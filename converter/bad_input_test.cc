@@ -277,6 +277,27 @@ TEST(BadInput, ShapesThatOverflow) {
   grown.input("x", {"2147483648", "1"}).input("z", {"1", "2147483648"}).output("y");
   grown.node("Add", {"x", "z"}, {"y"});
   refuse(grown, {Code::kBadNode});
+
+  // Slices that fit, stacked.
+  ModelBuilder stacked;
+  stacked.input("x", {"4", "1"}).input("big", {"1152921504606846976"}).output("y");
+  auto* n = stacked.node("Scan", {"x"}, {"y"});
+  testing::add_int(n, "num_scan_inputs", 1);
+  testing::GraphBuilder body = testing::add_body(n, "body");
+  body.input("slice", {"1"}).output("out");
+  body.node("Identity", {"big"}, {"out"});
+  const std::string text = refuse(stacked, {Code::kUnsupportedNode});
+  EXPECT_TRUE(has(text, "Scan") && has(text, "more bytes than can be counted")) << text;
+
+  // float4 that fits, sliced as float32.
+  ModelBuilder wider(23);
+  wider.input("x", {"4", "1152921504606846976"}, 23).output("y");
+  n = wider.node("Scan", {"x"}, {"y"});
+  testing::add_int(n, "num_scan_inputs", 1);
+  testing::GraphBuilder slices = testing::add_body(n, "body");
+  slices.input("slice", {"1152921504606846976"}, 23).output("out");
+  slices.node("Shape", {"slice"}, {"out"});
+  EXPECT_TRUE(has(refuse(wider, {Code::kShapeOverflow}), "more bytes than can be counted"));
 }
 
 TEST(BadInput, InputsWithoutRankOrTensors) {

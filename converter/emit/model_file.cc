@@ -27,6 +27,7 @@ class Builder {
     model->major = kFormatMajor;
     model->minor = kFormatMinor;
     model_ = model;
+    if (!countable(graph_)) return false;
     subgraph(graph_);
     if (!signature() || !tests()) return false;
     const auto constant_of = [this](size_t s, int32_t t) -> const void* {
@@ -67,6 +68,28 @@ class Builder {
   }
 
  private:
+  // Whether the loader can count the bytes of each tensor. Inference sees to that node by node; a cast that importer or
+  // passes add may widen what just fitted.
+  bool countable(const ir::Graph& g) {
+    for (const ir::Node& n : g.nodes()) {
+      for (const auto& body : n.bodies) {
+        if (!countable(*body)) return false;
+      }
+      for (const ir::Value* v : n.outputs) {
+        if (v == nullptr || !v->type.shape.is_static() || tensor_bytes(v->type) >= 0) continue;
+        Diagnostic d;
+        d.code = Code::kShapeOverflow;
+        d.op = n.def().name;
+        d.node = n.name;
+        d.what = "its output \"" + v->name + "\" of shape " + g.dims().text(v->type.shape) +
+                 " has more bytes than can be counted";
+        diagnostics_->add(std::move(d));
+        return false;
+      }
+    }
+    return true;
+  }
+
   uint32_t subgraph(const ir::Graph& g) {
     const uint32_t index = static_cast<uint32_t>(model_->subgraphs.size());
     model_->subgraphs.push_back(std::make_unique<fb::SubgraphT>());

@@ -97,35 +97,6 @@ class NodeInfer final : public InferContext {
 
 const TensorType kAbsent{};
 
-// What an outer dimension may be: anything symbolic, or a number that is not negative.
-bool check_shape(const DimTable& dims, const TensorType& t, std::string* message) {
-  int64_t n = 1;
-  for (int i = 0; i < t.shape.rank; ++i) {
-    const Dim d = t.shape[i];
-    if (is_symbolic(d)) {
-      if (dims.interval(d).hi < 0) {
-        *message =
-            "dimension " + std::to_string(i) + " of the output would be " + dims.text(d) + ", which is always negative";
-        return false;
-      }
-      continue;
-    }
-    if (d < 0) {
-      *message = "dimension " + std::to_string(i) + " of the output would be " + std::to_string(d);
-      return false;
-    }
-    if (d != 0 && !checked_mul(n, d, &n)) {
-      *message = "the output's shape " + dims.text(t.shape) + " has more elements than can be counted";
-      return false;
-    }
-  }
-  if (t.shape.is_static() && tensor_bytes(t) < 0) {
-    *message = "the output's shape " + dims.text(t.shape) + " has more bytes than can be counted";
-    return false;
-  }
-  return true;
-}
-
 // Dimension handles in the device half's messages become expressions.
 std::string with_names(const DimTable& dims, const std::string& text) {
   std::string out;
@@ -158,6 +129,34 @@ bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* ou
     (*out)[i] = read_integer(c->tensor.type.dtype, c->tensor.bytes.data(), static_cast<int64_t>(i));
     if (c->tensor.type.dtype == DType::kU64 && (*out)[i] < 0) return false;  // 2^63 and more: no extent
     if (is_symbolic((*out)[i])) (*out)[i] = kLastHandle + 1;                 // as NodeInfer::value
+  }
+  return true;
+}
+
+bool check_type(const DimTable& dims, const TensorType& t, std::string* message) {
+  int64_t n = 1;
+  for (int i = 0; i < t.shape.rank; ++i) {
+    const Dim d = t.shape[i];
+    if (is_symbolic(d)) {
+      if (dims.interval(d).hi < 0) {
+        *message =
+            "dimension " + std::to_string(i) + " of the output would be " + dims.text(d) + ", which is always negative";
+        return false;
+      }
+      continue;
+    }
+    if (d < 0) {
+      *message = "dimension " + std::to_string(i) + " of the output would be " + std::to_string(d);
+      return false;
+    }
+    if (d != 0 && !checked_mul(n, d, &n)) {
+      *message = "the output's shape " + dims.text(t.shape) + " has more elements than can be counted";
+      return false;
+    }
+  }
+  if (t.shape.is_static() && tensor_bytes(t) < 0) {
+    *message = "the output's shape " + dims.text(t.shape) + " has more bytes than can be counted";
+    return false;
   }
   return true;
 }
@@ -217,7 +216,7 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
       *message = "output " + std::to_string(i) + " has no type";
       return Status::kInvalidModel;
     }
-    if (!check_shape(graph.dims(), types[i], message)) return Status::kInvalidModel;
+    if (!check_type(graph.dims(), types[i], message)) return Status::kInvalidModel;
     if (node->outputs[i] != nullptr) node->outputs[i]->type = types[i];
   }
   infer_contents(graph.dims(), node, finder);

@@ -27,6 +27,10 @@ class ConstantFinder {
   std::map<const Value*, ConstantPtr> found_;
 };
 
+// Whether a node may give a tensor of type `t`: a dimension is anything symbolic that can be 0 or more, or a number
+// that is not negative; elements and bytes can be counted. On failure `message` tells why.
+bool check_type(const DimTable& dims, const TensorType& t, std::string* message);
+
 // Infers the types and contents of `node`'s outputs from its inputs'. On failure `message` tells why. Not for nodes
 // that own bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
 Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message);

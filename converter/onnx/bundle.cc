@@ -44,11 +44,24 @@ const ElementsOption* Importer::elements_option(const std::string& name) const {
   return nullptr;
 }
 
+void Importer::refuse_bundle(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what,
+                             const Bundle& b) {
+  record(&node, &scope, Code::kUnsupportedNode, what + " is " + kind(b) + ", wanted a tensor",
+         b.map ? "CastMap and DictVectorizer make tensors of a map"
+               : "take the elements out with SequenceAt or OptionalGetElement");
+}
+
 // ---- small nodes ----
 
 ir::Value* Importer::emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
                           std::vector<ir::Value*> inputs) {
-  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return nullptr;
+  for (const ir::Value* v : inputs) {
+    if (v == nullptr) return nullptr;
+    if (const Bundle* b = bundle(v)) {
+      refuse_bundle(scope, node, "one of its operands", *b);
+      return nullptr;
+    }
+  }
   ir::Node* n = scope.graph->add_node(op, std::move(attrs), std::move(inputs), 1);
   n->name = node_name(node, &scope);
   std::string message;

@@ -93,6 +93,20 @@ void take_whole_bytes(ir::Graph& body, size_t i) {
   body.set_input(inner->producer, 0, v);
 }
 
+// The type of `length` slices, a body's output each, stacked along a new axis 0. False: `message` tells why not.
+bool stack_slices(const ir::DimTable& dims, const TensorType& slice, Dim length, TensorType* out,
+                  std::string* message) {
+  if (slice.shape.rank == kMaxRank) {
+    *message = "a scanned output would have more than 8 dimensions";
+    return false;
+  }
+  *out = {whole_bytes(slice.dtype), {}};
+  out->shape.rank = slice.shape.rank + 1;
+  out->shape[0] = length;
+  for (int d = 0; d < slice.shape.rank; ++d) out->shape[d + 1] = slice.shape[d];
+  return ir::check_type(dims, *out, message);
+}
+
 // Output `o` of a body leaves it as whole bytes.
 void give_whole_bytes(ir::Graph& body, size_t o) {
   ir::Value* v = body.outputs()[o];
@@ -432,19 +446,15 @@ void Importer::import_loop(Scope& scope, ::onnx::NodeProto& node) {
   inputs.insert(inputs.end(), states.begin(), states.end());
   inputs.insert(inputs.end(), body.outer.begin(), body.outer.end());
   std::vector<TensorType> results;
+  std::string message;
   for (int i = 0; i < proto->output_size() - 1; ++i) {
     const TensorType& out = body.graph->outputs()[static_cast<size_t>(i) + 1]->type;
     if (i < carried) {
       results.push_back(types[static_cast<size_t>(i) + 2]);
       continue;
     }
-    if (out.shape.rank == kMaxRank)
-      return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
-    TensorType t{whole_bytes(out.dtype), {}};
-    t.shape.rank = out.shape.rank + 1;
-    t.shape[0] = count;
-    for (int d = 0; d < out.shape.rank; ++d) t.shape[d + 1] = out.shape[d];
-    results.push_back(t);
+    if (!stack_slices(*dims_, out, count, &results.emplace_back(), &message))
+      return refuse(Code::kUnsupportedNode, message, "");
   }
   std::vector<DType> packed;  // of the results
   for (size_t i = 0; i < results.size(); ++i) {
@@ -548,7 +558,7 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
   std::vector<int> made_axes;
   std::vector<DType> packed;  // of the results
   for (int i = 0; i < proto->output_size(); ++i) {
-    TensorType t = body.graph->outputs()[static_cast<size_t>(i)]->type;
+    const TensorType& t = body.graph->outputs()[static_cast<size_t>(i)]->type;
     packed.push_back(t.dtype);
     if (i < carried) {
       const TensorType& in = types[static_cast<size_t>(i)];
@@ -565,20 +575,16 @@ void Importer::import_scan(Scope& scope, ::onnx::NodeProto& node) {
       continue;
     }
     const size_t k = static_cast<size_t>(i - carried);
-    if (t.shape.rank == kMaxRank)
-      return refuse(Code::kUnsupportedNode, "a scanned output would have more than 8 dimensions", "");
+    std::string message;
+    if (!stack_slices(*dims_, t, length, &results.emplace_back(), &message))
+      return refuse(Code::kUnsupportedNode, message, "");
     const int axis = normalize_axis(out_axes.empty() ? 0 : out_axes[k], t.shape.rank + 1);
     if (axis < 0)
       return refuse(Code::kBadNode, "the axis of scanned output " + std::to_string(k) + " is outside its rank", "");
     give_whole_bytes(*body.graph, static_cast<size_t>(i));
-    t.dtype = whole_bytes(t.dtype);
-    for (int j = t.shape.rank; j > 0; --j) t.shape[j] = t.shape[j - 1];
-    t.shape[0] = length;
-    ++t.shape.rank;
     made_axes.push_back(axis);
     a.out_axes.push_back(0);
     a.out_reverse.push_back(!out_reverse.empty() && out_reverse[k] != 0);
-    results.push_back(t);
   }
   inputs.insert(inputs.end(), body.outer.begin(), body.outer.end());
   ir::Node* n = scope.graph->add_node(Op::kScan, pack<attrs::Scan>(a), std::move(inputs), results.size());

@@ -460,10 +460,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     for (const std::string& other : node.input()) {
       if (!other.empty() && bundle(lookup(scope, other)) != nullptr) name = &other;
     }
-    const Bundle& b = *bundle(lookup(scope, *name));
-    record(&node, &scope, Code::kUnsupportedNode, "its input " + quoted(*name) + " is " + kind(b) + ", wanted a tensor",
-           b.map ? "CastMap and DictVectorizer make tensors of a map"
-                 : "take the elements out with SequenceAt or OptionalGetElement");
+    refuse_bundle(scope, node, "its input " + quoted(*name), *bundle(lookup(scope, *name)));
     return bind_failed(scope, node);
   }
 

@@ -123,8 +123,6 @@ class Importer {
   // The nodes of `body` among those of the scope's graph, its inputs standing for `inputs`.
   bool inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& body, const std::string& prefix,
                     const std::vector<ir::Value*>& inputs, std::vector<ir::Value*>* outputs);
-  // bundle.cc
-  Bundle* bundle(const ir::Value* v);  // null: a tensor
   // reproduce.cc
   ::onnx::TensorProto filled(const ::onnx::TensorProto& tensor) const;
   void fill_attributes(const ::onnx::NodeProto& from, const Scope& scope, int depth, ::onnx::NodeProto* to) const;
@@ -133,6 +131,9 @@ class Importer {
                     std::vector<std::string>* options);
   std::string type_text(const ir::Value* v);
   std::string alone(const ::onnx::NodeProto& node, const Scope& scope, std::vector<std::string>* options);
+  // bundle.cc
+  Bundle* bundle(const ir::Value* v);  // null: a tensor
+  void refuse_bundle(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what, const Bundle& b);
   ir::Value* add_bundle(Bundle b);
   ir::Value* emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
                   std::vector<ir::Value*> inputs);

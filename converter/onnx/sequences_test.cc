@@ -180,6 +180,21 @@ TEST_F(SequencesTest, OtherOperatorsWantTensors) {
   EXPECT_NE(said_.find("wanted a tensor"), std::string::npos) << said_;
 }
 
+TEST_F(SequencesTest, APositionIsATensor) {
+  for (const char* op : {"SequenceAt", "SequenceErase"}) {
+    m_.clear_graph();
+    three();
+    node(op, {"s", "s"}, "y");
+    EXPECT_FALSE(run("y")) << op;
+    EXPECT_NE(said_.find("is a sequence, wanted a tensor"), std::string::npos) << op << ": " << said_;
+  }
+  m_.clear_graph();
+  three();
+  node("SequenceInsert", {"s", "a", "s"}, "y");
+  EXPECT_FALSE(run("y"));
+  EXPECT_NE(said_.find("is a sequence, wanted a tensor"), std::string::npos) << said_;
+}
+
 // A loop that appends its iteration number to a sequence.
 TEST_F(SequencesTest, LoopIsUnrolledAsFarAsItGoes) {
   const auto loop = [&](bool counted) {

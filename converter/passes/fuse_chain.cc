@@ -32,6 +32,7 @@
 
 #include "converter/passes/composite.h"
 #include "converter/passes/match.h"
+#include "sdk/base/checked.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 
 namespace vireo::passes {
@@ -102,10 +103,13 @@ constexpr int64_t kFewest = 1024;          // elements of a result, and of a row
 constexpr int64_t kFewestReduced = 16384;  // elements that a reduction takes
 constexpr int64_t kMany = 131072;          // the same for rows of 33 to 63
 
-// Extents from `first` on, multiplied; open ones count as many, and from there on it is kMany.
+// Extents from `first` on, multiplied: kMany at most, which open ones count as.
 int64_t elements(const Shape& s, int first) {
   int64_t n = 1;
-  for (int i = first; i < s.rank; ++i) n = is_symbolic(s[i]) || n > kMany ? kMany : n * s[i];
+  for (int i = first; i < s.rank; ++i) {
+    if (is_symbolic(s[i]) || !checked_mul(n, s[i], &n)) n = kMany;
+    n = std::min(n, kMany);
+  }
   return n;
 }
 
