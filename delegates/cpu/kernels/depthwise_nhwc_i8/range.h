@@ -39,17 +39,30 @@ class TapFinder {
     for (int64_t t = 0; t < w_.kernel_h * w_.kernel_w; ++t) {
       offsets[t] = (t / w_.kernel_w * w_.dilation_h * w_.in_w + t % w_.kernel_w * w_.dilation_w) * r.shape->channels;
     }
+    const auto up = [&](int64_t columns) {  // outputs that begin before so many columns of the padded line
+      const int64_t outputs = columns <= 0 ? 0 : (columns + w_.stride_w - 1) / w_.stride_w;
+      return outputs < w_.out_w ? outputs : w_.out_w;
+    };
+    from_ = up(w_.pad_left);
+    to_ = up(w_.in_w + w_.pad_left - (w_.kernel_w - 1) * w_.dilation_w);
+  }
+  // The outputs [inside_from, inside_to) of a line whose taps all lie inside of the image: none of some lines. Tap t of
+  // such a one is at first_tap + offsets[t].
+  int64_t inside_from(int64_t line) const { return is_inside(line) ? from_ : w_.out_w; }
+  int64_t inside_to(int64_t line) const { return is_inside(line) ? to_ : w_.out_w; }
+  const uint8_t* first_tap(int64_t line, int64_t ox) const {
+    const int64_t y = line / w_.out_h * w_.in_h + line % w_.out_h * w_.stride_h - w_.pad_top;
+    return r_.x + (y * w_.in_w + ox * w_.stride_w - w_.pad_left) * r_.shape->channels + c_;
   }
   void find(int64_t line, int64_t ox, const uint8_t** taps) const {
     const int64_t channels = r_.shape->channels;
-    const uint8_t* const image = r_.x + line / w_.out_h * w_.in_h * w_.in_w * channels + c_;
-    const int64_t y0 = line % w_.out_h * w_.stride_h - w_.pad_top, x0 = ox * w_.stride_w - w_.pad_left;
-    if (y0 >= 0 && y0 + (w_.kernel_h - 1) * w_.dilation_h < w_.in_h && x0 >= 0 &&
-        x0 + (w_.kernel_w - 1) * w_.dilation_w < w_.in_w) {
-      const uint8_t* const first = image + (y0 * w_.in_w + x0) * channels;
+    if (ox >= inside_from(line) && ox < inside_to(line)) {
+      const uint8_t* const first = first_tap(line, ox);
       for (int64_t t = 0; t < w_.kernel_h * w_.kernel_w; ++t) taps[t] = first + offsets_[t];
       return;
     }
+    const uint8_t* const image = r_.x + line / w_.out_h * w_.in_h * w_.in_w * channels + c_;
+    const int64_t y0 = line % w_.out_h * w_.stride_h - w_.pad_top, x0 = ox * w_.stride_w - w_.pad_left;
     for (int64_t i = 0; i < w_.kernel_h; ++i) {
       const int64_t y = y0 + i * w_.dilation_h;
       for (int64_t j = 0; j < w_.kernel_w; ++j) {
@@ -61,10 +74,16 @@ class TapFinder {
   }
 
  private:
+  bool is_inside(int64_t line) const {
+    const int64_t y0 = line % w_.out_h * w_.stride_h - w_.pad_top;
+    return y0 >= 0 && y0 + (w_.kernel_h - 1) * w_.dilation_h < w_.in_h;
+  }
+
   const LastRange& r_;
   const Window& w_;
   int64_t c_;
   int64_t* offsets_;
+  int64_t from_, to_;  // outputs whose columns lie inside
 };
 
 }  // namespace vireo::cpu

@@ -17,6 +17,12 @@ namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kPairWidth = 2 * kLanes;
+// Rows of a tile: two vectors of sums each, two of B and one of A beside them in registers.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV
+constexpr int64_t kTileHeight = kPairRows;  // 32 registers
+#else
+constexpr int64_t kTileHeight = 6;  // 16
+#endif
 
 // 4 columns of the packed B, whose 4 fours of k stand side by side, `step` bytes apart, as two rows of pairs a four.
 template <class Byte>
@@ -127,6 +133,39 @@ class ProductFinish : public Finish {
     second_.store(second_.rounded(real), count, to);
   }
 
+#if HWY_TARGET != HWY_SCALAR
+  // Without a second step four vectors are packed at once: two whole vectors of each row, at column j.
+  bool takes_whole_rows() const { return q_.then == nullptr; }
+  template <int kRows>
+  HWY_INLINE void put_whole(const VI (&v)[kRows][2], int64_t row, int64_t j, uint8_t* to, int64_t to_row) const {
+    const DI d;
+    const DF df;
+    const hn::Half<D8> half;
+    const bool bias_by_row = q_.bias != nullptr && !q_.bias_per_column;
+    VI bias[2];
+    VF m[2];
+    for (int c = 0; c < 2; ++c) {
+      bias[c] = q_.bias != nullptr && q_.bias_per_column ? hn::LoadU(d, q_.bias + j + c * kLanes) : hn::Zero(d);
+      m[c] = q_.multiplier_per_column ? hn::LoadU(df, q_.multiplier + j + c * kLanes) : hn::Set(df, q_.multiplier[0]);
+    }
+    VIREO_UNROLL
+    for (int i = 0; i < kRows; i += 2) {
+      const int rows[] = {i, i + 1 < kRows ? i + 1 : i};
+      VI codes[4];
+      VIREO_UNROLL
+      for (int x = 0; x < 4; ++x) {
+        const int r = rows[x / 2], c = x % 2;
+        const VI added = bias_by_row ? hn::Set(d, q_.bias[row + r]) : bias[c];
+        codes[x] = rounded(hn::Add(v[r][c], added), q_.multiplier_per_row ? hn::Set(df, q_.multiplier[row + r]) : m[c]);
+      }
+      const auto y = in_order(codes[0], codes[1], codes[2], codes[3]);
+      auto* const first = reinterpret_cast<int8_t*>(to + i * to_row);
+      hn::StoreU(hn::LowerHalf(half, y), half, first);
+      if (i + 1 < kRows) hn::StoreU(hn::UpperHalf(half, y), half, first + to_row);
+    }
+  }
+#endif
+
  private:
   const Requantize& q_;
   Second second_;
@@ -189,13 +228,20 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
 #endif
   const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
   const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
-  VIREO_UNROLL
-  for (int i = 0; i < kTileRows; ++i) {
-    if (t.before != nullptr) {
+  if (t.before != nullptr) {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
       const int32_t* from = t.before + i * t.before_row;
       acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
       if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
     }
+  }
+#if HWY_TARGET != HWY_SCALAR
+  if (t.c == nullptr && t.columns == kPairWidth && t.finish->takes_whole_rows())
+    return t.finish->put_whole(acc, t.row, t.column, t.y, t.y_row);
+#endif
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
     if (t.c == nullptr) {
       uint8_t* const to = t.y + i * t.y_row;
       const uint8_t* const added = t.added != nullptr ? t.added + i * t.y_row : to;
@@ -213,8 +259,19 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
 // where a requantized product has more than one block of k.
 HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
   using Tile = void (*)(const PairTile&);
-  constexpr Tile kTiles[] = {nullptr,      pair_tile<1>, pair_tile<2>, pair_tile<3>, pair_tile<4>,
-                             pair_tile<5>, pair_tile<6>, pair_tile<7>, pair_tile<8>};
+  constexpr Tile kTiles[] = {
+    nullptr,
+    pair_tile<1>,
+    pair_tile<2>,
+    pair_tile<3>,
+    pair_tile<4>,
+    pair_tile<5>,
+    pair_tile<6>,
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV
+    pair_tile<7>,
+    pair_tile<8>
+#endif
+  };
   const int64_t depth = int_depth(p.k), width = pair_columns(p.k);
   int16_t* const strip = static_cast<int16_t*>(scratch);
   int16_t* const panels = strip + kPairRows * depth;
@@ -234,8 +291,8 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
       const bool to_bytes = p.finish != nullptr && k0 + kc == p.k;
       t.pairs = (kc + 1) / 2;
       pack_pairs(p, k0, kc, n, nc, panels);
-      for (int64_t m = m0; m < m1; m += kPairRows) {
-        const int64_t rows = m1 - m < kPairRows ? m1 - m : kPairRows;
+      for (int64_t m = m0; m < m1; m += kTileHeight) {
+        const int64_t rows = m1 - m < kTileHeight ? m1 - m : kTileHeight;
         for (int64_t i = 0; i < rows; ++i) {
           const int32_t zero = zero_at(p.a_zero, p.a_signed, p.a_zero_per_row ? m + i : 0);
           int16_t* const to = strip + i * depth;
