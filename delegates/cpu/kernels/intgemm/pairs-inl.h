@@ -18,10 +18,13 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kPairWidth = 2 * kLanes;
 // Rows of a tile: two vectors of sums each, two of B and one of A beside them in registers.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV
-constexpr int64_t kTileHeight = kPairRows;  // 32 registers
+#undef VIREO_PAIRS_HAVE_32_REGISTERS
+#define VIREO_PAIRS_HAVE_32_REGISTERS \
+  (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV)
+#if VIREO_PAIRS_HAVE_32_REGISTERS
+constexpr int64_t kTileHeight = kPairRows;
 #else
-constexpr int64_t kTileHeight = 6;  // 16
+constexpr int64_t kTileHeight = 6;
 #endif
 
 // 4 columns of the packed B, whose 4 fours of k stand side by side, `step` bytes apart, as two rows of pairs a four.
@@ -267,7 +270,7 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
     pair_tile<4>,
     pair_tile<5>,
     pair_tile<6>,
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV
+#if VIREO_PAIRS_HAVE_32_REGISTERS
     pair_tile<7>,
     pair_tile<8>
 #endif
