@@ -30,23 +30,25 @@ constexpr int64_t kLine = 64;
 HWY_INLINE VF load_b(const float* b) { return hn::LoadU(DF(), b); }
 HWY_INLINE VF load_b(const uint16_t* b) { return load_half(DF(), b); }
 
-template <int kTileRows, class B>
+// kVectors: 1 where no more columns are valid than one vector has; what a panel holds beside them is not read.
+template <int kTileRows, int kVectors, class B>
 HWY_NOINLINE void tile_kernel(const Tile<B>& t) {
   const DF d;
-  VF acc[kTileRows][2];
+  VF acc[kTileRows][kVectors];
   begin_sums(t, acc);
   const float* a = t.a;
   const B* b = t.b;
   const char* ahead = t.ahead;
   const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row, ahead_step = t.ahead_step;
   for (int64_t p = t.k; p > 0; --p) {
-    const VF b0 = load_b(b);
-    const VF b1 = load_b(b + kLanes);
+    VF bv[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) bv[v] = load_b(b + v * kLanes);
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       const VF ai = hn::Set(d, a[i * a_row]);
-      acc[i][0] = hn::MulAdd(ai, b0, acc[i][0]);
-      acc[i][1] = hn::MulAdd(ai, b1, acc[i][1]);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::MulAdd(ai, bv[v], acc[i][v]);
     }
     __builtin_prefetch(ahead, 0, 2);  // to the second level: the first one is full with what is in use
     a += a_col;
@@ -110,24 +112,24 @@ HWY_NOINLINE void row_kernel(const float* a, const float* b, int64_t k, const Su
 
 template <class B>
 using TileKernel = void (*)(const Tile<B>&);
-template <class B>
+template <class B, int kVectors>
 constexpr TileKernel<B> kTileKernels[] = {
     nullptr,
-    tile_kernel<1, B>,
-    tile_kernel<2, B>,
-    tile_kernel<3, B>,
-    tile_kernel<4, B>,
-    tile_kernel<5, B>,
-    tile_kernel<6, B>,
+    tile_kernel<1, kVectors, B>,
+    tile_kernel<2, kVectors, B>,
+    tile_kernel<3, kVectors, B>,
+    tile_kernel<4, kVectors, B>,
+    tile_kernel<5, kVectors, B>,
+    tile_kernel<6, kVectors, B>,
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
-    tile_kernel<7, B>,
-    tile_kernel<8, B>,
-    tile_kernel<9, B>,
-    tile_kernel<10, B>,
-    tile_kernel<11, B>,
-    tile_kernel<12, B>,
-    tile_kernel<13, B>,
-    tile_kernel<14, B>,
+    tile_kernel<7, kVectors, B>,
+    tile_kernel<8, kVectors, B>,
+    tile_kernel<9, kVectors, B>,
+    tile_kernel<10, kVectors, B>,
+    tile_kernel<11, kVectors, B>,
+    tile_kernel<12, kVectors, B>,
+    tile_kernel<13, kVectors, B>,
+    tile_kernel<14, kVectors, B>,
 #endif
 };
 
@@ -235,7 +237,7 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
   t.b_row = packed ? panels.width : p.b.row_stride;
   for (int64_t block = block0; block < block1; ++block) {
     const int64_t m0 = blocks.begin(block), rows = blocks.begin(block + 1) - m0;
-    const TileKernel<B> kernel = kTileKernels<B>[rows];
+    const TileKernel<B> kernel = kTileKernels<B, 2>[rows], narrow = kTileKernels<B, 1>[rows];
     t.a = p.a + m0 * p.a_row + k0 * p.a_col;
     // Weights are used once per block of columns and come from far away. Where whole rows are in use, the next rows
     // follow these in memory and fit into one line per step of k (kRows <= 16).
@@ -258,7 +260,7 @@ void block_product(const Product& p, const Bounds& bounds, int64_t block0, int64
       } else if (ahead.run < ahead.count) {
         ahead.next(kc, &t);
       }
-      kernel(t);
+      t.columns <= kLanes ? narrow(t) : kernel(t);
     }
     sums.finish(m0, rows, n0, nc);
   }

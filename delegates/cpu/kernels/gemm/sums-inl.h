@@ -41,29 +41,32 @@ struct Sums {
   float lo, hi;
 };
 
-// They start from bias and addend, so that only slope and bounds are left to do at the end.
-template <int kTileRows>
-HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
+// They start from bias and addend, so that only slope and bounds are left to do at the end. kVectors: 2, or 1 where no
+// more columns are valid than one vector has.
+template <int kTileRows, int kVectors>
+HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   const DF d;
-  const bool whole = t.columns == kWidth;
+  const bool whole = t.columns == kVectors * kLanes;
   const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
   const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
-  VF start0 = hn::Zero(d), start1 = hn::Zero(d);
+  VF start[kVectors];
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v) start[v] = hn::Zero(d);
   if (t.col_bias != nullptr) {
-    start0 = hn::LoadN(d, t.col_bias, columns0);
-    start1 = columns1 == 0 ? start1 : hn::LoadN(d, t.col_bias + kLanes, columns1);
+    start[0] = hn::LoadN(d, t.col_bias, columns0);
+    if constexpr (kVectors == 2) start[1] = columns1 == 0 ? start[1] : hn::LoadN(d, t.col_bias + kLanes, columns1);
   }
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
-    acc[i][0] = start0;
-    acc[i][1] = start1;
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = start[v];
   }
   if (t.row_bias != nullptr) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       const VF bias = hn::Set(d, t.row_bias[i]);
-      acc[i][0] = hn::Add(acc[i][0], bias);
-      acc[i][1] = hn::Add(acc[i][1], bias);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], bias);
     }
   }
   if (t.addend != nullptr) {
@@ -71,53 +74,56 @@ HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
     if (whole) {
       VIREO_UNROLL
       for (int i = 0; i < kTileRows; ++i) {
-        acc[i][0] = hn::Add(acc[i][0], hn::LoadU(d, from));
-        acc[i][1] = hn::Add(acc[i][1], hn::LoadU(d, from + kLanes));
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, from + v * kLanes));
         from += t.addend_row;
       }
     } else {
       VIREO_UNROLL
       for (int i = 0; i < kTileRows; ++i) {
         acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
-        if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+        if constexpr (kVectors == 2) {
+          if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+        }
         from += t.addend_row;
       }
     }
   }
 }
 
-template <int kTileRows>
-HWY_INLINE void bound_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
+template <int kTileRows, int kVectors>
+HWY_INLINE void bound_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   const DF d;
   if (t.slope != nullptr) {
     const VF zero = hn::Zero(d);
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
-      acc[i][0] = hn::MaskedMulOr(acc[i][0], hn::Lt(acc[i][0], zero), acc[i][0], slope);
-      acc[i][1] = hn::MaskedMulOr(acc[i][1], hn::Lt(acc[i][1], zero), acc[i][1], slope);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v)
+        acc[i][v] = hn::MaskedMulOr(acc[i][v], hn::Lt(acc[i][v], zero), acc[i][v], slope);
     }
   }
   if (t.clip) {
     const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
-      acc[i][0] = clip(d, acc[i][0], lo, hi);
-      acc[i][1] = clip(d, acc[i][1], lo, hi);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = clip(d, acc[i][v], lo, hi);
     }
   }
 }
 
-template <int kTileRows>
-HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
+template <int kTileRows, int kVectors>
+HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   const DF d;
   bound_sums(t, acc);
   float* to = t.c;
-  if (t.columns == kWidth) {
+  if (t.columns == kVectors * kLanes) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
-      hn::StoreU(acc[i][0], d, to);
-      hn::StoreU(acc[i][1], d, to + kLanes);
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, to + v * kLanes);
       to += t.c_row;
     }
   } else {
@@ -126,7 +132,9 @@ HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][2]) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       hn::StoreN(acc[i][0], d, to, columns0);
-      if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+      if constexpr (kVectors == 2) {
+        if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+      }
       to += t.c_row;
     }
   }

@@ -137,34 +137,41 @@ class ProductFinish : public Finish {
   }
 
 #if HWY_TARGET != HWY_SCALAR
-  // Without a second step four vectors are packed at once: two whole vectors of each row, at column j.
+  // Without a second step four vectors are packed at once: whole vectors of rows, at column j.
   bool takes_whole_rows() const { return q_.then == nullptr; }
-  template <int kRows>
-  HWY_INLINE void put_whole(const VI (&v)[kRows][2], int64_t row, int64_t j, uint8_t* to, int64_t to_row) const {
+  template <int kRows, int kVectors>
+  HWY_INLINE void put_whole(const VI (&v)[kRows][kVectors], int64_t row, int64_t j, uint8_t* to, int64_t to_row) const {
+    constexpr int kTogether = 4 / kVectors;  // rows
     const DI d;
     const DF df;
     const hn::Half<D8> half;
     const bool bias_by_row = q_.bias != nullptr && !q_.bias_per_column;
-    VI bias[2];
-    VF m[2];
-    for (int c = 0; c < 2; ++c) {
+    VI bias[kVectors];
+    VF m[kVectors];
+    for (int c = 0; c < kVectors; ++c) {
       bias[c] = q_.bias != nullptr && q_.bias_per_column ? hn::LoadU(d, q_.bias + j + c * kLanes) : hn::Zero(d);
       m[c] = q_.multiplier_per_column ? hn::LoadU(df, q_.multiplier + j + c * kLanes) : hn::Set(df, q_.multiplier[0]);
     }
     VIREO_UNROLL
-    for (int i = 0; i < kRows; i += 2) {
-      const int rows[] = {i, i + 1 < kRows ? i + 1 : i};
+    for (int i = 0; i < kRows; i += kTogether) {
       VI codes[4];
       VIREO_UNROLL
       for (int x = 0; x < 4; ++x) {
-        const int r = rows[x / 2], c = x % 2;
+        const int r = i + x / kVectors < kRows ? i + x / kVectors : i, c = x % kVectors;
         const VI added = bias_by_row ? hn::Set(d, q_.bias[row + r]) : bias[c];
         codes[x] = rounded(hn::Add(v[r][c], added), q_.multiplier_per_row ? hn::Set(df, q_.multiplier[row + r]) : m[c]);
       }
       const auto y = in_order(codes[0], codes[1], codes[2], codes[3]);
-      auto* const first = reinterpret_cast<int8_t*>(to + i * to_row);
-      hn::StoreU(hn::LowerHalf(half, y), half, first);
-      if (i + 1 < kRows) hn::StoreU(hn::UpperHalf(half, y), half, first + to_row);
+      if constexpr (kVectors == 2) {
+        auto* const first = reinterpret_cast<int8_t*>(to + i * to_row);
+        hn::StoreU(hn::LowerHalf(half, y), half, first);
+        if (i + 1 < kRows) hn::StoreU(hn::UpperHalf(half, y), half, first + to_row);
+      } else {
+        HWY_ALIGN int8_t lines[4 * kLanes];
+        hn::Store(y, D8(), lines);
+        for (int r = 0; r < (kRows - i < 4 ? kRows - i : 4); ++r)
+          memcpy(to + (i + r) * to_row, lines + r * kLanes, kLanes);
+      }
     }
   }
 #endif
@@ -191,13 +198,17 @@ struct PairTile {
   const uint8_t* added;  // as `y`, or null
 };
 
-// kTileRows x 2 vectors of int32 sums; each step multiplies pairs along k and adds both products exactly.
-template <int kTileRows>
+// kTileRows x kVectors vectors of int32 sums; each step multiplies pairs along k and adds both products exactly.
+// kVectors: 2, or 1 where no more columns are valid than one vector has.
+template <int kTileRows, int kVectors>
 HWY_NOINLINE void pair_tile(const PairTile& t) {
   const DI d;
-  VI acc[kTileRows][2];
+  VI acc[kTileRows][kVectors];
   VIREO_UNROLL
-  for (int i = 0; i < kTileRows; ++i) acc[i][0] = acc[i][1] = hn::Zero(d);
+  for (int i = 0; i < kTileRows; ++i) {
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Zero(d);
+  }
   const int16_t* a = t.a;
   const int16_t* b = t.b;
   const int64_t a_row = t.a_row;
@@ -205,26 +216,29 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
   for (int64_t q = 0; q < t.pairs; ++q, b += 2 * kPairWidth) {
     for (int i = 0; i < kTileRows; ++i) {
       const int32_t a0 = a[i * a_row + 2 * q], a1 = a[i * a_row + 2 * q + 1];
-      for (int j = 0; j < 2; ++j) acc[i][j] = hn::Add(acc[i][j], hn::Set(d, a0 * b[2 * j] + a1 * b[2 * j + 1]));
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::Set(d, a0 * b[2 * v] + a1 * b[2 * v + 1]));
     }
   }
 #else
   const hn::Repartition<int16_t, DI> d16;
   VI none = hn::Zero(d);
   for (int64_t q = t.pairs; q > 0; --q, b += 2 * kPairWidth, a += 2) {
-    const auto b0 = hn::LoadU(d16, b), b1 = hn::LoadU(d16, b + 2 * kLanes);
+    hn::Vec<decltype(d16)> bv[kVectors];
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(d16, b + 2 * v * kLanes);
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       int32_t pair;
       memcpy(&pair, a + i * a_row, sizeof(pair));
       const auto av = hn::BitCast(d16, hn::Set(d, pair));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
 #if HWY_ARCH_X86  // pairs stay in their lane here, and VNNI has one instruction for it
-      acc[i][0] = hn::ReorderWidenMulAccumulate(d, av, b0, acc[i][0], none);
-      acc[i][1] = hn::ReorderWidenMulAccumulate(d, av, b1, acc[i][1], none);
+        acc[i][v] = hn::ReorderWidenMulAccumulate(d, av, bv[v], acc[i][v], none);
 #else
-      acc[i][0] = hn::Add(acc[i][0], hn::WidenMulPairwiseAdd(d, av, b0));
-      acc[i][1] = hn::Add(acc[i][1], hn::WidenMulPairwiseAdd(d, av, b1));
+        acc[i][v] = hn::Add(acc[i][v], hn::WidenMulPairwiseAdd(d, av, bv[v]));
 #endif
+      }
     }
   }
   (void)none;
@@ -236,11 +250,13 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
     for (int i = 0; i < kTileRows; ++i) {
       const int32_t* from = t.before + i * t.before_row;
       acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
-      if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+      if constexpr (kVectors == 2) {
+        if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
+      }
     }
   }
 #if HWY_TARGET != HWY_SCALAR
-  if (t.c == nullptr && t.columns == kPairWidth && t.finish->takes_whole_rows())
+  if (t.c == nullptr && t.columns == kVectors * kLanes && t.finish->takes_whole_rows())
     return t.finish->put_whole(acc, t.row, t.column, t.y, t.y_row);
 #endif
   VIREO_UNROLL
@@ -249,32 +265,39 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
       uint8_t* const to = t.y + i * t.y_row;
       const uint8_t* const added = t.added != nullptr ? t.added + i * t.y_row : to;
       t.finish->put(acc[i][0], t.row + i, t.column, columns0, to, added);
-      if (columns1 != 0) t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes, added + kLanes);
+      if constexpr (kVectors == 2) {
+        if (columns1 != 0)
+          t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes, added + kLanes);
+      }
       continue;
     }
     int32_t* const to = t.c + i * t.c_row;
     hn::StoreN(acc[i][0], d, to, columns0);
-    if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+    if constexpr (kVectors == 2) {
+      if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
+    }
   }
 }
+
+using PairTileKernel = void (*)(const PairTile&);
+template <int kVectors>
+constexpr PairTileKernel kPairTiles[] = {
+    nullptr,
+    pair_tile<1, kVectors>,
+    pair_tile<2, kVectors>,
+    pair_tile<3, kVectors>,
+    pair_tile<4, kVectors>,
+    pair_tile<5, kVectors>,
+    pair_tile<6, kVectors>,
+#if VIREO_PAIRS_HAVE_32_REGISTERS
+    pair_tile<7, kVectors>,
+    pair_tile<8, kVectors>,
+#endif
+};
 
 // Rows [m0, m1) and columns [n0, n1). `scratch`: a strip of A and panels of B, both as 16-bit differences, then sums
 // where a requantized product has more than one block of k.
 HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* scratch) {
-  using Tile = void (*)(const PairTile&);
-  constexpr Tile kTiles[] = {
-    nullptr,
-    pair_tile<1>,
-    pair_tile<2>,
-    pair_tile<3>,
-    pair_tile<4>,
-    pair_tile<5>,
-    pair_tile<6>,
-#if VIREO_PAIRS_HAVE_32_REGISTERS
-    pair_tile<7>,
-    pair_tile<8>
-#endif
-  };
   const int64_t depth = int_depth(p.k), width = pair_columns(p.k);
   int16_t* const strip = static_cast<int16_t*>(scratch);
   int16_t* const panels = strip + kPairRows * depth;
@@ -318,7 +341,7 @@ HWY_INLINE void product_of_pairs(const IntProduct& p, int64_t m0, int64_t m1, in
           t.c_row = kept_row;
           if (to_bytes) t.y = static_cast<uint8_t*>(p.c) + m * p.c_row + n + j;
           if (p.added != nullptr) t.added = p.added + m * p.c_row + n + j;
-          kTiles[rows](t);
+          t.columns <= kLanes ? kPairTiles<1>[rows](t) : kPairTiles<2>[rows](t);
         }
       }
     }
