@@ -106,6 +106,47 @@ void table_range(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t cou
     const auto low = hn::TwoTablesLookupLanes(d, t0, t1, at), high = hn::TwoTablesLookupLanes(d, t2, t3, at);
     hn::StoreU(hn::IfThenElse(hn::Gt(v, seven), high, low), d, y + i);
   }
+#elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  // An instruction looks into 16 entries by the lower four bits of a code, and gives 0 for a negative one. Part p of
+  // each half of the table holds how its entries differ from those of part p - 1. A code less 16 p is negative in parts
+  // that begin behind it; those that it meets add up to its own entry.
+  const hn::ScalableTag<uint8_t> d;
+  const hn::RebindToSigned<decltype(d)> ds;
+  const hn::CappedTag<uint8_t, 16> part;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN uint8_t steps[256];
+  for (int64_t p = 0; p < (count < lanes ? 0 : 16); ++p) {
+    const auto entries = hn::LoadU(part, table + 16 * p);
+    hn::Store(p % 8 == 0 ? entries : hn::Xor(entries, hn::LoadU(part, table + 16 * p - 16)), part, steps + 16 * p);
+  }
+  const auto sixteen = hn::Set(ds, int8_t{16});
+  for (; i + lanes <= count; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    auto low = hn::BitCast(ds, v), high = hn::BitCast(ds, hn::Xor(v, hn::Set(d, uint8_t{128})));
+    auto from_low = hn::Zero(d), from_high = hn::Zero(d);
+    VIREO_UNROLL
+    for (int p = 0; p < 8; ++p) {
+      const auto at = [&](int q) HWY_ATTR { return hn::LoadDup128(d, steps + 16 * q); };
+      from_low = hn::Xor(from_low, hn::TableLookupBytesOr0(at(p), hn::BitCast(d, low)));
+      from_high = hn::Xor(from_high, hn::TableLookupBytesOr0(at(p + 8), hn::BitCast(d, high)));
+      low = hn::SaturatedSub(low, sixteen);
+      high = hn::SaturatedSub(high, sixteen);
+    }
+    hn::StoreU(hn::Or(from_low, from_high), d, y + i);
+  }
+#elif HWY_ARCH_ARM_A64  // one instruction looks into 64 entries; a code beyond them gives 0, or leaves what was there
+  const uint8x16x4_t t0 = vld1q_u8_x4(table), t1 = vld1q_u8_x4(table + 64), t2 = vld1q_u8_x4(table + 128),
+                     t3 = vld1q_u8_x4(table + 192);
+  const uint8x16_t part = vdupq_n_u8(64);
+  for (; i + 16 <= count; i += 16) {
+    uint8x16_t v = vld1q_u8(x + i), found = vqtbl4q_u8(t0, v);
+    v = vsubq_u8(v, part);
+    found = vqtbx4q_u8(found, t1, v);
+    v = vsubq_u8(v, part);
+    found = vqtbx4q_u8(found, t2, v);
+    v = vsubq_u8(v, part);
+    vst1q_u8(y + i, vqtbx4q_u8(found, t3, v));
+  }
 #endif
   for (; i < count; ++i) y[i] = table[x[i]];
 }

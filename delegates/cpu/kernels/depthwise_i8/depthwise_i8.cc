@@ -83,8 +83,13 @@ void depthwise_planes(const DepthwiseRange& range, void* scratch) {
       strips(sorted, [&](int64_t y0, int64_t rows) {
         if (j == 0 || sorted.rows != w.out_h || !holds_pairs)
           copy_strip(s, sorted, plane, y0, rows, sorted.rows == w.out_h, copy);
-        for (int64_t row = 0; row < rows; ++row)
-          row_of_pairs(out, copy + row * w.stride_h * sorted.pitch, offsets, pairs, row, w.out_w);
+        const int64_t step = w.stride_h * sorted.pitch;
+        int64_t row = 0;
+#if HWY_TARGET == HWY_AVX2
+        for (; w.out_w <= 8 && row + 2 <= rows; row += 2)
+          two_rows_of_pairs(out, copy + row * step, step, offsets, pairs, row, w.out_w);
+#endif
+        for (; row < rows; ++row) row_of_pairs(out, copy + row * step, offsets, pairs, row, w.out_w);
       });
       holds_pairs = true;
     }

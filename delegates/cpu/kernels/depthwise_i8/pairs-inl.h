@@ -117,6 +117,49 @@ HWY_INLINE void row_of_pairs(const PlaneOut& out, const int16_t* line, const int
 #endif
 }
 
+#if HWY_TARGET == HWY_AVX2
+// The same of rows `row` and `row` + 1, `step` elements apart in the strip and of up to 8 columns each: those of one
+// are a half of a vector.
+HWY_INLINE void two_rows_of_pairs(const PlaneOut& out, const int16_t* line, int64_t step, const int64_t* offsets,
+                                  int64_t pairs, int64_t row, int64_t width) {
+  const DI d;
+  const hn::Repartition<int16_t, DI> d16;
+  const hn::Half<decltype(d16)> half;
+  const auto load = [&](const int16_t* from)
+                        HWY_ATTR { return hn::Combine(d16, hn::LoadU(half, from + step), hn::LoadU(half, from)); };
+  VI lo = hn::Set(d, out.start), hi = lo, none = hn::Zero(d);
+  for (int64_t t = 0; t < pairs; ++t) {
+    const auto even = load(line + offsets[2 * t]), odd = load(line + offsets[2 * t + 1]);
+    const auto weight = hn::BitCast(d16, hn::Set(d, out.weights[t]));
+    lo = hn::ReorderWidenMulAccumulate(d, hn::InterleaveLower(d16, even, odd), weight, lo, none);
+    hi = hn::ReorderWidenMulAccumulate(d, hn::InterleaveUpper(d16, even, odd), weight, hi, none);
+  }
+  if (out.finish == nullptr) {
+    HWY_ALIGN int32_t halves[2][kLanes];  // of each row 4 columns in lo, the next 4 in hi
+    hn::Store(lo, d, halves[0]);
+    hn::Store(hi, d, halves[1]);
+    for (int64_t i = 0; i < 2 * width; ++i) {
+      const int64_t r = i / width, x = i % width;
+      out.sums[row * width + i] = halves[x / 4][r * 4 + x % 4];
+    }
+    return;
+  }
+  const Finish& finish = *out.finish;
+  const VF m = hn::Set(DF(), out.multiplier);
+  HWY_ALIGN uint8_t codes[16];
+  finish.store_halves(finish.rounded(lo, m), finish.rounded(hi, m), 16, codes);
+  for (int64_t r = 0; r < 2; ++r) {
+    uint8_t* const to = out.bytes + (row + r) * width;
+    if (width >= 4) {  // the last four overlap the first
+      memcpy(to, codes + 8 * r, 4);
+      memcpy(to + width - 4, codes + 8 * r + width - 4, 4);
+    } else {
+      for (int64_t x = 0; x < width; ++x) to[x] = codes[8 * r + x];
+    }
+  }
+}
+#endif
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace vireo::cpu

@@ -62,14 +62,14 @@ class TapFinder {
       return;
     }
     const uint8_t* const image = r_.x + line / w_.out_h * w_.in_h * w_.in_w * channels + c_;
-    const int64_t y0 = line % w_.out_h * w_.stride_h - w_.pad_top, x0 = ox * w_.stride_w - w_.pad_left;
-    for (int64_t i = 0; i < w_.kernel_h; ++i) {
-      const int64_t y = y0 + i * w_.dilation_h;
-      for (int64_t j = 0; j < w_.kernel_w; ++j) {
-        const int64_t x = x0 + j * w_.dilation_w;
-        const bool inside = y >= 0 && y < w_.in_h && x >= 0 && x < w_.in_w;
-        *taps++ = inside ? image + (y * w_.in_w + x) * channels : r_.padding;
-      }
+    const int64_t x0 = ox * w_.stride_w - w_.pad_left, step = w_.dilation_w * channels;
+    int64_t y = line % w_.out_h * w_.stride_h - w_.pad_top;
+    for (int64_t i = 0; i < w_.kernel_h; ++i, y += w_.dilation_h) {
+      // No column of a line outside of the image lies inside.
+      const auto columns = static_cast<uint64_t>(y >= 0 && y < w_.in_h ? w_.in_w : 0);
+      int64_t x = x0, at = columns != 0 ? (y * w_.in_w + x0) * channels : 0;
+      for (int64_t j = 0; j < w_.kernel_w; ++j, x += w_.dilation_w, at += step)
+        *taps++ = static_cast<uint64_t>(x) < columns ? image + at : r_.padding;
     }
   }
 
