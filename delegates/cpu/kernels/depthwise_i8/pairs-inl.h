@@ -64,6 +64,29 @@ HWY_INLINE void pair_weights(const DepthwiseI8& s, const void* weights, int64_t 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Adds the products of all pairs of taps; load(t): the vector of tap t. Of each 128 bits the lower half goes to `lo`.
+template <class Load>
+HWY_INLINE void add_pairs(const int32_t* weights, int64_t pairs, const Load& load, VI* lo, VI* hi) {
+  const DI d;
+  const hn::Repartition<int16_t, DI> d16;
+  VI none = hn::Zero(d);
+  for (int64_t t = 0; t < pairs; ++t) {
+    const auto even = load(2 * t), odd = load(2 * t + 1);
+    const auto weight = hn::BitCast(d16, hn::Set(d, weights[t]));
+    const auto first = hn::InterleaveLower(d16, even, odd), second = hn::InterleaveUpper(d16, even, odd);
+#if HWY_ARCH_X86
+    *lo = hn::ReorderWidenMulAccumulate(d, first, weight, *lo, none);
+    *hi = hn::ReorderWidenMulAccumulate(d, second, weight, *hi, none);
+#else
+    *lo = hn::Add(*lo, hn::WidenMulPairwiseAdd(d, first, weight));
+    *hi = hn::Add(*hi, hn::WidenMulPairwiseAdd(d, second, weight));
+#endif
+  }
+  (void)none;
+}
+#endif
+
 // `offsets`: of the taps, of an even number.
 HWY_INLINE void row_of_pairs(const PlaneOut& out, const int16_t* line, const int64_t* offsets, int64_t pairs,
                              int64_t row, int64_t width) {
@@ -88,20 +111,9 @@ HWY_INLINE void row_of_pairs(const PlaneOut& out, const int16_t* line, const int
   const VI start = hn::Set(d, out.start);
   const VF m = hn::Set(DF(), out.multiplier);
   for (int64_t x = 0; x < width; x += 2 * kLanes) {
-    VI lo = start, hi = start, none = hn::Zero(d);
-    for (int64_t t = 0; t < pairs; ++t) {
-      const auto even = hn::LoadU(d16, line + offsets[2 * t] + x), odd = hn::LoadU(d16, line + offsets[2 * t + 1] + x);
-      const auto weight = hn::BitCast(d16, hn::Set(d, out.weights[t]));
-      const auto first = hn::InterleaveLower(d16, even, odd), second = hn::InterleaveUpper(d16, even, odd);
-#if HWY_ARCH_X86
-      lo = hn::ReorderWidenMulAccumulate(d, first, weight, lo, none);
-      hi = hn::ReorderWidenMulAccumulate(d, second, weight, hi, none);
-#else
-      lo = hn::Add(lo, hn::WidenMulPairwiseAdd(d, first, weight));
-      hi = hn::Add(hi, hn::WidenMulPairwiseAdd(d, second, weight));
-#endif
-    }
-    (void)none;
+    VI lo = start, hi = start;
+    add_pairs(
+        out.weights, pairs, [&](int64_t t) HWY_ATTR { return hn::LoadU(d16, line + offsets[t] + x); }, &lo, &hi);
     const size_t count = static_cast<size_t>(width - x < 2 * kLanes ? width - x : 2 * kLanes);
     if (out.finish != nullptr) {
       const Finish& finish = *out.finish;
@@ -125,15 +137,12 @@ HWY_INLINE void two_rows_of_pairs(const PlaneOut& out, const int16_t* line, int6
   const DI d;
   const hn::Repartition<int16_t, DI> d16;
   const hn::Half<decltype(d16)> half;
-  const auto load = [&](const int16_t* from)
-                        HWY_ATTR { return hn::Combine(d16, hn::LoadU(half, from + step), hn::LoadU(half, from)); };
-  VI lo = hn::Set(d, out.start), hi = lo, none = hn::Zero(d);
-  for (int64_t t = 0; t < pairs; ++t) {
-    const auto even = load(line + offsets[2 * t]), odd = load(line + offsets[2 * t + 1]);
-    const auto weight = hn::BitCast(d16, hn::Set(d, out.weights[t]));
-    lo = hn::ReorderWidenMulAccumulate(d, hn::InterleaveLower(d16, even, odd), weight, lo, none);
-    hi = hn::ReorderWidenMulAccumulate(d, hn::InterleaveUpper(d16, even, odd), weight, hi, none);
-  }
+  const auto load = [&](int64_t t) HWY_ATTR {
+    const int16_t* const from = line + offsets[t];
+    return hn::Combine(d16, hn::LoadU(half, from + step), hn::LoadU(half, from));
+  };
+  VI lo = hn::Set(d, out.start), hi = lo;
+  add_pairs(out.weights, pairs, load, &lo, &hi);
   if (out.finish == nullptr) {
     HWY_ALIGN int32_t halves[2][kLanes];  // of each row 4 columns in lo, the next 4 in hi
     hn::Store(lo, d, halves[0]);
