@@ -27,10 +27,6 @@ import onnx
 
 import peers
 
-DTYPES = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64, onnx.TensorProto.INT32: np.int32,
-          onnx.TensorProto.UINT8: np.uint8, onnx.TensorProto.INT8: np.int8, onnx.TensorProto.BOOL: np.bool_}
-
-
 def cpu_name():
     fields = {}
     for line in open("/proc/cpuinfo"):
@@ -55,9 +51,10 @@ def feed_of(model, extent, folder):
             feed[value.name] = np.ascontiguousarray(np.load(stored))  # bind() takes no other
             continue
         tensor = value.type.tensor_type
-        dtype = DTYPES[tensor.elem_type]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         shape = [d.dim_value if d.dim_value > 0 else extent for d in tensor.shape.dim]
-        feed[value.name] = random.random(shape, dtype=np.float32) if dtype is np.float32 else np.zeros(shape, dtype)
+        uniform = np.issubdtype(dtype, np.floating)
+        feed[value.name] = random.random(shape, dtype=np.float32).astype(dtype) if uniform else np.zeros(shape, dtype)
     return feed
 
 

@@ -70,7 +70,7 @@ HWY_INLINE V silu_for_bf16(D d, V x, V a) {
   const V e = hn::MulAdd(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, n))), one);
   return hn::Mul(x, hn::ApproximateReciprocal(e));
 #else
-  return silu_f32(d, x, a);
+  return swish_f32(d, x, a);
 #endif
 }
 

@@ -128,18 +128,18 @@ HWY_INLINE V log_f32(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
-// e^x / 2 for -87 <= x <= 89.5, <= 2 ulp, 0 for less than 2^-126, infinite from 89.1 on. x / ln 2 is rounded by adding
-// a number whose last place is 1: its low bits are then the exponent of the power of two, to which the half leaves
-// room.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V half_exp(D d, V x) {
+// 2^kScale e^-x, <= 2 ulp, for x <= 87 and -x up to where that is infinite. x / ln 2 is rounded by adding a number
+// whose last place is 1: its low bits are then the exponent of the power of two. With kScale = -1 they have room for
+// one that is infinite.
+template <int kScale, class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_of_negative(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V units = hn::Set(d, 12582912.0f + 126.0f);  // 1.5 * 2^23, and the exponent's bias less 1
-  const V t = hn::MulAdd(x, hn::Set(d, 1.44269504f), units);
+  const V units = hn::Set(d, 12582912.0f + 127 + kScale);  // 1.5 * 2^23, and the exponent's bias
+  const V t = hn::NegMulAdd(x, hn::Set(d, 1.44269504f), units);
   const V n = hn::Sub(t, units);
-  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  const V y = horner(d, r, 1.0f, 1.0f, 5.000000029e-01f, 1.666657336e-01f, 4.166636345e-02f, 8.363776144e-03f,
+  V r = hn::MulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const V y = horner(d, r, 1.0f, -1.0f, 5.000000029e-01f, -1.666657336e-01f, 4.166636345e-02f, -8.363776144e-03f,
                      1.394216110e-03f);
   return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t))));
 }
@@ -148,16 +148,21 @@ HWY_INLINE V half_exp(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid_f32(D d, V x) {
   const V half = hn::Set(d, 0.5f);
-  const V bounded = clip(d, hn::Neg(x), hn::Set(d, -87.0f), hn::Set(d, 89.5f));
-  return hn::Div(half, hn::Add(half, half_exp(d, bounded)));
+  const V bounded = clip(d, x, hn::Set(d, -89.5f), hn::Set(d, 87.0f));
+  return hn::Div(half, hn::Add(half, exp_of_negative<-1>(d, bounded)));
 }
 
-// x / (1 + e^-ax), <= 4 ulp for ax > -87.
+// x / (1 + e^-x), <= 4 ulp for x > -87; what is less is taken as -88, where the result is -5e-37.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V silu_f32(D d, V x, V a) {
-  const V half = hn::Set(d, 0.5f);
-  const V bounded = clip(d, hn::Neg(hn::Mul(x, a)), hn::Set(d, -87.0f), hn::Set(d, 89.5f));
-  return hn::Div(hn::Mul(x, half), hn::Add(half, half_exp(d, bounded)));
+HWY_INLINE V silu_f32(D d, V x) {
+  const V from = at_least(d, x, hn::Set(d, -88.0f));
+  const V e = exp_of_negative<0>(d, at_most(d, from, hn::Set(d, 87.0f)));
+  return hn::Div(from, hn::Add(e, hn::Set(d, 1.0f)));
+}
+// x / (1 + e^-ax): SiLU with a slope.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V swish_f32(D d, V x, V a) {
+  return hn::Mul(x, sigmoid_f32(d, hn::Mul(x, a)));
 }
 // x min(max(x / 6 + 1/2, 0), 1).
 template <class D, class V = hn::Vec<D>>
@@ -174,8 +179,8 @@ HWY_INLINE V tanh_f32(D d, V x) {
   const V p = horner(d, s, -3.333332941e-01f, 1.333280017e-01f, -5.385459144e-02f, 2.101187151e-02f, -6.115236274e-03f);
   const V small = hn::MulAdd(hn::Mul(s, p), x, x);
   const V one = hn::Set(d, 1.0f);
-  const V e = half_exp(d, at_most(d, hn::Add(a, a), hn::Set(d, 20.0f)));  // from 18.03 on the result is 1
-  const V large = hn::Sub(one, hn::Div(one, hn::Add(e, hn::Set(d, 0.5f))));
+  const V twice = at_least(d, hn::Mul(a, hn::Set(d, -2.0f)), hn::Set(d, -20.0f));  // from 18.03 on the result is 1
+  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(exp_of_negative<0>(d, twice), one)));
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
 }
 

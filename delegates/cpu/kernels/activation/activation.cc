@@ -56,7 +56,8 @@ void activate_rows(const float* x, float* y, int64_t rows, int64_t step, int64_t
     case Activation::kSigmoid:
       return map(x, y, n, [](VF v) HWY_ATTR { return sigmoid_f32(DF(), v); });
     case Activation::kSilu:
-      return map(x, y, n, [=](VF v) HWY_ATTR { return silu_f32(DF(), v, a); });
+      if (act.a == 1) return map(x, y, n, [](VF v) HWY_ATTR { return silu_f32(DF(), v); });
+      return map(x, y, n, [=](VF v) HWY_ATTR { return swish_f32(DF(), v, a); });
     case Activation::kTanh:
       return map(x, y, n, [](VF v) HWY_ATTR { return tanh_f32(DF(), v); });
     case Activation::kGelu:

@@ -13,115 +13,115 @@ namespace vireo::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// y[t * y_step + j] = x[t + j * x_step] for t < rows, j < columns: 4 x 4 blocks in 128-bit registers. Sixteen rows of
-// t share the cache lines of x that one pass over j touches.
-void transpose_plane_32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows, int64_t columns) {
 #if HWY_TARGET != HWY_SCALAR
-  if (columns == 3 && y_step == 3) {  // the planes of an image
-    const hn::ScalableTag<uint32_t> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    int64_t t = 0;
-    for (; t + lanes <= rows; t += lanes) {
-      hn::StoreInterleaved3(hn::LoadU(d, x + t), hn::LoadU(d, x + x_step + t), hn::LoadU(d, x + 2 * x_step + t), d,
-                            y + 3 * t);
-    }
-    for (; t < rows; ++t) {
-      for (int64_t j = 0; j < 3; ++j) y[3 * t + j] = x[t + j * x_step];
-    }
-    return;
-  }
-#endif
-  for (int64_t t0 = 0; t0 < rows; t0 += 16) {
-    const int64_t t1 = t0 + 16 < rows ? t0 + 16 : rows;
-    int64_t j = 0;
-#if HWY_TARGET != HWY_SCALAR
-    const hn::FixedTag<uint32_t, 4> d;
-    for (; j + 4 <= columns; j += 4) {
-      const uint32_t* from = x + j * x_step;
-      int64_t t = t0;
-      for (; t + 4 <= t1; t += 4) {
-        const auto v0 = hn::LoadU(d, from + t), v1 = hn::LoadU(d, from + x_step + t);
-        const auto v2 = hn::LoadU(d, from + 2 * x_step + t), v3 = hn::LoadU(d, from + 3 * x_step + t);
-        const auto low01 = hn::InterleaveLower(d, v0, v1), low23 = hn::InterleaveLower(d, v2, v3);
-        const auto high01 = hn::InterleaveUpper(d, v0, v1), high23 = hn::InterleaveUpper(d, v2, v3);
-        uint32_t* to = y + t * y_step + j;
-        hn::StoreU(hn::ConcatLowerLower(d, low23, low01), d, to);
-        hn::StoreU(hn::ConcatUpperUpper(d, low23, low01), d, to + y_step);
-        hn::StoreU(hn::ConcatLowerLower(d, high23, high01), d, to + 2 * y_step);
-        hn::StoreU(hn::ConcatUpperUpper(d, high23, high01), d, to + 3 * y_step);
-      }
-      for (; t < t1; ++t) {
-        for (int64_t i = 0; i < 4; ++i) y[t * y_step + j + i] = from[i * x_step + t];
-      }
-    }
-#endif
-    for (; j < columns; ++j) {
-      for (int64_t t = t0; t < t1; ++t) y[t * y_step + j] = x[t + j * x_step];
-    }
-  }
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// The same of bytes, a block of up to 16 x 16: interleaving vector i with vector i + 8 takes the highest bit of a row's
-// number to the lowest of the column's, so four times of it change one for the other.
-template <bool kWhole>
-HWY_INLINE void transpose_block_8(const uint8_t* x, int64_t x_step, uint8_t* y, int64_t y_step, int64_t rows,
-                                  int64_t columns) {
-  const hn::FixedTag<uint8_t, 16> d;
-  hn::Vec<decltype(d)> a[16], b[16];
+// y[t * y_step + j] = x[t + j * x_step] for a block of 128 bits squared, or the first `rows` and `columns` of one.
+// Interleaving vector i with vector i + kSide / 2 takes the highest bit of a row's number to the lowest of the
+// column's, so as often as a number has bits changes one for the other.
+template <bool kWhole, class T>
+HWY_INLINE void transpose_block(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  constexpr int kSide = 16 / static_cast<int>(sizeof(T));
+  const hn::FixedTag<T, kSide> d;
+  hn::Vec<decltype(d)> v[kSide], turned[kSide];
   VIREO_UNROLL
-  for (int i = 0; i < 16; ++i) {
-    a[i] = kWhole        ? hn::LoadU(d, x + i * x_step)
+  for (int i = 0; i < kSide; ++i) {
+    v[i] = kWhole        ? hn::LoadU(d, x + i * x_step)
            : i < columns ? hn::LoadN(d, x + i * x_step, static_cast<size_t>(rows))
                          : hn::Zero(d);
   }
   VIREO_UNROLL
-  for (int twice = 0; twice < 2; ++twice) {
+  for (int bit = 1; bit < kSide; bit *= 2) {
     VIREO_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + 8]);
-      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + 8]);
+    for (int i = 0; i < kSide / 2; ++i) {
+      turned[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
+      turned[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
     }
     VIREO_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      a[2 * i] = hn::InterleaveLower(d, b[i], b[i + 8]);
-      a[2 * i + 1] = hn::InterleaveUpper(d, b[i], b[i + 8]);
-    }
+    for (int i = 0; i < kSide; ++i) v[i] = turned[i];
   }
   VIREO_UNROLL
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < kSide; ++i) {
     if (kWhole) {
-      hn::StoreU(a[i], d, y + i * y_step);
+      hn::StoreU(v[i], d, y + i * y_step);
     } else if (i < rows) {
-      hn::StoreN(a[i], d, y + i * y_step, static_cast<size_t>(columns));
+      hn::StoreN(v[i], d, y + i * y_step, static_cast<size_t>(columns));
     }
   }
 }
+
+// An image's three planes to pixels, and back.
+template <class T>
+HWY_INLINE int64_t join_planes(const T* x, int64_t x_step, T* y, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t t = 0;
+  for (; t + lanes <= count; t += lanes) {
+    hn::StoreInterleaved3(hn::LoadU(d, x + t), hn::LoadU(d, x + x_step + t), hn::LoadU(d, x + 2 * x_step + t), d,
+                          y + 3 * t);
+  }
+  return t;
+}
+template <class T>
+HWY_INLINE int64_t part_pixels(const T* x, T* y, int64_t y_step, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + lanes <= count; j += lanes) {
+    hn::Vec<decltype(d)> a, b, c;
+    hn::LoadInterleaved3(d, x + 3 * j, a, b, c);
+    hn::StoreU(a, d, y + j);
+    hn::StoreU(b, d, y + y_step + j);
+    hn::StoreU(c, d, y + 2 * y_step + j);
+  }
+  return j;
+}
 #endif
 
-// The last blocks overlap those before them.
-void transpose_plane_8(const uint8_t* x, int64_t x_step, uint8_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+// y[t * y_step + j] = x[t + j * x_step] for t < rows, j < columns. The last blocks overlap those before them. Sixteen
+// rows of t share the cache lines of x that one pass over j touches.
+template <class T>
+HWY_INLINE void transpose_plane(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  int64_t t0 = 0, j0 = 0;
 #if HWY_TARGET != HWY_SCALAR
-  if (rows >= 16 || columns >= 16) {
-    for (int64_t j0 = 0; j0 < columns; j0 += 16) {
-      const int64_t j = columns < 16 ? 0 : j0 + 16 <= columns ? j0 : columns - 16;
-      for (int64_t t0 = 0; t0 < rows; t0 += 16) {
-        const int64_t t = rows < 16 ? 0 : t0 + 16 <= rows ? t0 : rows - 16;
-        const uint8_t* const from = x + j * x_step + t;
-        uint8_t* const to = y + t * y_step + j;
-        if (rows >= 16 && columns >= 16) {
-          transpose_block_8<true>(from, x_step, to, y_step, 16, 16);
-        } else {
-          transpose_block_8<false>(from, x_step, to, y_step, rows < 16 ? rows : 16, columns < 16 ? columns : 16);
+  constexpr int64_t kSide = 16 / static_cast<int64_t>(sizeof(T)), kStrip = 16;
+  if (columns == 3 && y_step == 3) {
+    t0 = join_planes(x, x_step, y, rows);
+  } else if (rows == 3 && x_step == 3) {
+    j0 = part_pixels(x, y, y_step, columns);
+  } else if (rows >= kSide && columns >= kSide) {
+    for (; t0 < rows; t0 += kStrip) {
+      for (int64_t next = 0; next < columns; next += kSide) {
+        const int64_t j = next + kSide <= columns ? next : columns - kSide;
+        for (int64_t i = t0; i < t0 + kStrip && i < rows; i += kSide) {
+          const int64_t t = i + kSide <= rows ? i : rows - kSide;
+          transpose_block<true>(x + j * x_step + t, x_step, y + t * y_step + j, y_step, kSide, kSide);
         }
+      }
+    }
+    return;
+  } else if (sizeof(T) == 1 && (rows >= kSide || columns >= kSide)) {
+    for (; t0 < rows; t0 += kSide) {
+      const int64_t t = rows < kSide ? 0 : t0 + kSide <= rows ? t0 : rows - kSide;
+      for (int64_t next = 0; next < columns; next += kSide) {
+        const int64_t j = columns < kSide ? 0 : next + kSide <= columns ? next : columns - kSide;
+        transpose_block<false>(x + j * x_step + t, x_step, y + t * y_step + j, y_step, rows < kSide ? rows : kSide,
+                               columns < kSide ? columns : kSide);
       }
     }
     return;
   }
 #endif
-  for (int64_t t = 0; t < rows; ++t) {
-    for (int64_t j = 0; j < columns; ++j) y[t * y_step + j] = x[t + j * x_step];
+  for (int64_t t = t0; t < rows; ++t) {
+    for (int64_t j = j0; j < columns; ++j) y[t * y_step + j] = x[t + j * x_step];
   }
+}
+void transpose_plane_8(const uint8_t* x, int64_t x_step, uint8_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+  transpose_plane(x, x_step, y, y_step, rows, columns);
+}
+void transpose_plane_16(const uint16_t* x, int64_t x_step, uint16_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+  transpose_plane(x, x_step, y, y_step, rows, columns);
+}
+void transpose_plane_32(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step, int64_t rows, int64_t columns) {
+  transpose_plane(x, x_step, y, y_step, rows, columns);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -131,8 +131,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace vireo::cpu {
-HWY_EXPORT(transpose_plane_32);
 HWY_EXPORT(transpose_plane_8);
+HWY_EXPORT(transpose_plane_16);
+HWY_EXPORT(transpose_plane_32);
 
 namespace {
 
@@ -198,6 +199,21 @@ struct Outer {
 constexpr int64_t kGrainBytes = 256 * 1024;
 
 template <class T>
+void transpose_blocks(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  for (int64_t j0 = 0; j0 < columns; j0 += 64) {
+    const int64_t j1 = j0 + 64 < columns ? j0 + 64 : columns;
+    for (int64_t t = 0; t < rows; ++t) {
+      for (int64_t j = j0; j < j1; ++j) y[t * y_step + j] = x[t + j * x_step];
+    }
+  }
+}
+auto plane_kernel(uint8_t /*of*/) { return HWY_DYNAMIC_POINTER(transpose_plane_8); }
+auto plane_kernel(uint16_t /*of*/) { return HWY_DYNAMIC_POINTER(transpose_plane_16); }
+auto plane_kernel(uint32_t /*of*/) { return HWY_DYNAMIC_POINTER(transpose_plane_32); }
+auto plane_kernel(uint64_t /*of*/) { return transpose_blocks<uint64_t>; }
+auto plane_kernel(Bytes16 /*of*/) { return transpose_blocks<Bytes16>; }
+
+template <class T>
 void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
   const int last = s.rank - 1;
   const int64_t inner = s.dims[last], stride = s.strides[last];
@@ -219,8 +235,7 @@ void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
     const Outer outer(s, last, unit);
     int64_t y_step = 1;
     for (int i = unit + 1; i < s.rank; ++i) y_step *= s.dims[i];
-    const auto kernel = HWY_DYNAMIC_POINTER(transpose_plane_32);
-    const auto bytes_kernel = HWY_DYNAMIC_POINTER(transpose_plane_8);
+    const auto kernel = plane_kernel(T());
     const int64_t tall = inner <= 4 ? 1024 : 64, rows = s.dims[unit], strips = (rows + tall - 1) / tall;
     parallel.for_range(outer.count * strips, kGrainBytes / (tall * inner * kSize + 1) + 1,
                        [&](int64_t begin, int64_t end, int32_t) {
@@ -230,18 +245,7 @@ void copy_as(const StridedCopy& s, const T* x, T* y, const Parallel& parallel) {
                            const int64_t t0 = i % strips * tall, count = rows - t0 < tall ? rows - t0 : tall;
                            const T* source = x + from + t0;
                            T* target = y + to + t0 * y_step;
-                           if constexpr (sizeof(T) == 4) {
-                             kernel(source, stride, target, y_step, count, inner);
-                           } else if constexpr (sizeof(T) == 1) {
-                             bytes_kernel(source, stride, target, y_step, count, inner);
-                           } else {
-                             for (int64_t j0 = 0; j0 < inner; j0 += 64) {
-                               const int64_t j1 = j0 + 64 < inner ? j0 + 64 : inner;
-                               for (int64_t t = 0; t < count; ++t) {
-                                 for (int64_t j = j0; j < j1; ++j) target[t * y_step + j] = source[t + j * stride];
-                               }
-                             }
-                           }
+                           kernel(source, stride, target, y_step, count, inner);
                          }
                        });
     return;

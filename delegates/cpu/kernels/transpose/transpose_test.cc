@@ -59,6 +59,7 @@ void check_all(int32_t slots) {
     check<T>({6, n}, {1, 0}, slots);
     check<T>({2, 3, n}, {0, 2, 1}, slots);
     check<T>({2, n, 3}, {1, 0, 2}, slots);
+    check<T>({2, n, 3}, {0, 2, 1}, slots);
     check<T>({2, 3, n, 5}, {3, 1, 0, 2}, slots);
     check<T>({2, 3, n, 5}, {0, 2, 3, 1}, slots);
   }

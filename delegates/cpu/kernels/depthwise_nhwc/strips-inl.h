@@ -1,0 +1,251 @@
+// Lines of a depthwise convolution channels last, in strips of neighbouring outputs; compiled once per instruction set.
+#if defined(VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_STRIPS_INL_H_
+#undef VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_STRIPS_INL_H_
+#else
+#define VIREO_DELEGATES_CPU_KERNELS_DEPTHWISE_NHWC_STRIPS_INL_H_
+#endif
+
+#include "delegates/cpu/kernels/bf16-inl.h"
+#include "delegates/cpu/kernels/depthwise/depthwise.h"
+#include "delegates/cpu/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vireo::cpu {
+namespace HWY_NAMESPACE {
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
+
+enum class End { kAsItIs, kClip, kHardSwish };
+// T: float, or bfloat16 as uint16_t.
+template <class T>
+struct Lines {
+  const T* x;            // one image
+  const float* filters;  // [kh, kw, C]
+  T* y;                  // one image
+  End end;
+  VF lo, hi;
+};
+
+// Up to a vector of channels. Where there are at least as many as lanes, the last vector overlaps the one before it.
+template <bool kPart>
+HWY_INLINE VF load(const float* from, size_t lanes) {
+  if constexpr (kPart) return hn::LoadN(DF(), from, lanes);
+  return hn::LoadU(DF(), from);
+}
+template <bool kPart>
+HWY_INLINE VF load(const uint16_t* from, size_t lanes) {
+  if constexpr (kPart) return widened(from, lanes);
+  return widened(from);
+}
+template <bool kPart>
+HWY_INLINE void store(VF v, float* to, size_t lanes) {
+  if constexpr (kPart) {
+    hn::StoreN(v, DF(), to, lanes);
+  } else {
+    hn::StoreU(v, DF(), to);
+  }
+}
+template <bool kPart>
+HWY_INLINE void store(VF v, uint16_t* to, size_t lanes) {
+  const hn::Rebind<uint16_t, DF> half;
+  const auto words = narrowed(v);
+  if constexpr (kPart) {
+    hn::StoreN(words, half, to, lanes);
+  } else {
+    hn::StoreU(words, half, to);
+  }
+}
+// The sums of kCount outputs, `step` elements apart.
+template <bool kPart, int kCount, class T>
+HWY_INLINE void store_all(VF* acc, const Lines<T>& l, T* to, int64_t step, size_t lanes) {
+  if (l.end == End::kClip) {
+    VIREO_UNROLL
+    for (int n = 0; n < kCount; ++n) acc[n] = clip(DF(), acc[n], l.lo, l.hi);
+  } else if (l.end == End::kHardSwish) {
+    VIREO_UNROLL
+    for (int n = 0; n < kCount; ++n) acc[n] = hard_swish_f32(DF(), acc[n]);
+  }
+  VIREO_UNROLL
+  for (int n = 0; n < kCount; ++n) store<kPart>(acc[n], to + n * step, lanes);
+}
+
+// Some neighbouring outputs of a line, and the input that they see.
+struct Strip {
+  int64_t oy, ox;
+  int64_t c0, c1;     // channels
+  int64_t low, high;  // columns of the window of all, from the first output's on, that lie in the image
+};
+
+// kCount outputs whose windows are kWidth columns wide and kStride apart: a column is loaded once for all that see it,
+// and a row of the filter once for all. 7 sums, 5 of the filter and a column fit into 16 registers, and are more chains
+// than the latency of two FMA ports asks for. Taps are summed row by row, as in `pixel_any`.
+template <class T, int kCount, int kWidth, int kStride, bool kEdge, bool kPart>
+HWY_NOINLINE void strip_outputs(const DepthwiseF32& s, const Lines<T>& l, const Strip& t) {
+  const Window& w = s.window;
+  const int64_t channels = s.channels, line = w.in_w * channels;
+  const int64_t top = t.oy * w.stride_h - w.pad_top;
+  int64_t i0 = 0, i1 = w.kernel_h;
+  while (i0 < i1 && top + i0 * w.dilation_h < 0) ++i0;
+  while (i1 > i0 && top + (i1 - 1) * w.dilation_h >= w.in_h) --i1;
+  const int64_t corner = (top + i0 * w.dilation_h) * line + (t.ox * kStride - w.pad_left) * channels;
+  const float* const filters = l.filters + i0 * kWidth * channels;
+  T* const to = l.y + (t.oy * w.out_w + t.ox) * channels;
+  const size_t lanes = kPart ? static_cast<size_t>(t.c1 - t.c0) : 0;
+  for (int64_t next = t.c0; next < t.c1; next += kLanes) {
+    const int64_t c = kPart || next + kLanes <= t.c1 ? next : t.c1 - kLanes;
+    VF acc[kCount];
+    const VF bias = s.bias != nullptr ? load<kPart>(s.bias + c, lanes) : hn::Zero(DF());
+    VIREO_UNROLL
+    for (int n = 0; n < kCount; ++n) acc[n] = bias;
+    int64_t from = corner + c;
+    const float* filter = filters + c;
+    for (int64_t i = i0; i < i1; ++i) {
+      VF k[kWidth];
+      VIREO_UNROLL
+      for (int j = 0; j < kWidth; ++j) k[j] = load<kPart>(filter + j * channels, lanes);
+      VIREO_UNROLL
+      for (int j = 0; j < (kCount - 1) * kStride + kWidth; ++j) {
+        if (kEdge && (j < t.low || j >= t.high)) continue;
+        const VF v = load<kPart>(l.x + from + j * channels, lanes);
+        VIREO_UNROLL
+        for (int n = 0; n < kCount; ++n) {
+          const int tap = j - n * kStride;
+          if (tap >= 0 && tap < kWidth) acc[n] = hn::MulAdd(v, k[tap], acc[n]);
+        }
+      }
+      from += w.dilation_h * line;
+      filter += kWidth * channels;
+    }
+    store_all<kPart, kCount>(acc, l, to + c, channels, lanes);
+  }
+}
+
+template <class T>
+using StripOutputs = void (*)(const DepthwiseF32&, const Lines<T>&, const Strip&);
+constexpr int kMostOutputs = 7;
+// Strips of up to 3 are the whole of a narrow line, which has edges.
+template <class T, int kWidth, int kStride, bool kEdge>
+constexpr StripOutputs<T> kStrips[kMostOutputs + 1] = {nullptr,
+                                                       strip_outputs<T, 1, kWidth, kStride, true, false>,
+                                                       strip_outputs<T, 2, kWidth, kStride, true, false>,
+                                                       strip_outputs<T, 3, kWidth, kStride, true, false>,
+                                                       strip_outputs<T, 4, kWidth, kStride, kEdge, false>,
+                                                       strip_outputs<T, 5, kWidth, kStride, kEdge, false>,
+                                                       strip_outputs<T, 6, kWidth, kStride, kEdge, false>,
+                                                       strip_outputs<T, 7, kWidth, kStride, kEdge, false>};
+
+// Lines [oy0, oy1) of one image. Columns go in strips from top to bottom, of so few channels that the rows of a window
+// stay in the first-level cache for the lines that follow.
+constexpr int64_t kStripFloats = 6 * 1024;
+template <class T, int kWidth, int kStride>
+HWY_INLINE void lines_of_strips(const DepthwiseF32& s, const Lines<T>& l, int64_t oy0, int64_t oy1) {
+  const Window& w = s.window;
+  const int64_t strips = (w.out_w + kMostOutputs - 1) / kMostOutputs, low = w.out_w / strips, extra = w.out_w % strips;
+  const bool part = s.channels < kLanes;
+  const int64_t seen = w.kernel_h * ((kMostOutputs - 1) * kStride + kWidth);
+  int64_t step = kStripFloats / seen / kLanes * kLanes;
+  if (step < 2 * kLanes) step = 2 * kLanes;
+  Strip t;
+  t.ox = 0;
+  for (int64_t strip = 0; strip < strips; ++strip) {
+    const int64_t count = low + (strip < extra ? 1 : 0), left = t.ox * kStride - w.pad_left;
+    const int64_t columns = (count - 1) * kStride + kWidth;
+    t.low = left < 0 ? -left : 0;
+    t.high = w.in_w - left;
+    const bool edge = t.low > 0 || t.high < columns;
+    const StripOutputs<T> kernel =
+        (edge ? kStrips<T, kWidth, kStride, true> : kStrips<T, kWidth, kStride, false>)[count];
+    for (t.c0 = 0; t.c0 < s.channels; t.c0 = t.c1) {
+      // The last vector of a block may overlap the one before: it needs one whole vector.
+      t.c1 = s.channels - t.c0 < step + kLanes ? s.channels : t.c0 + step;
+      for (t.oy = oy0; t.oy < oy1; ++t.oy) {
+        if (!part) {
+          kernel(s, l, t);
+          continue;
+        }
+        Strip one = t;
+        for (; one.ox < t.ox + count; ++one.ox) {
+          strip_outputs<T, 1, kWidth, kStride, true, true>(s, l, one);
+          one.low -= kStride;
+          one.high -= kStride;
+        }
+      }
+    }
+    t.ox += count;
+  }
+}
+
+// Any window: four vectors of a pixel at a time.
+template <int kVectors, bool kPart, class T>
+HWY_INLINE void pixel_any(const DepthwiseF32& s, const Lines<T>& l, int64_t oy, int64_t ox, int64_t c, size_t lanes) {
+  const Window& w = s.window;
+  VF acc[kVectors];
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v)
+    acc[v] = s.bias != nullptr ? load<kPart>(s.bias + c + v * kLanes, lanes) : hn::Zero(DF());
+  for (int64_t i = 0; i < w.kernel_h; ++i) {
+    const int64_t y = oy * w.stride_h - w.pad_top + i * w.dilation_h;
+    if (y < 0 || y >= w.in_h) continue;
+    for (int64_t j = 0; j < w.kernel_w; ++j) {
+      const int64_t x = ox * w.stride_w - w.pad_left + j * w.dilation_w;
+      if (x < 0 || x >= w.in_w) continue;
+      const T* const from = l.x + (y * w.in_w + x) * s.channels + c;
+      const float* const k = l.filters + (i * w.kernel_w + j) * s.channels + c;
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v)
+        acc[v] = hn::MulAdd(load<kPart>(from + v * kLanes, lanes), load<kPart>(k + v * kLanes, lanes), acc[v]);
+    }
+  }
+  T* const to = l.y + (oy * w.out_w + ox) * s.channels + c;
+  store_all<kPart, kVectors>(acc, l, to, kLanes, lanes);
+}
+
+template <class T>
+HWY_INLINE void line_any(const DepthwiseF32& s, const Lines<T>& l, int64_t oy) {
+  for (int64_t ox = 0; ox < s.window.out_w; ++ox) {
+    int64_t c = 0;
+    for (; c + 4 * kLanes <= s.channels; c += 4 * kLanes) pixel_any<4, false>(s, l, oy, ox, c, 0);
+    for (; c + kLanes <= s.channels; c += kLanes) pixel_any<1, false>(s, l, oy, ox, c, 0);
+    if (c == s.channels) continue;
+    if (s.channels >= kLanes) {
+      pixel_any<1, false>(s, l, oy, ox, s.channels - kLanes, 0);
+    } else {
+      pixel_any<1, true>(s, l, oy, ox, c, static_cast<size_t>(s.channels - c));
+    }
+  }
+}
+
+template <class T>
+using LinesOf = void (*)(const DepthwiseF32&, const Lines<T>&, int64_t, int64_t);
+template <class T>
+void lines_any(const DepthwiseF32& s, const Lines<T>& l, int64_t oy0, int64_t oy1) {
+  for (int64_t oy = oy0; oy < oy1; ++oy) line_any(s, l, oy);
+}
+template <class T>
+LinesOf<T> lines_of(const Window& w) {
+  if (w.dilation_w != 1 || w.stride_w > 2) return lines_any<T>;
+  if (w.kernel_w == 3) return w.stride_w == 1 ? lines_of_strips<T, 3, 1> : lines_of_strips<T, 3, 2>;
+  if (w.kernel_w == 5) return w.stride_w == 1 ? lines_of_strips<T, 5, 1> : lines_of_strips<T, 5, 2>;
+  return lines_any<T>;
+}
+
+template <class T>
+Lines<T> lines_for(const DepthwiseF32& s, const float* filters, Activation kind) {
+  Lines<T> l;
+  l.filters = filters;
+  l.end = kind == Activation::kRelu || kind == Activation::kClip ? End::kClip
+          : kind == Activation::kHardSwish                       ? End::kHardSwish
+                                                                 : End::kAsItIs;
+  l.lo = hn::Set(DF(), kind == Activation::kClip ? s.act.a : 0);
+  l.hi = hn::Set(DF(), kind == Activation::kClip ? s.act.b : HUGE_VALF);
+  return l;
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace vireo::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target
