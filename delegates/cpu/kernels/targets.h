@@ -27,4 +27,7 @@
 // `#pragma GCC unroll` is spelled differently by clang, which also reads this form.
 #define VIREO_UNROLL _Pragma("GCC unroll 16")
 
+// Whether the set that is compiled has 32 vector registers, for which register tiles may be twice as high.
+#define VIREO_32_REGISTERS ((HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64)
+
 #endif  // VIREO_DELEGATES_CPU_KERNELS_TARGETS_H_

@@ -40,7 +40,7 @@ struct VectorEngine {
 #else
   using Left = float;  // widened: the core multiplies those
 #endif
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
   static constexpr int kTallest = 14;
   static constexpr int64_t kBlockRows = 28;
 #else

@@ -50,7 +50,7 @@ namespace HWY_NAMESPACE {
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
 constexpr int kFilters = 8;
 constexpr int kMostVectors[] = {0, 8, 8, 6, 6, 4, 4, 3, 3};  // by filters: sums, a line's vectors and a weight in 32
 #else
@@ -151,7 +151,7 @@ DirectKernel direct_kernel(int64_t filters, int64_t vectors) {
       return direct_kernel_of<2>(vectors);
     case 3:
       return direct_kernel_of<3>(vectors);
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
     case 5:
       return direct_kernel_of<5>(vectors);
     case 6:

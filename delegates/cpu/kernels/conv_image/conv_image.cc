@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 using DF = hn::ScalableTag<float>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
 constexpr int kPixels = 14;  // x 2 vectors: as the matrix product's tile
 #else
 constexpr int kPixels = 6;

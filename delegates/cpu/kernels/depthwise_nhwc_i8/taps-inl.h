@@ -112,9 +112,10 @@ class PairGroup {
   template <class Byte, bool kWhole, class Tap>
   HWY_INLINE void pixel(const Tap& tap, const Finish& finish, uint8_t* to) const {
 #if HWY_TARGET == HWY_SCALAR
-    int32_t sum = start_[0];
-    for (int64_t t = 0; t < 2 * pairs_; ++t) sum += *reinterpret_cast<const Byte*>(tap(t)) * weights_[t];
-    finish.store(finish.rounded(hn::Set(DI(), sum), hn::Set(DF(), multiplier_[0])), 1, to);
+    uint32_t sum = static_cast<uint32_t>(start_[0]);  // modulo 2^32, as start_ is
+    for (int64_t t = 0; t < 2 * pairs_; ++t)
+      sum += static_cast<uint32_t>(*reinterpret_cast<const Byte*>(tap(t)) * weights_[t]);
+    finish.store(finish.rounded(hn::Set(DI(), static_cast<int32_t>(sum)), hn::Set(DF(), multiplier_[0])), 1, to);
 #else
     const DI d;
     const D16 d16;

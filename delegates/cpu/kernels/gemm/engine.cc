@@ -121,7 +121,7 @@ constexpr TileKernel<B> kTileKernels[] = {
     tile_kernel<4, kVectors, B>,
     tile_kernel<5, kVectors, B>,
     tile_kernel<6, kVectors, B>,
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
     tile_kernel<7, kVectors, B>,
     tile_kernel<8, kVectors, B>,
     tile_kernel<9, kVectors, B>,

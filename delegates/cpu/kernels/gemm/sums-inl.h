@@ -18,7 +18,7 @@ using VF = hn::Vec<DF>;
 
 // Register tile: kRows x 2 vectors of C. With 32 registers, 28 sums + 2 of B + 1 broadcast of A leave one spare and
 // give 28 independent chains where 8 cover the latency of two FMA ports; with 16 registers 6 rows are what fits.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
 constexpr int kRows = 14;
 #else
 constexpr int kRows = 6;

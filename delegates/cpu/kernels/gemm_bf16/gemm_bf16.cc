@@ -119,7 +119,7 @@ constexpr TileKernel kTileKernels[] = {
     bf16_tile_kernel<4>,
     bf16_tile_kernel<5>,
     bf16_tile_kernel<6>,
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
     bf16_tile_kernel<7>,
     bf16_tile_kernel<8>,
     bf16_tile_kernel<9>,

@@ -18,9 +18,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kPairWidth = 2 * kLanes;
 // Rows of a tile: two vectors of sums each, two of B and one of A beside them in registers.
-#undef VIREO_PAIRS_HAVE_32_REGISTERS
-#define VIREO_PAIRS_HAVE_32_REGISTERS \
-  (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64 || HWY_ARCH_RISCV)
+#define VIREO_PAIRS_HAVE_32_REGISTERS (VIREO_32_REGISTERS || HWY_ARCH_RISCV)
 #if VIREO_PAIRS_HAVE_32_REGISTERS
 constexpr int64_t kTileHeight = kPairRows;
 #else

@@ -16,7 +16,7 @@ using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
 // Batches that share a pass over the weights: four gates each, and four vectors of weights.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
+#if VIREO_32_REGISTERS
 constexpr int kMostRows = 4;
 #else
 constexpr int kMostRows = 2;
