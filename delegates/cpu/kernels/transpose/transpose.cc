@@ -89,12 +89,16 @@ HWY_INLINE void transpose_plane(const T* x, int64_t x_step, T* y, int64_t y_step
     j0 = part_pixels(x, y, y_step, columns);
   } else if (rows >= kSide && columns >= kSide) {
     for (; t0 < rows; t0 += kStrip) {
+      const int64_t t1 = t0 + kStrip < rows ? t0 + kStrip : rows;
       for (int64_t next = 0; next < columns; next += kSide) {
         const int64_t j = next + kSide <= columns ? next : columns - kSide;
-        for (int64_t i = t0; i < t0 + kStrip && i < rows; i += kSide) {
-          const int64_t t = i + kSide <= rows ? i : rows - kSide;
-          transpose_block<true>(x + j * x_step + t, x_step, y + t * y_step + j, y_step, kSide, kSide);
-        }
+        const T* const from = x + j * x_step;
+        T* const to = y + j;
+        int64_t t = t0;
+        for (; t + kSide <= t1; t += kSide)
+          transpose_block<true>(from + t, x_step, to + t * y_step, y_step, kSide, kSide);
+        if (t < t1)
+          transpose_block<true>(from + rows - kSide, x_step, to + (rows - kSide) * y_step, y_step, kSide, kSide);
       }
     }
     return;
