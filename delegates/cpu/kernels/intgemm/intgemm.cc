@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/intgemm/one_row-inl.h"
 #include "delegates/cpu/kernels/intgemm/outer-inl.h"
 #include "delegates/cpu/kernels/intgemm/pairs-inl.h"
 #include "delegates/cpu/kernels/intgemm/quads-inl.h"
@@ -29,6 +30,7 @@ void int_product(const IntProduct& p, int64_t m0, int64_t m1, int64_t n0, int64_
 #if HWY_ARCH_ARM_A64
   if (outer_serves(p)) return product_of_outer(p, m0, m1, n0, n1, scratch);
 #endif
+  if (one_row_serves(p, m1 - m0)) return product_of_one_row(p, m0, n0, n1, scratch);
   product_of_pairs(p, m0, m1, n0, n1, scratch);
 #endif
 }

@@ -135,7 +135,10 @@ TEST(IntGemm, ExactAroundTheTile) {
     for (int32_t slots : {1, 3}) {
       check_gemm(50, 300, 1100, false, 1, true, slots);
       check_gemm(100, 40, 513, true, 2, false, slots);
+      check_gemm(1, 200, 1100, true, 2, slots == 1, slots);
+      check_gemm(1, 70, 4100, false, 1, false, slots);
       check_gemm(4, 5, 0, false, 0, false, slots);
+      check_gemm(1, 5, 0, false, 0, false, slots);
       check_gemm(3, 20, 4100, false, 3, slots == 1, slots);
       check_gemm(17, 50, 4163, true, 2, slots == 1, slots);
     }
