@@ -24,6 +24,7 @@
 #include "converter/passes/merge_equal.h"
 #include "converter/passes/merge_pad.h"
 #include "converter/passes/merge_shared_gemm.h"
+#include "converter/passes/merge_tables.h"
 #include "converter/passes/pack_attention.h"
 #include "converter/passes/recognise_attention.h"
 #include "converter/passes/recognise_causal.h"
@@ -96,6 +97,8 @@ const Pass* const kQuantized[] = {
     &kSinkDequantize,
     // Before the epilogue, which would close a float product that is to become an integer one.
     &kFoldQuantization,
+    // What became several operators of codes may be a function of one.
+    &kMergeTables,
     &kFuseDynamicQuantization,
 };
 

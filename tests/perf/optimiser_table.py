@@ -45,7 +45,7 @@ GROUPS = {
     "movement": ["recognise_shuffle", "sink_transposes"],
     "convolutions": ["fold_batch_norm", "merge_pad"],
     "merged products": ["merge_shared_gemm"],
-    "integers": ["sink_dequantize", "fold_quantization", "fuse_dynamic_quantization"],
+    "integers": ["sink_dequantize", "fold_quantization", "merge_tables", "fuse_dynamic_quantization"],
     "epilogues": ["unflatten_gemm", "fuse_epilogue", "fuse_norm"],
     "subnormals": ["flush_subnormals"],
     "chains": ["fuse_chain"],

@@ -69,37 +69,42 @@ HWY_INLINE void widen_packed(const IntProduct& p, int64_t k0, int64_t kc, int64_
   }
 }
 
-// Panels [kc / 2, kPairWidth, 2]: a lane of 32 bits holds two neighbours in k. An odd end is paired with zeros.
+// Panels [kc / 2, kPairWidth, 2]: a lane of 32 bits holds two neighbours in k. An odd end is paired with zeros. Rows
+// are fetched for as many panels as kIntPanel has columns: where one begins costs more to find than a panel to fill.
 HWY_INLINE void pack_pairs(const IntProduct& p, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int16_t* panels) {
-  HWY_ALIGN int16_t rows[2][kPairWidth];
-  const int64_t pairs = (kc + 1) / 2;
-  for (int64_t j = 0; j < nc; j += kPairWidth) {
-    const int64_t columns = nc - j < kPairWidth ? nc - j : kPairWidth;
-    if (p.packed != nullptr) {
-      widen_packed(p, k0, kc, n0 + j, columns, panels);
-      panels += 2 * kPairWidth * pairs;
-      continue;
-    }
+  const int64_t pairs = (kc + 1) / 2, panel = 2 * kPairWidth * pairs;
+  if (p.packed != nullptr) {
+    for (int64_t j = 0; j < nc; j += kPairWidth, panels += panel)
+      widen_packed(p, k0, kc, n0 + j, nc - j < kPairWidth ? nc - j : kPairWidth, panels);
+    return;
+  }
+  HWY_ALIGN int16_t rows[2][kIntPanel];
+  for (int64_t j = 0; j < nc; j += kIntPanel) {
+    const int64_t columns = nc - j < kIntPanel ? nc - j : kIntPanel;
     PanelRows<int16_t> source(p, k0, n0 + j, columns);
     memset(rows, 0, sizeof(rows));
-    for (int64_t q = 0; q < pairs; ++q, panels += 2 * kPairWidth) {
+    for (int64_t q = 0; q < pairs; ++q) {
       source.next(rows[0]);
       if (2 * q + 1 < kc) {
         source.next(rows[1]);
       } else {
         memset(rows[1], 0, sizeof(rows[1]));
       }
-      int64_t i = 0;
+      int16_t* to = panels + 2 * kPairWidth * q;
+      for (int64_t c = 0; c < columns; c += kPairWidth, to += panel) {
+        int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-      const hn::ScalableTag<int16_t> d;
-      for (; i < kPairWidth; i += 2 * kLanes)
-        hn::StoreInterleaved2(hn::Load(d, rows[0] + i), hn::Load(d, rows[1] + i), d, panels + 2 * i);
+        const hn::ScalableTag<int16_t> d;
+        for (; i < kPairWidth; i += 2 * kLanes)
+          hn::StoreInterleaved2(hn::Load(d, rows[0] + c + i), hn::Load(d, rows[1] + c + i), d, to + 2 * i);
 #endif
-      for (; i < kPairWidth; ++i) {
-        panels[2 * i] = rows[0][i];
-        panels[2 * i + 1] = rows[1][i];
+        for (; i < kPairWidth; ++i) {
+          to[2 * i] = rows[0][c + i];
+          to[2 * i + 1] = rows[1][c + i];
+        }
       }
     }
+    panels += panel * ((columns + kPairWidth - 1) / kPairWidth);
   }
 }
 
