@@ -57,7 +57,33 @@ class Layouts {
       moves = moves || r == LayoutRole::kToLast || r == LayoutRole::kToFirst;
       if (!reason.empty() && meets_transpose(n)) log_.reject(n, reason);
     }
+    settle();
     return spatial || moves;
+  }
+
+  // What lies beside an operator that is channels last lies so too, and has no attribute that says it (Split, Slice,
+  // Resize): it is left alone, or a graph that was here before would have its axes moved once more.
+  void settle() {
+    std::vector<const ir::Node*> next;
+    for (const ir::Node& n : g_.nodes()) {
+      if (is_channels_last(n)) next.push_back(&n);
+    }
+    const auto visit = [&](const ir::Node* n) {
+      if (n == nullptr || !decides(role(n))) return;
+      role_.erase(n);
+      next.push_back(n);
+    };
+    while (!next.empty()) {
+      const ir::Node* n = next.back();
+      next.pop_back();
+      for (const std::vector<ir::Value*>* values : {&n->inputs, &n->outputs}) {
+        for (const ir::Value* v : *values) {
+          if (v == nullptr || v->constant != nullptr) continue;
+          visit(v->producer);
+          for (const ir::Use& u : v->uses) visit(u.node);
+        }
+      }
+    }
   }
 
   static bool meets_transpose(const ir::Node& n) {

@@ -32,6 +32,8 @@ struct LayoutCost {
   int64_t first = 0, last = 0;
 };
 LayoutCost layout_cost(const ir::Node& n);
+// Whether `n` says that its channels are last, or a node of its body does.
+bool is_channels_last(const ir::Node& n);
 // Time in ns to move a tensor from one layout to the other.
 int64_t transpose_cost(const ir::Value& v);
 // Roughly what a node takes about whose layout nothing is left to decide: a convolution channels last, or a composite.

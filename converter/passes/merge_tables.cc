@@ -1,6 +1,7 @@
 // Before   y = IntMul | IntAdd (f(x), g(x));  y = IntTable(f(x));  f, g: IntTable with a constant table, or x itself
 // After    y = IntTable(x)
-// Fires    where nobody else reads one of the tables' results. Codes are 8 bits, so that what the nodes do to all 256 of
+// Fires    where nobody else reads one of the tables' results. Codes are 8 bits, so that what the nodes do to all 256
+// of
 //          them is known: HardSwish and SiLU of a quantized file (a product of x and a table of x) are one lookup. Each
 //          change removes a node.
 // Numerics none: the entries are what the reference kernels make of the codes.
@@ -48,7 +49,8 @@ ir::ConstantPtr table_of(const ir::Node& n, const ir::Value* x, const std::vecto
   std::vector<ir::ConstantPtr> operands;
   for (const Source& s : sources) {
     operands.push_back(codes);
-    if (s.table != nullptr && !evaluate(*s.table, {codes, s.table->in(1)->constant}, &operands.back(), log)) return nullptr;
+    if (s.table != nullptr && !evaluate(*s.table, {codes, s.table->in(1)->constant}, &operands.back(), log))
+      return nullptr;
   }
   if (n.op == Op::kIntTable) operands.push_back(n.in(1)->constant);
   ir::ConstantPtr table;
