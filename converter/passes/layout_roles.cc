@@ -443,22 +443,22 @@ LayoutCost layout_cost(const ir::Node& n) {
 }
 
 bool is_channels_last(const ir::Node& n) {
-  const auto last = [&](const auto* a) { return static_cast<Layout>(a->layout()) == Layout::kNhwc; };
+  const auto last = [](const auto& a) { return static_cast<Layout>(a.layout()) == Layout::kNhwc; };
   switch (n.op) {
     case Op::kComposite:
       return std::any_of(n.bodies[0]->nodes().begin(), n.bodies[0]->nodes().end(), is_channels_last);
     case Op::kConv:
-      return last(&n.attributes<attrs::Conv>());
+      return last(n.attributes<attrs::Conv>());
     case Op::kMaxPool:
     case Op::kAveragePool:
-      return last(&n.attributes<attrs::Pool>());
+      return last(n.attributes<attrs::Pool>());
     case Op::kGlobalMaxPool:
     case Op::kGlobalAveragePool:
-      return last(&n.attributes<attrs::GlobalPool>());
+      return last(n.attributes<attrs::GlobalPool>());
     case Op::kIntConv:
-      return last(&n.attributes<attrs::IntConv>());
+      return last(n.attributes<attrs::IntConv>());
     case Op::kIntAveragePool:
-      return last(&n.attributes<attrs::IntAveragePool>());
+      return last(n.attributes<attrs::IntAveragePool>());
     default:
       return false;
   }

@@ -1,8 +1,7 @@
 // Before   y = IntMul | IntAdd (f(x), g(x));  y = IntTable(f(x));  f, g: IntTable with a constant table, or x itself
 // After    y = IntTable(x)
-// Fires    where nobody else reads one of the tables' results. Codes are 8 bits, so that what the nodes do to all 256
-// of
-//          them is known: HardSwish and SiLU of a quantized file (a product of x and a table of x) are one lookup. Each
+// Fires    where nobody else reads one of the tables' results. Codes are 8 bits, so that what the nodes do to each of
+//          256 is known: HardSwish and SiLU of a quantized file (a product of x and a table of x) are one lookup. Each
 //          change removes a node.
 // Numerics none: the entries are what the reference kernels make of the codes.
 #include "converter/passes/merge_tables.h"
@@ -15,7 +14,7 @@
 namespace vireo::passes {
 namespace {
 
-// What `v` is a function of, and the IntTable that it takes; null: `v` is no code of 8 bits.
+// What `v` is a function of, and the IntTable that makes it so; null: it is `x` itself.
 struct Source {
   ir::Value* x = nullptr;
   ir::Node* table = nullptr;

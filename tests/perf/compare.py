@@ -27,6 +27,7 @@ import onnx
 
 import peers
 
+
 def cpu_name():
     fields = {}
     for line in open("/proc/cpuinfo"):
