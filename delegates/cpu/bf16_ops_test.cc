@@ -141,6 +141,24 @@ TEST(CpuBf16, BetweenNodes) {
   });
 }
 
+// Rows and images that vary, also where a whole tensor is added.
+TEST(CpuBf16, ExtentsThatVary) {
+  for (const bool halves : {false, true}) {
+    const auto rows = [&](int64_t n) {
+      Product p{Op::kMatMul, {n, 64}, {64, 40}, matmul(), {}, {n, 40}};
+      p.halves = {halves, halves, halves};
+      return product(p);
+    };
+    rows(6).runs_as(rows(5)).expect_close("gemm_bf16", kShare + 0x1p-7);
+    const auto images = [&](int64_t n) {
+      Product p{Op::kConv, {n, 6, 7, 5}, {9, 5, 3, 3}, conv(1, 1, 2), {9}, {n, 6, 7, 9}};
+      p.halves = {halves, halves, halves};
+      return product(p);
+    };
+    images(3).runs_as(images(2)).expect_close("conv_bf16_nhwc", kShare + 0x1p-7);
+  }
+}
+
 TEST(CpuBf16, LeavesOtherBodies) {
   product({Op::kGemm, {40, 17}, {40, 33}, gemm(true, false)}).expect_left();
   product({Op::kGemm, {17, 40}, {40, 33}, gemm(false, false, 1, 0.5f), {33}}).expect_left();

@@ -94,6 +94,15 @@ TEST(CpuCodes, AsTheBody) {
   });
 }
 
+// Rows that vary, also where a whole tensor is added.
+TEST(CpuCodes, RowsThatVary) {
+  const auto of = [](int64_t rows) {
+    return product({Op::kMatMul, {rows, 64}, {64, 40}, matmul(), DType::kI8, 1, 0, {40}, false, {}, {rows, 40}});
+  };
+  of(6).runs_as(of(5)).expect_close("gemm_f32_w8", kShare);
+  of(6).runs_as(of(1)).expect_close("gemm_f32_w8", kShare);
+}
+
 TEST(CpuCodes, LeavesOtherBodies) {
   Product p = {Op::kMatMul, {3, 40}, {40, 40}, matmul(), DType::kI8, 0, 0, {40}};
   product(p).expect_left();  // a scale for each row

@@ -3,8 +3,10 @@
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
+#include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
@@ -23,6 +25,69 @@ TestTensor axes(const std::vector<int64_t>& values) {
   t.bytes.resize(values.size() * sizeof(int64_t));
   if (!values.empty()) std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
   return t;
+}
+
+// ---- Products and what follows them
+
+// x [rows, 16] w + added, through a PRelu where it has slopes.
+Composite matmul_and_tail(int64_t rows, const std::vector<int64_t>& added, const std::vector<int64_t>& slope = {}) {
+  Values v(3);
+  const TestTensor w = v.reals({16, 24}, -1, 1);
+  Composite c({v.reals({rows, 16}, -1, 1), v.reals(added, -1, 1), v.reals(slope, -1, 1)});
+  int32_t y = c.node(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {0, c.constant(w)});
+  y = c.node(Op::kAdd, binary(), {y, 1});
+  if (!slope.empty()) y = c.node(Op::kPRelu, binary(), {y, 2});
+  c.outputs({y});
+  return c;
+}
+
+TEST(CpuFused, BiasAndSlopesThatVaryAreLeft) {
+  matmul_and_tail(3, {24}).expect_close("gemm_f32", 1e-5);
+  matmul_and_tail(3, {24}, {24}).expect_close("gemm_f32", 1e-5);
+  matmul_and_tail(3, {24}).runs_as(matmul_and_tail(3, {1})).expect_left();
+  matmul_and_tail(3, {24}, {24}).runs_as(matmul_and_tail(3, {24}, {1})).expect_left();
+}
+
+// Extents of two names with one bound: a product that would be broadcast in front of what is added is refused.
+TEST(CpuFused, ProductsThatVary) {
+  const auto matmul = [](int64_t rows, int64_t added) { return matmul_and_tail(rows, {added, 24}); };
+  matmul(4, 4).runs_as(matmul(3, 3)).expect_close("gemm_f32", 1e-5);
+  matmul(4, 4).runs_as(matmul(1, 1)).expect_close("gemm_f32", 1e-5);
+  (void)matmul(4, 4).runs_as(matmul(1, 4)).fails_with(VIREO_INVALID_MODEL).run("gemm_f32", 1);
+  (void)matmul(4, 4).runs_as(matmul(4, 1)).fails_with(VIREO_INVALID_MODEL).run("gemm_f32", 1);
+  for (const bool last : {false, true}) {
+    const auto conv = [&](int64_t n, int64_t side, int64_t added_n, int64_t added_side, bool same = false) {
+      const auto image = [&](int64_t batch, int64_t channels, int64_t h) {
+        return last ? std::vector<int64_t>{batch, h, 6, channels} : std::vector<int64_t>{batch, channels, h, 6};
+      };
+      Values v(3);
+      const TestTensor w = v.reals({8, 5, 3, 3}, -1, 1);
+      attrs::ConvT a;
+      a.layout = last ? 1 : 0;
+      if (same) {
+        a.auto_pad = 1;
+        a.strides = {2, 2};
+      } else {
+        a.pads = {1, 1, 1, 1};
+      }
+      TestTensor added = v.reals(image(added_n, 8, added_side), -1, 1);
+      if (same)
+        added = v.reals(
+            last ? std::vector<int64_t>{added_n, added_side, 3, 8} : std::vector<int64_t>{added_n, 8, added_side, 3},
+            -1, 1);
+      Composite c({v.reals(image(n, 5, side), -1, 1), added});
+      int32_t y = c.node(Op::kConv, pack<attrs::Conv>(a), {0, c.constant(w)});
+      y = c.node(Op::kRelu, unary(), {c.node(Op::kAdd, binary(), {y, 1})});
+      c.outputs({y});
+      return c;
+    };
+    const char* const kernel = last ? "conv_f32_nhwc" : "conv_f32_nchw";
+    conv(2, 7, 2, 7).runs_as(conv(1, 5, 1, 5)).expect_close(kernel, 1e-5);
+    conv(2, 7, 2, 4, true).runs_as(conv(1, 5, 1, 3, true)).expect_close(kernel, 1e-5);
+    (void)conv(2, 7, 2, 7).runs_as(conv(1, 7, 2, 7)).fails_with(VIREO_INVALID_MODEL).run(kernel, 1);
+    (void)conv(2, 7, 2, 7).runs_as(conv(2, 1, 2, 7)).fails_with(VIREO_INVALID_MODEL).run(kernel, 1);
+    (void)conv(2, 7, 2, 4, true).runs_as(conv(2, 2, 2, 4, true)).fails_with(VIREO_INVALID_MODEL).run(kernel, 1);
+  }
 }
 
 // ---- add_norm
@@ -182,6 +247,21 @@ TEST(CpuDynamicConv, LeavesOtherBodies) {
   body({1}, false, Op::kNone).expect_left();    // the activation before the scale
   body({1}, true, Op::kSin).expect_left();      // no activation
   body({3, 1, 1}, true, Op::kNone).expect_same_bits("dynamic_conv_f32_nchw");
+
+  // The Mul of two scales in front, one of which the result may replace; behind the product it may not.
+  const auto pixel = [&](bool first, const std::vector<int64_t>& scale) {
+    Composite c({v.bytes(DType::kU8, {1, 2, 3, 3}), v.bytes(DType::kI8, {3, 2, 3, 3}), v.reals(scale, 1, 2),
+                 v.reals({3, 1, 1}, 1, 2)});
+    int32_t both = first ? c.node(Op::kMul, binary(), {2, 3}) : 0;
+    int32_t y = c.node(Op::kConvInteger, pack<attrs::ConvInteger>(a), {0, 1});
+    if (!first) both = c.node(Op::kMul, binary(), {2, 3});
+    y = c.node(Op::kCast, pack<attrs::Cast>(to_float), {y});
+    c.outputs({c.node(Op::kMul, binary(), {y, both})});
+    return c;
+  };
+  pixel(true, {1, 3, 1, 1}).expect_left();
+  pixel(false, {1, 3, 1, 1}).expect_same_bits("dynamic_conv_f32_nchw");
+  pixel(true, {3, 1, 1}).expect_same_bits("dynamic_conv_f32_nchw");
 }
 
 // ---- chain

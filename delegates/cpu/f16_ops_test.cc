@@ -111,6 +111,25 @@ TEST(CpuF16, NodesOfTheirOwn) {
   });
 }
 
+// Rows and images that vary, also where a whole tensor is added; a bias that varies may be one number.
+TEST(CpuF16, ExtentsThatVary) {
+  for (const bool halves : {false, true}) {
+    const std::string type = halves ? "f16" : "f32_w16";
+    const auto rows = [&](int64_t n) {
+      return product({Op::kMatMul, {n, 64}, {64, 40}, matmul(), {}, {n, 40}}, halves);
+    };
+    rows(6).runs_as(rows(5)).expect_close("gemm_" + type, kHalfShare);
+    const auto images = [&](int64_t n) {
+      return product({Op::kConv, {n, 6, 7, 5}, {9, 5, 3, 3}, conv(1, 1, 2), {9}, {n, 6, 7, 9}}, halves);
+    };
+    images(3).runs_as(images(2)).expect_close("conv_" + type + "_nhwc", kHalfShare);
+    const auto bias = [&](int64_t n) {
+      return product({Op::kGemm, {17, 40}, {40, 33}, gemm(false, false), {n}}, halves);
+    };
+    bias(33).runs_as(bias(1)).expect_left();
+  }
+}
+
 TEST(CpuF16, LeavesOtherBodies) {
   for (const bool halves : {false, true}) {
     product({Op::kGemm, {40, 17}, {40, 33}, gemm(true, false)}, halves).expect_left();

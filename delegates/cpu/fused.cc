@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sdk/base/half.h"
+#include "sdk/ops/bound_infer.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
@@ -159,6 +160,7 @@ namespace {
 bool read_core(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, Fused* out) {
   out->core = static_cast<Op>(core.op);
   out->attrs = core.attrs;
+  out->attrs_size = core.attrs_size;
   if (core.input_count > kMaxCoreInputs || core.output_count != 1) return false;
   for (uint32_t i = 0; i < core.input_count; ++i) out->inputs[i] = operand_of(q, body, core.inputs[i]);
   out->input_count = core.input_count;
@@ -214,7 +216,8 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
       const bool own_bias = out->input_count > 2 && out->inputs[2].given();
       const bool active = out->act.kind != Activation::kNone || out->slope.given();
       const bool plain = !active && !out->residual.given();
-      if (plain && !own_bias && !out->bias.given() && is_bias(other.type, out->core_type, channel_axis)) {
+      if (plain && !own_bias && !out->bias.given() && other.is_static(q) &&
+          is_bias(other.type, out->core_type, channel_axis)) {
         out->bias = other;
       } else if (!out->residual.given() && whole) {
         out->residual = other;
@@ -245,7 +248,8 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
         continue;
       }
       out->slope = operand_of(q, body, node.inputs[1]);
-      if (!out->slope.given() || !is_bias(out->slope.type, out->core_type, channel_axis)) return false;
+      if (!out->slope.given() || !out->slope.is_static(q) || !is_bias(out->slope.type, out->core_type, channel_axis))
+        return false;
       continue;
     }
     // x * sigmoid(x), in two nodes.
@@ -264,6 +268,7 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
     at = node.outputs[0];
   }
   if (q.host->output_count(body) != 1 || q.host->output(body, 0) != at) return false;
+  out->varies = first < count && !q.is_static();
   *reason = "";
   return true;
 }
@@ -358,6 +363,7 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
   *reason = "the fused body has another form";
   if (q.op != Op::kComposite) {
     out->attrs = q.node.attrs;
+    out->attrs_size = q.node.attrs_size;
     if (q.input_count > 3 && q.inputs[3].type.dtype != DType::kNone) out->bias = 3;
     return true;
   }
@@ -369,6 +375,8 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
     if (operand_of(q, body, core.inputs[i]).input != static_cast<int32_t>(i)) return false;
   }
   out->attrs = core.attrs;
+  out->attrs_size = core.attrs_size;
+  out->varies = !q.is_static();
   if (core.input_count > 3 && core.inputs[3] >= 0) {
     out->bias = operand_of(q, body, core.inputs[3]).input;
     if (out->bias < 0) return false;
@@ -391,7 +399,8 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
       const Operand factor = operand_of(q, body, step.inputs[i]);
       const Shape& s = factor.type.shape;
       out->per_column = product(s, 0, s.rank) != 1;
-      if (factor.input < 0 || (out->per_column && !is_bias(factor.type, {DType::kF32, y.shape}, -1))) return false;
+      if (factor.input < 0 || !factor.is_static(q)) return false;
+      if (out->per_column && !is_bias(factor.type, {DType::kF32, y.shape}, -1)) return false;
       out->operands[i - 1] = factor.input;
     }
   } else {
@@ -399,6 +408,43 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
   }
   *reason = "";
   return true;
+}
+
+namespace {
+
+// Whether the operator's own result, by its shape function, is of the output's shape.
+bool has_shape_of_output(const KernelContext& ctx, Op op, Span<const uint8_t> attrs, const TensorType* inputs,
+                         uint32_t count) {
+  const OpRow* row = find_op(op);
+  TensorType y;
+  BoundInfer<kMaxCoreInputs> infer(attrs);
+  for (uint32_t i = 0; i < count; ++i) infer.add_input(&inputs[i], nullptr);
+  infer.add_output(&y);
+  return row != nullptr && ok(row->def->infer(infer)) && y.shape == ctx.out(0)->shape;
+}
+
+}  // namespace
+
+bool fits(const KernelContext& ctx, const Fused& f) {
+  const Shape& y = ctx.out(0)->shape;
+  if (f.residual.given() && f.residual.input >= 0 && !(f.residual.shape(ctx) == y)) return false;
+  if (!f.varies) return true;
+  TensorType inputs[kMaxCoreInputs];
+  for (uint32_t i = 0; i < f.input_count; ++i) {
+    // Without the Casts in front of it.
+    if (f.inputs[i].given()) inputs[i] = {f.core_type.dtype, f.inputs[i].shape(ctx)};
+  }
+  return has_shape_of_output(ctx, f.core, {f.attrs, f.attrs_size}, inputs, f.input_count);
+}
+
+bool fits(const KernelContext& ctx, Op core, const IntFused& f) {
+  if (f.step == Op::kIntAdd && !(ctx.required(static_cast<size_t>(f.operands[0])).shape == ctx.out(0)->shape))
+    return false;
+  if (!f.varies) return true;
+  TensorType inputs[kMaxCoreInputs];
+  for (size_t i = 0; i < 3; ++i) inputs[i] = ctx.required(i);
+  if (f.bias >= 0) inputs[3] = ctx.required(static_cast<size_t>(f.bias));
+  return has_shape_of_output(ctx, core, {f.attrs, f.attrs_size}, inputs, f.bias >= 0 ? 4 : 3);
 }
 
 }  // namespace vireo::cpu

@@ -26,6 +26,7 @@ struct Operand {
   }
   // Its bytes where they are the same in every run, else null.
   const void* fixed(const CpuQuery& query) const { return input >= 0 ? query.inputs[input].constant : constant; }
+  bool is_static(const CpuQuery& query) const { return input < 0 || query.inputs[input].is_static; }
   const Shape& shape(const KernelContext& ctx) const {
     return input >= 0 ? ctx.required(static_cast<size_t>(input)).shape : type.shape;
   }
@@ -36,6 +37,7 @@ constexpr uint32_t kMaxCoreInputs = 4;
 struct Fused {
   Op core = Op::kNone;
   const uint8_t* attrs = nullptr;
+  size_t attrs_size = 0;
   Operand inputs[kMaxCoreInputs];  // of the core
   uint32_t input_count = 0;
   TensorType core_type;         // of the core's output
@@ -44,8 +46,9 @@ struct Fused {
   bool residual_last = false;   // after the activation
   bool residual_times = false;  // after the activation, and a Mul
   Activate act;
-  Operand slope;      // of a PRelu, one value a channel; there is no `act` then
-  bool half = false;  // the result is rounded to bfloat16 at the end
+  Operand slope;        // of a PRelu, one value a channel; there is no `act` then
+  bool half = false;    // the result is rounded to bfloat16 at the end
+  bool varies = false;  // there is a tail, and extents that change between runs
 
   template <class T>
   const T& core_attrs() const {
@@ -87,8 +90,10 @@ bool read_fused_codes(const CpuQuery& query, int channel_axis, Fused* out, Coded
 // A product of codes, IntConv or IntGemm, and what is done with its codes at once: IntAdd or IntAffine.
 struct IntFused {
   const uint8_t* attrs = nullptr;  // the product's
-  int32_t bias = -1;               // an input of the node; its first three are the product's first three
-  Op step = Op::kNone;             // kNone: a plain node
+  size_t attrs_size = 0;
+  bool varies = false;  // there is a step, and extents that change between runs
+  int32_t bias = -1;    // an input of the node; its first three are the product's first three
+  Op step = Op::kNone;  // kNone: a plain node
   const uint8_t* step_attrs = nullptr;
   int32_t operands[3] = {-1, -1, -1};  // inputs of the node: the other codes; factor, below, offset
   bool second = false;                 // the product is IntAdd's second operand
@@ -102,11 +107,11 @@ struct IntFused {
 // A plain node becomes a product without a step. False with `reason` when the body has another form.
 bool read_int_fused(const CpuQuery& query, IntFused* out, const char** reason);
 
-// Values that were given to the session's run must be as the body was read: the residual is of the output's shape.
-inline bool fits(const KernelContext& ctx, const Fused& f) {
-  return !f.residual.given() || f.residual.input < 0 ||
-         ctx.in(static_cast<size_t>(f.residual.input))->shape == ctx.out(0)->shape;
-}
+// Values that were given to the session's run must be as the body was read: the residual and the core's own result are
+// of the output's shape, none is broadcast.
+bool fits(const KernelContext& ctx, const Fused& f);
+// The same of a product of codes, which is operator `core`.
+bool fits(const KernelContext& ctx, Op core, const IntFused& f);
 
 // The state of a kernel that runs such a body and reads the core's constant packed where it can, and its `prepare`.
 struct FusedState {

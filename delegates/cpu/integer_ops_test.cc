@@ -345,6 +345,39 @@ TEST(CpuIntProducts, LeaveOtherSteps) {
       .expect_left();
 }
 
+// Extents of two names with one bound: codes that would be broadcast in front of what is added are refused.
+TEST(CpuIntProducts, ThatVary) {
+  const std::vector<uint8_t> conv = pack<attrs::IntConv>(attrs::IntConvT{}),
+                             gemm = pack<attrs::IntGemm>(attrs::IntGemmT{}),
+                             add = pack<attrs::IntAdd>(attrs::IntAddT{}),
+                             affine = pack<attrs::IntAffine>(attrs::IntAffineT{});
+  const auto convolution = [&](int64_t n, int64_t added) {
+    Values v(1);
+    return product_and_step(
+        Op::kIntConv, conv, Op::kIntAdd, add, false,
+        {v.bytes(DType::kU8, {n, 4, 5, 5}), v.bytes(DType::kI8, {4, 4, 1, 1}), v.reals({}, 0.001f, 0.002f)},
+        {v.bytes(DType::kI8, {added, 4, 5, 5})});
+  };
+  convolution(3, 3).runs_as(convolution(2, 2)).expect_same_bits("int_conv_nchw");
+  (void)convolution(3, 3).runs_as(convolution(1, 3)).fails_with(VIREO_INVALID_MODEL).run("int_conv_nchw", 1);
+  const auto product = [&](int64_t rows, int64_t added) {
+    Values v(1);
+    return product_and_step(Op::kIntGemm, gemm, Op::kIntAdd, add, false,
+                            {v.bytes(DType::kU8, {rows, 9}), v.bytes(DType::kI8, {9, 20}), v.reals({}, 0.001f, 0.002f)},
+                            {v.bytes(DType::kI8, {added, 20})});
+  };
+  product(3, 3).runs_as(product(2, 2)).expect_same_bits("int_gemm");
+  (void)product(3, 3).runs_as(product(1, 3)).fails_with(VIREO_INVALID_MODEL).run("int_gemm", 1);
+  const auto scaled = [&](int64_t factors) {
+    Values v(1);
+    return product_and_step(Op::kIntGemm, gemm, Op::kIntAffine, affine, false,
+                            {v.bytes(DType::kU8, {3, 9}), v.bytes(DType::kI8, {9, 20}), v.reals({}, 0.001f, 0.002f)},
+                            {v.reals({factors}, 0, 1)});
+  };
+  scaled(20).expect_same_bits("int_gemm");
+  scaled(20).runs_as(scaled(1)).expect_left();
+}
+
 TEST(CpuIntCodes, TableAndSoftmaxSameBits) {
   for_each_level([](const char*) {
     Random r(4);

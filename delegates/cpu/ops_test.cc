@@ -1,6 +1,7 @@
 // The tuned kernels against the reference kernels of sdk/ops, through the delegate as a session drives it, on every
 // instruction set of this machine.
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
@@ -8,6 +9,7 @@
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/lrn/lrn_generated.h"
+#include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
@@ -305,6 +307,76 @@ TEST(CpuRecurrent, AsTheReference) {
       }
     }
   });
+}
+
+// Weights that are no constants: what the input's products pack on the way has room for each thread, also where the
+// last one is shorter and is cut otherwise.
+TEST(CpuRecurrent, WeightsThatAreGiven) {
+  for_each_level([](const char*) {
+    const auto lstm = [](int64_t steps, int64_t inputs, int64_t hidden) {
+      Values v(static_cast<uint32_t>(hidden));
+      return Case(Op::kLSTM, pack<attrs::Recurrent>(attrs::RecurrentT{}),
+                  {v.reals({steps, 1, inputs}, -1, 1), v.reals({1, 4 * hidden, inputs}, -0.1f, 0.1f),
+                   v.reals({1, 4 * hidden, hidden}, -0.1f, 0.1f)},
+                  3);
+    };
+    for (const int32_t slots : {1, 2, 4}) {
+      // Sums of under 400 terms lose 400 * 2^-24, of values under 0.1.
+      lstm(64, 128, 128).varies(1).by_turns().expect_close("lstm_f32", 5e-5, slots);
+      lstm(100, 256, 100).varies(1).by_turns().expect_close("lstm_f32", 5e-5, slots);
+      lstm(100, 256, 100).varies(2).by_turns().expect_close("lstm_f32", 5e-5, slots);
+      lstm(100, 256, 100).varies(1).varies(2).by_turns().expect_close("lstm_f32", 5e-5, slots);
+    }
+  });
+}
+
+// ---- Matrix products whose extents vary
+
+TEST(CpuMatMul, BatchesThatVary) {
+  for_each_level([](const char*) {
+    const auto matmul = [](int64_t n, int64_t p) {
+      Values v(3);
+      return Case(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}),
+                  {v.reals({n, 8, 1024}, -1, 1), v.reals({p, 1024, 480}, -1, 1)});
+    };
+    for (const int32_t slots : {1, 2, 4}) {
+      for (const int64_t n : {1, 3, 8}) {
+        for (const int64_t p : {int64_t{1}, n})
+          matmul(8, 8).runs_as(matmul(n, p)).by_turns().expect_close("gemm_f32", 1e-5, slots);
+        matmul(8, 8).runs_as(matmul(1, n)).by_turns().expect_close("gemm_f32", 1e-5, slots);
+      }
+    }
+  });
+}
+
+// ---- Attention whose extents vary
+
+TEST(CpuAttention, HeadsAndKeysThatVary) {
+  const auto attention = [](int64_t heads, int64_t keys) {
+    Values v(3);
+    return Case(
+        Op::kAttention, pack<attrs::Attention>(attrs::AttentionT{}),
+        {v.reals({1, 8, 1, 64}, -1, 1), v.reals({1, heads, keys, 64}, -1, 1), v.reals({1, heads, keys, 64}, -1, 1)});
+  };
+  for (const int32_t slots : {1, 4}) {
+    for (const int64_t keys : {1, 1200, 4096})
+      attention(8, 5000).runs_as(attention(8, keys)).by_turns().expect_close("attention_f32", 1e-5, slots);
+    attention(8, 5000).runs_as(attention(1, 100)).by_turns().expect_close("attention_f32", 1e-5, slots);
+    // As many queries for one head of keys need more room than one for each.
+    (void)attention(8, 5000).runs_as(attention(1, 5000)).fails_with(VIREO_UNSUPPORTED).run("attention_f32", slots);
+  }
+}
+
+// A bias that may turn out to be one number for all columns is no row of them.
+TEST(CpuGemm, BiasThatVaries) {
+  const auto gemm = [](int64_t bias) {
+    Values v(3);
+    return Case(Op::kGemm, pack<attrs::Gemm>(attrs::GemmT{}),
+                {v.reals({4, 16}, -1, 1), v.reals({16, 24}, -1, 1), v.reals({bias}, -1, 1)});
+  };
+  gemm(24).expect_close("gemm_f32", 1e-5);
+  gemm(24).varies(2).expect_close("gemm_f32", 1e-5);
+  gemm(24).runs_as(gemm(1)).expect_close("reference", 1e-5);
 }
 
 // ---- Threads

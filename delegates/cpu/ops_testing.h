@@ -43,6 +43,21 @@ inline TestNode test_node(Op op, const std::vector<uint8_t>& attrs) {
   return n;
 }
 
+// A pool that hands pieces to its slots by turns, on the caller's thread: each gets some.
+class Turns {
+ public:
+  explicit Turns(int32_t slots) : slots_(slots) {}
+  Parallel parallel() { return {run, this, slots_}; }
+
+ private:
+  static void run(void* pool, int64_t count, int64_t grain, Parallel::Task task, void* arg) {
+    const int32_t slots = static_cast<Turns*>(pool)->slots_;
+    for (int64_t begin = 0; begin < count; begin += grain)
+      task(arg, begin, std::min(begin + grain, count), static_cast<int32_t>(begin / grain % slots));
+  }
+  int32_t slots_;
+};
+
 // A graph of one node, the node's inputs (kNone: absent) and what its outputs should be.
 class NodeCase {
  public:
@@ -88,7 +103,8 @@ class NodeCase {
       y_c.push_back(as_c(&y[o]));
     }
     cpu::testing::Threads threads(slots);
-    const Parallel p = threads.parallel();
+    Turns turns(slots);
+    const Parallel p = by_turns_ ? turns.parallel() : threads.parallel();
     const vireo_thread_pool pool = {p.run, p.pool, slots};
     char message[256] = "";
     const vireo_submit with = {
@@ -96,11 +112,47 @@ class NodeCase {
         sizeof(message)};
     EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
                        static_cast<uint32_t>(y_c.size()), &with),
-              VIREO_OK)
+              answer_)
         << message;
     d.unload(loaded);
     jobs_ = threads.jobs();
     return out;
+  }
+  // Given to the run, no constant.
+  NodeCase& varies(size_t input) {
+    TestValue& v = graph_.values[static_cast<size_t>(graph_.nodes[0].inputs[input])];
+    v.constant = nullptr;
+    v.constant_size = 0;
+    return *this;
+  }
+  // Planned as it is, run as `less` is: inputs that differ in type have shapes that vary up to those planned, and so
+  // have all results.
+  NodeCase& runs_as(const NodeCase& less) {
+    TestNode& n = graph_.nodes[0];
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].type == less.inputs_[i].type) continue;
+      varies(i);
+      graph_.values[static_cast<size_t>(n.inputs[i])].varies = true;
+      if (n.body != nullptr) n.body->values[static_cast<size_t>(n.body->inputs[i])].varies = true;
+    }
+    for (const int32_t y : n.outputs) graph_.values[static_cast<size_t>(y)].varies = true;
+    for (size_t k = 0; n.body != nullptr && k < n.body->nodes.size(); ++k) {
+      for (const int32_t y : n.body->nodes[k].outputs) n.body->values[static_cast<size_t>(y)].varies = true;
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i].type = less.inputs_[i].type;
+      inputs_[i].bytes.assign(less.inputs_[i].bytes.begin(), less.inputs_[i].bytes.end());  // of one size: as it lies
+    }
+    wanted_ = less.wanted_;
+    return *this;
+  }
+  NodeCase& by_turns() {
+    by_turns_ = true;
+    return *this;
+  }
+  NodeCase& fails_with(vireo_status answer) {
+    answer_ = answer;
+    return *this;
   }
   // How often the last run() gave work to threads.
   int jobs() const { return jobs_; }
@@ -159,6 +211,8 @@ class NodeCase {
   Status status_ = Status::kOk;
   std::string message_;
   int jobs_ = 0;
+  bool by_turns_ = false;
+  vireo_status answer_ = VIREO_OK;  // that the run is to give
 };
 
 // An operator, and what the reference makes of its inputs.

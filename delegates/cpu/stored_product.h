@@ -51,7 +51,7 @@ Gemm stored_gemm(const Fused& f, const Shape& a) {
 }
 
 // One matrix of weights and rows of A, with a bias of one value a column.
-inline bool is_stored_gemm(const Fused& f, const char** reason) {
+inline bool is_stored_gemm(const CpuQuery& q, const Fused& f, const char** reason) {
   const Shape &x = f.inputs[0].type.shape, &w = f.inputs[1].type.shape;
   *reason = "tuned for rows of A and one matrix of weights in this type";
   if (x.rank < 2 || w.rank != 2) return false;
@@ -62,8 +62,8 @@ inline bool is_stored_gemm(const Fused& f, const char** reason) {
   const bool bias = f.input_count > 2 && f.inputs[2].given();
   const Shape& c = f.inputs[f.input_count > 2 ? 2 : 0].type.shape;
   const bool row = (c.rank == 1 && c[0] == n) || (c.rank == 2 && c[0] == 1 && c[1] == n);
-  *reason = "tuned for a bias of one value a column and beta 1";
-  return !bias || (a.beta() == 1 && row);
+  *reason = "tuned for a bias of one value a column in every run, and beta 1";
+  return !bias || (a.beta() == 1 && row && f.inputs[2].is_static(q));
 }
 
 template <class Extra, int kPacks>
@@ -127,7 +127,7 @@ class StoredProduct {
       *reason = "tuned for one to three spatial axes";
       return rank >= 3 && rank <= 5 && Kind::takes_conv(*f, reason);
     }
-    return (f->core == Op::kGemm || f->core == Op::kMatMul) && is_stored_gemm(*f, reason) &&
+    return (f->core == Op::kGemm || f->core == Op::kMatMul) && is_stored_gemm(q, *f, reason) &&
            Kind::takes_gemm(*f, *extra, reason);
   }
 
@@ -148,10 +148,10 @@ class StoredProduct {
     if (!read(q, &f, &extra)) return 0;
     const bool packed = will_be_packed(q, pack);
     const Shape& x = f.inputs[0].type.shape;
-    const size_t bytes = is_conv(f)
-                             ? Kind::conv_scratch(f, extra, stored_conv(f, x, f.core_type.shape), q.slots, packed)
-                             : Kind::gemm_scratch(f, extra, x, q.slots, packed);
-    return static_cast<int64_t>(bytes);
+    if (!is_conv(f)) return static_cast<int64_t>(Kind::gemm_scratch(f, extra, x, q.slots, packed));
+    const Sizes sizes = q.is_static() ? Sizes::kFixed : Sizes::kUpperBounds;
+    const ConvF32 c = stored_conv(f, x, f.core_type.shape);
+    return static_cast<int64_t>(Kind::conv_scratch(f, extra, c, q.slots, packed, sizes));
   }
 
   static void prepare(const CpuQuery& q, void* state) {
@@ -193,7 +193,7 @@ struct NoStoredConv {
     return false;
   }
   template <class Extra>
-  static size_t conv_scratch(const Fused&, const Extra&, const ConvF32&, int32_t, bool) {
+  static size_t conv_scratch(const Fused&, const Extra&, const ConvF32&, int32_t, bool, Sizes) {
     return 0;
   }
   template <class Call>

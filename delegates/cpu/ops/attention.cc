@@ -65,6 +65,12 @@ void set_mask(const Tensor* mask, cpu::AttentionF32* s) {
   }
 }
 
+// Heads of keys whose number varies may turn out fewer, and the queries that share one more, than scratch is for.
+Status refuse_heads(const KernelContext& ctx, const cpu::AttentionF32& s) {
+  return ctx.fail(Status::kUnsupported, "{} heads of queries share {} of keys, prepared for more", s.q_heads,
+                  s.kv_heads);
+}
+
 // Cached rows, then those of this call: [B, H, T, size].
 void join(const KernelContext& ctx, const AttentionExtents& e, const Tensor* past, const Tensor& now, int64_t size,
           float* out) {
@@ -89,6 +95,9 @@ Status run(const KernelContext& ctx, const void*) {
   const auto& a = ctx.attrs<attrs::Attention>();
   const AttentionExtents e(a, ctx.in(kQ)->shape, ctx.in(kK)->shape, ctx.in(kV)->shape,
                            past == nullptr ? Shape{} : past->shape);
+  cpu::AttentionF32 s = shape_of(a, e, past != nullptr);
+  if (ctx.out(0)->count() > 0 && cpu::attention_f32_scratch_bytes(s, ctx.parallel.slots) > ctx.scratch.size())
+    return refuse_heads(ctx, s);
   const float *k = ctx.in(kK)->as<const float>(), *v = ctx.in(kV)->as<const float>();
   if (ctx.out(1) != nullptr) join(ctx, e, past, *ctx.in(kK), e.head, ctx.out(1)->as<float>());
   if (ctx.out(2) != nullptr) join(ctx, e, ctx.in(kPastValue), *ctx.in(kV), e.value_head, ctx.out(2)->as<float>());
@@ -96,7 +105,6 @@ Status run(const KernelContext& ctx, const void*) {
     k = ctx.out(1)->as<const float>();
     v = ctx.out(2)->as<const float>();
   }
-  cpu::AttentionF32 s = shape_of(a, e, past != nullptr);
   set_mask(ctx.in(kMask), &s);
   cpu::attention_f32(s, ctx.in(kQ)->as<const float>(), k, v, ctx.out(0)->as<float>(), ctx.parallel, ctx.scratch.data());
   return Status::kOk;
@@ -257,6 +265,8 @@ Status run_cached(const KernelContext& ctx, const void* state) {
   const Form& f = *static_cast<const Form*>(state);
   const Tensor &q = *f.in(ctx, kQ), &k = *f.in(ctx, kK), &v = *f.in(ctx, kV);
   cpu::AttentionCached s = cached_shape(f, q.shape, k.shape, v.shape);
+  if (ctx.out(0)->count() > 0 && cpu::attention_cached_scratch_bytes(s, ctx.parallel.slots) > ctx.scratch.size())
+    return refuse_heads(ctx, s);
   set_mask(f.in(ctx, kMask), &s);
   if (f.scales[0].given()) s.k_scale = f.scales[0].f32(ctx);
   if (f.scales[1].given()) s.v_scale = f.scales[1].f32(ctx);

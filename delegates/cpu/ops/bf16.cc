@@ -54,7 +54,8 @@ struct Bf16 {
     const auto g = cpu::stored_gemm<GemmBf16>(f, x);
     return cpu::gemm_bf16_scratch_bytes(g.m, g.n, g.k, slots, packed, ends_half(f));
   }
-  static size_t conv_scratch(const Fused& f, const Extra&, const cpu::ConvF32& c, int32_t slots, bool packed) {
+  static size_t conv_scratch(const Fused& f, const Extra&, const cpu::ConvF32& c, int32_t slots, bool packed,
+                             cpu::Sizes) {
     return cpu::conv_bf16_scratch_bytes(c, slots, packed, ends_half(f));
   }
   // What the tail adds goes with them where it is bfloat16.

@@ -64,6 +64,8 @@ class Reader {
         if (n.inputs[0] != at_ && n.inputs[1] != at_) {  // of the two scales
           const int32_t a = input(n, 0), b = input(n, 1);
           if (pair_ >= 0 || !one_a_channel(a) || !one_a_channel(b)) return false;
+          // Where it is the first node, y may lie on an operand of its size; sums would overwrite that.
+          if (out_.attrs == nullptr && (is_as_y(a) || is_as_y(b))) return false;
           pair_ = n.outputs[0];
           pair_inputs_[0] = a;
           pair_inputs_[1] = b;
@@ -107,6 +109,7 @@ class Reader {
     }
     return -1;
   }
+  bool is_as_y(int32_t i) const { return q_.inputs[i].type == q_.outputs[0].type; }
   // A float32 number, or one for each of the result's channels.
   bool one_a_channel(int32_t i) const {
     if (i < 0) return false;

@@ -62,8 +62,9 @@ struct F16 {
     const auto g = cpu::stored_gemm<GemmF16>(f, x);
     return cpu::gemm_f16_scratch_bytes(g.m, g.n, g.k, slots, packed, extra.halves);
   }
-  static size_t conv_scratch(const Fused& f, const Extra& extra, const cpu::ConvF32& c, int32_t slots, bool packed) {
-    return cpu::conv_f16_scratch_bytes(conv_of(f, c), slots, packed, extra.halves);
+  static size_t conv_scratch(const Fused& f, const Extra& extra, const cpu::ConvF32& c, int32_t slots, bool packed,
+                             cpu::Sizes sizes) {
+    return cpu::conv_f16_scratch_bytes(conv_of(f, c), slots, packed, extra.halves, sizes);
   }
   static cpu::HalfTail tail_of(const Call& call) {
     return {static_cast<const uint16_t*>(call.bias), static_cast<const uint16_t*>(call.residual),

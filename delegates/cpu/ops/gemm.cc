@@ -29,9 +29,9 @@ void gemm_shape(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   g->epilogue.alpha = at.alpha();
 }
 
-// Broadcast batches: B shared by all (weights) joins the batch of A into its rows; otherwise each batch dimension
-// either agrees or is 1 on one side.
-bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
+// Broadcast batches: B shared by all in every run (`shared`: weights) joins the batch of A into its rows; otherwise
+// each batch dimension either agrees or is 1 on one side. Scratch is for the rows that there are at the bounds.
+bool matmul_shape(const Shape& a, const Shape& b, bool shared, GemmF32* g) {
   if (a.rank < 2 || b.rank < 2) return false;
   g->k = a[a.rank - 1];
   g->n = b[b.rank - 1];
@@ -39,11 +39,11 @@ bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
   g->lda = g->k;
   g->ldb = g->ldc = g->n;
   const int64_t batch_a = product(a, 0, a.rank - 2), batch_b = product(b, 0, b.rank - 2);
-  if (batch_b == 1) {
+  if (shared) {
     g->m *= batch_a;
     return true;
   }
-  if (batch_a != 1 && batch_a != batch_b) return false;
+  if (batch_a != 1 && batch_b != 1 && batch_a != batch_b) return false;
   if (batch_a == batch_b) {
     // The same extents, from the right.
     for (int i = 3; i <= (a.rank > b.rank ? a.rank : b.rank); ++i) {
@@ -51,17 +51,19 @@ bool matmul_shape(const Shape& a, const Shape& b, GemmF32* g) {
       if (da != db) return false;
     }
   }
-  g->batch = batch_b;
+  g->batch = batch_b == 1 ? batch_a : batch_b;
   g->a_step = batch_a == 1 ? 0 : g->m * g->k;
-  g->b_step = g->k * g->n;
+  g->b_step = batch_b == 1 ? 0 : g->k * g->n;
   g->c_step = g->m * g->n;
   return true;
 }
 
+bool is_shared(const Shape& b) { return product(b, 0, b.rank - 2) == 1; }
+
 bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   if (f.core == Op::kGemm) {
     gemm_shape(f, a, b, g);
-  } else if (!matmul_shape(a, b, g)) {
+  } else if (!matmul_shape(a, b, is_shared(f.inputs[1].type.shape), g)) {
     return false;
   }
   g->epilogue.act = f.act;
@@ -135,14 +137,14 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   *reason = "tuned for batches that agree or are shared";
   if (!shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return nullptr;
   // Extents that change between runs could come to broadcast otherwise: weights never do.
-  if (f.core == Op::kMatMul && !q.is_static() &&
-      product(f.inputs[1].type.shape, 0, f.inputs[1].type.shape.rank - 2) != 1) {
+  if (f.core == Op::kMatMul && !q.is_static() && !is_shared(f.inputs[1].type.shape)) {
     const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;
     if (a.rank != b.rank) return nullptr;
   }
   if (f.core == Op::kGemm && f.input_count > 2 && f.inputs[2].given()) {
-    *reason = "tuned for a bias of one value a column and beta 1";
-    if (f.core_attrs<attrs::Gemm>().beta() != 1 || !is_row(f.inputs[2].type.shape, g.n)) return nullptr;
+    *reason = "tuned for a bias of one value a column in every run, and beta 1";
+    if (f.core_attrs<attrs::Gemm>().beta() != 1 || !f.inputs[2].is_static(q) || !is_row(f.inputs[2].type.shape, g.n))
+      return nullptr;
   }
   *reason = "";
   return &kGemm;

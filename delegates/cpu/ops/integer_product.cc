@@ -34,12 +34,12 @@ struct Step {
   SecondStep step;
   const uint8_t* added = nullptr;
 
-  Status read(const KernelContext& ctx, const IntFused& f) {
+  Status read(const KernelContext& ctx, Op core, const IntFused& f) {
+    if (!cpu::fits(ctx, core, f))
+      return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
     if (f.step == Op::kIntAdd) {
       const auto& a = *::flatbuffers::GetRoot<attrs::IntAdd>(f.step_attrs);
       const Tensor& other = ctx.required(static_cast<size_t>(f.operands[0]));
-      if (!(other.shape == ctx.out(0)->shape))
-        return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
       factor_ = f.second ? a.b_multiplier() : a.a_multiplier();
       step.zero = f.second ? a.b_zero() : a.a_zero();
       step.factor = &factor_;
@@ -131,7 +131,7 @@ Status run_conv(const KernelContext& ctx, const void* state) {
   if (s.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(s.fused.bias)).as<const int32_t>();
   Step step;
   if (s.fused.step != Op::kNone) {
-    VIREO_TRY(step.read(ctx, s.fused));
+    VIREO_TRY(step.read(ctx, Op::kIntConv, s.fused));
     finish.then = &step.step;
     c.added = step.added;
   }
@@ -181,7 +181,7 @@ Status run_gemm(const KernelContext& ctx, const void* opaque) {
   if (state.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(state.fused.bias)).as<const int32_t>();
   Step step;
   if (state.fused.step != Op::kNone) {
-    VIREO_TRY(step.read(ctx, state.fused));
+    VIREO_TRY(step.read(ctx, Op::kIntGemm, state.fused));
     finish.then = &step.step;
   }
   const uint8_t a_zero = byte_of(attributes.a_zero());

@@ -31,6 +31,8 @@ struct Sizes {
     if (block > steps) block = steps;
   }
   int64_t row() const { return gates * hidden; }
+  int64_t rows() const { return block * batch; }                               // of a block's product
+  int64_t last_rows() const { return block > 0 ? steps % block * batch : 0; }  // of a shorter one behind it
 };
 
 // y [rows, columns] = x [rows, depth] w^T + bias + residual
@@ -46,6 +48,15 @@ GemmF32 product_of(int64_t rows, int64_t columns, int64_t depth, const float* bi
   return g;
 }
 
+// What the input's products need. A shorter one may be cut otherwise, and then needs more.
+size_t input_bytes(const Sizes& s, int32_t slots, cpu::Sizes exact) {
+  const auto bytes = [&](int64_t rows) {
+    return cpu::gemm_f32_scratch_bytes(product_of(rows, s.row(), s.inputs, nullptr, nullptr), slots, exact);
+  };
+  const size_t full = bytes(s.rows()), last = bytes(s.last_rows());
+  return full > last ? full : last;
+}
+
 // The scratch memory: sums of a block of steps, sums of one step, h, c (or the candidate's own sums), biases, the
 // products' own.
 struct Room {
@@ -54,15 +65,13 @@ struct Room {
     const auto floats = [](int64_t n) {
       return (static_cast<size_t>(n < 0 ? 0 : n) * sizeof(float) + 63) & ~size_t{63};
     };
-    const int64_t rows = s.block * s.batch;
-    block = floats(rows * s.row());
+    block = floats(s.rows() * s.row());
     step = floats(s.batch * s.row());
     h = floats(s.batch * s.hidden);
     c = floats(s.batch * s.hidden);
     bias = floats(2 * s.row());
-    size_t own = 0;
-    for (const GemmF32& g : {product_of(rows, s.row(), s.inputs, nullptr, nullptr),
-                             product_of(s.batch, s.row(), s.hidden, nullptr, nullptr),
+    size_t own = input_bytes(s, slots, exact);
+    for (const GemmF32& g : {product_of(s.batch, s.row(), s.hidden, nullptr, nullptr),
                              product_of(s.batch, s.hidden, s.hidden, nullptr, nullptr),
                              product_of(s.batch, 2 * s.hidden, s.hidden, nullptr, nullptr)}) {
       const size_t bytes = cpu::gemm_f32_scratch_bytes(g, slots, exact);
@@ -86,7 +95,7 @@ bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_pac
   const Sizes s(q.op, q.inputs[0].type.shape, q.inputs[2].type.shape, a.batch_first());
   const int64_t directions = recurrent_directions(a);
   const CpuValue& weights = q.inputs[index == kRecurrence ? 2 : 1];
-  const GemmF32 input = product_of(s.block * s.batch, s.row(), s.inputs, nullptr, nullptr);
+  const GemmF32 input = product_of(s.rows(), s.row(), s.inputs, nullptr, nullptr);
   if (index == kInput && cpu::gemm_f32_packed_floats(input) == 0) return false;
   const int64_t floats = index == kRecurrence ? cpu::packed_gates_floats(s.gates, s.hidden) : packed_input_floats(s);
   const size_t bytes = static_cast<size_t>(directions * floats) * sizeof(float);
@@ -122,18 +131,17 @@ void prepare(const CpuQuery& q, void* state) {
 // nobody wants the sequence, c, what a GRU's gates hand on, and what the input's product needs.
 struct PackedRoom {
   size_t bias, h, c, gates, own, total;
-  PackedRoom(const Sizes& s, cpu::Sizes exact, bool input_packed) {
+  PackedRoom(const Sizes& s, int32_t slots, cpu::Sizes exact, bool input_packed) {
     const auto floats = [](int64_t n) {
       return (static_cast<size_t>(n < 0 ? 0 : n) * sizeof(float) + 63) & ~size_t{63};
     };
-    const int64_t rows = s.block * s.batch, state = s.batch * s.hidden;
-    bias = floats(rows * s.row());
+    const int64_t state = s.batch * s.hidden;
+    bias = floats(s.rows() * s.row());
     h = bias + floats(s.row());
     c = h + 2 * floats(state);
     gates = c + floats(state);
     own = gates + floats(2 * state);
-    const GemmF32 input = product_of(rows, s.row(), s.inputs, nullptr, nullptr);
-    total = own + (input_packed ? 0 : (cpu::gemm_f32_scratch_bytes(input, 1, exact) + 63) & ~size_t{63});
+    total = own + (input_packed ? 0 : (input_bytes(s, slots, exact) + 63) & ~size_t{63});
   }
 };
 
@@ -151,8 +159,9 @@ int64_t scratch_bytes(const CpuQuery& q) {
     s.batch = batch + kBlockRows;
   }
   if (!cpu::will_be_packed(q, pack, kRecurrence)) return static_cast<int64_t>(Room(s, q.slots, exact).total);
-  const size_t one = PackedRoom(s, exact, cpu::will_be_packed(q, pack, kInput)).total;
-  return static_cast<int64_t>(directions_apart(a, q.slots) ? 2 * one : one);
+  const bool apart = directions_apart(a, q.slots);
+  const size_t one = PackedRoom(s, apart ? 1 : q.slots, exact, cpu::will_be_packed(q, pack, kInput)).total;
+  return static_cast<int64_t>(apart ? 2 * one : one);
 }
 
 void apply(cpu::Activation kind, float* x, int64_t count) {
@@ -231,7 +240,7 @@ template <bool kLstm>
 void run_direction(const KernelContext& ctx, const Packed& packed, const Sizes& s, int64_t dir, char* memory,
                    const Parallel& parallel) {
   const auto& a = ctx.attrs<attrs::Recurrent>();
-  const PackedRoom room(s, cpu::Sizes::kFixed, packed.w != nullptr);
+  const PackedRoom room(s, parallel.slots, cpu::Sizes::kFixed, packed.w != nullptr);
   const int64_t directions = recurrent_directions(a), n = s.hidden, state = s.batch * n;
   float* const block = reinterpret_cast<float*>(memory);
   float* const both = reinterpret_cast<float*>(memory + room.bias);
@@ -290,7 +299,7 @@ void run_packed(const KernelContext& ctx, const Packed& packed, const Sizes& s) 
     for (int64_t dir = 0; dir < directions; ++dir) run_direction<kLstm>(ctx, packed, s, dir, memory, ctx.parallel);
     return;
   }
-  const size_t one = PackedRoom(s, cpu::Sizes::kFixed, packed.w != nullptr).total;
+  const size_t one = PackedRoom(s, 1, cpu::Sizes::kFixed, packed.w != nullptr).total;
   const int64_t macs = s.steps * s.batch * s.row() * (s.inputs + s.hidden);
   ctx.parallel.for_range(2, macs < kGrainMacs ? 2 : 1, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t dir = begin; dir < end; ++dir)

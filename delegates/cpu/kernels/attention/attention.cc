@@ -59,8 +59,11 @@ size_t up(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
 struct Room {
   size_t keys, values, scores, inverse, product;
   explicit Room(const AttentionF32& s) {
-    keys = up(static_cast<size_t>(gemm_f32_packed_floats(scores_product(s, s.queries, s.keys))) * sizeof(float));
-    values = up(static_cast<size_t>(gemm_f32_packed_floats(values_product(s, s.queries, s.keys))) * sizeof(float));
+    const auto panels = [&](const GemmF32& g) {
+      return s.queries < kFewestPacked ? 0 : up(static_cast<size_t>(gemm_f32_packed_floats(g)) * sizeof(float));
+    };
+    keys = panels(scores_product(s, s.queries, s.keys));
+    values = panels(values_product(s, s.queries, s.keys));
     // Fewer keys let a block have more rows, so the bound is not that of these sizes alone.
     const int64_t most = smaller(s.queries * s.keys, larger(kFewestRows * s.keys, kBlockScores));
     scores = up(static_cast<size_t>(larger(most, 0)) * sizeof(float));
@@ -184,6 +187,12 @@ void attention_f32(const AttentionF32& shape, const float* q, const float* k, co
   const int64_t wanted = (4 * parallel.slots + heads - 1) / heads;
   const int64_t even = parallel.slots <= 1 ? s.queries : larger(kFewestRows, (s.queries + wanted - 1) / wanted);
   const int64_t rows = smaller(even, rows_of(s.queries, s.keys)), blocks = (s.queries + rows - 1) / rows;
+  // Fewer rows than kFewestPacked add up in another order, and threads decide where blocks end: the last one gets so
+  // many.
+  const auto begin_of = [&](int64_t n) {
+    if (n == blocks) return s.queries;
+    return n > 0 && n == blocks - 1 ? smaller(n * rows, s.queries - kFewestPacked) : n * rows;
+  };
   const int64_t work = rows * (s.keys + 1) * (s.head + s.value_head);
   // One block would read them once: the product packs, or reads in place, as it likes best.
   const bool again = s.queries >= kFewestPacked && group * blocks > 1;
@@ -193,7 +202,8 @@ void attention_f32(const AttentionF32& shape, const float* q, const float* k, co
   parallel.for_range(heads * blocks, 1 + (1 << 17) / work, [&](int64_t begin, int64_t end, int32_t number) {
     const Slot slot(room, scratch, number);
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t first = t % blocks * rows, h = t / blocks % s.q_heads, b = t / blocks / s.q_heads, kv = h / group;
+      const int64_t first = begin_of(t % blocks), h = t / blocks % s.q_heads, b = t / blocks / s.q_heads;
+      const int64_t kv = h / group;
       const float* const keys = k + b * s.k.batches + kv * s.k.heads;
       const float* const values = v + b * s.v.batches + kv * s.v.heads;
       if (*slot.head != b * s.kv_heads + kv) {
@@ -203,7 +213,7 @@ void attention_f32(const AttentionF32& shape, const float* q, const float* k, co
       }
       block(s, q + b * s.q.batches + h * s.q.heads + first * s.q.row, keys, values,
             y + b * s.y.batches + h * s.y.heads + first * s.y.row, b * s.mask.batches + h * s.mask.heads, first,
-            smaller(rows, s.queries - first), keys_packed, values_packed, slot);
+            begin_of(t % blocks + 1) - first, keys_packed, values_packed, slot);
     }
   });
 }

@@ -167,6 +167,95 @@ TEST(Attention, KeysAndValuesBehindAMaskMayBeAnything) {
   });
 }
 
+AttentionF32 shape(int64_t q_heads, int64_t kv_heads, int64_t queries, int64_t keys, int64_t head, int64_t value) {
+  AttentionF32 s;
+  s.batch = 1;
+  s.q_heads = q_heads;
+  s.kv_heads = kv_heads;
+  s.queries = queries;
+  s.keys = keys;
+  s.head = head;
+  s.value_head = value;
+  s.q = {head, queries * head, q_heads * queries * head};
+  s.k = {head, keys * head, kv_heads * keys * head};
+  s.v = {value, keys * value, kv_heads * keys * value};
+  s.y = {value, queries * value, q_heads * queries * value};
+  s.scale = 0.3f;
+  return s;
+}
+
+// A plan made for the most queries and keys serves fewer of them.
+TEST(Attention, ScratchGrowsWithQueriesAndKeys) {
+  for (const int64_t group : {1, 2, 8, 9}) {
+    for (const int64_t head : {16, 64, 128}) {
+      for (const int64_t queries : {1, 7, 8, 100}) {
+        for (const int32_t slots : {1, 4}) {
+          const size_t bytes = attention_f32_scratch_bytes(shape(2 * group, 2, queries, 8192, head, head), slots);
+          for (int64_t keys = 1; keys <= 8192; keys += keys / 9 + 1) {
+            for (const int64_t less : {int64_t{1}, queries / 2 + 1, queries}) {
+              ASSERT_LE(attention_f32_scratch_bytes(shape(2 * group, 2, less, keys, head, head), slots), bytes)
+                  << less << " x " << keys << " head " << head << " group " << group << " slots " << slots;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// One query over fewer keys than a plan was made for, whose products would pack what more keys would not.
+TEST(Attention, FewerKeysThanPlanned) {
+  for_each_level([](const char*) {
+    for (const int32_t slots : {1, 4}) {
+      testing::Scratch scratch(attention_f32_scratch_bytes(shape(4, 4, 1, 8192, 64, 64), slots));
+      for (const int64_t keys : {1200, 2143, 4096}) {
+        const AttentionF32 s = shape(4, 4, 1, keys, 64, 64);
+        Floats q(4 * 64), k(static_cast<size_t>(4 * keys * 64)), y(4 * 64);
+        testing::fill_uniform(q, 1, -2, 2);
+        testing::fill_uniform(k, 2, -2, 2);
+        testing::Threads threads(slots);
+        attention_f32(s, q.data(), k.data(), k.data(), y.data(), threads.parallel(), scratch.data());
+        for (const float v : y) ASSERT_LE(std::abs(v), 2);
+      }
+    }
+  });
+}
+
+// Where blocks of queries end depends on threads, what they sum does not.
+TEST(Attention, ThreadsChangeNoBit) {
+  for_each_level([](const char*) {
+    for (const int64_t queries : {9, 17, 18, 20, 33, 43, 60}) {
+      for (const int64_t keys : {9, 40, 65}) {
+        for (const int64_t value : {5, 12, 32}) {
+          for (const int64_t group : {1, 2}) {
+            for (const bool causal : {false, true}) {
+              AttentionF32 s = shape(group, 1, queries, keys, 33, value);
+              s.causal = causal;
+              Floats q(static_cast<size_t>(group * queries * 33)), k(static_cast<size_t>(keys * 33)),
+                  v(static_cast<size_t>(keys * value)), want(static_cast<size_t>(group * queries * value)),
+                  y(want.size());
+              testing::fill_uniform(q, 1, -2, 2);
+              testing::fill_uniform(k, 2, -2, 2);
+              testing::fill_uniform(v, 3, -2, 2);
+              for (const int32_t slots : {1, 2, 3, 4}) {
+                testing::Scratch scratch(attention_f32_scratch_bytes(s, slots));
+                testing::Threads threads(slots);
+                attention_f32(s, q.data(), k.data(), v.data(), (slots == 1 ? want : y).data(), threads.parallel(),
+                              scratch.data());
+                if (slots > 1) {
+                  ASSERT_EQ(memcmp(want.data(), y.data(), y.size() * sizeof(float)), 0)
+                      << queries << " x " << keys << " value " << value << " group " << group << " causal " << causal
+                      << " slots " << slots;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(Attention, NothingToDo) {
   check(0, 1, 1, 2, 2, 4, 4, false, Mask::kNone, 1);
   check(1, 1, 1, 0, 2, 4, 4, false, Mask::kNone, 1);

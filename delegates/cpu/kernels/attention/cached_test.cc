@@ -183,6 +183,26 @@ TEST(AttentionCached, SizesTypesAndMasks) {
   });
 }
 
+// A plan made for the most keys serves fewer of them, also where one query has a cap and takes float32's kernel.
+TEST(AttentionCached, ScratchGrowsWithKeys) {
+  for (const float softcap : {0.0f, 1.5f}) {
+    for (const int32_t slots : {1, 4}) {
+      const auto bytes = [&](int64_t keys) {
+        AttentionCached s;
+        s.batch = 1;
+        s.q_heads = s.kv_heads = 4;
+        s.queries = 1;
+        s.keys = keys;
+        s.head = s.value_head = 64;
+        s.softcap = softcap;
+        return attention_cached_scratch_bytes(s, slots);
+      };
+      for (int64_t keys = 1; keys < 4200; keys += keys / 19 + 1) ASSERT_LE(bytes(keys), bytes(4200)) << keys;
+      ASSERT_LE(bytes(4096), bytes(4200));
+    }
+  }
+}
+
 // Rows of a cache that nobody wrote yet are behind the mask: what lies there reaches no result.
 TEST(AttentionCached, WhatIsBehindAMaskMayBeAnything) {
   for_each_level([](const char*) {

@@ -67,12 +67,18 @@ struct Bands {
   int64_t y_floats(const ConvF32& s) const { return whole ? area(s.out) * s.out_channels : lines * line_y; }
 };
 
-// For all sizes up to these.
-size_t band_bytes(const ConvF32& s) {
+// Whether all images up to this one go in bands: for less than a stride more of padding below, each line's window meets
+// the image.
+bool always_in_bands(const ConvF32& s, int64_t reach) {
+  return s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 && s.pad[1] >= 0 && s.pad[1] < reach &&
+         s.out[1] * s.stride[1] - 1 - s.pad[1] < s.in[1];
+}
+
+size_t band_bytes(const ConvF32& s, Sizes sizes) {
   const Bands bands(s);
   const int64_t x = area(s.in) * s.in_channels, y = area(s.out) * s.out_channels;
   const int64_t line = bands.reach * bands.line_x + 2 * bands.line_y;
-  const bool flat = s.in[0] == 1 && s.out[0] == 1 && s.kernel[0] == 1 && s.pad[1] < bands.reach;
+  const bool flat = sizes == Sizes::kFixed ? !bands.whole : always_in_bands(s, bands.reach);
   const int64_t all = x + 2 * y;
   return floats(flat ? at_most(all, at_least(kBandFloats, line)) : all) + 3 * 64;
 }
@@ -133,13 +139,13 @@ void pack_conv_f16(const ConvF16& c, const uint16_t* weights, const Parallel& pa
   }
 }
 
-size_t conv_f16_scratch_bytes(const ConvF16& c, int32_t slots, bool packed, bool halves) {
+size_t conv_f16_scratch_bytes(const ConvF16& c, int32_t slots, bool packed, bool halves, Sizes sizes) {
   const ConvF32& s = c.shape;
   if (empty(s)) return 0;
   const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
   const size_t filters = Filters(c, packed).bytes(c), all = inner_bytes(c, slots);
   if (!halves) return filters + all;
-  const size_t band = band_bytes(s), apart = threads * (band + inner_bytes(c, 1)), together = band + all;
+  const size_t band = band_bytes(s, sizes), apart = threads * (band + inner_bytes(c, 1)), together = band + all;
   return filters + 2 * floats(s.out_channels) + (apart > together ? apart : together);
 }
 
@@ -170,7 +176,7 @@ void conv_f16(const ConvF16& c, const uint16_t* x, const uint16_t* weights, uint
   s.residual = nullptr;
   const Bands bands(s);
   const int64_t count = bands.count(s), units = s.n * count;
-  const size_t band = band_bytes(s);
+  const size_t band = band_bytes(s, Sizes::kFixed);
   const auto run = [&](int64_t unit, const Parallel& spread, char* mine) {
     const int64_t image = unit / count, y0 = bands.whole ? 0 : unit % count * bands.lines;
     const int64_t y1 = bands.whole ? s.out[1] : at_most(y0 + bands.lines, s.out[1]);

@@ -20,9 +20,10 @@ struct ConvF16 {
 int64_t conv_f16_packed_elements(const ConvF16& shape);
 void pack_conv_f16(const ConvF16& shape, const uint16_t* weights, const Parallel& parallel, uint16_t* packed);
 
-// Scratch depends on sizes, slots, whether x and y are float16 (`halves`) and whether filters will be packed, and grows
-// with each size.
-size_t conv_f16_scratch_bytes(const ConvF16& shape, int32_t slots, bool packed, bool halves);
+// Scratch depends on sizes, slots, whether x and y are float16 (`halves`) and whether filters will be packed; for upper
+// bounds it grows with each size.
+size_t conv_f16_scratch_bytes(const ConvF16& shape, int32_t slots, bool packed, bool halves,
+                              Sizes sizes = Sizes::kUpperBounds);
 void conv_f16(const ConvF16& shape, const float* x, const uint16_t* weights, float* y, const Parallel& parallel,
               void* scratch);
 void conv_f16(const ConvF16& shape, const uint16_t* x, const uint16_t* weights, uint16_t* y, const Parallel& parallel,

@@ -154,6 +154,10 @@ TEST(ConvF16, Bands) {
       check(shape(40, 40, 50, 50, 5, 1, 2, 40), last, 2, 3);
       check(shape(40, 24, 60, 64, 1, 1, 0), last, 1, 3);
       check(shape(4, 4, 5, 5, 3, 1, 4), last, 1, 3);
+      ConvF32 below =
+          shape(16, 16, 128, 128, 3, 1, 1);  // four lines of padding below, the windows of two in nothing else
+      below.out[1] += 3;
+      check(below, last, 0, 1);
       ConvF32 dilated = shape(24, 6, 70, 80, 3, 1, 2);
       dilated.dilation[1] = dilated.dilation[2] = 2;
       check(dilated, last, 0, 2);
@@ -180,6 +184,22 @@ TEST(ConvF16, ScratchGrowsWithTheImage) {
             ConvF16 less = most;
             less.shape = shape(channels, 16, h, w, 3, 1, 1);
             ASSERT_LE(conv_f16_scratch_bytes(less, 3, packed, true), bytes) << h << " x " << w;
+          }
+        }
+        // With more padding below than the window reaches, and strides that leave lines over.
+        for (const int64_t stride : {1, 2, 3}) {
+          for (const int64_t below : {0, 1, 2, 3, 5}) {
+            const auto tall = [&](int64_t h) {
+              ConvF16 c = most;
+              c.shape = shape(channels, 16, h, 200, 3, stride, 1);
+              c.shape.out[1] = (h + 1 + below - 3) / stride + 1;
+              return c;
+            };
+            for (int64_t h = 2; h <= 200; h += 3) {
+              ASSERT_LE(conv_f16_scratch_bytes(tall(h), 3, packed, true, Sizes::kFixed),
+                        conv_f16_scratch_bytes(tall(200), 3, packed, true))
+                  << h << " stride " << stride << " below " << below;
+            }
           }
         }
       }

@@ -219,6 +219,7 @@ Product product_of(const ConvF32& s, int64_t k, const Epilogue& e) {
   p.a = nullptr;
   p.c = nullptr;
   p.epilogue = &e;
+  p.part = area(s.out) > 1;
   return p;
 }
 

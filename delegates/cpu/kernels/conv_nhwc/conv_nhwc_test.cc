@@ -165,6 +165,40 @@ TEST(ConvNhwc, Depthwise) {
   });
 }
 
+// Pixels that threads cut may leave one over.
+TEST(ConvNhwc, ThreadsChangeNoBit) {
+  for_each_level([](const char*) {
+    for (const auto& z : {flat(1, 192, 112, 1, 15, 15, 1, 1, 1, 1, 0), flat(2, 70, 40, 1, 15, 15, 3, 3, 1, 1, 1),
+                          flat(1, 300, 130, 1, 5, 57, 1, 1, 1, 1, 0), flat(1, 900, 130, 1, 29, 1, 1, 1, 1, 1, 0)}) {
+      ConvF32 s;
+      s.n = z.n;
+      s.in_channels = z.c;
+      s.out_channels = z.o;
+      for (int i = 0; i < 3; ++i) {
+        s.in[i] = s.out[i] = z.in[i];
+        s.kernel[i] = z.kernel[i];
+        s.pad[i] = z.pad[i];
+      }
+      Floats x(static_cast<size_t>(s.n * area(s.in) * z.c)), w(static_cast<size_t>(z.o * z.c * area(s.kernel))),
+          want(static_cast<size_t>(s.n * area(s.out) * z.o)), y(want.size());
+      Floats packed(static_cast<size_t>(conv_nhwc_f32_packed_floats(s)));
+      testing::fill_uniform(x, 1);
+      testing::fill_uniform(w, 2);
+      pack_conv_nhwc_f32(s, w.data(), {}, packed.data());
+      s.packed = packed.data();
+      for (const int32_t slots : {1, 2, 3, 4}) {
+        testing::Threads threads(slots);
+        testing::Scratch scratch(conv_nhwc_f32_scratch_bytes(s, slots, Sizes::kFixed, true));
+        conv_nhwc_f32(s, x.data(), nullptr, (slots == 1 ? want : y).data(), threads.parallel(), scratch.data());
+        if (slots > 1) {
+          ASSERT_EQ(memcmp(want.data(), y.data(), y.size() * sizeof(float)), 0)
+              << z.c << " to " << z.o << " slots " << slots;
+        }
+      }
+    }
+  });
+}
+
 TEST(ConvNhwc, NothingToDo) {
   check(flat(0, 4, 4, 1, 5, 5, 3, 3, 1, 1, 1), 1);
   check(flat(1, 0, 4, 1, 5, 5, 1, 1, 1, 1, 0), 1, {Activation::kRelu});  // bias alone

@@ -70,7 +70,7 @@ class QuadGroup {
       const uint32_t bias = q.bias != nullptr ? static_cast<uint32_t>(q.bias[o]) : 0;
       for (int64_t p = i; p < kChannels; p += kChannels / parts_) {
         const int64_t lane = packed_lane(kChannels, p);
-        start_[lane] = static_cast<int32_t>(bias - static_cast<uint32_t>(x_zero * sum));
+        start_[lane] = static_cast<int32_t>(bias - static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(sum));
         multiplier_[lane] = q.multiplier[q.multiplier_per_row ? o : 0];
         for (int64_t f = 0; p != i && f < fours; ++f) memcpy(weights_ + f * 256 + lane * 4, to + f * 256, 4);
       }

@@ -101,6 +101,31 @@ TEST(DepthwiseNhwcI8, ExactOverWindows) {
   });
 }
 
+// So many taps that their weights times the zero point are beyond an int32, though no sum is.
+TEST(DepthwiseNhwcI8, LargeWindow) {
+  for_each_level([](const char*) {
+    constexpr int64_t kChannels = 64, kSide = 400;
+    DepthwiseI8 s;
+    s.channels = kChannels;
+    s.window.in_h = s.window.in_w = s.window.kernel_h = s.window.kernel_w = kSide;
+    s.x_zero = 250;
+    s.w_signed = true;
+    Requantize q;
+    const float multiplier = 1.0f / (kSide * kSide);
+    q.multiplier = &multiplier;
+    q.zero_point = 20;
+    q.low = 0;
+    q.high = 255;
+    s.finish = &q;
+    Bytes x(kSide * kSide * kChannels), weights(x.size()), y(kChannels);
+    for (uint8_t& v : x) v = 251;
+    for (uint8_t& v : weights) v = 100;
+    testing::Scratch scratch(depthwise_nhwc_i8_scratch_bytes(s, 1));
+    depthwise_nhwc_i8(s, x.data(), weights.data(), y.data(), {}, scratch.data());
+    for (const uint8_t v : y) ASSERT_EQ(v, 120);
+  });
+}
+
 // Threads take groups of 64 channels, the last of 40.
 TEST(DepthwiseNhwcI8, ExactOverChannels) {
   for_each_level([](const char*) {

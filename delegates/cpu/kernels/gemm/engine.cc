@@ -349,7 +349,7 @@ void packed_product_of(const Product& p, const B* panels, int64_t kc, int64_t nc
 
 void packed_product(const Product& p, const float* panels, int64_t kc, int64_t nc, int64_t block0, int64_t block1,
                     int64_t n0, int64_t n1) {
-  if (p.m == 1 && p.a_col == 1) return row_product(p, panels, n0, n1);
+  if (p.m == 1 && !p.part && p.a_col == 1) return row_product(p, panels, n0, n1);
   packed_product_of(p, panels, kc, nc, block0, block1, n0, n1);
 }
 

@@ -37,6 +37,7 @@ struct Product {
   float* c;
   int64_t c_row;
   const Epilogue* epilogue;
+  bool part = false;  // rows that threads cut out of more: a single one adds up as all do
 };
 
 // How the product is cut; the same on every instruction set, so that scratch sizes are.

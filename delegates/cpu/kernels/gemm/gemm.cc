@@ -318,9 +318,11 @@ void item_dots(const GemmF32& s, const Epilogue& e, const float* a, const float*
   const int64_t a_row = s.trans_a ? s.k : s.lda;  // trans_a comes here with one row only
   constexpr int64_t kGrainMacs = 1 << 17;         // bound by memory: 10 us
   if (s.m <= kFewRows) {
-    parallel.for_range(s.n, 1 + kGrainMacs / (s.m * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {
-      dot(s.m, end - begin, s.k, a, a_row, rows + begin * stride, stride, c + begin, s.ldc);
-      finish_rows_of(e, 0, s.m, begin, end, c, s.ldc);
+    // Columns go in fours; what is left over adds up in another order, so that nobody cuts between.
+    parallel.for_range((s.n + 3) / 4, 1 + kGrainMacs / (4 * s.m * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {
+      const int64_t n0 = 4 * begin, n1 = 4 * end < s.n ? 4 * end : s.n;
+      dot(s.m, n1 - n0, s.k, a, a_row, rows + n0 * stride, stride, c + n0, s.ldc);
+      finish_rows_of(e, 0, s.m, n0, n1, c, s.ldc);
     });
   } else {
     parallel.for_range(s.m, 1 + kGrainMacs / (s.n * s.k + 1), [&](int64_t begin, int64_t end, int32_t) {

@@ -202,6 +202,36 @@ TEST(Gemm, Batch) {
   });
 }
 
+TEST(Gemm, ThreadsChangeNoBit) {
+  for_each_level([](const char*) {
+    for (const int64_t m : {1, 2, 3, 4, 5, 70}) {
+      for (const int64_t n : {7, 23, 1000}) {
+        for (const bool trans_b : {false, true}) {
+          GemmF32 s;
+          s.m = m;
+          s.n = s.ldc = n;
+          s.k = s.lda = 2051;
+          s.trans_b = trans_b;
+          s.ldb = trans_b ? s.k : n;
+          Floats a(static_cast<size_t>(m * s.k)), b(static_cast<size_t>(n * s.k)), want(static_cast<size_t>(m * n)),
+              y(want.size());
+          testing::fill_uniform(a, 1);
+          testing::fill_uniform(b, 2);
+          for (const int32_t slots : {1, 2, 3, 4}) {
+            Threads threads(slots);
+            Scratch scratch(gemm_f32_scratch_bytes(s, slots, Sizes::kFixed));
+            gemm_f32(s, a.data(), b.data(), (slots == 1 ? want : y).data(), threads.parallel(), scratch.data());
+            if (slots > 1) {
+              ASSERT_EQ(memcmp(want.data(), y.data(), y.size() * sizeof(float)), 0)
+                  << m << " x " << n << " transposed " << trans_b << " slots " << slots;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(Gemm, NothingToSum) {
   for_each_level([](const char*) {
     check({3, 40, 0}, {Activation::kRelu}, true, true, 1, 1, 1);

@@ -134,7 +134,7 @@ HWY_INLINE void max_plane(const PoolI8& s, const uint8_t* x, uint8_t* y, uint8_t
 }
 
 // Sum of bytes made unsigned; wraps modulo 2^32.
-HWY_INLINE int32_t sum_of(const uint8_t* x, int64_t count, uint8_t flip) {
+HWY_INLINE uint32_t sum_of(const uint8_t* x, int64_t count, uint8_t flip) {
   uint32_t sum = 0;
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -147,17 +147,17 @@ HWY_INLINE int32_t sum_of(const uint8_t* x, int64_t count, uint8_t flip) {
   sum = static_cast<uint32_t>(hn::ReduceSum(d64, eights));
 #endif
   for (; i < count; ++i) sum += x[i] ^ flip;
-  return static_cast<int32_t>(sum);
+  return sum;
 }
 
 HWY_INLINE void average_plane(const PoolI8& s, const Finish& finish, const uint8_t* x, uint8_t* y, int32_t* columns) {
   const Window& w = s.window;
   const uint8_t flip = s.x_signed ? 0x80 : 0;
-  const int32_t zero = s.x_zero + (s.x_signed ? 128 : 0);
+  const auto zero = static_cast<uint32_t>(s.x_zero + (s.x_signed ? 128 : 0));
   const int64_t area = w.in_h * w.in_w;
   if (w.kernel_h == w.in_h && w.kernel_w == w.in_w && w.out_h == 1 && w.out_w == 1 && w.pad_top == 0 &&
       w.pad_left == 0 && s.pad_bottom == 0 && s.pad_right == 0) {  // every tap, dilation or not, is inside
-    const int32_t sum = sum_of(x, area, flip) - static_cast<int32_t>(area) * zero;
+    const auto sum = static_cast<int32_t>(sum_of(x, area, flip) - static_cast<uint32_t>(area) * zero);
     const VF m = hn::Set(DF(), s.multiplier[s.one_multiplier ? 0 : area]);
     return finish.store(finish.rounded(hn::Set(DI(), sum), m), 1, y);
   }
@@ -170,11 +170,11 @@ HWY_INLINE void average_plane(const PoolI8& s, const Finish& finish, const uint8
       const Taps h(ox, w.stride_w, w.pad_left, w.dilation_w, w.kernel_w, w.in_w, s.pad_right);
       const int64_t taps = (v.end - v.begin) * (h.end - h.begin);
       const int64_t counted = s.count_padding ? v.padded * h.padded : taps;
-      int32_t sum = 0;
-      for (int64_t k = h.begin; k < h.end; ++k) sum += columns[h.first + k * w.dilation_w];
-      sum -= static_cast<int32_t>(taps) * zero;
+      uint32_t sum = 0;
+      for (int64_t k = h.begin; k < h.end; ++k) sum += static_cast<uint32_t>(columns[h.first + k * w.dilation_w]);
+      sum -= static_cast<uint32_t>(taps) * zero;
       const VF m = hn::Set(DF(), s.multiplier[s.one_multiplier ? 0 : counted]);
-      finish.store(finish.rounded(hn::Set(DI(), sum), m), 1, y + ox);
+      finish.store(finish.rounded(hn::Set(DI(), static_cast<int32_t>(sum)), m), 1, y + ox);
     }
   }
 }

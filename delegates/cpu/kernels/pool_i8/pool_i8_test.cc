@@ -80,5 +80,30 @@ TEST(PoolI8, RandomWindows) {
   });
 }
 
+// What zero points add up to is beyond an int32, what is left is not.
+TEST(PoolI8, LargePlane) {
+  for_each_level([](const char*) {
+    constexpr int64_t kSide = 3000;
+    PoolI8 s;
+    s.window = {kSide, kSide, 1, 1, kSide, kSide, 1, 1, 1, 1, 0, 0};
+    s.is_max = false;
+    s.x_zero = 250;
+    const float multiplier = 1.0f / (kSide * kSide);
+    s.multiplier = &multiplier;
+    s.one_multiplier = true;
+    s.finish.zero_point = 100;
+    s.finish.low = 0;
+    s.finish.high = 255;
+    Bytes x(static_cast<size_t>(kSide * kSide)), y(1);
+    for (uint8_t& v : x) v = 252;
+    testing::Scratch scratch(pool_i8_scratch_bytes(s, 1));
+    pool_i8(s, x.data(), y.data(), {}, scratch.data());
+    EXPECT_EQ(y[0], 102);
+    s.pad_bottom = 1;  // by columns
+    pool_i8(s, x.data(), y.data(), {}, scratch.data());
+    EXPECT_EQ(y[0], 102);
+  });
+}
+
 }  // namespace
 }  // namespace vireo::cpu

@@ -75,8 +75,8 @@ HWY_INLINE void average_pixel(const PoolI8& s, const Finish& finish, const SeenP
                               uint8_t* to) {
   const hn::Rebind<uint8_t, DI> d8;
   const auto f = hn::Set(d8, s.x_signed ? uint8_t{0x80} : uint8_t{0});
-  const int32_t zero = s.x_zero + (s.x_signed ? 128 : 0);
-  const VI start = hn::Set(DI(), -static_cast<int32_t>(p.rows * p.columns) * zero);
+  const auto zero = static_cast<uint32_t>(s.x_zero + (s.x_signed ? 128 : 0));
+  const VI start = hn::Set(DI(), static_cast<int32_t>(0u - static_cast<uint32_t>(p.rows * p.columns) * zero));
   const VF m = hn::Set(DF(), s.multiplier[s.one_multiplier ? 0 : p.counted]);
   for (int64_t c = 0; c < channels; c += kLanes) {
     const auto count = static_cast<size_t>(channels - c < kLanes ? channels - c : kLanes);

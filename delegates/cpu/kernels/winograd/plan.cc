@@ -147,6 +147,7 @@ size_t winograd_f32_scratch_bytes(const ConvF32& s, int32_t tile, int32_t slots,
     p.columns = at_most(kColumns, ceil_div(s.out_channels, kPanelColumns) * kPanelColumns);
     const int64_t most = at_most(most_tiles(p, s.in_channels), p.tiles);
     floats = threads * p.places * (step_of(most * s.in_channels) + step_of(most * p.columns));
+    floats += p.places * 16;  // pixels that are shared may take an odd line more than the threads' own
   }
   return static_cast<size_t>(p.zeros + floats) * sizeof(float);
 }

@@ -176,6 +176,10 @@ TEST(Winograd, SmallerThanBounds) {
       }
     }
   }
+  // Tiles that are shared, as many as two threads take of an odd number of lines each.
+  const auto images = [](int64_t n) { return shape_of({n, 16, 256, 52, 56, 1, 1, 1, 1}); };
+  for (int64_t n = 1; n <= 4; ++n)
+    ASSERT_LE(winograd_f32_scratch_bytes(images(n), 4, 2, Sizes::kFixed), winograd_f32_scratch_bytes(images(4), 4, 2));
 }
 
 TEST(Winograd, OtherWindowsAreNot) {
