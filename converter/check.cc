@@ -113,7 +113,7 @@ double difference(const HostTensor& a, const HostTensor& reference, double atol,
     const double x = read_real(a.dtype, a.bytes.data(), i), r = read_real(reference.dtype, reference.bytes.data(), i);
     if (std::isnan(x) && std::isnan(r)) continue;
     const double d = x == r ? 0 : std::fabs(x - r);
-    if (!(d <= atol * top + rtol * std::fabs(r))) *within = false;
+    if (!std::isfinite(d) || d > atol * top + rtol * std::fabs(r)) *within = false;
     worst = std::max(worst, std::isfinite(d) ? (top > 0 ? d / top : d) : infinite);
   }
   return worst;

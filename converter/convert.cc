@@ -132,7 +132,8 @@ class Watch final : public passes::Observer {
   passes::Observer* other_;
 };
 
-// Import, passes, layout: everything but writing. Null on failure. `bytes`: the model, where it is in no file.
+// Import, passes, layout: everything but writing the .vireo file. Null on failure. `bytes`: the model, where it is in
+// no file.
 std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::string* bytes,
                                          const ConvertOptions& options, Diagnostics* diagnostics,
                                          ConvertReport* report) {
@@ -160,7 +161,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   for (const PassReport& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }
-  if (!options.emit_onnx.empty() && !exporter::export_onnx(graph, options.emit_onnx, diagnostics)) return nullptr;
+  const std::unique_ptr<ir::Graph> standard = options.emit_onnx.empty() ? nullptr : graph.clone();
   emit::separate_outputs(graph);
   report->nodes = ir::count_nodes(graph);
   std::map<std::string, size_t> ops;
@@ -173,7 +174,10 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
     report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type), random[i]});
   }
   tell("plan", 0.7);
-  return emit::ModelFile::build(graph, options, provenance, diagnostics, report);
+  std::unique_ptr<emit::ModelFile> file = emit::ModelFile::build(graph, options, provenance, diagnostics, report);
+  // No file before everything that may be refused has been.
+  if (file == nullptr || diagnostics->failed() || standard == nullptr) return file;
+  return exporter::export_onnx(*standard, options.emit_onnx, diagnostics) ? std::move(file) : nullptr;
 }
 
 template <class Finish>

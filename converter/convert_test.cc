@@ -513,5 +513,34 @@ TEST(Convert, ExternalDataIsStreamed) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 48 << 10) << "KiB more than before";
 }
 
+// Texts have no bytes that could be laid channels last: what holds a constant of them stays as it is.
+TEST(Convert, TextsBetweenTransposesStay) {
+  for (const char* op : {"Concat", "Equal"}) {
+    const bool joins = op == std::string("Concat");
+    testing::ModelBuilder m;
+    m.input("x", {"1", "64", "64", "4"}, ::onnx::TensorProto::STRING).output("y");
+    auto* t = m.proto()->add_initializer();
+    t->set_name("t");
+    t->set_data_type(::onnx::TensorProto::STRING);
+    for (const int64_t d : {1, joins ? 2 : 4, 64, 64}) t->add_dims(d);
+    for (int i = 0; i < (joins ? 2 : 4) * 64 * 64; ++i) t->add_string_data(std::to_string(i));
+    const auto turn = [](::onnx::NodeProto* n, const std::vector<int64_t>& perm) {
+      auto* a = n->add_attribute();
+      a->set_name("perm");
+      a->set_type(::onnx::AttributeProto::INTS);
+      for (const int64_t p : perm) a->add_ints(p);
+    };
+    turn(m.node("Transpose", {"x"}, {"a"}), {0, 3, 1, 2});
+    auto* n = m.node(op, {"a", "t"}, {"b"});
+    if (joins) testing::add_int(n, "axis", 1);
+    turn(m.node("Transpose", {"b"}, {"y"}), {0, 2, 3, 1});
+    testing::Folder folder;
+    Diagnostics diagnostics;
+    FileBytes file;
+    EXPECT_TRUE(convert_to_memory(folder.write("m.onnx", m.bytes()), {}, &file, &diagnostics, nullptr))
+        << diagnostics.text();
+  }
+}
+
 }  // namespace
 }  // namespace vireo

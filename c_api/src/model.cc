@@ -13,21 +13,21 @@ namespace fb = vireo::fb;
 
 namespace {
 
-// Bounds of one dimension as the file has them. Expressions of expressions are bounded by walking them: files are small
-// there, and this is not the hot path. Depth is bounded because operands refer to earlier expressions and interning
-// keeps chains short; past kMaxDepth the dimension reads as open.
-constexpr int kMaxDepth = 64;
+// Bounds of one dimension as the file has them. Expressions of expressions are bounded by walking them, without memory:
+// this is not the hot path, and interning keeps them short. A file that means harm can make them as long and as
+// branched as it likes: past so many links or visits the dimension reads as open.
+constexpr int kMaxDepth = 64, kMaxVisits = 4096;
 
-Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth) {
+Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth, int* visits) {
   if (!vireo::is_symbolic(d)) return {d, d};
   const fb::Expr& e = *p.model().exprs()->Get(vireo::handle_id(d));
-  if (depth >= kMaxDepth) return {0, INT64_MAX};
+  if (depth >= kMaxDepth || ++*visits > kMaxVisits) return {0, INT64_MAX};
   if (e.kind() == fb::ExprKind::Symbol) {
-    if (e.data_dependent()) return {0, bound_in_file(p, e.a(), depth + 1).hi};
+    if (e.data_dependent()) return {0, bound_in_file(p, e.a(), depth + 1, visits).hi};
     return {e.lo(), e.hi() < 0 ? INT64_MAX : e.hi()};
   }
-  return vireo::bound_of(static_cast<vireo::ExprKind>(e.kind()), bound_in_file(p, e.a(), depth + 1),
-                         bound_in_file(p, e.b(), depth + 1));
+  const Interval a = bound_in_file(p, e.a(), depth + 1, visits), b = bound_in_file(p, e.b(), depth + 1, visits);
+  return vireo::bound_of(static_cast<vireo::ExprKind>(e.kind()), a, b);
 }
 
 // What a session's bounds may name.
@@ -44,7 +44,8 @@ void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) 
     out->dim_names[i] = nullptr;
     if (i >= type.shape.rank) continue;
     const vireo::Dim d = type.shape[i];
-    const Interval bound = bound_in_file(model->program, d, 0);
+    int visits = 0;
+    const Interval bound = bound_in_file(model->program, d, 0, &visits);
     out->min_dims[i] = bound.lo < 0 ? 0 : bound.lo;
     out->max_dims[i] = bound.open() ? -1 : bound.hi;
     if (!vireo::is_symbolic(d)) continue;

@@ -1,19 +1,24 @@
 #include "c_api/src/node_cost.h"
 
+#include <algorithm>
+
 #include "runtime/place/work.h"
 
 namespace vireo {
 namespace {
 
+// Steps stand in the order of what is told of them, and what is told of a step's bodies comes behind the step's own.
 const Step* find_step(const Frame& frame, uint32_t info, const Frame** in) {
-  for (uint32_t i = 0; i < frame.step_count; ++i) {
-    const Step& step = frame.steps[i];
-    *in = &frame;
-    if (step.info <= info && info - step.info < step.nodes) return &step;
-    for (const Frame* body : step.bodies) {
-      const Step* const found = body != nullptr && step.kind != Step::kPart ? find_step(*body, info, in) : nullptr;
-      if (found != nullptr) return found;
-    }
+  const Step* const end = frame.steps + frame.step_count;
+  const Step* const behind = std::upper_bound<const Step*>(
+      frame.steps, end, info, [](uint32_t wanted, const Step& s) { return wanted < s.info; });
+  if (behind == frame.steps) return nullptr;
+  const Step& step = behind[-1];
+  *in = &frame;
+  if (info - step.info < step.nodes) return &step;
+  for (const Frame* body : step.bodies) {
+    const Step* const found = body != nullptr && step.kind != Step::kPart ? find_step(*body, info, in) : nullptr;
+    if (found != nullptr) return found;
   }
   return nullptr;
 }

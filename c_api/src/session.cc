@@ -109,7 +109,11 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
                            most.shape[i]);
     }
   }
-  if (vireo::ok(status)) vireo::set_extents(*session, index, dims);
+  if (vireo::ok(status)) {
+    vireo::set_extents(*session, index, dims);
+    session->own_inputs[index].shape =
+        session->main.inputs[index]->shape;  // what a state falls back to, and reserve keeps
+  }
   return vireo::report(status, e, nullptr, error);
 }
 

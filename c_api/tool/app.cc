@@ -10,6 +10,7 @@
 #include <new>
 
 #include "c_api/tool/failure.h"
+#include "c_api/tool/keys.h"
 #include "c_api/tool/plain_text.h"
 
 namespace vireo::tool {
@@ -64,10 +65,18 @@ int run_app(int argc, char** argv, Extensions extensions) {
       "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
       "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)");
   app.add_option_function<std::string>(
-      "--trust", [](const std::string& list) { (void)setenv("VIREO_TRUSTED", list.c_str(), 1); },
+      "--trust",
+      [](const std::string& list) {
+        require_keys("--trust", list);
+        (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
+      },
       "public keys' files: take only models that one of them signed (or VIREO_TRUSTED)");
   app.add_option_function<std::string>(
-      "--keys", [](const std::string& list) { (void)setenv("VIREO_KEYS", list.c_str(), 1); },
+      "--keys",
+      [](const std::string& list) {
+        require_keys("--keys", list);
+        (void)setenv("VIREO_KEYS", list.c_str(), 1);
+      },
       "secret keys' files, for encrypted models (or VIREO_KEYS)");
   for (const auto& add : context.extensions.verbs) add(app, context);
   add_run(app, context);

@@ -52,6 +52,8 @@ vireo_status find(const std::map<KeyId, std::vector<uint8_t>>& keys, const uint8
   return VIREO_OK;
 }
 
+constexpr const char* kKeysHelp = "give files that vireo keygen wrote, with colons between them";
+
 std::map<KeyId, std::vector<uint8_t>> read_all(const std::string& list, KeyKind kind) {
   std::map<KeyId, std::vector<uint8_t>> out;
   for (size_t begin = 0; begin < list.size();) {
@@ -62,10 +64,16 @@ std::map<KeyId, std::vector<uint8_t>> read_all(const std::string& list, KeyKind 
     }
     begin = end + 1;
   }
+  // A list that names nothing must not read as the wish to trust anyone.
+  if (out.empty() && !list.empty()) throw Failure("\"" + list + "\" names no key file", kKeysHelp);
   return out;
 }
 
 }  // namespace
+
+void require_keys(const std::string& option, const std::string& list) {
+  if (list.empty()) throw Failure(option + " names no key file", kKeysHelp);
+}
 
 std::string hex_text(const uint8_t* bytes, size_t size) {
   std::string out;

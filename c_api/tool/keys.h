@@ -34,7 +34,9 @@ std::string hex_text(const uint8_t* bytes, size_t size);
 // A runtime believes the public keys and has the ciphers' keys of these files (colons between them; "" for none). With
 // public keys a signature is required. Throws Failure where the build cannot. The keys live as long as the process.
 void set_trust(vireo_runtime* runtime, const std::string& public_keys, const std::string& cipher_keys);
-// The same from VIREO_TRUSTED and VIREO_KEYS.
+// Throws Failure where the option `option` names nothing.
+void require_keys(const std::string& option, const std::string& list);
+// The same as set_trust from VIREO_TRUSTED and VIREO_KEYS.
 void use_keys(vireo_runtime* runtime);
 
 }  // namespace vireo::tool

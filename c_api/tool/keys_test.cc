@@ -47,5 +47,16 @@ TEST(KeyFiles, AreRefusedWithoutTellingWhatIsInThem) {
   EXPECT_EQ(read_key(file.path(), KeyKind::kPublic).bytes, std::vector<uint8_t>(32, 0xaa));
 }
 
+// An option that names nothing must not read as "anyone is trusted".
+TEST(KeyFiles, ListsThatNameNothingAreRefused) {
+  vireo_runtime* runtime = nullptr;
+  ASSERT_EQ(vireo_runtime_create(nullptr, &runtime, nullptr), VIREO_OK);
+  EXPECT_THROW(set_trust(runtime, ":", ""), Failure);
+  EXPECT_THROW(set_trust(runtime, "", "::"), Failure);
+  EXPECT_NO_THROW(set_trust(runtime, "", ""));
+  EXPECT_THROW(require_keys("--trust", ""), Failure);
+  vireo_runtime_release(runtime);
+}
+
 }  // namespace
 }  // namespace vireo::tool

@@ -15,7 +15,7 @@ constexpr char kMagic[] = "\x93NUMPY";
 // The header is a Python dict literal with three keys; this reads just that.
 class HeaderReader {
  public:
-  HeaderReader(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+  HeaderReader(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
 
   void read() {
     expect('{');
@@ -90,8 +90,7 @@ class HeaderReader {
     return value;
   }
 
-  const std::string& text_;
-  const std::string& name_;
+  std::string text_, name_;
   size_t at_ = 0;
 };
 
@@ -232,7 +231,19 @@ std::vector<size_t> fortran_positions(const std::vector<int64_t>& shape, size_t 
 
 }  // namespace
 
-Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
+namespace {
+
+// What stands in front of the data.
+struct Front {
+  HeaderReader header;
+  Element element;
+  size_t count = 1, start = 0, need = 0;  // elements, where their bytes begin, and how many those are
+};
+
+// How long a header can be is in its first bytes.
+constexpr size_t kFirstBytes = 12, kMostHeader = size_t{1} << 20;
+
+size_t header_end(const uint8_t* bytes, size_t size, const std::string& name) {
   if (size < 10 || memcmp(bytes, kMagic, 6) != 0) {
     throw Failure(name + " is not a .npy file", "write it with numpy.save");
   }
@@ -245,23 +256,60 @@ Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
     start = 12;
     length |= static_cast<size_t>(bytes[10]) << 16 | static_cast<size_t>(bytes[11]) << 24;
   }
-  if (length > size - start) throw Failure(name + " ends inside its header");
-  const std::string text(reinterpret_cast<const char*>(bytes) + start, length);
-  HeaderReader header(text, name);
-  header.read();
-  const Element e = element_of(header);
+  if (length > kMostHeader) throw Failure(name + " has a header of " + std::to_string(length) + " bytes");
+  return start + length;
+}
 
-  size_t count = 1;
-  for (const int64_t d : header.shape) {
-    if (__builtin_mul_overflow(count, static_cast<size_t>(d), &count)) header.fail("has an impossible shape");
+Front read_front(const uint8_t* bytes, size_t size, const std::string& name) {
+  const size_t end = header_end(bytes, size, name), begin = bytes[6] > 1 ? 12 : 10;
+  if (end > size) throw Failure(name + " ends inside its header");
+  Front f{HeaderReader(std::string(reinterpret_cast<const char*>(bytes) + begin, end - begin), name), {}};
+  f.header.read();
+  f.element = element_of(f.header);
+  f.start = end;
+  for (const int64_t d : f.header.shape) {
+    if (__builtin_mul_overflow(f.count, static_cast<size_t>(d), &f.count)) f.header.fail("has an impossible shape");
   }
-  const uint8_t* data = bytes + start + length;
-  size_t need = 0;
-  if (__builtin_mul_overflow(count, e.size, &need) || need > size - start - length) {
+  size_t whole = 0;
+  if (__builtin_mul_overflow(f.count, f.element.size, &f.need) || __builtin_add_overflow(f.need, end, &whole) ||
+      (f.element.size == 0 && f.count > (1u << 24)))
+    f.header.fail("has an impossible shape");
+  return f;
+}
+
+}  // namespace
+
+std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name) {
+  std::vector<uint8_t> bytes;
+  const auto up_to = [&](size_t wanted) {  // grows with what is there: a header's word on sizes may be a lie
+    while (bytes.size() < wanted) {
+      const size_t have = bytes.size();
+      bytes.resize(std::min(wanted, std::max<size_t>(65536, 2 * have)));
+      const size_t got = read(bytes.data() + have, bytes.size() - have);
+      bytes.resize(have + got);
+      if (got == 0) return;
+    }
+  };
+  up_to(kFirstBytes);
+  up_to(header_end(bytes.data(), bytes.size(), name));
+  const Front front = read_front(bytes.data(), bytes.size(), name);
+  up_to(front.start + front.need);
+  uint8_t more;
+  if (bytes.size() == front.start + front.need && read(&more, 1) != 0)
+    throw Failure(name + " goes on behind its array", "write it with numpy.savez");
+  return bytes;
+}
+
+Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
+  const Front front = read_front(bytes, size, name);
+  const HeaderReader& header = front.header;
+  const Element& e = front.element;
+  const size_t count = front.count, need = front.need;
+  const uint8_t* data = bytes + front.start;
+  if (need > size - front.start) {
     throw Failure(name + " is cut short: shape " + shape_text(header.shape) + " of '" + header.descr +
                   "' needs more bytes than it has");
   }
-  if (e.size == 0 && count > (1u << 24)) header.fail("has an impossible shape");
   Array a = make_array(e.dtype, header.shape);
   std::vector<size_t> positions;
   if (header.fortran && header.shape.size() > 1) positions = fortran_positions(header.shape, count);
@@ -357,8 +405,8 @@ std::vector<uint8_t> format_npy(const Array& array) {
   } else if (dtype_bits(array.dtype) < 8) {
     const bool codes = array.dtype == VIREO_FLOAT4E2M1;
     for (size_t i = 0; i < count; ++i) {
-      const uint8_t code = static_cast<uint8_t>(array.bytes[i / 2] >> (4 * (i % 2)) & 15);
-      data.push_back(codes ? code : static_cast<uint8_t>(static_cast<int>(real_at(array, static_cast<int64_t>(i)))));
+      data.push_back(codes ? static_cast<uint8_t>(array.bytes[i / 2] >> (4 * (i % 2)) & 15)
+                           : static_cast<uint8_t>(static_cast<int>(real_at(array, static_cast<int64_t>(i)))));
     }
   } else {
     data = array.bytes;

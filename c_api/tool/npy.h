@@ -8,6 +8,7 @@
 #ifndef VIREO_C_API_TOOL_NPY_H_
 #define VIREO_C_API_TOOL_NPY_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,6 +20,11 @@ namespace vireo::tool {
 
 // `name` is what error messages call the file.
 Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name);
+// Up to so many bytes to `to`; how many there were, 0 at the end.
+using ReadSome = std::function<size_t(uint8_t* to, size_t size)>;
+// A .npy file out of a stream: no more memory is taken than its header asks for, nor than comes. Throws where it goes
+// on.
+std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name);
 std::vector<uint8_t> format_npy(const Array& array);
 
 std::map<std::string, Array> read_npz(const std::string& path);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
 
@@ -150,6 +152,28 @@ TEST(Npz, ComesBackWithItsNames) {
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(read.at("x/y").bytes, a.bytes);
   EXPECT_EQ(read.at("text").strings, s.strings);
+}
+
+// An archive may unpack to anything: what its header does not ask for is never in memory.
+TEST(Npy, StreamsAreReadAsFarAsTheirHeaderAsks) {
+  const std::vector<uint8_t> file = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "abc");
+  size_t given = 0;
+  const auto stream = [&](size_t behind) {
+    given = 0;
+    return [&given, &file, behind](uint8_t* to, size_t size) {
+      const size_t n = std::min<size_t>({size, file.size() + behind - given, 7});
+      for (size_t i = 0; i < n; ++i) to[i] = given + i < file.size() ? file[given + i] : 0;
+      given += n;
+      return n;
+    };
+  };
+  EXPECT_EQ(read_npy(stream(0), "x"), file);
+  EXPECT_THROW(read_npy(stream(size_t{1} << 40), "x"), Failure);
+  EXPECT_LE(given, file.size() + 1);
+  std::vector<uint8_t> lies = file;  // a header of 4 GiB
+  lies[6] = 2;
+  lies[10] = lies[11] = 0xff;
+  EXPECT_NE(refusal(lies).find("header of"), std::string::npos) << refusal(lies);
 }
 
 TEST(Npz, DamageIsNamed) {

@@ -39,17 +39,14 @@ std::map<std::string, Array> read_npz(const std::string& path) {
     std::string name = raw_name == nullptr ? "" : raw_name;
     std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(archive.get(), static_cast<zip_uint64_t>(i), 0));
     if (file == nullptr) throw Failure(path + ": entry '" + name + "' cannot be read: " + zip_strerror(archive.get()));
-    std::vector<uint8_t> content;  // grows with what is really there: an archive's own word on sizes may be a lie
-    size_t have = 0;
-    for (;;) {
-      if (have == content.size()) content.resize(have < 65536 ? 65536 : have * 2);
-      const zip_int64_t got = zip_fread(file.get(), content.data() + have, content.size() - have);
+    const auto unpack = [&](uint8_t* to, size_t size) {
+      const zip_int64_t got = zip_fread(file.get(), to, size);
       if (got < 0) throw Failure(path + ": entry '" + name + "' is damaged", "copy or write the file again");
-      if (got == 0) break;
-      have += static_cast<size_t>(got);
-    }
+      return static_cast<size_t>(got);
+    };
+    const std::vector<uint8_t> content = read_npy(unpack, path + " (" + name + ")");
     if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
-    if (!arrays.emplace(name, parse_npy(content.data(), have, path + " (" + name + ")")).second) {
+    if (!arrays.emplace(name, parse_npy(content.data(), content.size(), path + " (" + name + ")")).second) {
       throw Failure(path + " has two entries named '" + name + "'");
     }
   }

@@ -129,8 +129,13 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
 
   Pixels picture = decoded(path, static_cast<int>(channels));
   const int64_t want_h = info.max_dims[layout.height], want_w = info.max_dims[layout.width];
-  const int height = want_h < 0 || info.min_dims[layout.height] != want_h ? picture.height : static_cast<int>(want_h);
-  const int width = want_w < 0 || info.min_dims[layout.width] != want_w ? picture.width : static_cast<int>(want_w);
+  const bool any_h = want_h < 0 || info.min_dims[layout.height] != want_h;
+  const bool any_w = want_w < 0 || info.min_dims[layout.width] != want_w;
+  if ((!any_h && (want_h == 0 || want_h > kMostPixels)) || (!any_w && (want_w == 0 || want_w > kMostPixels)))
+    throw Failure(path + " is a picture, and " + input + " takes none: " + std::to_string(want_w) + "x" +
+                  std::to_string(want_h) + " pixels");
+  const int height = any_h ? picture.height : static_cast<int>(want_h);
+  const int width = any_w ? picture.width : static_cast<int>(want_w);
   std::string done;
   if (width != picture.width || height != picture.height) {
     const std::string resize = told && meaning.resize != nullptr ? meaning.resize : "";

@@ -18,6 +18,7 @@ struct Options {
 void verify_signature(const Options& o, Context& context) {
   const Runtime runtime = start_runtime(1);
   // Whatever else is trusted: by this key, and every byte of the file.
+  require_keys("--key", o.key);
   const char* const ciphers = getenv("VIREO_KEYS");
   set_trust(runtime.get(), o.key, ciphers == nullptr ? "" : ciphers);
   vireo_error error = VIREO_ERROR_INIT;
@@ -28,12 +29,13 @@ void verify_signature(const Options& o, Context& context) {
   if (status == VIREO_OK) status = vireo_model_check_hashes(model, &error);
   vireo_model_release(model);
   const bool old = status == VIREO_OK && s.revision < o.at_least;
-  const bool holds = status == VIREO_OK && !old;
+  const bool holds = status == VIREO_OK && s.verified != 0 && !old;
   context.exit_status = holds ? 0 : 1;
   const std::string id = s.present != 0 ? hex_text(s.key, sizeof(s.key)) : "";
   const std::string why =
-      old ? "revision " + std::to_string(s.revision) + " is older than " + std::to_string(o.at_least)
-          : std::string(error.message);
+      old                  ? "revision " + std::to_string(s.revision) + " is older than " + std::to_string(o.at_least)
+      : status == VIREO_OK ? "it is not signed by this key"
+                           : std::string(error.message);
   if (o.json)
     return print_json({{"model", o.model},
                        {"holds", holds},

@@ -39,7 +39,10 @@ ir::Value* Importer::add_bundle(Bundle b) {
 
 const ElementsOption* Importer::elements_option(const std::string& name) const {
   for (const ElementsOption& option : elements_) {
-    if (option.name == name) return &option;
+    if (option.name == name) {
+      elements_asked_.insert(name);
+      return &option;
+    }
   }
   return nullptr;
 }

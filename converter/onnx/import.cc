@@ -126,6 +126,11 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   import_nodes(scope, *model_.mutable_graph()->mutable_node(), result_names(model_.graph()));
   add_outputs(scope);
   check_lifted(*graph);
+  for (const ElementsOption& option : elements_) {
+    if (elements_asked_.count(option.name) != 0) continue;
+    diagnostics_->warning(Code::kBadShapeOption, "nothing asked for the elements of \"" + option.name + "\"",
+                          "--elements names an input or output that is a sequence, an optional or a map");
+  }
   if (nodes_passed_over_ != 0) {
     const bool one = nodes_passed_over_ == 1;
     diagnostics_->warning(Code::kNotLookedAt,

@@ -187,6 +187,7 @@ class Importer {
 
   ::onnx::ModelProto& model_;
   const std::vector<ElementsOption>& elements_;
+  mutable std::set<std::string> elements_asked_;  // names of those that something wanted
   const Guess guess_;
   const uint32_t string_bytes_;
   const int64_t block_option_;  // --nchwc-block; 0: not given

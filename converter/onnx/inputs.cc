@@ -134,7 +134,8 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   for (const auto& info : model_.graph().input()) {
     if (scope.names.count(info.name()) != 0) continue;  // an initialiser that is listed as an input: a constant
     ElementsOf parts;
-    if (!take_apart(info, elements_option(info.name()), &parts, &tensors)) {
+    const ElementsOption* option = info.type().has_tensor_type() ? nullptr : elements_option(info.name());
+    if (!take_apart(info, option, &parts, &tensors)) {
       declared_inputs.push_back(&info);
       continue;
     }

@@ -129,6 +129,12 @@ TEST_F(MapsTest, SizeIsBoundedByShapeOrElements) {
   EXPECT_EQ(graph_->dims().interval(size).hi, 5);
   EXPECT_EQ(output_type(0), "y float32[1,x.size]");  // DENSE: as many as there are
 
+  EXPECT_EQ(said_, "");
+  elements_.push_back({"z", 5});
+  ASSERT_TRUE(run("y")) << said_;
+  EXPECT_NE(said_.find("nothing asked for the elements of \"z\""), std::string::npos) << said_;
+  elements_.pop_back();
+
   shapes_ = {{"x.keys", {{1, 3}}}};
   EXPECT_TRUE(refused({"two extents", "\"x\"", "\"x.keys\""}));
   elements_.clear();

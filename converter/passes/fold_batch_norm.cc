@@ -1,10 +1,11 @@
 // Before   x -> Conv(w, b) -> BatchNormalization(gamma, beta, mean, var, eps) -> y        also ConvTranspose and Gemm
 // After    x -> Conv(w * s, (b - mean) * s + beta) -> y         s = gamma / sqrt(var + eps) in f64, per output channel
-// Fires    Conv has one consumer; all parameters constant; s finite; for Gemm, C absent or one value a column.
-// Idempotent. Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24, besides the usual accumulation
-// error. Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
+// Fires    Conv has one consumer; all parameters constant; s finite, and w * s in the range of its type; for Gemm, C
+// absent or one value a column. Idempotent. Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24,
+// besides the usual accumulation error. Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
 #include "converter/passes/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -44,6 +45,20 @@ bool channel_of(const ir::Node& core, const Shape& w, ChannelOf* out) {
     *out = {o, w[0], product(w, 2, w.rank), w[1], o / w[1]};
   }
   return out->channels > 0 && out->inner > 0 && out->outer % out->groups == 0;
+}
+
+// Whether rounding to its type made no number infinite and, where `digits` count, the largest not so small that it lost
+// them. (Single small ones do so where a channel is all but switched off.)
+bool survives(const std::vector<double>& exact, const ir::Constant& rounded, bool digits) {
+  const std::vector<double> kept = reals(rounded);
+  double top = 0, top_kept = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    if (!std::isfinite(exact[i])) continue;
+    if (!std::isfinite(kept[i])) return false;
+    top = std::max(top, std::fabs(exact[i]));
+    top_kept = std::max(top_kept, std::fabs(kept[i]));
+  }
+  return !digits || std::fabs(top_kept - top) <= top / 128;
 }
 
 // Null when it fits, else the reason.
@@ -102,9 +117,11 @@ const char* fold(ir::Graph& g, ir::Node& bn, ir::Node& core) {
   Shape vector;
   vector.rank = 1;
   vector[0] = channel.channels;
-  g.set_input(&core, 1, g.add_constant(w->name + "'", from_reals(dtype, w->type.shape, weights)));
-  ir::Value* new_bias =
-      g.add_constant((b == nullptr ? w->name + ".bias" : b->name) + "'", from_reals(dtype, vector, bias));
+  const ir::ConstantPtr folded = from_reals(dtype, w->type.shape, weights), shift = from_reals(dtype, vector, bias);
+  if (!survives(weights, *folded, true) || !survives(bias, *shift, false))
+    return "a weight leaves the range of its type";
+  g.set_input(&core, 1, g.add_constant(w->name + "'", folded));
+  ir::Value* new_bias = g.add_constant((b == nullptr ? w->name + ".bias" : b->name) + "'", shift);
   if (core.inputs.size() < 3) {
     g.add_operand(&core, new_bias);
   } else {

@@ -174,6 +174,9 @@ bool is_by_axes(const ir::Node& n) {
   return taps <= kMaxIntResizeOuter && std::all_of(list->begin(), list->end(), [](int32_t a) { return a != 1; });
 }
 
+// Constants of such elements can be laid channels last: whole bytes, and no texts.
+bool is_movable(DType t) { return dtype_bits(t) >= 8 && t != DType::kString; }
+
 bool is_agnostic(const ir::Node& n) {
   const Shape& y = n.out()->type.shape;
   if (!n.bodies.empty() || !in_ranks(y.rank)) return false;
@@ -184,14 +187,14 @@ bool is_agnostic(const ir::Node& n) {
     for (const ir::Value* v : n.inputs) {
       if (v == nullptr || is_number(v)) continue;
       if (v->constant == nullptr && v->type.shape.rank != y.rank) return false;
-      if (v->constant != nullptr && (dtype_bits(v->type.dtype) < 8 || v->type.shape.rank > y.rank)) return false;
+      if (v->constant != nullptr && (!is_movable(v->type.dtype) || v->type.shape.rank > y.rank)) return false;
       one = one || v->constant == nullptr;
     }
     return one;
   }
   if (n.op == Op::kConcat) {
     return std::all_of(n.inputs.begin(), n.inputs.end(),
-                       [](const ir::Value* v) { return v->constant == nullptr || dtype_bits(v->type.dtype) >= 8; });
+                       [](const ir::Value* v) { return v->constant == nullptr || is_movable(v->type.dtype); });
   }
   if (n.in(0) == nullptr || n.in(0)->constant != nullptr) return false;
   if (n.op == Op::kSoftmax || n.op == Op::kLogSoftmax || is_conversion(n)) return true;
@@ -323,7 +326,7 @@ LayoutCost conv_cost(const ir::Node& n) {
     c.last = static_cast<int64_t>(taken * (shared ? kTapLast : kTapLastAny) + read);
     return c;
   }
-  const double channels = extent(w[1]), k = channels * taps;
+  const double channels = std::max(extent(w[1]), 1.0), k = channels * taps;
   const bool pointwise = is_pointwise(n), one_channel = w[1] == 1;
   const double patches = k * area, filters = k * out;
   LayoutCost c;

@@ -1,6 +1,7 @@
 // Products of few rows that share their input become one, whose result is split.
 // Before   MatMul(x, a), MatMul(x, b)... each perhaps + bias         After  Split(MatMul(x, [a b ...]) + [bias ...])
-// Fires    weights are constant matrices of one type, together at most kMostBytes; those with a bias of one value a
+// Fires    weights are constant matrices with rows, of one type, together at most kMostBytes; those with a bias of one
+// value a
 //          column and those without are merged apart; x has at most kFewRows rows: then reading x and starting the
 //          product cost as much as the product, where the copies of Split are small. With more rows the copies cost
 //          more than they save.
@@ -29,7 +30,8 @@ struct Product {
 
 ir::ConstantPtr matrix_of(const ir::Node& n) {
   const ir::Value* w = n.in(1);
-  return w != nullptr && w->constant != nullptr && w->type.shape.rank == 2 ? w->constant : nullptr;
+  const bool matrix = w != nullptr && w->constant != nullptr && w->type.shape.rank == 2;
+  return matrix && w->type.shape[0] > 0 ? w->constant : nullptr;  // sums of nothing have no columns to lay side by side
 }
 
 Product product_of(ir::Node* n) {

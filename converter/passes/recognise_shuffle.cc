@@ -58,8 +58,11 @@ bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
     const Shape& s = x->type.shape;
     const bool depth = f.op == Op::kDepthToSpace;
     const int first = f.mode == attrs::DepthToSpaceMode::dcr ? 3 : 1;
+    const auto parts = [&](Dim blocks, Dim whole) {  // an open extent that Reshape divides is divisible in every run
+      return g.dims().mul(blocks, b) == whole || (is_symbolic(whole) && g.dims().floor_div(whole, b) == blocks);
+    };
     const bool fits = depth ? six[0] == s[0] && six[4] == s[2] && six[5] == s[3] && !is_symbolic(six[first])
-                            : six[0] == s[0] && six[1] == s[1];
+                            : six[0] == s[0] && six[1] == s[1] && parts(six[2], s[2]) && parts(six[4], s[3]);
     std::vector<uint8_t> a;
     if (depth) {
       attrs::DepthToSpaceT t;

@@ -219,6 +219,9 @@ void convert(const Options& given, Context& context) {
   require_apart(options.model, {options.output, options.onnx, options.report});
   if (!options.output.empty()) require_writable(options.output);
   if (!options.onnx.empty()) require_writable(options.onnx);
+  if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))
+    throw Failure("--test-atol and --test-rtol are for the tests that --embed-tests puts into the file",
+                  "add --embed-tests REF.npz");
   if (options.bench_seconds > 0 && options.report.empty())
     throw Failure("--bench measures for the report, and none is asked for",
                   "add --report OUT.html, or use vireo bench");

@@ -121,36 +121,46 @@ const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, c
   return "";
 }
 
-// An input of the graph, or what the host may have left in its place. `number` is read by the node in hand, so whatever
-// made it stands in front.
-bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, int32_t number) const {
-  for (uint32_t i = 0; i < host.input_count(graph); ++i) {
-    if (host.input(graph, i) == number) return true;
-  }
-  const uint32_t count = host.node_count(graph);
-  for (uint32_t n = 0; n < count; ++n) {
+// An input of the graph, an output, or what the host may have left in the place of one. `number` is read by node
+// `reader`, so whatever made it stands in front, mostly just in front. Where too much would have to be looked at it may
+// be the caller's.
+bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, uint32_t reader, int32_t number) const {
+  constexpr uint32_t kMostNodes = 4096, kMostOutputs = 64;
+  const uint32_t outputs = host.output_count(graph);
+  if (outputs > kMostOutputs) return true;
+  const auto is_output = [&] {
+    for (uint32_t o = 0; o < outputs; ++o) {
+      if (host.output(graph, o) == number) return true;
+    }
+    return false;
+  };
+  if (is_output()) return true;
+  for (uint32_t seen = 0, n = reader; n-- > 0 && seen < kMostNodes; ++seen) {
     vireo_graph_node node = {};
     node.struct_size = sizeof(node);
     if (host.node(graph, n, &node) != VIREO_OK) return true;
-    for (uint32_t o = 0; o < node.output_count; ++o) {
-      if (node.outputs[o] != number) continue;
-      switch (static_cast<Op>(node.op)) {
-        case Op::kReshape:
-        case Op::kSqueeze:
-        case Op::kUnsqueeze:
-        case Op::kFlatten:
-        case Op::kIdentity:
-        case Op::kSlice:
-        case Op::kSplit:
-        case Op::kGather:
-          return node.input_count == 0 || node.inputs[0] < 0 || may_be_callers(host, graph, node.inputs[0]);
-        case Op::kIf:
-        case Op::kLoop:
-        case Op::kScan:
-          return true;
-        default:
-          return false;
-      }
+    bool made = false;
+    for (uint32_t o = 0; o < node.output_count; ++o) made = made || node.outputs[o] == number;
+    if (!made) continue;
+    switch (static_cast<Op>(node.op)) {
+      case Op::kReshape:
+      case Op::kSqueeze:
+      case Op::kUnsqueeze:
+      case Op::kFlatten:
+      case Op::kIdentity:
+      case Op::kSlice:
+      case Op::kSplit:
+      case Op::kGather:
+        if (node.input_count == 0 || node.inputs[0] < 0) return true;
+        number = node.inputs[0];  // made further in front
+        if (is_output()) return true;
+        break;
+      case Op::kIf:
+      case Op::kLoop:
+      case Op::kScan:
+        return true;
+      default:
+        return false;
     }
   }
   return true;
@@ -305,7 +315,7 @@ const char* Part::read(const vireo_host& host, const vireo_graph* graph, uint32_
       if (v == nullptr || v->place != Place::kNone) continue;
       v->place = Place::kInput;
       v->index = i;
-      v->from_caller = may_be_callers(host, graph, v->number);
+      v->from_caller = may_be_callers(host, graph, index, v->number);
     }
     nodes_[0].outputs[0]->place = Place::kOutput;
     ++nodes_[0].outputs[0]->readers;
@@ -330,7 +340,7 @@ const char* Part::read(const vireo_host& host, const vireo_graph* graph, uint32_
       v->constant = outer.constant;
       v->place = outer.constant != nullptr ? Place::kConstant : Place::kInput;
       v->index = i;
-      v->from_caller = may_be_callers(host, graph, node.inputs[i]);
+      v->from_caller = may_be_callers(host, graph, index, node.inputs[i]);
     }
     for (uint32_t o = 0; o < host.output_count(body) && o < node.output_count; ++o) {
       Value* const v = value(host, body, host.output(body, o));

@@ -103,7 +103,7 @@ class Part {
   Value* value(const vireo_host& host, const vireo_graph* graph, int32_t number);
   const char* read_nodes(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node* nodes,
                          uint32_t count);
-  bool may_be_callers(const vireo_host& host, const vireo_graph* graph, int32_t number) const;
+  bool may_be_callers(const vireo_host& host, const vireo_graph* graph, uint32_t reader, int32_t number) const;
   const char* check() const;
   void fold();
   void place();

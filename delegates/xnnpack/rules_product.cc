@@ -48,6 +48,7 @@ const char* define_matmul(Writer& w, const Step& s) {
   const Shape &as = a.type.shape, &bs = b.type.shape, &ys = s.out->type.shape;
   if (const char* reason = half_sums(a, kernels().half_dense)) return reason;
   if (as.rank < 2 || bs.rank < 2) return "an operand is a vector";
+  if (element_count(as) == 0 || element_count(bs) == 0) return "it has no elements";
   if (b.constant == nullptr && s.codes == nullptr && !(a.is_static && b.is_static)) return kVaries;
   const int64_t k = as[as.rank - 1], n = bs[bs.rank - 1], m = as[as.rank - 2];
   const bool half_matrix = b.type.dtype == DType::kF16 && b.constant == nullptr;  // its packing knows no float16

@@ -384,6 +384,8 @@ TEST_F(Xnnpack, WhatItLeaves) {
   EXPECT_EQ(Case(Op::kSoftmax, pack<attrs::Softmax>(s), {x}, 1).reason(), "XNNPACK's Softmax is over the last axis");
   EXPECT_EQ(Case(Op::kSoftmax, pack<attrs::Softmax>(attrs::SoftmaxT{}), {reals(9, {2, 7})}, 1).reason(),
             "XNNPACK's Softmax reads past the end of such a row of its result");
+  EXPECT_EQ(Case(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {reals(1, {3, 0}), reals(2, {0, 4})}, 0).reason(),
+            "it has no elements");
   Case lies(Op::kRelu, unary, {x}, 1);
   lies.value(1).type.shape[3] = 9;
   EXPECT_EQ(lies.reason(), "its shapes do not agree, or follow from data");

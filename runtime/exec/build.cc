@@ -602,7 +602,10 @@ Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame
       continue;
     }
 #endif
-    VIREO_TRY(build_step(sub, n, depth, shapes_only, step, error));
+    if (const Status status = build_step(sub, n, depth, shapes_only, step, error); !ok(status)) {
+      if (real()) unload(*step);  // its bodies may hold parts already, and the frame does not count it yet
+      return status;
+    }
     ++frame->step_count;
   }
   if (shapes_only) return Status::kOk;

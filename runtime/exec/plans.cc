@@ -39,7 +39,7 @@ void list_targets(const Program& p, char* out, size_t room) {
   for (uint32_t i = 1; i < plan_count(p); ++i) {
     const char* const name = text_of(plan_at(p, i)->target());
     const size_t n = strlen(name);
-    if (at + n + 7 > room) {
+    if (at + n + 8 > room) {  // behind it, ", ..." and its end
       memcpy(out + at, at == 0 ? "..." : ", ...", at == 0 ? 4 : 6);
       return;
     }

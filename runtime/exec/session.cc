@@ -394,6 +394,8 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
     carry_state(s);
   } else {
     s.settled = false;
+    for (uint32_t k = 0; k < s.carried_count; ++k)  // the state is what it was
+      set_extents(s, s.carried[k].input, s.own_inputs[s.carried[k].input].shape.dims);
   }
   for (uint32_t i = 0; i < s.main.input_count; ++i) {  // forget the caller's memory
     s.main.inputs[i]->data = s.own_inputs[i].data;

@@ -161,7 +161,7 @@ vireo_status build(vireo_pipeline& p, const vireo_model* model, const vireo_pipe
   if (options.session != nullptr) made = *options.session;
   vireo_status status = choose(model, made, options.emulated != 0, &p.chosen, error);
   if (status != VIREO_OK) return status;
-  made.device = p.chosen.devices;
+  if (made.device == nullptr || strcmp(made.device, "auto") == 0) made.device = p.chosen.devices;
   const int32_t threads = made.threads;
   uint32_t others = 0;  // devices beside the host
   for (uint32_t i = 0; i < p.chosen.load_count; ++i) others += strcmp(p.chosen.loads[i].device, "cpu") != 0 ? 1u : 0u;

@@ -388,7 +388,7 @@ Status Program::check_tests(Error* error) const {
         type.dtype = static_cast<DType>(t->dtype());
         type.shape.rank = t->dims() == nullptr ? 0 : static_cast<int32_t>(t->dims()->size());
         good = good && t->dtype() != 0 && t->dtype() < kDTypeCount && type.shape.rank <= kMaxRank && t->step() > 0 &&
-               (side == 1 || t->step() == 1) &&
+               t->step() <= INT64_MAX && (side == 1 || t->step() == 1) &&
                run_inside(t->segment(), t->offset(), t->size(), constant_alignment(t->size()));
         if (!good) break;
         if (type.shape.rank != 0) copy_numbers(*t->dims(), t->dims()->size(), &type.shape[0]);
@@ -396,7 +396,7 @@ Status Program::check_tests(Error* error) const {
         if (type.dtype == DType::kString) {
           good = t->step() == 1 && strings_ok(at(t->segment(), t->offset(), t->size()), t->size(), count);
         } else {
-          const auto step = static_cast<int64_t>(t->step() > INT64_MAX ? INT64_MAX : t->step());
+          const auto step = static_cast<int64_t>(t->step());
           const int64_t kept = count < 0 ? -1 : count / step + (count % step != 0 ? 1 : 0);
           good = kept >= 0 && dtype_bytes(type.dtype, kept) == static_cast<int64_t>(t->size()) &&
                  (step == 1 || dtype_bits(type.dtype) >= 8);

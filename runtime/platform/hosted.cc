@@ -65,7 +65,7 @@ void unmap_file(const MappedFile& file) {
 Status open_pool(int32_t threads, vireo_thread_pool* out, Error* error) {
   *out = {nullptr, nullptr, 1};
 #if VIREO_HAVE_THREADS
-  const int32_t cores = usable_cores();
+  const int32_t cores = usable_cores() < kMostThreads ? usable_cores() : kMostThreads;
   const int32_t slots = threads <= 0 || cores == 1 ? cores : threads;  // two threads on one core would take turns
   if (slots > kMostThreads) return fail(error, Status::kInvalidArgument, "{} threads, at most {}", slots, kMostThreads);
   if (slots == 1) return Status::kOk;

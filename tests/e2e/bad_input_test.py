@@ -144,6 +144,23 @@ class BadInput(unittest.TestCase):
         support.vireo("convert", self.onnx, "-o", out, "--max-seconds", 600, "--max-memory", 1)
         out.unlink()
 
+    def test_nothing_is_written_means_nothing(self):
+        """What is refused late is refused before --emit-onnx replaces a file."""
+        kept = self.room / "kept.onnx"
+        kept.write_bytes(b"of before")
+        for more in (("-o", self.room / "late.vireo"), ()):
+            self.refused("convert", self.onnx, *more, "--emit-onnx", kept, "--state", "nope=nope", says=["nope"])
+        self.assertEqual(kept.read_bytes(), b"of before")
+        self.assertFalse((self.room / "late.vireo").exists())
+        kept.unlink()
+
+    def test_options_without_use_are_named(self):
+        out = self.room / "out.vireo"
+        self.refused("convert", self.onnx, "-o", out, "--test-atol", "1e-3", says=["--embed-tests"])
+        done = support.vireo("convert", self.onnx, "-o", out, "--elements", "featurse=3")
+        self.assertIn("featurse", done.stderr)
+        out.unlink()
+
     def test_the_source_is_kept(self):
         whole = self.onnx.read_bytes()
         model = self.room / "model.onnx"

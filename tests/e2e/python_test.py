@@ -1,10 +1,12 @@
 """The Python binding over the C API, on the models of the samples."""
+import gc
 import pathlib
 import re
 import subprocess
 import sys
 import threading
 import unittest
+import weakref
 
 import support
 
@@ -59,6 +61,21 @@ class Binding(unittest.TestCase):
         view, = session.run(self.x, copy=False)
         self.close(view, kept)
         self.assertFalse(view.flags.owndata)
+
+    def test_a_view_keeps_its_session(self):
+        model = self.vireo.Model(self.path)
+        bounds = model.bounds_for(self.x)
+        for run in (lambda session: session.run(self.x, copy=False), lambda session: session.bind(self.x).run()):
+            session = model.session(bounds)
+            alive = weakref.ref(session)
+            view, = run(session)
+            del session
+            gc.collect()
+            self.assertIsNotNone(alive())
+            self.close(view, self.y)
+            del view
+            gc.collect()
+            self.assertIsNone(alive())
 
     def test_errors_name_the_input(self):
         model = self.vireo.Model(self.path)

@@ -58,6 +58,17 @@ class Trust(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(what, done.stderr)
 
+    def test_no_key_trusts_nobody(self):
+        """A variable that is not set must not read as "anyone is trusted"."""
+        for verb in (("verify-signature", self.plain, "--key"), ("bench", self.plain, "--trust"), ("bench", self.plain, "--keys")):
+            for keys in ("", ":"):
+                done = vireo(*verb, keys, VIREO_KEYS=str(self.room / "fleet.key"))
+                self.assertEqual(done.returncode, 1, (verb, keys))
+                self.assertIn("no key file", done.stderr)
+        done = vireo("verify-signature", self.plain, "--key", self.room / "maker.pub")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not signed", done.stderr)
+
     def test_finds_a_changed_byte(self):
         bytes_ = bytearray(self.sealed.read_bytes())
         bytes_[len(bytes_) // 2] ^= 1

@@ -8,7 +8,10 @@
 #include <cstring>
 
 #include "converter/emit/sealed_file.h"
+#include "sdk/base/dtype.h"
+#include "sdk/base/shape.h"
 #include "sdk/format/model_generated.h"
+#include "tests/fuzz/apart.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/sealed.h"
 #include "tests/fuzz/sessions.h"
@@ -247,10 +250,22 @@ class Mutator {
   }
   void change_expression() {
     fb::ExprT* const e = any(m_.exprs);
-    if (e == nullptr) {
-      auto made = std::make_unique<fb::ExprT>();
-      made->name = "n";
-      m_.exprs.push_back(std::move(made));
+    if (e == nullptr || rng_() % 8 == 0) {  // a symbol, or expressions of the ones in front
+      const auto handle = [this] { return handle_of(static_cast<uint32_t>(below(m_.exprs.size()))); };
+      for (size_t n = e == nullptr ? 1 : 1 + below(70); n > 0; --n) {
+        auto made = std::make_unique<fb::ExprT>();
+        made->name = "n";
+        if (e != nullptr) {
+          made->kind = static_cast<fb::ExprKind>(1 + rng_() % 6);
+          made->a = rng_() % 4 == 0 ? handle() : handle_of(static_cast<uint32_t>(m_.exprs.size() - 1));
+          made->b = rng_() % 2 == 0 ? handle() : made->a;
+        }
+        m_.exprs.push_back(std::move(made));
+      }
+      fb::SubgraphT* const g = graph();
+      fb::TensorT* const t = g == nullptr ? nullptr : any(g->tensors);
+      if (t != nullptr && !t->dims.empty())
+        t->dims[below(t->dims.size())] = handle_of(static_cast<uint32_t>(m_.exprs.size() - 1));
       return;
     }
     switch (rng_() % 6) {
@@ -348,6 +363,34 @@ class Mutator {
         list_of_tables(&list);
     }
   }
+  // A test vector that fits the graph as it stands: bytes of the first segment, of outputs perhaps the first value
+  // alone.
+  void add_test() {
+    if (m_.subgraphs.empty()) return;
+    const fb::SubgraphT& g = *m_.subgraphs[0];
+    auto test = std::make_unique<fb::TestCaseT>();
+    for (const bool out : {false, true}) {
+      for (const int32_t number : out ? g.outputs : g.inputs) {
+        if (number < 0 || static_cast<size_t>(number) >= g.tensors.size()) return;
+        const fb::TensorT& from = *g.tensors[static_cast<size_t>(number)];
+        auto t = std::make_unique<fb::TestTensorT>();
+        t->dtype = from.dtype;
+        int64_t count = 1;
+        for (const int64_t d : from.dims) {
+          t->dims.push_back(is_symbolic(d) ? 1 : d);
+          if (__builtin_mul_overflow(count, t->dims.back(), &count)) return;
+        }
+        if (out && rng_() % 2 == 0) {
+          t->step = UINT64_MAX;
+          count = std::min<int64_t>(count, 1);
+        }
+        if (from.dtype >= kDTypeCount) return;
+        t->size = static_cast<uint64_t>(std::max<int64_t>(0, dtype_bytes(static_cast<DType>(from.dtype), count)));
+        (out ? test->outputs : test->inputs).push_back(std::move(t));
+      }
+    }
+    m_.tests.push_back(std::move(test));
+  }
   void change_head() {
     switch (rng_() % 5) {
       case 0:
@@ -357,7 +400,10 @@ class Mutator {
         number(&m_.minor);
         break;
       case 2:
-        list_of_tables(&m_.tests);
+        if (m_.tests.empty())
+          add_test();
+        else
+          list_of_tables(&m_.tests);
         break;
       case 3:
         list_of_tables(&m_.segments);
@@ -366,12 +412,16 @@ class Mutator {
         if (fb::TestCaseT* const c = any(m_.tests); c != nullptr) {
           fb::TestTensorT* const t = any(rng_() % 2 == 0 ? c->inputs : c->outputs);
           if (t == nullptr) return;
-          if (rng_() % 3 == 0)
-            number(&t->size);
-          else if (rng_() % 2 == 0)
-            list_of_numbers(&t->dims);
-          else
-            number(&t->offset);
+          switch (rng_() % 4) {
+            case 0:
+              return number(&t->size);
+            case 1:
+              return list_of_numbers(&t->dims);
+            case 2:
+              return number(&t->step);
+            default:
+              return number(&t->offset);
+          }
         }
     }
   }
@@ -380,64 +430,6 @@ class Mutator {
   Bytes& segments_;
   std::mt19937 rng_;
 };
-
-// Whether what UnPackTo reads as 64-bit numbers lies as such do: FlatBuffers' verifier asks that of the list's length
-// alone.
-bool lists_are_aligned(const fb::Model& model) {
-  bool good = true;
-  const auto look = [&good](const auto* list) {
-    good = good && (list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % 8 == 0);
-  };
-  const auto each = [](const auto* list, const auto& visit) {
-    for (uint32_t i = 0; list != nullptr && i < list->size(); ++i) visit(*list->Get(i));
-  };
-  each(model.subgraphs(),
-       [&](const fb::Subgraph& g) { each(g.tensors(), [&](const fb::Tensor& t) { look(t.dims()); }); });
-  each(model.plans(), [&](const fb::Plan& p) {
-    each(p.subgraphs(), [&](const fb::SubgraphPlan& s) { look(s.offsets()), look(s.regions()); });
-  });
-  each(model.tests(), [&](const fb::TestCase& c) {
-    each(c.inputs(), [&](const fb::TestTensor& t) { look(t.dims()); });
-    each(c.outputs(), [&](const fb::TestTensor& t) { look(t.dims()); });
-  });
-  return good;
-}
-
-// The file taken apart: the model, and the bytes of all segments, whose offsets then count from the first of them.
-bool take_apart(const uint8_t* data, size_t size, FileHeader* header, fb::ModelT* model, Bytes* segments) {
-  Error error;
-  if (read_header({data, size}, size, header, &error) != Status::kOk || header->cipher_offset != 0) return false;
-  const AlignedCopy table(data + header->model_offset, static_cast<size_t>(header->model_size));
-  flatbuffers::Verifier verifier(table.data(), static_cast<size_t>(header->model_size));
-  if (!fb::VerifyModelBuffer(verifier) || !lists_are_aligned(*fb::GetModel(table.data()))) return false;
-  fb::GetModel(table.data())->UnPackTo(model);
-  const uint64_t first = (header->model_offset + header->model_size + 63) / 64 * 64;
-  if (first > header->hash_offset) return false;
-  segments->assign(data + first, data + header->hash_offset);
-  for (const auto& s : model->segments) s->offset -= first;
-  return true;
-}
-
-Bytes put_together(const FileHeader& old, fb::ModelT* model, const Bytes& segments) {
-  const auto build = [model](flatbuffers::FlatBufferBuilder* b) { b->Finish(fb::Model::Pack(*b, model), "VREO"); };
-  flatbuffers::FlatBufferBuilder probe;
-  build(&probe);  // offsets have eight bytes each, or none where they are 0: twice, because they move with the size
-  uint64_t align = 64;  // of the strictest segment, as far as that is worth the bytes
-  for (const auto& s : model->segments) align = std::max<uint64_t>(align, std::min<uint32_t>(s->alignment, 4096));
-  uint64_t first = (kHeaderBytes + probe.GetSize() + 64 + align - 1) / align * align;
-  for (const auto& s : model->segments) s->offset += first;
-  flatbuffers::FlatBufferBuilder b;
-  build(&b);
-  Bytes file(std::max<size_t>(kHeaderBytes + b.GetSize(), static_cast<size_t>(first)));
-  std::memcpy(file.data() + kHeaderBytes, b.GetBufferPointer(), b.GetSize());
-  file.insert(file.end(), segments.begin(), segments.end());
-  FileHeader header = old;
-  header.model_offset = kHeaderBytes;
-  header.model_size = b.GetSize();
-  header.signature_offset = header.signature_size = 0;
-  emit::end_file(&file, header);
-  return file;
-}
 
 }  // namespace
 }  // namespace vireo::fuzz
@@ -500,6 +492,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     VIREO_FUZZ_CHECK(vireo_model_plan(model, i, &info, &error) == VIREO_OK);
     for_npu = for_npu || std::strcmp(info.target, "npu") == 0;
   }
+  // One that no file has: the refusal lists those that are there.
+  vireo_session_options nowhere = VIREO_SESSION_OPTIONS_INIT;
+  nowhere.target = "\x1f";
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  (void)vireo_model_memory(model, &nowhere, &memory, &error);
   if (vireo_model_check_hashes(model, &error) == VIREO_OK) reached(kHashes);
   run_model(model, 1, VIREO_PACKING_ALWAYS, nullptr, &reached, kSession, kRan);
   run_model(model, 3, VIREO_PACKING_NEVER, "", &reached, kSession, kRan);

@@ -1,5 +1,6 @@
 /* A plug-in that is wrong in the way that KIND says. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <vireo/delegate.h>
@@ -29,8 +30,9 @@
 #define CRASH_SUBMIT 22
 #define HANG_SUBMIT 23
 #define WRONG 24
-#define LIES 25 /* claims what it then does not load */
-#define CLAIMS (KIND >= CRASH_LOAD)
+#define LIES 25  /* claims what it then does not load */
+#define TALKS 26 /* on standard output; otherwise good */
+#define CLAIMS (KIND >= CRASH_LOAD && KIND <= LIES)
 
 static void maybe(int crashes, int hangs) {
   if (KIND == crashes) abort();
@@ -113,6 +115,11 @@ __attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t
   (void)abi, (void)host, (void)wait_for;
   maybe(CRASH_OPEN, HANG_OPEN);
   if (KIND == EXIT_OPEN) exit(3);
+  if (KIND == TALKS) {
+    int i;
+    for (i = 0; i < 1000; ++i) printf("wrong\nat work");
+    fflush(stdout);
+  }
   if (KIND == REFUSES) return VIREO_UNSUPPORTED;
   if (KIND == FAILS) return VIREO_IO;
   *out = KIND == NO_TABLE ? NULL : &table;

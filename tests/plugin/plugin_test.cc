@@ -267,6 +267,13 @@ TEST_F(Probe, GoodPluginsAreProbedOnceForEachContent) {
   EXPECT_TRUE(Opened(npu, nullptr, "").has("npu"));  // nothing is kept
 }
 
+// What it prints is not taken for what its probe says, however much it is.
+TEST_F(Probe, PluginsMayPrint) {
+  const Opened opened(VIREO_BINARY_ROOT "/test/deadly/hostile_talks.so", nullptr, folder_.c_str());
+  EXPECT_STREQ(opened.plugin(0).reason, "");
+  EXPECT_TRUE(opened.has("daaa"));
+}
+
 TEST_F(Probe, WhatCannotBeReadIsNotOpened) {
   const Opened opened(folder_ + "/absent.so", nullptr, folder_.c_str());
   EXPECT_EQ(std::string(opened.plugin(0).reason).rfind("it cannot be loaded: ", 0), 0u) << opened.plugin(0).reason;

@@ -12,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "sdk/base/dtype.h"
+#include "sdk/base/shape.h"
 #include "sdk/format/container.h"
+#include "tests/fuzz/apart.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -131,6 +134,90 @@ TEST_F(Hostile, RandomWordsInTheGraph) {
 
 TEST_F(Hostile, EveryCut) {
   for (size_t n = 0; n < file_.size(); n += n < 4096 ? kStride : 251 * kStride) EXPECT_EQ(use(file_.data(), n), 0) << n;
+}
+
+// What follows is well-formed, with hashes that fit, and means harm.
+class Crafted : public Hostile {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Hostile::SetUp());
+    ASSERT_TRUE(vireo::fuzz::take_apart(file_.data(), file_.size(), &header_, &table_, &segments_));
+  }
+  void TearDown() override {
+    vireo_model_release(model_);
+    Hostile::TearDown();
+  }
+  void load() {
+    const std::vector<uint8_t> bytes = vireo::fuzz::put_together(header_, &table_, segments_);
+    held_ = copy_of(bytes.data(), bytes.size());
+    ASSERT_EQ(vireo_model_load_memory(runtime_, held_.get(), bytes.size(), &model_, &error_), VIREO_OK)
+        << error_.message;
+    ASSERT_EQ(vireo_model_check_hashes(model_, &error_), VIREO_OK) << error_.message;
+  }
+  vireo::fb::ModelT table_;
+  vireo::fuzz::Bytes segments_;
+  Bytes held_;
+  vireo_model* model_ = nullptr;
+  vireo_error error_ = VIREO_ERROR_INIT;
+};
+
+// Each expression adds the one in front to itself: as a tree it has 2^64 leaves.
+TEST_F(Crafted, ExpressionsThatBranchAreDescribedAtOnce) {
+  const auto first = static_cast<uint32_t>(table_.exprs.size());
+  for (uint32_t i = 0; i < 64; ++i) {
+    auto e = std::make_unique<vireo::fb::ExprT>();
+    e->kind = i == 0 ? vireo::fb::ExprKind::Symbol : vireo::fb::ExprKind::Add;
+    if (i == 0) e->name = "n";
+    e->a = e->b = i == 0 ? 0 : vireo::handle_of(first + i - 1);
+    table_.exprs.push_back(std::move(e));
+  }
+  vireo::fb::SubgraphT& g = *table_.subgraphs[0];
+  g.tensors[static_cast<size_t>(g.inputs[0])]->dims[0] = vireo::handle_of(first + 63);
+  ASSERT_NO_FATAL_FAILURE(load());
+  vireo_value_info info = VIREO_VALUE_INFO_INIT;
+  ASSERT_EQ(vireo_model_input(model_, 0, &info, &error_), VIREO_OK) << error_.message;
+  EXPECT_EQ(info.min_dims[0], 0);
+  EXPECT_EQ(info.max_dims[0], -1);
+}
+
+// As a number with a sign it is -1, and one value would do for a tensor of any size.
+TEST_F(Crafted, TestVectorsDoNotGoBackwards) {
+  ASSERT_FALSE(table_.tests.empty());
+  for (const uint64_t step : {UINT64_MAX, uint64_t{1} << 63}) {
+    for (auto& t : table_.tests[0]->outputs) {
+      t->step = step;
+      t->size = static_cast<uint64_t>(vireo::dtype_bytes(static_cast<vireo::DType>(t->dtype), 1));
+    }
+    ASSERT_NO_FATAL_FAILURE(load());
+    vireo_session* session = nullptr;
+    ASSERT_EQ(vireo_session_create(model_, nullptr, &session, &error_), VIREO_OK) << error_.message;
+    EXPECT_EQ(vireo_session_selftest(session, 0, &error_), VIREO_INVALID_MODEL);
+    EXPECT_NE(std::string(error_.message).find("test case 0 does not fit"), std::string::npos) << error_.message;
+    vireo_session_release(session);
+    vireo_model_release(model_);
+    model_ = nullptr;
+  }
+}
+
+// The list of them in a refusal has room for 160 bytes. The names' lengths are such that the last fits to the byte.
+TEST_F(Crafted, NamesOfTargetsEndInTheirText) {
+  for (size_t last = 0; last < 64; ++last) {
+    table_.plans.resize(1);
+    for (const size_t bytes : {size_t{64}, size_t{64}, last + 1, size_t{9}}) {
+      auto plan = std::make_unique<vireo::fb::PlanT>();
+      plan->target.assign(bytes, static_cast<char>('a' + table_.plans.size()));
+      table_.plans.push_back(std::move(plan));
+    }
+    ASSERT_NO_FATAL_FAILURE(load());
+    vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
+    options.target = "x";
+    vireo_memory memory = VIREO_MEMORY_INIT;
+    EXPECT_EQ(vireo_model_memory(model_, &options, &memory, &error_), VIREO_UNSUPPORTED);
+    EXPECT_NE(std::strstr(error_.message, "but for bbb"), nullptr) << error_.message;
+    EXPECT_NE(std::strstr(error_.message, last < 11 ? "eee" : "..."), nullptr) << last << " " << error_.message;
+    vireo_model_release(model_);
+    model_ = nullptr;
+  }
 }
 
 }  // namespace

@@ -167,5 +167,51 @@ TEST_F(OpenModel, AnInputMayChange) {
   vireo_session_release(s);
 }
 
+// h' = x + h.
+void add_carried(testing::ModelBuilder& m) {
+  m.input("h", {"N", "2"}).input("x", {"N", "2"});
+  m.node("Add", {"x", "h"}, {"y"});
+  m.output("y");
+}
+
+// A run that fails changes nothing, the shape of what is carried included.
+TEST_F(OpenModel, StateOutlivesAFailedRun) {
+  testing::ModelBuilder m;
+  add_carried(m);
+  ConvertOptions options;
+  options.states = {{"y", "h"}};
+  ASSERT_NO_FATAL_FAILURE(load(m, options));
+  vireo_session* const s = create();
+  std::vector<float> ones(6, 1.0f);
+  const vireo_tensor three = tensor(VIREO_FLOAT32, {3, 2}, ones.data(), 24);
+  const vireo_tensor two = tensor(VIREO_FLOAT32, {2, 2}, ones.data(), 16);
+  ASSERT_EQ(run(s, {three, three}, 1).status, VIREO_OK);
+  EXPECT_EQ(run(s, {two, three}, 1).status, VIREO_INVALID_ARGUMENT);
+  const Result r = run(s, {vireo_tensor{}, three}, 1);
+  ASSERT_EQ(r.status, VIREO_OK);
+  EXPECT_EQ(r.shapes[0], std::vector<int64_t>({3, 2}));
+  const std::vector<float> threes(6, 3.0f);
+  EXPECT_EQ(r.bytes[0], std::string(reinterpret_cast<const char*>(threes.data()), 24));
+  vireo_session_release(s);
+}
+
+TEST_F(OpenModel, ReserveKeepsTheShapeThatAStateWasGiven) {
+  testing::ModelBuilder m;
+  add_carried(m);
+  ConvertOptions options;
+  options.states = {{"y", "h"}};
+  ASSERT_NO_FATAL_FAILURE(load(m, options));
+  vireo_session* s = create();
+  const int64_t dims[2] = {2, 2};
+  ASSERT_EQ(vireo_session_input_shape(s, 0, dims, 2, nullptr), VIREO_OK);
+  const vireo_bound fewer = {"N", 0, 2};
+  vireo_error error = VIREO_ERROR_INIT;
+  ASSERT_EQ(vireo_session_reserve(&s, &fewer, 1, &error), VIREO_OK) << error.message;
+  vireo_tensor t = {};
+  ASSERT_EQ(vireo_session_input(s, 0, &t, nullptr), VIREO_OK);
+  EXPECT_EQ(t.dims[0], 2);
+  vireo_session_release(s);
+}
+
 }  // namespace
 }  // namespace vireo

@@ -56,7 +56,7 @@ class Bound:
         places = [(t.data, t.rank, t.dims[:t.rank]) for t in results]
         if self._views is None or places != self._places:
             self._places = places
-            self._views = [from_tensor(t, False) for t in results[:len(self._session.model.outputs)]]
+            self._views = [from_tensor(t, False, self._session) for t in results[:len(self._session.model.outputs)]]
         return list(self._views)
 
 
@@ -84,7 +84,7 @@ class Session(Handle):
         tensors = input_tensors(self.model.inputs, inputs, {**(feed or {}), **named}, keep)
         results = (s.Tensor * max(len(self.model.outputs), 1))()
         check(_lib.vireo_session_run(handle, tensors, results, ctypes.byref(error)), error)
-        return [from_tensor(t, copy) for t in results[:len(self.model.outputs)]]
+        return [from_tensor(t, copy, self) for t in results[:len(self.model.outputs)]]
 
     def bind(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> Bound:
         """Inputs as run() takes them, for many runs: each reads the arrays where they lie, with what was written there since."""

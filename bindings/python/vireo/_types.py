@@ -79,8 +79,8 @@ def to_tensor(array: Array, dtype: int, keep: List[Any]) -> s.Tensor:
     return tensor
 
 
-def from_tensor(tensor: Any, copy: bool) -> Array:
-    """The tensor as an array: a copy, or a view of memory that the session keeps until its next call."""
+def from_tensor(tensor: Any, copy: bool, owner: Any = None) -> Array:
+    """The tensor as an array: a copy, or a view of memory that the session keeps until its next call. A view keeps `owner`."""
     shape = tuple(tensor.dims[:tensor.rank])
     count = math.prod(shape)
     if tensor.dtype == STRING:
@@ -92,6 +92,7 @@ def from_tensor(tensor: Any, copy: bool) -> Array:
         return np.zeros(shape, kind)
     size = -(-count // PACKED[tensor.dtype]) if tensor.dtype in PACKED else count * kind.itemsize
     memory = (ctypes.c_uint8 * size).from_address(tensor.data)
+    memory.owner = owner  # type: ignore[attr-defined]
     if tensor.dtype in PACKED:
         return unpack(np.frombuffer(memory, np.uint8), tensor.dtype, shape)
     array: Array = np.ndarray(shape, kind, memory)

@@ -3,7 +3,9 @@
 //
 // Lines on standard output: "at ..." before each step, so that the parent knows where a crash or a hang was; at the end
 // "ok", "refused REASON" (the runtime would say the same), or "wrong REASON".
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <exception>
 #include <string>
@@ -16,9 +18,20 @@ using vireo::tool::KnownModel;
 using vireo::tool::Values;
 using vireo::tool::Wrong;
 
+FILE* answers = nullptr;
+
+// What the plug-in prints goes nowhere: standard output is the parent's.
+bool keep_answers_apart() {
+  const int own = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (own < 0 || nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) return false;
+  (void)close(nowhere);
+  answers = fdopen(own, "w");
+  return answers != nullptr;
+}
+
 void say(const char* word, const std::string& text) {
-  printf("%s%s%s\n", word, text.empty() ? "" : " ", text.c_str());
-  fflush(stdout);
+  fprintf(answers, "%s%s%s\n", word, text.empty() ? "" : " ", text.c_str());
+  fflush(answers);
 }
 
 void probe(const char* path) {
@@ -59,6 +72,10 @@ void probe(const char* path) {
 int main(int argc, char** argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: vireo-probe PLUGIN\n");
+    return 2;
+  }
+  if (!keep_answers_apart()) {
+    perror("vireo-probe");
     return 2;
   }
   try {

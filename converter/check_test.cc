@@ -1,0 +1,40 @@
+#include "converter/check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace vireo {
+namespace {
+
+HostTensor floats(const std::vector<float>& values) {
+  HostTensor t;
+  t.dtype = DType::kF32;
+  t.dims = {static_cast<int64_t>(values.size())};
+  t.bytes.resize(values.size() * sizeof(float));
+  std::memcpy(t.bytes.data(), values.data(), t.bytes.size());
+  return t;
+}
+
+TEST(Difference, InfinitiesStandAtTheSamePlaces) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const auto within = [](float got, float wanted) {
+    bool good = false;
+    const double worst = difference(floats({1, got}), floats({1, wanted}), 1e-5, 1e-4, &good);
+    EXPECT_EQ(good, worst < 1e-3);
+    return good;
+  };
+  EXPECT_TRUE(within(inf, inf));
+  EXPECT_TRUE(within(nan, nan));
+  EXPECT_TRUE(within(5.0001f, 5));
+  for (const float other : {-inf, 5.0f, nan}) {
+    EXPECT_FALSE(within(other, inf)) << other;
+    EXPECT_FALSE(within(inf, other)) << other;
+  }
+  EXPECT_FALSE(within(5, nan));
+}
+
+}  // namespace
+}  // namespace vireo
