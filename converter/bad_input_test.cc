@@ -361,6 +361,134 @@ TEST(BadInput, FunctionsThatCallThemselves) {
   refuse(m, {Code::kBadFunction});
 }
 
+void import_domain(ModelBuilder& m, const std::string& domain) {
+  auto* row = m.model.add_opset_import();
+  row->set_domain(domain);
+  row->set_version(1);
+}
+
+void add_ints(::onnx::NodeProto* n, const std::string& name, const std::vector<int64_t>& values) {
+  auto* a = n->add_attribute();
+  a->set_name(name);
+  a->set_type(::onnx::AttributeProto::INTS);
+  for (const int64_t v : values) a->add_ints(v);
+}
+
+// The chain is deeper than the search for unknown operators goes, and its end is also called by itself.
+TEST(BadInput, UnknownOperatorsBehindManyCalls) {
+  ModelBuilder m;
+  import_domain(m, "f");
+  for (int i = 0; i <= 64; ++i) {
+    auto* f = m.model.add_functions();
+    f->set_name("f" + std::to_string(i));
+    f->set_domain("f");
+    f->add_input("a");
+    f->add_output("b");
+    for (const char* domain : {"", "f"}) {
+      auto* row = f->add_opset_import();
+      row->set_domain(domain);
+      row->set_version(domain[0] == 0 ? 17 : 1);
+    }
+    auto* n = f->add_node();
+    n->set_op_type(i == 64 ? "NoSuchThing" : "f" + std::to_string(i + 1));
+    n->set_domain(i == 64 ? "" : "f");
+    n->add_input("a");
+    n->add_output("b");
+  }
+  m.input("x", {"2"}).output("y").output("z");
+  m.node("f0", {"x"}, {"y"}, "f");
+  m.node("f64", {"x"}, {"z"}, "f");
+  refuse(m, {Code::kUnknownOperator, Code::kBadFunction});
+}
+
+TEST(BadInput, UnknownOperatorsInAnyGraph) {
+  for (const char* part : {"score_mod", "prob_mod"}) {
+    ModelBuilder m;
+    import_domain(m, "ai.onnx.preview");
+    for (const char* name : {"q", "k", "v"}) m.input(name, {"1", "1", "2", "2"});
+    m.output("y");
+    auto* n = m.node("FlexAttention", {"q", "k", "v"}, {"y"}, "ai.onnx.preview");
+    testing::GraphBuilder body = testing::add_body(n, part);
+    body.input("s", {"1", "1", "2", "2"}).output("t").node("NoSuchThing", {"s"}, {"t"});
+    EXPECT_TRUE(has(refuse(m, {Code::kUnknownOperator}), "NoSuchThing")) << part;
+  }
+}
+
+TEST(BadInput, HeadsThatCannotBeListed) {
+  ModelBuilder m;
+  import_domain(m, "ai.onnx.preview");
+  m.input("q", {"1", "1099511627776", "1", "1"}).input("k", {"1", "1", "1", "1"}).input("v", {"1", "1", "1", "1"});
+  m.output("y");
+  auto* n = m.node("FlexAttention", {"q", "k", "v"}, {"y"}, "ai.onnx.preview");
+  testing::GraphBuilder body = testing::add_body(n, "score_mod");
+  body.input("s", {"1", "1099511627776", "1", "1"}).output("t").node("Neg", {"s"}, {"t"});
+  refuse(m, {Code::kUnsupportedNode});
+}
+
+TEST(BadInput, NodesThatReadNothing) {
+  const std::vector<std::vector<std::string>> nothing = {{}, {"", ""}};
+  for (const auto& inputs : nothing) {
+    ModelBuilder clip(6), dft(20), turned;
+    clip.output("y").node("Clip", inputs, {"y"});
+    refuse(clip, {Code::kBadNode});
+    dft.output("y").node("DFT", inputs, {"y"});
+    refuse(dft, {Code::kBadNode});
+    turned.output("y").node("ConvTranspose", inputs, {"y"});
+    refuse(turned, {Code::kBadNode});
+  }
+  // A filter without what it is for, and with what has no channels.
+  ModelBuilder line;
+  line.input("x", {"4"}).input("w", {"1", "1", "3"}).output("y");
+  add_ints(line.node("ConvTranspose", {"x", "w"}, {"y"}), "output_shape", {6});
+  refuse(line, {Code::kBadNode});
+}
+
+TEST(BadInput, ConstantsWithoutElements) {
+  for (const bool training : {false, true}) {
+    ModelBuilder m(13);
+    m.input("x", {"2"}).floats("ratio", {training ? 1 : 0}, std::vector<float>(training ? 1 : 0, 0.5f)).output("y");
+    auto* t = m.model.mutable_graph()->add_initializer();
+    t->set_name("training");
+    t->set_data_type(9);
+    t->add_dims(training ? 0 : 1);
+    if (!training) t->add_int32_data(1);
+    m.node("Dropout", {"x", "ratio", "training"}, {"y"});
+    refuse(m, {Code::kBadNode});
+  }
+}
+
+// 3 GiB each; their indices are for another rank, so that none is made.
+TEST(BadInput, SparseTensorsThatAreTooLargeTogether) {
+  ModelBuilder m;
+  m.input("x", {"1"}).output("y");
+  for (const char* name : {"a", "b"}) {
+    auto* s = m.model.mutable_graph()->add_sparse_initializer();
+    s->add_dims(int64_t{3} << 28);
+    s->mutable_values()->set_name(name);
+    s->mutable_values()->set_data_type(1);
+    s->mutable_values()->add_dims(1);
+    s->mutable_values()->add_float_data(1);
+    s->mutable_indices()->set_data_type(7);
+    for (const int64_t d : {1, 2}) s->mutable_indices()->add_dims(d);
+    for (const int64_t i : {0, 0}) s->mutable_indices()->add_int64_data(i);
+  }
+  m.node("Relu", {"x"}, {"y"});
+  refuse(m, {Code::kTensorData, Code::kShapeOverflow});
+}
+
+TEST(BadInput, RotaryTablesOfManyColumns) {
+  for (const char* columns : {"1073741824", "2147483648"}) {
+    ModelBuilder m;
+    import_domain(m, "com.microsoft");
+    m.input("x", {"1", "4", "64"})
+        .input("ids", {"1", "4"}, 7)
+        .input("cos", {"1", columns})
+        .input("sin", {"1", columns});
+    m.output("y").node("RotaryEmbedding", {"x", "ids", "cos", "sin"}, {"y"}, "com.microsoft");
+    EXPECT_TRUE(has(refuse(m, {Code::kBadNode}), std::string(columns) + " columns"));
+  }
+}
+
 TEST(BadInput, OutputCannotBeWritten) {
   ModelBuilder m;
   relu(m);

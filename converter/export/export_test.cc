@@ -158,6 +158,36 @@ TEST(Export, BodiesCaptureByName) {
   EXPECT_EQ(skeleton(*again), skeleton(*g));
 }
 
+// The parts behind the last one that is wanted are parts all the same.
+TEST(Export, SplitNamesAllItsParts) {
+  ModelBuilder m(18);
+  m.input("x", {"6"}).output("a").output("b");
+  testing::add_int(m.node("Split", {"x"}, {"a", "b", ""}), "num_outputs", 3);
+  Folder folder;
+  const ::onnx::ModelProto out = write(*import(folder.write("m.onnx", m.bytes())));
+  ASSERT_EQ(out.graph().node_size(), 1);
+  ASSERT_EQ(out.graph().node(0).output_size(), 3);
+  EXPECT_FALSE(out.graph().node(0).output(2).empty());
+}
+
+// Each node's children are one node, so that there are 2^40 paths to the leaf.
+TEST(Export, TreesThatShareTheirNodesAreNotListedWithoutEnd) {
+  std::string zeros, children;
+  for (int i = 0; i < 40; ++i) {
+    zeros += i == 0 ? "0" : ",0";
+    children += (i == 0 ? "" : ",") + std::to_string(i == 39 ? int64_t{1} << 31 : i + 1);
+  }
+  const auto g = parse("input %x f32[1,1]\n%y = TreeEnsembleRegressor(%x) {targets:1, roots:[0], features:[" + zeros +
+                       "], modes:[" + zeros + "], thresholds:[" + zeros + "], true_children:[" + children +
+                       "], false_children:[" + children + "], leaf_begin:[0,1], vote_targets:[0], vote_weights:[1]}\n");
+  ASSERT_NE(g, nullptr);
+  ::onnx::ModelProto model;
+  std::vector<ir::ConstantPtr> constants;
+  Diagnostics d;
+  EXPECT_FALSE(build_model(*g, &model, &constants, &d));
+  EXPECT_NE(d.text().find("share so many nodes"), std::string::npos) << d.text();
+}
+
 TEST(Export, LargeConstantsGoIntoAFileOfTheirOwn) {
   const auto g = parse("input %x f32[1,64]\n%a = MatMul(%x, w[64,64])\n%y = Add(%a, b[64])\n");
   Folder folder;

@@ -32,6 +32,9 @@ struct Context {
 };
 using Rule = bool (*)(const Context& c, Elements* out);
 
+// Not what stands for a result that is not known exactly.
+bool is_exact(Dim d) { return d != DimTable::kTooLarge && d != DimTable::kTooSmall; }
+
 bool same(const Context& c, Elements* out) { return c.in(0, out); }
 
 bool shape(const Context& c, Elements* out) {
@@ -44,7 +47,7 @@ bool shape(const Context& c, Elements* out) {
 bool size(const Context& c, Elements* out) {
   const Shape& s = c.type(0).shape;
   out->push_back(c.dims.count(s, 0, s.rank));
-  return true;
+  return is_exact(out->back());
 }
 
 // Widths that hold every extent; a symbolic extent cast to less could be cut.
@@ -87,7 +90,7 @@ bool elementwise(const Context& c, Elements* out, const F& f) {
     const size_t ib = static_cast<size_t>(at(c.type(1).shape, c.result().shape, i));
     if (ia >= a.size() || ib >= b.size()) return false;
     Dim y = 0;
-    if (!f(c.dims, a[ia], b[ib], &y)) return false;
+    if (!f(c.dims, a[ia], b[ib], &y) || !is_exact(y)) return false;
     out->push_back(y);
   }
   return true;
@@ -138,7 +141,7 @@ bool mod(const Context& c, Elements* out) {
 
 // -1, 0 or 1 for a - b below, at or above 0; 2 when that is open.
 int compare(DimTable& t, Dim a, Dim b) {
-  const Interval d = t.interval(t.sub(a, b));
+  const Interval d = t.difference(a, b);
   return d.lo == 0 && d.hi == 0 ? 0 : d.lo > 0 ? 1 : d.hi < 0 ? -1 : 2;
 }
 bool equal(const Context& c, Elements* out) {
@@ -149,14 +152,14 @@ bool equal(const Context& c, Elements* out) {
 }
 bool less(const Context& c, Elements* out) {
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
-    const Interval d = t.interval(t.sub(a, b));
+    const Interval d = t.difference(a, b);
     if (d.hi < 0) return *y = 1, true;
     return *y = 0, d.lo >= 0;
   });
 }
 bool less_or_equal(const Context& c, Elements* out) {
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
-    const Interval d = t.interval(t.sub(a, b));
+    const Interval d = t.difference(a, b);
     if (d.hi <= 0) return *y = 1, true;
     return *y = 0, d.lo > 0;
   });
@@ -165,7 +168,7 @@ bool less_or_equal(const Context& c, Elements* out) {
 bool neg(const Context& c, Elements* out) {
   if (!c.in(0, out) || !are_extent_like(*out)) return false;
   for (Dim& d : *out) d = c.dims.mul(d, -1);
-  return true;
+  return std::all_of(out->begin(), out->end(), is_exact);
 }
 bool logical_not(const Context& c, Elements* out) {
   if (!c.in(0, out)) return false;
@@ -221,12 +224,14 @@ bool slice(const Context& c, Elements* out) {
   if (c.type(0).shape.rank != 1 || !c.in(0, &data) || !c.in(1, &starts) || !c.in(2, &ends)) return false;
   if (c.has(4) && !c.in(4, &steps)) return false;
   if (starts.size() != 1 || ends.size() != 1 || steps.size() != 1) return false;
-  Dim start = starts[0], end = ends[0];
-  const Dim step = steps[0], n = static_cast<Dim>(data.size());
+  Dim start = starts[0], end = ends[0], step = steps[0];
+  const Dim n = static_cast<Dim>(data.size());
   if (is_symbolic(start) || is_symbolic(end) || is_symbolic(step) || step == 0) return false;
+  if (n == 0) return true;
   const auto clamp = [](Dim v, Dim lo, Dim hi) { return v < lo ? lo : v > hi ? hi : v; };
+  step = clamp(step, -n, n);  // one step of n leaves the list
   if (start < 0) start += n;
-  if (end < 0) end = end <= -n ? -1 : end + n;
+  if (end < 0) end = end < -n ? -1 : end + n;
   if (step > 0) {
     start = clamp(start, 0, n);
     end = clamp(end, 0, n);
@@ -271,7 +276,11 @@ bool range(const Context& c, Elements* out) {
       delta.size() != 1 || !are_extent_like(start) || !are_extent_like(delta) || !c.result().shape.is_static()) {
     return false;
   }
-  for (Dim i = 0; i < c.result().shape[0]; ++i) out->push_back(c.dims.add(start[0], c.dims.mul(i, delta[0])));
+  for (Dim i = 0; i < c.result().shape[0]; ++i) {
+    const Dim far = c.dims.mul(i, delta[0]);
+    out->push_back(c.dims.add(start[0], far));
+    if (!is_exact(far) || !is_exact(out->back())) return false;
+  }
   return true;
 }
 
@@ -282,7 +291,10 @@ bool reduce(const Context& c, Elements* out, Dim begin, const F& f) {
   if (!are_extent_like(data)) return false;
   if (c.node.attributes<attrs::Reduce>().noop_with_empty_axes() && !c.has(1)) return false;
   Dim y = begin;
-  for (const Dim d : data) y = f(c.dims, y, d);
+  for (const Dim d : data) {
+    y = f(c.dims, y, d);
+    if (!is_exact(y)) return false;
+  }
   out->push_back(y);
   return true;
 }

@@ -48,6 +48,46 @@ TEST(Contents, IntegersWrapRoundWherePolynomialsDoNot) {
   EXPECT_EQ(last_contents("%y = Sub(u64[1]{4}, u64[1]{3})\n"), "1");
 }
 
+TEST(Contents, SlicesToEitherEnd) {
+  const auto slice = [](const std::string& x, const std::string& start, const std::string& end,
+                        const std::string& step) {
+    return last_contents("input %x f32" + x + "\n%s = Shape(%x)\n%y = Slice(%s, i64[1]{" + start + "}, i64[1]{" + end +
+                         "}, i64[1]{0}, i64[1]{" + step + "})\n");
+  };
+  EXPECT_EQ(slice("[]", "-1", "-9223372036854775807", "-1"), "");
+  EXPECT_EQ(slice("[]", "0", "9223372036854775807", "1"), "");
+  EXPECT_EQ(slice("[N,3,4]", "-1", "-9223372036854775807", "-1"), "4,3,N");
+  EXPECT_EQ(slice("[N,3,4]", "-1", "-3", "-1"), "4,3");
+  EXPECT_EQ(slice("[N,3,4]", "1", "9223372036854775807", "9223372036854775807"), "3");
+  EXPECT_EQ(slice("[N,3,4]", "-2", "-9223372036854775807", "-9223372036854775807"), "3");
+}
+
+// Three sums of 20 extents: 8000 terms are not written out, and what stands for them is no number of elements.
+TEST(Contents, ProductsThatAreNotKeptAreNotKnown) {
+  std::string dims;
+  for (int i = 0; i < 3; ++i) {
+    dims += i == 0 ? "" : ",";
+    for (int k = 0; k < 20; ++k) dims += (k == 0 ? "x" : " + x") + std::to_string(20 * i + k);
+  }
+  EXPECT_EQ(last_contents("input %x f32[" + dims + "]\n%n = Size(%x)\n"), "unknown");
+}
+
+// "All of them" is what the boxes are.
+TEST(Contents, NonMaxSuppressionOfAllBoxes) {
+  std::string error;
+  const auto g = parse_graph(R"(
+    input %boxes f32[1,S,4]
+    input %scores f32[1,2,S]
+    %y = NonMaxSuppression(%boxes, %scores, i64[1]{9223372036854775807})
+  )",
+                             &error);
+  ASSERT_NE(g, nullptr) << error;
+  DimTable& dims = g->dims();
+  uint32_t atom = 0;
+  ASSERT_TRUE(dims.is_symbol(g->nodes().back().out()->type.shape[0], &atom));
+  EXPECT_EQ(dims.atoms()[atom].symbol.upper, dims.mul(dims.symbol("S"), 2));
+}
+
 // 2^64 - 1 is no -1.
 TEST(Contents, LargeUnsignedNumbersAreNoExtents) {
   EXPECT_EQ(last_contents("%y = Less(u64[2]{4,-1}, u64[]{5})\n"), "unknown");

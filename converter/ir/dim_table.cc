@@ -12,12 +12,22 @@ namespace {
 using Monomial = DimTable::Monomial;
 using Polynomial = DimTable::Polynomial;
 
-// Extents above this are refused anyway; a polynomial whose coefficients overflow becomes this number.
-constexpr Dim kTooLarge = INT64_MAX;
+// A real model stays far below. Products of sums multiply their terms, squares double the degree: a small file could
+// ask for more of either than there is memory.
+constexpr size_t kMaxTerms = 2048;
+constexpr size_t kMaxDegree = 64;
 
 bool add_term(Polynomial* p, const Monomial& m, int64_t c) {
   int64_t& slot = (*p)[m];
   if (!checked_add(slot, c, &slot)) return false;
+  if (slot == 0) p->erase(m);
+  return true;
+}
+
+// p - c m.
+bool subtract_term(Polynomial* p, const Monomial& m, int64_t c) {
+  int64_t& slot = (*p)[m];
+  if (!checked_sub(slot, c, &slot)) return false;
   if (slot == 0) p->erase(m);
   return true;
 }
@@ -122,7 +132,7 @@ Polynomial DimTable::polynomial(Dim d) const {
 
 Dim DimTable::intern(Polynomial p) {
   int64_t c = 0;
-  if (constant_of(p, &c)) return is_symbolic(c) ? kTooLarge : c;
+  if (constant_of(p, &c)) return is_symbolic(c) ? kTooSmall : c;
   const auto it = ids_.find(p);
   if (it != ids_.end()) return handle_of(it->second);
   const uint32_t id = static_cast<uint32_t>(polynomials_.size());
@@ -140,22 +150,39 @@ bool DimTable::is_symbol(Dim d, uint32_t* atom) const {
 }
 
 Dim DimTable::add(Dim a, Dim b) {
+  if (a == kTooLarge || b == kTooLarge) return kTooLarge;
   Polynomial p = polynomial(a);
   for (const auto& [m, c] : polynomial(b)) {
-    if (!add_term(&p, m, c)) return kTooLarge;
+    if (!add_term(&p, m, c)) return c < 0 ? kTooSmall : kTooLarge;
+    if (p.size() > kMaxTerms) return kTooLarge;
   }
   return intern(std::move(p));
 }
 
-Dim DimTable::sub(Dim a, Dim b) { return add(a, mul(b, -1)); }
+// Not the sum with (-1) b: the negative of a number near 2^63 would be a handle.
+Dim DimTable::sub(Dim a, Dim b) {
+  if (a == kTooLarge && b != a) return kTooLarge;
+  Polynomial p = polynomial(a);
+  for (const auto& [m, c] : polynomial(b)) {
+    if (!subtract_term(&p, m, c)) return c > 0 ? kTooSmall : kTooLarge;
+    if (p.size() > kMaxTerms) return kTooLarge;
+  }
+  return intern(std::move(p));
+}
 
 Dim DimTable::mul(Dim a, Dim b) {
+  if (a == kTooLarge || b == kTooLarge) {
+    const Dim other = a == kTooLarge ? b : a;
+    return other == 0 ? 0 : is_symbolic(other) || other > 0 ? kTooLarge : kTooSmall;
+  }
   Polynomial p;
   const Polynomial pb = polynomial(b);
   for (const auto& [ma, ca] : polynomial(a)) {
     for (const auto& [mb, cb] : pb) {
       int64_t c = 0;
-      if (!checked_mul(ca, cb, &c) || !add_term(&p, multiply(ma, mb), c)) return kTooLarge;
+      if (ma.size() + mb.size() > kMaxDegree || !checked_mul(ca, cb, &c) || !add_term(&p, multiply(ma, mb), c) ||
+          p.size() > kMaxTerms)
+        return kTooLarge;
     }
   }
   return intern(std::move(p));
@@ -175,7 +202,9 @@ bool DimTable::divide(const Polynomial& a, const Polynomial& b, Polynomial* quot
   for (int steps = 0; !rest.empty(); ++steps) {
     const auto top = leading(rest);
     Monomial m;
-    if (steps > 64 || !divide_monomial(top->first, lead->first, &m) || top->second % lead->second != 0) return false;
+    if (steps > 64 || !divide_monomial(top->first, lead->first, &m) || top->second == INT64_MIN ||
+        top->second % lead->second != 0)
+      return false;
     const int64_t c = top->second / lead->second;
     if (!add_term(quotient, m, c)) return false;
     for (const auto& [mb, cb] : b) {
@@ -268,19 +297,29 @@ bool DimTable::has_operand(Dim d, ExprKind kind, Dim x) const {
   return atom.kind == kind && (atom.a == x || atom.b == x);
 }
 
+// The operands' own intervals come first: "all of them" (INT64_MAX) is above every extent, whatever a difference with
+// it would be.
+DimTable::Order DimTable::compare(Dim a, Dim b) const {
+  const Interval x = interval(a), y = interval(b);
+  if (x.hi <= y.lo) return Order::kAtMost;
+  if (y.hi <= x.lo) return Order::kAtLeast;
+  const Interval d = difference(a, b);
+  return d.hi <= 0 ? Order::kAtMost : d.lo >= 0 ? Order::kAtLeast : Order::kOpen;
+}
+
 Dim DimTable::min(Dim a, Dim b) {
-  const Interval d = interval(sub(a, b));
-  if (d.hi <= 0) return a;
-  if (d.lo >= 0) return b;
+  const Order order = compare(a, b);
+  if (order == Order::kAtMost) return a;
+  if (order == Order::kAtLeast) return b;
   if (has_operand(a, ExprKind::kMax, b)) return b;
   if (has_operand(b, ExprKind::kMax, a)) return a;
   return a < b ? atom_dim(ExprKind::kMin, a, b) : atom_dim(ExprKind::kMin, b, a);
 }
 
 Dim DimTable::max(Dim a, Dim b) {
-  const Interval d = interval(sub(a, b));
-  if (d.hi <= 0) return b;
-  if (d.lo >= 0) return a;
+  const Order order = compare(a, b);
+  if (order == Order::kAtMost) return b;
+  if (order == Order::kAtLeast) return a;
   if (has_operand(a, ExprKind::kMin, b)) return b;
   if (has_operand(b, ExprKind::kMin, a)) return a;
   return a < b ? atom_dim(ExprKind::kMax, a, b) : atom_dim(ExprKind::kMax, b, a);
@@ -314,6 +353,14 @@ Interval DimTable::interval(const Polynomial& p) const {
 Interval DimTable::interval(Dim d) const {
   if (!is_symbolic(d)) return {d, d};
   return interval(polynomials_[handle_id(d)]);
+}
+
+Interval DimTable::difference(Dim a, Dim b) const {
+  Polynomial p = polynomial(a);
+  for (const auto& [m, c] : polynomial(b)) {
+    if (!subtract_term(&p, m, c)) return {INT64_MIN, INT64_MAX};
+  }
+  return interval(p);
 }
 
 }  // namespace vireo::ir

@@ -56,9 +56,14 @@ class DimTable {
   Dim min(Dim a, Dim b);
   Dim max(Dim a, Dim b);
   Dim count(const Shape& s, int begin, int end);
+  // What stands for results that are not kept exactly. Coefficients that overflow, or more terms than are worth it:
+  // larger than every extent. A sum that is lower than numbers go: the lowest that is no handle.
+  static constexpr Dim kTooLarge = INT64_MAX;
+  static constexpr Dim kTooSmall = kLastHandle + 1;
 
-  Interval interval(Dim d) const;  // sound: the true extent lies inside
-  std::string text(Dim d) const;   // "4*N + 1"; numbers as they are
+  Interval interval(Dim d) const;           // sound: the true extent lies inside
+  Interval difference(Dim a, Dim b) const;  // of a - b; open on both sides where that overflows
+  std::string text(Dim d) const;            // "4*N + 1"; numbers as they are
   std::string text(const Shape& s) const;
   // Reads what text() prints; a name that is not known yet becomes a symbol. False on bad syntax.
   bool parse(const std::string& text, Dim* out);
@@ -68,6 +73,8 @@ class DimTable {
   bool is_symbol(Dim d, uint32_t* atom) const;  // exactly one symbol
 
  private:
+  enum class Order { kAtMost, kAtLeast, kOpen };
+  Order compare(Dim a, Dim b) const;  // a against b
   Dim intern(Polynomial p);
   bool has_operand(Dim d, ExprKind kind, Dim x) const;
   Dim atom_dim(ExprKind kind, Dim a, Dim b);

@@ -69,6 +69,46 @@ TEST_F(Dims, OverflowIsLargerThanEveryExtent) {
   EXPECT_EQ(t.mul(t.mul(n, big), 4), INT64_MAX);
 }
 
+// "All of them" as exporters write it. Differences with it fall among the handles, or overflow.
+TEST_F(Dims, TheLargestNumberIsAboveEveryExtent) {
+  ASSERT_TRUE(t.set_bounds("P", 1, 8));
+  for (const Dim x : {n, p, t.sub(n, 5), t.mul(n, p), t.add(n, p)}) {
+    EXPECT_EQ(t.min(x, INT64_MAX), x) << t.text(x);
+    EXPECT_EQ(t.min(INT64_MAX, x), x) << t.text(x);
+    EXPECT_EQ(t.max(x, INT64_MAX), INT64_MAX) << t.text(x);
+    EXPECT_EQ(t.max(INT64_MAX, x), INT64_MAX) << t.text(x);
+  }
+  EXPECT_EQ(t.min(p, INT64_MAX - 1), p);
+  EXPECT_TRUE(is_symbolic(t.min(n, INT64_MAX - 1)));
+  EXPECT_EQ(t.text(t.sub(n, INT64_MAX)), "N - 9223372036854775807");
+}
+
+TEST_F(Dims, DifferencesThatOverflowAreOpen) {
+  const Dim low = t.sub(n, 5), far = t.sub(0, t.mul(n, INT64_MAX - 1)), near = t.mul(n, 4);
+  EXPECT_EQ(t.sub(low, INT64_MAX), DimTable::kTooSmall);
+  EXPECT_EQ(t.sub(0, INT64_MAX), DimTable::kTooSmall);
+  EXPECT_EQ(t.sub(near, far), DimTable::kTooLarge);
+  EXPECT_EQ(t.difference(near, far).lo, INT64_MIN);
+  EXPECT_EQ(t.difference(near, far).hi, INT64_MAX);
+}
+
+TEST_F(Dims, MoreTermsThanAreWorthItAreTooLarge) {
+  Dim product = 1, power = n;
+  for (int i = 0; i < 6; ++i) {
+    Dim sum = 0;
+    for (int k = 0; k < 20; ++k) sum = t.add(sum, t.symbol("x" + std::to_string(20 * i + k)));
+    product = t.mul(product, sum);
+    if (i < 2) {
+      EXPECT_TRUE(is_symbolic(product));
+    } else {
+      EXPECT_EQ(product, DimTable::kTooLarge);  // and stays so
+    }
+  }
+  for (int i = 0; i < 6; ++i) power = t.mul(power, power);
+  EXPECT_TRUE(is_symbolic(power));
+  EXPECT_EQ(t.mul(power, power), DimTable::kTooLarge);
+}
+
 TEST_F(Dims, TextReadsBack) {
   for (const char* text :
        {"N", "2*N + 3", "N*P - S", "floor((N + 1) / (2))", "max(N, P)", "4*floor((N + 3) / (4))", "`a b`"}) {

@@ -149,6 +149,10 @@ bool check_type(const DimTable& dims, const TensorType& t, std::string* message)
       *message = "dimension " + std::to_string(i) + " of the output would be " + std::to_string(d);
       return false;
     }
+    if (d == DimTable::kTooLarge) {
+      *message = "dimension " + std::to_string(i) + " of the output is larger than can be counted";
+      return false;
+    }
     if (d != 0 && !checked_mul(n, d, &n)) {
       *message = "the output's shape " + dims.text(t.shape) + " has more elements than can be counted";
       return false;

@@ -177,7 +177,16 @@ ConstantPtr parse_constant(const std::string& text, std::string* error) {
     type.dtype = dtype_of(name);
     const std::vector<std::string> parts = split(text.substr(close + 2, text.size() - close - 3));
     if (type.dtype == DType::kNone || static_cast<int64_t>(parts.size()) != n) return nullptr;
-    for (const std::string& p : parts) put(&bytes, type.dtype, std::strtod(p.c_str(), nullptr));
+    for (const std::string& p : parts) {
+      char* end = nullptr;
+      const int64_t whole = std::strtoll(p.c_str(), &end, 10);  // a double does not hold all of them
+      if ((type.dtype == DType::kI64 || type.dtype == DType::kU64) && *end == 0) {
+        const auto* raw = reinterpret_cast<const uint8_t*>(&whole);
+        bytes.insert(bytes.end(), raw, raw + sizeof(whole));
+      } else {
+        put(&bytes, type.dtype, std::strtod(p.c_str(), nullptr));
+      }
+    }
     return make_constant(type, std::move(bytes));
   }
   const size_t colon = name.find(':');

@@ -54,8 +54,11 @@ int NodeContext::declared_rank(int i) const {
 }
 
 int64_t NodeContext::declared_extent(int i, int axis) const {
-  if (axis >= declared_rank(i)) return -1;
-  const auto& dim = importer_.declared_.find(node_.output(i))->second->dim(axis);
+  // A rank alone may be from a reader of the value, which says nothing of extents.
+  if (axis < 0 || axis >= declared_rank(i)) return -1;
+  const auto it = importer_.declared_.find(node_.output(i));
+  if (it == importer_.declared_.end()) return -1;
+  const auto& dim = it->second->dim(axis);
   return dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1;
 }
 

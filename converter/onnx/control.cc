@@ -122,7 +122,10 @@ struct Importer::Body {
 
 bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                            const std::vector<TensorType>& inputs, Body* body) {
-  if (body->graph != nullptr) finder_.forget();  // it remembers values of the graph that goes now
+  if (body->graph != nullptr) {  // its values go now
+    finder_.forget();
+    forget_lifted(*body->graph);
+  }
   body->graph = std::make_unique<ir::Graph>(dims_);
   body->graph->name = proto.name();
   body->outer.clear();

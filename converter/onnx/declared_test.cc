@@ -63,6 +63,21 @@ TEST(Declared, OfAnotherRankOrBesideShapeOptionsIsNotBelieved) {
   EXPECT_FALSE(output_shape(open_reshape({3, 2}), {option}).is_static());
 }
 
+// The Transpose tells the image's rank, and nothing tells its extents.
+TEST(Declared, ARankThatOnlyAReaderTellsHasNoExtents) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "stream", 2, {100});
+  add_node(&m, "ImageDecoder", {"stream"}, "image");
+  auto* perm = add_node(&m, "Transpose", {"image"}, "y")->add_attribute();
+  perm->set_name("perm");
+  perm->set_type(::onnx::AttributeProto::INTS);
+  for (const int64_t axis : {2, 0, 1}) perm->add_ints(axis);
+  auto* y = m.mutable_graph()->add_output();
+  y->set_name("y");
+  y->mutable_type()->mutable_tensor_type()->set_elem_type(2);
+  EXPECT_EQ(output_shape(m).rank, 3);
+}
+
 TEST(Declared, DoesNotOverruleWhatIsInferred) {
   ::onnx::ModelProto m = new_model();
   add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});

@@ -7,6 +7,9 @@
 namespace vireo::importer {
 namespace {
 
+using testing::add_body;
+using testing::add_int;
+using testing::GraphBuilder;
 using testing::ModelBuilder;
 
 // y = Clip(x, low) + value: `low` may be left out.
@@ -76,6 +79,62 @@ TEST(Functions, OneIsCalledWithAnInputAndThenWithout) {
   m.node("f", {"y2", "low"}, {"z"}, "f");
   std::string said;
   EXPECT_EQ(added(m, &said), (std::vector<float>{3, 3, 3})) << said;
+}
+
+// A function of one node, whose bodies the caller fills.
+::onnx::NodeProto* add_function_of(ModelBuilder* m, int opset, const std::string& op,
+                                   const std::vector<std::string>& inputs, const std::vector<std::string>& reads) {
+  auto* row = m->model.add_opset_import();
+  row->set_domain("f");
+  row->set_version(1);
+  auto* f = m->model.add_functions();
+  f->set_name("f");
+  f->set_domain("f");
+  for (const std::string& name : inputs) f->add_input(name);
+  f->add_output("y");
+  f->add_opset_import()->set_version(opset);
+  auto* n = f->add_node();
+  n->set_op_type(op);
+  for (const std::string& name : reads) n->add_input(name);
+  n->add_output("y");
+  return n;
+}
+
+// One branch reads `low`, the other has a value of that name of its own.
+TEST(Functions, InputsThatAreLeftOutAreAbsentInBodies) {
+  ModelBuilder m;
+  ::onnx::NodeProto* n = add_function_of(&m, 17, "If", {"c", "x", "low"}, {"c"});
+  add_body(n, "then_branch").output("t").node("Clip", {"x", "low"}, {"t"});
+  GraphBuilder other = add_body(n, "else_branch");
+  other.output("e").node("Neg", {"x"}, {"low"});
+  other.node("Exp", {"low"}, {"e"});
+  m.input("c", {}, 9).input("x", {"2"}).input("low", {}).output("a").output("b");
+  m.node("f", {"c", "x"}, {"a"}, "f");
+  m.node("f", {"c", "x", "low"}, {"b"}, "f");
+  Diagnostics found;
+  const ImportedModel imported = import_model(m.model, "", {}, {}, Guess::kUsual, &found);
+  ASSERT_NE(imported.graph, nullptr) << found.text();
+  std::vector<size_t> reads;
+  for (const ir::Node& node : imported.graph->nodes()) {
+    ASSERT_EQ(node.op, Op::kIf);
+    reads.push_back(node.bodies[0]->nodes().front().inputs.size());
+    EXPECT_EQ(node.bodies[1]->nodes().size(), 2u);
+  }
+  EXPECT_EQ(reads, (std::vector<size_t>{1, 2}));
+}
+
+// The Scan of opset 8 is rewritten without its sequence_lens, which the call left out.
+TEST(Functions, AnAbsentInputOfANodeThatIsRewritten) {
+  ModelBuilder m(8);
+  ::onnx::NodeProto* n = add_function_of(&m, 8, "Scan", {"x", "lens"}, {"lens", "x"});
+  add_int(n, "num_scan_inputs", 1);
+  GraphBuilder body = add_body(n, "body");
+  body.input("in", {"3"}).output("out").node("Neg", {"in"}, {"out"});
+  m.input("x", {"1", "2", "3"}).output("a").output("b");
+  m.node("f", {"x"}, {"a"}, "f");
+  m.node("f", {"x"}, {"b"}, "f");
+  Diagnostics found;
+  EXPECT_NE(import_model(m.model, "", {}, {}, Guess::kUsual, &found).graph, nullptr) << found.text();
 }
 
 }  // namespace

@@ -32,6 +32,29 @@ bool is_control(const std::string& domain, const std::string& op) {
   return domain.empty() && (op == "If" || op == "Loop" || op == "Scan");
 }
 
+// Leaves out `absent` wherever the nodes, and bodies that do not make something of that name, read it. `cleared`: where
+// it stood.
+void clear_names(Nodes* nodes, const std::set<std::string>& absent, int depth,
+                 std::vector<std::pair<std::string*, std::string>>* cleared) {
+  if (depth > kMaxDepth) return;
+  for (auto& n : *nodes) {
+    for (auto& name : *n.mutable_input()) {
+      if (absent.count(name) != 0) cleared->emplace_back(&name, std::exchange(name, std::string()));
+    }
+    for (auto& a : *n.mutable_attribute()) {
+      if (!a.has_g()) continue;
+      std::set<std::string> inside = absent;
+      for (const auto& i : a.g().input()) inside.erase(i.name());
+      for (const auto& t : a.g().initializer()) inside.erase(t.name());
+      for (const auto& t : a.g().sparse_initializer()) inside.erase(t.values().name());
+      for (const auto& body_node : a.g().node()) {
+        for (const std::string& name : body_node.output()) inside.erase(name);
+      }
+      if (!inside.empty()) clear_names(a.mutable_g()->mutable_node(), inside, depth + 1, cleared);
+    }
+  }
+}
+
 }  // namespace
 
 std::string plain_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -172,28 +195,22 @@ void Importer::survey_nodes(const Nodes& nodes, const std::map<std::string, int>
   for (const auto& node : nodes) {
     const std::string domain = plain_domain(node.domain());
     const std::string& op = node.op_type();
+    for (const auto& a : node.attribute()) {
+      if (a.has_g()) survey_nodes(a.g().node(), opsets, depth + 1);
+    }
     const auto f = functions_.find({domain, op + (node.overload().empty() ? "" : ":" + node.overload())});
     if (f != functions_.end()) {
-      if (!surveyed_.insert(f->second).second) continue;
+      // One that is met too deep is looked at where it is met again.
+      if (depth == kMaxDepth || !surveyed_.insert(f->second).second) continue;
       std::map<std::string, int> inner;
       for (const auto& row : f->second->opset_import())
         inner[plain_domain(row.domain())] = static_cast<int>(row.version());
       survey_nodes(f->second->node(), inner, depth + 1);
       continue;
     }
-    if (is_control(domain, op)) {
-      for (const auto& a : node.attribute()) {
-        if (a.has_g()) survey_nodes(a.g().node(), opsets, depth + 1);
-      }
+    if (is_control(domain, op) || is_sequence_operator(domain, op) || is_map_operator(domain, op) ||
+        is_constant(node) || is_blocked_operator(domain, op))
       continue;
-    }
-    if (is_sequence_operator(domain, op)) {
-      for (const auto& a : node.attribute()) {
-        if (a.has_g()) survey_nodes(a.g().node(), opsets, depth + 1);
-      }
-      continue;
-    }
-    if (is_map_operator(domain, op) || is_constant(node) || is_blocked_operator(domain, op)) continue;
     if (importers_.count({domain, op}) == 0) unknown_[{domain, op}].nodes.push_back(node_name(node, nullptr));
   }
 }
@@ -482,8 +499,15 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
 }
 
 void Importer::import_operator(Scope& scope, ::onnx::NodeProto& node, const std::string& domain, int opset) {
+  const auto importer = importers_.find({domain, node.op_type()});
+  if (importer == importers_.end()) {  // the survey ends at some depth
+    record(&node, &scope, Code::kUnknownOperator,
+           "operator " + node.op_type() + " of " + domain_text(domain) + " is not known",
+           unknown_operator_advice(domain, node.op_type()));
+    return bind_failed(scope, node);
+  }
   NodeContext context(*this, scope, node, domain, opset);
-  const Status status = importers_.at({domain, node.op_type()})->import(context);
+  const Status status = importer->second->import(context);
   if (!ok(status) && !context.failed()) {
     static_cast<void>(context.fail(status, "is not understood", ""));
   }
@@ -590,11 +614,7 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
   // Cleared in the function itself and put back behind the call: tensors are known by where they are (TensorReader),
   // and reading takes their data, so a copy of its nodes would find neither.
   std::vector<std::pair<std::string*, std::string>> cleared;
-  for (auto& n : *function.mutable_node()) {
-    for (auto& name : *n.mutable_input()) {
-      if (absent.count(name) != 0) cleared.emplace_back(&name, std::exchange(name, std::string()));
-    }
-  }
+  if (!absent.empty()) clear_names(function.mutable_node(), absent, 0, &cleared);
   import_nodes(inner, *function.mutable_node(), {function.output().begin(), function.output().end()});
   for (auto& [name, was] : cleared) *name = std::move(was);
   active_.erase(&function);

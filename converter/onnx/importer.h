@@ -119,6 +119,7 @@ class Importer {
   // unit_extents.cc: outputs of an If's branches whose ranks differ by leading extents of 1
   bool lift_rank(ir::Graph* one, ir::Graph* other, size_t output);
   void check_lifted(const ir::Graph& graph);
+  void forget_lifted(const ir::Graph& graph);  // before it goes
   bool inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& branch);
   // The nodes of `body` among those of the scope's graph, its inputs standing for `inputs`.
   bool inline_graph(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& body, const std::string& prefix,
@@ -211,6 +212,8 @@ class Importer {
   std::map<std::string, int> needed_ranks_;                          // of the same, by a reader that says it
   // Outputs of an If that have the larger rank of both branches, with what is wrong if somebody minds.
   std::map<const ir::Value*, Diagnostic> lifted_;
+  // Of inputs that a rewritten node no longer has: a function's call may be about to put one back (call_function).
+  std::vector<std::unique_ptr<std::string>> dropped_names_;
   size_t input_atoms_ = 0;  // symbols the inputs brought
   ir::Value poison_;
   std::deque<Bundle> bundles_;

@@ -72,7 +72,9 @@ bool Importer::without_batch_axis(Scope& scope, ::onnx::NodeProto& node) {
   a->mutable_g()->Swap(body);
   batch.add_node()->Swap(&inner);
 
-  node.mutable_input()->DeleteSubrange(0, 1);
+  std::string* lens = nullptr;
+  node.mutable_input()->ExtractSubrange(0, 1, &lens);
+  dropped_names_.emplace_back(lens);
   node.clear_attribute();
   set_int(&node, "num_scan_inputs", inputs);
   set_ints(&node, kAxes, std::vector<int64_t>(static_cast<size_t>(inputs), 0));

@@ -10,6 +10,9 @@
 namespace vireo::importer {
 namespace {
 
+// Of all sparse tensors of a file: few bytes of it ask for as many as they like.
+constexpr int64_t kMostDenseBytes = int64_t{4} << 30;
+
 // Elements of a repeated field as dense bytes of type T.
 template <class T, class Field>
 std::vector<uint8_t> narrow(const Field& field) {
@@ -152,8 +155,9 @@ ir::ConstantPtr TensorReader::read_sparse(::onnx::SparseTensorProto& tensor, con
   if (!shape_of(tensor.dims(), &type.shape, &why)) return fail(Code::kTensorData, name, why);
   const int64_t bytes = tensor_bytes(type);
   const int size = dtype_bits(type.dtype) / 8;
-  if (bytes < 0 || bytes > (int64_t{4} << 30))
-    return fail(Code::kShapeOverflow, name, "is sparse and too large to be made dense");
+  if (bytes < 0 || bytes > kMostDenseBytes - dense_bytes_)
+    return fail(Code::kShapeOverflow, name, "is sparse and too large to be made dense, with those before it");
+  dense_bytes_ += bytes;
   const Shape& is = indices->tensor.type.shape;
   const int64_t count = values->tensor.count();
   const bool linear = is.rank == 1;

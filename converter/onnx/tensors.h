@@ -41,6 +41,7 @@ class TensorReader {
   std::string model_path_;
   Diagnostics* diagnostics_;
   std::map<const void*, ir::ConstantPtr> known_;
+  int64_t dense_bytes_ = 0;  // of sparse tensors
   std::map<std::string, std::shared_ptr<ir::MappedFile>> files_;
 };
 

@@ -96,6 +96,14 @@ bool Importer::lift_rank(ir::Graph* one, ir::Graph* other, size_t output) {
   return true;
 }
 
+void Importer::forget_lifted(const ir::Graph& graph) {
+  if (lifted_.empty()) return;
+  for (const ir::Node& n : graph.nodes()) {
+    for (const ir::Value* v : n.outputs) lifted_.erase(v);
+    for (const auto& body : n.bodies) forget_lifted(*body);
+  }
+}
+
 void Importer::check_lifted(const ir::Graph& graph) {
   if (lifted_.empty()) return;
   Owners owners;

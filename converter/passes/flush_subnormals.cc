@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace vireo::passes {
 namespace {
@@ -56,10 +57,16 @@ size_t first_subnormal(const ir::Constant& c) {
 }
 
 void run(ir::Graph& g, PassLog& log) {
+  std::map<const ir::Constant*, ir::Value*> flushed;  // one for all nodes that read it
   for (ir::Node& n : g.nodes()) {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const ir::Value* const w = n.in(static_cast<int>(i));
       if (!is_factor(n, i) || w == nullptr || w->constant == nullptr || w->type.dtype != DType::kF32) continue;
+      if (const auto it = flushed.find(w->constant.get()); it != flushed.end()) {
+        g.set_input(&n, static_cast<int>(i), it->second);
+        log.changed();
+        continue;
+      }
       const Span<const uint8_t> given = w->constant->tensor.bytes;
       const size_t first = first_subnormal(*w->constant);
       if (first == given.size()) continue;
@@ -71,7 +78,9 @@ void run(ir::Graph& g, PassLog& log) {
       for (size_t at = first; at < bytes.size(); at += sizeof(float)) {
         if (is_subnormal(bytes.data() + at)) std::memset(bytes.data() + at, 0, sizeof(float));
       }
-      g.set_input(&n, static_cast<int>(i), g.add_constant(w->name, ir::make_constant(w->type, std::move(bytes))));
+      ir::Value* const zeros = g.add_constant(w->name, ir::make_constant(w->type, std::move(bytes)));
+      flushed.emplace(w->constant.get(), zeros);
+      g.set_input(&n, static_cast<int>(i), zeros);
       log.changed();
     }
   }

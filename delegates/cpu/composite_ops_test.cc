@@ -159,6 +159,20 @@ TEST(CpuAddNorm, LeavesOtherBodies) {
   of_an_operand.expect_left();
 }
 
+// Rows of nothing have a mean and a deviation all the same, which are no numbers.
+TEST(CpuLayerNormalization, OfNothing) {
+  Values v(1);
+  const auto got = Case(Op::kLayerNormalization, norm(false, 1), {v.reals({4, 0}, 0, 1), v.reals({0}, 0, 1)}, 3)
+                       .run("layer_norm_f32", 1);
+  ASSERT_EQ(got.size(), 3u);
+  for (const size_t o : {1, 2}) {
+    TestTensor t;
+    t.bytes = got[o];
+    ASSERT_EQ(t.bytes.size(), 4 * sizeof(float));
+    for (const float value : t.as<float>()) EXPECT_TRUE(std::isnan(value)) << "output " << o;
+  }
+}
+
 // ---- dynamic_conv
 
 enum class Tail { kNone, kRelu, kPRelu, kHardSigmoid };
@@ -260,8 +274,44 @@ TEST(CpuDynamicConv, LeavesOtherBodies) {
     return c;
   };
   pixel(true, {1, 3, 1, 1}).expect_left();
-  pixel(false, {1, 3, 1, 1}).expect_same_bits("dynamic_conv_f32_nchw");
-  pixel(true, {3, 1, 1}).expect_same_bits("dynamic_conv_f32_nchw");
+  pixel(true, {3, 1, 1}).expect_left();
+  for (const std::vector<int64_t>& scale : {std::vector<int64_t>{1, 3, 1, 1}, {3, 1, 1}})
+    pixel(false, scale).expect_same_bits("dynamic_conv_f32_nchw");
+
+  // One number: in front of one product of one pixel it is as large as the result.
+  const auto numbers = [&](const std::vector<int64_t>& scale, int64_t outputs) {
+    Composite c({v.bytes(DType::kU8, {1, 2, 3, 3}), v.bytes(DType::kI8, {outputs, 2, 3, 3}), v.reals(scale, 1, 2),
+                 v.reals(scale, 1, 2)});
+    const int32_t both = c.node(Op::kMul, binary(), {2, 3});
+    int32_t y = c.node(Op::kConvInteger, pack<attrs::ConvInteger>(a), {0, 1});
+    y = c.node(Op::kCast, pack<attrs::Cast>(to_float), {y});
+    c.outputs({c.node(Op::kMul, binary(), {y, both})});
+    return c;
+  };
+  numbers({}, 1).expect_left();
+  numbers({1}, 1).expect_left();
+  numbers({}, 3).expect_same_bits("dynamic_conv_f32_nchw");
+}
+
+// Sums of one channel that the scales broadcast are not as many as the result.
+TEST(CpuDynamicConv, ProductsThatAreBroadcast) {
+  attrs::ConvIntegerT a;
+  a.strides = a.dilations = {1, 1};
+  a.pads = {0, 0, 0, 0};
+  attrs::CastT to_float;
+  to_float.to = static_cast<uint8_t>(DType::kF32);
+  const auto conv = [&](int64_t outputs) {
+    Values v(3);
+    Composite c({v.bytes(DType::kU8, {1, 2, 6, 6}), v.bytes(DType::kI8, {outputs, 2, 3, 3}), v.reals({8, 1, 1}, 1, 2)});
+    int32_t y = c.node(Op::kConvInteger, pack<attrs::ConvInteger>(a), {0, 1});
+    y = c.node(Op::kCast, pack<attrs::Cast>(to_float), {y});
+    c.outputs({c.node(Op::kMul, binary(), {y, 2})});
+    return c;
+  };
+  conv(8).expect_same_bits("dynamic_conv_f32_nchw");
+  conv(1).expect_left();
+  conv(8).runs_as(conv(8)).expect_same_bits("dynamic_conv_f32_nchw");
+  (void)conv(8).runs_as(conv(1)).fails_with(VIREO_INVALID_MODEL).run("dynamic_conv_f32_nchw", 1);
 }
 
 // ---- chain

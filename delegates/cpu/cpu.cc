@@ -24,6 +24,7 @@ struct CpuPart {
   const uint8_t* attrs = nullptr;
   size_t attrs_size = 0;
   bool alone = false;     // too small for a second thread
+  bool rests = false;     // has nothing to do where no output has elements
   size_t text_bytes = 0;  // of the reference kernel, where a tuned one has its state
 };
 static_assert(sizeof(CpuPart) <= 64, "the kernel's state begins at 64");
@@ -209,12 +210,14 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
   const Choice c = chosen(*host, graph, *part, slots, &query);
   out->state_bytes = kStateOffset + (c.tuned != nullptr ? c.tuned->state_bytes : 0);
   int64_t scratch = 0;
-  if (c.tuned != nullptr) {
-    scratch = c.tuned->scratch_bytes == nullptr ? 0 : c.tuned->scratch_bytes(query);
-  } else if (c.reference != nullptr && c.reference->scratch_bytes != nullptr) {
-    scratch = ask_reference(query, slots, c.reference->scratch_bytes);
+  const bool asks = c.tuned != nullptr ? c.tuned->scratch_bytes != nullptr
+                                       : c.reference != nullptr && c.reference->scratch_bytes != nullptr;
+  if (asks) {
+    scratch =
+        c.tuned != nullptr ? c.tuned->scratch_bytes(query) : ask_reference(query, slots, c.reference->scratch_bytes);
   }
   if (scratch < 0) return VIREO_INVALID_MODEL;
+  if (scratch == 0 && asks && !query.is_static()) scratch = 1;  // what lies above the bounds would need some
   if (VIREO_TEXT) {
     const int64_t text = text_bytes(c, query, slots);
     if (text < 0) return VIREO_INVALID_MODEL;
@@ -248,6 +251,8 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
   p->alone = slots <= 1 || (VIREO_TUNED && is_small(*host, query));  // reference kernels alone: small code first
+  const OpRow* const row = find_op(query.op);
+  p->rests = row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom)) == 0;
   if (VIREO_TEXT) p->text_bytes = static_cast<size_t>(text_bytes(c, query, slots));
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
     c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
@@ -255,9 +260,22 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   return VIREO_OK;
 }
 
+// Kernels loop over extents, which may be of any size beside a 0.
+bool is_empty(vireo_tensor* const* outputs, uint32_t count) {
+  for (uint32_t o = 0; o < count; ++o) {
+    if (outputs[o] == nullptr) continue;
+    const Shape& s = reinterpret_cast<const Tensor*>(outputs[o])->shape;
+    bool none = false;
+    for (int i = 0; i < s.rank; ++i) none = none || s[i] == 0;
+    if (!none) return false;
+  }
+  return true;
+}
+
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
                     uint32_t output_count, const vireo_submit* with) {
   const auto& p = *static_cast<const CpuPart*>(loaded);
+  if (p.rests && is_empty(outputs, output_count)) return VIREO_OK;
   Error error;
   KernelContext ctx;
   ctx.inputs = Span<const Tensor* const>(reinterpret_cast<const Tensor* const*>(inputs), input_count);

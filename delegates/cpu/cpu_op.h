@@ -74,7 +74,7 @@ struct CpuKernel {
 enum CpuPackedLayout : uint32_t {
   kPackedGemmF32 = 1,      // gemm/engine.h, layout 1; sizes: columns, rows, 1 when it was [N, K]
   kPackedConvNhwcF32 = 2,  // the same for each group, rows [kernel..., C / groups]; sizes: O, groups, C / groups, taps
-  kPackedI8 = 3,           // intgemm/packed.h, rows [taps, k / taps]; sizes: columns, k, taps, 1 where A is signed
+  kPackedI8 = 3,           // intgemm/packed.h, rows [taps, k / taps]; sizes: columns, k, taps (0: no filters), signs_of
   kPackedWinogradF32 = 4,  // winograd/winograd.h, layout 4; sizes: O, C, edge of the tile
   kPackedBf16 = 5,         // gemm_bf16/gemm_bf16.h; sizes: columns, k, taps (0: no filters), 1 when it was [N, K]
   kPackedGatesF32 = 6,     // recurrent/recurrent.h, layout 6, for each direction; sizes: H, gates, directions

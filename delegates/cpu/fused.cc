@@ -410,9 +410,6 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
   return true;
 }
 
-namespace {
-
-// Whether the operator's own result, by its shape function, is of the output's shape.
 bool has_shape_of_output(const KernelContext& ctx, Op op, Span<const uint8_t> attrs, const TensorType* inputs,
                          uint32_t count) {
   const OpRow* row = find_op(op);
@@ -422,8 +419,6 @@ bool has_shape_of_output(const KernelContext& ctx, Op op, Span<const uint8_t> at
   infer.add_output(&y);
   return row != nullptr && ok(row->def->infer(infer)) && y.shape == ctx.out(0)->shape;
 }
-
-}  // namespace
 
 bool fits(const KernelContext& ctx, const Fused& f) {
   const Shape& y = ctx.out(0)->shape;

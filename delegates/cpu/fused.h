@@ -107,6 +107,9 @@ struct IntFused {
 // A plain node becomes a product without a step. False with `reason` when the body has another form.
 bool read_int_fused(const CpuQuery& query, IntFused* out, const char** reason);
 
+// Whether an operator's own result, by its shape function, is of the output's shape; `count` <= kMaxCoreInputs.
+bool has_shape_of_output(const KernelContext& ctx, Op op, Span<const uint8_t> attrs, const TensorType* inputs,
+                         uint32_t count);
 // Values that were given to the session's run must be as the body was read: the residual and the core's own result are
 // of the output's shape, none is broadcast.
 bool fits(const KernelContext& ctx, const Fused& f);

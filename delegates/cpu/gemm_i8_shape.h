@@ -25,6 +25,10 @@ inline GemmI8 gemm_i8_shape(const MatmulShape& s, const Tensor& a, const Tensor&
   return g;
 }
 
+// What tells apart how the same bytes are packed: A's sign, and twice that of the columns.
+inline int64_t signs_of(const GemmI8& g) { return (g.a_signed ? 1 : 0) + (g.b_signed ? 2 : 0); }
+inline int64_t signs_of(const ConvI8& c) { return (c.x_signed ? 1 : 0) + (c.w_signed ? 2 : 0); }
+
 // As CpuKernel::pack, for a product of input `a` with input `b` that is one constant matrix for all batches.
 inline bool pack_constant_i8(const CpuQuery& q, uint32_t a, uint32_t b, const Parallel& parallel, vireo_packed* out,
                              void* to) {
@@ -36,7 +40,7 @@ inline bool pack_constant_i8(const CpuQuery& q, uint32_t a, uint32_t b, const Pa
   g.a_signed = q.inputs[a].type.dtype == DType::kI8;
   g.b_signed = q.inputs[b].type.dtype == DType::kI8;
   const size_t bytes = g.n > 0 ? gemm_i8_packed_bytes(g) : 0;
-  if (!offer_packed(q.inputs[b].constant, kPackedI8, {g.n, g.k, 1, g.a_signed ? 1 : 0}, bytes, out)) return false;
+  if (!offer_packed(q.inputs[b].constant, kPackedI8, {g.n, g.k, 0, signs_of(g)}, bytes, out)) return false;
   if (to != nullptr) pack_gemm_i8(g, out->constant, parallel, to);
   return true;
 }

@@ -345,6 +345,76 @@ TEST(CpuIntProducts, LeaveOtherSteps) {
       .expect_left();
 }
 
+// A constant that several nodes read: what is packed otherwise has another name.
+TEST(CpuIntProducts, NamesOfPackedConstants) {
+  struct Packing {
+    const char* kernel;
+    Op op;
+    std::vector<uint8_t> attributes;
+    DType a, b;
+    std::vector<int64_t> x, w;
+  };
+  attrs::IntConvT last;
+  last.layout = static_cast<uint8_t>(Layout::kNhwc);
+  const std::vector<uint8_t> conv = pack<attrs::IntConv>(last), gemm = pack<attrs::IntGemm>(attrs::IntGemmT{});
+  std::vector<Packing> all;
+  for (const DType a : {DType::kU8, DType::kI8}) {
+    all.push_back({"int_conv_nhwc", Op::kIntConv, conv, a, DType::kI8, {1, 3, 5, 20}, {20, 20, 1, 1}});
+    for (const DType b : {DType::kU8, DType::kI8})
+      all.push_back({"int_gemm", Op::kIntGemm, gemm, a, b, {7, 20}, {20, 20}});
+  }
+  std::vector<std::vector<int64_t>> names;
+  for (const Packing& p : all) {
+    Values v(5);
+    Case c(p.op, p.attributes, {v.bytes(p.a, p.x), v.bytes(p.b, p.w), v.reals({}, 0.001f, 0.002f)});
+    c.expect_same_bits(p.kernel);
+    const vireo_packed named = c.packs_as(0);
+    names.push_back({named.layout, named.sizes[0], named.sizes[1], named.sizes[2], named.sizes[3]});
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
+}
+
+// No input channels: the bias alone.
+TEST(CpuIntConv, NothingToSum) {
+  for_each_level([](const char*) {
+    for (const bool last : {false, true}) {
+      for (const int64_t kernel : {1, 3}) {
+        Values v(9);
+        attrs::IntConvT a;
+        a.layout = static_cast<uint8_t>(last ? Layout::kNhwc : Layout::kNchw);
+        a.x_zero = 3;
+        a.y_zero = -7;
+        a.output_dtype = static_cast<uint8_t>(DType::kI8);
+        a.low = -128;
+        a.high = 127;
+        const std::vector<int64_t> x = last ? std::vector<int64_t>{1, 5, 5, 0} : std::vector<int64_t>{1, 0, 5, 5};
+        for (const bool bias : {false, true}) {
+          Case(Op::kIntConv, pack<attrs::IntConv>(a),
+               {v.bytes(DType::kU8, x), v.bytes(DType::kI8, {4, 0, kernel, kernel}), v.reals({}, 0.01f, 0.02f),
+                bias ? v.integers({4}, 2000) : kAbsent})
+              .expect_same_bits(last ? "int_conv_nhwc" : "int_conv_nchw", bias ? 3 : 1);
+        }
+      }
+    }
+  });
+}
+
+// Over three axes, of which the first may come to 1: windows are then read from lines.
+TEST(CpuIntConv, DepthThatVaries) {
+  const auto conv = [](int64_t depth) {
+    Values v(4);
+    attrs::IntConvT a;
+    a.layout = static_cast<uint8_t>(Layout::kNhwc);
+    a.pads = {0, 1, 1, 0, 1, 1};
+    return Case(Op::kIntConv, pack<attrs::IntConv>(a),
+                {v.bytes(DType::kU8, {1, depth, 7, 7, 512}), v.bytes(DType::kI8, {70, 512, 1, 3, 3}),
+                 v.reals({}, 0.0001f, 0.0002f)});
+  };
+  for (const int64_t depth : {1, 2}) conv(2).runs_as(conv(depth)).by_turns().expect_same_bits("int_conv_nhwc", 2);
+  conv(2).varies(1).expect_same_bits("int_conv_nhwc");
+}
+
 // Extents of two names with one bound: codes that would be broadcast in front of what is added are refused.
 TEST(CpuIntProducts, ThatVary) {
   const std::vector<uint8_t> conv = pack<attrs::IntConv>(attrs::IntConvT{}),

@@ -102,5 +102,23 @@ TEST(CpuChannelsLast, Pools) {
   });
 }
 
+// Filters that are given to the run and come to one tap there: rows of a matrix product.
+TEST(CpuConv, FiltersThatVary) {
+  for (const bool last : {false, true}) {
+    const auto conv = [&](int64_t kernel) {
+      Values v(3);
+      attrs::ConvT a;
+      a.layout = static_cast<uint8_t>(last ? Layout::kNhwc : Layout::kNchw);
+      const std::vector<int64_t> x =
+          last ? std::vector<int64_t>{8, kernel, kernel, 64} : std::vector<int64_t>{8, 64, kernel, kernel};
+      return Case(Op::kConv, pack<attrs::Conv>(a), {v.reals(x, -1, 1), v.reals({512, 64, kernel, kernel}, -1, 1)});
+    };
+    for (const int64_t kernel : {1, 2, 3}) {
+      for (const int32_t slots : {1, 3})
+        conv(3).runs_as(conv(kernel)).by_turns().expect_close(last ? "conv_f32_nhwc" : "conv_f32_nchw", 1e-5, slots);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vireo

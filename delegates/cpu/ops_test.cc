@@ -2,10 +2,12 @@
 // instruction set of this machine.
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/attention/attention_generated.h"
+#include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/cumulative/cumulative_generated.h"
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/lrn/lrn_generated.h"
@@ -17,7 +19,9 @@
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/top_k/top_k_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
+#include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
 
 namespace vireo {
@@ -515,6 +519,70 @@ TEST(CpuScatter, SameBits) {
           .expect_same_bits(kernel);
     }
   }
+}
+
+// ---- Extents of 0
+
+// A node as it is declared; no kernel has seen it.
+class Declared : public NodeCase {
+ public:
+  Declared(Op op, const std::vector<uint8_t>& attrs, std::vector<TestTensor> inputs, const std::vector<TestTensor>& y) {
+    inputs_ = std::move(inputs);
+    wanted_ = y;
+    TestNode n = test_node(op, attrs);
+    for (const TestTensor& t : inputs_) {
+      n.inputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, nullptr, 0});
+    }
+    for (const TestTensor& t : y) {
+      n.outputs.push_back(static_cast<int32_t>(graph_.values.size()));
+      graph_.values.push_back({t.type, nullptr, 0});
+    }
+    graph_.nodes.push_back(std::move(n));
+  }
+  size_t scratch(bool varies) {
+    for (TestValue& v : graph_.values) v.varies = varies;
+    const vireo_host host = test_host();
+    const uint32_t node = 0;
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &node;
+    part.node_count = 1;
+    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
+    EXPECT_EQ(vireo_cpu_delegate.memory(nullptr, &host, &graph_, &part, 1, &memory), VIREO_OK);
+    return memory.scratch_bytes;
+  }
+};
+
+TestTensor declared(DType t, const std::vector<int64_t>& dims, std::vector<uint8_t> bytes = {}) {
+  TestTensor out;
+  out.type = {t, make_shape(dims)};
+  out.bytes = std::move(bytes);
+  return out;
+}
+
+TEST(CpuScratch, ThatIs0AtTheBoundsStillBoundsTheRun) {
+  attrs::UniqueT a;
+  a.flat = false;
+  const TestTensor x = declared(DType::kF32, {0, 1000});
+  Declared unique(Op::kUnique, pack<attrs::Unique>(a), {x}, {x});
+  EXPECT_EQ(unique.scratch(/*varies=*/false), 0u);
+  EXPECT_GE(unique.scratch(/*varies=*/true), 1u);
+  Declared add(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {x, x}, {x});  // whose kernel has none
+  EXPECT_EQ(add.scratch(/*varies=*/true), 0u);
+}
+
+TEST(CpuEmpty, ExtentsBesideA0TakeNoTime) {
+  constexpr int64_t kMany = int64_t{1} << 60;
+  const TestTensor none = declared(DType::kF32, {kMany, 1, 0});
+  const TestTensor zero = declared(DType::kI64, {1}, std::vector<uint8_t>(8, 0));
+  Declared(Op::kCumSum, pack<attrs::Cumulative>(attrs::CumulativeT{}), {none, zero}, {none})
+      .expect_same_bits("reference");
+  const TestTensor i32 = declared(DType::kI32, {kMany, 0});
+  Declared(Op::kGemm, pack<attrs::Gemm>(attrs::GemmT{}), {i32, declared(DType::kI32, {0, 0})}, {i32})
+      .expect_same_bits("reference");
+  const TestTensor top = declared(DType::kF32, {kMany, 0});
+  Declared(Op::kTopK, pack<attrs::TopK>(attrs::TopKT{}), {top, zero}, {top, declared(DType::kI64, {kMany, 0})})
+      .expect_same_bits("reference");
 }
 
 }  // namespace

@@ -118,6 +118,24 @@ class NodeCase {
     jobs_ = threads.jobs();
     return out;
   }
+  // What constant `index` that the kernel reads packed is known by; all 0: there is none.
+  vireo_packed packs_as(uint32_t index) {
+    const vireo_delegate& d = vireo_cpu_delegate;
+    const vireo_host host = test_host();
+    Claimed c;
+    const vireo_claims claims = {&c, take, leave};
+    EXPECT_EQ(d.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
+    const uint32_t node = 0;
+    vireo_part part = VIREO_PART_INIT;
+    part.nodes = &node;
+    part.node_count = 1;
+    part.choice = c.choice;
+    part.packs = 1;
+    vireo_packed what = {};
+    what.struct_size = sizeof(what);
+    (void)d.pack(nullptr, &host, &graph_, &part, index, nullptr, &what, nullptr);
+    return what;
+  }
   // Given to the run, no constant.
   NodeCase& varies(size_t input) {
     TestValue& v = graph_.values[static_cast<size_t>(graph_.nodes[0].inputs[input])];

@@ -206,11 +206,6 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     return status;
   }
   if (VIREO_PACKS || VIREO_JOINED) open_section(model);
-  const Span<const uint8_t> packed = model->program.packed();
-  if ((VIREO_PACKS || VIREO_JOINED) && !model->section.open(packed) && packed.size() != 0 && rt->log != nullptr) {
-    rt->log(rt->log_context, VIREO_LOG_INFO,
-            "the model's section of packed weights and compiled parts is damaged, or of another version: not used");
-  }
 #if VIREO_JOINED
   if (model->program.model().plans()->size() > 1) status = write_plan_reasons(model, error);
   if (!ok(status)) {

@@ -165,18 +165,16 @@ struct PlanCheck {
   const PlanWorkspace& w;
 
   int64_t bytes(int32_t t) const { return w.tensors[t].bytes; }
+  // What a body gives out lies where its owner says, and so do values that the plan puts there.
+  uint64_t place(int32_t t) const {
+    return w.tensors[t].kind == PlanTensor::kBound ? output_alias(static_cast<uint32_t>(t)) : s.offsets[t];
+  }
   bool overlap(int32_t a, int32_t b) const {
-    const uint64_t oa = s.offsets[a], ob = s.offsets[b];
+    const uint64_t oa = place(a), ob = place(b);
     if (oa >= kFirstAlias || ob >= kFirstAlias) return oa == ob && oa != kNoOffset;
     return oa < ob + static_cast<uint64_t>(bytes(b)) && ob < oa + static_cast<uint64_t>(bytes(a));
   }
-  // Do `a` and `b` begin at one place? A value can lie in a bound output's memory.
-  bool same_place(int32_t a, int32_t b) const {
-    const auto alias = [this](int32_t t) {
-      return w.tensors[t].kind == PlanTensor::kBound ? output_alias(static_cast<uint32_t>(t)) : s.offsets[t];
-    };
-    return alias(a) == alias(b);
-  }
+  bool same_place(int32_t a, int32_t b) const { return place(a) == place(b); }
   // Does `part` lie at byte `at` of `whole`, for good? Inputs do not: the caller may bind others.
   bool inside(int32_t part, int32_t whole, int64_t at) const {
     if (part < 0 || whole < 0 || at < 0) return false;
@@ -210,16 +208,20 @@ struct PlanCheck {
     const int32_t y = n.outputs[o];
     if (o != 0 || w.last_use[x] != index || !same_place(x, y) || bytes(x) != bytes(y)) return false;
     bool read = false, allowed = false;
-    size_t readings = 0;
+    size_t readings = 0, others = 0;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const int32_t t = n.inputs[i];
       if (t < 0) continue;
       read = read || t == x;
-      readings += same_place(t, y) || overlap(t, y) ? 1 : 0;
-      allowed = allowed || (i < 32 && (n.inplace >> i & 1u) != 0 && w.tensors[t].kind == PlanTensor::kValue &&
-                            same_place(t, y) && bytes(t) == bytes(y));
+      const bool offered = i < 32 && (n.inplace >> i & 1u) != 0;
+      const bool there = same_place(t, y) || overlap(t, y);
+      readings += there ? 1 : 0;
+      others += there && !offered ? 1 : 0;
+      allowed =
+          allowed || (offered && w.tensors[t].kind == PlanTensor::kValue && same_place(t, y) && bytes(t) == bytes(y));
     }
-    return read && allowed && (n.region_bytes < 0 || readings == 1);  // a body reads its inputs when it likes
+    // A body reads its inputs when it likes, and an operator what it has not offered.
+    return read && allowed && others == 0 && (n.region_bytes < 0 || readings == 1);
   }
 };
 
@@ -233,6 +235,13 @@ Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w
                 text_of(g.tensors()->Get(t)->name()), what);
   };
   const auto node_count = static_cast<int32_t>(s.node_count);
+  int32_t* const made = w.live;  // until values live there: 1 where a node makes the tensor
+  for (uint32_t t = 0; t < s.tensor_count; ++t) made[t] = 0;
+  for (int32_t n = 0; n < node_count; ++n) {
+    for (const int32_t y : w.nodes[n].outputs) {
+      if (y >= 0) made[y] = 1;
+    }
+  }
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
     w.last_use[t] = w.tensors[t].output || w.tensors[t].kind == PlanTensor::kState ? node_count : -1;
     const uint64_t offset = s.offsets[t];
@@ -243,6 +252,7 @@ Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w
     if (offset >= kFirstAlias) {
       const uint32_t k = offset == kNoOffset ? UINT32_MAX : alias_of(offset);
       if (k >= s.tensor_count || w.tensors[k].kind != PlanTensor::kBound || !w.tensors[k].output ||
+          made[k] == 0 ||  // an input that is an output too
           w.tensors[k].bytes < w.tensors[t].bytes) {
         return bad(t, "nowhere");
       }
@@ -284,11 +294,9 @@ Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w
     for (size_t o = 0; o < node.outputs.size(); ++o) {
       const int32_t y = node.outputs[o];
       if (y < 0 || (!in_arena(w.tensors[y]) && w.tensors[y].kind != PlanTensor::kBound)) continue;
-      const bool bound = w.tensors[y].kind == PlanTensor::kBound;
       for (size_t k = 0; k < live; ++k) {
         const int32_t x = w.live[k];
-        const bool clash = bound ? s.offsets[x] == output_alias(static_cast<uint32_t>(y)) : check.overlap(x, y);
-        if (!clash || check.leaves(node, o, x) || check.may_overwrite(node, n, o, x)) continue;
+        if (!check.overlap(x, y) || check.leaves(node, o, x) || check.may_overwrite(node, n, o, x)) continue;
         return bad(static_cast<uint32_t>(y), "over another that is still needed");
       }
       w.live[live++] = y;

@@ -250,11 +250,13 @@ void start_lanes(const SessionLayout& l, BranchLane* lanes, vireo_session* s) {
   }
   s->branch_lanes = lanes;
   s->branch_lane_count = l.lanes;
-  // A step whose shapes are worked out at each run writes them where other steps read: its window runs step by step.
+  // A step whose shapes are worked out at each run writes them where other steps read, and lanes do not wait for
+  // devices: such a window runs step by step.
   for (uint32_t i = 0; i < s->main.step_count; ++i) {
     Step& first = s->main.steps[i];
     for (uint32_t k = 0; k < first.window; ++k) {
-      if (s->main.steps[i + k].infer || s->main.steps[i + k].kind != Step::kPart) first.window = 0;
+      const Step& step = s->main.steps[i + k];
+      if (step.infer || step.kind != Step::kPart || step.device != nullptr) first.window = 0;
     }
   }
 }

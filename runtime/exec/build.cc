@@ -138,7 +138,7 @@ Status Builder::place_tensors(uint32_t sub, Error* error) {
   }
   if (s.dead) return Status::kOk;
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (s.offsets[t] < kFirstAlias || s.offsets[t] == kNoOffset) continue;
+    if (!is_alias(s.offsets[t])) continue;
     slots_[first_slot_[sub] + t].tensor->data = slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor->data;
   }
   return Status::kOk;
@@ -172,6 +172,18 @@ uint32_t Builder::count_steps(uint32_t sub) const {
     steps += bodies ? count_steps(n->subgraphs()->Get(0)) : 1;
   }
   return steps;
+}
+
+// Of the bodies that are run step by step in it, too.
+uint32_t Builder::count_aliases(uint32_t sub) const {
+  const SubLayout& s = l_.subs[sub];
+  uint32_t aliases = 0;
+  for (uint32_t t = 0; t < s.tensor_count; ++t) aliases += is_alias(s.offsets[t]) ? 1 : 0;
+  for (const fb::Node* n : *l_.graph(sub).nodes()) {
+    const bool inlined = static_cast<Op>(n->op()) == Op::kComposite && l_.subs[n->subgraphs()->Get(0)].inlined;
+    aliases += inlined ? count_aliases(n->subgraphs()->Get(0)) : 0;
+  }
+  return aliases;
 }
 
 void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
@@ -499,6 +511,16 @@ Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
                   text_of(node.name()));
     }
   }
+  // Carried values are what they were before the first trip where there is none.
+  const uint32_t first = op == Op::kLoop ? 2 : 0;
+  const uint32_t carried = op == Op::kIf     ? 0
+                           : op == Op::kLoop ? ::flatbuffers::GetRoot<attrs::Loop>(node.attrs()->data())->carried()
+                                             : ::flatbuffers::GetRoot<attrs::Scan>(node.attrs()->data())->carried();
+  for (uint32_t j = 0; j < carried; ++j) {
+    const int32_t x = node.inputs()->Get(first + j), y = node.outputs()->Get(j);
+    if (x < 0 || y < 0 || slot(sub, x).tensor->dtype != slot(sub, y).tensor->dtype)
+      return fail(error, Status::kInvalidModel, "node \"{}\": a carried value changes its type", text_of(node.name()));
+  }
   for (const uint32_t body : *node.subgraphs()) {
     const fb::Subgraph& g = l_.graph(body);
     bool good = g.inputs()->size() == want_in && g.outputs()->size() == want_out;
@@ -612,7 +634,7 @@ Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   // Values in the memory of an output that is bound at run time.
   const SubLayout& s = l_.subs[sub];
   for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (s.offsets[t] < kFirstAlias || s.offsets[t] == kNoOffset) continue;
+    if (!is_alias(s.offsets[t])) continue;
     if (real())
       frame->aliases[frame->alias_count] = {slots_[first_slot_[sub] + t].tensor,
                                             slot(sub, static_cast<int32_t>(alias_of(s.offsets[t]))).tensor};
@@ -630,7 +652,7 @@ Status Builder::build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame
   frame->steps = c_.array<Step>(count_steps(sub));
   frame->inputs = c_.array<Tensor*>(frame->input_count);
   frame->outputs = c_.array<Tensor*>(frame->output_count);
-  frame->aliases = c_.array<Alias>(shapes_only ? 0 : l_.subs[sub].tensor_count);
+  frame->aliases = c_.array<Alias>(shapes_only ? 0 : count_aliases(sub));
   if (real()) {
     for (uint32_t i = 0; i < frame->input_count; ++i)
       frame->inputs[i] = slot(sub, static_cast<int32_t>(g.inputs()->Get(i))).tensor;

@@ -42,6 +42,7 @@ class Builder {
   Status place_tensors(uint32_t sub, Error* error);
   void place_strings(uint32_t sub);
   uint32_t count_steps(uint32_t sub) const;
+  uint32_t count_aliases(uint32_t sub) const;
   Status build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
   Status build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
   Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);

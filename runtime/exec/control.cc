@@ -39,6 +39,7 @@ bool is_input(const Frame& body, const Tensor* t) {
 // Copies `from` over `to`, shape included.
 Status copy_tensor(vireo_session& s, const Step& step, const Tensor& from, Tensor* to) {
   const int64_t bytes = tensor_bytes(from);
+  if (from.dtype != to->dtype) return fail_here(s, step, "a value changes its type");
   if (bytes < 0 || bytes > to->capacity) {
     return fail_step(s, step, Status::kOutOfArena,
                      "a value grows above its declared bound: give larger bounds to the session");
@@ -94,7 +95,8 @@ Status run_if(vireo_session& s, Step& step) {
     if (outputs[o] == nullptr || constant || is_input(body, inner)) continue;
     inner->data = outputs[o]->data;
   }
-  for (uint32_t a = 0; a < body.alias_count; ++a) body.aliases[a].tensor->data = body.aliases[a].target->data;
+  // Those of bodies within come first in the list, and may lie where one of the bodies around them does.
+  for (uint32_t a = body.alias_count; a-- > 0;) body.aliases[a].tensor->data = body.aliases[a].target->data;
   VIREO_TRY(run_frame(s, body));
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (outputs[o] != nullptr) VIREO_TRY(copy_tensor(s, step, *body.outputs[o], outputs[o]));

@@ -499,7 +499,8 @@ Status come_home(vireo_session& s, const Step& step) {
   if (there && !step.infer) return Status::kOk;
   for (uint32_t i = 0; i < step.input_count; ++i) {
     const Tensor* const t = step.args[i];
-    if (t != nullptr && (!there || may_steer_shapes(*t))) VIREO_TRY(bring_home(s, *t, name_of(s, step)));
+    if (t == nullptr || t->data == nullptr) continue;  // the device alone has it: what wants to see it here says so
+    if (!there || may_steer_shapes(*t)) VIREO_TRY(bring_home(s, *t, name_of(s, step)));
   }
   return Status::kOk;
 }

@@ -268,7 +268,18 @@ Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, con
 Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
   SubLayout& s = l.subs[index];
   forget_choices(s);
-  if (s.dead) return Status::kOk;
+  if (s.dead) {  // inside a composite that a device runs whole
+    for (uint32_t n = 0; n < s.node_count; ++n) {
+      const fb::Node& node = *l.graph(index).nodes()->Get(n);
+      for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
+        SubLayout& body = l.subs[node.subgraphs()->Get(b)];
+        body.owner = index;
+        body.owner_node = n;
+        body.dead = true;
+      }
+    }
+    return Status::kOk;
+  }
   const vireo_host& host = l.model->runtime->host;
 #if VIREO_JOINED
   const bool by_cost = places_by_cost(l, options);
@@ -386,6 +397,10 @@ Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWo
 #if VIREO_JOINED
   if (on_devices) VIREO_TRY(plan_device_arenas(l, w, error));
 #endif
+  // Where pointers have 32 bits. Bodies lie inside.
+  if (l.subs[0].bytes > SIZE_MAX / 2 || l.scratch_bytes > SIZE_MAX / 2)
+    return fail(error, Status::kOutOfArena, "the model's values take {} bytes, more than this machine can address",
+                l.subs[0].bytes);
   return Status::kOk;
 }
 

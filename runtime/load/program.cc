@@ -262,6 +262,25 @@ Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* err
   return Status::kOk;
 }
 
+namespace {
+
+// Each output is made by a node, and none is given out twice: run step by step, a body writes them into its owner's.
+// Composites have few of both.
+bool makes_outputs(const fb::Subgraph& g) {
+  for (uint32_t o = 0; o < g.outputs()->size(); ++o) {
+    const uint32_t t = g.outputs()->Get(o);
+    bool made = false;
+    for (const fb::Node* n : *g.nodes()) {
+      for (const int32_t y : *n->outputs()) made = made || y == static_cast<int32_t>(t);
+    }
+    for (uint32_t p = 0; p < o; ++p) made = made && g.outputs()->Get(p) != t;
+    if (!made) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 // Every body has one owner, and owners nest at most kMaxNesting deep. Bodies stand behind their owners, so one pass
 // does.
 Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
@@ -286,6 +305,7 @@ Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
           whole = subgraph(body).inputs()->size() + skip == n->inputs()->size() &&
                   subgraph(body).outputs()->size() == n->outputs()->size();
         }
+        if (op == Op::kComposite) whole = whole && makes_outputs(subgraph(body));
         for (const int32_t x : *n->inputs()) whole = whole && (x >= 0 || op == Op::kLoop);
         for (const int32_t y : *n->outputs()) whole = whole && y >= 0;
         if (!whole) {

@@ -4,10 +4,28 @@
 
 namespace vireo {
 
+namespace {
+Dim above_handles(Dim n) { return is_symbolic(n) ? kLastHandle + 1 : n; }
+}  // namespace
+
+Dim InferContext::add(Dim a, Dim b) {
+  if (!both(a, b)) return symbolic(Arith::kAdd, a, b);
+  Dim out = 0;
+  if (checked_add(a, b, &out)) return above_handles(out);
+  return a < 0 ? kLastHandle + 1 : INT64_MAX;
+}
+
+Dim InferContext::sub(Dim a, Dim b) {
+  if (!both(a, b)) return symbolic(Arith::kSub, a, b);
+  Dim out = 0;
+  if (checked_sub(a, b, &out)) return above_handles(out);
+  return a < 0 ? kLastHandle + 1 : INT64_MAX;
+}
+
 Dim InferContext::mul(Dim a, Dim b) {
   if (!both(a, b)) return symbolic(Arith::kMul, a, b);
   Dim out = 0;
-  return checked_mul(a, b, &out) ? out : INT64_MAX;
+  return checked_mul(a, b, &out) ? above_handles(out) : INT64_MAX;
 }
 
 Dim InferContext::floor_div(Dim a, Dim b) {

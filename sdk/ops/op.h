@@ -50,9 +50,11 @@ class InferContext {
   virtual double real(int i, int64_t element) = 0;  // floating-point inputs: always numbers
 
   // Arithmetic over dimensions and known values: plain on numbers, an expression as soon as one side is a handle.
-  Dim add(Dim a, Dim b) { return both(a, b) ? a + b : symbolic(Arith::kAdd, a, b); }
-  Dim sub(Dim a, Dim b) { return both(a, b) ? a - b : symbolic(Arith::kSub, a, b); }
-  Dim mul(Dim a, Dim b);        // overflow: a number above every extent that is accepted
+  // Of numbers that overflow, or meet the handles, comes one above every extent that is accepted, or the lowest that is
+  // no handle; of a product only the first.
+  Dim add(Dim a, Dim b);
+  Dim sub(Dim a, Dim b);
+  Dim mul(Dim a, Dim b);
   Dim floor_div(Dim a, Dim b);  // towards minus infinity; by zero: 0
   Dim ceil_div(Dim a, Dim b) { return sub(0, floor_div(sub(0, a), b)); }
   Dim min(Dim a, Dim b) { return both(a, b) ? (a < b ? a : b) : symbolic(Arith::kMin, a, b); }

@@ -78,14 +78,16 @@ void Groups::join(int32_t t, int32_t root, int64_t move) {
 }
 
 // May node `n` write where its operand `i` lies? Everything that shares bytes with it is dead, or is its very range and
-// read by this node. A body reads each of its inputs when it likes: there no other input may share them.
+// read by this node as another operand that it offers to write over. A body reads each of its inputs when it likes:
+// there no other input may share them.
 bool Groups::may_overwrite(int32_t n, size_t i) const {
   const PlanNode& node = nodes[static_cast<size_t>(n)];
   const int32_t x = node.inputs[i];
   const Range mine = range(x);
-  for (size_t j = 0; node.region_bytes >= 0 && j < node.inputs.size(); ++j) {
+  for (size_t j = 0; j < node.inputs.size(); ++j) {
     const int32_t t = node.inputs[j];
-    if (j == i || t < 0 || members[t].root != members[x].root) continue;
+    const bool offered = node.region_bytes < 0 && j < 32 && (node.inplace >> j & 1u) != 0;
+    if (j == i || t < 0 || offered || members[t].root != members[x].root) continue;
     if (meet(mine.low, mine.high, range(t).low, range(t).high)) return false;
   }
   for (int32_t m = members[x].next;; m = members[m].next) {

@@ -71,14 +71,15 @@ TEST(Planner, ChainUsesTwoBuffersAndViewsNone) {
 TEST(Planner, InPlaceNeedsTheSameBytesAtEveryRun) {
   const TensorType fixed{DType::kF32, {2, {3, 4}}}, wide{DType::kI64, {2, {3, 2}}};
   const TensorType symbolic{DType::kF32, {2, {handle_of(1), 4}}}, other{DType::kF32, {2, {handle_of(2), 4}}};
-  const TensorType halves{DType::kF16, {2, {handle_of(1), 4}}};
-  const TensorType types[] = {fixed, symbolic, other, halves, wide};
+  const TensorType halves{DType::kF16, {2, {handle_of(1), 4}}}, row{DType::kF32, {1, {4}}};
+  const TensorType types[] = {fixed, symbolic, other, halves, wide, row};
   const auto bits = [&](int32_t x, int32_t y, uint32_t inplace) {
     const int32_t inputs[] = {-1, x}, outputs[] = {y};
     return inplace_always(inplace, inputs, outputs, [&](int32_t t) { return types[t]; });
   };
   EXPECT_EQ(bits(0, 0, 3), 2u);
-  EXPECT_EQ(bits(4, 0, 2), 2u);  // sizes that are numbers are compared by the planner
+  EXPECT_EQ(bits(4, 0, 2), 2u);
+  EXPECT_EQ(bits(5, 0, 2), 0u);  // a body's first node may broadcast what is as large as the body's result
   EXPECT_EQ(bits(1, 1, 2), 2u);
   EXPECT_EQ(bits(1, 1, 1), 0u);  // absent
   EXPECT_EQ(bits(1, 0, 2), 0u);
@@ -100,14 +101,17 @@ TEST(Planner, CompositesWorkInPlaceOnWhatTheirFirstNodeAloneReads) {
   EXPECT_EQ(bits(0, {4}, -1), 0u);
 }
 
-TEST(Planner, WhatABodyReadsTwiceIsNotOverwritten) {
+TEST(Planner, WhatIsReadTwiceIsNotOverwritten) {
   Graph g;
   const int32_t x = g.tensor(64, PlanTensor::kInput), a = g.tensor(64), v = g.tensor(64);
   const int32_t y = g.tensor(64, PlanTensor::kValue, true);
   g.nodes = {{{x}, {a}}, {{a}, {v}, 0, /*view=*/true}, {{a, v}, {y}, 1, false, /*region=*/0}};
   g.plan();
   EXPECT_NE(g.offsets[y], g.offsets[a]);
-  g.nodes[2].region = -1;  // an operator that says it may
+  g.nodes[2].region = -1;  // an operator that offers its first operand alone: Scatter, whose indices are these
+  g.plan();
+  EXPECT_NE(g.offsets[y], g.offsets[a]);
+  g.nodes[2].inplace = 3;  // that offers both: Add
   g.plan();
   EXPECT_EQ(g.offsets[y], g.offsets[a]);
 }

@@ -22,6 +22,7 @@ constexpr uint64_t kNoOffset = UINT64_MAX;  // a constant, or bound by the ownin
 // In the memory of the body's bound output that is tensor `t`.
 constexpr uint64_t output_alias(uint32_t t) { return UINT64_MAX - 1 - t; }
 constexpr uint64_t kFirstAlias = UINT64_MAX - (1u << 23);  // offsets from here on are aliases or kNoOffset
+constexpr bool is_alias(uint64_t offset) { return offset >= kFirstAlias && offset != kNoOffset; }
 constexpr uint32_t alias_of(uint64_t offset) { return static_cast<uint32_t>(UINT64_MAX - 1 - offset); }
 constexpr uint64_t kTensorAlignment = 64;
 // Of a part in its whole, and so of every tensor: kernels take operands that are aligned to their elements, as callers
@@ -65,7 +66,7 @@ uint32_t inplace_always(uint32_t inplace, Span<const int32_t> inputs, Span<const
   for (size_t i = 0; i < inputs.size() && i < 32; ++i) {
     if ((inplace >> i & 1u) == 0 || inputs[i] < 0) continue;
     const TensorType x = type(inputs[i]);
-    const bool fixed = x.shape.is_static() && y.shape.is_static();
+    const bool fixed = x.shape.is_static() && y.shape.is_static() && tensor_bytes(x) == tensor_bytes(y);
     if (fixed || (x.shape == y.shape && dtype_bits(x.dtype) == dtype_bits(y.dtype))) kept |= 1u << i;
   }
   return kept;

@@ -40,6 +40,8 @@ bool take_apart(const uint8_t* data, size_t size, FileHeader* header, fb::ModelT
   if (!fb::VerifyModelBuffer(verifier) || !lists_are_aligned(*fb::GetModel(table.data()))) return false;
   fb::GetModel(table.data())->UnPackTo(model);
   const uint64_t first = (header->model_offset + header->model_size + 63) / 64 * 64;
+  segments->clear();
+  if (model->segments.empty()) return true;
   if (first > header->hash_offset) return false;
   segments->assign(data + first, data + header->hash_offset);
   for (const auto& s : model->segments) s->offset -= first;

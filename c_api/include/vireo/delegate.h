@@ -167,8 +167,11 @@ typedef struct vireo_claims {
 
 typedef struct vireo_part_memory {
   uint32_t struct_size;
-  size_t state_bytes;   /* kept from load to unload, aligned to 64 */
-  size_t scratch_bytes; /* during submit only, aligned to 64; shared with other parts */
+  size_t state_bytes; /* kept from load to unload, aligned to 64 */
+  /* During submit only, aligned to 64; shared with other parts. Only parts that ask for some are held to the bounds of
+   * their extents, else to their outputs' room alone: one whose scratch follows from extents that vary asks for at
+   * least 1, also where it is 0 at the bounds. */
+  size_t scratch_bytes;
 } vireo_part_memory;
 
 /* What a submit may use. */

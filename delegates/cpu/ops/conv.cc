@@ -68,11 +68,31 @@ int64_t scratch_bytes(const CpuQuery& q) {
   if (!cpu::read_fused(q, channel_axis(kHow), &f, &reason)) return 0;
   const ConvF32 c = shape_at_bounds(f);
   const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
-  if (kHow == kFirst) return static_cast<int64_t>(cpu::conv_f32_scratch_bytes(c, q.slots, sizes));
-  const bool packed = cpu::will_be_packed(q, pack<kHow>);
+  const bool packed = kHow != kFirst && cpu::will_be_packed(q, pack<kHow>);
   if (tile_of(kHow) != 0 && packed)
     return static_cast<int64_t>(cpu::winograd_f32_scratch_bytes(c, tile_of(kHow), q.slots, sizes));
-  return static_cast<int64_t>(cpu::conv_nhwc_f32_scratch_bytes(c, q.slots, sizes, packed));
+  size_t most = 0;
+  const auto add = [&](const ConvF32& s) {
+    const size_t bytes = kHow == kFirst ? cpu::conv_f32_scratch_bytes(s, q.slots, sizes)
+                                        : cpu::conv_nhwc_f32_scratch_bytes(s, q.slots, sizes, packed);
+    most = most > bytes ? most : bytes;
+  };
+  add(c);
+  if (f.inputs[1].is_static(q)) return static_cast<int64_t>(most);
+  // Filters that vary go other ways where they come to one tap, or to one channel a group.
+  ConvF32 tap = c, planes = c;
+  for (int i = 0; i < 3; ++i) {
+    tap.in[i] = c.out[i];
+    tap.kernel[i] = 1;
+    tap.pad[i] = 0;
+  }
+  add(tap);
+  planes.in_channels = c.groups;
+  planes.in[0] = c.out[0];
+  planes.kernel[0] = 1;
+  planes.pad[0] = 0;
+  add(planes);
+  return static_cast<int64_t>(most);
 }
 
 template <How kHow>

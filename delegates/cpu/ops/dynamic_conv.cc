@@ -21,6 +21,8 @@ constexpr uint32_t kMostNodes = 6;  // product, cast, two Muls, Add, activation
 // Inputs of the composite; -1: absent.
 struct State {
   const uint8_t* attrs = nullptr;
+  size_t attrs_size = 0;
+  bool varies = false;  // extents change between runs
   int32_t x = -1, w = -1, x_zero = -1, w_zero = -1;
   int32_t scale = -1, other_scale = -1;  // multiplied with each other first
   int32_t bias = -1, slope = -1;
@@ -35,6 +37,7 @@ class Reader {
   Reader(const CpuQuery& q, State* out) : q_(q), host_(*q.host), body_(q.node.body), out_(*out) {}
 
   bool read() {
+    out_.varies = !q_.is_static();
     const uint32_t count = host_.node_count(body_);
     if (count > kMostNodes || q_.output_count != 1 || host_.output_count(body_) != 1) return false;
     for (uint32_t n = 0; n < count; ++n) {
@@ -51,21 +54,22 @@ class Reader {
       case Op::kConvInteger:
         if (out_.attrs != nullptr) return false;
         out_.attrs = n.attrs;
+        out_.attrs_size = n.attrs_size;
         out_.x = input(n, 0);
         out_.w = input(n, 1);
         out_.x_zero = input(n, 2);
         out_.w_zero = input(n, 3);
         if (out_.x < 0 || out_.w < 0 || (n.input_count > 2 && n.inputs[2] >= 0 && out_.x_zero < 0)) return false;
         if (n.input_count > 3 && n.inputs[3] >= 0 && out_.w_zero < 0) return false;
-        return follow(n);
+        return is_of_y(n.outputs[0]) && follow(n);
       case Op::kCast:
         return out_.attrs != nullptr && !cast_ && n.inputs[0] == at_ && (cast_ = true) && follow(n);
       case Op::kMul: {
         if (n.inputs[0] != at_ && n.inputs[1] != at_) {  // of the two scales
           const int32_t a = input(n, 0), b = input(n, 1);
           if (pair_ >= 0 || !one_a_channel(a) || !one_a_channel(b)) return false;
-          // Where it is the first node, y may lie on an operand of its size; sums would overwrite that.
-          if (out_.attrs == nullptr && (is_as_y(a) || is_as_y(b))) return false;
+          // Where it is the first node, y may lie on an operand of as many bytes; sums would overwrite that.
+          if (out_.attrs == nullptr && (is_as_large(a) || is_as_large(b))) return false;
           pair_ = n.outputs[0];
           pair_inputs_[0] = a;
           pair_inputs_[1] = b;
@@ -109,7 +113,18 @@ class Reader {
     }
     return -1;
   }
-  bool is_as_y(int32_t i) const { return q_.inputs[i].type == q_.outputs[0].type; }
+  bool is_as_large(int32_t i) const { return tensor_bytes(q_.inputs[i].type) == tensor_bytes(q_.outputs[0].type); }
+  // The sums are not broadcast to y.
+  bool is_of_y(int32_t number) const {
+    vireo_graph_value v = {};
+    v.struct_size = sizeof(v);
+    const Shape& y = q_.outputs[0].type.shape;
+    if (host_.value(body_, static_cast<uint32_t>(number), &v) != VIREO_OK || v.rank != y.rank) return false;
+    for (int d = 0; d < y.rank; ++d) {
+      if (v.max_dims[d] != y[d]) return false;
+    }
+    return true;
+  }
   // A float32 number, or one for each of the result's channels.
   bool one_a_channel(int32_t i) const {
     if (i < 0) return false;
@@ -150,6 +165,13 @@ Status run(const KernelContext& ctx, const void* state) {
   const auto given = [&](int32_t i) { return i < 0 ? nullptr : &ctx.required(static_cast<size_t>(i)); };
   const Tensor &x = *given(s.x), &w = *given(s.w);
   Tensor& y = *ctx.out(0);
+  if (s.varies) {
+    TensorType inputs[4] = {x, w};
+    if (s.x_zero >= 0) inputs[2] = *given(s.x_zero);
+    if (s.w_zero >= 0) inputs[3] = *given(s.w_zero);
+    if (!cpu::has_shape_of_output(ctx, Op::kConvInteger, {s.attrs, s.attrs_size}, inputs, 4))
+      return ctx.fail(Status::kInvalidModel, "the sums have another shape than the result");
+  }
   if (y.count() == 0) return Status::kOk;
   ConvI8 c = conv_of(s, x.shape, w.shape, y.shape);
   c.x_signed = x.dtype == DType::kI8;

@@ -106,7 +106,7 @@ bool pack_conv(const CpuQuery& q, uint32_t index, const Parallel& parallel, vire
   const ConvF32& s = c.shape;
   const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   if (index != 0 || !cpu::offer_packed(q.inputs[1].constant, kPackedI8,
-                                       {s.out_channels, s.in_channels * taps, taps, c.x_signed ? 1 : 0},
+                                       {s.out_channels, s.in_channels * taps, taps, cpu::signs_of(c)},
                                        cpu::conv_nhwc_i8_packed_bytes(s), out)) {
     return false;
   }
@@ -114,7 +114,9 @@ bool pack_conv(const CpuQuery& q, uint32_t index, const Parallel& parallel, vire
   return true;
 }
 int64_t conv_last_scratch(const CpuQuery& q) {
-  return static_cast<int64_t>(cpu::conv_nhwc_i8_scratch_bytes(conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv)));
+  const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
+  return static_cast<int64_t>(
+      cpu::conv_nhwc_i8_scratch_bytes(conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv), sizes));
 }
 
 template <bool kLast>
@@ -238,6 +240,8 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const auto& a = f.product<attrs::IntConv>();
   const bool last = a.layout() != 0;
   if (last && !cpu::conv_nhwc_i8_serves(conv_of(q).shape)) return nullptr;
+  *reason = "tuned, channels last, for filters of one shape";
+  if (last && !q.inputs[1].is_static) return nullptr;
   *reason = "a convolution in groups does nothing more with its codes, nor do channels first with factors of channels";
   if (f.step != Op::kNone && (a.group() != 1 || (!last && f.per_column))) return nullptr;
   *reason = "";

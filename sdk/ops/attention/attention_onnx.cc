@@ -18,6 +18,8 @@
 namespace vireo {
 namespace {
 
+constexpr int64_t kMostHeads = int64_t{1} << 20;  // that are listed one by one
+
 Status import(ImportContext& ctx) {
   attrs::AttentionT a;
   a.q_heads = static_cast<int32_t>(ctx.attr_int("q_num_heads", 0));
@@ -47,6 +49,8 @@ Status spell_flex(ImportContext& ctx) {
   const bool counted = !is_symbolic(heads) && !is_symbolic(groups);
   if (counted && (groups < 1 || heads % groups != 0))
     return ctx.fail(Status::kInvalidModel, "FlexAttention: Q's heads must be a multiple of K's");
+  if (counted && heads != groups && heads > kMostHeads)
+    return ctx.fail(Status::kUnsupported, "FlexAttention of " + std::to_string(heads) + " heads");
   if (!is_symbolic(width) && width < 1) return ctx.fail(Status::kInvalidModel, "FlexAttention: heads without elements");
   Steps steps(ctx);
   const auto cast = [&](Value x, DType to) {

@@ -64,8 +64,8 @@ class Bias {
     }
     const int64_t p = offset + i;
     if (attrs_.causal() && j > p) return -INFINITY;
-    if (attrs_.left_window() >= 0 && j < p - attrs_.left_window()) return -INFINITY;
-    if (attrs_.right_window() >= 0 && j > p + attrs_.right_window()) return -INFINITY;
+    if (attrs_.left_window() >= 0 && p - j > attrs_.left_window()) return -INFINITY;
+    if (attrs_.right_window() >= 0 && j - p > attrs_.right_window()) return -INFINITY;
     if (mask_ == nullptr) return 0;
     if (j >= covered_) return -INFINITY;
     const int64_t at = b * stride_[0] + h * stride_[1] + i * stride_[2] + j * stride_[3];

@@ -221,5 +221,19 @@ TEST(Attention, Refusals) {
   EXPECT_EQ(packed.run(), Status::kInvalidModel);
 }
 
+TEST(Attention, LengthsFarBehindTheKeys) {  // every key lies in the window's left side, none in a window of five
+  const Data d;
+  for (const bool right : {true, false}) {
+    attrs::AttentionT a;
+    (right ? a.right_window : a.left_window) = 5;
+    OpTest t = d.test(a);
+    t.absent().absent().absent().input<int64_t>({kB}, {INT64_MAX, INT64_MAX});
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    const Floats want = expected(d, [&](int64_t, int64_t, int64_t, int64_t) { return right ? 0.0 : -INFINITY; });
+    const Floats y = t.y().as<float>();
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], 1e-5f) << i;
+  }
+}
+
 }  // namespace
 }  // namespace vireo

@@ -9,6 +9,7 @@
 #include "sdk/ops/broadcast.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/lanes.h"
+#include "sdk/ops/to_integer.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -317,6 +318,10 @@ void power(const Types& t, const Lanes& x, const Lanes& n, int, int count, Lanes
       y->d[i] = pow(x.d[i], real_lane(t.b, n, i));
     } else if (dtype_is_float(t.b)) {
       const double v = pow(real_lane(t.a, x, i), real_lane(t.b, n, i));
+      if (t.a == DType::kU64) {
+        y->u[i] = to_integer<uint64_t>(v);
+        continue;
+      }
       // Beyond the type nothing is right; the ends of int64 at least are the same everywhere.
       y->i[i] = v >= 9223372036854775808.0   ? INT64_MAX
                 : v > -9223372036854775808.0 ? static_cast<int64_t>(v)

@@ -200,5 +200,10 @@ TEST(Binary, PRelu) {
   EXPECT_EQ(wide.input<float>({2}, {1, 2}).input<float>({2, 2}, {1, 2, 3, 4}).run(), Status::kInvalidModel);
 }
 
+TEST(Binary, PowOfUint64ToAFloat) {
+  EXPECT_EQ((run<uint64_t, uint64_t, float>(Op::kPow, plain(), {1ull << 32, 1ull << 63, 3}, {1.96875f, 2, 2})),
+            (std::vector<uint64_t>{1ull << 63, UINT64_MAX, 9}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -20,7 +20,7 @@ Status import(ImportContext& ctx) {
     }
     inputs.push_back(bound);
   }
-  while (!inputs.back()) inputs.pop_back();
+  while (!inputs.empty() && !inputs.back()) inputs.pop_back();
   return import_as(ctx, Op::kClip, none, inputs);
 }
 

@@ -15,7 +15,7 @@ Status import(ImportContext& ctx) {
   VIREO_TRY(import_ints(ctx, "output_padding", &a.output_padding));
   VIREO_TRY(import_ints(ctx, "output_shape", &a.output_shape));
   const int rank = ctx.type(ctx.input(0)).shape.rank;
-  if (static_cast<int>(a.output_shape.size()) == rank)
+  if (rank > 2 && static_cast<int>(a.output_shape.size()) == rank)
     a.output_shape.erase(a.output_shape.begin(), a.output_shape.begin() + 2);
   const int64_t group = ctx.attr_int("group", 1);
   if (group < 1 || group > INT32_MAX) return ctx.fail(Status::kInvalidModel, "group is " + std::to_string(group));

@@ -24,6 +24,7 @@ void conv_transpose(const KernelContext& ctx) {
   const Geometry g = conv_transpose_geometry(a, ctx.in(0)->shape, ctx.in(1)->shape, ctx.out(0)->shape);
   const int64_t per_group_in = g.channels_in / a.group(), per_group_out = g.channels_out / a.group();
   const int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
+  const int64_t planes = per_group_in == 0 ? 0 : g.kernel[0];  // filters of no bytes may have any extent
   ctx.parallel.for_range(g.batch * g.channels_out, 1, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / g.channels_out, m = i % g.channels_out;
@@ -33,7 +34,7 @@ void conv_transpose(const KernelContext& ctx) {
         for (o[1] = 0; o[1] < g.out[1]; ++o[1]) {
           for (o[2] = 0; o[2] < g.out[2]; ++o[2]) {
             A sum = b != nullptr ? to_sum<A>(b[m]) : A{0};
-            for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+            for (int64_t kd = 0; kd < planes; ++kd) {
               if (!source(g, 0, o[0], kd, &p[0])) continue;
               for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
                 if (!source(g, 1, o[1], kh, &p[1])) continue;

@@ -113,5 +113,15 @@ TEST(ConvTranspose, Refusals) {
   EXPECT_EQ(u.run(), Status::kInvalidModel);
 }
 
+TEST(ConvTranspose, FiltersOfNoBytes) {  // without input channels a filter may have 2^62 taps
+  attrs::ConvTransposeT a;
+  a.pads = {1 << 30, 1 << 30, (1 << 30) - 2, (1 << 30) - 2};
+  OpTest t = conv(a);
+  t.input<float>({1, 0, 1, 1}, {}).input<float>({0, 1, INT32_MAX, INT32_MAX}, {}).input<float>({1}, {5});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().type.shape, make_shape({1, 1, 1, 1}));
+  EXPECT_EQ(t.y().as<float>(), (std::vector<float>{5}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -12,7 +12,7 @@ Status import_dft(ImportContext& ctx) {
   a.onesided = ctx.attr_int("onesided", 0) != 0;
   std::vector<Value> inputs = {ctx.input(0), ctx.input(1), ctx.input(2)};
   if (ctx.opset() < 20) inputs[2] = ctx.add_i64({ctx.attr_int("axis", 1)});
-  while (!inputs.back()) inputs.pop_back();
+  while (!inputs.empty() && !inputs.back()) inputs.pop_back();
   const Value y = ctx.emit1(Op::kDFT, pack<attrs::Fourier>(a), std::move(inputs));
   if (!y) return Status::kInvalidModel;
   ctx.set_output(0, y);

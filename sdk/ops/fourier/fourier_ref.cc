@@ -100,7 +100,10 @@ Status dft(const KernelContext& ctx) {
   const bool real_output = a.inverse() && a.onesided();
   int64_t n = real_output ? 2 * (have - 1) : have;
   if (ctx.in(1) != nullptr) n = read_integer(ctx.in(1)->dtype, ctx.in(1)->data, 0);
-  if (n <= 0) return Status::kOk;  // without samples there is nothing to write either
+  if (n <= 0) {  // sums of no samples: onesided there is one
+    for (int64_t i = 0, count = y.count(); i < count; ++i) y.as<T>()[i] = T(C(0));
+    return Status::kOk;
+  }
   const int64_t outer = product(x.shape, 0, axis), inner = product(x.shape, axis + 1, last);
   auto* factor = reinterpret_cast<Complex<C>*>(ctx.scratch.data());
   fill_factors(n, factor);

@@ -146,5 +146,13 @@ TEST(Stft, RefusesFramesLongerThanTheSignal) {
   EXPECT_EQ(t.run(), Status::kInvalidModel);
 }
 
+TEST(DFT, OnesidedOfNoSamples) {  // has one bin, a sum of nothing
+  OpTest t(Op::kDFT, attributes(false, true));
+  t.input<float>({2, 0, 1}, {});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().type.shape, make_shape({2, 1, 2}));
+  EXPECT_EQ(t.y().as<float>(), std::vector<float>(4, 0));
+}
+
 }  // namespace
 }  // namespace vireo

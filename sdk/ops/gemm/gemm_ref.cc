@@ -2,6 +2,7 @@
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/to_integer.h"
 
 namespace vireo {
 namespace {
@@ -13,7 +14,7 @@ A scaled(float factor, A sum) {
   if constexpr (static_cast<A>(0.5f) != 0) {
     return static_cast<A>(factor) * sum;
   } else {
-    return static_cast<A>(static_cast<T>(static_cast<double>(factor) * static_cast<double>(static_cast<T>(sum))));
+    return static_cast<A>(to_integer<T>(static_cast<double>(factor) * static_cast<double>(static_cast<T>(sum))));
   }
 }
 

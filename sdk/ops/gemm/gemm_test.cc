@@ -56,5 +56,19 @@ TEST(Gemm, Refusals) {
   EXPECT_EQ(c.run(), Status::kInvalidModel);
 }
 
+TEST(Gemm, IntegersBeyondTheirType) {
+  attrs::GemmT a;
+  a.alpha = 1e9f;
+  OpTest high = gemm(a);
+  high.input<int32_t>({1, 1}, {1000}).input<int32_t>({1, 2}, {1000, -1000});
+  ASSERT_EQ(high.run(), Status::kOk) << high.message();
+  EXPECT_EQ(high.y().as<int32_t>(), (std::vector<int32_t>{INT32_MAX, INT32_MIN}));
+  a.alpha = -1;
+  OpTest wraps = gemm(a);
+  wraps.input<uint32_t>({1, 1}, {2}).input<uint32_t>({1, 1}, {3}).input<uint32_t>({1}, {10});
+  ASSERT_EQ(wraps.run(), Status::kOk) << wraps.message();
+  EXPECT_EQ(wraps.y().as<uint32_t>(), (std::vector<uint32_t>{4}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -31,8 +31,8 @@ Status run_max(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     using T = decltype(tag);
     using A = accumulate_t<T>;
-    fold_channels<T>(
-        ctx, static_cast<A>(-INFINITY), [](A a, A v) { return v <= a ? a : v; }, [](A a, A) { return a; });
+    fold_channels<T>(  // NaN wins
+        ctx, static_cast<A>(-INFINITY), [](A a, A v) { return v <= a || a != a ? a : v; }, [](A a, A) { return a; });
     return Status::kOk;
   });
 }

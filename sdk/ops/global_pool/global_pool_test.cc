@@ -54,5 +54,16 @@ TEST(GlobalPool, Refusals) {
   EXPECT_EQ(p.run(), Status::kInvalidModel);
 }
 
+TEST(GlobalPool, NotANumberWins) {  // as in ReduceMax and the tuned kernels
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{2}}) {
+    std::vector<float> x = {1, 2, 3};
+    x[at] = NAN;
+    OpTest t = pool(Op::kGlobalMaxPool);
+    t.input<float>({1, 1, 3}, x);
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    EXPECT_TRUE(std::isnan(t.y().as<float>()[0])) << at;
+  }
+}
+
 }  // namespace
 }  // namespace vireo

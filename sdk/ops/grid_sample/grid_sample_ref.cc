@@ -54,6 +54,7 @@ double place(const attrs::GridSample& a, double v, int64_t n, bool round) {
     if (x != x) x = -4;  // no number: outside
     if (a.padding() == Padding::border) x = x < 0 ? 0 : d - 1;
     if (a.padding() == Padding::reflection) x = reflect(x, low, high);
+    if (x != x) x = low;  // an infinite one has no mirror image
   }
   return x < -4 ? -4 : x > d + 4 ? d + 4 : x;
 }

@@ -103,5 +103,12 @@ TEST(AffineGrid, VolumesAndRefusals) {
   EXPECT_EQ(wrong.input<float>({1, 2, 3}, F32(6)).input<int64_t>({5}, {1, 1, 1, 1, 1}).run(), Status::kInvalidModel);
 }
 
+TEST(GridSample, InfinityHasNoMirrorImage) {  // it is the first element's place
+  for (const Mode mode : {Mode::linear, Mode::nearest, Mode::cubic}) {
+    for (const float v : sample(mode, Padding::reflection, true, F32(16, INFINITY))) EXPECT_EQ(v, 0);
+    for (const float v : sample(mode, Padding::reflection, false, F32(16, -INFINITY))) EXPECT_LE(std::fabs(v), 5);
+  }
+}
+
 }  // namespace
 }  // namespace vireo

@@ -73,6 +73,10 @@ Status dropout(ImportContext& ctx) {
   if (ctx.opset() >= 12 && ctx.input(2)) {
     const ConstTensor* training = ctx.constant(ctx.input(2));
     const ConstTensor* ratio = ctx.input(1) ? ctx.constant(ctx.input(1)) : nullptr;
+    for (const ConstTensor* c : {training, ratio}) {
+      if (c == nullptr || c->count() == 1) continue;
+      return ctx.fail(Status::kInvalidModel, "ratio or training_mode has " + std::to_string(c->count()) + " elements");
+    }
     const bool inference = training != nullptr && read_integer(training->type.dtype, training->bytes.data(), 0) == 0;
     const bool nothing_drawn = ratio != nullptr && read_real(ratio->type.dtype, ratio->bytes.data(), 0) == 0;
     if (!inference && !nothing_drawn) return drawn(ctx, x);

@@ -1,28 +1,10 @@
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/taps.h"
 
 namespace vireo {
 namespace {
-
-// Taps of one spatial dimension at output `o`: position of the first, how many lie inside the padded input and where
-// those inside the input begin and end.
-struct Span1 {
-  int64_t first, padded, begin, end;
-};
-Span1 taps_of(const Geometry& g, int d, int64_t o) {
-  Span1 s{o * g.stride[d] - g.pad[d], 0, g.kernel[d], 0};
-  for (int64_t k = 0; k < g.kernel[d]; ++k) {
-    const int64_t i = s.first + k * g.dilation[d];
-    if (i < g.in[d] + g.pad_end[d]) ++s.padded;
-    if (i < 0 || i >= g.in[d]) continue;
-    s.begin = k < s.begin ? k : s.begin;
-    s.end = k + 1;
-  }
-  if (s.begin > s.end) s.begin = s.end;
-  return s;
-}
 
 Status run(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntAveragePool>();
@@ -42,11 +24,11 @@ Status run(const KernelContext& ctx) {
       const uint8_t* from = x.data + n * g.x.batch + c * g.x.channel;
       uint8_t* to = y + n * g.y.batch + c * g.y.channel;
       for (int64_t od = 0; od < g.out[0]; ++od) {
-        const Span1 d = taps_of(g, 0, od);
+        const Taps d = taps_of(g, 0, od);
         for (int64_t oh = 0; oh < g.out[1]; ++oh) {
-          const Span1 h = taps_of(g, 1, oh);
+          const Taps h = taps_of(g, 1, oh);
           for (int64_t ow = 0; ow < g.out[2]; ++ow) {
-            const Span1 v = taps_of(g, 2, ow);
+            const Taps v = taps_of(g, 2, ow);
             int32_t acc = 0;
             for (int64_t kd = d.begin; kd < d.end; ++kd) {
               for (int64_t kh = h.begin; kh < h.end; ++kh) {

@@ -4,7 +4,7 @@
 //   a, b   shapes as MatMul; i8 or u8 each
 //   parameters of a and y: a number, [M], or a's (y's) shape with a last extent of 1; of b: a number, [N], or b's shape
 //   with
-//          the extent before the last 1. Scales f32, f16, bf16
+//          the extent before the last 1. Scales f32, f16, bf16. y of a vector a: a number; of a vector b: or [M]
 //   y      i32; QLinearMatMul: i8 or u8, the type of y_zero
 //   alias none; scratch none
 // Source: ONNX opset 10 "MatMulInteger", opset 21 "QLinearMatMul".
@@ -32,6 +32,17 @@ Status check_parameter(InferContext& ctx, int input, const Shape& s, bool rows) 
   if (fits) return Status::kOk;
   return ctx.fail(Status::kInvalidModel, "input {} is {}: neither a number nor one value for each {} of {}", input, p,
                   rows ? "row" : "column", s);
+}
+
+// `input` is a parameter of y = a b, of the rows it has from a. Of vectors: with a there are no rows, with b they are
+// y's last axis.
+Status check_rows_of_y(InferContext& ctx, int input, int a, int b, const Shape& y) {
+  const Shape& p = ctx.input(input).shape;
+  if (p.rank == 0 || (p.rank == 1 && p[0] == 1)) return Status::kOk;
+  const bool vector_a = ctx.input(a).shape.rank == 1, vector_b = ctx.input(b).shape.rank == 1;
+  if (!vector_a && !vector_b) return check_parameter(ctx, input, y, true);
+  if (!vector_a && p.rank == 1 && !ctx.differ(p[0], y[y.rank - 1])) return Status::kOk;
+  return ctx.fail(Status::kInvalidModel, "input {} is {}: neither a number nor one value for each row of a", input, p);
 }
 
 Status infer_integer(InferContext& ctx) {
@@ -73,8 +84,8 @@ Status infer_qlinear(InferContext& ctx) {
   VIREO_TRY(check_parameter(ctx, 2, ctx.input(0).shape, true));
   VIREO_TRY(check_parameter(ctx, 4, ctx.input(3).shape, false));
   VIREO_TRY(check_parameter(ctx, 5, ctx.input(3).shape, false));
-  VIREO_TRY(check_parameter(ctx, 6, out.shape, true));
-  return check_parameter(ctx, 7, out.shape, true);
+  VIREO_TRY(check_rows_of_y(ctx, 6, 0, 3, out.shape));
+  return check_rows_of_y(ctx, 7, 0, 3, out.shape);
 }
 
 }  // namespace

@@ -48,5 +48,36 @@ TEST(MatMulInteger, Refusals) {
   EXPECT_EQ(length.run(), Status::kInvalidModel);
 }
 
+// y = a b with factors of 1 but for y's: `scales` of the shape `dims`.
+OpTest scaled(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<int64_t>& dims,
+              const std::vector<float>& scales) {
+  const auto ones = [](const std::vector<int64_t>& of) {
+    size_t n = 1;
+    for (const int64_t d : of) n *= static_cast<size_t>(d);
+    return std::vector<uint8_t>(n, 1);
+  };
+  OpTest t = qlinear();
+  t.input<uint8_t>(a, ones(a)).input<float>({}, {1}).input<uint8_t>({}, {0});
+  t.input<uint8_t>(b, ones(b)).input<float>({}, {1}).input<uint8_t>({}, {0});
+  t.input<float>(dims, scales).input<uint8_t>({}, {0});
+  return t;
+}
+
+TEST(QLinearMatMul, RowsOfVectors) {
+  OpTest rows = scaled({2, 3, 4}, {4}, {3}, {1, 2, 4});
+  ASSERT_EQ(rows.run(), Status::kOk) << rows.message();
+  EXPECT_EQ(rows.y().as<uint8_t>(), (std::vector<uint8_t>{4, 2, 1, 4, 2, 1}));
+  OpTest matrix = scaled({3, 4}, {4}, {3}, {1, 2, 4});
+  ASSERT_EQ(matrix.run(), Status::kOk) << matrix.message();
+  EXPECT_EQ(matrix.y().as<uint8_t>(), (std::vector<uint8_t>{4, 2, 1}));
+  EXPECT_EQ(scaled({2, 64, 4}, {4}, {2}, {1, 2}).run(), Status::kInvalidModel);     // y is [2, 64]: no batches
+  EXPECT_EQ(scaled({2, 64, 4}, {4}, {2, 1}, {1, 2}).run(), Status::kInvalidModel);  // nor 128 of them
+  EXPECT_EQ(scaled({4}, {2, 4, 3}, {2}, {1, 2}).run(), Status::kInvalidModel);
+  EXPECT_EQ(scaled({4}, {4}, {2}, {1, 2}).run(), Status::kInvalidModel);
+  OpTest number = scaled({4}, {2, 4, 3}, {1}, {2});
+  ASSERT_EQ(number.run(), Status::kOk) << number.message();
+  EXPECT_EQ(number.y().as<uint8_t>(), std::vector<uint8_t>(6, 2));
+}
+
 }  // namespace
 }  // namespace vireo

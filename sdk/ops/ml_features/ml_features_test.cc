@@ -113,5 +113,15 @@ TEST(OneHotEncoder, NumbersAndStrings) {
   EXPECT_EQ(words.run(), Status::kInvalidArgument);
 }
 
+TEST(FeatureVectorizer, WidthsWithoutASum) {
+  attrs::FeatureVectorizerT a;
+  a.dimensions = {INT64_MAX, INT64_MAX, 6};
+  OpTest t(Op::kFeatureVectorizer, pack<attrs::FeatureVectorizer>(a));
+  const Floats x(1000, 1);
+  t.input<float>({1, 1000}, x).input<float>({1, 1000}, x).input<float>({1, 1000}, x);
+  EXPECT_EQ(t.run(), Status::kInvalidModel);
+  EXPECT_LT(tensor_bytes(t.y().type), 0);
+}
+
 }  // namespace
 }  // namespace vireo

@@ -21,6 +21,9 @@ Row row(const Tensor& x, int64_t r) {
 }
 int64_t row_count(const Tensor& x) { return x.shape.rank == 2 ? x.shape[0] : 1; }
 
+// A list is absent where the model has no features.
+const float* data_of(const ::flatbuffers::Vector<float>* list) { return list == nullptr ? nullptr : list->data(); }
+
 double dot(const Row& x, const float* w) {
   double sum = 0;
   for (int64_t k = 0; k < x.features; ++k) sum += x[k] * static_cast<double>(w[k]);
@@ -59,7 +62,7 @@ void split_score(attrs::TreeTransform transform, double s, double first, double*
 
 void linear_scores(const attrs::Linear& a, const Row& x, double* s) {
   for (uint32_t k = 0; k < a.rows(); ++k) {
-    s[k] = dot(x, a.coefficients()->data() + k * static_cast<uint64_t>(x.features));
+    s[k] = dot(x, data_of(a.coefficients()) + k * static_cast<uint64_t>(x.features));
     if (a.intercepts() != nullptr) s[k] += static_cast<double>(a.intercepts()->Get(k));
   }
 }
@@ -126,7 +129,7 @@ Status run_svm_regressor(const KernelContext& ctx) {
     double s = a.vectors() > 0 || a.coefficients() == nullptr ? 0 : dot(at, a.coefficients()->data());
     for (uint32_t j = 0; j < a.vectors(); ++j) {
       s += static_cast<double>(a.coefficients()->Get(j)) *
-           kernel(a, at, a.supports()->data() + j * static_cast<uint64_t>(at.features));
+           kernel(a, at, data_of(a.supports()) + j * static_cast<uint64_t>(at.features));
     }
     s += static_cast<double>(a.rho()->Get(0));
     if (a.one_class()) s = s > 0 ? 1 : -1;
@@ -200,7 +203,7 @@ Status run_svm_classifier(const KernelContext& ctx) {
     const auto stride = static_cast<uint64_t>(at.features);
     if (size.vectors == 0) {
       for (int64_t c = 0; c < classes; ++c) {
-        scores[c] = dot(at, a.coefficients()->data() + static_cast<uint64_t>(c) * stride) +
+        scores[c] = dot(at, data_of(a.coefficients()) + static_cast<uint64_t>(c) * stride) +
                     static_cast<double>(a.rho()->Get(0));
       }
       put_label(a, ctx.out(0), n, static_cast<uint32_t>(greatest(scores, classes)));
@@ -208,7 +211,7 @@ Status run_svm_classifier(const KernelContext& ctx) {
       put_scores(ctx.out(1), n, scores, classes);
       continue;
     }
-    for (uint32_t j = 0; j < a.vectors(); ++j) kernels[j] = kernel(a, at, a.supports()->data() + j * stride);
+    for (uint32_t j = 0; j < a.vectors(); ++j) kernels[j] = kernel(a, at, data_of(a.supports()) + j * stride);
     for (int64_t c = 0; c < classes; ++c) votes[c] = 0;
     const float* coefficients = a.coefficients()->data();
     int64_t pair = 0, begin_i = 0;

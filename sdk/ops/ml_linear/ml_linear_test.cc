@@ -165,5 +165,15 @@ TEST(SVMClassifier, VerifyRefusesUnevenTables) {
   }
 }
 
+TEST(LinearRegressor, NoFeatures) {  // nor a list of coefficients
+  attrs::LinearT a;
+  a.rows = 1;
+  a.intercepts = {2};
+  OpTest t(Op::kLinearRegressor, pack<attrs::Linear>(a));
+  t.input<float>({2, 0}, {});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<float>(), (Floats{2, 2}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -59,5 +59,12 @@ TEST(NonMaxSuppression, Refuses) {
   EXPECT_EQ(t.input<float>({1, 6, 4}, kCorners).input<float>({1, 1, 5}, F32(5)).run(), Status::kInvalidModel);
 }
 
+TEST(NonMaxSuppression, BatchesOfNoBoxes) {
+  OpTest t(Op::kNonMaxSuppression, pack<attrs::NonMaxSuppression>(attrs::NonMaxSuppressionT{}));
+  t.input<float>({int64_t{1} << 60, 0, 4}, {}).input<float>({int64_t{1} << 60, 1, 0}, {}).input<int64_t>({}, {3});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().type.shape, make_shape({0, 3}));
+}
+
 }  // namespace
 }  // namespace vireo

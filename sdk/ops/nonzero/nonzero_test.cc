@@ -61,5 +61,15 @@ TEST(Compress, RefusesATrueConditionPastTheEnd) {
   EXPECT_EQ(harmless.input<float>({2}, {1, 2}).input_bool({3}, {0, 1, 0}).run(), Status::kOk) << harmless.message();
 }
 
+TEST(NonZero, PowersOfTwoAreNever0) {
+  OpTest t(Op::kNonZero, nonzero());
+  TestTensor x;
+  x.type = {DType::kF8E8M0, make_shape({3})};
+  x.bytes = {0, 127, 255};  // 2^-127, 1, NaN
+  t.input(x);
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int64_t>(), (std::vector<int64_t>{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace vireo

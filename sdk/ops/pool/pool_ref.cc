@@ -4,7 +4,7 @@
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/pool/pool_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/taps.h"
 
 namespace vireo {
 namespace {
@@ -16,29 +16,22 @@ Geometry geometry(const attrs::Pool& a, const Shape& x, const Shape& y) {
 }
 
 // Calls tap(offset in x, position) for each tap of the window at `o` that lies inside the input. Returns how many taps
-// lie inside the padded input.
+// lie inside the padded input: up to 2^93, exact up to 2^53.
 template <class Tap>
-int64_t for_each_tap(const Geometry& g, const int64_t* o, const Tap& tap) {
-  int64_t padded = 0, i[3];
-  const auto inside_padding = [&](int d) { return i[d] >= -g.pad[d] && i[d] < g.in[d] + g.pad_end[d]; };
-  const auto inside = [&](int d) { return i[d] >= 0 && i[d] < g.in[d]; };
-  for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
-    i[0] = o[0] * g.stride[0] + kd * g.dilation[0] - g.pad[0];
-    if (!inside_padding(0)) continue;
-    for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
-      i[1] = o[1] * g.stride[1] + kh * g.dilation[1] - g.pad[1];
-      if (!inside_padding(1)) continue;
-      for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
-        i[2] = o[2] * g.stride[2] + kw * g.dilation[2] - g.pad[2];
-        if (!inside_padding(2)) continue;
-        ++padded;
-        if (inside(0) && inside(1) && inside(2)) {
-          tap(i[0] * g.x.step[0] + i[1] * g.x.step[1] + i[2] * g.x.step[2], i);
-        }
+double for_each_tap(const Geometry& g, const int64_t* o, const Tap& tap) {
+  const Taps d = taps_of(g, 0, o[0]), h = taps_of(g, 1, o[1]), w = taps_of(g, 2, o[2]);
+  int64_t i[3];
+  for (int64_t kd = d.begin; kd < d.end; ++kd) {
+    i[0] = d.first + kd * g.dilation[0];
+    for (int64_t kh = h.begin; kh < h.end; ++kh) {
+      i[1] = h.first + kh * g.dilation[1];
+      for (int64_t kw = w.begin; kw < w.end; ++kw) {
+        i[2] = w.first + kw * g.dilation[2];
+        tap(i[0] * g.x.step[0] + i[1] * g.x.step[1] + i[2] * g.x.step[2], i);
       }
     }
   }
-  return padded;
+  return static_cast<double>(d.padded) * static_cast<double>(h.padded) * static_cast<double>(w.padded);
 }
 
 // Calls f(plane = n * C + c, offset of the plane in x, position, offset in y) for each output.
@@ -82,7 +75,7 @@ void max_pool(const KernelContext& ctx, const Geometry& g, bool column_major) {
     bool first = true;
     for_each_tap(g, o, [&](int64_t offset, const int64_t* i) {
       const compute_t<T> v = static_cast<compute_t<T>>(x[base + offset]);
-      if (!first && !(v > best)) return;
+      if (!first && !(v > best) && (v == v || best != best)) return;  // NaN wins, the first of them
       first = false;
       best = v;
       where = column_major ? (i[2] * g.in[1] + i[1]) * g.in[0] + i[0] : (i[0] * g.in[1] + i[1]) * g.in[2] + i[2];
@@ -122,8 +115,8 @@ Status run_average(const KernelContext& ctx) {
     using A = accumulate_t<T>;
     for_each_window(ctx.parallel, g, [&](int64_t, int64_t base, const int64_t* o, int64_t at) {
       A sum = 0;
-      int64_t inside = 0;
-      const int64_t padded = for_each_tap(g, o, [&](int64_t offset, const int64_t*) {
+      double inside = 0;
+      const double padded = for_each_tap(g, o, [&](int64_t offset, const int64_t*) {
         sum += to_sum<A>(x.as<const T>()[base + offset]);
         ++inside;
       });

@@ -143,5 +143,79 @@ TEST(Pool, Refusals) {
   EXPECT_EQ(type.run(), Status::kInvalidModel);
 }
 
+TEST(Pool, KernelsFarLargerThanTheInput) {  // 2^93 taps, of which one is an element
+  for (const bool same : {true, false}) {
+    attrs::PoolT a;
+    a.kernel_shape = {INT32_MAX, INT32_MAX, INT32_MAX};
+    if (same) {
+      a.auto_pad = static_cast<uint8_t>(AutoPad::kSameUpper);
+    } else {
+      a.pads = {1 << 30, 1 << 30, 1 << 30, (1 << 30) - 2, (1 << 30) - 2, (1 << 30) - 2};
+    }
+    a.dilations = {1, 1, 1};
+    for (const Op op : {Op::kMaxPool, Op::kAveragePool, Op::kLpPool}) {
+      OpTest t = pool(op, a);
+      t.input<double>({1, 1, 1, 1, 1}, {3});
+      ASSERT_EQ(t.run(), Status::kOk) << t.message();
+      EXPECT_EQ(t.y().as<double>(), (std::vector<double>{3}));
+    }
+    a.count_include_pad = true;
+    OpTest t = pool(Op::kAveragePool, a);
+    t.input<double>({1, 1, 1, 1, 1}, {3});
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    EXPECT_NEAR(t.y().as<double>()[0], 3 * 0x1p-93, 0x1p-110);
+  }
+}
+
+TEST(Pool, TapsAsTheyAreCounted) {  // the mean's divisor against a look at each tap
+  for (const int kernel : {1, 2, 3, 7}) {
+    for (const int stride : {1, 2, 3}) {
+      for (const int dilation : {1, 2, 3}) {
+        for (const int pad : {0, 1, 5}) {
+          for (const bool with_padding : {false, true}) {
+            attrs::PoolT a;
+            a.kernel_shape = {kernel}, a.strides = {stride}, a.dilations = {dilation}, a.pads = {pad, pad + 1};
+            a.count_include_pad = with_padding;
+            a.ceil_mode = true;
+            const int n = 11;
+            OpTest t = pool(Op::kAveragePool, a);
+            t.input<float>({1, 1, n}, count(n));
+            if (t.infer() != Status::kOk) continue;  // does not fit
+            ASSERT_EQ(t.run(), Status::kOk) << t.message();
+            const std::vector<float> y = t.y().as<float>();
+            for (size_t o = 0; o < y.size(); ++o) {
+              int sum = 0, taps = 0;
+              for (int k = 0; k < kernel; ++k) {
+                const int i = static_cast<int>(o) * stride - pad + k * dilation;
+                sum += i >= 0 && i < n ? i + 1 : 0;
+                taps += with_padding ? i < n + pad + 1 : i >= 0 && i < n;
+              }
+              if (taps == 0) {
+                EXPECT_TRUE(std::isnan(y[o]));
+              } else {
+                EXPECT_NEAR(y[o], static_cast<float>(sum) / static_cast<float>(taps), 1e-5f);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MaxPool, NotANumberWins) {  // as in the tuned kernels; its index: of the first one
+  attrs::PoolT a;
+  a.kernel_shape = {4};
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{2}}) {
+    std::vector<float> x = {1, 2, 0, NAN};
+    x[at] = NAN;
+    OpTest t = pool(Op::kMaxPool, a);
+    t.input<float>({1, 1, 4}, x).outputs(2);
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    EXPECT_TRUE(std::isnan(t.y(0).as<float>()[0])) << at;
+    EXPECT_EQ(t.y(1).as<int64_t>()[0], static_cast<int64_t>(at));
+  }
+}
+
 }  // namespace
 }  // namespace vireo

@@ -8,6 +8,7 @@
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/lanes.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/to_integer.h"
 
 namespace vireo {
 
@@ -223,7 +224,7 @@ void finish(Finish f, DType t, int64_t n, Total* total) {
       total->real = sqrt(dtype_is_float(t)    ? total->real
                          : dtype_is_signed(t) ? static_cast<double>(total->integer)
                                               : static_cast<double>(static_cast<uint64_t>(total->integer)));
-      if (!dtype_is_float(t)) total->integer = static_cast<int64_t>(total->real);
+      if (!dtype_is_float(t)) total->integer = to_integer<int64_t>(total->real);
       return;
     case Finish::kLog:
       total->real = log(total->real);

@@ -155,5 +155,14 @@ TEST(Reduce, Refuses) {
   EXPECT_EQ(logarithm.input<int32_t>({2}, {1, 2}).run(), Status::kInvalidModel);
 }
 
+TEST(Reduce, RootOfASumThatWrapped) {  // 2^31.5 squared is 2^63: there is no root, but an answer
+  attrs::ReduceNormT a;
+  a.norm = attrs::Norm::L2;
+  OpTest t(Op::kReduceNorm, pack<attrs::ReduceNorm>(a));
+  t.input<int64_t>({1}, {3037000500});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int64_t>(), (std::vector<int64_t>{INT64_MIN}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -1,6 +1,7 @@
 #include "sdk/ops/resize/resize.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <limits>
 #include <type_traits>
@@ -76,7 +77,8 @@ void pick(const Tensor& x, Tensor& y, const ResizeTaps* taps, const void* value)
   int64_t i[kMaxRank] = {};
   (void)dispatch_size(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    const T beyond = value != nullptr ? *static_cast<const T*>(value) : T();
+    T beyond = T();
+    if (value != nullptr) memcpy(&beyond, value, sizeof(T));
     T* out = y.as<T>();
     do {
       int64_t at = 0;

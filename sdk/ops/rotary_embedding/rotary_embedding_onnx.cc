@@ -23,18 +23,21 @@ Status import_contrib(ImportContext& ctx) {
     return ctx.fail(Status::kUnsupported, "is_packed_batching or a scale", "export the model without it");
   }
   const Shape shape = ctx.type(x).shape, table = ctx.type(cosines).shape, at = ctx.type(ids).shape;
-  if ((shape.rank != 3 && shape.rank != 4) || table.rank != 2 || is_symbolic(table[1]) || table[1] < 1 || at.rank < 1 ||
-      at.rank > 2) {
+  if ((shape.rank != 3 && shape.rank != 4) || table.rank != 2 || is_symbolic(table[1]) || at.rank < 1 || at.rank > 2) {
     return ctx.fail(Status::kInvalidModel, "input, position_ids and tables of ranks " + std::to_string(shape.rank) +
                                                ", " + std::to_string(at.rank) + " and " + std::to_string(table.rank) +
                                                ", wanted 3 or 4, 1 or 2, and 2");
   }
+  if (table[1] < 1 || table[1] > INT32_MAX / 2)
+    return ctx.fail(Status::kInvalidModel, "tables with " + std::to_string(table[1]) + " columns");
   attrs::RotaryEmbeddingT a;
   a.interleaved = ctx.attr_int("interleaved", 0) != 0;
   a.rotated = static_cast<int32_t>(2 * table[1]);
   if (shape.rank == 3) {
-    a.heads = static_cast<int32_t>(ctx.attr_int("num_heads", 0));
-    if (a.heads == 0 && !is_symbolic(shape[2])) a.heads = static_cast<int32_t>(shape[2] / a.rotated);
+    int64_t heads = ctx.attr_int("num_heads", 0);
+    if (heads == 0 && !is_symbolic(shape[2])) heads = shape[2] / a.rotated;
+    if (heads < 0 || heads > INT32_MAX) return ctx.fail(Status::kInvalidModel, std::to_string(heads) + " heads");
+    a.heads = static_cast<int32_t>(heads);
   }
   Steps s(ctx);
   Value positions = ids;

@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-constexpr Dim kLimit = Dim{1} << 40;  // no extent comes near; keeps the sum of hostile parts within int64
+constexpr Dim kLimit = Dim{1} << 40;  // no extent comes near; keeps the sum of 255 parts within int64
 
 Status infer(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();

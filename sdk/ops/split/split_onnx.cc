@@ -1,4 +1,6 @@
 // The parts' sizes: an input (of the data's type) or an attribute in opset 1, an attribute from 2, an input from 13.
+#include <algorithm>
+
 #include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/steps_import.h"
 #include "sdk/ops/view.h"
@@ -7,10 +9,14 @@
 namespace vireo {
 namespace {
 
+constexpr int kMostParts = 65536;  // that are named, one output each
+
 Status import(ImportContext& ctx) {
   attrs::SplitT a;
   a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
-  a.num_outputs = static_cast<int32_t>(ctx.attr_int("num_outputs", ctx.output_count()));
+  const int64_t parts = ctx.attr_int("num_outputs", ctx.output_count());
+  if (parts < 0 || parts > INT32_MAX) return ctx.fail(Status::kInvalidModel, "num_outputs is " + std::to_string(parts));
+  a.num_outputs = static_cast<int32_t>(parts);
   const bool by_attribute = ctx.opset() < 13 && ctx.has_attr("split");
   if (ctx.opset() >= 2 && !by_attribute) return import_direct(ctx, Op::kSplit, pack<attrs::Split>(a));
   Value sizes = ctx.input(1);
@@ -36,10 +42,15 @@ const OnnxImport kSplitOnnx = {"", "Split", import};
 Status export_split(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();
   OnnxNode n = ctx.same().number("axis", a.axis());
-  n.outputs.clear();  // an output that nobody wants is a part all the same
-  for (int i = 0; i < ctx.output_count(); ++i)
-    n.outputs.push_back(ctx.output(i).empty() ? ctx.fresh("unused") : ctx.output(i));
-  if (ctx.input(1).empty()) n.number("num_outputs", a.num_outputs() != 0 ? a.num_outputs() : ctx.output_count());
+  // An output that nobody wants is a part all the same, also behind those that are.
+  const Shape sizes = ctx.input_type(1).shape;
+  int64_t parts = a.num_outputs();
+  if (!ctx.input(1).empty()) parts = sizes.rank != 1 || is_symbolic(sizes[0]) ? 0 : sizes[0];
+  parts = std::max<int64_t>(parts, ctx.output_count());
+  if (parts > kMostParts) return ctx.fail(Status::kUnsupported, "a split into " + std::to_string(parts) + " parts");
+  n.outputs.clear();
+  for (int i = 0; i < parts; ++i) n.outputs.push_back(ctx.output(i).empty() ? ctx.fresh("unused") : ctx.output(i));
+  if (ctx.input(1).empty()) n.number("num_outputs", parts);
   return ctx.done(std::move(n));
 }
 

@@ -55,5 +55,14 @@ TEST(Split, Refuses) {
   EXPECT_EQ(few.input<float>({1}, {1}).input<int64_t>({1}, {1}).outputs(2).run(), Status::kInvalidModel);
 }
 
+TEST(Split, PartsWithoutASum) {  // 2^64, which is 0 to whom it overflows
+  std::vector<int64_t> sizes((1 << 24) + 1, int64_t{1} << 40);
+  sizes.front() = int64_t{1} << 33;  // so that no sum on the way is a handle
+  sizes.back() -= sizes.front();
+  OpTest t(Op::kSplit, attrs_of(0));
+  t.input<float>({0}, {}).input<int64_t>({(1 << 24) + 1}, sizes);
+  EXPECT_EQ(t.infer(), Status::kInvalidModel);
+}
+
 }  // namespace
 }  // namespace vireo

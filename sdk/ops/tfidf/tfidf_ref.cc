@@ -17,7 +17,8 @@ bool is_token(const Attrs& a, uint64_t pool, const Tensor& x, int64_t i) {
 // Occurrences of the n-gram at `pool` in x[begin, end).
 int64_t occurrences(const Attrs& a, uint64_t pool, int64_t n, const Tensor& x, int64_t begin, int64_t end) {
   int64_t count = 0;
-  for (int64_t stride = 1; stride <= (n == 1 ? 1 : a.skips() + 1); ++stride) {
+  const int64_t most = n == 1 ? 1 : int64_t{a.skips()} + 1;
+  for (int64_t stride = 1; stride <= most && (n - 1) * stride < end - begin; ++stride) {
     for (int64_t i = begin; i + (n - 1) * stride < end; ++i) {
       int64_t k = 0;
       while (k < n && is_token(a, pool + static_cast<uint64_t>(k), x, i + k * stride)) ++k;

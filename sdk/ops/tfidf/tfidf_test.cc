@@ -72,5 +72,12 @@ TEST(TfIdfVectorizer, VerifyRefusesWhatLeadsAstray) {
   }
 }
 
+TEST(TfIdfVectorizer, SkipsPastTheText) {
+  OpTest t(Op::kTfIdfVectorizer, pack<attrs::TfIdf>(table(2, 2, INT32_MAX)));
+  t.input<int32_t>({12}, {1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<float>(), (Floats{0, 0, 0, 0, 1, 3, 1}));
+}
+
 }  // namespace
 }  // namespace vireo

@@ -431,13 +431,17 @@ struct Listed {
   std::vector<double> values, weights;
   std::vector<double> thresholds, vote_weights;
 
-  // Lists what `root` leads to. Every path to a node is a node of its own: ONNX's trees share nothing.
-  void tree(int64_t number, uint32_t root) {
+  // Lists what `root` leads to. Every path to a node is a node of its own: ONNX's trees share nothing. False: they are
+  // too many, as sharing can double them at each level. A tree of n nodes without any is 2 n + 1 entries.
+  bool tree(int64_t number, uint32_t root) {
     std::vector<std::pair<uint32_t, size_t>> open{{root, SIZE_MAX}};  // reference, twice the parent's place + side
+    const size_t nodes = a.features() == nullptr ? 0 : a.features()->size();
+    const size_t most = 65536 + 4 * (2 * nodes + a.roots()->size()), most_votes = 65536 + 4 * vote_weights.size();
     int64_t next = 0;
     while (!open.empty()) {
       const auto [reference, from] = open.back();
       open.pop_back();
+      if (trees.size() >= most || weights.size() > most_votes) return false;
       const int64_t id = next++;
       if (from != SIZE_MAX) (from % 2 == 1 ? yes : no)[from / 2] = id;
       trees.push_back(number);
@@ -457,6 +461,7 @@ struct Listed {
       open.push_back({a.false_children()->Get(reference), 2 * place});
       open.push_back({a.true_children()->Get(reference), 2 * place + 1});
     }
+    return true;
   }
 
   void leaf(int64_t tree, int64_t id, uint32_t place) {
@@ -488,7 +493,10 @@ Status export_tree_ensemble(ExportContext& ctx) {
   Listed l{a, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   l.thresholds = stored(a.thresholds(), a.thresholds_f64());
   l.vote_weights = stored(a.vote_weights(), a.vote_weights_f64());
-  for (unsigned i = 0; i < a.roots()->size(); ++i) l.tree(i, a.roots()->Get(i));
+  for (unsigned i = 0; i < a.roots()->size(); ++i) {
+    if (!l.tree(i, a.roots()->Get(i)))
+      return ctx.fail(Status::kUnsupported, "trees that share so many nodes that they cannot be listed apart");
+  }
   OnnxNode n = ctx.same();
   n.domain = "ai.onnx.ml";
   const bool classifier = ctx.op() == Op::kTreeEnsembleClassifier;

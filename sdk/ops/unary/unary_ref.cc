@@ -5,6 +5,7 @@
 
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/to_integer.h"
 #include "sdk/ops/unary/unary_generated.h"
 
 namespace vireo {
@@ -123,7 +124,7 @@ struct Shrink {  // a: lambd, b: bias
   // Compared and moved as a real number, as ONNX's formula reads; towards zero at the end.
   template <class I>
   static I integer(I x, const Params& p) {
-    return static_cast<I>(real(static_cast<double>(x), p));
+    return to_integer<I>(real(static_cast<double>(x), p));
   }
 };
 

@@ -223,5 +223,13 @@ TEST(Unary, RefusesTypes) {
   EXPECT_EQ(no.input<uint8_t>({1}, {1}).run(), Status::kInvalidModel);
 }
 
+TEST(Unary, ShrinkBeyondTheType) {
+  attrs::ShrinkT a;
+  a.lambd = 0, a.bias = -1e20f;
+  EXPECT_EQ(run<int64_t>(Op::kShrink, pack<attrs::Shrink>(a), {1, -1}), (std::vector<int64_t>{INT64_MAX, INT64_MIN}));
+  a.bias = 5;
+  EXPECT_EQ(run<uint8_t>(Op::kShrink, pack<attrs::Shrink>(a), {3, 9}), (std::vector<uint8_t>{254, 4}));
+}
+
 }  // namespace
 }  // namespace vireo

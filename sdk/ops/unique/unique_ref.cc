@@ -19,7 +19,8 @@ Slices slices_of(const Tensor& x, const attrs::Unique& a) {
   const int64_t parts = x.dtype == DType::kC64 || x.dtype == DType::kC128 ? 2 : 1;
   if (a.flat()) return {&x, 1, x.count(), 1, parts};
   const int axis = normalize_axis(a.axis(), x.shape.rank);
-  return {&x, product(x.shape, 0, axis), x.shape[axis], product(x.shape, axis + 1, x.shape.rank), parts};
+  const int64_t inner = product(x.shape, axis + 1, x.shape.rank);
+  return {&x, inner == 0 ? 0 : product(x.shape, 0, axis), x.shape[axis], inner, parts};
 }
 
 // -1, 0, 1

@@ -64,5 +64,13 @@ TEST(Unique, StringsNanAndNothing) {
   EXPECT_EQ(empty.y().type.shape, make_shape({0}));
 }
 
+TEST(Unique, SlicesOfNothing) {  // are equal, however many rows of them there are
+  OpTest t(Op::kUnique, attrs_of(false, 1, true));
+  t.input<float>({int64_t{1} << 60, 2, 0}, {}).outputs(4);
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y(0).type.shape, make_shape({int64_t{1} << 60, 1, 0}));
+  EXPECT_EQ(t.y(3).as<int64_t>(), (std::vector<int64_t>{2}));
+}
+
 }  // namespace
 }  // namespace vireo

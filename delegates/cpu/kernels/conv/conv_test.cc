@@ -313,6 +313,17 @@ TEST(Conv, BoundCoversAllSmallerImages) {
   }
 }
 
+TEST(Conv, NothingToSum) {
+  for_each_level([](const char*) {
+    for (const int64_t kernel : {1, 3}) {
+      check(flat(2, 0, 4, 1, 5, 5, kernel, kernel, 1, 1, 0), false, 1, {Activation::kRelu});
+      check(flat(1, 0, 4, 2, 5, 40, kernel, kernel, 1, 1, 1), false, 3);
+      check(flat(3, 0, 130, 1, 1, 1, kernel, kernel, 1, 1, 1), false, 1);
+      check(flat(1, 0, 4, 2, 5, 5, kernel, kernel, 2, 1, 0), true, 1, {Activation::kRelu});
+    }
+  });
+}
+
 TEST(Conv, Empty) {
   ConvF32 s = shape_of(flat(0, 3, 4, 1, 5, 5, 3, 3, 1, 1, 1), false);
   EXPECT_EQ(conv_f32_scratch_bytes(s, 2), 0u);

@@ -26,7 +26,7 @@ struct Filters {
   int64_t in_room;  // float16 elements of panels that the model's host does not keep
 
   Filters(const ConvF16& c, bool packed)
-      : panels(conv_f16_packed_elements(c) > 0),
+      : panels(packed || conv_f16_packed_elements(c) > 0),
         image(panels && conv_image_f32_serves(c.shape)),
         count(c.shape.out_channels * (c.shape.in_channels / c.shape.groups) * area(c.shape.kernel)),
         in_room(panels && !packed ? conv_f16_packed_elements(c) : 0) {}
@@ -83,8 +83,9 @@ size_t band_bytes(const ConvF32& s, Sizes sizes) {
   return floats(flat ? at_most(all, at_least(kBandFloats, line)) : all) + 3 * 64;
 }
 
-size_t inner_bytes(const ConvF16& c, int32_t slots) {
-  const size_t bytes = c.last ? conv_nhwc_f32_scratch_bytes(c.shape, slots, Sizes::kUpperBounds, true)
+size_t inner_bytes(const ConvF16& c, bool packed, int32_t slots) {
+  const bool panels = Filters(c, packed).panels;
+  const size_t bytes = c.last ? conv_nhwc_f32_scratch_bytes(c.shape, slots, Sizes::kUpperBounds, panels)
                               : conv_f32_scratch_bytes(c.shape, slots, Sizes::kUpperBounds);
   return (bytes + 63) / 64 * 64;
 }
@@ -143,9 +144,9 @@ size_t conv_f16_scratch_bytes(const ConvF16& c, int32_t slots, bool packed, bool
   const ConvF32& s = c.shape;
   if (empty(s)) return 0;
   const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
-  const size_t filters = Filters(c, packed).bytes(c), all = inner_bytes(c, slots);
+  const size_t filters = Filters(c, packed).bytes(c), all = inner_bytes(c, packed, slots);
   if (!halves) return filters + all;
-  const size_t band = band_bytes(s, sizes), apart = threads * (band + inner_bytes(c, 1)), together = band + all;
+  const size_t band = band_bytes(s, sizes), apart = threads * (band + inner_bytes(c, packed, 1)), together = band + all;
   return filters + 2 * floats(s.out_channels) + (apart > together ? apart : together);
 }
 
@@ -217,7 +218,7 @@ void conv_f16(const ConvF16& c, const uint16_t* x, const uint16_t* weights, uint
     });
   };
   if (units >= 2 * int64_t{parallel.slots} && parallel.slots > 1) {
-    const size_t each = band + inner_bytes(c, 1);
+    const size_t each = band + inner_bytes(c, c.packed != nullptr, 1);
     parallel.for_range(units, 1, [&](int64_t begin, int64_t end, int32_t slot) {
       for (int64_t unit = begin; unit < end; ++unit) run(unit, Parallel{}, room + static_cast<size_t>(slot) * each);
     });

@@ -170,6 +170,43 @@ TEST(ConvF16, Bands) {
   });
 }
 
+TEST(ConvF16, NothingToSum) {
+  for_each_level([](const char*) {
+    for (const bool last : {false, true}) {
+      for (const int64_t kernel : {1, 3}) check(shape(0, 6, 5, 5, kernel, 1, 0), last, 1, 1);
+    }
+  });
+}
+
+// Filters that were packed as those of several planes, and a plan for them, serve one plane.
+TEST(ConvF16, DepthThatVaries) {
+  for_each_level([](const char*) {
+    ConvF16 c;
+    c.last = true;
+    c.shape = shape(40, 40, 9, 8, 3, 1, 1, 40);
+    ConvF16 most = c;
+    most.shape.in[0] = most.shape.out[0] = 2;
+    const size_t pixels = 9 * 8 * 40;
+    Halves x(pixels), w(40 * 9), y(pixels), want(pixels);
+    fill_half(x, 1);
+    fill_half(w, 2);
+    Halves packed(static_cast<size_t>(conv_f16_packed_elements(most)));
+    pack_conv_f16(most, w.data(), {}, packed.data());
+    Scratch own(conv_f16_scratch_bytes(c, 1, false, true));
+    conv_f16(c, x.data(), w.data(), want.data(), {}, own.data());
+    for (const bool packs : {false, true}) {
+      for (const int32_t slots : {1, 3}) {
+        Threads threads(slots);
+        Scratch scratch(conv_f16_scratch_bytes(most, slots, packs, true));
+        c.packed = packs ? packed.data() : nullptr;
+        conv_f16(c, x.data(), packs ? nullptr : w.data(), y.data(), threads.parallel(), scratch.data());
+        for (size_t i = 0; i < y.size(); ++i)
+          ASSERT_NEAR(f16_to_f32(y[i]), f16_to_f32(want[i]), 9 * 0x1p-11) << "at " << i << " packed " << packs;
+      }
+    }
+  });
+}
+
 // A plan made for the largest image serves smaller ones.
 TEST(ConvF16, ScratchGrowsWithTheImage) {
   for (const bool last : {false, true}) {

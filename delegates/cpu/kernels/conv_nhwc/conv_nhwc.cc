@@ -60,6 +60,7 @@ struct Filters {
 };
 
 void pack_filters(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_t nc, int64_t width, float* panels) {
+  if (kc == 0) return;
   const Filters& f = *static_cast<const Filters*>(context);
   const int64_t row = f.channels * f.taps;
   for (int64_t j = 0; j < nc; j += width, panels += kc * width) {
@@ -253,7 +254,7 @@ void pack_conv_nhwc_f32(const ConvF32& s, const float* weights, const Parallel& 
 size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes, bool packed) {
   if (empty(s)) return 0;
   const size_t threads = static_cast<size_t>(slots < 1 ? 1 : slots);
-  if (is_depthwise(s)) return depthwise_nhwc_f32_scratch_bytes(depthwise_of(s));
+  if (!packed && is_depthwise(s)) return depthwise_nhwc_f32_scratch_bytes(depthwise_of(s));
   if (!packed && is_one_pixel(s) && sizes == Sizes::kFixed) return conv_f32_scratch_bytes(s, slots, sizes);
   if (sizes == Sizes::kFixed) {
     const Plan p = plan_of(s, packed);
@@ -274,11 +275,12 @@ size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes,
 void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,
                    void* scratch) {
   if (empty(s)) return;
-  if (is_depthwise(s)) {
+  // Filters that were packed at the bounds go as they are.
+  const bool packed = s.packed != nullptr || s.packed_f16 != nullptr;
+  if (!packed && is_depthwise(s)) {
     depthwise_nhwc_f32(depthwise_of(s), x, weights, y, parallel, scratch);
     return;
   }
-  const bool packed = s.packed != nullptr || s.packed_f16 != nullptr;
   if (!packed && is_one_pixel(s)) {
     conv_f32(s, x, weights, y, parallel, scratch);
     return;

@@ -33,9 +33,10 @@ void conv(benchmark::State& state) {
   std::vector<float> w(static_cast<size_t>(s.out_channels * depth), 0.25f),
       y(static_cast<size_t>(s.out_channels * area));
   const int32_t tile = layout == 3 ? 2 : layout == 4 ? 4 : 0;
+  const bool is_depthwise = s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels;
   const size_t bytes = tile != 0     ? winograd_f32_scratch_bytes(s, tile, 1, Sizes::kFixed)
                        : layout == 0 ? conv_f32_scratch_bytes(s, 1, Sizes::kFixed)
-                                     : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2);
+                                     : conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, layout == 2 && !is_depthwise);
   void* const scratch = aligned_alloc(64, bytes / 64 * 64 + 64);
   std::vector<float> packed(static_cast<size_t>(tile != 0     ? winograd_f32_packed_floats(s, tile)
                                                 : layout == 2 ? conv_nhwc_f32_packed_floats(s)

@@ -201,7 +201,53 @@ TEST(ConvNhwc, ThreadsChangeNoBit) {
 
 TEST(ConvNhwc, NothingToDo) {
   check(flat(0, 4, 4, 1, 5, 5, 3, 3, 1, 1, 1), 1);
-  check(flat(1, 0, 4, 1, 5, 5, 1, 1, 1, 1, 0), 1, {Activation::kRelu});  // bias alone
+  for (const int64_t kernel : {1, 3})  // bias alone
+    check(flat(1, 0, 4, 1, 5, 5, kernel, kernel, 1, 1, 0), 1, {Activation::kRelu});
+}
+
+// A plan made for several planes serves one.
+TEST(ConvNhwc, BoundCoversDepthwise) {
+  const auto deep = [](int64_t depth, int64_t channels) {
+    ConvF32 s;
+    s.in_channels = s.out_channels = s.groups = channels;
+    s.in[0] = s.out[0] = depth;
+    s.in[1] = s.in[2] = s.kernel[1] = s.kernel[2] = 7;
+    return s;
+  };
+  for (const int32_t slots : {1, 4}) {
+    for (const bool packed : {false, true}) {
+      for (const int64_t channels : {8, 1000}) {
+        ASSERT_GE(conv_nhwc_f32_scratch_bytes(deep(2, channels), slots, Sizes::kUpperBounds, packed),
+                  conv_nhwc_f32_scratch_bytes(deep(1, channels), slots, Sizes::kFixed, false));
+      }
+    }
+  }
+}
+
+// Filters that were packed as those of several planes.
+TEST(ConvNhwc, DepthwiseFromPanels) {
+  for_each_level([](const char*) {
+    ConvF32 s;
+    s.in_channels = s.out_channels = s.groups = 20;
+    s.in[0] = s.out[0] = 2;
+    for (int i = 1; i < 3; ++i) {
+      s.in[i] = s.out[i] = 6;
+      s.kernel[i] = 3;
+      s.pad[i] = 1;
+    }
+    const size_t bytes = conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kUpperBounds, true);
+    Floats w(20 * 9), packed(static_cast<size_t>(conv_nhwc_f32_packed_floats(s)));
+    Floats x(36 * 20), y(36 * 20), want(36 * 20);
+    testing::fill_uniform(x, 1);
+    testing::fill_uniform(w, 2);
+    pack_conv_nhwc_f32(s, w.data(), {}, packed.data());
+    s.in[0] = s.out[0] = 1;
+    testing::Scratch scratch(bytes), more(conv_nhwc_f32_scratch_bytes(s, 1, Sizes::kFixed, false));
+    conv_nhwc_f32(s, x.data(), w.data(), want.data(), {}, more.data());
+    s.packed = packed.data();
+    conv_nhwc_f32(s, x.data(), nullptr, y.data(), {}, scratch.data());
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], testing::sum_bound(9, 9)) << "element " << i;
+  });
 }
 
 }  // namespace

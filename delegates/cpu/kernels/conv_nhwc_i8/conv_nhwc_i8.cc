@@ -146,17 +146,22 @@ int64_t block_pixels(const ConvF32& s) {
 
 size_t rounded(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) & ~size_t{63}; }
 
+// Whether there is no third axis; of upper bounds, whether there may be none.
+bool is_flat(const ConvF32& s, Sizes sizes) {
+  return s.kernel[0] == 1 && (sizes == Sizes::kUpperBounds || (s.in[0] == 1 && s.out[0] == 1));
+}
+
 // Windows that tiles can read from lines: runs of whole 64s of k.
-bool has_lines(const ConvF32& s) {
-  return s.in_channels > 0 && s.in_channels % kTileDepth == 0 && !in_place(s) && s.kernel[0] == 1 && s.in[0] == 1 &&
-         s.out[0] == 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
+bool has_lines(const ConvF32& s, Sizes sizes) {
+  return s.in_channels > 0 && s.in_channels % kTileDepth == 0 && !in_place(s) && is_flat(s, sizes) &&
+         s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
 }
 
 // Windows that vectors can read from lines of x: runs of whole fours of k, worth the loop around them.
-bool has_windows(const ConvF32& s) {
+bool has_windows(const ConvF32& s, Sizes sizes) {
   const int64_t run = s.kernel[2] * s.in_channels;
-  return run >= kTileDepth && run % 4 == 0 && !in_place(s) && s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 &&
-         s.dilation[2] == 1 && s.pad[1] >= 0 && s.pad[2] >= 0;
+  return run >= kTileDepth && run % 4 == 0 && !in_place(s) && is_flat(s, sizes) && s.dilation[2] == 1 &&
+         s.pad[1] >= 0 && s.pad[2] >= 0;
 }
 // No window leaves x.
 bool inside(const ConvF32& s) {
@@ -169,7 +174,7 @@ bool inside(const ConvF32& s) {
 struct Rooms {
   size_t filters, patches, product;  // the first one once, the others a slot
 };
-Rooms rooms_of(const ConvF32& s, bool packed) {
+Rooms rooms_of(const ConvF32& s, bool packed, Sizes sizes) {
   const int64_t k = in_place(s) ? depth_of(s) : patch_depth(s), pixels = s.n * area(s.out);
   Rooms r;
   r.filters = packed ? 0 : rounded(static_cast<int64_t>(conv_nhwc_i8_packed_bytes(s)));
@@ -177,7 +182,7 @@ Rooms rooms_of(const ConvF32& s, bool packed) {
   const int64_t row = patch_row(s), most = at_least(kPatchBytes, kBlock * row), whole = (pixels + kBlock) * row;
   r.patches = in_place(s) ? 0 : rounded(at_most(most, whole) + kPatchSlack);
   r.product = int_slot_bytes(pixels, k, true);
-  if (has_lines(s) || has_windows(s)) {
+  if (has_lines(s, sizes) || has_windows(s, sizes)) {
     const size_t places = int_slot_bytes(static_cast<int64_t>(r.patches) / s.in_channels, k, true);
     r.product = places > r.product ? places : r.product;
   }
@@ -203,7 +208,7 @@ struct Lines {
       : s(shape),
         places((s.out[2] - 1) * s.stride[2] + s.kernel[2]),
         deep((s.kernel[1] - 1) * s.dilation[1] + 1),
-        most((room / (places * s.in_channels) - deep + s.stride[1]) / s.stride[1]) {}
+        most((room / at_least(places * s.in_channels, 1) - deep + s.stride[1]) / s.stride[1]) {}
 
   // Of A in tiles, for so many lines of y.
   int64_t rows(int64_t lines) const { return (lines - 1) * places + s.out[2]; }
@@ -264,11 +269,11 @@ void pack_conv_nhwc_i8(const ConvI8& conv, const void* weights, const Parallel& 
   pack_i8(columns, parallel, to);
 }
 
-size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed) {
+size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed, Sizes sizes) {
   const ConvF32& s = conv.shape;
   if (empty(s)) return 0;
   if (is_depthwise(s)) return depthwise_nhwc_i8_scratch_bytes(depthwise_of(conv), slots);
-  const Rooms r = rooms_of(s, packed);
+  const Rooms r = rooms_of(s, packed, sizes);
   return r.filters + (r.patches + r.product) * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 
@@ -286,7 +291,7 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
                       scratch);
     return;
   }
-  const Rooms rooms = rooms_of(s, packed != nullptr);
+  const Rooms rooms = rooms_of(s, packed != nullptr, Sizes::kFixed);
   if (packed == nullptr) {
     pack_conv_nhwc_i8(conv, weights, parallel, scratch);
     packed = scratch;
@@ -338,8 +343,9 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
   };
 
   const Lines lines(s, static_cast<int64_t>(rooms.patches));
-  const bool by_windows = has_windows(s) && !conv.x_signed && as_they_are && int_engine_takes_windows() &&
-                          (tiles == nullptr || g.k < kTileDepth) && (inside(s) || lines.most > 0);
+  const bool by_windows = has_windows(s, Sizes::kFixed) && !conv.x_signed && as_they_are &&
+                          int_engine_takes_windows() && (tiles == nullptr || g.k < kTileDepth) &&
+                          (inside(s) || lines.most > 0);
   if (by_windows) {
     const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1], x_line = s.in[2] * s.in_channels;
     const bool whole = inside(s);  // read where it lies
@@ -379,8 +385,8 @@ void conv_nhwc_i8_on(const TileEngine* tiles, const ConvI8& conv, const void* x,
     });
     return;
   }
-  const bool by_lines = tiles != nullptr && has_lines(s) && int_engine_takes_tiles() && as_they_are && lines.most > 0 &&
-                        lines.rows(lines.most) >= kTileRows;
+  const bool by_lines = tiles != nullptr && has_lines(s, Sizes::kFixed) && int_engine_takes_tiles() && as_they_are &&
+                        lines.most > 0 && lines.rows(lines.most) >= kTileRows;
   const int64_t image_bytes = area(s.in) * s.in_channels, out_lines = s.out[1];
   const int64_t panels = (g.n + kIntPanel - 1) / kIntPanel;
   if (by_lines && out_lines <= lines.most && lines.rows(out_lines) >= kTileRows && panels >= parallel.slots &&

@@ -17,8 +17,9 @@ bool conv_nhwc_i8_serves(const ConvF32& shape);
 size_t conv_nhwc_i8_packed_bytes(const ConvF32& shape);
 void pack_conv_nhwc_i8(const ConvI8& conv, const void* weights, const Parallel& parallel, void* to);
 
-// Of `shape` only the sizes are read; `packed`: whether filters will be. Enough for all smaller sizes.
-size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed);
+// Of `shape` only the sizes are read; `packed`: whether filters will be. Upper bounds are of images; filters are of one
+// shape.
+size_t conv_nhwc_i8_scratch_bytes(const ConvI8& conv, int32_t slots, bool packed, Sizes sizes = Sizes::kUpperBounds);
 // `packed`: the filters in place of `weights`, or null. conv.finish is not null; its rows are output channels.
 void conv_nhwc_i8(const ConvI8& conv, const void* x, const void* weights, const void* packed, void* y,
                   const Parallel& parallel, void* scratch);

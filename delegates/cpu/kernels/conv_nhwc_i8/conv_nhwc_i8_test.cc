@@ -191,5 +191,66 @@ TEST(ConvNhwcI8, ExactOverWindows) {
   });
 }
 
+TEST(ConvNhwcI8, NothingToSum) {
+  for_each_level([](const char*) {
+    for (const int64_t kernel : {1, 3}) {
+      check({0, 20, 5, 5, kernel, 1, 1, 0}, 2, false, true, 1);
+      check({0, 4, 5, 5, kernel, 2, 1, 1}, 1, true, false, 3, Then::kAdd);
+    }
+  });
+}
+
+// One image up to this one's size, of any depth: a depth of 1 reads windows from lines.
+TEST(ConvNhwcI8, BoundCoversAllSmallerImages) {
+  std::mt19937 rng(1);
+  const auto up_to = [&](int64_t n) { return static_cast<int64_t>(rng() % static_cast<uint32_t>(n)) + 1; };
+  for (int i = 0; i < 3000; ++i) {
+    const int64_t channels = i % 3 == 0 ? 64 * up_to(8) : up_to(200), kernel = up_to(4),
+                  stride = i % 2 == 0 ? 1 : up_to(3);
+    const int64_t pad = up_to(kernel) - 1, deep = i % 5 == 0 ? 2 : 1;
+    const int32_t slots = static_cast<int32_t>(up_to(4));
+    const auto at = [&](int64_t n, int64_t d, int64_t h, int64_t w) {
+      ConvI8 c;
+      ConvF32& s = c.shape;
+      s.n = n;
+      s.in_channels = channels;
+      s.out_channels = 40;
+      const int64_t in[3] = {d, h, w}, kernels[3] = {deep, kernel, kernel}, pads[3] = {deep - 1, pad, pad};
+      for (int a = 0; a < 3; ++a) {
+        s.in[a] = in[a];
+        s.kernel[a] = kernels[a];
+        s.stride[a] = a == 0 ? 1 : stride;
+        s.pad[a] = pads[a];
+        s.out[a] = (in[a] + 2 * pads[a] - kernels[a]) / s.stride[a] + 1;
+      }
+      return c;
+    };
+    const int64_t n = up_to(2), d = up_to(3), h = up_to(40) + 3, w = up_to(40) + 3;
+    for (const bool packed : {false, true}) {
+      const size_t bound = conv_nhwc_i8_scratch_bytes(at(n, d, h, w), slots, packed);
+      for (int j = 0; j < 8; ++j) {
+        const int64_t n1 = up_to(n), d1 = up_to(d), h1 = up_to(h - 3) + 3, w1 = up_to(w - 3) + 3;
+        ASSERT_GE(bound, conv_nhwc_i8_scratch_bytes(at(n1, d1, h1, w1), slots, packed, Sizes::kFixed))
+            << "c " << channels << " k " << kernel << " s " << stride << ": " << n << "x" << d << "x" << h << "x" << w
+            << " and " << n1 << "x" << d1 << "x" << h1 << "x" << w1;
+      }
+    }
+  }
+  const auto seven = [](int64_t d) {
+    ConvI8 c;
+    ConvF32& s = c.shape;
+    s.in_channels = s.out_channels = 512;
+    s.in[0] = s.out[0] = d;
+    for (int a = 1; a < 3; ++a) {
+      s.in[a] = s.out[a] = 7;
+      s.kernel[a] = 3;
+      s.pad[a] = 1;
+    }
+    return c;
+  };
+  EXPECT_GE(conv_nhwc_i8_scratch_bytes(seven(2), 2, true),
+            conv_nhwc_i8_scratch_bytes(seven(1), 2, true, Sizes::kFixed));
+}
+
 }  // namespace
 }  // namespace vireo::cpu

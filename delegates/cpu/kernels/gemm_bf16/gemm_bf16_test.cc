@@ -425,6 +425,7 @@ TEST(ConvBf16, WindowsAndBorders) {
   for_each_level([](const char*) {
     for (int32_t slots : {1, 3}) {
       for (int residual : {0, 1, 2}) {
+        for (const int64_t kernel : {1, 3}) check_conv(conv(1, 0, 33, 5, 6, kernel, 1, 0), residual, slots);
         check_conv(conv(1, 16, 33, 9, 7, 1, 1, 0), residual, slots);
         check_conv(conv(2, 5, 17, 9, 7, 3, 1, 1), residual, slots);
       }

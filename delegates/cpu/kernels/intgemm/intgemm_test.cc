@@ -178,6 +178,25 @@ TEST(IntGemm, WithoutZeroPoints) {
   });
 }
 
+TEST(IntConv, NothingToSum) {
+  for_each_level([](const char*) {
+    for (const int64_t kernel : {1, 3}) {
+      ConvI8 c;
+      c.shape.in_channels = 0;
+      c.shape.out_channels = 20;
+      for (int i = 1; i < 3; ++i) {
+        c.shape.in[i] = c.shape.out[i] = 5;
+        c.shape.kernel[i] = kernel;
+        c.shape.pad[i] = kernel / 2;
+      }
+      std::vector<int32_t> y(20 * 25, 7);
+      testing::Scratch scratch(conv_i8_scratch_bytes(c, false, 1));
+      conv_i8(c, nullptr, nullptr, y.data(), {}, scratch.data());
+      for (const int32_t v : y) ASSERT_EQ(v, 0);
+    }
+  });
+}
+
 TEST(IntConv, ExactWithPaddingAndGroups) {
   for_each_level([](const char*) {
     for (int32_t slots : {1, 3}) {

@@ -172,7 +172,14 @@ constexpr int64_t kGrain = 32768;  // floats: 5 to 10 us
 }
 
 void norm_f32(const NormF32& s, const float* x, float* y, const Parallel& parallel) {
-  if (s.rows <= 0 || s.size <= 0) return;
+  if (s.rows <= 0) return;
+  if (s.size <= 0) {  // the mean of nothing
+    for (int64_t r = 0; r < s.rows; ++r) {
+      if (s.mean != nullptr) s.mean[r] = s.rms ? 0 : NAN;
+      if (s.inverse != nullptr) s.inverse[r] = NAN;
+    }
+    return;
+  }
   const auto kernel = HWY_DYNAMIC_POINTER(norm_rows);
   parallel.for_range(s.rows, kGrain / s.size + 1,
                      [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });

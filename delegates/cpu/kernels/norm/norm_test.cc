@@ -68,6 +68,20 @@ TEST(Norm, LayerAndRms) {
 }
 
 // The bits of an addition, then of a normalisation up to the order of a sum; in every place where results may lie.
+TEST(Norm, OfNothing) {
+  for (const bool rms : {false, true}) {
+    float mean[3] = {7, 7, 7}, inverse[3] = {7, 7, 7};
+    NormF32 s;
+    s.rows = 3;
+    s.rms = rms;
+    s.mean = mean;
+    s.inverse = inverse;
+    norm_f32(s, nullptr, nullptr, {});
+    for (const float v : inverse) EXPECT_TRUE(std::isnan(v));
+    for (const float v : mean) EXPECT_TRUE(rms ? v == 0 : std::isnan(v));
+  }
+}
+
 TEST(Norm, OfASum) {
   for_each_level([](const char*) {
     for (bool rms : {false, true}) {
