@@ -361,6 +361,26 @@ TEST(NpuGraphs, RefusalsSayWhichLayerAndWhy) {
     const int late = b.tensor({1, 5, 5, 4}, kI8, "late");
     refused(&b, b.gemm(late, 6), "before it is made");
   }
+  {
+    GraphBuilder b(9);
+    refused(&b, b.table(b.input({65535, 65535, 65535, 65535})), "the machine addresses 4 GiB");
+  }
+  {
+    GraphBuilder b(10);
+    const int y = b.gemm(b.input({1, 5, 5, 4}), 6);
+    b.graph.layers[0].a_zero = INT32_MIN;
+    refused(&b, y, "a zero point is none of its operand's codes");
+  }
+  {
+    GraphBuilder b(11);
+    const int y = b.gemm(b.input({1, 5, 5, 4}), 6);
+    b.graph.layers[0].high = 128 + 255;
+    refused(&b, y, "zero point or bounds are none of its result's codes");
+  }
+  {
+    GraphBuilder b(12);
+    refused(&b, b.table(b.input({65535, 1, 1, 1})), "cut into too many pieces");
+  }
 }
 
 TEST(NpuGraphs, CompilesToTheSameBytesEveryTime) {

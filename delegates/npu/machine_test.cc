@@ -536,6 +536,41 @@ TEST(NpuFaults, ALostDeviceStaysLostUntilItIsReset) {
   EXPECT_EQ(Bytes(at, at + static_cast<int64_t>(n.answer().size())), n.answer());
 }
 
+// Asked before every command; what was done before stays done.
+TEST(NpuFaults, AMachineThatIsAskedToStopStopsAtItsNextCommand) {
+  const SmallNetwork n;
+  Stream stream;
+  Fault fault;
+  ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
+            Status::kOk);
+  Bytes sram(Machine::memory_bytes(n.config)), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
+  std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
+              n.inputs[0].size());
+  Machine machine(n.config, sram.data());
+  struct Asked {
+    uint32_t times, most;
+  };
+  Counters counters;
+  for (uint32_t most = 0; most <= stream.count; ++most) {
+    Asked asked = {0, most};
+    machine.stop.context = &asked;
+    machine.stop.asked = [](void* context) {
+      auto& a = *static_cast<Asked*>(context);
+      return a.times++ == a.most;
+    };
+    const Status status =
+        machine.run(stream, n.compiled.constants.data(), tensors.data(), &counters, nullptr, 0, &fault);
+    uint32_t done = 0;
+    for (const uint32_t c : counters.commands) done += c;
+    EXPECT_EQ(done, most);
+    ASSERT_EQ(status, most < stream.count ? Status::kStopped : Status::kOk);
+    EXPECT_EQ(fault.command == kNoCommand, status == Status::kOk);
+    EXPECT_FALSE(machine.lost());
+  }
+  const auto at = tensors.begin() + n.compiled.address[static_cast<size_t>(n.b.graph.outputs[0])];
+  EXPECT_EQ(Bytes(at, at + static_cast<int64_t>(n.answer().size())), n.answer());
+}
+
 TEST(NpuFaults, OutOfMemory) {
   const SmallNetwork n;
   Faults f;

@@ -9,6 +9,10 @@
 namespace vireo::npu {
 namespace {
 
+// Of one section. Places in local memory are looked for by pairs of buffers, and every cut that is tried is written
+// out: a layer of more pieces than this would take minutes.
+constexpr size_t kMostBuffers = 1 << 15, kMostCommands = 1 << 20;
+
 void append(std::vector<uint8_t>* to, const void* from, size_t bytes) {
   const auto* const p = static_cast<const uint8_t*>(from);
   to->insert(to->end(), p, p + bytes);
@@ -49,12 +53,14 @@ int64_t channel_unit(const Graph& g, const Layer& l) {
 }
 
 int Emitter::buffer(int64_t bytes) {
+  if (buffers_.size() == kMostBuffers && why.empty()) why = "it would have to be cut into too many pieces";
   buffers_.push_back({});
   buffers_.back().bytes = bytes;
   return static_cast<int>(buffers_.size()) - 1;
 }
 
 size_t Emitter::command(Op op, int layer) {
+  if (commands_.size() == kMostCommands && why.empty()) why = "it would have to be cut into too many pieces";
   commands_.push_back({});
   set(field::op, static_cast<int64_t>(op));
   set(field::layer, layer);
@@ -288,7 +294,7 @@ void Emitter::conv(int index, const Ring& from, const Box& x, const Ring& to, co
   int64_t block = std::max(unit, cut_.weight_bytes / (16 + filter) / unit * unit);
   const int64_t wide = std::max<int64_t>(std::lcm<int64_t>(unit, w_.config->array_out), 1);
   if (block > wide) block = block / wide * wide;
-  for (int64_t k = y.begin[2], n = 0; k < y.end[2]; k += n) {
+  for (int64_t k = y.begin[2], n = 0; k < y.end[2] && why.empty(); k += n) {
     // Whole groups, or a part of one.
     const int64_t most = std::min(block, y.end[2] - k), rest = group - k % group;
     n = depthwise ? most : rest == group && most >= group ? most / group * group : std::min(most, rest);
@@ -323,7 +329,7 @@ void Emitter::conv_in_parts(int index, const Ring& to, const Box& y, int64_t ima
     Box part = y;
     part.begin[2] = k;
     part.end[2] = std::min(k + block, y.end[2]);
-    for (int64_t i = 0; i < in; i += slice) {
+    for (int64_t i = 0; i < in && why.empty(); i += slice) {
       const int64_t n = std::min(slice, in - i);
       Ring x;
       x.tensor = l.inputs[0];
@@ -518,6 +524,8 @@ void Emitter::layer(int index, const std::vector<const Ring*>& rings, const std:
 
 Built Emitter::finish(bool flip) {
   Built built;
+  built.why = why;
+  if (!why.empty()) return built;
   const int64_t sram = w_.config->sram_bytes, bank = sram / w_.config->banks;
   std::vector<size_t> order(buffers_.size());
   std::iota(order.begin(), order.end(), 0);
@@ -550,11 +558,11 @@ Built Emitter::finish(bool flip) {
     fits = built.sram_bytes <= sram;
     if (fits) break;
   }
-  if (why.empty() && !fits)
-    why =
+  if (!fits) {
+    built.why =
         "needs " + std::to_string(built.sram_bytes) + " bytes of local memory, the machine has " + std::to_string(sram);
-  built.why = why;
-  if (!why.empty()) return built;
+    return built;
+  }
   for (const Use& u : uses_) {
     const Buffer& b = buffers_[static_cast<size_t>(u.buffer)];
     const int64_t address = flip ? (sram - b.address - b.bytes) / 4 * 4 : b.address;

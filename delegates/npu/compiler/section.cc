@@ -165,13 +165,15 @@ class Builder {
       const Box& b = h.ring.box;
       int64_t rows = 1, chunk = 0, top = b.begin[0];
       for (const Event& write : h.writes) {
-        int64_t low = write.row - 1;
-        for (const Event& read : h.reads) {
-          if (read.time >= write.time) low = std::min(low, read.row);
-        }
-        rows = std::max(rows, write.row - low);
         chunk = std::max(chunk, write.row - top);
         top = write.row;
+      }
+      // From the last write to the first, with the least row that is read from then on. Both lists are in order of
+      // time.
+      int64_t least = INT64_MAX;
+      for (auto write = h.writes.rbegin(), read = h.reads.rbegin(); write != h.writes.rend(); ++write) {
+        for (; read != h.reads.rend() && read->time >= write->time; ++read) least = std::min(least, read->row);
+        rows = std::max(rows, write->row - std::min(write->row - 1, least));
       }
       rows = std::max(rows, chunk);
       if (cut_.double_buffer && h.writes.size() > 1) rows += chunk;
@@ -253,7 +255,7 @@ Built build_section(const Surroundings& w, const Cut& cut, bool flip, Blob* blob
     const int64_t width = (y->shape[2] + cut.column_tiles - 1) / cut.column_tiles;
     const int64_t unit = channel_unit(g, l), units = y->shape[3] / unit;
     const int64_t depth = (units + cut.channel_tiles - 1) / cut.channel_tiles * unit;
-    for (int64_t k = 0; k < y->shape[3]; k += depth) {
+    for (int64_t k = 0; k < y->shape[3] && e.why.empty(); k += depth) {
       for (int64_t c = 0; c < y->shape[2] && e.why.empty(); c += width) {
         Box window = whole(*y);
         window.begin[1] = c;

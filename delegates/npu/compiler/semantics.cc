@@ -35,6 +35,21 @@ std::string check_window(const Layer& l) {
   return "";
 }
 
+// "" or what of a tensor's shape the machine does not have.
+std::string check_shape(const GraphTensor& t) {
+  for (const int64_t d : t.shape) {
+    if (d < 1 || d > 65535) return "is " + shape_text(t) + ", and the machine's extents are 1 to 65535";
+  }
+  if (t.shape[3] * bytes_of(t.type) > 65535) return "has pixels above 65535 bytes";
+  uint64_t bytes = bytes_of(t.type);  // below 2^64: three extents, and a pixel
+  for (const int64_t d : t.shape) bytes *= static_cast<uint64_t>(d);
+  return bytes > UINT32_MAX ? "is " + shape_text(t) + ", and the machine addresses 4 GiB" : "";
+}
+
+bool is_code(int32_t v, Type type) {
+  return type == kI16 ? v >= -32768 && v <= 32767 : type == kU8 ? v >= 0 && v <= 255 : v >= -128 && v <= 127;
+}
+
 bool one_or(size_t n, int64_t channels) { return n == 1 || n == static_cast<size_t>(channels); }
 
 }  // namespace
@@ -137,19 +152,12 @@ std::string refusal(const Graph& g, size_t index) {
   for (const int i : l.inputs) {
     if (i < 0 || i >= count || i == l.output) return "an input is no tensor of the graph";
     const GraphTensor& x = g.tensors[static_cast<size_t>(i)];
-    for (const int64_t d : x.shape) {
-      if (d < 1 || d > 65535)
-        return "tensor \"" + x.name + "\" is " + shape_text(x) + ", and the machine's extents are 1 to 65535";
-    }
-    if (x.shape[3] * bytes_of(x.type) > 65535) return "tensor \"" + x.name + "\" has pixels above 65535 bytes";
+    if (const std::string why = check_shape(x); !why.empty()) return "tensor \"" + x.name + "\" " + why;
     if (!x.data.empty() && static_cast<int64_t>(x.data.size()) != x.bytes())
       return "constant \"" + x.name + "\" has another size";
   }
   const GraphTensor &x = g.tensors[static_cast<size_t>(l.inputs[0])], &y = g.tensors[static_cast<size_t>(l.output)];
-  for (const int64_t d : y.shape) {
-    if (d < 1 || d > 65535) return "its result is " + shape_text(y) + ", and the machine's extents are 1 to 65535";
-  }
-  if (y.shape[3] * bytes_of(y.type) > 65535) return "its result has pixels above 65535 bytes";
+  if (const std::string why = check_shape(y); !why.empty()) return "its result " + why;
   const bool same_shape = x.shape == y.shape;
   bool real = x.type == kF32 || y.type == kF32, all_real = x.type == kF32 && y.type == kF32;
   for (const int i : l.inputs) {
@@ -170,6 +178,24 @@ std::string refusal(const Graph& g, size_t index) {
       break;
     default:
       if (real) return "float32 has no unit for it";
+  }
+  switch (l.kind) {
+    case Kind::kConv:
+    case Kind::kAdd:
+    case Kind::kMul:
+    case Kind::kAffine:
+    case Kind::kAveragePool:
+    case Kind::kResize:
+    case Kind::kSoftmax:
+      if (real) break;
+      if (!is_code(l.a_zero, x.type) ||
+          (l.inputs.size() > 1 && !is_code(l.b_zero, g.tensors[static_cast<size_t>(l.inputs[1])].type)))
+        return "a zero point is none of its operand's codes";
+      if (!is_code(l.y_zero, y.type) || !is_code(l.low, y.type) || !is_code(l.high, y.type) || l.low > l.high)
+        return "its zero point or bounds are none of its result's codes";
+      break;
+    default:
+      break;
   }
   std::string mismatch = "its result is " + shape_text(y) + ", which does not follow from " + shape_text(x);
   switch (l.kind) {

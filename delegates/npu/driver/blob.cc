@@ -4,17 +4,17 @@
 
 namespace vireo::npu {
 namespace {
-constexpr size_t up(size_t n) { return (n + 63) / 64 * 64; }
+constexpr uint64_t up(uint64_t n) { return (n + 63) / 64 * 64; }
 }  // namespace
 
-size_t boundary_at() { return up(sizeof(BlobHeader)); }
-size_t stream_at(uint32_t inputs, uint32_t outputs) {
-  return up(boundary_at() + sizeof(Boundary) * (size_t{inputs} + outputs));
+uint64_t boundary_at() { return up(sizeof(BlobHeader)); }
+uint64_t stream_at(uint32_t inputs, uint32_t outputs) {
+  return up(boundary_at() + sizeof(Boundary) * (uint64_t{inputs} + outputs));
 }
-size_t constants_at(uint32_t inputs, uint32_t outputs, size_t stream_bytes) {
+uint64_t constants_at(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes) {
   return up(stream_at(inputs, outputs) + stream_bytes);
 }
-size_t blob_bytes(uint32_t inputs, uint32_t outputs, size_t stream_bytes, size_t constant_bytes) {
+uint64_t blob_bytes(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes, uint32_t constant_bytes) {
   return up(constants_at(inputs, outputs, stream_bytes) + constant_bytes);
 }
 
@@ -47,9 +47,8 @@ const char* open_blob(const MachineConfig& config, const void* data, size_t byte
   if (h.magic != kBlobMagic) return "not a compiled part";
   if (h.version != kBlobVersion) return "compiled by another version of the driver";
   if (h.config != config_number(config)) return "compiled for another machine";
-  if (h.inputs > 65535 || h.outputs > 65535 ||
-      bytes != blob_bytes(h.inputs, h.outputs, h.stream_bytes, h.constant_bytes))
-    return "its parts do not fill it";
+  if (h.inputs > kMostValues || h.outputs > kMostValues) return "more values than a part may have";
+  if (bytes != blob_bytes(h.inputs, h.outputs, h.stream_bytes, h.constant_bytes)) return "its parts do not fill it";
   const auto* const base = static_cast<const uint8_t*>(data);
   if (h.hash != hash_of(base + sizeof(BlobHeader), bytes - sizeof(BlobHeader))) return "damaged";
   out->header = &h;

@@ -8,6 +8,7 @@ namespace vireo::npu {
 
 constexpr uint32_t kBlobMagic = 0x42504e56;  // "VNPB"
 constexpr uint32_t kBlobVersion = 2;
+constexpr uint32_t kMostValues = 64;  // that go into a part, and that come out
 
 // The parts follow in this order, each aligned to 64: boundary (inputs, then outputs), stream, constants.
 struct BlobHeader {
@@ -30,18 +31,20 @@ struct BlobView {
   const uint8_t* constants = nullptr;
 };
 
-size_t blob_bytes(uint32_t inputs, uint32_t outputs, size_t stream_bytes, size_t constant_bytes);
+// In 64 bits on every host: what a header says may be more than there can be.
+uint64_t blob_bytes(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes, uint32_t constant_bytes);
 // Where the parts of a blob begin, for who writes one.
-size_t boundary_at();
-size_t stream_at(uint32_t inputs, uint32_t outputs);
-size_t constants_at(uint32_t inputs, uint32_t outputs, size_t stream_bytes);
+uint64_t boundary_at();
+uint64_t stream_at(uint32_t inputs, uint32_t outputs);
+uint64_t constants_at(uint32_t inputs, uint32_t outputs, uint32_t stream_bytes);
 
 uint64_t hash_of(const uint8_t* data, size_t bytes);
 // All numbers of a machine that change what a stream means or whether it fits.
 uint32_t config_number(const MachineConfig& config);
 
 // "" or what is wrong with it. Nothing in the view is used before this has said that all is right: the stream is
-// verified, boundary values lie in the region.
+// verified, boundary values lie in the
+// region and are no more than kMostValues.
 const char* open_blob(const MachineConfig& config, const void* data, size_t bytes, BlobView* out);
 
 }  // namespace vireo::npu

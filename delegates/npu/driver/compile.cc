@@ -44,6 +44,9 @@ class Readers {
       for (uint32_t i = 0; i < node.input_count; ++i) readers_.emplace(node.inputs[i], n);
     }
     for (uint32_t o = 0; o < host.output_count(graph); ++o) outputs_.insert(host.output(graph, o));
+    // Readers stand behind what they read: each node once, however many ways lead from one to another.
+    codes_.assign(host.node_count(graph), false);
+    for (uint32_t n = host.node_count(graph); n-- > 0;) codes_[n] = is_real_sum(at(n).op) && become_codes(n);
   }
   bool become_codes(uint32_t n) const {
     const vireo_graph_node node = at(n);
@@ -51,7 +54,7 @@ class Readers {
     const auto [first, last] = readers_.equal_range(node.outputs[0]);
     for (auto r = first; r != last; ++r) {
       const uint16_t op = at(r->second).op;
-      if (op != VIREO_OP_QUANTIZE_LINEAR && !(is_real_sum(op) && become_codes(r->second))) return false;
+      if (op != VIREO_OP_QUANTIZE_LINEAR && !(is_real_sum(op) && codes_[r->second])) return false;
     }
     return first != last;
   }
@@ -67,6 +70,7 @@ class Readers {
   const vireo_graph* graph_;
   std::multimap<int32_t, uint32_t> readers_;
   std::set<int32_t> outputs_;
+  std::vector<bool> codes_;  // sums that become codes and nothing else
 };
 
 Boundary boundary_of(const Graph& g, const Compiled& c, int tensor) {
@@ -79,10 +83,8 @@ vireo_status refuse(const vireo_blob* blob, const std::string& why) {
   return VIREO_UNSUPPORTED;
 }
 
-}  // namespace
-
-vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
-  const auto& d = *static_cast<Driver*>(self);
+vireo_status claim_nodes(const Driver& d, const vireo_host* host, const vireo_graph* graph,
+                         const vireo_claims* claims) {
   const uint32_t count = host->node_count(graph);
   const Readers readers(*host, graph);
   for (uint32_t n = 0; n < count; ++n) {
@@ -98,7 +100,7 @@ vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph,
         if (why[0] == 0 && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
           why = "float32 that no codes are made of";
       }
-      for (const Layer& l : lowered.graph.layers) cycles += estimate(d.config, lowered.graph, l);
+      for (const Layer& l : lowered.graph.layers) cycles += why[0] == 0 ? estimate(d.config, lowered.graph, l) : 0;
     }
     vireo_status status = VIREO_OK;
     if (why[0] != 0) {
@@ -117,9 +119,8 @@ vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph,
   return VIREO_OK;
 }
 
-vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                          const vireo_blob* blob, vireo_compiled* out) {
-  auto& d = *static_cast<Driver*>(self);
+vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                           const vireo_blob* blob, vireo_compiled* out) {
   if (!d.device->has_memory()) {
     std::snprintf(blob->message, blob->message_bytes, "the device has no memory left");
     return VIREO_OUT_OF_ARENA;
@@ -150,7 +151,8 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
     const int at = compiled.error_layer;
     return refuse(blob, (at < 0 ? "" : g.layers[static_cast<size_t>(at)].name + ": ") + compiled.error);
   }
-  if (static_cast<uint64_t>(compiled.tensor_bytes) + compiled.constants.size() > kDeviceBytes)
+  if (static_cast<uint64_t>(compiled.tensor_bytes) + compiled.constants.size() + compiled.stream.size() * 4 >
+      kDeviceBytes)
     return refuse(blob, "it takes more than the device's memory");
   BlobHeader header{};
   header.magic = kBlobMagic;
@@ -162,14 +164,17 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
   header.constant_bytes = static_cast<uint32_t>(compiled.constants.size());
   header.tensor_bytes = static_cast<uint32_t>(compiled.tensor_bytes);
   header.cycles = compiled.counters.cycles;
-  const size_t bytes = blob_bytes(header.inputs, header.outputs, header.stream_bytes, header.constant_bytes);
+  const auto bytes =
+      static_cast<size_t>(blob_bytes(header.inputs, header.outputs, header.stream_bytes, header.constant_bytes));
   std::vector<Boundary> boundary;
   for (uint32_t i = 0; i < part->input_count; ++i) {
     // A value that no layer reads in the end (its shape alone was wanted) needs no place.
     Boundary b{kTensors, 0, 0};
     for (size_t k = 0; k < lowered.given.size(); ++k) {
       const int t = g.inputs[k];
-      if (read.number.at(part->inputs[i]) != lowered.given[k] || compiled.address[static_cast<size_t>(t)] < 0) continue;
+      const auto at = read.number.find(part->inputs[i]);
+      if (at == read.number.end() || at->second != lowered.given[k] || compiled.address[static_cast<size_t>(t)] < 0)
+        continue;
       b = boundary_of(g, compiled, t);
     }
     boundary.push_back(b);
@@ -197,6 +202,17 @@ vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph*
   out->energy_nj = compiled.counters.energy_pj / 1000;
   out->moved_bytes = compiled.counters.dram_read + compiled.counters.dram_written;
   return VIREO_OK;
+}
+
+}  // namespace
+
+vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
+  return guarded([&] { return claim_nodes(*static_cast<Driver*>(self), host, graph, claims); });
+}
+
+vireo_status compile_part(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                          const vireo_blob* blob, vireo_compiled* out) {
+  return guarded([&] { return compile_nodes(*static_cast<Driver*>(self), host, graph, part, blob, out); });
 }
 
 }  // namespace vireo::npu

@@ -63,6 +63,7 @@ bool FaultPlan::read(const char* text) {
 
 Device::Device(const MachineConfig& config, uint8_t* sram, const FaultPlan& plan)
     : machine_(config, sram), plan_(plan) {
+  machine_.stop = {stops, this};
 #if VIREO_NPU_THREAD
   thread_ = std::thread([this] { work(); });
 #endif
@@ -76,6 +77,15 @@ Device::~Device() {
   }
   changed_.notify_all();
   thread_.join();
+#endif
+}
+
+bool Device::stops(void* self) {
+  const auto& d = *static_cast<const Device*>(self);
+#if VIREO_NPU_THREAD
+  return d.cancel_.load(std::memory_order_relaxed);
+#else
+  return std::chrono::steady_clock::now() > d.until_;
 #endif
 }
 
@@ -197,6 +207,7 @@ void Device::drain() {
       continue;
     }
     next->state = Part::kRunning;
+    until_ = std::chrono::steady_clock::now() + limit;
     Counters counters;
     const Status status = run(next, &counters);
     if (!account(next, status, counters)) hung_ = next;
@@ -268,6 +279,7 @@ void Device::work() {
     } else {
       part->state = Part::kRunning;
       running_ = part;
+      cancel_.store(false, std::memory_order_relaxed);
       Counters counters;
       lock.unlock();
       const Status status = run(part, &counters);
@@ -317,7 +329,8 @@ void Device::cancel(Part* part) {
     return;
   }
 #if VIREO_NPU_THREAD
-  // The machine runs a stream to its end or hangs: both end soon.
+  // The machine ends at its next command, or hangs and is let go: both are soon, however long the stream.
+  if (running_ == part) cancel_.store(true, std::memory_order_relaxed);
   changed_.notify_all();
   changed_.wait(lock, [part] { return part->state == Part::kDone || part->state == Part::kIdle; });
 #else

@@ -17,9 +17,14 @@
 #define VIREO_NPU_THREAD 1
 #endif
 #if VIREO_NPU_THREAD
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#else
+#include <chrono>
+
+#include "vireo/vireo.h"
 #endif
 
 namespace vireo::npu {
@@ -35,8 +40,6 @@ struct FaultPlan {
   // False for a text that it does not understand.
   bool read(const char* text);
 };
-
-constexpr uint32_t kMostValues = 64;  // that go into a part, and that come out
 
 struct Part {
   BlobView blob;
@@ -80,6 +83,10 @@ class Device {
   vireo_status health();
   vireo_status reset();
   void telemetry(vireo_telemetry* out);
+#if !VIREO_NPU_THREAD
+  // What one part may take: nobody can cancel it while submit runs it.
+  std::chrono::nanoseconds limit{static_cast<int64_t>(VIREO_DEVICE_TIMEOUT_NS)};
+#endif
 
  private:
   void work();                                 // the thread
@@ -90,6 +97,7 @@ class Device {
   bool account(Part* part, Status status, const Counters& counters);
   void finish(Part* part, vireo_status status);
   static uint8_t* data_of(const Part& part, uint32_t value);
+  static bool stops(void* self);  // the machine asks it between commands
 
   Machine machine_;
   FaultPlan plan_;
@@ -102,11 +110,13 @@ class Device {
   uint64_t memory_used_ = 0;
 #if VIREO_NPU_THREAD
   bool stop_ = false;
+  std::atomic<bool> cancel_{false};  // of the part that runs
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread thread_;
 #else
   Part* hung_ = nullptr;
+  std::chrono::steady_clock::time_point until_;  // of the part that runs
 #endif
 };
 

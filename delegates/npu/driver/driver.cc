@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <string>
 
 #include "delegates/npu/driver/instance.h"
 
@@ -58,8 +57,9 @@ vireo_status load(void* self, const vireo_host* host, const vireo_graph*, const 
   if (why[0] == 0 && (p->blob.header->inputs != part->input_count || p->blob.header->outputs != part->output_count))
     why = "compiled for another part";
   if (why[0] != 0) {
-    const std::string text = std::string("npu: a part is refused: ") + why;
-    host->log(host->context, VIREO_LOG_ERROR, text.c_str());
+    char text[160];
+    std::snprintf(text, sizeof(text), "npu: a part is refused: %s", why);
+    host->log(host->context, VIREO_LOG_ERROR, text);
     p->~Part();
     return VIREO_INVALID_MODEL;
   }
@@ -150,8 +150,8 @@ vireo_status start(Driver* d, const vireo_host* host, const FaultPlan& plan) {
   d->host = *host;
   std::snprintf(d->detail, sizeof(d->detail), "%u x %u products a cycle, %u MHz, %u KiB local, in software",
                 d->config.array_out, d->config.array_in, d->config.clock_mhz, d->config.sram_bytes / 1024);
-  d->device = new (std::nothrow) Device(d->config, d->sram, plan);
-  return d->device == nullptr ? VIREO_OUT_OF_ARENA : VIREO_OK;
+  d->device = new Device(d->config, d->sram, plan);
+  return VIREO_OK;
 }
 
 void release(void* self) {
@@ -188,7 +188,7 @@ vireo_status enumerate_linked(void*, const vireo_host* host, uint32_t index, vir
       host->log(host->context, VIREO_LOG_ERROR, "VIREO_NPU_SRAM: the device that is linked in has no more than it has");
       status = VIREO_INVALID_ARGUMENT;
     }
-    if (status == VIREO_OK) status = start(d, host, plan);
+    if (status == VIREO_OK) status = guarded([&] { return start(d, host, plan); });
     if (status != VIREO_OK) {
       d->~Driver();
       return status;
@@ -262,7 +262,8 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
   d->config = config;
   const size_t sram_bytes = Machine::memory_bytes(config);
   d->sram = static_cast<uint8_t*>(host->allocate(host->context, sram_bytes, 64));
-  const vireo_status status = d->sram == nullptr ? vireo_status{VIREO_OUT_OF_ARENA} : start(d, host, plan);
+  const vireo_status status =
+      d->sram == nullptr ? vireo_status{VIREO_OUT_OF_ARENA} : guarded([&] { return start(d, host, plan); });
   if (status != VIREO_OK) {
     if (d->sram != nullptr) host->release(host->context, d->sram, sram_bytes, 64);
     d->~Driver();

@@ -12,6 +12,16 @@ namespace vireo::npu {
 constexpr double kTransfer = 8e9;   // bytes a second, where its memory is its own: four lanes of PCIe 4
 constexpr double kLaunchNs = 2000;  // a doorbell, an interrupt, and two looks at a list
 
+// What `call` gives. What it lacks memory or a thread for must not leave through a table in C.
+template <class Call>
+vireo_status guarded(const Call& call) {
+  try {
+    return call();
+  } catch (...) {
+    return VIREO_OUT_OF_ARENA;
+  }
+}
+
 struct Driver {
   vireo_delegate table;  // empty in the one that is linked in
   vireo_host host;

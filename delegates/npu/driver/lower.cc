@@ -35,6 +35,22 @@ const char* keep(const std::string& text) {
   return texts.insert(text).first->c_str();
 }
 
+// Bytes of an element; 0: of a type whose constants no layer reads.
+uint32_t size_of(vireo_dtype dtype) {
+  switch (dtype) {
+    case VIREO_INT8:
+    case VIREO_UINT8:
+      return 1;
+    case VIREO_FLOAT32:
+    case VIREO_INT32:
+      return 4;
+    case VIREO_INT64:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 bool is_real_sum(uint16_t op) { return op == VIREO_OP_ADD || op == VIREO_OP_SUB || op == VIREO_OP_MUL; }
@@ -53,6 +69,19 @@ class Lowered::Reader {
     if (value(v).count() == 0) return "an empty tensor";
     return kTaken;
   }
+  // What the loops below may rely on. Nobody else has looked at the shapes yet.
+  const char* check_extents(int v) const {
+    const Value& x = value(v);
+    for (int i = 0; i < x.rank; ++i) {
+      const int64_t d = x.dims[static_cast<size_t>(i)];
+      if (d < 0 || d > 65535) return "an extent above the machine's 65535";
+    }
+    if (x.count() > UINT32_MAX) return "a tensor above the 4 GiB that the machine addresses";
+    const uint32_t size = size_of(x.dtype);
+    if (x.constant != nullptr && size != 0 && x.constant_size != static_cast<uint64_t>(x.count()) * size)
+      return "a constant of another size than its shape says";
+    return kTaken;
+  }
 
   const char* take(const ReadNode& n) {
     for (const int o : n.outputs) {
@@ -60,12 +89,18 @@ class Lowered::Reader {
       if (value(o).dtype == VIREO_NONE) return kChanges;
     }
     if (n.inputs.empty() || n.inputs[0] < 0) return "no input";
+    if (n.outputs.empty()) return "no output";
     const bool from_real = n.op == VIREO_OP_QUANTIZE_LINEAR || is_real_sum(n.op);
     const bool to_real = n.op == VIREO_OP_DEQUANTIZE_LINEAR || is_real_sum(n.op);
     if (const char* why = check(n, n.inputs[0], from_real); why[0] != 0) return why;
     if (const char* why = check(n, n.outputs[0], to_real); why[0] != 0) return why;
     for (const int i : n.inputs) {
       if (i >= 0 && value(i).dtype == VIREO_NONE) return kChanges;
+    }
+    for (const std::vector<int>* list : {&n.inputs, &n.outputs}) {
+      for (const int v : *list) {
+        if (const char* why = v < 0 ? kTaken : check_extents(v); why[0] != 0) return why;
+      }
     }
     if (n.outputs.size() != 1) return "more than one output";
     Layer l;
@@ -132,6 +167,37 @@ class Lowered::Reader {
   int plain(int v) {
     const Placed p = place(v);
     return p.planes ? turn(p.tensor, {0, 3, 1, 2}) : p.tensor;
+  }
+
+  // Finds the values whose readers in the end want channels innermost where the model has them second. Turning a value
+  // while it is loaded costs nothing more than loading it, turning it later a way out and back. Readers stand behind
+  // what they read.
+  void find_wishes() const {
+    to_.wants_pixels_.assign(read_.values.size(), false);
+    for (auto n = read_.nodes.rbegin(); n != read_.nodes.rend(); ++n) {
+      bool wants = false;
+      switch (n->op) {
+        case VIREO_OP_INT_CONV: {
+          const auto& a = attrs_of<attrs::IntConv>(*n);
+          wants = a.layout() == decltype(a.layout())(0);
+          break;
+        }
+        case VIREO_OP_QUANTIZE_LINEAR:
+        case VIREO_OP_ADD:
+        case VIREO_OP_SUB:
+        case VIREO_OP_MUL:
+        case VIREO_OP_INT_ADD:
+        case VIREO_OP_INT_MUL:
+        case VIREO_OP_INT_TABLE:
+          wants = n->outputs.size() == 1 && n->outputs[0] >= 0 && wants_pixels(n->outputs[0]);
+          break;
+        default:
+          break;
+      }
+      for (const int v : n->inputs) {
+        if (wants && v >= 0 && value(v).rank == 4) to_.wants_pixels_[static_cast<size_t>(v)] = true;
+      }
+    }
   }
 
  private:
@@ -289,6 +355,7 @@ class Lowered::Reader {
     if (!fixed(n, 1) || !fixed(n, 2) || n.inputs.size() > 5) return "operands that the machine has no place for";
     const vireo_dtype w = value(n.inputs[1]).dtype;
     if (w != VIREO_INT8 && w != VIREO_UINT8) return "weights of fewer than 8 bits";
+    if (value(n.inputs[1]).count() == 0) return "empty weights";
     l->m = contents<float>(n, 2);
     l->bias = contents<int32_t>(n, 3);
     if (n.inputs.size() > 4 && n.inputs[4] >= 0) {
@@ -368,33 +435,7 @@ class Lowered::Reader {
     return finish(n, *l, planes);
   }
 
-  // Whether what reads `v` in the end wants channels innermost where the model has them second. Turning a value while
-  // it is loaded costs nothing more than loading it, turning it later a way out and back.
-  bool wants_pixels(int v) const {
-    if (value(v).rank != 4) return false;
-    for (const ReadNode& n : read_.nodes) {
-      if (n.inputs.empty() || std::find(n.inputs.begin(), n.inputs.end(), v) == n.inputs.end()) continue;
-      switch (n.op) {
-        case VIREO_OP_INT_CONV: {
-          const auto& a = attrs_of<attrs::IntConv>(n);
-          if (a.layout() == decltype(a.layout())(0)) return true;
-          break;
-        }
-        case VIREO_OP_QUANTIZE_LINEAR:
-        case VIREO_OP_ADD:
-        case VIREO_OP_SUB:
-        case VIREO_OP_MUL:
-        case VIREO_OP_INT_ADD:
-        case VIREO_OP_INT_MUL:
-        case VIREO_OP_INT_TABLE:
-          if (n.outputs.size() == 1 && n.outputs[0] >= 0 && wants_pixels(n.outputs[0])) return true;
-          break;
-        default:
-          break;
-      }
-    }
-    return false;
-  }
+  bool wants_pixels(int v) const { return to_.wants_pixels_[static_cast<size_t>(v)]; }
 
   const char* real_sum(const ReadNode& n, Layer* l) {
     if (n.inputs.size() != 2 || n.inputs[1] < 0) return "more than two operands";
@@ -565,7 +606,7 @@ class Lowered::Reader {
     l->a_zero = a.x_zero();
     l->m = {a.multiplier()};
     for (unsigned k = 0; k < a.axes()->size(); ++k) {
-      const int axis = a.axes()->Get(k) - (planes ? 2 : 1);
+      const int64_t axis = int64_t{a.axes()->Get(k)} - (planes ? 2 : 1);
       if (axis < 0 || axis > 1) return "channels are resampled";
       if (!fixed(n, 1 + 2 * k) || !fixed(n, 2 + 2 * k) || value(n.inputs[1 + 2 * k]).rank != 2)
         return "places that are not constant";
@@ -579,8 +620,10 @@ class Lowered::Reader {
 
   const char* concat(const ReadNode& n, Layer* l) {
     const auto& a = attrs_of<attrs::Concat>(n);
-    const int rank = value(n.outputs[0]).rank, axis = (a.axis() < 0 ? a.axis() + rank : a.axis()) + 4 - rank;
-    if (axis < 0 || axis > 3) return "an axis that the operands do not have";
+    const int rank = value(n.outputs[0]).rank;
+    const int64_t at = int64_t{a.axis()} + (a.axis() < 0 ? rank : 0);
+    if (at < 0 || at >= rank) return "an axis that the operands do not have";
+    const int axis = static_cast<int>(at) + 4 - rank;
     bool any = false;
     for (const int i : n.inputs) {
       if (i < 0 || value(i).rank != rank || value(i).dtype != value(n.outputs[0]).dtype || value(i).count() == 0)
@@ -634,7 +677,8 @@ class Lowered::Reader {
   // column, depth], the rows of a block change places with the columns of the picture: h, w, i, (j c) and h, i, w, (j
   // c). Where a channel is [depth, block row, block column], depth goes behind first.
   const char* shuffle(const ReadNode& n, Layer* l, int64_t r, bool depth_first, bool to_space) {
-    if (value(n.inputs[0]).rank != 4) return "blocks of something else than pixels";
+    if (value(n.inputs[0]).rank != 4 || value(n.outputs[0]).rank != 4) return "blocks of something else than pixels";
+    if (r < 1 || r > 255) return "blocks of 256 pixels along an axis or more, or of none";
     const auto y = dims(n.outputs[0]), x = dims(n.inputs[0]);
     const auto small = to_space ? x : y;  // N C H W
     const int64_t lines = small[0] * small[2], cols = small[3], depth = small[1] / (r * r);
@@ -690,9 +734,14 @@ class Lowered::Reader {
 
 Lowered::Lowered(const ReadGraph& read) : read_(read) {
   Reader reader(this);
+  reader.find_wishes();
   for (const ReadNode& n : read.nodes) {
     const size_t before = graph.layers.size();
     reasons.push_back(reader.take(n));
+    // What came along with the node's own layer.
+    for (size_t i = before; i < graph.layers.size() && reasons.back()[0] == 0; ++i) {
+      if (const std::string why = refusal(graph, i); !why.empty()) reasons.back() = keep(why);
+    }
     for (size_t i = before; i < graph.layers.size(); ++i) graph.layers[i].node = static_cast<int>(n.source);
   }
 }

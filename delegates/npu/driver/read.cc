@@ -9,8 +9,12 @@ constexpr const char* kTaken = "";
 
 int64_t Value::count() const {
   int64_t n = 1;
-  for (int i = 0; i < rank; ++i) n *= dims[static_cast<size_t>(i)];
-  return n;
+  bool over = false;
+  for (int i = 0; i < rank; ++i) {
+    if (dims[static_cast<size_t>(i)] == 0) return 0;
+    over = over || __builtin_mul_overflow(n, dims[static_cast<size_t>(i)], &n);
+  }
+  return over ? INT64_MAX : n;
 }
 
 int ReadGraph::value(const vireo_host& host, const vireo_graph* graph, int32_t number_,
@@ -21,10 +25,11 @@ int ReadGraph::value(const vireo_host& host, const vireo_graph* graph, int32_t n
   vireo_graph_value v{};
   v.struct_size = sizeof(v);
   Value out;
-  if (host.value(graph, static_cast<uint32_t>(number_), &v) == VIREO_OK && v.is_static != 0) {
+  if (host.value(graph, static_cast<uint32_t>(number_), &v) == VIREO_OK && v.is_static != 0 && v.rank >= 0 &&
+      v.rank <= VIREO_MAX_RANK) {
     out.dtype = v.dtype;
     out.rank = v.rank;
-    for (int i = 0; i < v.rank && i < VIREO_MAX_RANK; ++i) out.dims[static_cast<size_t>(i)] = v.max_dims[i];
+    for (int i = 0; i < v.rank; ++i) out.dims[static_cast<size_t>(i)] = v.max_dims[i];
     out.constant = static_cast<const uint8_t*>(v.constant);
     out.constant_size = v.constant_size;
     out.name = v.name == nullptr ? "" : v.name;

@@ -21,6 +21,7 @@ struct Value {
   size_t constant_size = 0;
   std::string name;
 
+  // INT64_MAX: more than that.
   int64_t count() const;
 };
 
@@ -72,6 +73,7 @@ struct Lowered {
   const ReadGraph& read_;
   std::map<int, Placed> placed_;
   std::map<std::pair<int, std::array<int, 4>>, int> turned_;
+  std::vector<bool> wants_pixels_;  // of every value
 };
 
 }  // namespace vireo::npu

@@ -224,6 +224,10 @@ Status Machine::run(const Stream& stream, const uint8_t* constants, uint8_t* ten
       if (!u.active || u.remaining != 0 || u.head == faults.hang_at) continue;
       const uint32_t at = u.head;
       const Command& k = stream.commands[at];
+      if (stop.asked != nullptr && stop.asked(stop.context)) {
+        status = fail(Status::kStopped, at, "it was asked to stop");
+        break;
+      }
       if (data && !execute(k, memory)) {
         status = fail(Status::kBadData, at, "packed weights or a table of places hold what cannot be");
         break;

@@ -49,6 +49,12 @@ struct Trace {
   void* context = nullptr;
 };
 
+// Asked before every command takes effect; true: the stream ends there, as streams may be of any length.
+struct Stop {
+  bool (*asked)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
 class Machine {
  public:
   // Local memory, and the sums that the matrix engine keeps.
@@ -60,6 +66,7 @@ class Machine {
 
   Faults faults;
   Trace trace;
+  Stop stop;
 
   // Runs a verified stream. `layers` (may be null) has an entry for every layer number below `layer_count`; others are
   // not counted. constants, tensors and each of `values` have the sizes of the stream's header. On a fault, *fault says

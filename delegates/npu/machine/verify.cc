@@ -46,8 +46,8 @@ bool zero_fits(int32_t v, uint32_t type) { return fits(v, type == kU8 ? uint32_t
 }  // namespace
 
 const char* status_name(Status status) {
-  constexpr const char* kNames[] = {"ok",   "invalid argument", "bad stream",   "bad data",
-                                    "hung", "device lost",      "out of memory"};
+  constexpr const char* kNames[] = {"ok",   "invalid argument", "bad stream",    "bad data",
+                                    "hung", "device lost",      "out of memory", "stopped"};
   return kNames[static_cast<uint32_t>(status)];
 }
 

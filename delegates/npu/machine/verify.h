@@ -15,6 +15,7 @@ enum class Status : uint32_t {
   kHung,             // nothing finished within the watchdog's time
   kLost,             // the device is gone: reset it
   kOutOfMemory,      // less memory than the stream needs
+  kStopped,          // it was asked to end before the stream did
 };
 const char* status_name(Status status);
 
