@@ -241,6 +241,15 @@ vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const
 constexpr decltype(vireo_delegate::pack) pack = nullptr;  // reference kernels read constants as they lie
 #endif
 
+// Whether a run may have outputs without elements.
+bool may_be_empty(const CpuQuery& query) {
+  for (uint32_t o = 0; o < query.output_count; ++o) {
+    const CpuValue& y = query.outputs[o];
+    if (y.type.dtype != DType::kNone && (!y.is_static || element_count(y.type.shape) == 0)) return true;
+  }
+  return false;
+}
+
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                   void* state, void** loaded) {
   CpuQuery query;
@@ -252,7 +261,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->attrs_size = query.node.attrs_size;
   p->alone = slots <= 1 || (VIREO_TUNED && is_small(*host, query));  // reference kernels alone: small code first
   const OpRow* const row = find_op(query.op);
-  p->rests = row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom)) == 0;
+  p->rests = row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom)) == 0 && may_be_empty(query);
   if (VIREO_TEXT) p->text_bytes = static_cast<size_t>(text_bytes(c, query, slots));
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
     c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
