@@ -1,8 +1,10 @@
 // Before   x -> Conv(w, b) -> BatchNormalization(gamma, beta, mean, var, eps) -> y        also ConvTranspose and Gemm
 // After    x -> Conv(w * s, (b - mean) * s + beta) -> y         s = gamma / sqrt(var + eps) in f64, per output channel
 // Fires    Conv has one consumer; all parameters constant; s finite, and w * s in the range of its type; for Gemm, C
-// absent or one value a column. Idempotent. Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24,
-// besides the usual accumulation error. Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
+//          absent or one value a column.
+// Numerics rounds each w * s once: |dy| <= u * sum |w s x|, u = 2^-24, besides the usual accumulation error.
+// Idempotent.
+// Source   Jacob et al. 2018, arXiv:1712.05877, section 3.2.
 #include "converter/passes/fold_batch_norm.h"
 
 #include <algorithm>

@@ -1,9 +1,8 @@
 // Products of few rows that share their input become one, whose result is split.
 // Before   MatMul(x, a), MatMul(x, b)... each perhaps + bias         After  Split(MatMul(x, [a b ...]) + [bias ...])
 // Fires    weights are constant matrices with rows, of one type, together at most kMostBytes; those with a bias of one
-// value a
-//          column and those without are merged apart; x has at most kFewRows rows: then reading x and starting the
-//          product cost as much as the product, where the copies of Split are small. With more rows the copies cost
+//          value a column and those without are merged apart; x has at most kFewRows rows: then reading x and starting
+//          the product cost as much as the product, where the copies of Split are small. With more rows the copies cost
 //          more than they save.
 // Numerics none: each column is the same sum; a kernel may add it in another order.
 // Bound    n products become one; one Split is added.        Idempotent.

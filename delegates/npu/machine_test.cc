@@ -511,64 +511,67 @@ TEST(NpuFaults, ACorruptResultIsOneBitOff) {
   EXPECT_EQ(differ, 1u);
 }
 
-TEST(NpuFaults, ALostDeviceStaysLostUntilItIsReset) {
-  const SmallNetwork n;
+// A machine with its input in place, to run as often as wanted.
+struct Ready {
+  SmallNetwork n;
   Stream stream;
   Fault fault;
-  ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
-            Status::kOk);
-  Bytes sram(Machine::memory_bytes(n.config)), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
-  std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
-              n.inputs[0].size());
-  Machine machine(n.config, sram.data());
   Counters counters;
-  const auto run = [&] {
+  Bytes sram = Bytes(Machine::memory_bytes(n.config));
+  Bytes tensors = Bytes(static_cast<size_t>(n.compiled.tensor_bytes));
+  Machine machine{n.config, sram.data()};
+
+  Ready() {
+    EXPECT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
+              Status::kOk);
+    std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
+                n.inputs[0].size());
+  }
+  Ready(const Ready&) = delete;
+  Ready& operator=(const Ready&) = delete;
+  Status run() {
     return machine.run(stream, n.compiled.constants.data(), tensors.data(), &counters, nullptr, 0, &fault);
-  };
-  machine.faults.lost_at = n.last(Op::conv);
-  EXPECT_EQ(run(), Status::kLost);
-  EXPECT_EQ(fault.command, machine.faults.lost_at);
-  machine.faults = Faults();
-  EXPECT_EQ(run(), Status::kLost);
-  machine.reset();
-  EXPECT_EQ(run(), Status::kOk);
-  const auto at = tensors.begin() + n.compiled.address[static_cast<size_t>(n.b.graph.outputs[0])];
-  EXPECT_EQ(Bytes(at, at + static_cast<int64_t>(n.answer().size())), n.answer());
+  }
+  Bytes answer() const {
+    const auto at = tensors.begin() + n.compiled.address[static_cast<size_t>(n.b.graph.outputs[0])];
+    return {at, at + static_cast<int64_t>(n.answer().size())};
+  }
+};
+
+TEST(NpuFaults, ALostDeviceStaysLostUntilItIsReset) {
+  Ready r;
+  r.machine.faults.lost_at = r.n.last(Op::conv);
+  EXPECT_EQ(r.run(), Status::kLost);
+  EXPECT_EQ(r.fault.command, r.machine.faults.lost_at);
+  r.machine.faults = Faults();
+  EXPECT_EQ(r.run(), Status::kLost);
+  r.machine.reset();
+  EXPECT_EQ(r.run(), Status::kOk);
+  EXPECT_EQ(r.answer(), r.n.answer());
 }
 
 // Asked before every command; what was done before stays done.
 TEST(NpuFaults, AMachineThatIsAskedToStopStopsAtItsNextCommand) {
-  const SmallNetwork n;
-  Stream stream;
-  Fault fault;
-  ASSERT_EQ(verify_stream(n.config, n.compiled.stream.data(), n.compiled.stream.size() * 4, &stream, &fault),
-            Status::kOk);
-  Bytes sram(Machine::memory_bytes(n.config)), tensors(static_cast<size_t>(n.compiled.tensor_bytes));
-  std::memcpy(tensors.data() + n.compiled.address[static_cast<size_t>(n.b.graph.inputs[0])], n.inputs[0].data(),
-              n.inputs[0].size());
-  Machine machine(n.config, sram.data());
+  Ready r;
   struct Asked {
     uint32_t times, most;
   };
-  Counters counters;
-  for (uint32_t most = 0; most <= stream.count; ++most) {
+  for (uint32_t most = 0; most <= r.stream.count; ++most) {
     Asked asked = {0, most};
-    machine.stop.context = &asked;
-    machine.stop.asked = [](void* context) {
+    r.machine.stop.context = &asked;
+    r.machine.stop.asked = [](void* context) {
       auto& a = *static_cast<Asked*>(context);
       return a.times++ == a.most;
     };
-    const Status status =
-        machine.run(stream, n.compiled.constants.data(), tensors.data(), &counters, nullptr, 0, &fault);
+    const Status status = r.run();
     uint32_t done = 0;
-    for (const uint32_t c : counters.commands) done += c;
+    for (const uint32_t c : r.counters.commands) done += c;
     EXPECT_EQ(done, most);
-    ASSERT_EQ(status, most < stream.count ? Status::kStopped : Status::kOk);
-    EXPECT_EQ(fault.command == kNoCommand, status == Status::kOk);
-    EXPECT_FALSE(machine.lost());
+    ASSERT_EQ(status, most < r.stream.count ? Status::kStopped : Status::kOk);
+    EXPECT_EQ(r.fault.command == kNoCommand, status == Status::kOk);
+    EXPECT_FALSE(r.machine.lost());
   }
-  const auto at = tensors.begin() + n.compiled.address[static_cast<size_t>(n.b.graph.outputs[0])];
-  EXPECT_EQ(Bytes(at, at + static_cast<int64_t>(n.answer().size())), n.answer());
+  EXPECT_EQ(r.answer(), r.n.answer());
 }
 
 TEST(NpuFaults, OutOfMemory) {

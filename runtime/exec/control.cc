@@ -39,7 +39,6 @@ bool is_input(const Frame& body, const Tensor* t) {
 // Copies `from` over `to`, shape included.
 Status copy_tensor(vireo_session& s, const Step& step, const Tensor& from, Tensor* to) {
   const int64_t bytes = tensor_bytes(from);
-  if (from.dtype != to->dtype) return fail_here(s, step, "a value changes its type");
   if (bytes < 0 || bytes > to->capacity) {
     return fail_step(s, step, Status::kOutOfArena,
                      "a value grows above its declared bound: give larger bounds to the session");

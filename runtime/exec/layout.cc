@@ -265,19 +265,23 @@ Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, con
   return Status::kOk;
 }
 
+// What becomes of the bodies of node `n`: run step by step among the owner's, or not at all.
+void own_bodies(SessionLayout& l, uint32_t index, uint32_t n, bool inlined, bool dead) {
+  const fb::Node& node = *l.graph(index).nodes()->Get(n);
+  for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
+    SubLayout& body = l.subs[node.subgraphs()->Get(b)];
+    body.owner = index;
+    body.owner_node = n;
+    body.inlined = inlined;
+    body.dead = dead;
+  }
+}
+
 Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
   SubLayout& s = l.subs[index];
   forget_choices(s);
-  if (s.dead) {  // inside a composite that a device runs whole
-    for (uint32_t n = 0; n < s.node_count; ++n) {
-      const fb::Node& node = *l.graph(index).nodes()->Get(n);
-      for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
-        SubLayout& body = l.subs[node.subgraphs()->Get(b)];
-        body.owner = index;
-        body.owner_node = n;
-        body.dead = true;
-      }
-    }
+  if (s.dead) {  // inside a composite that a device runs whole, and so is what its nodes own
+    for (uint32_t n = 0; n < s.node_count; ++n) own_bodies(l, index, n, /*inlined=*/false, /*dead=*/true);
     return Status::kOk;
   }
   const vireo_host& host = l.model->runtime->host;
@@ -314,13 +318,8 @@ Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* opti
                   text_of(node.name()), row == nullptr ? "" : row->def->name, static_cast<int>(node.op()),
                   row == nullptr ? "build with its kernel in VIREO_KERNELS" : s.nodes[n].reason);
     }
-    for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
-      SubLayout& body = l.subs[node.subgraphs()->Get(b)];
-      body.owner = index;
-      body.owner_node = n;
-      body.inlined = composite && s.nodes[n].device == kNoDevice;
-      body.dead = s.dead || (composite && s.nodes[n].device != kNoDevice);
-    }
+    const bool taken = s.nodes[n].device != kNoDevice;
+    own_bodies(l, index, n, composite && !taken, composite && taken);
   }
   return Status::kOk;
 }

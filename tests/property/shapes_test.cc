@@ -167,20 +167,23 @@ TEST_F(OpenModel, AnInputMayChange) {
   vireo_session_release(s);
 }
 
-// h' = x + h.
-void add_carried(testing::ModelBuilder& m) {
-  m.input("h", {"N", "2"}).input("x", {"N", "2"});
-  m.node("Add", {"x", "h"}, {"y"});
-  m.output("y");
-}
+class Carried : public OpenModel {
+ protected:
+  // h' = x + h.
+  void load_carried() {
+    testing::ModelBuilder m;
+    m.input("h", {"N", "2"}).input("x", {"N", "2"});
+    m.node("Add", {"x", "h"}, {"y"});
+    m.output("y");
+    ConvertOptions options;
+    options.states = {{"y", "h"}};
+    load(m, options);
+  }
+};
 
 // A run that fails changes nothing, the shape of what is carried included.
-TEST_F(OpenModel, StateOutlivesAFailedRun) {
-  testing::ModelBuilder m;
-  add_carried(m);
-  ConvertOptions options;
-  options.states = {{"y", "h"}};
-  ASSERT_NO_FATAL_FAILURE(load(m, options));
+TEST_F(Carried, StateOutlivesAFailedRun) {
+  ASSERT_NO_FATAL_FAILURE(load_carried());
   vireo_session* const s = create();
   std::vector<float> ones(6, 1.0f);
   const vireo_tensor three = tensor(VIREO_FLOAT32, {3, 2}, ones.data(), 24);
@@ -195,12 +198,8 @@ TEST_F(OpenModel, StateOutlivesAFailedRun) {
   vireo_session_release(s);
 }
 
-TEST_F(OpenModel, ReserveKeepsTheShapeThatAStateWasGiven) {
-  testing::ModelBuilder m;
-  add_carried(m);
-  ConvertOptions options;
-  options.states = {{"y", "h"}};
-  ASSERT_NO_FATAL_FAILURE(load(m, options));
+TEST_F(Carried, ReserveKeepsTheShapeThatAStateWasGiven) {
+  ASSERT_NO_FATAL_FAILURE(load_carried());
   vireo_session* s = create();
   const int64_t dims[2] = {2, 2};
   ASSERT_EQ(vireo_session_input_shape(s, 0, dims, 2, nullptr), VIREO_OK);
