@@ -92,7 +92,7 @@ def from_tensor(tensor: Any, copy: bool, owner: Any = None) -> Array:
         return np.zeros(shape, kind)
     size = -(-count // PACKED[tensor.dtype]) if tensor.dtype in PACKED else count * kind.itemsize
     memory = (ctypes.c_uint8 * size).from_address(tensor.data)
-    memory.owner = owner  # type: ignore[attr-defined]
+    setattr(memory, "owner", owner)  # by name: versions of mypy differ over attributes of ctypes arrays
     if tensor.dtype in PACKED:
         return unpack(np.frombuffer(memory, np.uint8), tensor.dtype, shape)
     array: Array = np.ndarray(shape, kind, memory)
