@@ -489,6 +489,38 @@ TEST(BadInput, RotaryTablesOfManyColumns) {
   }
 }
 
+// A .vireo file keeps these in 32 or 8 bits: what is not among those numbers is refused, not cut down to one that fits.
+TEST(BadInput, AttributesBeyond32Bits) {
+  const int64_t beyond = int64_t{1} << 32;
+  struct Case {
+    const char *op, *attribute;
+    std::vector<int64_t> values;
+    bool two = false;
+  };
+  for (const Case& c : {Case{"Concat", "axis", {beyond}, true},
+                        {"GatherElements", "axis", {-beyond}, true},
+                        {"Gather", "axis", {beyond + 1}, true},
+                        {"ArgMax", "axis", {beyond}},
+                        {"Softmax", "axis", {beyond}},
+                        {"Flatten", "axis", {beyond + 1}},
+                        {"Unique", "axis", {-beyond}},
+                        {"Split", "axis", {beyond + 1}},
+                        {"Transpose", "perm", {beyond + 1, beyond, beyond + 2, beyond + 3}},
+                        {"DepthToSpace", "blocksize", {beyond + 2}},
+                        {"EyeLike", "dtype", {257}}}) {
+    SCOPED_TRACE(c.op);
+    ModelBuilder m;
+    m.input("x", {"4", "4", "4", "4"}, 7).output("y");
+    auto* n = m.node(c.op, c.two ? std::vector<std::string>{"x", "x"} : std::vector<std::string>{"x"}, {"y"});
+    if (c.values.size() == 1) {
+      testing::add_int(n, c.attribute, c.values[0]);
+    } else {
+      add_ints(n, c.attribute, c.values);
+    }
+    refuse(m, {Code::kBadNode});
+  }
+}
+
 TEST(BadInput, OutputCannotBeWritten) {
   ModelBuilder m;
   relu(m);

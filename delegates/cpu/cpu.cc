@@ -224,7 +224,7 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
     out->state_bytes += static_cast<size_t>(text);
   }
   out->scratch_bytes = static_cast<size_t>(scratch);
-  return VIREO_OK;
+  return static_cast<int64_t>(out->scratch_bytes) == scratch ? VIREO_OK : VIREO_OUT_OF_ARENA;  // size_t of 32 bits
 }
 
 #if VIREO_TUNED

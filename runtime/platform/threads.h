@@ -49,8 +49,9 @@ class Condition {
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
   void wait(Mutex& mutex) { pthread_cond_wait(&condition_, &mutex.mutex_); }
-  // False: `left_ns` are over.
+  // False: `left_ns` are over, or the 34 years at which they are cut, as a clock of 32 bits ends soon after.
   bool wait_for(Mutex& mutex, uint64_t left_ns) {
+    if (left_ns > kLongest) left_ns = kLongest;
 #if defined(__APPLE__)
     const struct timespec left = {static_cast<time_t>(left_ns / kSecond), static_cast<long>(left_ns % kSecond)};
     return pthread_cond_timedwait_relative_np(&condition_, &mutex.mutex_, &left) != ETIMEDOUT;
@@ -68,6 +69,7 @@ class Condition {
 
  private:
   static constexpr uint64_t kSecond = 1000000000;
+  static constexpr uint64_t kLongest = (uint64_t{1} << 30) * kSecond;
   pthread_cond_t condition_;
 };
 

@@ -36,6 +36,12 @@ struct ConstTensor {
   int64_t count() const { return element_count(type.shape); }
 };
 
+// A number of a file in the 32 bits that a .vireo file has for it: those beyond become the nearest, which no axis,
+// count or extent of a tensor reaches, so that inference refuses them as it does any other out of range.
+inline int32_t saturated_int32(int64_t v) {
+  return static_cast<int32_t>(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
+}
+
 class ImportContext {
  public:
   virtual ~ImportContext() = default;
@@ -70,6 +76,9 @@ class ImportContext {
 
   virtual bool has_attr(std::string_view name) const = 0;
   virtual int64_t attr_int(std::string_view name, int64_t otherwise) const = 0;
+  int32_t attr_int32(std::string_view name, int64_t otherwise) const {
+    return saturated_int32(attr_int(name, otherwise));
+  }
   virtual float attr_float(std::string_view name, float otherwise) const = 0;
   virtual std::string attr_string(std::string_view name, std::string_view otherwise) const = 0;
   virtual std::vector<int64_t> attr_ints(std::string_view name) const = 0;  // absent: empty

@@ -9,7 +9,7 @@ namespace {
 template <Op kOp>
 Status import(ImportContext& ctx) {
   attrs::ArgT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   a.keepdims = ctx.attr_int("keepdims", 1) != 0;
   a.select_last_index = ctx.attr_int("select_last_index", 0) != 0;
   return import_direct(ctx, kOp, pack<attrs::Arg>(a));

@@ -11,7 +11,7 @@ Status import(ImportContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "the attribute axis is missing", "export the model again, or set axis");
   }
   attrs::ConcatT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 1));
+  a.axis = ctx.attr_int32("axis", 1);
   return import_direct(ctx, Op::kConcat, pack<attrs::Concat>(a));
 }
 

@@ -15,14 +15,14 @@ Status read_mode(ImportContext& ctx, attrs::DepthToSpaceMode* out) {
 
 Status import_depth(ImportContext& ctx) {
   attrs::DepthToSpaceT a;
-  a.blocksize = static_cast<int32_t>(ctx.attr_int("blocksize", 0));
+  a.blocksize = ctx.attr_int32("blocksize", 0);
   VIREO_TRY(read_mode(ctx, &a.mode));
   return import_direct(ctx, Op::kDepthToSpace, pack<attrs::DepthToSpace>(a));
 }
 
 Status import_space(ImportContext& ctx) {
   attrs::SpaceToDepthT a;
-  a.blocksize = static_cast<int32_t>(ctx.attr_int("blocksize", 0));
+  a.blocksize = ctx.attr_int32("blocksize", 0);
   VIREO_TRY(read_mode(ctx, &a.mode));
   return import_direct(ctx, Op::kSpaceToDepth, pack<attrs::SpaceToDepth>(a));
 }

@@ -19,7 +19,11 @@ Status import_range(ImportContext& ctx) { return import_direct(ctx, Op::kRange, 
 
 Status import_eye(ImportContext& ctx) {
   attrs::EyeLikeT a;
-  a.dtype = static_cast<uint8_t>(ctx.attr_int("dtype", 0));
+  const int64_t dtype = ctx.attr_int("dtype", 0);
+  if (dtype < 0 || dtype >= kDTypeCount) {
+    return ctx.fail(Status::kInvalidModel, "dtype is " + std::to_string(dtype) + ", which is no ONNX data type");
+  }
+  a.dtype = static_cast<uint8_t>(dtype);
   a.k = ctx.attr_int("k", 0);
   return import_direct(ctx, Op::kEyeLike, pack<attrs::EyeLike>(a));
 }

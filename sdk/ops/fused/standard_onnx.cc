@@ -132,7 +132,7 @@ Status import_bias_softmax(ImportContext& ctx) {
   VIREO_TRY(need(ctx, 2));
   Steps s(ctx);
   const int rank = ctx.type(ctx.input(0)).shape.rank, bias = ctx.type(ctx.input(1)).shape.rank;
-  int axis = static_cast<int>(ctx.attr_int("axis", 1));
+  int axis = ctx.attr_int32("axis", 1);
   if (axis < -rank || axis >= rank) return ctx.fail(Status::kInvalidModel, "axis is " + std::to_string(axis));
   if (axis < 0) axis += rank;
   if (ctx.attr_int("is_inner_broadcast", 0) != 0 && bias != rank) {
@@ -154,7 +154,7 @@ Status import_bias_softmax(ImportContext& ctx) {
 Value normalized(ImportContext& ctx, Value x, bool last) {
   Steps s(ctx);
   attrs::GroupNormalizationT a;
-  a.num_groups = static_cast<int32_t>(ctx.attr_int("groups", 0));
+  a.num_groups = ctx.attr_int32("groups", 0);
   a.epsilon = ctx.attr_float("epsilon", 1e-5f);
   const DType type = ctx.type(x).dtype;
   if (last) x = s.transpose(x, {0, 3, 1, 2});

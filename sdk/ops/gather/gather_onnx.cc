@@ -7,19 +7,19 @@ namespace {
 
 Status import_gather(ImportContext& ctx) {
   attrs::GatherT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   return import_direct(ctx, Op::kGather, pack<attrs::Gather>(a));
 }
 
 Status import_elements(ImportContext& ctx) {
   attrs::GatherElementsT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   return import_direct(ctx, Op::kGatherElements, pack<attrs::GatherElements>(a));
 }
 
 Status import_nd(ImportContext& ctx) {
   attrs::GatherNDT a;
-  a.batch_dims = static_cast<int32_t>(ctx.attr_int("batch_dims", 0));
+  a.batch_dims = ctx.attr_int32("batch_dims", 0);
   return import_direct(ctx, Op::kGatherND, pack<attrs::GatherND>(a));
 }
 

@@ -17,8 +17,8 @@ Status import(ImportContext& ctx) {
   } else if (rule != "gated_delta") {
     return ctx.fail(Status::kInvalidModel, "update_rule '" + rule + "' is not linear, gated, delta or gated_delta");
   }
-  a.q_heads = static_cast<int32_t>(ctx.attr_int("q_num_heads", 0));
-  a.kv_heads = static_cast<int32_t>(ctx.attr_int("kv_num_heads", 0));
+  a.q_heads = ctx.attr_int32("q_num_heads", 0);
+  a.kv_heads = ctx.attr_int32("kv_num_heads", 0);
   a.scale = ctx.attr_float("scale", 0);
   return import_direct(ctx, Op::kLinearAttention, pack<attrs::LinearAttention>(a));
 }

@@ -12,7 +12,7 @@ Status import_nonzero(ImportContext& ctx) {
 Status import_compress(ImportContext& ctx) {
   attrs::CompressT a;
   a.flat = !ctx.has_attr("axis");
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   return import_direct(ctx, Op::kCompress, pack<attrs::Compress>(a));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 Status import(ImportContext& ctx) {
   attrs::OneHotT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", -1));
+  a.axis = ctx.attr_int32("axis", -1);
   return import_direct(ctx, Op::kOneHot, pack<attrs::OneHot>(a));
 }
 

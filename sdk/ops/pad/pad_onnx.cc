@@ -53,7 +53,7 @@ Status import_center(ImportContext& ctx) {
   attrs::CenterCropPadT a;
   const int rank = ctx.type(ctx.input(0)).shape.rank;
   if (ctx.has_attr("axes")) {
-    for (const int64_t k : ctx.attr_ints("axes")) a.axes.push_back(static_cast<int32_t>(k));
+    for (const int64_t k : ctx.attr_ints("axes")) a.axes.push_back(saturated_int32(k));
   } else {
     for (int k = 0; k < rank; ++k) a.axes.push_back(k);
   }

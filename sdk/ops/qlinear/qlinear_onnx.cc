@@ -100,7 +100,7 @@ Status import_softmax(ImportContext& ctx) {
   Steps s(ctx);
   const int rank = ctx.type(ctx.input(0)).shape.rank;
   const bool joined = ctx.attr_int("opset", 13) < 13;
-  int axis = static_cast<int>(ctx.attr_int("axis", joined ? 1 : -1));
+  int axis = ctx.attr_int32("axis", joined ? 1 : -1);
   if (axis < -rank || axis >= rank) return ctx.fail(Status::kInvalidModel, "axis is " + std::to_string(axis));
   if (axis < 0) axis += rank;
   Value x = real(ctx, 0);

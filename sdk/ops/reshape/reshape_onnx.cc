@@ -66,7 +66,7 @@ Status import_unsqueeze(ImportContext& ctx) {
 
 Status import_flatten(ImportContext& ctx) {
   attrs::FlattenT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 1));
+  a.axis = ctx.attr_int32("axis", 1);
   return import_direct(ctx, Op::kFlatten, pack<attrs::Flatten>(a));
 }
 

@@ -73,7 +73,7 @@ Status import_resize(ImportContext& ctx) {
   a.exclude_outside = ctx.attr_int("exclude_outside", 0) != 0;
   const int rank = ctx.type(ctx.input(0)).shape.rank;
   for (int k = 0; k < rank && !ctx.has_attr("axes"); ++k) a.axes.push_back(k);
-  for (const int64_t k : ctx.attr_ints("axes")) a.axes.push_back(static_cast<int32_t>(k));
+  for (const int64_t k : ctx.attr_ints("axes")) a.axes.push_back(saturated_int32(k));
   return import_direct(ctx, Op::kResize, pack<attrs::Resize>(a));
 }
 

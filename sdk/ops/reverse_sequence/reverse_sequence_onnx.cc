@@ -7,8 +7,8 @@ namespace {
 
 Status import(ImportContext& ctx) {
   attrs::ReverseSequenceT a;
-  a.batch_axis = static_cast<int32_t>(ctx.attr_int("batch_axis", 1));
-  a.time_axis = static_cast<int32_t>(ctx.attr_int("time_axis", 0));
+  a.batch_axis = ctx.attr_int32("batch_axis", 1);
+  a.time_axis = ctx.attr_int32("time_axis", 0);
   return import_direct(ctx, Op::kReverseSequence, pack<attrs::ReverseSequence>(a));
 }
 

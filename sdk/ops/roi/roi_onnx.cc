@@ -8,9 +8,9 @@ namespace {
 
 Status import_align(ImportContext& ctx) {
   attrs::RoiAlignT a;
-  a.output_height = static_cast<int32_t>(ctx.attr_int("output_height", 1));
-  a.output_width = static_cast<int32_t>(ctx.attr_int("output_width", 1));
-  a.sampling_ratio = static_cast<int32_t>(ctx.attr_int("sampling_ratio", 0));
+  a.output_height = ctx.attr_int32("output_height", 1);
+  a.output_width = ctx.attr_int32("output_width", 1);
+  a.sampling_ratio = ctx.attr_int32("sampling_ratio", 0);
   a.spatial_scale = ctx.attr_float("spatial_scale", 1);
   const std::string mode = ctx.attr_string("mode", "avg");
   const std::string coordinate =
@@ -30,8 +30,8 @@ Status import_max(ImportContext& ctx) {
   attrs::MaxRoiPoolT a;
   const std::vector<int64_t> pooled = ctx.attr_ints("pooled_shape");
   if (pooled.size() != 2) return ctx.fail(Status::kInvalidModel, "pooled_shape has to be two numbers");
-  a.pooled_height = static_cast<int32_t>(pooled[0]);
-  a.pooled_width = static_cast<int32_t>(pooled[1]);
+  a.pooled_height = saturated_int32(pooled[0]);
+  a.pooled_width = saturated_int32(pooled[1]);
   a.spatial_scale = ctx.attr_float("spatial_scale", 1);
   return import_direct(ctx, Op::kMaxRoiPool, pack<attrs::MaxRoiPool>(a));
 }

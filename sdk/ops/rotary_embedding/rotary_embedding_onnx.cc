@@ -10,8 +10,8 @@ namespace {
 
 Status import(ImportContext& ctx) {
   attrs::RotaryEmbeddingT a;
-  a.heads = static_cast<int32_t>(ctx.attr_int("num_heads", 0));
-  a.rotated = static_cast<int32_t>(ctx.attr_int("rotary_embedding_dim", 0));
+  a.heads = ctx.attr_int32("num_heads", 0);
+  a.rotated = ctx.attr_int32("rotary_embedding_dim", 0);
   a.interleaved = ctx.attr_int("interleaved", 0) != 0;
   return import_direct(ctx, Op::kRotaryEmbedding, pack<attrs::RotaryEmbedding>(a));
 }

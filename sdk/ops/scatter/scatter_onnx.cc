@@ -19,7 +19,7 @@ Status read_reduction(ImportContext& ctx, attrs::ScatterReduction* out) {
 
 Status import_elements(ImportContext& ctx) {
   attrs::ScatterElementsT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   VIREO_TRY(read_reduction(ctx, &a.reduction));
   return import_direct(ctx, Op::kScatterElements, pack<attrs::ScatterElements>(a));
 }
@@ -32,7 +32,7 @@ Status import_nd(ImportContext& ctx) {
 
 Status import_tensor(ImportContext& ctx) {
   attrs::TensorScatterT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", -2));
+  a.axis = ctx.attr_int32("axis", -2);
   const std::string mode = ctx.attr_string("mode", "linear");
   if (mode != "linear" && mode != "circular") {
     return ctx.fail(Status::kInvalidModel, "mode is \"" + mode + "\"", "use linear or circular");

@@ -20,7 +20,7 @@ template <Op kOp>
 Status import(ImportContext& ctx) {
   attrs::SoftmaxT a;
   if (ctx.opset() >= 13) {
-    a.axis = static_cast<int32_t>(ctx.attr_int("axis", -1));
+    a.axis = ctx.attr_int32("axis", -1);
     return import_direct(ctx, kOp, pack<attrs::Softmax>(a));
   }
   const Value x = ctx.input(0);

@@ -13,7 +13,7 @@ constexpr int kMostParts = 65536;  // that are named, one output each
 
 Status import(ImportContext& ctx) {
   attrs::SplitT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   const int64_t parts = ctx.attr_int("num_outputs", ctx.output_count());
   if (parts < 0 || parts > INT32_MAX) return ctx.fail(Status::kInvalidModel, "num_outputs is " + std::to_string(parts));
   a.num_outputs = static_cast<int32_t>(parts);

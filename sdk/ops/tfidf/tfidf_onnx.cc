@@ -17,9 +17,9 @@ Status import(ImportContext& ctx) {
   } else if (mode != "TF") {
     return ctx.fail(Status::kInvalidModel, "mode '" + mode + "' is not TF, IDF or TFIDF");
   }
-  a.shortest = static_cast<int32_t>(ctx.attr_int("min_gram_length", 1));
-  a.longest = static_cast<int32_t>(ctx.attr_int("max_gram_length", 1));
-  a.skips = static_cast<int32_t>(ctx.attr_int("max_skip_count", 0));
+  a.shortest = ctx.attr_int32("min_gram_length", 1);
+  a.longest = ctx.attr_int32("max_gram_length", 1);
+  a.skips = ctx.attr_int32("max_skip_count", 0);
   a.integers = ctx.attr_ints("pool_int64s");
   a.strings = ctx.attr_strings("pool_strings");
   a.weights = ctx.attr_floats("weights");

@@ -8,7 +8,7 @@ namespace {
 
 Status import(ImportContext& ctx) {
   attrs::TopKT a;
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", -1));
+  a.axis = ctx.attr_int32("axis", -1);
   a.largest = ctx.attr_int("largest", 1) != 0;
   a.sorted = ctx.attr_int("sorted", 1) != 0;
   if (ctx.opset() >= 10) return import_direct(ctx, Op::kTopK, pack<attrs::TopK>(a));

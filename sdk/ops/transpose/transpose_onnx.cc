@@ -10,7 +10,7 @@ Status import(ImportContext& ctx) {
   const int rank = ctx.type(ctx.input(0)).shape.rank;
   // Always written out, so that an empty `perm` of a scalar and an absent one do not have to be told apart.
   if (ctx.has_attr("perm")) {
-    for (const int64_t p : ctx.attr_ints("perm")) a.perm.push_back(static_cast<int32_t>(p));
+    for (const int64_t p : ctx.attr_ints("perm")) a.perm.push_back(saturated_int32(p));
   } else {
     for (int i = rank - 1; i >= 0; --i) a.perm.push_back(i);
   }

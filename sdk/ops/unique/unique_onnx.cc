@@ -8,7 +8,7 @@ namespace {
 Status import(ImportContext& ctx) {
   attrs::UniqueT a;
   a.flat = !ctx.has_attr("axis");
-  a.axis = static_cast<int32_t>(ctx.attr_int("axis", 0));
+  a.axis = ctx.attr_int32("axis", 0);
   a.sorted = ctx.attr_int("sorted", 1) != 0;
   return import_direct(ctx, Op::kUnique, pack<attrs::Unique>(a));
 }

@@ -265,9 +265,9 @@ size_t most_of(size_t a, size_t b) { return a > b ? a : b; }
 // Which way smaller images go is not known.
 size_t scratch_bound(const ConvF32& s, int32_t slots) {
   const auto threads = static_cast<size_t>(slots < 1 ? 1 : slots);
-  // Depthwise over a depth axis that may shrink to 1 changes over.
+  // Fewer channels a filter, or a depth axis that shrinks to 1, may make it depthwise.
   const auto planes = [&](const ConvF32& t) {
-    return is_depthwise(t) ? depthwise_f32_scratch_bytes(depthwise_of(t), slots, Sizes::kUpperBounds) : 0;
+    return t.groups > 1 ? depthwise_f32_scratch_bytes(depthwise_of(t), slots, Sizes::kUpperBounds) : 0;
   };
   const auto direct = [&](const ConvF32& t) {
     return static_cast<size_t>(conv_direct_f32_slot_floats(t, Sizes::kUpperBounds)) * sizeof(float) * threads;

@@ -313,6 +313,21 @@ TEST(Conv, BoundCoversAllSmallerImages) {
   }
 }
 
+// Filters of two channels, or two planes, at their bounds, of one in a run.
+TEST(Conv, BoundCoversDepthwise) {
+  for (const int64_t stride : {1, 2}) {
+    const ConvF32 less = shape_of(flat(1, 16, 16, 16, 600, 600, 3, 3, stride, 1, 1), false);
+    ConvF32 wide = less, deep = less;
+    wide.in_channels = 32;
+    deep.in[0] = deep.kernel[0] = 2;
+    for (const int32_t slots : {1, 4}) {
+      const size_t bytes = conv_f32_scratch_bytes(less, slots);
+      EXPECT_GE(conv_f32_scratch_bytes(wide, slots, Sizes::kUpperBounds), bytes);
+      EXPECT_GE(conv_f32_scratch_bytes(deep, slots, Sizes::kUpperBounds), bytes);
+    }
+  }
+}
+
 TEST(Conv, NothingToSum) {
   for_each_level([](const char*) {
     for (const int64_t kernel : {1, 3}) {

@@ -269,7 +269,9 @@ size_t conv_nhwc_f32_scratch_bytes(const ConvF32& s, int32_t slots, Sizes sizes,
                                    conv_image_f32_slot_floats(s, Sizes::kUpperBounds));
   const size_t own = (static_cast<size_t>(panels) + threads * static_cast<size_t>(patches)) * sizeof(float);
   const size_t pixel = !packed && area(s.kernel) == 1 ? conv_f32_scratch_bytes(s, slots, sizes) : 0;
-  return own > pixel ? own : pixel;
+  const size_t planes = !packed && s.groups > 1 ? depthwise_nhwc_f32_scratch_bytes(depthwise_of(s)) : 0;
+  const size_t larger = own > pixel ? own : pixel;
+  return larger > planes ? larger : planes;
 }
 
 void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float* y, const Parallel& parallel,

@@ -205,18 +205,23 @@ TEST(ConvNhwc, NothingToDo) {
     check(flat(1, 0, 4, 1, 5, 5, kernel, kernel, 1, 1, 0), 1, {Activation::kRelu});
 }
 
-// A plan made for several planes serves one.
+// A plan made for several planes, or for more channels a filter, serves one.
 TEST(ConvNhwc, BoundCoversDepthwise) {
-  const auto deep = [](int64_t depth, int64_t channels) {
+  const auto deep = [](int64_t depth, int64_t channels, int64_t of_filter = 1) {
     ConvF32 s;
-    s.in_channels = s.out_channels = s.groups = channels;
+    s.in_channels = channels * of_filter;
+    s.out_channels = s.groups = channels;
     s.in[0] = s.out[0] = depth;
     s.in[1] = s.in[2] = s.kernel[1] = s.kernel[2] = 7;
     return s;
   };
   for (const int32_t slots : {1, 4}) {
     for (const bool packed : {false, true}) {
-      for (const int64_t channels : {8, 1000}) {
+      for (const int64_t channels : {8, 1000, 20000}) {
+        if (!packed) {
+          ASSERT_GE(conv_nhwc_f32_scratch_bytes(deep(1, channels, 2), slots, Sizes::kUpperBounds, packed),
+                    conv_nhwc_f32_scratch_bytes(deep(1, channels), slots, Sizes::kFixed, packed));
+        }
         ASSERT_GE(conv_nhwc_f32_scratch_bytes(deep(2, channels), slots, Sizes::kUpperBounds, packed),
                   conv_nhwc_f32_scratch_bytes(deep(1, channels), slots, Sizes::kFixed, false));
       }

@@ -157,9 +157,11 @@ void gemm_i8(const GemmI8& s, const void* a, const void* b, void* c, const Paral
 size_t conv_i8_scratch_bytes(const ConvI8& conv, bool requantized, int32_t slots) {
   const ConvF32& s = conv.shape;
   if (s.n <= 0 || s.out_channels <= 0 || area(s.out) <= 0) return 0;
-  const size_t per_slot = goes_depthwise(s) ? depthwise_i8_scratch_bytes(depthwise_of(conv), 1)
-                                            : int_slot_bytes(s.out_channels / s.groups,
-                                                             s.in_channels / s.groups * area(s.kernel), requantized);
+  const size_t product =
+      int_slot_bytes(s.out_channels / s.groups, s.in_channels / s.groups * area(s.kernel), requantized);
+  // With fewer channels a filter, or fewer planes, than at the bounds it may become one.
+  const size_t depthwise = s.groups > 1 ? depthwise_i8_scratch_bytes(depthwise_of(conv), 1) : 0;
+  const size_t per_slot = goes_depthwise(s) || depthwise > product ? depthwise : product;
   return per_slot * static_cast<size_t>(slots < 1 ? 1 : slots);
 }
 

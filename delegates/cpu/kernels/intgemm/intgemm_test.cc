@@ -197,6 +197,23 @@ TEST(IntConv, NothingToSum) {
   });
 }
 
+// Filters of two channels each at their bound, of one in a run.
+TEST(IntConv, ScratchHoldsDepthwiseFiltersBelowTheBounds) {
+  ConvI8 most;
+  ConvF32& z = most.shape;
+  z.in_channels = 32;
+  z.out_channels = z.groups = 16;
+  for (int i = 1; i < 3; ++i) {
+    z.in[i] = z.out[i] = 600;
+    z.kernel[i] = 3;
+    z.pad[i] = 1;
+  }
+  ConvI8 less = most;
+  less.shape.in_channels = 16;
+  for (const bool requantized : {false, true})
+    EXPECT_GE(conv_i8_scratch_bytes(most, requantized, 2), conv_i8_scratch_bytes(less, requantized, 2));
+}
+
 TEST(IntConv, ExactWithPaddingAndGroups) {
   for_each_level([](const char*) {
     for (int32_t slots : {1, 3}) {
