@@ -5,6 +5,7 @@
 #include "runtime/exec/arena_plan.h"
 #include "runtime/exec/branches.h"
 #include "runtime/exec/device_memory.h"
+#include "runtime/exec/guard.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo {
@@ -299,6 +300,9 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
   const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
   if (real()) step->bounded = shapes_only || choice.scratch_bytes != 0;
+#if VIREO_ASAN
+  if (real()) step->scratch_bytes = choice.scratch_bytes;
+#endif
   if (composite) {
     const uint32_t body = node.subgraphs()->Get(0);
     bool fixed = declared_static(sub, node);
@@ -708,6 +712,7 @@ Status Builder::build(void* temporary, Error* error) {
 
   // The arena and scratch lie in front of what the walk below takes, so that their places are known to it.
   const size_t arena_bytes = static_cast<size_t>(l_.subs[0].bytes);
+  if (kRedZone != 0) (void)c_.bytes(kRedZone, 64);
 #if VIREO_JOINED
   DeviceMemory* const memory = l_.arenas == nullptr ? nullptr : carve_device_memory(l_, c_);
   const size_t slack = shares_arena(l_) ? 2 * kImportAlignment : 0;
@@ -717,7 +722,9 @@ Status Builder::build(void* temporary, Error* error) {
 #else
   void* arena = c_.bytes(arena_bytes, 64);
 #endif
+  if (kRedZone != 0) (void)c_.bytes(kRedZone, 64);
   void* scratch = c_.bytes(l_.scratch_bytes, 64);
+  if (kRedZone != 0) (void)c_.bytes(kRedZone, 64);
   [[maybe_unused]] BranchLane* lanes = VIREO_BRANCHES ? c_.array<BranchLane>(static_cast<size_t>(l_.lanes)) : nullptr;
   if (real()) {
     s_->tensors = static_cast<uint8_t*>(arena);

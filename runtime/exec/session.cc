@@ -1,6 +1,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/exec/device_memory.h"
 #include "runtime/exec/failover.h"
+#include "runtime/exec/guard.h"
 
 #include <string.h>
 
@@ -24,6 +25,7 @@ Status run_part(vireo_session& s, Step& step) {
   if (step.arena != 0) return submit_there(s, step);
 #endif
   Tensor** const args = step.args;
+  [[maybe_unused]] const PartGuard guard(s, step);
   s.submit.message[0] = 0;
 #if VIREO_JOINED
   vireo_status status = step.submit(

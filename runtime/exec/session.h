@@ -11,6 +11,7 @@
 
 #include "runtime/exec/lanes.h"
 #include "runtime/exec/layout.h"
+#include "sdk/base/asan.h"
 #include "sdk/ops/kernel.h"
 #include "vireo/delegate.h"
 #include "vireo/vireo.h"
@@ -34,8 +35,11 @@ struct Step {
   uint8_t arena = 0;            // it works there: 1 + index in DeviceMemory::arenas; 0: on the host's memory
   uint16_t input_count = 0;
   uint16_t output_count = 0;
-  uint32_t info = 0;    // index of its NodeInfo; of a part of several nodes, the first one's
-  uint32_t nodes = 1;   // that it runs, which follow each other among the NodeInfos
+  uint32_t info = 0;   // index of its NodeInfo; of a part of several nodes, the first one's
+  uint32_t nodes = 1;  // that it runs, which follow each other among the NodeInfos
+#if VIREO_ASAN
+  size_t scratch_bytes = 0;  // that its kernel asked for: guard.h
+#endif
   uint32_t window = 0;  // this step and those after it, so many in all, run in lanes (branches.h)
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;
