@@ -329,7 +329,7 @@ class Case {
     const TestTensor& kept = values_.back();
     if (constant) {  // at the end of the file
       constants_.emplace_back(kept.bytes.size());
-      std::memcpy(constants_.back().data(), kept.bytes.data(), kept.bytes.size());
+      if (!kept.bytes.empty()) std::memcpy(constants_.back().data(), kept.bytes.data(), kept.bytes.size());
     }
     body_->values.push_back(
         {t.type, constant ? constants_.back().data() : nullptr, constant ? kept.bytes.size() : 0, false});

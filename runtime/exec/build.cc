@@ -300,9 +300,6 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
   const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
   if (real()) step->bounded = shapes_only || choice.scratch_bytes != 0;
-#if VIREO_ASAN
-  if (real()) step->scratch_bytes = choice.scratch_bytes;
-#endif
   if (composite) {
     const uint32_t body = node.subgraphs()->Get(0);
     bool fixed = declared_static(sub, node);
@@ -366,6 +363,9 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",
                 text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name);
   }
+#if VIREO_ASAN
+  step->scratch_bytes = choice.scratch_bytes;
+#endif
   step->submit = device.delegate->submit;
   step->unload = device.delegate->unload;
 #if VIREO_JOINED
