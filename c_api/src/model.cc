@@ -23,7 +23,7 @@ Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth, int* vi
   const fb::Expr& e = *p.model().exprs()->Get(vireo::handle_id(d));
   if (depth >= kMaxDepth || ++*visits > kMaxVisits) return {0, INT64_MAX};
   if (e.kind() == fb::ExprKind::Symbol) {
-    if (e.data_dependent()) return {0, bound_in_file(p, e.a(), depth + 1, visits).hi};
+    if (e.data_dependent()) return vireo::up_to(bound_in_file(p, e.a(), depth + 1, visits));
     return {e.lo(), e.hi() < 0 ? INT64_MAX : e.hi()};
   }
   const Interval a = bound_in_file(p, e.a(), depth + 1, visits), b = bound_in_file(p, e.b(), depth + 1, visits);

@@ -170,7 +170,7 @@ class FromFile {
     std::string text = text_of(e.name());
     const auto kind = static_cast<size_t>(e.kind());
     if (e.kind() == fb::ExprKind::Symbol) {
-      if (e.data_dependent()) range = {0, range_of(e.a()).hi};
+      if (e.data_dependent()) range = up_to(range_of(e.a()));
     } else {
       range = bound_of(static_cast<ExprKind>(e.kind()), range_of(e.a()), range_of(e.b()));
       if (kind >= 5) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/format/verify.h"
 #include "sdk/ops/op.h"
 
 namespace vireo {
@@ -64,10 +65,7 @@ void Program::bound_exprs(Span<Interval> table) const {
   for (uint32_t i = 0; i < expr_count(); ++i) {
     const fb::Expr& e = *model_->exprs()->Get(i);
     if (e.kind() == fb::ExprKind::Symbol) {
-      if (e.data_dependent()) {
-        const Interval upper = bound_of(e.a(), Span<const Interval>(table));
-        table[i] = {0, upper.hi < 0 ? 0 : upper.hi};
-      }
+      if (e.data_dependent()) table[i] = up_to(bound_of(e.a(), Span<const Interval>(table)));
       continue;
     }
     table[i] = bound_of(static_cast<ExprKind>(e.kind()), bound_of(e.a(), Span<const Interval>(table)),
@@ -82,7 +80,7 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   // Every table and vector entry takes bytes in the buffer, so its size bounds the verifier's work.
   ::flatbuffers::Verifier verifier(buffer.data(), buffer.size(), /*max_depth=*/32,
                                    /*max_tables=*/static_cast<::flatbuffers::uoffset_t>(buffer.size() / 4 + 1));
-  if (buffer.size() < 16 || buffer.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyModelBuffer(verifier)) {
+  if (buffer.size() < 16 || buffer.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !verify_model(verifier, buffer.data())) {
     return fail(error, Status::kInvalidModel, "the file's graph does not verify: the file is damaged");
   }
   const fb::Model* m = fb::GetModel(buffer.data());

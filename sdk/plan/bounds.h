@@ -27,6 +27,9 @@ struct Interval {
   bool open() const { return hi == INT64_MAX; }
 };
 
+// What only a run decides, of which the file says the most: an extent.
+inline Interval up_to(Interval most) { return {0, most.hi < 0 ? 0 : most.hi}; }
+
 Interval bound_of(ExprKind op, Interval a, Interval b);
 
 // The interval of a number, or of a handle into `table`.
