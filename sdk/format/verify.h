@@ -7,8 +7,8 @@
 
 namespace vireo {
 
-// All offsets, lengths and alignments in the buffer of `verifier`, as far as the schema knows them. `bytes`: its begin and
-// its size, at least 8.
+// All offsets, lengths and alignments in the buffer of `verifier`, as far as the schema knows them. `bytes`: its begin
+// and its size, at least 8.
 bool verify_model(::flatbuffers::Verifier& verifier, const uint8_t* bytes);
 
 }  // namespace vireo

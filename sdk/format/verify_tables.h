@@ -37,22 +37,110 @@ inline constexpr uint8_t k8s = kNumbers | 1, k32s = kNumbers | 4, k64s = kNumber
 
 // In the order of the enum, each with its fields as model.fbs has them.
 inline constexpr uint8_t kTables[] = {
-    k16, k16, many(kExpr), many(kSegment), many(kSubgraph), many(kPlan), many(kSignature), one(kProvenance),
-    many(kTestCase), k8, k32, 0,                                                                            // Model
-    k8, k64, k64, kText, k64, k64, k8, 0,                                                                   // Expr
-    k64, k64, k32, k8, k8, k64, k8s, 0,                                                                     // Segment
-    k32s, k32s, k32, k32, 0,                                                                                // Quant
-    kText, k8, k64s, k32, k64, k64, one(kQuant), 0,                                                         // Tensor
-    k16, k16, kText, k32s | kRequired, k32s | kRequired, k8s | kRequired, k32s, 0,                          // Node
-    kText, many(kTensor) | kRequired, k32s | kRequired, k32s | kRequired, many(kNode) | kRequired, 0,       // Subgraph
-    k32s, k64s, k64s, k64, k64, 0,                                                                          // SubgraphPlan
-    kText, many(kSubgraphPlan), k8s, 0,                                                                     // Plan
-    kText, k8, kText, kText, k32, k32, k32s, k32s, kText, k32, 0,                                           // Io
-    k32, k32, 0,                                                                                            // State
-    kText, many(kIo), many(kIo), many(kState), 0,                                                           // Signature
-    kText, k8s, kText, kText, kTexts, kTexts, kTexts, 0,                                                    // Provenance
-    k8, k64s, k32, k64, k64, k64, k32, k32, 0,                                                              // TestTensor
-    many(kTestTensor) | kRequired, many(kTestTensor) | kRequired, 0,                                        // TestCase
+    k16,
+    k16,
+    many(kExpr),
+    many(kSegment),
+    many(kSubgraph),
+    many(kPlan),
+    many(kSignature),
+    one(kProvenance),
+    many(kTestCase),
+    k8,
+    k32,
+    0,  // Model
+    k8,
+    k64,
+    k64,
+    kText,
+    k64,
+    k64,
+    k8,
+    0,  // Expr
+    k64,
+    k64,
+    k32,
+    k8,
+    k8,
+    k64,
+    k8s,
+    0,  // Segment
+    k32s,
+    k32s,
+    k32,
+    k32,
+    0,  // Quant
+    kText,
+    k8,
+    k64s,
+    k32,
+    k64,
+    k64,
+    one(kQuant),
+    0,  // Tensor
+    k16,
+    k16,
+    kText,
+    k32s | kRequired,
+    k32s | kRequired,
+    k8s | kRequired,
+    k32s,
+    0,  // Node
+    kText,
+    many(kTensor) | kRequired,
+    k32s | kRequired,
+    k32s | kRequired,
+    many(kNode) | kRequired,
+    0,  // Subgraph
+    k32s,
+    k64s,
+    k64s,
+    k64,
+    k64,
+    0,  // SubgraphPlan
+    kText,
+    many(kSubgraphPlan),
+    k8s,
+    0,  // Plan
+    kText,
+    k8,
+    kText,
+    kText,
+    k32,
+    k32,
+    k32s,
+    k32s,
+    kText,
+    k32,
+    0,  // Io
+    k32,
+    k32,
+    0,  // State
+    kText,
+    many(kIo),
+    many(kIo),
+    many(kState),
+    0,  // Signature
+    kText,
+    k8s,
+    kText,
+    kText,
+    kTexts,
+    kTexts,
+    kTexts,
+    0,  // Provenance
+    k8,
+    k64s,
+    k32,
+    k64,
+    k64,
+    k64,
+    k32,
+    k32,
+    0,  // TestTensor
+    many(kTestTensor) | kRequired,
+    many(kTestTensor) | kRequired,
+    0,  // TestCase
 };
 
 }  // namespace vireo::verify_tables

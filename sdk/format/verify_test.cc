@@ -188,11 +188,11 @@ TEST(VerifyTables, AreThoseOfTheSchema) {
   std::stringstream read;
   read << file.rdbuf();
   const std::string text = std::regex_replace(read.str(), std::regex("//[^\n]*"), "");
-  const std::vector<std::string> names = {"Model",      "Expr",     "Segment", "Quant", "Tensor",
-                                          "Node",       "Subgraph", "SubgraphPlan", "Plan",  "Io",
-                                          "State",      "Signature", "Provenance", "TestTensor", "TestCase"};
-  std::map<std::string, int> sizes = {{"ubyte", 1}, {"bool", 1}, {"ushort", 2}, {"int", 4},
-                                      {"uint", 4},  {"float", 4}, {"long", 8},  {"ulong", 8}};
+  const std::vector<std::string> names = {"Model", "Expr",      "Segment",      "Quant",      "Tensor",
+                                          "Node",  "Subgraph",  "SubgraphPlan", "Plan",       "Io",
+                                          "State", "Signature", "Provenance",   "TestTensor", "TestCase"};
+  std::map<std::string, int> sizes = {{"ubyte", 1}, {"bool", 1},  {"ushort", 2}, {"int", 4},
+                                      {"uint", 4},  {"float", 4}, {"long", 8},   {"ulong", 8}};
   const std::regex enumeration("enum (\\w+) : ubyte"), table("table (\\w+) \\{([^}]*)\\}");
   const std::regex field("\\s*\\w+:(\\[?)(\\w+)\\]?([^;]*);");
   for (std::sregex_iterator e(text.begin(), text.end(), enumeration), end; e != end; ++e) sizes[(*e)[1]] = 1;
@@ -225,7 +225,8 @@ TEST(VerifyTables, AreThoseOfTheSchema) {
   }
   EXPECT_EQ(at, std::end(verify_tables::kTables));
   // A plan for a target is a FlatBuffer of its own, which flatc's code verifies.
-  for (const char* name : {"PlanDevice", "NodeDevices", "PlanBound", "TargetPlan"}) EXPECT_EQ(tables.erase(name), 1u) << name;
+  for (const char* name : {"PlanDevice", "NodeDevices", "PlanBound", "TargetPlan"})
+    EXPECT_EQ(tables.erase(name), 1u) << name;
   EXPECT_TRUE(tables.empty()) << tables.begin()->first;
 }
 

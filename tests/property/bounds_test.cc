@@ -1,10 +1,12 @@
 // A session of large bounds computes what a session of exactly the run's extents does, whichever extent varies: those
 // of weights too. Scratch is planned for the bounds, where kernels choose other ways than below them; in builds with
-// AddressSanitizer the guard of runtime/exec/guard.h sees one that leaves what it asked for.
+// AddressSanitizer the guard of runtime/exec/guard.h sees one that leaves what it asked for. VIREO_BOUNDS_DEVICE names
+// the session's devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -190,6 +192,7 @@ class Bounds : public ::testing::TestWithParam<Case> {
     options.bounds = bounds.data();
     options.bound_count = static_cast<uint32_t>(bounds.size());
     options.threads = threads;
+    options.device = std::getenv("VIREO_BOUNDS_DEVICE");
     vireo_session* s = nullptr;
     vireo_error error = VIREO_ERROR_INIT;
     EXPECT_EQ(vireo_session_create(model_, &options, &s, &error), VIREO_OK) << error.message;
