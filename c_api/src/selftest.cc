@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "sdk/ops/to_integer.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -68,7 +69,7 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
     if (!fits) {
       return fail(&s.error, Status::kInvalidModel,
                   "output \"{}\" differs from the model's own test vector at element {}: {}e-6 against {}e-6",
-                  output_name(s, o), i, static_cast<int64_t>(y * 1e6), static_cast<int64_t>(r * 1e6));
+                  output_name(s, o), i, to_integer<int64_t>(y * 1e6), to_integer<int64_t>(r * 1e6));
     }
   }
   return Status::kOk;

@@ -1,6 +1,7 @@
 #include "sdk/ops/import_scalar.h"
 
 #include "sdk/ops/dispatch.h"
+#include "sdk/ops/to_integer.h"
 
 namespace vireo {
 namespace {
@@ -29,7 +30,7 @@ Value add_scalar_integer(ImportContext& ctx, DType type, int64_t value) {
 }
 
 Value add_scalar(ImportContext& ctx, DType type, double value) {
-  if (!dtype_is_float(type)) return add_scalar_integer(ctx, type, static_cast<int64_t>(value));
+  if (!dtype_is_float(type)) return add_scalar_integer(ctx, type, to_integer<int64_t>(value));
   std::vector<uint8_t> bytes;
   const Status s = dispatch_float(type, [&](auto tag) {
     using T = decltype(tag);

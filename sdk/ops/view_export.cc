@@ -1,6 +1,7 @@
 #include "sdk/ops/view_export.h"
 
 #include "sdk/ops/dispatch.h"
+#include "sdk/ops/to_integer.h"
 #include "sdk/ops/window.h"
 
 namespace vireo {
@@ -65,7 +66,7 @@ std::string ExportContext::add_scalar(DType type, double value) {
                                           return store(static_cast<T>(static_cast<compute_t<T>>(value)));
                                         })
                        : dispatch_integer(type == DType::kBool ? DType::kU8 : type, [&](auto tag) {
-                           return store(static_cast<decltype(tag)>(static_cast<int64_t>(value)));
+                           return store(static_cast<decltype(tag)>(to_integer<int64_t>(value)));
                          });
   if (!ok(s)) (void)fail(Status::kUnsupported, std::string("a constant of type ") + dtype_name(type));
   return add_constant({{type, {}}, std::move(bytes), {}});

@@ -3,6 +3,7 @@
 #include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/ml_features/ml_features_generated.h"
+#include "sdk/ops/to_integer.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -23,10 +24,10 @@ void store(Tensor* y, int64_t i, double v) {
       y->as<double>()[i] = v;
       break;
     case DType::kI32:
-      y->as<int32_t>()[i] = static_cast<int32_t>(v);
+      y->as<int32_t>()[i] = to_integer<int32_t>(v);
       break;
     case DType::kI64:
-      y->as<int64_t>()[i] = static_cast<int64_t>(v);
+      y->as<int64_t>()[i] = to_integer<int64_t>(v);
       break;
     default:
       y->as<float>()[i] = static_cast<float>(v);
