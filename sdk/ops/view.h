@@ -36,8 +36,8 @@ struct ConstTensor {
   int64_t count() const { return element_count(type.shape); }
 };
 
-// A number of a file in the 32 bits that a .vireo file has for it: those beyond become the nearest, which no axis,
-// count or extent of a tensor reaches, so that inference refuses them as it does any other out of range.
+// A number of a file in the 32 bits that a .vireo file has for it: those beyond become the nearest. No axis or
+// block reaches it, so that inference refuses it as any other out of range; a size or a window is as large as it gets.
 inline int32_t saturated_int32(int64_t v) {
   return static_cast<int32_t>(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
 }

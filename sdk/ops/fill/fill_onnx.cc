@@ -1,3 +1,4 @@
+#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/fill/fill_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
@@ -19,11 +20,7 @@ Status import_range(ImportContext& ctx) { return import_direct(ctx, Op::kRange, 
 
 Status import_eye(ImportContext& ctx) {
   attrs::EyeLikeT a;
-  const int64_t dtype = ctx.attr_int("dtype", 0);
-  if (dtype < 0 || dtype >= kDTypeCount) {
-    return ctx.fail(Status::kInvalidModel, "dtype is " + std::to_string(dtype) + ", which is no ONNX data type");
-  }
-  a.dtype = static_cast<uint8_t>(dtype);
+  VIREO_TRY(import_dtype(ctx, "dtype", DType::kNone, &a.dtype));
   a.k = ctx.attr_int("k", 0);
   return import_direct(ctx, Op::kEyeLike, pack<attrs::EyeLike>(a));
 }

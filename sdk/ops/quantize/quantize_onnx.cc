@@ -1,22 +1,13 @@
 // Opset 10 has one scale a tensor, 13 adds axis, 19 float8, 21 blocks and 4 bits, 23 output_dtype and precision, 24
 // powers of two as scales, 25 two bits: each newer form contains the older. com.microsoft's operators of these names
 // are the same with more types.
+#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
 namespace vireo {
 namespace {
-
-// ONNX numbers its types as DType does.
-Status import_dtype(ImportContext& ctx, const char* name, uint8_t* out) {
-  const int64_t v = ctx.attr_int(name, 0);
-  if (v < 0 || v >= kDTypeCount) {
-    return ctx.fail(Status::kInvalidModel, std::string(name) + " is " + std::to_string(v) + ", which is no data type");
-  }
-  *out = static_cast<uint8_t>(v);
-  return Status::kOk;
-}
 
 template <class Attrs>
 Status import_blocks(ImportContext& ctx, Attrs* a) {
@@ -25,13 +16,13 @@ Status import_blocks(ImportContext& ctx, Attrs* a) {
   if (block < 0 || block > INT32_MAX) return ctx.fail(Status::kInvalidModel, "block_size is " + std::to_string(block));
   a->axis = static_cast<int32_t>(axis);
   a->block_size = static_cast<int32_t>(block);
-  return import_dtype(ctx, "output_dtype", &a->output_dtype);
+  return import_dtype(ctx, "output_dtype", DType::kNone, &a->output_dtype);
 }
 
 Status import_quantize(ImportContext& ctx) {
   attrs::QuantizeLinearT a;
   VIREO_TRY(import_blocks(ctx, &a));
-  VIREO_TRY(import_dtype(ctx, "precision", &a.precision));
+  VIREO_TRY(import_dtype(ctx, "precision", DType::kNone, &a.precision));
   a.saturate = ctx.attr_int("saturate", 1) != 0;
   return import_direct(ctx, Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(a));
 }

@@ -1,4 +1,5 @@
 // The opsets of these operators differ in the types they allow alone.
+#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/random/random_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
@@ -9,11 +10,7 @@ namespace {
 // `otherwise`: ONNX's default of dtype; 0 where it is the input's.
 Status import(ImportContext& ctx, Op op, DType otherwise) {
   attrs::RandomT a;
-  const int64_t dtype = ctx.attr_int("dtype", static_cast<int64_t>(otherwise));
-  if (dtype < 0 || dtype >= kDTypeCount) {
-    return ctx.fail(Status::kInvalidModel, "dtype is " + std::to_string(dtype) + ", which is no ONNX data type");
-  }
-  a.dtype = static_cast<uint8_t>(dtype);
+  VIREO_TRY(import_dtype(ctx, "dtype", otherwise, &a.dtype));
   a.shape = ctx.attr_ints("shape");
   a.low = ctx.attr_float("low", 0);
   a.high = ctx.attr_float("high", 1);

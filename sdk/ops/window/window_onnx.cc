@@ -1,3 +1,4 @@
+#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 #include "sdk/ops/window/window_generated.h"
@@ -7,12 +8,7 @@ namespace {
 
 Status import(ImportContext& ctx, Op op) {
   attrs::WindowT a;
-  const int64_t dtype = ctx.attr_int("output_datatype", static_cast<int64_t>(DType::kF32));
-  if (dtype < 0 || dtype >= kDTypeCount) {
-    return ctx.fail(Status::kInvalidModel,
-                    "output_datatype is " + std::to_string(dtype) + ", which is no ONNX data type");
-  }
-  a.dtype = static_cast<uint8_t>(dtype);
+  VIREO_TRY(import_dtype(ctx, "output_datatype", DType::kF32, &a.dtype));
   a.periodic = ctx.attr_int("periodic", 1) != 0;
   return import_direct(ctx, op, pack<attrs::Window>(a));
 }
