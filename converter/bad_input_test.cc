@@ -367,13 +367,6 @@ void import_domain(ModelBuilder& m, const std::string& domain) {
   row->set_version(1);
 }
 
-void add_ints(::onnx::NodeProto* n, const std::string& name, const std::vector<int64_t>& values) {
-  auto* a = n->add_attribute();
-  a->set_name(name);
-  a->set_type(::onnx::AttributeProto::INTS);
-  for (const int64_t v : values) a->add_ints(v);
-}
-
 // The chain is deeper than the search for unknown operators goes, and its end is also called by itself.
 TEST(BadInput, UnknownOperatorsBehindManyCalls) {
   ModelBuilder m;
@@ -439,7 +432,7 @@ TEST(BadInput, NodesThatReadNothing) {
   // A filter without what it is for, and with what has no channels.
   ModelBuilder line;
   line.input("x", {"4"}).input("w", {"1", "1", "3"}).output("y");
-  add_ints(line.node("ConvTranspose", {"x", "w"}, {"y"}), "output_shape", {6});
+  testing::add_ints(line.node("ConvTranspose", {"x", "w"}, {"y"}), "output_shape", {6});
   refuse(line, {Code::kBadNode});
 }
 
@@ -515,7 +508,7 @@ TEST(BadInput, AttributesBeyond32Bits) {
     if (c.values.size() == 1) {
       testing::add_int(n, c.attribute, c.values[0]);
     } else {
-      add_ints(n, c.attribute, c.values);
+      testing::add_ints(n, c.attribute, c.values);
     }
     refuse(m, {Code::kBadNode});
   }

@@ -84,6 +84,12 @@ inline void add_int(::onnx::NodeProto* node, const std::string& name, int64_t v)
   a->set_type(::onnx::AttributeProto::INT);
   a->set_i(v);
 }
+inline void add_ints(::onnx::NodeProto* node, const std::string& name, const std::vector<int64_t>& values) {
+  auto* a = node->add_attribute();
+  a->set_name(name);
+  a->set_type(::onnx::AttributeProto::INTS);
+  for (const int64_t v : values) a->add_ints(v);
+}
 
 class ModelBuilder : public GraphBuilder {
  public:

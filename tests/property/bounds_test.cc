@@ -139,17 +139,15 @@ class Bounds : public ::testing::TestWithParam<Case> {
     }
     auto* n = m.node(c.op, names, outputs);
     for (const Attribute& a : c.attributes) {
-      auto* to = n->add_attribute();
-      to->set_name(a.name);
       if (a.text != nullptr) {
+        auto* to = n->add_attribute();
+        to->set_name(a.name);
         to->set_type(::onnx::AttributeProto::STRING);
         to->set_s(a.text);
       } else if (a.list) {
-        to->set_type(::onnx::AttributeProto::INTS);
-        for (const int64_t v : a.values) to->add_ints(v);
+        testing::add_ints(n, a.name, a.values);
       } else {
-        to->set_type(::onnx::AttributeProto::INT);
-        to->set_i(a.values[0]);
+        testing::add_int(n, a.name, a.values[0]);
       }
     }
     if (c.then != nullptr) m.proto()->mutable_node()->SwapElements(0, 1);
@@ -200,9 +198,8 @@ class Bounds : public ::testing::TestWithParam<Case> {
   }
 
   void SetUp() override {
-    vireo_runtime_options with = VIREO_RUNTIME_OPTIONS_INIT;
     vireo_error error = VIREO_ERROR_INIT;
-    ASSERT_EQ(vireo_runtime_create(&with, &runtime_, &error), VIREO_OK) << error.message;
+    ASSERT_EQ(vireo_runtime_create(nullptr, &runtime_, &error), VIREO_OK) << error.message;
   }
   void TearDown() override {
     vireo_model_release(model_);
@@ -315,35 +312,32 @@ const std::map<std::string, Symbol> kProduct = {{"b", {4}}, {"m", {150}}, {"k", 
 
 // Layouts and kernels that only chains get: a block of a mobile network, the same in QDQ form, a layer of a
 // transformer.
-void set(::onnx::NodeProto* n, const char* name, const std::vector<int64_t>& values) {
-  auto* a = n->add_attribute();
-  a->set_name(name);
-  a->set_type(::onnx::AttributeProto::INTS);
-  for (const int64_t v : values) a->add_ints(v);
+void convolve(testing::ModelBuilder& m, const std::string& x, const std::string& w, const std::string& y,
+              int64_t stride = 1, int64_t group = 1) {
+  auto* n = m.node("Conv", {x, w}, {y});
+  testing::add_ints(n, "strides", {stride, stride});
+  testing::add_ints(n, "pads", {1, 1, 1, 1});
+  testing::add_int(n, "group", group);
 }
 void mobile(testing::ModelBuilder& m) {
-  auto* first = m.node("Conv", {"x0", "x1"}, {"a"});
-  set(first, "strides", {2, 2});
-  set(first, "pads", {1, 1, 1, 1});
+  convolve(m, "x0", "x1", "a", 2);
   m.node("Relu", {"a"}, {"b"});
   m.node("Conv", {"b", "x2"}, {"c"});
   m.node("HardSwish", {"c"}, {"d"});
-  auto* planes = m.node("Conv", {"d", "x3"}, {"e"});
-  set(planes, "pads", {1, 1, 1, 1});
-  testing::add_int(planes, "group", 48);
+  convolve(m, "d", "x3", "e", 1, 48);
   m.node("Relu", {"e"}, {"f"});
   m.node("Conv", {"f", "x4"}, {"g"});
   m.node("Add", {"g", "b"}, {"h"});
-  set(m.node("MaxPool", {"h"}, {"i"}), "kernel_shape", {1, 1});
-  set(m.node("Conv", {"i", "x5"}, {"j"}), "pads", {1, 1, 1, 1});
+  testing::add_ints(m.node("MaxPool", {"h"}, {"i"}), "kernel_shape", {1, 1});
+  convolve(m, "i", "x5", "j");
   m.node("Sigmoid", {"j"}, {"y0"});
 }
 void mobile_qdq(testing::ModelBuilder& m) {
   int named = 0;
-  const auto coded = [&](const std::string& of, const std::string& scale, const std::string& zero) {
+  const auto coded = [&](const std::string& of) {
     const std::string codes = "q" + std::to_string(named), value = "v" + std::to_string(named++);
-    m.node("QuantizeLinear", {of, scale, zero}, {codes});
-    m.node("DequantizeLinear", {codes, scale, zero}, {value});
+    m.node("QuantizeLinear", {of, "x8", "x9"}, {codes});
+    m.node("DequantizeLinear", {codes, "x8", "x9"}, {value});
     return value;
   };
   const auto weights = [&](const std::string& codes) {
@@ -351,40 +345,35 @@ void mobile_qdq(testing::ModelBuilder& m) {
     m.node("DequantizeLinear", {codes, "x6", "x7"}, {value});
     return value;
   };
-  auto* first = m.node("Conv", {coded("x0", "x8", "x9"), weights("x1")}, {"a"});
-  set(first, "strides", {2, 2});
-  set(first, "pads", {1, 1, 1, 1});
+  convolve(m, coded("x0"), weights("x1"), "a", 2);
   m.node("Relu", {"a"}, {"b"});
-  const std::string b = coded("b", "x8", "x9");
+  const std::string b = coded("b");
   m.node("Conv", {b, weights("x2")}, {"c"});
   m.node("Relu", {"c"}, {"d"});
-  auto* planes = m.node("Conv", {coded("d", "x8", "x9"), weights("x3")}, {"e"});
-  set(planes, "pads", {1, 1, 1, 1});
-  testing::add_int(planes, "group", 48);
+  convolve(m, coded("d"), weights("x3"), "e", 1, 48);
   m.node("Relu", {"e"}, {"f"});
-  m.node("Conv", {coded("f", "x8", "x9"), weights("x4")}, {"g"});
-  m.node("Add", {coded("g", "x8", "x9"), b}, {"h"});
-  auto* last = m.node("Conv", {coded("h", "x8", "x9"), weights("x5")}, {"i"});
-  set(last, "pads", {1, 1, 1, 1});
-  m.node("GlobalAveragePool", {coded("i", "x8", "x9")}, {"j"});
-  m.node("Identity", {coded("j", "x8", "x9")}, {"y0"});
+  m.node("Conv", {coded("f"), weights("x4")}, {"g"});
+  m.node("Add", {coded("g"), b}, {"h"});
+  convolve(m, coded("h"), weights("x5"), "i");
+  m.node("GlobalAveragePool", {coded("i")}, {"j"});
+  m.node("Identity", {coded("j")}, {"y0"});
 }
 void transformer(testing::ModelBuilder& m) {
   m.node("LayerNormalization", {"x0", "x1", "x2"}, {"n"});
   const auto heads = [&](const char* weights, const std::string& name) {
     m.node("MatMul", {"n", weights}, {name + "m"});
     m.node("Reshape", {name + "m", "x6"}, {name + "r"});
-    set(m.node("Transpose", {name + "r"}, {name}), "perm", {0, 2, 1, 3});
+    testing::add_ints(m.node("Transpose", {name + "r"}, {name}), "perm", {0, 2, 1, 3});
   };
   heads("x3", "q");
   heads("x4", "k");
   heads("x5", "v");
-  set(m.node("Transpose", {"k"}, {"kt"}), "perm", {0, 1, 3, 2});
+  testing::add_ints(m.node("Transpose", {"k"}, {"kt"}), "perm", {0, 1, 3, 2});
   m.node("MatMul", {"q", "kt"}, {"s"});
   m.node("Mul", {"s", "x8"}, {"scaled"});
   testing::add_int(m.node("Softmax", {"scaled"}, {"p"}), "axis", -1);
   m.node("MatMul", {"p", "v"}, {"o"});
-  set(m.node("Transpose", {"o"}, {"t"}), "perm", {0, 2, 1, 3});
+  testing::add_ints(m.node("Transpose", {"o"}, {"t"}), "perm", {0, 2, 1, 3});
   m.node("Reshape", {"t", "x7"}, {"joined"});
   m.node("MatMul", {"joined", "x3"}, {"d"});
   m.node("Add", {"d", "x0"}, {"r"});
