@@ -2,20 +2,12 @@
 #include <utility>
 
 #include "delegates/cpu/binary_function.h"
+#include "delegates/cpu/broadcast_of.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/eltwise/eltwise.h"
 
 namespace vireo {
 namespace {
-
-// Strides of an operand that broadcasts to `y`: 0 along its axes of extent 1 and those it lacks.
-void strides_of(const Shape& own, const Shape& y, int64_t* strides) {
-  int64_t step = 1;
-  for (int i = y.rank - 1, j = own.rank - 1; i >= 0; --i, --j) {
-    strides[i] = j < 0 || own[j] == 1 ? 0 : step;
-    if (j >= 0) step *= own[j];
-  }
-}
 
 void prepare(const CpuQuery& q, void* state) { (void)cpu::binary_function(q.op, static_cast<cpu::Binary*>(state)); }
 
@@ -23,12 +15,8 @@ Status run(const KernelContext& ctx, const void* state) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1);
   Tensor& y = *ctx.out(0);
   cpu::BinaryF32 s;
-  static_assert(cpu::BinaryF32::kMaxRank >= kMaxRank, "every shape fits");
   s.op = *static_cast<const cpu::Binary*>(state);
-  s.rank = y.shape.rank;
-  for (int i = 0; i < s.rank; ++i) s.dims[i] = y.shape[i];
-  strides_of(a.shape, y.shape, s.a_strides);
-  strides_of(b.shape, y.shape, s.b_strides);
+  cpu::set_broadcast(a.shape, b.shape, y.shape, &s);
   cpu::binary_f32(s, a.as<const float>(), b.as<const float>(), y.as<float>(), ctx.parallel);
   return Status::kOk;
 }

@@ -111,38 +111,12 @@ void binary_row(Binary op, const float* a, int64_t a_step, const float* b, int64
   }
 }
 
-// Elements [begin, end) of the output in row-major order.
-void binary_range(const BinaryF32& s, const float* a, const float* b, float* y, int64_t begin, int64_t end) {
-  const int last = s.rank - 1;
-  const int64_t inner = s.dims[last];
-  int64_t at[BinaryF32::kMaxRank];
-  int64_t rest = begin;
-  for (int i = last; i >= 0; --i) {
-    at[i] = rest % s.dims[i];
-    rest /= s.dims[i];
-  }
-  const float* pa = a;
-  const float* pb = b;
-  for (int i = 0; i < last; ++i) {
-    pa += at[i] * s.a_strides[i];
-    pb += at[i] * s.b_strides[i];
-  }
-  int64_t column = at[last];
-  const int64_t a_step = s.a_strides[last], b_step = s.b_strides[last];
-  for (int64_t i = begin; i < end;) {
-    const int64_t count = inner - column < end - i ? inner - column : end - i;
-    binary_row(s.op, pa + column * a_step, a_step, pb + column * b_step, b_step, y + i, count);
-    i += count;
-    column = 0;
-    for (int axis = last - 1; axis >= 0; --axis) {
-      pa += s.a_strides[axis];
-      pb += s.b_strides[axis];
-      if (++at[axis] < s.dims[axis]) break;
-      at[axis] = 0;
-      pa -= s.dims[axis] * s.a_strides[axis];
-      pb -= s.dims[axis] * s.b_strides[axis];
-    }
-  }
+void binary_range(const Broadcast& s, Binary op, const float* a, const float* b, float* y, int64_t begin,
+                  int64_t end) {
+  const int64_t a_step = s.a_strides[s.rank - 1], b_step = s.b_strides[s.rank - 1];
+  for_each_row(s, begin, end, [&](int64_t at_a, int64_t at_b, int64_t at_y, int64_t count) {
+    binary_row(op, a + at_a, a_step, b + at_b, b_step, y + at_y, count);
+  });
 }
 
 void scale_row_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64_t columns) {
@@ -169,12 +143,8 @@ namespace vireo::cpu {
 HWY_EXPORT(binary_range);
 HWY_EXPORT(scale_row_bf16);
 
-namespace {
-// Joins axes that both operands walk as one, so that rows get as long as they can: [2,3,4] + [2,3,4] is one row of 24,
-// and [1,C,H,W] + [C,1,1] is C rows of H W.
-BinaryF32 collapsed(const BinaryF32& s) {
-  BinaryF32 out;
-  out.op = s.op;
+Broadcast collapsed(const Broadcast& s) {
+  Broadcast out;
   for (int i = 0; i < s.rank; ++i) {
     if (s.dims[i] == 1) continue;
     const int top = out.rank - 1;
@@ -197,15 +167,14 @@ BinaryF32 collapsed(const BinaryF32& s) {
   }
   return out;
 }
-}  // namespace
 
 void binary_f32(const BinaryF32& shape, const float* a, const float* b, float* y, const Parallel& parallel) {
-  const BinaryF32 s = collapsed(shape);
-  int64_t count = 1;
-  for (int i = 0; i < s.rank; ++i) count *= s.dims[i];
+  const Broadcast s = collapsed(shape);
+  const Binary op = shape.op;
   const auto kernel = HWY_DYNAMIC_POINTER(binary_range);
-  const int64_t grain = s.op == Binary::kPow ? 2048 : 32768;
-  parallel.for_range(count, grain, [&](int64_t begin, int64_t end, int32_t) { kernel(s, a, b, y, begin, end); });
+  const int64_t grain = op == Binary::kPow ? 2048 : 32768;
+  parallel.for_range(s.count(), grain,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(s, op, a, b, y, begin, end); });
 }
 
 void scale_rows_bf16(const uint16_t* x, const uint16_t* scale, uint16_t* y, int64_t images, int64_t rows,

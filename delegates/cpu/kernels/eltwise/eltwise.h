@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "delegates/cpu/kernels/eltwise/broadcast.h"
 #include "sdk/base/parallel.h"
 
 namespace vireo::cpu {
@@ -20,14 +21,8 @@ enum class Binary : uint8_t {
   kSquaredDifference,  // (a - b)^2
 };
 
-// y is dense with `dims`; a and b have `dims` too, with strides in elements, 0 where broadcast.
-struct BinaryF32 {
-  static constexpr int kMaxRank = 8;
+struct BinaryF32 : Broadcast {
   Binary op = Binary::kAdd;
-  int rank = 0;
-  int64_t dims[kMaxRank] = {};
-  int64_t a_strides[kMaxRank] = {};
-  int64_t b_strides[kMaxRank] = {};
 };
 
 // y[i] = op(a[i], b[i]). y may be a or b where that one is dense.
