@@ -69,6 +69,11 @@ BENCHMARK(conv)
     ->Args({1, 1, 1, 43844, 1, 256, 1, 2, 1})
     ->Args({8, 32, 172, 264, 5, 5, 1, 3, 1})
     ->Args({1, 32, 172, 264, 7, 7, 1, 3, 1})
+    // what an agent sees
+    ->Args({5, 16, 40, 40, 8, 8, 4, 4, 1})
+    // where faces are: ends of a pyramid
+    ->Args({256, 6, 4, 5, 3, 3, 1, 1, 1})
+    ->Args({256, 12, 4, 5, 3, 3, 1, 1, 1})
     // kinds of files: a column
     ->Args({256, 512, 512, 1, 5, 1, 1, 1, 1});
 

@@ -16,28 +16,58 @@ namespace vireo::cpu {
 
 // How outputs are cut: the same on every instruction set, so that scratch sizes are. A piece is some lines of outputs
 // and some columns of them. Its input lines are copied for all channels with their border, columns sorted by their
-// remainder modulo the stride: then neighbouring outputs read neighbouring floats, as in Band (window.h).
+// remainder modulo the stride: then neighbouring outputs read neighbouring floats, as in Band (window.h). Where lines
+// are short, they are sorted by their remainder as well, so that the end of a line's outputs and the begin of the
+// next one's are neighbours, too, but for the few between them that are nobody's: one long line, computed filter by
+// filter into a room behind the copy, from where the true ones go to y.
 struct DirectPieces {
   static constexpr int64_t kFloats = 64 * 1024;  // 256 KiB: a core's own cache
   static constexpr int64_t kColumns = 512;
-  static constexpr int64_t kSlack = 64;  // the last tile reads beyond its line
+  static constexpr int64_t kSlack = 64;      // the last tile reads beyond its line
+  static constexpr int64_t kMostFilters = 8;  // in a tile
 
   int64_t columns, lines;  // outputs of a piece
-  int64_t phase, pitch;    // floats from one remainder, and from one line, to the next
+  bool joined;             // lines are one
+  int64_t phase, pitch;    // floats from one remainder of columns, and from one line, to the next
+  int64_t turn;            // joined: floats from one remainder of lines to the next
   int64_t plane;           // floats from one channel to the next, of a piece with all its lines
   int64_t floats;
 
   explicit DirectPieces(const ConvF32& s) {
     const int64_t pieces = (s.out[2] + kColumns - 1) / kColumns;
     columns = pieces > 1 ? ((s.out[2] + pieces - 1) / pieces + 15) / 16 * 16 : s.out[2];
-    phase = (columns + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2] + 1 + 15) / 16 * 16;
-    pitch = phase * s.stride[2];
     const int64_t channels = s.in_channels / s.groups, reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
+    const int64_t beyond = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
+    joined = pieces == 1 && beyond < kSlack / 2 && columns + beyond < (columns + 15) / 16 * 16;
+    if (joined) {
+      pitch = columns + beyond;
+      const int64_t line = channels * s.stride[1] * s.stride[2] * pitch, more = (reach - 1) / s.stride[1];
+      lines = line > 0 ? (kFloats - more * line) / (line + kMostFilters * pitch) : s.out[1];
+      set_lines(s, lines, more);
+      return;
+    }
+    phase = (columns + beyond + 1 + 15) / 16 * 16;
+    pitch = phase * s.stride[2];
     lines = channels * pitch > 0 ? (kFloats / (channels * pitch) - reach) / s.stride[1] + 1 : s.out[1];
     if (lines > s.out[1]) lines = s.out[1];
     if (lines < 1) lines = 1;
+    turn = 0;
     plane = ((lines - 1) * s.stride[1] + reach) * pitch;
     floats = channels * plane + kSlack;
+  }
+
+  // Vectors of 16 that a filter's outputs take, of which some are nobody's.
+  int64_t vectors() const {
+    return joined ? (lines * pitch + 15) / 16 : lines * ((columns + 15) / 16);
+  }
+
+ private:
+  void set_lines(const ConvF32& s, int64_t count, int64_t more) {
+    lines = count > s.out[1] ? s.out[1] : count < 1 ? 1 : count;
+    phase = (lines + more) * pitch;
+    turn = phase * s.stride[2];
+    plane = turn * s.stride[1];
+    floats = s.in_channels / s.groups * plane + kSlack + kMostFilters * lines * pitch;
   }
 };
 
@@ -173,19 +203,41 @@ HWY_INLINE void zero_floats(float* to, int64_t count) {
   if (count > 0) memset(to, 0, static_cast<size_t>(count) * sizeof(float));
 }
 
-// to[p * phase + j] = line[left + j * step + p], 0 outside [0, width): all remainders p of one line.
-void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int64_t phase, float* to) {
+// to[p * phase + j] = from[p + (j - begin) * step] for as many j of [begin, end) as fill vectors, whose end it returns.
+template <class D>
+HWY_INLINE int64_t sort_columns(D d, const float* from, int64_t step, int64_t phase, int64_t begin, int64_t end,
+                                float* to) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<D> v[4];
+  int64_t j = begin;
+  for (; j + lanes <= end; j += lanes, from += step * lanes) {
+    if (step == 2) {
+      hn::LoadInterleaved2(d, from, v[0], v[1]);
+    } else if (step == 3) {
+      hn::LoadInterleaved3(d, from, v[0], v[1], v[2]);
+    } else if (step == 4) {
+      hn::LoadInterleaved4(d, from, v[0], v[1], v[2], v[3]);
+    } else {
+      break;
+    }
+    for (int64_t p = 0; p < step; ++p) hn::StoreU(v[p], d, to + p * phase + j);
+  }
+  return j;
+}
+
+// to[p * phase + j] = line[left + j * step + p], 0 outside [0, width): all remainders p of one line, `count` of each.
+void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int64_t count, int64_t phase, float* to) {
   const DF d;
   if (step == 1) {
-    const int64_t begin = left < 0 ? lesser(-left, phase) : 0, end = greater(lesser(width - left, phase), begin);
+    const int64_t begin = left < 0 ? lesser(-left, count) : 0, end = greater(lesser(width - left, count), begin);
     zero_floats(to, begin);
     if (end > begin) memcpy(to + begin, line + left + begin, static_cast<size_t>(end - begin) * sizeof(float));
-    zero_floats(to + end, phase - end);
+    zero_floats(to + end, count - end);
     return;
   }
   // Whole groups of `step` columns that lie inside.
-  const int64_t first = left < 0 ? lesser((-left + step - 1) / step, phase) : 0;
-  const int64_t last = width > left ? greater(lesser((width - left) / step, phase), first) : first;
+  const int64_t first = left < 0 ? lesser((-left + step - 1) / step, count) : 0;
+  const int64_t last = width > left ? greater(lesser((width - left) / step, count), first) : first;
   const auto one_by_one = [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) {
       for (int64_t p = 0; p < step; ++p) {
@@ -195,24 +247,39 @@ void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int
     }
   };
   one_by_one(0, first);
-  int64_t j = first;
-  const float* from = line + left + first * step;
-  VF a, b, c;
-  if (step == 2) {
-    for (; j + kLanes <= last; j += kLanes, from += 2 * kLanes) {
-      hn::LoadInterleaved2(d, from, a, b);
-      hn::StoreU(a, d, to + j);
-      hn::StoreU(b, d, to + phase + j);
-    }
-  } else if (step == 3) {
-    for (; j + kLanes <= last; j += kLanes, from += 3 * kLanes) {
-      hn::LoadInterleaved3(d, from, a, b, c);
-      hn::StoreU(a, d, to + j);
-      hn::StoreU(b, d, to + phase + j);
-      hn::StoreU(c, d, to + 2 * phase + j);
+  int64_t j = sort_columns(d, line + left + first * step, step, phase, first, last, to);
+  // Short lines, and what is left of long ones.
+  j = sort_columns(hn::CappedTag<float, 4>(), line + left + j * step, step, phase, j, last, to);
+  one_by_one(j, count);
+}
+
+// Where taps lie in the copy, and the copy of what `lines` lines of outputs see, of all channels: input lines from
+// `top`, columns from `left` on.
+void copy_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, int64_t lines, int64_t top, int64_t left,
+                int64_t* taps, float* to) {
+  const int64_t count = s.kernel[1] * s.kernel[2], channels = s.in_channels / s.groups, in_area = s.in[1] * s.in[2];
+  const bool joined = pieces.joined;
+  const int64_t turns = joined ? s.stride[1] : 1, columns = joined ? pieces.pitch : pieces.phase;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t line = i / s.kernel[2] * s.dilation[1], column = i % s.kernel[2] * s.dilation[2];
+    taps[i] = line % turns * pieces.turn + line / turns * pieces.pitch + column % s.stride[2] * pieces.phase +
+              column / s.stride[2];
+  }
+  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
+  const int64_t in_lines = joined ? (lines + (reach - 1) / turns) * turns : (lines - 1) * s.stride[1] + reach;
+  const int64_t plane = joined ? pieces.plane : in_lines * pieces.pitch;
+  for (int64_t c = 0; c < channels; ++c, to += plane) {
+    for (int64_t i = 0; i < in_lines; ++i) {
+      float* const line_to = to + i % turns * pieces.turn + i / turns * pieces.pitch;
+      const int64_t line = top + i;
+      if (line >= 0 && line < s.in[1]) {
+        copy_line(x + c * in_area + line * s.in[2], s.in[2], left, s.stride[2], columns, pieces.phase, line_to);
+        continue;
+      }
+      for (int64_t p = 0; p < s.stride[2]; ++p) zero_floats(line_to + p * pieces.phase, columns);
     }
   }
-  one_by_one(j, phase);
+  zero_floats(to, DirectPieces::kSlack);
 }
 
 // Lines [y0, y1) and columns [x0, x1) of one image's group: x [C / groups, H, W], weights, bias, slope and y of the
@@ -220,57 +287,56 @@ void copy_line(const float* line, int64_t width, int64_t left, int64_t step, int
 void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, const float* weights, int64_t y0,
                   int64_t y1, int64_t x0, int64_t x1, float* y, const float* residual, float* scratch) {
   const int64_t filters = s.out_channels / s.groups, channels = s.in_channels / s.groups;
-  const int64_t count = s.kernel[1] * s.kernel[2], in_area = s.in[1] * s.in[2], out_area = s.out[1] * s.out[2];
-  const int64_t in_lines = (y1 - y0 - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1;
+  const int64_t count = s.kernel[1] * s.kernel[2], out_area = s.out[1] * s.out[2], lines = y1 - y0;
   int64_t* const taps = reinterpret_cast<int64_t*>(scratch);
   float* const copy = scratch + (count + 7) / 8 * 16;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t column = i % s.kernel[2] * s.dilation[2];
-    taps[i] =
-        i / s.kernel[2] * s.dilation[1] * pieces.pitch + column % s.stride[2] * pieces.phase + column / s.stride[2];
-  }
-  const int64_t plane = in_lines * pieces.pitch, left = x0 * s.stride[2] - s.pad[2];
-  float* to = copy;
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t i = 0; i < in_lines; ++i, to += pieces.pitch) {
-      const int64_t line = y0 * s.stride[1] - s.pad[1] + i;
-      if (line < 0 || line >= s.in[1]) {
-        zero_floats(to, pieces.pitch);
-      } else {
-        copy_line(x + c * in_area + line * s.in[2], s.in[2], left, s.stride[2], pieces.phase, to);
-      }
-    }
-  }
-  zero_floats(to, DirectPieces::kSlack);
+  copy_piece(s, pieces, x, lines, y0 * s.stride[1] - s.pad[1], x0 * s.stride[2] - s.pad[2], taps, copy);
 
   DirectTile t;
   t.channels = channels;
-  t.plane = plane;
+  t.plane = pieces.joined ? pieces.plane
+                          : ((lines - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1) * pieces.pitch;
   t.taps = taps;
   t.tap_count = count;
   t.weights_step = channels * count;
-  t.y_step = out_area;
   const bool alone = s.residual == nullptr && s.slope == nullptr;
   t.clip = alone && (s.act.kind == Activation::kRelu || s.act.kind == Activation::kClip);
   t.lo = s.act.kind == Activation::kClip ? s.act.a : 0;
   t.hi = s.act.kind == Activation::kClip ? s.act.b : HUGE_VALF;
   // Filters and vectors are cut evenly. What a tile sees of all channels stays near while lines and filters pass.
+  const int64_t length = pieces.joined ? (lines - 1) * pieces.pitch + x1 - x0 : x1 - x0;
+  const int64_t rows = pieces.joined ? 1 : lines;
   const int64_t blocks = (filters + kFilters - 1) / kFilters;
-  const int64_t vectors = (x1 - x0 + kLanes - 1) / kLanes, most = kMostVectors[(filters + blocks - 1) / blocks];
+  const int64_t vectors = (length + kLanes - 1) / kLanes, most = kMostVectors[(filters + blocks - 1) / blocks];
   const int64_t tiles = (vectors + most - 1) / most;
-  for (int64_t tile = 0, v = 0; tile < tiles; ++tile) {
-    const int64_t wide = (vectors - v + tiles - tile - 1) / (tiles - tile), column = v * kLanes;
-    v += wide;
-    t.columns = lesser(x1 - x0 - column, wide * kLanes);
-    for (int64_t line = y0; line < y1; ++line) {
-      t.x = copy + (line - y0) * s.stride[1] * pieces.pitch + column;
-      for (int64_t block = 0, f = 0; block < blocks; ++block) {
-        const int64_t high = (filters - f + blocks - block - 1) / (blocks - block);
-        t.weights = weights + f * t.weights_step;
-        t.bias = s.bias != nullptr ? s.bias + f : nullptr;
-        t.y = y + f * out_area + line * s.out[2] + x0 + column;
-        direct_kernel(high, wide)(t);
-        f += high;
+  float* const room = copy + channels * pieces.plane + DirectPieces::kSlack;
+  const auto columns_of_tile = [&](int64_t tile, int64_t row, int64_t f, int64_t high) {
+    const int64_t v = vectors * tile / tiles, wide = vectors * (tile + 1) / tiles - v, column = v * kLanes;
+    t.columns = lesser(length - column, wide * kLanes);
+    t.x = copy + row * s.stride[1] * pieces.pitch + column;
+    t.weights = weights + f * t.weights_step;
+    t.bias = s.bias != nullptr ? s.bias + f : nullptr;
+    t.y = (pieces.joined ? room : y + f * out_area + (y0 + row) * s.out[2] + x0) + column;
+    t.y_step = pieces.joined ? length : out_area;
+    direct_kernel(high, wide)(t);
+  };
+  const auto filters_of_block = [&](int64_t block) { return filters * (block + 1) / blocks - filters * block / blocks; };
+  if (pieces.joined) {
+    for (int64_t block = 0, f = 0; block < blocks; ++block) {
+      const int64_t high = filters_of_block(block);
+      for (int64_t tile = 0; tile < tiles; ++tile) columns_of_tile(tile, 0, f, high);
+      for (const int64_t end = f + high; f < end; ++f) {
+        const float* from = room + (f + high - end) * length;
+        float* to = y + f * out_area + y0 * s.out[2];
+        for (int64_t line = 0; line < lines; ++line, from += pieces.pitch, to += s.out[2])
+          memcpy(to, from, static_cast<size_t>(s.out[2]) * sizeof(float));
+      }
+    }
+  } else {
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t block = 0; block < blocks; ++block)
+          columns_of_tile(tile, row, filters * block / blocks, filters_of_block(block));
       }
     }
   }
@@ -305,8 +371,12 @@ constexpr int64_t kMostStride = 4;
 constexpr int64_t kMostFilters = 64;         // more repay patches
 constexpr int64_t kMostWeights = 64 * 1024;  // of a group: they are read once for each tile, from a core's own cache
 // An element of a patch costs about as much as this many multiplications, with what is uncertain left out.
-constexpr int64_t kPatch = 10;
+constexpr int64_t kPatch = 13;
 
+// Floats of a line of all remainders, at most.
+int64_t widest_pitch(const ConvF32& s) {
+  return (s.out[2] + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2] + 1 + 15) / 16 * 16 * s.stride[2];
+}
 int64_t tap_floats(int64_t taps) { return (taps + 7) / 8 * 16; }
 }  // namespace
 
@@ -315,10 +385,12 @@ bool conv_direct_f32_serves(const ConvF32& s) {
   const int64_t taps = s.kernel[1] * s.kernel[2], filters = s.out_channels / s.groups;
   if (!flat || taps <= 1 || taps > kMostTaps || s.stride[2] > kMostStride) return false;
   if (filters > kMostFilters || filters * taps * (s.in_channels / s.groups) > kMostWeights) return false;
-  // The last vector of each line is in part empty; the product's are full, after each patch was made.
-  const int64_t empty = (16 - s.out[2] % 16) % 16;
-  if (filters * empty > kPatch * s.out[2]) return false;
-  return DirectPieces(s).floats <= DirectPieces::kFloats + DirectPieces::kSlack;
+  // Vectors are in part empty; the product's are full, after each patch was made. What both copy does not count.
+  const DirectPieces pieces(s);
+  const int64_t k = s.in_channels / s.groups * taps, outputs = pieces.lines * pieces.columns;
+  const int64_t saved = k * outputs - s.in_channels / s.groups * pieces.plane;
+  if (filters * k * (pieces.vectors() * 16 - outputs) > kPatch * saved) return false;
+  return pieces.floats <= DirectPieces::kFloats + DirectPieces::kSlack;
 }
 
 int64_t conv_direct_f32_slot_floats(const ConvF32& s, Sizes sizes) {
@@ -326,9 +398,9 @@ int64_t conv_direct_f32_slot_floats(const ConvF32& s, Sizes sizes) {
   if (sizes == Sizes::kFixed) return tap_floats(taps) + (DirectPieces(s).floats + 15) / 16 * 16;
   ConvF32 widest = s;
   if (widest.out[2] > DirectPieces::kColumns) widest.out[2] = DirectPieces::kColumns;
-  const DirectPieces pieces(widest);
-  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
-  const int64_t all = s.in_channels / s.groups * ((s.out[1] - 1) * s.stride[1] + reach) * pieces.pitch;
+  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1, pitch = widest_pitch(widest);
+  const int64_t all = s.in_channels / s.groups * (s.out[1] * s.stride[1] + reach) * pitch +
+                      DirectPieces::kMostFilters * s.out[1] * pitch;
   return tap_floats(taps < kMostTaps ? taps : kMostTaps) +
          (all < DirectPieces::kFloats ? (all + 15) / 16 * 16 : DirectPieces::kFloats) + DirectPieces::kSlack;
 }
