@@ -19,7 +19,7 @@ void depthwise_lines_bf16(const DepthwiseF32& s, const uint16_t* x, const float*
                           int64_t end) {
   const Window& w = s.window;
   Lines<uint16_t> l = lines_for<uint16_t>(s, filters, s.act.kind);
-  const LinesOf<uint16_t> lines = lines_of<uint16_t>(w);
+  const LinesOf<uint16_t> lines = lines_of<uint16_t>(s);
   for (int64_t line = begin, count = 0; line < end; line += count) {
     const int64_t image = line / w.out_h, oy = line % w.out_h;
     count = end - line < w.out_h - oy ? end - line : w.out_h - oy;

@@ -21,7 +21,7 @@ void depthwise_lines(const DepthwiseF32& s, const float* x, const float* filters
   const Activation kind = s.residual == nullptr && s.slope == nullptr ? s.act.kind : Activation::kNone;
   const bool later = s.residual != nullptr || s.slope != nullptr || !depthwise_nhwc_ends(kind);
   Lines<float> l = lines_for<float>(s, filters, kind);
-  const LinesOf<float> lines = lines_of<float>(w);
+  const LinesOf<float> lines = lines_of<float>(s);
   const int64_t few = 1 + kLaterFloats / out_line;
   for (int64_t line = begin; line < end;) {
     const int64_t image = line / w.out_h, oy = line % w.out_h;

@@ -223,8 +223,79 @@ template <class T>
 void lines_any(const DepthwiseF32& s, const Lines<T>& l, int64_t oy0, int64_t oy1) {
   for (int64_t oy = oy0; oy < oy1; ++oy) line_any(s, l, oy);
 }
+
+// Fewer channels than lanes, stride 1 along lines: a vector runs over neighbouring pixels, and so do the filters, each
+// written out until it has a vector from any of its channels on. Pixels at the edges go one by one.
+constexpr int64_t kMostFewTaps = 49;
+struct FewTaps {
+  int64_t i0, i1;  // rows of the window that lie in the image
+  float filters[kMostFewTaps * 2 * kLanes];
+  float bias[2 * kLanes];
+};
+// kVectors vectors of outputs from element `at` of a line on. from: what the first tap of its first element would see.
+template <int kVectors, class T>
+HWY_INLINE void few_channels(const DepthwiseF32& s, const Lines<T>& l, const FewTaps& t, const T* from, int64_t at,
+                             T* to) {
+  const Window& w = s.window;
+  const float* filter[kVectors];
+  VF acc[kVectors];
+  VIREO_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t channel = (at + v * kLanes) % s.channels;
+    filter[v] = t.filters + t.i0 * w.kernel_w * 2 * kLanes + channel;
+    acc[v] = hn::LoadU(DF(), t.bias + channel);
+  }
+  for (int64_t i = t.i0; i < t.i1; ++i) {
+    const T* x = from + at + i * w.dilation_h * w.in_w * s.channels;
+    for (int64_t j = 0; j < w.kernel_w; ++j, x += w.dilation_w * s.channels) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        acc[v] = hn::MulAdd(load<false>(x + v * kLanes, 0), hn::LoadU(DF(), filter[v]), acc[v]);
+        filter[v] += 2 * kLanes;
+      }
+    }
+  }
+  store_all<false, kVectors>(acc, l, to + at, kLanes, 0);
+}
+bool has_few_channels(const DepthwiseF32& s) {
+  const Window& w = s.window;
+  const int64_t right = w.in_w + w.pad_left - (w.kernel_w - 1) * w.dilation_w;
+  return w.stride_w == 1 && s.channels < kLanes && w.kernel_h * w.kernel_w <= kMostFewTaps &&
+         ((right < w.out_w ? right : w.out_w) - w.pad_left) * s.channels >= kLanes;
+}
 template <class T>
-LinesOf<T> lines_of(const Window& w) {
+void lines_of_few(const DepthwiseF32& s, const Lines<T>& l, int64_t oy0, int64_t oy1) {
+  const Window& w = s.window;
+  const int64_t channels = s.channels, taps = w.kernel_h * w.kernel_w;
+  const int64_t inside = w.in_w + w.pad_left - (w.kernel_w - 1) * w.dilation_w;
+  const int64_t left = w.pad_left, right = inside < w.out_w ? inside : w.out_w;
+  FewTaps t;
+  for (int64_t k = 0, c = 0; k < channels + kLanes - 1; ++k, c = c + 1 < channels ? c + 1 : 0) {
+    t.bias[k] = s.bias != nullptr ? s.bias[c] : 0;
+    for (int64_t tap = 0; tap < taps; ++tap) t.filters[tap * 2 * kLanes + k] = l.filters[tap * channels + c];
+  }
+  for (int64_t oy = oy0; oy < oy1; ++oy) {
+    const int64_t top = oy * w.stride_h - w.pad_top;
+    t.i0 = 0;
+    t.i1 = w.kernel_h;
+    while (t.i0 < t.i1 && top + t.i0 * w.dilation_h < 0) ++t.i0;
+    while (t.i1 > t.i0 && top + (t.i1 - 1) * w.dilation_h >= w.in_h) --t.i1;
+    const T* const from = l.x + (top * w.in_w - w.pad_left) * channels;
+    T* const to = l.y + oy * w.out_w * channels;
+    for (int64_t ox = 0; ox < left; ++ox) pixel_any<1, true>(s, l, oy, ox, 0, static_cast<size_t>(channels));
+    for (int64_t ox = right; ox < w.out_w; ++ox) pixel_any<1, true>(s, l, oy, ox, 0, static_cast<size_t>(channels));
+    const int64_t end = right * channels;
+    int64_t at = left * channels;
+    for (; at + 4 * kLanes <= end; at += 4 * kLanes) few_channels<4>(s, l, t, from, at, to);
+    for (; at + kLanes <= end; at += kLanes) few_channels<1>(s, l, t, from, at, to);
+    if (at < end) few_channels<1>(s, l, t, from, end - kLanes, to);
+  }
+}
+
+template <class T>
+LinesOf<T> lines_of(const DepthwiseF32& s) {
+  const Window& w = s.window;
+  if (has_few_channels(s)) return lines_of_few<T>;
   if (w.dilation_w != 1 || w.stride_w > 2) return lines_any<T>;
   if (w.kernel_w == 3) return w.stride_w == 1 ? lines_of_strips<T, 3, 1> : lines_of_strips<T, 3, 2>;
   if (w.kernel_w == 5) return w.stride_w == 1 ? lines_of_strips<T, 5, 1> : lines_of_strips<T, 5, 2>;
