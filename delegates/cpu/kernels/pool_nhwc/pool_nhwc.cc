@@ -13,12 +13,14 @@
 #ifndef VIREO_DELEGATES_CPU_KERNELS_POOL_NHWC_TAPS_
 #define VIREO_DELEGATES_CPU_KERNELS_POOL_NHWC_TAPS_
 namespace vireo::cpu {
-// The pixels of x that one output sees: `rows` x `columns`, the first at `from`. T: float, or bfloat16 as uint16_t.
+// The pixels of x that an output sees: `rows` x `columns`, the first at `from`; and so do `outputs` neighbours, each
+// `next` elements on. T: float, or bfloat16 as uint16_t.
 template <class T>
 struct Taps {
   const T* from;
   int64_t rows, columns, row_step, column_step;  // in elements
   float divisor;                                 // of a sum
+  int64_t outputs, next;
 };
 }  // namespace vireo::cpu
 #endif
@@ -52,45 +54,58 @@ HWY_INLINE void store(VF v, uint16_t* to, size_t lanes) {
   hn::StoreN(narrowed(v), half, to, lanes);
 }
 
+// kVectors vectors of outputs: `from_step` elements apart in what they see, `to_step` in y.
 template <bool kIsMax, int kVectors, class T>
-HWY_INLINE void whole_vectors(const Taps<T>& t, int64_t c, T* to) {
+HWY_INLINE void whole_vectors(const Taps<T>& t, const T* first, int64_t from_step, T* to, int64_t to_step) {
   const DF d;
   VF acc[kVectors];
   VIREO_UNROLL
   for (int v = 0; v < kVectors; ++v) acc[v] = hn::Set(d, kIsMax ? -HUGE_VALF : 0.0f);
   for (int64_t i = 0; i < t.rows; ++i) {
-    const T* from = t.from + i * t.row_step + c;
+    const T* from = first + i * t.row_step;
     for (int64_t j = 0; j < t.columns; ++j, from += t.column_step) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[v] = join<kIsMax>(acc[v], load(from + v * kLanes));
+      for (int v = 0; v < kVectors; ++v) acc[v] = join<kIsMax>(acc[v], load(from + v * from_step));
     }
   }
   VIREO_UNROLL
   for (int v = 0; v < kVectors; ++v)
-    store(kIsMax ? acc[v] : divide(d, acc[v], hn::Set(d, t.divisor)), to + c + v * kLanes);
+    store(kIsMax ? acc[v] : divide(d, acc[v], hn::Set(d, t.divisor)), to + v * to_step);
 }
 
 template <bool kIsMax, class T>
-HWY_INLINE void pixel(const Taps<T>& t, int64_t channels, T* to) {
+HWY_INLINE void outputs_of(const Taps<T>& t, int64_t channels, T* to) {
   const DF d;
   int64_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) whole_vectors<kIsMax, 4>(t, c, to);
-  for (; c + kLanes <= channels; c += kLanes) whole_vectors<kIsMax, 1>(t, c, to);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
+    for (int64_t o = 0; o < t.outputs; ++o)
+      whole_vectors<kIsMax, 4>(t, t.from + o * t.next + c, kLanes, to + o * channels + c, kLanes);
+  }
+  for (; c + kLanes <= channels; c += kLanes) {
+    int64_t o = 0;
+    for (; o + 4 <= t.outputs; o += 4)
+      whole_vectors<kIsMax, 4>(t, t.from + o * t.next + c, t.next, to + o * channels + c, channels);
+    for (; o < t.outputs; ++o)
+      whole_vectors<kIsMax, 1>(t, t.from + o * t.next + c, 0, to + o * channels + c, 0);
+  }
   if (c == channels) return;
   const size_t lanes = static_cast<size_t>(channels - c);
-  VF acc = hn::Set(d, kIsMax ? -HUGE_VALF : 0.0f);
-  for (int64_t i = 0; i < t.rows; ++i) {
-    for (int64_t j = 0; j < t.columns; ++j)
-      acc = join<kIsMax>(acc, load(t.from + i * t.row_step + j * t.column_step + c, lanes));
+  for (int64_t o = 0; o < t.outputs; ++o) {
+    VF acc = hn::Set(d, kIsMax ? -HUGE_VALF : 0.0f);
+    const T* const from = t.from + o * t.next + c;
+    for (int64_t i = 0; i < t.rows; ++i) {
+      for (int64_t j = 0; j < t.columns; ++j)
+        acc = join<kIsMax>(acc, load(from + i * t.row_step + j * t.column_step, lanes));
+    }
+    store(kIsMax ? acc : divide(d, acc, hn::Set(d, t.divisor)), to + o * channels + c, lanes);
   }
-  store(kIsMax ? acc : divide(d, acc, hn::Set(d, t.divisor)), to + c, lanes);
 }
 
-void pool_pixel(const Taps<float>& t, int64_t channels, bool is_max, float* to) {
-  is_max ? pixel<true>(t, channels, to) : pixel<false>(t, channels, to);
+void pool_outputs(const Taps<float>& t, int64_t channels, bool is_max, float* to) {
+  is_max ? outputs_of<true>(t, channels, to) : outputs_of<false>(t, channels, to);
 }
-void pool_pixel_bf16(const Taps<uint16_t>& t, int64_t channels, bool is_max, uint16_t* to) {
-  is_max ? pixel<true>(t, channels, to) : pixel<false>(t, channels, to);
+void pool_outputs_bf16(const Taps<uint16_t>& t, int64_t channels, bool is_max, uint16_t* to) {
+  is_max ? outputs_of<true>(t, channels, to) : outputs_of<false>(t, channels, to);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -100,8 +115,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace vireo::cpu {
-HWY_EXPORT(pool_pixel);
-HWY_EXPORT(pool_pixel_bf16);
+HWY_EXPORT(pool_outputs);
+HWY_EXPORT(pool_outputs_bf16);
 
 namespace {
 
@@ -116,8 +131,8 @@ struct Inside {
   }
 };
 
-auto kernel_for(const float*) { return HWY_DYNAMIC_POINTER(pool_pixel); }
-auto kernel_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(pool_pixel_bf16); }
+auto kernel_for(const float*) { return HWY_DYNAMIC_POINTER(pool_outputs); }
+auto kernel_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(pool_outputs_bf16); }
 
 template <class T>
 void global(const T* x, T* y, int64_t n, int64_t area, int64_t channels, bool is_max, const Parallel& parallel) {
@@ -128,7 +143,7 @@ void global(const T* x, T* y, int64_t n, int64_t area, int64_t channels, bool is
     for (int64_t i = begin; i < end; ++i) {
       const int64_t c = i % blocks * kBlock, count = channels - c < kBlock ? channels - c : kBlock;
       const T* const from = x + i / blocks * area * channels + c;
-      const Taps<T> t = {from, 1, area, 0, channels, static_cast<float>(area)};
+      const Taps<T> t = {from, 1, area, 0, channels, static_cast<float>(area), 1, 0};
       kernel(t, count, is_max, y + i / blocks * channels + c);
     }
   });
@@ -141,6 +156,10 @@ void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Paralle
   const auto kernel = kernel_for(x);
   const bool is_max = s.kind == PoolKind::kMax, with_pad = s.kind == PoolKind::kAverageWithPad;
   const int64_t work = w.out_w * channels * w.kernel_h * w.kernel_w;
+  // Outputs that see no edge on either side.
+  const int64_t left = (w.pad_left + w.stride_w - 1) / w.stride_w;
+  const int64_t last = w.in_w - 1 - (w.kernel_w - 1) * w.dilation_w + w.pad_left;
+  const int64_t right = last < 0 ? 0 : last / w.stride_w + 1 < w.out_w ? last / w.stride_w + 1 : w.out_w;
   parallel.for_range(
       s.planes / channels * w.out_h, (1 << 19) / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
         for (int64_t line = begin; line < end; ++line) {
@@ -148,7 +167,7 @@ void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Paralle
           const T* const image = x + line / w.out_h * w.in_h * w.in_w * channels;
           const Inside rows(y0, w.kernel_h, w.dilation_h, w.in_h);
           const Inside high(y0 + w.pad_top, w.kernel_h, w.dilation_h, w.in_h + w.pad_top + s.pad_bottom);
-          for (int64_t ox = 0; ox < w.out_w; ++ox) {
+          for (int64_t ox = 0; ox < w.out_w;) {
             const int64_t x0 = ox * w.stride_w - w.pad_left;
             const Inside columns(x0, w.kernel_w, w.dilation_w, w.in_w);
             const Inside wide(x0 + w.pad_left, w.kernel_w, w.dilation_w, w.in_w + w.pad_left + s.pad_right);
@@ -159,7 +178,10 @@ void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Paralle
             t.column_step = w.dilation_w * channels;
             t.from = image + ((y0 + rows.first * w.dilation_h) * w.in_w + x0 + columns.first * w.dilation_w) * channels;
             t.divisor = static_cast<float>(with_pad ? high.count * wide.count : rows.count * columns.count);
+            t.outputs = ox >= left && ox < right ? right - ox : 1;
+            t.next = w.stride_w * channels;
             kernel(t, channels, is_max, y + (line * w.out_w + ox) * channels);
+            ox += t.outputs;
           }
         }
       });
