@@ -45,11 +45,13 @@ TEST(Softmax, AxesOfAllLengths) {
     for (bool log : {false, true}) {
       for (int64_t axis : {1, 2, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 100}) {
         check(3, axis, 1, log, 1);
+        check(37, axis, 1, log, 1);
         check(2, axis, 5, log, 1);
         check(2, axis, 17, log, 1);
       }
       check(0, 5, 5, log, 1);
       check(100, 1000, 1, log, 3);
+      check(20011, 3, 1, log, 3);
       check(3, 100, 300, log, 3);
     }
   });
@@ -70,6 +72,18 @@ TEST(Softmax, SpecialValues) {
       x[0] = NAN;
       softmax_f32(x.data(), y.data(), 1, 20, inner, false, Parallel{});
       for (size_t i = 0; i < 20; ++i) EXPECT_TRUE(std::isnan(y[i * static_cast<size_t>(inner)]));
+    }
+    std::vector<float> pairs(80, 0.0f), halves(80);
+    pairs[6] = -INFINITY;
+    pairs[9] = 1000;
+    pairs[40] = NAN;
+    softmax_f32(pairs.data(), halves.data(), 40, 2, 1, false, Parallel{});
+    for (size_t i = 0; i < 80; ++i) {
+      if (i / 2 == 20) {
+        EXPECT_TRUE(std::isnan(halves[i])) << i;
+      } else {
+        EXPECT_EQ(halves[i], i == 6 || i == 8 ? 0.0f : i == 7 || i == 9 ? 1.0f : 0.5f) << i;
+      }
     }
   });
 }
