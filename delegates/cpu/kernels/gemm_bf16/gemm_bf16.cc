@@ -28,7 +28,13 @@ struct Bf16Tile : HalfSums {
   const T* a;
   int64_t a_row;
   const uint16_t* b;  // at the tile's first column
+  const uint16_t* ahead;  // a line of 64 bytes for each pair of k, to be fetched, and their distance in elements
+  int64_t ahead_step;
 };
+
+// To the second level: the first one is full with what is in use.
+constexpr int64_t kLine = 64 / sizeof(uint16_t);
+HWY_INLINE void prefetch_line(const uint16_t* line) { __builtin_prefetch(line, 0, 2); }
 
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
 using Left = uint16_t;
@@ -43,7 +49,8 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   begin_half_sums(t, acc);
   const Left* a = t.a;
   const uint16_t* b = t.b;
-  const int64_t a_row = t.a_row;
+  const uint16_t* ahead = t.ahead;
+  const int64_t a_row = t.a_row, ahead_step = t.ahead_step;
   VF unused = hn::Zero(d);
   for (int64_t p = t.k / 2; p > 0; --p) {
     const auto b0 = hn::BitCast(db, hn::LoadU(d16, b));
@@ -56,6 +63,8 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
       acc[i][0] = hn::ReorderWidenMulAccumulate(d, ai, b0, acc[i][0], unused);
       acc[i][1] = hn::ReorderWidenMulAccumulate(d, ai, b1, acc[i][1], unused);
     }
+    prefetch_line(ahead);
+    ahead += ahead_step;
     a += 2;
     b += 2 * kBf16Columns;
   }
@@ -86,7 +95,8 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   begin_half_sums(t, acc);
   const Left* a = t.a;
   const uint16_t* b = t.b;
-  const int64_t a_row = t.a_row;
+  const uint16_t* ahead = t.ahead;
+  const int64_t a_row = t.a_row, ahead_step = t.ahead_step;
   for (int64_t p = t.k / 2; p > 0; --p) {
     const auto w0 = pairs_at(b), w1 = pairs_at(b + 2 * kLanes);
     const VF even0 = hn::BitCast(d, hn::ShiftLeft<16>(w0)), even1 = hn::BitCast(d, hn::ShiftLeft<16>(w1));
@@ -103,6 +113,8 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
       acc[i][0] = hn::MulAdd(ai, odd0, acc[i][0]);
       acc[i][1] = hn::MulAdd(ai, odd1, acc[i][1]);
     }
+    prefetch_line(ahead);
+    ahead += ahead_step;
     a += 2;
     b += 2 * kBf16Columns;
   }
@@ -132,10 +144,13 @@ constexpr TileKernel kTileKernels[] = {
 };
 
 // One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
-// 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k.
+// 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k. `next`: what follows it, `next_kc`
+// of k deep.
 struct Part {
   int64_t m0, rows, n, columns, k0, kc, used;
   const uint16_t* b;
+  const uint16_t* next;
+  int64_t next_kc;
 };
 
 // Sums in vector registers.
@@ -153,8 +168,12 @@ struct Vectors {
     t.k = p.used;
     t.a_row = a_row;
     HWY_ALIGN float waiting[kRows * kBf16Columns];
+    // Panels come from far away, and only the first rows meet one that is not near: while rows pass, the next one comes.
+    int64_t lines = p.next_kc * kBf16Columns / kLine;
+    t.ahead = p.next;
     for (int64_t block = 0; block < blocks.count; ++block) {
       const int64_t first = blocks.begin(block), rows = blocks.begin(block + 1) - first;
+      t.ahead_step = lines > 0 ? kLine : 0;
       const TileKernel kernel = kTileKernels[rows];
       t.a = a + first * a_row;
       sums.set_rows(p.m0 + first, &t);
@@ -164,6 +183,8 @@ struct Vectors {
         sums.set_tile(p.m0 + first, p.n + j, &t);
         sums.keep(waiting + j, &t);
         kernel(t);
+        t.ahead += t.k / 2 * t.ahead_step;
+        lines -= t.k / 2;
       }
       sums.finish_tile(p.m0 + first, rows, p.n, p.columns, waiting);
     }
@@ -394,8 +415,17 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
         sums.set_depth(k0 == 0, k0 + deep == depth);
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
-          const uint16_t* const panel = p.packed + (j - p.packed_from) * depth + k0 * kBf16Columns;
-          engine.part(sums, {m, rows, j, columns, k0, deep, used, panel}, left + k0, row);
+          const auto panel_at = [&](int64_t at, int64_t k) {
+            return p.packed + (at - p.packed_from) * depth + k * kBf16Columns;
+          };
+          const uint16_t* const panel = panel_at(j, k0);
+          // This block of k of the next panel, or the next block of the first one, or what follows that.
+          const int64_t n2 = j + kBf16Columns, k2 = k0 + deep;
+          const uint16_t* next = n2 < n + nc ? panel_at(n2, k0) : k2 < depth ? panel_at(n, k2) : panel_at(n2, 0);
+          const int64_t next_kc = n2 < n + nc ? deep : k2 < depth ? (depth - k2 < kc ? depth - k2 : kc) : (depth < kc ? depth : kc);
+          const bool more = n2 < n1 || k2 < depth;
+          engine.part(sums, {m, rows, j, columns, k0, deep, used, panel, more ? next : panel, more ? next_kc : 0},
+                      left + k0, row);
         }
       }
       sums.finish(rows, nc);
@@ -438,7 +468,7 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, const From* 
         for (int64_t j = n; j < n + nc; j += kBf16Columns) {
           const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
           const uint16_t* const panel = p.packed + (j - p.packed_from) * p.k + k0 * kBf16Columns;
-          engine.part(sums, {m, rows, j, columns, k0, deep, deep, panel}, a);
+          engine.part(sums, {m, rows, j, columns, k0, deep, deep, panel, nullptr, 0}, a);
         }
       }
       sums.finish(count * s.out[2], nc);
