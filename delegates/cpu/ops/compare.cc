@@ -1,7 +1,7 @@
 // Comparisons of two tensors of float32 or of integers of 32 or 64 bits.
+#include "delegates/cpu/kernels/eltwise/compare.h"
 #include "delegates/cpu/broadcast_of.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/kernels/eltwise/compare.h"
 
 namespace vireo {
 namespace {

@@ -224,10 +224,9 @@ TEST(Conv, FewFiltersShortLines) {
   for_each_level([](const char*) {
     for (int32_t slots : {1, 3}) {
       for (int residual : {0, 1, 2, 3}) {
-        for (const Case& z :
-             {flat(1, 256, 6, 1, 4, 5, 3, 3, 1, 1, 1), flat(1, 5, 16, 1, 40, 40, 8, 8, 4, 1, 0),
-              flat(2, 24, 12, 2, 19, 21, 3, 3, 2, 1, 1), flat(1, 40, 3, 1, 60, 9, 5, 3, 1, 2, 2),
-              flat(1, 700, 2, 1, 30, 7, 3, 3, 1, 1, 1), flat(1, 3, 9, 1, 30, 33, 7, 5, 3, 1, 2)}) {
+        for (const Case& z : {flat(1, 256, 6, 1, 4, 5, 3, 3, 1, 1, 1), flat(1, 5, 16, 1, 40, 40, 8, 8, 4, 1, 0),
+                              flat(2, 24, 12, 2, 19, 21, 3, 3, 2, 1, 1), flat(1, 40, 3, 1, 60, 9, 5, 3, 1, 2, 2),
+                              flat(1, 700, 2, 1, 30, 7, 3, 3, 1, 1, 1), flat(1, 3, 9, 1, 30, 33, 7, 5, 3, 1, 2)}) {
           ASSERT_TRUE(conv_direct_f32_serves(shape_of(z, false))) << z.c << " of " << z.in[2];
           check(z, false, slots, residual == 0 ? Activate{Activation::kRelu} : Activate{}, residual, residual == 2);
         }

@@ -23,7 +23,7 @@ namespace vireo::cpu {
 struct DirectPieces {
   static constexpr int64_t kFloats = 64 * 1024;  // 256 KiB: a core's own cache
   static constexpr int64_t kColumns = 512;
-  static constexpr int64_t kSlack = 64;      // the last tile reads beyond its line
+  static constexpr int64_t kSlack = 64;       // the last tile reads beyond its line
   static constexpr int64_t kMostFilters = 8;  // in a tile
 
   int64_t columns, lines;  // outputs of a piece
@@ -38,37 +38,31 @@ struct DirectPieces {
     columns = pieces > 1 ? ((s.out[2] + pieces - 1) / pieces + 15) / 16 * 16 : s.out[2];
     const int64_t channels = s.in_channels / s.groups, reach = (s.kernel[1] - 1) * s.dilation[1] + 1;
     const int64_t beyond = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
-    joined = pieces == 1 && beyond < kSlack / 2 && columns + beyond < (columns + 15) / 16 * 16;
+    joined = s.out[1] > 1 && pieces == 1 && beyond < kSlack / 2 && columns + beyond < (columns + 15) / 16 * 16;
     if (joined) {
       pitch = columns + beyond;
       const int64_t line = channels * s.stride[1] * s.stride[2] * pitch, more = (reach - 1) / s.stride[1];
-      lines = line > 0 ? (kFloats - more * line) / (line + kMostFilters * pitch) : s.out[1];
-      set_lines(s, lines, more);
+      lines = within(line > 0 ? (kFloats - more * line) / (line + kMostFilters * pitch) : s.out[1], s.out[1]);
+      phase = (lines + more) * pitch;
+      turn = phase * s.stride[2];
+      plane = turn * s.stride[1];
+      floats = channels * plane + kSlack + kMostFilters * lines * pitch;
       return;
     }
     phase = (columns + beyond + 1 + 15) / 16 * 16;
     pitch = phase * s.stride[2];
-    lines = channels * pitch > 0 ? (kFloats / (channels * pitch) - reach) / s.stride[1] + 1 : s.out[1];
-    if (lines > s.out[1]) lines = s.out[1];
-    if (lines < 1) lines = 1;
+    lines =
+        within(channels * pitch > 0 ? (kFloats / (channels * pitch) - reach) / s.stride[1] + 1 : s.out[1], s.out[1]);
     turn = 0;
     plane = ((lines - 1) * s.stride[1] + reach) * pitch;
     floats = channels * plane + kSlack;
   }
 
   // Vectors of 16 that a filter's outputs take, of which some are nobody's.
-  int64_t vectors() const {
-    return joined ? (lines * pitch + 15) / 16 : lines * ((columns + 15) / 16);
-  }
+  int64_t vectors() const { return joined ? (lines * pitch + 15) / 16 : lines * ((columns + 15) / 16); }
 
  private:
-  void set_lines(const ConvF32& s, int64_t count, int64_t more) {
-    lines = count > s.out[1] ? s.out[1] : count < 1 ? 1 : count;
-    phase = (lines + more) * pitch;
-    turn = phase * s.stride[2];
-    plane = turn * s.stride[1];
-    floats = s.in_channels / s.groups * plane + kSlack + kMostFilters * lines * pitch;
-  }
+  static int64_t within(int64_t count, int64_t most) { return count > most ? most : count < 1 ? 1 : count; }
 };
 
 }  // namespace vireo::cpu
@@ -294,8 +288,8 @@ void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, 
 
   DirectTile t;
   t.channels = channels;
-  t.plane = pieces.joined ? pieces.plane
-                          : ((lines - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1) * pieces.pitch;
+  t.plane =
+      pieces.joined ? pieces.plane : ((lines - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1) * pieces.pitch;
   t.taps = taps;
   t.tap_count = count;
   t.weights_step = channels * count;
@@ -305,12 +299,11 @@ void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, 
   t.hi = s.act.kind == Activation::kClip ? s.act.b : HUGE_VALF;
   // Filters and vectors are cut evenly. What a tile sees of all channels stays near while lines and filters pass.
   const int64_t length = pieces.joined ? (lines - 1) * pieces.pitch + x1 - x0 : x1 - x0;
-  const int64_t rows = pieces.joined ? 1 : lines;
   const int64_t blocks = (filters + kFilters - 1) / kFilters;
   const int64_t vectors = (length + kLanes - 1) / kLanes, most = kMostVectors[(filters + blocks - 1) / blocks];
   const int64_t tiles = (vectors + most - 1) / most;
   float* const room = copy + channels * pieces.plane + DirectPieces::kSlack;
-  const auto columns_of_tile = [&](int64_t tile, int64_t row, int64_t f, int64_t high) {
+  const auto run_tile = [&](int64_t tile, int64_t row, int64_t f, int64_t high) {
     const int64_t v = vectors * tile / tiles, wide = vectors * (tile + 1) / tiles - v, column = v * kLanes;
     t.columns = lesser(length - column, wide * kLanes);
     t.x = copy + row * s.stride[1] * pieces.pitch + column;
@@ -320,11 +313,11 @@ void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, 
     t.y_step = pieces.joined ? length : out_area;
     direct_kernel(high, wide)(t);
   };
-  const auto filters_of_block = [&](int64_t block) { return filters * (block + 1) / blocks - filters * block / blocks; };
+  const auto filters_in = [&](int64_t block) { return filters * (block + 1) / blocks - filters * block / blocks; };
   if (pieces.joined) {
     for (int64_t block = 0, f = 0; block < blocks; ++block) {
-      const int64_t high = filters_of_block(block);
-      for (int64_t tile = 0; tile < tiles; ++tile) columns_of_tile(tile, 0, f, high);
+      const int64_t high = filters_in(block);
+      for (int64_t tile = 0; tile < tiles; ++tile) run_tile(tile, 0, f, high);
       for (const int64_t end = f + high; f < end; ++f) {
         const float* from = room + (f + high - end) * length;
         float* to = y + f * out_area + y0 * s.out[2];
@@ -334,9 +327,9 @@ void direct_piece(const ConvF32& s, const DirectPieces& pieces, const float* x, 
     }
   } else {
     for (int64_t tile = 0; tile < tiles; ++tile) {
-      for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t row = 0; row < lines; ++row) {
         for (int64_t block = 0; block < blocks; ++block)
-          columns_of_tile(tile, row, filters * block / blocks, filters_of_block(block));
+          run_tile(tile, row, filters * block / blocks, filters_in(block));
       }
     }
   }

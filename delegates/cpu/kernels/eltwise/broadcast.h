@@ -25,8 +25,8 @@ struct Broadcast {
 // and [1,C,H,W] + [C,1,1] is C rows of H W. The rank is at least 1.
 Broadcast collapsed(const Broadcast& shape);
 
-// For elements [begin, end) of y in row-major order: row(a, b, y, count) with the offsets of a row's first elements, and
-// how many of it there are. Its elements of a and b are the last strides apart. `s` has a rank of 1 and more.
+// For elements [begin, end) of y in row-major order: row(a, b, y, count) with the offsets of a row's first elements,
+// and how many of it there are. Its elements of a and b are the last strides apart. `s` has a rank of 1 and more.
 template <class Row>
 void for_each_row(const Broadcast& s, int64_t begin, int64_t end, const Row& row) {
   const int last = s.rank - 1;

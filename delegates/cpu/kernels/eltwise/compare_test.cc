@@ -23,7 +23,8 @@ constexpr Compared kType<int32_t> = Compared::kI32;
 template <>
 constexpr Compared kType<int64_t> = Compared::kI64;
 
-// Few values, so that many are equal; among them those at the ends of the type, which differ in their upper halves alone.
+// Few values, so that many are equal; among them those at the ends of the type, which differ in their upper halves
+// alone.
 template <class T>
 T value(size_t i) {
   using Limits = std::numeric_limits<T>;
@@ -61,8 +62,8 @@ void check(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dim
         rest /= s.dims[axis];
       }
       const T p = a[static_cast<size_t>(at_a)], q = b[static_cast<size_t>(at_b)];
-      ASSERT_EQ(y[i], plain(op, p, q) ? 1 : 0) << "element " << i << ": " << p << ", " << q << ", comparison "
-                                               << static_cast<int>(op);
+      ASSERT_EQ(y[i], plain(op, p, q) ? 1 : 0)
+          << "element " << i << ": " << p << ", " << q << ", comparison " << static_cast<int>(op);
     }
   }
 }

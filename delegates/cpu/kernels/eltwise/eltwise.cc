@@ -111,8 +111,7 @@ void binary_row(Binary op, const float* a, int64_t a_step, const float* b, int64
   }
 }
 
-void binary_range(const Broadcast& s, Binary op, const float* a, const float* b, float* y, int64_t begin,
-                  int64_t end) {
+void binary_range(const Broadcast& s, Binary op, const float* a, const float* b, float* y, int64_t begin, int64_t end) {
   const int64_t a_step = s.a_strides[s.rank - 1], b_step = s.b_strides[s.rank - 1];
   for_each_row(s, begin, end, [&](int64_t at_a, int64_t at_b, int64_t at_y, int64_t count) {
     binary_row(op, a + at_a, a_step, b + at_b, b_step, y + at_y, count);

@@ -27,7 +27,7 @@ struct Bf16Tile : HalfSums {
   int64_t k;  // even
   const T* a;
   int64_t a_row;
-  const uint16_t* b;  // at the tile's first column
+  const uint16_t* b;      // at the tile's first column
   const uint16_t* ahead;  // a line of 64 bytes for each pair of k, to be fetched, and their distance in elements
   int64_t ahead_step;
 };
@@ -144,8 +144,8 @@ constexpr TileKernel kTileKernels[] = {
 };
 
 // One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
-// 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k. `next`: what follows it, `next_kc`
-// of k deep.
+// 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k. `next`: what follows it,
+// `next_kc` of k deep.
 struct Part {
   int64_t m0, rows, n, columns, k0, kc, used;
   const uint16_t* b;
@@ -168,7 +168,8 @@ struct Vectors {
     t.k = p.used;
     t.a_row = a_row;
     HWY_ALIGN float waiting[kRows * kBf16Columns];
-    // Panels come from far away, and only the first rows meet one that is not near: while rows pass, the next one comes.
+    // Panels come from far away, and only the first rows meet one that is not near: while rows pass, the next one
+    // comes.
     int64_t lines = p.next_kc * kBf16Columns / kLine;
     t.ahead = p.next;
     for (int64_t block = 0; block < blocks.count; ++block) {
@@ -422,7 +423,9 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
           // This block of k of the next panel, or the next block of the first one, or what follows that.
           const int64_t n2 = j + kBf16Columns, k2 = k0 + deep;
           const uint16_t* next = n2 < n + nc ? panel_at(n2, k0) : k2 < depth ? panel_at(n, k2) : panel_at(n2, 0);
-          const int64_t next_kc = n2 < n + nc ? deep : k2 < depth ? (depth - k2 < kc ? depth - k2 : kc) : (depth < kc ? depth : kc);
+          const int64_t next_kc = n2 < n + nc  ? deep
+                                  : k2 < depth ? (depth - k2 < kc ? depth - k2 : kc)
+                                               : (depth < kc ? depth : kc);
           const bool more = n2 < n1 || k2 < depth;
           engine.part(sums, {m, rows, j, columns, k0, deep, used, panel, more ? next : panel, more ? next_kc : 0},
                       left + k0, row);

@@ -85,8 +85,7 @@ HWY_INLINE void outputs_of(const Taps<T>& t, int64_t channels, T* to) {
     int64_t o = 0;
     for (; o + 4 <= t.outputs; o += 4)
       whole_vectors<kIsMax, 4>(t, t.from + o * t.next + c, t.next, to + o * channels + c, channels);
-    for (; o < t.outputs; ++o)
-      whole_vectors<kIsMax, 1>(t, t.from + o * t.next + c, 0, to + o * channels + c, 0);
+    for (; o < t.outputs; ++o) whole_vectors<kIsMax, 1>(t, t.from + o * t.next + c, 0, to + o * channels + c, 0);
   }
   if (c == channels) return;
   const size_t lanes = static_cast<size_t>(channels - c);

@@ -180,8 +180,8 @@ void softmax_f32(const float* x, float* y, int64_t outer, int64_t axis, int64_t 
   const int64_t width = HWY_DYNAMIC_DISPATCH(strip_width)();
   if (inner == 1) {
     constexpr int64_t kFewRows = 4;  // take less time one by one
-    const auto kernel = axis < width && outer >= kFewRows ? HWY_DYNAMIC_POINTER(softmax_short_rows)
-                                                          : HWY_DYNAMIC_POINTER(softmax_rows);
+    const auto kernel =
+        axis < width && outer >= kFewRows ? HWY_DYNAMIC_POINTER(softmax_short_rows) : HWY_DYNAMIC_POINTER(softmax_rows);
     parallel.for_range(outer, kGrain / axis + 1, [&](int64_t begin, int64_t end, int32_t) {
       kernel(x + begin * axis, y + begin * axis, end - begin, axis, log);
     });
