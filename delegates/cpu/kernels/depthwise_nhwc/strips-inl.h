@@ -257,7 +257,7 @@ HWY_INLINE void few_channels(const DepthwiseF32& s, const Lines<T>& l, const Few
   }
   store_all<false, kVectors>(acc, l, to + at, kLanes, 0);
 }
-bool has_few_channels(const DepthwiseF32& s) {
+HWY_INLINE bool has_few_channels(const DepthwiseF32& s) {
   const Window& w = s.window;
   const int64_t right = w.in_w + w.pad_left - (w.kernel_w - 1) * w.dilation_w;
   return w.stride_w == 1 && s.channels < kLanes && w.kernel_h * w.kernel_w <= kMostFewTaps &&
