@@ -81,6 +81,7 @@ constexpr int kMostVectors[] = {0, 8, 8, 6, 6, 4, 4, 3, 3};  // by filters: sums
 constexpr int kFilters = 4;
 constexpr int kMostVectors[] = {0, 8, 4, 3, 3};  // in 16
 #endif
+static_assert(kFilters <= DirectPieces::kMostFilters, "a tile's outputs fit their room");
 
 // Outputs of one line, for some filters.
 struct DirectTile {
