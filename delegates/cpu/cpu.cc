@@ -11,7 +11,7 @@
 #include "delegates/cpu/shape_check.h"
 
 #if VIREO_TUNED
-#include "hwy/targets.h"
+#include "delegates/cpu/kernels/levels.h"
 #endif
 
 namespace vireo {
@@ -161,7 +161,7 @@ vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo
 #if VIREO_TUNED
   // Highway looks at the CPU in the first call of a kernel, and again in each tile of that one, for its callers hold
   // the function that looks. Where a hypervisor answers cpuid that is 26 ms of a first run.
-  if (!hwy::GetChosenTarget().IsInitialized()) hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  cpu::use_supported_levels();
 #endif
   *device = self;
   return VIREO_OK;

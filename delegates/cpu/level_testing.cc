@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "delegates/cpu/kernels/amx/amx.h"
+#include "delegates/cpu/kernels/levels.h"
 #include "delegates/cpu/kernels/sme/sme.h"
 
 namespace vireo {
@@ -26,12 +27,9 @@ bool mask_level() {
     const char* name;
     int64_t targets;  // that it adds to those before it
   };
-  constexpr Level kLevels[] = {{"sse2", HWY_SSE2},
-                               {"avx2", HWY_AVX2},
-                               {"avx3", HWY_AVX3},
-                               {"vnni", HWY_AVX3_DL},
-                               {"bf16", HWY_AVX3_ZEN4 | HWY_AVX3_SPR}};
-  static const int64_t all = hwy::SupportedTargets();
+  constexpr Level kLevels[] = {
+      {"sse2", HWY_SSE2}, {"avx2", HWY_AVX2}, {"avx3", HWY_AVX3}, {"vnni", HWY_AVX3_DL}, {"bf16", HWY_AVX3_ZEN4}};
+  static const int64_t all = cpu::supported_levels();
   int64_t kept = 0;
   for (const Level& level : kLevels) {
     kept |= all & level.targets;

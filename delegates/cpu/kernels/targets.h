@@ -14,18 +14,20 @@
 #define VIREO_DISABLED_VNNI HWY_AVX3_DL
 #endif
 
-#ifdef VIREO_KERNEL_USES_BF16  // bfloat16 dot products: one more set, under two names (AMD's and Intel's)
+#ifdef VIREO_KERNEL_USES_BF16  // bfloat16 dot products: one more set (levels.h says why Intel's cores run it too)
 #define VIREO_DISABLED_BF16 0
 #else
-#define VIREO_DISABLED_BF16 (HWY_AVX3_ZEN4 | HWY_AVX3_SPR)
+#define VIREO_DISABLED_BF16 HWY_AVX3_ZEN4
 #endif
 
-#define HWY_DISABLED_TARGETS                                                                                          \
-  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | VIREO_DISABLED_BF16 | HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
-   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS                                                                                    \
+  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | VIREO_DISABLED_BF16 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | \
+   HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 // `#pragma GCC unroll` is spelled differently by clang, which also reads this form.
 #define VIREO_UNROLL _Pragma("GCC unroll 16")
+// For a loop that is not worth the code of its steps one after the other.
+#define VIREO_ROLLED _Pragma("GCC unroll 1")
 
 // Whether the set that is compiled has 32 vector registers, for which register tiles may be twice as high.
 #define VIREO_32_REGISTERS ((HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64)

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "delegates/cpu/kernels/levels.h"
 #include "delegates/cpu/kernels/targets.h"
 
 // After targets.h, which it reads.
@@ -32,7 +33,7 @@ namespace vireo::cpu::testing {
 // which slows each access down, the best alone: who shares what with whom does not depend on the width of a vector.
 static inline void for_each_level(const std::function<void(const char* level)>& body) {
   hwy::SetSupportedTargetsForTest(0);
-  const int64_t all = hwy::SupportedTargets() & (HWY_TARGETS | HWY_AVX3_DL);
+  const int64_t all = supported_levels() & (HWY_TARGETS | HWY_AVX3_DL);
   for (int64_t rest = all; rest != 0; rest &= rest - 1) {
     const int64_t level = rest & ~(rest - 1);
     hwy::SetSupportedTargetsForTest(level);
@@ -44,7 +45,7 @@ static inline void for_each_level(const std::function<void(const char* level)>& 
 #endif
   }
   hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  hwy::GetChosenTarget().Update(supported_levels());
 }
 
 // A pool of as many threads as it has slots, made anew for each call: slow, and harsh on anything that assumes an

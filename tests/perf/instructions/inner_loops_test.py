@@ -19,7 +19,7 @@ COMPILER = os.environ.get("VIREO_COMPILER", "unknown")
 PRODUCT = re.compile(r"^(vfn?m(add|sub)\d+p[sd]|vpdp\w+|vpmadd\w+|vdpbf16ps|tdp\w+)$")
 LINE = re.compile(r"^\s*([0-9a-f]+):\t(\S+)(?:\s+([0-9a-f]+)(?= <))?")
 # Which functions are AVX-512's: Highway's namespaces.
-LEVELS = ("N_AVX3::", "N_AVX3_DL::", "N_AVX3_ZEN4::", "N_AVX3_SPR::", "amx")
+LEVELS = ("N_AVX3::", "N_AVX3_DL::", "N_AVX3_ZEN4::", "amx")
 
 
 def functions(text):

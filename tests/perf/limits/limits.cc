@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "delegates/cpu/kernels/amx/amx.h"
+#include "delegates/cpu/kernels/levels.h"
 
 #define VIREO_KERNEL_USES_VNNI
 #define VIREO_KERNEL_USES_BF16
@@ -231,6 +232,7 @@ void measure(size_t threads, bool last) {
 }  // namespace vireo
 
 int main(int argc, char** argv) {
+  vireo::cpu::use_supported_levels();
   const int most = argc > 1 ? std::atoi(argv[1]) : 2;
   std::printf("[\n");
   for (int threads = 1; threads <= most; ++threads) vireo::measure(static_cast<size_t>(threads), threads == most);

@@ -57,9 +57,28 @@ HWY_INLINE void store(VF v, uint16_t* to, size_t lanes) {
     hn::StoreU(words, half, to);
   }
 }
-// The sums of kCount outputs, `step` elements apart.
+// The sums of kCount outputs, `step` elements apart. bfloat16 where the core does not round to it takes them from
+// memory, one after the other: unrolled it would be as much code as the window.
+template <class T>
+constexpr bool kStoresAtOnce = sizeof(T) == sizeof(float) || (HWY_ARCH_X86 && HWY_NATIVE_DOT_BF16);
 template <bool kPart, int kCount, class T>
 HWY_INLINE void store_all(VF* acc, const Lines<T>& l, T* to, int64_t step, size_t lanes) {
+  if (!kStoresAtOnce<T>) {
+    HWY_ALIGN float sums[kCount * kLanes];
+    VIREO_UNROLL
+    for (int n = 0; n < kCount; ++n) hn::Store(acc[n], DF(), sums + n * kLanes);
+    VIREO_ROLLED
+    for (int n = 0; n < kCount; ++n) {
+      VF sum = hn::Load(DF(), sums + n * kLanes);
+      if (l.end == End::kHardSwish) {
+        sum = hard_swish_f32(DF(), sum);
+      } else if (l.end == End::kClip) {
+        sum = clip(DF(), sum, l.lo, l.hi);
+      }
+      store<kPart>(sum, to + n * step, lanes);
+    }
+    return;
+  }
   if (l.end == End::kClip) {
     VIREO_UNROLL
     for (int n = 0; n < kCount; ++n) acc[n] = clip(DF(), acc[n], l.lo, l.hi);
@@ -71,9 +90,15 @@ HWY_INLINE void store_all(VF* acc, const Lines<T>& l, T* to, int64_t step, size_
   for (int n = 0; n < kCount; ++n) store<kPart>(acc[n], to + n * step, lanes);
 }
 
-// Some neighbouring outputs of a line, and the input that they see.
+// Some neighbouring outputs of a line, and what they see.
+template <class T>
 struct Strip {
-  int64_t oy, ox;
+  const T* x;  // what the first row of the first output's window begins at, which may lie outside of the image
+  const float* filters;  // its first row
+  int64_t rows;          // of the window that lie in the image
+  int64_t row;           // elements from one to the next
+  const float* bias;     // null: none
+  T* y;
   int64_t c0, c1;     // channels
   int64_t low, high;  // columns of the window of all, from the first output's on, that lie in the image
 };
@@ -81,60 +106,56 @@ struct Strip {
 // kCount outputs whose windows are kWidth columns wide and kStride apart: a column is loaded once for all that see it,
 // and a row of the filter once for all. 7 sums, 5 of the filter and a column fit into 16 registers, and are more chains
 // than the latency of two FMA ports asks for. Taps are summed row by row, as in `pixel_any`.
-template <class T, int kCount, int kWidth, int kStride, bool kEdge, bool kPart>
-HWY_NOINLINE void strip_outputs(const DepthwiseF32& s, const Lines<T>& l, const Strip& t) {
-  const Window& w = s.window;
-  const int64_t channels = s.channels, line = w.in_w * channels;
-  const int64_t top = t.oy * w.stride_h - w.pad_top;
-  int64_t i0 = 0, i1 = w.kernel_h;
-  while (i0 < i1 && top + i0 * w.dilation_h < 0) ++i0;
-  while (i1 > i0 && top + (i1 - 1) * w.dilation_h >= w.in_h) --i1;
-  const int64_t corner = (top + i0 * w.dilation_h) * line + (t.ox * kStride - w.pad_left) * channels;
-  const float* const filters = l.filters + i0 * kWidth * channels;
-  T* const to = l.y + (t.oy * w.out_w + t.ox) * channels;
-  const size_t lanes = kPart ? static_cast<size_t>(t.c1 - t.c0) : 0;
+template <class T, int kCount, int kWidth, int kStride, bool kEdge>
+HWY_NOINLINE void strip_outputs(int64_t channels, const Lines<T>& l, const Strip<T>& t) {
   for (int64_t next = t.c0; next < t.c1; next += kLanes) {
-    const int64_t c = kPart || next + kLanes <= t.c1 ? next : t.c1 - kLanes;
+    const int64_t c = next + kLanes <= t.c1 ? next : t.c1 - kLanes;
     VF acc[kCount];
-    const VF bias = s.bias != nullptr ? load<kPart>(s.bias + c, lanes) : hn::Zero(DF());
+    const VF bias = t.bias != nullptr ? load<false>(t.bias + c, 0) : hn::Zero(DF());
     VIREO_UNROLL
     for (int n = 0; n < kCount; ++n) acc[n] = bias;
-    int64_t from = corner + c;
-    const float* filter = filters + c;
-    for (int64_t i = i0; i < i1; ++i) {
+    const T* from = t.x + c;
+    const float* filter = t.filters + c;
+    for (int64_t i = t.rows; i > 0; --i) {
       VF k[kWidth];
       VIREO_UNROLL
-      for (int j = 0; j < kWidth; ++j) k[j] = load<kPart>(filter + j * channels, lanes);
+      for (int j = 0; j < kWidth; ++j) k[j] = load<false>(filter + j * channels, 0);
       VIREO_UNROLL
       for (int j = 0; j < (kCount - 1) * kStride + kWidth; ++j) {
         if (kEdge && (j < t.low || j >= t.high)) continue;
-        const VF v = load<kPart>(l.x + from + j * channels, lanes);
+        const VF v = load<false>(from + j * channels, 0);
         VIREO_UNROLL
         for (int n = 0; n < kCount; ++n) {
           const int tap = j - n * kStride;
           if (tap >= 0 && tap < kWidth) acc[n] = hn::MulAdd(v, k[tap], acc[n]);
         }
       }
-      from += w.dilation_h * line;
+      from += t.row;
       filter += kWidth * channels;
     }
-    store_all<kPart, kCount>(acc, l, to + c, channels, lanes);
+    store_all<false, kCount>(acc, l, t.y + c, channels, 0);
   }
 }
 
 template <class T>
-using StripOutputs = void (*)(const DepthwiseF32&, const Lines<T>&, const Strip&);
-constexpr int kMostOutputs = 7;
-// Strips of up to 3 are the whole of a narrow line, which has edges.
-template <class T, int kWidth, int kStride, bool kEdge>
-constexpr StripOutputs<T> kStrips[kMostOutputs + 1] = {nullptr,
-                                                       strip_outputs<T, 1, kWidth, kStride, true, false>,
-                                                       strip_outputs<T, 2, kWidth, kStride, true, false>,
-                                                       strip_outputs<T, 3, kWidth, kStride, true, false>,
-                                                       strip_outputs<T, 4, kWidth, kStride, kEdge, false>,
-                                                       strip_outputs<T, 5, kWidth, kStride, kEdge, false>,
-                                                       strip_outputs<T, 6, kWidth, kStride, kEdge, false>,
-                                                       strip_outputs<T, 7, kWidth, kStride, kEdge, false>};
+using StripOutputs = void (*)(int64_t, const Lines<T>&, const Strip<T>&);
+// Where rounding takes many steps wider strips would save little beside it.
+template <class T>
+constexpr int kMostOutputs = kStoresAtOnce<T> ? 7 : 3;
+template <class T>
+constexpr int outputs_of(int count) {
+  return count < kMostOutputs<T> ? count : kMostOutputs<T>;
+}
+// Long lines are strips of the most but for a few: those take the code of an edge where they have none.
+template <class T, int kWidth, int kStride>
+constexpr StripOutputs<T> kStrips[] = {nullptr,
+                                       strip_outputs<T, 1, kWidth, kStride, true>,
+                                       strip_outputs<T, 2, kWidth, kStride, true>,
+                                       strip_outputs<T, 3, kWidth, kStride, true>,
+                                       strip_outputs<T, outputs_of<T>(4), kWidth, kStride, true>,
+                                       strip_outputs<T, outputs_of<T>(5), kWidth, kStride, true>,
+                                       strip_outputs<T, outputs_of<T>(6), kWidth, kStride, true>,
+                                       strip_outputs<T, outputs_of<T>(7), kWidth, kStride, true>};
 
 // Lines [oy0, oy1) of one image. Columns go in strips from top to bottom, of so few channels that the rows of a window
 // stay in the first-level cache for the lines that follow.
@@ -142,38 +163,40 @@ constexpr int64_t kStripFloats = 6 * 1024;
 template <class T, int kWidth, int kStride>
 HWY_INLINE void lines_of_strips(const DepthwiseF32& s, const Lines<T>& l, int64_t oy0, int64_t oy1) {
   const Window& w = s.window;
-  const int64_t strips = (w.out_w + kMostOutputs - 1) / kMostOutputs, low = w.out_w / strips, extra = w.out_w % strips;
-  const bool part = s.channels < kLanes;
-  const int64_t seen = w.kernel_h * ((kMostOutputs - 1) * kStride + kWidth);
+  constexpr int kMost = kMostOutputs<T>;
+  const int64_t strips = (w.out_w + kMost - 1) / kMost, low = w.out_w / strips, extra = w.out_w % strips;
+  const int64_t line = w.in_w * s.channels;
+  const int64_t seen = w.kernel_h * ((kMost - 1) * kStride + kWidth);
   int64_t step = kStripFloats / seen / kLanes * kLanes;
   if (step < 2 * kLanes) step = 2 * kLanes;
-  Strip t;
-  t.ox = 0;
+  Strip<T> t;
+  t.bias = s.bias;
+  t.row = w.dilation_h * line;
+  int64_t ox = 0;
   for (int64_t strip = 0; strip < strips; ++strip) {
-    const int64_t count = low + (strip < extra ? 1 : 0), left = t.ox * kStride - w.pad_left;
+    const int64_t count = low + (strip < extra ? 1 : 0), left = ox * kStride - w.pad_left;
     const int64_t columns = (count - 1) * kStride + kWidth;
     t.low = left < 0 ? -left : 0;
     t.high = w.in_w - left;
-    const bool edge = t.low > 0 || t.high < columns;
+    const bool inside = t.low == 0 && t.high >= columns;
     const StripOutputs<T> kernel =
-        (edge ? kStrips<T, kWidth, kStride, true> : kStrips<T, kWidth, kStride, false>)[count];
+        inside && count == kMost ? strip_outputs<T, kMost, kWidth, kStride, false> : kStrips<T, kWidth, kStride>[count];
     for (t.c0 = 0; t.c0 < s.channels; t.c0 = t.c1) {
       // The last vector of a block may overlap the one before: it needs one whole vector.
       t.c1 = s.channels - t.c0 < step + kLanes ? s.channels : t.c0 + step;
-      for (t.oy = oy0; t.oy < oy1; ++t.oy) {
-        if (!part) {
-          kernel(s, l, t);
-          continue;
-        }
-        Strip one = t;
-        for (; one.ox < t.ox + count; ++one.ox) {
-          strip_outputs<T, 1, kWidth, kStride, true, true>(s, l, one);
-          one.low -= kStride;
-          one.high -= kStride;
-        }
+      for (int64_t oy = oy0; oy < oy1; ++oy) {
+        const int64_t top = oy * w.stride_h - w.pad_top;
+        int64_t i0 = 0, i1 = w.kernel_h;
+        while (i0 < i1 && top + i0 * w.dilation_h < 0) ++i0;
+        while (i1 > i0 && top + (i1 - 1) * w.dilation_h >= w.in_h) --i1;
+        t.x = l.x + (top + i0 * w.dilation_h) * line + left * s.channels;
+        t.filters = l.filters + i0 * kWidth * s.channels;
+        t.rows = i1 - i0;
+        t.y = l.y + (oy * w.out_w + ox) * s.channels;
+        kernel(s.channels, l, t);
       }
     }
-    t.ox += count;
+    ox += count;
   }
 }
 
@@ -296,7 +319,7 @@ template <class T>
 LinesOf<T> lines_of(const DepthwiseF32& s) {
   const Window& w = s.window;
   if (has_few_channels(s)) return lines_of_few<T>;
-  if (w.dilation_w != 1 || w.stride_w > 2) return lines_any<T>;
+  if (w.dilation_w != 1 || w.stride_w > 2 || s.channels < kLanes) return lines_any<T>;
   if (w.kernel_w == 3) return w.stride_w == 1 ? lines_of_strips<T, 3, 1> : lines_of_strips<T, 3, 2>;
   if (w.kernel_w == 5) return w.stride_w == 1 ? lines_of_strips<T, 5, 1> : lines_of_strips<T, 5, 2>;
   return lines_any<T>;

@@ -41,12 +41,44 @@ struct Sums {
   float lo, hi;
 };
 
+// What whole tiles do in registers is unrolled. The rest goes through a tile's sums in memory, in functions for tiles
+// of every height: unrolled it would be more code than all that multiplies.
+
+HWY_INLINE VF times_below_zero(VF v, VF slope) { return hn::MaskedMulOr(v, hn::Lt(v, hn::Zero(DF())), v, slope); }
+
+// Rows of `columns`, zeros behind them up to vectors of a tile's row.
+template <int kVectors>
+HWY_NOINLINE void widen_rows(const float* from, int64_t from_row, int64_t rows, int64_t columns, float* to) {
+  const DF d;
+  for (int64_t i = 0; i < rows; ++i, from += from_row, to += kVectors * kLanes) {
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const int64_t rest = columns - v * kLanes;
+      const size_t count = static_cast<size_t>(rest < 0 ? 0 : rest < kLanes ? rest : kLanes);
+      hn::Store(count == 0 ? hn::Zero(d) : hn::LoadN(d, from + v * kLanes, count), d, to + v * kLanes);
+    }
+  }
+}
+
+// `rows` rows of sums, of any columns, through a slope to where they go.
+template <int kVectors>
+HWY_NOINLINE void end_rows_of_sums(const Sums& t, const float* sums, int64_t rows) {
+  const DF d;
+  for (int64_t i = 0; i < rows; ++i, sums += kVectors * kLanes) {
+    for (int64_t v = 0; v * kLanes < t.columns; ++v) {
+      const int64_t rest = t.columns - v * kLanes;
+      VF sum = hn::Load(d, sums + v * kLanes);
+      if (t.slope != nullptr) sum = times_below_zero(sum, hn::Set(d, t.slope[i * t.slope_step]));
+      float* const to = t.c + i * t.c_row + v * kLanes;
+      rest < kLanes ? hn::StoreN(sum, d, to, static_cast<size_t>(rest)) : hn::StoreU(sum, d, to);
+    }
+  }
+}
+
 // They start from bias and addend, so that only slope and bounds are left to do at the end. kVectors: 2, or 1 where no
 // more columns are valid than one vector has.
 template <int kTileRows, int kVectors>
 HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   const DF d;
-  const bool whole = t.columns == kVectors * kLanes;
   const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
   const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
   VF start[kVectors];
@@ -71,73 +103,52 @@ HWY_INLINE void begin_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
   }
   if (t.addend != nullptr) {
     const float* from = t.addend;
-    if (whole) {
+    int64_t from_row = t.addend_row;
+    HWY_ALIGN float wide[kTileRows * kVectors * kLanes];
+    if (t.columns != kVectors * kLanes) {
+      widen_rows<kVectors>(from, from_row, kTileRows, t.columns, wide);
+      from = wide;
+      from_row = kVectors * kLanes;
+    }
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
       VIREO_UNROLL
-      for (int i = 0; i < kTileRows; ++i) {
-        VIREO_UNROLL
-        for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, from + v * kLanes));
-        from += t.addend_row;
-      }
-    } else {
-      VIREO_UNROLL
-      for (int i = 0; i < kTileRows; ++i) {
-        acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
-        if constexpr (kVectors == 2) {
-          if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
-        }
-        from += t.addend_row;
-      }
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], hn::LoadU(d, from + v * kLanes));
+      from += from_row;
     }
   }
 }
 
+// Of bounds and a slope a tile has one at most (bounds_of).
 template <int kTileRows, int kVectors>
-HWY_INLINE void bound_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
+HWY_INLINE void clip_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
+  if (!t.clip) return;
   const DF d;
-  if (t.slope != nullptr) {
-    const VF zero = hn::Zero(d);
+  const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
     VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v)
-        acc[i][v] = hn::MaskedMulOr(acc[i][v], hn::Lt(acc[i][v], zero), acc[i][v], slope);
-    }
+    for (int v = 0; v < kVectors; ++v) acc[i][v] = clip(d, acc[i][v], lo, hi);
   }
-  if (t.clip) {
-    const VF lo = hn::Set(d, t.lo), hi = hn::Set(d, t.hi);
+}
+
+template <int kTileRows, int kVectors>
+HWY_INLINE void put_sums(const VF (&acc)[kTileRows][kVectors], float* to, int64_t to_row) {
+  VIREO_UNROLL
+  for (int i = 0; i < kTileRows; ++i) {
     VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = clip(d, acc[i][v], lo, hi);
-    }
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], DF(), to + v * kLanes);
+    to += to_row;
   }
 }
 
 template <int kTileRows, int kVectors>
 HWY_INLINE void end_sums(const Sums& t, VF (&acc)[kTileRows][kVectors]) {
-  const DF d;
-  bound_sums(t, acc);
-  float* to = t.c;
-  if (t.columns == kVectors * kLanes) {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, to + v * kLanes);
-      to += t.c_row;
-    }
-  } else {
-    const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
-    const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      hn::StoreN(acc[i][0], d, to, columns0);
-      if constexpr (kVectors == 2) {
-        if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
-      }
-      to += t.c_row;
-    }
-  }
+  clip_sums(t, acc);
+  if (t.columns == kVectors * kLanes && t.slope == nullptr) return put_sums(acc, t.c, t.c_row);
+  HWY_ALIGN float sums[kTileRows * kVectors * kLanes];
+  put_sums(acc, sums, kVectors * kLanes);
+  end_rows_of_sums<kVectors>(t, sums, kTileRows);
 }
 
 // Rows go out in blocks of nearly equal height: 16 rows are 8 + 8, not 14 + 2, which would starve the FMA ports.

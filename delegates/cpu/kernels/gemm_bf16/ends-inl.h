@@ -24,6 +24,18 @@ struct HalfSums : Sums {
   int64_t half_c_row;
 };
 
+// Rows of `columns`, widened, zeros behind them up to a tile's row.
+inline HWY_NOINLINE void widen_half_rows(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns,
+                                         float* to) {
+  for (int64_t i = 0; i < rows; ++i, from += from_row, to += kWidth) {
+    for (int64_t v = 0; v < 2; ++v) {
+      const int64_t rest = columns - v * kLanes;
+      const size_t count = static_cast<size_t>(rest < 0 ? 0 : rest < kLanes ? rest : kLanes);
+      hn::Store(count == 0 ? hn::Zero(DF()) : widened(from + v * kLanes, count), DF(), to + v * kLanes);
+    }
+  }
+}
+
 template <int kTileRows>
 HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
   begin_sums(t, acc);
@@ -38,13 +50,12 @@ HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
     }
     return;
   }
-  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
-  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
+  HWY_ALIGN float wide[kTileRows * kWidth];
+  widen_half_rows(from, t.half_addend_row, kTileRows, t.columns, wide);
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
-    acc[i][0] = hn::Add(acc[i][0], widened(from, columns0));
-    if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], widened(from + kLanes, columns1));
-    from += t.half_addend_row;
+    VIREO_UNROLL
+    for (int v = 0; v < 2; ++v) acc[i][v] = hn::Add(acc[i][v], hn::Load(DF(), wide + i * kWidth + v * kLanes));
   }
 }
 
@@ -62,16 +73,39 @@ HWY_INLINE void store_half(VF low, VF high, int64_t columns, uint16_t* to) {
 #endif
 }
 
+// `rows` rows of sums, of any columns, through a slope to bfloat16.
+inline HWY_NOINLINE void end_rows_of_half_sums(const HalfSums& t, const float* sums, int64_t rows) {
+  const DF d;
+  uint16_t* to = t.half_c;
+  for (int64_t i = 0; i < rows; ++i, sums += kWidth, to += t.half_c_row) {
+    VF low = hn::Load(d, sums), high = hn::Load(d, sums + kLanes);
+    if (t.slope != nullptr) {
+      const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
+      low = times_below_zero(low, slope);
+      high = times_below_zero(high, slope);
+    }
+    store_half(low, high, t.columns, to);
+  }
+}
+
 template <int kTileRows>
 HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
   uint16_t* to = t.half_c;
   if (to == nullptr) return end_sums(t, acc);
-  bound_sums(t, acc);
-  VIREO_UNROLL
-  for (int i = 0; i < kTileRows; ++i) {
-    store_half(acc[i][0], acc[i][1], t.columns, to);
-    to += t.half_c_row;
+  clip_sums(t, acc);
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86  // one instruction rounds both vectors of a row
+  if (t.slope == nullptr && t.columns == kWidth) {
+    VIREO_UNROLL
+    for (int i = 0; i < kTileRows; ++i) {
+      store_half(acc[i][0], acc[i][1], kWidth, to);
+      to += t.half_c_row;
+    }
+    return;
   }
+#endif
+  HWY_ALIGN float sums[kTileRows * kWidth];
+  put_sums(acc, sums, kWidth);
+  end_rows_of_half_sums(t, sums, kTileRows);
 }
 
 // What sums in memory go through, in registers, on their way to a C in bfloat16.

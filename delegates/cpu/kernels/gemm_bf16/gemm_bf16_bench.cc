@@ -8,11 +8,15 @@
 
 #include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
 #include "delegates/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "delegates/cpu/kernels/levels.h"
 
 namespace vireo::cpu {
 namespace {
 
 constexpr uint16_t kQuarter = 0x3E80;
+
+// Of all benchmarks of the program, before the first.
+[[maybe_unused]] const bool kLevelsAreKnown = (use_supported_levels(), true);
 
 struct Room {
   explicit Room(size_t bytes) : data(aligned_alloc(64, bytes / 64 * 64 + 64)) {}

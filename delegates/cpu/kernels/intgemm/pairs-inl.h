@@ -142,44 +142,58 @@ class ProductFinish : public Finish {
 #if HWY_TARGET != HWY_SCALAR
   // Without a second step four vectors are packed at once: whole vectors of rows, at column j.
   bool takes_whole_rows() const { return q_.then == nullptr; }
-  template <int kRows, int kVectors>
-  HWY_INLINE void put_whole(const VI (&v)[kRows][kVectors], int64_t row, int64_t j, uint8_t* to, int64_t to_row) const {
-    constexpr int kTogether = 4 / kVectors;  // rows
-    const DI d;
-    const DF df;
-    const hn::Half<D8> half;
-    const bool bias_by_row = q_.bias != nullptr && !q_.bias_per_column;
-    VI bias[kVectors];
-    VF m[kVectors];
-    for (int c = 0; c < kVectors; ++c) {
-      bias[c] = q_.bias != nullptr && q_.bias_per_column ? hn::LoadU(d, q_.bias + j + c * kLanes) : hn::Zero(d);
-      m[c] = q_.multiplier_per_column ? hn::LoadU(df, q_.multiplier + j + c * kLanes) : hn::Set(df, q_.multiplier[0]);
-    }
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; i += kTogether) {
-      VI codes[4];
-      VIREO_UNROLL
-      for (int x = 0; x < 4; ++x) {
-        const int r = i + x / kVectors < kRows ? i + x / kVectors : i, c = x % kVectors;
-        const VI added = bias_by_row ? hn::Set(d, q_.bias[row + r]) : bias[c];
-        codes[x] = rounded(hn::Add(v[r][c], added), q_.multiplier_per_row ? hn::Set(df, q_.multiplier[row + r]) : m[c]);
-      }
-      const auto y = in_order(codes[0], codes[1], codes[2], codes[3]);
-      if constexpr (kVectors == 2) {
-        auto* const first = reinterpret_cast<int8_t*>(to + i * to_row);
-        hn::StoreU(hn::LowerHalf(half, y), half, first);
-        if (i + 1 < kRows) hn::StoreU(hn::UpperHalf(half, y), half, first + to_row);
-      } else {
-        HWY_ALIGN int8_t lines[4 * kLanes];
-        hn::Store(y, D8(), lines);
-        for (int r = 0; r < (kRows - i < 4 ? kRows - i : 4); ++r)
-          memcpy(to + (i + r) * to_row, lines + r * kLanes, kLanes);
-      }
+  template <int kVectors>
+  HWY_INLINE void put_whole(const int32_t* sums, int64_t rows, int64_t row, int64_t j, uint8_t* to,
+                            int64_t to_row) const {
+    if (q_.multiplier_per_row || (q_.bias != nullptr && !q_.bias_per_column)) {
+      put_rows_of<kVectors, true>(*this, q_, sums, rows, row, j, to, to_row);
+    } else {
+      put_rows_of<kVectors, false>(*this, q_, sums, rows, row, j, to, to_row);
     }
   }
 #endif
 
  private:
+#if HWY_TARGET != HWY_SCALAR
+  // `f`: a copy, which codes that are written cannot change.
+  template <int kVectors, bool kByRow>
+  static HWY_INLINE void put_rows_of(const Finish f, const Requantize& q, const int32_t* sums, int64_t rows,
+                                     int64_t row, int64_t j, uint8_t* to, int64_t to_row) {
+    constexpr int kTogether = 4 / kVectors;  // rows
+    const DI d;
+    const DF df;
+    const hn::Half<D8> half;
+    const bool bias_by_row = q.bias != nullptr && !q.bias_per_column;
+    VI bias[kVectors];
+    VF m[kVectors];
+    VIREO_UNROLL
+    for (int c = 0; c < kVectors; ++c) {
+      bias[c] = q.bias != nullptr && q.bias_per_column ? hn::LoadU(d, q.bias + j + c * kLanes) : hn::Zero(d);
+      m[c] = q.multiplier_per_column ? hn::LoadU(df, q.multiplier + j + c * kLanes) : hn::Set(df, q.multiplier[0]);
+    }
+    for (int64_t i = 0; i < rows; i += kTogether, to += kTogether * to_row) {
+      const int64_t count = rows - i < kTogether ? rows - i : kTogether;
+      VI codes[4];
+      VIREO_UNROLL
+      for (int x = 0; x < 4; ++x) {
+        const int c = x % kVectors;
+        const int64_t r = i + (x / kVectors < count ? x / kVectors : 0);
+        const VI added = kByRow && bias_by_row ? hn::Set(d, q.bias[row + r]) : bias[c];
+        codes[x] = f.rounded(hn::Add(hn::Load(d, sums + (r * kVectors + c) * kLanes), added),
+                             kByRow && q.multiplier_per_row ? hn::Set(df, q.multiplier[row + r]) : m[c]);
+      }
+      const auto y = f.in_order(codes[0], codes[1], codes[2], codes[3]);
+      if constexpr (kVectors == 2) {
+        hn::StoreU(hn::LowerHalf(half, y), half, reinterpret_cast<int8_t*>(to));
+        if (count > 1) hn::StoreU(hn::UpperHalf(half, y), half, reinterpret_cast<int8_t*>(to + to_row));
+      } else {
+        HWY_ALIGN int8_t lines[4 * kLanes];
+        hn::Store(y, D8(), lines);
+        for (int64_t r = 0; r < count; ++r) memcpy(to + r * to_row, lines + r * kLanes, kLanes);
+      }
+    }
+  }
+#endif
   const Requantize& q_;
   Second second_;
 };
@@ -200,6 +214,41 @@ struct PairTile {
   int64_t y_row;
   const uint8_t* added;  // as `y`, or null
 };
+
+// What becomes of `rows` rows of a tile's sums: one function for tiles of every height, where unrolling them would cost
+// more code than all that multiplies.
+template <int kVectors>
+HWY_NOINLINE void end_pairs(const PairTile& t, int32_t* sums, int64_t rows) {
+  const DI d;
+  constexpr int64_t kRow = kVectors * kLanes;
+  const size_t columns[2] = {static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes),
+                             static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes)};
+  if (t.before != nullptr) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        int32_t* const at = sums + i * kRow + v * kLanes;
+        const VI before = hn::LoadN(d, t.before + i * t.before_row + v * kLanes, columns[v]);
+        hn::Store(hn::Add(hn::Load(d, at), before), d, at);
+      }
+    }
+  }
+#if HWY_TARGET != HWY_SCALAR
+  if (t.c == nullptr && t.columns == kRow && t.finish->takes_whole_rows())
+    return t.finish->template put_whole<kVectors>(sums, rows, t.row, t.column, t.y, t.y_row);
+#endif
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t v = 0; v < kVectors && columns[v] != 0; ++v) {
+      const VI sum = hn::Load(d, sums + i * kRow + v * kLanes);
+      if (t.c != nullptr) {
+        hn::StoreN(sum, d, t.c + i * t.c_row + v * kLanes, columns[v]);
+        continue;
+      }
+      const int64_t at = i * t.y_row + v * kLanes;
+      t.finish->put(sum, t.row + i, t.column + v * kLanes, columns[v], t.y + at,
+                    (t.added != nullptr ? t.added : t.y) + at);
+    }
+  }
+}
 
 // kTileRows x kVectors vectors of int32 sums; each step multiplies pairs along k and adds both products exactly.
 // kVectors: 2, or 1 where no more columns are valid than one vector has.
@@ -246,40 +295,13 @@ HWY_NOINLINE void pair_tile(const PairTile& t) {
   }
   (void)none;
 #endif
-  const size_t columns0 = static_cast<size_t>(t.columns < kLanes ? t.columns : kLanes);
-  const size_t columns1 = static_cast<size_t>(t.columns < kLanes ? 0 : t.columns - kLanes);
-  if (t.before != nullptr) {
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      const int32_t* from = t.before + i * t.before_row;
-      acc[i][0] = hn::Add(acc[i][0], hn::LoadN(d, from, columns0));
-      if constexpr (kVectors == 2) {
-        if (columns1 != 0) acc[i][1] = hn::Add(acc[i][1], hn::LoadN(d, from + kLanes, columns1));
-      }
-    }
-  }
-#if HWY_TARGET != HWY_SCALAR
-  if (t.c == nullptr && t.columns == kVectors * kLanes && t.finish->takes_whole_rows())
-    return t.finish->put_whole(acc, t.row, t.column, t.y, t.y_row);
-#endif
+  HWY_ALIGN int32_t sums[kTileRows * kVectors * kLanes];
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
-    if (t.c == nullptr) {
-      uint8_t* const to = t.y + i * t.y_row;
-      const uint8_t* const added = t.added != nullptr ? t.added + i * t.y_row : to;
-      t.finish->put(acc[i][0], t.row + i, t.column, columns0, to, added);
-      if constexpr (kVectors == 2) {
-        if (columns1 != 0)
-          t.finish->put(acc[i][1], t.row + i, t.column + kLanes, columns1, to + kLanes, added + kLanes);
-      }
-      continue;
-    }
-    int32_t* const to = t.c + i * t.c_row;
-    hn::StoreN(acc[i][0], d, to, columns0);
-    if constexpr (kVectors == 2) {
-      if (columns1 != 0) hn::StoreN(acc[i][1], d, to + kLanes, columns1);
-    }
+    VIREO_UNROLL
+    for (int v = 0; v < kVectors; ++v) hn::Store(acc[i][v], d, sums + (i * kVectors + v) * kLanes);
   }
+  end_pairs<kVectors>(t, sums, kTileRows);
 }
 
 using PairTileKernel = void (*)(const PairTile&);

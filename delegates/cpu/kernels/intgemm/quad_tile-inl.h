@@ -202,6 +202,35 @@ HWY_INLINE size_t count_of(int64_t columns, int v) {
   return static_cast<size_t>(columns < 16 * v + 16 ? columns - 16 * v : 16);
 }
 
+// `rows` rows of sums to where they go as they are: of a tile of any height, for unrolled this is more code than all
+// that multiplies.
+template <int kVectors>
+HWY_NOINLINE void put_rows_of_sums(const QuadTile& t, const int32_t* sums, int64_t rows) {
+  const DI d;
+  int32_t* to = t.c;
+  for (int64_t i = 0; i < rows; ++i, sums += kVectors * 16, to += t.c_row) {
+    if constexpr (kVectors < 4) {
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::StoreN(hn::Load(d, sums + v * 16), d, to + v * 16, count_of(t.columns, v));
+    } else {
+      for (int v = 0; v < kVectors; ++v) {
+        const VI sum = hn::Load(d, sums + v * 16);
+        put_block<0>(sum, 4 * v, t.columns, to);
+        put_block<1>(sum, 16 + 4 * v, t.columns, to);
+        put_block<2>(sum, 32 + 4 * v, t.columns, to);
+        put_block<3>(sum, 48 + 4 * v, t.columns, to);
+      }
+    }
+  }
+}
+
+// The first `count` bytes of four, zeros behind: what a whole quad would read behind a row's end may belong to nobody.
+inline HWY_NOINLINE int32_t part_of_quad(const uint8_t* from, int64_t count) {
+  int32_t quad = 0;
+  for (int64_t j = 0; j < count; ++j) quad |= static_cast<int32_t>(uint32_t{from[j]} << (8 * j));
+  return quad;
+}
+
 template <int kRows, int kVectors, bool kASigned>
 HWY_NOINLINE void quad_tile(const QuadTile& t) {
   const DI d;
@@ -248,41 +277,23 @@ HWY_NOINLINE void quad_tile(const QuadTile& t) {
       for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, bv[v], acc[i][v]);
     }
   }
-  if (t.k % 4 != 0) {  // what a whole quad would read behind the row's end may belong to nobody
+  if (t.k % 4 != 0) {
     VIREO_UNROLL
     for (int i = 0; i < kRows; ++i) {
-      int32_t quad = 0;
-      for (int64_t j = 0; j < t.k % 4; ++j) quad |= static_cast<int32_t>(uint32_t{a[i * a_row + j]} << (8 * j));
-      const auto av = hn::BitCast(d8, hn::Set(d, quad));
+      const auto av = hn::BitCast(d8, hn::Set(d, part_of_quad(a + i * a_row, t.k % 4)));
       VIREO_UNROLL
       for (int v = 0; v < kVectors; ++v) acc[i][v] = dot<kASigned>(av, hn::Load(d8, b + v * b_vector), acc[i][v]);
     }
   }
-  if (t.sums != nullptr) {
+  if (t.sums != nullptr || t.c != nullptr) {
+    HWY_ALIGN int32_t kept[kRows * kVectors * 16];
+    int32_t* const to = t.sums != nullptr ? t.sums : kept;
     VIREO_UNROLL
     for (int i = 0; i < kRows; ++i) {
       VIREO_UNROLL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, t.sums + (i * kVectors + v) * 16);
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[i][v], d, to + (i * kVectors + v) * 16);
     }
-    return;
-  }
-  if (t.c != nullptr) {
-    VIREO_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      int32_t* const to = t.c + i * t.c_row;
-      if constexpr (kVectors < 4) {
-        VIREO_UNROLL
-        for (int v = 0; v < kVectors; ++v) hn::StoreN(acc[i][v], d, to + v * 16, count_of(t.columns, v));
-      } else {
-        VIREO_UNROLL
-        for (int v = 0; v < kVectors; ++v) {
-          put_block<0>(acc[i][v], 4 * v, t.columns, to);
-          put_block<1>(acc[i][v], 16 + 4 * v, t.columns, to);
-          put_block<2>(acc[i][v], 32 + 4 * v, t.columns, to);
-          put_block<3>(acc[i][v], 48 + 4 * v, t.columns, to);
-        }
-      }
-    }
+    if (t.sums == nullptr) put_rows_of_sums<kVectors>(t, kept, kRows);
     return;
   }
   const Finish finish = *t.finish;

@@ -14,38 +14,42 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// y[t * y_step + j] = x[t + j * x_step] for a block of 128 bits squared, or the first `rows` and `columns` of one.
-// Interleaving vector i with vector i + kSide / 2 takes the highest bit of a row's number to the lowest of the
-// column's, so as often as a number has bits changes one for the other.
-template <bool kWhole, class T>
-HWY_INLINE void transpose_block(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
-  constexpr int kSide = 16 / static_cast<int>(sizeof(T));
-  const hn::FixedTag<T, kSide> d;
-  hn::Vec<decltype(d)> v[kSide], turned[kSide];
+// y[t * y_step + j] = x[t + j * x_step] for a block of 128 bits squared. Interleaving vector i with vector i + kSide /
+// 2 takes the highest bit of a row's number to the lowest of the column's, so as often as a number has bits changes one
+// for the other.
+template <class T>
+constexpr int kSide = 16 / static_cast<int>(sizeof(T));
+template <class T>
+HWY_INLINE void transpose_block(const T* x, int64_t x_step, T* y, int64_t y_step) {
+  const hn::FixedTag<T, kSide<T>> d;
+  hn::Vec<decltype(d)> v[kSide<T>], turned[kSide<T>];
   VIREO_UNROLL
-  for (int i = 0; i < kSide; ++i) {
-    v[i] = kWhole        ? hn::LoadU(d, x + i * x_step)
-           : i < columns ? hn::LoadN(d, x + i * x_step, static_cast<size_t>(rows))
-                         : hn::Zero(d);
-  }
+  for (int i = 0; i < kSide<T>; ++i) v[i] = hn::LoadU(d, x + i * x_step);
   VIREO_UNROLL
-  for (int bit = 1; bit < kSide; bit *= 2) {
+  for (int bit = 1; bit < kSide<T>; bit *= 2) {
     VIREO_UNROLL
-    for (int i = 0; i < kSide / 2; ++i) {
-      turned[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
-      turned[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
+    for (int i = 0; i < kSide<T> / 2; ++i) {
+      turned[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide<T> / 2]);
+      turned[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide<T> / 2]);
     }
     VIREO_UNROLL
-    for (int i = 0; i < kSide; ++i) v[i] = turned[i];
+    for (int i = 0; i < kSide<T>; ++i) v[i] = turned[i];
   }
   VIREO_UNROLL
-  for (int i = 0; i < kSide; ++i) {
-    if (kWhole) {
-      hn::StoreU(v[i], d, y + i * y_step);
-    } else if (i < rows) {
-      hn::StoreN(v[i], d, y + i * y_step, static_cast<size_t>(columns));
-    }
-  }
+  for (int i = 0; i < kSide<T>; ++i) hn::StoreU(v[i], d, y + i * y_step);
+}
+// The first `rows` and `columns` of one.
+template <class T>
+HWY_INLINE void transpose_part(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
+  const hn::FixedTag<T, kSide<T>> d;
+  HWY_ALIGN T from[kSide<T> * kSide<T>] = {}, to[kSide<T> * kSide<T>];
+  VIREO_ROLLED
+  for (int64_t i = 0; i < columns; ++i)
+    hn::Store(hn::LoadN(d, x + i * x_step, static_cast<size_t>(rows)), d, from + i * kSide<T>);
+  transpose_block(from, kSide<T>, to, kSide<T>);
+  VIREO_ROLLED
+  for (int64_t i = 0; i < rows; ++i)
+    hn::StoreN(hn::Load(d, to + i * kSide<T>), d, y + i * y_step, static_cast<size_t>(columns));
 }
 
 // An image's three planes to pixels, and back.
@@ -82,33 +86,31 @@ template <class T>
 HWY_INLINE void transpose_plane(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int64_t columns) {
   int64_t t0 = 0, j0 = 0;
 #if HWY_TARGET != HWY_SCALAR
-  constexpr int64_t kSide = 16 / static_cast<int64_t>(sizeof(T)), kStrip = 16;
+  constexpr int64_t kBlock = kSide<T>, kStrip = 16;
   if (columns == 3 && y_step == 3) {
     t0 = join_planes(x, x_step, y, rows);
   } else if (rows == 3 && x_step == 3) {
     j0 = part_pixels(x, y, y_step, columns);
-  } else if (rows >= kSide && columns >= kSide) {
+  } else if (rows >= kBlock && columns >= kBlock) {
     for (; t0 < rows; t0 += kStrip) {
       const int64_t t1 = t0 + kStrip < rows ? t0 + kStrip : rows;
-      for (int64_t next = 0; next < columns; next += kSide) {
-        const int64_t j = next + kSide <= columns ? next : columns - kSide;
+      for (int64_t next = 0; next < columns; next += kBlock) {
+        const int64_t j = next + kBlock <= columns ? next : columns - kBlock;
         const T* const from = x + j * x_step;
         T* const to = y + j;
         int64_t t = t0;
-        for (; t + kSide <= t1; t += kSide)
-          transpose_block<true>(from + t, x_step, to + t * y_step, y_step, kSide, kSide);
-        if (t < t1)
-          transpose_block<true>(from + rows - kSide, x_step, to + (rows - kSide) * y_step, y_step, kSide, kSide);
+        for (; t + kBlock <= t1; t += kBlock) transpose_block(from + t, x_step, to + t * y_step, y_step);
+        if (t < t1) transpose_block(from + rows - kBlock, x_step, to + (rows - kBlock) * y_step, y_step);
       }
     }
     return;
-  } else if (sizeof(T) == 1 && (rows >= kSide || columns >= kSide)) {
-    for (; t0 < rows; t0 += kSide) {
-      const int64_t t = rows < kSide ? 0 : t0 + kSide <= rows ? t0 : rows - kSide;
-      for (int64_t next = 0; next < columns; next += kSide) {
-        const int64_t j = columns < kSide ? 0 : next + kSide <= columns ? next : columns - kSide;
-        transpose_block<false>(x + j * x_step + t, x_step, y + t * y_step + j, y_step, rows < kSide ? rows : kSide,
-                               columns < kSide ? columns : kSide);
+  } else if (sizeof(T) == 1 && (rows >= kBlock || columns >= kBlock)) {
+    for (; t0 < rows; t0 += kBlock) {
+      const int64_t t = rows < kBlock ? 0 : t0 + kBlock <= rows ? t0 : rows - kBlock;
+      for (int64_t next = 0; next < columns; next += kBlock) {
+        const int64_t j = columns < kBlock ? 0 : next + kBlock <= columns ? next : columns - kBlock;
+        transpose_part(x + j * x_step + t, x_step, y + t * y_step + j, y_step, rows < kBlock ? rows : kBlock,
+                       columns < kBlock ? columns : kBlock);
       }
     }
     return;
