@@ -95,7 +95,7 @@ StridedView dense_view(const Shape& shape) {
 }
 
 void copy_strided(DType dtype, const Shape& extents, const void* src, const StridedView& from, void* dst,
-                  const StridedView& to) {
+                  const StridedView& to, const Parallel& parallel) {
   Box box;
   if (!merge(extents, from, to, &box)) return;
   const int inner = box.extents.rank - 1;
@@ -116,8 +116,17 @@ void copy_strided(DType dtype, const Shape& extents, const void* src, const Stri
         static_cast<const T*>(src) + box.from.offset == static_cast<const T*>(dst) + box.to.offset) {
       return Status::kOk;  // a part that lies at its place in the whole (parts.h)
     }
-    for_rows(box, [&](int64_t f, int64_t t) {
-      copy_row(static_cast<const T*>(src) + f, src_stride, static_cast<T*>(dst) + t, dst_stride, n);
+    // What one core copies in about the time that it takes to wake another.
+    constexpr int64_t kGrainBytes = 64 * 1024;
+    const int64_t each = product(box.extents, 1, box.extents.rank) * int64_t{sizeof(T)};
+    parallel.for_range(box.extents[0], kGrainBytes / each + 1, [&](int64_t begin, int64_t end, int32_t) {
+      Box part = box;
+      part.extents[0] = end - begin;
+      part.from.offset += begin * box.from.strides[0];
+      part.to.offset += begin * box.to.strides[0];
+      for_rows(part, [&](int64_t f, int64_t t) {
+        copy_row(static_cast<const T*>(src) + f, src_stride, static_cast<T*>(dst) + t, dst_stride, part.extents[inner]);
+      });
     });
     return Status::kOk;
   });

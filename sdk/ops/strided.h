@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "sdk/base/parallel.h"
 #include "sdk/base/shape.h"
 
 namespace vireo {
@@ -20,9 +21,9 @@ StridedView dense_view(const Shape& shape);
 
 // dst[i] = src[i] for every index i of the box `extents`; the two do not overlap, or they are one run of elements at
 // one place, and nothing is done. Any data type; elements smaller than a byte are copied one by one and leave their
-// neighbours in the byte alone.
+// neighbours in the byte alone. What is worth several threads is cut along the outermost dimension.
 void copy_strided(DType dtype, const Shape& extents, const void* src, const StridedView& from, void* dst,
-                  const StridedView& to);
+                  const StridedView& to, const Parallel& parallel = Parallel());
 
 // dst[i] = *value (one element) for every index i of the box.
 void fill_strided(DType dtype, const Shape& extents, const void* value, void* dst, const StridedView& to);

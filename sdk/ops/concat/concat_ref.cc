@@ -11,7 +11,7 @@ Status run(const KernelContext& ctx) {
   StridedView to = dense_view(y.shape);
   for (size_t i = 0; i < ctx.inputs.size(); ++i) {
     const Tensor& x = *ctx.in(i);
-    copy_strided(x.dtype, x.shape, x.data, dense_view(x.shape), y.data, to);
+    copy_strided(x.dtype, x.shape, x.data, dense_view(x.shape), y.data, to, ctx.parallel);
     to.offset += x.shape[axis] * to.strides[axis];
   }
   return Status::kOk;

@@ -73,5 +73,28 @@ TEST(Concat, Refuses) {
   EXPECT_EQ(scalars.input<float>({}, {1}).run(), Status::kInvalidModel);
 }
 
+// Of parts so large that threads share them: along the outermost dimension, which is the only one or is not.
+TEST(Concat, ThreadsShareLargeParts) {
+  constexpr int64_t kRows = 37, kColumns = 1500;
+  for (const int k : {0, 1}) {
+    OpTest whole(Op::kConcat, axis(k));
+    std::vector<int32_t> parts[2];
+    for (std::vector<int32_t>& part : parts) {
+      part.resize(kRows * kColumns);
+      for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<int32_t>(2 * i) + (&part == parts ? 0 : 1);
+      whole.input<int32_t>({kRows, kColumns}, part);
+    }
+    ASSERT_EQ(whole.slots(3).run(), Status::kOk) << whole.message();
+    OpTest back(Op::kSplit, split_axis(k));
+    back.input(whole.y()).absent().outputs(2);
+    ASSERT_EQ(back.slots(3).run(), Status::kOk) << back.message();
+    EXPECT_EQ(back.y(0).as<int32_t>(), parts[0]);
+    EXPECT_EQ(back.y(1).as<int32_t>(), parts[1]);
+    const std::vector<int32_t> y = whole.y().as<int32_t>();
+    EXPECT_EQ(y[kColumns], k == 0 ? 2 * kColumns : 1);
+    EXPECT_EQ(y[kRows * kColumns], k == 0 ? 1 : parts[1][18 * kColumns]);
+  }
+}
+
 }  // namespace
 }  // namespace vireo

@@ -33,7 +33,7 @@ Status run_depth(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::DepthToSpace>();
   const Tensor& x = *ctx.in(0);
   const Blocks k = blocks_of(x.shape, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd);
-  copy_strided(x.dtype, k.box, x.data, k.deep, ctx.out(0)->data, k.wide);
+  copy_strided(x.dtype, k.box, x.data, k.deep, ctx.out(0)->data, k.wide, ctx.parallel);
   return Status::kOk;
 }
 
@@ -42,7 +42,7 @@ Status run_space(const KernelContext& ctx) {
   Tensor& y = *ctx.out(0);
   const auto& a = ctx.attrs<attrs::SpaceToDepth>();
   const Blocks k = blocks_of(y.shape, a.blocksize(), a.mode() == attrs::DepthToSpaceMode::crd);
-  copy_strided(x.dtype, k.box, x.data, k.wide, y.data, k.deep);
+  copy_strided(x.dtype, k.box, x.data, k.wide, y.data, k.deep, ctx.parallel);
   return Status::kOk;
 }
 

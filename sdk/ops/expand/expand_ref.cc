@@ -11,7 +11,7 @@ Status run_expand(const KernelContext& ctx) {
   StridedView from;
   const int shift = y.shape.rank - x.shape.rank;
   for (int i = 0; i < x.shape.rank; ++i) from.strides[i + shift] = x.shape[i] == 1 ? 0 : dense.strides[i];
-  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape));
+  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape), ctx.parallel);
   return Status::kOk;
 }
 

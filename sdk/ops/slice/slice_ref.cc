@@ -24,7 +24,7 @@ Status run(const KernelContext& ctx) {
     from.offset += start * from.strides[axis];
     from.strides[axis] *= y.shape[axis] > 1 ? step : 1;
   }
-  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape));
+  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape), ctx.parallel);
   return Status::kOk;
 }
 

@@ -22,7 +22,7 @@ Status run(const KernelContext& ctx) {
     if (ctx.out(o) != nullptr) {
       Tensor& y = *ctx.out(o);
       from.offset = begin * from.strides[axis];
-      copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape));
+      copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape), ctx.parallel);
     }
     begin += part;
   }

@@ -14,7 +14,7 @@ Status run(const KernelContext& ctx) {
   for (int i = 0; i < x.shape.rank; ++i) {
     from.strides[i] = dense.strides[perm == nullptr ? x.shape.rank - 1 - i : perm->Get(static_cast<unsigned>(i))];
   }
-  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape));
+  copy_strided(x.dtype, y.shape, x.data, from, y.data, dense_view(y.shape), ctx.parallel);
   return Status::kOk;
 }
 

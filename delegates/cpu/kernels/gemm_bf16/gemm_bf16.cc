@@ -590,9 +590,12 @@ void run(const Bf16Product& p, const Columns16& b, const Parallel& parallel, voi
                        });
     return;
   }
-  // Few rows: each thread rounds them for itself.
+  // Few rows. Where they are rounded, or gathered from patches, that is done for each share of columns anew: one a
+  // thread then.
   const int64_t unit = packed ? kBf16Columns : kUnpackedColumns, units = (p.n + unit - 1) / unit;
-  const int64_t share = packed ? at_least(units / (4 * int64_t{parallel.slots}), 1) : 1;
+  const int64_t slots = at_least(parallel.slots, 1);
+  const bool as_they_lie = p.a_half && p.patches == nullptr;
+  const int64_t share = as_they_lie ? at_least(units / (4 * slots), 1) : (units + slots - 1) / slots;
   const int64_t least = at_least(p.m * p.k * unit, 1);
   parallel.for_range(units, at_least(kGrainMacs / least, share), [&](int64_t begin, int64_t end, int32_t slot) {
     if (packed) return product(p, 0, p.m, begin * unit, at_most(end * unit, p.n), mine(slot));
