@@ -39,6 +39,18 @@ struct Tile {
   int64_t at[kPixels];  // where windows lie that are not at one distance
 };
 
+// Sums of `count` outputs, `step` floats apart, of fewer columns than that: of a tile of any height, once for all.
+HWY_NOINLINE void put_part(const Tile& t, const float* sums, int64_t count, int64_t step) {
+  const DF d;
+  float* y = t.y;
+  for (int64_t i = 0; i < count; ++i, sums += step, y += t.y_pixel) {
+    for (int64_t c = 0; c < t.columns; c += kLanes) {
+      const int64_t left = t.columns - c;
+      hn::StoreN(hn::Load(d, sums + c), d, y + c, static_cast<size_t>(left < kLanes ? left : kLanes));
+    }
+  }
+}
+
 // Windows lie kStep floats apart, which are part of the address of each load: one register for all of them. 0: at `at`.
 template <int kCount, int kStep, int kVectors>
 HWY_NOINLINE void tile_outputs(const Tile& t) {
@@ -85,13 +97,13 @@ HWY_NOINLINE void tile_outputs(const Tile& t) {
     }
     return;
   }
+  HWY_ALIGN float sums[kCount * kVectors * kLanes];
   VIREO_UNROLL
-  for (int i = 0; i < kCount; ++i, y += t.y_pixel) {
+  for (int i = 0; i < kCount; ++i) {
     VIREO_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      if (lanes[v] != 0) hn::StoreN(acc[i][v], d, y + v * kLanes, lanes[v]);
-    }
+    for (int v = 0; v < kVectors; ++v) hn::Store(acc[i][v], d, sums + (i * kVectors + v) * kLanes);
   }
+  put_part(t, sums, kCount, kVectors * kLanes);
 }
 
 HWY_INLINE int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
