@@ -79,7 +79,8 @@ enum CpuPackedLayout : uint32_t {
   kPackedBf16 = 5,         // gemm_bf16/gemm_bf16.h; sizes: columns, k, taps (0: no filters), 1 when it was [N, K]
   kPackedGatesF32 = 6,     // recurrent/recurrent.h, layout 6, for each direction; sizes: H, gates, directions
   kPackedCodes = 7,        // gemm_codes/gemm_codes.h; sizes: columns; k, of scales and zeros blocks; kind and flags
-  kPackedF16 = 8,  // gemm_f16/gemm_f16.h; sizes: columns, k, taps (0: no filters), groups or 1 when it was [N, K]
+  kPackedF16 = 8,        // gemm_f16/gemm_f16.h; sizes: columns, k, taps (0: no filters), groups or 1 when it was [N, K]
+  kPackedGatesBf16 = 9,  // recurrent/recurrent.h, layout 9; sizes as of kPackedGatesF32
 };
 
 struct CpuOp {
