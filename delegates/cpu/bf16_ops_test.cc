@@ -7,6 +7,7 @@
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/window.h"
@@ -173,6 +174,123 @@ TEST(CpuBf16, LeavesOtherBodies) {
   p.x_first = false;
   p.computed_weights = true;
   product(p).expect_left();
+}
+
+using Way = attrs::RecurrentDirection;
+enum class Lengths { kNone, kWhole, kShorter, kGiven };
+
+struct Cell {
+  int64_t steps = 5, batch = 1, inputs = 9, hidden = 8;
+  Way way = Way::Forward;
+  bool whole = false;  // with bias and initial states
+  bool batch_first = false;
+  unsigned results = 7;  // y, y_h, y_c: one bit each
+  Lengths lengths = Lengths::kNone;
+  bool x_first = false, computed_weights = false;
+  float clip = 0;
+};
+
+Composite lstm(const Cell& p) {
+  attrs::RecurrentT a;
+  a.direction = p.way;
+  a.batch_first = p.batch_first;
+  a.clip = p.clip;
+  Values v(static_cast<uint32_t>(p.steps + p.batch + p.hidden));
+  const int64_t d = p.way == Way::Bidirectional ? 2 : 1;
+  const auto first = [&](int64_t outer, int64_t inner) {
+    return p.batch_first ? std::vector<int64_t>{p.batch, outer, inner} : std::vector<int64_t>{outer, p.batch, inner};
+  };
+  TestTensor lens = v.integers({p.batch}, 0);
+  for (size_t i = 0; i < lens.bytes.size(); i += sizeof(int32_t))
+    lens.bytes[i] = static_cast<uint8_t>(p.steps - (p.lengths == Lengths::kShorter ? 1 : 0));
+  std::vector<TestTensor> inputs = {bf16(v.reals({d, 4 * p.hidden, p.inputs}, -0.7f, 0.7f)),
+                                    bf16(v.reals({d, 4 * p.hidden, p.hidden}, -0.7f, 0.7f)),
+                                    v.reals(first(p.steps, p.inputs), -2, 2)};
+  std::vector<int32_t> in = {-1, -1, -1, -1, -1, -1, -1};
+  const auto add = [&](size_t operand, const TestTensor& t) {
+    in[operand] = static_cast<int32_t>(inputs.size());
+    inputs.push_back(t);
+  };
+  if (p.whole) add(3, v.reals({d, 8 * p.hidden}, -0.5f, 0.5f));
+  if (p.lengths != Lengths::kNone) add(4, lens);
+  if (p.whole) add(5, v.reals(first(d, p.hidden), -1, 1));
+  if (p.whole) add(6, v.reals(first(d, p.hidden), -1, 1));
+  Composite c(inputs);
+  if (!p.computed_weights) c.is_constant(0).is_constant(1);
+  if (p.lengths == Lengths::kWhole || p.lengths == Lengths::kShorter) c.is_constant(static_cast<size_t>(in[4]));
+  int32_t narrow = p.x_first ? c.node(Op::kCast, to(DType::kBF16), {2}) : -1;
+  in[1] = c.node(Op::kCast, to(DType::kF32), {0});
+  in[2] = c.node(Op::kCast, to(DType::kF32), {1});
+  if (!p.x_first) narrow = c.node(Op::kCast, to(DType::kBF16), {2});
+  in[0] = c.node(Op::kCast, to(DType::kF32), {narrow});
+  const int32_t y = c.node(Op::kLSTM, pack<attrs::Recurrent>(a), in, 3);
+  std::vector<int32_t> results;
+  for (int32_t o = 0; o < 3; ++o) {
+    if ((p.results >> o & 1) != 0) results.push_back(y + o);
+  }
+  c.outputs(results);
+  return c;
+}
+
+// Both products have the body's own operands: sums of under 40 terms lose 40 * 2^-24, functions 3 * 2^-24; the gates
+// keep errors from growing.
+constexpr double kCellShare = 5e-6;
+
+TEST(CpuBf16, LstmAsTheBody) {
+  for_each_level([](const char*) {
+    for (const int64_t steps : {1, 5, 70}) {
+      for (const int64_t batch : {1, 3, 6}) {
+        for (const Way way : {Way::Forward, Way::Reverse, Way::Bidirectional}) {
+          for (const bool whole : {false, true}) {
+            Cell p{steps, batch, 9, steps == 5 ? 17 : 8, way, whole};
+            p.batch_first = batch == 1 && whole;
+            lstm(p).expect_close("lstm_bf16", kCellShare, batch == 6 ? 3 : 1);
+          }
+        }
+      }
+    }
+    for (unsigned results = 1; results < 8; ++results) {
+      for (const Way way : {Way::Forward, Way::Bidirectional}) {
+        Cell p{5, 2, 9, 17, way, true};
+        p.results = results;
+        lstm(p).expect_close("lstm_bf16", kCellShare);
+      }
+    }
+    lstm({70, 1, 40, 33, Way::Bidirectional, true}).by_turns().expect_close("lstm_bf16", 2 * kCellShare, 3);
+  });
+}
+
+TEST(CpuBf16, LstmWithLengthsOfTheWholeSequence) {
+  Cell p{5, 3};
+  p.lengths = Lengths::kWhole;
+  lstm(p).expect_close("lstm_bf16", kCellShare);
+  for (const Lengths other : {Lengths::kShorter, Lengths::kGiven}) {
+    p.lengths = other;
+    lstm(p).expect_left();
+  }
+}
+
+TEST(CpuBf16, LstmOfExtentsThatVary) {
+  lstm({70, 4, 9, 8}).runs_as(lstm({66, 3, 9, 8})).expect_close("lstm_bf16", kCellShare, 2);
+  lstm({70, 4, 9, 8, Way::Bidirectional})
+      .runs_as(lstm({3, 1, 9, 8, Way::Bidirectional}))
+      .expect_close("lstm_bf16", kCellShare, 2);
+}
+
+TEST(CpuBf16, LeavesOtherBodiesOfLstm) {
+  Cell p;
+  p.x_first = true;
+  lstm(p).expect_left();
+  p.x_first = false;
+  p.computed_weights = true;
+  lstm(p).expect_left();
+  p.computed_weights = false;
+  p.clip = 1;
+  lstm(p).expect_left();
+  p.clip = 0;
+  p.batch_first = true;
+  p.batch = 2;
+  lstm(p).expect_left();
 }
 
 struct Attend {

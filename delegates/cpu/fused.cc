@@ -26,6 +26,10 @@ TensorType type_of(const vireo_graph_value& v) {
   return t;
 }
 
+DType dtype_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+  return type_of(value_at(host, graph, number)).dtype;
+}
+
 }  // namespace
 
 vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
@@ -175,10 +179,6 @@ bool all_given(const vireo_graph_node& core, const Fused& f) {
   return true;
 }
 
-DType dtype_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
-  return type_of(value_at(host, graph, number)).dtype;
-}
-
 // What follows the product, from node `first` of the body on. `halves`: Casts may widen what is added and narrow the
 // result.
 bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, uint32_t first,
@@ -273,12 +273,12 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
   return true;
 }
 
-// A Cast of `from`, by number, in the composite's body.
-bool is_cast(const vireo_graph_node& n, int32_t from) {
-  return static_cast<Op>(n.op) == Op::kCast && n.input_count == 1 && n.output_count == 1 && n.inputs[0] == from;
-}
-
 }  // namespace
+
+bool is_cast(const CpuQuery& q, const vireo_graph_node& n, int32_t from, DType to) {
+  return static_cast<Op>(n.op) == Op::kCast && n.input_count == 1 && n.output_count == 1 && n.inputs[0] == from &&
+         dtype_of(*q.host, q.node.body, n.outputs[0]) == to;
+}
 
 bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
   const vireo_graph* body = q.op == Op::kComposite ? q.node.body : q.graph;
@@ -302,13 +302,11 @@ bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char
   if (dtype_of(*q.host, body, x) != DType::kBF16) {
     const vireo_graph_node narrow = wide;
     wide = node_at(*q.host, body, at++);
-    if (!is_cast(narrow, x) || dtype_of(*q.host, body, narrow.outputs[0]) != DType::kBF16 ||
-        !is_cast(wide, narrow.outputs[0])) {
-      return false;
-    }
+    if (!is_cast(q, narrow, x, DType::kBF16) || !is_cast(q, wide, narrow.outputs[0], DType::kF32)) return false;
   }
   const vireo_graph_node core = node_at(*q.host, body, at);
-  if (!is_cast(wide, wide.inputs[0]) || !is_cast(weights, weights.inputs[0]) || core.input_count < 2) return false;
+  if (!is_cast(q, wide, wide.inputs[0], DType::kF32) || core.input_count < 2) return false;
+  if (!is_cast(q, weights, weights.inputs[0], DType::kF32)) return false;
   if (core.inputs[0] != wide.outputs[0] || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out))
     return false;
   out->inputs[0] = operand_of(q, body, x);
@@ -326,7 +324,7 @@ bool read_fused_f16(const CpuQuery& q, int channel_axis, Fused* out, const char*
   };
   const vireo_graph* body = q.op == Op::kComposite ? q.node.body : nullptr;
   const vireo_graph_node weights = body != nullptr ? node_at(*q.host, body, 0) : q.node;
-  if (body == nullptr || weights.input_count == 0 || !is_cast(weights, weights.inputs[0]))
+  if (body == nullptr || weights.input_count == 0 || !is_cast(q, weights, weights.inputs[0], DType::kF32))
     return read_fused(q, channel_axis, out, reason) && out->input_count >= 2 && fits(DType::kF16);
   *reason = "the fused body has another form";
   if (q.host->node_count(body) < 2) return false;

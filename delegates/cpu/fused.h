@@ -60,6 +60,9 @@ struct Fused {
 vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index);
 Operand operand_of(const CpuQuery& query, const vireo_graph* body, int32_t number);
 
+// Whether the node of a body is a Cast of its value `from` to this type.
+bool is_cast(const CpuQuery& query, const vireo_graph_node& node, int32_t from, DType to);
+
 // True when the node's function is one of `Activate`. `graph` is the node's.
 bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& node, Activate* out);
 

@@ -143,6 +143,13 @@ class NodeCase {
     v.constant_size = 0;
     return *this;
   }
+  // The reverse: a constant of the graph.
+  NodeCase& is_constant(size_t input) {
+    TestValue& v = graph_.values[static_cast<size_t>(graph_.nodes[0].inputs[input])];
+    v.constant = inputs_[input].bytes.data();
+    v.constant_size = inputs_[input].bytes.size();
+    return *this;
+  }
   // Planned as it is, run as `less` is: inputs that differ in type have shapes that vary up to those planned, and so
   // have all results.
   NodeCase& runs_as(const NodeCase& less) {
