@@ -27,14 +27,24 @@ ir::Node* make_composite(ir::Graph& g, const std::vector<ir::Node*>& nodes, cons
   for (const ir::Node* n : nodes) {
     std::vector<ir::Value*> in;
     for (size_t i = 0; i < n->inputs.size(); ++i) in.push_back(input(n->inputs[i], into_body(*n, i)));
-    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), 1);
+    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), n->outputs.size());
     copy->name = n->name;
     copy->version = n->version;
-    copy->out()->name = n->out()->name;
-    copy->out()->type = n->out()->type;
-    inside[n->out()] = copy->out();
+    for (size_t i = 0; i < n->outputs.size(); ++i) {
+      const ir::Value* v = n->out(i);
+      if (v == nullptr || v->unused()) {
+        body->drop_output(copy, i);
+        continue;
+      }
+      copy->out(i)->name = v->name;
+      copy->out(i)->type = v->type;
+      inside[v] = copy->out(i);
+    }
   }
-  std::vector<ir::Value*> results{last.out()};
+  std::vector<ir::Value*> results;
+  for (ir::Value* v : last.outputs) {
+    if (v != nullptr && !v->unused()) results.push_back(v);
+  }
   if (second != nullptr) results.push_back(second);
   for (ir::Value* v : results) body->add_output(inside[v], v->name);
   attrs::CompositeT a;

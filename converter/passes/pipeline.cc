@@ -18,6 +18,7 @@
 #include "converter/passes/fuse_dynamic_quantization.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/fuse_norm.h"
+#include "converter/passes/fuse_recurrent.h"
 #include "converter/passes/inline_branches.h"
 #include "converter/passes/join_cache.h"
 #include "converter/passes/measure.h"
@@ -117,6 +118,7 @@ const Pass* const kOnce[] = {
     &kFlushSubnormals,
     // Before Casts are taken for parts of chains.
     &kFuseAttention,
+    &kFuseRecurrent,
     // The epilogue knows operators and not their spelled-out forms.
     &kFuseEpilogue,
     // The same for products of codes, which have other tails.
