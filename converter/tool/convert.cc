@@ -362,7 +362,7 @@ void add_convert(CLI::App& app, Context& context) {
   add_repeated(verb, "--skip", &options->skip, "leave out a pass, by name (the report lists them)");
   verb->add_option(
       "--quantize", options->quantize,
-      "bf16: products (Conv, Gemm, MatMul, Attention) in bfloat16, half the size of weights; fp16: weights in "
+      "bf16: products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16, half the size of weights; fp16: weights in "
       "float16, half the size, arithmetic in float32; int8-weights, int4: weights of Gemm and MatMul in 8 or 4 bits, a "
       "quarter or a sixth of the size; each less exact");
   verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");

@@ -1,18 +1,23 @@
 // Before   x -> Conv | Gemm | MatMul (weights, bias) -> y, float32
 // After    x -> Cast to bfloat16 -> Cast to float32 -> the same (Cast of bfloat16 weights to float32, bias) -> y
+// and      x -> LSTM (W, R, biases, h, c) -> y, y_h, y_c, float32
+// to       x -> Cast to bfloat16 -> Cast to float32 -> LSTM (Casts of bfloat16 W and R to float32, biases, h, c)
 // and      q, k, v -> Attention -> y, float32
 // to       q, k, v -> Cast to bfloat16 -> Attention in bfloat16 -> Cast to float32 -> y
 // Fires    the weights are constant and finite in bfloat16; Conv
 //          in one group and channels last; Gemm with x as it lies and a bias of
-//          one value a column; weights of MatMul a matrix. Attention without cached keys, windows, lengths and told
+//          one value a column; weights of MatMul a matrix; LSTM with its usual functions, no clip, peepholes or coupled
+//          gates, whole sequences, time or one batch first. Attention without cached keys, windows, lengths and told
 //          scores, whose queries number 8 or are not known: with fewer, reading the keys bounds it.
 //          Idempotent: what has its Casts is left.
 // Numerics bfloat16 has 8 significant bits, so each operand is rounded by at most u = 2^-8 of itself, and
 //            |dy| <= (2 u + u^2) sum |w x|,
 //          0.8 % of the sum of magnitudes at worst. Roundings are independent, so that of a sum of many terms it is
 //          about u sqrt(2 / 3) of sqrt(sum (w x)^2). Sums are float32 as before; bias, residual and activation are not
-//          rounded. Attention rounds q, k, v, the weights a of the keys and y, each by at most u: scores move by
-//          at most e = (2 u + u^2) |scale| max sum |q k|, and |dy| <= (exp(2 e) (1 + u)^2 - 1) sum a |v| + u |y|.
+//          rounded. A gate of LSTM has |dz| <= (2 u + u^2) sum |w x| + u sum |r h| at the first step; then |r dh| of
+//          the step before comes to it: h and c are not rounded. Attention rounds q, k, v, the weights a of the keys
+//          and y, each by at most u: scores move by at most e = (2 u + u^2) |scale| max sum |q k|, and |dy| <= (exp(2
+//          e) (1 + u)^2 - 1) sum a |v| + u |y|.
 // Source   Kalamkar et al. 2019, "A Study of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
 //
 // Spelled in standard operators, the file means the same to a runtime that knows nothing of this; the converter's
@@ -85,7 +90,7 @@ void round_attention(ir::Graph& g, ir::Node& n) {
 }
 
 void run(ir::Graph& g, SchemeLog& log) {
-  store_products(g, {DType::kBF16, true, true}, log);
+  store_products(g, {DType::kBF16, true, true, true}, log);
   std::vector<ir::Node*> attention;
   for (ir::Node& n : g.nodes()) {
     std::string reason;
@@ -102,7 +107,7 @@ void run(ir::Graph& g, SchemeLog& log) {
 
 }  // namespace
 
-const Scheme kBf16 = {"bf16", "products (Conv, Gemm, MatMul, Attention) in bfloat16: half the weights", run, 0.05,
+const Scheme kBf16 = {"bf16", "products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16: half the weights", run, 0.05,
                       keep_bf16_between};
 
 }  // namespace vireo::quant

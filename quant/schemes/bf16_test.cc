@@ -81,6 +81,62 @@ TEST(Bf16Scheme, ProductsWithinTheBound) {
   }
 }
 
+// Sums of magnitudes of a matrix' rows, the largest.
+double largest_row(const ir::Constant& c, size_t columns) {
+  const std::vector<float> v = floats(c);
+  double most = 0;
+  for (size_t row = 0; row < v.size(); row += columns) {
+    double sum = 0;
+    for (size_t k = 0; k < columns; ++k) sum += std::fabs(static_cast<double>(v[row + k]));
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+// With |x| <= 1, |h| <= 1, |dh| and |dc| of the step before: |dz| <= (2 u + u^2) sum |w| + u sum |r| + (1 + u) sum |r|
+// |dh|. Slopes of sigmoid and tanh are 1/4 and 1 at most, so that c = f c + i g moves by |dc| + |c| |dz| / 4 + |dz| +
+// |dz| / 4, where |c| is below the number of steps, and h = o tanh c by |dz| / 4 + |dc|.
+TEST(Bf16Scheme, LstmWithinTheBound) {
+  const auto g = graph(R"(
+    input %x f32[3,2,5]
+    %y, %yh, %yc = LSTM(%x, w[2,16,5], r[2,16,4], b[2,32]) {direction:2}
+  )");
+  std::mt19937 rng(1);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> x(30);
+  for (float& v : x) v = value(rng);
+  const ir::ConstantPtr input = ir::make_constant_of<float>(DType::kF32, g->inputs()[0]->type.shape, x);
+  const double w = largest_row(*g->nodes().front().in(1)->constant, 5);
+  const double r = largest_row(*g->nodes().front().in(2)->constant, 4);
+  std::vector<ir::ConstantPtr> before, after;
+  std::string error;
+  ASSERT_TRUE(ir::interpret(*g, {input}, &before, &error)) << error;
+  SchemeLog log, again;
+  kBf16.run(*g, log);
+  EXPECT_EQ(log.changes, 1u);
+  EXPECT_EQ(g->validate(), "");
+  EXPECT_EQ(ops(*g), "Cast Cast Cast Cast LSTM");
+  ASSERT_TRUE(ir::interpret(*g, {input}, &after, &error)) << error;
+  constexpr double kUnit = 0x1p-8;
+  double dh = 0, dc = 0;
+  for (int step = 1; step <= 3; ++step) {
+    const double dz = (2 * kUnit + kUnit * kUnit) * w + kUnit * r + (1 + kUnit) * r * dh;
+    dc += dz * (step / 4.0 + 1.25);
+    dh = dz / 4 + dc;
+  }
+  const double bounds[] = {dh, dh, dc};
+  for (size_t o = 0; o < 3; ++o) {
+    const std::vector<float> was = floats(*before[o]), is = floats(*after[o]);
+    ASSERT_EQ(was.size(), is.size());
+    double worst = 0;
+    for (size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::fabs(static_cast<double>(is[i]) - was[i]));
+    EXPECT_LE(worst, bounds[o]);
+    EXPECT_GT(worst, 1e-5);  // it does round
+  }
+  kBf16.run(*g, again);
+  EXPECT_EQ(again.changes, 0u);
+}
+
 // |dy| <= (exp(2 e) (1 + u)^2 - 1) sum a |v| + u |y|, and here |v| <= 1, so that sum a |v| and |y| are at most 1.
 TEST(Bf16Scheme, AttentionWithinTheBound) {
   const auto g = graph(R"(
@@ -149,6 +205,14 @@ TEST(Bf16Scheme, SaysWhatItLeaves) {
        "a transposed x, or a bias other than one value a column: stays float32"},
       {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[4,6], b[16,1])",
        "a transposed x, or a bias other than one value a column: stays float32"},
+      {"%s = Reshape(%x, i64[3]{4,4,4})\n%y, %h, %c = LSTM(%s, w[1,8,4], r[1,8,2]) {clip:1.0}",
+       "with other functions, clip, peepholes or coupled gates: stays float32"},
+      {"%s = Reshape(%x, i64[3]{4,4,4})\n%y, %h, %c = LSTM(%s, w[1,8,4], r[1,8,2]) {batch_first:true}",
+       "batches first: stays float32"},
+      {"%s = Reshape(%x, i64[3]{4,4,4})\n%y, %h, %c = LSTM(%s, w[1,8,4], r[1,8,2], _, i32[4]{4,4,3,4})",
+       "with lengths: stays float32"},
+      {"%s = Reshape(%x, i64[3]{4,4,4})\n%y, %h, %c = LSTM(%s, w[1,4,4], f32[1,4,1]{1, 3.4e38, 1, 1})",
+       "a weight is beyond bfloat16: stays float32"},
       {"%y = Relu(%x)", ""},
   };
   for (const auto& c : kCases) {

@@ -1,5 +1,6 @@
 #include "quant/schemes/products16.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -8,6 +9,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/window.h"
 
@@ -42,22 +44,67 @@ bool is_conv_for_it(const ir::Node& n, const Stored16& how, std::string* reason)
   return true;
 }
 
+// Sigmoid and tanh alone.
+bool has_usual_functions(const attrs::Recurrent& a) {
+  using Kind = attrs::RecurrentActivation;
+  for (unsigned i = 0; a.activations() != nullptr && i < a.activations()->size(); ++i) {
+    if (static_cast<Kind>(a.activations()->Get(i)) != (i % 3 == 0 ? Kind::Sigmoid : Kind::Tanh)) return false;
+  }
+  return a.clip() == 0 && !a.input_forget();
+}
+
+bool is_lstm_for_it(const ir::Node& n, std::string* reason) {
+  const auto& a = n.attributes<attrs::Recurrent>();
+  const Shape& x = n.in(0)->type.shape;
+  const Dim steps = x[a.batch_first() ? 1 : 0];
+  const ir::Value* lens = n.in(4);
+  if (!has_usual_functions(a) || n.in(7) != nullptr) {
+    *reason = "with other functions, clip, peepholes or coupled gates: stays float32";
+    return false;
+  }
+  if (a.batch_first() && x[0] != 1) {
+    *reason = "batches first: stays float32";
+    return false;
+  }
+  if (lens == nullptr) return true;
+  bool whole = lens->constant != nullptr && !is_symbolic(steps);
+  for (size_t i = 0; whole && i < lens->constant->tensor.bytes.size() / sizeof(int32_t); ++i) {
+    int32_t length = 0;
+    std::memcpy(&length, lens->constant->tensor.bytes.data() + i * sizeof(length), sizeof(length));
+    whole = length == steps;
+  }
+  if (!whole) *reason = "with lengths: stays float32";
+  return whole;
+}
+
+// The operands that are its weights; none: it is no product.
+std::vector<size_t> weights_of(const ir::Node& n, const Stored16& how) {
+  if (n.op == Op::kConv || n.op == Op::kGemm || n.op == Op::kMatMul)
+    return n.outputs.size() == 1 ? std::vector<size_t>{1} : std::vector<size_t>{};
+  return n.op == Op::kLSTM && how.lstm ? std::vector<size_t>{1, 2} : std::vector<size_t>{};
+}
+
+// Float32, and without its Casts.
+bool is_untouched(const ir::Value* v) {
+  const bool cast = v != nullptr && v->producer != nullptr && v->producer->op == Op::kCast;
+  return v != nullptr && v->type.dtype == DType::kF32 && !(cast && dtype_bits(v->producer->in(0)->type.dtype) == 16);
+}
+
 // A product of the kinds above; `reason` says why it is left.
 bool is_for_it(const ir::Node& n, const Stored16& how, std::string* reason) {
-  if (n.op != Op::kConv && n.op != Op::kGemm && n.op != Op::kMatMul) return false;
-  const ir::Value *x = n.in(0), *w = n.in(1);
-  if (n.outputs.size() != 1 || x == nullptr || w == nullptr) return false;
-  if (n.out()->type.dtype != DType::kF32 || x->type.dtype != DType::kF32 || w->type.dtype != DType::kF32) return false;
-  for (const ir::Value* v : {x, w}) {  // has its Casts
-    if (v->producer != nullptr && v->producer->op == Op::kCast && dtype_bits(v->producer->in(0)->type.dtype) == 16)
-      return false;
+  const std::vector<size_t> weights = weights_of(n, how);
+  if (weights.empty() || !is_untouched(n.in(0))) return false;
+  for (const size_t i : weights) {
+    if (!is_untouched(n.in(i))) return false;
   }
-  if (w->constant == nullptr) {
+  for (const size_t i : weights) {
+    if (n.in(i)->constant != nullptr) continue;
     *reason = "weights that are computed stay float32";
     return false;
   }
+  if (n.op == Op::kLSTM) return is_lstm_for_it(n, reason);
   if (n.op == Op::kConv) return is_conv_for_it(n, how, reason);
-  if (w->type.shape.rank != 2 || x->type.shape.rank < 2) {
+  if (n.in(1)->type.shape.rank != 2 || n.in(0)->type.shape.rank < 2) {
     *reason = "weights other than one matrix stay float32";
     return false;
   }
@@ -101,21 +148,20 @@ void store_products(ir::Graph& g, const Stored16& how, SchemeLog& log) {
     }
   }
   std::map<const ir::Constant*, ir::Value*> narrow;  // weights that several products share stay shared
+  const auto narrowed = [&](const ir::Value& v) {
+    const auto [at, is_new] = narrow.emplace(v.constant.get(), nullptr);
+    const ir::ConstantPtr bits = is_new ? rounded(*v.constant, how.type) : nullptr;
+    if (bits != nullptr) at->second = g.add_constant(v.name, bits);
+    return at->second;
+  };
   for (ir::Node* n : products) {
-    const ir::ConstantPtr c = n->in(1)->constant;
-    const auto at = narrow.find(c.get());
-    ir::Value* weights = at == narrow.end() ? nullptr : at->second;
-    if (at == narrow.end()) {
-      const ir::ConstantPtr bits = rounded(*c, how.type);
-      weights = bits == nullptr ? nullptr : g.add_constant(n->in(1)->name, bits);
-      narrow[c.get()] = weights;
-    }
-    if (weights == nullptr) {
+    const std::vector<size_t> weights = weights_of(*n, how);
+    if (std::any_of(weights.begin(), weights.end(), [&](size_t i) { return narrowed(*n->in(i)) == nullptr; })) {
       log.declined.emplace_back(n->name, std::string("a weight is beyond ") + dtype_name(how.type) + ": stays float32");
       continue;
     }
     if (how.rounds_x) g.set_input(n, 0, cast(g, cast(g, n->in(0), how.type, *n), DType::kF32, *n));
-    g.set_input(n, 1, cast(g, weights, DType::kF32, *n));
+    for (const size_t i : weights) g.set_input(n, i, cast(g, narrowed(*n->in(i)), DType::kF32, *n));
     ++log.changes;
   }
   g.drop_unused_values();

@@ -1,4 +1,4 @@
-// Products whose weights are stored in 16 bits: what the schemes bf16 and fp16 share.
+// Products (Conv, Gemm, MatMul, LSTM) whose weights are stored in 16 bits: what the schemes bf16 and fp16 share.
 #ifndef VIREO_QUANT_SCHEMES_PRODUCTS16_H_
 #define VIREO_QUANT_SCHEMES_PRODUCTS16_H_
 
@@ -10,6 +10,7 @@ struct Stored16 {
   DType type;      // kBF16 or kF16
   bool rounds_x;   // x goes through the type as well
   bool last_only;  // Conv: channels last alone
+  bool lstm;       // its W and R, where its kernel takes it
 };
 
 // Gives each product that can have them constant weights of that type behind a Cast of its own to float32; weights that
