@@ -46,7 +46,7 @@ def table(sizes):
     for name, size in sizes.items():
         source = re.sub(r".*[(/]([^()/]+)\.o\)?$", r"\1", name)
         if "cpu_kernels" in name and source in kernels:
-            by_family[kernels[source].relative_to(cpu / "kernels").parts[0]] += size
+            by_family[kernels[source].relative_to(cpu / "kernels").with_suffix("").parts[0]] += size
         elif "delegate_cpu" in name:
             by_family["their use by nodes (`ops` and the delegate itself)"] += size
         elif "sdk_ops" in name and source in references:
