@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "delegates/cpu/kernels/math-inl.h"
 
@@ -29,6 +30,20 @@ HWY_INLINE auto widened(const uint16_t* from, size_t count) {
   const hn::RebindToUnsigned<decltype(d)> du;
   const hn::Rebind<uint16_t, decltype(d)> half;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadN(half, from, count))));
+}
+
+// Pairs of bfloat16, one after the other, as words: a word's low half is the first one, as float32 one shift away, its
+// high half, as float32 one mask away, the second.
+HWY_INLINE auto pairs_at(const uint16_t* from) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+#if HWY_TARGET == HWY_SCALAR  // has no vectors of other lanes
+  uint32_t pair;
+  memcpy(&pair, from, sizeof(pair));
+  return hn::Set(du, pair);
+#else
+  return hn::BitCast(du, hn::LoadU(hn::Repartition<uint16_t, decltype(d)>(), from));
+#endif
 }
 
 // A vector of float32 as bfloat16 in the low halves of its words, to the nearest (even).

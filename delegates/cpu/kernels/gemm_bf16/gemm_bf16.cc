@@ -73,18 +73,6 @@ HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
 #else
 using Left = float;
 
-// Pairs of k for as many columns as a vector has lanes.
-HWY_INLINE auto pairs_at(const uint16_t* b) {
-  const hn::RebindToUnsigned<DF> du;
-#if HWY_TARGET == HWY_SCALAR  // has no vectors of other lanes
-  uint32_t pair;
-  memcpy(&pair, b, sizeof(pair));
-  return hn::Set(du, pair);
-#else
-  return hn::BitCast(du, hn::LoadU(hn::Repartition<uint16_t, DF>(), b));
-#endif
-}
-
 // A row of a panel holds even k in the low halves of its words and odd k in the high ones: one instruction widens each.
 template <int kTileRows>
 HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {

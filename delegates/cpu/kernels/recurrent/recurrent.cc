@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/bf16-inl.h"
 #include "delegates/cpu/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,8 +31,7 @@ HWY_INLINE void load_weights(const float* from, VF (&w)[1]) { w[0] = hn::LoadU(D
 HWY_INLINE void load_weights(const uint16_t* from, VF (&w)[2]) {
   const DF d;
   const hn::RebindToUnsigned<DF> du;
-  const hn::Repartition<uint16_t, DF> d16;
-  const auto words = hn::BitCast(du, hn::LoadU(d16, from));
+  const auto words = pairs_at(from);
   w[0] = hn::BitCast(d, hn::ShiftLeft<16>(words));
   w[1] = hn::BitCast(d, hn::And(words, hn::Set(du, 0xFFFF0000u)));
 }
