@@ -37,6 +37,17 @@ void Blob::refuse(const char* why) const {
   __atomic_store_n(&head.refused, 1u, __ATOMIC_RELEASE);
 }
 
+CompiledHead Blob::head_now() const {
+  CompiledHead now = {};
+  now.refused = __atomic_load_n(&head.refused, __ATOMIC_ACQUIRE);
+  now.checked = __atomic_load_n(&head.checked, __ATOMIC_ACQUIRE);
+  now.time_ns = head.time_ns;
+  now.energy_nj = head.energy_nj;
+  now.moved_bytes = head.moved_bytes;
+  if (now.refused != 0) memcpy(now.reason, head.reason, sizeof(now.reason));  // whole since then
+  return now;
+}
+
 void Blob::refuse_for_now(const char* why) const {
   if (!refused()) __atomic_store_n(&passing, 1u, __ATOMIC_RELEASE);
   refuse(why);

@@ -44,6 +44,8 @@ struct Blob {
   // the model's own, they follow, so that both are the contents that a file has (sdk/format/pack_set.h).
   mutable CompiledHead head = {};
 
+  // A copy of the head, which other sessions may change meanwhile.
+  CompiledHead head_now() const;
   bool refused() const { return __atomic_load_n(&head.refused, __ATOMIC_ACQUIRE) != 0; }
   // For as long as the model lives; the first reason stays. Any thread.
   void refuse(const char* why) const;

@@ -302,10 +302,10 @@ void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most
     if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, {nullptr, copy.data}, &there)) ++fresh;
   }
 #if VIREO_JOINED
-  // What the folder has of a part gives way to what is known of it now. Other sessions may change a head meanwhile.
+  // What the folder has of a part gives way to what is known of it now.
   auto* const heads = reinterpret_cast<CompiledHead*>(contents + count);
   for (uint32_t i = 0; i < parts && filled < count && compiled_at(&model, i, &part); ++i) {
-    heads[i] = part.blob->head;
+    heads[i] = part.blob->head_now();
     if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
       continue;  // nothing that the file does not say
     const Contents c = {heads + i, part.blob->data};
