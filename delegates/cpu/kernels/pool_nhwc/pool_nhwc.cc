@@ -22,6 +22,17 @@ struct Taps {
   float divisor;                                 // of a sum
   int64_t outputs, next;
 };
+
+// A line of maxima whose windows overlap along it: the outputs of one line, and the rows of x that they see, of which
+// the first begins at `from`. Windows step by `stride` and are `kernel` pixels wide.
+template <class T>
+struct MaxLine {
+  static constexpr int64_t kMostColumns = 64;  // that a few outputs see at once
+
+  const T* from;
+  int64_t rows, row_step;  // in elements
+  int64_t in_w, out_w, kernel, stride, pad_left, channels;
+};
 }  // namespace vireo::cpu
 #endif
 
@@ -100,6 +111,75 @@ HWY_INLINE void outputs_of(const Taps<T>& t, int64_t channels, T* to) {
   }
 }
 
+// The greatest of values as they are compared: float32, whose NaN is kept once it is there, and bfloat16 as integers in
+// the same order, whose least is -inf and whose greatest are the NaN of both signs.
+struct MaxF32 {
+  using V = VF;
+  static constexpr size_t kWidth = hn::MaxLanes(DF());
+  static V least() { return hn::Set(DF(), -HUGE_VALF); }
+  static HWY_INLINE V load(const float* from, size_t lanes) {
+    return lanes == kWidth ? hn::LoadU(DF(), from) : hn::LoadN(DF(), from, lanes);
+  }
+  static HWY_INLINE V max(V a, V b) { return join<true>(a, b); }
+  static HWY_INLINE void store(V v, float* to, size_t lanes) {
+    lanes == kWidth ? hn::StoreU(v, DF(), to) : hn::StoreN(v, DF(), to, lanes);
+  }
+};
+struct MaxBf16 {
+  using D = hn::ScalableTag<int16_t>;
+  using V = hn::Vec<D>;
+  static constexpr size_t kWidth = hn::MaxLanes(D());
+  static constexpr int16_t kAboveLeast = 0x7F;  // below -inf in the order of integers: NaN with a sign
+  static V least() { return hn::Set(D(), INT16_MIN); }
+  static HWY_INLINE V turned(V v) {  // the magnitude of negative ones; its own inverse
+    return hn::Xor(v, hn::And(hn::ShiftRight<15>(v), hn::Set(D(), INT16_MAX)));
+  }
+  static HWY_INLINE V load(const uint16_t* from, size_t lanes) {
+    const hn::RebindToUnsigned<D> du;
+    const V bits = hn::BitCast(D(), lanes == kWidth ? hn::LoadU(du, from) : hn::LoadN(du, from, lanes));
+    return hn::Sub(turned(bits), hn::Set(D(), kAboveLeast));
+  }
+  static HWY_INLINE V max(V a, V b) { return hn::Max(a, b); }
+  static HWY_INLINE void store(V v, uint16_t* to, size_t lanes) {
+    const hn::RebindToUnsigned<D> du;
+    const auto bits = hn::BitCast(du, turned(hn::Add(v, hn::Set(D(), kAboveLeast))));
+    lanes == kWidth ? hn::StoreU(bits, du, to) : hn::StoreN(bits, du, to, lanes);
+  }
+};
+
+// Down the columns first, then along the line: kernel_h + kernel_w comparisons where a window at a time takes their
+// product.
+template <class M, class T>
+HWY_INLINE void max_of_line(const MaxLine<T>& l, T* to) {
+  constexpr int64_t kMost = MaxLine<T>::kMostColumns;
+  const int64_t outputs = (kMost - l.kernel) / l.stride + 1;  // that see kMost columns
+  constexpr auto kWidth = static_cast<int64_t>(M::kWidth);
+  for (int64_t c = 0; c < l.channels; c += kWidth) {
+    const auto lanes = static_cast<size_t>(l.channels - c < kWidth ? l.channels - c : kWidth);
+    for (int64_t begin = 0; begin < l.out_w; begin += outputs) {
+      const int64_t end = begin + outputs < l.out_w ? begin + outputs : l.out_w;
+      const int64_t first = begin * l.stride - l.pad_left, behind = (end - 1) * l.stride - l.pad_left + l.kernel;
+      typename M::V columns[kMost];
+      for (int64_t x = first; x < behind; ++x) {
+        auto most = M::least();
+        if (x >= 0 && x < l.in_w) {
+          const T* from = l.from + x * l.channels + c;
+          for (int64_t i = 0; i < l.rows; ++i, from += l.row_step) most = M::max(most, M::load(from, lanes));
+        }
+        columns[x - first] = most;
+      }
+      for (int64_t ox = begin; ox < end; ++ox) {
+        const auto* const seen = columns + (ox - begin) * l.stride;
+        auto most = seen[0];
+        for (int64_t j = 1; j < l.kernel; ++j) most = M::max(most, seen[j]);
+        M::store(most, to + ox * l.channels + c, lanes);
+      }
+    }
+  }
+}
+
+void max_line(const MaxLine<float>& l, float* to) { max_of_line<MaxF32>(l, to); }
+void max_line_bf16(const MaxLine<uint16_t>& l, uint16_t* to) { max_of_line<MaxBf16>(l, to); }
 void pool_outputs(const Taps<float>& t, int64_t channels, bool is_max, float* to) {
   is_max ? outputs_of<true>(t, channels, to) : outputs_of<false>(t, channels, to);
 }
@@ -116,6 +196,8 @@ HWY_AFTER_NAMESPACE();
 namespace vireo::cpu {
 HWY_EXPORT(pool_outputs);
 HWY_EXPORT(pool_outputs_bf16);
+HWY_EXPORT(max_line);
+HWY_EXPORT(max_line_bf16);
 
 namespace {
 
@@ -132,6 +214,41 @@ struct Inside {
 
 auto kernel_for(const float*) { return HWY_DYNAMIC_POINTER(pool_outputs); }
 auto kernel_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(pool_outputs_bf16); }
+auto lines_for(const float*) { return HWY_DYNAMIC_POINTER(max_line); }
+auto lines_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(max_line_bf16); }
+
+constexpr int64_t kMost = 1 << 17;  // values that are compared or added: about 5 us
+
+// Whether maxima down the columns are worth keeping: windows see them more than once.
+bool shares_columns(const PoolF32& s) {
+  const Window& w = s.window;
+  return s.kind == PoolKind::kMax && w.dilation_w == 1 && w.kernel_w <= MaxLine<float>::kMostColumns / 2 &&
+         w.kernel_h * w.stride_w + w.kernel_w < w.kernel_h * w.kernel_w;
+}
+
+template <class T>
+void lines(const PoolF32& s, int64_t channels, const T* x, T* y, const Parallel& parallel) {
+  const Window& w = s.window;
+  const auto kernel = lines_for(x);
+  const int64_t work = w.out_w * channels * (w.kernel_h * w.stride_w + w.kernel_w);
+  parallel.for_range(s.planes / channels * w.out_h, kMost / work + 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t y0 = line % w.out_h * w.stride_h - w.pad_top;
+      const Inside rows(y0, w.kernel_h, w.dilation_h, w.in_h);
+      const int64_t first = line / w.out_h * w.in_h + y0 + rows.first * w.dilation_h;
+      const MaxLine<T> l = {x + first * w.in_w * channels,
+                            rows.count,
+                            w.dilation_h * w.in_w * channels,
+                            w.in_w,
+                            w.out_w,
+                            w.kernel_w,
+                            w.stride_w,
+                            w.pad_left,
+                            channels};
+      kernel(l, y + line * w.out_w * channels);
+    }
+  });
+}
 
 template <class T>
 void global(const T* x, T* y, int64_t n, int64_t area, int64_t channels, bool is_max, const Parallel& parallel) {
@@ -152,6 +269,10 @@ template <class T>
 void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Parallel& parallel) {
   const Window& w = s.window;
   if (s.planes <= 0 || channels <= 0 || w.out_h <= 0 || w.out_w <= 0) return;
+  if (shares_columns(s)) {
+    lines(s, channels, x, y, parallel);
+    return;
+  }
   const auto kernel = kernel_for(x);
   const bool is_max = s.kind == PoolKind::kMax, with_pad = s.kind == PoolKind::kAverageWithPad;
   const int64_t work = w.out_w * channels * w.kernel_h * w.kernel_w;
@@ -159,31 +280,30 @@ void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Paralle
   const int64_t left = (w.pad_left + w.stride_w - 1) / w.stride_w;
   const int64_t last = w.in_w - 1 - (w.kernel_w - 1) * w.dilation_w + w.pad_left;
   const int64_t right = last < 0 ? 0 : last / w.stride_w + 1 < w.out_w ? last / w.stride_w + 1 : w.out_w;
-  parallel.for_range(
-      s.planes / channels * w.out_h, (1 << 19) / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
-        for (int64_t line = begin; line < end; ++line) {
-          const int64_t y0 = line % w.out_h * w.stride_h - w.pad_top;
-          const T* const image = x + line / w.out_h * w.in_h * w.in_w * channels;
-          const Inside rows(y0, w.kernel_h, w.dilation_h, w.in_h);
-          const Inside high(y0 + w.pad_top, w.kernel_h, w.dilation_h, w.in_h + w.pad_top + s.pad_bottom);
-          for (int64_t ox = 0; ox < w.out_w;) {
-            const int64_t x0 = ox * w.stride_w - w.pad_left;
-            const Inside columns(x0, w.kernel_w, w.dilation_w, w.in_w);
-            const Inside wide(x0 + w.pad_left, w.kernel_w, w.dilation_w, w.in_w + w.pad_left + s.pad_right);
-            Taps<T> t;
-            t.rows = rows.count;
-            t.columns = columns.count;
-            t.row_step = w.dilation_h * w.in_w * channels;
-            t.column_step = w.dilation_w * channels;
-            t.from = image + ((y0 + rows.first * w.dilation_h) * w.in_w + x0 + columns.first * w.dilation_w) * channels;
-            t.divisor = static_cast<float>(with_pad ? high.count * wide.count : rows.count * columns.count);
-            t.outputs = ox >= left && ox < right ? right - ox : 1;
-            t.next = w.stride_w * channels;
-            kernel(t, channels, is_max, y + (line * w.out_w + ox) * channels);
-            ox += t.outputs;
-          }
-        }
-      });
+  parallel.for_range(s.planes / channels * w.out_h, kMost / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t y0 = line % w.out_h * w.stride_h - w.pad_top;
+      const T* const image = x + line / w.out_h * w.in_h * w.in_w * channels;
+      const Inside rows(y0, w.kernel_h, w.dilation_h, w.in_h);
+      const Inside high(y0 + w.pad_top, w.kernel_h, w.dilation_h, w.in_h + w.pad_top + s.pad_bottom);
+      for (int64_t ox = 0; ox < w.out_w;) {
+        const int64_t x0 = ox * w.stride_w - w.pad_left;
+        const Inside columns(x0, w.kernel_w, w.dilation_w, w.in_w);
+        const Inside wide(x0 + w.pad_left, w.kernel_w, w.dilation_w, w.in_w + w.pad_left + s.pad_right);
+        Taps<T> t;
+        t.rows = rows.count;
+        t.columns = columns.count;
+        t.row_step = w.dilation_h * w.in_w * channels;
+        t.column_step = w.dilation_w * channels;
+        t.from = image + ((y0 + rows.first * w.dilation_h) * w.in_w + x0 + columns.first * w.dilation_w) * channels;
+        t.divisor = static_cast<float>(with_pad ? high.count * wide.count : rows.count * columns.count);
+        t.outputs = ox >= left && ox < right ? right - ox : 1;
+        t.next = w.stride_w * channels;
+        kernel(t, channels, is_max, y + (line * w.out_w + ox) * channels);
+        ox += t.outputs;
+      }
+    }
+  });
 }
 
 }  // namespace

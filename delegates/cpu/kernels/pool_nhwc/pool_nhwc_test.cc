@@ -74,6 +74,52 @@ TEST(PoolNhwc, Windows) {
   });
 }
 
+TEST(PoolNhwc, OverlappingWindows) {
+  for_each_level([](const char*) {
+    for (int64_t channels : {1, 16, 33, 64, 70}) {
+      for (int64_t kernel : {3, 5}) {
+        for (int64_t width : {5, 70, 150}) {  // fewer columns than are kept at once, and more
+          const Window w{6, width, 0, 0, kernel, kernel, 1, 1, 1, 1, kernel / 2, kernel / 2};
+          check(2, channels, w, kernel / 2, PoolKind::kMax, 3, false);
+          check(1, channels, w, kernel / 2, PoolKind::kMax, 1, true);
+        }
+        const Window far{20, 67, 0, 0, kernel, 7, 2, 2, 2, 1, 1, 3};  // rows with a distance, steps of two
+        check(1, channels, far, 3, PoolKind::kMax, 2, false);
+      }
+    }
+  });
+}
+
+TEST(PoolNhwc, Bf16InOrder) {
+  for_each_level([](const char*) {
+    // Negative ones, infinities, NaN of both signs: what float32 says of the same values.
+    const uint16_t values[] = {0xBF80, 0xFF80, 0x7F80, 0x7FC0, 0xFFC0, 0x3F80, 0xFF7F, 0x7F7F, 0x8000, 0x0001};
+    constexpr size_t kCount = sizeof(values) / sizeof(values[0]);
+    const Window w{3, 3, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1};
+    PoolF32 s;
+    s.planes = kCount * kCount;
+    s.window = w;
+    s.pad_bottom = s.pad_right = 1;
+    s.kind = PoolKind::kMax;
+    testing::Guarded<uint16_t> x(9 * kCount * kCount), y(x.size());
+    for (size_t i = 0; i < kCount * kCount; ++i) {
+      for (size_t p = 0; p < 9; ++p) x[p * kCount * kCount + i] = p == 4 ? values[i % kCount] : values[i / kCount];
+    }
+    testing::Threads threads(1);
+    pool_nhwc_bf16(s, kCount * kCount, x.data(), y.data(), threads.parallel());
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t c = i % (kCount * kCount);
+      const float a = bf16_to_f32(values[c % kCount]), b = bf16_to_f32(values[c / kCount]);
+      const float got = bf16_to_f32(y[i]);
+      if (std::isnan(a) || std::isnan(b)) {
+        ASSERT_TRUE(std::isnan(got)) << a << ", " << b;
+      } else {
+        ASSERT_EQ(got, std::max(a, b));
+      }
+    }
+  });
+}
+
 TEST(PoolNhwc, Global) {
   for_each_level([](const char*) {
     for (int64_t channels : {1, 5, 16, 64, 130}) {
