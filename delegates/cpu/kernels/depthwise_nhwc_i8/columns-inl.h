@@ -42,39 +42,10 @@ class QuadGroup {
         flip_(r.shape->x_signed ? 0x80 : 0) {
     const DepthwiseI8& s = *r.shape;
     const Window& w = s.window;
-    const Requantize& q = *s.finish;
-    const int64_t taps = w.kernel_h * w.kernel_w, fours = by_columns_ ? 2 * w.kernel_w : tap_fours(w);
-    memset(weights_, 0, static_cast<size_t>(fours * 256));
-    const int32_t x_zero = s.x_zero + (s.x_signed ? 128 : 0);
-    for (int64_t i = 0; i < kChannels; ++i) start_[i] = 0;
-    for (int64_t i = 0; i < kChannels; ++i) multiplier_[i] = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t o = c + i;
-      const int32_t zero = weight_zero(s, o);
-      int32_t sum = 0;
-      int8_t* const to = weights_ + packed_lane(kChannels, i) * 4;
-      for (int64_t t = 0, row = 0, column = 0; t < taps; ++t) {
-        const int32_t v = code_at(r.weights, s.w_signed, o * taps + t) - zero;
-        fits_ = fits_ && v >= -128 && v <= 127;
-        sum += v;
-        if (by_columns_) {  // the lower line sees rows from the second on
-          to[column * 256 + row] = to[(column + 3) * 256 + row + 1] = static_cast<int8_t>(v);
-        } else {
-          to[t / 4 * 256 + t % 4] = static_cast<int8_t>(v);
-        }
-        if (++column == w.kernel_w) {
-          column = 0;
-          ++row;
-        }
-      }
-      const uint32_t bias = q.bias != nullptr ? static_cast<uint32_t>(q.bias[o]) : 0;
-      for (int64_t p = i; p < kChannels; p += kChannels / parts_) {
-        const int64_t lane = packed_lane(kChannels, p);
-        start_[lane] = static_cast<int32_t>(bias - static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(sum));
-        multiplier_[lane] = q.multiplier[q.multiplier_per_row ? o : 0];
-        for (int64_t f = 0; p != i && f < fours; ++f) memcpy(weights_ + f * 256 + lane * 4, to + f * 256, 4);
-      }
-    }
+    const int64_t taps = w.kernel_h * w.kernel_w;
+    bool as_they_are = s.w_signed;
+    for (int64_t i = 0; i < count; ++i) as_they_are = as_they_are && weight_zero(s, c + i) == 0;
+    as_they_are ? turn_codes(taps) : turn_values(taps);
     for (int64_t p = 0; p < parts_; ++p) {
       for (int64_t t = taps; t < tap_fours(w) * 4; ++t) taps_[p * tap_fours(w) * 4 + t] = r.padding;
       // As long parts as there are, the last ones overlapping where the line does not divide.
@@ -96,6 +67,109 @@ class QuadGroup {
   static bool columns_of(const Window& w) {
     return w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h == 1 && w.stride_w == 1 && w.dilation_h == 1 &&
            w.dilation_w == 1;
+  }
+
+  // Four channels at a time, whose weights stand in four lanes one after the other.
+  HWY_INLINE void turn_codes(int64_t taps) {
+    const hn::FixedTag<int8_t, 16> d8;
+    const hn::FixedTag<uint8_t, 16> du8;
+    const hn::FixedTag<int32_t, 4> d;
+    const hn::FixedTag<int64_t, 2> d64;
+    const hn::FixedTag<float, 4> df;
+    const DepthwiseI8& s = *r_.shape;
+    const Requantize& q = *s.finish;
+    const auto* const codes = static_cast<const int8_t*>(r_.weights);
+    HWY_ALIGN static constexpr int8_t kColumns[16] = {0, 3, 6, -1, 1, 4, 7, -1, 2, 5, 8, -1, -1, -1, -1, -1};
+    const auto columns = hn::Load(d8, kColumns);
+    const auto ones = hn::Set(du8, uint8_t{1});
+    const auto x_zero = hn::Set(d, s.x_zero + (s.x_signed ? 128 : 0));
+    const int64_t fours = by_columns_ ? 3 : tap_fours(s.window), part = kChannels / parts_;
+    for (int64_t i = 0; i < part; i += 4) {
+      const auto here = static_cast<size_t>(static_cast<int64_t>(count_) <= i      ? 0
+                                            : static_cast<int64_t>(count_) < i + 4 ? static_cast<int64_t>(count_) - i
+                                                                                   : 4);
+      const auto each = [&](auto&& to) HWY_ATTR {  // the lanes of these channels, for each of the pixels in a vector
+        for (int64_t p = i; p < kChannels; p += part) to(packed_lane(kChannels, p));
+      };
+      auto sum = hn::Zero(d);
+      for (int64_t f = 0; f < fours; f += 4) {
+        const auto left = static_cast<size_t>(taps - f * 4 < 16 ? taps - f * 4 : 16);
+        hn::Vec<decltype(d)> row[4];
+        VIREO_UNROLL
+        for (size_t k = 0; k < 4; ++k) {
+          auto v =
+              k < here ? hn::LoadN(d8, codes + (c_ + i + static_cast<int64_t>(k)) * taps + f * 4, left) : hn::Zero(d8);
+          if (by_columns_) v = hn::TableLookupBytesOr0(v, columns);
+          row[k] = hn::BitCast(d, v);
+        }
+        const auto a = hn::BitCast(d64, hn::InterleaveLower(d, row[0], row[1]));
+        const auto b = hn::BitCast(d64, hn::InterleaveLower(d, row[2], row[3]));
+        const auto g = hn::BitCast(d64, hn::InterleaveUpper(d, row[0], row[1]));
+        const auto h = hn::BitCast(d64, hn::InterleaveUpper(d, row[2], row[3]));
+        const hn::Vec<decltype(d)> four[4] = {
+            hn::BitCast(d, hn::InterleaveLower(d64, a, b)), hn::BitCast(d, hn::InterleaveUpper(d64, a, b)),
+            hn::BitCast(d, hn::InterleaveLower(d64, g, h)), hn::BitCast(d, hn::InterleaveUpper(d64, g, h))};
+        VIREO_UNROLL
+        for (int64_t k = 0; k < 4; ++k) {
+          if (f + k >= fours) continue;
+          sum = hn::SumOfMulQuadAccumulate(d, ones, hn::BitCast(d8, four[k]), sum);
+          each([&](int64_t lane) HWY_ATTR {
+            hn::Store(hn::BitCast(d8, four[k]), d8, weights_ + (f + k) * 256 + lane * 4);
+            // The lower line sees rows from the second on.
+            if (by_columns_)
+              hn::Store(hn::BitCast(d8, hn::ShiftLeft<8>(four[k])), d8, weights_ + (3 + k) * 256 + lane * 4);
+          });
+        }
+      }
+      const int64_t o = c_ + i;
+      const auto bias = q.bias != nullptr ? hn::LoadN(d, q.bias + o, here) : hn::Zero(d);
+      const auto start = hn::Sub(bias, hn::Mul(x_zero, sum));
+      const auto multiplier =
+          q.multiplier_per_row ? hn::LoadN(df, q.multiplier + o, here) : hn::Set(df, q.multiplier[0]);
+      each([&](int64_t lane) HWY_ATTR {
+        hn::Store(start, d, start_ + lane);
+        hn::Store(multiplier, df, multiplier_ + lane);
+      });
+    }
+  }
+
+  // Codes less their zero, which may not fit.
+  void turn_values(int64_t taps) {
+    const DepthwiseI8& s = *r_.shape;
+    const Window& w = s.window;
+    const Requantize& q = *s.finish;
+    const int64_t fours = by_columns_ ? 2 * w.kernel_w : tap_fours(w);
+    memset(weights_, 0, static_cast<size_t>(fours * 256));
+    const int32_t x_zero = s.x_zero + (s.x_signed ? 128 : 0);
+    for (int64_t i = 0; i < kChannels; ++i) start_[i] = 0;
+    for (int64_t i = 0; i < kChannels; ++i) multiplier_[i] = 0;
+    for (int64_t i = 0; i < static_cast<int64_t>(count_); ++i) {
+      const int64_t o = c_ + i;
+      const int32_t zero = weight_zero(s, o);
+      int32_t sum = 0;
+      int8_t* const to = weights_ + packed_lane(kChannels, i) * 4;
+      for (int64_t t = 0, row = 0, column = 0; t < taps; ++t) {
+        const int32_t v = code_at(r_.weights, s.w_signed, o * taps + t) - zero;
+        fits_ = fits_ && v >= -128 && v <= 127;
+        sum += v;
+        if (by_columns_) {  // the lower line sees rows from the second on
+          to[column * 256 + row] = to[(column + 3) * 256 + row + 1] = static_cast<int8_t>(v);
+        } else {
+          to[t / 4 * 256 + t % 4] = static_cast<int8_t>(v);
+        }
+        if (++column == w.kernel_w) {
+          column = 0;
+          ++row;
+        }
+      }
+      const uint32_t bias = q.bias != nullptr ? static_cast<uint32_t>(q.bias[o]) : 0;
+      for (int64_t p = i; p < kChannels; p += kChannels / parts_) {
+        const int64_t lane = packed_lane(kChannels, p);
+        start_[lane] = static_cast<int32_t>(bias - static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(sum));
+        multiplier_[lane] = q.multiplier[q.multiplier_per_row ? o : 0];
+        for (int64_t f = 0; p != i && f < fours; ++f) memcpy(weights_ + f * 256 + lane * 4, to + f * 256, 4);
+      }
+    }
   }
 
   template <int kParts>
