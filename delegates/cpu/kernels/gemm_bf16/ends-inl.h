@@ -24,11 +24,11 @@ struct HalfSums : Sums {
   int64_t half_c_row;
 };
 
-// Rows of `columns`, widened, zeros behind them up to a tile's row.
+// Rows of `columns`, widened, zeros behind them up to `vectors`.
 inline HWY_NOINLINE void widen_half_rows(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns,
-                                         float* to) {
-  for (int64_t i = 0; i < rows; ++i, from += from_row, to += kWidth) {
-    for (int64_t v = 0; v < 2; ++v) {
+                                         int64_t vectors, float* to) {
+  for (int64_t i = 0; i < rows; ++i, from += from_row, to += vectors * kLanes) {
+    for (int64_t v = 0; v < vectors; ++v) {
       const int64_t rest = columns - v * kLanes;
       const size_t count = static_cast<size_t>(rest < 0 ? 0 : rest < kLanes ? rest : kLanes);
       hn::Store(count == 0 ? hn::Zero(DF()) : widened(from + v * kLanes, count), DF(), to + v * kLanes);
@@ -36,26 +36,27 @@ inline HWY_NOINLINE void widen_half_rows(const uint16_t* from, int64_t from_row,
   }
 }
 
-template <int kTileRows>
-HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
+template <int kTileRows, int kVectors>
+HWY_INLINE void begin_half_sums(const HalfSums& t, VF (&acc)[kTileRows][kVectors]) {
   begin_sums(t, acc);
   const uint16_t* from = t.half_addend;
   if (from == nullptr) return;
-  if (t.columns == kWidth) {
+  if (t.columns == kVectors * kLanes) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
-      acc[i][0] = hn::Add(acc[i][0], widened(from));
-      acc[i][1] = hn::Add(acc[i][1], widened(from + kLanes));
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::Add(acc[i][v], widened(from + v * kLanes));
       from += t.half_addend_row;
     }
     return;
   }
-  HWY_ALIGN float wide[kTileRows * kWidth];
-  widen_half_rows(from, t.half_addend_row, kTileRows, t.columns, wide);
+  HWY_ALIGN float wide[kTileRows * kVectors * kLanes];
+  widen_half_rows(from, t.half_addend_row, kTileRows, t.columns, kVectors, wide);
   VIREO_UNROLL
   for (int i = 0; i < kTileRows; ++i) {
     VIREO_UNROLL
-    for (int v = 0; v < 2; ++v) acc[i][v] = hn::Add(acc[i][v], hn::Load(DF(), wide + i * kWidth + v * kLanes));
+    for (int v = 0; v < kVectors; ++v)
+      acc[i][v] = hn::Add(acc[i][v], hn::Load(DF(), wide + (i * kVectors + v) * kLanes));
   }
 }
 
@@ -72,13 +73,19 @@ HWY_INLINE void store_half(VF low, VF high, int64_t columns, uint16_t* to) {
   if (columns > kLanes) hn::StoreN(narrowed(high), half, to + kLanes, static_cast<size_t>(columns - kLanes));
 #endif
 }
+// No more than one vector of them.
+HWY_INLINE void store_half(VF low, int64_t columns, uint16_t* to) {
+  const hn::Rebind<uint16_t, DF> half;
+  if (columns == kLanes) return hn::StoreU(narrowed(low), half, to);
+  hn::StoreN(narrowed(low), half, to, static_cast<size_t>(columns));
+}
 
-// `rows` rows of sums, of any columns, through a slope to bfloat16.
-inline HWY_NOINLINE void end_rows_of_half_sums(const HalfSums& t, const float* sums, int64_t rows) {
+// `rows` rows of sums, of any columns in so many vectors, through a slope to bfloat16.
+inline HWY_NOINLINE void end_rows_of_half_sums(const HalfSums& t, const float* sums, int64_t rows, int64_t vectors) {
   const DF d;
   uint16_t* to = t.half_c;
-  for (int64_t i = 0; i < rows; ++i, sums += kWidth, to += t.half_c_row) {
-    VF low = hn::Load(d, sums), high = hn::Load(d, sums + kLanes);
+  for (int64_t i = 0; i < rows; ++i, sums += vectors * kLanes, to += t.half_c_row) {
+    VF low = hn::Load(d, sums), high = vectors == 2 ? hn::Load(d, sums + kLanes) : hn::Zero(d);
     if (t.slope != nullptr) {
       const VF slope = hn::Set(d, t.slope[i * t.slope_step]);
       low = times_below_zero(low, slope);
@@ -88,24 +95,28 @@ inline HWY_NOINLINE void end_rows_of_half_sums(const HalfSums& t, const float* s
   }
 }
 
-template <int kTileRows>
-HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][2]) {
+template <int kTileRows, int kVectors>
+HWY_INLINE void end_half_sums(const HalfSums& t, VF (&acc)[kTileRows][kVectors]) {
   uint16_t* to = t.half_c;
   if (to == nullptr) return end_sums(t, acc);
   clip_sums(t, acc);
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86  // one instruction rounds both vectors of a row
-  if (t.slope == nullptr && t.columns == kWidth) {
+  if (t.slope == nullptr && t.columns == kVectors * kLanes) {
     VIREO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
-      store_half(acc[i][0], acc[i][1], kWidth, to);
+      if constexpr (kVectors == 2) {
+        store_half(acc[i][0], acc[i][1], kWidth, to);
+      } else {
+        store_half(acc[i][0], kLanes, to);
+      }
       to += t.half_c_row;
     }
     return;
   }
 #endif
-  HWY_ALIGN float sums[kTileRows * kWidth];
-  put_sums(acc, sums, kWidth);
-  end_rows_of_half_sums(t, sums, kTileRows);
+  HWY_ALIGN float sums[kTileRows * kVectors * kLanes];
+  put_sums(acc, sums, kVectors * kLanes);
+  end_rows_of_half_sums(t, sums, kTileRows, kVectors);
 }
 
 // What sums in memory go through, in registers, on their way to a C in bfloat16.
@@ -161,6 +172,10 @@ HWY_INLINE void end_columns(const RowsOfSums& t, const HalfBounds& b, const Adde
       if (columns1 != 0) v1 = hn::Add(v1, load(from + kLanes, columns1));
     }
     v0 = hn::Add(v0, hn::LoadU(d, sum));
+    if (columns1 == 0) {
+      store_half(curved(v0), columns, to);
+      continue;
+    }
     v1 = hn::Add(v1, hn::LoadU(d, sum + kLanes));
     store_half(curved(v0), curved(v1), columns, to);
   }
@@ -274,6 +289,12 @@ class EndsOf {
     t->c = at;
     t->c_row = kBf16Columns;
     t->half_c = nullptr;
+  }
+  // A line of each row of a C in bfloat16, to be written: they come while the sums that they take are made.
+  void ask_for(int64_t m, int64_t rows, int64_t n) const {
+    if (!last_ || !p_.c_half) return;
+    const auto* to = static_cast<const uint16_t*>(p_.c) + m * p_.c_row + n;
+    for (int64_t i = 0; i < rows; ++i, to += p_.c_row) __builtin_prefetch(to, 1, 3);
   }
   // Rows up to kBf16RowGroup.
   void finish_tile(int64_t m, int64_t rows, int64_t n, int64_t columns, float* sums) const {

@@ -24,9 +24,10 @@ namespace HWY_NAMESPACE {
 // One register tile. T: uint16_t, pairs of k that the core multiplies; or float.
 template <class T>
 struct Bf16Tile : HalfSums {
-  int64_t k;  // even
+  int64_t k;  // of a run of A; even
   const T* a;
   int64_t a_row;
+  int64_t runs, jump;     // from the end of a run to the next one; one run where A is float
   const uint16_t* b;      // at the tile's first column
   const uint16_t* ahead;  // a line of 64 bytes for each pair of k, to be fetched, and their distance in elements
   int64_t ahead_step;
@@ -39,34 +40,38 @@ HWY_INLINE void prefetch_line(const uint16_t* line) { __builtin_prefetch(line, 0
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
 using Left = uint16_t;
 
-template <int kTileRows>
+// kVectors: 2, or 1 where no more columns are left than one has.
+template <int kTileRows, int kVectors = 2>
 HWY_NOINLINE void bf16_tile_kernel(const Bf16Tile<Left>& t) {
   const DF d;
   const hn::Repartition<hwy::bfloat16_t, DF> db;
   const hn::Repartition<uint16_t, DF> d16;
   const hn::Repartition<uint32_t, DF> d32;
-  VF acc[kTileRows][2];
+  VF acc[kTileRows][kVectors];
   begin_half_sums(t, acc);
   const Left* a = t.a;
   const uint16_t* b = t.b;
   const uint16_t* ahead = t.ahead;
   const int64_t a_row = t.a_row, ahead_step = t.ahead_step;
   VF unused = hn::Zero(d);
-  for (int64_t p = t.k / 2; p > 0; --p) {
-    const auto b0 = hn::BitCast(db, hn::LoadU(d16, b));
-    const auto b1 = hn::BitCast(db, hn::LoadU(d16, b + 2 * kLanes));
-    VIREO_UNROLL
-    for (int i = 0; i < kTileRows; ++i) {
-      uint32_t pair;
-      memcpy(&pair, a + i * a_row, sizeof(pair));
-      const auto ai = hn::BitCast(db, hn::Set(d32, pair));
-      acc[i][0] = hn::ReorderWidenMulAccumulate(d, ai, b0, acc[i][0], unused);
-      acc[i][1] = hn::ReorderWidenMulAccumulate(d, ai, b1, acc[i][1], unused);
+  for (int64_t r = t.runs; r > 0; --r, a += t.jump) {
+    for (int64_t p = t.k / 2; p > 0; --p) {
+      hn::Vec<decltype(db)> bv[kVectors];
+      VIREO_UNROLL
+      for (int v = 0; v < kVectors; ++v) bv[v] = hn::BitCast(db, hn::LoadU(d16, b + v * 2 * kLanes));
+      VIREO_UNROLL
+      for (int i = 0; i < kTileRows; ++i) {
+        uint32_t pair;
+        memcpy(&pair, a + i * a_row, sizeof(pair));
+        const auto ai = hn::BitCast(db, hn::Set(d32, pair));
+        VIREO_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = hn::ReorderWidenMulAccumulate(d, ai, bv[v], acc[i][v], unused);
+      }
+      prefetch_line(ahead);
+      ahead += ahead_step;
+      a += 2;
+      b += 2 * kBf16Columns;
     }
-    prefetch_line(ahead);
-    ahead += ahead_step;
-    a += 2;
-    b += 2 * kBf16Columns;
   }
   end_half_sums(t, acc);
 }
@@ -130,6 +135,27 @@ constexpr TileKernel kTileKernels[] = {
     bf16_tile_kernel<14>,
 #endif
 };
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+constexpr TileKernel kOneVectorKernels[] = {
+    nullptr,
+    bf16_tile_kernel<1, 1>,
+    bf16_tile_kernel<2, 1>,
+    bf16_tile_kernel<3, 1>,
+    bf16_tile_kernel<4, 1>,
+    bf16_tile_kernel<5, 1>,
+    bf16_tile_kernel<6, 1>,
+    bf16_tile_kernel<7, 1>,
+    bf16_tile_kernel<8, 1>,
+    bf16_tile_kernel<9, 1>,
+    bf16_tile_kernel<10, 1>,
+    bf16_tile_kernel<11, 1>,
+    bf16_tile_kernel<12, 1>,
+    bf16_tile_kernel<13, 1>,
+    bf16_tile_kernel<14, 1>,
+};
+#else
+constexpr const TileKernel* kOneVectorKernels = kTileKernels;  // a core that bfloat16 does not make faster
+#endif
 
 // One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
 // 32 columns from n. `a`: rounded, at the first row and k0; `b`: the panel at that k. `next`: what follows it,
@@ -141,20 +167,39 @@ struct Part {
   int64_t next_kc;
 };
 
+// Rows of A: row i from a + i row on, its k from k0 on in runs of `run`, a_run apart. In tiles a run is whole steps of
+// k.
+template <class T>
+struct RowsOfRuns {
+  const T* a;
+  int64_t row, k0, run, a_run;
+  int64_t places, pixels;  // not 0: rows are places of lines, of which the first `pixels` are rows of C
+};
+using TileRows = RowsOfRuns<uint16_t>;
+
 // Sums in vector registers.
 struct Vectors {
   using Left = HWY_NAMESPACE::Left;
   static constexpr bool kInPlace = true, kWholeTiles = false;
   static constexpr int64_t kShallow = kRows;  // with no more rows than that, B passes once whatever the block of k
+  // A block of a panel, 64 KiB, comes from the second-level cache as fast as it is used; what ends and begins a block
+  // is worth half a hundred steps of k.
+  static constexpr int64_t kMostDepth = 1024;
 
   void begin() {}
   void end() {}
   void rows_are_put(Left*, int64_t, int64_t, int64_t) {}
   void part(const EndsOf& sums, const Part& p, const Left* a, int64_t a_row) {
+    part(sums, p, {a, a_row, 0, p.used, 0, 0, 0});
+  }
+  void part(const EndsOf& sums, const Part& p, const RowsOfRuns<Left>& a) {
     const RowBlocks blocks(p.rows);
     Bf16Tile<Left> t;
-    t.k = p.used;
-    t.a_row = a_row;
+    t.k = a.run;
+    t.a_row = a.row;
+    t.runs = a.run > 0 ? p.used / a.run : 0;
+    t.jump = a.a_run - a.run;
+    const int64_t pairs = p.used / 2;
     HWY_ALIGN float waiting[kRows * kBf16Columns];
     // Panels come from far away, and only the first rows meet one that is not near: while rows pass, the next one
     // comes.
@@ -163,28 +208,21 @@ struct Vectors {
     for (int64_t block = 0; block < blocks.count; ++block) {
       const int64_t first = blocks.begin(block), rows = blocks.begin(block + 1) - first;
       t.ahead_step = lines > 0 ? kLine : 0;
-      const TileKernel kernel = kTileKernels[rows];
-      t.a = a + first * a_row;
+      t.a = a.a + first * a.row;
       sums.set_rows(p.m0 + first, &t);
       for (int64_t j = 0; j < p.columns; j += kWidth) {
         t.columns = p.columns - j < kWidth ? p.columns - j : kWidth;
         t.b = p.b + 2 * j;
         sums.set_tile(p.m0 + first, p.n + j, &t);
         sums.keep(waiting + j, &t);
-        kernel(t);
-        t.ahead += t.k / 2 * t.ahead_step;
-        lines -= t.k / 2;
+        sums.ask_for(p.m0 + first, rows, p.n + j);
+        (t.columns > kLanes ? kTileKernels : kOneVectorKernels)[rows](t);
+        t.ahead += pairs * t.ahead_step;
+        lines -= pairs;
       }
       sums.finish_tile(p.m0 + first, rows, p.n, p.columns, waiting);
     }
   }
-};
-
-// Rows of A for tiles: row i from a + i row on, its k from k0 on in runs of `run` (whole steps of k), a_run apart.
-struct TileRows {
-  const uint16_t* a;
-  int64_t row, k0, run, a_run;
-  int64_t places, pixels;  // not 0: rows are places of lines, of which the first `pixels` are rows of C
 };
 
 // Sums in tiles: 2 x 2 of C, so that each tile of A and of B is used twice. They go through memory to the vectors that
@@ -194,6 +232,7 @@ struct TileSums {
   using Left = uint16_t;
   static constexpr bool kInPlace = true, kWholeTiles = true;
   static constexpr int64_t kShallow = kBf16RowGroup;
+  static constexpr int64_t kMostDepth = 512;  // of a panel 32 KiB, which stay in the first-level cache
   static constexpr int64_t kSide = 2 * kTileRows;
   Tiles tiles;
 
@@ -311,6 +350,7 @@ struct OuterSums {
   using Left = uint16_t;
   static constexpr bool kInPlace = false, kWholeTiles = false;
   static constexpr int64_t kShallow = 2 * kBf16RowGroup;
+  static constexpr int64_t kMostDepth = 512;
   const int64_t group = 2 * sme_words();
   const Left* transposed = nullptr;
   int64_t words = 0;  // of a row
@@ -373,9 +413,7 @@ void product_with(Engine engine, const Bf16Product& p, int64_t m0, int64_t m1, i
   const HalfBounds bounds = bounds_of(p);
   const int64_t depth = round_up(p.k, kBf16Depth), most = bf16_block_rows(p.m, p.k);
   const bool in_place = reads_in_place<Engine>(p);
-  // A block of a panel, 32 KiB, stays in the first-level cache while all rows pass.
-  constexpr int64_t kMostDepth = 512;
-  const int64_t blocks = p.m <= Engine::kShallow ? 1 : (depth + kMostDepth - 1) / kMostDepth;
+  const int64_t blocks = p.m <= Engine::kShallow ? 1 : (depth + Engine::kMostDepth - 1) / Engine::kMostDepth;
   const int64_t kc = round_up(depth / (blocks < 1 ? 1 : blocks) + 1, kBf16Depth);
   engine.begin();
   for (int64_t m = m0, rows = 0; m < m1; m += rows) {
@@ -435,7 +473,7 @@ void product_of_lines(TileSums<Tiles> engine, const Bf16Product& p, const From* 
   auto* const left = static_cast<uint16_t*>(room);
   auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
   const HalfBounds bounds = bounds_of(p);
-  constexpr int64_t kMostDepth = 512;
+  constexpr int64_t kMostDepth = TileSums<Tiles>::kMostDepth;
   const int64_t blocks = (p.k + kMostDepth - 1) / kMostDepth, kc = round_up(p.k / blocks + 1, kBf16Depth);
   const int64_t most = p.c_half || p.residual != nullptr ? lines.most_sums(s) : lines.most;
   engine.begin();
@@ -474,22 +512,64 @@ void product_of_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, 
   product_of_lines(TileSums<Tiles>(), p, static_cast<const float*>(p.a), l0, l1, n0, n1, room);
 }
 
-#if VIREO_AMX && HWY_NATIVE_DOT_BF16
-void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
-  product_of_lines<AmxTiles>(p, l0, l1, n0, n1, room);
+#if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+// The same in vectors, a line of y after the other: x stays in the first-level cache while its windows pass, and sums
+// in registers for all of k.
+template <class From>
+void vectors_of_lines(const Bf16Product& p, const From* x, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+  const ConvF32& s = *p.patches;
+  const Bf16Lines lines(s, p.m, p.k);
+  auto* const left = static_cast<uint16_t*>(room);
+  auto* const scratch = reinterpret_cast<float*>(static_cast<char*>(room) + bf16_left_bytes(p.m, p.k));
+  const HalfBounds bounds = bounds_of(p);
+  const int64_t depth = round_up(p.k, kBf16Depth), width = s.out[2], line = lines.places * s.in_channels;
+  RowsOfRuns<uint16_t> a = {left, s.stride[2] * s.in_channels, 0, s.kernel[2] * s.in_channels, s.dilation[1] * line, 0,
+                            0};
+  for (int64_t l = l0; l < l1;) {
+    const int64_t y0 = l % s.out[1], image = l / s.out[1];
+    int64_t count = l1 - l < lines.most ? l1 - l : lines.most;
+    count = count < s.out[1] - y0 ? count : s.out[1] - y0;
+    put_lines(s, lines.places, x + image * s.in[1] * s.in[2] * s.in_channels, y0 * s.stride[1] - s.pad[1],
+              (count - 1) * s.stride[1] + lines.deep, left);
+    const int64_t m = l * width, wide = p.c_half ? n1 - n0 : columns_of(p, count * width);
+    for (int64_t n = n0; n < n1; n += wide) {
+      const int64_t nc = n1 - n < wide ? n1 - n : wide;
+      const EndsOf sums(p, bounds, m, n, round_up(nc, kBf16Columns), scratch);
+      for (int64_t j = n; j < n + nc; j += kBf16Columns) {
+        const int64_t columns = n + nc - j < kBf16Columns ? n + nc - j : kBf16Columns;
+        const uint16_t* const panel = p.packed + (j - p.packed_from) * depth;
+        const uint16_t* next = panel + depth * kBf16Columns;
+        int64_t ahead = j + kBf16Columns < n1 ? depth : 0;  // lines of the next panel that are not asked for yet
+        for (int64_t i = 0; i < count; ++i) {
+          a.a = left + i * s.stride[1] * line;
+          Vectors().part(sums, {m + i * width, width, j, columns, 0, depth, p.k, panel, next, ahead}, a);
+          const int64_t asked = RowBlocks(width).count * (p.k / 2);
+          next += (asked < ahead ? asked : ahead) * kLine;
+          ahead -= asked < ahead ? asked : ahead;
+        }
+      }
+      sums.finish(count * width, nc);
+    }
+    l += count;
+  }
 }
-#else
-void bf16_lines(const Bf16Product&, int64_t, int64_t, int64_t, int64_t, void*) {}  // bf16_takes_lines says no
+
+void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+#if VIREO_AMX
+  if (p.tiles) return product_of_lines<AmxTiles>(p, l0, l1, n0, n1, room);
 #endif
+  if (p.a_half) return vectors_of_lines(p, static_cast<const uint16_t*>(p.a), l0, l1, n0, n1, room);
+  vectors_of_lines(p, static_cast<const float*>(p.a), l0, l1, n0, n1, room);
+}
 // Whether this instruction set reads lines.
 bool bf16_takes_lines(const Bf16Product& p) {
-#if VIREO_AMX && HWY_NATIVE_DOT_BF16
-  return p.tiles;
-#else
-  (void)p;
-  return false;
-#endif
+  if (p.tiles) return p.m >= kFewestTileRows && Bf16Lines::serve_tiles(*p.patches);
+  return Bf16Lines::serve_vectors(*p.patches);
 }
+#else
+void bf16_lines(const Bf16Product&, int64_t, int64_t, int64_t, int64_t, void*) {}
+bool bf16_takes_lines(const Bf16Product&) { return false; }
+#endif
 
 void bf16_product(const Bf16Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void* room) {
 #if VIREO_AMX && HWY_NATIVE_DOT_BF16
@@ -527,7 +607,7 @@ namespace {
 constexpr int64_t kBlockElements = 320 * 1024;  // of A: 640 KiB, half of what second-level caches hold
 constexpr int64_t kMostRows = 512;
 constexpr int64_t kUnpackedColumns = 128;         // B that is packed on the way, in each slot
-constexpr int64_t kGrainMacs = int64_t{1} << 20;  // several times what waking a thread costs
+constexpr int64_t kGrainMacs = int64_t{1} << 19;  // several times what calling a thread costs
 
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -694,9 +774,10 @@ void conv_on(bool plain, const ConvF32& s, const Bf16Operands& o, const void* we
   const Bf16Product p{s.n * area(s.out),    s.out_channels, depth_of(s), &e,  o.a,      o.a_half,       s.in_channels,
                       dense ? nullptr : &s, packed,         0,           o.c, o.c_half, s.out_channels, o.residual,
                       has_tiles() && !plain};
-  const bool lines = packed != nullptr && !dense && Bf16Lines::serve(s) && p.m >= kFewestTileRows && p.n > 0 &&
+  const bool lines = packed != nullptr && !dense && s.in_channels > 0 && p.m > 0 && p.n > 0 &&
                      Bf16Lines(s, p.m, p.k).most > 0 && (!ends_half(p) || s.out[2] <= kBf16MostSumRows);
-  if (lines && plain) return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
+  if (lines && plain && p.m >= kFewestTileRows && Bf16Lines::serve_tiles(s))
+    return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
   if (lines && HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))
     return run_lines(HWY_DYNAMIC_POINTER(bf16_lines), p, parallel, scratch);
   run(p, Columns16::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);

@@ -444,6 +444,26 @@ TEST(ConvBf16, WindowsAndBorders) {
   });
 }
 
+// Windows that are read from lines where a core multiplies bfloat16 in vectors: filters that fill whole vectors, one or
+// part of one, steps and taps that differ by axis, and more lines than have room at a time.
+TEST(ConvBf16, Lines) {
+  for_each_level([](const char*) {
+    for (const int64_t filters : {16, 33, 80}) {
+      for (const int residual : {0, 1, 2}) check_conv(conv(2, 16, filters, 9, 31, 3, 1, 1), residual, 1);
+      check_conv(conv(1, 16, filters, 21, 20, 3, 2, 1), 1, 3);
+    }
+    ConvF32 s = conv(1, 8, 17, 25, 19, 3, 1, 1);
+    s.kernel[1] = 5;
+    s.dilation[1] = 2;
+    s.stride[2] = 2;
+    check_conv(s, 0, 2);
+    check_conv(conv(1, 128, 10, 66, 40, 3, 1, 1), 1, 1);
+    check_conv(conv(1, 16, 48, 6, 7, 3, 1, 1), 1, 1, {Activation::kSigmoid});
+    for (const Activation act : {Activation::kSilu, Activation::kHardSwish})
+      check_conv(conv(1, 16, 24, 6, 30, 3, 1, 1), 1, 1, {act, 1});
+  });
+}
+
 // Patches that are put together from lines: steps and taps that differ by axis, several blocks of rows, and a line that
 // has no room beside them.
 TEST(ConvBf16, PatchesOfLines) {

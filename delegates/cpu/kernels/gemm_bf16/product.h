@@ -46,26 +46,38 @@ int64_t bf16_block_rows(int64_t m, int64_t k);
 // How many elements of A, in bfloat16, are in scratch at a time at most where it stands in lines.
 int64_t bf16_left_elements(int64_t m, int64_t k);
 
-// Windows at stride 1 over whole steps of k of channels, read from lines of x with their border, rounded once, in place
-// of patches: a tile's 16 rows are neighbouring places of a line.
+// Windows read from lines of x with their border, rounded once, in place of patches: what a kernel's row of taps sees
+// lies in one run. In tiles 16 rows are neighbouring places of a line: stride 1, and whole steps of k of channels. In
+// vectors rows are as far from each other as windows, and k goes on by pairs.
 struct Bf16Lines {
   int64_t places;  // of a line
   int64_t deep;    // lines of x that one line of y reads
   int64_t most;    // lines of y whose lines of x fit where A stands
 
-  static bool serve(const ConvF32& s) {
-    return s.in_channels > 0 && s.in_channels % kBf16Depth == 0 && s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 &&
-           s.kernel[1] * s.kernel[2] > 1 && s.stride[1] == 1 && s.stride[2] == 1 && s.dilation[2] == 1 && s.pad[2] >= 0;
+  static bool serve_tiles(const ConvF32& s) {
+    return serve(s) && s.in_channels % kBf16Depth == 0 && s.stride[1] == 1 && s.stride[2] == 1;
+  }
+  static bool serve_vectors(const ConvF32& s) {
+    const int64_t run = s.kernel[2] * s.in_channels;
+    return serve(s) && run % 2 == 0 && run >= kFewestRun;
   }
   // m, k: of the product. The last tile reads up to kBf16RowGroup places behind the last one.
   Bf16Lines(const ConvF32& s, int64_t m, int64_t k)
-      : places(s.out[2] + s.kernel[2] - 1),
-        deep((s.kernel[1] - 1) * s.dilation[1] + 1),
-        most((bf16_left_elements(m, k) / s.in_channels - kBf16RowGroup) / (places > 0 ? places : 1) - deep + 1) {}
+      : places((s.out[2] - 1) * s.stride[2] + s.kernel[2]), deep((s.kernel[1] - 1) * s.dilation[1] + 1) {
+    const int64_t fit = (bf16_left_elements(m, k) / s.in_channels - kBf16RowGroup) / (places > 0 ? places : 1) - deep;
+    most = fit < 0 ? 0 : fit / s.stride[1] + 1;
+  }
   // The same where a block's sums stand in scratch.
   int64_t most_sums(const ConvF32& s) const {
     const int64_t fit = kBf16MostSumRows / (s.out[2] > 0 ? s.out[2] : 1);
     return fit < most ? fit : most;
+  }
+
+ private:
+  static constexpr int64_t kFewestRun = 16;  // of a row of taps; shorter ones are patches
+  static bool serve(const ConvF32& s) {
+    return s.in_channels > 0 && s.kernel[0] == 1 && s.in[0] == 1 && s.out[0] == 1 && s.kernel[1] * s.kernel[2] > 1 &&
+           s.dilation[2] == 1 && s.pad[2] >= 0;
   }
 };
 
