@@ -7,6 +7,7 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
+#include "converter/passes/fuse_attention.h"
 #include "converter/passes/fuse_epilogue.h"
 #include "converter/passes/pipeline.h"
 #include "quant/schemes/bf16.h"
@@ -25,6 +26,7 @@ void fuse(ir::Graph& g) {
   quant::SchemeLog log;
   quant::kBf16.run(g, log);
   passes::PassLog passed;
+  passes::run_pass(g, passes::kFuseAttention, passed);
   passes::run_pass(g, passes::kFuseEpilogue, passed);
 }
 
@@ -152,6 +154,30 @@ TEST(Bf16Between, ScalesChannels) {
     %y = Conv(%m, t[5,8,1,1]) {layout:1}
   )",
               "a g h m", 0x1p-5);
+}
+
+// Keys, values and the result of attention, which rounds all of them anyway; its queries stay.
+TEST(Bf16Between, ReadByAttention) {
+  expect_kept(R"(
+    input %x f32[1,9,8]
+    %q = MatMul(%x, w[8,8])
+    %k = MatMul(%x, u[8,8])
+    %v = MatMul(%x, t[8,8])
+    %a = Attention(%q, %k, %v) {q_heads:2, kv_heads:2}
+    %y = MatMul(%a, s[8,3])
+  )",
+              "k v a", 0);
+  // A result that something else reads, and keys that are a mask's operand too.
+  expect_kept(R"(
+    input %x f32[1,9,9]
+    %q = MatMul(%x, w[9,9])
+    %k = MatMul(%x, u[9,9])
+    %v = MatMul(%x, t[9,9])
+    %m = Reshape(%k, i64[4]{1,1,9,9})
+    %a = Attention(%q, %k, %v, %m) {q_heads:1, kv_heads:1}
+    %y = Softmax(%a)
+  )",
+              "v", 0);
 }
 
 TEST(Bf16Between, LeavesWhatOthersRead) {

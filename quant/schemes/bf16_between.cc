@@ -1,14 +1,15 @@
 // Before   product in bfloat16 -> v, float32 -> product in bfloat16 (as its x, or as what it adds)
 // After    product -> Cast to bfloat16 inside -> v, bfloat16 -> Cast to float32 inside -> product
-// Fires    v is made by such a product and read by such products alone, through any number of nodes that only move
+// Fires    v is made by such a product or attention and read by such alone, through any number of nodes that only move
 //          values, take the largest or average of them or scale channels, and of depthwise convolutions channels last,
 //          whose weights become bfloat16 with it; no output of the model.        Idempotent: what is bfloat16 is not
 //          float32.
 // Numerics each v is rounded once by at most u = 2^-8 of itself, in place of the rounding where a product read it as x:
-//          for values that products alone multiply, nothing changes. New are the roundings of what is added (a
-//          residual's share of a result moves by u of itself at most), of what depthwise convolutions read, make and
-//          multiply by (2 u + u^2 of sum |w x|, as for a product), of averages and of channels' factors and what they
-//          make.
+//          for values that products alone multiply, and for all of attention, nothing changes. Its queries stay
+//          float32: their Cast is the first node of its body, as fuse_attention explains. New are the roundings of what
+//          is added (a residual's share of a result moves by u of itself at most), of what depthwise convolutions read,
+//          make and multiply by (2 u + u^2 of sum |w x|, as for a product), of averages and of channels' factors and
+//          what they make.
 // Source   Kalamkar et al. 2019, "A Study of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
 //
 // It runs when nodes are fused, because what lies between nodes is known then alone: a residual that was rounded inside
@@ -49,6 +50,29 @@ bool is_product(const ir::Node& n) {
   if (n.op != Op::kComposite || n.outputs.size() != 1 || n.bodies.size() != 1) return false;
   const std::string hint = n.attributes<attrs::Composite>().hint()->str();
   return hint == "conv_bf16" || hint == "gemm_bf16" || hint == "matmul_bf16";
+}
+
+// A composite that fuse_attention made, with a result that its body widens.
+bool is_attention(const ir::Node& n) {
+  if (n.op != Op::kComposite || n.outputs.size() != 1 || n.bodies.size() != 1) return false;
+  return n.attributes<attrs::Composite>().hint()->str() == "attention_bf16";
+}
+// The Cast that its result comes from; null: it is bfloat16 already.
+ir::Node* widening_end(const ir::Node& n) {
+  ir::Node* last = n.bodies[0]->outputs()[0]->producer;
+  return last != nullptr && last->op == Op::kCast && last->in(0)->type.dtype == DType::kBF16 &&
+                 last->out()->type.dtype == DType::kF32 && last->out()->uses.empty()
+             ? last
+             : nullptr;
+}
+// Whether attention takes the composite's operand `i` as keys or values.
+bool attends_to(const ir::Node& n, size_t i) {
+  const ir::Graph& body = *n.bodies[0];
+  const ir::Value* v = body.inputs()[i];
+  for (const ir::Use& use : v->uses) {
+    if (!is_narrowing(*use.node) || use.node == &body.nodes().front()) return false;
+  }
+  return v->output_uses == 0 && !v->uses.empty();
 }
 
 // The convolution of a node that is one, or a composite that begins with it.
@@ -154,8 +178,8 @@ class Keeper {
     std::vector<ir::Node*> nodes;
     for (ir::Node& n : g_.nodes()) nodes.push_back(&n);
     for (ir::Node* n : nodes) {
-      if (is_product(*n)) {
-        change_product(*n);
+      if (is_product(*n) || is_attention(*n)) {
+        change_body(*n);
       } else if (is_depthwise(*n) && kept(n->out())) {
         change_depthwise(*n);
       }
@@ -172,11 +196,13 @@ class Keeper {
   bool is_candidate(const ir::Value& v) {
     if (v.type.dtype != DType::kF32 || v.output_uses != 0 || v.uses.empty()) return false;
     const ir::Node& made = *v.producer;
-    if (!is_product(made) && !is_depthwise(made) && moves(made) == Moves::kNo) return false;
+    const bool attention = is_attention(made) && widening_end(made) != nullptr;
+    if (!is_product(made) && !attention && !is_depthwise(made) && moves(made) == Moves::kNo) return false;
     const ir::Node* other = nullptr;
     for (const ir::Use& use : v.uses) {
       const ir::Node& n = *use.node;
       const bool takes = is_product(n)     ? reads_it(n, use.input)
+                         : is_attention(n) ? attends_to(n, use.input)
                          : is_depthwise(n) ? use.input == 0
                                            : moves(n) == Moves::kAll || (moves(n) == Moves::kFirst && use.input == 0);
       if (!takes) other = &n;
@@ -213,10 +239,15 @@ class Keeper {
 
   void narrow_result(ir::Node& n) {
     ir::Graph& body = *n.bodies[0];
+    if (ir::Node* wide = is_attention(n) ? widening_end(n) : nullptr; wide != nullptr) {
+      body.set_output(0, wide->in(0));
+      body.remove(wide);
+      return;
+    }
     body.set_output(0, add_cast(body, body.outputs()[0], DType::kBF16, nullptr)->out());
   }
 
-  void change_product(ir::Node& n) {
+  void change_body(ir::Node& n) {
     ir::Graph& body = *n.bodies[0];
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if (!kept(n.in(i))) continue;
