@@ -319,7 +319,7 @@ void conv_nhwc_f32(const ConvF32& s, const float* x, const float* weights, float
       }
       for (int64_t image = 0; image < s.n; ++image) {
         const float* const from = x + image * in_area * s.in_channels + group * channels;
-        const int64_t grain = at_least((int64_t{1} << 19) / (p.n * plan.k + 1), 2 * kLeastPixels);
+        const int64_t grain = at_least((int64_t{1} << 18) / (p.n * plan.k + 1), 2 * kLeastPixels);
         parallel.for_range(out_area, grain, [&](int64_t begin, int64_t end, int32_t slot) {
           float* const patches = room + plan.panel_floats + static_cast<size_t>(slot) * plan.patch_floats;
           int64_t count = 0;

@@ -425,7 +425,7 @@ constexpr int64_t kBlockFloats = 32 * 1024;         // of B that is packed alrea
 constexpr int64_t kNearFloats = 16 * 1024;          // B that is near as it lies: 64 KiB
 constexpr int64_t kSharedFloats = 2 * 1024 * 1024;  // packed B for all threads at once: 8 MiB
 constexpr int64_t kFewPanels = 8;                   // per thread: fewer split too unevenly
-constexpr int64_t kGrainMacs = int64_t{1} << 19;  // 5 us of one AVX-512 core: several times what waking a thread costs
+constexpr int64_t kGrainMacs = int64_t{1} << 18;    // 2 to 5 us of an AVX-512 core, several times what a call costs
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
