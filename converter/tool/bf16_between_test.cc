@@ -180,6 +180,37 @@ TEST(Bf16Between, ReadByAttention) {
               "v", 0);
 }
 
+// A normalisation that products alone multiply; one whose result is added, or whose factor is one for all, stays.
+TEST(Bf16Between, NormsBeforeProducts) {
+  expect_kept(R"(
+    input %x f32[3,40]
+    %n = LayerNormalization(%x, g[40], s[40])
+    %a = MatMul(%n, w[40,30])
+    %b = MatMul(%n, u[40,30])
+    %y = Sub(%a, %b)
+  )",
+              "n", 0);
+  expect_kept(R"(
+    input %x f32[3,40]
+    %n = RMSNormalization(%x, g[40])
+    %y = Gemm(%n, w[40,30])
+  )",
+              "n", 0);
+  expect_kept(R"(
+    input %x f32[3,40]
+    %n = LayerNormalization(%x, g[40], s[40])
+    %a = MatMul(%n, w[40,40])
+    %y = Add(%a, %n)
+  )",
+              "", 0);
+  expect_kept(R"(
+    input %x f32[3,40]
+    %n = LayerNormalization(%x, g[1])
+    %y = MatMul(%n, w[40,40])
+  )",
+              "", 0);
+}
+
 TEST(Bf16Between, LeavesWhatOthersRead) {
   expect_kept(R"(
     input %x f32[3,40]

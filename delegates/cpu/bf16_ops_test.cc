@@ -5,6 +5,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
@@ -291,6 +292,35 @@ TEST(CpuBf16, LeavesOtherBodiesOfLstm) {
   p.batch_first = true;
   p.batch = 2;
   lstm(p).expect_left();
+}
+
+// A norm, its rows' factors, and the Cast: whether a row's sums are of one order more or less moves a result to its
+// neighbour in bfloat16, 2^-8 of it.
+TEST(CpuBf16, NormAsTheBody) {
+  for_each_level([](const char*) {
+    for (const std::vector<int64_t>& x : {std::vector<int64_t>{1, 1}, {3, 17}, {2, 5, 64}, {2, 3, 4, 33}}) {
+      for (const bool rms : {false, true}) {
+        for (const int axis : {-1, 1}) {
+          const std::vector<int64_t> row(axis == 1 ? x.begin() + 1 : x.end() - 1, x.end());
+          Values v(static_cast<uint32_t>(row.back()));
+          Composite c({v.reals(x, -2, 2), v.reals(row, 0.5f, 1.5f), v.reals(row, -1, 1)});
+          attrs::LayerNormalizationT layer;
+          attrs::RMSNormalizationT only_scaled;
+          layer.axis = only_scaled.axis = axis;
+          const int32_t y = rms ? c.node(Op::kRMSNormalization, pack<attrs::RMSNormalization>(only_scaled), {0, 1})
+                                : c.node(Op::kLayerNormalization, pack<attrs::LayerNormalization>(layer), {0, 1, 2});
+          c.outputs({c.node(Op::kCast, to(DType::kBF16), {y})});
+          for (const int32_t slots : {1, 3}) c.expect_close(rms ? "rms_norm_bf16" : "layer_norm_bf16", 0x1p-7, slots);
+        }
+      }
+    }
+  });
+  Values v(1);
+  Composite one_factor({v.reals({4, 16}, -2, 2), v.reals({1}, 0.5f, 1.5f)});
+  const int32_t y =
+      one_factor.node(Op::kRMSNormalization, pack<attrs::RMSNormalization>(attrs::RMSNormalizationT{}), {0, 1});
+  one_factor.outputs({one_factor.node(Op::kCast, to(DType::kBF16), {y})});
+  one_factor.expect_left();
 }
 
 struct Attend {

@@ -1,6 +1,7 @@
 // Before   product in bfloat16 -> v, float32 -> product in bfloat16 (as its x, or as what it adds)
 // After    product -> Cast to bfloat16 inside -> v, bfloat16 -> Cast to float32 inside -> product
-// Fires    v is made by such a product or attention and read by such alone, through any number of nodes that only move
+// Fires    v is made by such a product, attention or a normalisation of rows that products alone multiply, and read by
+//          products and attention alone, through any number of nodes that only move
 //          values, take the largest or average of them or scale channels, and of depthwise convolutions channels last,
 //          whose weights become bfloat16 with it; no output of the model.        Idempotent: what is bfloat16 is not
 //          float32.
@@ -27,6 +28,7 @@
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
+#include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/window.h"
@@ -73,6 +75,27 @@ bool attends_to(const ir::Node& n, size_t i) {
     if (!is_narrowing(*use.node) || use.node == &body.nodes().front()) return false;
   }
   return v->output_uses == 0 && !v->uses.empty();
+}
+
+// A layer or RMS normalisation with one factor for each element of its rows.
+bool is_norm(const ir::Node& n) {
+  if (n.op != Op::kLayerNormalization && n.op != Op::kRMSNormalization) return false;
+  const Shape& x = n.in(0)->type.shape;
+  const int axis = normalize_axis(n.op == Op::kRMSNormalization ? n.attributes<attrs::RMSNormalization>().axis()
+                                                                : n.attributes<attrs::LayerNormalization>().axis(),
+                                  x.rank);
+  for (size_t o = 1; o < n.outputs.size(); ++o) {
+    if (n.outputs[o] != nullptr) return false;
+  }
+  for (size_t i = 1; i < n.inputs.size(); ++i) {
+    const ir::Value* p = n.inputs[i];
+    if (p == nullptr) continue;
+    if (p->type.dtype != DType::kF32 || p->type.shape.rank != x.rank - axis || !p->type.shape.is_static()) return false;
+    for (int d = axis; d < x.rank; ++d) {
+      if (p->type.shape[d - axis] != x[d]) return false;
+    }
+  }
+  return n.in(0)->type.dtype == DType::kF32 && n.inputs.size() >= 2 && n.in(1) != nullptr;
 }
 
 // The convolution of a node that is one, or a composite that begins with it.
@@ -150,6 +173,15 @@ Moves moves(const ir::Node& n) {
   }
 }
 
+// Where a product takes the composite's operand `i` as x alone.
+bool multiplies(const ir::Node& n, size_t i) {
+  const ir::Value* v = n.bodies[0]->inputs()[i];
+  for (const ir::Use& use : v->uses) {
+    if (!is_narrowing(*use.node)) return false;
+  }
+  return v->output_uses == 0;
+}
+
 // Where a product's body takes the composite's operand `i`: as x, or as what a whole result has added or multiplied.
 bool reads_it(const ir::Node& n, size_t i) {
   const ir::Graph& body = *n.bodies[0];
@@ -182,6 +214,8 @@ class Keeper {
         change_body(*n);
       } else if (is_depthwise(*n) && kept(n->out())) {
         change_depthwise(*n);
+      } else if (is_norm(*n) && kept(n->out())) {
+        change_norm(*n);
       }
     }
     for (ir::Value* v : kept_) v->type.dtype = DType::kBF16;
@@ -197,11 +231,13 @@ class Keeper {
     if (v.type.dtype != DType::kF32 || v.output_uses != 0 || v.uses.empty()) return false;
     const ir::Node& made = *v.producer;
     const bool attention = is_attention(made) && widening_end(made) != nullptr;
-    if (!is_product(made) && !attention && !is_depthwise(made) && moves(made) == Moves::kNo) return false;
+    const bool norm = is_norm(made);
+    if (!is_product(made) && !attention && !norm && !is_depthwise(made) && moves(made) == Moves::kNo) return false;
     const ir::Node* other = nullptr;
     for (const ir::Use& use : v.uses) {
       const ir::Node& n = *use.node;
-      const bool takes = is_product(n)     ? reads_it(n, use.input)
+      const bool takes = norm              ? is_product(n) && multiplies(n, use.input)
+                         : is_product(n)   ? reads_it(n, use.input)
                          : is_attention(n) ? attends_to(n, use.input)
                          : is_depthwise(n) ? use.input == 0
                                            : moves(n) == Moves::kAll || (moves(n) == Moves::kFirst && use.input == 0);
@@ -265,6 +301,14 @@ class Keeper {
       }
     }
     if (kept(n.out())) narrow_result(n);
+  }
+
+  void change_norm(ir::Node& plain) {
+    ir::Node& n = wrapped(plain);
+    attrs::CompositeT a;
+    a.hint = "norm_bf16";
+    n.attrs = pack<attrs::Composite>(a);
+    narrow_result(n);
   }
 
   // Weights first, as in a product: a body that began with the Cast of x would be taken for one that works in place.

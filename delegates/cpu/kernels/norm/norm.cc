@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "delegates/cpu/kernels/bf16-inl.h"
 #include "delegates/cpu/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -83,8 +84,14 @@ HWY_INLINE void affine_centred(const float* x, float* y, int64_t count, float me
   }
 }
 
+HWY_INLINE void store(VF v, size_t lanes, float* to) { hn::StoreN(v, DF(), to, lanes); }
+HWY_INLINE void store(VF v, size_t lanes, uint16_t* to) {
+  hn::StoreN(narrowed(v), hn::Rebind<uint16_t, DF>(), to, lanes);
+}
+
 // y = (x - mean) * inverse * scale[i] + shift[i].
-HWY_INLINE void affine_each(const float* x, float* y, int64_t count, float mean, float inverse, const float* scale,
+template <class T>
+HWY_INLINE void affine_each(const float* x, T* y, int64_t count, float mean, float inverse, const float* scale,
                             const float* shift) {
   const DF d;
   const VF m = hn::Set(d, mean), r = hn::Set(d, inverse), one = hn::Set(d, 1.0f), zero = hn::Zero(d);
@@ -93,7 +100,27 @@ HWY_INLINE void affine_each(const float* x, float* y, int64_t count, float mean,
     const VF v = hn::Mul(hn::Sub(hn::LoadN(d, x + i, lanes), m), r);
     const VF s = scale != nullptr ? hn::LoadN(d, scale + i, lanes) : one;
     const VF t = shift != nullptr ? hn::LoadN(d, shift + i, lanes) : zero;
-    hn::StoreN(hn::MulAdd(v, s, t), d, y + i, lanes);
+    store(hn::MulAdd(v, s, t), lanes, y + i);
+  }
+}
+
+HWY_INLINE float mean_of(const float* x, int64_t size) {
+  return sum_of(x, size, [](VF v) HWY_ATTR { return v; }) / static_cast<float>(size);
+}
+HWY_INLINE float squares_of(const float* x, int64_t size, float mean) {
+  const VF m = hn::Set(DF(), mean);
+  return sum_of(x, size, [m](VF v) HWY_ATTR {
+    const VF centred = hn::Sub(v, m);
+    return hn::Mul(centred, centred);
+  });
+}
+
+void norm_rows_bf16(const NormF32& s, const float* x, uint16_t* y, int64_t begin, int64_t end) {
+  for (int64_t r = begin; r < end; ++r) {
+    const float* const from = x + r * s.size;
+    const float mean = s.rms ? 0 : mean_of(from, s.size);
+    const float squares = squares_of(from, s.size, mean) / static_cast<float>(s.size);
+    affine_each(from, y + r * s.size, s.size, mean, 1.0f / sqrtf(squares + s.epsilon), s.scale, s.shift);
   }
 }
 
@@ -114,15 +141,9 @@ void norm_rows(const NormF32& s, const float* x, float* y, int64_t begin, int64_
       }
       from = sum;
     } else if (!s.rms) {
-      mean = sum_of(from, s.size, [](VF v) HWY_ATTR { return v; }) / count;
+      mean = mean_of(from, s.size);
     }
-    if (!added || !s.rms) {
-      const VF m = hn::Set(DF(), mean);
-      squares = sum_of(from, s.size, [m](VF v) HWY_ATTR {
-        const VF centred = hn::Sub(v, m);
-        return hn::Mul(centred, centred);
-      });
-    }
+    if (!added || !s.rms) squares = squares_of(from, s.size, mean);
     const float inverse = 1.0f / sqrtf(squares / count + s.epsilon);
     if (s.mean != nullptr) s.mean[r] = mean;
     if (s.inverse != nullptr) s.inverse[r] = inverse;
@@ -165,6 +186,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace vireo::cpu {
 HWY_EXPORT(norm_rows);
+HWY_EXPORT(norm_rows_bf16);
 HWY_EXPORT(affine_planes);
 
 namespace {
@@ -181,6 +203,13 @@ void norm_f32(const NormF32& s, const float* x, float* y, const Parallel& parall
     return;
   }
   const auto kernel = HWY_DYNAMIC_POINTER(norm_rows);
+  parallel.for_range(s.rows, kGrain / s.size + 1,
+                     [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });
+}
+
+void norm_bf16(const NormF32& s, const float* x, uint16_t* y, const Parallel& parallel) {
+  if (s.rows <= 0 || s.size <= 0) return;
+  const auto kernel = HWY_DYNAMIC_POINTER(norm_rows_bf16);
   parallel.for_range(s.rows, kGrain / s.size + 1,
                      [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });
 }

@@ -32,6 +32,10 @@ struct NormF32 {
 // y may be x; with a residual, y or sum may be x or the residual, each another one.
 void norm_f32(const NormF32& shape, const float* x, float* y, const Parallel& parallel);
 
+// The same for rows of one scale and shift for each element (inner 1, period `size`), without a residual and without
+// what it tells of rows; y is rounded to bfloat16 and overlaps nothing.
+void norm_bf16(const NormF32& shape, const float* x, uint16_t* y, const Parallel& parallel);
+
 // y[n, c, i] = x[n, c, i] * scale[c] + shift[c]; null shift is 0. y may be x.
 void channel_affine_f32(const float* x, float* y, int64_t outer, int64_t channels, int64_t inner, const float* scale,
                         const float* shift, const Parallel& parallel);

@@ -1,6 +1,7 @@
 #include "delegates/cpu/kernels/norm/norm.h"
 
 #include "delegates/cpu/kernels/testing.h"
+#include "sdk/base/half.h"
 
 namespace vireo::cpu {
 namespace {
@@ -50,6 +51,13 @@ void check(int64_t rows, int64_t size, int64_t inner, int64_t period, bool rms, 
       const double want = (x[at] - m) * inv * (affine ? scale[c] : 1) + (affine ? shift[c] : 0);
       ASSERT_NEAR(y[at], want, bound * (1 + std::abs(want))) << "row " << r << " at " << i;
     }
+  }
+  if (inner == 1 && period == size) {
+    testing::Guarded<uint16_t> half(count);
+    NormF32 narrow = s;
+    narrow.mean = narrow.inverse = nullptr;
+    norm_bf16(narrow, x.data(), half.data(), threads.parallel());
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(half[i], f32_to_bf16(y[i])) << "in bfloat16, element " << i;
   }
   norm_f32(s, x.data(), x.data(), Parallel{});
   for (size_t i = 0; i < count; ++i) ASSERT_EQ(x[i], y[i]) << "in place";
