@@ -70,7 +70,7 @@ class QuadGroup {
   }
 
   // Four channels at a time, whose weights stand in four lanes one after the other.
-  HWY_INLINE void turn_codes(int64_t taps) {
+  HWY_NOINLINE void turn_codes(int64_t taps) {
     const hn::FixedTag<int8_t, 16> d8;
     const hn::FixedTag<uint8_t, 16> du8;
     const hn::FixedTag<int32_t, 4> d;
@@ -134,7 +134,7 @@ class QuadGroup {
   }
 
   // Codes less their zero, which may not fit.
-  void turn_values(int64_t taps) {
+  HWY_NOINLINE void turn_values(int64_t taps) {
     const DepthwiseI8& s = *r_.shape;
     const Window& w = s.window;
     const Requantize& q = *s.finish;

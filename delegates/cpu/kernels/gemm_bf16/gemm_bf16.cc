@@ -135,26 +135,18 @@ constexpr TileKernel kTileKernels[] = {
     bf16_tile_kernel<14>,
 #endif
 };
+// Of lower tiles there are few, and what is saved is not worth their code.
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
+constexpr int64_t kLowestOneVector = 7;
 constexpr TileKernel kOneVectorKernels[] = {
-    nullptr,
-    bf16_tile_kernel<1, 1>,
-    bf16_tile_kernel<2, 1>,
-    bf16_tile_kernel<3, 1>,
-    bf16_tile_kernel<4, 1>,
-    bf16_tile_kernel<5, 1>,
-    bf16_tile_kernel<6, 1>,
-    bf16_tile_kernel<7, 1>,
-    bf16_tile_kernel<8, 1>,
-    bf16_tile_kernel<9, 1>,
-    bf16_tile_kernel<10, 1>,
-    bf16_tile_kernel<11, 1>,
-    bf16_tile_kernel<12, 1>,
-    bf16_tile_kernel<13, 1>,
-    bf16_tile_kernel<14, 1>,
+    bf16_tile_kernel<7, 1>,  bf16_tile_kernel<8, 1>,  bf16_tile_kernel<9, 1>,  bf16_tile_kernel<10, 1>,
+    bf16_tile_kernel<11, 1>, bf16_tile_kernel<12, 1>, bf16_tile_kernel<13, 1>, bf16_tile_kernel<14, 1>,
 };
-#else
-constexpr const TileKernel* kOneVectorKernels = kTileKernels;  // a core that bfloat16 does not make faster
+HWY_INLINE TileKernel tile_kernel_for(int64_t rows, int64_t columns) {
+  return columns > kLanes || rows < kLowestOneVector ? kTileKernels[rows] : kOneVectorKernels[rows - kLowestOneVector];
+}
+#else  // a core that bfloat16 does not make faster
+HWY_INLINE TileKernel tile_kernel_for(int64_t rows, int64_t) { return kTileKernels[rows]; }
 #endif
 
 // One block of k (kc, a multiple of 32; `used` of it are not filled up, or one more) for `rows` rows from m0 and up to
@@ -192,7 +184,7 @@ struct Vectors {
   void part(const EndsOf& sums, const Part& p, const Left* a, int64_t a_row) {
     part(sums, p, {a, a_row, 0, p.used, 0, 0, 0});
   }
-  void part(const EndsOf& sums, const Part& p, const RowsOfRuns<Left>& a) {
+  HWY_NOINLINE void part(const EndsOf& sums, const Part& p, const RowsOfRuns<Left>& a) {
     const RowBlocks blocks(p.rows);
     Bf16Tile<Left> t;
     t.k = a.run;
@@ -216,7 +208,7 @@ struct Vectors {
         sums.set_tile(p.m0 + first, p.n + j, &t);
         sums.keep(waiting + j, &t);
         sums.ask_for(p.m0 + first, rows, p.n + j);
-        (t.columns > kLanes ? kTileKernels : kOneVectorKernels)[rows](t);
+        tile_kernel_for(rows, t.columns)(t);
         t.ahead += pairs * t.ahead_step;
         lines -= pairs;
       }
@@ -515,8 +507,7 @@ void product_of_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, 
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
 // The same in vectors, a line of y after the other: x stays in the first-level cache while its windows pass, and sums
 // in registers for all of k.
-template <class From>
-void vectors_of_lines(const Bf16Product& p, const From* x, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
+void vectors_of_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_t n1, void* room) {
   const ConvF32& s = *p.patches;
   const Bf16Lines lines(s, p.m, p.k);
   auto* const left = static_cast<uint16_t*>(room);
@@ -529,8 +520,11 @@ void vectors_of_lines(const Bf16Product& p, const From* x, int64_t l0, int64_t l
     const int64_t y0 = l % s.out[1], image = l / s.out[1];
     int64_t count = l1 - l < lines.most ? l1 - l : lines.most;
     count = count < s.out[1] - y0 ? count : s.out[1] - y0;
-    put_lines(s, lines.places, x + image * s.in[1] * s.in[2] * s.in_channels, y0 * s.stride[1] - s.pad[1],
-              (count - 1) * s.stride[1] + lines.deep, left);
+    const auto put = [&](const auto* x) HWY_ATTR {
+      put_lines(s, lines.places, x + image * s.in[1] * s.in[2] * s.in_channels, y0 * s.stride[1] - s.pad[1],
+                (count - 1) * s.stride[1] + lines.deep, left);
+    };
+    p.a_half ? put(static_cast<const uint16_t*>(p.a)) : put(static_cast<const float*>(p.a));
     const int64_t m = l * width, wide = p.c_half ? n1 - n0 : columns_of(p, count * width);
     for (int64_t n = n0; n < n1; n += wide) {
       const int64_t nc = n1 - n < wide ? n1 - n : wide;
@@ -558,8 +552,7 @@ void bf16_lines(const Bf16Product& p, int64_t l0, int64_t l1, int64_t n0, int64_
 #if VIREO_AMX
   if (p.tiles) return product_of_lines<AmxTiles>(p, l0, l1, n0, n1, room);
 #endif
-  if (p.a_half) return vectors_of_lines(p, static_cast<const uint16_t*>(p.a), l0, l1, n0, n1, room);
-  vectors_of_lines(p, static_cast<const float*>(p.a), l0, l1, n0, n1, room);
+  vectors_of_lines(p, l0, l1, n0, n1, room);
 }
 // Whether this instruction set reads lines.
 bool bf16_takes_lines(const Bf16Product& p) {
@@ -758,8 +751,9 @@ size_t conv_bf16_scratch_bytes(const ConvF32& s, int32_t slots, bool packed, boo
 }
 
 namespace {
-// `plain`: on tiles in plain C++, where lines can be read.
-void conv_on(bool plain, const ConvF32& s, const Bf16Operands& o, const void* weights, const uint16_t* packed,
+// kPlain: on tiles in plain C++, where lines can be read.
+template <bool kPlain>
+void conv_on(const ConvF32& s, const Bf16Operands& o, const void* weights, const uint16_t* packed,
              const Parallel& parallel, void* scratch) {
   Epilogue e;
   e.col_bias = s.bias;
@@ -771,13 +765,15 @@ void conv_on(bool plain, const ConvF32& s, const Bf16Operands& o, const void* we
   e.act = s.act;
   bool dense = area(s.kernel) == 1;  // x as it lies
   for (int i = 0; i < 3; ++i) dense = dense && s.stride[i] == 1 && s.pad[i] == 0 && s.in[i] == s.out[i];
-  const Bf16Product p{s.n * area(s.out),    s.out_channels, depth_of(s), &e,  o.a,      o.a_half,       s.in_channels,
-                      dense ? nullptr : &s, packed,         0,           o.c, o.c_half, s.out_channels, o.residual,
-                      has_tiles() && !plain};
+  const Bf16Product p{s.n * area(s.out),     s.out_channels, depth_of(s), &e,  o.a,      o.a_half,       s.in_channels,
+                      dense ? nullptr : &s,  packed,         0,           o.c, o.c_half, s.out_channels, o.residual,
+                      has_tiles() && !kPlain};
   const bool lines = packed != nullptr && !dense && s.in_channels > 0 && p.m > 0 && p.n > 0 &&
                      Bf16Lines(s, p.m, p.k).most > 0 && (!ends_half(p) || s.out[2] <= kBf16MostSumRows);
-  if (lines && plain && p.m >= kFewestTileRows && Bf16Lines::serve_tiles(s))
-    return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
+  if constexpr (kPlain) {
+    if (lines && p.m >= kFewestTileRows && Bf16Lines::serve_tiles(s))
+      return run_lines(&HWY_STATIC_DISPATCH(plain_tiles_lines), p, parallel, scratch);
+  }
   if (lines && HWY_DYNAMIC_DISPATCH(bf16_takes_lines)(p))
     return run_lines(HWY_DYNAMIC_POINTER(bf16_lines), p, parallel, scratch);
   run(p, Columns16::filters(weights, s.in_channels, area(s.kernel)), parallel, scratch);
@@ -786,11 +782,11 @@ void conv_on(bool plain, const ConvF32& s, const Bf16Operands& o, const void* we
 
 void conv_bf16(const ConvF32& s, const Bf16Operands& operands, const void* weights, const uint16_t* packed,
                const Parallel& parallel, void* scratch) {
-  conv_on(false, s, operands, weights, packed, parallel, scratch);
+  conv_on<false>(s, operands, weights, packed, parallel, scratch);
 }
 void conv_bf16_plain_tiles(const ConvF32& s, const Bf16Operands& operands, const void* weights, const uint16_t* packed,
                            const Parallel& parallel, void* scratch) {
-  conv_on(true, s, operands, weights, packed, parallel, scratch);
+  conv_on<true>(s, operands, weights, packed, parallel, scratch);
 }
 
 }  // namespace vireo::cpu

@@ -23,15 +23,15 @@ struct Taps {
   int64_t outputs, next;
 };
 
-// A line of maxima whose windows overlap along it: the outputs of one line, and the rows of x that they see, of which
-// the first begins at `from`. Windows step by `stride` and are `kernel` pixels wide.
+// A line of maxima: the outputs of one line, and the rows of x that they see, of which the first begins at `from`.
+// Windows step by `stride` and are `kernel` pixels wide, `dilation` apart.
 template <class T>
 struct MaxLine {
   static constexpr int64_t kMostColumns = 64;  // that a few outputs see at once
 
   const T* from;
   int64_t rows, row_step;  // in elements
-  int64_t in_w, out_w, kernel, stride, pad_left, channels;
+  int64_t in_w, out_w, kernel, dilation, stride, pad_left, channels;
 };
 }  // namespace vireo::cpu
 #endif
@@ -148,30 +148,34 @@ struct MaxBf16 {
 };
 
 // Down the columns first, then along the line: kernel_h + kernel_w comparisons where a window at a time takes their
-// product.
+// product. A window that is wider than columns are kept goes down each of its own.
 template <class M, class T>
 HWY_INLINE void max_of_line(const MaxLine<T>& l, T* to) {
   constexpr int64_t kMost = MaxLine<T>::kMostColumns;
-  const int64_t outputs = (kMost - l.kernel) / l.stride + 1;  // that see kMost columns
   constexpr auto kWidth = static_cast<int64_t>(M::kWidth);
+  const int64_t span = (l.kernel - 1) * l.dilation + 1;
+  const bool keeps = span <= kMost;
+  const int64_t outputs = keeps ? (kMost - span) / l.stride + 1 : 1;  // that see kMost columns
   for (int64_t c = 0; c < l.channels; c += kWidth) {
     const auto lanes = static_cast<size_t>(l.channels - c < kWidth ? l.channels - c : kWidth);
+    const auto down = [&](int64_t x) HWY_ATTR {
+      auto most = M::least();
+      if (x < 0 || x >= l.in_w) return most;
+      const T* from = l.from + x * l.channels + c;
+      for (int64_t i = 0; i < l.rows; ++i, from += l.row_step) most = M::max(most, M::load(from, lanes));
+      return most;
+    };
     for (int64_t begin = 0; begin < l.out_w; begin += outputs) {
       const int64_t end = begin + outputs < l.out_w ? begin + outputs : l.out_w;
-      const int64_t first = begin * l.stride - l.pad_left, behind = (end - 1) * l.stride - l.pad_left + l.kernel;
+      const int64_t first = begin * l.stride - l.pad_left, behind = (end - 1) * l.stride - l.pad_left + span;
       typename M::V columns[kMost];
-      for (int64_t x = first; x < behind; ++x) {
-        auto most = M::least();
-        if (x >= 0 && x < l.in_w) {
-          const T* from = l.from + x * l.channels + c;
-          for (int64_t i = 0; i < l.rows; ++i, from += l.row_step) most = M::max(most, M::load(from, lanes));
-        }
-        columns[x - first] = most;
-      }
+      for (int64_t x = first; keeps && x < behind; ++x) columns[x - first] = down(x);
       for (int64_t ox = begin; ox < end; ++ox) {
-        const auto* const seen = columns + (ox - begin) * l.stride;
-        auto most = seen[0];
-        for (int64_t j = 1; j < l.kernel; ++j) most = M::max(most, seen[j]);
+        auto most = M::least();
+        for (int64_t j = 0; j < l.kernel; ++j) {
+          const int64_t x = (ox - begin) * l.stride + j * l.dilation;
+          most = M::max(most, keeps ? columns[x] : down(first + x));
+        }
         M::store(most, to + ox * l.channels + c, lanes);
       }
     }
@@ -180,11 +184,13 @@ HWY_INLINE void max_of_line(const MaxLine<T>& l, T* to) {
 
 void max_line(const MaxLine<float>& l, float* to) { max_of_line<MaxF32>(l, to); }
 void max_line_bf16(const MaxLine<uint16_t>& l, uint16_t* to) { max_of_line<MaxBf16>(l, to); }
+
 void pool_outputs(const Taps<float>& t, int64_t channels, bool is_max, float* to) {
   is_max ? outputs_of<true>(t, channels, to) : outputs_of<false>(t, channels, to);
 }
-void pool_outputs_bf16(const Taps<uint16_t>& t, int64_t channels, bool is_max, uint16_t* to) {
-  is_max ? outputs_of<true>(t, channels, to) : outputs_of<false>(t, channels, to);
+// Averages: maxima are taken by lines.
+void pool_outputs_bf16(const Taps<uint16_t>& t, int64_t channels, bool, uint16_t* to) {
+  outputs_of<false>(t, channels, to);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -219,8 +225,10 @@ auto lines_for(const uint16_t*) { return HWY_DYNAMIC_POINTER(max_line_bf16); }
 
 constexpr int64_t kMost = 1 << 17;  // values that are compared or added: about 5 us
 
-// Whether maxima down the columns are worth keeping: windows see them more than once.
-bool shares_columns(const PoolF32& s) {
+// Whether maxima down the columns are worth keeping: windows see them more than once. In bfloat16 lines are faster in
+// any case, twice as many values to a vector.
+bool by_lines(const PoolF32& s, const uint16_t*) { return s.kind == PoolKind::kMax; }
+bool by_lines(const PoolF32& s, const float*) {
   const Window& w = s.window;
   return s.kind == PoolKind::kMax && w.dilation_w == 1 && w.kernel_w <= MaxLine<float>::kMostColumns / 2 &&
          w.kernel_h * w.stride_w + w.kernel_w < w.kernel_h * w.kernel_w;
@@ -242,6 +250,7 @@ void lines(const PoolF32& s, int64_t channels, const T* x, T* y, const Parallel&
                             w.in_w,
                             w.out_w,
                             w.kernel_w,
+                            w.dilation_w,
                             w.stride_w,
                             w.pad_left,
                             channels};
@@ -269,7 +278,7 @@ template <class T>
 void windows(const PoolF32& s, int64_t channels, const T* x, T* y, const Parallel& parallel) {
   const Window& w = s.window;
   if (s.planes <= 0 || channels <= 0 || w.out_h <= 0 || w.out_w <= 0) return;
-  if (shares_columns(s)) {
+  if (by_lines(s, x)) {
     lines(s, channels, x, y, parallel);
     return;
   }

@@ -85,6 +85,8 @@ TEST(PoolNhwc, OverlappingWindows) {
         }
         const Window far{20, 67, 0, 0, kernel, 7, 2, 2, 2, 1, 1, 3};  // rows with a distance, steps of two
         check(1, channels, far, 3, PoolKind::kMax, 2, false);
+        const Window wide{5, 140, 0, 0, kernel, kernel, 1, 3, 1, 31, 1, 2};  // wider than columns are kept for 3 taps
+        check(1, channels, wide, 2, PoolKind::kMax, 1, true);
       }
     }
   });
