@@ -33,7 +33,7 @@ class Tune(unittest.TestCase):
         nodes = json.loads(support.vireo("explain", self.file, "--tuning", self.tuning, "--json").stdout)["nodes"]
         measured = [n for n in nodes if n["reason"].startswith("fastest here by measurement, ")]
         stored = json.loads(self.tuning.read_text())["entries"]
-        self.assertEqual(bool(measured), bool(stored))
+        self.assertEqual(bool(measured), any(e["others"] for e in stored))
         for node in measured:
             self.assertIn((node["device"], node["kernel"]), {(e["device"], e["kernel"]) for e in stored})
 
@@ -74,6 +74,8 @@ class Tune(unittest.TestCase):
                                                   "--json").stdout)["tuned_at_load"] for _ in range(2))
         self.assertEqual(first["measured"], first["worth"])
         self.assertEqual((second["worth"], second["measured"], second["changed"]), (0, 0, 0))
+        if first["worth"] == 0:
+            self.skipTest("no node of this model has two ways that are worth measuring")
         stored = json.loads(kept.read_text())
         self.assertGreater(stored["rates"]["operations"], 0)
         self.assertGreater(len(stored["entries"]), 0)
