@@ -217,7 +217,7 @@ class NodeCase {
       const TestTensor& want = wanted_[o];
       TestTensor mine = want;
       mine.bytes = got[o];
-      const bool half = want.type.dtype == DType::kF16;
+      const bool half = want.type.dtype == DType::kF16 || want.type.dtype == DType::kBF16;
       const std::vector<float> a = half ? widened(mine) : mine.as<float>(), b = half ? widened(want) : want.as<float>();
       double most = 0;
       for (const float v : b) most = std::max(most, std::abs(static_cast<double>(v)));
@@ -227,7 +227,8 @@ class NodeCase {
 
   static std::vector<float> widened(const TestTensor& t) {
     std::vector<float> out;
-    for (const uint16_t v : t.as<uint16_t>()) out.push_back(f16_to_f32(v));
+    for (const uint16_t v : t.as<uint16_t>())
+      out.push_back(t.type.dtype == DType::kBF16 ? bf16_to_f32(v) : f16_to_f32(v));
     return out;
   }
 
