@@ -67,14 +67,18 @@ ir::Node* widening_end(const ir::Node& n) {
              ? last
              : nullptr;
 }
+// Where the body takes the composite's operand `i` through bfloat16 alone: a product as x.
+bool narrows(const ir::Node& n, size_t i) {
+  const ir::Value* v = n.bodies[0]->inputs()[i];
+  for (const ir::Use& use : v->uses) {
+    if (!is_narrowing(*use.node)) return false;
+  }
+  return v->output_uses == 0;
+}
 // Whether attention takes the composite's operand `i` as keys or values.
 bool attends_to(const ir::Node& n, size_t i) {
   const ir::Graph& body = *n.bodies[0];
-  const ir::Value* v = body.inputs()[i];
-  for (const ir::Use& use : v->uses) {
-    if (!is_narrowing(*use.node) || use.node == &body.nodes().front()) return false;
-  }
-  return v->output_uses == 0 && !v->uses.empty();
+  return narrows(n, i) && body.nodes().front().in(0) != body.inputs()[i];
 }
 
 // A layer or RMS normalisation with one factor for each element of its rows.
@@ -173,15 +177,6 @@ Moves moves(const ir::Node& n) {
   }
 }
 
-// Where a product takes the composite's operand `i` as x alone.
-bool multiplies(const ir::Node& n, size_t i) {
-  const ir::Value* v = n.bodies[0]->inputs()[i];
-  for (const ir::Use& use : v->uses) {
-    if (!is_narrowing(*use.node)) return false;
-  }
-  return v->output_uses == 0;
-}
-
 // Where a product's body takes the composite's operand `i`: as x, or as what a whole result has added or multiplied.
 bool reads_it(const ir::Node& n, size_t i) {
   const ir::Graph& body = *n.bodies[0];
@@ -236,7 +231,7 @@ class Keeper {
     const ir::Node* other = nullptr;
     for (const ir::Use& use : v.uses) {
       const ir::Node& n = *use.node;
-      const bool takes = norm              ? is_product(n) && multiplies(n, use.input)
+      const bool takes = norm              ? is_product(n) && narrows(n, use.input)
                          : is_product(n)   ? reads_it(n, use.input)
                          : is_attention(n) ? attends_to(n, use.input)
                          : is_depthwise(n) ? use.input == 0
