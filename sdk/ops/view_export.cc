@@ -6,12 +6,71 @@
 
 namespace vireo {
 
+OnnxNode::OnnxNode() = default;
+OnnxNode::OnnxNode(const char* node_type, std::vector<std::string> node_inputs)
+    : type(node_type), inputs(std::move(node_inputs)) {}
+OnnxNode::OnnxNode(const OnnxNode&) = default;
+OnnxNode::OnnxNode(OnnxNode&&) noexcept = default;
+OnnxNode& OnnxNode::operator=(const OnnxNode&) = default;
+OnnxNode& OnnxNode::operator=(OnnxNode&&) noexcept = default;
+OnnxNode::~OnnxNode() = default;
+
+namespace {
+
+OnnxNode& with(OnnxNode* node, const char* name, OnnxNode::Attribute value) {
+  node->attributes.emplace_back(name, std::move(value));
+  return *node;
+}
+
+template <class To, class From>
+OnnxNode& with_list(OnnxNode* node, const char* name, const From* v) {
+  if (v == nullptr || v->size() == 0) return *node;
+  return with(node, name, std::vector<To>(v->begin(), v->end()));
+}
+
+}  // namespace
+
+OnnxNode& OnnxNode::set(const char* name, std::vector<int64_t> value) { return with(this, name, std::move(value)); }
+OnnxNode& OnnxNode::set(const char* name, std::vector<float> value) { return with(this, name, std::move(value)); }
+OnnxNode& OnnxNode::set(const char* name, std::vector<std::string> value) { return with(this, name, std::move(value)); }
+OnnxNode& OnnxNode::set(const char* name, OnnxTensor value) { return with(this, name, std::move(value)); }
+OnnxNode& OnnxNode::number(const char* name, int64_t v) { return with(this, name, v); }
+OnnxNode& OnnxNode::real(const char* name, float v) { return with(this, name, v); }
+OnnxNode& OnnxNode::text(const char* name, std::string v) { return with(this, name, std::move(v)); }
+
+OnnxNode& OnnxNode::numbers(const char* name, const ::flatbuffers::Vector<int32_t>* v) {
+  return with_list<int64_t>(this, name, v);
+}
+OnnxNode& OnnxNode::numbers(const char* name, const ::flatbuffers::Vector<uint32_t>* v) {
+  return with_list<int64_t>(this, name, v);
+}
+OnnxNode& OnnxNode::numbers(const char* name, const ::flatbuffers::Vector<int64_t>* v) {
+  return with_list<int64_t>(this, name, v);
+}
+OnnxNode& OnnxNode::reals(const char* name, const ::flatbuffers::Vector<float>* v) {
+  return with_list<float>(this, name, v);
+}
 OnnxNode& OnnxNode::texts(const char* name,
                           const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>* v) {
   if (v == nullptr || v->size() == 0) return *this;
   std::vector<std::string> list;
   for (const auto* s : *v) list.push_back(s->str());
   return set(name, std::move(list));
+}
+
+Status ExportContext::done(OnnxNode node) {
+  add(std::move(node));
+  return Status::kOk;
+}
+
+OnnxNode ExportContext::node(const char* type, std::vector<std::string> inputs) { return {type, std::move(inputs)}; }
+
+std::string ExportContext::step(const char* type, std::vector<std::string> inputs) {
+  return step(OnnxNode(type, std::move(inputs)));
+}
+
+Status ExportContext::finish(const char* type, std::vector<std::string> inputs) {
+  return finish(OnnxNode(type, std::move(inputs)));
 }
 
 OnnxNode ExportContext::same(std::string type) {

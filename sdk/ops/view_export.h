@@ -31,10 +31,19 @@ struct OnnxTensor {
   std::vector<std::string> strings;
 };
 
-// A node under construction. Names of values: "" is absent.
+// A node under construction. Names of values: "" is absent. Everything is defined in view_export.cc: inline, the variant
+// and the lists were half of the compile time of every file that writes a node.
 struct OnnxNode {
   using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                  std::vector<std::string>, OnnxTensor>;
+
+  OnnxNode();
+  OnnxNode(const char* node_type, std::vector<std::string> node_inputs);
+  OnnxNode(const OnnxNode&);
+  OnnxNode(OnnxNode&&) noexcept;
+  OnnxNode& operator=(const OnnxNode&);
+  OnnxNode& operator=(OnnxNode&&) noexcept;
+  ~OnnxNode();
 
   std::string type;
   std::vector<std::string> inputs, outputs;
@@ -42,22 +51,19 @@ struct OnnxNode {
   int since = 0;       // the opset of the domain that has this form; 0: the oldest that is written
   std::vector<std::pair<std::string, Attribute>> attributes;
 
-  OnnxNode& set(const char* name, Attribute value) {
-    attributes.emplace_back(name, std::move(value));
-    return *this;
-  }
-  OnnxNode& flag(const char* name, bool v) { return set(name, int64_t{v}); }
-  OnnxNode& number(const char* name, int64_t v) { return set(name, v); }
-  OnnxNode& real(const char* name, float v) { return set(name, v); }
-  OnnxNode& text(const char* name, std::string v) { return set(name, std::move(v)); }
+  OnnxNode& set(const char* name, std::vector<int64_t> value);
+  OnnxNode& set(const char* name, std::vector<float> value);
+  OnnxNode& set(const char* name, std::vector<std::string> value);
+  OnnxNode& set(const char* name, OnnxTensor value);
+  OnnxNode& flag(const char* name, bool v) { return number(name, v ? 1 : 0); }
+  OnnxNode& number(const char* name, int64_t v);
+  OnnxNode& real(const char* name, float v);
+  OnnxNode& text(const char* name, std::string v);
   // Lists that are absent or empty are left out: that is what they mean.
-  template <class T>
-  OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<T>* v) {
-    return v == nullptr || v->size() == 0 ? *this : set(name, std::vector<int64_t>(v->begin(), v->end()));
-  }
-  OnnxNode& reals(const char* name, const ::flatbuffers::Vector<float>* v) {
-    return v == nullptr || v->size() == 0 ? *this : set(name, std::vector<float>(v->begin(), v->end()));
-  }
+  OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<int32_t>* v);
+  OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<uint32_t>* v);
+  OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<int64_t>* v);
+  OnnxNode& reals(const char* name, const ::flatbuffers::Vector<float>* v);
   OnnxNode& texts(const char* name, const ::flatbuffers::Vector<::flatbuffers::Offset<::flatbuffers::String>>* v);
   OnnxNode& needs(int opset) {
     since = opset;
@@ -90,21 +96,13 @@ class ExportContext {
 
   // A node with all inputs and outputs of ours (absent ones at the end left out), to be given attributes and added.
   OnnxNode same(std::string type = "");
-  Status done(OnnxNode node) {
-    add(std::move(node));
-    return Status::kOk;
-  }
+  Status done(OnnxNode node);
   // A step of a formula: a node with one output, under a new name.
-  std::string step(const char* type, std::vector<std::string> inputs) { return step(node(type, std::move(inputs))); }
+  std::string step(const char* type, std::vector<std::string> inputs);
   std::string step(OnnxNode node);
-  static OnnxNode node(const char* type, std::vector<std::string> inputs) {
-    OnnxNode n;
-    n.type = type;
-    n.inputs = std::move(inputs);
-    return n;
-  }
+  static OnnxNode node(const char* type, std::vector<std::string> inputs);
   // The last step: its output is ours.
-  Status finish(const char* type, std::vector<std::string> inputs) { return finish(node(type, std::move(inputs))); }
+  Status finish(const char* type, std::vector<std::string> inputs);
   Status finish(OnnxNode node);
   std::string cast(const std::string& x, DType to);
   OnnxNode cast_node(const std::string& x, DType to);
