@@ -11,6 +11,7 @@
 #include "converter/onnx/load.h"
 #include "converter/passes/measure.h"
 #include "converter/passes/pipeline.h"
+#include "tests/support/roots.h"
 
 namespace vireo {
 namespace {
@@ -49,14 +50,14 @@ void twice(const std::string& path) {
 }
 
 TEST(Pipeline, ASecondRunChangesNothingInTheSamples) {
-  const std::vector<std::string> models = models_below(fs::path(VIREO_SOURCE_ROOT) / "samples" / "models");
+  const std::vector<std::string> models = models_below(tests::source_path("samples/models"));
   ASSERT_FALSE(models.empty());
   for (const std::string& path : models) twice(path);
 }
 
 TEST(Pipeline, ASecondRunChangesNothingInTheSharedModels) {
   const char* named = std::getenv("VIREO_SHARED");
-  const fs::path shared = named != nullptr ? fs::path(named) : fs::path(VIREO_SOURCE_ROOT) / ".." / "shared";
+  const fs::path shared = named != nullptr ? fs::path(named) : fs::path(tests::source_path("../shared"));
   if (!fs::exists(shared)) GTEST_SKIP() << shared << " is not there: set VIREO_SHARED to the folder that holds models/";
   const std::vector<std::string> models = models_below(shared);
   ASSERT_FALSE(models.empty());

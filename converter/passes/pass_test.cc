@@ -27,6 +27,7 @@
 #include "converter/passes/measure.h"
 #include "converter/passes/pipeline.h"
 #include "sdk/ops/value_reader.h"
+#include "tests/support/roots.h"
 
 namespace vireo::passes {
 namespace {
@@ -47,7 +48,7 @@ std::string trim(const std::string& s) {
 std::vector<Case> read_cases() {
   std::vector<Case> out;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(VIREO_SOURCE_ROOT) + "/converter/passes")) {
+  for (const auto& entry : std::filesystem::directory_iterator(tests::source_path("converter/passes")) {
     const std::string name = entry.path().filename().string();
     if (name.size() > 8 && name.substr(name.size() - 8) == ".test.ir") files.push_back(entry.path());
   }

@@ -12,6 +12,7 @@
 #include "delegates/npu/compiler/hazards.h"
 #include "delegates/npu/compiler/report.h"
 #include "delegates/npu/testing.h"
+#include "tests/support/roots.h"
 
 namespace vireo::npu {
 namespace {
@@ -440,7 +441,7 @@ TEST(NpuStreams, FieldsKeepWhatTheyAreGiven) {
 
 // README.md's tables are isa.def's rows.
 TEST(NpuStreams, TheReadmeListsEveryCommandAndField) {
-  std::ifstream file(VIREO_SOURCE_ROOT "/delegates/npu/README.md");
+  std::ifstream file(tests::source_path("delegates/npu/README.md"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   size_t count = 0;
   const Field* const all = fields(&count);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/roots.h"
 #include "vireo/fleet.h"
 
 namespace {
@@ -33,11 +34,11 @@ struct Heap {
   }
 };
 
-const std::string kNpu = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
-const std::string kSleeper = VIREO_BINARY_ROOT "/plugins/libsleeper.so";
-const char* const kModels[] = {VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo",
-                               VIREO_BINARY_ROOT "/models/misuse.vireo", VIREO_BINARY_ROOT "/models/packing.vireo"};
-const char* const kBatched = VIREO_BINARY_ROOT "/models/fleet_batch.vireo";
+const std::string kNpu = tests::build_path("plugins/libvireo_npu.so");
+const std::string kSleeper = tests::build_path("plugins/libsleeper.so");
+const std::string kModels[] = {tests::source_path("tests/golden/integer_golden.vireo"),
+                               tests::build_path("models/misuse.vireo"), tests::build_path("models/packing.vireo")};
+const std::string kBatched = tests::build_path("models/fleet_batch.vireo");
 
 // A model with its runtime; environment variables hold for the time in which the plug-ins are opened.
 struct Loaded {
@@ -47,7 +48,7 @@ struct Loaded {
   vireo_error error = VIREO_ERROR_INIT;
   vireo_allocator allocator = {Heap::take, Heap::give, &heap};
 
-  explicit Loaded(const char* path, const std::string& plugins = "",
+  explicit Loaded(const std::string& path, const std::string& plugins = "",
                   const std::vector<std::pair<const char*, std::string>>& environment = {}) {
     for (const auto& [name, value] : environment) setenv(name, value.c_str(), 1);
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
@@ -56,7 +57,7 @@ struct Loaded {
     options.plugins = plugins.c_str();
     options.probe = VIREO_PROBE_NEVER;
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
-    EXPECT_EQ(vireo_model_load_file(runtime, path, &model, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_model_load_file(runtime, path.c_str(), &model, &error), VIREO_OK) << error.message;
     for (const auto& [name, value] : environment) unsetenv(name);
   }
   ~Loaded() {
@@ -182,7 +183,7 @@ void same_as_one_session(Loaded& loaded, const char* device, uint32_t depth, int
 }
 
 TEST(Pipeline, SameBitsInOrder) {
-  for (const char* model : kModels) {
+  for (const std::string& model : kModels) {
     SCOPED_TRACE(model);
     Loaded loaded(model);
     for (const uint32_t depth : {0u, 1u, 2u, 4u}) same_as_one_session(loaded, "cpu", depth, 12);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sdk/format/verify_tables.h"
+#include "tests/support/roots.h"
 
 namespace vireo {
 namespace {
@@ -184,7 +185,7 @@ class Verify : public ::testing::Test {
 
 // The schema as its text has it, field by field.
 TEST(VerifyTables, AreThoseOfTheSchema) {
-  std::ifstream file(std::string(VIREO_SOURCE_ROOT) + "/sdk/format/model.fbs");
+  std::ifstream file(tests::source_path("sdk/format/model.fbs"));
   std::stringstream read;
   read << file.rdbuf();
   const std::string text = std::regex_replace(read.str(), std::regex("//[^\n]*"), "");

@@ -31,8 +31,8 @@ struct OnnxTensor {
   std::vector<std::string> strings;
 };
 
-// A node under construction. Names of values: "" is absent. Everything is defined in view_export.cc: inline, the variant
-// and the lists were half of the compile time of every file that writes a node.
+// A node under construction. Names of values: "" is absent. Everything is defined in view_export.cc: inline, the
+// variant and the lists were half of the compile time of every file that writes a node.
 struct OnnxNode {
   using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                  std::vector<std::string>, OnnxTensor>;

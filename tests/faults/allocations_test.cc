@@ -18,6 +18,7 @@
 #if VIREO_TRUST
 #include "tests/property/sealing.h"
 #endif
+#include "tests/support/roots.h"
 #include "vireo/fleet.h"
 #include "vireo/trust.h"
 #include "vireo/vireo.h"
@@ -203,11 +204,11 @@ void sweep(const Setting& setting) {
               static_cast<long long>(without));
 }
 
-const std::string kModels = VIREO_BINARY_ROOT "/models/";
-const std::string kGolden = VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo";
-const char* const kPlugin = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+const std::string kModels = tests::build_path("models/");
+const std::string kGolden = tests::source_path("tests/golden/integer_golden.vireo");
+const std::string kPlugin = tests::build_path("plugins/libvireo_npu.so");
 
-bool there(const char* path) { return std::ifstream(path).good(); }
+bool there(const std::string& path) { return std::ifstream(path).good(); }
 
 TEST(Allocations, SessionsOfFixedShapes) { sweep({"kws_smoke", kModels + "kws_smoke.vireo"}); }
 TEST(Allocations, SessionsWithThreads) { sweep({"kws_smoke, 2 threads", kModels + "kws_smoke.vireo", nullptr, "", 2}); }
@@ -256,9 +257,9 @@ TEST(Allocations, SealedFiles) {
 
 TEST(Allocations, PlugInsThatCompile) {
   if (!there(kPlugin)) GTEST_SKIP() << "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)";
-  sweep({"npu", kGolden, "npu,cpu", kPlugin});
+  sweep({"npu", kGolden, "npu,cpu", kPlugin.c_str()});
   const vireo::tool::TemporaryFile file(".cache");
-  Setting setting{"npu, compiled before", kGolden, "npu,cpu", kPlugin};
+  Setting setting{"npu, compiled before", kGolden, "npu,cpu", kPlugin.c_str()};
   setting.cache = file.path() + ".folder";
   sweep(setting);
   std::filesystem::remove_all(setting.cache);

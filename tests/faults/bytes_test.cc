@@ -12,6 +12,7 @@
 #include "converter/emit/sealed_file.h"
 #include "sdk/format/container.h"
 #include "tests/fuzz/sessions.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace vireo::fuzz {
@@ -103,7 +104,7 @@ TEST_P(VireoBytes, CutOff) {
   for (size_t n = 0; n < file_.size(); ++n) EXPECT_FALSE(use(file_.data(), n, false).loaded) << n;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, VireoBytes, ::testing::ValuesIn(files_of(VIREO_BINARY_ROOT "/models/fuzz", ".vireo")),
+INSTANTIATE_TEST_SUITE_P(Files, VireoBytes, ::testing::ValuesIn(files_of(tests::build_path("models/fuzz"), ".vireo")),
                          name_of);
 
 class OnnxBytes : public ::testing::TestWithParam<std::string> {
@@ -143,7 +144,7 @@ TEST_P(OnnxBytes, CutOff) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, OnnxBytes,
-                         ::testing::ValuesIn(files_of(VIREO_SOURCE_ROOT "/tests/fuzz/corpus/onnx", ".onnx")), name_of);
+                         ::testing::ValuesIn(files_of(tests::source_path("tests/fuzz/corpus/onnx"), ".onnx")), name_of);
 
 }  // namespace
 }  // namespace vireo::fuzz

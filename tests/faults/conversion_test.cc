@@ -16,6 +16,7 @@
 
 #include "converter/convert.h"
 #include "tests/faults/failing_new.h"
+#include "tests/support/roots.h"
 
 using vireo::faults::g_fails_at;
 using vireo::faults::g_forever;
@@ -52,7 +53,7 @@ size_t files_in(const std::string& folder) {
 class Conversion : public testing::TestWithParam<const char*> {};
 
 TEST_P(Conversion, IsWholeOrAbsent) {
-  const std::string model = std::string(VIREO_SOURCE_ROOT "/tests/fuzz/corpus/onnx/") + GetParam() + ".onnx";
+  const std::string model = tests::source_path("tests/fuzz/corpus/onnx/") + GetParam() + ".onnx";
   char folder[] = "/tmp/vireo-conversion-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string out = std::string(folder) + "/m.vireo";

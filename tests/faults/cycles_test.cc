@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -62,12 +63,12 @@ void run(const std::string& file, const char* device, const char* plugins, int c
 
 constexpr int kCycles = VIREO_SANITIZED ? 50 : 1000;  // freed memory stays with a sanitizer
 
-TEST(Cycles, MemoryIsBack) { run(VIREO_BINARY_ROOT "/models/kws_smoke.vireo", nullptr, "", kCycles); }
+TEST(Cycles, MemoryIsBack) { run(tests::build_path("models/kws_smoke.vireo"), nullptr, "", kCycles); }
 
 TEST(Cycles, MemoryIsBackWithAPlugIn) {
-  const char* const plugin = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
   if (!std::ifstream(plugin).good()) GTEST_SKIP() << "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)";
-  run(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo", "npu,cpu", plugin, kCycles / 4);
+  run(tests::source_path("tests/golden/integer_golden.vireo"), "npu,cpu", plugin.c_str(), kCycles / 4);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/sealed.h"
+#include "tests/support/roots.h"
 #include "vireo/fleet.h"
 #include "vireo/vireo.h"
 
@@ -32,11 +33,11 @@ using namespace vireo::fuzz;
 Reached reached{"session", "ran", "pipeline", "ran in a pipeline", "split", "ran in a split", "threads", "cancelled"};
 enum { kSession, kRan, kPipeline, kPipelineRan, kSplit, kSplitRan, kThreads, kCancelled };
 
-Bytes built(const char* name) { return read_whole(std::string(VIREO_BINARY_ROOT "/models/fuzz/") + name + ".vireo"); }
+Bytes built(const char* name) { return read_whole(tests::build_path("models/fuzz/") + name + ".vireo"); }
 
 const std::vector<Bytes>& files() {
   static const auto* const all = [] {
-    auto* const list = new std::vector<Bytes>{read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo"),
+    auto* const list = new std::vector<Bytes>{read_whole(tests::source_path("tests/golden/integer_golden.vireo")),
                                               built("state"), built("open")};
     list->push_back(built("conv_for_targets"));
     list->push_back(built("loop_of_if"));

@@ -13,6 +13,7 @@
 #include "runtime/devices/runtime.h"
 #include "tests/faults/heap.h"
 #include "tests/fuzz/harness.h"
+#include "tests/support/roots.h"
 #include "vireo/delegate.h"
 #include "vireo/telemetry.h"
 #include "vireo/vireo.h"
@@ -237,7 +238,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (in.chance(128)) g_table.reset = reset;
   if (in.chance(128)) g_table.telemetry = telemetry;
 
-  static const Bytes file = read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo");
+  static const Bytes file = read_whole(tests::source_path("tests/golden/integer_golden.vireo"));
   static const AlignedCopy bytes(file.data(), file.size());
   vireo::faults::Heap heap;
   heap.most = 64u << 20;

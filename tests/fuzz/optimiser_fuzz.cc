@@ -31,6 +31,7 @@
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/support/roots.h"
 
 namespace vireo::fuzz {
 namespace {
@@ -430,7 +431,7 @@ void on_crash(int signal) {
 int fuzz(uint64_t seed, uint64_t count, double seconds, int64_t only) {
   const char* root = std::getenv("VIREO_SOURCE_ROOT");
   const std::vector<Draft> seeds =
-      read_seeds(std::string(root != nullptr ? root : VIREO_SOURCE_ROOT) + "/converter/passes");
+      read_seeds(root != nullptr ? std::string(root) + "/converter/passes" : tests::source_path("converter/passes"));
   if (seeds.empty()) {
     std::cout << "no seeds in converter/passes\n";
     return 1;

@@ -8,6 +8,7 @@
 #include "converter/convert.h"
 #include "converter/target/profile.h"
 #include "tests/fuzz/harness.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -20,7 +21,7 @@ Reached reached{"accepted"};
 struct Shared {
   vireo_runtime* runtime = nullptr;
   vireo_model* model = nullptr;
-  Bytes file = read_whole(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo");
+  Bytes file = read_whole(tests::source_path("tests/golden/integer_golden.vireo"));
   AlignedCopy bytes{file.data(), file.size()};
 
   Shared() {

@@ -15,6 +15,7 @@
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/sealed.h"
 #include "tests/fuzz/sessions.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace vireo::fuzz {
@@ -35,11 +36,11 @@ vireo_runtime* trusting_runtime() {
 // With the plug-in that the seeds' compiled parts are for; null where it is not built.
 vireo_runtime* npu_runtime() {
   static vireo_runtime* const one = []() -> vireo_runtime* {
-    const char* const plugin = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
-    if (access(plugin, R_OK) != 0) return nullptr;
+    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    if (access(plugin.c_str(), R_OK) != 0) return nullptr;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
-    options.plugins = plugin;
+    options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;
     vireo_runtime* made = nullptr;
     VIREO_FUZZ_CHECK(vireo_runtime_create(&options, &made, nullptr) == VIREO_OK);

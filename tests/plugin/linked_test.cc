@@ -9,6 +9,7 @@
 
 #include "delegates/npu/driver/driver.h"
 #include "runtime/devices/runtime.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 extern "C" const vireo_delegate vireo_cpu_delegate;
@@ -31,8 +32,9 @@ struct Runtime {
     options.threads = 1;
     options.plugins = "";
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
-    EXPECT_EQ(vireo_model_load_file(runtime, VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo", &model, &error),
-              VIREO_OK)
+    EXPECT_EQ(
+        vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model, &error),
+        VIREO_OK)
         << error.message;
   }
   ~Runtime() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "converter/emit/packed_file.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace vireo {
@@ -37,7 +38,8 @@ class Load {
     std::memcpy(held_.get(), bytes.data(), bytes.size());
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
-    options.plugins = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;
     EXPECT_EQ(vireo_runtime_create(&options, &runtime_, &error_), VIREO_OK) << error_.message;
     EXPECT_EQ(vireo_model_load_memory(runtime_, held_.get(), bytes.size(), &model_, &error_), VIREO_OK)
@@ -113,7 +115,7 @@ uint64_t driver_hash(const uint8_t* data, size_t bytes) {
 }
 
 TEST(CompiledFile, HostilePartsEndInAnErrorOrTheRightAnswer) {
-  std::ifstream in(VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo", std::ios::binary);
+  std::ifstream in(tests::source_path("tests/golden/integer_golden.vireo"), std::ios::binary);
   const Bytes bare{std::istreambuf_iterator<char>(in), {}};
   Load load(bare);
   const Bytes wanted = load.answer("cpu");

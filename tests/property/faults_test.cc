@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/faults/heap.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -56,7 +57,8 @@ Outcome go(const Plan& plan, Heap* heap) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
   options.threads = 1;
-  options.plugins = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+  static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+  options.plugins = plugin.c_str();
   options.probe = VIREO_PROBE_NEVER;  // which would meet the faults
   vireo_runtime* runtime = nullptr;
   vireo_model* model = nullptr;
@@ -64,7 +66,8 @@ Outcome go(const Plan& plan, Heap* heap) {
   out.status = timed([&] { return vireo_runtime_create(&options, &runtime, &error); });
   if (out.status == VIREO_OK)
     out.status = timed([&] {
-      return vireo_model_load_file(runtime, VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo", &model, &error);
+      return vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model,
+                                   &error);
     });
   vireo_session_options made = VIREO_SESSION_OPTIONS_INIT;
   made.device = plan.device.c_str();

@@ -16,6 +16,7 @@
 #include "sdk/base/shape.h"
 #include "sdk/format/container.h"
 #include "tests/fuzz/apart.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -42,7 +43,7 @@ constexpr size_t kStride = 1;
 class Hostile : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream in(std::string(VIREO_BINARY_ROOT) + "/models/kws_smoke.vireo", std::ios::binary);
+    std::ifstream in(tests::build_path("models/kws_smoke.vireo"), std::ios::binary);
     file_.assign(std::istreambuf_iterator<char>(in), {});
     ASSERT_GT(file_.size(), 1000u) << "build the models first";
     std::memcpy(&header_, file_.data(), sizeof(header_));

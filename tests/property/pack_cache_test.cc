@@ -19,6 +19,7 @@
 
 #include "sdk/format/container.h"
 #include "sdk/format/pack_set.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -46,7 +47,7 @@ struct Heap {
   }
 };
 
-std::string model_path() { return std::string(VIREO_BINARY_ROOT) + "/models/packing.vireo"; }
+std::string model_path() { return tests::build_path("models/packing.vireo"); }
 
 std::vector<uint8_t> read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -15,6 +15,7 @@
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
 #include "sdk/format/pack_set.h"
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace vireo {
@@ -101,7 +102,7 @@ class Load {
 class PackedFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream in(std::string(VIREO_BINARY_ROOT) + "/models/packing.vireo", std::ios::binary);
+    std::ifstream in(tests::build_path("models/packing.vireo"), std::ios::binary);
     bare_.assign(std::istreambuf_iterator<char>(in), {});
     ASSERT_GT(bare_.size(), 1000u) << "build the models first";
     Load load(bare_);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -37,7 +38,7 @@ class Packing : public ::testing::Test {
     options.allocator = &allocator;
     options.threads = 2;
     ASSERT_EQ(vireo_runtime_create(&options, &runtime_, &error_), VIREO_OK) << error_.message;
-    const std::string path = std::string(VIREO_BINARY_ROOT) + "/models/packing.vireo";
+    const std::string path = tests::build_path("models/packing.vireo");
     ASSERT_EQ(vireo_model_load_file(runtime_, path.c_str(), &model_, &error_), VIREO_OK) << error_.message;
     loaded_ = heap_.held;
   }

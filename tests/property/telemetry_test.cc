@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/roots.h"
 #include "vireo/vireo.h"
 
 namespace {
@@ -26,7 +27,8 @@ struct Opened {
     vireo_error error = VIREO_ERROR_INIT;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
-    options.plugins = VIREO_BINARY_ROOT "/plugins/libvireo_npu.so";
+    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;  // which would meet the faults
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
     unsetenv("VIREO_NPU_FAULT");
@@ -36,8 +38,9 @@ struct Opened {
       if (std::strcmp(info.name, "npu") == 0) npu = i;
       if (std::strcmp(info.name, "cpu") == 0) cpu = i;
     }
-    EXPECT_EQ(vireo_model_load_file(runtime, VIREO_SOURCE_ROOT "/tests/golden/integer_golden.vireo", &model, &error),
-              VIREO_OK)
+    EXPECT_EQ(
+        vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model, &error),
+        VIREO_OK)
         << error.message;
     vireo_session_options made = VIREO_SESSION_OPTIONS_INIT;
     made.device = "npu,cpu";

@@ -18,6 +18,7 @@
 #include "sdk/format/sha256.h"
 #include "tests/faults/heap.h"
 #include "tests/property/sealing.h"
+#include "tests/support/roots.h"
 #include "vireo/trust.h"
 
 namespace vireo {
@@ -93,7 +94,7 @@ Outcome use(const Bytes& file, const vireo_trust* trust, const char* cache = nul
 class Trust : public testing::Test {
  protected:
   Trust() {
-    std::ifstream file(VIREO_BINARY_ROOT "/models/misuse.vireo", std::ios::binary);
+    std::ifstream file(tests::build_path("models/misuse.vireo"), std::ios::binary);
     plain_.assign(std::istreambuf_iterator<char>(file), {});
     EXPECT_GT(plain_.size(), 100000u);
     right_ = use(plain_, nullptr).answer;
