@@ -18,6 +18,7 @@ function(vireo_embed_file target file symbol)
     COMMAND ${CMAKE_COMMAND} -DFILE=${source} -DSYMBOL=${symbol} -DALIGN=${ARG_ALIGN} -DFOLDER=${folder} -P "${script}"
     DEPENDS "${source}" "${script}" VERBATIM COMMENT "embed ${symbol}")
   target_sources(${target} PRIVATE "${folder}/${symbol}.c" "${folder}/${symbol}.h")
+  set_source_files_properties("${folder}/${symbol}.c" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   target_include_directories(${target} PRIVATE "${folder}")
 endfunction()
 

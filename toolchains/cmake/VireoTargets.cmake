@@ -8,11 +8,14 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# A compiler cache serves every clone: paths below this folder are hashed as relative ones, the working folder not at all.
+# The third setting is what ccache asks for where headers are precompiled; no file here uses __DATE__ or __TIME__.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT EMSCRIPTEN)
   find_program(VIREO_CCACHE ccache)
   if(VIREO_CCACHE)
-    set(CMAKE_C_COMPILER_LAUNCHER "${VIREO_CCACHE}")
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${VIREO_CCACHE}")
+    set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${VIREO_CCACHE}")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_C_COMPILER_LAUNCHER}")
   endif()
 endif()
 
@@ -27,11 +30,10 @@ target_compile_definitions(vireo_flags INTERFACE VIREO_DETAIL=$<BOOL:${VIREO_DET
 target_compile_options(vireo_flags INTERFACE
   -ffp-contract=off -ffunction-sections -fdata-sections -fvisibility=hidden
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
-if(NOT VIREO_DEVELOPER)
-  # What is shipped names no folder of the machine that built it. Not for developers: ccache would miss across checkouts.
-  target_compile_options(vireo_flags INTERFACE
-    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/")
-endif()
+# What is shipped names no folder of the machine that built it. Without debugging information nothing does (no file of the
+# product uses __FILE__; the package tests look), and a folder in the compile line would keep a compiler cache from other clones.
+target_compile_options(vireo_flags INTERFACE
+  "$<$<CONFIG:RelWithDebInfo>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=;-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/>")
 add_library(vireo_warnings INTERFACE)
 target_compile_options(vireo_warnings INTERFACE -Wall -Wextra -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -51,6 +53,10 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_6
   # Calls of the C library by its table of addresses: the detours through the linkage table would be 300 bytes.
   target_compile_options(vireo_device_flags INTERFACE $<$<CONFIG:MinSizeRel>:-fno-plt>)
 endif()
+
+# The host's half runs once for a conversion, and optimising it at -O3 took most of a build.
+add_library(vireo_host_flags INTERFACE)
+target_compile_options(vireo_host_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
 add_library(vireo_link_flags INTERFACE)
 if(APPLE)
@@ -83,20 +89,81 @@ if(VIREO_SANITIZE)
   target_compile_options(vireo_flags INTERFACE -fno-sanitize=vptr)
 endif()
 
+# vireo_precompile_(<target> device|host|program)
+#   Reading the standard library and FlatBuffers takes 1 to 1.5 s of processor time in every file, so it is done once for each
+#   set of flags: device and host libraries are position independent, programs are not. Only headers from outside are
+#   precompiled: a change to one of ours then recompiles no more than before. CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds
+#   without, which shows a file that forgets an include; the smoke builds of other targets and the linter do so.
+#   Unity builds save less than that here and join the helpers of neighbouring operators, which have the same names.
+function(vireo_precompile_ name kind)
+  if(VIREO_BARE_METAL OR EMSCRIPTEN OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    return()
+  endif()
+  set(owner vireo_precompiled_${kind})
+  if(NOT TARGET ${owner})
+    set(headers algorithm cmath cstdint cstring initializer_list limits string utility vector math.h string.h flatbuffers/flatbuffers.h)
+    if(NOT kind STREQUAL "device")
+      list(APPEND headers cstdio fstream functional iostream map memory optional set sstream string_view unordered_map)
+    endif()
+    if(kind STREQUAL "program" AND TARGET Vireo::dep_gtest)
+      list(APPEND headers gtest/gtest.h)
+    endif()
+    list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/${owner}.cc" CONTENT "")
+    add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/${owner}.cc")
+    if(kind STREQUAL "device")
+      vireo_use_flags_(${owner} OFF)
+    else()
+      vireo_use_flags_(${owner} ON)
+    endif()
+    target_link_libraries(${owner} PRIVATE Vireo::dep_flatbuffers)
+    if(kind STREQUAL "program")
+      if(TARGET Vireo::dep_gtest)
+        target_link_libraries(${owner} PRIVATE Vireo::dep_gtest)
+      endif()
+    else()
+      set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    target_precompile_headers(${owner} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${owner})
+  get_target_property(sources ${name} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.(c|S)$")
+  if(sources)
+    set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 function(vireo_alias_ name)
   string(REGEX REPLACE "^vireo_" "" short "${name}")
   set(vireo_short "${short}" PARENT_SCOPE)
 endfunction()
 
+# tests/support/roots.h for this checkout and build: the only compile line of a test that depends on where they are.
+if(VIREO_DEVELOPER AND NOT VIREO_BARE_METAL)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/test_roots.cc" CONTENT
+"#include \"tests/support/roots.h\"
+namespace vireo::tests {
+std::string source_path(const std::string& path) { return R\"(@PROJECT_SOURCE_DIR@/)\" + path; }
+std::string build_path(const std::string& path) { return R\"(@PROJECT_BINARY_DIR@/)\" + path; }
+}  // namespace vireo::tests
+" @ONLY)
+  add_library(vireo_test_roots STATIC "${PROJECT_BINARY_DIR}/generated/test_roots.cc")
+  target_link_libraries(vireo_test_roots PUBLIC vireo_flags)
+  add_library(Vireo::test_roots ALIAS vireo_test_roots)
+endif()
+
 # The tests that run more than one thread: what `tests/run --full tsan` builds and runs.
 add_custom_target(vireo_thread_tests)
 
-# vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..])
+# vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
+#                   [PRECOMPILED <header>])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
+#   PRECOMPILED: a header of its own in place of those of vireo_precompile_.
 function(vireo_add_library name)
-  cmake_parse_arguments(ARG "HOST;THREADS" "" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "HOST;THREADS" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -114,6 +181,15 @@ function(vireo_add_library name)
     endif()
     set_target_properties(${name} PROPERTIES EXPORT_NAME ${vireo_short}
       POSITION_INDEPENDENT_CODE ${pic})
+    set(kind device)
+    if(ARG_HOST)
+      set(kind host)
+    endif()
+    if(ARG_PRECOMPILED)
+      target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILED})
+    else()
+      vireo_precompile_(${name} ${kind})
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE vireo_flags ${ARG_PUBLIC})
@@ -138,7 +214,9 @@ endfunction()
 
 function(vireo_use_flags_ name host)
   target_link_libraries(${name} PUBLIC vireo_flags PRIVATE vireo_warnings vireo_link_flags)
-  if(NOT host)
+  if(host)
+    target_link_libraries(${name} PRIVATE vireo_host_flags)
+  else()
     target_link_libraries(${name} PRIVATE vireo_device_flags)
   endif()
 endfunction()
@@ -155,6 +233,7 @@ function(vireo_add_executable name)
     vireo_use_flags_(${name} OFF)
   else()
     vireo_use_flags_(${name} ON)
+    vireo_precompile_(${name} program)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
@@ -162,7 +241,7 @@ endfunction()
 # vireo_add_test(<name> SOURCES .. [LIBS ..] [LABEL unit] [THREADS] [TIMEOUT 900])
 #   One GoogleTest executable in <build>/test and one ctest entry: no discovery step, so ctest starts at once.
 #   THREADS: it runs more than one thread, so it has the label `threads` too.
-#   Tests know two places: VIREO_SOURCE_ROOT (this checkout) and VIREO_BINARY_ROOT (the build).
+#   Tests find the checkout and the build with tests/support/roots.h.
 function(vireo_add_test name)
   cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT VIREO_DEVELOPER OR VIREO_BARE_METAL)
@@ -177,13 +256,12 @@ function(vireo_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 900)
   endif()
-  vireo_add_executable(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::dep_gtest)
+  vireo_add_executable(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::test_roots Vireo::dep_gtest)
   if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
     # Where everything is built anew for one run, tests' own code need not be fast: with the optimiser gcc takes twice as long.
     target_compile_options(${name} PRIVATE -O0)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")  # and run ten times as long, next to other builds as well
   endif()
-  target_compile_definitions(${name} PRIVATE VIREO_SOURCE_ROOT="${PROJECT_SOURCE_DIR}" VIREO_BINARY_ROOT="${PROJECT_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
   if(ARG_THREADS)
     list(APPEND ARG_LABEL threads)

@@ -94,7 +94,7 @@ HWY_INLINE void put_weights(D d, V a, V b, float* to) {
   hn::StoreU(b, d, to + hn::Lanes(d));
 }
 template <class D, class V>
-HWY_INLINE void put_weights(D d, V a, V b, uint16_t* to) {
+HWY_INLINE void put_weights([[maybe_unused]] D d, V a, V b, uint16_t* to) {
 #if HWY_NATIVE_DOT_BF16 && HWY_ARCH_X86
   const hn::Repartition<hwy::bfloat16_t, D> db;
   const hn::Repartition<uint16_t, D> du;

@@ -9,8 +9,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/attention/cached.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #ifndef VIREO_DELEGATES_CPU_KERNELS_ATTENTION_CACHED_ONCE_
 #define VIREO_DELEGATES_CPU_KERNELS_ATTENTION_CACHED_ONCE_

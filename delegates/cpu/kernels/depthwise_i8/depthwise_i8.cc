@@ -8,8 +8,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/depthwise_i8/depthwise_i8.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/depthwise_i8/pairs-inl.h"
 #include "delegates/cpu/kernels/depthwise_i8/quads-inl.h"

@@ -6,8 +6,7 @@
 #include "sdk/base/half.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/depthwise_nhwc/bf16.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/depthwise_nhwc/strips-inl.h"
 

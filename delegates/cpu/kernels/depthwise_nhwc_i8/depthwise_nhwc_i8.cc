@@ -8,8 +8,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/depthwise_nhwc_i8/depthwise_nhwc_i8.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/depthwise_nhwc_i8/columns-inl.h"
 #include "delegates/cpu/kernels/depthwise_nhwc_i8/taps-inl.h"

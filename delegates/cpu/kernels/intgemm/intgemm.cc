@@ -9,8 +9,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/intgemm/intgemm.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/intgemm/one_row-inl.h"
 #include "delegates/cpu/kernels/intgemm/outer-inl.h"

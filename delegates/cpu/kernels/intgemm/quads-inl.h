@@ -154,7 +154,6 @@ class QuadPanels {
       t.lane_factor = lane_step[0];
       t.lane_below = lane_step[1];
       t.lane_offset = lane_step[2];
-      const bool one_block = k0 == 0 && last;
       int64_t m = m0_;
       if (tiles_ != nullptr) m = tile_rows<kVectors>(block, panel, column_sums, products);
       if (p_.line_step != 0) m = window_rows<kVectors>(block, panel, column_sums);

@@ -3,8 +3,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/pool_nhwc_i8/pool_nhwc_i8.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #include "delegates/cpu/kernels/requantize/finish-inl.h"
 

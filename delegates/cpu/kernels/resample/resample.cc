@@ -5,8 +5,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/resample/resample.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 
 #ifndef VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_COLUMNS_
 #define VIREO_DELEGATES_CPU_KERNELS_RESAMPLE_COLUMNS_

@@ -9,8 +9,7 @@
 #include "delegates/cpu/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "delegates/cpu/kernels/winograd/winograd.cc"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-#include <hwy/highway.h>
+#include "delegates/cpu/kernels/foreach_target.h"  // IWYU pragma: keep
 // clang-format on
 
 #include "delegates/cpu/kernels/winograd/transform-inl.h"
