@@ -42,12 +42,12 @@ xnnpack_build() {  # TARGET COMPILER [cmake arguments]: quick where it has been 
   fi
   say "building XNNPACK for $target into $to (minutes, once)"
   local flags="-ffunction-sections -fdata-sections ${XNNPACK_FLAGS-}"
-  quiet cmake -G Ninja -S "$src/xnnpack" -B "$work/xnnpack-$target" -DCMAKE_BUILD_TYPE=Release -DXNNPACK_LIBRARY_TYPE=static \
+  quiet limited 20 "configuring XNNPACK for $target" cmake -G Ninja -S "$src/xnnpack" -B "$work/xnnpack-$target" -DCMAKE_BUILD_TYPE=Release -DXNNPACK_LIBRARY_TYPE=static \
     -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF \
     -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCPUINFO_SOURCE_DIR="$src/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$src/pthreadpool" \
     -DFXDIV_SOURCE_DIR="$src/fxdiv" -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_C_FLAGS="$flags" \
     -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_ASM_FLAGS="${XNNPACK_FLAGS-}" "$@" &&
-    quiet nice ninja -C "$work/xnnpack-$target" -j "$(nproc)" || return 1
+    quiet limited 240 "building XNNPACK for $target" nice ninja -C "$work/xnnpack-$target" -j "$(nproc)" || return 1
   rm -rf "$to"
   mkdir -p "$to/include" "$to/lib"
   cp "$src/xnnpack/include/xnnpack.h" "$src/pthreadpool/include/pthreadpool.h" "$to/include/"
@@ -59,7 +59,7 @@ xnnpack_build() {  # TARGET COMPILER [cmake arguments]: quick where it has been 
 # Clones share the cache folder: one of them builds, the others find it done.
 if command -v flock >/dev/null; then
   exec 9>"$cache/xnnpack.lock"
-  flock 9
+  flock -w 14400 9 || die "another bootstrap has held $cache/xnnpack.lock for four hours"
 fi
 case $(uname -m) in
   x86_64 | aarch64) xnnpack_build "$(uname -m)-linux-gnu" "${CC:-cc}" || say "XNNPACK cannot be had here: builds go on without its delegate" ;;
