@@ -1,0 +1,139 @@
+"""What no include, link or command line shows: which files the scripts, checks and parts of tests/run depend on.
+
+Patterns are regular expressions that match a whole path from the root; what the build makes begins with "@" (graph.py).
+"""
+from dataclasses import dataclass, field
+
+PRESET = "dev"  # whose graph is read; the other presets build a part of what it builds, which PARTS tells
+
+LIBRARY = r"@lib/libvireo\.so\.[0-9.]+"
+TOOL = r"@bin/vireo"
+INSTALLED = "@installed"  # what cmake --install writes
+MADE = {
+    INSTALLED: [
+        LIBRARY, TOOL, r"@bin/vireo-probe", r"c_api/include/.*", r"bindings/python/vireo/.*",
+        r"bindings/CMakeLists\.txt", r"converter/target/profiles/.*", r"toolchains/cmake/VireoConfig\.cmake\.in"],
+    # A runtime tries a plug-in with another program first.
+    "@plugins/libvireo_npu.so": [r"@bin/vireo-probe"],
+}
+# What configuring writes, by what it is written from; CMakeLists.txt are known without a row.
+GENERATED = [
+    (r"@generated/(sdk/ops/\w+(_table\.cc|_exports_generated\.h)|vireo/ops\.h)", [r"sdk/ops/(ops|imports)\.def"]),
+    (r"@generated/converter/target/shipped\.cc", [r"converter/target/profiles/.*\.json"]),
+    (r"@generated/converter/ir/schema_texts\.cc", [r"sdk/ops/ops\.def", r"sdk/.*\.fbs"]),
+    (r"@generated/runtime/load/model_next\.fbs", [r"sdk/format/model\.fbs"]),
+]
+# A word in a Python test or a document's block, and what of the build it then needs.
+WORDS = [("npu", "@plugins/libvireo_npu.so")]
+# Scripts whose quoted words are no files that they read.
+WORDS_ARE_DATA = r"toolchains/check_\w+\.py|tests/(changed|summarize_test)\.py|tests/reach/.*"
+# Where Python finds modules beside a script's own folder.
+PYTHON_FOLDERS = ["tests", "tests/e2e", "bindings/python"]
+
+SOURCES = r".*\.(h|cc|c|hpp|cpp|inc|def)"
+# ctest tests that read more than they name.
+TESTS = {
+    r"check_tree|reach_complete": [r".*"],
+    r"check_layers": [SOURCES],
+    r"documents_list": [r".*\.md"],
+    r"reach(_run)?": [r"tests/(changed|summarize)\.py", r"tests/reach/\w+\.py"],
+    r"operator_coverage(_tested)?": [
+        r"sdk/ops/.*_onnx\.cc", r"sdk/ops/\w+\.def", r"sdk/ops/COVERAGE\.md", r"converter/onnx/(maps|sequences)\.cc"],
+    r"package|e2e_plugin_sample": [INSTALLED],
+    r"package_(debian|wheel|vcpkg|conan)": [
+        INSTALLED, r"toolchains/packages/(debian|vcpkg|conan)/.*", r"toolchains/cmake/VireoDebian\.cmake",
+        r"bindings/python/.*", r"LICENSE"],
+    r"package_versions": [LIBRARY, TOOL, r"toolchains/cmake/VireoConfig\.cmake\.in", r"CHANGELOG\.md"],
+    r"package_abi": [r"c_api/include/.*", r"tests/package/abi/.*", r"CHANGELOG\.md"],
+    r"e2e_(python\w*|fleet)": [r"@test/vireo_struct_layout"],
+    r"vireo_converter_passes_test|optimiser_fuzz": [r"converter/passes/.*\.ir"],
+}
+# They read whole kinds of files, so that they know a file says nothing of it.
+WIDE = {"check_tree", "reach_complete", "check_layers", "documents_list", "format"}
+# ... but of their own.
+WIDE_OWN = r"\.clang-format|toolchains/check_(format|tree\.py|layers\.py)|tests/documents/all_pages\.py"
+
+
+@dataclass
+class Part:
+    """A stage of the default run or a part of --full, as a piece of what PRESET builds."""
+    nodes: list = field(default_factory=list)   # files and programs that it runs or reads
+    tests: str = r"(?!)"                        # names of ctest tests that it runs
+    labels: set = field(default_factory=set)    # ... with one of these labels, where some are named
+    never: set = field(default_factory=set)     # ... and none of these
+    folders: str = r".*"                        # ... that these folders define; what runs no program is left to dev
+    without: str = r"(?!)"                      # what it does not build
+    kernels: str = ""                           # a preset that names in VIREO_KERNELS the operators that it builds
+    made: bool = True                           # False: that the converter makes its models is no reason to run it
+    reads: str = ""                             # "sources": not what programs read; "text": not what files include
+
+
+CONFORMANCE = [TOOL, r"tests/conformance\.py", r"tests/onnx_cases\.py"]
+# Their models are made on the host, where dev tests how; packed.c is theirs alone.
+LINUX = dict(tests=r".*", labels={"unit", "smoke"}, made=False,
+             folders=r"sdk/(base|format|plan|ops|media)|delegates(/.*)?|runtime|tests/smoke")
+PACKED = r"tests/smoke/packed\.c"
+NO_THREADS = r"delegates/(npu|xnnpack|null)/.*|runtime/fleet/(?!absent)\w+\.cc"
+ABSENT = r"runtime/fleet/absent\.cc"
+FIRMWARE = dict(
+    folders=r"tests/smoke", made=False,
+    nodes=[r"runtime/platform/bare\.cc", r"toolchains/cortex-m/.*", r"toolchains/arm-none-eabi-cortex-m4\.cmake",
+           r"toolchains/cmake/(VireoFirmware|check_no_heap)\.cmake"],
+    without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|fused\.(h|cc))|runtime/platform/(?!bare)\w+\.cc")
+STAGES = {
+    "format": Part([r".*\.(h|cc|c|hpp|cpp)", r"\.clang-format", r"toolchains/check_format"], reads="text"),
+    # A release build and what is packed from it.
+    "packages": Part(
+        [INSTALLED, r"tests/package/.*", r"toolchains/packages/.*", r"toolchains/cmake/VireoDebian\.cmake",
+         r"bindings/python/.*", r"LICENSE", r"CHANGELOG\.md"], without=r".*_(test|bench)\.cc|.*(?<!CHANGELOG)\.md"),
+}
+FULL = {
+    # Left out: what tests/*/CMakeLists.txt leave out of a sanitized build.
+    "asan": Part(
+        [*CONFORMANCE, r"tests/property/guard_test\.cc"], never={"perf", "size", "alloc", "package"},
+        tests=r"(?!e2e_memory$|document_|operator_coverage_tested$|differential_fuzz$|calls_test$).*"),
+    "tsan": Part(tests=r".*", labels={"threads"}, made=False),
+    "aarch64-linux": Part([PACKED, r"toolchains/aarch64-linux-gnu\.cmake"], **LINUX),
+    "armv7-linux": Part([PACKED, r"toolchains/arm-linux-gnueabihf\.cmake"], **LINUX),
+    "riscv64-linux": Part([PACKED, r"toolchains/riscv64-linux-gnu\.cmake"], **LINUX),
+    "wasm": Part([ABSENT, r"toolchains/wasm32-emscripten\.cmake"], tests=r".*", labels={"smoke"}, made=False,
+                 without=NO_THREADS),
+    "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
+    "cortex-m4-integer": Part(tests=r"golden_selftest", kernels="cortex-m4-integer", **FIRMWARE),
+    "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_npu\.so"]),
+    "fuzz": Part([TOOL, r"tests/fuzz/differential/.*\.py"]),
+    "levels": Part(tests=r"e2e_dispatch_levels"),
+    # The command line without the converter, and the smallest runtime; its model comes from dev.
+    "minsize": Part(
+        [r"@test/(vireo_tool_verbs_test|size_probe|kws_selftest)", r"c_api/tool/main\.cc", ABSENT,
+         r"tests/size/(measure|budget\.tsv)"], without=NO_THREADS + r"|.*_test\.cc", made=False),
+    "tidy": Part([r"@.*\.o", r"\.clang-tidy", r"toolchains/check_tidy"], reads="sources", made=False,
+                 without=r".*_(test|bench)\.cc|(tests|samples|bindings)/.*"),
+}
+
+# What this machine's configuration may leave out reaches what the second reaches, but for the parts of the third.
+LIKE = [
+    (r"delegates/xnnpack/\w+_test\.cc", r"delegates/cpu/\w+_test\.cc", r"(?!)"),
+    (r"delegates/xnnpack/\w+\.(h|cc|txt)|toolchains/xnnpack\.sh", r"delegates/cpu/kernels/gemm/gemm\.cc",
+     r"wasm|minsize"),
+    (r"sdk/media/.*", r"sdk/media/codecs\.cc", r"(?!)"),  # codecs whose library is missing
+]
+# Reaches all there is.
+EVERYTHING = [
+    (r"CMakeLists\.txt|CMakePresets\.json|toolchains/dependencies\.cmake", "every build reads it"),
+    (r"toolchains/cmake/Vireo(Targets|FlatBuffers|Embed|Package)\.cmake", "every build reads it"),
+    (r"toolchains/bootstrap", "it installs what every test uses"),
+    (r"tests/run", "it runs every test"),
+]
+# No test can see these.
+UNSEEN = [
+    (r".*\.md", "prose: documents_list makes sure that its code blocks run, if it has any"),
+    (r"\.gitignore", "for git alone"),
+    (r"\.ci/run", "calls tests/run"),
+    (r"samples/quickstart", "sets a machine up, by hand"),
+    (r"sdk/ops/(integer_golden|text/case_table)\.py", "writes sources by hand, which are tested"),
+    (r"tests/exact_bytes\.py", "a comparison made by hand"),
+    (r"tests/fuzz/(run|seeds\.py|dictionaries/.*)", "long runs by hand"),
+    (r"tests/perf/.*", "measurements made by hand, on a quiet machine"),
+    (r"tests/size/kernels\.py", "writes a table of tests/size/README.md by hand"),
+]
