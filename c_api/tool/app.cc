@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <new>
@@ -17,15 +16,13 @@ namespace vireo::tool {
 namespace {
 
 // Names what is wrong with a flag, and nothing else: the whole help would bury it.
-int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& first, bool whole) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  if (at == &app && !first.empty() && first[0] != '-') {
+int report_usage(const UsageError& error, const std::string& first, bool whole) {
+  if (error.verb().empty() && !first.empty() && first[0] != '-') {
     std::cerr << "error: vireo has no verb \"" << first << "\""
               << (whole ? "" : " in this build, which has no converter") << "\n  help: see vireo --help\n";
     return 2;
   }
-  const std::string verb = at == &app ? "" : " " + at->get_name();
+  const std::string verb = error.verb().empty() ? "" : " " + error.verb();
   std::cerr << "error: vireo" << verb << ": " << error.what() << "\n  help: see vireo" << verb << " --help\n";
   return 2;
 }
@@ -37,6 +34,11 @@ void print_failure(const std::string& what, const std::string& help) {
   if (!help.empty()) std::cerr << "  help: " << help << "\n";
 }
 
+std::string version_text() {
+  const uint32_t v = vireo_version();
+  return "vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
+}
+
 }  // namespace
 
 int run_app(int argc, char** argv, Extensions extensions) {
@@ -44,14 +46,11 @@ int run_app(int argc, char** argv, Extensions extensions) {
   Context context;
   context.extensions = std::move(extensions);
   const bool whole = static_cast<bool>(context.extensions.convert);
-  CLI::App app{whole ? "Vireo turns ONNX models into .vireo files and runs them."
-                     : "Vireo runs .vireo files on this device. (This build has no converter.)",
-               "vireo"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", [] {
-    const uint32_t v = vireo_version();
-    return "vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
-  });
+  CommandLine line("vireo",
+                   whole ? "Vireo turns ONNX models into .vireo files and runs them."
+                         : "Vireo runs .vireo files on this device. (This build has no converter.)",
+                   version_text());
+  Command app = line.root();
   app.footer(whole ? "Start here:\n"
                      "  vireo convert model.onnx -o model.vireo     turn a model into a file for devices\n"
                      "  vireo run model.vireo --input image=cat.png run it once on a picture\n"
@@ -59,19 +58,17 @@ int run_app(int argc, char** argv, Extensions extensions) {
                    : "Start here:\n"
                      "  vireo run model.vireo --input image=cat.png run a model once on a picture\n"
                      "  vireo VERB --help                           what a verb does, with examples");
-  app.get_formatter()->column_width(34);
-  app.fallthrough();  // may stand behind the verb, too
-  app.add_option_function<std::string>(
+  app.add_option(
       "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
       "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)");
-  app.add_option_function<std::string>(
+  app.add_option(
       "--trust",
       [](const std::string& list) {
         require_keys("--trust", list);
         (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
       },
       "public keys' files: take only models that one of them signed (or VIREO_TRUSTED)");
-  app.add_option_function<std::string>(
+  app.add_option(
       "--keys",
       [](const std::string& list) {
         require_keys("--keys", list);
@@ -94,13 +91,12 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_completion(app, context);
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    const int status = app.exit(asked);
-    std::cout.flush();
-    return status != 0 || !std::cout ? 1 : 0;
-  } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, argc > 1 ? argv[1] : "", whole);
+    if (const std::optional<std::string> asked = line.parse(argc, argv)) {
+      std::cout << *asked << std::flush;
+      return std::cout ? 0 : 1;
+    }
+  } catch (const UsageError& error) {
+    return report_usage(error, argc > 1 ? argv[1] : "", whole);
   } catch (const Failure& failure) {
     print_failure(failure.what(), failure.help());
     return 1;

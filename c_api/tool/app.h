@@ -8,11 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "c_api/tool/command.h"
 #include "c_api/tool/handles.h"
-
-namespace CLI {
-class App;
-}
 
 namespace vireo::tool {
 
@@ -21,7 +18,7 @@ using Json = nlohmann::ordered_json;
 // What a binary with the converter adds to the device verbs.
 struct Extensions {
   ConvertOnnx convert;  // empty: .onnx files are refused
-  std::vector<std::function<void(CLI::App&, struct Context&)>> verbs;
+  std::vector<std::function<void(Command, struct Context&)>> verbs;
   // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
   std::function<void(const std::string& path, Json* facts)> inspect_file;
   // bench --report: writes the page of a model to `path`, with `latency` (latency.h) in it. May be empty.
@@ -38,17 +35,17 @@ struct Context {
 // The whole program. Exit status: 0 success, 1 a verb failed, 2 the command line was not understood.
 int run_app(int argc, char** argv, Extensions extensions);
 
-void add_run(CLI::App& app, Context& context);
-void add_verify(CLI::App& app, Context& context);
-void add_bench(CLI::App& app, Context& context);
-void add_tune(CLI::App& app, Context& context);
-void add_inspect(CLI::App& app, Context& context);
-void add_explain(CLI::App& app, Context& context);
-void add_devices(CLI::App& app, Context& context);
-void add_delegate_test(CLI::App& app, Context& context);
-void add_selftest(CLI::App& app, Context& context);
-void add_verify_signature(CLI::App& app, Context& context);
-void add_completion(CLI::App& app, Context& context);
+void add_run(Command app, Context& context);
+void add_verify(Command app, Context& context);
+void add_bench(Command app, Context& context);
+void add_tune(Command app, Context& context);
+void add_inspect(Command app, Context& context);
+void add_explain(Command app, Context& context);
+void add_devices(Command app, Context& context);
+void add_delegate_test(Command app, Context& context);
+void add_selftest(Command app, Context& context);
+void add_verify_signature(Command app, Context& context);
+void add_completion(Command app, Context& context);
 
 void print_json(const Json& json);
 

@@ -8,7 +8,6 @@
 #include <malloc.h>
 #endif
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -245,13 +244,11 @@ void bench(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Context& context) {
+void add_bench(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("bench", "Measure how long a run takes");
+  Command verb = app.add_verb("bench", "Measure how long a run takes");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
-  verb->add_option("--seconds", options->seconds, "how long to measure")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
+  verb.add_option("--seconds", options->seconds, "how long to measure").range(0.0, 3600.0).show_default();
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
@@ -261,33 +258,32 @@ void add_bench(CLI::App& app, Context& context) {
   add_tuning(verb, &options->tuning);
   add_tune_at_load(verb, &options->tune_at_load_ms);
   add_shapes(verb, &options->shapes);
-  add_repeated(verb, "-i,--input", &options->inputs,
-               "NAME=FILE: values to run on instead of random ones (give all inputs)");
+  verb.add_repeated("-i,--input", options->inputs,
+                    "NAME=FILE: values to run on instead of random ones (give all inputs)");
   add_bounds(verb, &options->bounds);
-  verb->add_option("--profile", options->profile,
-                   "write what ran when to this .json: a slice for each node of the first runs (Perfetto, "
-                   "chrome://tracing)");
+  verb.add_option("--profile", options->profile,
+                  "write what ran when to this .json: a slice for each node of the first runs (Perfetto, "
+                  "chrome://tracing)");
   if (context.extensions.report)
-    verb->add_option("--report", options->report,
-                     "write a page (.html, or .json) with graph, memory, placement and the time of each node");
-  auto* pipeline = verb->add_option("--pipeline", options->fleet.depth,
+    verb.add_option("--report", options->report,
+                    "write a page (.html, or .json) with graph, memory, placement and the time of each node");
+  Option pipeline = verb.add_option("--pipeline", options->fleet.depth,
                                     "runs that overlap in this many sessions, beside a single session")
-                       ->check(CLI::Range(1, 64));
-  auto* split =
-      verb->add_option("--split", options->fleet.split, "devices (cpu,npu) that share each batch, beside each alone")
-          ->excludes(pipeline);
-  auto* batch =
-      verb->add_option("--batch", options->fleet.batch, "rows of a batch to split")->check(CLI::Range(1, 1 << 20));
+                        .range(1, 64);
+  Option split =
+      verb.add_option("--split", options->fleet.split, "devices (cpu,npu) that share each batch, beside each alone")
+          .excludes(pipeline);
+  Option batch = verb.add_option("--batch", options->fleet.batch, "rows of a batch to split").range(1, 1 << 20);
   for (const char* other : {"--profile", "--report", "--tune-at-load"}) {  // of one session
-    if (CLI::Option* option = verb->get_option_no_throw(other)) {
-      pipeline->excludes(option);
-      split->excludes(option);
+    if (const Option option = verb.find_option(other)) {
+      pipeline.excludes(option);
+      split.excludes(option);
     }
   }
-  split->needs(batch);
-  batch->needs(split);
-  verb->add_flag("--json", options->json, "print the figures as JSON");
-  verb->footer(
+  split.needs(batch);
+  batch.needs(split);
+  verb.add_flag("--json", options->json, "print the figures as JSON");
+  verb.footer(
       "Examples:\n"
       "  vireo bench model.vireo\n"
       "  vireo bench model.vireo --threads 1 --seconds 5 --json\n"
@@ -295,7 +291,7 @@ void add_bench(CLI::App& app, Context& context) {
       "  vireo bench model.vireo --split cpu,npu --batch 16\n"
       "  vireo bench bert.vireo --shape input_ids=1,128 --profile bert.json\n"
       "  vireo bench model.vireo --report model.html");
-  verb->callback([options, &context] { bench(*options, context); });
+  verb.callback([options, &context] { bench(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,6 +1,5 @@
 // vireo completion: scripts that let a shell complete verbs, flags and files. Built from the parser itself, so they
 // cannot fall behind it.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "c_api/tool/app.h"
@@ -8,11 +7,11 @@
 namespace vireo::tool {
 namespace {
 
-std::vector<std::string> flags_of(const CLI::App& verb) {
+std::vector<std::string> flags_of(const Command& verb) {
   std::vector<std::string> flags;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
+  for (const Option& option : verb.options()) {
+    for (const std::string& name : option.long_names()) flags.push_back("--" + name);
+    for (const std::string& name : option.short_names()) flags.push_back("-" + name);
   }
   return flags;
 }
@@ -29,12 +28,12 @@ std::string quoted(std::string text) {
   return "'" + text + "'";
 }
 
-std::string bash(const CLI::App& app) {
+std::string bash(const Command& app) {
   std::vector<std::string> verbs;
   std::string cases;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    verbs.push_back(verb->get_name());
-    cases += "    " + verb->get_name() + ") flags=\"" + joined(flags_of(*verb)) + "\" ;;\n";
+  for (const Command& verb : app.verbs()) {
+    verbs.push_back(verb.name());
+    cases += "    " + verb.name() + ") flags=\"" + joined(flags_of(verb)) + "\" ;;\n";
   }
   return "# Completion of vireo for bash: source this file, or put it into /etc/bash_completion.d.\n"
          "_vireo() {\n"
@@ -57,11 +56,11 @@ std::string bash(const CLI::App& app) {
          "complete -o filenames -F _vireo vireo\n";
 }
 
-std::string zsh(const CLI::App& app) {
+std::string zsh(const Command& app) {
   std::string verbs, cases;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    verbs += "    " + quoted(verb->get_name() + ":" + verb->get_description()) + "\n";
-    cases += "    " + verb->get_name() + ") flags=(" + joined(flags_of(*verb)) + ") ;;\n";
+  for (const Command& verb : app.verbs()) {
+    verbs += "    " + quoted(verb.name() + ":" + verb.description()) + "\n";
+    cases += "    " + verb.name() + ") flags=(" + joined(flags_of(verb)) + ") ;;\n";
   }
   return "#compdef vireo\n"
          "# Completion of vireo for zsh: put this file as _vireo into a folder of $fpath.\n"
@@ -86,19 +85,19 @@ std::string zsh(const CLI::App& app) {
          "_vireo \"$@\"\n";
 }
 
-std::string fish(const CLI::App& app) {
+std::string fish(const Command& app) {
   std::string text = "# Completion of vireo for fish: put this file as vireo.fish into ~/.config/fish/completions.\n";
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    text += "complete -c vireo -n __fish_use_subcommand -f -a " + verb->get_name() + " -d " +
-            quoted(verb->get_description()) + "\n";
-    for (const CLI::Option* option : verb->get_options()) {
+  for (const Command& verb : app.verbs()) {
+    text +=
+        "complete -c vireo -n __fish_use_subcommand -f -a " + verb.name() + " -d " + quoted(verb.description()) + "\n";
+    for (const Option& option : verb.options()) {
       std::string names;
-      for (const std::string& name : option->get_lnames()) names += " -l " + name;
-      for (const std::string& name : option->get_snames()) names += " -s " + name;
+      for (const std::string& name : option.long_names()) names += " -l " + name;
+      for (const std::string& name : option.short_names()) names += " -s " + name;
       if (names.empty()) continue;
-      const bool takes_value = option->get_items_expected_max() > 0;
-      text += "complete -c vireo -n '__fish_seen_subcommand_from " + verb->get_name() + "'" + names +
-              (takes_value ? " -r" : "") + " -d " + quoted(option->get_description()) + "\n";
+      const bool takes_value = option.takes_value();
+      text += "complete -c vireo -n '__fish_seen_subcommand_from " + verb.name() + "'" + names +
+              (takes_value ? " -r" : "") + " -d " + quoted(option.description()) + "\n";
     }
   }
   return text;
@@ -106,18 +105,16 @@ std::string fish(const CLI::App& app) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Context&) {
+void add_completion(Command app, Context&) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("completion", "Print a completion script for a shell");
-  verb->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  verb->footer(
+  Command verb = app.add_verb("completion", "Print a completion script for a shell");
+  verb.add_option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
+  verb.footer(
       "Examples:\n"
       "  source <(vireo completion bash)\n"
       "  vireo completion zsh > ~/.zfunc/_vireo\n"
       "  vireo completion fish > ~/.config/fish/completions/vireo.fish");
-  verb->callback([shell, &app] {
-    std::cout << (*shell == "bash" ? bash(app) : *shell == "zsh" ? zsh(app) : fish(app));
-  });
+  verb.callback([shell, app] { std::cout << (*shell == "bash" ? bash(app) : *shell == "zsh" ? zsh(app) : fish(app)); });
 }
 
 }  // namespace vireo::tool

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -506,17 +505,16 @@ void delegate_test(const Options& o, Context& context) {
 
 }  // namespace
 
-void add_delegate_test(CLI::App& app, Context& context) {
+void add_delegate_test(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("delegate-test", "Test a plug-in: answers, memory, threads, versions");
-  verb->add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN)->required();
-  verb->add_option("models", options->models, "models of yours, to be cut at random on it, too");
-  verb->add_option("--seconds", options->seconds, "after which a section counts as hanging; default 120")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--section", options->section, "run this section alone, in this process: for a debugger")
-      ->check(CLI::IsMember({"opening", "answers", "models", "memory", "threads"}));
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer(
+  Command verb = app.add_verb("delegate-test", "Test a plug-in: answers, memory, threads, versions");
+  verb.add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN).required();
+  verb.add_option("models", options->models, "models of yours, to be cut at random on it, too");
+  verb.add_option("--seconds", options->seconds, "after which a section counts as hanging; default 120").positive();
+  verb.add_option("--section", options->section, "run this section alone, in this process: for a debugger")
+      .one_of({"opening", "answers", "models", "memory", "threads"});
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer(
       "What the CPU computes is right: integers equal to the bit, floats within 1e-3. \"left\": it takes none of it, "
       "and "
       "says why.\n"
@@ -524,7 +522,7 @@ void add_delegate_test(CLI::App& app, Context& context) {
       "Examples:\n"
       "  vireo delegate-test libvendor.so\n"
       "  vireo delegate-test libvendor.so detector.vireo --json");
-  verb->callback([options, &context] { delegate_test(*options, context); });
+  verb.callback([options, &context] { delegate_test(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "c_api/tool/app.h"
@@ -190,33 +189,33 @@ void devices(bool json, bool measure) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Context& context) {
+void add_devices(Command app, Context& context) {
   auto json = std::make_shared<bool>(false), measure = std::make_shared<bool>(false);
   auto query = std::make_shared<Query>();
-  CLI::App* verb = app.add_subcommand("devices", "List the devices of this machine, or those for a model");
-  verb->add_flag("--json", *json, "print as JSON");
-  verb->add_flag("--measure", *measure, "measure what they do, and keep it in your cache");
-  CLI::Option* model =
-      verb->add_option("--for", query->model, "compare them for this model, those within the limits first");
+  Command verb = app.add_verb("devices", "List the devices of this machine, or those for a model");
+  verb.add_flag("--json", *json, "print as JSON");
+  verb.add_flag("--measure", *measure, "measure what they do, and keep it in your cache");
+  const Option model =
+      verb.add_option("--for", query->model, "compare them for this model, those within the limits first");
   const auto limit = [&](const char* name, double* value, const char* help) {
-    verb->add_option(name, *value, help)->needs(model)->check(CLI::PositiveNumber);
+    verb.add_option(name, *value, help).needs(model).positive();
   };
   limit("--memory", &query->memory_mib, "most MiB of a session with its weights");
   limit("--latency", &query->latency_ms, "most milliseconds of a run");
   limit("--energy", &query->energy_mj, "most millijoules of a run");
   limit("--cost", &query->cost, "most that a run may cost, by --price");
-  add_repeated(verb, "--price", &query->prices, "what a second on a device costs: DEVICE=PRICE");
-  verb->add_option("--vendors", query->vendors, "vendors to be preferred, the first most, with commas between them");
-  verb->add_flag("--emulated", query->emulated, "consider devices that software stands in for");
+  verb.add_repeated("--price", query->prices, "what a second on a device costs: DEVICE=PRICE");
+  verb.add_option("--vendors", query->vendors, "vendors to be preferred, the first most, with commas between them");
+  verb.add_flag("--emulated", query->emulated, "consider devices that software stands in for");
   add_shapes(verb, &query->shapes);
   add_bounds(verb, &query->bounds);
-  verb->footer(
+  verb.footer(
       "Times of --for come from the compilers of the devices, else from measured rates (--measure), else from declared "
       "ones;\n"
       "`vireo bench` measures them.\n"
       "Examples:\n  vireo devices\n  vireo devices --measure\n"
       "  vireo devices --for model.vireo --latency 5 --memory 16 --emulated --plugins plugins/");
-  verb->callback([json, measure, query, &context] {
+  verb.callback([json, measure, query, &context] {
     if (query->model.empty()) {
       if (!query->prices.empty() || !query->vendors.empty() || query->emulated)
         throw Failure("--price, --vendors and --emulated go with --for MODEL");

@@ -1,5 +1,4 @@
 // vireo explain: which device runs each node, with which kernel, and why no other one.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 #include <iostream>
@@ -199,9 +198,9 @@ void explain(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Context& context) {
+void add_explain(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("explain", "Show which device and kernel runs each node, and why");
+  Command verb = app.add_verb("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
   add_target(verb, &options->target);
@@ -210,9 +209,9 @@ void add_explain(CLI::App& app, Context& context) {
   add_cache(verb, &options->cache);
   add_shapes(verb, &options->shapes);
   add_bounds(verb, &options->bounds);
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Examples:\n  vireo explain model.vireo\n  vireo explain model.vireo --device cpu --json");
-  verb->callback([options, &context] { explain(*options, context); });
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer("Examples:\n  vireo explain model.vireo\n  vireo explain model.vireo --device cpu --json");
+  verb.callback([options, &context] { explain(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,5 +1,4 @@
 // vireo inspect: what a model takes, gives and needs.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -208,14 +207,14 @@ void inspect(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Context& context) {
+void add_inspect(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("inspect", "Show a model's inputs, outputs, memory, operators and origin");
+  Command verb = app.add_verb("inspect", "Show a model's inputs, outputs, memory, operators and origin");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
   add_device(verb, &options->device);
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");
-  verb->callback([options, &context] { inspect(*options, context); });
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");
+  verb.callback([options, &context] { inspect(*options, context); });
 }
 
 }  // namespace vireo::tool

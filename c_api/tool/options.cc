@@ -1,78 +1,72 @@
 #include "c_api/tool/options.h"
 
-#include <map>
-
 #include "c_api/tool/file.h"
 
 namespace vireo::tool {
 
-void add_model(CLI::App* verb, bool onnx, std::string* model) {
-  verb->add_option("model", *model, onnx ? "a .vireo file, or an .onnx file" : "a .vireo file")->required();
+void add_model(Command verb, bool onnx, std::string* model) {
+  verb.add_option("model", *model, onnx ? "a .vireo file, or an .onnx file" : "a .vireo file").required();
 }
 
-void add_device(CLI::App* verb, std::string* device) {
-  verb->add_option("--device", *device,
-                   "run on this device only, or on these with commas between them, best first (see vireo devices)");
+void add_device(Command verb, std::string* device) {
+  verb.add_option("--device", *device,
+                  "run on this device only, or on these with commas between them, best first (see vireo devices)");
 }
 
-void add_target(CLI::App* verb, std::string* target) {
-  verb->add_option("--target", *target,
-                   "place nodes as the file's plan of this name says (vireo inspect lists them); none: without a plan");
+void add_target(Command verb, std::string* target) {
+  verb.add_option("--target", *target,
+                  "place nodes as the file's plan of this name says (vireo inspect lists them); none: without a plan");
 }
 
-void add_require(CLI::App* verb, std::string* require) {
-  verb->add_option(
-      "--require", *require,
-      "fail unless so many of the nodes run on a device: npu>=95%, npu=100% (vireo explain tells why not)");
+void add_require(Command verb, std::string* require) {
+  verb.add_option("--require", *require,
+                  "fail unless so many of the nodes run on a device: npu>=95%, npu=100% (vireo explain tells why not)");
 }
 
-void add_tuning(CLI::App* verb, std::string* tuning) {
-  verb->add_option("--tuning", *tuning,
-                   "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
+void add_tuning(Command verb, std::string* tuning) {
+  verb.add_option("--tuning", *tuning,
+                  "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
 }
 
-void add_tune_at_load(CLI::App* verb, double* budget_ms) {
-  verb->add_option("--tune-at-load", *budget_ms,
-                   "MS: measure the kernels of the costliest nodes for so long first, and keep what is found in the "
-                   "file of --tuning (auto)")
-      ->check(CLI::Range(0.0, 1e6));
+void add_tune_at_load(Command verb, double* budget_ms) {
+  verb.add_option("--tune-at-load", *budget_ms,
+                  "MS: measure the kernels of the costliest nodes for so long first, and keep what is found in the "
+                  "file of --tuning (auto)")
+      .range(0.0, 1e6);
 }
 
 std::string tuning_file(const std::string& given, double tune_at_load_ms) {
   return given.empty() && tune_at_load_ms > 0 ? "auto" : given;
 }
 
-void add_cache(CLI::App* verb, std::string* folder) {
-  verb->add_option("--cache", *folder,
-                   "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "
-                   "off (the default)")
-      ->transform([](const std::string& given) {
+void add_cache(Command verb, std::string* folder) {
+  verb.add_option("--cache", *folder,
+                  "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "
+                  "off (the default)")
+      .transform([](const std::string& given) {
         return given == "off" ? std::string() : given == "auto" ? user_cache("packed") : given;
       });
 }
 
-void add_threads(CLI::App* verb, int* threads) {
-  verb->add_option("--threads", *threads, "threads to use; default: one per core")->check(CLI::Range(1, 1024));
+void add_threads(Command verb, int* threads) {
+  verb.add_option("--threads", *threads, "threads to use; default: one per core").range(1, 1024);
 }
 
-void add_packing(CLI::App* verb, vireo_packing* packing) {
-  static const std::map<std::string, vireo_packing> kNames = {
-      {"default", VIREO_PACKING_DEFAULT}, {"always", VIREO_PACKING_ALWAYS}, {"never", VIREO_PACKING_NEVER}};
-  verb->add_option("--packing", *packing, "copies of weights as kernels read them: default, always, never")
-      ->transform(CLI::CheckedTransformer(kNames, CLI::ignore_case).description(""));
+void add_packing(Command verb, vireo_packing* packing) {
+  verb.add_choice(
+      "--packing",
+      {{"default", VIREO_PACKING_DEFAULT}, {"always", VIREO_PACKING_ALWAYS}, {"never", VIREO_PACKING_NEVER}},
+      [packing](int choice) { *packing = static_cast<vireo_packing>(choice); },
+      "copies of weights as kernels read them: default, always, never");
 }
 
-void add_repeated(CLI::App* verb, const std::string& names, std::vector<std::string>* values, const std::string& text) {
-  verb->add_option(names, *values, text)->take_all()->allow_extra_args(false);
+void add_shapes(Command verb, std::vector<std::string>* shapes) {
+  verb.add_repeated("--shape", *shapes,
+                    "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
 }
 
-void add_shapes(CLI::App* verb, std::vector<std::string>* shapes) {
-  add_repeated(verb, "--shape", shapes,
-               "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
-}
-
-void add_bounds(CLI::App* verb, std::vector<std::string>* bounds) {
-  add_repeated(verb, "--bound", bounds, "DIMENSION=8: the most that a dimension takes whose size depends on the data");
+void add_bounds(Command verb, std::vector<std::string>* bounds) {
+  verb.add_repeated("--bound", *bounds, "DIMENSION=8: the most that a dimension takes whose size depends on the data");
 }
 
 }  // namespace vireo::tool

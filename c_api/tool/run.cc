@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <numeric>
@@ -152,14 +151,15 @@ void run(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Context& context) {
+void add_run(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("run", "Run a model once on files");
+  Command verb = app.add_verb("run", "Run a model once on files");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
-  add_repeated(verb, "-i,--input", &options->inputs,
-               "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "
-               "or .wav; once for each input");
-  verb->add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
+  verb.add_repeated(
+      "-i,--input", options->inputs,
+      "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "
+      "or .wav; once for each input");
+  verb.add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
   add_device(verb, &options->device);
   add_target(verb, &options->target);
   add_require(verb, &options->require);
@@ -169,14 +169,14 @@ void add_run(CLI::App& app, Context& context) {
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
   add_bounds(verb, &options->bounds);
-  verb->add_flag("--json", options->json, "print the summary as JSON");
-  verb->footer(
+  verb.add_flag("--json", options->json, "print the summary as JSON");
+  verb.footer(
       "Examples:\n"
       "  vireo run digits.vireo --input image=seven.png\n"
       "  vireo run detector.vireo --input image=street.jpg --output boxes.npz\n"
       "  vireo run model.vireo --input ids=ids.npy --input mask=mask.npy --json\n"
       "A picture or sound is scaled as the model's signature says; what was assumed is printed.");
-  verb->callback([options, &context] { run(*options, context); });
+  verb.callback([options, &context] { run(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,5 +1,4 @@
 // vireo selftest: does this device compute what the original model computed?
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "c_api/tool/app.h"
@@ -52,18 +51,18 @@ void selftest(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_selftest(CLI::App& app, Context& context) {
+void add_selftest(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("selftest", "Run the tests that a .vireo file carries on this device");
-  verb->add_option("model", options->model, "a .vireo file converted with --embed-tests")->required();
+  Command verb = app.add_verb("selftest", "Run the tests that a .vireo file carries on this device");
+  verb.add_option("model", options->model, "a .vireo file converted with --embed-tests").required();
   add_device(verb, &options->device);
   add_threads(verb, &options->threads);
-  add_repeated(verb, "--shape", &options->shapes,
-               "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions");
+  verb.add_repeated("--shape", options->shapes,
+                    "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions");
   add_bounds(verb, &options->bounds);
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Example:\n  vireo selftest model.vireo --device cpu");
-  verb->callback([options, &context] { selftest(*options, context); });
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer("Example:\n  vireo selftest model.vireo --device cpu");
+  verb.callback([options, &context] { selftest(*options, context); });
 }
 
 }  // namespace vireo::tool

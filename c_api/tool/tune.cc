@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -176,29 +175,27 @@ void tune(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Context& context) {
+void add_tune(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
+  Command verb = app.add_verb("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
-  verb->add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
-      ->capture_default_str();
-  verb->add_option("--seconds", options->seconds, "how long to measure, about")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
+  verb.add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
+      .show_default();
+  verb.add_option("--seconds", options->seconds, "how long to measure, about").range(0.0, 3600.0).show_default();
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_device(verb, &options->device);
   add_shapes(verb, &options->shapes);
-  add_repeated(verb, "-i,--input", &options->inputs,
-               "NAME=FILE: values to run on instead of random ones (give all inputs)");
+  verb.add_repeated("-i,--input", options->inputs,
+                    "NAME=FILE: values to run on instead of random ones (give all inputs)");
   add_bounds(verb, &options->bounds);
-  verb->add_flag("--json", options->json, "print the figures as JSON");
-  verb->footer(
+  verb.add_flag("--json", options->json, "print the figures as JSON");
+  verb.footer(
       "Examples:\n"
       "  vireo tune model.vireo --threads 1\n"
       "  vireo bench model.vireo --threads 1 --tuning auto\n"
       "  vireo tune model.vireo -o board.json && vireo run model.vireo --tuning board.json");
-  verb->callback([options, &context] { tune(*options, context); });
+  verb.callback([options, &context] { tune(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,7 +1,6 @@
 // vireo verify: a model's answers beside stored ones.
 #include <stdio.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -196,30 +195,29 @@ void verify(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Context& context) {
+void add_verify(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("verify", "Compare a model's answers with stored reference answers");
+  Command verb = app.add_verb("verify", "Compare a model's answers with stored reference answers");
   add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
-  verb->add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements");
-  verb->add_option("--atol", options->tolerance.atol,
-                   "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
-      ->check(CLI::NonNegativeNumber);
+  verb.add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements");
+  verb.add_option("--atol", options->tolerance.atol,
+                  "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
+      .non_negative();
+  verb.add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
+      .non_negative();
   add_device(verb, &options->device);
   add_target(verb, &options->target);
   add_require(verb, &options->require);
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);
-  verb->add_option("--placements", options->placements,
-                   "place the nodes on the named devices at random, so many times, and compare with the CPU alone")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", options->seed, "of the first such placement; default 1");
-  add_repeated(verb, "-i,--input", &options->inputs,
-               "without a reference: an input, NAME=FILE; else values are made up");
+  verb.add_option("--placements", options->placements,
+                  "place the nodes on the named devices at random, so many times, and compare with the CPU alone")
+      .non_negative();
+  verb.add_option("--seed", options->seed, "of the first such placement; default 1");
+  verb.add_repeated("-i,--input", options->inputs, "without a reference: an input, NAME=FILE; else values are made up");
   add_shapes(verb, &options->shapes);
-  verb->add_flag("--json", options->json, "print every output's figures as JSON");
-  verb->footer(
+  verb.add_flag("--json", options->json, "print every output's figures as JSON");
+  verb.footer(
       "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "
       "be\n"
       "equal, NaNs and infinities stand at the same places. The exit status is 0 when all pass.\n"
@@ -231,7 +229,7 @@ void add_verify(CLI::App& app, Context& context) {
       "c0_out0_shape\n"
       "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random "
       "one.");
-  verb->callback([options, &context] { verify(*options, context); });
+  verb.callback([options, &context] { verify(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,5 +1,4 @@
 // vireo verify-signature: who signed a model, and whether that holds.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "c_api/tool/app.h"
@@ -50,15 +49,15 @@ void verify_signature(const Options& o, Context& context) {
 
 }  // namespace
 
-void add_verify_signature(CLI::App& app, Context& context) {
+void add_verify_signature(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("verify-signature", "Tell whether a key signed a model, and no byte was changed");
-  verb->add_option("model", options->model, "a .vireo file")->required();
-  verb->add_option("--key", options->key, "the public key's file")->required();
-  verb->add_option("--at-least", options->at_least, "fail for revisions that are older");
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Example:\n  vireo verify-signature model.vireo --key maker.pub --at-least 3");
-  verb->callback([options, &context] { verify_signature(*options, context); });
+  Command verb = app.add_verb("verify-signature", "Tell whether a key signed a model, and no byte was changed");
+  verb.add_option("model", options->model, "a .vireo file").required();
+  verb.add_option("--key", options->key, "the public key's file").required();
+  verb.add_option("--at-least", options->at_least, "fail for revisions that are older");
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer("Example:\n  vireo verify-signature model.vireo --key maker.pub --at-least 3");
+  verb.callback([options, &context] { verify_signature(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -404,22 +403,20 @@ void conformance(const Options& options, Context& context) {
 
 }  // namespace
 
-void add_conformance(CLI::App& app, Context& context) {
+void add_conformance(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
-  verb->add_option("folders", options->folders, "a case, or folders that are searched for cases")->required();
+  Command verb = app.add_verb("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
+  verb.add_option("folders", options->folders, "a case, or folders that are searched for cases").required();
   add_device(verb, &options->device);
-  verb->add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core")->check(CLI::Range(1, 1024));
-  verb->add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_flag("--exported", options->variant.exported,
-                 "judge what --emit-onnx makes of each model, converted again");
-  verb->add_flag("--symbolic", options->variant.symbolic, "make every extent of the inputs one that a run brings");
-  verb->add_flag("--runtime-values", options->variant.runtime_values, "make each model's constants inputs");
-  verb->add_flag("--json", options->json, "print every case as JSON");
-  verb->footer(
+  verb.add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core").range(1, 1024);
+  verb.add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
+      .positive()
+      .show_default();
+  verb.add_flag("--exported", options->variant.exported, "judge what --emit-onnx makes of each model, converted again");
+  verb.add_flag("--symbolic", options->variant.symbolic, "make every extent of the inputs one that a run brings");
+  verb.add_flag("--runtime-values", options->variant.runtime_values, "make each model's constants inputs");
+  verb.add_flag("--json", options->json, "print every case as JSON");
+  verb.footer(
       "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol "
       "and atol\n"
       "(|d| <= atol + rtol |ref|). 16-bit floats may differ by two units in the last place; an output that random\n"
@@ -428,7 +425,7 @@ void add_conformance(CLI::App& app, Context& context) {
       "is 0\n"
       "when no case failed.\n"
       "Example:\n  vireo conformance onnx-cases/node --jobs 8 --json");
-  verb->callback([options, &context] { conformance(*options, context); });
+  verb.callback([options, &context] { conformance(*options, context); });
 }
 
 }  // namespace vireo::tool

@@ -1,7 +1,6 @@
 // vireo convert and vireo check.
 #include <stdio.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -30,7 +29,7 @@ struct Options {
   uint32_t string_bytes = kStringBytes;
   int nchwc_block = 0;
   bool no_optimize = false, json = false;
-  CLI::Option* check_given = nullptr;
+  Option check_given;
 };
 
 bool ends_with(const std::string& text, const std::string& end) {
@@ -235,7 +234,7 @@ void convert(const Options& given, Context& context) {
   ConvertOptions convert = common_options(options, &progress);
   if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);
   SessionEvaluator evaluator;
-  const bool checked = options.check_given->count() != 0;
+  const bool checked = options.check_given.given();
   if (checked) {
     convert.check = &evaluator;
     convert.check_layers = !options.report.empty();
@@ -306,68 +305,67 @@ void check_only(const Options& given, Context& context) {
   }
 }
 
-void add_common(CLI::App* verb, Options* options) {
-  verb->add_option("model", options->model, "an .onnx file")->required();
-  add_repeated(verb, "--shape", &options->shapes,
-               "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
-  add_repeated(
-      verb, "--elements", &options->elements,
+void add_common(Command verb, Options* options) {
+  verb.add_option("model", options->model, "an .onnx file").required();
+  verb.add_repeated("--shape", options->shapes,
+                    "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
+  verb.add_repeated(
+      "--elements", options->elements,
       "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), at most in an output or in an "
       "input that is a map (inputs NAME.keys, NAME.values); NAME=none: an optional is empty");
-  verb->add_option("--reproduce", options->reproduce,
-                   "write each node that is refused to this folder, as a model of that node alone");
-  add_repeated(
-      verb, "--target", &options->targets,
+  verb.add_option("--reproduce", options->reproduce,
+                  "write each node that is refused to this folder, as a model of that node alone");
+  verb.add_repeated(
+      "--target", options->targets,
       "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights and "
       "compile parts for it; may be given often; help lists the profiles");
-  verb->add_option("--string-bytes", options->string_bytes,
-                   "so long a string is at most, where memory is reserved for text that nodes make; default 256")
-      ->check(CLI::Range(1u, 1u << 20));
-  verb->add_option(
+  verb.add_option("--string-bytes", options->string_bytes,
+                  "so long a string is at most, where memory is reserved for text that nodes make; default 256")
+      .range(1u, 1u << 20);
+  verb.add_option(
           "--nchwc-block", options->nchwc_block,
           "channels in a block of a model that ONNX Runtime saved with ORT_ENABLE_ALL, where the model does not "
           "tell: 16 from a machine with AVX-512, 8 from any other x86")
-      ->check(CLI::IsMember({8, 16}));
+      .one_of({8, 16});
   add_limits(verb, &options->limits);
 }
 
 }  // namespace
 
-void add_convert(CLI::App& app, Context& context) {
+void add_convert(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("convert", "Turn an ONNX model into a .vireo file");
+  Command verb = app.add_verb("convert", "Turn an ONNX model into a .vireo file");
   add_common(verb, options.get());
-  verb->add_option("-o,--output", options->output, "the .vireo file to write");
-  verb->add_option("--emit-onnx", options->onnx,
-                   "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o");
+  verb.add_option("-o,--output", options->output, "the .vireo file to write");
+  verb.add_option("--emit-onnx", options->onnx,
+                  "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o");
   // A flag, so that a path behind a bare --check is not taken for its value.
   options->check_given =
-      verb->add_flag("--check", options->check,
-                     "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
-  verb->add_option("--report", options->report,
-                   "write what was done to an .html page that explains itself, or the same data to a .json file");
-  verb->add_option("--bench", options->bench_seconds,
-                   "run the result for so many seconds and put each node's time into the report")
-      ->check(CLI::Range(0.0, 3600.0));
-  verb->add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
-  verb->add_option("--test-atol", options->test_atol,
-                   "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--test-rtol", options->test_rtol,
-                   "tolerance of embedded tests, a share of each value; default 1e-4")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--signature", options->signature,
-                   "a .json file that says what inputs mean: picture, sound, range, mean, std");
-  add_repeated(verb, "--state", &options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
-  add_repeated(verb, "--skip", &options->skip, "leave out a pass, by name (the report lists them)");
-  verb->add_option(
+      verb.add_flag("--check", options->check,
+                    "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
+  verb.add_option("--report", options->report,
+                  "write what was done to an .html page that explains itself, or the same data to a .json file");
+  verb.add_option("--bench", options->bench_seconds,
+                  "run the result for so many seconds and put each node's time into the report")
+      .range(0.0, 3600.0);
+  verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
+  verb.add_option("--test-atol", options->test_atol,
+                  "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
+      .non_negative();
+  verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
+      .non_negative();
+  verb.add_option("--signature", options->signature,
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std");
+  verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
+  verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
+  verb.add_option(
       "--quantize", options->quantize,
       "bf16: products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16, half the size of weights; fp16: weights in "
       "float16, half the size, arithmetic in float32; int8-weights, int4: weights of Gemm and MatMul in 8 or 4 bits, a "
       "quarter or a sixth of the size; each less exact");
-  verb->add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
-  verb->add_flag("--json", options->json, "print the report as JSON");
-  verb->footer(
+  verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
+  verb.add_flag("--json", options->json, "print the report as JSON");
+  verb.footer(
       "Examples:\n"
       "  vireo convert model.onnx -o model.vireo\n"
       "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
@@ -382,16 +380,16 @@ void add_convert(CLI::App& app, Context& context) {
       "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\", "
       "\"range\": [0, 1],\n"
       "               \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225], \"resize\": \"letterbox\"}]}");
-  verb->callback([options, &context] { convert(*options, context); });
+  verb.callback([options, &context] { convert(*options, context); });
 }
 
-void add_check(CLI::App& app, Context& context) {
+void add_check(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("check", "Tell whether an ONNX model converts, and every reason why not");
+  Command verb = app.add_verb("check", "Tell whether an ONNX model converts, and every reason why not");
   add_common(verb, options.get());
-  verb->add_flag("--json", options->json, "print as JSON");
-  verb->footer("Examples:\n  vireo check model.onnx\n  vireo check model.onnx --target mcu");
-  verb->callback([options, &context] { check_only(*options, context); });
+  verb.add_flag("--json", options->json, "print as JSON");
+  verb.footer("Examples:\n  vireo check model.onnx\n  vireo check model.onnx --target mcu");
+  verb.callback([options, &context] { check_only(*options, context); });
 }
 
 }  // namespace vireo::tool

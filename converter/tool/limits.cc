@@ -39,12 +39,11 @@ double memory_here() {
 
 }  // namespace
 
-void add_limits(CLI::App* verb, Limits* limits) {
-  verb->add_option("--max-memory", limits->memory_gib,
-                   "GiB that this may take; default three quarters of the machine's; 0 for no limit")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--max-seconds", limits->seconds, "that this may take; default 3600; 0 for no limit")
-      ->check(CLI::Range(0.0, 1e9));
+void add_limits(Command verb, Limits* limits) {
+  verb.add_option("--max-memory", limits->memory_gib,
+                  "GiB that this may take; default three quarters of the machine's; 0 for no limit")
+      .non_negative();
+  verb.add_option("--max-seconds", limits->seconds, "that this may take; default 3600; 0 for no limit").range(0.0, 1e9);
 }
 
 void apply_limits(const Limits& limits) {

@@ -2,7 +2,7 @@
 #ifndef VIREO_CONVERTER_TOOL_LIMITS_H_
 #define VIREO_CONVERTER_TOOL_LIMITS_H_
 
-#include "CLI/CLI.hpp"
+#include "c_api/tool/command.h"
 
 namespace vireo::tool {
 
@@ -12,7 +12,7 @@ struct Limits {
 };
 
 // --max-memory and --max-seconds.
-void add_limits(CLI::App* verb, Limits* limits);
+void add_limits(Command verb, Limits* limits);
 
 // From here on, for the whole process. More memory is std::bad_alloc; more time ends the process with status 1 and a
 // message, which leaves nothing behind (sdk/files/whole_file.h).

@@ -1,6 +1,5 @@
 // vireo pack: adds to a file what a target needs (targets.h): weights in the layouts that kernels read and compiled
 // parts, so that a load has nothing to pack and nothing to compile.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -62,24 +61,25 @@ void pack(const Options& options) {
 
 }  // namespace
 
-void add_pack(CLI::App& app, Context&) {
+void add_pack(Command app, Context&) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("pack", "Write weights and compiled parts for a target into a .vireo file");
+  Command verb = app.add_verb("pack", "Write weights and compiled parts for a target into a .vireo file");
   add_model(verb, false, &options->model);
-  verb->add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself")->required();
-  add_repeated(verb, "--target,--profile", &options->targets,
-               "a profile by name (vireo targets lists them) or PATH.json; may be given often; cpu, which serves every "
-               "CPU, otherwise");
+  verb.add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself").required();
+  verb.add_repeated(
+      "--target,--profile", options->targets,
+      "a profile by name (vireo targets lists them) or PATH.json; may be given often; cpu, which serves every "
+      "CPU, otherwise");
   add_tuning(verb, &options->with.tuning);
   add_shapes(verb, &options->with.shapes);
   add_bounds(verb, &options->with.bounds);
-  verb->add_flag("--json", options->json, "print the figures as JSON");
-  verb->footer(
+  verb.add_flag("--json", options->json, "print the figures as JSON");
+  verb.footer(
       "Examples:\n"
       "  vireo pack model.vireo -o packed.vireo\n"
       "  vireo pack bert.vireo -o packed.vireo --shape input_ids=1,128\n"
       "The weights themselves stay in the file: a build whose kernels read another layout uses them.");
-  verb->callback([options] { pack(*options); });
+  verb.callback([options] { pack(*options); });
 }
 
 }  // namespace vireo::tool

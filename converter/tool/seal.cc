@@ -1,7 +1,6 @@
 // vireo keygen, sign, encrypt: libsodium does the work, sealed_file.h says where it goes.
 #include <sodium.h>
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <iostream>
 
@@ -106,36 +105,36 @@ void encrypt(const Options& o) {
 
 }  // namespace
 
-void add_keygen(CLI::App& app, Context&) {
+void add_keygen(Command app, Context&) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("keygen", "Make keys to sign or encrypt models with");
-  verb->add_option("name", options->name, "writes NAME.key and, for signatures, NAME.pub")->required();
-  verb->add_flag("--encryption", options->cipher, "a key for vireo encrypt, in place of a pair for vireo sign");
-  verb->footer("Examples:\n  vireo keygen maker\n  vireo keygen fleet --encryption");
-  verb->callback([options] { keygen(*options); });
+  Command verb = app.add_verb("keygen", "Make keys to sign or encrypt models with");
+  verb.add_option("name", options->name, "writes NAME.key and, for signatures, NAME.pub").required();
+  verb.add_flag("--encryption", options->cipher, "a key for vireo encrypt, in place of a pair for vireo sign");
+  verb.footer("Examples:\n  vireo keygen maker\n  vireo keygen fleet --encryption");
+  verb.callback([options] { keygen(*options); });
 }
 
-void add_sign(CLI::App& app, Context&) {
+void add_sign(Command app, Context&) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("sign", "Sign a .vireo file (Ed25519)");
-  verb->add_option("model", options->model, "a .vireo file; encrypt it before, if at all")->required();
-  verb->add_option("-o,--output", options->output, "the file to write; may be the model itself")->required();
-  verb->add_option("--key", options->key, "the secret key's file")->required();
-  verb->add_option("--revision", options->revision, "of the model, counting up: a device can refuse older ones");
-  verb->footer("Example:\n  vireo sign model.vireo -o signed.vireo --key maker.key --revision 3");
-  verb->callback([options] { sign(*options); });
+  Command verb = app.add_verb("sign", "Sign a .vireo file (Ed25519)");
+  verb.add_option("model", options->model, "a .vireo file; encrypt it before, if at all").required();
+  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself").required();
+  verb.add_option("--key", options->key, "the secret key's file").required();
+  verb.add_option("--revision", options->revision, "of the model, counting up: a device can refuse older ones");
+  verb.footer("Example:\n  vireo sign model.vireo -o signed.vireo --key maker.key --revision 3");
+  verb.callback([options] { sign(*options); });
 }
 
-void add_encrypt(CLI::App& app, Context&) {
+void add_encrypt(Command app, Context&) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("encrypt", "Encrypt a .vireo file (XChaCha20-Poly1305, in chunks of 64 KiB)");
-  verb->add_option("model", options->model, "a .vireo file")->required();
-  verb->add_option("-o,--output", options->output, "the file to write; may be the model itself")->required();
-  verb->add_option("--key", options->key, "the secret key's file (vireo keygen --encryption)")->required();
-  verb->footer(
+  Command verb = app.add_verb("encrypt", "Encrypt a .vireo file (XChaCha20-Poly1305, in chunks of 64 KiB)");
+  verb.add_option("model", options->model, "a .vireo file").required();
+  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself").required();
+  verb.add_option("--key", options->key, "the secret key's file (vireo keygen --encryption)").required();
+  verb.footer(
       "Example:\n  vireo encrypt model.vireo -o sealed.vireo --key fleet.key\n  vireo run sealed.vireo --keys "
       "fleet.key");
-  verb->callback([options] { encrypt(*options); });
+  verb.callback([options] { encrypt(*options); });
 }
 
 }  // namespace vireo::tool

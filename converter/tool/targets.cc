@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -470,12 +469,12 @@ void list_targets(bool json) {
   std::cout << table_text(rows);
 }
 
-void add_targets(CLI::App& app, Context&) {
+void add_targets(Command app, Context&) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("targets", "List the profiles that --target names");
-  verb->add_flag("--json", *json, "print as JSON");
-  verb->footer("Examples:\n  vireo targets\n  vireo convert model.onnx -o model.vireo --target npu --plugins FILE");
-  verb->callback([json] { list_targets(*json); });
+  Command verb = app.add_verb("targets", "List the profiles that --target names");
+  verb.add_flag("--json", *json, "print as JSON");
+  verb.footer("Examples:\n  vireo targets\n  vireo convert model.onnx -o model.vireo --target npu --plugins FILE");
+  verb.callback([json] { list_targets(*json); });
 }
 
 }  // namespace vireo::tool

@@ -9,15 +9,15 @@
 
 namespace vireo::tool {
 
-void add_convert(CLI::App& app, Context& context);
-void add_check(CLI::App& app, Context& context);
-void add_conformance(CLI::App& app, Context& context);
-void add_pack(CLI::App& app, Context& context);
-void add_targets(CLI::App& app, Context& context);
+void add_convert(Command app, Context& context);
+void add_check(Command app, Context& context);
+void add_conformance(Command app, Context& context);
+void add_pack(Command app, Context& context);
+void add_targets(Command app, Context& context);
 // seal.cc, with VIREO_TRUST
-void add_keygen(CLI::App& app, Context& context);
-void add_sign(CLI::App& app, Context& context);
-void add_encrypt(CLI::App& app, Context& context);
+void add_keygen(Command app, Context& context);
+void add_sign(Command app, Context& context);
+void add_encrypt(Command app, Context& context);
 
 // Adds provenance, plans and segments of a .vireo file to what inspect prints. Throws Failure.
 void inspect_file(const std::string& path, Json* facts);

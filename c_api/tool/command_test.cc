@@ -1,0 +1,107 @@
+#include "c_api/tool/command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace vireo::tool {
+namespace {
+
+// A program with one verb, "draw", whose values the test reads.
+struct Program {
+  CommandLine line{"paint", "Paints.", "paint 1.2"};
+  std::string shape, style;
+  std::vector<std::string> colors;
+  int width = 1, mode = -1;
+  bool json = false, ran = false;
+  Option width_option;
+
+  Program() {
+    Command draw = line.root().add_verb("draw", "Draw a shape");
+    draw.add_option("shape", shape, "what to draw").required();
+    width_option = draw.add_option("-w,--width", width, "of the pen").range(1, 9).show_default();
+    draw.add_repeated("--color", colors, "of the lines");
+    draw.add_choice(
+        "--mode", {{"fast", 0}, {"fine", 7}}, [this](int choice) { mode = choice; }, "how");
+    draw.add_flag("--style", style, "of the pen").needs(width_option);
+    draw.add_flag("--json", json, "print as JSON");
+    draw.callback([this] { ran = true; });
+  }
+
+  std::optional<std::string> parse(std::vector<std::string> words) {
+    words.insert(words.begin(), "paint");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    return line.parse(static_cast<int>(argv.size()), argv.data());
+  }
+
+  std::string fault(const std::vector<std::string>& words, const std::string& verb = "draw") {
+    try {
+      (void)parse(words);
+    } catch (const UsageError& error) {
+      EXPECT_EQ(error.verb(), verb);
+      EXPECT_FALSE(ran);
+      return error.what();
+    }
+    return "none";
+  }
+};
+
+TEST(Command, ValuesReachTheirVariables) {
+  Program p;
+  EXPECT_FALSE(p.parse({"draw", "--color", "red", "line", "--color", "blue", "-w", "3", "--json", "--style=dashed"}));
+  EXPECT_TRUE(p.ran && p.json && p.width_option.given());
+  EXPECT_EQ(p.shape, "line");  // an option that repeats takes one value each time
+  EXPECT_EQ(p.colors, (std::vector<std::string>{"red", "blue"}));
+  EXPECT_EQ(p.width, 3);
+  EXPECT_EQ(p.style, "dashed");
+  EXPECT_EQ(p.mode, -1);
+}
+
+TEST(Command, AChoiceIsANameInAnyCaseOrItsNumber) {
+  for (const char* word : {"fine", "FINE", "7"}) {
+    Program p;
+    EXPECT_FALSE(p.parse({"draw", "line", "--mode", word}));
+    EXPECT_EQ(p.mode, 7) << word;
+  }
+  EXPECT_NE(Program().fault({"draw", "line", "--mode", "8"}), "none");
+}
+
+// Versions of the library word their sentences differently, so tests look for what each has to name.
+bool names(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+TEST(Command, FaultsNameTheVerbAndRunNothing) {
+  EXPECT_TRUE(names(Program().fault({"draw"}), "shape"));
+  EXPECT_TRUE(names(Program().fault({"draw", "line", "--width", "10"}), "--width"));
+  EXPECT_TRUE(names(Program().fault({"draw", "line", "--style"}), "--width"));  // which it needs
+  EXPECT_NE(Program().fault({}, ""), "none");
+}
+
+TEST(Command, HelpAndVersionAreReturnedAndRunNothing) {
+  Program p;
+  EXPECT_EQ(p.parse({"--version"}), "paint 1.2\n");
+  const std::string help = p.parse({"draw", "--help"}).value_or("");
+  EXPECT_TRUE(names(help, "--width") && names(help, "of the pen") && names(help, "1 - 9")) << help;
+  EXPECT_FALSE(p.ran);
+}
+
+TEST(Command, ListsWhatWasAdded) {
+  Program p;
+  const std::vector<Command> verbs = p.line.root().verbs();
+  ASSERT_EQ(verbs.size(), 1u);
+  EXPECT_EQ(verbs[0].name(), "draw");
+  const Option width = verbs[0].find_option("--width"), json = verbs[0].find_option("--json");
+  ASSERT_TRUE(width && json);
+  EXPECT_EQ(width.short_names(), std::vector<std::string>{"w"});
+  EXPECT_TRUE(width.takes_value());
+  EXPECT_FALSE(json.takes_value());
+  EXPECT_FALSE(verbs[0].find_option("--height"));
+  std::vector<std::string> listed;
+  for (const Option& option : verbs[0].options())
+    for (const std::string& name : option.long_names()) listed.push_back(name);
+  for (const char* name : {"help", "width", "color", "mode", "style", "json"})
+    EXPECT_EQ(std::count(listed.begin(), listed.end(), name), 1) << name;
+}
+
+}  // namespace
+}  // namespace vireo::tool
