@@ -116,10 +116,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
   return context.exit_status;
 }
 
-void print_json(const Json& json) {
-  // Names come from model files: bytes that are no UTF-8 are replaced instead of making the whole output fail.
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-}
+void print_json(const Json& json) { std::cout << json_text(json, 2) << "\n"; }
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
 Progress::~Progress() { show(""); }

@@ -4,16 +4,14 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "c_api/tool/command.h"
 #include "c_api/tool/handles.h"
+#include "c_api/tool/json.h"
 
 namespace vireo::tool {
-
-using Json = nlohmann::ordered_json;
 
 // What a binary with the converter adds to the device verbs.
 struct Extensions {

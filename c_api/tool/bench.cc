@@ -12,6 +12,7 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/bench_fleet.h"
@@ -216,7 +217,7 @@ void bench(const Options& options, Context& context) {
     trace.memory = memory;
     trace.nodes = nodes_of(session.get());
     trace.parts = parts_of(model, choice, bounds, trace.nodes.size());
-    write_file(options.profile, trace_json(trace).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(options.profile, json_text(trace_json(trace), 1) + "\n");
     result["profile"] = options.profile;
   }
   if (!options.report.empty()) {

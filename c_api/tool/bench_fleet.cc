@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "c_api/tool/app.h"

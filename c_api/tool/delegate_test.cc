@@ -16,6 +16,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_api/tool/app.h"
@@ -69,9 +70,7 @@ class Report {
   }
 
  private:
-  static void print(const Json& line) {
-    std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  }
+  static void print(const Json& line) { std::cout << json_text(line, -1) << std::endl; }
   std::string name_;
 };
 
@@ -482,7 +481,7 @@ void delegate_test(const Options& o, Context& context) {
     const std::string fate = run_child(arguments, o.seconds, &said);
     std::string at;
     for (size_t begin = 0, end = 0; (end = said.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      const Json line = Json::parse(said.substr(begin, end - begin), nullptr, false);
+      const Json line = parse_json(said.substr(begin, end - begin));
       if (!line.is_object()) continue;
       at = line.value("at", "");
       if (line.contains("case")) rows.push_back({section, line["case"], line["status"], line["text"]});

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"

@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "c_api/tool/app.h"
+#include "c_api/tool/handles.h"
+#include "c_api/tool/json.h"
 
 namespace vireo::tool {
 

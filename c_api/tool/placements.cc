@@ -2,6 +2,10 @@
 
 #include <stdio.h>
 
+#include <nlohmann/json.hpp>
+
+#include "c_api/tool/app.h"
+
 namespace vireo::tool {
 namespace {
 

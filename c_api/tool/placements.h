@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "c_api/tool/app.h"
 #include "c_api/tool/compare.h"
+#include "c_api/tool/handles.h"
+#include "c_api/tool/json.h"
 
 namespace vireo::tool {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "c_api/tool/app.h"
@@ -63,7 +64,7 @@ Json summary(const char* name, const Array& a) {
       else if (dtype_is_float(a.dtype))
         out["values"].push_back(real_at(a, i));
       else
-        out["values"].push_back(Json::parse(text_at(a, i)));
+        out["values"].push_back(parse_json(text_at(a, i)));
     }
   }
   if (a.dtype == VIREO_STRING || dtype_is_complex(a.dtype)) return out;

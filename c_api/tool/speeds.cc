@@ -5,12 +5,15 @@
 
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "c_api/tool/app.h"
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/handles.h"
 #include "c_api/tool/machine.h"
 
 namespace vireo::tool {
@@ -89,7 +92,7 @@ std::optional<Speeds> measured_speeds(const vireo_device_info& info) {
   Json json;
   try {
     const std::vector<uint8_t> bytes = read_file(path);
-    json = Json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
+    json = parse_json(bytes);
   } catch (const Failure& e) {
     return refuse(std::string("cannot be read (") + e.what() + ")");
   }
@@ -111,7 +114,7 @@ void keep_speeds(const vireo_device_info& info, const Speeds& speeds) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);  // write_file tells
   const Json json = {{"vireo_device", kVersion}, {"device", fingerprint}, {"speeds", json_of(speeds)}};
-  write_file(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(path, json_text(json, 1) + "\n");
 }
 
 Speeds declared_speeds(const vireo_device_info& info) {

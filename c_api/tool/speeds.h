@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "c_api/tool/app.h"
+#include "c_api/tool/json.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {

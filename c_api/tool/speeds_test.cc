@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "c_api/tool/file.h"
+#include "c_api/tool/handles.h"
 #include "c_api/tool/machine.h"
 #include "c_api/tool/measure.h"
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "c_api/tool/app.h"
+#include "c_api/tool/json.h"
+#include "vireo/vireo.h"
 
 namespace vireo::tool {
 

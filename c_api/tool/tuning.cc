@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
@@ -51,7 +52,7 @@ Tuning::Tuning(const std::string& file, const vireo_runtime* runtime, int thread
 }
 
 void Tuning::read(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json(text);
   const std::string help = "delete the file and run vireo tune again";
   if (!json.is_object() || !json.contains("vireo_tuning") || !json.contains("cpu") || !json["cpu"].is_string())
     throw Failure(path_ + " is no tuning file", help);
@@ -130,7 +131,7 @@ void Tuning::write() const {
     json["rates"] = {
         {"operations", rates_.operations}, {"near_bytes", rates_.near_bytes}, {"far_bytes", rates_.far_bytes}};
   }
-  write_file(path_, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(path_, json_text(json, 1) + "\n");
 }
 
 int32_t Tuning::rank(void* self, const vireo_candidate* candidate) {

@@ -1,5 +1,7 @@
 #include "converter/report/page.h"
 
+#include <nlohmann/json.hpp>
+
 #include "converter/report/text.h"
 #include "report_css.h"
 #include "report_graph_js.h"

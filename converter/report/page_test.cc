@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "converter/ir/text.h"
 #include "converter/report/attributes.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "converter/ir/graph.h"
 #include "converter/passes/pipeline.h"

@@ -3,7 +3,7 @@
 #define VIREO_CONVERTER_REPORT_SIDE_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_api/tool/compare.h"
@@ -77,7 +78,7 @@ Tolerance tolerance_of(const fs::path& folder) {
   const fs::path file = folder / "case.json";
   if (!fs::exists(file)) return tolerance;
   const std::vector<uint8_t> bytes = read_file(file.string());
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  const Json json = parse_json(bytes);
   if (json.is_discarded() || !json.is_object()) throw Failure(file.string() + " is not a JSON object");
   tolerance.atol = json.value("atol", tolerance.atol);
   tolerance.rtol = json.value("rtol", tolerance.rtol);
@@ -307,8 +308,7 @@ Child start_case(const fs::path& folder, size_t index, const Options& options) {
   if (pid < 0) throw Failure(std::string("cannot start a process: ") + strerror(errno));
   if (pid == 0) {
     close(ends[0]);
-    const std::string text = to_json("", run_case(folder, options.device, options.variant))
-                                 .dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = json_text(to_json("", run_case(folder, options.device, options.variant)), -1);
     for (size_t done = 0; done < text.size();) {
       const ssize_t n = write(ends[1], text.data() + done, text.size() - done);
       if (n <= 0 && errno != EINTR) break;
@@ -338,7 +338,7 @@ Outcome finish_case(const Child& child, double timeout) {
         std::string("killed by signal ") + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")",
         ""};
   }
-  const Json json = Json::parse(child.text, nullptr, false);
+  const Json json = parse_json(child.text);
   if (json.is_discarded() || !json.is_object())
     return {"fail", "crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + " without a result", ""};
   return {json["result"], json["code"], json["reason"], json["device"]};

@@ -1,5 +1,6 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "converter/emit/copies.h"

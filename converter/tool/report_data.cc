@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
@@ -309,8 +310,7 @@ Json conversion_report(const std::string& path, const ModelBytes& file, const re
 
 void write_report(const std::string& path, const Json& data) {
   const bool page = path.size() > 5 && path.compare(path.size() - 5, 5, ".html") == 0;
-  write_file(path, page ? report::page_of(data, data.value("model", "Vireo report"))
-                        : data.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(path, page ? report::page_of(data, data.value("model", "Vireo report")) : json_text(data, 1) + "\n");
 }
 
 }  // namespace vireo::tool

@@ -5,6 +5,7 @@
 //                "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25], "resize": "letterbox"}],
 //    "outputs": [{"name": "logits", "meaning": "features"}],
 //    "states": [{"output": "present", "input": "past"}]}
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "c_api/tool/file.h"
@@ -90,7 +91,7 @@ class Reader {
 void read_signature(const std::string& path, ConvertOptions* options) {
   const std::vector<uint8_t> bytes = read_file(path);
   const Reader reader(path);
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  const Json json = parse_json(bytes);
   if (json.is_discarded()) reader.fail("is not valid JSON");
   reader.only(json, "the file", {"name", "inputs", "outputs", "states"});
   if (json.contains("name")) options->signature_name = reader.text(json, "name");

@@ -4,6 +4,7 @@
 #define VIREO_CONVERTER_TOOL_TARGETS_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
