@@ -40,7 +40,7 @@ class ThisTree(unittest.TestCase):
                          "conformance_cpu", "vireo_runtime_test"})
         self.assertLessEqual({"asan", "conformance", "fuzz", "tidy"}, parts)
         self.assertFalse(parts & (DEVICES | {"minsize"}))
-        self.assertEqual(stages, {"build", "packages"})
+        self.assertEqual(stages, {"build"})
 
     def test_threads_are_for_what_thread_tests_link(self):
         self.assertIn("tsan", self.chosen("converter/passes/fold_batch_norm.cc")[2])  # bounds_test links the converter
@@ -89,7 +89,7 @@ class ThisTree(unittest.TestCase):
         self.assertIn("plugin_test", self.chosen("c_api/tool/probe/main.cc")[0])
         self.assertIn("vireo_npu_test", self.chosen("delegates/npu/README.md")[0])  # its numbers are tested
         self.assertEqual(self.chosen("tests/size/budget.tsv"), (set(), set(), {"minsize"}))
-        self.assertEqual(self.chosen("tests/package/conan_test.py"), (set(), {"packages"}, set()))
+        self.assertEqual(self.chosen("tests/package/conan_test.py"), ({"package_conan"}, set(), set()))
         self.assertEqual(self.chosen("tests/property/guard_test.cc")[2], {"asan"})
 
     def test_what_may_be_left_out_here(self):

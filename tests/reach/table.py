@@ -82,10 +82,6 @@ FIRMWARE = dict(
     without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|fused\.(h|cc))|runtime/platform/(?!bare)\w+\.cc")
 STAGES = {
     "format": Part([r".*\.(h|cc|c|hpp|cpp)", r"\.clang-format", r"toolchains/check_format"], reads="text"),
-    # A release build and what is packed from it.
-    "packages": Part(
-        [INSTALLED, r"tests/package/.*", r"toolchains/packages/.*", r"toolchains/cmake/VireoDebian\.cmake",
-         r"bindings/python/.*", r"LICENSE", r"CHANGELOG\.md"], without=r".*_(test|bench)\.cc|.*(?<!CHANGELOG)\.md"),
 }
 FULL = {
     # Left out: what tests/*/CMakeLists.txt leave out of a sanitized build.
