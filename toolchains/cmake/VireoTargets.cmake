@@ -57,6 +57,8 @@ endif()
 # The host's half runs once for a conversion, and optimising it at -O3 took most of a build.
 add_library(vireo_host_flags INTERFACE)
 target_compile_options(vireo_host_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+add_library(vireo_cold_flags INTERFACE)
+target_compile_options(vireo_cold_flags INTERFACE $<$<CONFIG:Release>:-Og>)
 
 add_library(vireo_link_flags INTERFACE)
 if(APPLE)
@@ -89,12 +91,13 @@ if(VIREO_SANITIZE)
   target_compile_options(vireo_flags INTERFACE -fno-sanitize=vptr)
 endif()
 
-# vireo_precompile_(<target> device|host|program)
-#   Reading the standard library and FlatBuffers takes 1 to 1.5 s of processor time in every file, so it is done once for each
-#   set of flags: device and host libraries are position independent, programs are not. Only headers from outside are
-#   precompiled: a change to one of ours then recompiles no more than before. CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds
-#   without, which shows a file that forgets an include; the smoke builds of other targets and the linter do so.
-#   Unity builds save less than that here and join the helpers of neighbouring operators, which have the same names.
+# vireo_precompile_(<target> device|host|json|program|test)
+#   Reading the standard library and FlatBuffers takes 1 to 1.5 s of processor time in every file, so it is done once for
+#   each set of flags: device and host libraries are position independent, programs are not. `json` is `host` with the
+#   JSON library, for the command line; `test` is `program` with GoogleTest. Only headers from outside are precompiled: a change to one of ours then
+#   recompiles no more than before. CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows a file that forgets
+#   an include; minsize and the linter do so. Unity builds were weighed: they save less than that here, and join the
+#   helpers of neighbouring operators, which have the same names.
 function(vireo_precompile_ name kind)
   if(VIREO_BARE_METAL OR EMSCRIPTEN OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
     return()
@@ -105,23 +108,27 @@ function(vireo_precompile_ name kind)
     if(NOT kind STREQUAL "device")
       list(APPEND headers cstdio fstream functional iostream map memory optional set sstream string_view unordered_map)
     endif()
-    if(kind STREQUAL "program" AND TARGET Vireo::dep_gtest)
+    if(kind STREQUAL "test")
       list(APPEND headers gtest/gtest.h)
+    elseif(kind STREQUAL "json")
+      list(APPEND headers nlohmann/json.hpp)
     endif()
     list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/${owner}.cc" CONTENT "")
     add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/${owner}.cc")
     if(kind STREQUAL "device")
       vireo_use_flags_(${owner} OFF)
+    elseif(kind STREQUAL "test")
+      vireo_use_flags_(${owner} COLD)
+      vireo_test_flags_(${owner})
     else()
       vireo_use_flags_(${owner} ON)
     endif()
     target_link_libraries(${owner} PRIVATE Vireo::dep_flatbuffers)
-    if(kind STREQUAL "program")
-      if(TARGET Vireo::dep_gtest)
-        target_link_libraries(${owner} PRIVATE Vireo::dep_gtest)
-      endif()
-    else()
+    if(kind STREQUAL "json")
+      target_link_libraries(${owner} PRIVATE Vireo::dep_json)
+    endif()
+    if(NOT kind MATCHES "^(program|test)$")
       set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
     target_precompile_headers(${owner} PRIVATE ${headers})
@@ -131,6 +138,14 @@ function(vireo_precompile_ name kind)
   list(FILTER sources INCLUDE REGEX "\\.(c|S)$")
   if(sources)
     set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+# Where everything is built anew for one run, tests' own code need not be fast: with the optimiser gcc takes twice as long.
+function(vireo_test_flags_ name)
+  target_link_libraries(${name} PRIVATE Vireo::dep_gtest)
+  if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
+    target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O0>)
   endif()
 endfunction()
 
@@ -157,13 +172,14 @@ endif()
 add_custom_target(vireo_thread_tests)
 
 # vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
-#                   [PRECOMPILED <header>])
+#                   [PRECOMPILED json|<header>] [COLD])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
-#   PRECOMPILED: a header of its own in place of those of vireo_precompile_.
+#   PRECOMPILED: another set of vireo_precompile_ than its flags suggest, or a header of its own.
+#   COLD: a host library in which no loop is worth optimising: it takes half the time to compile.
 function(vireo_add_library name)
-  cmake_parse_arguments(ARG "HOST;THREADS" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "HOST;THREADS;COLD" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -174,7 +190,11 @@ function(vireo_add_library name)
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
-    vireo_use_flags_(${name} "${ARG_HOST}")
+    set(half ${ARG_HOST})
+    if(ARG_COLD)
+      set(half COLD)
+    endif()
+    vireo_use_flags_(${name} "${half}")
     set(pic ON)  # the shared library is made of these
     if(VIREO_BARE_METAL)
       set(pic OFF)
@@ -185,7 +205,9 @@ function(vireo_add_library name)
     if(ARG_HOST)
       set(kind host)
     endif()
-    if(ARG_PRECOMPILED)
+    if(ARG_PRECOMPILED STREQUAL "json")
+      vireo_precompile_(${name} json)
+    elseif(ARG_PRECOMPILED)
       target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILED})
     else()
       vireo_precompile_(${name} ${kind})
@@ -214,23 +236,29 @@ endfunction()
 
 function(vireo_use_flags_ name host)
   target_link_libraries(${name} PUBLIC vireo_flags PRIVATE vireo_warnings vireo_link_flags)
-  if(host)
+  if(host STREQUAL "COLD")
+    target_link_libraries(${name} PRIVATE vireo_cold_flags)
+  elseif(host)
     target_link_libraries(${name} PRIVATE vireo_host_flags)
   else()
     target_link_libraries(${name} PRIVATE vireo_device_flags)
   endif()
 endfunction()
 
-# vireo_add_executable(<name> SOURCES .. [LIBS ..] [DEVICE])
-#   A program in <build>/bin. Exceptions are on unless DEVICE is said.
+# vireo_add_executable(<name> SOURCES .. [LIBS ..] [DEVICE|TEST])
+#   A program in <build>/bin. Exceptions are on unless DEVICE is said. TEST: with the flags of vireo_add_test.
 function(vireo_add_executable name)
-  cmake_parse_arguments(ARG "DEVICE" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "DEVICE;TEST" "" "SOURCES;LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_executable(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   if(ARG_DEVICE)
     vireo_use_flags_(${name} OFF)
+  elseif(ARG_TEST)
+    vireo_use_flags_(${name} COLD)
+    vireo_test_flags_(${name})
+    vireo_precompile_(${name} test)
   else()
     vireo_use_flags_(${name} ON)
     vireo_precompile_(${name} program)
@@ -256,11 +284,9 @@ function(vireo_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 900)
   endif()
-  vireo_add_executable(${name} SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::test_roots Vireo::dep_gtest)
+  vireo_add_executable(${name} TEST SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} Vireo::test_roots)
   if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
-    # Where everything is built anew for one run, tests' own code need not be fast: with the optimiser gcc takes twice as long.
-    target_compile_options(${name} PRIVATE -O0)
-    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")  # and run ten times as long, next to other builds as well
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")  # they run ten times as long, next to other builds as well
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
   if(ARG_THREADS)

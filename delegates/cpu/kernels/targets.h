@@ -20,9 +20,13 @@
 #define VIREO_DISABLED_BF16 HWY_AVX3_ZEN4
 #endif
 
-#define HWY_DISABLED_TARGETS                                                                                    \
-  (HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | VIREO_DISABLED_BF16 | HWY_AVX3_SPR | HWY_NEON | HWY_NEON_BF16 | \
-   HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifndef VIREO_LEVELS_LEFT_OUT  // VIREO_NATIVE_KERNELS: those that the machine at hand lacks
+#define VIREO_LEVELS_LEFT_OUT 0
+#endif
+
+#define HWY_DISABLED_TARGETS                                                                                 \
+  (VIREO_LEVELS_LEFT_OUT | HWY_SSSE3 | HWY_SSE4 | VIREO_DISABLED_VNNI | VIREO_DISABLED_BF16 | HWY_AVX3_SPR | \
+   HWY_NEON | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
 // `#pragma GCC unroll` is spelled differently by clang, which also reads this form.
 #define VIREO_UNROLL _Pragma("GCC unroll 16")

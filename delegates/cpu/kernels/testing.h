@@ -22,7 +22,7 @@
 #include "delegates/cpu/kernels/targets.h"
 
 // After targets.h, which it reads.
-#include <hwy/highway.h>
+#include <hwy/targets.h>
 
 #include "sdk/base/parallel.h"
 
