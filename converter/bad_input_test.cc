@@ -101,7 +101,7 @@ TEST(BadInput, DamagedSampleModels) {
 #endif
   std::mt19937 rng(23);
   for (const char* name : {"kws_frontend", "kws_dscnn_mfcc", "kws_gru"}) {
-    std::ifstream in(tests::source_path("samples/models/" + name + ".onnx"), std::ios::binary);
+    std::ifstream in(tests::source_path(std::string("samples/models/") + name + ".onnx"), std::ios::binary);
     const std::string good{std::istreambuf_iterator<char>(in), {}};
     ASSERT_GT(good.size(), 1000u) << name;
     Folder folder;

@@ -48,7 +48,7 @@ std::string trim(const std::string& s) {
 std::vector<Case> read_cases() {
   std::vector<Case> out;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(tests::source_path("converter/passes")) {
+  for (const auto& entry : std::filesystem::directory_iterator(tests::source_path("converter/passes"))) {
     const std::string name = entry.path().filename().string();
     if (name.size() > 8 && name.substr(name.size() - 8) == ".test.ir") files.push_back(entry.path());
   }

@@ -34,11 +34,12 @@ struct Heap {
   }
 };
 
-const std::string kNpu = tests::build_path("plugins/libvireo_npu.so");
-const std::string kSleeper = tests::build_path("plugins/libsleeper.so");
-const std::string kModels[] = {tests::source_path("tests/golden/integer_golden.vireo"),
-                               tests::build_path("models/misuse.vireo"), tests::build_path("models/packing.vireo")};
-const std::string kBatched = tests::build_path("models/fleet_batch.vireo");
+const std::string kNpu = vireo::tests::build_path("plugins/libvireo_npu.so");
+const std::string kSleeper = vireo::tests::build_path("plugins/libsleeper.so");
+const std::string kModels[] = {vireo::tests::source_path("tests/golden/integer_golden.vireo"),
+                               vireo::tests::build_path("models/misuse.vireo"),
+                               vireo::tests::build_path("models/packing.vireo")};
+const std::string kBatched = vireo::tests::build_path("models/fleet_batch.vireo");
 
 // A model with its runtime; environment variables hold for the time in which the plug-ins are opened.
 struct Loaded {

@@ -38,6 +38,9 @@ OnnxNode& OnnxNode::number(const char* name, int64_t v) { return with(this, name
 OnnxNode& OnnxNode::real(const char* name, float v) { return with(this, name, v); }
 OnnxNode& OnnxNode::text(const char* name, std::string v) { return with(this, name, std::move(v)); }
 
+OnnxNode& OnnxNode::numbers(const char* name, const ::flatbuffers::Vector<uint8_t>* v) {
+  return with_list<int64_t>(this, name, v);
+}
 OnnxNode& OnnxNode::numbers(const char* name, const ::flatbuffers::Vector<int32_t>* v) {
   return with_list<int64_t>(this, name, v);
 }

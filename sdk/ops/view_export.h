@@ -60,6 +60,7 @@ struct OnnxNode {
   OnnxNode& real(const char* name, float v);
   OnnxNode& text(const char* name, std::string v);
   // Lists that are absent or empty are left out: that is what they mean.
+  OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<uint8_t>* v);
   OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<int32_t>* v);
   OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<uint32_t>* v);
   OnnxNode& numbers(const char* name, const ::flatbuffers::Vector<int64_t>* v);

@@ -204,9 +204,9 @@ void sweep(const Setting& setting) {
               static_cast<long long>(without));
 }
 
-const std::string kModels = tests::build_path("models/");
-const std::string kGolden = tests::source_path("tests/golden/integer_golden.vireo");
-const std::string kPlugin = tests::build_path("plugins/libvireo_npu.so");
+const std::string kModels = vireo::tests::build_path("models/");
+const std::string kGolden = vireo::tests::source_path("tests/golden/integer_golden.vireo");
+const std::string kPlugin = vireo::tests::build_path("plugins/libvireo_npu.so");
 
 bool there(const std::string& path) { return std::ifstream(path).good(); }
 

@@ -53,7 +53,7 @@ size_t files_in(const std::string& folder) {
 class Conversion : public testing::TestWithParam<const char*> {};
 
 TEST_P(Conversion, IsWholeOrAbsent) {
-  const std::string model = tests::source_path("tests/fuzz/corpus/onnx/") + GetParam() + ".onnx";
+  const std::string model = vireo::tests::source_path("tests/fuzz/corpus/onnx/") + GetParam() + ".onnx";
   char folder[] = "/tmp/vireo-conversion-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string out = std::string(folder) + "/m.vireo";

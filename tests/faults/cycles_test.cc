@@ -63,12 +63,12 @@ void run(const std::string& file, const char* device, const char* plugins, int c
 
 constexpr int kCycles = VIREO_SANITIZED ? 50 : 1000;  // freed memory stays with a sanitizer
 
-TEST(Cycles, MemoryIsBack) { run(tests::build_path("models/kws_smoke.vireo"), nullptr, "", kCycles); }
+TEST(Cycles, MemoryIsBack) { run(vireo::tests::build_path("models/kws_smoke.vireo"), nullptr, "", kCycles); }
 
 TEST(Cycles, MemoryIsBackWithAPlugIn) {
-  const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+  const std::string plugin = vireo::tests::build_path("plugins/libvireo_npu.so");
   if (!std::ifstream(plugin).good()) GTEST_SKIP() << "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)";
-  run(tests::source_path("tests/golden/integer_golden.vireo"), "npu,cpu", plugin.c_str(), kCycles / 4);
+  run(vireo::tests::source_path("tests/golden/integer_golden.vireo"), "npu,cpu", plugin.c_str(), kCycles / 4);
 }
 
 }  // namespace

@@ -33,12 +33,12 @@ using namespace vireo::fuzz;
 Reached reached{"session", "ran", "pipeline", "ran in a pipeline", "split", "ran in a split", "threads", "cancelled"};
 enum { kSession, kRan, kPipeline, kPipelineRan, kSplit, kSplitRan, kThreads, kCancelled };
 
-Bytes built(const char* name) { return read_whole(tests::build_path("models/fuzz/") + name + ".vireo"); }
+Bytes built(const char* name) { return read_whole(vireo::tests::build_path("models/fuzz/") + name + ".vireo"); }
 
 const std::vector<Bytes>& files() {
   static const auto* const all = [] {
-    auto* const list = new std::vector<Bytes>{read_whole(tests::source_path("tests/golden/integer_golden.vireo")),
-                                              built("state"), built("open")};
+    auto* const list = new std::vector<Bytes>{
+        read_whole(vireo::tests::source_path("tests/golden/integer_golden.vireo")), built("state"), built("open")};
     list->push_back(built("conv_for_targets"));
     list->push_back(built("loop_of_if"));
     list->push_back(sealed(list->at(2), Seal::kSigned));

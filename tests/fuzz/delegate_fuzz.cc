@@ -238,7 +238,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (in.chance(128)) g_table.reset = reset;
   if (in.chance(128)) g_table.telemetry = telemetry;
 
-  static const Bytes file = read_whole(tests::source_path("tests/golden/integer_golden.vireo"));
+  static const Bytes file = read_whole(vireo::tests::source_path("tests/golden/integer_golden.vireo"));
   static const AlignedCopy bytes(file.data(), file.size());
   vireo::faults::Heap heap;
   heap.most = 64u << 20;

@@ -21,7 +21,7 @@ Reached reached{"accepted"};
 struct Shared {
   vireo_runtime* runtime = nullptr;
   vireo_model* model = nullptr;
-  Bytes file = read_whole(tests::source_path("tests/golden/integer_golden.vireo"));
+  Bytes file = read_whole(vireo::tests::source_path("tests/golden/integer_golden.vireo"));
   AlignedCopy bytes{file.data(), file.size()};
 
   Shared() {

@@ -36,7 +36,7 @@ vireo_runtime* trusting_runtime() {
 // With the plug-in that the seeds' compiled parts are for; null where it is not built.
 vireo_runtime* npu_runtime() {
   static vireo_runtime* const one = []() -> vireo_runtime* {
-    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    static const std::string plugin = vireo::tests::build_path("plugins/libvireo_npu.so");
     if (access(plugin.c_str(), R_OK) != 0) return nullptr;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;

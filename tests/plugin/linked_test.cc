@@ -32,9 +32,9 @@ struct Runtime {
     options.threads = 1;
     options.plugins = "";
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
-    EXPECT_EQ(
-        vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model, &error),
-        VIREO_OK)
+    EXPECT_EQ(vireo_model_load_file(runtime, vireo::tests::source_path("tests/golden/integer_golden.vireo").c_str(),
+                                    &model, &error),
+              VIREO_OK)
         << error.message;
   }
   ~Runtime() {

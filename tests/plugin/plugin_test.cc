@@ -20,7 +20,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-const std::string kHostile = tests::build_path("test/hostile/");
+const std::string kHostile = vireo::tests::build_path("test/hostile/");
 
 struct Opened {
   vireo_runtime* runtime = nullptr;
@@ -144,7 +144,7 @@ struct Counted {
 };
 
 TEST(Plugin, EveryAllocationMayFail) {
-  const std::string npu = tests::build_path("plugins/libvireo_npu.so");
+  const std::string npu = vireo::tests::build_path("plugins/libvireo_npu.so");
   if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
   Counted counted;
   const vireo_allocator allocator = {[](void* context, size_t bytes, size_t alignment) -> void* {
@@ -176,7 +176,7 @@ TEST(Plugin, EveryAllocationMayFail) {
 }
 
 TEST(Plugin, OneProcessMayHaveManyRuntimes) {
-  const std::string npu = tests::build_path("plugins/libvireo_npu.so");
+  const std::string npu = vireo::tests::build_path("plugins/libvireo_npu.so");
   if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
   for (int round = 0; round < 20; ++round) {
     const Opened a(npu), b(npu);
@@ -213,7 +213,7 @@ TEST_F(Probe, DeadlyPluginsAreQuarantined) {
   };
   for (const auto& [kind, reason] : reasons) {
     SCOPED_TRACE(kind);
-    const std::string path = tests::build_path("test/deadly/hostile_") + kind + ".so";
+    const std::string path = vireo::tests::build_path("test/deadly/hostile_") + kind + ".so";
     for (int round = 0; round < 2; ++round) {  // the second is told by what is kept
       const auto begin = std::chrono::steady_clock::now();
       const Opened opened(path, nullptr, folder_.c_str(), 1500);
@@ -229,14 +229,14 @@ TEST_F(Probe, DeadlyPluginsAreQuarantined) {
     }
   }
   EXPECT_EQ(records(), reasons.size());
-  const Opened lies(tests::build_path("test/deadly/hostile_lies.so"), nullptr, folder_.c_str());
+  const Opened lies(vireo::tests::build_path("test/deadly/hostile_lies.so"), nullptr, folder_.c_str());
   EXPECT_EQ(std::string(lies.plugin(0).reason).rfind("quarantined: it claimed integer operators and then failed", 0),
             0u)
       << lies.plugin(0).reason;
 }
 
 TEST_F(Probe, GoodPluginsAreProbedOnceForEachContent) {
-  const std::string npu = tests::build_path("plugins/libvireo_npu.so");
+  const std::string npu = vireo::tests::build_path("plugins/libvireo_npu.so");
   if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
   EXPECT_TRUE(Opened(npu, nullptr, folder_.c_str()).has("npu"));
   ASSERT_EQ(records(), 1u);
@@ -270,7 +270,7 @@ TEST_F(Probe, GoodPluginsAreProbedOnceForEachContent) {
 
 // What it prints is not taken for what its probe says, however much it is.
 TEST_F(Probe, PluginsMayPrint) {
-  const Opened opened(tests::build_path("test/deadly/hostile_talks.so"), nullptr, folder_.c_str());
+  const Opened opened(vireo::tests::build_path("test/deadly/hostile_talks.so"), nullptr, folder_.c_str());
   EXPECT_STREQ(opened.plugin(0).reason, "");
   EXPECT_TRUE(opened.has("daaa"));
 }
@@ -299,7 +299,7 @@ TEST_F(Probe, WithoutAProgramNothingIsOpened) {
 }
 
 TEST_F(Probe, ManyAtOnce) {
-  const std::string npu = tests::build_path("plugins/libvireo_npu.so");
+  const std::string npu = vireo::tests::build_path("plugins/libvireo_npu.so");
   if (!fs::exists(npu)) GTEST_SKIP() << "built without VIREO_NPU";
   std::vector<std::thread> threads;
   std::atomic<int> good{0};

@@ -38,7 +38,7 @@ class Load {
     std::memcpy(held_.get(), bytes.data(), bytes.size());
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
-    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    static const std::string plugin = vireo::tests::build_path("plugins/libvireo_npu.so");
     options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;
     EXPECT_EQ(vireo_runtime_create(&options, &runtime_, &error_), VIREO_OK) << error_.message;
@@ -115,7 +115,7 @@ uint64_t driver_hash(const uint8_t* data, size_t bytes) {
 }
 
 TEST(CompiledFile, HostilePartsEndInAnErrorOrTheRightAnswer) {
-  std::ifstream in(tests::source_path("tests/golden/integer_golden.vireo"), std::ios::binary);
+  std::ifstream in(vireo::tests::source_path("tests/golden/integer_golden.vireo"), std::ios::binary);
   const Bytes bare{std::istreambuf_iterator<char>(in), {}};
   Load load(bare);
   const Bytes wanted = load.answer("cpu");

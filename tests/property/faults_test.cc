@@ -57,7 +57,7 @@ Outcome go(const Plan& plan, Heap* heap) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.allocator = &allocator;
   options.threads = 1;
-  static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+  static const std::string plugin = vireo::tests::build_path("plugins/libvireo_npu.so");
   options.plugins = plugin.c_str();
   options.probe = VIREO_PROBE_NEVER;  // which would meet the faults
   vireo_runtime* runtime = nullptr;
@@ -66,8 +66,8 @@ Outcome go(const Plan& plan, Heap* heap) {
   out.status = timed([&] { return vireo_runtime_create(&options, &runtime, &error); });
   if (out.status == VIREO_OK)
     out.status = timed([&] {
-      return vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model,
-                                   &error);
+      return vireo_model_load_file(runtime, vireo::tests::source_path("tests/golden/integer_golden.vireo").c_str(),
+                                   &model, &error);
     });
   vireo_session_options made = VIREO_SESSION_OPTIONS_INIT;
   made.device = plan.device.c_str();

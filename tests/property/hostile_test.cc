@@ -43,7 +43,7 @@ constexpr size_t kStride = 1;
 class Hostile : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream in(tests::build_path("models/kws_smoke.vireo"), std::ios::binary);
+    std::ifstream in(vireo::tests::build_path("models/kws_smoke.vireo"), std::ios::binary);
     file_.assign(std::istreambuf_iterator<char>(in), {});
     ASSERT_GT(file_.size(), 1000u) << "build the models first";
     std::memcpy(&header_, file_.data(), sizeof(header_));

@@ -41,7 +41,7 @@ class Misuse : public ::testing::Test {
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.thread_pool = &pool;
     ASSERT_EQ(vireo_runtime_create(&options, &runtime_, &error_), VIREO_OK) << error_.message;
-    path_ = tests::build_path("models/misuse.vireo");
+    path_ = vireo::tests::build_path("models/misuse.vireo");
     ASSERT_EQ(vireo_model_load_file(runtime_, path_.c_str(), &model_, &error_), VIREO_OK) << error_.message;
     ASSERT_EQ(vireo_session_create(model_, nullptr, &session_, &error_), VIREO_OK) << error_.message;
   }
@@ -311,7 +311,7 @@ TEST(Threads, SessionsOfOneModelSideBySide) {
   vireo_model* model = nullptr;
   vireo_error error = VIREO_ERROR_INIT;
   ASSERT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
-  const std::string path = tests::build_path("models/misuse.vireo");
+  const std::string path = vireo::tests::build_path("models/misuse.vireo");
   ASSERT_EQ(vireo_model_load_file(runtime, path.c_str(), &model, &error), VIREO_OK) << error.message;
   ASSERT_EQ(vireo_model_test_count(model), 2u);  // the first is for a batch of four, the second for one
   std::vector<int> passed(4, 0);

@@ -47,7 +47,7 @@ struct Heap {
   }
 };
 
-std::string model_path() { return tests::build_path("models/packing.vireo"); }
+std::string model_path() { return vireo::tests::build_path("models/packing.vireo"); }
 
 std::vector<uint8_t> read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -102,7 +102,7 @@ class Load {
 class PackedFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream in(tests::build_path("models/packing.vireo"), std::ios::binary);
+    std::ifstream in(vireo::tests::build_path("models/packing.vireo"), std::ios::binary);
     bare_.assign(std::istreambuf_iterator<char>(in), {});
     ASSERT_GT(bare_.size(), 1000u) << "build the models first";
     Load load(bare_);

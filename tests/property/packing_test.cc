@@ -38,7 +38,7 @@ class Packing : public ::testing::Test {
     options.allocator = &allocator;
     options.threads = 2;
     ASSERT_EQ(vireo_runtime_create(&options, &runtime_, &error_), VIREO_OK) << error_.message;
-    const std::string path = tests::build_path("models/packing.vireo");
+    const std::string path = vireo::tests::build_path("models/packing.vireo");
     ASSERT_EQ(vireo_model_load_file(runtime_, path.c_str(), &model_, &error_), VIREO_OK) << error_.message;
     loaded_ = heap_.held;
   }

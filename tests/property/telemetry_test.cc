@@ -27,7 +27,7 @@ struct Opened {
     vireo_error error = VIREO_ERROR_INIT;
     vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
     options.threads = 1;
-    static const std::string plugin = tests::build_path("plugins/libvireo_npu.so");
+    static const std::string plugin = vireo::tests::build_path("plugins/libvireo_npu.so");
     options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;  // which would meet the faults
     EXPECT_EQ(vireo_runtime_create(&options, &runtime, &error), VIREO_OK) << error.message;
@@ -38,9 +38,9 @@ struct Opened {
       if (std::strcmp(info.name, "npu") == 0) npu = i;
       if (std::strcmp(info.name, "cpu") == 0) cpu = i;
     }
-    EXPECT_EQ(
-        vireo_model_load_file(runtime, tests::source_path("tests/golden/integer_golden.vireo").c_str(), &model, &error),
-        VIREO_OK)
+    EXPECT_EQ(vireo_model_load_file(runtime, vireo::tests::source_path("tests/golden/integer_golden.vireo").c_str(),
+                                    &model, &error),
+              VIREO_OK)
         << error.message;
     vireo_session_options made = VIREO_SESSION_OPTIONS_INIT;
     made.device = "npu,cpu";

@@ -94,7 +94,7 @@ Outcome use(const Bytes& file, const vireo_trust* trust, const char* cache = nul
 class Trust : public testing::Test {
  protected:
   Trust() {
-    std::ifstream file(tests::build_path("models/misuse.vireo"), std::ios::binary);
+    std::ifstream file(vireo::tests::build_path("models/misuse.vireo"), std::ios::binary);
     plain_.assign(std::istreambuf_iterator<char>(file), {});
     EXPECT_GT(plain_.size(), 100000u);
     right_ = use(plain_, nullptr).answer;

@@ -40,7 +40,7 @@ class ThisTree(unittest.TestCase):
                          "conformance_cpu", "vireo_runtime_test"})
         self.assertLessEqual({"asan", "conformance", "fuzz", "tidy"}, parts)
         self.assertFalse(parts & (DEVICES | {"minsize"}))
-        self.assertEqual(stages, {"build"})
+        self.assertEqual(stages, {"build", "release"})
 
     def test_threads_are_for_what_thread_tests_link(self):
         self.assertIn("tsan", self.chosen("converter/passes/fold_batch_norm.cc")[2])  # bounds_test links the converter

@@ -82,6 +82,8 @@ FIRMWARE = dict(
     without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|fused\.(h|cc))|runtime/platform/(?!bare)\w+\.cc")
 STAGES = {
     "format": Part([r".*\.(h|cc|c|hpp|cpp)", r"\.clang-format", r"toolchains/check_format"], reads="text"),
+    # The same objects as dev's, in the configuration of users.
+    "release": Part([TOOL, r"samples/models/digit_det_nms\.(onnx|npz)"], without=r".*_(test|bench)\.cc|.*\.md"),
 }
 FULL = {
     # Left out: what tests/*/CMakeLists.txt leave out of a sanitized build.
