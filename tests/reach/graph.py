@@ -160,7 +160,7 @@ class Graph:
                     found |= self.headers.get(os.path.basename(name), set())
                 found |= {f for pattern, of in GENERATED if pattern.fullmatch(
                     "@generated/" + name) for f in self.glob(of)}
-        if "VIREO_SOURCE_ROOT" in text:
+        if "source_path(" in text:
             found |= self.leaves(self.paths(text, folder))
         return found
 
