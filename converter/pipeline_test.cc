@@ -61,7 +61,8 @@ TEST(Pipeline, ASecondRunChangesNothingInTheSharedModels) {
   if (!fs::exists(shared)) GTEST_SKIP() << shared << " is not there: set VIREO_SHARED to the folder that holds models/";
   const std::vector<std::string> models = models_below(shared);
   ASSERT_FALSE(models.empty());
-  for (const std::string& path : models) twice(path);
+  const size_t step = std::getenv("VIREO_FULL") != nullptr ? 1 : 4;  // all of them take most of a minute
+  for (size_t i = 0; i < models.size(); i += step) twice(models[i]);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ PRELOAD = os.environ.get("VIREO_PRELOAD", "")
 PROGRAM_ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "ASAN_OPTIONS")}
 if PRELOAD and "LD_PRELOAD" not in os.environ:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "LD_PRELOAD": PRELOAD, "ASAN_OPTIONS": "detect_leaks=0"})
-# Under a sanitizer every SAMPLE-th case of the large tables is enough.
-SAMPLE = int(os.environ.get("VIREO_SAMPLE", "1"))
+# Every SAMPLE-th case of the large tables: the default run and sanitizers take some, VIREO_FULL=1 all.
+SAMPLE = 1 if os.environ.get("VIREO_FULL") == "1" else int(os.environ.get("VIREO_SAMPLE", "1"))
 
 
 def vireo(*arguments, check=True, environment=None, seconds=None):

@@ -16,6 +16,8 @@ class Reach:
         self.matches = {}
         self.items = {}  # "test NAME", "stage NAME" or "part NAME" -> files
         for test in self.tests.values():
+            if "whole" in test.labels:
+                continue  # tests/run has a part for these
             self.items["test " + test.name] = self.files(self.graph.closure(self.roots(test)))
         self.items["stage build"] = self.built(self.graph.closure(self.graph.compiled))
         for kind, rows in (("stage ", table.STAGES), ("part ", table.FULL)):

@@ -86,9 +86,10 @@ STAGES = {
     "release": Part([TOOL, r"samples/models/digit_det_nms\.(onnx|npz)"], without=r".*_(test|bench)\.cc|.*\.md"),
 }
 FULL = {
+    "whole": Part(tests=r".*", labels={"sampled", "whole"}),
     # Left out: what tests/*/CMakeLists.txt leave out of a sanitized build.
     "asan": Part(
-        [*CONFORMANCE, r"tests/property/guard_test\.cc"], never={"perf", "size", "alloc", "package"},
+        [*CONFORMANCE, r"tests/property/guard_test\.cc"], never={"perf", "size", "alloc", "package", "whole"},
         tests=r"(?!e2e_memory$|document_|operator_coverage_tested$|differential_fuzz$|calls_test$).*"),
     "tsan": Part(tests=r".*", labels={"threads"}, made=False),
     "aarch64-linux": Part([PACKED, r"toolchains/aarch64-linux-gnu\.cmake"], **LINUX),

@@ -54,7 +54,8 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_6
   target_compile_options(vireo_device_flags INTERFACE $<$<CONFIG:MinSizeRel>:-fno-plt>)
 endif()
 
-# The host's half runs once for a conversion, and optimising it at -O3 took most of a build.
+# The host's half runs once for a conversion, and optimising it at -O3 took most of a build. At -O1 conversions take as long
+# as before, at -Og a sixth more: that is for importers, the command line and tests.
 add_library(vireo_host_flags INTERFACE)
 target_compile_options(vireo_host_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 add_library(vireo_cold_flags INTERFACE)
@@ -91,13 +92,14 @@ if(VIREO_SANITIZE)
   target_compile_options(vireo_flags INTERFACE -fno-sanitize=vptr)
 endif()
 
-# vireo_precompile_(<target> device|host|json|program|test)
+# vireo_precompile_(<target> device|host|json|onnx|program|test)
 #   Reading the standard library and FlatBuffers takes 1 to 1.5 s of processor time in every file, so it is done once for
 #   each set of flags: device and host libraries are position independent, programs are not. `json` is `host` with the
-#   JSON library, for the command line; `test` is `program` with GoogleTest. Only headers from outside are precompiled: a change to one of ours then
-#   recompiles no more than before. CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows a file that forgets
-#   an include; minsize and the linter do so. Unity builds were weighed: they save less than that here, and join the
-#   helpers of neighbouring operators, which have the same names.
+#   JSON library, for the command line, `onnx` with the messages of ONNX; `test` is `program` with GoogleTest. Only headers
+#   from outside are in them: a change to one of ours then recompiles no more than before.
+#   CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows a file that forgets an include; minsize and the
+#   linter do so. Unity builds were weighed: they save less than that here, and join the helpers of neighbouring
+#   operators, which have the same names.
 function(vireo_precompile_ name kind)
   if(VIREO_BARE_METAL OR EMSCRIPTEN OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
     return()
@@ -112,12 +114,16 @@ function(vireo_precompile_ name kind)
       list(APPEND headers gtest/gtest.h)
     elseif(kind STREQUAL "json")
       list(APPEND headers nlohmann/json.hpp)
+    elseif(kind STREQUAL "onnx")
+      list(APPEND headers onnx/onnx-ml.pb.h)
     endif()
     list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/${owner}.cc" CONTENT "")
     add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/${owner}.cc")
     if(kind STREQUAL "device")
       vireo_use_flags_(${owner} OFF)
+    elseif(kind STREQUAL "json")
+      vireo_use_flags_(${owner} COLD)
     elseif(kind STREQUAL "test")
       vireo_use_flags_(${owner} COLD)
       vireo_test_flags_(${owner})
@@ -127,6 +133,8 @@ function(vireo_precompile_ name kind)
     target_link_libraries(${owner} PRIVATE Vireo::dep_flatbuffers)
     if(kind STREQUAL "json")
       target_link_libraries(${owner} PRIVATE Vireo::dep_json)
+    elseif(kind STREQUAL "onnx")
+      target_link_libraries(${owner} PRIVATE Vireo::dep_onnx_proto)
     endif()
     if(NOT kind MATCHES "^(program|test)$")
       set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -172,12 +180,13 @@ endif()
 add_custom_target(vireo_thread_tests)
 
 # vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
-#                   [PRECOMPILED json|<header>] [COLD])
+#                   [PRECOMPILED json|onnx|<header>] [COLD])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
 #   PRECOMPILED: another set of vireo_precompile_ than its flags suggest, or a header of its own.
-#   COLD: a host library in which no loop is worth optimising: it takes half the time to compile.
+#   COLD: a host library in which no loop is worth optimising: it takes half the time to compile. It precompiles headers of its
+#   own or `json`, because those of `host` are for another level of optimisation, at which gcc 12 can crash.
 function(vireo_add_library name)
   cmake_parse_arguments(ARG "HOST;THREADS;COLD" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
@@ -191,7 +200,9 @@ function(vireo_add_library name)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     set(half ${ARG_HOST})
-    if(ARG_COLD)
+    if(ARG_COLD AND NOT ARG_PRECOMPILED)
+      message(FATAL_ERROR "vireo_add_library(${name} COLD): PRECOMPILED is missing")
+    elseif(ARG_COLD)
       set(half COLD)
     endif()
     vireo_use_flags_(${name} "${half}")
@@ -205,8 +216,8 @@ function(vireo_add_library name)
     if(ARG_HOST)
       set(kind host)
     endif()
-    if(ARG_PRECOMPILED STREQUAL "json")
-      vireo_precompile_(${name} json)
+    if(ARG_PRECOMPILED MATCHES "^(json|onnx)$")
+      vireo_precompile_(${name} ${ARG_PRECOMPILED})
     elseif(ARG_PRECOMPILED)
       target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILED})
     else()
