@@ -8,14 +8,10 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# A compiler cache serves every clone: paths below this folder are hashed as relative ones, the working folder not at all.
-# The third setting is what ccache asks for where headers are precompiled; no file here uses __DATE__ or __TIME__.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT EMSCRIPTEN)
   find_program(VIREO_CCACHE ccache)
-  find_program(VIREO_ENV env)  # quicker to start than cmake -E env, which counts where hundreds of files hit
-  if(VIREO_CCACHE AND VIREO_ENV)
-    set(CMAKE_C_COMPILER_LAUNCHER "${VIREO_ENV}" "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros "${VIREO_CCACHE}")
+  if(VIREO_CCACHE AND CMAKE_HOST_UNIX)
+    set(CMAKE_C_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/toolchains/compile_cached" "${PROJECT_SOURCE_DIR}" "${VIREO_CCACHE}")
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_C_COMPILER_LAUNCHER}")
   endif()
 endif()
