@@ -19,8 +19,9 @@ void add_target(Command verb, std::string* target) {
 }
 
 void add_require(Command verb, std::string* require) {
-  verb.add_option("--require", *require,
-                  "fail unless so many of the nodes run on a device: npu>=95%, npu=100% (vireo explain tells why not)");
+  verb.add_option(
+      "--require", *require,
+      "fail unless this share of the nodes runs on a device: npu>=95%, npu=100% (vireo explain says why not)");
 }
 
 void add_tuning(Command verb, std::string* tuning) {

@@ -212,7 +212,7 @@ void add_verify(Command app, Context& context) {
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);
   verb.add_option("--placements", options->placements,
-                  "place the nodes on the named devices at random, so many times, and compare with the CPU alone")
+                  "place the nodes on the named devices at random N times and compare with the CPU only")
       .non_negative();
   verb.add_option("--seed", options->seed, "of the first such placement; default 1");
   verb.add_repeated("-i,--input", options->inputs, "without a reference: an input, NAME=FILE; else values are made up");

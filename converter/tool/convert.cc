@@ -321,7 +321,7 @@ void add_common(Command verb, Options* options) {
       "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights and "
       "compile parts for it; may be given often; help lists the profiles");
   verb.add_option("--string-bytes", options->string_bytes,
-                  "so long a string is at most, where memory is reserved for text that nodes make; default 256")
+                  "maximum bytes reserved for each string that a node produces; default 256")
       .range(1u, 1u << 20);
   verb.add_option(
           "--nchwc-block", options->nchwc_block,
@@ -347,7 +347,7 @@ void add_convert(Command app, Context& context) {
   verb.add_option("--report", options->report,
                   "write what was done to an .html page that explains itself, or the same data to a .json file");
   verb.add_option("--bench", options->bench_seconds,
-                  "run the result for so many seconds and put each node's time into the report")
+                  "run the result for N seconds and put each node's time into the report")
       .range(0.0, 3600.0);
   verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
   verb.add_option("--test-atol", options->test_atol,

@@ -73,10 +73,10 @@ def classifier(folder, name, key, data, input_name, scale, least):
         file = quantized(folder, name, {input_name: load("calibration.npz")}, "--shape",
                          f"{input_name}=1,{','.join(map(str, examples.shape[1:]))}")
         explained(test, file)
-        some = slice(None, None, support.SAMPLE)
+        some = slice(None, None, support.DATA_STEP)
         accuracy = float((compare(test, file, examples[some]).argmax(1) == labels[some]).mean())
         print(f"{name}: {100 * accuracy:.1f} % of {len(labels[some])} on the npu")
-        test.assertGreaterEqual(accuracy, recorded(name)["accuracy"] - least * support.SAMPLE)
+        test.assertGreaterEqual(accuracy, recorded(name)["accuracy"] - least * support.DATA_STEP)
     return run
 
 
@@ -85,7 +85,7 @@ def detector(test):
     from PIL import Image
     import trained_test
     det, room = trained_test.metric(), support.SHARED / "trained" / "digit_det"
-    items = json.loads((room / "test.json").read_text())["images"][::support.SAMPLE]
+    items = json.loads((room / "test.json").read_text())["images"][::support.DATA_STEP]
     truth = [(np.array(i["boxes"], np.float32), np.array(i["labels"])) for i in items]
     file = quantized("digit_det", "digit_det", {"image": np.load(room / "calibration.npz")["image"].astype(np.float32) / 255},
                      "--shape", "image=1,3,320,320")
@@ -94,7 +94,7 @@ def detector(test):
     found = [det.nms(*det.decode(raw)) for raw in compare(test, file, pictures)]
     value = det.average_precision(found, truth)
     print(f"digit_det: mAP50 {value:.3f} of {len(items)} pictures on the npu")
-    test.assertGreaterEqual(value, recorded("digit_det")["mAP50"] - ONE_POINT * support.SAMPLE)
+    test.assertGreaterEqual(value, recorded("digit_det")["mAP50"] - ONE_POINT * support.DATA_STEP)
 
 
 reason = support.missing("numpy", "onnxruntime", "PIL", folder="trained")

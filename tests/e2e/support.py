@@ -23,6 +23,8 @@ if PRELOAD and "LD_PRELOAD" not in os.environ:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "LD_PRELOAD": PRELOAD, "ASAN_OPTIONS": "detect_leaks=0"})
 # Every SAMPLE-th case of the large tables: the default run and sanitizers take some, VIREO_FULL=1 all.
 SAMPLE = 1 if os.environ.get("VIREO_FULL") == "1" else int(os.environ.get("VIREO_SAMPLE", "1"))
+# Every DATA_STEP-th example behind a metric. Fewer need a wider tolerance, so only sanitizers take fewer.
+DATA_STEP = SAMPLE if PRELOAD else 1
 
 
 def vireo(*arguments, check=True, environment=None, seconds=None):

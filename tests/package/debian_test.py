@@ -39,6 +39,13 @@ class Debian(unittest.TestCase):
     def test_which_packages(self):
         self.assertEqual(set(self.files), {LIBRARY, "libvireo-dev", "vireo-tools"})
 
+    def test_no_binary_names_a_folder_of_this_machine(self):
+        binaries = [p for p in self.root.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes()[:4] in (b"\x7fELF", b"!<ar")]
+        self.assertTrue(binaries)
+        for path in binaries:
+            with self.subTest(path.name):
+                self.assertNotIn(str(support.ROOT).encode(), path.read_bytes())
+
     def test_control_fields(self):
         architecture = support.run("dpkg", "--print-architecture").stdout.strip()
         for package, section in ((LIBRARY, "libs"), ("libvireo-dev", "libdevel"), ("vireo-tools", "devel")):

@@ -1,6 +1,6 @@
 // 250 runs (with VIREO_FULL=1 a thousand) on the software NPU with faults at random: it is lost, hangs, computes
 // wrongly, has no memory left, or the host has none. Each ends with the CPU's bits or with an error that says what
-// happened, and gives all memory back. VIREO_FAULT_RUNS says how many (default 1,000).
+// happened, and gives all memory back. VIREO_FAULT_RUNS is another number.
 #include <gtest/gtest.h>
 
 #include <atomic>

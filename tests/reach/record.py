@@ -7,7 +7,8 @@ from reach import table
 COLUMNS = ["date", "commit", "tree", "part", "scope", "passed", "failed", "skipped", "seconds"]
 SMOKED = ("aarch64-linux", "armv7-linux", "riscv64-linux", "wasm", "cortex-m4", "cortex-m4-integer")
 # Stages of the default run beside dev, as Reach.items calls them: where that is a part of --full, it does as well.
-STAGES = {"format": "stage format", "release": "stage release", "size": "part minsize", **{f"smoke-{target}": f"part {target}" for target in SMOKED}}
+STAGES = {"format": "stage format", "release": "stage release", "size": "part minsize",
+          **{f"smoke-{target}": f"part {target}" for target in SMOKED}}
 PARTS = ["dev", *STAGES, *table.FULL]
 
 

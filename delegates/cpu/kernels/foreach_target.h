@@ -2,9 +2,9 @@
 // targets.h.
 //
 // Highway reads its operations anew for each set, 1 to 1.5 s of processor time each, which was more than half of what
-// the kernels took to compile. Each set's operations are in a namespace of their own, so precompiled.h holds those of
-// all sets at once, and what is left to do for a set is its macros and the kernel. Without precompiled headers, and
-// where there is one set only, this is Highway's file.
+// the kernels took to compile. Each set's operations have a namespace of their own, so precompiled.h holds them all at
+// once. This file then only sets the macros of each set and compiles the kernel. Without precompiled headers, or where
+// there is only one set, it includes Highway's own file.
 //
 // Three macros are Highway's own (1.2.0): HWY_TARGET_TOGGLE changes with each set, so that headers with per-target
 // contents (-inl.h) are read again; HWY_HIGHWAY_PER_TARGET, being unlike it, tells highway.h that it was read.
