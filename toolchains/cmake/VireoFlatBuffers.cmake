@@ -3,11 +3,14 @@
 include_guard(GLOBAL)
 
 # vireo_add_schema(<target> name.fbs ...)
-#   sdk/x/name.fbs becomes <build>/generated/sdk/x/name_generated.h, included as "sdk/x/name_generated.h". The header
-#   is made before <target> compiles, and before whatever links <target>. Where <target> does not exist it is created
-#   as an interface library with an alias Vireo::<name without vireo_>. One schema includes another by its path from
-#   the repository root: include "sdk/format/model.fbs";
-#   Headers hold the object API too (NameT structs): writers on the host use it; device code does not, and pays nothing.
+#   sdk/x/name.fbs becomes a header that is included as "sdk/x/name_generated.h". The header is made before <target>
+#   compiles, and before whatever links <target>. Where <target> does not exist it is created as an interface library with
+#   an alias Vireo::<name without vireo_>. One schema includes another by its path from the repository root:
+#   include "sdk/format/model.fbs";
+#   There are two of each header. Host libraries, programs and tests see <build>/generated/objects, which has the object API
+#   too (NameT structs). Device libraries never write a file; they see <build>/generated/tables, which has the tables and their
+#   builders only, because the objects of the file's format take gcc 1.4 s in each file that includes them. The classes of
+#   the tables have the same members in both but for UnPack and Pack, so objects of the two kinds link.
 function(vireo_add_schema target)
   set(headers)
   foreach(schema IN LISTS ARGN)
@@ -15,12 +18,15 @@ function(vireo_add_schema target)
     file(RELATIVE_PATH relative "${PROJECT_SOURCE_DIR}" "${source}")
     get_filename_component(folder "${relative}" DIRECTORY)
     get_filename_component(stem "${relative}" NAME_WE)
-    set(header "${PROJECT_BINARY_DIR}/generated/${folder}/${stem}_generated.h")
-    add_custom_command(OUTPUT "${header}"
-      COMMAND Vireo::flatc --cpp --scoped-enums --gen-object-api --cpp-std c++17 --keep-prefix -I "${PROJECT_SOURCE_DIR}"
-              -o "${PROJECT_BINARY_DIR}/generated/${folder}" "${source}"
+    set(tables "${PROJECT_BINARY_DIR}/generated/tables/${folder}")
+    set(objects "${PROJECT_BINARY_DIR}/generated/objects/${folder}")
+    set(made "${tables}/${stem}_generated.h" "${objects}/${stem}_generated.h")
+    set(flatc Vireo::flatc --cpp --scoped-enums --cpp-std c++17 --keep-prefix -I "${PROJECT_SOURCE_DIR}")
+    add_custom_command(OUTPUT ${made}
+      COMMAND ${flatc} -o "${tables}" "${source}"
+      COMMAND ${flatc} --gen-object-api -o "${objects}" "${source}"
       DEPENDS "${source}" VERBATIM COMMENT "flatc ${relative}")
-    list(APPEND headers "${header}")
+    list(APPEND headers ${made})
   endforeach()
   if(TARGET ${target})
     get_target_property(type ${target} TYPE)

@@ -104,7 +104,7 @@ function(vireo_add_package root)
     cmake_path(GET schema PARENT_PATH folder)
     cmake_path(GET schema STEM stem)
     install(FILES "${PROJECT_SOURCE_DIR}/${schema}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}" COMPONENT development)
-    install(FILES "${PROJECT_BINARY_DIR}/generated/${folder}/${stem}_generated.h" OPTIONAL
+    install(FILES "${PROJECT_BINARY_DIR}/generated/objects/${folder}/${stem}_generated.h" OPTIONAL
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/vireo/attributes/${folder}" COMPONENT development)
   endforeach()
 

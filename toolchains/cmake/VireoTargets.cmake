@@ -46,6 +46,7 @@ target_compile_options(vireo_device_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
   # Nothing unwinds through code without exceptions; the tables would be a fifth of the smallest image.
   $<$<CONFIG:MinSizeRel>:-fno-unwind-tables -fno-asynchronous-unwind-tables>)
+target_include_directories(vireo_device_flags SYSTEM INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/tables>)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # Calls of the C library by its table of addresses: the detours through the linkage table would be 300 bytes.
   target_compile_options(vireo_device_flags INTERFACE $<$<CONFIG:MinSizeRel>:-fno-plt>)
@@ -57,6 +58,9 @@ add_library(vireo_host_flags INTERFACE)
 target_compile_options(vireo_host_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 add_library(vireo_cold_flags INTERFACE)
 target_compile_options(vireo_cold_flags INTERFACE $<$<CONFIG:Release>:-Og>)
+foreach(flags vireo_host_flags vireo_cold_flags)
+  target_include_directories(${flags} SYSTEM INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/objects>)
+endforeach()
 
 add_library(vireo_link_flags INTERFACE)
 if(APPLE)
