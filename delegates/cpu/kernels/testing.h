@@ -13,9 +13,11 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "delegates/cpu/kernels/levels.h"
@@ -28,6 +30,13 @@
 
 namespace vireo::cpu::testing {
 
+// Whether for_each_level is at the best instruction set. The model of a tile unit in plain C++ is slow and the same on
+// all of them, so the tests try it there only.
+inline bool& on_best_level() {
+  static bool best = true;
+  return best;
+}
+
 // Runs `body` once for each instruction set that this machine has and the kernels are built for, best first. Each test
 // has its own: one that defines VIREO_KERNEL_USES_BF16 before this header has one more set. Under the thread sanitizer,
 // which slows each access down, the best alone: who shares what with whom does not depend on the width of a vector.
@@ -39,11 +48,13 @@ static inline void for_each_level(const std::function<void(const char* level)>& 
     hwy::SetSupportedTargetsForTest(level);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     SCOPED_TRACE(hwy::TargetName(level));
+    on_best_level() = rest == all;
     body(hwy::TargetName(level));
 #ifdef __SANITIZE_THREAD__
     break;
 #endif
   }
+  on_best_level() = true;
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(supported_levels());
 }
@@ -158,6 +169,36 @@ inline double ulp_error(float got, double want) {
 // which never exceeds `magnitude` = sum |a b|; + 2 for bias and activation.
 inline double sum_bound(int64_t terms, double magnitude) {
   return (static_cast<double>(terms) + 2) * 0x1p-24 * magnitude + 1e-30;
+}
+
+// What plain loops expect of a kernel: `want`, and how far off a result may be.
+struct Expected {
+  std::vector<double> want, bound;
+};
+
+// Numbers, enumerators, flags and arrays of them as a key of expected_once.
+template <class... Parts>
+std::vector<double> key_of(const Parts&... parts) {
+  std::vector<double> key;
+  const auto add = [&key](const auto& part) {
+    if constexpr (std::is_array_v<std::remove_reference_t<decltype(part)>>) {
+      for (const auto& number : part) key.push_back(static_cast<double>(number));
+    } else {
+      key.push_back(static_cast<double>(part));
+    }
+  };
+  (add(parts), ...);
+  return key;
+}
+
+// What `make(Expected*)` makes, once for each `key`, which holds all that the numbers depend on. Plain loops are most
+// of a test's time, and instruction sets, numbers of threads and ways of packing share them.
+template <class Make>
+const Expected& expected_once(const std::vector<double>& key, const Make& make) {
+  static std::map<std::vector<double>, Expected> made;  // one for each place that calls
+  const auto [at, fresh] = made.try_emplace(key);
+  if (fresh) make(&at->second);
+  return at->second;
 }
 
 }  // namespace vireo::cpu::testing

@@ -7,8 +7,11 @@
 namespace vireo::cpu {
 namespace {
 
+using testing::Expected;
+using testing::expected_once;
 using testing::for_each_level;
 using testing::Guarded;
+using testing::key_of;
 using Bytes = Guarded<uint8_t>;
 
 int value(const Bytes& b, bool is_signed, int64_t i) {
@@ -104,10 +107,42 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots,
   if (zeros) c.w_zero = w_zero.data();
   c.w_zero_per_channel = zeros;
   c.finish = &q;
+  const std::vector<double>& want =
+      expected_once(
+          key_of(z.channels, z.outputs, z.height, z.width, z.kernel, z.stride, z.dilation, z.pad, n, x_signed, zeros,
+                 then),
+          [&](Expected* e) {
+            for (int64_t i = 0; i < n * out_area * z.outputs; ++i) {
+              const int64_t o = i % z.outputs, at = i / z.outputs % out_area, image = i / z.outputs / out_area;
+              int32_t sum = bias[static_cast<size_t>(o)];
+              for (int64_t t = 0; t < taps; ++t) {
+                const int64_t iy = at / s.out[2] * z.stride - z.pad + t / z.kernel * z.dilation;
+                const int64_t ix = at % s.out[2] * z.stride - z.pad + t % z.kernel * z.dilation;
+                if (iy < 0 || iy >= z.height || ix < 0 || ix >= z.width) continue;
+                for (int64_t k = 0; k < z.channels; ++k) {
+                  const int xv = value(x, x_signed, ((image * z.height + iy) * z.width + ix) * z.channels + k);
+                  const int wv = value(w, true, (o * z.channels + k) * taps + t);
+                  sum += (xv - value(x_zero, x_signed, 0)) * (wv - (zeros ? value(w_zero, true, o) : 0));
+                }
+              }
+              int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
+              if (then != Then::kNothing) {
+                const auto of = [&](const float* values) { return values[then == Then::kAffine ? o : 0]; };
+                const auto d = static_cast<float>(wanted - step.zero);
+                float v = d * of(d < 0 && step.below != nullptr ? step.below : step.factor);
+                if (step.adds) v += static_cast<float>(value(other, step.other_signed, i) - step.other_zero) * -0.6f;
+                if (step.offset != nullptr) v += of(step.offset);
+                wanted = round_and_clamp(v, 130, 20, 255);
+              }
+              e->want.push_back(wanted);
+            }
+          })
+          .want;
   testing::Threads threads(slots);
   Bytes filters(conv_nhwc_i8_packed_bytes(s));
   pack_conv_nhwc_i8(c, w.data(), threads.parallel(), filters.data());
   for (const int way : {0, 1, 2, 3}) {
+    if (way == 2 && !testing::on_best_level()) continue;
     const bool packed = way != 0;
     testing::Scratch scratch(conv_nhwc_i8_scratch_bytes(c, slots, packed));
     conv_nhwc_i8_on(way == 2   ? &kPlainTiles
@@ -116,28 +151,8 @@ void check(const Sizes2& z, int64_t n, bool x_signed, bool zeros, int32_t slots,
                     c, x.data(), packed ? nullptr : w.data(), packed ? filters.data() : nullptr, y.data(),
                     threads.parallel(), scratch.data());
     for (int64_t i = 0; i < n * out_area * z.outputs; ++i) {
-      const int64_t o = i % z.outputs, at = i / z.outputs % out_area, image = i / z.outputs / out_area;
-      int32_t sum = bias[static_cast<size_t>(o)];
-      for (int64_t t = 0; t < taps; ++t) {
-        const int64_t iy = at / s.out[2] * z.stride - z.pad + t / z.kernel * z.dilation;
-        const int64_t ix = at % s.out[2] * z.stride - z.pad + t % z.kernel * z.dilation;
-        if (iy < 0 || iy >= z.height || ix < 0 || ix >= z.width) continue;
-        for (int64_t k = 0; k < z.channels; ++k) {
-          const int xv = value(x, x_signed, ((image * z.height + iy) * z.width + ix) * z.channels + k);
-          const int wv = value(w, true, (o * z.channels + k) * taps + t);
-          sum += (xv - value(x_zero, x_signed, 0)) * (wv - (zeros ? value(w_zero, true, o) : 0));
-        }
-      }
-      int wanted = requantize(sum, multiplier[static_cast<size_t>(o)], -3, -120, 110);
-      if (then != Then::kNothing) {
-        const auto of = [&](const float* values) { return values[then == Then::kAffine ? o : 0]; };
-        const auto d = static_cast<float>(wanted - step.zero);
-        float v = d * of(d < 0 && step.below != nullptr ? step.below : step.factor);
-        if (step.adds) v += static_cast<float>(value(other, step.other_signed, i) - step.other_zero) * -0.6f;
-        if (step.offset != nullptr) v += of(step.offset);
-        wanted = round_and_clamp(v, 130, 20, 255);
-      }
-      ASSERT_EQ(value(y, then == Then::kNothing, i), wanted) << "pixel " << at << ", channel " << o << ", way " << way;
+      ASSERT_EQ(value(y, then == Then::kNothing, i), want[static_cast<size_t>(i)])
+          << "pixel " << i / z.outputs % out_area << ", channel " << i % z.outputs << ", way " << way;
     }
   }
 }

@@ -7,8 +7,11 @@
 namespace vireo::cpu {
 namespace {
 
+using testing::Expected;
+using testing::expected_once;
 using testing::Floats;
 using testing::for_each_level;
+using testing::key_of;
 using testing::Scratch;
 using testing::Threads;
 
@@ -71,30 +74,37 @@ void check(const Case& c, const Activate& act, bool row_bias, bool col_bias, int
   s.epilogue.residual_times = residual == 3;
   s.epilogue.row_slope = slopes == 1 ? rows.data() : nullptr;
   s.epilogue.col_slope = slopes == 2 ? cols.data() : nullptr;
-  std::vector<double> want(out.size()), bound(out.size(), -1);  // -1: between rows
-  for (int64_t g = 0; g < c.batch; ++g) {
-    for (int64_t i = 0; i < c.m; ++i) {
-      for (int64_t j = 0; j < c.n; ++j) {
-        double sum = 0, magnitude = 2;
-        for (int64_t p = 0; p < c.k; ++p) {
-          const double x = a[static_cast<size_t>(g * s.a_step + (c.trans_a ? p * s.lda + i : i * s.lda + p))];
-          const double y = b[static_cast<size_t>(g * s.b_step + (c.trans_b ? j * s.ldb + p : p * s.ldb + j))];
-          sum += x * y;
-          magnitude += std::abs(x * y);
+  const auto& [want, bound] = expected_once(
+      key_of(c.m, c.n, c.k, c.trans_a, c.trans_b, c.batch, c.pad, act.kind, act.a, act.b, row_bias, col_bias, residual,
+             alpha, slopes),
+      [&](Expected* e) {
+        e->want.resize(out.size());
+        e->bound.resize(out.size(), -1);
+        for (int64_t g = 0; g < c.batch; ++g) {
+          for (int64_t i = 0; i < c.m; ++i) {
+            for (int64_t j = 0; j < c.n; ++j) {
+              double sum = 0, magnitude = 2;
+              for (int64_t p = 0; p < c.k; ++p) {
+                const double x = a[static_cast<size_t>(g * s.a_step + (c.trans_a ? p * s.lda + i : i * s.lda + p))];
+                const double y = b[static_cast<size_t>(g * s.b_step + (c.trans_b ? j * s.ldb + p : p * s.ldb + j))];
+                sum += x * y;
+                magnitude += std::abs(x * y);
+              }
+              const size_t at = static_cast<size_t>(g * s.c_step + i * s.ldc + j);
+              sum = alpha * sum + (row_bias ? rows[static_cast<size_t>(i)] : 0) +
+                    (col_bias ? cols[static_cast<size_t>(j)] : 0);
+              if (residual == 1) sum += extra[at];
+              sum = plain(sum, act);
+              if (slopes != 0 && sum < 0)
+                sum *= slopes == 1 ? rows[static_cast<size_t>(i)] : cols[static_cast<size_t>(j)];
+              if (residual == 2) sum += extra[at];
+              if (residual == 3) sum *= extra[at];
+              e->want[at] = sum;
+              e->bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude);
+            }
+          }
         }
-        const size_t at = static_cast<size_t>(g * s.c_step + i * s.ldc + j);
-        sum =
-            alpha * sum + (row_bias ? rows[static_cast<size_t>(i)] : 0) + (col_bias ? cols[static_cast<size_t>(j)] : 0);
-        if (residual == 1) sum += extra[at];
-        sum = plain(sum, act);
-        if (slopes != 0 && sum < 0) sum *= slopes == 1 ? rows[static_cast<size_t>(i)] : cols[static_cast<size_t>(j)];
-        if (residual == 2) sum += extra[at];
-        if (residual == 3) sum *= extra[at];
-        want[at] = sum;
-        bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, alpha) * magnitude);
-      }
-    }
-  }
+      });
   Threads threads(slots);
   Floats packed(c.batch == 1 ? static_cast<size_t>(packed_floats(s.n, s.k)) : 0);
   for (int round = 0; round < (c.batch == 1 ? 2 : 1); ++round) {

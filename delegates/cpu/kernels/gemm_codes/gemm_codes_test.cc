@@ -7,9 +7,12 @@
 namespace vireo::cpu {
 namespace {
 
+using testing::Expected;
+using testing::expected_once;
 using testing::Floats;
 using testing::for_each_level;
 using testing::Guarded;
+using testing::key_of;
 using testing::Scratch;
 using testing::Threads;
 
@@ -99,27 +102,33 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   s.epilogue.residual_last = tail.residual == 2;
   s.epilogue.residual_times = tail.residual == 3;
   s.epilogue.col_slope = tail.slope ? slope.data() : nullptr;
-  std::vector<double> want(out.size()), bound(out.size(), -1);
-  for (int64_t i = 0; i < c.m; ++i) {
-    for (int64_t j = 0; j < c.n; ++j) {
-      double sum = 0, magnitude = 2;
-      for (int64_t p = 0; p < c.k; ++p) {
-        const double product =
-            static_cast<double>(a[static_cast<size_t>(i * s.lda + p)]) * w.value[static_cast<size_t>(p * c.n + j)];
-        sum += product;
-        magnitude += std::abs(product);
-      }
-      const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
-      sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
-      if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
-      if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
-      if (tail.slope && sum < 0) sum *= slope[column];
-      if (tail.residual == 2) sum += extra[at];
-      if (tail.residual == 3) sum *= extra[at];
-      want[at] = sum;
-      bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
-    }
-  }
+  const auto& [want, bound] = expected_once(
+      key_of(c.m, c.n, c.k, c.block, c.bits, c.is_signed, c.zeros, c.transposed, c.pad, tail.act.kind, tail.act.a,
+             tail.act.b, tail.bias, tail.residual, tail.alpha, tail.slope),
+      [&](Expected* e) {
+        e->want.resize(out.size());
+        e->bound.resize(out.size(), -1);
+        for (int64_t i = 0; i < c.m; ++i) {
+          for (int64_t j = 0; j < c.n; ++j) {
+            double sum = 0, magnitude = 2;
+            for (int64_t p = 0; p < c.k; ++p) {
+              const double product = static_cast<double>(a[static_cast<size_t>(i * s.lda + p)]) *
+                                     w.value[static_cast<size_t>(p * c.n + j)];
+              sum += product;
+              magnitude += std::abs(product);
+            }
+            const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
+            sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
+            if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
+            if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
+            if (tail.slope && sum < 0) sum *= slope[column];
+            if (tail.residual == 2) sum += extra[at];
+            if (tail.residual == 3) sum *= extra[at];
+            e->want[at] = sum;
+            e->bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
+          }
+        }
+      });
   Threads threads(slots);
   Guarded<uint32_t> codes(codes_packed_bytes(c.n, c.k, c.bits) / sizeof(uint32_t));
   Floats scales(scales_packed_bytes(c.n, w.blocks) / sizeof(float));

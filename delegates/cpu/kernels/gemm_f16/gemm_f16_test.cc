@@ -6,9 +6,12 @@
 namespace vireo::cpu {
 namespace {
 
+using testing::Expected;
+using testing::expected_once;
 using testing::Floats;
 using testing::for_each_level;
 using testing::Guarded;
+using testing::key_of;
 using testing::Scratch;
 using testing::Threads;
 using Halves = Guarded<uint16_t>;
@@ -62,28 +65,34 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
   s.epilogue.residual_last = tail.residual == 2;
   s.epilogue.residual_times = tail.residual == 3;
   s.b = Columns16::matrix(b.data(), c.n, c.k, c.transposed);
-  std::vector<double> want(results), bound(results, -1);
-  for (int64_t i = 0; i < c.m; ++i) {
-    for (int64_t j = 0; j < c.n; ++j) {
-      double sum = 0, magnitude = 2;
-      for (int64_t p = 0; p < c.k; ++p) {
-        const double x = af->data()[i * s.lda + p];
-        const double y = f16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
-        sum += x * y;
-        magnitude += std::abs(x * y);
-      }
-      const size_t at = static_cast<size_t>(i * s.ldc + j);
-      const double added = extraf->data()[at];
-      sum = tail.alpha * sum + (tail.bias ? biasf->data()[j] : 0) + (tail.residual == 1 ? added : 0);
-      if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
-      if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
-      if (tail.slope && sum < 0) sum *= slopef->data()[j];
-      if (tail.residual == 2) sum += added;
-      if (tail.residual == 3) sum *= added;
-      want[at] = sum;
-      bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
-    }
-  }
+  const auto& [want, bound] = expected_once(
+      key_of(c.m, c.n, c.k, c.transposed, c.pad, tail.act.kind, tail.act.a, tail.act.b, tail.bias, tail.residual,
+             tail.alpha, tail.slope),
+      [&](Expected* e) {
+        e->want.resize(results);
+        e->bound.resize(results, -1);
+        for (int64_t i = 0; i < c.m; ++i) {
+          for (int64_t j = 0; j < c.n; ++j) {
+            double sum = 0, magnitude = 2;
+            for (int64_t p = 0; p < c.k; ++p) {
+              const double x = af->data()[i * s.lda + p];
+              const double y = f16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
+              sum += x * y;
+              magnitude += std::abs(x * y);
+            }
+            const size_t at = static_cast<size_t>(i * s.ldc + j);
+            const double added = extraf->data()[at];
+            sum = tail.alpha * sum + (tail.bias ? biasf->data()[j] : 0) + (tail.residual == 1 ? added : 0);
+            if (tail.act.kind == Activation::kRelu && sum < 0) sum = 0;
+            if (tail.act.kind == Activation::kSigmoid) sum = 1 / (1 + std::exp(-sum));
+            if (tail.slope && sum < 0) sum *= slopef->data()[j];
+            if (tail.residual == 2) sum += added;
+            if (tail.residual == 3) sum *= added;
+            e->want[at] = sum;
+            e->bound[at] = testing::sum_bound(c.k + 4, std::max(1.0f, tail.alpha) * magnitude);
+          }
+        }
+      });
   Threads threads(slots);
   Halves packed(static_cast<size_t>(f16_packed_elements(c.n, c.k)));
   pack_f16(s.b, c.n, c.k, threads.parallel(), packed.data());
