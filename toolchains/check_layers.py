@@ -16,10 +16,11 @@ import sys
 # A file belongs to the first room whose folder it is in; a room may include itself and the rooms named after it.
 ROOMS = [
     ("c_api/include", []),
-    # What the tool takes of the SDK: files and pictures, which know nothing of models.
+    # What the tool takes of the SDK: files, JSON and pictures, which know nothing of models.
     ("sdk/files", []),
+    ("sdk/json", []),
     ("sdk/media", ["sdk"]),
-    ("c_api/tool", ["c_api/include", "sdk/files", "sdk/media"]),
+    ("c_api/tool", ["c_api/include", "sdk/files", "sdk/json", "sdk/media"]),
     ("c_api", ["c_api/include", "sdk", "runtime", "runtime/platform", "delegates"]),
     ("sdk", ["c_api/include", "sdk/media"]),
     # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
@@ -31,9 +32,9 @@ ROOMS = [
     ("delegates/npu/machine", ["c_api/include"]),
     ("delegates/npu/compiler", ["c_api/include", "delegates/npu/machine"]),
     ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler"]),
-    ("converter/tool", ["c_api/include", "c_api/tool", "sdk", "sdk/files", "converter/ir", "converter", "quant"]),
+    ("converter/tool", ["c_api/include", "c_api/tool", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter", "quant"]),
     ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
-    ("converter", ["c_api/include", "sdk", "sdk/files", "converter/ir"]),
+    ("converter", ["c_api/include", "sdk", "sdk/files", "sdk/json", "converter/ir"]),
     ("quant", ["c_api/include", "sdk", "converter/ir"]),
     ("bindings", ["c_api/include"]),
     ("samples", ["c_api/include", "toolchains/cortex-m"]),
@@ -53,7 +54,7 @@ DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodiu
                     "c_api": ("flatbuffers/",)}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
-HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|media)/|"
+HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next)[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
@@ -144,6 +145,8 @@ def self_test():
         "c_api/tool/a.cc": '#include "runtime/exec/run.h"',
         "c_api/tool/b.cc": '#include "sdk/base/status.h"',
         "sdk/files/a.cc": '#include "sdk/base/status.h"',
+        "sdk/json/a.cc": '#include "sdk/base/status.h"',
+        "runtime/load/b.cc": '#include "sdk/json/json.h"',
         "bindings/python/a.cc": '#include "sdk/base/status.h"',
         "samples/a/a.c": '#include "c_api/src/handle.h"',
         "converter/ir/a.h": '#include "converter/passes/pass.h"',

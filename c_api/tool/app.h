@@ -9,7 +9,7 @@
 
 #include "c_api/tool/command.h"
 #include "c_api/tool/handles.h"
-#include "c_api/tool/json.h"
+#include "sdk/json/json.h"
 
 namespace vireo::tool {
 

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/bench_fleet.h"

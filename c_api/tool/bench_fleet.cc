@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "c_api/tool/app.h"

@@ -16,7 +16,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_api/tool/app.h"
@@ -484,7 +483,9 @@ void delegate_test(const Options& o, Context& context) {
       const Json line = parse_json(said.substr(begin, end - begin));
       if (!line.is_object()) continue;
       at = line.value("at", "");
-      if (line.contains("case")) rows.push_back({section, line["case"], line["status"], line["text"]});
+      if (line.contains("case"))
+        rows.push_back({section, line["case"].get<std::string>(), line["status"].get<std::string>(),
+                        line["text"].get<std::string>()});
     }
     if (!fate.empty()) rows.push_back({section, at.empty() ? "its process" : at, "failed", "it " + fate});
   }

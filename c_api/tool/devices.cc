@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"

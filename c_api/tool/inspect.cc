@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/options.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_api/tool/roofline.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "c_api/tool/handles.h"
-#include "c_api/tool/json.h"
+#include "sdk/json/json.h"
 
 namespace vireo::tool {
 

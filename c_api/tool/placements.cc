@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include <nlohmann/json.hpp>
-
 #include "c_api/tool/app.h"
 
 namespace vireo::tool {
@@ -91,9 +89,11 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
       }
     }
     if (!pass) result["pass"] = false;
+    Json counts = Json::object();
+    for (const auto& [device, n] : nodes) counts[device] = n;
     result["placements"].push_back({{"seed", seed + static_cast<uint64_t>(i)},
                                     {"block", drawn.block()},
-                                    {"nodes", nodes},
+                                    {"nodes", std::move(counts)},
                                     {"cuts", cuts},
                                     {"failovers", vireo_session_failover_count(session.get())},
                                     {"identical", identical},

@@ -8,7 +8,7 @@
 
 #include "c_api/tool/compare.h"
 #include "c_api/tool/handles.h"
-#include "c_api/tool/json.h"
+#include "sdk/json/json.h"
 
 namespace vireo::tool {
 

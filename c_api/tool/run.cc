@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "c_api/tool/app.h"

@@ -1,6 +1,5 @@
 // vireo selftest: does this device compute what the original model computed?
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/inputs.h"

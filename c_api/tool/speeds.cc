@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -97,14 +96,16 @@ std::optional<Speeds> measured_speeds(const vireo_device_info& info) {
     return refuse(std::string("cannot be read (") + e.what() + ")");
   }
   if (!json.is_object() || !json.contains("speeds") || !json["speeds"].is_object()) return refuse("is damaged");
-  if (json.value("vireo_device", Json()) != kVersion || json.value("device", Json()) != fingerprint)
+  const Json* const version = json.find("vireo_device");
+  const Json* const device = json.find("device");
+  if (version == nullptr || *version != kVersion || device == nullptr || *device != fingerprint)
     return refuse("is of another version or device");
   Speeds speeds;
   for (const Field& f : kFields) {
-    const Json& value = json["speeds"].value(f.name, Json());
-    if (!value.is_number() || !(value.get<double>() >= 0) || !isfinite(value.get<double>()))
+    const Json* const value = json["speeds"].find(f.name);
+    if (value == nullptr || !value->is_number() || !(value->get<double>() >= 0) || !isfinite(value->get<double>()))
       return refuse(std::string("is damaged (") + f.name + ")");
-    speeds.*f.value = value.get<double>();
+    speeds.*f.value = value->get<double>();
   }
   return speeds;
 }

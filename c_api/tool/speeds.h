@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "c_api/tool/json.h"
+#include "sdk/json/json.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "c_api/tool/file.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "c_api/tool/json.h"
+#include "sdk/json/json.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace vireo::tool {
@@ -35,10 +34,10 @@ void expect_valid(const Json& trace) {
   std::map<int, double> begun;  // arrows
   std::map<int, std::vector<std::pair<double, double>>> slices;
   for (const Json& e : trace["traceEvents"]) {
-    const std::string kind = e["ph"];
+    const auto kind = e["ph"].get<std::string>();
     ASSERT_TRUE(e["pid"].is_number_integer());
     ASSERT_TRUE(e["name"].is_string());
-    const int track = e["tid"];
+    const int track = e["tid"].get<int>();
     if (kind == "M") {
       EXPECT_TRUE(e["name"] == "process_name" || e["name"] == "thread_name" || e["name"] == "thread_sort_index");
       if (e["name"] == "thread_name") {
@@ -46,7 +45,7 @@ void expect_valid(const Json& trace) {
       }
       continue;
     }
-    const double ts = e["ts"];
+    const auto ts = e["ts"].get<double>();
     EXPECT_GE(ts, 0);
     EXPECT_GE(ts, last[track]) << e;
     last[track] = ts;
@@ -62,7 +61,7 @@ void expect_valid(const Json& trace) {
       open.push_back({end});
       slices[track].emplace_back(ts, end);
     } else if (kind == "s") {
-      EXPECT_TRUE(begun.emplace(e["id"], ts).second);
+      EXPECT_TRUE(begun.emplace(e["id"].get<int>(), ts).second);
     } else if (kind == "f") {
       EXPECT_EQ(e["bp"], "e");
     } else {
@@ -72,10 +71,11 @@ void expect_valid(const Json& trace) {
   }
   for (const Json& e : trace["traceEvents"]) {
     if (e["ph"] != "f" && e["ph"] != "s") continue;
-    ASSERT_TRUE(begun.count(e["id"]));
-    EXPECT_GE(e["ts"].get<double>(), begun[e["id"]]);
+    ASSERT_TRUE(begun.count(e["id"].get<int>()));
+    EXPECT_GE(e["ts"].get<double>(), begun[e["id"].get<int>()]);
     bool inside = false;  // arrows bind to a slice
-    for (const auto& [from, to] : slices[e["tid"]]) inside = inside || (from <= e["ts"] && e["ts"] <= to);
+    const auto ts = e["ts"].get<double>();
+    for (const auto& [from, to] : slices[e["tid"].get<int>()]) inside = inside || (from <= ts && ts <= to);
     EXPECT_TRUE(inside) << e;
   }
 }

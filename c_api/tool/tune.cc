@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "c_api/tool/app.h"

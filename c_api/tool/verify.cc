@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/compare.h"
@@ -75,7 +74,7 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
   Json out = {{"name", info.name}, {"dtype", vireo_dtype_text(got.dtype)}, {"shape", got.dims}};
   if (declared_only) {
     out["reference"] = "none: random by design, type and shape are checked";
-    out["max_abs"] = out["max_rel"] = out["cosine"] = out["sqnr_db"] = nullptr;
+    for (const char* figure : {"sqnr_db", "cosine", "max_rel", "max_abs"}) out[figure] = nullptr;
   } else {
     if (second.values != nullptr) out["reference"] = second_answer ? key + "_noopt" : key;
     out["max_abs"] = best.max_abs;

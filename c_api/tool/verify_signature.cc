@@ -1,6 +1,5 @@
 // vireo verify-signature: who signed a model, and whether that holds.
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/handles.h"

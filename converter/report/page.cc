@@ -1,7 +1,5 @@
 #include "converter/report/page.h"
 
-#include <nlohmann/json.hpp>
-
 #include "converter/report/text.h"
 #include "report_css.h"
 #include "report_graph_js.h"
@@ -43,7 +41,7 @@ std::string escaped(const std::string& text) {
 std::string page_of(const Json& data, const std::string& title) {
   const std::string html = text_of(report_html), css = text_of(report_css);
   const std::string script = "\n" + text_of(report_graph_js) + text_of(report_plots_js) + text_of(report_js);
-  const std::string json = script_text(data.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::string json = script_text(json_text(data, -1));
   std::string out;
   // Places are filled in one walk over the template: what is put in is not looked into again.
   for (size_t at = 0;;) {

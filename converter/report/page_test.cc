@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "converter/ir/text.h"
 #include "converter/report/attributes.h"
 
@@ -25,7 +23,7 @@ TEST(Page, HostileTextStaysText) {
   EXPECT_EQ(page.find("<!--"), std::string::npos);
   // The data are there, whole, and say the same.
   const size_t begin = page.find("id=\"data\">") + 10, end = page.find("</script>", begin);
-  EXPECT_EQ(Json::parse(page.substr(begin, end - begin)), data);
+  EXPECT_EQ(parse_json(page.substr(begin, end - begin)), data);
 }
 
 TEST(Page, AsksNothingOfANetwork) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "converter/ir/graph.h"
 #include "converter/passes/pipeline.h"

@@ -3,10 +3,11 @@
 #define VIREO_CONVERTER_REPORT_SIDE_H_
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "sdk/json/json.h"
 
 namespace vireo::ir {
 class Graph;
@@ -16,8 +17,6 @@ struct Model;
 }
 
 namespace vireo::report {
-
-using Json = nlohmann::ordered_json;
 
 struct SideValue {
   std::string name, type;  // "float32[batch,3,224,224]"

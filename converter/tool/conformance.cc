@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "c_api/tool/compare.h"
@@ -341,7 +340,8 @@ Outcome finish_case(const Child& child, double timeout) {
   const Json json = parse_json(child.text);
   if (json.is_discarded() || !json.is_object())
     return {"fail", "crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + " without a result", ""};
-  return {json["result"], json["code"], json["reason"], json["device"]};
+  return {json["result"].get<std::string>(), json["code"].get<std::string>(), json["reason"].get<std::string>(),
+          json["device"].get<std::string>()};
 }
 
 void conformance(const Options& options, Context& context) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/options.h"

@@ -1,6 +1,5 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "converter/emit/copies.h"

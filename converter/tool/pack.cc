@@ -2,7 +2,6 @@
 // parts, so that a load has nothing to pack and nothing to compile.
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/options.h"

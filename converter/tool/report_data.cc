@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
@@ -107,7 +106,10 @@ Json memory_json(const fb::Model& model, const report::Side& after) {
 // Texts of the model among what the converter tells. Names are cut as those of nodes are, so that they are found.
 void make_safe(Json* json, size_t most) {
   if (json->is_string()) *json = report::safe_text(json->get<std::string>(), most);
-  if (!json->is_structured()) return;
+  if (json->is_array()) {
+    for (Json& value : *json) make_safe(&value, most);
+  }
+  if (!json->is_object()) return;
   for (auto& [key, value] : json->items()) {
     const bool name = key == "node" || key == "name" || key == "tensor" || key == "value";
     make_safe(&value, name ? report::kMostName : most);

@@ -5,7 +5,6 @@
 //                "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25], "resize": "letterbox"}],
 //    "outputs": [{"name": "logits", "meaning": "features"}],
 //    "states": [{"output": "present", "input": "past"}]}
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "c_api/tool/file.h"

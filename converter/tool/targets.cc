@@ -7,7 +7,6 @@
 #include <iostream>
 #include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "c_api/tool/file.h"

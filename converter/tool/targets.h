@@ -4,7 +4,6 @@
 #define VIREO_CONVERTER_TOOL_TARGETS_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

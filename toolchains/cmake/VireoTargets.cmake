@@ -93,10 +93,10 @@ if(VIREO_SANITIZE)
   target_compile_options(vireo_flags INTERFACE -fno-sanitize=vptr)
 endif()
 
-# vireo_precompile_(<target> device|host|json|onnx|program|test)
+# vireo_precompile_(<target> device|host|cold|onnx|program|test)
 #   Reading the standard library and FlatBuffers takes 1 to 1.5 s of processor time in every file, so it is done once for
-#   each set of flags: device and host libraries are position independent, programs are not. `json` is `host` with the
-#   JSON library, for the command line, `onnx` with the messages of ONNX; `test` is `program` with GoogleTest. Only headers
+#   each set of flags: device and host libraries are position independent, programs are not. `cold` is `host` for
+#   what is not optimised, `onnx` is `host` with the messages of ONNX; `test` is `program` with GoogleTest. Only headers
 #   from outside are in them: a change to one of ours then recompiles no more than before.
 #   CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows a file that forgets an include; minsize and the
 #   linter do so. Unity builds were weighed: they save less than that here, and join the helpers of neighbouring
@@ -113,8 +113,6 @@ function(vireo_precompile_ name kind)
     endif()
     if(kind STREQUAL "test")
       list(APPEND headers gtest/gtest.h)
-    elseif(kind STREQUAL "json")
-      list(APPEND headers nlohmann/json.hpp)
     elseif(kind STREQUAL "onnx")
       list(APPEND headers onnx/onnx-ml.pb.h)
     endif()
@@ -123,7 +121,7 @@ function(vireo_precompile_ name kind)
     add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/${owner}.cc")
     if(kind STREQUAL "device")
       vireo_use_flags_(${owner} OFF)
-    elseif(kind STREQUAL "json")
+    elseif(kind STREQUAL "cold")
       vireo_use_flags_(${owner} COLD)
     elseif(kind STREQUAL "test")
       vireo_use_flags_(${owner} COLD)
@@ -132,9 +130,7 @@ function(vireo_precompile_ name kind)
       vireo_use_flags_(${owner} ON)
     endif()
     target_link_libraries(${owner} PRIVATE Vireo::dep_flatbuffers)
-    if(kind STREQUAL "json")
-      target_link_libraries(${owner} PRIVATE Vireo::dep_json)
-    elseif(kind STREQUAL "onnx")
+    if(kind STREQUAL "onnx")
       target_link_libraries(${owner} PRIVATE Vireo::dep_onnx_proto)
     endif()
     if(NOT kind MATCHES "^(program|test)$")
@@ -181,13 +177,13 @@ endif()
 add_custom_target(vireo_thread_tests)
 
 # vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
-#                   [PRECOMPILED json|onnx|<header>] [COLD])
+#                   [PRECOMPILED onnx|<header>] [COLD])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
 #   PRECOMPILED: another set of vireo_precompile_ than its flags suggest, or a header of its own.
-#   COLD: a host library in which no loop is worth optimising: it takes half the time to compile. It precompiles headers of its
-#   own or `json`, because those of `host` are for another level of optimisation, at which gcc 12 can crash.
+#   COLD: a host library in which no loop is worth optimising: it takes half the time to compile. Its precompiled headers are
+#   another set, because those of `host` are for another level of optimisation, at which gcc 12 can crash.
 function(vireo_add_library name)
   cmake_parse_arguments(ARG "HOST;THREADS;COLD" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
@@ -201,9 +197,7 @@ function(vireo_add_library name)
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     set(half ${ARG_HOST})
-    if(ARG_COLD AND NOT ARG_PRECOMPILED)
-      message(FATAL_ERROR "vireo_add_library(${name} COLD): PRECOMPILED is missing")
-    elseif(ARG_COLD)
+    if(ARG_COLD)
       set(half COLD)
     endif()
     vireo_use_flags_(${name} "${half}")
@@ -214,11 +208,13 @@ function(vireo_add_library name)
     set_target_properties(${name} PROPERTIES EXPORT_NAME ${vireo_short}
       POSITION_INDEPENDENT_CODE ${pic})
     set(kind device)
-    if(ARG_HOST)
+    if(ARG_COLD)
+      set(kind cold)
+    elseif(ARG_HOST)
       set(kind host)
     endif()
-    if(ARG_PRECOMPILED MATCHES "^(json|onnx)$")
-      vireo_precompile_(${name} ${ARG_PRECOMPILED})
+    if(ARG_PRECOMPILED STREQUAL "onnx")
+      vireo_precompile_(${name} onnx)
     elseif(ARG_PRECOMPILED)
       target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILED})
     else()
