@@ -41,12 +41,13 @@ xnnpack_build() {  # TARGET COMPILER [cmake arguments]: quick where it has been 
     quiet xnnpack_fetch || return 1
   fi
   say "building XNNPACK for $target into $to (minutes, once)"
-  local flags="-ffunction-sections -fdata-sections ${XNNPACK_FLAGS-}"
+  local flags="-ffunction-sections -fdata-sections ${XNNPACK_FLAGS-}" cached=()
+  if command -v ccache >/dev/null; then cached=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   quiet limited 20 "configuring XNNPACK for $target" cmake -G Ninja -S "$src/xnnpack" -B "$work/xnnpack-$target" -DCMAKE_BUILD_TYPE=Release -DXNNPACK_LIBRARY_TYPE=static \
     -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF \
     -DXNNPACK_ENABLE_KLEIDIAI=OFF -DCPUINFO_SOURCE_DIR="$src/cpuinfo" -DPTHREADPOOL_SOURCE_DIR="$src/pthreadpool" \
     -DFXDIV_SOURCE_DIR="$src/fxdiv" -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_C_FLAGS="$flags" \
-    -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_ASM_FLAGS="${XNNPACK_FLAGS-}" "$@" &&
+    -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_ASM_FLAGS="${XNNPACK_FLAGS-}" "${cached[@]}" "$@" &&
     quiet limited 240 "building XNNPACK for $target" nice ninja -C "$work/xnnpack-$target" -j "$(nproc)" || return 1
   rm -rf "$to"
   mkdir -p "$to/include" "$to/lib"
