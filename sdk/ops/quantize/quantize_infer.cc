@@ -36,8 +36,9 @@ Status check_scale_shape(InferContext& ctx, int64_t axis, int64_t block) {
   }
   if (ctx.has(2)) {
     const Shape& z = ctx.input(2).shape;
-    bool fits =
-        z.rank == s.rank || (z.rank + s.rank == 1 && z[0] <= 1 && s[0] <= 1);  // a number and a vector of one: the same
+    // A number and a vector of one are the same. An empty vector is neither: a kernel reads one zero point for a
+    // number.
+    bool fits = z.rank == s.rank || (z.rank + s.rank == 1 && !ctx.differ(z.rank == 1 ? z[0] : s[0], 1));
     for (int i = 0; fits && i < z.rank && i < s.rank; ++i) fits = !ctx.differ(z[i], s[i]);
     if (!fits) return ctx.fail(Status::kInvalidModel, "zero point {} has another shape than scale {}", z, s);
   }

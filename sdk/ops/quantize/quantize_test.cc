@@ -65,6 +65,18 @@ TEST(QuantizeLinear, Blocks) {  // blocks of 2 along axis 1, the last one short
   EXPECT_EQ(t.y().as<int16_t>(), (std::vector<int16_t>{2, 4, 3, 2, 2, 24}));
 }
 
+// For a number as scale, a kernel reads one zero point: a vector of one is that too, an empty one has nothing to read.
+TEST(QuantizeLinear, EmptyZeroPointIsRefused) {
+  for (const size_t count : {0, 1}) {
+    const std::vector<int64_t> dims = {static_cast<int64_t>(count)};
+    OpTest q = quantize(), d = dequantize();
+    q.input<float>({2}, {1, 2}).input<float>({}, {1}).input<uint8_t>(dims, std::vector<uint8_t>(count, 3));
+    EXPECT_EQ(q.run(), count == 1 ? Status::kOk : Status::kInvalidModel) << q.message();
+    d.input<uint8_t>({2}, {1, 2}).input<float>({}, {1}).input<uint8_t>(dims, std::vector<uint8_t>(count, 3));
+    EXPECT_EQ(d.run(), count == 1 ? Status::kOk : Status::kInvalidModel) << d.message();
+  }
+}
+
 TEST(QuantizeLinear, Float8Saturates) {  // ONNX example quantizelinear_e4m3fn: 448 is the largest number
   attrs::QuantizeLinearT a;
   a.output_dtype = static_cast<uint8_t>(DType::kF8E4M3FN);

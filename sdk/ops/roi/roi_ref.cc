@@ -34,25 +34,44 @@ struct Bins {
   }
 };
 
+// Points [first, end) of a bin: all that lie in the map, and at most two that do not.
+struct Run {
+  int64_t first, end;
+};
+
 Bins make_bins(const attrs::RoiAlign& a, double from, double to, int64_t bins) {
   const double shift = a.half_pixel() ? 0.5 : 0, scale = static_cast<double>(a.spatial_scale());
   const double start = from * scale - shift;
   double length = to * scale - shift - start;
   if (!a.half_pixel() && length < 1) length = 1;
   const double step = length / static_cast<double>(bins);
-  // Bounded, so that a region of absurd size takes bounded time.
   const double wanted = a.sampling_ratio() > 0 ? a.sampling_ratio() : ceil(step);
-  return {start, step, wanted > 0 ? static_cast<int64_t>(wanted < 4096.0 ? wanted : 4096.0) : 0};
+  return {start, step, wanted > 0 ? static_cast<int64_t>(wanted < 0x1p40 ? wanted : 0x1p40) : 0};
+}
+
+// Only points in the map have a value, and there are at most some two an element where the points follow from the
+// region. So the work is bounded by the map, however large a region the data ask for.
+Run points_inside(const Bins& b, int64_t bin, int64_t n) {
+  const double between = b.step / static_cast<double>(b.points);
+  if (between <= 0) return {0, b.points};  // a region turned around: as many as sampling_ratio says
+  const double origin = b.start + static_cast<double>(bin) * b.step;
+  const double first = floor((-1 - origin) / between - 0.5),
+               end = ceil((static_cast<double>(n) - origin) / between + 0.5);
+  const double all = static_cast<double>(b.points);
+  if (!(first < all && end > 0)) return {0, 0};  // also where the region has no finite place
+  return {first > 0 ? static_cast<int64_t>(first) : 0, end < all ? static_cast<int64_t>(end) : b.points};
 }
 
 template <class T>
 double pool_bin(const attrs::RoiAlign& a, const T* plane, int64_t h, int64_t w, const Bins& rows, const Bins& columns,
                 int64_t row, int64_t column) {
+  const Run down = points_inside(rows, row, h), across = points_inside(columns, column, w);
   double sum = 0;
-  bool first = true;
-  for (int64_t i = 0; i < rows.points; ++i) {
+  // The largest counts points outside as 0.
+  bool first = (down.end - down.first) == rows.points && (across.end - across.first) == columns.points;
+  for (int64_t i = down.first; i < down.end; ++i) {
     const Neighbours y = neighbours(rows.at(row, i), h);
-    for (int64_t j = 0; j < columns.points; ++j) {
+    for (int64_t j = across.first; j < across.end; ++j) {
       const Neighbours x = neighbours(columns.at(column, j), w);
       double part[4] = {};
       if (y.inside && x.inside) {
@@ -74,8 +93,8 @@ double pool_bin(const attrs::RoiAlign& a, const T* plane, int64_t h, int64_t w, 
       }
     }
   }
-  const int64_t count = rows.points * columns.points;
-  return a.max() || count == 0 ? sum : sum / static_cast<double>(count);
+  const double count = static_cast<double>(rows.points) * static_cast<double>(columns.points);
+  return a.max() || count == 0 ? sum : sum / count;
 }
 
 Status run_align(const KernelContext& ctx) {

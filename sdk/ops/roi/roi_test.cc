@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sdk/ops/roi/roi_generated.h"
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
@@ -63,6 +66,47 @@ TEST(RoiAlign, MaxTakesTheLargestWeightedNeighbour) {
   OpTest t = align(a, {2, 3, 3, 4}, {0});  // one point at (3.5, 2.5): each neighbour weighs 1/4, the largest is (4, 3)
   ASSERT_EQ(t.run(), Status::kOk) << t.message();
   EXPECT_EQ(t.y().as<float>(), F32{43.0f / 4});
+}
+
+// Regions of any size take time by the map: the points that they have beyond it (10^14 here) are counted, not visited.
+TEST(RoiAlign, RegionsFarLargerThanTheMap) {
+  attrs::RoiAlignT a;
+  a.half_pixel = false;
+  a.output_height = a.output_width = 1;
+  OpTest t =
+      align(a, {0, 0, 1e4f, 1e4f, -1e7f, -1e7f, 1e7f, 1e7f, 0, 0, INFINITY, INFINITY, 0, 0, NAN, 4}, {0, 0, 1, 1});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  const F32 y = t.y().as<float>();
+  // Of the first region's 10^4 points an axis, those at 0.5, 1.5, .. 7.5 are in the map; at 7.5 the last element counts
+  // whole.
+  double sum = 0;
+  for (int i = 0; i < 8; ++i) {
+    for (int j = 0; j < 8; ++j) sum += 10 * std::min(i + 0.5, 7.0) + std::min(j + 0.5, 7.0);
+  }
+  EXPECT_NEAR(y[0], sum / 1e8, sum / 1e8 * 1e-5);
+  // The second region begins 10^7 before the map. Its point at -0.5 is in the border, where the first element counts
+  // whole.
+  double wide = 0;
+  for (int i = -1; i < 8; ++i) {
+    for (int j = -1; j < 8; ++j)
+      wide += 10 * std::min(std::max(i + 0.5, 0.0), 7.0) + std::min(std::max(j + 0.5, 0.0), 7.0);
+  }
+  EXPECT_NEAR(y[1], wide / 4e14, wide / 4e14 * 1e-4);
+  EXPECT_EQ(y[2], 0);
+  EXPECT_EQ(y[3], 0);
+}
+
+TEST(RoiAlign, MaxCountsPointsOutsideAsZero) {
+  attrs::RoiAlignT a;
+  a.half_pixel = false;
+  a.max = true;
+  a.output_height = a.output_width = 1;
+  OpTest t(Op::kRoiAlign, pack<attrs::RoiAlign>(a));
+  t.input<float>({1, 1, 2, 2}, {-3, -3, -3, -3}).input<float>({2, 4}, {0, 0, 1e5f, 1e5f, 0, 0, 1, 1});
+  t.input<int64_t>({2}, {0, 0});
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<float>()[0], 0);
+  EXPECT_LT(t.y().as<float>()[1], 0);
 }
 
 TEST(RoiAlign, RefusesABatchEntryOutside) {
