@@ -112,7 +112,10 @@ Status infer_step(vireo_session& s, Step& step) {
     if (outputs[o] != nullptr) outputs[o]->shape.rank = 0;  // shape functions start from nothing
   }
   TensorInfer ctx(step, reinterpret_cast<TensorType* const*>(outputs), nullptr, s.model->program.file(), &s.error);
-  VIREO_TRY(step.def->infer(ctx));
+  const Status status = step.def->infer(ctx);
+  // The file was verified when it was loaded, so what does not fit now are the shapes and values that this run brought.
+  if (status == Status::kInvalidModel) return s.error.status = Status::kInvalidArgument;
+  VIREO_TRY(status);
   step.reads |= ctx.reads();
 #if VIREO_JOINED
   if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");

@@ -289,6 +289,23 @@ class BadGraph(unittest.TestCase):
         huge = [1 << 40, 1 << 40]
         self.refused(self.model([helper.make_node("Relu", ["x"], ["y"])], [self.value("x", huge)], [self.value("y", huge)]))
 
+    def test_inputs_that_a_node_cannot_take(self):
+        """A Reshape to sizes for one image, run with two: the inputs are wrong, not the file."""
+        import numpy
+        from onnx import helper, numpy_helper
+        model = self.model([helper.make_node("Reshape", ["x", "to"], ["y"], name="flatten")], [self.value("x", ["n", 3, 4])],
+                           [self.value("y", [1, 12])], [numpy_helper.from_array(numpy.int64([1, 12]), "to")])
+        room = support.WORK / "graphs"
+        room.mkdir(parents=True, exist_ok=True)
+        (room / "baked.onnx").write_bytes(model.SerializeToString())
+        support.vireo("convert", room / "baked.onnx", "-o", room / "baked.vireo")
+        for n in (1, 2):
+            numpy.save(room / "x.npy", numpy.zeros((n, 3, 4), numpy.float32))
+            done = support.vireo("run", room / "baked.vireo", "--input", f"x={room / 'x.npy'}", check=False)
+            self.assertEqual(done.returncode, n - 1, done.stderr)
+        self.assertIn('"flatten"', done.stderr)
+        self.assertNotIn("damaged", done.stderr)
+
     def test_external_data(self):
         import onnx
         from onnx import helper
