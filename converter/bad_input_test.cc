@@ -268,6 +268,41 @@ TEST(BadInput, ExternalData) {
   EXPECT_TRUE(has(run(model("")), "outside"));
 }
 
+// Hugging Face's cache: all files in one folder, and links to them in another, under the names that the model uses.
+TEST(BadInput, ExternalDataBehindLinks) {
+  ModelBuilder m;
+  m.input("x", {"4"}).output("y");
+  auto* t = m.model.mutable_graph()->add_initializer();
+  t->set_name("w");
+  t->set_data_type(1);
+  t->add_dims(4);
+  t->set_data_location(::onnx::TensorProto::EXTERNAL);
+  auto* e = t->add_external_data();
+  e->set_key("location");
+  e->set_value("model.onnx_data");
+  m.node("Add", {"x", "w"}, {"y"});
+  Folder cache;
+  for (const char* folder : {"blobs", "snapshot", "elsewhere"}) std::filesystem::create_directory(cache.at(folder));
+  cache.write("blobs/1234", m.bytes());
+  cache.write("blobs/5678", std::string(16, '\0'));
+  cache.write("elsewhere/data", std::string(16, '\0'));
+  std::filesystem::create_symlink("../blobs/1234", cache.at("snapshot/model.onnx"));
+  const auto converts = [&] {
+    Diagnostics d;
+    return check_model(cache.at("snapshot/model.onnx"), {}, &d, nullptr);
+  };
+  EXPECT_FALSE(converts());  // no data anywhere
+  std::filesystem::create_symlink("../elsewhere/data", cache.at("snapshot/model.onnx_data"));
+  EXPECT_FALSE(converts());  // in neither folder
+  std::filesystem::remove(cache.at("snapshot/model.onnx_data"));
+  std::filesystem::create_symlink("../blobs/5678", cache.at("snapshot/model.onnx_data"));
+  EXPECT_TRUE(converts());
+  // A link to the model only: its data lie beside the file itself.
+  std::filesystem::remove(cache.at("snapshot/model.onnx_data"));
+  cache.write("blobs/model.onnx_data", std::string(16, '\0'));
+  EXPECT_TRUE(converts());
+}
+
 TEST(BadInput, ShapesThatOverflow) {
   ModelBuilder m;
   m.input("x", {"4611686018427387904", "4611686018427387904"}).output("y");

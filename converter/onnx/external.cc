@@ -1,5 +1,7 @@
 // Tensor data in other files. A model comes from a stranger: what it names must lie in its own folder, also after
-// symbolic links are followed. Files are mapped, never read into memory.
+// symbolic links are followed. Where the model file itself is a link, which the user chose, the folder of the file that
+// it leads to is the model's too: caches like Hugging Face's keep all files in one folder and show links to them in
+// another. Files are mapped, never read into memory.
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -49,13 +51,23 @@ std::shared_ptr<ir::MappedFile> TensorReader::map(const std::string& location, c
   std::error_code error;
   const fs::path parent = fs::path(model_path_).parent_path();
   const fs::path folder = fs::canonical(parent.empty() ? fs::path(".") : parent, error);
-  const fs::path file = error ? fs::path() : fs::canonical(folder / relative, error);
+  std::error_code unresolved;
+  fs::path behind_link = fs::canonical(model_path_, unresolved).parent_path();
+  if (unresolved) behind_link = folder;
+  fs::path file = error ? fs::path() : fs::canonical(folder / relative, error);
+  if (error) {
+    const fs::path there = fs::canonical(behind_link / relative, unresolved);
+    if (!unresolved) {
+      file = there;
+      error.clear();
+    }
+  }
   if (error) {
     fail(Code::kExternalData, name, "its data file \"" + location + "\" cannot be found: " + error.message(),
          "copy the model together with its data file(s); expected \"" + (parent / relative).string() + "\"");
     return nullptr;
   }
-  if (!below(folder, file)) {
+  if (!below(folder, file) && !below(behind_link, file)) {
     fail(Code::kExternalData, name,
          "its data file \"" + location + "\" is a link that leads outside the model's folder",
          "put the file itself into the model's folder");
