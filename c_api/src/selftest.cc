@@ -22,6 +22,13 @@ const char* output_name(const vireo_session& s, uint32_t o) {
   return text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name());
 }
 
+// Element `i` of strings as the file has them: a list of offsets from its own start, then the bytes.
+StringRef text_at(const char* strings, int64_t i) {
+  uint32_t range[2];
+  memcpy(range, strings + 4 * i, 8);
+  return {strings + range[0], range[1] - range[0]};
+}
+
 // |d| <= atol * max|ref| + rtol * |ref|; infinities and NaNs at the same places; integers equal.
 Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const Tensor& got) {
   const TensorType type = type_of(want);
@@ -39,11 +46,7 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
     bool same = true;
     if (type.dtype == DType::kString) {
       const char* text = reinterpret_cast<const char*>(ref);
-      for (int64_t i = 0; same && i < count; ++i) {
-        uint32_t range[2];
-        memcpy(range, ref + 4 * i, 8);
-        same = got.as<const StringRef>()[i] == StringRef{text + range[0], range[1] - range[0]};
-      }
+      for (int64_t i = 0; same && i < count; ++i) same = got.as<const StringRef>()[i] == text_at(text, i);
     } else if (unit == 0) {
       same = memcmp(got.data, ref, static_cast<size_t>(want.size())) == 0;
     } else {
@@ -75,6 +78,17 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
   return Status::kOk;
 }
 
+// String inputs as elements, which take `refs`, in place of offsets and bytes as the file has them.
+void point_at_texts(Tensor* inputs, uint32_t count, StringRef* refs) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (inputs[i].dtype != DType::kString) continue;
+    const char* text = inputs[i].as<const char>();
+    inputs[i].data = refs;
+    inputs[i].capacity = inputs[i].count() * static_cast<int64_t>(sizeof(StringRef));
+    for (int64_t k = 0; k < inputs[i].count(); ++k) *refs++ = text_at(text, k);
+  }
+}
+
 }  // namespace
 
 Status selftest(vireo_session& s, uint32_t index) {
@@ -88,20 +102,31 @@ Status selftest(vireo_session& s, uint32_t index) {
   if (s.main.input_count > kMaxIo)
     return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
   Tensor inputs[kMaxIo];
+  int64_t texts = 0;
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const fb::TestTensor& t = *test.inputs()->Get(i);
     static_cast<TensorType&>(inputs[i]) = type_of(t);
-    if (inputs[i].dtype == DType::kString) return fail(&s.error, Status::kUnsupported, "self-test of string inputs");
+    if (inputs[i].dtype == DType::kString) texts += inputs[i].count();
     inputs[i].data = const_cast<uint8_t*>(s.model->program.at(t.segment(), t.offset(), t.size()));
     inputs[i].capacity = static_cast<int64_t>(t.size());
   }
   VIREO_TRY(check_guard(s.model, &s.error));
-  VIREO_TRY(run_session(s, as_c(inputs), nullptr));
-  for (uint32_t o = 0; o < s.main.output_count; ++o) {
+  const vireo_runtime& rt = *s.model->runtime;
+  const size_t bytes = static_cast<size_t>(texts) * sizeof(StringRef);
+  auto* refs = static_cast<StringRef*>(texts == 0 ? nullptr : rt.allocate(bytes));
+  if (texts != 0 && refs == nullptr)
+    return fail(&s.error, Status::kOutOfArena, "the allocator has no {} bytes for the texts of a test", bytes);
+  point_at_texts(inputs, s.main.input_count, refs);
+  // Inputs that decide extents are read again in each run, those in the file never: here inputs lie in the file.
+  s.settled = false;
+  Status status = run_session(s, as_c(inputs), nullptr);
+  for (uint32_t o = 0; ok(status) && o < s.main.output_count; ++o) {
     const fb::TestTensor& want = *test.outputs()->Get(o);
-    if (want.dtype() != 0) VIREO_TRY(compare(s, o, want, *s.main.outputs[o]));
+    if (want.dtype() != 0) status = compare(s, o, want, *s.main.outputs[o]);
   }
-  return Status::kOk;
+  s.settled = false;
+  rt.release(refs, bytes);
+  return status;
 }
 
 }  // namespace vireo

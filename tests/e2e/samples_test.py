@@ -78,6 +78,28 @@ class Verbs(unittest.TestCase):
         self.assertEqual(none.returncode, 1)
         self.assertIn("--embed-tests", none.stderr)
 
+    def test_selftest_of_inputs_that_decide_extents_and_of_strings(self):
+        reason = support.missing("onnx", "numpy")
+        if reason:
+            self.skipTest(reason)
+        import numpy
+        from onnx import helper
+        x, k, t = numpy.float32([3, 1, 2]), [2, 1, 3], numpy.array(["one", "", "three"], dtype=object)
+        graph = helper.make_graph(
+            [helper.make_node("TopK", ["x", "k"], ["v", "i"]), helper.make_node("Identity", ["t"], ["u"])], "g",
+            [helper.make_tensor_value_info("x", 1, [3]), helper.make_tensor_value_info("k", 7, [1]), helper.make_tensor_value_info("t", 8, [3])],
+            [helper.make_tensor_value_info("v", 1, ["n"]), helper.make_tensor_value_info("i", 7, ["n"]), helper.make_tensor_value_info("u", 8, [3])])
+        path, reference = self.work / "top.onnx", self.work / "top.npz"
+        path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        arrays = {}
+        for case, n in enumerate(k):
+            arrays.update({f"c{case}_in0": x, f"c{case}_in1": numpy.int64([n]), f"c{case}_in2": t.astype("U"),
+                           f"c{case}_out0": numpy.sort(x)[::-1][:n], f"c{case}_out1": numpy.argsort(-x)[:n], f"c{case}_out2": t.astype("U")})
+        numpy.savez(reference, **arrays)
+        file = support.convert(path, "verbs_selftest_top", "--embed-tests", reference)
+        result = json.loads(support.vireo("selftest", file, "--json").stdout)
+        self.assertEqual([test["pass"] for test in result["tests"]], [True] * 3)
+
     def test_verify_finds_a_wrong_answer(self):
         done = support.vireo("verify", self.words, MODELS / "kws_gru.npz", check=False)
         self.assertEqual(done.returncode, 1)  # another input shape
