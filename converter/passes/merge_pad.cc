@@ -1,6 +1,6 @@
 // Padding in front of a window becomes the window's own.
 // Before   Conv(Pad(x, 0)), AveragePool(Pad(x, 0)), MaxPool(Pad(x, -inf)), MaxPool(Pad(x, 0)) of an x that is never
-//          negative (Relu, Sigmoid, a Clip from 0 on...)
+//          negative (Relu, Sigmoid, Abs but of signed integers, a Clip between constants from 0 on...)
 // After    the window with wider pads; AveragePool counts them
 // Fires    the Pad is constant, of spatial axes alone, cuts nothing, and is used here alone; pads are given (auto_pad
 //          is not set), in range, and smaller than the window where a maximum could see nothing else; an AveragePool
@@ -24,10 +24,20 @@ constexpr int64_t kMostPad = 1 << 20;
 
 bool never_negative(const ir::Value* v) {
   const ir::Node* n = v->producer;
-  double low = 0;
+  double low = 0, high = 0;
   if (n == nullptr) return false;
-  return n->op == Op::kRelu || n->op == Op::kSigmoid || n->op == Op::kHardSigmoid || n->op == Op::kAbs ||
-         (n->op == Op::kClip && is_scalar(n->in(1), &low) && low >= 0);
+  switch (n->op) {
+    case Op::kRelu:
+    case Op::kSigmoid:
+    case Op::kHardSigmoid:
+      return true;
+    case Op::kAbs:  // the least signed integer is its own
+      return dtype_is_float(v->type.dtype) || !dtype_is_signed(v->type.dtype);
+    case Op::kClip:  // of crossed bounds the upper one holds
+      return is_scalar(n->in(1), &low) && low >= 0 && (n->in(2) == nullptr || (is_scalar(n->in(2), &high) && high >= 0));
+    default:
+      return false;
+  }
 }
 
 // Pads of the spatial axes, begin... end..., or a reason.
