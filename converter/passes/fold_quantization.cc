@@ -84,10 +84,13 @@ struct Function {
     }
     return true;
   }
-  // The function's values at `x`, in float64.
-  bool evaluate(const std::vector<double>& x, std::vector<double>* out) const {
+  // The function's values for all codes of the leaf, as the nodes compute them: in their type, each rounded. A step
+  // function jumps where its argument moves by a last place. Null where a kernel refuses.
+  ir::ConstantPtr evaluate() const {
     std::map<const ir::Value*, ir::ConstantPtr> known;
-    known[leaf] = ir::make_constant_of<double>(DType::kF64, vector_shape(static_cast<int64_t>(x.size())), x);
+    const ir::ConstantPtr x = all_values(*leaf->producer);
+    if (x == nullptr) return nullptr;
+    known[leaf] = x;
     for (const ir::Node* n : nodes) {
       std::vector<ir::ConstantPtr> in, result;
       for (const ir::Value* v : n->inputs) {
@@ -97,19 +100,17 @@ struct Function {
         } else if (known.count(v) != 0) {
           in.push_back(known[v]);
         } else if (constant_reals(v, &scalar)) {
-          in.push_back(ir::make_constant_of<double>(DType::kF64, Shape{}, scalar));
+          in.push_back(from_reals(v->type.dtype, Shape{}, scalar));
         } else {
-          return false;
+          return nullptr;
         }
       }
       std::string message;
-      if (!ir::evaluate_node(*n, in, 1 << 16, &result, &message)) return false;
+      if (!ir::evaluate_node(*n, in, 1 << 16, &result, &message)) return nullptr;
       known[n->out()] = result[0];
     }
     const ir::ConstantPtr last = nodes.empty() ? known[leaf] : known[nodes.back()->out()];
-    if (last->tensor.count() != static_cast<int64_t>(x.size()) || last->tensor.type.dtype != DType::kF64) return false;
-    *out = reals(*last);
-    return true;
+    return last->tensor.count() == x->tensor.count() ? last : nullptr;
   }
 };
 
@@ -127,12 +128,12 @@ bool as_table(const Region& r, const ir::Value* v, ir::Value** out, std::string*
     *why = "a value inside has another consumer";
     return true;
   }
-  std::vector<double> y;
-  if (!f.evaluate(all_reals(x), &y)) {
-    *why = "it has no table: a kernel does not compute in float64";
+  const ir::ConstantPtr y = f.evaluate();
+  if (y == nullptr) {
+    *why = "it has no table: a kernel does not compute its values here";
     return true;
   }
-  const ir::ConstantPtr table = make_table(y, r.y);
+  const ir::ConstantPtr table = make_table(y, *r.end);
   if (table == nullptr) {
     *why = "it is NaN for a code";
     return true;
@@ -177,8 +178,7 @@ bool find_core(Region* r, std::string* why) {
     }
     double low = 0, high = 0;
     if (!bounds_of(*n, &low, &high)) return true;
-    const int32_t l = code_of(low, r->y.scale(), r->y.zero(), r->y.dtype),
-                  h = code_of(high, r->y.scale(), r->y.zero(), r->y.dtype), was_low = r->low, was_high = r->high;
+    const int32_t l = code_of(*r->end, low), h = code_of(*r->end, high), was_low = r->low, was_high = r->high;
     r->low = within(l, was_low, was_high);
     r->high = within(h, was_low, was_high);
     v = n->in(0);

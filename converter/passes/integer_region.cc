@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
@@ -346,28 +347,29 @@ ir::Value* make_int_concat(const Region& r, std::string* why) {
     *why = "an activation stands behind it";
     return nullptr;
   }
-  for (size_t i = 0; i < scales.size(); ++i) {
-    parts[i] = apply_table(*r.graph, parts[i], make_table(all_reals(scales[i]), r.y), *r.core, r.end);
+  std::vector<ir::ConstantPtr> tables;
+  for (const ir::Value* v : r.core->inputs) {
+    const ir::ConstantPtr values = all_values(*v->producer);
+    tables.push_back(values == nullptr ? nullptr : make_table(values, *r.end));
+    if (tables.back() != nullptr) continue;
+    *why = "it has no table";
+    return nullptr;
   }
+  for (size_t i = 0; i < tables.size(); ++i) parts[i] = apply_table(*r.graph, parts[i], tables[i], *r.core, r.end);
   return finish(r, add_node(*r.graph, Op::kConcat, r.core->attrs, parts, *r.core, r.end), why);
 }
 
-std::vector<double> all_reals(const Scale& from) {
-  std::vector<double> out;
-  for (int byte = 0; byte < 256; ++byte) {
-    const int code = from.dtype == DType::kI8 && byte > 127 ? byte - 256 : byte;
-    out.push_back((code - from.zero()) * from.scale());
-  }
-  return out;
+ir::ConstantPtr all_values(const ir::Node& dequantize) {
+  std::vector<int32_t> codes(256);
+  std::iota(codes.begin(), codes.end(), 0);
+  return rescaled(dequantize, i8_constant(dequantize.in(0)->type.dtype, vector_shape(256), codes));
 }
 
-ir::ConstantPtr make_table(const std::vector<double>& reals, const Scale& to) {
-  std::vector<int32_t> codes;
-  for (const double v : reals) {
+ir::ConstantPtr make_table(const ir::ConstantPtr& values, const ir::Node& quantize) {
+  for (const double v : reals(*values)) {
     if (std::isnan(v)) return nullptr;
-    codes.push_back(code_of(v, to.scale(), to.zero(), to.dtype));
   }
-  return i8_constant(to.dtype, vector_shape(256), codes);
+  return rescaled(quantize, values);
 }
 
 ir::Value* apply_table(ir::Graph& g, ir::Value* x, const ir::ConstantPtr& table, const ir::Node& like,

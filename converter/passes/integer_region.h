@@ -46,11 +46,12 @@ void set_codes(const Region& r, Attrs* a) {
 // is removed again.
 ir::Value* finish(const Region& r, ir::Node* n, std::string* why);
 
-// table[code] for all 256 codes of `from`: what reals[i], the function of code i's value, is in codes of `to`. Null
-// where one is NaN.
-ir::ConstantPtr make_table(const std::vector<double>& reals, const Scale& to);
-// The 256 real values that the codes of `from` stand for, in the order of their bytes.
-std::vector<double> all_reals(const Scale& from);
+// The 256 values that `dequantize`, of one scale, makes of 8-bit codes, in the order of the codes' bytes: as its kernel
+// computes them, in its type. Null where there is none.
+ir::ConstantPtr all_values(const ir::Node& dequantize);
+// table[code] = the code that `quantize`, of one scale, makes of values[code], as its kernel computes it. Null where a
+// value is NaN.
+ir::ConstantPtr make_table(const ir::ConstantPtr& values, const ir::Node& quantize);
 // IntTable before `before`; `x` itself where the table changes nothing.
 ir::Value* apply_table(ir::Graph& g, ir::Value* x, const ir::ConstantPtr& table, const ir::Node& like,
                        ir::Node* before);

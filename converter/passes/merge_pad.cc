@@ -34,7 +34,8 @@ bool never_negative(const ir::Value* v) {
     case Op::kAbs:  // the least signed integer is its own
       return dtype_is_float(v->type.dtype) || !dtype_is_signed(v->type.dtype);
     case Op::kClip:  // of crossed bounds the upper one holds
-      return is_scalar(n->in(1), &low) && low >= 0 && (n->in(2) == nullptr || (is_scalar(n->in(2), &high) && high >= 0));
+      return is_scalar(n->in(1), &low) && low >= 0 &&
+             (n->in(2) == nullptr || (is_scalar(n->in(2), &high) && high >= 0));
     default:
       return false;
   }

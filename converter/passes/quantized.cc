@@ -118,9 +118,19 @@ bool constant_reals(const ir::Value* v, std::vector<double>* out) {
 int32_t least(DType dtype) { return dtype == DType::kI8 ? -128 : 0; }
 int32_t greatest(DType dtype) { return dtype == DType::kI8 ? 127 : 255; }
 
-int32_t code_of(double real, double scale, int32_t zero, DType dtype) {
-  const double code = std::nearbyint(real / scale) + zero;
-  return code <= least(dtype) ? least(dtype) : code >= greatest(dtype) ? greatest(dtype) : static_cast<int32_t>(code);
+ir::ConstantPtr rescaled(const ir::Node& n, const ir::ConstantPtr& x) {
+  std::vector<ir::ConstantPtr> in{x}, out;
+  for (size_t i = 1; i < 3; ++i) {
+    const ir::Value* v = n.in(i);
+    in.push_back(v == nullptr ? nullptr : ir::with_shape(v->constant, Shape{}));
+  }
+  std::string message;
+  return ir::evaluate_node(n, in, 1 << 16, &out, &message) ? out[0] : nullptr;
+}
+
+int32_t code_of(const ir::Node& quantize, double real) {
+  const ir::ConstantPtr code = rescaled(quantize, from_reals(quantize.in(0)->type.dtype, Shape{}, {real}));
+  return static_cast<int32_t>(read_integer(quantize.out()->type.dtype, code->tensor.bytes.data(), 0));
 }
 
 double span_of(DType dtype, int32_t zero) {

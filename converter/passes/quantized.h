@@ -29,11 +29,16 @@ bool read_scale(const ir::Node& n, Scale* out, std::string* why);
 // `v` = DequantizeLinear of 8-bit codes with one scale: its codes. Null with the reason in `why`.
 ir::Value* codes_of(const ir::Value* v, Scale* out, std::string* why);
 
+// What `n`, a QuantizeLinear or DequantizeLinear of one constant scale, makes of `x`, as its kernel computes it. Null
+// where it refuses.
+ir::ConstantPtr rescaled(const ir::Node& n, const ir::ConstantPtr& x);
+
 // Elements of `v` where it is a float constant or DequantizeLinear of a constant, as doubles; false: it is neither.
 bool constant_reals(const ir::Value* v, std::vector<double>* out);
 
-// The code that stands for `real`: clamp(rne(real / scale) + zero), in double. `real` is not NaN.
-int32_t code_of(double real, double scale, int32_t zero, DType dtype);
+// The code that `quantize`, of one constant scale and 8-bit codes, makes of `real`, rounded to the type that it takes.
+// `real` is not NaN.
+int32_t code_of(const ir::Node& quantize, double real);
 int32_t least(DType dtype);
 int32_t greatest(DType dtype);
 
