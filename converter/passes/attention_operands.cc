@@ -61,6 +61,11 @@ void take_factor(ir::Graph& g, ir::Value** v, AttentionMatch* m, std::set<const 
   remove_unused(g, n, removed);
 }
 
+double factor_of(ir::Value* v) {
+  double number = 0;
+  return factor_on(v, &number) != nullptr ? number : 1;
+}
+
 ir::Value* repeated_heads(const ir::Value* v) {
   const ir::Node* join = maker(v, Op::kReshape);
   const ir::Node* spread = join == nullptr ? nullptr : maker(join->in(0), Op::kExpand);

@@ -10,6 +10,8 @@ namespace vireo::passes {
 
 // Factors on `*v`, which is q or k, go to the scores; what bears one no more is `*v`.
 void take_factor(ir::Graph& g, ir::Value** v, AttentionMatch* m, std::set<const ir::Node*>* removed);
+// What take_factor would multiply the scale by; 1: nothing.
+double factor_of(ir::Value* v);
 
 // v = heads repeated in groups, [B, H, T, D] from [B, Hkv, T, D] by Unsqueeze, Expand, Reshape: what is repeated, or
 // null.

@@ -10,7 +10,8 @@
 //          x * 0.5 * (1 + Tanh(k (x + 0.044715 x^3))), likewise        Gelu(x; tanh), k = sqrt(2 / pi); the sum also as
 //          x (1 + 0.044715 x^2), powers as products or Pow
 // Fires    every inner value is used here alone; constants are scalars within 1e-5 of the formula's (16-bit floats:
-//          2^-8 of them).       Idempotent.
+//          2^-8 of them; float64: 2^-50 of them, and a factor is a float32, for that is what an attribute holds).
+//          Idempotent.
 // Numerics the operator's kernel rounds a different number of times: a few units in the last place of float32. A
 // constant
 //          that is not the formula's to the bit is moved to it: by 1e-5 at most, which moves the activation by up to
@@ -45,17 +46,26 @@ ir::Value* scaled(const ir::Value* v, double* number) {
   return nullptr;
 }
 
+// A number of the formula's is `b`, as an exporter may write it in a graph of `t`. Float64 would show a moved digit.
+bool near(double a, double b, DType t) {
+  return std::fabs(a - b) <= (t == DType::kF64 ? std::fabs(b) * 0x1p-50 : 1e-5);
+}
+// One with many digits, which the model's own type has rounded.
+bool near_rounded(double a, double b, DType t) {
+  return dtype_bits(t) == 16 ? std::fabs(a - b) <= std::fabs(b) / 256 : near(a, b, t);
+}
+bool is_near(const ir::Value* v, double wanted) {
+  double number = 0;
+  return is_scalar(v, &number) && near(number, wanted, v->type.dtype);
+}
+
 // v = x + number: returns x.
 ir::Value* shifted(const ir::Value* v, double number) {
   const ir::Node* n = maker(v, Op::kAdd);
   if (n == nullptr || n->inputs.size() != 2) return nullptr;
-  if (is_scalar_near(n->in(1), number)) return n->in(0);
-  return is_scalar_near(n->in(0), number) ? n->in(1) : nullptr;
+  if (is_near(n->in(1), number)) return n->in(0);
+  return is_near(n->in(0), number) ? n->in(1) : nullptr;
 }
-
-bool near(double a, double b) { return std::fabs(a - b) <= 1e-5; }
-// A constant that the model's own type has rounded.
-bool near(double a, double b, DType t) { return std::fabs(a - b) <= (dtype_bits(t) == 16 ? std::fabs(b) / 256 : 1e-5); }
 
 struct Match {
   Op op = Op::kNone;
@@ -67,7 +77,7 @@ struct Match {
 // v = Clip(x + 3, 0, 6): returns x.
 ir::Value* relu6_of_shifted(const ir::Value* v, Match* m) {
   const ir::Node* clip = maker(v, Op::kClip);
-  if (clip == nullptr || !is_scalar_near(clip->in(1), 0) || !is_scalar_near(clip->in(2), 6)) return nullptr;
+  if (clip == nullptr || !is_near(clip->in(1), 0) || !is_near(clip->in(2), 6)) return nullptr;
   m->inner.insert(m->inner.end(), {v, clip->in(0)});
   return shifted(clip->in(0), 3);
 }
@@ -87,7 +97,7 @@ ir::Value* exp_and_one(const ir::Value* v, double* number, Match* m) {
   }
   double factor = 0;
   ir::Value* under = scaled(x, &factor);
-  if (under == nullptr || !near(factor, -1)) return x;
+  if (under == nullptr || !near(factor, -1, v->type.dtype)) return x;
   m->inner.push_back(x);
   *number = -1;
   return under;
@@ -131,14 +141,20 @@ Match gated(ir::Value* x, ir::Value* gate, const char** refused) {
     double alpha = 0;
     m.inner.push_back(s->in(0));
     if (scaled(s->in(0), &alpha) != x) return {};
-    if (std::isfinite(alpha)) return swish(m, x, alpha);
-    *refused = "its factor is not finite";
+    if (!std::isfinite(alpha)) {
+      *refused = "its factor is not finite";
+    } else if (!held(alpha, x->type.dtype)) {
+      *refused = "its factor is no float32";
+    } else {
+      return swish(m, x, alpha);
+    }
     return {};
   }
   if (const ir::Node* h = maker(gate, Op::kHardSigmoid)) {
     const auto& a = h->attributes<attrs::HardSigmoid>();
     if (h->in(0) != x) return {};
-    if (near(a.alpha(), 1.0 / 6) && near(a.beta(), 0.5)) return plain(m, Op::kHardSwish, x);
+    if (near(a.alpha(), 1.0 / 6, x->type.dtype) && near(a.beta(), 0.5, x->type.dtype))
+      return plain(m, Op::kHardSwish, x);
     *refused = kOtherConstants;
     return {};
   }
@@ -146,7 +162,8 @@ Match gated(ir::Value* x, ir::Value* gate, const char** refused) {
     return under_softplus(t->in(0), &m) == x ? plain(m, Op::kMish, x) : Match{};
   double number = 0;
   ir::Value* six = scaled(gate, &number);
-  if (six != nullptr && near(number, 1.0 / 6) && relu6_of_shifted(six, &m) == x) return plain(m, Op::kHardSwish, x);
+  if (six != nullptr && near(number, 1.0 / 6, x->type.dtype) && relu6_of_shifted(six, &m) == x)
+    return plain(m, Op::kHardSwish, x);
   return {};
 }
 
@@ -183,7 +200,7 @@ Product product_of(ir::Value* v, Match* m) {
 }
 // number x^power
 bool is_power(const Product& p, double number, const ir::Value* x, size_t power, DType t) {
-  return near(p.number, number, t) && p.parts.size() == power &&
+  return near_rounded(p.number, number, t) && p.parts.size() == power &&
          std::all_of(p.parts.begin(), p.parts.end(), [&](const ir::Value* v) { return v == x; });
 }
 
@@ -192,14 +209,14 @@ bool is_tanh_argument(ir::Value* v, const ir::Value* x, Match* m) {
   const DType t = x->type.dtype;
   m->inner.push_back(v);
   const Product p = product_of(v, m);
-  if (!near(p.number, std::sqrt(2 / std::acos(-1.0)), t) || p.parts.empty()) return false;
+  if (!near_rounded(p.number, std::sqrt(2 / std::acos(-1.0)), t) || p.parts.empty()) return false;
   ir::Value* sum = p.parts[0] == x ? p.parts.back() : p.parts[0];
   const ir::Node* add = maker(sum, Op::kAdd);
   if (add == nullptr || p.parts.size() > 2 || (p.parts.size() == 2 && p.parts[0] != x && p.parts[1] != x)) return false;
   m->inner.push_back(sum);
   for (size_t i = 0; i < 2; ++i) {
     const bool drawn_out = p.parts.size() == 2;
-    if (drawn_out ? !is_scalar_near(add->in(i), 1) : add->in(i) != x) continue;
+    if (drawn_out ? !is_near(add->in(i), 1) : add->in(i) != x) continue;
     Match tried = *m;
     tried.inner.push_back(add->in(1 - i));
     if (!is_power(product_of(add->in(1 - i), &tried), 0.044715, x, drawn_out ? 2 : 3, t)) continue;
@@ -213,7 +230,8 @@ bool is_tanh_argument(ir::Value* v, const ir::Value* x, Match* m) {
 Match gelu(const ir::Node& n, const char** refused) {
   Match all;
   const Product p = product_of(n.out(), &all);
-  if (p.parts.size() != 2 || p.parts[0]->type != p.parts[1]->type || !near(p.number, 0.5)) return {};
+  if (p.parts.size() != 2 || p.parts[0]->type != p.parts[1]->type || !near(p.number, 0.5, p.parts[0]->type.dtype))
+    return {};
   for (size_t i = 0; i < 2; ++i) {
     Match m = all;
     ir::Value *x = p.parts[i], *e = shifted(p.parts[1 - i], 1);
@@ -223,7 +241,7 @@ Match gelu(const ir::Node& n, const char** refused) {
     if (const ir::Node* erf = maker(e, Op::kErf)) {
       m.inner.push_back(erf->in(0));
       if (scaled(erf->in(0), &number) != x) continue;
-      if (!near(number, std::sqrt(0.5), x->type.dtype)) {
+      if (!near_rounded(number, std::sqrt(0.5), x->type.dtype)) {
         *refused = kOtherConstants;
         continue;
       }
@@ -247,7 +265,7 @@ Match over_one_and_exp(const ir::Node& n) {
   double number = 0;
   ir::Value* x = exp_and_one(n.in(1), &number, &m);
   if (x == nullptr || number != -1) return {};
-  if (is_scalar_near(n.in(0), 1, 0)) return plain(m, Op::kSigmoid, x);
+  if (is_number(n.in(0), 1)) return plain(m, Op::kSigmoid, x);
   return n.in(0) == x ? swish(m, x, 1) : Match{};
 }
 
@@ -270,8 +288,12 @@ Match match(const ir::Node& n, const char** refused) {
   if (m.x != nullptr) return m;
   double number = 0;
   ir::Value* inner = scaled(n.out(), &number);
-  if (inner == nullptr || !near(number, 1.0 / 6)) return {};
+  if (inner == nullptr || !near(number, 1.0 / 6, inner->type.dtype)) return {};
   if (ir::Value* x = relu6_of_shifted(inner, &m)) {
+    if (!held(1.0 / 6, x->type.dtype)) {
+      *refused = "its factor is no float32";
+      return {};
+    }
     attrs::HardSigmoidT a;
     a.alpha = 1.0f / 6;
     a.beta = 0.5f;

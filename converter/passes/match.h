@@ -23,9 +23,10 @@ inline ir::Node* only_user(const ir::Value* v) {
 
 // A floating-point constant of one element (any rank).
 bool is_scalar(const ir::Value* v, double* out);
-inline bool is_scalar_near(const ir::Value* v, double wanted, double tolerance = 1e-5) {
-  double x = 0;
-  return is_scalar(v, &x) && x >= wanted - tolerance && x <= wanted + tolerance;
+
+// Whether a float attribute can hold `number` of a graph of `t`: attributes are float32, which float64 would show.
+inline bool held(double number, DType t) {
+  return t != DType::kF64 || static_cast<double>(static_cast<float>(number)) == number;
 }
 
 // The other operand of a two-input node.

@@ -7,7 +7,8 @@
 //          D]) and rank 4 ([B, H, S, D]). Grouped queries: keys and values repeated by Unsqueeze, Expand, Reshape; or
 //          queries of a group as further rows, [B, Hkv, G S, D], with scores that a Reshape parts before the mask.
 //          Between: a Cast of 16-bit scores to float32 and back behind Softmax, and Where(IsNaN(p), 0, p) behind it.
-// Fires    nothing inside is used elsewhere; numbers constant; the mask broadcasts to the scores and lists every key.
+// Fires    nothing inside is used elsewhere; numbers constant, of float64 such as float32 holds; the mask broadcasts to
+//          the scores and lists every key.
 // Numerics the same sums; a factor on q or k moves onto the scores: each score rounds a constant number of times less
 //          or more, |ds| <= 3 u |s|, u = 2^-24. A query whose keys are all masked with -inf gives 0 where the parts
 //          give NaN, and so adds nothing of a masked key whose score is NaN or +inf, which a mask that is added would
@@ -70,6 +71,9 @@ const char* rewrite(ir::Graph& g, AttentionMatch m, std::set<const ir::Node*>* r
     last = heads;
   }
   if (!enclosed(m.inside, last)) return "an inner value is used elsewhere";
+  const DType t = m.q->type.dtype;
+  if (!held(m.scale * factor_of(m.q) * factor_of(m.k_turned), t) || !held(m.softcap, t))
+    return "its scale or soft cap is no float32";
   const char* refused = "";
   double number = 0;
   // Once for the answer, before anything is changed; then with the factors of q and k in its own. Keys are probed

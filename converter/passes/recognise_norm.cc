@@ -144,7 +144,7 @@ Norm normalised(const ir::Node& end, ir::Value* d, ir::Value* u, Norm m) {
   }
   if (!(m.epsilon > 0) || std::isinf(m.epsilon)) {
     m.refused = "epsilon is not a positive finite number";
-  } else if (m.x->type.dtype == DType::kF64 && static_cast<double>(static_cast<float>(m.epsilon)) != m.epsilon) {
+  } else if (!held(m.epsilon, m.x->type.dtype)) {
     m.refused = "epsilon is no float32";
   } else if (!enclosed(m.inside, &end)) {
     m.refused = "an inner value is used elsewhere";
