@@ -20,6 +20,7 @@ NATIVE = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProt
 FLOATS = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 WORDS = ["", "a", "b", "abc", "Abc", "the", "The", "42", "-1.5", "a b", "x,y", "naïve", "Straße", "日本", " ", "cat", "dog", "zz"]
 MAKERS = {}
+PATTERNS = {}
 
 
 def maker(*operators, domain="", chain=False, exact=False):
@@ -27,6 +28,14 @@ def maker(*operators, domain="", chain=False, exact=False):
     def register(function):
         for name in operators:
             MAKERS[domain, name] = (function, chain, exact)
+        return function
+    return register
+
+
+def pattern(name):
+    """A maker of several nodes: it appends them, and gives the results that it asks for."""
+    def register(function):
+        PATTERNS[name] = function
         return function
     return register
 
@@ -70,6 +79,7 @@ class Case:
         self.empty = self.draw.random() < 0.06
         self.special = self.draw.random() < 0.3
         self.opset = None
+        self.shaped = False  # made by a pattern
         self.domains = {}
 
     @staticmethod

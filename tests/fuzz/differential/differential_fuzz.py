@@ -155,7 +155,8 @@ def main():
         print(f"SKIPPED: differential fuzzing: {missing} (toolchains/bootstrap --for tests installs it)")
         print("0 0 1", file=sys.stderr)
         return 77  # what CTest is told to take for a skip
-    only = [key for key in graphs.OPERATORS if key[1] in options.operator] if options.operator else None
+    known = {**{name: name for name in graphs.SHAPED}, **{key: key[1] for key in graphs.OPERATORS}}
+    only = [key for key, name in known.items() if name in options.operator] if options.operator else None
     if options.operator and len(only) < len(set(options.operator)):
         print(f"no maker for some of {options.operator}", file=sys.stderr)
         return 2

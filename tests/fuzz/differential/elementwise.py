@@ -146,7 +146,7 @@ def clip(c):
     if c.version < 11:
         return [x], {"min": c.one(None, -1.0, 0.0), "max": c.one(None, 1.0, 2.0)}
     elem = c.t("T")
-    low = np.asarray(c.one(0, 1), numpy_type(elem)) if c.chance(0.7) else None
+    low = np.asarray(c.one(0, 1, 2), numpy_type(elem)) if c.chance(0.7) else None
     high = np.asarray(c.one(1, 2, 3), numpy_type(elem)) if c.chance(0.7) else None
     return [x, low, high], {}
 

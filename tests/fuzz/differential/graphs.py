@@ -7,9 +7,10 @@ import onnx
 import onnxruntime
 from onnx import defs
 
-from case import MAKERS, NATIVE, NEWEST, Case, Pinned, Unfit, elem_of
+from case import MAKERS, NATIVE, NEWEST, PATTERNS, Case, Pinned, Unfit, elem_of
 
-for name in ("elementwise", "arrange", "reduction", "network", "quantized", "recurrent", "fourier", "sequences", "text", "machine"):
+for name in ("elementwise", "arrange", "reduction", "network", "quantized", "recurrent", "fourier", "sequences", "text", "machine",
+             "patterns"):
     importlib.import_module(name)
 
 NEWEST_ML = 5
@@ -18,6 +19,7 @@ for each in defs.get_all_schemas_with_history():
     if each.domain in ("", "ai.onnx.ml"):
         VERSIONS.setdefault((each.domain, each.name), []).append(each.since_version)
 OPERATORS = sorted(key for key in MAKERS if min(VERSIONS[key]) <= (NEWEST_ML if key[0] else NEWEST))
+SHAPED = sorted(PATTERNS)
 CHAINED = [key for key in OPERATORS if MAKERS[key][1] and not key[0]]
 
 
@@ -60,9 +62,33 @@ def one_node(c, key):
     return c.run_maker(*key, schema)
 
 
+EVERY = 16  # one seed in so many is a pattern
+
+
+def draw_pattern(seed, name):
+    refusals = []
+    for attempt in range(6):
+        c = Case(seed * 16 + attempt)
+        c.opset, c.shaped = c.draw.randint(13, NEWEST), True
+        try:
+            outs = PATTERNS[name](c)
+            model = c.model(outs)
+            return c, model, answer(model, c.feed), refusals
+        except Unfit:
+            continue
+        except Refused as refused:
+            refusals.append((name, str(refused)))
+    return None, None, None, refusals
+
+
 def draw_case(seed, only=None):
-    """The case of this seed and its answers; (None, why) where ONNX Runtime refused every draw, with the reasons."""
+    """The case of this seed and its answers; (None, why) where ONNX Runtime refused every draw, with the reasons. `only` holds keys of
+    OPERATORS and names of patterns."""
     which = random.Random(seed)
+    shaped = [key for key in only if isinstance(key, str)] if only else SHAPED
+    if shaped and (seed % EVERY == 0 or only and len(shaped) == len(only)):
+        return draw_pattern(seed, which.choice(shaped))
+    only = [key for key in only if not isinstance(key, str)] if only else None
     key = which.choice(only or OPERATORS)
     refusals = []
     for attempt in range(6):
