@@ -432,8 +432,10 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     return;
   }
   const std::string domain = plain_domain(node.domain());
+  const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
+  const bool understood = check_attributes(scope, node, f == functions_.end() ? nullptr : f->second);
   if (is_constant(node)) {
-    if (!import_constant(scope, node)) bind_failed(scope, node);
+    if (!understood || !import_constant(scope, node)) bind_failed(scope, node);
     return;
   }
   bool poisoned = false;
@@ -447,14 +449,13 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     }
     poisoned = poisoned || v == nullptr || v == &poison_;
   }
-  const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
   const auto unknown = f == functions_.end() ? unknown_.find({domain, node.op_type()}) : unknown_.end();
   if (unknown != unknown_.end() && !unknown->second.described) {
     unknown->second.described = true;  // its first node stands for all
     describe(node, scope, &diagnostics_->at(unknown->second.diagnostic));
   }
-  if (poisoned || unknown != unknown_.end()) {
-    if (unknown == unknown_.end()) ++nodes_passed_over_;
+  if (poisoned || unknown != unknown_.end() || !understood) {
+    if (unknown == unknown_.end() && understood) ++nodes_passed_over_;
     bind_failed(scope, node);
     return;
   }

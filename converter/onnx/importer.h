@@ -98,6 +98,9 @@ class Importer {
   void survey_nodes(const Nodes& nodes, const std::map<std::string, int>& opsets, int depth);
   std::vector<int> order(const Nodes& nodes, const Scope& scope);
 
+  // attributes.cc: whether the operator, or the function that is called, has all of the node's attributes. Says which
+  // it does not have, or which are there twice.
+  bool check_attributes(const Scope& scope, const ::onnx::NodeProto& node, const ::onnx::FunctionProto* function);
   void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
@@ -235,6 +238,8 @@ bool is_sequence_operator(const std::string& domain, const std::string& op);
 bool is_map_operator(const std::string& domain, const std::string& op);
 // "a sequence", "an optional", "a map"...
 const char* kind(const Bundle& b);
+// old_scan.cc: an attribute of the Scans that it writes. Like all names that begin so, no operator's own.
+constexpr char kRewrittenScan[] = "__rewritten_scan";
 // The graph that is a node's attribute; null: there is none.
 ::onnx::GraphProto* graph_attribute(::onnx::NodeProto& node, const char* name);
 // True, false or not known here (-1).

@@ -10,7 +10,6 @@
 namespace vireo::importer {
 namespace {
 
-// Only a Scan of opset 9 has it, by which one that was rewritten is told.
 constexpr char kAxes[] = "scan_input_axes";
 
 void set_ints(::onnx::NodeProto* node, const char* name, const std::vector<int64_t>& values) {
@@ -30,7 +29,7 @@ void set_int(::onnx::NodeProto* node, const char* name, int64_t value) {
 }  // namespace
 
 bool Importer::without_batch_axis(Scope& scope, ::onnx::NodeProto& node) {
-  if (find_attribute(node, scope, kAxes) != nullptr) return true;
+  if (find_attribute(node, scope, kRewrittenScan) != nullptr) return true;
   ::onnx::GraphProto* body = graph_attribute(node, "body");
   const ::onnx::AttributeProto* number = find_attribute(node, scope, "num_scan_inputs");
   const int inputs = node.input_size() - 1;  // behind sequence_lens
@@ -62,6 +61,7 @@ bool Importer::without_batch_axis(Scope& scope, ::onnx::NodeProto& node) {
     inner.add_output(stem + "out" + std::to_string(i));
     batch.add_output()->set_name(inner.output(i));
   }
+  set_int(&inner, kRewrittenScan, 1);
   set_int(&inner, "num_scan_inputs", scanned);
   set_ints(&inner, kAxes, std::vector<int64_t>(static_cast<size_t>(scanned), 0));
   if (directions != nullptr)
@@ -76,6 +76,7 @@ bool Importer::without_batch_axis(Scope& scope, ::onnx::NodeProto& node) {
   node.mutable_input()->ExtractSubrange(0, 1, &lens);
   dropped_names_.emplace_back(lens);
   node.clear_attribute();
+  set_int(&node, kRewrittenScan, 1);
   set_int(&node, "num_scan_inputs", inputs);
   set_ints(&node, kAxes, std::vector<int64_t>(static_cast<size_t>(inputs), 0));
   a = node.add_attribute();

@@ -39,6 +39,7 @@ TESTS = {
     r"reach(_run)?": [r"tests/(changed|summarize)\.py", r"tests/reach/\w+\.py"],
     r"operator_coverage(_tested)?": [
         r"sdk/ops/.*_onnx\.cc", r"sdk/ops/\w+\.def", r"sdk/ops/COVERAGE\.md", r"converter/onnx/(maps|sequences)\.cc"],
+    r"operator_attributes": [r"sdk/ops/.*\.cc", r"converter/onnx/attributes\.def"],
     r"package|e2e_plugin_sample": [INSTALLED],
     r"package_(debian|wheel|vcpkg|conan)": [
         INSTALLED, r"toolchains/packages/(debian|vcpkg|conan)/.*", r"toolchains/cmake/VireoDebian\.cmake",
