@@ -178,6 +178,43 @@ TEST(BadInput, Names) {
   EXPECT_TRUE(has(text, "\"missing\"") && has(text, "\"z\"")) << text;
 }
 
+TEST(BadInput, OpsetsAndFunctionsThatAreThereTwice) {
+  for (const char* domain : {"", "ai.onnx"}) {
+    for (const int version : {13, 17}) {
+      ModelBuilder m;
+      relu(m);
+      auto* row = m.model.add_opset_import();
+      row->set_domain(domain);
+      row->set_version(version);
+      if (version == 17) {
+        Folder folder;
+        Diagnostics d;
+        EXPECT_TRUE(check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr)) << d.text();
+        continue;
+      }
+      const std::string text = refuse(m, {Code::kUnknownDomain});
+      EXPECT_TRUE(has(text, "version 17 and version 13 of ai.onnx are imported together")) << text;
+    }
+  }
+  for (const char* overload : {"", "other"}) {
+    ModelBuilder m;
+    relu(m);
+    for (const char* name : {"", overload}) {
+      auto* f = m.model.add_functions();
+      f->set_name("Twice");
+      f->set_domain("f");
+      f->set_overload(name);
+    }
+    if (overload[0] != 0) {
+      Folder folder;
+      Diagnostics d;
+      EXPECT_TRUE(check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr)) << d.text();
+      continue;
+    }
+    EXPECT_TRUE(has(refuse(m, {Code::kBadFunction}), "function Twice of f is there twice"));
+  }
+}
+
 TEST(BadInput, Cycle) {
   ModelBuilder m;
   m.input("x", {"2"}).output("y");

@@ -53,4 +53,23 @@ void Importer::adopt_declared(const std::string& name, ir::Value* value) {
   }
 }
 
+// Both are what the nodes make of them. An output without any dimension is what exporters write who do not know its
+// rank.
+void Importer::check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value) {
+  if (!output.type().has_tensor_type()) return;
+  const auto& tensor = output.type().tensor_type();
+  const auto dtype = static_cast<DType>(tensor.elem_type());
+  const int rank = tensor.shape().dim_size();
+  std::string declared;
+  if (tensor.elem_type() > 0 && tensor.elem_type() < kDTypeCount && dtype != value->type.dtype)
+    declared = dtype_name(dtype);
+  if (rank > 0 && rank != value->type.shape.rank)
+    declared += (declared.empty() ? "" : " of ") + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions");
+  if (declared.empty()) return;
+  diagnostics_->warning(
+      Code::kDeclaredOtherwise,
+      "output \"" + output.name() + "\" is declared as " + declared + ", and its node makes" + type_text(value),
+      "the output is what its node makes: correct the declaration, or add a node that converts it");
+}
+
 }  // namespace vireo::importer

@@ -88,6 +88,44 @@ TEST(Declared, DoesNotOverruleWhatIsInferred) {
   EXPECT_EQ(y[1], 3);
 }
 
+// Relu(x [2, 3]), whose output is declared so; what is said of it.
+std::string said_of_output(int type, const std::vector<int64_t>& dims) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});
+  add_node(&m, "Relu", {"x"}, "y");
+  add_value(m.mutable_graph()->add_output(), "y", type, dims);
+  Diagnostics diagnostics;
+  EXPECT_NE(import_model(m, "", {}, {}, Guess::kUsual, &diagnostics).graph, nullptr);
+  for (const Diagnostic& d : diagnostics.all()) EXPECT_EQ(d.code, Code::kDeclaredOtherwise) << d.what;
+  return diagnostics.all().empty() ? std::string() : diagnostics.all()[0].what;
+}
+
+TEST(Declared, OutputsOfAnotherTypeThanTheirNodesMake) {
+  EXPECT_EQ(said_of_output(11, {2, 3}), "output \"y\" is declared as float64, and its node makes float32[2,3]");
+  EXPECT_EQ(said_of_output(1, {2, 3, 1}), "output \"y\" is declared as 3 dimensions, and its node makes float32[2,3]");
+  EXPECT_EQ(said_of_output(7, {6}),
+            "output \"y\" is declared as int64 of 1 dimension, and its node makes float32[2,3]");
+  EXPECT_EQ(said_of_output(1, {2, 3}), "");
+  EXPECT_EQ(said_of_output(0, {}), "") << "no type";
+  EXPECT_EQ(said_of_output(1, {}), "") << "as those write it who do not know the rank";
+}
+
+TEST(Declared, OutputsThatAreListedAgain) {
+  ::onnx::ModelProto m = new_model();
+  add_value(m.mutable_graph()->add_input(), "x", 1, {2, 3});
+  add_node(&m, "Relu", {"x"}, "y");
+  add_node(&m, "Neg", {"x"}, "y.2");
+  for (const char* name : {"y", "y", "y.2", "y"}) add_value(m.mutable_graph()->add_output(), name, 1, {2, 3});
+  Diagnostics diagnostics;
+  const ImportedModel model = import_model(m, "", {}, {}, Guess::kUsual, &diagnostics);
+  ASSERT_NE(model.graph, nullptr) << diagnostics.text();
+  EXPECT_EQ(model.graph->output_names(), (std::vector<std::string>{"y", "y.3", "y.2", "y.4"}));
+  EXPECT_EQ(model.graph->outputs()[0], model.graph->outputs()[1]);
+  EXPECT_NE(model.graph->outputs()[0], model.graph->outputs()[2]);
+  ASSERT_EQ(diagnostics.all().size(), 2u);
+  EXPECT_EQ(diagnostics.all()[0].what, "output \"y\" is listed more than once: this one becomes \"y.3\"");
+}
+
 // The root of an element count, by way of floats: no rule for symbols follows it, constants do.
 TEST(Contents, NumbersFoldThroughAnyOperator) {
   ::onnx::ModelProto m = new_model();

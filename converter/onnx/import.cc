@@ -89,7 +89,13 @@ Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
       tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
-    functions_[{plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload())}] = &f;
+    const auto key =
+        std::make_pair(plain_domain(f.domain()), f.name() + (f.overload().empty() ? "" : ":" + f.overload()));
+    if (!functions_.emplace(key, &f).second) {
+      diagnostics->error(Code::kBadFunction,
+                         "function " + key.second + " of " + domain_text(key.first) + " is there twice",
+                         "keep one of them: nothing says which is meant");
+    }
   }
 }
 
@@ -176,7 +182,15 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
 
 bool Importer::read_opsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports,
                            std::map<std::string, int>* out) {
-  for (const auto& row : imports) (*out)[plain_domain(row.domain())] = static_cast<int>(row.version());
+  for (const auto& row : imports) {
+    const auto [at, fresh] = out->emplace(plain_domain(row.domain()), static_cast<int>(row.version()));
+    if (fresh || at->second == row.version()) continue;
+    diagnostics_->error(Code::kUnknownDomain,
+                        "version " + std::to_string(at->second) + " and version " + std::to_string(row.version()) +
+                            " of " + domain_text(at->first) + " are imported together",
+                        "keep the row of opset_import that the nodes were written for");
+    return false;
+  }
   // Files of IR version 1 and 2 have no list: they mean the first opset.
   if (imports.empty()) (*out)[""] = 1;
   const auto it = out->find("");
@@ -276,18 +290,25 @@ void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
 
 void Importer::add_outputs(Scope& scope) {
   std::set<std::string> names;
+  for (const auto& info : model_.graph().output()) names.insert(info.name());
+  std::set<std::string> met;
   for (const auto& info : model_.graph().output()) {
-    if (!names.insert(info.name()).second) {
-      diagnostics_->error(Code::kDuplicateName, "two outputs of the model are named " + quoted(info.name()));
-      continue;
+    // A value may be listed again. Outputs are found by their names, so each listing gets its own.
+    std::string name = info.name();
+    if (!met.insert(name).second) {
+      for (int i = 2; !names.insert(name).second; ++i) name = info.name() + "." + std::to_string(i);
+      diagnostics_->warning(
+          Code::kDeclaredOtherwise,
+          "output " + quoted(info.name()) + " is listed more than once: this one becomes " + quoted(name));
     }
     ir::Value* v = lookup(scope, info.name());
     if (v == nullptr) {
       diagnostics_->error(Code::kMissingValue, "nothing makes the model's output " + quoted(info.name()));
     } else if (Bundle* b = bundle(v)) {
-      add_bundle_output(scope, info.name(), *b);
+      add_bundle_output(scope, name, *b);
     } else if (v != &poison_) {
-      scope.graph->add_output(v, info.name());
+      check_declared(info, v);
+      scope.graph->add_output(v, name);
     }
   }
 }

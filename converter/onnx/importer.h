@@ -101,6 +101,7 @@ class Importer {
   // attributes.cc: whether the operator, or the function that is called, has all of the node's attributes. Says which
   // it does not have, or which are there twice.
   bool check_attributes(const Scope& scope, const ::onnx::NodeProto& node, const ::onnx::FunctionProto* function);
+  void check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value);  // declared.cc; warns
   void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
