@@ -261,24 +261,26 @@ TEST(BadInput, SixBitFloats) {
   EXPECT_TRUE(has(refuse(*model("", {1, 2, -1, 4, 5}), {Code::kTensorData}), "is -1"));
 }
 
+// x + w, with w in another file.
+std::string model_with_data_at(const std::string& location, int64_t offset = 0) {
+  ModelBuilder m;
+  m.input("x", {"4"}).output("y");
+  auto* t = m.model.mutable_graph()->add_initializer();
+  t->set_name("w");
+  t->set_data_type(1);
+  t->add_dims(4);
+  t->set_data_location(::onnx::TensorProto::EXTERNAL);
+  for (const auto& [k, v] :
+       {std::pair<std::string, std::string>{"location", location}, {"offset", std::to_string(offset)}}) {
+    auto* e = t->add_external_data();
+    e->set_key(k);
+    e->set_value(v);
+  }
+  m.node("Add", {"x", "w"}, {"y"});
+  return m.bytes();
+}
+
 TEST(BadInput, ExternalData) {
-  const auto model = [](const std::string& location, int64_t offset = 0) {
-    ModelBuilder m;
-    m.input("x", {"4"}).output("y");
-    auto* t = m.model.mutable_graph()->add_initializer();
-    t->set_name("w");
-    t->set_data_type(1);
-    t->add_dims(4);
-    t->set_data_location(::onnx::TensorProto::EXTERNAL);
-    for (const auto& [k, v] :
-         {std::pair<std::string, std::string>{"location", location}, {"offset", std::to_string(offset)}}) {
-      auto* e = t->add_external_data();
-      e->set_key(k);
-      e->set_value(v);
-    }
-    m.node("Add", {"x", "w"}, {"y"});
-    return m.bytes();
-  };
   Folder outer;
   outer.write("secret.bin", std::string(64, 's'));
   std::filesystem::create_directory(outer.at("model"));
@@ -291,36 +293,25 @@ TEST(BadInput, ExternalData) {
     return ok ? std::string() : d.text();
   };
   outer.write("model/weights.bin", std::string(16, '\0'));
-  EXPECT_EQ(run(model("weights.bin")), "");
-  EXPECT_EQ(run(model("./weights.bin")), "");
-  EXPECT_TRUE(has(run(model("nothing.bin")), "cannot be found"));
-  EXPECT_TRUE(has(run(model("../secret.bin")), "outside"));
-  EXPECT_TRUE(has(run(model(outer.at("secret.bin"))), "outside"));
-  EXPECT_TRUE(has(run(model("a/../../secret.bin")), "outside"));
+  EXPECT_EQ(run(model_with_data_at("weights.bin")), "");
+  EXPECT_EQ(run(model_with_data_at("./weights.bin")), "");
+  EXPECT_TRUE(has(run(model_with_data_at("nothing.bin")), "cannot be found"));
+  EXPECT_TRUE(has(run(model_with_data_at("../secret.bin")), "outside"));
+  EXPECT_TRUE(has(run(model_with_data_at(outer.at("secret.bin"))), "outside"));
+  EXPECT_TRUE(has(run(model_with_data_at("a/../../secret.bin")), "outside"));
   std::filesystem::create_symlink(outer.at("secret.bin"), outer.at("model/link.bin"));
-  EXPECT_TRUE(has(run(model("link.bin")), "link"));
+  EXPECT_TRUE(has(run(model_with_data_at("link.bin")), "link"));
   std::filesystem::create_directory_symlink(outer.at(""), outer.at("model/up"));
-  EXPECT_TRUE(has(run(model("up/secret.bin")), "link"));
-  EXPECT_TRUE(has(run(model("weights.bin", 4)), "16 bytes"));
-  EXPECT_TRUE(has(run(model("")), "outside"));
+  EXPECT_TRUE(has(run(model_with_data_at("up/secret.bin")), "link"));
+  EXPECT_TRUE(has(run(model_with_data_at("weights.bin", 4)), "16 bytes"));
+  EXPECT_TRUE(has(run(model_with_data_at("")), "outside"));
 }
 
 // Hugging Face's cache: all files in one folder, and links to them in another, under the names that the model uses.
 TEST(BadInput, ExternalDataBehindLinks) {
-  ModelBuilder m;
-  m.input("x", {"4"}).output("y");
-  auto* t = m.model.mutable_graph()->add_initializer();
-  t->set_name("w");
-  t->set_data_type(1);
-  t->add_dims(4);
-  t->set_data_location(::onnx::TensorProto::EXTERNAL);
-  auto* e = t->add_external_data();
-  e->set_key("location");
-  e->set_value("model.onnx_data");
-  m.node("Add", {"x", "w"}, {"y"});
   Folder cache;
   for (const char* folder : {"blobs", "snapshot", "elsewhere"}) std::filesystem::create_directory(cache.at(folder));
-  cache.write("blobs/1234", m.bytes());
+  cache.write("blobs/1234", model_with_data_at("model.onnx_data"));
   cache.write("blobs/5678", std::string(16, '\0'));
   cache.write("elsewhere/data", std::string(16, '\0'));
   std::filesystem::create_symlink("../blobs/1234", cache.at("snapshot/model.onnx"));

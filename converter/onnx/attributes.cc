@@ -148,6 +148,8 @@ bool Importer::check_attributes(const Scope& scope, const ::onnx::NodeProto& nod
   const auto opset = scope.opsets.find(domain);
   const OperatorAttributes* row =
       function != nullptr || opset == scope.opsets.end() ? nullptr : operator_attributes(domain, node.op_type());
+  const bool rewritten = row != nullptr && find_attribute(node, scope, kRewrittenScan) != nullptr;
+  const int version = row == nullptr ? 0 : rewritten ? 9 : opset->second;
   std::set<std::string> seen, told;
   for (const auto& a : node.attribute()) {
     const std::string& name = a.name();
@@ -162,8 +164,6 @@ bool Importer::check_attributes(const Scope& scope, const ::onnx::NodeProto& nod
             "leave it out, or declare it in the function");
     }
     if (row == nullptr) continue;
-    const bool scan = find_attribute(node, scope, kRewrittenScan) != nullptr;
-    const int version = scan ? 9 : opset->second;
     if (has_attribute(*row, version, name)) continue;
     wrong(
         "has an attribute " + name + ", which " + node.op_type() + " does not have in " + version_text(domain, version),

@@ -46,8 +46,8 @@ void set_codes(const Region& r, Attrs* a) {
 // is removed again.
 ir::Value* finish(const Region& r, ir::Node* n, std::string* why);
 
-// The 256 values that `dequantize`, of one scale, makes of 8-bit codes, in the order of the codes' bytes: as its kernel
-// computes them, in its type. Null where there is none.
+// The 256 values that `dequantize`, of one scale, makes of 8-bit codes, in the order of the codes' bytes. Its kernel
+// computes them. Null if the kernel refuses.
 ir::ConstantPtr all_values(const ir::Node& dequantize);
 // table[code] = the code that `quantize`, of one scale, makes of values[code], as its kernel computes it. Null where a
 // value is NaN.

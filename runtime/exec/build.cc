@@ -155,12 +155,7 @@ void Builder::place_strings(uint32_t sub) {
     auto* refs = c_.array<StringRef>(static_cast<size_t>(count));
     if (!real()) continue;
     const uint8_t* table = p_.constant(tensor);
-    const char* text = reinterpret_cast<const char*>(table);
-    for (int64_t i = 0; i < count; ++i) {
-      uint32_t range[2];
-      memcpy(range, table + 4 * i, 8);
-      refs[i] = {text + range[0], range[1] - range[0]};
-    }
+    for (int64_t i = 0; i < count; ++i) refs[i] = text_at(table, i);
     slots_[first_slot_[sub] + t].tensor->data = refs;
   }
 }

@@ -28,7 +28,7 @@ class TensorInfer final : public InferContext {
     }
 #endif
     if (constant_ == nullptr) {
-      reads_ |= static_cast<size_t>(args_[i]->as<const uint8_t>() - file_.data()) >= file_.size();
+      reads_ |= !lies_in(file_, args_[i]->data);
       return true;
     }
     if (constant_[i]) return true;

@@ -23,6 +23,11 @@ struct Frame;
 struct Fallback;
 struct DeviceMemory;
 
+// Constants lie in the model's file, and what lies there counts as one: it never changes.
+inline bool lies_in(Span<const uint8_t> file, const void* p) {
+  return static_cast<size_t>(static_cast<const uint8_t*>(p) - file.data()) < file.size();
+}
+
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
   Kind kind = kPart;

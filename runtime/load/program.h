@@ -9,6 +9,7 @@
 #include "sdk/base/shape.h"
 #include "sdk/base/span.h"
 #include "sdk/base/status.h"
+#include "sdk/base/string.h"
 #include "sdk/format/container.h"
 #include "sdk/format/model_generated.h"
 #include "sdk/plan/bounds.h"
@@ -37,6 +38,13 @@ class ChunkGuard {
  protected:
   ~ChunkGuard() = default;
 };
+
+// Element `i` of strings as the file has them: a list of offsets from its own start, then the bytes.
+inline StringRef text_at(const uint8_t* table, int64_t i) {
+  uint32_t range[2];
+  memcpy(range, table + 4 * i, 8);
+  return {reinterpret_cast<const char*>(table) + range[0], range[1] - range[0]};
+}
 
 class Program {
  public:

@@ -68,7 +68,8 @@ TEST(RoiAlign, MaxTakesTheLargestWeightedNeighbour) {
   EXPECT_EQ(t.y().as<float>(), F32{43.0f / 4});
 }
 
-// Regions of any size take time by the map: the points that they have beyond it (10^14 here) are counted, not visited.
+// Regions of any size take time by the map: the points that they have beyond it (4 * 10^14 here) are counted, not
+// visited.
 TEST(RoiAlign, RegionsFarLargerThanTheMap) {
   attrs::RoiAlignT a;
   a.half_pixel = false;
