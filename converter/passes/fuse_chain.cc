@@ -24,7 +24,7 @@
 //          interpreter read the same thing, and a runtime that knows none of it runs the body. The other design, a
 //          table of instructions in an attribute, would be smaller in the file (8 bytes an instruction instead of some
 //          60) and would need a verifier, an interpreter and an operator number of its own. What stands behind a
-//          reduction and takes its result starts a chain of its own: README.md says why.
+//          reduction and takes its result starts a chain of its own: DESIGN.md says why.
 #include "converter/passes/fuse_chain.h"
 
 #include <algorithm>

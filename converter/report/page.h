@@ -8,7 +8,7 @@
 
 namespace vireo::report {
 
-// `data`: as README.md says. The page's policy lets nothing run but its own script, by hash, and nothing load.
+// `data`: as SCHEMA.md says. The page's policy lets nothing run but its own script, by hash, and nothing load.
 std::string page_of(const Json& data, const std::string& title);
 
 }  // namespace vireo::report

@@ -59,7 +59,7 @@ Side side_of(const ir::Graph& graph);
 // `file`: all its bytes, which a loader has verified.
 Side side_of(const fb::Model& model, const uint8_t* file);
 
-// With the layout of each graph: see README.md.
+// With the layout of each graph: see SCHEMA.md.
 Json side_json(const Side& side);
 
 // What a body is to its owner.

@@ -1,4 +1,4 @@
-// What a report holds: converter/report/README.md is its schema.
+// What a report holds: converter/report/SCHEMA.md is its schema.
 #ifndef VIREO_CONVERTER_TOOL_REPORT_DATA_H_
 #define VIREO_CONVERTER_TOOL_REPORT_DATA_H_
 
