@@ -1,4 +1,4 @@
-// Which placement keeps the busiest device least busy. See README.md for what else was weighed.
+// Which placement keeps the busiest device least busy. DESIGN.md has the alternatives.
 #include <math.h>
 
 #include "runtime/fleet/common.h"

@@ -1,4 +1,4 @@
-// A queue of runs, sessions that take the oldest one, and results in the order of submission. See README.md for the
+// A queue of runs, sessions that take the oldest one, and results in the order of submission. See DESIGN.md for the
 // designs that were weighed.
 #include "runtime/fleet/common.h"
 #include "runtime/platform/pool.h"

@@ -1,4 +1,4 @@
-// One batch over several sessions: rows are views of the caller's tensors. See README.md for the designs that were
+// One batch over several sessions: rows are views of the caller's tensors. See DESIGN.md for the designs that were
 // weighed.
 #include <math.h>
 

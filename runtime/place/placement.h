@@ -1,4 +1,4 @@
-// Which device runs each node, so that all of it together takes least time. README.md tells the model and its bound.
+// Which device runs each node, so that all of it together takes least time. README.md: the model; DESIGN.md: its bound.
 //
 // No heap: the caller brings workspace. Every number is a time that follows from other numbers, nothing is measured
 // here: the same problem has the same answer on every machine.

@@ -68,7 +68,7 @@ struct Problem {
   }
 };
 
-// The model once more, as README.md tells it in words: runs are started, values go down once and up once a device.
+// The model once more, as README.md has it in words: runs are started, values go down once and up once a device.
 double cost(const Problem& p, const std::vector<int32_t>& at) {
   double sum = 0;
   for (size_t n = 0; n < at.size(); ++n) {
@@ -235,7 +235,7 @@ TEST(Placement, MoreDevicesComeNear) {
   }
 }
 
-// The bound of README.md, where its conditions hold: one device in the host's memory, every node joins. Launches are 0
+// The bound of DESIGN.md, where its conditions hold: one device in the host's memory, every node joins. Launches are 0
 // and 12, so half their sums differ by the factor 2; ways are alike, and there are four labels: 4 either way.
 TEST(Placement, KeepsItsBound) {
   std::mt19937_64 random(4);
