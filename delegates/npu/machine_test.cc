@@ -439,9 +439,9 @@ TEST(NpuStreams, FieldsKeepWhatTheyAreGiven) {
   }
 }
 
-// README.md's tables are isa.def's rows.
-TEST(NpuStreams, TheReadmeListsEveryCommandAndField) {
-  std::ifstream file(tests::source_path("delegates/npu/README.md"));
+// MACHINE.md's tables are isa.def's rows.
+TEST(NpuStreams, TheManualListsEveryCommandAndField) {
+  std::ifstream file(tests::source_path("delegates/npu/MACHINE.md"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   size_t count = 0;
   const Field* const all = fields(&count);

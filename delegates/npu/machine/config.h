@@ -1,4 +1,4 @@
-// The numbers of one machine. All are in this struct, so that other sizes can be tried; README.md says why these.
+// The numbers of one machine. All are in this struct, so that other sizes can be tried; MACHINE.md says why these.
 #ifndef VIREO_DELEGATES_NPU_MACHINE_CONFIG_H_
 #define VIREO_DELEGATES_NPU_MACHINE_CONFIG_H_
 

@@ -4,7 +4,7 @@
 // The sum over channels is a matrix product for each of the (t + 2)^2 places: tiles by channels times channels by
 // filters. Filters are transformed when they are packed.
 //
-// Source: Lavin & Gray 2015, arXiv:1509.09308; Toom's points for 4 x 4 are 0, +-3/4, +-3/2 and infinity (README.md of
+// Source: Lavin & Gray 2015, arXiv:1509.09308; Toom's points for 4 x 4 are 0, +-3/4, +-3/2 and infinity (DESIGN.md of
 // the kernels: the errors of others).
 #ifndef VIREO_DELEGATES_CPU_KERNELS_WINOGRAD_WINOGRAD_H_
 #define VIREO_DELEGATES_CPU_KERNELS_WINOGRAD_WINOGRAD_H_
