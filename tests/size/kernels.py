@@ -1,7 +1,7 @@
 """What each operator's reference kernel and each family of tuned kernels adds to a program, from the linker's map: a build like the
 smallest one, but without link-time optimisation, which leaves no files in the map to count by.
 
-  python tests/size/kernels.py [--write]    builds build/size-kernels; --write puts the table into tests/size/README.md
+  python tests/size/kernels.py [--write]    builds build/size-kernels; --write puts the table into tests/size/KERNELS.md
 """
 import collections
 import pathlib
@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "size-kernels"
-README = pathlib.Path(__file__).with_name("README.md")
+PAGE = pathlib.Path(__file__).with_name("KERNELS.md")
 BEGIN, END = "<!-- kernels -->\n", "<!-- end of kernels -->\n"
 # " .text._ZN5vireo...  0x0000000000001234  0x56 sdk/ops/libx.a(conv_ref.cc.o)", the name on a line of its own where it is long.
 ENTRY = re.compile(r"^ (\.(?:text|rodata|data\.rel\.ro)[^\s]*)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+)$")
@@ -69,9 +69,9 @@ def main():
     if "--write" not in sys.argv[1:]:
         print(made)
         return
-    text = README.read_text()
+    text = PAGE.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    README.write_text(text[:begin] + made + text[end:])
+    PAGE.write_text(text[:begin] + made + text[end:])
 
 
 if __name__ == "__main__":
