@@ -35,7 +35,7 @@ struct ElementsOption {
   int64_t count = 0;
 };
 
-// --string-bytes: so long a string of an input or a result is taken to be at most, where memory is reserved for text.
+// --string-bytes: the most bytes of a string of an input or a result, where memory is reserved for text.
 constexpr uint32_t kStringBytes = 256;
 
 // What an input or output means; the fields are those of vireo.fb.Io in the file.

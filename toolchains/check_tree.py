@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks what a reviewer should not have to look for: paths of one machine, host names of package registries, marks of
-unfinished work, files with more than one idea, and large files that slipped in.
+unfinished work, files with more than one idea, comments that clang-format leaves long, and large files that slipped in.
 
     check_tree.py [ROOT]   exit status 1 and one line for each fault
 """
@@ -16,6 +16,9 @@ RULES = [(re.compile(HOME), "a path of one machine"), (re.compile(HOST), "the ho
          (re.compile(MARK), "a mark of unfinished work")]
 CODE = (".cc", ".c", ".h", ".py", ".cmake", ".sh")
 MAX_LINES = 800
+FORMATTED = (".cc", ".c", ".h")  # clang-format breaks their code, and leaves comments as they were aligned by hand
+MAX_COLUMNS = 120
+LONG_COMMENT = "c_api/include/vireo/vireo.h"  # one trailing comment of 121
 MAX_BYTES = 3 << 20  # the largest model or test set a sample may bring along
 
 
@@ -37,6 +40,8 @@ def faults(root, path):
             match = pattern.search(line)
             if match:
                 yield number, f"{what}: {match.group(0)}"
+        if path.endswith(FORMATTED) and len(line) > MAX_COLUMNS and path != LONG_COMMENT:
+            yield number, f"{len(line)} columns, {MAX_COLUMNS} are allowed"
     if path.endswith(CODE) and len(lines) > MAX_LINES:
         yield 0, f"{len(lines)} lines: look for the second idea in it"
 

@@ -30,7 +30,7 @@ ir::Node* cast_into(const ir::Node& n, size_t i) {
 
 const char* chain_of(ir::Node& n, std::vector<ir::Node*>* chain) {
   ir::Node* first = cast_into(n, 0);
-  if (first == nullptr) return "its queries are not cast for it alone";
+  if (first == nullptr) return "its queries have no Cast of their own";
   if (n.outputs.size() != 1 || n.in(4) != nullptr) return "it has cached keys";
   if (!(n.out()->type.shape == n.in(0)->type.shape)) return "its values are not of the keys' size";
   chain->push_back(first);

@@ -3,9 +3,8 @@
 //   case name                     one case; its graph follows, in the form of converter/ir/text.h
 //     ...
 //   expect                        the graph that comes out: the nodes in order, under any names; attributes are
-//   compared where
-//     ...                         given, constants by type and shape (a ' says that the contents are new), literals by
-//     value
+//     ...                         compared where given, constants by type and shape (a ' says that the contents are
+//                                 new), literals by value
 //   expect unchanged "reason"     nothing happens, and the pass says why (no reason given: it has none to say)
 //
 // Whatever changes is also run: the graph before and after must agree on random inputs (interpret.h), and the pass must

@@ -3,11 +3,10 @@
 // Fires    the weights are one constant, finite matrix; Gemm with x as it lies and a bias of one value a column.
 //          Idempotent: what has its DequantizeLinear is left.
 // Numerics x, sums, bias and what follows are float32 as before; each weight is off by at most half a step of its
-// scale,
-//          or by what was cut off. int8-weights: steps of a 127th of the column's largest weight. int4: codes of -8..7
-//          for 32 weights of a column each, whose scale makes the sum of squared errors small: the largest weight over
-//          7 .. 10.3, each corrected to the best scale for its codes (least squares). What that costs is measured: the
-//          signal to noise of each tensor, 10 log10(sum w^2 / sum (w - w')^2), stands in the report.
+//          scale, or by what was cut off. int8-weights: steps of a 127th of the column's largest weight. int4: codes of
+//          -8..7 for 32 weights of a column each, whose scale makes the sum of squared errors small: the largest weight
+//          over 7 .. 10.3, each corrected to the best scale for its codes (least squares). What that costs is
+//          measured: the signal to noise of each tensor, 10 log10(sum w^2 / sum (w - w')^2), stands in the report.
 // Source   Frantar et al. 2022, arXiv:2210.17323, section 4 (blocks of weights); the search is plain.
 //
 // Spelled in standard operators, the file means the same to a runtime that knows nothing of this; the converter's

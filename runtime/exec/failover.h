@@ -1,4 +1,5 @@
-// Parts on a device that cannot be trusted blindly: what happens when it is lost, and whether it computes rightly.
+// Parts on a device that is verified before it is trusted: what happens when it is lost, and whether it computes
+// rightly.
 #ifndef VIREO_RUNTIME_EXEC_FAILOVER_H_
 #define VIREO_RUNTIME_EXEC_FAILOVER_H_
 

@@ -111,7 +111,7 @@ vireo_status fill_choice(const Claiming& c, const vireo_part& part, int32_t rank
   const vireo_graph* graph = &c.layout->graphs[c.subgraph];
   vireo_part asked = part;
   const auto pack = d.delegate->pack;
-  // Of a part that is joined it is known when its neighbours are: join_parts() asks.
+  // For a joined part it is known only after its neighbours are placed: join_parts() asks.
   const bool joins = VIREO_JOINED && (part.flags & VIREO_PART_JOINS) != 0;
   asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr && !joins ? 1 : 0;
   asked.packed = nullptr;
@@ -187,7 +187,7 @@ bool says(const char* list, const char* name) {
   return strncmp(list, name, n) == 0 && (list[n] == 0 || list[n] == ',');
 }
 
-// An emulated device is one that was named.
+// "auto" leaves out emulated devices: these are used only when they are named.
 bool may_use(const char* list, const Device& device) {
   if (says(list, "auto")) return !VIREO_DEVICE_LISTS || (device.info.flags & VIREO_DEVICE_EMULATED) == 0;
   return says(list, device.info.name);

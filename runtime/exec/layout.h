@@ -33,7 +33,7 @@ struct NodeChoice {
   bool in_place = false;  // under the plan, all that the node would copy lies where it belongs
   // branches.h
   uint8_t lane = 0;
-  uint32_t window = 0;            // this node and those after it, so many in all, run in lanes; 0: one after another
+  uint32_t window = 0;            // nodes that run in lanes, starting with this one; 0: one after another
   double cost_ns = 0;             // vireo_part.cost_ns
   double time_ns = 0;             // vireo_part.time_ns
   size_t lane_scratch_bytes = 0;  // with one slot

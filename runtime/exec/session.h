@@ -32,7 +32,7 @@ struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
   Kind kind = kPart;
   bool infer = false;           // shapes are worked out as the run goes: see vireo_session.settled
-  bool reads = false;           // they hung on contents that are not constant
+  bool reads = false;           // its shapes depend on contents that are not constant
   bool data_dependent = false;  // the kernel sets its outputs' extents
   bool bounded = false;         // its kernel has scratch, which is as large as the bounds want it
   bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
@@ -45,7 +45,7 @@ struct Step {
 #if VIREO_ASAN
   size_t scratch_bytes = 0;  // that its kernel asked for: guard.h
 #endif
-  uint32_t window = 0;  // this step and those after it, so many in all, run in lanes (branches.h)
+  uint32_t window = 0;  // steps that run in lanes, starting with this one (branches.h)
   const OpDef* def = nullptr;
   const uint8_t* attrs = nullptr;
   uint32_t attrs_size = 0;

@@ -52,7 +52,7 @@ struct PlanNode {
   // input in output 0. Empty: nowhere.
   Span<const int64_t> at = {};
   bool joins = false;
-  uint32_t together = 0;  // this node and those after it, so many in all, run at the same time
+  uint32_t together = 0;  // nodes that run at the same time, starting with this one
 };
 
 // The bits of OpDef::inplace that hold at every run. The promise is for operands of the result's bytes; two tensors of
@@ -113,8 +113,8 @@ Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, Pa
                   Error* error);
 
 // All orders of packing, with parts inside their wholes and without; keeps the smallest, with parts when equal. Same
-// arguments. What lies on top of the arena is then put down earlier, up to
-// `tries` times as long as the arena stays above its lower bound (hill climbing over orders of packing).
+// arguments. What lies on top of the arena is then put down earlier, up to `tries` times as long as the arena stays
+// above its lower bound (hill climbing over orders of packing).
 Status plan_arena_best(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, bool body, Span<uint8_t> workspace,
                        Span<uint64_t> offsets, Span<uint64_t> regions, PlanResult* result, Error* error,
                        int64_t tries = 0);

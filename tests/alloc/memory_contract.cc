@@ -1,13 +1,12 @@
 // The memory contract, checked on whole models: memory_contract [--json] [--device LIST] MODEL.vireo...
 //   - vireo_model_memory says to the byte what a session takes; one byte less is a clean VIREO_OUT_OF_ARENA
 //   - between creation and release nothing is allocated: malloc, calloc, realloc, free, posix_memalign, aligned_alloc,
-//   new, delete
-//     and mmap of every thread are counted
-//   (also where inputs have other shapes within the bounds at each run)
+//     new, delete and mmap of every thread are counted (also where inputs have other shapes within the bounds at each
+//     run)
 //   - the session stays inside its arena: guard pages on both sides
 //   - the planned tensors are used to the end: the arena is painted after creation, and the highest byte that runs
-//   change is the
-//     plan's last (less alignment) where shapes are fixed and nothing is conditional; elsewhere it is never above
+//     change is the plan's last (less alignment) where shapes are fixed and nothing is conditional; elsewhere it is
+//     never above
 // Open dimensions are given the bound 8 (--default MAX), or what --bound NAME=MAX says. Inputs are random, or --input
 // INDEX=FILE: the raw elements of an input of exactly the shape at the bounds (another size: random).
 #include <dlfcn.h>

@@ -299,7 +299,7 @@ struct TileSums {
     constexpr int64_t kUnit = static_cast<int64_t>(sizeof(Left));
     const int64_t a_bytes = left.row * kUnit, b_bytes = 2 * kBf16Columns * kUnit, c_bytes = kSide * 4;
     // The first rows meet a panel that nobody has read lately: the filters of a whole model do not stay in the
-    // second-level cache, and loads of tiles do not wake the hardware's foresight in time.
+    // second-level cache, and loads of tiles trigger the hardware's prefetcher too late.
     const bool cold = row == 0;
     tiles.template zero<0>();
     if (kWide == 2) tiles.template zero<1>();
