@@ -121,47 +121,44 @@ def check(path, lines, there, read):
 
 def self_test():
     files = {"a/DESIGN.md": ["# Two ways", "## Two ways", "## `x`: what, why"], "a/b.cc": []}
-    broken = {
-        "line": ["x" * 121],
-        "line of a table": ["| " + "x" * 120 + " |"],
-        "line of code": ["```", "x" * 121, "```"],
-        "document": ["x"] * 401,
-        "room": ["x"] * 81,
-        "link": ["[x](gone.md)"],
-        "link of a folder": ["[x](../gone/)"],
-        "anchor": ["[x](DESIGN.md#three-ways)"],
-        "anchor here": ["[x](#gone)"],
-        "page in code": ["see `gone/README.md`"],
-        "so many": ["It takes so", "many bytes."],
-        "too": ["- It runs there, too."],
-        "too in a cell": ["| a | it runs there too |"],
-        "too before more": ["It runs there too; then it ends."],
-        "of": ["It ends. Of these nodes, two stay."],
-        "of after bold": ["**One.** Of these nodes, two stay."],
-        "alone": ["The CPU alone runs it."],
-        "told": ["The reason is told in the log."],
-        "what": ["It ends. What is left runs on the CPU."],
-        "who": ["Who reads the file closes it."],
+    broken = {  # what is said of it, and of nothing else
+        "121 characters": [["x" * 121], ["```", "x" * 121, "```"]],
+        "124 characters": [["| " + "x" * 120 + " |"]],
+        "401 lines": [["x"] * 401],
+        "81 lines": [["x"] * 81],
+        "leads nowhere": [["[x](gone.md)"], ["[x](../gone/)"]],
+        "no such heading": [["[x](DESIGN.md#three-ways)"], ["[x](#gone)"]],
+        "no such page": [["see `gone/README.md`"]],
+        "'so many'": [["It takes so", "many bytes."]],
+        "'too'": [["- It runs there, too."], ["| a | it runs there too |"], ["It runs there too; then it ends."]],
+        "'Of X, ...'": [["It ends. Of these nodes, two stay."], ["**One.** Of these nodes, two stay."]],
+        "'alone'": [["The CPU alone runs it."]],
+        "'told'": [["The reason is told in the log."]],
+        "'who' or 'what'": [["It ends. What is left runs on the CPU."], ["Who reads the file closes it."]],
     }
-    fine = {
-        "line": ["x" * 120],
-        "room": ["x"] * 80,
-        "links": ["[x](DESIGN.md) [x](b.cc#L1) [x](DESIGN.md#two-ways-1) [x](DESIGN.md#x-what-why) [x](https://a.b/c)"],
-        "pages": ["`DESIGN.md` and `a/DESIGN.md`"],
-        "anchor here": ["## Here and there", "[x](#here-and-there)"],
-        "code": ["`[x](gone)` `alone`", "```", "so many", "[x](gone)", "```"],
-        "question": ["What is it? Too large."],
-        "heading": ["## What is left"],
-        "too": ["It is too large."],
-        "of": ["Of course it runs. Some of it, too small to see."],
-    }
-    read = files.__getitem__
+    fine = [
+        ["x" * 120],
+        ["x"] * 80,
+        ["[x](DESIGN.md) [x](b.cc#L1) [x](DESIGN.md#two-ways-1) [x](DESIGN.md#x-what-why) [x](https://a.b/c)"],
+        ["`DESIGN.md` and `a/DESIGN.md`"],
+        ["## Here and there", "[x](#here-and-there)"],
+        ["`[x](gone)` `alone`", "```", "so many", "[x](gone)", "```"],
+        ["What is it? Too large."],
+        ["## What is left"],
+        ["It is too large."],
+        ["Of course it runs. Some of it, too small to see."],
+    ]
     there = lambda path: path in files or path == "a/README.md"
-    verdict = lambda lines: list(check("a/README.md", lines, there, lambda p: lines if p == "a/README.md" else read(p)))
-    wrong = [f"broken {n}" for n, t in broken.items() if len(verdict(t)) != 1] + [f"fine {n}" for n, t in fine.items() if verdict(t)]
-    for name in wrong:
-        print(f"self-test: wrong verdict on {name}")
-    print(f"{len(broken) + len(fine) - len(wrong)} of {len(broken) + len(fine)} verdicts right")
+    verdict = lambda lines, path="a/README.md": list(check(path, lines, there, lambda p: lines if p == path else files[p]))
+    cases = [(said, lines) for said, pages in broken.items() for lines in pages]
+    wrong = [lines for said, lines in cases if [said in message for _, message in verdict(lines)] != [True]]
+    wrong += [lines for lines in fine if verdict(lines)]
+    wrong += [[page] for page in GENERATED if verdict(["x" * 121] * 401, page)]
+    wrong += [[page] for page in NO_ROOM if verdict(["x"] * 81, page)]
+    for lines in wrong:
+        print(f"self-test: wrong verdict on {lines[:3]}")
+    total = len(cases) + len(fine) + len(GENERATED) + len(NO_ROOM)
+    print(f"{total - len(wrong)} of {total} verdicts right")
     return 1 if wrong else 0
 
 
