@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""run_blocks.py PAGE.md: runs the code blocks of a page in order, as a reader would who copies them, in one empty folder.
+"""run_blocks.py PAGE.md: runs the code blocks of a page in order, as a reader would who has a fresh clone in ~/vireo and copies them.
 
-sh blocks run in bash -e, python blocks in the Python that runs this, c and cpp blocks are compiled against the build's library and run.
-What a page needs beside that stands in a comment right above the block, which readers do not see:
+The reader's machine is a home folder of its own. ~/vireo holds this checkout, with the build as build/release. The shell starts there, with
+nothing set but HOME and the system's PATH, where python3 has numpy. What a block exports, and the folder that it goes to, hold for the next
+blocks; nothing runs that the page does not show. So a page says itself where its files come from and what goes on the path.
+
+  sh        runs in one bash after the other, with -e
+  python    runs with python3 in the shell's folder
+  c, cpp    is compiled against the headers and the library, and run
+  text      below a block is what that block prints. "..." stands for anything, within a line or for lines
+
+What a page needs beside that stands in a comment right above the block:
 
     <!-- test: skip REASON -->       not run; the reason is printed
-    <!-- test: file NAME -->         written to NAME instead
+    <!-- test: file NAME -->         written to NAME instead. The page names the file in the lines above
     <!-- test: main -->              (c) a fragment: runs inside main() behind declarations of the usual handles
-    <!-- test: fails -->             must end with another status than 0
-    <!-- test: output -->            (text) what the block before printed; "..." stands for anything, in a line or of lines
-    <!-- setup: COMMAND -->          runs first
+    <!-- test: fails -->             ends with another status than 0, and the text block below it has its message
 
-From the environment: VIREO_PROGRAM, VIREO_LIBRARY, VIREO_BINARY_ROOT (the build), VIREO_CC and VIREO_CXX. In blocks: VIREO_SOURCE (this
-checkout), VIREO_PREFIX (an installation of the build, made when a block names it). The summary is unittest's."""
+From the environment: VIREO_BINARY_ROOT (the build), VIREO_LIBRARY, VIREO_CC and VIREO_CXX. The summary is unittest's."""
 import importlib.util
 import os
 import pathlib
@@ -24,7 +29,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^(?P=indent)```$", re.M | re.S)
-COMMENT = re.compile(r"^<!-- (test|setup): ([^\n]*) -->[ \t]*\n\Z", re.M)
+COMMENT = re.compile(r"^<!-- test: ([^\n]*) -->[ \t]*\n\Z", re.M)
+RUN = ("sh", "c", "cpp", "python")
+NEAR = 4  # lines above a block in which its file is named
 MAIN = """#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +64,36 @@ class Block:
     def __init__(self, page, match):
         self.language, self.code = match["language"], "".join(line.removeprefix(match["indent"]) for line in match["code"].splitlines(True))
         self.line = page.count("\n", 0, match.start()) + 1
-        self.setup, self.rule, self.what = [], "", ""
+        self.end = match.end()
+        self.rule = self.what = ""
         before = page[:match.start()]
-        while comment := COMMENT.search(before):
-            if comment[1] == "setup":
-                self.setup.insert(0, comment[2])
-            else:
-                self.rule, _, self.what = comment[2].partition(" ")
+        if comment := COMMENT.search(before):
+            self.rule, _, self.what = comment[1].partition(" ")
             before = before[:comment.start()]
+        self.above = "\n".join(before.rstrip("\n").split("\n")[-NEAR:])
+
+    def runs(self):
+        return self.rule == "file" or self.language in RUN
+
+
+def blocks_of(text):
+    """Its blocks that do something, and what is wrong with how the page is written. A text block belongs to the block right above it."""
+    blocks, wrong, last = [], [], None
+    for block in (Block(text, m) for m in FENCE.finditer(text)):
+        if block.rule not in ("", "skip", "file", "main", "fails"):
+            wrong.append(f"line {block.line}: there is no rule {block.rule!r}")
+        if block.rule == "file" and block.what not in block.above:
+            wrong.append(f"line {block.line}: the reader cannot know that this is {block.what}: name it in the {NEAR} lines above")
+        belongs = block.language == "text" and last is not None and not FENCE.search(text, last.end, block.end - len(block.code) - 4)
+        block.expects = last is not None and belongs and last.runs() and last.rule not in ("file", "skip")
+        if last is not None and last.rule == "fails" and not block.expects:
+            wrong.append(f"line {last.line}: it fails, and no text block below says with what message")
+        if block.runs() or block.expects:
+            blocks.append(block)
+        last = block
+    if last is not None and last.rule == "fails":
+        wrong.append(f"line {last.line}: it fails, and no text block below says with what message")
+    return blocks, wrong
 
 
 def matches(wanted, got):
@@ -83,54 +112,95 @@ def matches(wanted, got):
     return ""
 
 
-class Page:
-    def __init__(self, path, folder):
-        self.folder = folder
-        self.environment = dict(os.environ, VIREO_SOURCE=str(ROOT), HOME=str(folder), LC_ALL="C.UTF-8")
-        build = pathlib.Path(os.environ["VIREO_BINARY_ROOT"])
+class Reader:
+    """A home folder with the clone in it, and a shell that goes from block to block."""
+
+    def __init__(self, home):
+        self.clone = home / "vireo"
         self.library = pathlib.Path(os.environ["VIREO_LIBRARY"]).parent
-        self.build = build
-        self.environment["PATH"] = f"{pathlib.Path(os.environ['VIREO_PROGRAM']).parent}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-        self.environment["PYTHONPATH"] = str(ROOT / "bindings" / "python")
-        self.environment["LD_LIBRARY_PATH"] = str(self.library)
-        self.environment["VIREO_BUILD"] = str(build)
-        self.environment["VIREO_PREFIX"] = str(folder / "prefix")
+        self.make_clone()
+        self.blocks = home / ".blocks"
+        self.blocks.mkdir()
+        tools = home / ".tools"  # a system's python3 that has numpy, and nothing of Vireo
+        tools.mkdir()
+        (tools / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')
+        (tools / "python3").chmod(0o755)
+        self.environment = {"HOME": str(home), "LC_ALL": "C.UTF-8", "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin"}
+        self.state = home / ".state"
+        self.state.write_text(f"cd '{self.clone}'\n")
         self.printed = ""
 
+    def make_clone(self):
+        """Links to what lies in this checkout: a file that a block writes beside them stays here. The Python package is a copy, because
+        it looks for the library in the clone that it lies in."""
+        (self.clone / "build").mkdir(parents=True)
+        for path in ROOT.iterdir():
+            if path.name == "bindings":
+                shutil.copytree(path, self.clone / path.name)
+            elif path.name not in (".git", "build"):
+                (self.clone / path.name).symlink_to(path)
+        (self.clone / "build" / "release").symlink_to(os.environ["VIREO_BINARY_ROOT"])
+
     def shell(self, code):
-        if "VIREO_PREFIX" in code and not (self.folder / "prefix").exists():
-            subprocess.run(["cmake", "--install", self.build, "--prefix", self.folder / "prefix"], check=True, capture_output=True)
-        return subprocess.run(["bash", "-e", "-o", "pipefail", "-c", code], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=600, check=False)
+        # The state is read again first and written last: variables that were exported, and the folder.
+        script = f". '{self.state}'\n{code}\n" + "{ export -p; echo \"cd '$PWD'\"; }" + f" >'{self.state}'\n"
+        done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600, check=False)
+        self.printed = done.stdout
+        return done.returncode
+
+    def folder(self):
+        return pathlib.Path(re.search(r"^cd '(.*)'$", self.state.read_text(), re.M)[1])
 
     def run(self, block):
-        """An error, or ""; raises Skip's reason as a tuple."""
-        for command in block.setup:
-            done = self.shell(command)
-            if done.returncode != 0:
-                return f"setup {command!r}: {done.stdout}"
+        """An error, or ""."""
         if block.rule == "file":
-            path = self.folder / block.what
+            path = self.folder() / block.what
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.code)
             return ""
         if block.language == "text":
-            return matches(block.code, self.printed) + (f"\nin:\n{self.printed}" if matches(block.code, self.printed) else "")
+            wrong = matches(block.code, self.printed)
+            return wrong and f"{wrong}\nin:\n{self.printed}"
+        command = block.code
         if block.language == "python":
-            (self.folder / "block.py").write_text(block.code)
-            command = f"'{sys.executable}' -B block.py"
+            (self.blocks / "block.py").write_text(block.code)
+            command = f"python3 '{self.blocks}/block.py'"
         elif block.language in ("c", "cpp"):
-            name = f"block.{block.language}"
-            (self.folder / name).write_text(MAIN % block.code if block.rule == "main" else block.code)
+            source, program = self.blocks / f"block.{block.language}", self.blocks / "block"
+            source.write_text(MAIN % block.code if block.rule == "main" else block.code)
             compiler = os.environ.get("VIREO_CC", "cc") if block.language == "c" else os.environ.get("VIREO_CXX", "c++")
-            command = f"{compiler} -Wall -Wextra -Werror {name} -o block -I '{ROOT}/c_api/include' -L '{self.library}' -lvireo -lm && ./block"
-        else:
-            command = block.code
-        done = self.shell(command)
-        self.printed = done.stdout
-        if (done.returncode == 0) == (block.rule == "fails"):
-            return f"exit status {done.returncode}:\n{done.stdout}"
+            command = (f"{compiler} -Wall -Wextra -Werror '{source}' -o '{program}' -I '{ROOT}/c_api/include' -L '{self.library}' "
+                       f"-Wl,-rpath,'{self.library}' -lvireo -lm && '{program}'")
+        status = self.shell(command)
+        if (status == 0) == (block.rule == "fails"):
+            return f"exit status {status}:\n{self.printed}"
         return ""
+
+
+def run_page(path):
+    """(passed, failed, skipped), each said when it is known."""
+    name = path.relative_to(ROOT) if ROOT in path.parents else path.name
+    blocks, wrong = blocks_of(path.read_text())
+    for text in wrong:
+        print(f"{name}: {text}")
+    passed, failed, skipped = 0, len(wrong), 0
+    home = pathlib.Path(tempfile.mkdtemp(prefix="vireo-reader-"))
+    try:
+        reader = Reader(home)
+        for block in blocks:
+            if block.rule == "skip":
+                print(f"{name}:{block.line} ... skipped '{block.what}'")
+                skipped += 1
+                continue
+            if error := reader.run(block):
+                print(f"{name}:{block.line} ... FAIL\n{error}")
+                failed += 1
+                break  # what follows builds on it
+            passed += 1
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    return passed, failed, skipped
 
 
 def main(path):
@@ -138,29 +208,7 @@ def main(path):
         print(f"{path.relative_to(ROOT)} ... skipped 'numpy is missing (toolchains/bootstrap --for tests)'")
         print("Ran 1 tests in one page\n\nOK (failures=0, skipped=1)")
         return 0
-    text = path.read_text()
-    passed = failed = skipped = 0
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="vireo-page-"))
-    try:
-        page = Page(path, folder)
-        for block in (Block(text, m) for m in FENCE.finditer(text)):
-            where = f"{path.relative_to(ROOT)}:{block.line}"
-            if block.language not in ("sh", "c", "cpp", "python", "text") and block.rule != "file":
-                continue
-            if block.language == "text" and block.rule != "output":
-                continue
-            if block.rule == "skip":
-                print(f"{where} ... skipped '{block.what}'")
-                skipped += 1
-                continue
-            error = page.run(block)
-            if error:
-                print(f"{where} ... FAIL\n{error}")
-                failed += 1
-                break  # what follows builds on it
-            passed += 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    passed, failed, skipped = run_page(path)
     print(f"Ran {passed + failed + skipped} tests in one page\n\n{'FAILED' if failed else 'OK'} (failures={failed}, skipped={skipped})")
     return 1 if failed else 0
 
