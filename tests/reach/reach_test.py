@@ -77,6 +77,10 @@ class ThisTree(unittest.TestCase):
         self.assertLessEqual({"e2e_zoo", "e2e_models", "e2e_trust", "calls_test"},
                              self.chosen("tests/e2e/support.py")[0])
 
+    def test_what_every_core_computes_alike(self):
+        parts = self.chosen("delegates/npu/driver/lower.cc")[2]
+        self.assertEqual(parts & LINUX, {"armv7-linux"})
+
     def test_one_unit_test(self):
         tests, stages, parts = self.chosen("sdk/base/number_test.cc")
         self.assertEqual((tests, stages, parts), ({"vireo_sdk_base_test"}, {"build"}, LINUX | {"asan"}))

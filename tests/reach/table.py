@@ -70,9 +70,11 @@ class Part:
 
 
 CONFORMANCE = [TOOL, r"tests/conformance\.py", r"tests/onnx_cases\.py"]
-# Their models are made on the host, where dev tests how; packed.c is theirs alone.
+# Their models are made on the host, where dev tests how; packed.c is theirs alone. ARITHMETIC: what computes otherwise on another core.
 LINUX = dict(tests=r".*", labels={"unit", "smoke"}, made=False,
              folders=r"sdk/(base|format|plan|ops|media)|delegates(/.*)?|runtime|tests/smoke")
+ARITHMETIC = dict(LINUX, folders=r"sdk/(base|ops)|delegates(/(cpu|conformance)(/.*)?)?|tests/smoke",
+                  without=r"delegates/(npu|xnnpack|null)/.*")
 PACKED = r"tests/smoke/packed\.c"
 NO_THREADS = r"delegates/(npu|xnnpack|null)/.*|runtime/fleet/(?!absent)\w+\.cc"
 ABSENT = r"runtime/fleet/absent\.cc"
@@ -93,9 +95,9 @@ FULL = {
         [*CONFORMANCE, r"tests/property/guard_test\.cc"], never={"perf", "size", "alloc", "package", "whole"},
         tests=r"(?!e2e_memory$|document_|operator_coverage_tested$|differential_fuzz$|calls_test$).*"),
     "tsan": Part(tests=r".*", labels={"threads"}, made=False),
-    "aarch64-linux": Part([PACKED, r"toolchains/aarch64-linux-gnu\.cmake"], **LINUX),
+    "aarch64-linux": Part([PACKED, r"toolchains/aarch64-linux-gnu\.cmake"], **ARITHMETIC),
     "armv7-linux": Part([PACKED, r"toolchains/arm-linux-gnueabihf\.cmake"], **LINUX),
-    "riscv64-linux": Part([PACKED, r"toolchains/riscv64-linux-gnu\.cmake"], **LINUX),
+    "riscv64-linux": Part([PACKED, r"toolchains/riscv64-linux-gnu\.cmake"], **ARITHMETIC),
     "wasm": Part([ABSENT, r"toolchains/wasm32-emscripten\.cmake"], tests=r".*", labels={"smoke"}, made=False,
                  without=NO_THREADS),
     "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
