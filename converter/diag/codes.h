@@ -31,6 +31,7 @@ enum class Code {
   kAssumedShape = 214,       // warning: the rank depends on extents that only a run knows; says what is assumed
   kNotLookedAt = 215,        // warning: nodes behind failed ones, of which nothing is known
   kDeclaredOtherwise = 216,  // warning: an output is listed twice, or declared as another type than its node makes
+  kBeyondStandard = 217,     // warning: a node that the standard does not allow; says how it is read
   // 03xx: what the caller asked for
   kBadShapeOption = 301,
   kBadSignature = 302,

@@ -179,6 +179,10 @@ void NodeContext::assume(const std::string& what, const std::string& help) {
   importer_.assume(node_, scope_, what, help);
 }
 
+void NodeContext::beyond_standard(const std::string& what) {
+  importer_.warn(node_, scope_, Code::kBeyondStandard, what, "");
+}
+
 Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {
   if (!failed_) {
     importer_.record(&node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what,

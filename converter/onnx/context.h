@@ -43,6 +43,7 @@ class NodeContext final : public ImportContext {
   std::vector<Value> call(std::string_view name, const std::vector<Value>& inputs) override;
   void set_output(int i, Value v) override;
   void assume(const std::string& what, const std::string& help) override;
+  void beyond_standard(const std::string& what) override;
   Status fail(Status status, const std::string& what, const std::string& help) override;
 
   bool failed() const { return failed_; }

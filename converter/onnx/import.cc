@@ -101,9 +101,13 @@ Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
 
 void Importer::assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help) {
   assumed_ = true;
+  warn(node, scope, Code::kAssumedShape, std::move(what), std::move(help));
+}
+
+void Importer::warn(const ::onnx::NodeProto& node, const Scope& scope, Code code, std::string what, std::string help) {
   Diagnostic d;
   d.severity = Severity::kWarning;
-  d.code = Code::kAssumedShape;
+  d.code = code;
   d.op = node.op_type();
   d.node = node_name(node, &scope);
   d.what = std::move(what);

@@ -68,6 +68,7 @@ class Importer {
   void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
 
   void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
+  void warn(const ::onnx::NodeProto& node, const Scope& scope, Code code, std::string what, std::string help);
   void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
   // reproduce.cc: says of a node's refusal the opset, what the node reads, and how to have it alone.
   void describe(const ::onnx::NodeProto& node, const Scope& scope, Diagnostic* d);

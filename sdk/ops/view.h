@@ -118,6 +118,8 @@ class ImportContext {
 
   // Tells the user what is assumed about this node, and how to say otherwise.
   virtual void assume(const std::string& what, const std::string& help) = 0;
+  // Says how this node is read, which the standard does not allow and other runtimes run.
+  virtual void beyond_standard(const std::string& what) = 0;
   // Records a diagnostic for this node (its name, operator and opset are added) and returns `status`:
   // kInvalidModel (the file is wrong) or kUnsupported (valid, not built). `help`: what the user can do.
   virtual Status fail(Status status, const std::string& what, const std::string& help = "") = 0;

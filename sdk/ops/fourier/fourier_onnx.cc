@@ -1,6 +1,7 @@
 // DFT: opset 17 has the axis as an attribute (default 1), 20 as an input (default -2).
+// STFT: one form since 17.
 #include "sdk/ops/fourier/fourier_generated.h"
-#include "sdk/ops/view.h"
+#include "sdk/ops/steps_import.h"
 #include "sdk/ops/view_export.h"
 
 namespace vireo {
@@ -22,7 +23,17 @@ Status import_dft(ImportContext& ctx) {
 Status import_stft(ImportContext& ctx) {
   attrs::FourierT a;
   a.onesided = ctx.attr_int("onesided", 1) != 0;
-  return import_direct(ctx, Op::kSTFT, pack<attrs::Fourier>(a));
+  std::vector<uint8_t> packed = pack<attrs::Fourier>(a);
+  if (ctx.type(ctx.input(0)).shape.rank != 2) return import_direct(ctx, Op::kSTFT, std::move(packed));
+  // [batch, length]: what torch.stft was exported to, and ONNX Runtime takes.
+  ctx.beyond_standard("its signal has rank 2: it is read as [batch, length, 1], a real signal");
+  Steps steps(ctx);
+  std::vector<Value> inputs = {steps.unsqueeze(ctx.input(0), {2}), ctx.input(1), ctx.input(2), ctx.input(3)};
+  while (!inputs.back() && inputs.size() > 1) inputs.pop_back();
+  const Value y = inputs[0] ? ctx.emit1(Op::kSTFT, std::move(packed), std::move(inputs)) : Value{};
+  if (!y) return Status::kInvalidModel;
+  ctx.set_output(0, y);
+  return Status::kOk;
 }
 
 }  // namespace

@@ -30,5 +30,25 @@ TEST(StftImport, OnesidedUnlessSaid) {
   }
 }
 
+// What torch.stft was exported to, with all four inputs and with a window left out.
+TEST(StftImport, ASignalOfRank2IsReal) {
+  for (const bool windowed : {true, false}) {
+    std::vector<Floats> results;
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 8}, std::vector<int64_t>{2, 8, 1}}) {
+      ImportTest t("STFT", 17);
+      t.input<float>(shape, {1, 2, 4, 8, 3, -5, 7, 0, 9, 1, -1, 2, 6, 2, 5, 3}).input<int64_t>({1}, {2});
+      if (windowed) {
+        t.input<float>({4}, {1, 2, 3, 4});
+      } else {
+        t.input(TestTensor{});
+      }
+      ASSERT_EQ(t.input<int64_t>({}, {4}).run(), Status::kOk) << t.message();
+      EXPECT_EQ(t.y().type.shape, make_shape({2, 3, 3, 2}));
+      results.push_back(t.y().as<float>());
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
 }  // namespace
 }  // namespace vireo
