@@ -2,6 +2,7 @@
 // among them, Add to Max combine them, Reshape consumes them. One function an operator; an operator without one loses
 // track, which costs exactness and never correctness.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -20,6 +21,22 @@ namespace {
 
 using Elements = std::vector<Dim>;
 
+// Elements of a real value that are made of extents (a Cast of them), or constant whole numbers.
+bool whole_numbers(const Value* v, ConstantFinder* finder, Elements* out) {
+  if (v->contents) {
+    *out = *v->contents;
+    return true;
+  }
+  const ConstantPtr c = finder == nullptr ? v->constant : finder->find(v);
+  if (c == nullptr || c->tensor.count() > kMaxContents) return false;
+  for (int64_t i = 0; i < c->tensor.count(); ++i) {
+    const double number = read_real(c->tensor.type.dtype, c->tensor.bytes.data(), i);
+    if (!(std::abs(number) < 1LL << 31) || number != std::floor(number)) return false;
+    out->push_back(static_cast<Dim>(number));
+  }
+  return true;
+}
+
 struct Context {
   DimTable& dims;
   const Node& node;
@@ -27,7 +44,10 @@ struct Context {
 
   const TensorType& type(size_t i) const { return node.inputs[i]->type; }
   const TensorType& result() const { return node.outputs[0]->type; }
-  bool in(size_t i, Elements* out) const { return known_elements(node.in(i), finder, out); }
+  bool in(size_t i, Elements* out) const {
+    return is_readable_real(type(i).dtype) ? whole_numbers(node.in(i), finder, out)
+                                           : known_elements(node.in(i), finder, out);
+  }
   bool has(size_t i) const { return node.in(i) != nullptr; }
 };
 using Rule = bool (*)(const Context& c, Elements* out);
@@ -50,11 +70,12 @@ bool size(const Context& c, Elements* out) {
   return is_exact(out->back());
 }
 
-// Widths that hold every extent; a symbolic extent cast to less could be cut.
+// Widths that hold every extent; a symbolic extent cast to less could be cut. Whether a real type holds it is asked of
+// every result (fits).
 bool cast(const Context& c, Elements* out) {
   const DType to = static_cast<DType>(c.node.attributes<attrs::Cast>().to());
   if (!c.in(0, out)) return false;
-  if (to == DType::kI64 || to == DType::kI32) return true;
+  if (to == DType::kI64 || to == DType::kI32 || is_readable_real(to)) return true;
   if (to != DType::kBool) return false;
   for (Dim& d : *out) {
     const Interval range = c.dims.interval(d);
@@ -79,8 +100,6 @@ int64_t at(const Shape& from, const Shape& to, int64_t i);  // index of `to`'s e
 template <class F>
 bool elementwise(const Context& c, Elements* out, const F& f) {
   Elements a, b;
-  const DType t = c.result().dtype;
-  if (!dtype_is_integer(t) && t != DType::kBool) return false;
   if (!c.in(0, &a) || !c.in(1, &b) || !c.result().shape.is_static()) return false;
   if (!are_extent_like(a) || !are_extent_like(b)) return false;
   const int64_t n = element_count(c.result().shape);
@@ -125,6 +144,7 @@ bool maximum(const Context& c, Elements* out) {
 // ONNX divides integers towards zero; floor_div agrees where no side is negative. A divisor that may be 0 must not
 // cancel: the run has an error there to report.
 bool div(const Context& c, Elements* out) {
+  if (is_readable_real(c.result().dtype)) return false;  // a fraction
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
     if (b == 0) return false;
     if (!is_symbolic(a) && !is_symbolic(b)) return *y = a / b, true;
@@ -133,6 +153,7 @@ bool div(const Context& c, Elements* out) {
   });
 }
 bool mod(const Context& c, Elements* out) {
+  if (is_readable_real(c.result().dtype)) return false;
   return elementwise(c, out, [](DimTable& t, Dim a, Dim b, Dim* y) {
     if (b == 0 || t.interval(a).lo < 0 || t.interval(b).lo <= 0) return false;
     return *y = t.sub(a, t.mul(t.floor_div(a, b), b)), true;
@@ -312,6 +333,9 @@ Rule rule_for(Op op) {
     case Op::kSqueeze:
     case Op::kUnsqueeze:
     case Op::kFlatten:
+    case Op::kFloor:  // of what is whole
+    case Op::kCeil:
+    case Op::kRound:
       return same;
     case Op::kShape:
       return shape;
@@ -366,8 +390,19 @@ Rule rule_for(Op op) {
   }
 }
 
+// Whether a real type holds every whole number that `d` can be. An extent without a bound is taken to be below 2^24.
+// A run computes extents anew, so that one above is never planned for as another.
+bool is_exact_in(const DimTable& dims, DType t, Dim d) {
+  const int digits = t == DType::kF64 ? 53 : t == DType::kF32 ? 24 : t == DType::kF16 ? 11 : 8;
+  const Dim most = Dim{1} << digits;
+  const Interval range = dims.interval(d);
+  const bool below = range.open() ? digits >= 24 : range.hi <= most;
+  return below && (range.lo == INT64_MIN ? digits >= 24 : range.lo >= -most);
+}
+
 // A narrower result would have wrapped round.
-bool fits(DType t, Dim d) {
+bool fits(const DimTable& dims, DType t, Dim d) {
+  if (is_readable_real(t)) return is_exact_in(dims, t, d);
   const int bits = dtype_bits(t);
   if (is_symbolic(d)) return true;
   if (bits >= 64) return t != DType::kU64 || d >= 0;
@@ -384,11 +419,28 @@ void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder) {
   Value* y = node->outputs[0];
   y->contents.reset();
   const int64_t count = element_count(y->type.shape);
-  if (count < 0 || count > kMaxContents || (!dtype_is_integer(y->type.dtype) && y->type.dtype != DType::kBool)) return;
+  const DType t = y->type.dtype;
+  if (count < 0 || count > kMaxContents || (!dtype_is_integer(t) && t != DType::kBool && !is_readable_real(t))) return;
+  const auto is_tracked = [](const Value* v) { return v != nullptr && v->contents; };
+  // Of real values only those that are made of extents: constants are known by themselves.
+  if (is_readable_real(t) && std::none_of(node->inputs.begin(), node->inputs.end(), is_tracked)) return;
   Elements out;
   if (!rule(Context{dims, *node, finder}, &out) || static_cast<int64_t>(out.size()) != count) return;
-  const DType t = y->type.dtype;
-  if (std::all_of(out.begin(), out.end(), [t](Dim d) { return fits(t, d); })) y->contents = std::move(out);
+  if (std::all_of(out.begin(), out.end(), [&](Dim d) { return fits(dims, t, d); })) y->contents = std::move(out);
+}
+
+bool range_count(DimTable& dims, const Node& node, ConstantFinder* finder, Dim* count) {
+  if (node.op != Op::kRange || !is_readable_real(node.in(0)->type.dtype)) return false;
+  Dim start_limit_delta[3];
+  for (size_t i = 0; i < 3; ++i) {
+    Elements one;
+    if (!whole_numbers(node.in(i), finder, &one) || one.size() != 1) return false;
+    start_limit_delta[i] = one[0];
+  }
+  const auto [start, limit, delta] = start_limit_delta;
+  if (is_symbolic(delta) || delta == 0) return false;
+  *count = dims.max(0, dims.sub(0, dims.floor_div(dims.sub(start, limit), delta)));
+  return true;
 }
 
 }  // namespace vireo::ir

@@ -29,6 +29,48 @@ TEST(Contents, RangeCountsFromAnExtent) {
             "N,N + 1,N + 2");
 }
 
+// The extent of the last node's output.
+std::string last_extent(const std::string& text) {
+  std::string error;
+  const auto g = parse_graph(text, &error);
+  return g == nullptr ? error : g->dims().text(g->nodes().back().out()->type.shape);
+}
+
+// torch.arange of floats, over an extent.
+TEST(Contents, ARangeOfRealNumbersCountsExtents) {
+  const std::string n = "input %x f32[N]\n%s = Shape(%x)\n%i = Squeeze(%s)\n%n = Cast(%i) {to:1}\n";
+  EXPECT_EQ(last_extent(n + "%y = Range(f32[]{0}, %n, f32[]{1})"), "[N]");
+  EXPECT_EQ(last_extent(n + "%m = Mul(%n, f32[]{8})\n%y = Range(f32[]{0}, %m, f32[]{8})"), "[N]");
+  EXPECT_EQ(last_extent(n + "%m = Sub(%n, f32[]{1})\n%y = Range(f32[]{-1}, %m, f32[]{1})"), "[N]");
+  EXPECT_EQ(last_extent(n + "%y = Range(f32[]{0}, %n, f32[]{2})"), "[-floor((-N) / (2))]");
+}
+
+// Fractions, steps that an extent decides, and types that do not hold every extent.
+TEST(Contents, ARangeOfRealNumbersThatAreNotWholeIsOpen) {
+  const std::string i = "input %x f32[N]\n%s = Shape(%x)\n%i = Squeeze(%s)\n";
+  const std::string n = i + "%n = Cast(%i) {to:1}\n";
+  for (const std::string& text :
+       {n + "%y = Range(f32[]{0}, %n, f32[]{0.5})", n + "%y = Range(f32[]{0.5}, %n, f32[]{1})",
+        n + "%y = Range(f32[]{0}, f32[]{8}, %n)", n + "%h = Div(%n, f32[]{2})\n%y = Range(f32[]{0}, %h, f32[]{1})",
+        i + "%n = Cast(%i) {to:10}\n%y = Range(f16[]{0}, %n, f16[]{1})"}) {
+    const std::string extent = last_extent(text);
+    EXPECT_EQ(extent.find("N"), std::string::npos) << extent;
+    EXPECT_NE(extent.find("size"), std::string::npos) << extent;
+  }
+}
+
+TEST(Contents, ExtentsComeBackFromRealNumbers) {
+  EXPECT_EQ(last_contents(R"(
+    input %x f32[N]
+    %s = Shape(%x)
+    %r = Cast(%s) {to:1}
+    %d = Mul(%r, f32[1]{2})
+    %f = Floor(%d)
+    %y = Cast(%f) {to:7}
+  )"),
+            "2*N");
+}
+
 // With n = 0 the division is an error of the run, not 4.
 TEST(Contents, ADivisorThatMayBeZeroDoesNotCancel) {
   const std::string text = R"(

@@ -38,7 +38,8 @@ struct Value {
   std::string name;
   TensorType type;
   ConstantPtr constant;  // set: the value is a constant, without producer
-  // Known elements of a small integer tensor: numbers or handles. Constants are known by themselves.
+  // Known elements of a small tensor: numbers or handles. Of a real type only whole numbers that are made of extents.
+  // Constants are known by themselves.
   std::optional<std::vector<Dim>> contents;
   Node* producer = nullptr;  // null: a graph input or a constant
   uint32_t producer_output = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "sdk/base/checked.h"
@@ -13,7 +14,6 @@ namespace vireo::ir {
 namespace {
 
 bool is_countable(DType t) { return dtype_bits(t) >= 8 && (dtype_is_integer(t) || t == DType::kBool); }
-bool is_readable_real(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
 
 class NodeInfer final : public InferContext {
  public:
@@ -30,6 +30,8 @@ class NodeInfer final : public InferContext {
   }
   void know(int i, ConstantPtr c) { constants_[i] = std::move(c); }
   void know(int i, const std::vector<Dim>* contents) { contents_[i] = contents; }
+  // The extent that follows from contents of which the shape function sees nothing.
+  void know_extent(Dim d) { extent_ = d; }
 
   bool known(int i) override { return constants_.count(i) != 0 || contents_.count(i) != 0; }
   Dim value(int i, int64_t element) override {
@@ -53,7 +55,7 @@ class NodeInfer final : public InferContext {
   Dim bounded(Dim upper) override { return dims_ == nullptr ? upper : dims_->fresh_bounded(stem(), upper); }
   Dim unknown() override {
     if (dims_ == nullptr) return -1;
-    return dims_->fresh(stem());
+    return extent_ ? *extent_ : dims_->fresh(stem());
   }
 
  protected:
@@ -93,6 +95,7 @@ class NodeInfer final : public InferContext {
   std::vector<TensorType*> output_types_;
   std::map<int, ConstantPtr> constants_;
   std::map<int, const std::vector<Dim>*> contents_;
+  std::optional<Dim> extent_;
 };
 
 const TensorType kAbsent{};
@@ -115,6 +118,8 @@ std::string with_names(const DimTable& dims, const std::string& text) {
 }
 
 }  // namespace
+
+bool is_readable_real(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
 
 bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* out) {
   if (v == nullptr) return false;
@@ -202,7 +207,7 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
   for (size_t i = 0; i < given; ++i) {
     const Value* v = node->inputs[i];
     if (v == nullptr) continue;
-    if (v->contents) {
+    if (v->contents && !is_readable_real(v->type.dtype)) {
       ctx.know(static_cast<int>(i), &*v->contents);
       continue;
     }
@@ -210,6 +215,8 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
     const ConstantPtr c = v->constant != nullptr ? v->constant : finder != nullptr ? finder->find(v) : nullptr;
     if (c != nullptr) ctx.know(static_cast<int>(i), c);
   }
+  Dim count = 0;
+  if (range_count(graph.dims(), *node, finder, &count)) ctx.know_extent(count);
   const Status status = def.infer(ctx);
   if (!ok(status)) {
     *message = with_names(graph.dims(), error.message[0] != 0 ? error.message : "its shape function refuses it");

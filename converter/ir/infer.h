@@ -40,6 +40,9 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
 bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
                    std::vector<ConstantPtr>* outputs, std::string* message);
 
+// A type that read_real() reads.
+bool is_readable_real(DType t);
+
 // Elements of `v` when known (a constant of an integer type, or tracked contents); false otherwise, or above
 // kMaxContents.
 constexpr int64_t kMaxContents = 1024;
@@ -47,6 +50,10 @@ bool known_elements(const Value* v, ConstantFinder* finder, std::vector<Dim>* ou
 
 // Symbolic contents of the outputs of shape arithmetic: one function an operator (contents.cc).
 void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder);
+
+// How many elements a Range of real numbers has, whose start and limit are made of extents; false for any other node.
+// The shape function knows this of integers: it sees real numbers only where they are numbers.
+bool range_count(DimTable& dims, const Node& node, ConstantFinder* finder, Dim* count);
 
 }  // namespace vireo::ir
 
