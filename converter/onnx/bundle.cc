@@ -54,6 +54,19 @@ void Importer::refuse_bundle(const Scope& scope, const ::onnx::NodeProto& node, 
                : "take the elements out with SequenceAt or OptionalGetElement");
 }
 
+bool Importer::refuse_open(const Scope* scope, const ::onnx::NodeProto* node, const ir::Value* v) {
+  const Bundle* b = bundle(v);
+  if (b == nullptr || b->open.empty()) return false;
+  const Dim extent = b->whole->type.shape[b->axis];
+  const bool bounded = !dims_->interval(extent).open();
+  record(node, scope, Code::kUnsupportedNode,
+         "sequence \"" + b->open + "\" is split from " + dims_->text(extent) +
+             (bounded ? " elements, and its parts are too many to list here"
+                      : " elements, and how many parts there are at most must be known here"),
+         "bound the extent with --shape, or the parts with --elements " + b->open + "=8");
+  return true;
+}
+
 // ---- small nodes ----
 
 ir::Value* Importer::emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
@@ -182,6 +195,7 @@ ir::Value* Importer::choose(Scope& scope, const ::onnx::NodeProto& node, ir::Val
   if (a == b || condition == nullptr || a == nullptr || b == nullptr)
     return a == b && condition != nullptr ? a : nullptr;
   if (a == &poison_ || b == &poison_) return &poison_;
+  if (refuse_open(&scope, &node, a) || refuse_open(&scope, &node, b)) return nullptr;
   const int known = known_bool(finder_, condition);
   if (known >= 0) return known == 1 ? a : b;
   const Bundle *x = bundle(a), *y = bundle(b);
@@ -232,6 +246,7 @@ ir::Value* Importer::choose(Scope& scope, const ::onnx::NodeProto& node, ir::Val
 // holds, and "y.present" where that may be nothing; a map, or a sequence of maps of the same keys, as "y.keys" and
 // "y.values".
 void Importer::add_bundle_output(Scope& scope, const std::string& name, Bundle& b) {
+  if (refuse_open(nullptr, nullptr, &b.marker)) return;
   if (b.map) {
     scope.graph->add_output(b.elements[0], name + ".keys");
     return scope.graph->add_output(b.elements[1], name + ".values");

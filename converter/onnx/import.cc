@@ -32,6 +32,11 @@ bool is_control(const std::string& domain, const std::string& op) {
   return domain.empty() && (op == "If" || op == "Loop" || op == "Scan");
 }
 
+// Operators that can do without the elements of a sequence (Bundle::open).
+bool reads_open_sequences(const std::string& op) {
+  return op == "ConcatFromSequence" || op == "SequenceAt" || op == "SequenceLength" || op == "Identity";
+}
+
 // Leaves out `absent` wherever the nodes, and bodies that do not make something of that name, read it. `cleared`: where
 // it stood.
 void clear_names(Nodes* nodes, const std::set<std::string>& absent, int depth,
@@ -281,6 +286,13 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
   return inner;
 }
 
+    if (!b->open.empty()) {
+      inside.whole = hand_in(scope, b->whole);
+      inside.axis = b->axis;
+      inside.keeps_axis = b->keeps_axis;
+      inside.single = b->single;
+      inside.open = b->open;
+    }
 void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
   const auto add = [&](const std::string& name, const ir::ConstantPtr& c) {
     if (scope.names.count(name) != 0) {
@@ -506,6 +518,11 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   if (bundles && !maps) {
     const std::string* name = &node.input(0);
     for (const std::string& other : node.input()) {
+  if (!(domain.empty() && reads_open_sequences(node.op_type()))) {
+    for (const std::string& name : node.input()) {
+      if (!name.empty() && refuse_open(&scope, &node, lookup(scope, name))) return bind_failed(scope, node);
+    }
+  }
       if (!other.empty() && bundle(lookup(scope, other)) != nullptr) name = &other;
     }
     refuse_bundle(scope, node, "its input " + quoted(*name), *bundle(lookup(scope, *name)));

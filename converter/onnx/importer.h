@@ -46,6 +46,14 @@ struct Bundle {
   std::vector<ir::Value*> elements;
   ir::Value* length = nullptr;   // of a sequence, an i64 scalar, where only the data tell how many elements it has
   ir::Value* present = nullptr;  // of an optional, a bool scalar, where only the data tell
+  // Of a sequence that SplitToSequence made: what it split, and how.
+  ir::Value* whole = nullptr;
+  int axis = 0;             // of `whole`
+  bool keeps_axis = false;  // in the elements
+  bool single = false;      // one element of the axis each
+  // Nothing bounds how many elements there are, or they are too many, and none are listed: `whole` stands for them. The
+  // name of the sequence.
+  std::string open;
 };
 
 class Importer {
@@ -138,7 +146,8 @@ class Importer {
   std::string type_text(const ir::Value* v);
   std::string alone(const ::onnx::NodeProto& node, const Scope& scope, std::vector<std::string>* options);
   // bundle.cc
-  Bundle* bundle(const ir::Value* v);  // null: a tensor
+  Bundle* bundle(const ir::Value* v);                                                       // null: a tensor
+  bool refuse_open(const Scope* scope, const ::onnx::NodeProto* node, const ir::Value* v);  // false: it is not open
   void refuse_bundle(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what, const Bundle& b);
   ir::Value* add_bundle(Bundle b);
   ir::Value* emit(Scope& scope, const ::onnx::NodeProto& node, Op op, std::vector<uint8_t> attrs,
@@ -174,6 +183,9 @@ class Importer {
   std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
   // maps.cc
   void import_map(Scope& scope, ::onnx::NodeProto& node, int opset);
+  ir::Value* part_of(Scope& scope, const ::onnx::NodeProto& node, const Bundle& parts, ir::Value* index);
+  ir::Value* first_parts(Scope& scope, const ::onnx::NodeProto& node, ir::Value* joined, int axis, const Bundle& parts,
+                         bool fresh);
   // nchwc_plan.cc
   void plan_blocks(Scope& scope, const Nodes& nodes, const std::vector<int>& order,
                    const std::set<std::string>& results);

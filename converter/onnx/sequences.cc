@@ -182,9 +182,26 @@ ir::Value* Importer::sequence_erase(Scope& scope, const ::onnx::NodeProto& node)
   return add_bundle(std::move(made));
 }
 
+// Element `index` of a sequence that is open.
+ir::Value* Importer::part_of(Scope& scope, const ::onnx::NodeProto& node, const Bundle& parts, ir::Value* index) {
+  if (!parts.single || bundle(index) != nullptr) {
+    refuse_open(&scope, &node, lookup(scope, node.input(0)));
+    return nullptr;
+  }
+  ir::Value* at = as_scalar(scope, node, index, DType::kI64);
+  if (parts.keeps_axis && at != nullptr) {
+    at = emit(scope, node, Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}),
+              {at, constant_i64(scope, std::vector<int64_t>{1})});
+  }
+  attrs::GatherT a;
+  a.axis = parts.axis;
+  return emit(scope, node, Op::kGather, pack<attrs::Gather>(a), {parts.whole, at});
+}
+
 ir::Value* Importer::sequence_at(Scope& scope, const ::onnx::NodeProto& node) {
   const Bundle s = *bundle(lookup(scope, node.input(0)));
   if (node.input_size() != 2) return nullptr;
+  if (!s.open.empty()) return part_of(scope, node, s, lookup(scope, node.input(1)));
   ir::Value* at = position(scope, node, lookup(scope, node.input(1)), s, false);
   int64_t i = 0;
   if (at == nullptr) return nullptr;
@@ -224,6 +241,10 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     return refuse(Code::kBadNode, "its axis or split is wrong", "");
   const Dim extent = x->type.shape[axis];
   Bundle made;
+  made.whole = x;
+  made.axis = axis;
+  made.keeps_axis = keep;
+  made.single = split == nullptr;
   std::vector<Dim> parts;
   const bool known = split == nullptr || ir::known_elements(split, &finder_, &parts);
   const bool listed = split != nullptr && split->type.shape.rank == 1;
@@ -247,15 +268,11 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     const ElementsOption* given = elements_option(node.output(0));
     const Interval range = dims_->interval(extent);
     const bool told = given != nullptr && given->count >= 0;
-    if (!told && range.open()) {
-      return refuse(Code::kUnsupportedNode,
-                    "axis " + std::to_string(axis) + " has " + dims_->text(extent) +
-                        " elements, and how many parts there are at most must be known here",
-                    "bound the extent with --shape, or the parts with --elements " + node.output(0) + "=8");
-    }
     const int64_t whole = range.open() ? 0 : range.hi / each + (range.hi % each != 0);
     const int64_t most = told ? given->count : whole;
-    if (most > static_cast<int64_t>(kMostElements))
+    const bool open = !told && (range.open() || most > static_cast<int64_t>(kMostElements));
+    if (open) made.open = node.output(0);
+    if (!open && most > static_cast<int64_t>(kMostElements))
       return refuse(Code::kUnsupportedNode, "may have " + std::to_string(most) + " parts",
                     "say how many there are at most with --elements " + node.output(0) + "=8");
     ir::Value* size = sized ? constant_i64(scope, each) : as_scalar(scope, node, split, DType::kI64);
@@ -267,7 +284,7 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     ir::Value* last = is_symbolic(extent) ? emit(scope, node, Op::kShape, pack<attrs::Shape>(only), {x})
                                           : constant_i64(scope, std::vector<int64_t>{extent});
     ir::Value* start = constant_i64(scope, std::vector<int64_t>{0});
-    for (int64_t k = 0; k < most && start != nullptr && size != nullptr; ++k) {
+    for (int64_t k = 0; !open && k < most && start != nullptr && size != nullptr; ++k) {
       ir::Value* end = emit(scope, node, Op::kAdd, plain(), {start, size});
       end = emit(scope, node, Op::kMin, plain(), {end, last});
       if (end == nullptr) return nullptr;
@@ -281,15 +298,18 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     ir::Value* up = emit(scope, node, Op::kAdd, plain(), {size, total});
     up = emit(scope, node, Op::kSub, plain(), {up, constant_i64(scope, 1)});
     made.length = emit(scope, node, Op::kDiv, plain(), {up, size});
-    if (made.length != nullptr && (range.open() || most < whole)) {
+    if (made.length != nullptr && !open && (range.open() || most < whole)) {
       ir::Value* fits = emit(scope, node, Op::kLessOrEqual, plain(), {made.length, constant_i64(scope, most)});
       made.length = checked(scope, node, made.length, fits);
     }
     return made.length == nullptr ? nullptr : add_bundle(std::move(made));
   }
   if (!listed) {
-    if (extent / each > static_cast<int64_t>(kMostElements))
-      return refuse(Code::kUnsupportedNode, "has " + std::to_string(extent / each) + " parts", "");
+    if (extent / each > static_cast<int64_t>(kMostElements)) {
+      made.open = node.output(0);
+      made.length = constant_i64(scope, extent / each + (extent % each != 0));
+      return add_bundle(std::move(made));
+    }
     parts.clear();
     for (Dim left = extent; left > 0; left -= each) parts.push_back(std::min(left, each));
   }
@@ -311,24 +331,48 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
 ir::Value* Importer::concat_from_sequence(Scope& scope, const ::onnx::NodeProto& node) {
   const Bundle s = *bundle(lookup(scope, node.input(0)));
   const bool fresh = int_attribute(node, scope, "new_axis", 0) != 0;
-  if (s.length != nullptr || s.elements.empty()) {
-    record(&node, &scope, Code::kUnsupportedNode, "how many elements its sequence has is not known, or is none");
+  if (s.open.empty() && s.elements.empty()) {
+    record(&node, &scope, Code::kUnsupportedNode, "its sequence has no elements", "");
     return nullptr;
   }
-  const int rank = s.elements[0]->type.shape.rank + (fresh ? 1 : 0);
+  const int part = s.open.empty() ? s.elements[0]->type.shape.rank : s.whole->type.shape.rank - (s.keeps_axis ? 0 : 1);
+  const int rank = part + (fresh ? 1 : 0);
   attrs::ConcatT a;
   a.axis = normalize_axis(int_attribute(node, scope, "axis", 0), rank);
   if (a.axis < 0) {
     record(&node, &scope, Code::kBadNode, "its axis is outside the rank " + std::to_string(rank));
     return nullptr;
   }
+  // What was split and is joined again, with the axis of the parts at the same place or, where it is new, at another.
+  if (s.whole != nullptr && fresh != s.keeps_axis && (fresh || a.axis == s.axis))
+    return move_axis(scope, node, s.whole, s.axis, a.axis);
+  if (refuse_open(&scope, &node, lookup(scope, node.input(0)))) return nullptr;
   std::vector<ir::Value*> parts;
   for (ir::Value* v : s.elements) {
     parts.push_back(fresh ? emit(scope, node, Op::kUnsqueeze, pack<attrs::Unsqueeze>(attrs::UnsqueezeT{}),
                                  {v, constant_i64(scope, std::vector<int64_t>{a.axis})})
                           : v);
   }
-  return emit(scope, node, Op::kConcat, pack<attrs::Concat>(a), std::move(parts));
+  ir::Value* y = emit(scope, node, Op::kConcat, pack<attrs::Concat>(a), std::move(parts));
+  return s.length == nullptr ? y : first_parts(scope, node, y, a.axis, s, fresh);
+}
+
+// The parts of `joined` that are there: as many as the sequence is long, of as many elements each.
+ir::Value* Importer::first_parts(Scope& scope, const ::onnx::NodeProto& node, ir::Value* joined, int axis,
+                                 const Bundle& parts, bool fresh) {
+  const Dim each = fresh ? 1 : parts.elements[0]->type.shape[axis];
+  for (const ir::Value* v : parts.elements) {
+    if (!is_symbolic(each) && v->type == parts.elements[0]->type) continue;
+    record(&node, &scope, Code::kUnsupportedNode,
+           "only a run knows how many elements its sequence has, and they may be of different shapes",
+           "give the inputs' shapes (--shape) so that the sizes are known");
+    return nullptr;
+  }
+  ir::Value* end = emit(scope, node, Op::kMul, plain(), {parts.length, constant_i64(scope, each)});
+  if (end == nullptr) return nullptr;
+  end = emit(scope, node, Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}),
+             {end, constant_i64(scope, std::vector<int64_t>{1})});
+  return slice(scope, node, joined, axis, constant_i64(scope, std::vector<int64_t>{0}), end, true);
 }
 
 std::vector<ir::Value*> Importer::sequence_map(Scope& scope, ::onnx::NodeProto& node) {

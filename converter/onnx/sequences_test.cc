@@ -160,6 +160,93 @@ TEST_F(SequencesTest, SplitsAnOpenExtentUpToItsBound) {
   EXPECT_EQ(graph_->output_names()[6], "y.length");
 }
 
+// A split over an extent without any bound, and what can be made of it.
+class OpenSequenceTest : public SequencesTest {
+ protected:
+  void split(bool keep) {
+    m_.clear_graph();
+    input("x", {1, 3});
+    graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param(
+        "n");
+    attribute(node("SplitToSequence", {"x"}, "s"), "keepdims", keep ? 1 : 0);
+  }
+  static void attribute(::onnx::NodeProto* n, const char* name, int64_t value) {
+    ::onnx::AttributeProto* a = n->add_attribute();
+    a->set_name(name);
+    a->set_type(::onnx::AttributeProto::INT);
+    a->set_i(value);
+  }
+  void join(int axis, bool fresh) {
+    ::onnx::NodeProto* n = node("ConcatFromSequence", {"s"}, "y");
+    attribute(n, "axis", axis);
+    attribute(n, "new_axis", fresh ? 1 : 0);
+  }
+  std::string shape() const { return graph_->dims().text(graph_->outputs()[0]->type.shape); }
+};
+
+TEST_F(OpenSequenceTest, JoinedAgainItIsWhatWasSplit) {
+  for (const bool keep : {false, true}) {
+    split(keep);
+    join(0, !keep);
+    ASSERT_TRUE(run("y")) << said_;
+    EXPECT_EQ(graph_->outputs()[0], graph_->inputs()[0]);
+  }
+  split(false);
+  join(-1, true);
+  ASSERT_TRUE(run("y")) << said_;
+  EXPECT_EQ(shape(), "[3,n]");
+}
+
+TEST_F(OpenSequenceTest, HasALengthAndElements) {
+  split(false);
+  node("SequenceLength", {"s"}, "y");
+  ASSERT_TRUE(run("y")) << said_;
+  EXPECT_EQ(graph_->outputs()[0]->contents.value().size(), 1u);
+  EXPECT_EQ(graph_->dims().text(graph_->outputs()[0]->contents.value()[0]), "n");
+  for (const bool keep : {false, true}) {
+    split(keep);
+    constant("last", {-1}, true);
+    node("SequenceAt", {"s", "last"}, "y");
+    ASSERT_TRUE(run("y")) << said_;
+    EXPECT_EQ(shape(), keep ? "[1,3]" : "[3]");
+  }
+}
+
+TEST_F(OpenSequenceTest, WhatNeedsTheElementsIsRefused) {
+  const auto refused = [&](const std::string& output) {
+    EXPECT_FALSE(run(output));
+    EXPECT_NE(said_.find("how many parts there are at most must be known"), std::string::npos) << said_;
+    EXPECT_NE(said_.find("--elements s=8"), std::string::npos) << said_;
+  };
+  split(true);
+  refused("s");
+  split(true);
+  node("SequenceErase", {"s"}, "y");
+  refused("y");
+  split(true);
+  join(1, false);
+  refused("y");
+}
+
+// As many elements as --elements says at most: the joined ones behind the length are cut off.
+TEST_F(OpenSequenceTest, BoundedElementsAreJoinedUpToTheLength) {
+  split(true);
+  elements_ = {{"s", 4}};
+  constant("first", {0}, true);
+  node("SequenceErase", {"s", "first"}, "shorter");
+  attribute(node("ConcatFromSequence", {"shorter"}, "y"), "axis", 1);
+  EXPECT_FALSE(run("y"));  // of one row each, or none
+  EXPECT_NE(said_.find("--shape"), std::string::npos) << said_;
+  split(false);
+  constant("first", {0}, true);
+  node("SequenceErase", {"s", "first"}, "shorter");
+  ::onnx::NodeProto* n = node("ConcatFromSequence", {"shorter"}, "y");
+  attribute(n, "axis", 0);
+  attribute(n, "new_axis", 1);
+  ASSERT_TRUE(run("y")) << said_;
+  EXPECT_EQ(graph_->outputs()[0]->type.shape.rank, 2);
+}
+
 TEST_F(SequencesTest, EmptyOptionalHoldsNothing) {
   node("Optional", {}, "o");
   node("OptionalHasElement", {"o"}, "y");
