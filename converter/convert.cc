@@ -81,8 +81,8 @@ std::string type_text(const ir::DimTable& dims, const TensorType& t) {
     out += (i == 0 ? "" : ",") + dims.text(d);
     const Interval range = dims.interval(d);
     uint32_t atom = 0;
-    if (dims.is_symbol(d, &atom) && !range.open())
-      out += "=" + std::to_string(range.lo) + ".." + std::to_string(range.hi);
+    if (!dims.is_symbol(d, &atom) || (range.open() && range.lo <= 0)) continue;
+    out += "=" + std::to_string(range.lo) + ".." + (range.open() ? "" : std::to_string(range.hi));
   }
   return out + "]";
 }

@@ -174,8 +174,7 @@ void explain(const Options& options, Context& context) {
   apply_bounds(options.bounds, &bounds);
   std::vector<std::string> assumed;
   for (const vireo_value_info& info : model.inputs()) {
-    for (const std::string& name : bounds.close(info, 1))
-      assumed.push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
+    for (const std::string& line : bounds.close(info, 1)) assumed.push_back(line);
   }
   const Tuning tuning(options.tuning, model.runtime(), 1);
   const Measured measured(tuning);

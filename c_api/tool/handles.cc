@@ -154,7 +154,8 @@ std::string type_text(const vireo_value_info& info) {
       continue;
     }
     text += symbol(info, d) != nullptr ? symbol(info, d) : "?";
-    if (info.max_dims[d] >= 0) text += "=" + std::to_string(info.min_dims[d]) + ".." + std::to_string(info.max_dims[d]);
+    if (info.max_dims[d] >= 0 || info.min_dims[d] > 0) text += "=" + std::to_string(info.min_dims[d]) + "..";
+    if (info.max_dims[d] >= 0) text += std::to_string(info.max_dims[d]);
   }
   return text + "]";
 }
@@ -172,10 +173,8 @@ void Bounds::add(const vireo_value_info& info, const std::vector<int64_t>& dims,
   if (dims.size() != static_cast<size_t>(info.rank)) fail();
   for (int32_t d = 0; d < info.rank; ++d) {
     const int64_t extent = dims[static_cast<size_t>(d)];
-    if (info.max_dims[d] >= 0) {
-      if (extent < info.min_dims[d] || extent > info.max_dims[d]) fail();
-      continue;
-    }
+    if (extent < info.min_dims[d] || (info.max_dims[d] >= 0 && extent > info.max_dims[d])) fail();
+    if (info.max_dims[d] >= 0) continue;
     if (symbol(info, d) == nullptr) continue;
     const auto [it, fresh] = ranges_.try_emplace(info.dim_names[d], extent, extent);
     if (fresh) continue;
@@ -197,7 +196,10 @@ std::vector<std::string> Bounds::close(const vireo_value_info& info, int64_t ext
   std::vector<std::string> closed;
   for (int32_t d = 0; d < info.rank; ++d) {
     if (info.max_dims[d] >= 0 || symbol(info, d) == nullptr) continue;
-    if (ranges_.try_emplace(info.dim_names[d], extent, extent).second) closed.push_back(info.dim_names[d]);
+    const int64_t fits = std::max(extent, info.min_dims[d]);
+    if (ranges_.try_emplace(info.dim_names[d], fits, fits).second)
+      closed.push_back(std::string("dimension ") + info.dim_names[d] + " of " + info.name + " = " +
+                       std::to_string(fits) + " (--shape sets it)");
   }
   return closed;
 }
@@ -252,7 +254,9 @@ std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choic
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_model_dimension(model.get(), i, &d, &error), error, "read " + model.name());
     const auto is_d = [&](const vireo_bound& b) { return std::string(b.name) == d.name; };
-    if (d.max < 0 && std::none_of(list.begin(), list.end(), is_d)) list.push_back({d.name, d.min, 0});
+    const auto own = std::find_if(list.begin(), list.end(), is_d);
+    if (own != list.end() && own->max >= d.min) own->min = std::max(own->min, d.min);
+    if (own == list.end() && d.max < 0) list.push_back({d.name, d.min, 0});
   }
   if (list.size() == given) return list;
   int64_t assumed = kAssumedExtent;

@@ -80,7 +80,7 @@ class Model {
   std::vector<vireo_value_info> inputs_, outputs_;
 };
 
-// "float32[batch=1..8,3,?,?]"
+// "float32[batch=1..8,3,n=2..,?]"
 std::string type_text(const vireo_value_info& info);
 std::vector<int64_t> most_dims(const vireo_value_info& info);  // upper bounds, -1 where open
 
@@ -94,7 +94,8 @@ class Bounds {
   void add_output(const vireo_value_info& info, const std::vector<int64_t>& dims);
   // A dimension by its name.
   void set(const std::string& name, int64_t lo, int64_t hi) { ranges_[name] = {lo, hi}; }
-  // Closes what add() left open in `info` with `extent`; returns the names closed this way.
+  // Closes what add() left open in `info` with `extent`, or the least that the model takes; returns a
+  // line for each that was closed this way.
   std::vector<std::string> close(const vireo_value_info& info, int64_t extent);
   std::vector<vireo_bound> list() const;  // refers to this object
   // Upper bounds of `info` with these bounds in force.

@@ -185,8 +185,7 @@ std::vector<Array> inputs_to_measure(const Model& model, const std::vector<std::
   apply_bounds(bounds_given, bounds);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const vireo_value_info& info = model.inputs()[i];
-    for (const std::string& name : bounds->close(info, 1))
-      assumed->push_back("dimension " + name + " of " + info.name + " = 1 (--shape sets it)");
+    for (const std::string& line : bounds->close(info, 1)) assumed->push_back(line);
     if (inputs[i].dtype == VIREO_NONE && info.state_of < 0) inputs[i] = sample_input(info, bounds->dims_of(info), i);
   }
   return inputs;

@@ -248,6 +248,29 @@ class Builder {
         diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + " has " +
                                                     std::to_string(given.inputs.size()) + " inputs and " +
                                                     std::to_string(given.outputs.size()) + " outputs, the model " +
+  // Whether a session could be made for such an input. Bounds may be those that import assumed.
+  bool takes(size_t test, const ir::Value& input, const HostTensor& given) {
+    const Shape& shape = input.type.shape;
+    std::string wrong;
+    if (static_cast<size_t>(shape.rank) != given.dims.size())
+      wrong = "rank " + std::to_string(given.dims.size()) + ", the model wants " + std::to_string(shape.rank);
+    for (int d = 0; wrong.empty() && d < shape.rank; ++d) {
+      const Interval range = graph_.dims().interval(shape[d]);
+      const int64_t extent = given.dims[static_cast<size_t>(d)];
+      if (extent >= range.lo && extent <= range.hi) continue;
+      wrong = std::to_string(extent) + " as dimension " + std::to_string(d) + ", the model takes " +
+              std::to_string(range.lo) +
+              (range.open()           ? " and more"
+               : range.lo == range.hi ? ""
+                                      : " to " + std::to_string(range.hi));
+    }
+    if (wrong.empty()) return true;
+    diagnostics_->error(Code::kBadTestCase,
+                        "test case " + std::to_string(test) + ": input \"" + input.name + "\" has " + wrong,
+                        "leave the case out, or say with --shape what the model is to take");
+    return false;
+  }
+
                                                     std::to_string(graph_.inputs().size()) + " and " +
                                                     std::to_string(graph_.outputs().size()));
         return false;
@@ -269,6 +292,7 @@ class Builder {
         t->step = o.step;
         t->atol = o.atol;
         t->rtol = o.rtol;
+        if (!takes(i, *graph_.inputs()[k], given.inputs[k])) return false;
         c->outputs.push_back(std::move(t));
       }
       model_->tests.push_back(std::move(c));

@@ -1,6 +1,7 @@
 #include "converter/ir/dim_table.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -107,6 +108,33 @@ bool DimTable::set_bounds(const std::string& name, int64_t lo, int64_t hi) {
   atom.symbol.lo = lo;
   atom.symbol.hi = hi;
   atom.interval = {lo, hi < 0 ? INT64_MAX : hi};
+  return true;
+}
+
+// Back from a sum of one atom and a number, or a quotient of such by a number, to the symbol.
+bool DimTable::narrow(Dim d, int64_t lo, int64_t hi, size_t atoms) {
+  if (!is_symbolic(d)) return false;
+  int64_t factor = 0, rest = 0;
+  uint32_t id = 0;
+  for (const auto& [m, c] : polynomials_[handle_id(d)]) {
+    if (m.size() > 1 || (m.size() == 1 && factor != 0)) return false;
+    (m.empty() ? rest : factor) = c;
+    if (!m.empty()) id = m[0];
+  }
+  // factor * atom + rest in [lo, hi], and none of these numbers near the end of what can be counted.
+  constexpr int64_t kFar = int64_t{1} << 40;
+  if (factor <= 0 || factor > kFar || std::abs(rest) > kFar || std::abs(lo) > kFar) return false;
+  const int64_t low = -ir::floor_div(rest - lo, factor);
+  const int64_t high = hi == INT64_MAX ? hi : ir::floor_div(hi - rest, factor);
+  Atom& atom = atoms_[id];
+  if (atom.kind == ExprKind::kFloorDiv && !is_symbolic(atom.b) && atom.b > 0 && atom.b < kFar && low < kFar)
+    return narrow(atom.a, low * atom.b, high > kFar ? INT64_MAX : high * atom.b + atom.b - 1, atoms);
+  if (atom.kind != ExprKind::kSymbol || id >= atoms) return false;
+  const int64_t least = std::max(atom.interval.lo, low), most = std::min(atom.interval.hi, high);
+  if (least > most) return false;
+  atom.interval = {least, most};
+  atom.symbol.lo = least;
+  atom.symbol.hi = most == INT64_MAX ? -1 : most;
   return true;
 }
 

@@ -45,6 +45,10 @@ class DimTable {
   // Bounds a symbol. Returns false when `name` does not exist. Call it before expressions over the symbol are made:
   // their simplification uses its bounds.
   bool set_bounds(const std::string& name, int64_t lo, int64_t hi);
+  // From now on `d` lies in [lo, hi], INT64_MAX for no end: the bounds of the symbol that decides it are narrowed. What
+  // was made before stays right: it was made for wider ones. False, and nothing is done, where that symbol is not one
+  // of the first `atoms` atoms, more than one decide `d`, or no extent would be left.
+  bool narrow(Dim d, int64_t lo, int64_t hi, size_t atoms);
   // A new symbol, "stem" or "stem.1", "stem.2"... whichever is free.
   Dim fresh(const std::string& stem);
   Dim fresh_bounded(const std::string& stem, Dim upper);  // data-dependent, in [0, upper]

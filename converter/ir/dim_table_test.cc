@@ -56,6 +56,30 @@ TEST_F(Dims, Absorption) {
   EXPECT_NE(t.max(t.add(t.min(n, p), 1), n), n);
 }
 
+TEST_F(Dims, NarrowingFindsTheSymbol) {
+  const size_t atoms = t.atoms().size();
+  // floor((2 N + 1) / 3) >= 2 from N = 3 on.
+  ASSERT_TRUE(t.narrow(t.floor_div(t.add(t.mul(n, 2), 1), 3), 2, INT64_MAX, atoms));
+  EXPECT_EQ(t.interval(n).lo, 3);
+  EXPECT_TRUE(t.interval(n).open());
+  ASSERT_TRUE(t.narrow(t.sub(p, 3), 1, 1, atoms));
+  EXPECT_EQ(t.interval(p).lo, 4);
+  EXPECT_EQ(t.interval(p).hi, 4);
+  EXPECT_EQ(t.sub(t.min(p, 4), 4), t.sub(p, 4));
+}
+
+TEST_F(Dims, WhatCannotBeNarrowedStays) {
+  const size_t atoms = t.atoms().size();
+  const Dim data = t.fresh("data");
+  ASSERT_TRUE(t.set_bounds("P", 5, 8));
+  for (const Dim d : {t.add(n, s), t.mul(n, s), data, t.min(n, s), t.sub(0, n), p, Dim{7}}) {
+    EXPECT_FALSE(t.narrow(d, 2, 4, atoms)) << t.text(d);
+  }
+  EXPECT_EQ(t.interval(n).lo, 0);
+  EXPECT_EQ(t.interval(p).lo, 5);
+  EXPECT_TRUE(t.interval(data).open());
+}
+
 TEST_F(Dims, DataDependentIsBoundedByItsUpper) {
   ASSERT_TRUE(t.set_bounds("P", 1, 8));
   const Dim k = t.fresh_bounded("k", t.mul(p, 3));

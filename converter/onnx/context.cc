@@ -39,6 +39,11 @@ bool NodeContext::differ(Dim a, Dim b) const {
   return x.hi < y.lo || y.hi < x.lo;
 }
 
+bool NodeContext::equal(Dim a, Dim b) const {
+  const Interval difference = scope_.graph->dims().difference(a, b);
+  return difference.lo == 0 && difference.hi == 0;
+}
+
 bool NodeContext::knows_elements(Value v) const {
   std::vector<Dim> elements;
   return at(v) != nullptr && ir::known_elements(at(v), &importer_.finder(), &elements);
@@ -177,6 +182,11 @@ void NodeContext::set_output(int i, Value v) {
 
 void NodeContext::assume(const std::string& what, const std::string& help) {
   importer_.assume(node_, scope_, what, help);
+}
+
+void NodeContext::assume_extents(const std::vector<Dim>& extents, bool one, const std::string& what,
+                                 const std::string& help) {
+  importer_.assume_extents(node_, scope_, extents, one, what, help);
 }
 
 void NodeContext::beyond_standard(const std::string& what) {

@@ -24,6 +24,7 @@ class NodeContext final : public ImportContext {
   TensorType type(Value v) const override;
   const ConstTensor* constant(Value v) const override;
   bool differ(Dim a, Dim b) const override;
+  bool equal(Dim a, Dim b) const override;
   bool knows_elements(Value v) const override;
   int declared_rank(int i) const override;
   int64_t declared_extent(int i, int axis) const override;
@@ -43,6 +44,8 @@ class NodeContext final : public ImportContext {
   std::vector<Value> call(std::string_view name, const std::vector<Value>& inputs) override;
   void set_output(int i, Value v) override;
   void assume(const std::string& what, const std::string& help) override;
+  void assume_extents(const std::vector<Dim>& extents, bool one, const std::string& what,
+                      const std::string& help) override;
   void beyond_standard(const std::string& what) override;
   Status fail(Status status, const std::string& what, const std::string& help) override;
 

@@ -207,12 +207,13 @@ bool Importer::inline_branch(Scope& scope, ::onnx::NodeProto& node, ::onnx::Grap
 
 // How exporters write x.squeeze(axis) when they do not know the extent: if it equals 1 Squeeze(x, axis), else x. The
 // index of the branch that squeezes; -1: something else.
-int Importer::squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]) {
+int Importer::squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2],
+                               Dim* squeezed) {
   const ir::Node* equal = cond.producer;
   if (equal != nullptr && equal->op == Op::kCast) equal = equal->in(0)->producer;
   if (equal == nullptr || equal->op != Op::kEqual) return -1;
   // One side is an extent, the other the constant 1.
-  Dim extent = 1;
+  Dim& extent = *squeezed = 1;
   for (int i = 0; i < 2; ++i) {
     const ir::Value* v = equal->in(i);
     const ir::ConstantPtr c = finder_.find(v);
@@ -266,13 +267,13 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
     return;
   }
   if (makes_bundles(*branches[0]) || makes_bundles(*branches[1])) return choose_branch(scope, node, cond, branches);
-  const int squeezes = count == 1 ? squeezing_branch(*cond, scope, branches) : -1;
+  Dim extent = 1;
+  const int squeezes = count == 1 ? squeezing_branch(*cond, scope, branches, &extent) : -1;
   if (squeezes >= 0) {
-    // A run checks the extent of what is squeezed.
     const bool one = guess_ != Guess::kNoneOnes;
-    assume(node, scope,
-           std::string("drops an extent if it is 1: it is taken to be ") + (one ? "1" : "larger and stays"),
-           shape_advice(scope, cond));
+    assume_extents(node, scope, {extent}, one,
+                   std::string("drops an extent if it is 1: it is taken to be ") + (one ? "1" : "larger and stays"),
+                   shape_advice(scope, cond));
     if (!inline_branch(scope, node, *branches[one ? squeezes : 1 - squeezes])) bind_failed(scope, node);
     return;
   }

@@ -27,7 +27,6 @@ void Importer::read_declared() {
     if (numbers) stand_ins_[info.name()] = type;
   }
   for (const auto& info : model_.graph().output()) add(info);
-  input_atoms_ = dims_->atoms().size();
 }
 
 // A Transpose lists as many axes as what it reads has.

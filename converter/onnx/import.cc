@@ -109,6 +109,18 @@ void Importer::assume(const ::onnx::NodeProto& node, const Scope& scope, std::st
   warn(node, scope, Code::kAssumedShape, std::move(what), std::move(help));
 }
 
+void Importer::assume_extents(const ::onnx::NodeProto& node, const Scope& scope, const std::vector<Dim>& extents,
+                              bool one, const std::string& what, const std::string& help) {
+  std::string held, open;
+  for (const Dim d : extents) {
+    std::string& names = dims_->narrow(d, one ? 1 : 2, one ? 1 : INT64_MAX, input_atoms_) ? held : open;
+    names += (names.empty() ? "" : ", ") + dims_->text(d);
+  }
+  if (!held.empty()) held = "; sessions refuse inputs that make " + held + (one ? " other than 1" : " 1 or less");
+  if (!open.empty()) open = one ? "; a run fails unless " + open + " is 1" : "; nothing checks this of " + open;
+  assume(node, scope, what + held + open, help);
+}
+
 void Importer::warn(const ::onnx::NodeProto& node, const Scope& scope, Code code, std::string what, std::string help) {
   Diagnostic d;
   d.severity = Severity::kWarning;
@@ -159,6 +171,7 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   scope.graph = graph.get();
   add_initializers(scope, *model_.mutable_graph());
   if (!add_inputs(scope, shapes)) return out;
+  input_atoms_ = dims_->atoms().size();
   if (shapes.empty()) read_declared();
   read_needed_ranks();
   import_nodes(scope, *model_.mutable_graph()->mutable_node(), result_names(model_.graph()));
@@ -273,6 +286,13 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
     for (ir::Value* v : b->elements) inside.elements.push_back(hand_in(scope, v));
     inside.length = hand_in(scope, b->length);
     inside.present = hand_in(scope, b->present);
+    if (!b->open.empty()) {
+      inside.whole = hand_in(scope, b->whole);
+      inside.axis = b->axis;
+      inside.keeps_axis = b->keeps_axis;
+      inside.single = b->single;
+      inside.open = b->open;
+    }
     return add_bundle(std::move(inside));
   }
   const ir::ConstantPtr constant = finder_.find(outer);
@@ -286,13 +306,6 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
   return inner;
 }
 
-    if (!b->open.empty()) {
-      inside.whole = hand_in(scope, b->whole);
-      inside.axis = b->axis;
-      inside.keeps_axis = b->keeps_axis;
-      inside.single = b->single;
-      inside.open = b->open;
-    }
 void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
   const auto add = [&](const std::string& name, const ir::ConstantPtr& c) {
     if (scope.names.count(name) != 0) {
@@ -505,6 +518,11 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     record(&node, &scope, Code::kBadNode, "has no output", "the file may be damaged: export the model again");
     return;
   }
+  if (!(domain.empty() && reads_open_sequences(node.op_type()))) {
+    for (const std::string& name : node.input()) {
+      if (!name.empty() && refuse_open(&scope, &node, lookup(scope, name))) return bind_failed(scope, node);
+    }
+  }
   if (domain.empty() && node.op_type() == "If") return import_if(scope, node);
   if (domain.empty() && node.op_type() == "Loop") return import_loop(scope, node);
   if (domain.empty() && node.op_type() == "Scan") return import_scan(scope, node);
@@ -518,11 +536,6 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   if (bundles && !maps) {
     const std::string* name = &node.input(0);
     for (const std::string& other : node.input()) {
-  if (!(domain.empty() && reads_open_sequences(node.op_type()))) {
-    for (const std::string& name : node.input()) {
-      if (!name.empty() && refuse_open(&scope, &node, lookup(scope, name))) return bind_failed(scope, node);
-    }
-  }
       if (!other.empty() && bundle(lookup(scope, other)) != nullptr) name = &other;
     }
     refuse_bundle(scope, node, "its input " + quoted(*name), *bundle(lookup(scope, *name)));

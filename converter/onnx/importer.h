@@ -76,6 +76,8 @@ class Importer {
   void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
 
   void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
+  void assume_extents(const ::onnx::NodeProto& node, const Scope& scope, const std::vector<Dim>& extents, bool one,
+                      const std::string& what, const std::string& help);
   void warn(const ::onnx::NodeProto& node, const Scope& scope, Code code, std::string what, std::string help);
   void record(const ::onnx::NodeProto* node, const Scope* scope, Code code, std::string what, std::string help = "");
   // reproduce.cc: says of a node's refusal the opset, what the node reads, and how to have it alone.
@@ -128,7 +130,7 @@ class Importer {
   struct Body;
   bool import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::GraphProto& proto,
                    const std::vector<TensorType>& inputs, Body* body);
-  int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2]);
+  int squeezing_branch(const ir::Value& cond, Scope& scope, ::onnx::GraphProto* const branches[2], Dim* squeezed);
   // unit_extents.cc: outputs of an If's branches whose ranks differ by leading extents of 1
   bool lift_rank(ir::Graph* one, ir::Graph* other, size_t output);
   void check_lifted(const ir::Graph& graph);

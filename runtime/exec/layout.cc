@@ -33,6 +33,11 @@ Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error
       if (e.kind() != fb::ExprKind::Symbol || e.data_dependent() || strcmp(text_of(e.name()), bound.name) != 0)
         continue;
       found = true;
+      if (l.exprs[i].open() && bound.min < l.exprs[i].lo) {
+        return fail(error, Status::kInvalidArgument,
+                    "bound {}..{} of dimension \"{}\" is below {}, the least that the model was converted for",
+                    bound.min, bound.max, bound.name, l.exprs[i].lo);
+      }
       if (bound.min < l.exprs[i].lo || bound.max > l.exprs[i].hi) {
         return fail(error, Status::kInvalidArgument,
                     "bound {}..{} of dimension \"{}\" is outside the model's own {}..{}", bound.min, bound.max,

@@ -86,6 +86,7 @@ class EagerImport final : public ImportContext {
     if (v && i < t_->outputs_) t_->results_[static_cast<size_t>(i)] = held(v).tensor;
   }
   void assume(const std::string&, const std::string&) override {}
+  void assume_extents(const std::vector<Dim>&, bool, const std::string&, const std::string&) override {}
   void beyond_standard(const std::string&) override {}
   Status fail(Status status, const std::string& what, const std::string& help) override {
     t_->message_ = help.empty() ? what : what + "; " + help;

@@ -58,6 +58,8 @@ class ImportContext {
   virtual const ConstTensor* constant(Value v) const = 0;  // null: not a constant. Lives as long as the import
   // Proven different, whatever the input.
   virtual bool differ(Dim a, Dim b) const { return !is_symbolic(a) && !is_symbolic(b) && a != b; }
+  // Proven equal, whatever the input.
+  virtual bool equal(Dim a, Dim b) const { return a == b; }
   // The elements are numbers or expressions over dimensions, so that extents may be made of them.
   virtual bool knows_elements(Value v) const { return constant(v) != nullptr; }
   // The rank that the file declares for the ONNX node's output `i`, or that a reader of it asks for; -1: none.
@@ -118,6 +120,10 @@ class ImportContext {
 
   // Tells the user what is assumed about this node, and how to say otherwise.
   virtual void assume(const std::string& what, const std::string& help) = 0;
+  // The same of extents that only a run knows: that all are 1, or that all are larger. Where the extents of inputs
+  // decide them, a session refuses inputs that make them otherwise.
+  virtual void assume_extents(const std::vector<Dim>& extents, bool one, const std::string& what,
+                              const std::string& help) = 0;
   // Says how this node is read, which the standard does not allow and other runtimes run.
   virtual void beyond_standard(const std::string& what) = 0;
   // Records a diagnostic for this node (its name, operator and opset are added) and returns `status`:

@@ -175,8 +175,10 @@ Status import(ImportContext& ctx) {
   if (past && ctx.type(past).shape.rank == 4 && ctx.type(past).shape[2] != 0) {
     const bool grows = ctx.knows_elements(ctx.input(kTotal));
     if (!grows) {
-      ctx.assume("total_sequence_length is computed, so its past is taken as a buffer that holds all tokens",
-                 "export the model with total_sequence_length from a shape if past_key and past_value grow");
+      ctx.assume(
+          "total_sequence_length is computed, so its past is taken as a buffer that holds all tokens; a run fails "
+          "where it is shorter than that length",
+          "export the model with total_sequence_length from a shape if past_key and past_value grow");
     }
     k = cached(g, past, k, grows);
     v = cached(g, ctx.input(kPastValue), v, grows);

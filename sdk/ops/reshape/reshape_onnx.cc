@@ -42,18 +42,23 @@ Status import_squeeze(ImportContext& ctx) {
   // Without axes every extent of 1 goes, so the rank of a result depends on extents that only a run knows. Whether they
   // stay is decided here: by the declared rank where it can only mean one of both.
   std::vector<int64_t> axes, all;
+  std::vector<Dim> open;
   const TensorType x = ctx.type(ctx.input(0));
   for (int i = 0; i < x.shape.rank; ++i) {
-    if (x.shape[i] == 1) axes.push_back(i);
-    if (!ctx.differ(x.shape[i], 1)) all.push_back(i);
+    const bool one = ctx.equal(x.shape[i], 1);
+    if (one) axes.push_back(i);
+    if (one || !ctx.differ(x.shape[i], 1)) all.push_back(i);
+    if (all.size() > axes.size() + open.size()) open.push_back(x.shape[i]);
   }
   if (all.size() > axes.size()) {
     const int declared = ctx.declared_rank(0);
     const bool drop = declared < 0 ? ctx.unknown_is_one() : declared == x.shape.rank - static_cast<int>(all.size());
     if (drop) axes = all;
-    ctx.assume(std::string("without axes it drops every extent of 1: those that are not known here are taken to be ") +
-                   (drop ? "1, as the declared shapes say" : "larger and stay"),
-               "give the inputs' shapes (--shape) so that they are known");
+    ctx.assume_extents(
+        open, drop,
+        std::string("without axes it drops every extent of 1: those that are not known here are taken to be ") +
+            (drop ? "1, as the declared shapes say" : "larger and stay"),
+        "give the inputs' shapes (--shape) so that they are known");
   }
   return emit_with_list(ctx, Op::kSqueeze, std::move(a), axes);
 }
