@@ -1,5 +1,6 @@
 #include "converter/convert.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -56,18 +57,23 @@ bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* 
   };
   while (!list.empty()) {
     DimRange r;
-    if (!number(&r.lo)) break;
-    r.hi = r.lo;
-    if (list.compare(at, 2, "..") == 0) {
-      at += 2;
-      if (!number(&r.hi) || r.hi < r.lo) break;
+    if (std::isalpha(static_cast<unsigned char>(list[at])) != 0) {
+      r.name = list.substr(at, list.find(',', at) - at);
+      at += r.name.size();
+    } else {
+      if (!number(&r.lo)) break;
+      r.hi = r.lo;
+      if (list.compare(at, 2, "..") == 0) {
+        at += 2;
+        if (!number(&r.hi) || r.hi < r.lo) break;
+      }
     }
     out->dims.push_back(r);
     if (at == list.size()) return true;
     if (list[at++] != ',') break;
   }
   if (list.empty()) return true;
-  *error = "in \"" + text + "\": wanted whole numbers or bounds like 1..8, divided by commas";
+  *error = "in \"" + text + "\": wanted whole numbers, bounds like 1..8 or names, divided by commas";
   return false;
 }
 

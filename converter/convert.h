@@ -15,17 +15,18 @@
 
 namespace vireo {
 
-// One dimension of --shape: a number (lo == hi) or bounds, inclusive.
+// One dimension of --shape: a number (lo == hi), bounds, inclusive, or a name, which leaves it open.
 struct DimRange {
   int64_t lo = 0;
   int64_t hi = 0;
+  std::string name = {};  // "": numbers
 };
 struct ShapeOption {
   std::string input;
   std::vector<DimRange> dims;
 };
-// Reads "NAME=1,3,224,224" and "NAME=1..8,3,224,224"; NAME may hold '=' (the last one divides), an empty list is a
-// scalar. On failure: false, and `error` says what was wanted.
+// Reads "NAME=1,3,224,224", "NAME=1..8,3,224,224" and "NAME=batch,3,224,224"; NAME may hold '=' (the last one divides),
+// an empty list is a scalar. On failure: false, and `error` says what was wanted.
 bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error);
 
 // --elements: how many elements an input that is a sequence has, or at most may be in an output; -1 for an optional

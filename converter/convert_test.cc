@@ -542,5 +542,17 @@ TEST(Convert, TextsBetweenTransposesStay) {
   }
 }
 
+TEST(ShapeOptions, NamesAreReadBesideNumbersAndBounds) {
+  ShapeOption option;
+  std::string error;
+  ASSERT_TRUE(parse_shape_option("x=batch,3,1..8", &option, &error)) << error;
+  ASSERT_EQ(option.dims.size(), 3u);
+  EXPECT_EQ(option.dims[0].name, "batch");
+  EXPECT_EQ(option.dims[1].lo, 3);
+  EXPECT_EQ(option.dims[2].hi, 8);
+  for (const char* wrong : {"x=3n", "x=,3", "x=1..n", "x=-1"})
+    EXPECT_FALSE(parse_shape_option(wrong, &option, &error)) << wrong;
+}
+
 }  // namespace
 }  // namespace vireo

@@ -18,6 +18,13 @@
 namespace vireo::emit {
 namespace {
 
+std::string names_of(const ir::Graph& graph) {
+  std::string names;
+  for (const ir::Value* v : graph.inputs()) names += (names.empty() ? "" : ", ") + v->name;
+  for (size_t i = 0; i < graph.output_names().size(); ++i) names += (i == 0 ? "; " : ", ") + graph.output_names()[i];
+  return names;
+}
+
 class Builder {
  public:
   Builder(const ConvertOptions& options, const ir::Graph& graph, Segments* segments, Diagnostics* diagnostics)
@@ -241,13 +248,6 @@ class Builder {
     return t;
   }
 
-  bool tests() {
-    for (size_t i = 0; i < options_.tests.size(); ++i) {
-      const TestCaseOption& given = options_.tests[i];
-      if (given.inputs.size() != graph_.inputs().size() || given.outputs.size() != graph_.outputs().size()) {
-        diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + " has " +
-                                                    std::to_string(given.inputs.size()) + " inputs and " +
-                                                    std::to_string(given.outputs.size()) + " outputs, the model " +
   // Whether a session could be made for such an input. Bounds may be those that import assumed.
   bool takes(size_t test, const ir::Value& input, const HostTensor& given) {
     const Shape& shape = input.type.shape;
@@ -271,8 +271,16 @@ class Builder {
     return false;
   }
 
-                                                    std::to_string(graph_.inputs().size()) + " and " +
-                                                    std::to_string(graph_.outputs().size()));
+  bool tests() {
+    for (size_t i = 0; i < options_.tests.size(); ++i) {
+      const TestCaseOption& given = options_.tests[i];
+      if (given.inputs.size() != graph_.inputs().size() || given.outputs.size() != graph_.outputs().size()) {
+        diagnostics_->error(Code::kBadTestCase,
+                            "test case " + std::to_string(i) + " has " + std::to_string(given.inputs.size()) +
+                                " inputs and " + std::to_string(given.outputs.size()) + " outputs, the model " +
+                                std::to_string(graph_.inputs().size()) + " and " +
+                                std::to_string(graph_.outputs().size()),
+                            "give an array for each, in this order: " + names_of(graph_));
         return false;
       }
       auto c = std::make_unique<fb::TestCaseT>();
@@ -284,6 +292,7 @@ class Builder {
                                                       dtype_name(graph_.inputs()[k]->type.dtype));
           return false;
         }
+        if (!takes(i, *graph_.inputs()[k], given.inputs[k])) return false;
         c->inputs.push_back(test_tensor(given.inputs[k]));
       }
       for (const TestOutput& o : given.outputs) {
@@ -292,7 +301,6 @@ class Builder {
         t->step = o.step;
         t->atol = o.atol;
         t->rtol = o.rtol;
-        if (!takes(i, *graph_.inputs()[k], given.inputs[k])) return false;
         c->outputs.push_back(std::move(t));
       }
       model_->tests.push_back(std::move(c));

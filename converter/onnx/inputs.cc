@@ -109,6 +109,11 @@ bool take_apart(const ::onnx::ValueInfoProto& info, const ElementsOption* option
   return true;
 }
 
+std::string text_of(const DimRange& d) {
+  if (!d.name.empty()) return quoted(d.name);
+  return std::to_string(d.lo) + (d.lo == d.hi ? "" : ".." + std::to_string(d.hi));
+}
+
 struct NamedBounds {
   DimRange range;
   std::string from;  // the input whose --shape says so
@@ -160,7 +165,13 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
     }
   }
 
-  const auto dim_name = [](const ::onnx::ValueInfoProto& info, int i) {
+  const auto given_name = [&](const ::onnx::ValueInfoProto& info, int i) -> std::string {
+    const auto option = options.find(info.name());
+    const size_t at = static_cast<size_t>(i);
+    return option == options.end() || at >= option->second->dims.size() ? "" : option->second->dims[at].name;
+  };
+  const auto dim_name = [&](const ::onnx::ValueInfoProto& info, int i) {
+    if (const std::string given = given_name(info, i); !given.empty()) return given;
     const auto& shape = info.type().tensor_type().shape();
     if (i < shape.dim_size() && names_an_extent(shape.dim(i).dim_param())) return shape.dim(i).dim_param();
     return info.name() + "." + std::to_string(i);
@@ -196,14 +207,24 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
       continue;
     }
     for (size_t i = 0; i < dims.size(); ++i) {
+      const int64_t number = fixed(*info, static_cast<int>(i));
+      if (number >= 0 && (dims[i].lo != number || dims[i].hi != number)) {
+        diagnostics_->warning(Code::kBadShapeOption,
+                              "--shape gives dimension " + std::to_string(i) + " of input " + quoted(info->name()) +
+                                  " as " + text_of(dims[i]) + ", which the model declares as " + std::to_string(number),
+                              "where nodes of the model count on " + std::to_string(number) +
+                                  ", they are refused or fail in a run: export the model with the dimension open");
+      }
+      if (!dims[i].name.empty()) continue;
       const std::string name = dim_name(*info, static_cast<int>(i));
       const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
-      if (!fresh && fixed(*info, static_cast<int>(i)) < 0 &&
-          (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
+      if (!fresh && number < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
         diagnostics_->error(Code::kBadShapeOption,
                             "--shape gives dimension " + quoted(name) + " two extents: by input " +
                                 quoted(at->second.from) + " and by input " + quoted(info->name()),
-                            "dimensions of one name are one extent: give both the same");
+                            "dimensions of one name are one extent: give both the same, or one another name with "
+                            "--shape " +
+                                info->name() + "=NAME");
       }
     }
   }
@@ -253,7 +274,7 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
       const auto at = bounds.find(name);
       Dim& dim = type.shape[i];
       if (at == bounds.end()) {
-        dim = number >= 0 ? number : dims_->symbol(name);
+        dim = number >= 0 && given_name(*info, i).empty() ? number : dims_->symbol(name);
       } else if (at->second.range.lo == at->second.range.hi) {
         dim = at->second.range.lo;
       } else {

@@ -41,7 +41,8 @@ void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert
     ShapeOption shape;
     std::string error;
     if (!parse_shape_option(text, &shape, &error))
-      throw Failure("--shape " + text + ": " + error, "write --shape NAME=1,3,224,224 or NAME=1..8,3,224,224");
+      throw Failure("--shape " + text + ": " + error,
+                    "write --shape NAME=1,3,224,224, NAME=1..8,3,224,224 or NAME=n,3,224,224");
     convert->shapes.push_back(std::move(shape));
   }
 }
@@ -308,7 +309,9 @@ void check_only(const Options& given, Context& context) {
 void add_common(Command verb, Options* options) {
   verb.add_option("model", options->model, "an .onnx file").required();
   verb.add_repeated("--shape", options->shapes,
-                    "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it");
+                    "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
+                    "leaves a dimension open, as n");
+  add_bounds(verb, &options->bounds);
   verb.add_repeated(
       "--elements", options->elements,
       "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), at most in an output or in an "

@@ -140,8 +140,9 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
     if (e.kind() != fb::ExprKind::Symbol) continue;
     if (s.symbols[id] >= 0 && s.symbols[id] != actual) {
       return fail(&s.error, Status::kInvalidArgument,
-                  "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run", i, name, actual,
-                  text_of(e.name()), s.symbols[id]);
+                  "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run: inputs share its name "
+                  "(convert with --shape INPUT=OTHER to rename it)",
+                  i, name, actual, text_of(e.name()), s.symbols[id]);
     }
     s.symbols[id] = actual;
   }

@@ -321,6 +321,26 @@ class BadGraph(unittest.TestCase):
         nodes = [helper.make_node("Frob", ["x"], ["a"], name="first"), helper.make_node("Nicate", ["a"], ["y"], name="second")]
         self.refused(self.model(nodes, [self.value("x", [2])], [self.value("y", [2])]), "first", "second")
 
+    def test_one_array_for_a_map(self):
+        """ZipMap's result is two outputs, keys and values: verify and convert say so where a reference has one array."""
+        import numpy as np
+        import onnx
+        from onnx import TensorProto, helper
+        zipped = helper.make_node("ZipMap", ["p"], ["m"], domain="ai.onnx.ml", classlabels_int64s=[4, 7])
+        kind = helper.make_sequence_type_proto(helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, [])))
+        graph = helper.make_graph([zipped], "map", [self.value("p", [1, 2])], [helper.make_value_info("m", kind)])
+        path, reference = support.WORK / "bad_map.onnx", support.WORK / "bad_map.npz"
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+        p = np.array([[0.25, 0.75]], np.float32)
+        np.savez(reference, c0_in0=p, c0_out0=p)
+        done = support.vireo("verify", support.convert(path, "bad_map"), reference, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('the map "m" is two outputs, "m.keys" and "m.values"', done.stdout)
+        done = support.vireo("convert", path, "-o", support.WORK / "bad_map2.vireo", "--embed-tests", reference, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("m.keys, m.values", done.stderr)
+
 
 if __name__ == "__main__":
     support.main()
