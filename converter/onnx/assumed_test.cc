@@ -113,6 +113,20 @@ TEST(Assumed, OfAnExtentThatDataDecideNothingIsChecked) {
   EXPECT_NE(i.said().find("nothing checks this of at.size"), std::string::npos) << i.said();
 }
 
+// Reshape(x [n, 3], [1, k]), whose output is declared as [n, k].
+TEST(Assumed, AnOpenExtentThatConstantsFixIsSaid) {
+  for (const bool fixed : {true, false}) {
+    ModelBuilder m;
+    m.input("x", {"n", "3"});
+    m.ints("to", {2}, {fixed ? 1 : -1, 3});
+    m.node("Reshape", {"x", "to"}, {"y"});
+    testing::set_type(m.proto()->add_output(), "y", {"n", "3"}, 1);
+    const Imported i(m);
+    ASSERT_NE(i.graph, nullptr) << i.said();
+    EXPECT_EQ(i.said().find("the model's own constants make it 1") != std::string::npos, fixed) << i.said();
+  }
+}
+
 TEST(BeyondStandard, StftOfRank2Warns) {
   ModelBuilder m;
   m.input("x", {"b", "t"});

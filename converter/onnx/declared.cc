@@ -52,6 +52,21 @@ void Importer::adopt_declared(const std::string& name, ir::Value* value) {
   }
 }
 
+// An extent that is open in the inputs and declared to be open in an output, while constants of the graph (the target
+// shape of a Reshape) fix it.
+void Importer::check_declared_open(const std::string& output, int axis, const std::string& name, Dim made) {
+  if (name.empty() || is_symbolic(made)) return;
+  const auto& atoms = dims_->atoms();
+  for (size_t i = 0; i < input_atoms_; ++i) {
+    if (atoms[i].symbol.name != name || atoms[i].interval.lo == atoms[i].interval.hi) continue;
+    diagnostics_->warning(
+        Code::kDeclaredOtherwise,
+        "dimension " + std::to_string(axis) + " of output \"" + output + "\" is declared as \"" + name +
+            "\", and the model's own constants make it " + std::to_string(made) + " whatever the inputs are",
+        "runs fail where \"" + name + "\" would have to be anything else: export the model with this dimension open");
+  }
+}
+
 // Both are what the nodes make of them. An output without any dimension is what exporters write who do not know its
 // rank.
 void Importer::check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value) {
@@ -62,6 +77,8 @@ void Importer::check_declared(const ::onnx::ValueInfoProto& output, const ir::Va
   std::string declared;
   if (tensor.elem_type() > 0 && tensor.elem_type() < kDTypeCount && dtype != value->type.dtype)
     declared = dtype_name(dtype);
+  for (int i = 0; declared.empty() && rank == value->type.shape.rank && i < rank; ++i)
+    check_declared_open(output.name(), i, tensor.shape().dim(i).dim_param(), value->type.shape[i]);
   if (rank > 0 && rank != value->type.shape.rank)
     declared += (declared.empty() ? "" : " of ") + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions");
   if (declared.empty()) return;

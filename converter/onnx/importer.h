@@ -113,6 +113,7 @@ class Importer {
   // it does not have, or which are there twice.
   bool check_attributes(const Scope& scope, const ::onnx::NodeProto& node, const ::onnx::FunctionProto* function);
   void check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value);  // declared.cc; warns
+  void check_declared_open(const std::string& output, int axis, const std::string& name, Dim made);
   void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
@@ -182,12 +183,12 @@ class Importer {
   ir::Value* sequence_at(Scope& scope, const ::onnx::NodeProto& node);
   ir::Value* split_to_sequence(Scope& scope, const ::onnx::NodeProto& node);
   ir::Value* concat_from_sequence(Scope& scope, const ::onnx::NodeProto& node);
-  std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
-  // maps.cc
-  void import_map(Scope& scope, ::onnx::NodeProto& node, int opset);
   ir::Value* part_of(Scope& scope, const ::onnx::NodeProto& node, const Bundle& parts, ir::Value* index);
   ir::Value* first_parts(Scope& scope, const ::onnx::NodeProto& node, ir::Value* joined, int axis, const Bundle& parts,
                          bool fresh);
+  std::vector<ir::Value*> sequence_map(Scope& scope, ::onnx::NodeProto& node);
+  // maps.cc
+  void import_map(Scope& scope, ::onnx::NodeProto& node, int opset);
   // nchwc_plan.cc
   void plan_blocks(Scope& scope, const Nodes& nodes, const std::vector<int>& order,
                    const std::set<std::string>& results);

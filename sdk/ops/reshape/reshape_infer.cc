@@ -108,7 +108,8 @@ Status infer_reshape(InferContext& ctx) {
   if (open >= 0) return divide(ctx, x.shape, rest, &y.shape[open]);
   if (x.shape.is_static() && y.shape.is_static() &&
       ctx.differ(ctx.count(x.shape, 0, x.shape.rank), ctx.count(y.shape, 0, y.shape.rank))) {
-    return ctx.fail(Status::kInvalidModel, "Reshape: {} does not have as many elements as {}", x.shape, y.shape);
+    return ctx.fail(Status::kInvalidModel, "Reshape: {} does not have as many elements as {}, which the model asks for",
+                    x.shape, y.shape);
   }
   return Status::kOk;
 }
