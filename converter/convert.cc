@@ -77,7 +77,40 @@ bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* 
   return false;
 }
 
+bool parse_bound_option(const std::string& text, BoundOption* out) {
+  ShapeOption one;
+  std::string error;
+  if (!parse_shape_option(text, &one, &error) || one.dims.size() != 1 || !one.dims[0].name.empty()) return false;
+  const DimRange& range = one.dims[0];
+  *out = {one.input, range.lo == range.hi ? 0 : range.lo, range.hi};
+  return true;
+}
+
 namespace {
+
+// Passes see the bounds; import has been, and what it made is right for wider ones.
+bool apply_bounds(const std::vector<BoundOption>& bounds, ir::DimTable& dims, Diagnostics* diagnostics) {
+  for (const BoundOption& bound : bounds) {
+    bool found = false;
+    std::string all;
+    for (const ir::DimTable::Atom& atom : dims.atoms()) {
+      if (atom.kind != ExprKind::kSymbol || atom.symbol.data_dependent) continue;
+      found = found || atom.symbol.name == bound.dimension;
+      all += (all.empty() ? "" : ", ") + atom.symbol.name;
+    }
+    if (!found) {
+      diagnostics->error(Code::kBadShapeOption,
+                         "--bound names dimension \"" + bound.dimension + "\", which is not there",
+                         all.empty() ? "the model has no open dimensions" : "the open dimensions are: " + all);
+    } else if (!dims.narrow(dims.symbol(bound.dimension), bound.lo, bound.hi, dims.atoms().size())) {
+      const Interval own = dims.interval(dims.symbol(bound.dimension));
+      diagnostics->error(Code::kBadShapeOption, "--bound gives dimension \"" + bound.dimension + "\" at most " +
+                                                    std::to_string(bound.hi) + ", and it is at least " +
+                                                    std::to_string(own.lo));
+    }
+  }
+  return !diagnostics->failed();
+}
 
 std::string type_text(const ir::DimTable& dims, const TensorType& t) {
   std::string out = dtype_name(t.dtype);
@@ -153,6 +186,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics);
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
+  if (!apply_bounds(options.bounds, graph.dims(), diagnostics)) return nullptr;
   provenance.producer = imported.producer;
   provenance.opsets = imported.opsets;
   report->nodes_imported = ir::count_nodes(graph);

@@ -29,6 +29,15 @@ struct ShapeOption {
 // an empty list is a scalar. On failure: false, and `error` says what was wanted.
 bool parse_shape_option(const std::string& text, ShapeOption* out, std::string* error);
 
+// --bound: what a dimension can be, by its name: of inputs, or of an extent that data decide.
+struct BoundOption {
+  std::string dimension;
+  int64_t lo = 0;
+  int64_t hi = 0;
+};
+// Reads "NAME=8" (at most) and "NAME=1..8"; NAME may hold '='. False: neither.
+bool parse_bound_option(const std::string& text, BoundOption* out);
+
 // --elements: how many elements an input that is a sequence has, or at most may be in an output; -1 for an optional
 // that is empty.
 struct ElementsOption {
@@ -113,6 +122,7 @@ struct ConvertOptions {
   bool check_layers = false;                          // with `check`: compare values inside the model, too
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
   passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
+  std::vector<BoundOption> bounds;
 };
 
 struct ValueReport {

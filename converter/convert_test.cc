@@ -554,5 +554,17 @@ TEST(ShapeOptions, NamesAreReadBesideNumbersAndBounds) {
     EXPECT_FALSE(parse_shape_option(wrong, &option, &error)) << wrong;
 }
 
+TEST(BoundOptions, AtMostOrARange) {
+  BoundOption bound;
+  ASSERT_TRUE(parse_bound_option("it.size=8", &bound));
+  EXPECT_EQ(bound.dimension, "it.size");
+  EXPECT_EQ(bound.lo, 0);
+  EXPECT_EQ(bound.hi, 8);
+  ASSERT_TRUE(parse_bound_option("n=2..8", &bound));
+  EXPECT_EQ(bound.lo, 2);
+  for (const char* wrong : {"n", "n=", "n=8,8", "n=m", "n=8..2"})
+    EXPECT_FALSE(parse_bound_option(wrong, &bound)) << wrong;
+}
+
 }  // namespace
 }  // namespace vireo

@@ -16,6 +16,7 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/bench_fleet.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/latency.h"
 #include "c_api/tool/options.h"
@@ -141,6 +142,7 @@ void bench(const Options& options, Context& context) {
   const bool per_node = !options.profile.empty() || !options.report.empty();
   const SessionChoice choice{options.device,      options.threads, per_node,        options.packing,
                              tuning.preference(), options.cache,   options.require, options.target};
+  bounds = fitted_bounds(model, choice, bounds, inputs);
   if (options.fleet.depth > 0 || !options.fleet.split.empty()) {
     FleetRequest request = options.fleet;
     request.seconds = options.seconds;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "c_api/tool/growing.h"
 #include "c_api/tool/roofline.h"
 
 namespace vireo::tool {
@@ -65,7 +66,7 @@ Json latency_json(const Model& model, const vireo_session* session, double media
 Json measure_latency(const Model& model, SessionChoice choice, const Bounds& bounds, const std::vector<Array>& inputs,
                      double seconds) {
   choice.profile = true;
-  const Session session = make_session(model, choice, bounds);
+  const Session session = make_session(model, choice, fitted_bounds(model, choice, bounds, inputs));
   run_once(model, session.get(), inputs);
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();

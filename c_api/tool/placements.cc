@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/growing.h"
 
 namespace vireo::tool {
 namespace {
@@ -48,13 +49,14 @@ Answers run_cases(const Model& model, vireo_session* session, const std::vector<
   return out;
 }
 
-Json try_placements(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+Json try_placements(const Model& model, const SessionChoice& choice, Bounds bounds,
                     const std::vector<std::vector<Array>>& cases, int count, uint64_t seed,
                     const Tolerance& tolerance) {
   SessionChoice alone = choice;
   alone.device = "cpu";
   alone.require.clear();
   alone.target = "none";
+  for (const std::vector<Array>& inputs : cases) bounds = fitted_bounds(model, alone, bounds, inputs);
   const Answers want = run_cases(model, make_session(model, alone, bounds).get(), cases);
   Json result = {{"pass", true}, {"share", Json::object()}, {"placements", Json::array()}};
   std::map<std::string, int64_t> total;

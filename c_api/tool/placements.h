@@ -37,7 +37,7 @@ Answers run_cases(const Model& model, vireo_session* session, const std::vector<
 // Runs the cases under `count` placements, from `seed` on, and compares with what the CPU alone gives. Returns
 // {"pass", "share": {device: of all nodes}, "placements": [{seed, block, nodes, cuts, identical, max_abs, pass,
 // reason}]}.
-Json try_placements(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+Json try_placements(const Model& model, const SessionChoice& choice, Bounds bounds,
                     const std::vector<std::vector<Array>>& cases, int count, uint64_t seed, const Tolerance& tolerance);
 // The same as a table.
 std::string placements_text(const Json& tried);

@@ -8,6 +8,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/npy.h"
 #include "c_api/tool/options.h"
@@ -124,9 +125,10 @@ void run(const Options& options, Context& context) {
                 /*must_exist=*/options.tune_at_load_ms == 0);
   const SessionChoice choice{options.device,      options.threads, false,           options.packing,
                              tuning.preference(), options.cache,   options.require, options.target};
+  if (options.tune_at_load_ms > 0) bounds = fitted_bounds(model, choice, bounds, inputs);
   if (options.tune_at_load_ms > 0) tune_at_load(model, choice, bounds, inputs, options.tune_at_load_ms, &tuning);
-  const Session session = make_session(model, choice, bounds);
-  const std::vector<Array> outputs = run_once(model, session.get(), inputs);
+  GrowingSession session(model, choice, bounds);
+  const std::vector<Array> outputs = session.run(inputs);
 
   if (!options.output.empty()) {
     std::vector<std::pair<std::string, Array>> named;

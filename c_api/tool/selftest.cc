@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
 
@@ -25,12 +26,15 @@ void selftest(const Options& options, Context& context) {
   Bounds bounds;
   apply_shapes(model, options.shapes, &bounds);
   apply_bounds(options.bounds, &bounds);
-  const Session session = make_session(model, {options.device, options.threads, false}, bounds);
+  GrowingSession session(model, {options.device, options.threads, false}, bounds);
   Json result = {
       {"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
   for (uint32_t i = 0; i < count; ++i) {
     vireo_error error = VIREO_ERROR_INIT;
-    const vireo_status status = vireo_session_selftest(session.get(), i, &error);
+    vireo_status status = VIREO_OK;
+    do {
+      status = vireo_session_selftest(session.get(), i, &error);
+    } while (session.grow(status));
     Json test = {{"test", i}, {"pass", status == VIREO_OK}};
     if (status != VIREO_OK) {
       test["reason"] = error.message[0] != 0 ? error.message : vireo_status_text(status);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/tuner.h"
@@ -59,6 +60,7 @@ void tune(const Options& options, Context& context) {
   Ways ways;
   const vireo_preference noting = {sizeof(vireo_preference), &ways, Ways::note, nullptr};
   SessionChoice choice{options.device, options.threads, false, options.packing, &noting};
+  bounds = fitted_bounds(model, choice, bounds, inputs);
   memory_of(model, choice, bounds);
 
   // First as it is, which also tells what each node is worth; then a session for each further way.

@@ -6,6 +6,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/compare.h"
+#include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/placements.h"
@@ -52,7 +53,6 @@ Difference compare_declared(const Array& got, const vireo_value_info& info) {
   return out;
 }
 
-Json verify_output(const Array& got, const vireo_value_info& info, const Arrays& arrays, const std::string& key,
 // What a map of the original model is here, where the reference has one array for it.
 std::string map_hint(const vireo_value_info& info, const Array* want, const Array& got) {
   const std::string name = info.name, end = ".keys";
@@ -63,6 +63,7 @@ std::string map_hint(const vireo_value_info& info, const Array* want, const Arra
          ".values\": give the reference an array for each";
 }
 
+Json verify_output(const Array& got, const vireo_value_info& info, const Arrays& arrays, const std::string& key,
                    const Tolerance& tolerance) {
   Difference best;
   bool second_answer = false, declared_only = false;
@@ -163,7 +164,7 @@ void verify(const Options& options, Context& context) {
   }
 
   if (options.placements > 0) return finish_placements(options, model, bounds, inputs, context);
-  const Session session = make_session(
+  GrowingSession session(
       model,
       {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require, options.target},
       bounds);
@@ -175,7 +176,7 @@ void verify(const Options& options, Context& context) {
   for (size_t k = 0; k < cases.size(); ++k) {
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_session_reset(session.get(), &error), error, "reset the carried state");
-    const std::vector<Array> outputs = run_once(model, session.get(), inputs[k]);
+    const std::vector<Array> outputs = session.run(inputs[k]);
     for (size_t j = 0; j < outputs.size(); ++j) {
       const std::string key = "c" + std::to_string(cases[k]) + "_out" + std::to_string(j);
       Json entry = {{"case", cases[k]}, {"output", j}};

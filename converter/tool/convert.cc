@@ -23,7 +23,7 @@ namespace {
 struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   Limits limits;
-  std::vector<std::string> shapes, elements, skip, states, targets;
+  std::vector<std::string> shapes, bounds, elements, skip, states, targets;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   uint32_t string_bytes = kStringBytes;
@@ -44,6 +44,13 @@ void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert
       throw Failure("--shape " + text + ": " + error,
                     "write --shape NAME=1,3,224,224, NAME=1..8,3,224,224 or NAME=n,3,224,224");
     convert->shapes.push_back(std::move(shape));
+  }
+}
+
+void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert) {
+  for (const std::string& text : texts) {
+    if (!parse_bound_option(text, &convert->bounds.emplace_back()))
+      throw Failure("--bound " + text + " is not understood", "write --bound DIMENSION=8 or DIMENSION=1..8");
   }
 }
 
@@ -125,6 +132,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
 std::vector<std::string> texts_of(const Options& options) {
   std::vector<std::string> texts;
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
+  for (const std::string& s : options.bounds) texts.push_back("--bound " + s);
   for (const std::string& s : options.elements) texts.push_back("--elements " + s);
   if (options.string_bytes != kStringBytes) texts.push_back("--string-bytes " + std::to_string(options.string_bytes));
   if (options.nchwc_block != 0) texts.push_back("--nchwc-block " + std::to_string(options.nchwc_block));
@@ -164,6 +172,7 @@ void fill_scheme(const std::string& name, ConvertOptions* convert) {
 ConvertOptions common_options(const Options& options, Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
+  fill_bounds(options.bounds, &convert);
   fill_elements(options.elements, &convert);
   convert.string_bytes = options.string_bytes;
   convert.nchwc_block = options.nchwc_block;

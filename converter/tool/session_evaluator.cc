@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "c_api/tool/growing.h"
 #include "converter/tool/onnx_source.h"
 
 namespace vireo::tool {
@@ -23,9 +24,9 @@ bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTens
     arrays.push_back(to_array(inputs[i]));
     bounds.add(model.inputs()[i], arrays.back().dims, "the check's input");
   }
-  const Session session = make_session(model, {}, bounds);
+  GrowingSession session(model, {}, bounds);
   outputs->clear();
-  for (const Array& array : run_once(model, session.get(), arrays)) outputs->push_back(to_host(array));
+  for (const Array& array : session.run(arrays)) outputs->push_back(to_host(array));
   return true;
 } catch (const std::exception& failure) {
   *error = failure.what();

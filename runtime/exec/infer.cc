@@ -72,6 +72,21 @@ Status infer_static(const Step& step, const bool* constant_inputs, TensorType* c
   return status;
 }
 
+// The caller can give an extent that has a name a larger bound.
+static Status fail_bounds(vireo_session& s, const char* name, const TensorType& most, const TensorType& is) {
+  const Status status = is.dtype == most.dtype ? Status::kOutOfArena : Status::kInvalidModel;
+  for (int d = 0; is.shape.rank == most.shape.rank && d < most.shape.rank; ++d) {
+    const Dim m = most.shape[d];
+    const char* open = is_symbolic(m) ? text_of(s.model->program.model().exprs()->Get(handle_id(m))->name()) : "";
+    if (open[0] == 0 || is.shape[d] <= s.intervals[handle_id(m)].hi) continue;
+    return fail(&s.error, status, "\"{}\" is {} {}, above its bound: give \"{}\" at least {} in the session's bounds",
+                name, dtype_name(is.dtype), is.shape, open, is.shape[d]);
+  }
+  return fail(&s.error, status,
+              "\"{}\" is {} {}: not as the file declares it, or above its bound: give larger ones to the session", name,
+              dtype_name(is.dtype), is.shape);
+}
+
 Status check_bounds(vireo_session& s, const Step& step) {
   if (VIREO_JOINED && step.node == nullptr) return Status::kOk;
   const uint32_t inputs = step.input_count;
@@ -88,12 +103,7 @@ Status check_bounds(vireo_session& s, const Step& step) {
       const Dim m = most.shape[d], n = t->shape[d];
       fits = is_symbolic(m) ? n <= s.intervals[handle_id(m)].hi || !step.bounded : n == m;
     }
-    if (!fits) {
-      const Status status = t->dtype == most.dtype ? Status::kOutOfArena : Status::kInvalidModel;
-      return fail(&s.error, status,
-                  "\"{}\" is {} {}: not as the file declares it, or above its bound: give larger ones to the session",
-                  text_of(declared.name()), dtype_name(t->dtype), t->shape);
-    }
+    if (!fits) return fail_bounds(s, text_of(declared.name()), most, *t);
   }
   return Status::kOk;
 }

@@ -117,6 +117,83 @@ class Bounds(unittest.TestCase):
                 self.assertNotIn("is assumed", done.stderr)
                 np.testing.assert_array_equal(got, answer)
 
+    def test_what_is_assumed_grows(self):
+        node = helper.make_node("Range", ["start", "limit", "delta"], ["y"], name="it")
+        inputs = {"start": scalar(0), "limit": scalar(1000), "delta": scalar(1)}
+        model = self.write("grows", node, {}, inputs)
+        done, got = self.run_model("grows", model, inputs)
+        np.testing.assert_array_equal(got, np.arange(1000))
+        self.assertIn("was not enough", done.stderr)
+        given = self.room / "grows_in.npz"
+        words = [word for key in inputs for word in ("--input", f"{key}={given}")]
+        support.vireo("bench", model, *words, "--seconds", "0")
+        done = support.vireo("run", model, *words, "--bound", f"{self.dimensions(model)[0]}=500", check=False)
+        self.assertNotEqual(done.returncode, 0)  # what is given stays
+        self.assertIn("at least 1000", done.stderr)
+
+    def test_declared_at_conversion(self):
+        node = helper.make_node("Range", ["start", "limit", "delta"], ["y"], name="it")
+        inputs = {"start": scalar(0), "limit": scalar(1000), "delta": scalar(1)}
+        name = self.dimensions(self.write("later", node, {}, inputs))[0]
+        model = support.convert(self.room / "later.onnx", "bounds_at_once", "--bound", f"{name}=1000")
+        done, got = self.run_model("at_once", model, inputs)
+        self.assertNotIn("assumed", done.stderr)
+        np.testing.assert_array_equal(got, np.arange(1000))
+        refused = support.vireo("check", self.room / "later.onnx", "--bound", "other=8", check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(name, refused.stderr + refused.stdout)
+
+    def test_real_numbers_count_extents(self):
+        """arange(x.shape[0]) of floats: no bound is asked for, and none assumed."""
+        nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Squeeze", ["s"], ["i"]),
+                 helper.make_node("Cast", ["i"], ["n"], to=FLOAT), helper.make_node("Range", ["zero", "n", "one"], ["y"], name="it")]
+        constants = [numpy_helper.from_array(np.array(v, np.float32), k) for k, v in (("zero", 0), ("one", 1))]
+        graph = helper.make_graph(nodes, "real", [helper.make_tensor_value_info("x", FLOAT, ["n"])],
+                                  [helper.make_empty_tensor_value_info("y")], constants)
+        path = self.room / "real.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        model = support.convert(path, "bounds_real")
+        for n in (0, 1, 300):
+            done, got = self.run_model("real", model, {"x": np.zeros(n, np.float32)})
+            self.assertNotIn("assumed", done.stderr)
+            np.testing.assert_array_equal(got, np.arange(n, dtype=np.float32))
+
+    def test_assumed_extents_are_held(self):
+        """Squeeze without axes: an extent that is taken to be larger is refused where it is 1."""
+        node = helper.make_node("Squeeze", ["x"], ["y"], name="it")
+        graph = helper.make_graph([node], "held", [helper.make_tensor_value_info("x", FLOAT, ["n", 1, 3])],
+                                  [helper.make_empty_tensor_value_info("y")])
+        path = self.room / "held.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        model = support.convert(path, "bounds_held")
+        _, got = self.run_model("held", model, {"x": np.ones((2, 1, 3), np.float32)})
+        self.assertEqual(got.shape, (2, 3))
+        done, got = self.run_model("held", model, {"x": np.ones((1, 1, 3), np.float32)}, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("n=2..", done.stderr)
+        support.vireo("bench", model, "--seconds", "0")  # made up inputs are what it takes
+        one = support.convert(path, "bounds_one", "--shape", "x=1,1,3")
+        _, got = self.run_model("one", one, {"x": np.ones((1, 1, 3), np.float32)})
+        self.assertEqual(got.shape, (3,))
+
+    def test_tests_in_the_file_bring_their_sizes(self):
+        node = helper.make_node("Relu", ["x"], ["y"], name="it")
+        graph = helper.make_graph([node], "sizes", [helper.make_tensor_value_info("x", FLOAT, ["n"])],
+                                  [helper.make_empty_tensor_value_info("y")])
+        path, reference = self.room / "sizes.onnx", self.room / "sizes.npz"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        cases = [np.arange(n, dtype=np.float32) for n in (1000, 3)]
+        np.savez(reference, **{f"c{k}_{side}0": x for k, x in enumerate(cases) for side in ("in", "out")})
+        model = support.convert(path, "bounds_sizes", "--embed-tests", reference)
+        done = support.vireo("selftest", model)
+        self.assertEqual(done.stdout.count(": pass\n"), 2, done.stdout)
+        wrong = dict(np.load(reference))
+        wrong["c0_out0"] = wrong["c0_out0"] + 1
+        np.savez(reference, **wrong)
+        done = support.vireo("selftest", support.convert(path, "bounds_sizes", "--embed-tests", reference), check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("differs", done.stdout)
+
     def test_k_beyond_the_extent_is_refused(self):
         node = helper.make_node("TopK", ["x", "k"], ["y", "at"], name="it")
         inputs = {"x": np.arange(6, dtype=np.float32), "k": i64(7)}
