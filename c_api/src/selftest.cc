@@ -81,18 +81,30 @@ void point_at_texts(Tensor* inputs, uint32_t count, StringRef* refs) {
   }
 }
 
-}  // namespace
-
-Status selftest(vireo_session& s, uint32_t index) {
-  const auto* tests = s.model->program.model().tests();
-  if (tests == nullptr || index >= tests->size()) {
-    return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests",
-                index);
+// The bounds of `s` with room for the test: one for each symbol that a session bounds. Returns whether any is wider.
+bool widen(const vireo_session& s, const fb::TestCase& test, vireo_bound* bounds, uint32_t* count) {
+  const Program& p = s.model->program;
+  bool wider = false;
+  *count = 0;
+  for (uint32_t id = 0; id < p.expr_count(); ++id) {
+    const fb::Expr& e = *p.model().exprs()->Get(id);
+    if (e.kind() != fb::ExprKind::Symbol || e.data_dependent()) continue;
+    vireo_bound& b = bounds[(*count)++] = {text_of(e.name()), s.intervals[id].lo, s.intervals[id].hi};
+    for (uint32_t i = 0; i < s.main.input_count; ++i) {
+      const Shape declared = vireo::type_of(*s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(i))).shape;
+      const Shape given = type_of(*test.inputs()->Get(i)).shape;
+      for (int d = 0; declared.rank == given.rank && d < given.rank; ++d) {
+        if (!is_symbolic(declared[d]) || handle_id(declared[d]) != id) continue;
+        wider = wider || given[d] < b.min || given[d] > b.max;
+        if (given[d] < b.min) b.min = given[d];
+        if (given[d] > b.max) b.max = given[d];
+      }
+    }
   }
-  VIREO_TRY(s.model->program.check_tests(&s.error));
-  const fb::TestCase& test = *tests->Get(index);
-  if (s.main.input_count > kMaxIo)
-    return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
+  return wider;
+}
+
+Status run_test(vireo_session& s, const fb::TestCase& test) {
   Tensor inputs[kMaxIo];
   int64_t texts = 0;
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
@@ -115,6 +127,41 @@ Status selftest(vireo_session& s, uint32_t index) {
     if (want.dtype() != 0) status = compare(s, o, want, *s.main.outputs[o]);
   }
   rt.release(refs, bytes);
+  return status;
+}
+
+// A test whose inputs are outside the session's bounds, in a session like it that is made for them.
+Status run_apart(vireo_session& s, const fb::TestCase& test, const vireo_bound* bounds, uint32_t count) {
+  vireo_session_options options = s.options;
+  options.bounds = bounds;
+  options.bound_count = count;
+  vireo_session* apart = nullptr;
+  VIREO_TRY(create_session(s.model, &options, &apart, &s.error));
+  const Status status = run_test(*apart, test);
+  s.error = apart->error;
+  release_session(apart);
+  return status;
+}
+
+}  // namespace
+
+Status selftest(vireo_session& s, uint32_t index) {
+  const auto* tests = s.model->program.model().tests();
+  if (tests == nullptr || index >= tests->size()) {
+    return fail(&s.error, Status::kInvalidArgument, "the model has no test vector {}: convert it with --embed-tests",
+                index);
+  }
+  VIREO_TRY(s.model->program.check_tests(&s.error));
+  const fb::TestCase& test = *tests->Get(index);
+  if (s.main.input_count > kMaxIo)
+    return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
+  const vireo_runtime& rt = *s.model->runtime;
+  const size_t bytes = s.model->program.expr_count() * sizeof(vireo_bound);
+  auto* bounds = static_cast<vireo_bound*>(bytes == 0 || !s.owns_arena ? nullptr : rt.allocate(bytes));
+  uint32_t count = 0;
+  const bool wider = bounds != nullptr && widen(s, test, bounds, &count);
+  const Status status = wider ? run_apart(s, test, bounds, count) : run_test(s, test);
+  rt.release(bounds, bytes);
   return status;
 }
 

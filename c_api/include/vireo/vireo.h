@@ -644,8 +644,8 @@ VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t
 VIREO_API uint32_t vireo_session_failover_count(const vireo_session* session);
 
 /* Runs the file's test case `index` and compares: VIREO_OK when this device computes what the original model computed,
- * VIREO_INVALID_MODEL with the worst output and its difference in `error` when not. A test with inputs of strings takes
- * 16 bytes an element of the runtime's allocator while it runs. */
+ * VIREO_INVALID_MODEL with the worst output and its difference in `error` when not. Takes of the runtime's allocator 16
+ * bytes an element of string inputs, and a session where an extent is outside this one's bounds (not in your arena). */
 VIREO_API vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vireo_error* error);
 
 #ifdef __cplusplus
