@@ -141,8 +141,9 @@ importer::ImportedModel import(const std::string& path, const std::string* bytes
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
-    importer::ImportedModel imported = importer::import_model(model, path, options.shapes, options.elements, guess,
-                                                              &found, options.string_bytes, options.nchwc_block);
+    importer::ImportedModel imported =
+        importer::import_model(model, path, options.shapes, options.elements, guess, &found, options.string_bytes,
+                               options.nchwc_block, options.notes);
     const bool better = imported.graph != nullptr && !imported.assumption_failed;
     if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);

@@ -101,6 +101,10 @@ struct SchemeOption {
   std::function<size_t(ir::Graph& graph, PassReport* report)> after;
 };
 
+// What the exporter wrote beside a node: its metadata_props, and "doc_string". Names of nodes as messages have them.
+using NodeNotes = std::vector<std::pair<std::string, std::string>>;
+using NotesReader = std::function<void(const std::string& node, const NodeNotes& notes)>;
+
 struct ConvertOptions {
   std::vector<ShapeOption> shapes;  // the elements of a sequence "x" are inputs "x.0", "x.1"...
   std::vector<ElementsOption> elements;
@@ -121,6 +125,7 @@ struct ConvertOptions {
   double check_atol = 1e-4, check_rtol = 1e-3;        // as TestOutput, for float32
   bool check_layers = false;                          // with `check`: compare values inside the model, too
   std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
+  NotesReader notes;  // called for each node that has notes, before the observer sees the graph; may be empty
   passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
   std::vector<BoundOption> bounds;
 };

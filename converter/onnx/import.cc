@@ -83,11 +83,12 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
 
 Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
                    const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics,
-                   uint32_t string_bytes, int nchwc_block)
+                   uint32_t string_bytes, int nchwc_block, const NotesReader& notes)
     : model_(model),
       elements_(elements),
       guess_(guess),
       string_bytes_(string_bytes),
+      notes_(notes),
       block_option_(nchwc_block),
       block_(nchwc_block),
       diagnostics_(diagnostics),
@@ -473,6 +474,13 @@ void Importer::import_nodes(Scope& scope, Nodes& nodes, const std::set<std::stri
   for (const int i : sorted) import_node(scope, *nodes.Mutable(i));
 }
 
+void Importer::tell_notes(const Scope& scope, const ::onnx::NodeProto& node) const {
+  NodeNotes notes;
+  for (const auto& row : node.metadata_props()) notes.emplace_back(row.key(), row.value());
+  if (!node.doc_string().empty()) notes.emplace_back("doc_string", node.doc_string());
+  if (!notes.empty()) notes_(node_name(node, &scope), notes);
+}
+
 void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
   if (++nodes_seen_ > kMaxNodes) {
     if (nodes_seen_ == kMaxNodes + 1) {
@@ -481,6 +489,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     }
     return;
   }
+  if (notes_) tell_notes(scope, node);
   const std::string domain = plain_domain(node.domain());
   const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
   const bool understood = check_attributes(scope, node, f == functions_.end() ? nullptr : f->second);
@@ -688,8 +697,9 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
 
 ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
                            const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block) {
-  return Importer(model, model_path, elements, guess, diagnostics, string_bytes, nchwc_block).run(shapes);
+                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block,
+                           const NotesReader& notes) {
+  return Importer(model, model_path, elements, guess, diagnostics, string_bytes, nchwc_block, notes).run(shapes);
 }
 
 }  // namespace vireo::importer

@@ -59,7 +59,7 @@ struct Bundle {
 class Importer {
  public:
   Importer(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ElementsOption>& elements,
-           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block);
+           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block, const NotesReader& notes);
 
   ImportedModel run(const std::vector<ShapeOption>& shapes);
 
@@ -114,6 +114,7 @@ class Importer {
   bool check_attributes(const Scope& scope, const ::onnx::NodeProto& node, const ::onnx::FunctionProto* function);
   void check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value);  // declared.cc; warns
   void check_declared_open(const std::string& output, int axis, const std::string& name, Dim made);
+  void tell_notes(const Scope& scope, const ::onnx::NodeProto& node) const;
   void bind_failed(Scope& scope, const ::onnx::NodeProto& node);
   void bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value);
   bool import_constant(Scope& scope, ::onnx::NodeProto& node);
@@ -211,6 +212,7 @@ class Importer {
   mutable std::set<std::string> elements_asked_;  // names of those that something wanted
   const Guess guess_;
   const uint32_t string_bytes_;
+  const NotesReader& notes_;
   const int64_t block_option_;  // --nchwc-block; 0: not given
   int64_t block_ = 0;           // that, or what nodes so far were seen to be in
   bool assumed_ = false;
