@@ -20,6 +20,7 @@
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/latency.h"
 #include "c_api/tool/options.h"
+#include "c_api/tool/run_log.h"
 #include "c_api/tool/trace.h"
 #include "c_api/tool/tuner.h"
 
@@ -63,13 +64,6 @@ void restart_peak_rss() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const size_t low = static_cast<size_t>(at);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
-}
-
 // Resident memory now; 0 where it is not told.
 uint64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -90,34 +84,6 @@ std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice
   });
   return parts.size() == nodes ? parts : std::vector<TracedPart>();
 }
-
-// Keeps what nodes took in the first runs: the sums of a session, less those before.
-class Tracer {
- public:
-  Tracer(const vireo_session* session, Trace* trace) : session_(session), trace_(trace) {
-    trace->nodes = nodes_of(session);
-    most_ = traced_runs(trace->nodes.size());
-  }
-  bool wants_more() const { return trace_->runs.size() < most_; }
-  void add(double start_ms, double end_ms) {
-    const std::vector<vireo_node_info> now = nodes_of(session_);
-    TracedRun run;
-    run.start_us = start_ms * 1000;
-    run.end_us = end_ms * 1000;
-    run.resident_bytes = resident_bytes();
-    for (size_t i = 0; i < now.size(); ++i) {
-      run.ns.push_back(now[i].total_ns - trace_->nodes[i].total_ns);
-      run.calls.push_back(now[i].calls - trace_->nodes[i].calls);
-    }
-    trace_->nodes = now;
-    trace_->runs.push_back(std::move(run));
-  }
-
- private:
-  const vireo_session* session_;
-  Trace* trace_;
-  size_t most_;
-};
 
 void bench(const Options& options, Context& context) {
   if (!options.profile.empty()) require_writable(options.profile);
@@ -178,13 +144,18 @@ void bench(const Options& options, Context& context) {
   const double first_ms = once();
   Progress progress;
   std::vector<double> times;
-  Trace trace;
-  Tracer tracer(session.get(), &trace);
+  RunLog log(nodes_of(session.get()));
   const Clock::time_point start = Clock::now();
   while (times.size() < 3 || ms_between(start, Clock::now()) < options.seconds * 1000) {
     const double since_ms = ms_between(start, Clock::now());
     times.push_back(once());
-    if (!options.profile.empty() && tracer.wants_more()) tracer.add(since_ms, since_ms + times.back());
+    if (per_node) {
+      TracedRun run;
+      run.start_us = since_ms * 1000;
+      run.end_us = (since_ms + times.back()) * 1000;
+      if (!options.profile.empty()) run.resident_bytes = resident_bytes();
+      log.add(std::move(run), nodes_of(session.get()));
+    }
     if (times.size() % 64 == 1) progress.show("bench: " + std::to_string(times.size()) + " runs");
   }
   progress.show("");
@@ -214,16 +185,20 @@ void bench(const Options& options, Context& context) {
                                {"tuning", tuning.path()}};
   }
   if (!options.profile.empty()) {
+    Trace trace;
     trace.model = options.model;
     trace.memory = memory;
-    trace.nodes = nodes_of(session.get());
+    trace.nodes = log.nodes();
+    trace.runs = log.first();
+    trace.times = log.node_us();
+    trace.median_us = log.wall_us().p50;
     trace.parts = parts_of(model, choice, bounds, trace.nodes.size());
     write_file(options.profile, json_text(trace_json(trace), 1) + "\n");
     result["profile"] = options.profile;
   }
   if (!options.report.empty()) {
     context.extensions.report(model, options.report, choice, bounds,
-                              latency_json(model, session.get(), quantile(times, 0.5), options.threads));
+                              latency_json(model, session.get(), log, options.threads));
     result["report"] = options.report;
   }
   if (options.json) return print_json(result);
@@ -239,8 +214,10 @@ void bench(const Options& options, Context& context) {
   if (options.tune_at_load_ms > 0)
     printf("tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",
            tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
-  if (!options.profile.empty())
-    printf("wrote %s: open it in ui.perfetto.dev or chrome://tracing\n", options.profile.c_str());
+  if (!options.profile.empty()) {
+    const char* const more = context.extensions.report ? "; --report OUT.html draws a timeline itself" : "";
+    printf("wrote %s: events for trace viewers%s\n", options.profile.c_str(), more);
+  }
   if (!options.report.empty()) printf("wrote %s\n", options.report.c_str());
 }
 
@@ -264,11 +241,12 @@ void add_bench(Command app, Context& context) {
                     "NAME=FILE: values to run on instead of random ones (give all inputs)");
   add_bounds(verb, &options->bounds);
   verb.add_option("--profile", options->profile,
-                  "write what ran when to this .json: a slice for each node of the first runs (Perfetto, "
-                  "chrome://tracing)");
+                  "write what ran when to this .json, in the trace-event format: a slice for each node of the first "
+                  "runs");
   if (context.extensions.report)
     verb.add_option("--report", options->report,
-                    "write a page (.html, or .json) with graph, memory, placement and the time of each node");
+                    "write a page (.html, or .json) with graph, memory, placement, the time of each node and a "
+                    "timeline");
   Option pipeline = verb.add_option("--pipeline", options->fleet.depth,
                                     "runs that overlap in this many sessions, beside a single session")
                         .range(1, 64);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "c_api/tool/growing.h"
@@ -25,42 +26,76 @@ bool has_tiles(const Model& model) {
   return false;
 }
 
+// A page holds thousands of times: no more digits than clocks have (nanoseconds), and of shares millionths.
+double rounded(double us) { return std::round(us * 1e3) / 1e3; }
+double rounded_share(double share) { return std::round(share * 1e6) / 1e6; }
+Percentiles rounded(const Percentiles& t) { return {rounded(t.p10), rounded(t.p50), rounded(t.p90)}; }
+
+// The run of each quantile is one that took place: the nearest.
+Json timeline_of(const RunLog& log) {
+  std::vector<const TracedRun*> runs;
+  for (const TracedRun& run : log.runs()) runs.push_back(&run);
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const TracedRun* a, const TracedRun* b) { return a->wall_us() < b->wall_us(); });
+  Json out = Json::array();
+  for (const double q : {0.1, 0.5, 0.9}) {
+    if (runs.empty()) break;
+    const TracedRun& run = *runs[static_cast<size_t>(std::lround(q * static_cast<double>(runs.size() - 1)))];
+    Json slices = Json::array();
+    for (const Slice& s : slices_of(log.nodes(), run)) {
+      Json slice = Json::array();
+      slice.push_back(s.node);
+      slice.push_back(rounded(s.start_us));
+      slice.push_back(rounded(s.length_us));
+      slices.push_back(std::move(slice));
+    }
+    out.push_back({{"quantile", q}, {"wall_us", rounded(run.wall_us())}, {"slices", std::move(slices)}});
+  }
+  return out;
+}
+
 }  // namespace
 
-Json latency_json(const Model& model, const vireo_session* session, double median_ms, int threads) {
-  const std::vector<vireo_node_info> nodes = nodes_of(session);
+Json latency_json(const Model& model, const vireo_session* session, const RunLog& log, int threads) {
   const Rates rates = measure_rates();
   const bool tiles = has_tiles(model);
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  double total = 0;
-  uint64_t runs = 1;
-  for (const vireo_node_info& n : nodes) {
-    if (n.depth != 0) continue;
-    total += static_cast<double>(n.total_ns);
-    runs = std::max(runs, n.calls);
-  }
+  const Percentiles whole = rounded(log.wall_us());
+  const std::vector<Percentiles> times = log.node_us();
+  const Percentiles between = rounded(log.between_us());
+  double rest = whole.p50 - between.p50;
   Json list = Json::array();
-  for (const vireo_node_info& n : nodes) {
+  for (size_t i = 0; i < times.size(); ++i) {
+    const vireo_node_info& n = log.nodes()[i];
+    const Percentiles t = rounded(times[i]);
+    if (n.depth == 0) rest -= t.p50;
     Json entry = {{"name", n.name},
                   {"op", n.op},
                   {"device", n.device},
                   {"kernel", n.kernel},
                   {"depth", n.depth},
                   {"calls", n.calls},
-                  {"mean_us", static_cast<double>(n.total_ns) / static_cast<double>(runs) / 1000},
-                  {"share", total > 0 ? static_cast<double>(n.total_ns) / total : 0.0},
+                  {"p10_us", t.p10},
+                  {"p50_us", t.p50},
+                  {"p90_us", t.p90},
+                  {"share", rounded_share(whole.p50 > 0 ? t.p50 / whole.p50 : 0.0)},
                   {"operations", n.operations},
                   {"bytes", n.bytes}};
     // The rates are those of the CPU's cores; XNNPACK's kernels run on them as well.
     if (strcmp(n.device, "cpu") == 0 || strcmp(n.device, "xnnpack") == 0)
-      entry["least_us"] = least_us(n, rates, tiles, cores);
+      entry["least_us"] = rounded(least_us(n, rates, tiles, cores));
     list.push_back(std::move(entry));
   }
-  return {{"runs", runs},
+  return {{"runs", log.count()},
           {"threads", threads},
           {"device", devices_of(session)},
-          {"median_us", median_ms * 1000},
-          {"nodes", std::move(list)}};
+          {"p10_us", whole.p10},
+          {"median_us", whole.p50},
+          {"p90_us", whole.p90},
+          {"between", {{"p10_us", between.p10}, {"p50_us", between.p50}, {"p90_us", between.p90}}},
+          {"rest_us", rounded(rest)},
+          {"nodes", std::move(list)},
+          {"timeline", timeline_of(log)}};
 }
 
 Json measure_latency(const Model& model, SessionChoice choice, const Bounds& bounds, const std::vector<Array>& inputs,
@@ -68,15 +103,17 @@ Json measure_latency(const Model& model, SessionChoice choice, const Bounds& bou
   choice.profile = true;
   const Session session = make_session(model, choice, fitted_bounds(model, choice, bounds, inputs));
   run_once(model, session.get(), inputs);
-  std::vector<double> times;
+  RunLog log(nodes_of(session.get()));
   const Clock::time_point begin = Clock::now();
-  while (times.size() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
-    const Clock::time_point start = Clock::now();
+  const auto now_us = [&] { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); };
+  while (log.count() < 3 || now_us() < seconds * 1e6) {
+    TracedRun run;
+    run.start_us = now_us();
     run_once(model, session.get(), inputs);
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    run.end_us = now_us();
+    log.add(std::move(run), nodes_of(session.get()));
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return latency_json(model, session.get(), times[times.size() / 2], choice.threads);
+  return latency_json(model, session.get(), log, choice.threads);
 }
 
 }  // namespace vireo::tool

@@ -67,24 +67,13 @@ class Writer {
   double run(size_t index, double free) {
     const TracedRun& run = trace_.runs[index];
     const double begin = std::max(run.start_us, free);
-    std::vector<double> next(1, begin), end;  // by depth: where the next node begins, where its owner ends
     double last = begin;
     size_t before = SIZE_MAX;  // the last node at depth 0 that took part
     double before_start = begin, before_end = begin;
-    for (size_t i = 0; i < trace_.nodes.size() && i < run.ns.size(); ++i) {
+    for (const Slice& s : slices_of(trace_.nodes, run)) {
+      const size_t i = s.node;
       const vireo_node_info& n = trace_.nodes[i];
-      const size_t depth = n.depth;
-      if (depth >= next.size()) next.resize(depth + 1, next.back());
-      if (run.calls[i] == 0) continue;  // a branch that was not taken
-      const double start = next[depth];
-      double length = static_cast<double>(run.ns[i]) / 1000;
-      // Clocks are read at different moments: what is inside may not reach out.
-      if (depth > 0 && depth <= end.size()) length = std::max(0.0, std::min(length, end[depth - 1] - start));
-      next[depth] = start + length;
-      for (size_t deeper = depth + 1; deeper < next.size(); ++deeper) next[deeper] = start;
-      if (next.size() == depth + 1) next.push_back(start);
-      end.resize(depth + 1);
-      end[depth] = start + length;
+      const double start = begin + s.start_us, length = s.length_us;
       last = std::max(last, start + length);
       Json args = {{"node", n.name},
                    {"kernel", n.kernel},
@@ -96,15 +85,14 @@ class Writer {
       if (part != nullptr && part->part != UINT32_MAX) args["part"] = part->part;
       if (part != nullptr && part->bytes_crossing != 0) args["bytes_crossing"] = part->bytes_crossing;
       slice(track_of(n.device), start, length, n.op, n.device, std::move(args));
-      if (depth > 0) continue;
+      if (n.depth > 0) continue;
       if (before != SIZE_MAX && crosses(before, i)) arrow(before, std::max(before_start, before_end - 0.001), i, start);
       before = i;
       before_start = start;
       before_end = start + length;
     }
-    const double done = std::max(begin + (run.end_us - run.start_us), last);
-    slice(kRunTrack, begin, done - begin, "run " + std::to_string(index), "run",
-          {{"wall_us", run.end_us - run.start_us}});
+    const double done = std::max(begin + run.wall_us(), last);
+    slice(kRunTrack, begin, done - begin, "run " + std::to_string(index), "run", {{"wall_us", run.wall_us()}});
     Json bytes = {{"arena", trace_.memory.total_bytes}, {"packed weights", trace_.memory.packed_bytes}};
     counter(begin, "session memory", bytes);
     if (run.resident_bytes != 0) counter(done, "resident memory", {{"bytes", run.resident_bytes}});
@@ -135,23 +123,20 @@ class Writer {
 
 // Over all runs of the session, those that are not in the trace as well.
 Json table_of(const Trace& trace) {
-  double total = 0, runs = 1;
-  for (const vireo_node_info& n : trace.nodes) {
-    if (n.depth != 0) continue;
-    total += static_cast<double>(n.total_ns);
-    runs = std::max(runs, static_cast<double>(n.calls));
-  }
   Json table = Json::array();
-  for (const vireo_node_info& n : trace.nodes) {
-    const auto ns = static_cast<double>(n.total_ns);
+  for (size_t i = 0; i < trace.nodes.size() && i < trace.times.size(); ++i) {
+    const vireo_node_info& n = trace.nodes[i];
+    const Percentiles& t = trace.times[i];
     table.push_back({{"name", n.name},
                      {"op", n.op},
                      {"device", n.device},
                      {"kernel", n.kernel},
                      {"depth", n.depth},
                      {"calls", n.calls},
-                     {"mean_us", ns / runs / 1000},
-                     {"share", total > 0 ? ns / total : 0.0}});
+                     {"p10_us", t.p10},
+                     {"p50_us", t.p50},
+                     {"p90_us", t.p90},
+                     {"share", trace.median_us > 0 ? t.p50 / trace.median_us : 0.0}});
   }
   return table;
 }

@@ -1,31 +1,19 @@
 // The plots over time: memory and placement, on canvases with a table behind each.
 
-function canvasIn(host, height, draw, hover) {
-  const c = h("canvas", {role: "img"});
-  host.append(c);
-  let width = 0;
-  const paint = () => {
-    const ratio = window.devicePixelRatio || 1;
-    width = host.getBoundingClientRect().width;
-    if (!width) return;
-    c.style.height = height + "px";
-    c.width = Math.round(width * ratio); c.height = Math.round(height * ratio);
-    const ctx = c.getContext("2d");
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    draw(ctx, width, height, colours());
-  };
-  new ResizeObserver(paint).observe(host);
-  repaints.push(paint);
-  if (hover) {
-    c.addEventListener("pointermove", (e) => { const r = c.getBoundingClientRect(); hover(e.clientX - r.left, e.clientY - r.top, width, false); });
-    c.addEventListener("click", (e) => { const r = c.getBoundingClientRect(); hover(e.clientX - r.left, e.clientY - r.top, width, true); });
-  }
-  return {canvas: c, paint};
-}
-
 function niceStep(most, parts) {
   const raw = most / parts, unit = 2 ** Math.floor(Math.log2(raw || 1));
   return Math.max(1, unit * 2 < raw * 1.2 ? unit * 2 : unit);
+}
+
+// A name in a rectangle, whole or none; upwards where that gives it room.
+function labelIn(c, name, x, y, w, hgt) {
+  const across = hgt > 15 ? fitting(c, name, w - 8) : "", upwards = across === "" && w > 15 ? fitting(c, name, hgt - 8) : "";
+  if (across) c.fillText(across, x + w / 2, y + hgt / 2 + 4);
+  if (!upwards) return;
+  c.save();
+  c.translate(x + w / 2 + 4, y + hgt / 2); c.rotate(-Math.PI / 2);
+  c.fillText(upwards, 0, 0);
+  c.restore();
 }
 
 function memory() {
@@ -51,7 +39,7 @@ function memory() {
   const plot = canvasIn($("memory-plot"), height, (c, width, hgt, k) => {
     const w = width - left - right, inner = hgt - top - bottom, y = (b) => top + inner * (1 - b / most);
     c.clearRect(0, 0, width, hgt);
-    c.font = "12px system-ui, sans-serif"; c.fillStyle = k.soft; c.textAlign = "right"; c.strokeStyle = k.line; c.lineWidth = 1;
+    c.font = "12px " + FONT; c.fillStyle = k.soft; c.textAlign = "right"; c.strokeStyle = k.line; c.lineWidth = 1;
     const step = niceStep(most, 6);
     for (let b = 0; b <= most * 1.001; b += step) { c.beginPath(); c.moveTo(left, y(b)); c.lineTo(width - right, y(b)); c.stroke(); c.fillText(bytesText(b), left - 8, y(b) + 4); }
     c.textAlign = "center";
@@ -62,7 +50,8 @@ function memory() {
         const b = box(t, width), maker = a.maker.get(t.value);
         c.fillStyle = k["k" + (maker === undefined ? 7 : kindOf(a.nodes[maker]))]; c.strokeStyle = t === focus ? k.accent : k.soft; c.lineWidth = t === focus ? 3 : 0.7;
         c.fillRect(...b); c.strokeRect(...b);
-        if (b[2] > 60 && b[3] > 15) { c.save(); c.beginPath(); c.rect(...b); c.clip(); c.fillStyle = k.ink; c.fillText(a.values[t.value].name, b[0] + b[2] / 2, b[1] + b[3] / 2 + 4); c.restore(); }
+        c.fillStyle = k.ink;
+        labelIn(c, a.values[t.value].name, ...b);
       });
       for (const r of m.regions || []) { const b = box({first: r.step, last: r.step, offset: r.offset, bytes: r.bytes}, width); c.setLineDash([2, 2]); c.strokeStyle = k.soft; c.lineWidth = 0.7; c.strokeRect(...b); c.setLineDash([]); }
       c.setLineDash([6, 4]); c.strokeStyle = k.bad; c.lineWidth = 1.5; c.beginPath(); c.moveTo(left, y(m.lower_bound_bytes)); c.lineTo(width - right, y(m.lower_bound_bytes)); c.stroke(); c.setLineDash([]);
@@ -98,13 +87,16 @@ function placement() {
     if (n.part !== undefined) s.parts.add(n.part);
     shares.set(n.device, s);
   }
-  const list = [...shares].sort((x, y) => y[1].steps - x[1].steps), named = (d) => d === "-" ? "the runtime itself" : d;
+  const list = [...shares].sort((x, y) => y[1].steps - x[1].steps), named = deviceName;
   $("placement-text").textContent = list.map(([d, s]) => named(d) + ": " + s.steps + " of " + order.length + " steps" + (s.parts.size ? " in " + count(s.parts.size, "part") : "") + (s.bytes ? ", " + bytesText(s.bytes) + " come from other devices" : "")).join("; ") + ". So it is on the machine that wrote this report; the file runs elsewhere, too.";
-  const devices = list.map(([d]) => d), rows = devices.length, height = 26 * rows + 34, left = 110;
+  const devices = list.map(([d]) => d), rows = devices.length, height = 26 * rows + 34;
+  let left = 110;
   const strip = canvasIn($("placement-plot"), height, (c, width, hgt, k) => {
+    c.font = "12px " + FONT;
+    left = 16 + Math.min(width / 3, Math.max(...devices.map((d) => c.measureText(named(d)).width)));
     const w = width - left - 12;
-    c.clearRect(0, 0, width, hgt); c.font = "12px system-ui, sans-serif"; c.textAlign = "right";
-    devices.forEach((d, r) => { c.fillStyle = k.ink; c.fillText(named(d).slice(0, 16), left - 8, 10 + 26 * r + 16); c.fillStyle = k.faint; c.fillRect(left, 10 + 26 * r, w, 22); });
+    c.clearRect(0, 0, width, hgt); c.textAlign = "right";
+    devices.forEach((d, r) => { c.fillStyle = k.ink; c.fillText(clipped(c, named(d), left - 12), left - 8, 10 + 26 * r + 16); c.fillStyle = k.faint; c.fillRect(left, 10 + 26 * r, w, 22); });
     order.forEach((id, i) => {
       const n = p.nodes[id], r = devices.indexOf(n.device);
       c.fillStyle = k["s" + (n.part !== undefined ? (n.part + 1) % 7 : 0)];

@@ -91,8 +91,12 @@ TEST(Side, AGraphAsDataForThePage) {
   EXPECT_EQ(weights["bytes"], 128);
   EXPECT_EQ(weights["constant"], true);
   // Input, two nodes, output; three numbers each. Three lines.
-  EXPECT_EQ(json["graphs"][0]["layout"]["items"].size(), 12u);
-  EXPECT_EQ(json["graphs"][0]["layout"]["lines"].size(), 3u);
+  ASSERT_EQ(json["graphs"][0]["boxes"].size(), 1u);
+  EXPECT_EQ(json["graphs"][0]["boxes"][0]["items"].size(), 2u);
+  EXPECT_EQ(json["graphs"][0]["boxes"][0]["places"].size(), 12u);
+  EXPECT_EQ(json["graphs"][0]["boxes"][0]["lines"].size(), 3u);
+  EXPECT_FALSE(json.contains("bounds"));
+  EXPECT_FALSE(json.contains("texts"));
 }
 
 }  // namespace

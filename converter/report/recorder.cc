@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "converter/report/modules.h"
 #include "converter/report/text.h"
 
 namespace vireo::report {
@@ -32,6 +33,18 @@ std::string place_of(const std::string& path, const std::string& result, const s
 
 std::string join(const std::string& path, const std::string& result, size_t body) {
   return path + "/" + result + "#" + std::to_string(body);
+}
+
+// Where a node of the result belongs: with the original node whose name it bears, or to what all its kin have in
+// common.
+std::string module_after(const SideNode& n, const Side& before) {
+  std::string common;
+  for (size_t i = 0; i < n.kin.size(); ++i) {
+    const SideNode& origin = before.nodes[static_cast<size_t>(n.kin[i])];
+    if (!n.name.empty() && origin.name == n.name) return origin.module;
+    common = i == 0 ? origin.module : common_module(common, origin.module);
+  }
+  return n.kin.empty() ? n.module : common;
 }
 
 }  // namespace
@@ -89,8 +102,21 @@ void Recorder::number(const ir::Graph& g, int32_t* next) {
   }
 }
 
+void Recorder::watch(ConvertOptions* options) {
+  options->observer = this;
+  options->notes = [this](const std::string& node, const NodeNotes& notes) {
+    origins_[safe_text(node)] = origin_of(notes);
+  };
+}
+
 bool Recorder::begin(const ir::Graph& graph) {
   before_ = side_of(graph);
+  for (SideNode& n : before_.nodes) {
+    const auto at = origins_.find(n.name);
+    if (at == origins_.end()) continue;
+    n.origin = at->second.told;
+    if (!at->second.module.empty()) n.module = at->second.module;
+  }
   last_.clear();
   fates_.clear();
   take(graph, "", &last_);
@@ -291,6 +317,7 @@ Side Recorder::finish(Side* after) const {
       }
     }
   }
+  for (SideNode& n : after->nodes) n.module = module_after(n, before);
   for (const auto& [id, fate] : fates_) {
     SideNode& n = before.nodes[static_cast<size_t>(id)];
     // What became a constant of a node is that node's kin as well.

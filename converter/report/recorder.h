@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converter/passes/pipeline.h"
+#include "converter/report/origin.h"
 #include "converter/report/side.h"
 
 namespace vireo::report {
@@ -18,6 +19,9 @@ namespace vireo::report {
 // beside it, or nobody used it.
 class Recorder final : public passes::Observer {
  public:
+  // Has the conversion with these options recorded.
+  void watch(ConvertOptions* options);
+
   bool begin(const ir::Graph& graph) override;
   bool after(const char* pass, const ir::Graph& graph, PassReport* report) override;
 
@@ -55,6 +59,7 @@ class Recorder final : public passes::Observer {
                const std::map<std::string, std::set<int32_t>>& elsewhere);
 
   Side before_;
+  std::map<std::string, Origin> origins_;  // by the name of the node
   Snapshots last_;
   std::map<int32_t, std::string> fates_;
 };

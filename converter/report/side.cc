@@ -8,12 +8,12 @@
 #include "converter/passes/pipeline.h"
 #include "converter/report/attributes.h"
 #include "converter/report/layout.h"
+#include "converter/report/modules.h"
 #include "converter/report/text.h"
 #include "sdk/base/checked.h"
 #include "sdk/format/model_generated.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/value_reader.h"
-#include "sdk/plan/bounds.h"
 
 namespace vireo::report {
 namespace {
@@ -70,7 +70,10 @@ class FromIr {
     const auto value = [&](const ir::Value* v) -> int32_t {
       if (v == nullptr) return -1;
       const auto [at, fresh] = ids.emplace(v, static_cast<int32_t>(side_.values.size()));
-      if (fresh) side_.values.push_back(value_of(g, *v));
+      if (fresh) {
+        side_.values.push_back(value_of(g, *v));
+        add_bounds(g, *v);
+      }
       return at->second;
     };
     SideGraph made = side_.graphs.back();
@@ -83,6 +86,7 @@ class FromIr {
       node.op = op_name(n.op);
       node.kind = safe_text(passes::kind_of(n));
       node.name = safe_text(n.name);
+      node.module = module_of(node.name);
       if (n.op != Op::kComposite) node.attributes = attributes_of(n.op, {n.attrs.data(), n.attrs.size()});
       for (const ir::Value* v : n.inputs) node.inputs.push_back(value(v));
       for (const ir::Value* v : n.outputs) node.outputs.push_back(v == nullptr || v->unused() ? -1 : value(v));
@@ -98,6 +102,15 @@ class FromIr {
   }
 
  private:
+  void add_bounds(const ir::Graph& g, const ir::Value& v) {
+    for (int i = 0; i < v.type.shape.rank; ++i) {
+      const Dim d = v.type.shape[i];
+      const Interval range = g.dims().interval(d);
+      uint32_t atom = 0;
+      if (g.dims().is_symbol(d, &atom) && !range.open()) side_.bounds.emplace(safe_text(g.dims().text(d)), range);
+    }
+  }
+
   static SideValue value_of(const ir::Graph& g, const ir::Value& v) {
     SideValue out;
     const Shape& s = v.type.shape;
@@ -141,6 +154,7 @@ class FromFile {
       const Op op = static_cast<Op>(n->op());
       node.op = node.kind = op_name(op);
       node.name = text_of(n->name());
+      node.module = module_of(node.name);
       const Span<const uint8_t> table(n->attrs()->data(), n->attrs()->size());
       if (op == Op::kComposite) {
         node.kind = text_of(flatbuffers::GetRoot<attrs::Composite>(n->attrs()->data())->hint());
@@ -171,6 +185,7 @@ class FromFile {
     const auto kind = static_cast<size_t>(e.kind());
     if (e.kind() == fb::ExprKind::Symbol) {
       if (e.data_dependent()) range = up_to(range_of(e.a()));
+      if (!range.open()) side_.bounds.emplace(text, range);
     } else {
       range = bound_of(static_cast<ExprKind>(e.kind()), range_of(e.a()), range_of(e.b()));
       if (kind >= 5) {
@@ -239,57 +254,81 @@ int32_t width_of(const std::string& title, const std::string& name) {
   return std::clamp(static_cast<int32_t>(units) + 22, 64, 200);
 }
 
-Json graph_json(const Side& side, const SideGraph& g) {
-  // Items of the picture: inputs, nodes, outputs.
-  std::vector<int32_t> widths;
-  std::map<int32_t, int32_t> maker;  // of a value: the item
-  for (const int32_t v : g.inputs) {
-    maker[v] = static_cast<int32_t>(widths.size());
-    widths.push_back(width_of("output", side.values[static_cast<size_t>(v)].name));
-  }
-  std::vector<LayoutEdge> edges;
-  std::vector<int32_t> carried;
-  const auto connect = [&](int32_t v, int32_t to) {
-    const auto from = maker.find(v);
-    if (from == maker.end()) return;
-    for (size_t e = edges.size(); e-- > 0 && edges[e].to == to;) {
-      if (edges[e].from == from->second) return;
-    }
-    edges.push_back({from->second, to, {}, false});
-    carried.push_back(v);
+// A sign that opens the box stands beside its name.
+int32_t width_of_box(const std::string& name) {
+  return std::clamp(static_cast<int32_t>(9 * name.size()) + 46, 110, 280);
+}
+
+constexpr int32_t kPortWidth = 14;  // of what comes into a box or leaves it
+
+Json box_json(const Side& side, const Box& box, const std::vector<Box>& boxes, bool whole) {
+  std::vector<int32_t> widths;  // ins, items, outs
+  const auto add_ports = [&](const std::vector<int32_t>& values) {
+    for (const int32_t v : values)
+      widths.push_back(whole ? width_of("output", side.values[static_cast<size_t>(v)].name) : kPortWidth);
   };
-  for (const int32_t id : g.nodes) {
-    const SideNode& n = side.nodes[static_cast<size_t>(id)];
-    const auto item = static_cast<int32_t>(widths.size());
-    widths.push_back(width_of(n.kind, n.name));
-    for (const int32_t v : n.inputs) connect(v, item);
-    for (const int32_t v : n.outputs) {
-      if (v >= 0) maker[v] = item;
+  add_ports(box.ins);
+  for (const int32_t item : box.items) {
+    if (item < 0) {
+      widths.push_back(width_of_box(boxes[static_cast<size_t>(-item)].name));
+      continue;
     }
+    const SideNode& n = side.nodes[static_cast<size_t>(item)];
+    widths.push_back(width_of(n.kind, name_within(n.name, box.path)));
   }
-  for (const int32_t v : g.outputs) {
-    const auto item = static_cast<int32_t>(widths.size());
-    widths.push_back(width_of("output", side.values[static_cast<size_t>(v)].name));
-    connect(v, item);
-  }
+  add_ports(box.outs);
+  std::vector<LayoutEdge> edges;
+  for (const BoxLine& line : box.lines) edges.push_back({line.from, line.to, {}, false});
   const Layout layout = lay_out(widths, &edges);
+  Json places = Json::array(), lines = Json::array();
+  for (size_t i = 0; i < widths.size(); ++i) {
+    for (const int32_t n : {layout.at[i].x, layout.at[i].y / kRowHeight, widths[i]}) places.push_back(n);
+  }
+  for (size_t e = 0; e < edges.size(); ++e) {
+    Json line = {edges[e].from, edges[e].to, {}, edges[e].cut ? 1 : 0};
+    const std::vector<int32_t>& values = box.lines[e].values;
+    line[2] = values.size() == 1 ? Json(values[0]) : Json(values);
+    for (const Point& p : edges[e].by) line.push_back(p.x), line.push_back(p.y / kRowHeight);
+    lines.push_back(std::move(line));
+  }
+  Json out = {{"items", box.items}, {"places", std::move(places)}, {"lines", std::move(lines)}};
+  if (whole) return out;
+  out["name"] = box.name;
+  out["parent"] = box.parent;
+  out["nodes"] = box.nodes;
+  out["ins"] = box.ins;
+  out["outs"] = box.outs;
+  return out;
+}
+
+Json graph_json(const Side& side, const SideGraph& g) {
   Json out = {{"name", g.name}};
   if (g.owner >= 0) out["owner"] = g.owner, out["role"] = g.role;
   out["inputs"] = g.inputs;
   out["outputs"] = g.outputs;
   out["nodes"] = g.nodes;
-  Json places = Json::array(), lines = Json::array();
-  for (size_t i = 0; i < widths.size(); ++i) {
-    for (const int32_t n : {layout.at[i].x, layout.at[i].y, widths[i]}) places.push_back(n);
+  const std::vector<Box> boxes = boxes_of(side, g);
+  for (const Box& box : boxes) {
+    out["boxes"].push_back(box_json(side, box, boxes, &box == boxes.data()));
+    if (!box.path.empty()) out["boxes"].back()["path"] = box.path;
   }
-  for (size_t e = 0; e < edges.size(); ++e) {
-    Json line = {edges[e].from, edges[e].to, carried[e], edges[e].cut ? 1 : 0};
-    for (const Point& p : edges[e].by) line.push_back(p.x), line.push_back(p.y);
-    lines.push_back(std::move(line));
-  }
-  out["layout"] = {{"width", layout.width}, {"height", layout.height}, {"items", places}, {"lines", lines}};
   return out;
 }
+
+// Texts that many nodes share, each once.
+class Texts {
+ public:
+  size_t place_of(const std::string& text) {
+    const auto [at, fresh] = places_.emplace(text, places_.size());
+    if (fresh) list_.push_back(text);
+    return at->second;
+  }
+  Json take() { return std::move(list_); }
+
+ private:
+  std::map<std::string, size_t> places_;
+  Json list_ = Json::array();
+};
 
 }  // namespace
 
@@ -312,6 +351,7 @@ Side side_of(const fb::Model& model, const uint8_t* file) {
 
 Json side_json(const Side& side) {
   Json graphs = Json::array(), nodes = Json::array(), values = Json::array();
+  Texts texts;
   for (const SideGraph& g : side.graphs) graphs.push_back(graph_json(side, g));
   for (const SideNode& n : side.nodes) {
     Json node = {{"graph", n.graph}, {"op", n.op}};
@@ -324,6 +364,7 @@ Json side_json(const Side& side) {
     if (!n.kin.empty()) node["kin"] = n.kin;
     if (!n.passes.empty()) node["passes"] = n.passes;
     if (!n.fate.empty()) node["fate"] = n.fate;
+    for (const auto& [key, value] : n.origin) node["origin"][key] = texts.place_of(value);
     nodes.push_back(std::move(node));
   }
   for (const SideValue& v : side.values) {
@@ -334,7 +375,15 @@ Json side_json(const Side& side) {
     if (!v.contents.empty()) value["contents"] = v.contents;
     values.push_back(std::move(value));
   }
-  return {{"graphs", std::move(graphs)}, {"nodes", std::move(nodes)}, {"values", std::move(values)}};
+  Json out = {{"graphs", std::move(graphs)}, {"nodes", std::move(nodes)}, {"values", std::move(values)}};
+  for (const auto& [name, range] : side.bounds) {
+    Json bounds = Json::array();
+    bounds.push_back(range.lo);
+    bounds.push_back(range.hi);
+    out["bounds"][name] = std::move(bounds);
+  }
+  if (Json list = texts.take(); !list.empty()) out["texts"] = std::move(list);
+  return out;
 }
 
 }  // namespace vireo::report

@@ -3,11 +3,13 @@
 #define VIREO_CONVERTER_REPORT_SIDE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sdk/json/json.h"
+#include "sdk/plan/bounds.h"
 
 namespace vireo::ir {
 class Graph;
@@ -31,6 +33,7 @@ struct SideNode {
   int32_t graph = 0;
   std::string op, kind;  // "Composite", "conv"; otherwise both the operator
   std::string name;
+  std::string module;  // "encoder/layer.0": modules.h
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<int32_t> inputs, outputs;  // values; -1: none
   std::vector<int32_t> bodies;           // graphs
@@ -38,6 +41,8 @@ struct SideNode {
   std::vector<int32_t> kin;
   std::vector<std::string> passes;
   std::string fate;  // before, where `kin` is empty: why
+  // What the exporter wrote of it ("trace": lines of source). Before only.
+  std::vector<std::pair<std::string, std::string>> origin;
 };
 
 struct SideGraph {
@@ -53,13 +58,14 @@ struct Side {
   std::vector<SideGraph> graphs;
   std::vector<SideNode> nodes;
   std::vector<SideValue> values;
+  std::map<std::string, Interval> bounds;  // of extents with a name, where there are any
 };
 
 Side side_of(const ir::Graph& graph);
 // `file`: all its bytes, which a loader has verified.
 Side side_of(const fb::Model& model, const uint8_t* file);
 
-// With the layout of each graph: see SCHEMA.md.
+// With the boxes of each graph and their layouts: see SCHEMA.md.
 Json side_json(const Side& side);
 
 // What a body is to its owner.

@@ -254,7 +254,7 @@ void convert(const Options& given, Context& context) {
     }
   }
   report::Recorder recorder;
-  if (!options.report.empty()) convert.observer = &recorder;
+  if (!options.report.empty()) recorder.watch(&convert);
   Diagnostics diagnostics;
   ConvertReport report;
   FileBytes unwritten;  // what a report is made from where no file is wanted

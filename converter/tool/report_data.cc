@@ -251,14 +251,24 @@ void add_session(const ModelBytes& file, double seconds, Json* data) {
 void add_latency(const Json& latency, Json* data) {
   Json out = latency, nodes = Json::object();
   NodeFinder finder((*data)["after"]);
+  std::vector<int32_t> ids;  // by place in the list
   for (Json& n : out["nodes"]) {
     const int32_t id =
         finder.find(n["depth"].get<uint32_t>(), n["name"].get<std::string>(), n["op"].get<std::string>());
+    ids.push_back(id);
     n.erase("name");
     n.erase("op");
     if (id >= 0) nodes[std::to_string(id)] = n;
   }
   out["nodes"] = std::move(nodes);
+  for (Json& run : out["timeline"]) {
+    Json slices = Json::array();
+    for (Json& slice : run["slices"]) {
+      slice[0] = ids[slice[0].get<size_t>()];
+      if (slice[0].get<int32_t>() >= 0) slices.push_back(std::move(slice));
+    }
+    run["slices"] = std::move(slices);
+  }
   (*data)["latency"] = std::move(out);
 }
 
@@ -268,7 +278,7 @@ void bench_report(const Model& model, const std::string& path, const SessionChoi
   if (model.converted()) {  // once more, the same way, to see the passes at work
     report::Recorder recorder;
     ConvertOptions options;
-    options.observer = &recorder;
+    recorder.watch(&options);
     Diagnostics diagnostics;
     ConvertReport report;
     FileBytes bytes;

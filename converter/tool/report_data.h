@@ -15,7 +15,7 @@ namespace vireo::tool {
 // where nobody looked on.
 Json file_report(const ModelBytes& file, const report::Recorder& before);
 
-constexpr int kReportVersion = 1;  // of the schema
+constexpr int kReportVersion = 2;  // of the schema
 
 // Adds "latency", from what latency.h has: nodes by their numbers in "after".
 void add_latency(const Json& latency, Json* data);

@@ -56,10 +56,16 @@ class Browser:
         self.session = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(domain + ".enable")
-        self.send("Emulation.setDeviceMetricsOverride", width=self.size[0], height=self.size[1], deviceScaleFactor=1, mobile=False)
-        self.send("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.resize(*self.size)
+        self.theme(self.dark)
         return self
+
+    def resize(self, width, height):
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def theme(self, dark):
+        self.send("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def __exit__(self, *_):
         try:
@@ -139,6 +145,12 @@ class Browser:
     def click(self, x, y):
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def give_file(self, selector, path):
+        """Chooses a file in an <input type=file>."""
+        root = self.send("DOM.getDocument")["root"]["nodeId"]
+        node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.send("DOM.setFileInputFiles", nodeId=node, files=[str(pathlib.Path(path).resolve())])
 
     def errors(self):
         """What the console was told: exceptions, errors, refused loads."""

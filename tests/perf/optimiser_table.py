@@ -175,7 +175,7 @@ def product_share(file):
             return None
         times = collections.Counter()
         for node in json.load(open(out))["nodes"]:
-            times[node["op"]] += node["mean_us"]
+            times[node["op"]] += node["p50_us"]
         return sum(t for name, t in times.items() if name in PRODUCTS) / max(1, sum(times.values()))
 
 

@@ -23,7 +23,7 @@ def profile(program, model):
             return None
         times = collections.Counter()
         for node in json.load(open(out))["nodes"]:
-            times[node["op"], node["kernel"]] += node["mean_us"]
+            times[node["op"], node["kernel"]] += node["p50_us"]
         return times
 
 
