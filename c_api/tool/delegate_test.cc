@@ -11,18 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <random>
 #include <thread>
+#include <utility>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/buffer_checks.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/placements.h"
 #include "c_api/tool/probe/known.h"
+#include "c_api/tool/probe/marked_memory.h"
 #include "vireo/delegate.h"
 #include "vireo/telemetry.h"
 
@@ -68,6 +73,9 @@ class Report {
     }
   }
 
+  // `nodes` more ran on the device.
+  static void used(const std::string& device, int64_t nodes) { print({{"used", device}, {"nodes", nodes}}); }
+
  private:
   static void print(const Json& line) { std::cout << json_text(line, -1) << std::endl; }
   std::string name_;
@@ -80,7 +88,7 @@ struct Heap {
   static void* allocate(void* self, size_t bytes, size_t alignment) {
     auto& heap = *static_cast<Heap*>(self);
     if (heap.number++ == heap.fails_at) return nullptr;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    void* const memory = allocate_marked(bytes, alignment);
     if (memory != nullptr) heap.live += static_cast<int64_t>(bytes);
     return memory;
   }
@@ -106,7 +114,7 @@ struct Opened {
     options.plugins = plugin.c_str();
     options.probe = VIREO_PROBE_NEVER;  // it is in a process of its own already
     options.threads = 2;
-    if (heap != nullptr) options.allocator = &allocator;
+    options.allocator = heap != nullptr ? &allocator : marked_memory();
     status = vireo_runtime_create(&options, &runtime, &error);
     if (status != VIREO_OK) return;
     vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
@@ -212,7 +220,7 @@ std::string check_telemetry(const Opened& opened, uint32_t at, const std::string
   };
   vireo_telemetry before = VIREO_TELEMETRY_INIT, after = VIREO_TELEMETRY_INIT;
   if (!ask(&before)) return "left: it tells nothing of itself";
-  Values got;
+  Runs got;
   uint32_t there = 0;
   for (const KnownModel& m : known_models(true)) {
     if (there == 0) there = run_known(opened.runtime, m, device, alone(), &got);
@@ -230,12 +238,14 @@ void test_answers(const Options& o, Report& report) {
   const Opened opened(o.plugin);
   for (uint32_t at = 0; at < opened.devices.size(); ++at) {
     const std::string& device = opened.devices[at];
+    report.used(device, 0);
     report.check("says how it is, " + device, [&] { return check_telemetry(opened, at, device); });
     for (const KnownModel& m : known_models(true)) {
       report.check(m.name + " on " + device, [&] {
-        Values got, want;
+        Runs got, want;
         const uint32_t there = run_known(opened.runtime, m, device, alone(), &got);
         if (there == 0) return "left: " + why_not(opened.runtime, m, device);
+        report.used(device, there);
         (void)run_known(opened.runtime, m, "cpu", alone(), &want);
         require_same(m, device, got, want);
         return std::to_string(there) + " nodes";
@@ -247,7 +257,7 @@ void test_answers(const Options& o, Report& report) {
         RandomPlacement drawn(seed);
         vireo_session_options options = alone();
         options.preference = drawn.preference();
-        Values got, want;
+        Runs got, want;
         const uint32_t there = run_known(opened.runtime, m, device, options, &got);
         if (there == 0) return std::string("left: no node was drawn for it");
         (void)run_known(opened.runtime, m, "cpu", alone(), &want);
@@ -258,26 +268,89 @@ void test_answers(const Options& o, Report& report) {
   }
 }
 
-// The caller's models, with the shapes that their open dimensions have.
+// One session's bounds, and the extents of its runs.
+struct Extents {
+  Bounds session;
+  std::vector<Bounds> runs;
+};
+
+// All symbolic dimensions as small as may be, all larger, and both in turn in one session: open ones are 1 and 3.
+std::vector<Extents> extents_to_try(const Model& model) {
+  Bounds least, most, both;
+  bool symbolic = false;
+  for (const vireo_value_info& info : model.inputs()) {
+    for (int32_t d = 0; d < info.rank; ++d) {
+      if (info.dim_names[d] == nullptr || info.dim_names[d][0] == 0) continue;
+      const int64_t lo = std::max<int64_t>(1, info.min_dims[d]), hi = info.max_dims[d] < 0 ? lo + 2 : info.max_dims[d];
+      least.set(info.dim_names[d], lo, lo);
+      most.set(info.dim_names[d], hi, hi);
+      both.set(info.dim_names[d], lo, hi);
+      symbolic = true;
+    }
+  }
+  if (!symbolic) return {{least, {least, least}}};
+  return {{least, {least, least}}, {most, {most, most}}, {both, {least, most, least}}};
+}
+
+// Values of one run, others for each seed: floats in 0..1, codes of any value, other integers 0 or 1.
+std::vector<Array> draw_inputs(const Model& model, const Bounds& extents, uint64_t seed) {
+  std::vector<Array> inputs(model.inputs().size());
+  std::minstd_rand random(static_cast<uint32_t>(seed + 1));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const vireo_value_info& info = model.inputs()[i];
+    if (info.state_of >= 0) continue;
+    inputs[i] = sample_input(info, extents.dims_of(info), seed * inputs.size() + i);
+    const bool codes = info.dtype == VIREO_INT8 || info.dtype == VIREO_UINT8;
+    if (dtype_is_float(info.dtype) || info.dtype == VIREO_STRING || dtype_is_complex(info.dtype)) continue;
+    for (int64_t k = 0; k < inputs[i].count(); ++k)
+      set_real(&inputs[i], k, static_cast<double>(random() >> 8 & (codes ? 127 : 1)));
+  }
+  return inputs;
+}
+
+// A model cut at random on a device, in several shapes, on several values. Throws Wrong. Returns how many of its nodes
+// the device ran, of all.
+std::pair<int64_t, int64_t> try_model(const Model& model, const std::string& device, int cuts) {
+  SessionChoice choice;
+  choice.device = device + ",cpu";
+  choice.failover = VIREO_FAILOVER_NEVER;  // nothing is put right behind the test's back
+  std::string refusal;
+  std::pair<int64_t, int64_t> nodes = {0, 0};
+  for (const Extents& extents : extents_to_try(model)) {
+    std::vector<std::vector<Array>> cases;
+    for (const Bounds& run : extents.runs) cases.push_back(draw_inputs(model, run, cases.size()));
+    Bounds bounds = extents.session;
+    Answers want;
+    try {
+      want = answers_of_cpu(model, choice, &bounds, cases);
+    } catch (const ApiFailure& failure) {  // the model takes no such inputs
+      if (refusal.empty()) refusal = failure.what();
+      continue;
+    }
+    const Json tried = try_placements(model, choice, bounds, cases, want, cuts, 1, {1e-3, 1e-3});
+    for (const Json& p : tried["placements"]) {
+      if (!p["pass"].get<bool>())
+        throw Wrong{"cut by seed " + std::to_string(p["seed"].get<int>()) + ": " + p["reason"].get<std::string>()};
+      for (const auto& [where, n] : p["nodes"].items()) {
+        nodes.second += n.get<int64_t>();
+        if (where == device) nodes.first += n.get<int64_t>();
+      }
+    }
+  }
+  if (nodes.second == 0 && !refusal.empty()) throw Wrong{"the CPU does not run it: " + refusal};
+  return nodes;
+}
+
 void test_models(const Options& o, const ConvertOnnx& convert, Report& report) {
   for (const std::string& path : o.models) {
     const Opened opened(o.plugin);
     for (const std::string& device : opened.devices) {
       report.check(path + " on " + device, [&] {
-        const Model model(path, 2, convert);
-        Bounds bounds;
-        std::vector<std::string> assumed;
-        const std::vector<Array> inputs = inputs_to_measure(model, {}, {}, {}, &bounds, &assumed);
-        SessionChoice choice;
-        choice.device = device + ",cpu";
-        const Json tried = try_placements(model, choice, bounds, {inputs}, 6, 1, {1e-3, 1e-3});
-        for (const Json& p : tried["placements"]) {
-          if (!p["pass"].get<bool>())
-            throw Wrong{"cut by seed " + std::to_string(p["seed"].get<int>()) + ": " + p["reason"].get<std::string>()};
-        }
-        const double share = tried["share"].value(device, 0.0);
-        if (share <= 0) return std::string("left: it takes none of its nodes");
-        return std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the nodes of six random cuts";
+        const Model model(path, 2, convert, marked_memory());
+        const auto [there, all] = try_model(model, device, 6);
+        report.used(device, there);
+        if (there == 0) return std::string("left: it takes none of its nodes");
+        return std::to_string((100 * there + all / 2) / all) + " % of the nodes of random cuts";
       });
     }
   }
@@ -294,7 +367,7 @@ void test_memory(const Options& o, Report& report) {
       {
         const Opened opened(o.plugin, &heap);
         if (opened.status == VIREO_OK && !opened.devices.empty()) {
-          Values got;
+          Runs got;
           try {
             (void)run_known(opened.runtime, m, opened.devices[0], alone(), &got);
             whole = heap.number <= n;
@@ -318,9 +391,9 @@ void test_memory(const Options& o, Report& report) {
     report.check("handles in and out" + where, [&] { return check_handles(opened.runtime, d); });
     report.check("inputs and outputs in buffers" + where, [&] {
       const KnownModel m = known_models(false)[0];
-      Values want;
+      Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
-      return check_bound(opened.runtime, d, m, want);
+      return check_bound(opened.runtime, d, m, want[0]);
     });
   }
 }
@@ -330,13 +403,13 @@ void test_threads(const Options& o, Report& report) {
   for (const std::string& device : opened.devices) {
     report.check("two sessions at once on " + device, [&] {
       const KnownModel m = known_models(false)[0];
-      Values want;
+      Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
       std::string wrong[2];
       const auto work = [&](int which) {
         try {
           for (int i = 0; i < 20; ++i) {
-            Values got;
+            Runs got;
             (void)run_known(opened.runtime, m, device, alone(), &got);
             require_same(m, device, got, want);
           }
@@ -352,7 +425,7 @@ void test_threads(const Options& o, Report& report) {
     });
     report.check("runs are cancelled, and the next one is right on " + device, [&] {
       const KnownModel m = known_models(false)[0];
-      Values want;
+      Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
       struct Handles {
         vireo_model* model = nullptr;
@@ -393,7 +466,7 @@ void test_threads(const Options& o, Report& report) {
           const auto* const p = static_cast<const uint8_t*>(y.data);
           got.emplace_back(p, p + y.capacity);
         }
-        require_same(m, device, got, want);
+        require_same(m, device, got, want[0]);
       }
       return std::to_string(cancelled) + " of 50 were cancelled";
     });
@@ -473,6 +546,7 @@ void delegate_test(const Options& o, Context& context) {
   if (!std::filesystem::exists(o.plugin)) throw Failure("there is no file " + o.plugin);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<Row> rows;
+  std::map<std::string, int64_t> used;  // devices, and nodes that ran there
   for (const char* section : kSections) {
     std::vector<std::string> arguments = {self, "delegate-test", o.plugin, "--section", section};
     arguments.insert(arguments.end(), o.models.begin(), o.models.end());
@@ -483,11 +557,18 @@ void delegate_test(const Options& o, Context& context) {
       const Json line = parse_json(said.substr(begin, end - begin));
       if (!line.is_object()) continue;
       at = line.value("at", "");
+      if (line.contains("used")) used[line["used"].get<std::string>()] += line["nodes"].get<int64_t>();
       if (line.contains("case"))
         rows.push_back({section, line["case"].get<std::string>(), line["status"].get<std::string>(),
                         line["text"].get<std::string>()});
     }
     if (!fate.empty()) rows.push_back({section, at.empty() ? "its process" : at, "failed", "it " + fate});
+  }
+  const bool good = std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.status == "failed"; });
+  for (const auto& [device, nodes] : used) {
+    if (nodes == 0 && good)
+      rows.push_back({"answers", "is used, " + device, "failed",
+                      "it ran no node of any model, so nothing it computes was tested: add models that it takes"});
   }
   int passed = 0, left = 0, failed = 0;
   Json list = Json::array();
@@ -515,9 +596,12 @@ void add_delegate_test(Command app, Context& context) {
       .one_of({"opening", "answers", "models", "memory", "threads"});
   verb.add_flag("--json", options->json, "print as JSON");
   verb.footer(
-      "What the CPU computes is right: integers equal to the bit, floats within 1e-3. \"left\": it takes none of it, "
-      "and "
-      "says why.\n"
+      "What the CPU computes is right: integers equal to the bit, floats within 1e-3. Nothing is put right before it "
+      "is\n"
+      "compared, each session runs more than once, and memory is filled before, so that values that the device did "
+      "not\n"
+      "write are seen. \"left\": it takes none of it, and says why; a device that ran no node at all fails.\n"
+      "Models are made as small as their open dimensions let them and larger, and run on made-up values.\n"
       "Operators one by one: vireo conformance CASES --device NAME --plugins LIB (with the converter).\n"
       "Examples:\n"
       "  vireo delegate-test libvendor.so\n"

@@ -167,6 +167,21 @@ struct Placement {
   size_t counted_ = 0;
 };
 
+// A session compares compiled parts with another device before their first use, and places nodes elsewhere that come
+// out differently. Where there are such parts one is made, so that the table shows where a run has its nodes.
+void compare_parts(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
+  bool compared = false;
+  visit_placement(model, choice, bounds, [&](const vireo_placed_node& n) {
+    compared = compared || (n.part != UINT32_MAX && n.second != nullptr);
+  });
+  if (!compared) return;
+  try {
+    (void)make_session(model, choice, bounds);
+  } catch (const ApiFailure& failure) {
+    std::cerr << "warning: no session can be made like this: " << failure.what() << "\n";
+  }
+}
+
 void explain(const Options& options, Context& context) {
   const Model model(options.model, 1, context.extensions.convert);
   Bounds bounds;
@@ -179,12 +194,13 @@ void explain(const Options& options, Context& context) {
   const Tuning tuning(options.tuning, model.runtime(), 1);
   const Measured measured(tuning);
   Placement placement;
-  visit_placement(model,
-                  {options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache,
-                   options.require, options.target},
-                  bounds, [&](const vireo_placed_node& n) {
-                    placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
-                  });
+  const SessionChoice choice{
+      options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache, options.require,
+      options.target};
+  compare_parts(model, choice, bounds);
+  visit_placement(model, choice, bounds, [&](const vireo_placed_node& n) {
+    placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
+  });
   if (options.json) {
     return print_json({{"model", options.model},
                        {"assumed", assumed},

@@ -67,9 +67,10 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-Runtime start_runtime(int threads) {
+Runtime start_runtime(int threads, const vireo_allocator* allocator) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   options.threads = threads;
+  options.allocator = allocator;
   options.log = log_warning;
   vireo_error error = VIREO_ERROR_INIT;
   vireo_runtime* runtime = nullptr;
@@ -88,9 +89,10 @@ void check(vireo_status status, const vireo_error& error, const std::string& doi
   throw ApiFailure(status, what, help_for(status));
 }
 
-Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) : name_(path) {
+Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, const vireo_allocator* allocator)
+    : name_(path) {
   if (for_loader(path)) {
-    runtime_ = start_runtime(threads);
+    runtime_ = start_runtime(threads, allocator);
     vireo_error error = VIREO_ERROR_INIT;
     vireo_model* model = nullptr;
     const auto start = std::chrono::steady_clock::now();
@@ -105,14 +107,14 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert) :
     throw Failure("cannot load " + path + ": it is not a .vireo file, and this vireo is built without the converter",
                   "convert it on a workstation: vireo convert MODEL.onnx -o MODEL.vireo");
   }
-  *this = Model(convert(path), path, threads);
+  *this = Model(convert(path), path, threads, {}, allocator);
   converted_ = true;
 }
 
 Model::Model(const ModelBytes& bytes, const std::string& name, int threads,
-             const std::function<void(vireo_runtime*)>& prepare)
+             const std::function<void(vireo_runtime*)>& prepare, const vireo_allocator* allocator)
     : name_(name), bytes_(bytes) {
-  runtime_ = start_runtime(threads);
+  runtime_ = start_runtime(threads, allocator);
   if (prepare) prepare(runtime_.get());
   vireo_error error = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;
@@ -213,7 +215,7 @@ std::vector<vireo_bound> Bounds::list() const {
 std::vector<int64_t> Bounds::dims_of(const vireo_value_info& info) const {
   std::vector<int64_t> dims = most_dims(info);
   for (int32_t d = 0; d < info.rank; ++d) {
-    if (dims[static_cast<size_t>(d)] >= 0 || symbol(info, d) == nullptr) continue;
+    if (symbol(info, d) == nullptr) continue;
     const auto it = ranges_.find(info.dim_names[d]);
     if (it != ranges_.end()) dims[static_cast<size_t>(d)] = it->second.second;
   }
@@ -229,6 +231,7 @@ vireo_session_options options_of(const SessionChoice& choice, const std::vector<
   options.preference = choice.preference;
   options.cache = choice.cache.empty() ? nullptr : choice.cache.c_str();
   options.require = choice.require.empty() ? nullptr : choice.require.c_str();
+  options.failover = choice.failover;
   options.target = choice.target.empty() ? nullptr : choice.target == "none" ? "" : choice.target.c_str();
   options.bounds = bounds.empty() ? nullptr : bounds.data();
   options.bound_count = static_cast<uint32_t>(bounds.size());

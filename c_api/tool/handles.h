@@ -21,8 +21,9 @@ struct ReleaseHandle {
   void operator()(vireo_session* s) const { vireo_session_release(s); }
 };
 using Runtime = std::unique_ptr<vireo_runtime, ReleaseHandle>;
-// With what was measured of its devices, and the keys that the command line names. Throws Failure.
-Runtime start_runtime(int threads);
+// With what was measured of its devices, and the keys that the command line names. `allocator` NULL: the platform's.
+// Throws Failure.
+Runtime start_runtime(int threads, const vireo_allocator* allocator = nullptr);
 using Session = std::unique_ptr<vireo_session, ReleaseHandle>;
 
 // Carries the status besides the text: conformance tells a refusal from a fault by it.
@@ -51,11 +52,11 @@ using ConvertOnnx = std::function<ModelBytes(const std::string& path)>;
 // A verified model with its runtime. Every byte of a .vireo file is checked against its hash tree before it is used.
 class Model {
  public:
-  // `threads` 0: one per core.
-  Model(const std::string& path, int threads, const ConvertOnnx& convert);
+  // `threads` 0: one per core. `allocator`: of the runtime, NULL the platform's.
+  Model(const std::string& path, int threads, const ConvertOnnx& convert, const vireo_allocator* allocator = nullptr);
   // `prepare`, where there is one, sees the runtime before the model is loaded.
   Model(const ModelBytes& bytes, const std::string& name, int threads,
-        const std::function<void(vireo_runtime*)>& prepare = {});
+        const std::function<void(vireo_runtime*)>& prepare = {}, const vireo_allocator* allocator = nullptr);
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
 
@@ -114,6 +115,7 @@ struct SessionChoice {
   std::string cache = {};                        // folder of packed weights; "": none
   std::string require = {};                      // vireo_session_options.require
   std::string target = {};                       // the file's plan; "": the first that fits, "none": none
+  vireo_failover failover = VIREO_FAILOVER_DEFAULT;
 };
 // Dimensions that no input's shape closes (data decide them) get the bound kAssumedExtent, and a line on standard error
 // says so.

@@ -34,11 +34,18 @@ class RandomPlacement {
 using Answers = std::vector<std::vector<Array>>;  // of each case, each output
 Answers run_cases(const Model& model, vireo_session* session, const std::vector<std::vector<Array>>& cases);
 
-// Runs the cases under `count` placements, from `seed` on, and compares with what the CPU alone gives. Returns
-// {"pass", "share": {device: of all nodes}, "placements": [{seed, block, nodes, cuts, identical, max_abs, pass,
-// reason}]}.
-Json try_placements(const Model& model, const SessionChoice& choice, Bounds bounds,
-                    const std::vector<std::vector<Array>>& cases, int count, uint64_t seed, const Tolerance& tolerance);
+// What the CPU gives without other devices, with the rest of `choice`. `bounds` grow to what the cases need. Throws
+// ApiFailure.
+Answers answers_of_cpu(const Model& model, const SessionChoice& choice, Bounds* bounds,
+                       const std::vector<std::vector<Array>>& cases);
+
+// Runs the cases under `count` placements, from `seed` on, and compares with `want`. A session or a run that fails
+// fails its placement. With a choice that forbids failover nothing is compared or put right before, so that what a
+// device computes is what is judged. Returns {"pass", "share": {device: of all nodes}, "placements": [{seed, block,
+// nodes, cuts, failovers, identical, max_abs, pass, reason}]}.
+Json try_placements(const Model& model, const SessionChoice& choice, const Bounds& bounds,
+                    const std::vector<std::vector<Array>>& cases, const Answers& want, int count, uint64_t seed,
+                    const Tolerance& tolerance);
 // The same as a table.
 std::string placements_text(const Json& tried);
 

@@ -10,6 +10,7 @@
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/placements.h"
+#include "c_api/tool/probe/marked_memory.h"
 #include "c_api/tool/reference.h"
 
 namespace vireo::tool {
@@ -19,7 +20,7 @@ struct Options {
   std::string model, reference, device, require, target;
   Tolerance tolerance;
   int threads = 0;
-  bool json = false;
+  bool json = false, failover = false;
   std::vector<std::string> bounds, inputs, shapes;
   int placements = 0;
   uint64_t seed = 1;
@@ -98,11 +99,19 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
   return out;
 }
 
-void finish_placements(const Options& options, const Model& model, const Bounds& bounds,
+// Nothing is put right before it is judged, unless that is asked for.
+SessionChoice choice_of(const Options& options) {
+  return {options.device,        options.threads, false,
+          VIREO_PACKING_DEFAULT, nullptr,         {},
+          options.require,       options.target,  options.failover ? VIREO_FAILOVER_DEFAULT : VIREO_FAILOVER_NEVER};
+}
+
+void finish_placements(const Options& options, const Model& model, Bounds bounds,
                        const std::vector<std::vector<Array>>& cases, Context& context) {
-  const SessionChoice choice{options.device,  options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {},
-                             options.require, options.target};
-  const Json tried = try_placements(model, choice, bounds, cases, options.placements, options.seed, options.tolerance);
+  const SessionChoice choice = choice_of(options);
+  const Answers want = answers_of_cpu(model, choice, &bounds, cases);
+  const Json tried =
+      try_placements(model, choice, bounds, cases, want, options.placements, options.seed, options.tolerance);
   const bool pass = tried["pass"].get<bool>();
   context.exit_status = pass ? 0 : 1;
   Json result = {{"model", options.model}, {"reference", "the CPU alone"}};
@@ -116,7 +125,7 @@ void verify(const Options& options, Context& context) {
   if (options.reference.empty()) {
     if (options.placements == 0)
       throw Failure("verify takes reference answers, or --placements to compare with the CPU alone");
-    const Model model(options.model, options.threads, context.extensions.convert);
+    const Model model(options.model, options.threads, context.extensions.convert, marked_memory());
     Bounds bounds;
     std::vector<std::string> assumed;
     const std::vector<Array> inputs =
@@ -128,7 +137,7 @@ void verify(const Options& options, Context& context) {
                   " brings its own inputs");
   const Arrays arrays = read_reference(options.reference);
   const std::vector<int> cases = cases_of(arrays);
-  const Model model(options.model, options.threads, context.extensions.convert);
+  const Model model(options.model, options.threads, context.extensions.convert, marked_memory());
   Bounds bounds;
   apply_bounds(options.bounds, &bounds);
   std::vector<std::vector<Array>> inputs;
@@ -164,10 +173,7 @@ void verify(const Options& options, Context& context) {
   }
 
   if (options.placements > 0) return finish_placements(options, model, bounds, inputs, context);
-  GrowingSession session(
-      model,
-      {options.device, options.threads, false, VIREO_PACKING_DEFAULT, nullptr, {}, options.require, options.target},
-      bounds);
+  GrowingSession session(model, choice_of(options), bounds);
   Json result = {{"model", options.model},
                  {"reference", options.reference},
                  {"device", devices_of(session.get())},
@@ -224,6 +230,9 @@ void add_verify(Command app, Context& context) {
   verb.add_option("--placements", options->placements,
                   "place the nodes on the named devices at random N times and compare with the CPU only")
       .non_negative();
+  verb.add_flag("--failover", options->failover,
+                "let other devices take over nodes that a device computes wrongly or is lost at, as sessions of an "
+                "application do; without it that is a failure");
   verb.add_option("--seed", options->seed, "of the first such placement; default 1");
   verb.add_repeated("-i,--input", options->inputs, "without a reference: an input, NAME=FILE; else values are made up");
   add_shapes(verb, &options->shapes);

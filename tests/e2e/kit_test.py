@@ -6,12 +6,25 @@ import support
 
 NPU = support.BUILD / "plugins" / "libvireo_npu.so"
 DEADLY = support.BUILD / "test" / "deadly"
+TOYS = support.BUILD / "test" / "toys"
 
 
 def test(plugin, *options, **environment):
     done = support.vireo("delegate-test", plugin, "--json", *options, check=False, environment=environment)
     told = json.loads(done.stdout)
     return done.returncode, told, [c for c in told["cases"] if c["status"] == "failed"]
+
+
+def toy_model(name, rows):
+    """Nodes that the toy device takes, all of a shape; `rows` may be a name."""
+    import onnx
+    from onnx import TensorProto as T, helper as h
+    nodes = [h.make_node("Neg", ["x"], ["a"]), h.make_node("Add", ["a", "x2"], ["b"]), h.make_node("Mul", ["b", "a"], ["c"]), h.make_node("Abs", ["c"], ["y"])]
+    value = lambda name: h.make_tensor_value_info(name, T.FLOAT, [rows, 40])
+    graph = h.make_graph(nodes, "toy", [value("x"), value("x2")], [value("y")])
+    support.WORK.mkdir(parents=True, exist_ok=True)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), support.WORK / f"{name}.onnx")
+    return support.convert(support.WORK / f"{name}.onnx", name, "--no-optimize")
 
 
 class Kit(unittest.TestCase):
@@ -44,6 +57,48 @@ class Kit(unittest.TestCase):
                 status, told, failed = test(DEADLY / f"hostile_{kind}.so", "--seconds", "2")
                 self.assertEqual(status, 1)
                 self.assertTrue(any(c["section"] == section and what in c["text"] for c in failed), failed)
+
+    @unittest.skipUnless(TOYS.exists(), "this build is without the plug-ins of tests/plugin")
+    @unittest.skipIf(support.missing("onnx"), "onnx is not installed")
+    def test_wrong_answers_are_failures(self):
+        """Of devices that say that all went well: the kit puts nothing right, and looks where they do not expect it."""
+        models = toy_model("kit_static", 4), toy_model("kit_open", "n")
+        for kind, section, case, what in (("one_shape", "models", "kit_static", "output 'y' of case 0"), ("tail", "answers", "float32 Relu 3x7", "wrong values"),
+                                          ("second", "answers", "float32 Relu 1x16", "in the second run of a session"),
+                                          ("lazy", "answers", "float32 Relu 1x16", "wrong values"),
+                                          ("stale", "answers", "float32 Relu 1x16", "in the second run of a session"),
+                                          ("second", "models", "kit_static", "output 'y' of case 1"), ("lazy", "models", "kit_static", "output 'y' of case 0"),
+                                          ("idle", "answers", "is used, toy_dsp", "it ran no node of any model")):
+            with self.subTest(f"{kind}, {section}"):
+                status, _, failed = test(TOYS / f"toy_{kind}.so", *models)
+                self.assertEqual(status, 1)
+                self.assertTrue(any(c["section"] == section and case in c["case"] and what in c["text"] for c in failed), failed)
+        status, told, failed = test(TOYS / "toy_right.so", *models)
+        self.assertEqual((status, failed), (0, []))
+        self.assertEqual([c["status"] for c in told["cases"] if c["section"] == "models"], ["passed", "left"])  # it takes fixed shapes
+
+    @unittest.skipUnless(TOYS.exists(), "this build is without the plug-ins of tests/plugin")
+    @unittest.skipIf(support.missing("onnx"), "onnx is not installed")
+    def test_verify_and_explain_say_what_the_device_computes(self):
+        import numpy as np
+        file, reference = toy_model("kit_static", 4), support.WORK / "kit_static.npz"
+        x, x2 = np.random.default_rng(4).standard_normal((2, 4, 40), np.float32)
+        np.savez(reference, c0_in0=x, c0_in1=x2, c0_out0=np.abs((x2 - x) * -x))
+
+        def ran(verb, kind, *options):
+            done = support.vireo(verb, file, *options, "--device", "toy_dsp,cpu", "--plugins", TOYS / f"toy_{kind}.so", "--json", check=False,
+                                 environment={"VIREO_PROBE": "off"})
+            return done.returncode, json.loads(done.stdout)
+        for options in (("--placements", "3"), (reference, "--placements", "3"), (reference,)):
+            with self.subTest(options):
+                self.assertEqual(ran("verify", "right", *options)[0], 0)
+                status, told = ran("verify", "one_shape", *options)
+                self.assertEqual((status, told["pass"]), (1, False))
+                status, told = ran("verify", "one_shape", *options, "--failover")
+                self.assertEqual((status, told["pass"]), (0, True))
+        devices = {kind: {d["device"]: d["nodes"] for d in ran("explain", kind)[1]["devices"]} for kind in ("right", "one_shape")}
+        self.assertEqual(devices, {"right": {"toy_dsp": 4}, "one_shape": {"cpu": 4}})
+        self.assertEqual(ran("verify", "one_shape", reference, "--failover")[1]["device"], "cpu")
 
     def test_no_such_file(self):
         done = support.vireo("delegate-test", "/nowhere/libx.so", check=False)

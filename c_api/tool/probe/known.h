@@ -20,7 +20,7 @@ struct KnownModel {
 };
 
 // Five that a probe runs in some milliseconds; `all`: chains of one, two and eight operators in several sizes and
-// types, too. "integer operators" holds forty-two nodes of twelve kinds.
+// types, some of sizes that fill no vector. "integer operators" holds forty-two nodes of twelve kinds.
 std::vector<KnownModel> known_models(bool all);
 
 // What a device did wrong.
@@ -29,16 +29,19 @@ struct Wrong {
 };
 
 using Values = std::vector<std::vector<uint8_t>>;  // of each output
+using Runs = std::vector<Values>;
 
-// One run on values that depend on nothing, on a session with these options; `options.device` gets ",cpu" behind it.
-// Returns how many nodes ran on `device`. Throws Wrong where a session or a run fails, with their words.
+// Two runs of one session with these options, each on values of its own, which depend on nothing. `options.device` gets
+// ",cpu" behind it. Returns how many nodes ran on `device`. Throws Wrong where a session or a run fails, with their
+// words.
 uint32_t run_known(const vireo_runtime* runtime, const KnownModel& model, const std::string& device,
-                   vireo_session_options options, Values* out);
+                   vireo_session_options options, Runs* out);
 // Throws Wrong where they differ.
 void require_same(const KnownModel& model, const std::string& device, const Values& got, const Values& want);
+void require_same(const KnownModel& model, const std::string& device, const Runs& got, const Runs& want);
 
-// A session's inputs filled as run_known() fills them. Throws Wrong.
-void fill_inputs(const vireo_model* model, vireo_session* session, bool integer);
+// A session's inputs filled as run_known() fills them in its run of this number. Throws Wrong.
+void fill_inputs(const vireo_model* model, vireo_session* session, bool integer, uint32_t run = 0);
 
 }  // namespace vireo::tool
 

@@ -11,11 +11,13 @@
 #include <string>
 
 #include "c_api/tool/probe/known.h"
+#include "c_api/tool/probe/marked_memory.h"
 
 namespace {
 
 using vireo::tool::KnownModel;
-using vireo::tool::Values;
+using vireo::tool::marked_memory;
+using vireo::tool::Runs;
 using vireo::tool::Wrong;
 
 FILE* answers = nullptr;
@@ -40,6 +42,7 @@ void probe(const char* path) {
   options.plugins = path;
   options.probe = VIREO_PROBE_NEVER;
   options.threads = 2;
+  options.allocator = marked_memory();
   vireo_runtime* runtime = nullptr;
   vireo_error error = VIREO_ERROR_INIT;
   if (vireo_runtime_create(&options, &runtime, &error) != VIREO_OK) return say("refused", error.message);
@@ -56,7 +59,7 @@ void probe(const char* path) {
     if (vireo_runtime_device(runtime, d, &device, &error) != VIREO_OK) throw Wrong{error.message};
     for (const KnownModel& m : vireo::tool::known_models(false)) {
       say("at", "ran " + m.name + " on \"" + device.name + "\"");
-      Values got, want;
+      Runs got, want;
       if (run_known(runtime, m, device.name, alone, &got) == 0) continue;
       (void)run_known(runtime, m, "cpu", alone, &want);
       require_same(m, device.name, got, want);
