@@ -15,6 +15,8 @@ vireo_status vireo_runtime_set_trust(vireo_runtime* runtime, const vireo_trust* 
   runtime->trust = trust == nullptr ? vireo_trust VIREO_TRUST_INIT : *trust;
   return VIREO_OK;
 #else
+  runtime->takes_signed = trust == nullptr ? 1 : 0;
+  if (trust == nullptr) return VIREO_OK;
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build is without signatures and ciphers (VIREO_TRUST)");
 #endif
 }

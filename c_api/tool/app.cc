@@ -67,7 +67,8 @@ int run_app(int argc, char** argv, Extensions extensions) {
         require_keys("--trust", list);
         (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
       },
-      "public keys' files: take only models that one of them signed (or VIREO_TRUSTED)");
+      "public keys' files: take only models that one of them signed (or VIREO_TRUSTED); none: take any model; a build "
+      "that cannot check signatures needs it for signed ones");
   app.add_option(
       "--keys",
       [](const std::string& list) {

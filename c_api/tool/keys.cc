@@ -133,7 +133,8 @@ void set_trust(vireo_runtime* runtime, const std::string& public_keys, const std
   static std::mutex guard;
   static std::vector<std::unique_ptr<KnownKeys>> all;  // runtimes may outlive their makers
   auto keys = std::make_unique<KnownKeys>();
-  keys->publics = read_all(public_keys, KeyKind::kPublic);
+  const bool nobody = public_keys == "none";
+  if (!nobody) keys->publics = read_all(public_keys, KeyKind::kPublic);
   keys->ciphers = read_all(cipher_keys, KeyKind::kCipher);
   vireo_trust trust = VIREO_TRUST_INIT;
   trust.context = keys.get();
@@ -145,7 +146,8 @@ void set_trust(vireo_runtime* runtime, const std::string& public_keys, const std
     return find(static_cast<const KnownKeys*>(context)->ciphers, id, out);
   };
   vireo_error error = VIREO_ERROR_INIT;
-  check(vireo_runtime_set_trust(runtime, &trust, &error), error, "use keys");
+  const bool plain = nobody && cipher_keys.empty();
+  check(vireo_runtime_set_trust(runtime, plain ? nullptr : &trust, &error), error, "use keys");
   const std::lock_guard<std::mutex> lock(guard);
   all.push_back(std::move(keys));
 }

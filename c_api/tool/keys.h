@@ -32,7 +32,8 @@ void write_key(const std::string& path, const Key& key);
 std::string hex_text(const uint8_t* bytes, size_t size);
 
 // A runtime believes the public keys and has the ciphers' keys of these files (colons between them; "" for none). With
-// public keys a signature is required. Throws Failure where the build cannot. The keys live as long as the process.
+// public keys a signature is required. "none" for public keys: nobody need be trusted, so that a build which cannot
+// check signatures takes signed models. Throws Failure where the build cannot. The keys live as long as the process.
 void set_trust(vireo_runtime* runtime, const std::string& public_keys, const std::string& cipher_keys);
 // Throws Failure where the option `option` names nothing.
 void require_keys(const std::string& option, const std::string& list);

@@ -54,6 +54,7 @@ TEST(KeyFiles, ListsThatNameNothingAreRefused) {
   EXPECT_THROW(set_trust(runtime, ":", ""), Failure);
   EXPECT_THROW(set_trust(runtime, "", "::"), Failure);
   EXPECT_NO_THROW(set_trust(runtime, "", ""));
+  EXPECT_NO_THROW(set_trust(runtime, "none", ""));
   EXPECT_THROW(require_keys("--trust", ""), Failure);
   vireo_runtime_release(runtime);
 }

@@ -178,6 +178,10 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
 #else
   if (header.cipher_offset != 0)
     status = fail(error, Status::kUnsupported, "the file is encrypted, which this build (VIREO_TRUST) cannot undo");
+  else if (header.signature_offset != 0 && rt->takes_signed == 0)
+    status = fail(error, Status::kUnsupported,
+                  "the file is signed, which this build (VIREO_TRUST) cannot check: "
+                  "vireo_runtime_set_trust(runtime, NULL) takes it unchecked (vireo: --trust none)");
 #endif
   Span<const uint8_t> buffer(file.data() + header.model_offset, static_cast<size_t>(header.model_size));
   if (ok(status) && mapped.data != nullptr) {

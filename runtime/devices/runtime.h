@@ -52,6 +52,7 @@ struct vireo_runtime {
   void* log_context = nullptr;
   vireo::Plugin* plugins = nullptr;  // plugins.h
   vireo_trust trust = VIREO_TRUST_INIT;
+  uint32_t takes_signed = 0;  // in a build that cannot check signatures: the caller said that none is wanted
   uint32_t device_count = 0;
   vireo::Device devices[vireo::kMaxDevices];
 

@@ -71,12 +71,13 @@ class Runtime(Handle):
     plugin_cache the folder for what probes of plug-ins found. None: the user's; "": probe anew
     probe        False: open plug-ins that no vireo-probe has tried
     log          called with a level ("error", "warning", "info") and a text, from any thread
-    trust        whose signatures to believe, and keys of encrypted models
+    trust        whose signatures to believe, and keys of encrypted models. False: nobody need be trusted; a library that cannot check
+                 signatures then takes signed models unchecked, and refuses them else
     """
     _release = _lib.vireo_runtime_release
 
     def __init__(self, threads: int = 0, *, plugins: Optional[Sequence[Path]] = None, plugin_cache: Optional[Path] = None, probe: bool = True,
-                 log: Optional[Callable[[str, str], None]] = None, trust: Optional[Trust] = None):
+                 log: Optional[Callable[[str, str], None]] = None, trust: Union[Trust, bool, None] = None):
         super().__init__()
         options, error = s.sized(s.RuntimeOptions), s.sized(s.Error)
         options.threads, options.probe = threads, int(not probe)
@@ -89,8 +90,11 @@ class Runtime(Handle):
             options.log = ctypes.cast(self._log, ctypes.c_void_p)
         check(_lib.vireo_runtime_create(ctypes.byref(options), ctypes.byref(self._handle), ctypes.byref(error)), error)
         self.trust = trust
+        if trust is True:
+            raise TypeError("trust is a Trust, False or None")
         if trust is not None:
-            check(_lib.vireo_runtime_set_trust(self._handle, ctypes.byref(trust._struct), ctypes.byref(error)), error)
+            wanted = ctypes.byref(trust._struct) if trust else None
+            check(_lib.vireo_runtime_set_trust(self._handle, wanted, ctypes.byref(error)), error)
 
     @property
     def devices(self) -> List[Device]:

@@ -7,8 +7,9 @@
  * without.
  *
  * The rules of vireo.h hold. Keys come by callback and are not kept longer than a call (public ones) or than the model
- * (secret ones, which are wiped then). VIREO_UNSUPPORTED in a build without VIREO_TRUST; such a build loads signed
- * files as if they were not, and no encrypted ones.
+ * (secret ones, which are wiped then). VIREO_UNSUPPORTED in a build without VIREO_TRUST, which can check nothing: it
+ * refuses encrypted files, and signed ones unless vireo_runtime_set_trust(runtime, NULL) said that nobody need be
+ * trusted.
  */
 #ifndef VIREO_TRUST_H_
 #define VIREO_TRUST_H_
@@ -51,7 +52,8 @@ typedef struct vireo_trust {
   { sizeof(vireo_trust), 0, 0, 0, 0, 0 }
 
 /* For models that are loaded from now on. `trust` is copied, its context outlives the runtime; NULL: nobody is trusted
- * and nothing required. Before there are models: no other call may run on the runtime meanwhile. */
+ * and nothing required. A build without VIREO_TRUST takes NULL only, and then loads signed files unchecked. Before
+ * there are models: no other call may run on the runtime meanwhile. */
 VIREO_API vireo_status vireo_runtime_set_trust(vireo_runtime* runtime, const vireo_trust* trust, vireo_error* error);
 VIREO_API vireo_status vireo_model_signature(const vireo_model* model, vireo_signature* out, vireo_error* error);
 
