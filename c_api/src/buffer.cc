@@ -19,14 +19,13 @@ vireo_status beyond(const vireo_buffer& b, uint64_t offset, uint64_t bytes, vire
   Error e;
   return vireo::report(vireo::fail(&e, Status::kOutOfArena, "the buffer has {} bytes; {} from {} on are beyond its end",
                                    b.bytes, bytes, offset),
-                       e, nullptr, error);
+                       e, error);
 }
 
 vireo_status refuse_for(const vireo::Device& d, vireo_status status, const char* what, vireo_error* error) {
   if (status == VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::fail(&e, static_cast<Status>(status), "device \"{}\" {}", d.info.name, what), e, nullptr,
-                       error);
+  return vireo::report(vireo::fail(&e, static_cast<Status>(status), "device \"{}\" {}", d.info.name, what), e, error);
 }
 
 // `handle`: null for new memory.

@@ -37,18 +37,13 @@ inline void copy_text(char* to, size_t size, const char* from) {
   to[kept] = 0;
 }
 
-// Puts our story into the caller's error. `graph`: where node and tensor numbers point, may be null.
-inline vireo_status report(Status status, const Error& from, const fb::Subgraph* graph, vireo_error* to) {
+// Puts our story into the caller's error.
+inline vireo_status report(Status status, const Error& from, vireo_error* to) {
   if (to != nullptr && !ok(status)) {
     to->status = static_cast<vireo_status>(status);
     copy_text(to->message, sizeof(to->message), from.message);
-    if (graph != nullptr && from.node >= 0 && static_cast<uint32_t>(from.node) < graph->nodes()->size()) {
-      copy_text(to->node, sizeof(to->node), text_of(graph->nodes()->Get(static_cast<uint32_t>(from.node))->name()));
-    }
-    if (graph != nullptr && from.tensor >= 0 && static_cast<uint32_t>(from.tensor) < graph->tensors()->size()) {
-      copy_text(to->tensor, sizeof(to->tensor),
-                text_of(graph->tensors()->Get(static_cast<uint32_t>(from.tensor))->name()));
-    }
+    if (from.node != nullptr) copy_text(to->node, sizeof(to->node), from.node);
+    if (from.tensor != nullptr) copy_text(to->tensor, sizeof(to->tensor), from.tensor);
   }
   return static_cast<vireo_status>(status);
 }
@@ -80,7 +75,7 @@ inline vireo_status check_options(const vireo_session_options* options, vireo_er
 inline vireo_status null_argument(vireo_error* error, const char* name) {
   Error e;
   const Status status = fail(&e, Status::kInvalidArgument, "{} is NULL", name);
-  return report(status, e, nullptr, error);
+  return report(status, e, error);
 }
 
 }  // namespace vireo

@@ -114,7 +114,7 @@ vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vir
       e = named;
     }
   }
-  return vireo::report(status, e, nullptr, error);
+  return vireo::report(status, e, error);
 }
 
 vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size, vireo_model** out_model,
@@ -126,7 +126,7 @@ vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, 
   VIREO_NOT_NULL(bytes, error);
   Error e;
   const Span<const uint8_t> file(static_cast<const uint8_t*>(bytes), size);
-  return vireo::report(vireo::load_model(runtime, {}, file, out_model, &e), e, nullptr, error);
+  return vireo::report(vireo::load_model(runtime, {}, file, out_model, &e), e, error);
 }
 
 void vireo_model_release(vireo_model* model) { vireo::release_model(model); }
@@ -140,7 +140,7 @@ vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* err
   Status status = vireo::read_header(model->file, model->file.size(), &header, &e);
   if (vireo::ok(status)) status = vireo::check_hashes(model->file, header, &e);
   if (vireo::ok(status)) __atomic_store_n(&model->checked, 1u, __ATOMIC_RELEASE);
-  return vireo::report(status, e, nullptr, error);
+  return vireo::report(status, e, error);
 }
 
 uint32_t vireo_model_input_count(const vireo_model* model) {
@@ -303,7 +303,7 @@ vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_o
   Error e;
   const vireo::Status status =
       vireo::rank_devices(model, options, limits == nullptr ? none : *limits, choices, capacity, count, &e);
-  return vireo::report(status, e, &model->program.subgraph(0), error);
+  return vireo::report(status, e, error);
 #else
   (void)choices, (void)capacity;
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build compares no devices: it was made without VIREO_JOINED");
@@ -319,7 +319,7 @@ vireo_status vireo_model_placement(const vireo_model* model, const vireo_session
   if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
 #if VIREO_JOINED
   Error e;
-  return vireo::report(vireo::explain_model(model, options, *visitor, &e), e, &model->program.subgraph(0), error);
+  return vireo::report(vireo::explain_model(model, options, *visitor, &e), e, error);
 #else
   return vireo::refuse(error, VIREO_UNSUPPORTED,
                        "this build runs each node where it can: it was made without VIREO_JOINED");
@@ -333,7 +333,7 @@ vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_op
   VIREO_NOT_NULL(out, error);
   if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::session_memory(model, options, out, &e), e, &model->program.subgraph(0), error);
+  return vireo::report(vireo::session_memory(model, options, out, &e), e, error);
 }
 
 }  // extern "C"

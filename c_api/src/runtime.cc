@@ -52,7 +52,7 @@ vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_ru
   if (probe > VIREO_PROBE_NEVER) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: no such probe");
 #endif
   Error e;
-  return vireo::report(vireo::create_runtime(options, out_runtime, &e), e, nullptr, error);
+  return vireo::report(vireo::create_runtime(options, out_runtime, &e), e, error);
 }
 
 void vireo_runtime_release(vireo_runtime* runtime) { vireo::release_runtime(runtime); }

@@ -18,10 +18,6 @@ TensorType type_of(const fb::TestTensor& t) {
   return type;
 }
 
-const char* output_name(const vireo_session& s, uint32_t o) {
-  return text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name());
-}
-
 // |d| <= atol * max|ref| + rtol * |ref|; infinities and NaNs at the same places; integers equal.
 Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const Tensor& got) {
   const TensorType type = type_of(want);
@@ -125,6 +121,7 @@ Status run_test(vireo_session& s, const fb::TestCase& test) {
   for (uint32_t o = 0; ok(status) && o < s.main.output_count; ++o) {
     const fb::TestTensor& want = *test.outputs()->Get(o);
     if (want.dtype() != 0) status = compare(s, o, want, *s.main.outputs[o]);
+    if (!ok(status)) blame_tensor(&s.error, output_name(s, o));
   }
   rt.release(refs, bytes);
   return status;

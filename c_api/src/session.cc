@@ -45,7 +45,7 @@ vireo_status vireo_session_create(const vireo_model* model, const vireo_session_
   VIREO_NOT_NULL(model, error);
   if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::create_session(model, options, out_session, &e), e, &model->program.subgraph(0), error);
+  return vireo::report(vireo::create_session(model, options, out_session, &e), e, error);
 }
 
 void vireo_session_release(vireo_session* session) { vireo::release_session(session); }
@@ -58,7 +58,10 @@ static vireo_status bind(vireo_session* session, bool output, uint32_t index, co
   if (!use.mine()) return busy(error);
 #if VIREO_JOINED
   Error e;
-  return vireo::report(vireo::bind_buffer(*session, output, index, buffer, offset, &e), e, nullptr, error);
+  const Status status = vireo::bind_buffer(*session, output, index, buffer, offset, &e);
+  if (index < (output ? session->main.output_count : session->main.input_count))
+    vireo::blame_tensor(&e, output ? vireo::output_name(*session, index) : vireo::input_name(*session, index));
+  return vireo::report(status, e, error);
 #else
   (void)output, (void)index, (void)buffer, (void)offset;
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build knows no devices with memory of their own (VIREO_JOINED)");
@@ -114,7 +117,8 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
     session->own_inputs[index].shape =
         session->main.inputs[index]->shape;  // what a state falls back to, and reserve keeps
   }
-  return vireo::report(status, e, nullptr, error);
+  vireo::blame_tensor(&e, vireo::input_name(*session, index));
+  return vireo::report(status, e, error);
 }
 
 vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
@@ -124,7 +128,7 @@ vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* input
   Use use(session);
   if (!use.mine()) return busy(error);
   const Status status = vireo::run_session(*session, inputs, outputs);
-  return vireo::report(status, session->error, session->main.graph, error);
+  return vireo::report(status, session->error, error);
 }
 
 uint32_t vireo_session_failover_count(const vireo_session* session) {
@@ -162,10 +166,9 @@ vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* b
                          "the arena is the caller's: release the session and create one in a larger arena");
   }
   Error e;
-  const fb::Subgraph* graph = (*session)->main.graph;
   const Status status = vireo::rebuild_session(session, bounds, bound_count, &e);
   if (!vireo::ok(status)) __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
-  return vireo::report(status, e, graph, error);
+  return vireo::report(status, e, error);
 }
 
 uint32_t vireo_session_node_count(const vireo_session* session) { return session == nullptr ? 0 : session->info_count; }
@@ -204,7 +207,7 @@ vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vire
   if (!use.mine()) return busy(error);
   session->error = Error{};
   const Status status = vireo::selftest(*session, index);
-  return vireo::report(status, session->error, session->main.graph, error);
+  return vireo::report(status, session->error, error);
 }
 
 }  // extern "C"

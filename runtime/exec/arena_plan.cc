@@ -231,6 +231,7 @@ Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w
   const SubLayout& s = l.subs[index];
   const fb::Subgraph& g = l.graph(index);
   const auto bad = [&](uint32_t t, const char* what) {
+    blame_tensor(error, text_of(g.tensors()->Get(t)->name()));
     return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts tensor \"{}\" {}", index,
                 text_of(g.tensors()->Get(t)->name()), what);
   };

@@ -124,6 +124,7 @@ Status Builder::place_tensors(uint32_t sub, Error* error) {
     if (out.dtype != DType::kNone) {  // the owner's
       const TensorType& mine = s.max_types[t];
       if (static_cast<const TensorType&>(out) != mine) {
+        blame_tensor(error, text_of(tensor.name()));
         return fail(error, Status::kInvalidModel, "tensor \"{}\" of a body does not fit its owner's",
                     text_of(tensor.name()));
       }
@@ -416,8 +417,13 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
     frame->step_count = part.count;
   }
   for (uint32_t k = 0; k < part.count; ++k) {
-    VIREO_TRY(build_step(sub, part.nodes[k], 0, /*shapes_only=*/true, real() ? &steps[k] : nullptr, error));
+    const Status status = build_step(sub, part.nodes[k], 0, /*shapes_only=*/true, real() ? &steps[k] : nullptr, error);
+    if (!ok(status)) {
+      blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
+      return status;
+    }
     if (real() && fixed && steps[k].infer) {
+      blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
       return fail(error, Status::kUnsupported, "node \"{}\": its shape depends on data that device \"{}\" keeps",
                   text_of(nodes.Get(part.nodes[k])->name()),
                   l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device].info.name);
@@ -617,13 +623,18 @@ Status Builder::build_steps(uint32_t sub, uint8_t depth, bool shapes_only, Frame
     Step* step = real() ? &frame->steps[frame->step_count] : nullptr;
 #if VIREO_JOINED
     if (const JoinedPart* const part = shapes_only ? nullptr : l_.subs[sub].nodes[n].part; part != nullptr) {
-      VIREO_TRY(build_joined(sub, *part, depth, step, error));
+      const Status status = build_joined(sub, *part, depth, step, error);
+      if (!ok(status)) {
+        blame_node(error, text_of(node.name()));
+        return status;
+      }
       ++frame->step_count;
       n += part->count - 1;
       continue;
     }
 #endif
     if (const Status status = build_step(sub, n, depth, shapes_only, step, error); !ok(status)) {
+      blame_node(error, text_of(node.name()));
       if (real()) unload(*step);  // its bodies may hold parts already, and the frame does not count it yet
       return status;
     }

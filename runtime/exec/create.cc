@@ -182,6 +182,7 @@ Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint3
     const Tensor& from = before->own_inputs[i];
     const int64_t bytes = tensor_bytes(from);
     if (bytes < 0 || bytes > after->own_inputs[i].capacity) {
+      blame_tensor(error, input_name(*before, i));
       release_session(after);
       return fail(error, Status::kOutOfArena, "carried state of input {} does not fit the new bounds", i);
     }

@@ -327,6 +327,7 @@ Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tens
     if (concerned) {
       const Status status = bind_step(s, step);
       if (!ok(status)) {
+        blame_node(error, name_of(s, step));
         return fail(error, status, "node \"{}\": device \"{}\" does not take the places of its values",
                     name_of(s, step), step.device->info.name);
       }
@@ -455,6 +456,7 @@ Status take_bound_inputs(vireo_session& s) {
     if (b.buffer == nullptr) continue;
     Tensor& x = *s.main.inputs[i];
     if (x.data != s.own_inputs[i].data) {
+      blame_tensor(&s.error, input_name(s, i));
       return fail(&s.error, Status::kInvalidArgument, "input {} is bound to a buffer, and the caller gives data, too",
                   i);
     }
@@ -467,6 +469,7 @@ Status take_bound_inputs(vireo_session& s) {
     const vireo_status status =
         d.delegate->buffer_read(d.handle, b.buffer->handle, b.offset, x.data, static_cast<uint64_t>(bytes));
     if (status != VIREO_OK) {
+      blame_tensor(&s.error, input_name(s, i));
       return fail(&s.error, static_cast<Status>(status), "input {}: device \"{}\" could not read the buffer", i,
                   d.info.name);
     }
@@ -535,6 +538,7 @@ Status leave_frame(vireo_session& s, Frame& frame) {
     const vireo_status status = d.delegate->buffer_write(d.handle, b->buffer->handle, b->offset, y.data,
                                                          static_cast<uint64_t>(tensor_bytes(y)));
     if (status != VIREO_OK) {
+      blame_tensor(&s.error, name);
       return fail(&s.error, static_cast<Status>(status), "output \"{}\": device \"{}\" could not write the buffer",
                   name, d.info.name);
     }

@@ -246,6 +246,7 @@ Status check_requirement(const SessionLayout& l, const char* require, Error* err
     }
   }
   if (there * 100 >= percent * all) return Status::kOk;
+  blame_node(error, text_of(first->name()));
   return fail(
       error, Status::kUnsupported,
       "required is {}, but {} of {} nodes run there; the first that does not is \"{}\" ({}): `vireo explain` tells "

@@ -231,6 +231,7 @@ class Joiner {
       sink.blob = nullptr;
     }
     if (sink.full) {
+      blame_node(error_, name(p));
       return fail(error_, Status::kOutOfArena,
                   "node \"{}\": the allocator has no memory for what device \"{}\" compiles", name(p),
                   device.info.name);
@@ -261,6 +262,7 @@ class Joiner {
     const vireo_status status =
         device.delegate->memory(device.handle, &host_, &l_.graphs[sub_], &part, l_.slots, &memory);
     if (status != VIREO_OK) {
+      blame_node(error_, name(p));
       return fail(error_, static_cast<Status>(status), "node \"{}\": device \"{}\" could not say what memory it takes",
                   name(p), device.info.name);
     }

@@ -16,6 +16,17 @@ namespace {
 
 // ---- Bounds
 
+// The first tensor that has the dimension; NULL where none has.
+const char* first_with(const fb::Subgraph& g, uint32_t dimension) {
+  for (const fb::Tensor* tensor : *g.tensors()) {
+    const TensorType type = type_of(*tensor);
+    for (int i = 0; i < type.shape.rank; ++i) {
+      if (is_symbolic(type.shape[i]) && handle_id(type.shape[i]) == dimension) return text_of(tensor->name());
+    }
+  }
+  return nullptr;
+}
+
 Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error* error) {
   const Program& p = *l.program;
   for (uint32_t i = 0; i < p.expr_count(); ++i) {
@@ -39,6 +50,7 @@ Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error
                     bound.min, bound.max, bound.name, l.exprs[i].lo);
       }
       if (bound.min < l.exprs[i].lo || bound.max > l.exprs[i].hi) {
+        blame_tensor(error, first_with(p.subgraph(0), i));
         return fail(error, Status::kInvalidArgument,
                     "bound {}..{} of dimension \"{}\" is outside the model's own {}..{}", bound.min, bound.max,
                     bound.name, l.exprs[i].lo, l.exprs[i].hi);
@@ -71,6 +83,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
     for (int i = 0; i < type.shape.rank; ++i) {
       const Interval d = bound_of(type.shape[i], Span<const Interval>(l.exprs, l.program->expr_count()));
       if (d.open()) {
+        blame_tensor(error, text_of(tensor.name()));
         return fail(error, Status::kInvalidArgument,
                     "dimension {} of tensor \"{}\" has no upper bound because \"{}\" has none: give it in the "
                     "session's bounds, or "
@@ -80,6 +93,7 @@ Status bind_types(SessionLayout& l, uint32_t index, Error* error) {
       type.shape[i] = d.hi < 0 ? 0 : d.hi;
     }
     if (tensor_bytes(type) < 0) {
+      blame_tensor(error, text_of(tensor.name()));
       return fail(error, Status::kInvalidArgument, "tensor \"{}\" at its upper bound {} is larger than memory",
                   text_of(tensor.name()), type.shape);
     }
@@ -318,7 +332,7 @@ Status claim(SessionLayout& l, uint32_t index, const vireo_session_options* opti
     const bool control = row != nullptr && (row->def->flags & OpDef::kControlFlow) != 0;
     const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
     if (!control && s.nodes[n].device == kNoDevice) {
-      if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(n);
+      blame_node(error, text_of(node.name()));
       return fail(error, Status::kUnsupported, "node \"{}\": no device of this build runs operator {} ({}): {}",
                   text_of(node.name()), row == nullptr ? "" : row->def->name, static_cast<int>(node.op()),
                   row == nullptr ? "build with its kernel in VIREO_KERNELS" : s.nodes[n].reason);

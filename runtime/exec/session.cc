@@ -153,7 +153,7 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
 Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   Tensor& x = *s.main.inputs[i];
   const Tensor& own = s.own_inputs[i];
-  const char* name = text_of(s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(i))->name());
+  const char* name = input_name(s, i);
   if (given == nullptr || given->data == nullptr) {
     Tensor mine = x;
     if (given != nullptr && given->dtype != VIREO_NONE && given->rank >= 0 && given->rank <= kMaxRank) {
@@ -205,9 +205,9 @@ Status check_outputs(vireo_session& s, const vireo_tensor* outputs) {
     const Tensor& y = *s.main.outputs[o];
     const int64_t bytes = tensor_bytes(y);
     if (outputs[o].capacity < bytes) {
+      blame_tensor(&s.error, output_name(s, o));
       return fail(&s.error, Status::kOutOfArena, "output \"{}\" takes {} bytes, the caller's buffer has {}",
-                  text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(o))->name()), bytes,
-                  outputs[o].capacity);
+                  output_name(s, o), bytes, outputs[o].capacity);
     }
   }
   return Status::kOk;
@@ -307,6 +307,7 @@ Status run_window(vireo_session& s, Step* steps, uint32_t count) {
   }
   if (first == nullptr) return check_cancelled(s);  // lanes may have left steps out
   const Step& step = steps[first->failed];
+  blame_node(&s.error, name_of(s, step));
   return fail(&s.error, static_cast<Status>(first->status), "{} \"{}\": {}", step.def->name, name_of(s, step),
               first->submit.message);
 }
@@ -324,6 +325,12 @@ Status fail_step(vireo_session& s, const Step& step, Status status, const char* 
   return fail(&s.error, status, "{} \"{}\": {}", step.def->name, name_of(s, step), told ? cause : what);
 }
 
+// No node is to blame for what the caller ended.
+static Status blame_step(vireo_session& s, const Step& step, Status status) {
+  if (status != Status::kCancelled) blame_node(&s.error, name_of(s, step));
+  return status;
+}
+
 Status run_frame(vireo_session& s, Frame& frame) {
 #if VIREO_JOINED
   if (s.memory != nullptr) enter_frame(s, frame);
@@ -339,11 +346,13 @@ Status run_frame(vireo_session& s, Frame& frame) {
     }
 #endif
     if (s.times == nullptr) {
-      VIREO_TRY(run_step(s, step));
+      const Status status = run_step(s, step);
+      if (!ok(status)) return blame_step(s, step, status);
       continue;
     }
     const uint64_t begin = platform::now_ns();
-    VIREO_TRY(run_step(s, step));
+    const Status status = run_step(s, step);
+    if (!ok(status)) return blame_step(s, step, status);
     NodeTime& time = s.times[step.info];
     time.total_ns += platform::now_ns() - begin;
     ++time.calls;
@@ -371,6 +380,7 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
   do {
     for (uint32_t i = 0; ok(status) && i < s.main.input_count; ++i) {
       status = bind_input(s, i, inputs == nullptr ? nullptr : &inputs[i]);
+      if (!ok(status)) blame_tensor(&s.error, input_name(s, i));
     }
 #if VIREO_JOINED
     if (ok(status) && s.memory != nullptr) status = take_bound_inputs(s);
@@ -394,6 +404,7 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
 #if VIREO_JOINED
   for (uint32_t o = 0; ok(status) && s.memory != nullptr && outputs != nullptr && o < s.main.output_count; ++o) {
     if (outputs[o].data != nullptr && is_bound(s, o)) status = fetch_output(s, o);
+    if (!ok(status)) blame_tensor(&s.error, output_name(s, o));
   }
 #endif
   if (ok(status)) {

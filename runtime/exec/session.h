@@ -202,6 +202,13 @@ Status infer_static(const Step& step, const bool* constant_inputs, TensorType* c
 // The message of the first failure, with the node's name in front.
 Status fail_step(vireo_session& s, const Step& step, Status status, const char* what);
 
+inline const char* input_name(const vireo_session& s, uint32_t index) {
+  return text_of(s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(index))->name());
+}
+inline const char* output_name(const vireo_session& s, uint32_t index) {
+  return text_of(s.main.graph->tensors()->Get(s.main.graph->outputs()->Get(index))->name());
+}
+
 inline vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
 inline const vireo_tensor* as_c(const Tensor* t) { return reinterpret_cast<const vireo_tensor*>(t); }
 

@@ -145,7 +145,6 @@ Status Program::check_exprs(Error* error) const {
 Status Program::check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, Error* error) const {
   const char* name = text_of(t.name());
   const auto bad = [&](const char* what) {
-    if (error != nullptr && ok(error->status)) error->tensor = static_cast<int32_t>(index);
     return fail(error, Status::kInvalidModel, "tensor {} \"{}\" of subgraph {}: {}", index, name, subgraph, what);
   };
   if (t.dtype() == 0 || t.dtype() >= kDTypeCount) return bad("unknown data type");
@@ -171,7 +170,6 @@ Status Program::check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t in
 Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t index, Error* error) const {
   const fb::Node& n = *g.nodes()->Get(index);
   const auto bad = [&](const char* what) {
-    if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(index);
     return fail(error, Status::kInvalidModel, "node {} \"{}\" ({}): {}", index, text_of(n.name()),
                 op_name(static_cast<Op>(n.op())), what);
   };
@@ -197,7 +195,6 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
     return bad("an output does not exist, or is absent and required");
   if (row == nullptr) return Status::kOk;  // not in this build: a session that needs it is refused by name
   if (n.version() > row->version) {
-    if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(index);
     return fail(error, Status::kUnsupported,
                 "node {} \"{}\": {} version {} is newer than this build's {}: update Vireo", index, text_of(n.name()),
                 row->def->name, static_cast<int>(n.version()), static_cast<int>(row->version));

@@ -122,7 +122,6 @@ class Placer {
   }
 
   Status refuse(size_t n, Status status, const char* format, Error* error) const {
-    if (error != nullptr && ok(error->status)) error->node = static_cast<int32_t>(n);
     return fail(error, status, format, n, device_count());
   }
 

@@ -60,8 +60,8 @@ struct PlaceResult {
 int64_t placement_workspace_bytes(int64_t devices, int64_t nodes, int64_t values, int64_t readers);
 
 // Fills `device_of` (one a node). `workspace` is aligned to 8. kOutOfArena when it is too small; kInvalidArgument for
-// numbers that are no times or name what there is not; kUnsupported, with error->node, for a node that no device can
-// run, or that is pinned to one that cannot.
+// numbers that are no times or name what there is not; kUnsupported, with the node's number in the message, for a
+// node that no device can run, or that is pinned to one that cannot.
 Status place_nodes(const PlaceProblem& problem, Span<uint8_t> workspace, Span<int32_t> device_of, PlaceResult* result,
                    Error* error);
 

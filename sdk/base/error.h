@@ -16,8 +16,8 @@ namespace vireo {
 
 struct Error {
   Status status = Status::kOk;
-  int32_t node = -1;    // index in the subgraph, -1 unknown
-  int32_t tensor = -1;  // index in the subgraph, -1 unknown
+  const char* node = nullptr;    // name of the innermost one to blame, in the model's memory; null unknown
+  const char* tensor = nullptr;  // the same
   char message[320];
 
   Error() { message[0] = 0; }  // the rest is left as it is: errors are made on hot paths
@@ -53,6 +53,15 @@ Status fail(Error* error, Status status, const char* format, const Args&... args
   if (!VIREO_DETAIL) return fail_args(error, status, "", nullptr, 0);
   const ErrorArg list[] = {ErrorArg(args)...};
   return fail_args(error, status, format, list, static_cast<int>(sizeof...(Args)));
+}
+
+// Adds the place to a failure, before or after fail() (`error` may be null): what lies further inside came first and
+// stays.
+inline void blame_node(Error* error, const char* name) {
+  if (error != nullptr && error->node == nullptr) error->node = name;
+}
+inline void blame_tensor(Error* error, const char* name) {
+  if (error != nullptr && error->tensor == nullptr) error->tensor = name;
 }
 
 }  // namespace vireo

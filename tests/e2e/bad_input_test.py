@@ -193,6 +193,35 @@ class BadInput(unittest.TestCase):
         numpy.save(path, numpy.array([{"a": 1}], dtype=object), allow_pickle=True)
         self.refused("run", self.file, "--input", f"features={path}", says=["pickle"])
 
+    def test_errors_of_runs_name_the_place(self):
+        """A node in a body, a tensor that is above its bound, a tensor whose dimension was bound wrongly."""
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        from onnx import TensorProto as T, helper as h
+        value = h.make_tensor_value_info
+        pick = h.make_graph([h.make_node("Gather", ["x", "i"], ["picked"], name="pick")], "then", [], [value("picked", T.FLOAT, None)])
+        keep = h.make_graph([h.make_node("Neg", ["x"], ["kept"], name="keep")], "else", [], [value("kept", T.FLOAT, None)])
+        nodes = [h.make_node("If", ["flag"], ["y"], name="choose", then_branch=pick, else_branch=keep),
+                 h.make_node("Range", ["zero", "last", "one"], ["count"], name="counter"), h.make_node("Neg", ["count"], ["z"], name="turn")]
+        graph = h.make_graph(nodes, "places", [value("x", T.FLOAT, ["n", 4]), value("i", T.INT64, ["k"]), value("flag", T.BOOL, []), value("last", T.INT64, [])],
+                             [value("y", T.FLOAT, None), value("z", T.INT64, ["m"])], [h.make_tensor("zero", T.INT64, [], [0]), h.make_tensor("one", T.INT64, [], [1])])
+        path = support.WORK / "places.onnx"
+        onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
+        file = support.convert(path, "places", "--shape", "x=1..8,4", "--no-optimize")
+
+        def run(last=3, index=1, flag=True):
+            inputs = {"x": np.ones((3, 4), np.float32), "i": np.array([index, 0]), "flag": np.array(flag), "last": np.array(last)}
+            for name, array in inputs.items():
+                np.save(support.WORK / f"places_{name}.npy", array)
+            return ("run", file, *(part for name in inputs for part in ("--input", f"{name}={support.WORK}/places_{name}.npy")))
+        support.vireo(*run())
+        self.refused(*run(index=9), says=["node: choose/pick\n"])
+        self.refused(*run(last=300), says=["node: counter\n", "tensor: count\n"])
+        self.refused("explain", file, "--bound", "n=1..900", says=["tensor: x\n"])
+
     def test_open_dimension(self):
         file = support.convert(self.onnx, "bad_open")
         self.assertEqual(support.vireo("inspect", file).returncode, 0)

@@ -194,6 +194,7 @@ TEST_F(Misuse, NumbersOutOfRange) {
   const int64_t dims[9] = {1, 1, 49, -1, 1, 1, 1, 1, 1};
   for (const int32_t rank : {-1, 0, 3, 4, 9, 0x7FFFFFFF}) {
     EXPECT_EQ(vireo_session_input_shape(session_, 0, dims, rank, &e), VIREO_INVALID_ARGUMENT) << rank;
+    EXPECT_STREQ(e.tensor, "features") << rank;
   }
   EXPECT_FALSE(answer(session_).empty());
 }
@@ -227,12 +228,17 @@ TEST_F(Misuse, TensorsThatDoNotFit) {
     error_ = VIREO_ERROR_INIT;
     EXPECT_NE(vireo_session_run(session_, &bad, nullptr, &error_), VIREO_OK) << "fault " << i;
     EXPECT_NE(error_.message[0], 0) << "fault " << i;
+    EXPECT_STREQ(error_.tensor, "features") << "fault " << i << ": " << error_.message;
+    EXPECT_STREQ(error_.node, "") << "fault " << i;
   }
+  vireo_value_info output = VIREO_VALUE_INFO_INIT;
+  ASSERT_EQ(vireo_model_output(model_, 0, &output, &error_), VIREO_OK);
   float small = -7;
   vireo_tensor out = {};
   out.data = &small;
   out.capacity = sizeof(small);
   EXPECT_EQ(vireo_session_run(session_, &good, &out, &error_), VIREO_OUT_OF_ARENA);
+  EXPECT_STREQ(error_.tensor, output.name) << error_.message;
   EXPECT_EQ(small, -7);
   EXPECT_FALSE(answer(session_).empty());
 }

@@ -93,7 +93,9 @@ typedef struct vireo_string {
   size_t size;
 } vireo_string;
 
-/* What went wrong. message says what was met, what was wanted and what to do next; node and tensor name the place. */
+/* What went wrong. message says what was met, what was wanted and what to do next. node and tensor name the place where
+ * a session, a run or a binding failed: in a body or a composite the innermost node, of a shape, type, capacity or
+ * bound the tensor. A file that is refused says the place in message. */
 typedef struct vireo_error {
   uint32_t struct_size;
   vireo_status status;
