@@ -70,7 +70,7 @@ function targets() {
   if (!(data.targets || []).length) return $("targets").remove();
   const known = (d, text) => d.nodes_without_time ? (d.expected_ns ? text + ", " + count(d.nodes_without_time, "node") + " not known" : "not known") : text;
   for (const t of data.targets) {
-    $("targets-list").append(h("h3", {}, t.target), facts([["Memory of a session", bytesText(t.arena_bytes)], ["Packed weights", t.constants ? bytesText(t.packed_bytes) + " of " + count(t.constants, "constant") : ""],
+    $("targets-list").append(h("h3", {}, t.target), facts([[t.arena_of === "session" ? "Memory of a session" : "Memory of its " + t.arena_of, bytesText(t.arena_bytes)], ["Packed weights", t.constants ? bytesText(t.packed_bytes) + " of " + count(t.constants, "constant") : ""],
       ["Compiled", t.parts ? bytesText(t.compiled_bytes) + " in " + count(t.parts, "part") : ""], ["Assumed", t.assumed.join("; ")]]),
       table(["device", {text: "nodes", n: true}, {text: "parts", n: true}, {text: "expected time", n: true}, {text: "from other devices", n: true}, {text: "energy of a run", n: true}],
         t.devices.map((d) => [d.device, String(d.nodes), d.parts ? String(d.parts) : "", known(d, usText(d.expected_ns / 1000)), d.bytes_crossing ? bytesText(d.bytes_crossing) : "", d.energy_mj ? number3(d.energy_mj) + " mJ" : ""])),

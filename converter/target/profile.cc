@@ -124,10 +124,14 @@ class Reader {
   bool memory(const Json& json, Profile* out) {
     if (!json.contains("memory")) return true;
     const Json& m = json["memory"];
-    if (!m.is_object()) return bad("memory", "an object with \"arena\" and \"file\", in bytes");
+    if (!m.is_object()) return bad("memory", "an object with \"arena\", \"file\" and \"pointer\", in bytes");
     constexpr uint64_t kMost = uint64_t{1} << 62;
-    return keys(m, "memory.", {"arena", "file"}) && whole(m, "arena", "memory.", 1, kMost, &out->arena_bytes) &&
-           whole(m, "file", "memory.", 1, kMost, &out->file_bytes);
+    if (!keys(m, "memory.", {"arena", "file", "pointer"}) ||
+        !whole(m, "arena", "memory.", 1, kMost, &out->arena_bytes) ||
+        !whole(m, "file", "memory.", 1, kMost, &out->file_bytes) ||
+        !whole(m, "pointer", "memory.", 4, 8, &out->pointer_bytes))
+      return false;
+    return out->pointer_bytes % 4 == 0 || bad("memory.pointer", "4 or 8");
   }
 
   bool types(const Json& json, Profile* out) {

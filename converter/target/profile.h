@@ -26,6 +26,7 @@ struct Profile {
   std::string name, description;
   std::vector<ProfileDevice> devices;
   uint64_t arena_bytes = 0, file_bytes = 0;  // at most; 0: any
+  uint64_t pointer_bytes = 0;                // of the target's pointers, 4 or 8; 0: as on the converting machine
   uint64_t types = 0;                        // that the target computes in: bit 1 << VIREO_FLOAT32, ...; 0: any
   std::string precision;                     // of --quantize, where the user gives none
   std::vector<std::string> skip;             // passes to leave out

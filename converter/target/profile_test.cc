@@ -31,7 +31,7 @@ TEST(Profile, AllThatItMaySay) {
   Profile p;
   std::string error;
   ASSERT_TRUE(parse(R"({"name": "board", "description": "d", "precision": "bf16", "layout": "nchw", "skip": ["fold"],
-    "types": ["int8", "float32"], "alignment": 4096, "pack": false, "memory": {"arena": 1000, "file": 2000},
+    "types": ["int8", "float32"], "alignment": 4096, "pack": false, "memory": {"arena": 1000, "file": 2000, "pointer": 4},
     "devices": [{"delegate": "npu", "rates": {"i8": 2e12, "launch_ns": 0}, "watts": 1.5}, {"device": "cpu"}]})",
                     &p, &error))
       << error;
@@ -45,6 +45,7 @@ TEST(Profile, AllThatItMaySay) {
   EXPECT_LT(p.devices[1].rates.launch_ns, 0);  // what it declares stays
   EXPECT_EQ(p.arena_bytes, 1000u);
   EXPECT_EQ(p.file_bytes, 2000u);
+  EXPECT_EQ(p.pointer_bytes, 4u);
   EXPECT_EQ(p.types, uint64_t{1} << VIREO_INT8 | uint64_t{1} << VIREO_FLOAT32);
   EXPECT_EQ(p.precision, "bf16");
   EXPECT_EQ(p.skip, (std::vector<std::string>{"choose_layout", "fold"}));

@@ -89,6 +89,20 @@ bool says_rates(const vireo_rates& r) {
   return r.f32_rate > 0 || r.f16_rate > 0 || r.i8_rate > 0 || r.bandwidth > 0 || r.transfer > 0 || r.launch_ns >= 0;
 }
 
+// What a profile's rates say of a node: its operations or its bytes, whichever takes longer; without a bandwidth its
+// operations. 0: they say nothing of what it has to do. A type without a rate is computed in the next wider one.
+double by_rates(const vireo_rates& rates, const vireo_node_info& node) {
+  const double half = rates.f16_rate > 0 ? rates.f16_rate : rates.f32_rate;
+  const double byte = rates.i8_rate > 0 ? rates.i8_rate : half;
+  const bool is_byte = node.dtype == VIREO_INT8 || node.dtype == VIREO_UINT8;
+  const bool is_half = node.dtype == VIREO_FLOAT16 || node.dtype == VIREO_BFLOAT16;
+  const double rate = is_byte ? byte : is_half ? half : rates.f32_rate;
+  if (node.operations != 0 && !(rate > 0)) return 0;
+  const double compute = node.operations == 0 ? 0 : static_cast<double>(node.operations) / rate;
+  const double move = rates.bandwidth > 0 ? static_cast<double>(node.bytes) / rates.bandwidth : 0;
+  return 1e9 * std::max(compute, move);
+}
+
 // The runtime's number of a profile's device; -1: it is not here.
 int find_device(const vireo_runtime* runtime, const ProfileDevice& wanted) {
   for (uint32_t i = 0; i < vireo_runtime_device_count(runtime); ++i) {
@@ -111,7 +125,7 @@ struct Placed {
 // One target's model and what a session made of it.
 class Preparation {
  public:
-  Preparation(const std::vector<uint8_t>& bare, const std::string& name, const Profile& profile,
+  Preparation(const std::vector<uint8_t>& bare, const fb::Model& graph, const std::string& name, const Profile& profile,
               const TargetOptions& options)
       : profile_(profile), model_(aligned(bare), name, 1, [this](vireo_runtime* runtime) { find_devices(runtime); }) {
     report_.name = profile.name;
@@ -135,9 +149,10 @@ class Preparation {
       if (strange) choice.device = names();
     }
     place(choice);
-    (void)make_session(model_, choice, bounds_);  // packs, compiles and compares; the model keeps what it made
-    place(choice);                                // a part that computed wrongly has moved
-    memory_ = memory_of(model_, choice, bounds_);
+    const Session session = make_session(model_, choice, bounds_);  // packs, compiles and compares; the model keeps it
+    place(choice);                                                  // a part that computed wrongly has moved
+    expect(nodes_of(session.get()));
+    count_memory(graph, memory_of(model_, choice, bounds_));
     tell();
   }
   Preparation(const Preparation&) = delete;
@@ -240,13 +255,21 @@ class Preparation {
       p.bytes_crossing = n.bytes_crossing;
       for (uint32_t v = 0; v < n.verdict_count; ++v) {
         const vireo_verdict& verdict = n.verdicts[v];
-        if (p.device == verdict.device)
-          p.time_ns = verdict.time_ns;
-        else if (verdict.takes == 0 && p.reason.empty() && index_of(verdict.device) != kNotSaid)
+        if (p.device != verdict.device && verdict.takes == 0 && p.reason.empty() &&
+            index_of(verdict.device) != kNotSaid)
           p.reason = std::string(verdict.device) + ": " + verdict.reason;
       }
       nodes_.push_back(std::move(p));
     });
+  }
+
+  // Times by the profile: what a kernel claims is of no machine in particular. `infos`: the session's, in the same
+  // order.
+  void expect(const std::vector<vireo_node_info>& infos) {
+    for (size_t n = 0; n < nodes_.size() && infos.size() == nodes_.size(); ++n) {
+      const uint8_t at = index_of(nodes_[n].device);
+      if (at != kNotSaid) nodes_[n].time_ns = by_rates(profile_.devices[at].rates, infos[n]);
+    }
   }
 
   // Visits nodes in the order in which the session told them: bodies behind their owners, but for composites that a
@@ -267,13 +290,22 @@ class Preparation {
     }
   }
 
-  void tell() {
-    report_.arena_bytes = memory_.total_bytes;
-    if (profile_.arena_bytes != 0 && memory_.total_bytes > profile_.arena_bytes) {
-      report_.broken.push_back("target " + profile_.name + ": a session takes an arena of " +
-                               std::to_string(memory_.total_bytes) + " bytes, memory.arena allows " +
-                               std::to_string(profile_.arena_bytes));
+  void count_memory(const fb::Model& graph, const vireo_memory& here) {
+    const auto* const portable = graph.plans()->Get(0)->subgraphs();
+    const bool planned = portable != nullptr && portable->size() != 0;
+    report_.arena_bytes = here.total_bytes;
+    std::string what = "a session takes an arena of ";
+    if (profile_.pointer_bytes != 0 && profile_.pointer_bytes != sizeof(void*)) {
+      report_.arena_of = planned ? "tensors" : "planned tensors";
+      report_.arena_bytes = planned ? portable->Get(0)->bytes() : here.tensor_bytes;
+      what = "the tensors of a session take ";
     }
+    if (profile_.arena_bytes == 0 || report_.arena_bytes <= profile_.arena_bytes) return;
+    report_.broken.push_back("target " + profile_.name + ": " + what + std::to_string(report_.arena_bytes) +
+                             " bytes, memory.arena allows " + std::to_string(profile_.arena_bytes));
+  }
+
+  void tell() {
     std::set<std::pair<uint32_t, uint32_t>> parts;
     for (const Placed& n : nodes_) {
       if (profile_.types != 0 && n.dtype != VIREO_NONE && (profile_.types >> n.dtype & 1) == 0 && n.device != "-")
@@ -285,11 +317,10 @@ class Preparation {
       if (d == report_.devices.end()) d = report_.devices.insert(d, TargetReport::Device{n.device});
       ++d->nodes;
       d->bytes_crossing += n.bytes_crossing;
-      if (n.part != UINT32_MAX) {
-        if (!parts.insert({n.depth, n.part}).second) continue;
-        ++d->parts;
-        d->expected_ns += n.part_ns;
-        d->nodes_without_time += n.part_ns > 0 ? 0 : 1;
+      const bool first = n.part != UINT32_MAX && parts.insert({n.depth, n.part}).second;
+      if (first) ++d->parts;
+      if (n.part != UINT32_MAX && n.part_ns > 0) {
+        d->expected_ns += first ? n.part_ns : 0;
       } else {
         d->expected_ns += n.time_ns;
         d->nodes_without_time += n.time_ns > 0 ? 0 : 1;
@@ -305,7 +336,6 @@ class Preparation {
   std::vector<vireo_device_info> devices_;  // in the profile's order; texts live as long as the runtime
   Model model_;
   Bounds bounds_;
-  vireo_memory memory_ = VIREO_MEMORY_INIT;
   std::vector<Placed> nodes_;
   TargetReport report_;
 };
@@ -368,7 +398,7 @@ std::vector<uint8_t> with_targets(Span<const uint8_t> file, const std::string& n
   std::vector<emit::TargetPlan> plans;
   uint32_t alignment = 0;
   for (const Profile& profile : profiles) {
-    prepared.push_back(std::make_unique<Preparation>(bare, name, profile, options));
+    prepared.push_back(std::make_unique<Preparation>(bare, graph, name, profile, options));
     prepared.back()->add_copies(&weights);
     plans.push_back(prepared.back()->plan(graph));
     alignment = std::max(alignment, profile.alignment);
@@ -400,7 +430,7 @@ Json json_of(const TargetReport& report, bool nodes) {
     devices.push_back({{"device", d.name},
                        {"nodes", d.nodes},
                        {"parts", d.parts},
-                       {"expected_ns", d.expected_ns},
+                       {"expected_ns", d.expected_ns > 0 ? Json(d.expected_ns) : Json()},
                        {"nodes_without_time", d.nodes_without_time},
                        {"bytes_crossing", d.bytes_crossing},
                        {"energy_mj", d.energy_mj > 0 ? Json(d.energy_mj) : Json()}});
@@ -409,6 +439,7 @@ Json json_of(const TargetReport& report, bool nodes) {
   Json out = {{"target", report.name},
               {"devices", devices},
               {"arena_bytes", report.arena_bytes},
+              {"arena_of", report.arena_of},
               {"constants", report.constants},
               {"packed_bytes", report.packed_bytes},
               {"parts", report.parts},
@@ -423,13 +454,19 @@ Json json_of(const TargetReport& report, bool nodes) {
 std::string text_of(const TargetReport& report, bool nodes) {
   std::string text;
   for (const std::string& line : report.assumed) text += "  " + line + "\n";
-  text += "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes) + ", packed " +
-          std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes) + ", compiled " +
-          std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes) + "\n";
+  text +=
+      "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes) +
+      (report.arena_of == "session" ? "" : " of " + report.arena_of + ", to which its own scratch and tables come") +
+      ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes) +
+      ", compiled " + std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes) + "\n";
   for (const TargetReport::Device& d : report.devices) {
     text += "    " + d.name + ": " + std::to_string(d.nodes) + " nodes";
     if (d.parts > 0) text += " in " + std::to_string(d.parts) + " parts";
     if (d.expected_ns > 0) text += ", " + time_text(d.expected_ns) + " expected";
+    if (d.nodes_without_time == d.nodes)
+      text += ", no time is known: the profile gives no rates";
+    else if (d.nodes_without_time > 0)
+      text += " without " + std::to_string(d.nodes_without_time) + " nodes of which the rates say nothing";
     if (d.bytes_crossing > 0) text += ", " + bytes_text(d.bytes_crossing) + " come from other devices";
     text += "\n";
   }

@@ -31,7 +31,7 @@ struct TargetReport {
   struct Device {
     std::string name;
     size_t nodes = 0, parts = 0;
-    double expected_ns = 0;  // of what is known
+    double expected_ns = 0;  // by its compiler, or by the profile's rates: of what is known
     size_t nodes_without_time = 0;
     uint64_t bytes_crossing = 0;  // that come from other devices
     double energy_mj = 0;         // by the profile's watts; 0: not known
@@ -47,6 +47,10 @@ struct TargetReport {
   std::vector<std::string> broken;   // limits, with figures
   Json nodes = Json::array();
   size_t constants = 0, parts = 0;
+  // What arena_bytes counts: a whole "session" of this machine; or, where the target's pointers are of another size and
+  // scratch and tables of this machine say nothing of it, the "tensors" of the file's portable plan, or, where it has
+  // none, "planned tensors": as this machine's kernels need them.
+  std::string arena_of = "session";
   uint64_t arena_bytes = 0, packed_bytes = 0, compiled_bytes = 0;
 };
 Json json_of(const TargetReport& report, bool nodes);

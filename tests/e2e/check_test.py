@@ -39,6 +39,42 @@ class Samples(unittest.TestCase):
         self.check("digit_det_nms")
 
 
+class Targets(unittest.TestCase):
+    """check --target: times are the profile's and memory the target's, not this machine's."""
+
+    def check(self, rates=None, **memory):
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        path = support.WORK / "check_profile.json"
+        path.write_text(json.dumps({"name": "board", "devices": [{"device": "cpu", **({"rates": rates} if rates else {})}], "memory": memory}))
+        arguments = ("check", MODELS / "kws_dscnn.onnx", "--shape", "features=1,1,49,40", "--target", path)
+        text, told = support.vireo(*arguments, check=False), support.vireo(*arguments, "--json", check=False)
+        self.assertEqual(text.returncode, told.returncode)
+        return text.stdout, json.loads(told.stdout)["targets"][0], told.returncode
+
+    def test_times_are_the_profiles(self):
+        slow, fast = ({"f32": 2e8 * k, "bandwidth": 4e8 * k} for k in (1, 1000))
+        times = [self.check(rates)[1]["devices"][0]["expected_ns"] for rates in (slow, fast)]
+        self.assertAlmostEqual(times[0] / times[1], 1000)
+        self.assertGreater(times[0], 10e6)  # five million multiplications and more, at 2e8 a second
+        text, told, _ = self.check()
+        self.assertIsNone(told["devices"][0]["expected_ns"])
+        self.assertIn("no time is known: the profile gives no rates", text)
+        text, told, _ = self.check({"f32": 2e8})
+        self.assertGreater(told["devices"][0]["nodes_without_time"], 0)  # those that only move
+        self.assertIn("of which the rates say nothing", text)
+
+    def test_memory_is_the_targets(self):
+        _, here, _ = self.check()
+        text, told, status = self.check(pointer=4, arena=320000)
+        self.assertEqual((here["arena_of"], told["arena_of"], status), ("session", "tensors", 0))
+        self.assertEqual(told["arena_bytes"], 320000)  # what the file's portable plan says; this machine's kernels want scratch
+        self.assertGreater(here["arena_bytes"], told["arena_bytes"])
+        self.assertIn("312.5 KiB of tensors, to which its own scratch and tables come", text)
+        text, told, status = self.check(pointer=4, arena=319999)
+        self.assertEqual((len(told["limits_broken"]), status), (1, 1))
+        self.assertIn("the tensors of a session take 320000 bytes, memory.arena allows 319999", text)
+
+
 @unittest.skipIf(REASON, REASON)
 class Reproduce(unittest.TestCase):
     """check --reproduce: models of one node that ONNX's checker takes, and that are refused by the same words."""
