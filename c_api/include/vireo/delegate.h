@@ -19,6 +19,11 @@
  * (compilers and standard libraries would have to match), and event objects that live apart from submits (a part has
  * one submit under way at most, so the loaded part is its own event).
  *
+ * Faults. A delegate runs in the host's process. The host survives VIREO_DEVICE_LOST, a wait() that says VIREO_BUSY for
+ * longer than the session's device_timeout_ns (cancel() is then called), refusals of compile() and, once, a compiled
+ * part that computes wrongly when it is compared before its first use. It does not survive a call that crashes or does
+ * not return, submit() included: a device that may hang works beside the host, with wait() and cancel().
+ *
  * Memory of a device's own. The host plans it as it plans its own arena and asks for one buffer a session and device;
  * it knows which values lie where, copies those that cross, and leaves on the device what only parts there read. Where
  * a value lies is told once (bind), not with each submit, so that a delegate can record its commands. Considered and

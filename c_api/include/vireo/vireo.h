@@ -410,7 +410,9 @@ typedef struct vireo_preference {
   double (*time_ns)(void* context, const vireo_candidate* candidate);
 } vireo_preference;
 
-/* What happens to a run when a device that runs several nodes as one part is lost, or does not answer in time. */
+/* What happens to a run when a device that runs several nodes as one part is lost, or does not answer in time: its
+ * driver returns VIREO_DEVICE_LOST, or its wait() says VIREO_BUSY for longer than device_timeout_ns. Nothing helps
+ * against a driver that crashes or whose calls never return: it runs in this process. */
 typedef enum vireo_failover {
   VIREO_FAILOVER_DEFAULT = 0, /* where another device that the session may use can run every node of the part, the run
                                  goes on there, from the tensors that went into the part: the result does not change.
