@@ -53,11 +53,31 @@ TEST(BadInput, MissingFileAndFolder) {
 
 TEST(BadInput, EmptyAndForeignFiles) {
   Folder folder;
-  EXPECT_TRUE(has(refuse(folder, folder.write("a.onnx", ""), {Code::kNotOnnx}), "empty"));
-  EXPECT_TRUE(has(refuse(folder, folder.write("b.onnx", "\x1f\x8b rest of a gzip file"), {Code::kNotOnnx}), "gzip"));
-  EXPECT_TRUE(
-      has(refuse(folder, folder.write("c.onnx", "version https://git-lfs.github.com/spec/v1\noid"), {Code::kNotOnnx}),
-          "LFS"));
+  const auto bytes = [](const char* text, size_t n) { return std::string(text, n); };
+  const std::pair<std::string, const char*> kFiles[] = {
+      {"", "empty"},
+      {"\x1f\x8b rest of a gzip file", "gzip"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "git lfs pull"},
+      {bytes("\x1c\0\0\0TFL3\x14\0\x20\0", 12), "TensorFlow Lite"},
+      {bytes("\x1c\0\0\0ORTM\x14\0\x20\0", 12), ".ort"},
+      {"GGUF\x03 and so on", "GGUF"},
+      {"\n <!DOCTYPE html>\n<html lang=\"en\">", "web page"},
+      {"<html><head><title>Sign in</title>", "web page"},
+      {"<?xml version=\"1.0\"?>\n<net name=\"m\">", "XML"},
+      {"{\"error\": \"not found\"}", "JSON"},
+      {"\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", "pickle"},
+      {"\x80\x04\x95\x10 more", "pickle"},
+      {"PK\x03\x04 head archive/data.pkl PK\x01\x02 archive/data.pkl", "PyTorch"},
+      {"PK\x03\x04 head model.onnx PK\x01\x02 model.onnx", "ZIP archive with an ONNX file"},
+      {"PK\x03\x04 head read.me PK\x01\x02 read.me", "ZIP archive: unpack"},
+      {"\x93NUMPY\x01 header", "NumPy"},
+      {bytes("\x0a\0\0\0\0\0\0\0{\"w\":{\"a\"}", 18), "safetensors"},
+      {"\x08\x01\x12 neither", "cut short"},
+  };
+  for (const auto& [content, help] : kFiles) {
+    const std::string text = refuse(folder, folder.write("model.onnx", content), {Code::kNotOnnx});
+    EXPECT_TRUE(has(text, help)) << help << "\n" << text;
+  }
 }
 
 TEST(BadInput, AboveTwoGiB) {
@@ -304,6 +324,8 @@ TEST(BadInput, ExternalData) {
   std::filesystem::create_directory_symlink(outer.at(""), outer.at("model/up"));
   EXPECT_TRUE(has(run(model_with_data_at("up/secret.bin")), "link"));
   EXPECT_TRUE(has(run(model_with_data_at("weights.bin", 4)), "16 bytes"));
+  outer.write("model/pointer.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 16\n");
+  EXPECT_TRUE(has(run(model_with_data_at("pointer.bin", 64)), "git lfs pull"));
   EXPECT_TRUE(has(run(model_with_data_at("")), "outside"));
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "converter/onnx/load.h"
 #include "converter/onnx/six_bits.h"
 #include "converter/onnx/tensors.h"
 
@@ -107,7 +108,8 @@ ir::ConstantPtr TensorReader::read_external(const ::onnx::TensorProto& tensor, c
     return fail(Code::kExternalData, name,
                 "its data file \"" + location + "\" has " + std::to_string(size) + " bytes, wanted " +
                     std::to_string(bytes) + " at " + std::to_string(offset),
-                "the file was cut short or belongs to another model: get it again");
+                is_lfs_pointer(file->bytes()) ? "it is a Git LFS pointer: fetch the file itself with `git lfs pull`"
+                                              : "the file was cut short or belongs to another model: get it again");
   }
   const Span<const uint8_t> data(file->bytes().data() + offset, static_cast<size_t>(bytes));
   if (is_six_bits(type.dtype)) return ir::make_constant(type, unpack_six_bits(data, element_count(type.shape)));

@@ -6,6 +6,7 @@
 
 #include "converter/diag/diagnostics.h"
 #include "onnx/onnx-ml.pb.h"
+#include "sdk/base/span.h"
 
 namespace vireo::importer {
 
@@ -16,6 +17,9 @@ namespace vireo::importer {
 // nesting. A wire reader of ours would save the one copy of raw_data (and 600 kB of program); large weights are
 // external data anyway, which are mapped and not copied.
 bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string* sha256, Diagnostics* diagnostics);
+
+// Git LFS leaves such a file in place of a large one that was not fetched.
+bool is_lfs_pointer(Span<const uint8_t> bytes);
 
 }  // namespace vireo::importer
 
