@@ -163,6 +163,43 @@ TEST(BadInput, UnknownOperatorsAreListedAtOnce) {
   EXPECT_TRUE(has(text, "my.domain")) << text;
 }
 
+// Files of IR version 4 and later list those initialisers as inputs that a run may give another value.
+TEST(BadInput, InputsWithValuesInTheFile) {
+  ModelBuilder m;
+  m.input("x", {"2"}).input("k", {"2"}).floats("k", {2}, {1, 2}).output("y");
+  m.node("Mul", {"x", "k"}, {"y"});
+  Folder folder;
+  const std::string path = folder.write("m.onnx", m.bytes());
+  const auto check = [&](ConvertOptions options, Diagnostics* d, ConvertReport* report) {
+    return check_model(path, options, d, report);
+  };
+  Diagnostics constant, kept, shaped, unknown;
+  ConvertReport report;
+  ASSERT_TRUE(check({}, &constant, &report)) << constant.text();
+  ASSERT_EQ(constant.all().size(), 1u) << constant.text();
+  EXPECT_EQ(constant.all()[0].code, Code::kConstantInput);
+  EXPECT_TRUE(has(constant.text(), "input \"k\" has a value in the file") && has(constant.text(), "--keep-input k"));
+  EXPECT_EQ(report.inputs.size(), 1u);
+  ConvertOptions options;
+  options.keep_inputs = {"k"};
+  ASSERT_TRUE(check(options, &kept, &report)) << kept.text();
+  EXPECT_TRUE(kept.all().empty()) << kept.text();
+  EXPECT_EQ(report.inputs.size(), 2u);
+  options.keep_inputs = {"other"};
+  EXPECT_FALSE(check(options, &unknown, nullptr));
+  EXPECT_TRUE(has(unknown.text(), "--keep-input names \"other\", which the model does not list")) << unknown.text();
+  ConvertOptions shapes;
+  shapes.shapes = {{"k", {{2, 2}}}};
+  EXPECT_FALSE(check(shapes, &shaped, nullptr));
+  EXPECT_TRUE(has(shaped.text(), "which is a constant") && has(shaped.text(), "--keep-input k")) << shaped.text();
+  // Before IR version 4 a file lists all of them, and says nothing by it.
+  m.model.set_ir_version(3);
+  folder.write("m.onnx", m.bytes());
+  Diagnostics old;
+  ASSERT_TRUE(check({}, &old, nullptr)) << old.text();
+  EXPECT_TRUE(old.all().empty()) << old.text();
+}
+
 TEST(BadInput, OpsetOfTheFuture) {
   ModelBuilder m(99);
   relu(m);

@@ -141,9 +141,7 @@ importer::ImportedModel import(const std::string& path, const std::string* bytes
       for (const Diagnostic& d : found.all()) diagnostics->add(d);
       return {};
     }
-    importer::ImportedModel imported =
-        importer::import_model(model, path, options.shapes, options.elements, guess, &found, options.string_bytes,
-                               options.nchwc_block, options.notes);
+    importer::ImportedModel imported = importer::import_model(model, path, options, guess, &found);
     const bool better = imported.graph != nullptr && !imported.assumption_failed;
     if (guess == importer::kGuesses[0] || better) {
       kept = std::move(imported);

@@ -110,6 +110,7 @@ struct ConvertOptions {
   std::vector<ElementsOption> elements;
   uint32_t string_bytes = kStringBytes;  // --string-bytes
   int nchwc_block = 0;                   // --nchwc-block: of the saved model's NCHWc forms; 0: find it
+  std::vector<std::string> keep_inputs;  // --keep-input: inputs that stay inputs though the file has values for them
   bool optimize = true;                  // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;         // passes left out, by name
   SchemeOption quantize;

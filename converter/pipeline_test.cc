@@ -35,7 +35,7 @@ void twice(const std::string& path) {
   std::string hash;
   ASSERT_TRUE(importer::load_model(path, &model, &hash, &diagnostics)) << diagnostics.text();
   const importer::ImportedModel imported =
-      importer::import_model(model, path, {}, {}, importer::Guess::kUsual, &diagnostics);
+      importer::import_model(model, path, {}, importer::Guess::kUsual, &diagnostics);
   if (imported.graph == nullptr) {  // one that needs --shape
     std::cout << "not imported without options: " << path << "\n";
     return;

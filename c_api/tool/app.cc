@@ -117,6 +117,12 @@ int run_app(int argc, char** argv, Extensions extensions) {
   return context.exit_status;
 }
 
+void add_model(Command verb, const Context& context, std::string* model) {
+  const Extensions& extensions = context.extensions;
+  verb.add_option("model", *model, extensions.convert ? "a .vireo file, or an .onnx file" : "a .vireo file").required();
+  if (extensions.convert) extensions.import_options(verb);
+}
+
 void print_json(const Json& json) { std::cout << json_text(json, 2) << "\n"; }
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}

@@ -15,7 +15,8 @@ namespace vireo::tool {
 
 // What a binary with the converter adds to the device verbs.
 struct Extensions {
-  ConvertOnnx convert;  // empty: .onnx files are refused
+  ConvertOnnx convert;                          // empty: .onnx files are refused
+  std::function<void(Command)> import_options;  // adds to a verb what `convert` may be told of a model; with `convert`
   std::vector<std::function<void(Command, struct Context&)>> verbs;
   // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
   std::function<void(const std::string& path, Json* facts)> inspect_file;
@@ -32,6 +33,9 @@ struct Context {
 
 // The whole program. Exit status: 0 success, 1 a verb failed, 2 the command line was not understood.
 int run_app(int argc, char** argv, Extensions extensions);
+
+// A positional model, and what may be said of an .onnx file in a binary that takes those too.
+void add_model(Command verb, const Context& context, std::string* model);
 
 void add_run(Command app, Context& context);
 void add_verify(Command app, Context& context);

@@ -226,7 +226,7 @@ void bench(const Options& options, Context& context) {
 void add_bench(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("bench", "Measure how long a run takes");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   verb.add_option("--seconds", options->seconds, "how long to measure").range(0.0, 3600.0).show_default();
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);

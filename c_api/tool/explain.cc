@@ -216,7 +216,7 @@ void explain(const Options& options, Context& context) {
 void add_explain(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("explain", "Show which device and kernel runs each node, and why");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   add_device(verb, &options->device);
   add_target(verb, &options->target);
   add_require(verb, &options->require);

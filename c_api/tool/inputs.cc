@@ -22,6 +22,14 @@ std::string input_list(const Model& model) {
   return text.empty() ? "the model has no inputs" : "the model's inputs are:" + text;
 }
 
+// An ONNX file may list an input and hold a value for it: conversion makes that a constant.
+Failure no_input(const Model& model, const std::string& name) {
+  return Failure(model.name() + " has no input '" + name + "'",
+                 input_list(model) + "\n    an input that the ONNX file has a value for is a constant, unless " +
+                     (model.converted() ? "" : "it was converted with ") + "--keep-input " + name +
+                     (model.converted() ? " keeps it" : ""));
+}
+
 bool starts_with(const std::vector<uint8_t>& bytes, const char* magic, size_t size) {
   return bytes.size() >= size && memcmp(bytes.data(), magic, size) == 0;
 }
@@ -105,7 +113,7 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     }
     const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
                                  [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });
-    if (it == model.inputs().end()) throw Failure(model.name() + " has no input '" + name + "'", input_list(model));
+    if (it == model.inputs().end()) throw no_input(model, name);
     const size_t index = static_cast<size_t>(it - model.inputs().begin());
     if (given[index]) throw Failure("input '" + name + "' is given twice", "give each --input once");
     given[index] = true;

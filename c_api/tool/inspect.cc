@@ -210,7 +210,7 @@ void inspect(const Options& options, Context& context) {
 void add_inspect(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("inspect", "Show a model's inputs, outputs, memory, operators and origin");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   add_device(verb, &options->device);
   verb.add_flag("--json", options->json, "print as JSON");
   verb.footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");

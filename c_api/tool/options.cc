@@ -4,10 +4,6 @@
 
 namespace vireo::tool {
 
-void add_model(Command verb, bool onnx, std::string* model) {
-  verb.add_option("model", *model, onnx ? "a .vireo file, or an .onnx file" : "a .vireo file").required();
-}
-
 void add_device(Command verb, std::string* device) {
   verb.add_option("--device", *device,
                   "run on this device only, or on these with commas between them, best first (see vireo devices)");

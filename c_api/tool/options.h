@@ -10,8 +10,6 @@
 
 namespace vireo::tool {
 
-// A positional model; `onnx`: this binary takes .onnx files too.
-void add_model(Command verb, bool onnx, std::string* model);
 void add_device(Command verb, std::string* device);
 void add_target(Command verb, std::string* target);
 void add_require(Command verb, std::string* require);

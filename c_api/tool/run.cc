@@ -156,7 +156,7 @@ void run(const Options& options, Context& context) {
 void add_run(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("run", "Run a model once on files");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   verb.add_repeated(
       "-i,--input", options->inputs,
       "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "

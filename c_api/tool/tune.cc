@@ -180,7 +180,7 @@ void tune(const Options& options, Context& context) {
 void add_tune(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   verb.add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
       .show_default();
   verb.add_option("--seconds", options->seconds, "how long to measure, about").range(0.0, 3600.0).show_default();

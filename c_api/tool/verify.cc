@@ -215,7 +215,7 @@ void verify(const Options& options, Context& context) {
 void add_verify(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("verify", "Compare a model's answers with stored reference answers");
-  add_model(verb, static_cast<bool>(context.extensions.convert), &options->model);
+  add_model(verb, context, &options->model);
   verb.add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements");
   verb.add_option("--atol", options->tolerance.atol,
                   "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")

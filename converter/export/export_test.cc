@@ -25,7 +25,7 @@ std::unique_ptr<ir::Graph> import(const std::string& path) {
   ::onnx::ModelProto model;
   std::string hash;
   EXPECT_TRUE(importer::load_model(path, &model, &hash, &d)) << d.text();
-  auto imported = importer::import_model(model, path, {}, {}, importer::Guess::kUsual, &d);
+  auto imported = importer::import_model(model, path, {}, importer::Guess::kUsual, &d);
   EXPECT_NE(imported.graph, nullptr) << d.text();
   return std::move(imported.graph);
 }

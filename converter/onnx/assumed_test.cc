@@ -13,7 +13,7 @@ using testing::ModelBuilder;
 
 struct Imported {
   explicit Imported(ModelBuilder& m, Guess guess = Guess::kUsual)
-      : graph(import_model(m.model, "", {}, {}, guess, &diagnostics).graph) {}
+      : graph(import_model(m.model, "", {}, guess, &diagnostics).graph) {}
   const Shape& input() const { return graph->inputs()[0]->type.shape; }
   Interval extent(int axis) const { return graph->dims().interval(input()[axis]); }
   int rank() const { return graph->outputs()[0]->type.shape.rank; }

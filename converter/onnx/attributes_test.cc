@@ -29,7 +29,7 @@ void add_float(::onnx::NodeProto* node, const std::string& name, float v) {
 // What is said of an import, whose errors must all be of attributes; empty when the model is taken.
 std::string refused(ModelBuilder& m) {
   Diagnostics found;
-  const ImportedModel imported = import_model(m.model, "", {}, {}, Guess::kUsual, &found);
+  const ImportedModel imported = import_model(m.model, "", {}, Guess::kUsual, &found);
   EXPECT_EQ(imported.graph == nullptr, found.failed());
   for (const Diagnostic& d : found.all()) {
     if (d.severity == Severity::kWarning) continue;

@@ -38,7 +38,7 @@ ir::Value* Importer::add_bundle(Bundle b) {
 }
 
 const ElementsOption* Importer::elements_option(const std::string& name) const {
-  for (const ElementsOption& option : elements_) {
+  for (const ElementsOption& option : options_.elements) {
     if (option.name == name) {
       elements_asked_.insert(name);
       return &option;

@@ -29,7 +29,7 @@ class NodeContext final : public ImportContext {
   int declared_rank(int i) const override;
   int64_t declared_extent(int i, int axis) const override;
   bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
-  uint32_t string_bytes() const override { return importer_.string_bytes_; }
+  uint32_t string_bytes() const override { return importer_.options_.string_bytes; }
   bool has_attr(std::string_view name) const override;
   int64_t attr_int(std::string_view name, int64_t otherwise) const override;
   float attr_float(std::string_view name, float otherwise) const override;

@@ -43,7 +43,9 @@ void add_value(::onnx::ValueInfoProto* info, const std::string& name, int type, 
 
 Shape output_shape(::onnx::ModelProto m, const std::vector<ShapeOption>& shapes = {}) {
   Diagnostics diagnostics;
-  const ImportedModel model = import_model(m, "", shapes, {}, Guess::kUsual, &diagnostics);
+  ConvertOptions options;
+  options.shapes = shapes;
+  const ImportedModel model = import_model(m, "", options, Guess::kUsual, &diagnostics);
   EXPECT_NE(model.graph, nullptr);
   return model.graph == nullptr ? Shape{} : model.graph->outputs()[0]->type.shape;
 }
@@ -95,7 +97,7 @@ std::string said_of_output(int type, const std::vector<int64_t>& dims) {
   add_node(&m, "Relu", {"x"}, "y");
   add_value(m.mutable_graph()->add_output(), "y", type, dims);
   Diagnostics diagnostics;
-  EXPECT_NE(import_model(m, "", {}, {}, Guess::kUsual, &diagnostics).graph, nullptr);
+  EXPECT_NE(import_model(m, "", {}, Guess::kUsual, &diagnostics).graph, nullptr);
   for (const Diagnostic& d : diagnostics.all()) EXPECT_EQ(d.code, Code::kDeclaredOtherwise) << d.what;
   return diagnostics.all().empty() ? std::string() : diagnostics.all()[0].what;
 }
@@ -117,7 +119,7 @@ TEST(Declared, OutputsThatAreListedAgain) {
   add_node(&m, "Neg", {"x"}, "y.2");
   for (const char* name : {"y", "y", "y.2", "y"}) add_value(m.mutable_graph()->add_output(), name, 1, {2, 3});
   Diagnostics diagnostics;
-  const ImportedModel model = import_model(m, "", {}, {}, Guess::kUsual, &diagnostics);
+  const ImportedModel model = import_model(m, "", {}, Guess::kUsual, &diagnostics);
   ASSERT_NE(model.graph, nullptr) << diagnostics.text();
   EXPECT_EQ(model.graph->output_names(), (std::vector<std::string>{"y", "y.3", "y.2", "y.4"}));
   EXPECT_EQ(model.graph->outputs()[0], model.graph->outputs()[1]);

@@ -46,7 +46,7 @@ std::vector<float> added(ModelBuilder& m, std::string* said) {
   row->set_domain("f");
   row->set_version(1);
   Diagnostics found;
-  const ImportedModel imported = import_model(m.model, "", {}, {}, Guess::kUsual, &found);
+  const ImportedModel imported = import_model(m.model, "", {}, Guess::kUsual, &found);
   *said = found.text();
   std::vector<float> out;
   if (imported.graph == nullptr) return out;
@@ -112,7 +112,7 @@ TEST(Functions, InputsThatAreLeftOutAreAbsentInBodies) {
   m.node("f", {"c", "x"}, {"a"}, "f");
   m.node("f", {"c", "x", "low"}, {"b"}, "f");
   Diagnostics found;
-  const ImportedModel imported = import_model(m.model, "", {}, {}, Guess::kUsual, &found);
+  const ImportedModel imported = import_model(m.model, "", {}, Guess::kUsual, &found);
   ASSERT_NE(imported.graph, nullptr) << found.text();
   std::vector<size_t> reads;
   for (const ir::Node& node : imported.graph->nodes()) {
@@ -134,7 +134,7 @@ TEST(Functions, AnAbsentInputOfANodeThatIsRewritten) {
   m.node("f", {"x"}, {"a"}, "f");
   m.node("f", {"x"}, {"b"}, "f");
   Diagnostics found;
-  EXPECT_NE(import_model(m.model, "", {}, {}, Guess::kUsual, &found).graph, nullptr) << found.text();
+  EXPECT_NE(import_model(m.model, "", {}, Guess::kUsual, &found).graph, nullptr) << found.text();
 }
 
 }  // namespace

@@ -81,16 +81,12 @@ const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, cons
   return nullptr;
 }
 
-Importer::Importer(::onnx::ModelProto& model, const std::string& model_path,
-                   const std::vector<ElementsOption>& elements, Guess guess, Diagnostics* diagnostics,
-                   uint32_t string_bytes, int nchwc_block, const NotesReader& notes)
+Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options, Guess guess,
+                   Diagnostics* diagnostics)
     : model_(model),
-      elements_(elements),
+      options_(options),
       guess_(guess),
-      string_bytes_(string_bytes),
-      notes_(notes),
-      block_option_(nchwc_block),
-      block_(nchwc_block),
+      block_(options.nchwc_block),
       diagnostics_(diagnostics),
       tensors_(model_path, diagnostics) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
@@ -149,7 +145,7 @@ void Importer::record(const ::onnx::NodeProto* node, const Scope* scope, Code co
 
 // ---- the whole model ----
 
-ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
+ImportedModel Importer::run() {
   ImportedModel out;
   out.producer = model_.producer_name() + (model_.producer_version().empty() ? "" : " " + model_.producer_version());
   if (model_.ir_version() > kNewestIr) {
@@ -170,15 +166,15 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   auto graph = std::make_unique<ir::Graph>(dims_);
   graph->name = model_.graph().name();
   scope.graph = graph.get();
-  add_initializers(scope, *model_.mutable_graph());
-  if (!add_inputs(scope, shapes)) return out;
+  add_initializers(scope, *model_.mutable_graph(), kept_inputs());
+  if (!add_inputs(scope)) return out;
   input_atoms_ = dims_->atoms().size();
-  if (shapes.empty()) read_declared();
+  if (options_.shapes.empty()) read_declared();
   read_needed_ranks();
   import_nodes(scope, *model_.mutable_graph()->mutable_node(), result_names(model_.graph()));
   add_outputs(scope);
   check_lifted(*graph);
-  for (const ElementsOption& option : elements_) {
+  for (const ElementsOption& option : options_.elements) {
     if (elements_asked_.count(option.name) != 0) continue;
     diagnostics_->warning(Code::kBadShapeOption, "nothing asked for the elements of \"" + option.name + "\"",
                           "--elements names an input or output that is a sequence, an optional or a map");
@@ -193,7 +189,7 @@ ImportedModel Importer::run(const std::vector<ShapeOption>& shapes) {
   }
   if (assumed_) {
     out.assumption_failed = diagnostics_->failed();
-    for (size_t i = 0; i < graph->outputs().size() && shapes.empty(); ++i) {
+    for (size_t i = 0; i < graph->outputs().size() && options_.shapes.empty(); ++i) {
       const auto declared = declared_.find(graph->output_names()[i]);
       if (declared == declared_.end()) continue;
       if (declared->second->dim_size() != graph->outputs()[i]->type.shape.rank) out.assumption_failed = true;
@@ -307,8 +303,9 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
   return inner;
 }
 
-void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph) {
+void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph, const std::set<std::string>& left) {
   const auto add = [&](const std::string& name, const ir::ConstantPtr& c) {
+    if (left.count(name) != 0) return;
     if (scope.names.count(name) != 0) {
       diagnostics_->error(Code::kDuplicateName, "two initialisers are named " + quoted(name));
     }
@@ -478,7 +475,7 @@ void Importer::tell_notes(const Scope& scope, const ::onnx::NodeProto& node) con
   NodeNotes notes;
   for (const auto& row : node.metadata_props()) notes.emplace_back(row.key(), row.value());
   if (!node.doc_string().empty()) notes.emplace_back("doc_string", node.doc_string());
-  if (!notes.empty()) notes_(node_name(node, &scope), notes);
+  if (!notes.empty()) options_.notes(node_name(node, &scope), notes);
 }
 
 void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
@@ -489,7 +486,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     }
     return;
   }
-  if (notes_) tell_notes(scope, node);
+  if (options_.notes) tell_notes(scope, node);
   const std::string domain = plain_domain(node.domain());
   const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
   const bool understood = check_attributes(scope, node, f == functions_.end() ? nullptr : f->second);
@@ -695,11 +692,9 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
   }
 }
 
-ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block,
-                           const NotesReader& notes) {
-  return Importer(model, model_path, elements, guess, diagnostics, string_bytes, nchwc_block, notes).run(shapes);
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options,
+                           Guess guess, Diagnostics* diagnostics) {
+  return Importer(model, model_path, options, guess, diagnostics).run();
 }
 
 }  // namespace vireo::importer

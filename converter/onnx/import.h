@@ -36,11 +36,9 @@ struct ImportedModel {
 };
 
 // Null graph when an error was found; all that could be found are in `diagnostics`. Takes weights out of `model`.
-// `model_path`: where external data are looked for. `notes`: see ConvertOptions.
-ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path,
-                           const std::vector<ShapeOption>& shapes, const std::vector<ElementsOption>& elements,
-                           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes = kStringBytes,
-                           int nchwc_block = 0, const NotesReader& notes = {});
+// `model_path`: where external data are looked for. `options`: what they say of the model (shapes, elements...).
+ImportedModel import_model(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options,
+                           Guess guess, Diagnostics* diagnostics);
 
 }  // namespace vireo::importer
 

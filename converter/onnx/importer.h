@@ -58,10 +58,10 @@ struct Bundle {
 
 class Importer {
  public:
-  Importer(::onnx::ModelProto& model, const std::string& model_path, const std::vector<ElementsOption>& elements,
-           Guess guess, Diagnostics* diagnostics, uint32_t string_bytes, int nchwc_block, const NotesReader& notes);
+  Importer(::onnx::ModelProto& model, const std::string& model_path, const ConvertOptions& options, Guess guess,
+           Diagnostics* diagnostics);
 
-  ImportedModel run(const std::vector<ShapeOption>& shapes);
+  ImportedModel run();
 
   // The value `name` means in `scope`: null when nothing makes it, poison() when what makes it failed.
   ir::Value* lookup(Scope& scope, const std::string& name);
@@ -72,8 +72,8 @@ class Importer {
   void import_nodes(Scope& scope, Nodes& nodes, const std::set<std::string>& results);
   void import_node(Scope& scope, ::onnx::NodeProto& node);
 
-  // Reads a graph's initialisers into the scope.
-  void add_initializers(Scope& scope, ::onnx::GraphProto& graph);
+  // Reads a graph's initialisers into the scope, without those in `left`.
+  void add_initializers(Scope& scope, ::onnx::GraphProto& graph, const std::set<std::string>& left = {});
 
   void assume(const ::onnx::NodeProto& node, const Scope& scope, std::string what, std::string help);
   void assume_extents(const ::onnx::NodeProto& node, const Scope& scope, const std::vector<Dim>& extents, bool one,
@@ -96,7 +96,10 @@ class Importer {
   // What `outer`, a value of the graph around, is inside.
   ir::Value* hand_in(Scope& scope, ir::Value* outer);
 
-  bool add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes);
+  // inputs.cc
+  bool add_inputs(Scope& scope);
+  // Initialisers that are listed as inputs and stay inputs (--keep-input); those that do not are named in a warning.
+  std::set<std::string> kept_inputs();
   void add_outputs(Scope& scope);
   // declared.cc. Not used when --shape changed what the declarations were made for.
   void read_declared();
@@ -208,13 +211,10 @@ class Importer {
   void unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphProto& body);
 
   ::onnx::ModelProto& model_;
-  const std::vector<ElementsOption>& elements_;
+  const ConvertOptions& options_;
   mutable std::set<std::string> elements_asked_;  // names of those that something wanted
   const Guess guess_;
-  const uint32_t string_bytes_;
-  const NotesReader& notes_;
-  const int64_t block_option_;  // --nchwc-block; 0: not given
-  int64_t block_ = 0;           // that, or what nodes so far were seen to be in
+  int64_t block_ = 0;  // --nchwc-block, or what nodes so far were seen to be in; 0: neither
   bool assumed_ = false;
   Diagnostics* diagnostics_;
   TensorReader tensors_;

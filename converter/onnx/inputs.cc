@@ -119,13 +119,46 @@ struct NamedBounds {
   std::string from;  // the input whose --shape says so
 };
 
+constexpr int kDefaultsSinceIr = 4;  // before, a file lists each of its initialisers as an input
+constexpr size_t kMostNamed = 4;
+
 }  // namespace
+
+std::set<std::string> Importer::kept_inputs() {
+  std::set<std::string> values, inputs, kept;
+  for (const auto& t : model_.graph().initializer()) values.insert(t.name());
+  for (const auto& t : model_.graph().sparse_initializer()) values.insert(t.values().name());
+  for (const auto& info : model_.graph().input()) inputs.insert(info.name());
+  for (const std::string& name : options_.keep_inputs) {
+    if (inputs.count(name) != 0) {
+      if (values.count(name) != 0) kept.insert(name);
+      continue;
+    }
+    diagnostics_->error(Code::kBadShapeOption,
+                        "--keep-input names " + quoted(name) + ", which the model does not list as an input",
+                        values.count(name) == 0 ? "" : "the file has a value of this name: list it as an input too");
+  }
+  std::vector<std::string> constants;
+  for (const auto& info : model_.graph().input()) {
+    if (values.count(info.name()) != 0 && kept.count(info.name()) == 0) constants.push_back(info.name());
+  }
+  if (constants.empty() || model_.ir_version() < kDefaultsSinceIr) return kept;
+  std::string names;
+  for (size_t i = 0; i < constants.size() && i < kMostNamed; ++i) names += (i == 0 ? "" : ", ") + quoted(constants[i]);
+  if (constants.size() > kMostNamed) names += " and " + std::to_string(constants.size() - kMostNamed) + " more";
+  diagnostics_->warning(Code::kConstantInput,
+                        (constants.size() == 1 ? "input " : "inputs ") + names +
+                            (constants.size() == 1 ? " has a value in the file: it is a constant"
+                                                   : " have values in the file: they are constants"),
+                        "where a run should give another value, keep it as an input: --keep-input " + constants[0]);
+  return kept;
+}
 
 // A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before
 // any expression is built, because simplification uses them.
-bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) {
+bool Importer::add_inputs(Scope& scope) {
   std::map<std::string, const ShapeOption*> options;
-  for (const ShapeOption& s : shapes) {
+  for (const ShapeOption& s : options_.shapes) {
     if (!options.emplace(s.input, &s).second) {
       diagnostics_->error(Code::kBadShapeOption, "--shape is given twice for input " + quoted(s.input));
     }
@@ -136,8 +169,9 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
   std::deque<::onnx::ValueInfoProto> tensors;  // what inputs that are no tensors are taken apart into
   std::vector<ElementsOf> apart;
   std::deque<const ::onnx::ValueInfoProto*> declared_inputs;
+  const auto is_constant_input = [&](const std::string& name) { return scope.names.count(name) != 0; };
   for (const auto& info : model_.graph().input()) {
-    if (scope.names.count(info.name()) != 0) continue;  // an initialiser that is listed as an input: a constant
+    if (is_constant_input(info.name())) continue;
     ElementsOf parts;
     const ElementsOption* option = info.type().has_tensor_type() ? nullptr : elements_option(info.name());
     if (!take_apart(info, option, &parts, &tensors)) {
@@ -158,11 +192,16 @@ bool Importer::add_inputs(Scope& scope, const std::vector<ShapeOption>& shapes) 
     all += (all.empty() ? "" : ", ") + info.name();
   }
   for (const auto& [name, option] : options) {
-    if (names.count(name) == 0) {
+    if (names.count(name) != 0) continue;
+    if (is_constant_input(name)) {
       diagnostics_->error(Code::kBadShapeOption,
-                          "--shape names input " + quoted(name) + ", which the model does not have",
-                          all.empty() ? "the model has no inputs" : "its inputs are: " + all);
+                          "--shape names input " + quoted(name) + ", which is a constant: the file has a value for it",
+                          "--keep-input " + name + " keeps it as an input");
+      continue;
     }
+    diagnostics_->error(Code::kBadShapeOption,
+                        "--shape names input " + quoted(name) + ", which the model does not have",
+                        all.empty() ? "the model has no inputs" : "its inputs are: " + all);
   }
 
   const auto given_name = [&](const ::onnx::ValueInfoProto& info, int i) -> std::string {

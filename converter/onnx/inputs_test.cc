@@ -13,7 +13,12 @@ DimRange named(const std::string& name) { return {0, 0, name}; }
 
 struct Imported {
   Imported(ModelBuilder& m, const std::vector<ShapeOption>& shapes)
-      : graph(import_model(m.model, "", shapes, {}, Guess::kUsual, &diagnostics).graph) {}
+      : graph(import_model(m.model, "", with(shapes), Guess::kUsual, &diagnostics).graph) {}
+  static ConvertOptions with(const std::vector<ShapeOption>& shapes) {
+    ConvertOptions options;
+    options.shapes = shapes;
+    return options;
+  }
   std::string shape(size_t input) const { return graph->dims().text(graph->inputs()[input]->type.shape); }
   Diagnostics diagnostics;
   std::unique_ptr<ir::Graph> graph;

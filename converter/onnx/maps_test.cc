@@ -79,7 +79,7 @@ class MapsTest : public ::testing::Test {
     graph().clear_output();
     graph().add_output()->set_name(output);
     Diagnostics found;
-    graph_ = import_model(m_, "", shapes_, elements_, Guess::kUsual, &found).graph;
+    graph_ = import_model(m_, "", options_, Guess::kUsual, &found).graph;
     said_ = found.text();
     return graph_ != nullptr;
   }
@@ -102,8 +102,7 @@ class MapsTest : public ::testing::Test {
   }
 
   ::onnx::ModelProto m_;
-  std::vector<ShapeOption> shapes_;
-  std::vector<ElementsOption> elements_;
+  ConvertOptions options_;
   std::unique_ptr<ir::Graph> graph_;
   std::string said_;
 };
@@ -122,7 +121,7 @@ TEST_F(MapsTest, InputIsItsKeysAndItsValues) {
 TEST_F(MapsTest, SizeIsBoundedByShapeOrElements) {
   map_input("x", Type::INT64, Type::FLOAT);
   node("CastMap", "x", "y");
-  elements_ = {{"x", 5}};
+  options_.elements = {{"x", 5}};
   ASSERT_TRUE(run("y")) << said_;
   const Dim size = graph_->inputs()[1]->type.shape[0];
   EXPECT_EQ(graph_->dims().interval(size).lo, 0);
@@ -130,21 +129,21 @@ TEST_F(MapsTest, SizeIsBoundedByShapeOrElements) {
   EXPECT_EQ(output_type(0), "y float32[1,x.size]");  // DENSE: as many as there are
 
   EXPECT_EQ(said_, "");
-  elements_.push_back({"z", 5});
+  options_.elements.push_back({"z", 5});
   ASSERT_TRUE(run("y")) << said_;
   EXPECT_NE(said_.find("nothing asked for the elements of \"z\""), std::string::npos) << said_;
-  elements_.pop_back();
+  options_.elements.pop_back();
 
-  shapes_ = {{"x.keys", {{1, 3}}}};
+  options_.shapes = {{"x.keys", {{1, 3}}}};
   EXPECT_TRUE(refused({"two extents", "\"x\"", "\"x.keys\""}));
-  elements_.clear();
+  options_.elements.clear();
   ASSERT_TRUE(run("y")) << said_;
   EXPECT_EQ(graph_->dims().interval(graph_->inputs()[1]->type.shape[0]).hi, 3);
 
-  shapes_ = {{"x", {{1, 3}}}};
+  options_.shapes = {{"x", {{1, 3}}}};
   EXPECT_TRUE(refused({"its inputs are: x.keys, x.values"}));
-  shapes_.clear();
-  elements_ = {{"x", -1}};
+  options_.shapes.clear();
+  options_.elements = {{"x", -1}};
   EXPECT_TRUE(refused({"--elements says none of \"x\", which is a map", "--elements x=8"}));
 }
 
@@ -303,7 +302,7 @@ TEST_F(MapsTest, InputsOfOtherKindsSayWhy) {
   graph().add_input()->set_name("x");
   graph().mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
   node("CastMap", "x", "y");
-  elements_ = {{"x", 2}};
+  options_.elements = {{"x", 2}};
   EXPECT_TRUE(refused({"this input is a sequence of maps", "an input of its own"}));
 }
 

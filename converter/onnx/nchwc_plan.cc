@@ -330,8 +330,9 @@ class BlockPlanner {
       candidates_ = left;
     } else {
       refuse(node, what + ", which does not go with blocks of " + candidates_text() + " channels",
-             importer_.block_option_ == 0 ? kWayOut
-                                          : "leave out --nchwc-block, or say the other; or " + std::string(kWayOut));
+             importer_.options_.nchwc_block == 0
+                 ? kWayOut
+                 : "leave out --nchwc-block, or say the other; or " + std::string(kWayOut));
     }
   }
 

@@ -81,7 +81,9 @@ class NchwcTest : public ::testing::Test {
   bool run(int block = 0) {
     Diagnostics found;
     ::onnx::ModelProto model = m_.model;  // import takes it apart
-    graph_ = import_model(model, "", {}, {}, Guess::kUsual, &found, kStringBytes, block).graph;
+    ConvertOptions options;
+    options.nchwc_block = block;
+    graph_ = import_model(model, "", options, Guess::kUsual, &found).graph;
     said_ = found.text();
     return graph_ != nullptr;
   }

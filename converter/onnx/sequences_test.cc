@@ -47,7 +47,7 @@ class SequencesTest : public ::testing::Test {
   bool run(const std::string& output) {
     graph().add_output()->set_name(output);
     Diagnostics found;
-    graph_ = import_model(m_, "", shapes_, elements_, Guess::kUsual, &found).graph;
+    graph_ = import_model(m_, "", options_, Guess::kUsual, &found).graph;
     said_ = found.text();
     return graph_ != nullptr;
   }
@@ -66,8 +66,7 @@ class SequencesTest : public ::testing::Test {
   }
 
   ::onnx::ModelProto m_;
-  std::vector<ShapeOption> shapes_;
-  std::vector<ElementsOption> elements_;
+  ConvertOptions options_;
   std::unique_ptr<ir::Graph> graph_;
   std::string said_;
 };
@@ -132,8 +131,8 @@ TEST_F(SequencesTest, ElementsOfAnInputAreDeclared) {
   EXPECT_FALSE(run("n"));
   EXPECT_NE(said_.find("--elements x=3"), std::string::npos) << said_;
   graph().clear_output();
-  elements_ = {{"x", 2}};
-  shapes_ = {{"x.0", {{4, 4}}}, {"x.1", {{5, 5}, {6, 6}}}};
+  options_.elements = {{"x", 2}};
+  options_.shapes = {{"x.0", {{4, 4}}}, {"x.1", {{5, 5}, {6, 6}}}};
   ASSERT_TRUE(run("n")) << said_;
   ASSERT_EQ(graph_->inputs().size(), 2u);
   EXPECT_EQ(graph_->inputs()[1]->name, "x.1");
@@ -154,7 +153,7 @@ TEST_F(SequencesTest, SplitsAtMostIntoWhatIsThere) {
 TEST_F(SequencesTest, SplitsAnOpenExtentUpToItsBound) {
   input("x", {5});
   node("SplitToSequence", {"x"}, "y");
-  shapes_ = {{"x", {{1, 6}}}};
+  options_.shapes = {{"x", {{1, 6}}}};
   ASSERT_TRUE(run("y")) << said_;
   ASSERT_EQ(graph_->outputs().size(), 7u);
   EXPECT_EQ(graph_->output_names()[6], "y.length");
@@ -231,7 +230,7 @@ TEST_F(OpenSequenceTest, WhatNeedsTheElementsIsRefused) {
 // As many elements as --elements says at most: the joined ones behind the length are cut off.
 TEST_F(OpenSequenceTest, BoundedElementsAreJoinedUpToTheLength) {
   split(true);
-  elements_ = {{"s", 4}};
+  options_.elements = {{"s", 4}};
   constant("first", {0}, true);
   node("SequenceErase", {"s", "first"}, "shorter");
   attribute(node("ConcatFromSequence", {"shorter"}, "y"), "axis", 1);
@@ -311,7 +310,7 @@ TEST_F(SequencesTest, LoopIsUnrolledAsFarAsItGoes) {
   EXPECT_FALSE(run("y"));
   EXPECT_NE(said_.find("--elements y=8"), std::string::npos) << said_;
   loop(false);
-  elements_ = {{"y", 4}};
+  options_.elements = {{"y", 4}};
   ASSERT_TRUE(run("y")) << said_;
   EXPECT_EQ(graph_->output_names(), (std::vector<std::string>{"y.0", "y.1", "y.2", "y.3", "y.length"}));
 }

@@ -14,7 +14,7 @@ using testing::GraphBuilder;
 using testing::ModelBuilder;
 
 struct Imported {
-  explicit Imported(ModelBuilder& m) : model(import_model(m.model, "", {}, {}, Guess::kUsual, &diagnostics)) {}
+  explicit Imported(ModelBuilder& m) : model(import_model(m.model, "", {}, Guess::kUsual, &diagnostics)) {}
   int count(Op op) const {
     int n = 0;
     for (const ir::Node& node : model.graph->nodes()) n += node.op == op;

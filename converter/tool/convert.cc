@@ -9,6 +9,7 @@
 #include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
 #include "converter/report/recorder.h"
+#include "converter/tool/import_options.h"
 #include "converter/tool/limits.h"
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/report_data.h"
@@ -23,11 +24,10 @@ namespace {
 struct Options {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   Limits limits;
-  std::vector<std::string> shapes, bounds, elements, skip, states, targets;
+  std::vector<std::string> shapes, bounds, skip, states, targets;
+  ImportOptions import;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
-  uint32_t string_bytes = kStringBytes;
-  int nchwc_block = 0;
   bool no_optimize = false, json = false;
   Option check_given;
 };
@@ -51,18 +51,6 @@ void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert)
   for (const std::string& text : texts) {
     if (!parse_bound_option(text, &convert->bounds.emplace_back()))
       throw Failure("--bound " + text + " is not understood", "write --bound DIMENSION=8 or DIMENSION=1..8");
-  }
-}
-
-void fill_elements(const std::vector<std::string>& texts, ConvertOptions* convert) {
-  for (const std::string& text : texts) {
-    const size_t at = text.rfind('=');
-    const std::string count = at == std::string::npos ? "" : text.substr(at + 1);
-    const bool number =
-        !count.empty() && count.size() < 7 && count.find_first_not_of("0123456789") == std::string::npos;
-    if (at == 0 || (!number && count != "none"))
-      throw Failure("--elements " + text + " is no name and number", "write --elements NAME=3, or NAME=none");
-    convert->elements.push_back({text.substr(0, at), number ? std::stoll(count) : -1});
   }
 }
 
@@ -133,9 +121,7 @@ std::vector<std::string> texts_of(const Options& options) {
   std::vector<std::string> texts;
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
   for (const std::string& s : options.bounds) texts.push_back("--bound " + s);
-  for (const std::string& s : options.elements) texts.push_back("--elements " + s);
-  if (options.string_bytes != kStringBytes) texts.push_back("--string-bytes " + std::to_string(options.string_bytes));
-  if (options.nchwc_block != 0) texts.push_back("--nchwc-block " + std::to_string(options.nchwc_block));
+  add_texts(options.import, &texts);
   for (const std::string& s : options.skip) texts.push_back("--skip " + s);
   for (const std::string& s : options.states) texts.push_back("--state " + s);
   if (options.no_optimize) texts.push_back("--no-optimize");
@@ -173,9 +159,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
   fill_bounds(options.bounds, &convert);
-  fill_elements(options.elements, &convert);
-  convert.string_bytes = options.string_bytes;
-  convert.nchwc_block = options.nchwc_block;
+  fill_import(options.import, &convert);
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
@@ -321,24 +305,13 @@ void add_common(Command verb, Options* options) {
                     "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
                     "leaves a dimension open, as n");
   add_bounds(verb, &options->bounds);
-  verb.add_repeated(
-      "--elements", options->elements,
-      "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), at most in an output or in an "
-      "input that is a map (inputs NAME.keys, NAME.values); NAME=none: an optional is empty");
+  add_import_options(verb, &options->import);
   verb.add_option("--reproduce", options->reproduce,
                   "write each node that is refused to this folder, as a model of that node alone");
   verb.add_repeated(
       "--target", options->targets,
       "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights and "
       "compile parts for it; may be given often; help lists the profiles");
-  verb.add_option("--string-bytes", options->string_bytes,
-                  "maximum bytes reserved for each string that a node produces; default 256")
-      .range(1u, 1u << 20);
-  verb.add_option(
-          "--nchwc-block", options->nchwc_block,
-          "channels in a block of a model that ONNX Runtime saved with ORT_ENABLE_ALL, where the model does not "
-          "tell: 16 from a machine with AVX-512, 8 from any other x86")
-      .one_of({8, 16});
   add_limits(verb, &options->limits);
 }
 

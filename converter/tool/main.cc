@@ -6,7 +6,9 @@
 
 int main(int argc, char** argv) {
   vireo::tool::Extensions extensions;
-  extensions.convert = vireo::tool::convert_in_memory;
+  vireo::tool::ImportOptions import;
+  extensions.convert = [&](const std::string& path) { return vireo::tool::convert_in_memory(path, import); };
+  extensions.import_options = [&](vireo::tool::Command verb) { vireo::tool::add_import_options(verb, &import); };
   extensions.verbs = {vireo::tool::add_convert, vireo::tool::add_check, vireo::tool::add_conformance,
                       vireo::tool::add_pack, vireo::tool::add_targets};
 #if VIREO_TRUST

@@ -15,8 +15,9 @@ ModelBytes share(FileBytes converted) {
   return bytes;
 }
 
-ModelBytes convert_in_memory(const std::string& path) {
+ModelBytes convert_in_memory(const std::string& path, const ImportOptions& import) {
   ConvertOptions options;
+  fill_import(import, &options);
   Progress progress;
   options.progress = [&](const std::string& stage, double fraction) {
     progress.show(path + ": " + stage + " " + std::to_string(static_cast<int>(fraction * 100)) + " %");

@@ -6,7 +6,7 @@
 
 #include "c_api/tool/array.h"
 #include "c_api/tool/handles.h"
-#include "converter/convert.h"
+#include "converter/tool/import_options.h"
 
 namespace vireo::tool {
 
@@ -14,7 +14,7 @@ namespace vireo::tool {
 ModelBytes share(FileBytes converted);
 
 // Converts an ONNX file for run, verify and bench. Warnings go to standard error; throws Failure with all diagnostics.
-ModelBytes convert_in_memory(const std::string& path);
+ModelBytes convert_in_memory(const std::string& path, const ImportOptions& import);
 
 HostTensor to_host(const Array& array);
 Array to_array(const HostTensor& tensor);

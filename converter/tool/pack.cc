@@ -64,7 +64,7 @@ void pack(const Options& options) {
 void add_pack(Command app, Context&) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("pack", "Write weights and compiled parts for a target into a .vireo file");
-  add_model(verb, false, &options->model);
+  verb.add_option("model", options->model, "a .vireo file").required();
   verb.add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself").required();
   verb.add_repeated(
       "--target,--profile", options->targets,

@@ -42,6 +42,49 @@ class BadInput(unittest.TestCase):
             with self.subTest(name):
                 self.refused("convert", path, "-o", out, says=[f"{name}.onnx"])
 
+    def test_inputs_with_values_in_the_file(self):
+        """`k` has a value: it is a constant, and every verb that takes the file can keep it as an input."""
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        from onnx import helper, numpy_helper
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["y"])], "g", [value("x", 1, [2]), value("k", 1, [2])], [value("y", 1, [2])],
+                                  [numpy_helper.from_array(np.float32([1, 2]), "k")])
+        model, x = self.room / "defaults.onnx", self.room / "x.npy"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+        np.save(x, np.float32([3, 4]))
+        self.assertIn("VC0218", support.vireo("run", model, "--input", f"x={x}").stderr)
+        self.refused("run", model, "--input", f"x={x}", "--input", f"k={x}", says=["has no input 'k'", "--keep-input k"])
+        done = support.vireo("run", model, "--keep-input", "k", "--input", f"x={x}", "--input", f"k={x}", "--json")
+        self.assertIn("16", done.stdout)
+        file = support.convert(model, "defaults", "--keep-input", "k")
+        support.vireo("run", file, "--input", f"x={x}", "--input", f"k={x}")
+
+    def test_text_that_is_longer_than_is_reserved(self):
+        """--string-bytes is an option of every verb that converts."""
+        reason = support.missing("numpy", "onnx")
+        if reason:
+            self.skipTest(reason)
+        import numpy as np
+        import onnx
+        from onnx import TensorProto, helper
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph([helper.make_node("StringConcat", ["a", "b"], ["y"])], "g",
+                                  [value(n, TensorProto.STRING, [1]) for n in "ab"], [value("y", TensorProto.STRING, [1])])
+        model, text, reference = self.room / "text.onnx", self.room / "text.npy", self.room / "text.npz"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), model)
+        long = np.array(["a" * 300])
+        np.save(text, long)
+        np.savez(reference, c0_in0=long, c0_in1=long, c0_out0=np.array(["a" * 600]))
+        inputs = ["--input", f"a={text}", "--input", f"b={text}"]
+        self.refused("run", model, *inputs, says=["--string-bytes"])
+        self.refused("verify", model, reference, says=["--string-bytes"])
+        support.vireo("run", model, *inputs, "--string-bytes", "600")
+        support.vireo("verify", model, reference, "--string-bytes", "600")
+
     def test_vireo_cut_short(self):
         whole = self.file.read_bytes()
         path = self.room / "cut.vireo"

@@ -200,7 +200,8 @@ def ordered(values: Sequence[Value], positional: Iterable[Optional[Array]], name
     names = [v.name for v in values]
     for name, array in named.items():
         if name not in names:
-            raise VireoError(INVALID_ARGUMENT, f"the model has no input {name!r}; it has {', '.join(map(repr, names))}", tensor=name)
+            raise VireoError(INVALID_ARGUMENT, f"the model has no input {name!r}; it has {', '.join(map(repr, names))}. (An input that the ONNX file has "
+                             f"a value for is a constant, unless it is converted with --keep-input {name}.)", tensor=name)
         if arrays[names.index(name)] is not None:
             raise VireoError(INVALID_ARGUMENT, f"input {name!r} is given twice", tensor=name)
         arrays[names.index(name)] = array
