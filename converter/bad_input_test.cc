@@ -14,6 +14,7 @@
 namespace vireo {
 namespace {
 
+using testing::Dims;
 using testing::Folder;
 using testing::ModelBuilder;
 
@@ -161,6 +162,45 @@ TEST(BadInput, UnknownOperatorsAreListedAtOnce) {
   const std::string text = refuse(m, {Code::kUnknownOperator, Code::kUnknownOperator});
   EXPECT_TRUE(has(text, "\"first\", \"second\"")) << text;
   EXPECT_TRUE(has(text, "my.domain")) << text;
+}
+
+TEST(BadInput, ConstantIndicesBeyondTheData) {
+  const auto model = [](const char* op, const std::vector<int64_t>& dims, const std::vector<int64_t>& indices,
+                        const Dims& x) {
+    auto m = std::make_unique<ModelBuilder>();
+    m->input("x", x).ints("i", dims, indices).output("y");
+    m->floats("u", dims, std::vector<float>(indices.size(), 1));
+    const bool writes = std::string(op).rfind("Scatter", 0) == 0;
+    m->node(op, writes ? std::vector<std::string>{"x", "i", "u"} : std::vector<std::string>{"x", "i"}, {"y"});
+    return m;
+  };
+  const auto converts = [](const ModelBuilder& m) {
+    Folder folder;
+    Diagnostics d;
+    const bool good = check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr);
+    EXPECT_TRUE(good) << d.text();
+  };
+  for (const int64_t index : {3, -4}) {
+    EXPECT_TRUE(has(refuse(*model("Gather", {2}, {0, index}, {"3", "4"}), {Code::kBadNode}),
+                    "constant index " + std::to_string(index) + " lies outside an extent of 3"));
+  }
+  refuse(*model("GatherElements", {1, 1}, {3}, {"3", "4"}), {Code::kBadNode});
+  refuse(*model("GatherND", {1, 2}, {2, 4}, {"3", "4"}), {Code::kBadNode});
+  refuse(*model("ScatterElements", {1, 1}, {-4}, {"3", "4"}), {Code::kBadNode});
+  converts(*model("Gather", {2}, {2, -3}, {"3", "4"}));
+  converts(*model("GatherND", {1, 2}, {-3, 3}, {"3", "4"}));
+  converts(*model("Gather", {1}, {7}, {"N", "4"}));  // a run may have as many
+  // What a branch would read, no run may come to.
+  ModelBuilder branch;
+  branch.input("x", {"3"}).input("c", {}, 9).output("y");
+  auto* n = branch.node("If", {"c"}, {"y"});
+  testing::GraphBuilder then_branch = testing::add_body(n, "then_branch");
+  then_branch.ints("i", {1}, {5}).node("Gather", {"x", "i"}, {"p"});
+  then_branch.output("p");
+  testing::GraphBuilder else_branch = testing::add_body(n, "else_branch");
+  else_branch.ints("i2", {1}, {1}).node("Gather", {"x", "i2"}, {"q"});
+  else_branch.output("q");
+  converts(branch);
 }
 
 // Files of IR version 4 and later list those initialisers as inputs that a run may give another value.

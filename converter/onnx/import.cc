@@ -166,6 +166,7 @@ ImportedModel Importer::run() {
   auto graph = std::make_unique<ir::Graph>(dims_);
   graph->name = model_.graph().name();
   scope.graph = graph.get();
+  main_ = graph.get();
   add_initializers(scope, *model_.mutable_graph(), kept_inputs());
   if (!add_inputs(scope)) return out;
   input_atoms_ = dims_->atoms().size();
@@ -580,7 +581,7 @@ void Importer::import_operator(Scope& scope, ::onnx::NodeProto& node, const std:
           "export the model without using this output"));
     }
   }
-  if (context.failed()) {
+  if (context.failed() || !check_indices(scope, node)) {
     bind_failed(scope, node);
     return;
   }

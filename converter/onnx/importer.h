@@ -115,6 +115,8 @@ class Importer {
   // attributes.cc: whether the operator, or the function that is called, has all of the node's attributes. Says which
   // it does not have, or which are there twice.
   bool check_attributes(const Scope& scope, const ::onnx::NodeProto& node, const ::onnx::FunctionProto* function);
+  // indices.cc: false, and recorded, where the node reads or writes an element beyond its data in every run.
+  bool check_indices(Scope& scope, const ::onnx::NodeProto& node);
   void check_declared(const ::onnx::ValueInfoProto& output, const ir::Value* value);  // declared.cc; warns
   void check_declared_open(const std::string& output, int axis, const std::string& name, Dim made);
   void tell_notes(const Scope& scope, const ::onnx::NodeProto& node) const;
@@ -236,7 +238,8 @@ class Importer {
   std::map<const ir::Value*, Diagnostic> lifted_;
   // Of inputs that a rewritten node no longer has: a function's call may be about to put one back (call_function).
   std::vector<std::unique_ptr<std::string>> dropped_names_;
-  size_t input_atoms_ = 0;  // symbols the inputs brought
+  size_t input_atoms_ = 0;           // symbols the inputs brought
+  const ir::Graph* main_ = nullptr;  // its nodes run in every run
   ir::Value poison_;
   std::deque<Bundle> bundles_;
   std::map<const ir::Value*, Bundle*> markers_;
