@@ -203,6 +203,18 @@ TEST(BadInput, ConstantIndicesBeyondTheData) {
   converts(branch);
 }
 
+TEST(BadInput, RanksAreSaidInTheFewestWords) {
+  ModelBuilder m;
+  m.input("x", {"3", "4"}).input("i", {"3"}, 7).output("y");
+  m.node("GatherElements", {"x", "i"}, {"y"});
+  const std::string text = refuse(m, {Code::kBadNode});
+  EXPECT_TRUE(has(text, "input 1 has rank 1, wanted 2\n")) << text;
+  ModelBuilder split;
+  split.input("x", {"2"}).output("y");
+  split.node("TopK", {"x"}, {"y", "i"});
+  EXPECT_TRUE(has(refuse(split, {Code::kBadNode}), "has 1 input, wanted 2\n"));
+}
+
 // Files of IR version 4 and later list those initialisers as inputs that a run may give another value.
 TEST(BadInput, InputsWithValuesInTheFile) {
   ModelBuilder m;

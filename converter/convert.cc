@@ -183,6 +183,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
   tell("import", 0);
   importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics);
+  report->nodes_passed_over = imported.nodes_passed_over;
   if (imported.graph == nullptr) return nullptr;
   ir::Graph& graph = *imported.graph;
   if (!apply_bounds(options.bounds, graph.dims(), diagnostics)) return nullptr;

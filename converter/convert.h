@@ -146,6 +146,7 @@ struct LayerReport {
 struct ConvertReport {
   std::vector<ValueReport> inputs, outputs;
   size_t nodes_imported = 0, nodes = 0;
+  size_t nodes_passed_over = 0;  // of a model that was refused: nodes that read what failed ones make
   std::vector<std::pair<std::string, size_t>> ops;  // of the final graph, by name; a composite counts by its hint
   std::vector<PassReport> passes;
   uint64_t constant_bytes = 0;  // in the file, each content once

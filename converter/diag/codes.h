@@ -29,7 +29,7 @@ enum class Code {
   kBranchMismatch = 212,     // If branches, or loop states, whose types cannot be reconciled
   kBadAttribute = 213,       // missing, there twice, none of the operator's, or of another type
   kAssumedShape = 214,       // warning: the rank depends on extents that only a run knows; says what is assumed
-  kNotLookedAt = 215,        // warning: nodes behind failed ones, of which nothing is known
+  kNotLookedAt = 215,        // retired: the report counts nodes behind failed ones
   kDeclaredOtherwise = 216,  // warning: an output is listed twice, or declared as another type than its node makes
   kBeyondStandard = 217,     // warning: a node that the standard does not allow; says how it is read
   kConstantInput = 218,      // warning: inputs that the file has values for, which are constants here

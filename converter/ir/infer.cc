@@ -170,22 +170,24 @@ bool check_type(const DimTable& dims, const TensorType& t, std::string* message)
   return true;
 }
 
+// `most` 255: any number.
+bool check_count(size_t count, size_t least, size_t most, const char* what, std::string* message) {
+  if (count >= least && (most == 255 || count <= most)) return true;
+  *message = "has " + std::to_string(count) + " " + what + (count == 1 ? "" : "s") + ", wanted " +
+             std::to_string(least) +
+             (most == least ? ""
+              : most == 255 ? " or more"
+                            : " to " + std::to_string(most));
+  return false;
+}
+
 Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message) {
   const OpDef& def = node->def();
   size_t given = node->inputs.size();
   while (given > 0 && node->inputs[given - 1] == nullptr) --given;
-  if (given < def.min_inputs || (def.max_inputs != 255 && given > def.max_inputs)) {
-    *message = "has " + std::to_string(given) + " inputs, wanted " + std::to_string(def.min_inputs) +
-               (def.max_inputs == def.min_inputs ? ""
-                : def.max_inputs == 255          ? " or more"
-                                                 : " to " + std::to_string(def.max_inputs));
+  if (!check_count(given, def.min_inputs, def.max_inputs, "input", message) ||
+      !check_count(node->outputs.size(), def.min_outputs, def.max_outputs, "output", message))
     return Status::kInvalidModel;
-  }
-  if (node->outputs.size() < def.min_outputs || (def.max_outputs != 255 && node->outputs.size() > def.max_outputs)) {
-    *message = "has " + std::to_string(node->outputs.size()) + " outputs, wanted " + std::to_string(def.min_outputs) +
-               " to " + std::to_string(def.max_outputs);
-    return Status::kInvalidModel;
-  }
   if (!def.verify({node->attrs.data(), node->attrs.size()})) {
     *message = "its attributes cannot be expressed";
     return Status::kInvalidModel;

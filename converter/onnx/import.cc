@@ -180,14 +180,7 @@ ImportedModel Importer::run() {
     diagnostics_->warning(Code::kBadShapeOption, "nothing asked for the elements of \"" + option.name + "\"",
                           "--elements names an input or output that is a sequence, an optional or a map");
   }
-  if (nodes_passed_over_ != 0) {
-    const bool one = nodes_passed_over_ == 1;
-    diagnostics_->warning(Code::kNotLookedAt,
-                          std::to_string(nodes_passed_over_) + (one ? " node was" : " nodes were") +
-                              " not looked at: " + (one ? "it reads" : "they read") + " what failed nodes make",
-                          "types and shapes of values inside the model (onnx.shape_inference) let their followers be "
-                          "looked at");
-  }
+  out.nodes_passed_over = nodes_passed_over_;
   if (assumed_) {
     out.assumption_failed = diagnostics_->failed();
     for (size_t i = 0; i < graph->outputs().size() && options_.shapes.empty(); ++i) {

@@ -30,6 +30,7 @@ struct ImportedModel {
   std::unique_ptr<ir::Graph> graph;
   std::string producer;             // that wrote the ONNX file
   std::vector<std::string> opsets;  // "ai.onnx 17"
+  size_t nodes_passed_over = 0;     // because they read what failed nodes make
   // What was assumed about a rank (ImportContext::assume) makes the model fail, or its outputs not what they are
   // declared to be.
   bool assumption_failed = false;

@@ -64,6 +64,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     if (!options.onnx.empty()) json["onnx"] = options.onnx;
     json["diagnostics"] = diagnostics_json(diagnostics);
     if (!good) json["gaps"] = gaps_json(diagnostics);
+    if (!good) json["nodes_passed_over"] = report.nodes_passed_over;
     if (good) json.update(report_json(report));
     for (const TargetReport& target : targets) json["targets"].push_back(json_of(target, each_node));
     return print_json(json);
@@ -71,7 +72,11 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   std::cerr << diagnostics.summary();
   if (!good) {
     std::cerr << options.model << ": " << diagnostics.error_count()
-              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written\n";
+              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written";
+    if (report.nodes_passed_over != 0)
+      std::cerr << "; not looked at, because they read what these make: " << report.nodes_passed_over
+                << (report.nodes_passed_over == 1 ? " node" : " nodes");
+    std::cerr << "\n";
     return;
   }
   size_t steps = 0;  // what runs: a fused node is one, whatever its body holds

@@ -55,6 +55,7 @@ Status check_axis(InferContext& ctx, int64_t axis, int rank, int* out) {
 Status check_rank(InferContext& ctx, int input, int low, int high) {
   const int rank = ctx.input(input).shape.rank;
   if (rank >= low && rank <= high) return Status::kOk;
+  if (low == high) return ctx.fail(Status::kInvalidModel, "input {} has rank {}, wanted {}", input, rank, low);
   return ctx.fail(Status::kInvalidModel, "input {} has rank {}, wanted {} to {}", input, rank, low, high);
 }
 
