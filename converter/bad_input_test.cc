@@ -164,6 +164,39 @@ TEST(BadInput, UnknownOperatorsAreListedAtOnce) {
   EXPECT_TRUE(has(text, "my.domain")) << text;
 }
 
+TEST(BadInput, DomainsOfOthersSayWhatTheyAre) {
+  const struct {
+    const char *domain, *op, *what, *help;
+  } kCases[] = {
+      {"qonnx.custom_op.general", "Quant", "QONNX", "QCDQ"},
+      {"onnx.brevitas", "Quant", "QONNX", "QCDQ"},
+      {"ai.onnx.contrib", "BertTokenizer", "onnxruntime-extensions", "extract_model"},
+      {"com.microsoft.extensions", "DecodeImage", "onnxruntime-extensions", "extract_model"},
+      {"com.microsoft", "Tokenizer", "splits text", "extract_model"},
+      {"com.microsoft", "BeamSearch", "decoding loop", "export the decoder"},
+      {"com.microsoft", "SoftmaxCrossEntropyLossGrad", "training", "inference"},
+      {"com.microsoft", "SomethingNew", "ONNX Runtime", "ORT_ENABLE_BASIC"},
+      {"com.microsoft.nchwc", "Nothing", "machine that saved it", "ORT_ENABLE_EXTENDED"},
+      {"ai.onnx.preview.training", "Unknown", "training", "inference"},
+      {"org.pytorch.aten", "ATen", "PyTorch operator", "dynamo"},
+      {"mmdeploy", "Thing", "MMDeploy", "NonMaxSuppression"},
+      {"my.own", "Thing", "no standard one", "model-local function"},
+      {"", "EfficientNMS_TRT", "TensorRT", "NonMaxSuppression"},
+  };
+  for (const auto& c : kCases) {
+    ModelBuilder m;
+    m.input("x", {"2"}).output("y");
+    m.node(c.op, {"x"}, {"y"}, c.domain);
+    if (c.domain[0] != 0) {
+      auto* import = m.model.add_opset_import();
+      import->set_domain(c.domain);
+      import->set_version(1);
+    }
+    const std::string text = refuse(m, {Code::kUnknownOperator});
+    EXPECT_TRUE(has(text, c.what) && has(text, c.help)) << c.domain << " " << c.op << "\n" << text;
+  }
+}
+
 TEST(BadInput, ConstantIndicesBeyondTheData) {
   const auto model = [](const char* op, const std::vector<int64_t>& dims, const std::vector<int64_t>& indices,
                         const Dims& x) {
@@ -250,6 +283,20 @@ TEST(BadInput, InputsWithValuesInTheFile) {
   Diagnostics old;
   ASSERT_TRUE(check({}, &old, nullptr)) << old.text();
   EXPECT_TRUE(old.all().empty()) << old.text();
+}
+
+// is_test of opsets 1 to 6 is 0 for training.
+TEST(BadInput, TrainingOfOldOpsetsIsTakenForInference) {
+  for (const int64_t is_test : {0, 1}) {
+    ModelBuilder m(6);
+    m.input("x", {"2", "3"}).output("y");
+    testing::add_int(m.node("Dropout", {"x"}, {"y"}), "is_test", is_test);
+    Folder folder;
+    Diagnostics d;
+    ASSERT_TRUE(check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr)) << d.text();
+    EXPECT_EQ(d.all().size(), is_test == 0 ? 1u : 0u) << d.text();
+    EXPECT_EQ(has(d.text(), "taken for inference"), is_test == 0) << d.text();
+  }
 }
 
 TEST(BadInput, OpsetOfTheFuture) {

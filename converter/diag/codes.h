@@ -28,7 +28,7 @@ enum class Code {
   kShapeOverflow = 211,      // a tensor of more bytes than can be addressed
   kBranchMismatch = 212,     // If branches, or loop states, whose types cannot be reconciled
   kBadAttribute = 213,       // missing, there twice, none of the operator's, or of another type
-  kAssumedShape = 214,       // warning: the rank depends on extents that only a run knows; says what is assumed
+  kAssumedShape = 214,       // warning: says what is assumed, as of a rank that only a run knows
   kNotLookedAt = 215,        // retired: the report counts nodes behind failed ones
   kDeclaredOtherwise = 216,  // warning: an output is listed twice, or declared as another type than its node makes
   kBeyondStandard = 217,     // warning: a node that the standard does not allow; says how it is read

@@ -22,17 +22,84 @@ void collect_symbols(const ir::DimTable& dims, Dim d, std::set<std::string>* out
   }
 }
 
+// Operators that models bring from elsewhere, the first row that fits: what they are and what to do.
+struct KnownDomain {
+  const char* domain;  // one that ends with '.' stands for all that begin so
+  const char* op;      // part of the operator's name; "": any
+  const char* what;
+  const char* help;
+};
+
+constexpr char kOptimised[] = "the file was optimised for the machine that saved it";
+constexpr char kSaveExtended[] = "save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL, or convert the original";
+constexpr char kExtensions[] = "this is a step of onnxruntime-extensions, before or behind the model proper";
+constexpr char kCut[] =
+    "do it in the application, and cut the model there with onnx.utils.extract_model, which takes the names of the "
+    "tensors to begin and to end with";
+constexpr char kQonnx[] = "this is QONNX, of Brevitas and FINN";
+constexpr char kQcdq[] =
+    "export the model as QCDQ (brevitas.export.export_onnx_qcdq), or convert the file with qonnx-convert "
+    "--output-style qcdq: QuantizeLinear, Clip and DequantizeLinear are served";
+constexpr char kTraining[] = "this is an operator of training";
+constexpr char kInference[] = "export the model for inference (model.eval() in PyTorch)";
+constexpr char kAten[] = "this is a PyTorch operator that the exporter found no ONNX form for";
+constexpr char kNewExporter[] =
+    "export with torch.onnx.export(..., dynamo=True) and a newer opset, or replace the operator in the model";
+constexpr char kVendor[] = "this is an operator of a vendor's quantizer";
+constexpr char kQdq[] = "export the model with ONNX's QuantizeLinear and DequantizeLinear";
+
+constexpr KnownDomain kDomains[] = {
+    {"com.microsoft.nchwc", "", kOptimised, kSaveExtended},
+    {"com.ms.internal.nhwc", "", kOptimised, kSaveExtended},
+    {"ai.onnx.contrib", "", kExtensions, kCut},
+    {"com.microsoft.extensions", "", kExtensions, kCut},
+    {"com.microsoft", "Tokenizer", "this splits text into tokens by rules of ONNX Runtime", kCut},
+    {"com.microsoft", "Search", "this is a whole decoding loop as one operator of ONNX Runtime",
+     "export the decoder by itself, and let the application choose the next token"},
+    {"com.microsoft", "Sampling", "this is a whole decoding loop as one operator of ONNX Runtime",
+     "export the decoder by itself, and let the application choose the next token"},
+    {"com.microsoft", "Grad", kTraining, kInference},
+    {"com.microsoft", "", "this is an operator of ONNX Runtime that Vireo does not serve",
+     "convert the model as it was before ONNX Runtime optimised it, or save it with ORT_ENABLE_BASIC "
+     "(sdk/ops/COVERAGE.md lists the ones that are served)"},
+    {"com.microsoft.", "", "this domain is ONNX Runtime's own, for one of its parts",
+     "export the model with standard operators in its place"},
+    {"qonnx.", "", kQonnx, kQcdq},
+    {"onnx.brevitas", "", kQonnx, kQcdq},
+    {"finn.", "", kQonnx, kQcdq},
+    {"ai.onnx.preview.training", "", kTraining, kInference},
+    {"ai.onnx.training", "", kTraining, kInference},
+    {"org.pytorch.aten", "", kAten, kNewExporter},
+    {"aten", "", kAten, kNewExporter},
+    {"prim", "", kAten, kNewExporter},
+    {"ai.onnx.converters.tensorflow", "", "this is a TensorFlow operator that tf2onnx found no ONNX form for",
+     "convert the original with a newer --opset, or replace the operator in the model"},
+    {"mmcv", "", "this is an operator of MMCV",
+     "export the model with MMDeploy for ONNX Runtime, without custom operators"},
+    {"mmdeploy", "", "this is an operator of MMDeploy",
+     "export the model for a backend without custom operators, with NonMaxSuppression in place of its own"},
+    {"trt.plugins", "", "this is a plug-in of TensorRT",
+     "export the model for ONNX Runtime, with NonMaxSuppression or without it"},
+    {"com.amd.", "", kVendor, kQdq},
+    {"com.vai.", "", kVendor, kQdq},
+    {"com.xilinx.", "", kVendor, kQdq},
+};
+
 }  // namespace
 
 std::string unknown_operator_advice(const std::string& domain, const std::string& op) {
-  if (domain == "com.microsoft.nchwc") {
-    return "the file was optimised for the machine that saved it: save it with ORT_ENABLE_EXTENDED instead of "
-           "ORT_ENABLE_ALL, or convert the original";
+  for (const KnownDomain& known : kDomains) {
+    const std::string name = known.domain;
+    const bool family = name.back() == '.' && domain.rfind(name, 0) == 0;
+    if ((domain == name || family) && op.find(known.op) != std::string::npos)
+      return std::string(known.what) + ": " + known.help;
   }
   if (!domain.empty() && domain != "ai.onnx.ml") {
-    return "operators of other domains are served when the model brings them as functions: export it with its "
-           "model-local functions, or without this optimisation";
+    return "this domain is no standard one, and Vireo does not know its operators: export the model with standard "
+           "operators in their place, or with a model-local function for each, which is taken as it is";
   }
+  if (op.size() > 4 && op.compare(op.size() - 4, 4, "_TRT") == 0)
+    return "this is a plug-in of TensorRT: export the model for ONNX Runtime, with NonMaxSuppression or without it";
   if (op.find("Sequence") != std::string::npos || op.find("Optional") != std::string::npos)
     return "sequences and optional values are not served: export the model with tensors in their place";
   return "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)";

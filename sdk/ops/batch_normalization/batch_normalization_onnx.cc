@@ -2,6 +2,7 @@
 // 1, 6) or by asking for outputs 1 to 4 (opset 7, 9); a node that asks for Y alone is run for inference, as every
 // runtime does.
 #include "sdk/ops/batch_normalization/batch_normalization_generated.h"
+#include "sdk/ops/old_training.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -12,6 +13,7 @@ Status import(ImportContext& ctx) {
   attrs::BatchNormalizationT a;
   a.epsilon = ctx.attr_float("epsilon", 1e-5f);
   a.momentum = ctx.attr_float("momentum", 0.9f);
+  assume_inference(ctx);
   if (ctx.opset() >= 14) {
     a.training_mode = ctx.attr_int("training_mode", 0) != 0;
   } else {

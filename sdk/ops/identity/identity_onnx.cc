@@ -4,6 +4,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/identity/identity_generated.h"
 #include "sdk/ops/import_scalar.h"
+#include "sdk/ops/old_training.h"
 #include "sdk/ops/random/random_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/value_reader.h"
@@ -65,9 +66,9 @@ Status drawn(ImportContext& ctx, Value x) {
   return Status::kOk;
 }
 
-// Versions: 1 and 6 have `is_test`, which exporters left at its default 0 for inference too, so it is not looked at; 7
-// and 10 know inference alone; 12 has the inputs `ratio` and `training_mode`. The mask is bool since 10, before it has
-// x's type.
+// Versions: 1 and 6 have `is_test`, which exporters left at its default 0 for inference too: it is taken for inference,
+// with a warning; 7 and 10 know inference alone; 12 has the inputs `ratio` and `training_mode`. The mask is bool since
+// 10, before it has x's type.
 Status dropout(ImportContext& ctx) {
   const Value x = ctx.input(0);
   if (ctx.opset() >= 12 && ctx.input(2)) {
@@ -81,6 +82,7 @@ Status dropout(ImportContext& ctx) {
     const bool nothing_drawn = ratio != nullptr && read_real(ratio->type.dtype, ratio->bytes.data(), 0) == 0;
     if (!inference && !nothing_drawn) return drawn(ctx, x);
   }
+  assume_inference(ctx);
   const Value y = ctx.emit1(Op::kIdentity, no_attrs(), {x});
   VIREO_TRY(import_value(ctx, y));
   if (!ctx.wants_output(1)) return Status::kOk;
