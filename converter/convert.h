@@ -77,10 +77,12 @@ namespace passes {
 class Observer;
 }
 
-// How near quantized weights are to what they were: 10 log10(sum w^2 / sum (w - w')^2).
+// How near quantized weights are to what they were.
 struct WeightError {
   std::string tensor;
-  double sqnr_db = 0;
+  double sqnr_db = 0;  // 10 log10(sum w^2 / sum (w - w')^2)
+  // sqrt(sum (w - w')^2 / sum w^2) over the weights of one output, at worst; 0: within what the type's digits promise.
+  double lost = 0;
 };
 struct PassReport {
   std::string name;

@@ -41,6 +41,7 @@ enum class Code {
   kCannotEvaluate = 305,  // a check was asked for that cannot be made
   kUnknownPass = 306,     // asked to be skipped
   kRoundsEnded = 307,     // warning: the optimiser stopped while passes still changed the graph
+  kRoundedAway = 308,     // warning: quantized weights that lost most of their digits
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,

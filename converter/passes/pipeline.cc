@@ -1,6 +1,7 @@
 #include "converter/passes/pipeline.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <iterator>
 
@@ -290,6 +291,21 @@ std::vector<const Pass*> wanted(const Pass* const (&passes)[kCount], const Conve
   return out;
 }
 
+// Weights below a type's range: one warning for all tensors.
+void warn_of_losses(const std::vector<WeightError>& errors, Diagnostics* diagnostics) {
+  const auto count = std::count_if(errors.begin(), errors.end(), [](const WeightError& e) { return e.lost > 0; });
+  if (count == 0) return;
+  const WeightError& worst = *std::max_element(
+      errors.begin(), errors.end(), [](const WeightError& a, const WeightError& b) { return a.lost < b.lost; });
+  char percent[32];
+  std::snprintf(percent, sizeof(percent), "%.2g", worst.lost * 100);
+  diagnostics->warning(Code::kRoundedAway,
+                       "weights below the type's range lose digits in " + std::to_string(count) +
+                           (count == 1 ? " tensor" : " tensors") + ", at worst in \"" + worst.tensor +
+                           "\": those of one of its outputs are " + percent + " % off",
+                       "compare the outputs with stored ones (vireo verify); bf16 has the range of float32");
+}
+
 }  // namespace
 
 void run_pass(ir::Graph& g, const Pass& pass, PassLog& log) {
@@ -365,6 +381,7 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
     if (!walk.change(options.quantize.name.c_str(), run, &changed)) return false;
     const auto row = std::find_if(report->passes.begin(), report->passes.end(),
                                   [&](const PassReport& r) { return r.name == options.quantize.name; });
+    warn_of_losses(said.errors, diagnostics);
     if (row != report->passes.end()) row->errors = std::move(said.errors);
   }
   if (!walk.each(wanted(kOnce, options), &changed)) return false;

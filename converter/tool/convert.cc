@@ -148,7 +148,7 @@ void fill_scheme(const std::string& name, ConvertOptions* convert) {
     quant::SchemeLog log;
     scheme->run(g, log);
     report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
-    for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db});
+    for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db, e.lost});
     return log.changes;
   };
   if (scheme->after == nullptr) return;

@@ -101,6 +101,7 @@ TEST(Fp16Scheme, SaysWhatItLeaves) {
       {"%y = MatMul(%x, w[1,4,4,6])", "weights other than one matrix stay float32"},
       {"%y = MatMul(%x, %x)", "weights that are computed stay float32"},
       {"%y = MatMul(%x, f32[4,1]{1, 2, 65520, 4})", "a weight is beyond float16: stays float32"},
+      {"%y = MatMul(%x, f32[4,1]{1e-6, 2e-6, 3e-6, 4e-6})", "the weights lie below float16's range: stays float32"},
       {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[16,6]) {trans_a:true}",
        "a transposed x, or a bias other than one value a column: stays float32"},
       {"%y = Relu(%x)", ""},
@@ -108,6 +109,22 @@ TEST(Fp16Scheme, SaysWhatItLeaves) {
   for (const auto& c : kCases) {
     expect_left(kFp16, c.text, c.reason);
   }
+}
+
+// One output of small weights beside one of usual ones: the tensor is stored, and what that costs is said.
+TEST(Fp16Scheme, SaysWhatSmallWeightsLose) {
+  const auto lost = [](const char* weights) {
+    const auto g = graph(std::string("input %x f32[1,2]\n%y = MatMul(%x, f32[2,2]{") + weights + "})\n");
+    SchemeLog log;
+    kFp16.run(*g, log);
+    EXPECT_EQ(log.changes, 1u);
+    EXPECT_EQ(log.errors.size(), 1u);
+    return log.errors.empty() ? -1 : log.errors[0].lost;
+  };
+  EXPECT_EQ(lost("1, 0.1, 2, 0.3"), 0);
+  EXPECT_EQ(lost("1, 0, 2, 0"), 0);
+  EXPECT_NEAR(lost("1, 1e-6, 2, 0"), 0.0133, 1e-3);  // 17 steps of 2^-24
+  EXPECT_EQ(lost("1, 2e-8, 2, 0"), 1);               // becomes nothing
 }
 
 TEST(Fp16Scheme, IsFoundByName) { EXPECT_EQ(find_scheme("fp16"), &kFp16); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "sdk/base/half.h"
@@ -111,18 +112,65 @@ bool is_for_it(const ir::Node& n, const Stored16& how, std::string* reason) {
   return n.op == Op::kMatMul || is_gemm_by_rows(n, reason);
 }
 
-// Null where a weight is too large for the type: it would become infinite.
-ir::ConstantPtr rounded(const ir::Constant& c, DType type) {
+// Which of a product's outputs a weight belongs to.
+struct Outputs {
+  size_t count = 1, inner = 1;
+  size_t of(size_t i) const { return i / inner % count; }
+};
+
+Outputs outputs_of(const ir::Node& n, const ir::Constant& weights) {
+  const Shape& s = weights.tensor.type.shape;
+  const size_t all = static_cast<size_t>(weights.tensor.count());
+  const bool by_columns = n.op == Op::kMatMul || (n.op == Op::kGemm && !n.attributes<attrs::Gemm>().trans_b());
+  if (by_columns) return {static_cast<size_t>(s[1]), 1};
+  const auto rows = static_cast<size_t>(n.op == Op::kLSTM ? s[0] * s[1] : s[0]);  // [D, 4 H, .], else [O, ...]
+  return {rows, rows == 0 ? 1 : all / rows};
+}
+
+// Sums of squares.
+struct Noise {
+  double signal = 0, noise = 0;
+  void add(double w, double rounded) {
+    signal += w * w;
+    noise += (w - rounded) * (w - rounded);
+  }
+  double share() const { return signal > 0 ? std::sqrt(noise / signal) : 0; }
+};
+
+struct Rounded {
+  ir::Value* value = nullptr;  // null: the weights stay as they are
+  std::string reason;          // why
+};
+
+// Weights in a type of 16 bits. They stay float32 where one would become infinite, or where all together lose more than
+// the type's digits, because they lie below its range.
+Rounded rounded(ir::Graph& g, const ir::Value& w, DType type, const Outputs& outputs, SchemeLog& log) {
+  const ir::Constant& c = *w.constant;
   const size_t count = c.tensor.bytes.size() / sizeof(float);
+  const bool bf16 = type == DType::kBF16;
+  const double digits = bf16 ? 0x1p-8 : 0x1p-11;  // the most that a weight within the range is off by
   std::vector<uint8_t> bytes(count * sizeof(uint16_t));
+  std::vector<Noise> each(outputs.count);
+  Noise all;
   for (size_t i = 0; i < count; ++i) {
     float value = 0;
     std::memcpy(&value, c.tensor.bytes.data() + i * sizeof(value), sizeof(value));
-    const uint16_t bits = type == DType::kBF16 ? f32_to_bf16(value) : f32_to_f16(value);
-    if ((bits & 0x7FFF) == (type == DType::kBF16 ? 0x7F80 : 0x7C00) && std::isfinite(value)) return nullptr;
+    const uint16_t bits = bf16 ? f32_to_bf16(value) : f32_to_f16(value);
+    if ((bits & 0x7FFF) == (bf16 ? 0x7F80 : 0x7C00) && std::isfinite(value))
+      return {nullptr, std::string("a weight is beyond ") + dtype_name(type) + ": stays float32"};
+    const double back = static_cast<double>(bf16 ? bf16_to_f32(bits) : f16_to_f32(bits));
+    all.add(static_cast<double>(value), back);
+    each[outputs.of(i)].add(static_cast<double>(value), back);
     std::memcpy(bytes.data() + i * sizeof(bits), &bits, sizeof(bits));
   }
-  return ir::make_constant({type, c.tensor.type.shape}, std::move(bytes));
+  if (all.share() > digits)
+    return {nullptr, std::string("the weights lie below ") + dtype_name(type) + "'s range: stays float32"};
+  double lost = 0;
+  for (const Noise& one : each) lost = std::max(lost, one.share());
+  const double infinite = std::numeric_limits<double>::infinity();
+  log.errors.push_back(
+      {w.name, all.noise > 0 ? 10 * std::log10(all.signal / all.noise) : infinite, lost > digits ? lost : 0});
+  return {g.add_constant(w.name, ir::make_constant({type, c.tensor.type.shape}, std::move(bytes))), ""};
 }
 
 ir::Value* cast(ir::Graph& g, ir::Value* from, DType to, ir::Node& before) {
@@ -147,21 +195,23 @@ void store_products(ir::Graph& g, const Stored16& how, SchemeLog& log) {
       log.declined.emplace_back(n.name, reason);
     }
   }
-  std::map<const ir::Constant*, ir::Value*> narrow;  // weights that several products share stay shared
-  const auto narrowed = [&](const ir::Value& v) {
-    const auto [at, is_new] = narrow.emplace(v.constant.get(), nullptr);
-    const ir::ConstantPtr bits = is_new ? rounded(*v.constant, how.type) : nullptr;
-    if (bits != nullptr) at->second = g.add_constant(v.name, bits);
+  std::map<const ir::Constant*, Rounded> narrow;  // weights that several products share stay shared
+  const auto narrowed = [&](const ir::Node& n, size_t i) -> const Rounded& {
+    const ir::Value& w = *n.in(i);
+    const auto [at, is_new] = narrow.emplace(w.constant.get(), Rounded{});
+    if (is_new) at->second = rounded(g, w, how.type, outputs_of(n, *w.constant), log);
     return at->second;
   };
   for (ir::Node* n : products) {
     const std::vector<size_t> weights = weights_of(*n, how);
-    if (std::any_of(weights.begin(), weights.end(), [&](size_t i) { return narrowed(*n->in(i)) == nullptr; })) {
-      log.declined.emplace_back(n->name, std::string("a weight is beyond ") + dtype_name(how.type) + ": stays float32");
+    const auto left =
+        std::find_if(weights.begin(), weights.end(), [&](size_t i) { return narrowed(*n, i).value == nullptr; });
+    if (left != weights.end()) {
+      log.declined.emplace_back(n->name, narrowed(*n, *left).reason);
       continue;
     }
     if (how.rounds_x) g.set_input(n, 0, cast(g, cast(g, n->in(0), how.type, *n), DType::kF32, *n));
-    for (const size_t i : weights) g.set_input(n, i, cast(g, narrowed(*n->in(i)), DType::kF32, *n));
+    for (const size_t i : weights) g.set_input(n, i, cast(g, narrowed(*n, i).value, DType::kF32, *n));
     ++log.changes;
   }
   g.drop_unused_values();

@@ -14,6 +14,8 @@ namespace vireo::quant {
 struct TensorError {
   std::string tensor;
   double sqnr_db = 0;  // 10 log10(sum w^2 / sum (w - w')^2)
+  // sqrt(sum (w - w')^2 / sum w^2) over the weights of one output, at worst; 0: within what the type's digits promise.
+  double lost = 0;
 };
 
 struct SchemeLog {
