@@ -1,6 +1,8 @@
 // What else there is to say of a node that was refused. The node alone, as a model, is converted again with one thing
 // changed at a time: what then converts is the rewrite to propose. Trying it is better than a table of what each
 // operator takes, which would be a second list of what the operators' own code says, and would not know what follows.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -10,7 +12,9 @@
 #include "converter/convert.h"
 #include "onnx/onnx-ml.pb.h"
 #include "sdk/base/dtype.h"
+#include "sdk/base/half.h"
 #include "sdk/files/whole_file.h"
+#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {
@@ -59,49 +63,128 @@ std::string joined(const std::set<std::string>& names) {
   return out;
 }
 
-// The inputs of element type `from`, data and constants, become zeros of `to`.
-bool retype(ModelProto* model, int from, int to, std::set<std::string>* changed) {
-  auto* graph = model->mutable_graph();
+bool is_real(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
+
+// What a Cast takes to another number and back: of a complex one it would keep the real part alone.
+bool number_type(int type) {
+  const auto t = static_cast<DType>(type);
+  return type > 0 && type < kDTypeCount && (is_real(t) || (dtype_is_integer(t) && dtype_bits(t) >= 8));
+}
+
+// Adds `v` to `bytes` as a number of type `to`; false where that has no such number.
+bool put(DType to, double v, std::string* bytes) {
+  const auto same = [&](auto number, double back) {
+    bytes->append(reinterpret_cast<const char*>(&number), sizeof(number));
+    return back == v;
+  };
+  switch (to) {
+    case DType::kF64:
+      return same(v, v);
+    case DType::kF32:
+      return same(static_cast<float>(v), static_cast<double>(static_cast<float>(v)));
+    case DType::kF16:
+      return same(f32_to_f16(static_cast<float>(v)),
+                  static_cast<double>(f16_to_f32(f32_to_f16(static_cast<float>(v)))));
+    case DType::kBF16:
+      return same(f32_to_bf16(static_cast<float>(v)),
+                  static_cast<double>(bf16_to_f32(f32_to_bf16(static_cast<float>(v)))));
+    case DType::kI64:
+      return std::fabs(v) <= 0x1p53 && same(static_cast<int64_t>(v), std::trunc(v));
+    case DType::kI32:
+      return std::fabs(v) < 0x1p31 && same(static_cast<int32_t>(v), std::trunc(v));
+    default:
+      return false;
+  }
+}
+
+// The values of `t` as those of another type; false where that has no such values, or it was not read.
+bool retype(DType to, ::onnx::TensorProto* t) {
+  const auto from = static_cast<DType>(t->data_type());
+  int64_t count = 1;
+  for (const int64_t d : t->dims()) count *= d;
+  if (static_cast<int64_t>(t->raw_data().size()) != dtype_bytes(from, count)) return false;
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!put(to, read_real(from, t->raw_data().data(), i), &bytes)) return false;
+  }
+  t->set_data_type(static_cast<int>(to));
+  t->set_raw_data(bytes);
+  return true;
+}
+
+// Something that a node reads.
+struct Operand {
+  std::string name;
+  int type = 0;
+  bool constant = false;
+};
+
+std::vector<Operand> operands_of(const ModelProto& model) {
+  std::vector<Operand> out;
+  for (const auto& t : model.graph().initializer()) out.push_back({t.name(), t.data_type(), true});
+  for (const auto& info : model.graph().input())
+    if (info.type().has_tensor_type()) out.push_back({info.name(), info.type().tensor_type().elem_type(), false});
+  return out;
+}
+
+// `refused` with the operands in `names` of another type; false where a constant has no such values, or it is refused
+// all the same.
+bool converts_as(const ModelProto& refused, const std::vector<std::string>& options, const std::set<std::string>& names,
+                 DType to) {
+  ModelProto model = refused;
+  auto* graph = model.mutable_graph();
   for (auto& info : *graph->mutable_input()) {
-    if (!info.type().has_tensor_type() || info.type().tensor_type().elem_type() != from) continue;
-    info.mutable_type()->mutable_tensor_type()->set_elem_type(to);
-    changed->insert(info.name());
+    if (names.count(info.name()) != 0) info.mutable_type()->mutable_tensor_type()->set_elem_type(static_cast<int>(to));
   }
   for (auto& t : *graph->mutable_initializer()) {
-    if (t.data_type() != from) continue;
-    int64_t count = 1;
-    for (const int64_t d : t.dims()) count *= d;
-    t.set_data_type(to);
-    t.set_raw_data(std::string(static_cast<size_t>(dtype_bytes(static_cast<DType>(to), count)), '\0'));
-    changed->insert(t.name());
+    if (names.count(t.name()) != 0 && !retype(to, &t)) return false;
   }
   graph->clear_output();
   for (const std::string& name : graph->node(0).output()) {
     if (!name.empty()) graph->add_output()->set_name(name);
   }
-  return !changed->empty();
+  return converts(model, options);
 }
 
-// What a Cast takes to another number and back: of a complex one it would keep the real part alone.
-bool number_type(int type) {
-  return type != static_cast<int>(DType::kC64) && type != static_cast<int>(DType::kC128) &&
-         type != static_cast<int>(DType::kString) && type != static_cast<int>(DType::kBool);
+// One operand in another type: a constant before data, which a Cast would be run for; an integer before a real number,
+// which a Cast would round.
+std::string try_one_type(const ModelProto& refused, const std::vector<std::string>& options) {
+  std::vector<Operand> operands = operands_of(refused);
+  const auto cost = [](const Operand& o) {
+    return (o.constant ? 0 : 2) + (dtype_is_integer(static_cast<DType>(o.type)) ? 0 : 1);
+  };
+  std::stable_sort(operands.begin(), operands.end(),
+                   [&](const Operand& a, const Operand& b) { return cost(a) < cost(b); });
+  for (const Operand& one : operands) {
+    std::vector<int> types;
+    for (const Operand& other : operands) types.push_back(other.type);
+    for (const DType t : {DType::kF32, DType::kI64, DType::kI32}) types.push_back(static_cast<int>(t));
+    for (const int type : types) {
+      if (type == one.type || !number_type(type) || !number_type(one.type)) continue;
+      const auto to = static_cast<DType>(type);
+      if (!converts_as(refused, options, {one.name}, to)) continue;
+      return "with \"" + one.name + "\" of " + dtype_name(to) +
+             " this node converts: " + (one.constant ? "store it as " : "put a Cast before it to ") + dtype_name(to);
+    }
+  }
+  return "";
 }
 
+// All operands of a type that the operator does not take.
 std::string try_types(const ModelProto& refused, const std::vector<std::string>& options) {
+  const std::vector<Operand> operands = operands_of(refused);
   std::set<int> types;
-  for (const auto& info : refused.graph().input()) types.insert(info.type().tensor_type().elem_type());
-  for (const auto& t : refused.graph().initializer()) types.insert(t.data_type());
+  for (const Operand& o : operands) types.insert(o.type);
   for (const int from : types) {
-    if (!number_type(from) || from <= 0 || from >= kDTypeCount) continue;
+    if (!number_type(from)) continue;
+    std::set<std::string> names;
+    for (const Operand& o : operands) {
+      if (o.type == from) names.insert(o.name);
+    }
     for (const DType to : {DType::kF32, DType::kI32, DType::kI64}) {
-      if (static_cast<int>(to) == from) continue;
-      ModelProto model = refused;
-      std::set<std::string> changed;
-      if (!retype(&model, from, static_cast<int>(to), &changed) || !converts(model, options)) continue;
-      const char* wanted = dtype_name(to);
-      return "with " + joined(changed) + " of " + wanted + " this node converts: put a Cast to " + wanted +
-             " before it, and one back behind it";
+      if (static_cast<int>(to) == from || !converts_as(refused, options, names, to)) continue;
+      return "with " + joined(names) + " of " + dtype_name(to) + " this node converts: put a Cast to " +
+             dtype_name(to) + " before it, and one back behind it";
     }
   }
   return "";
@@ -160,6 +243,7 @@ std::string way_out(const Diagnostic& d) {
   for (const std::function<std::string()>& attempt :
        {std::function<std::string()>([&] { return try_numbers(model); }),
         std::function<std::string()>([&] { return try_constants(model, d.reproducer_options); }),
+        std::function<std::string()>([&] { return try_one_type(model, d.reproducer_options); }),
         std::function<std::string()>([&] { return try_types(model, d.reproducer_options); })}) {
     std::string found = attempt();
     if (!found.empty()) return found;

@@ -214,5 +214,36 @@ TEST(Explain, EveryGapAtOnce) {
   }
 }
 
+// A type that would be taken is proposed for the operand that is wrong, with the numbers that it has.
+TEST(Explain, ProposesTypesThatKeepTheNumbers) {
+  const auto help_of = [](const ModelBuilder& m) {
+    Folder folder;
+    Diagnostics d;
+    EXPECT_FALSE(check_model(folder.write("m.onnx", m.bytes()), {}, &d, nullptr));
+    EXPECT_TRUE(explain_refusals("", &d));
+    return d.all().empty() ? std::string() : d.all()[0].help;
+  };
+  ModelBuilder add;  // the constant is an integer
+  add.input("x", {"2", "3"}).ints("k", {}, {2}).output("y");
+  add.node("Add", {"x", "k"}, {"y"});
+  EXPECT_EQ(help_of(add), "with \"k\" of float32 this node converts: store it as float32");
+  ModelBuilder gather;  // the indices are real
+  gather.input("x", {"3", "4"}).floats("i", {1}, {1}).output("y");
+  gather.node("Gather", {"x", "i"}, {"y"});
+  EXPECT_EQ(help_of(gather), "with \"i\" of int64 this node converts: store it as int64");
+  ModelBuilder half;  // no integer is 1.5
+  half.input("x", {"3", "4"}).floats("i", {1}, {1.5f}).output("y");
+  half.node("Gather", {"x", "i"}, {"y"});
+  EXPECT_EQ(help_of(half), "");
+  ModelBuilder both;  // two inputs: the integer one gets the Cast
+  both.input("x", {"2", "3"}).input("k", {"2", "3"}, 7).output("y");
+  both.node("Add", {"x", "k"}, {"y"});
+  EXPECT_EQ(help_of(both), "with \"k\" of float32 this node converts: put a Cast before it to float32");
+  ModelBuilder negative;  // no type makes -5 an extent
+  negative.ints("s", {1}, {-5}).output("y");
+  negative.node("ConstantOfShape", {"s"}, {"y"});
+  EXPECT_EQ(help_of(negative), "");
+}
+
 }  // namespace
 }  // namespace vireo

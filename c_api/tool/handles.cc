@@ -20,10 +20,10 @@ void log_warning(void*, vireo_log_level level, const char* text) {
   if (level == VIREO_LOG_WARNING) std::cerr << "warning: " << text << "\n";
 }
 
-std::string help_for(vireo_status status) {
+std::string help_for(vireo_status status, const char* if_invalid) {
   switch (status) {
     case VIREO_INVALID_MODEL:
-      return "the file is damaged or of another version: copy it again, or convert the model again";
+      return if_invalid;
     case VIREO_UNSUPPORTED:
       return "choose another --device, or a build with the missing part";
     case VIREO_IO:
@@ -81,12 +81,12 @@ Runtime start_runtime(int threads, const vireo_allocator* allocator) {
   return made;
 }
 
-void check(vireo_status status, const vireo_error& error, const std::string& doing) {
+void check(vireo_status status, const vireo_error& error, const std::string& doing, const char* if_invalid) {
   if (status == VIREO_OK) return;
   std::string what = "cannot " + doing + ": " + (error.message[0] != 0 ? error.message : vireo_status_text(status));
   if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
   if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
-  throw ApiFailure(status, what, help_for(status));
+  throw ApiFailure(status, what, help_for(status, if_invalid));
 }
 
 Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, const vireo_allocator* allocator)
@@ -96,10 +96,10 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, c
     vireo_error error = VIREO_ERROR_INIT;
     vireo_model* model = nullptr;
     const auto start = std::chrono::steady_clock::now();
-    check(vireo_model_load_file(runtime_.get(), path.c_str(), &model, &error), error, "load " + path);
+    check(vireo_model_load_file(runtime_.get(), path.c_str(), &model, &error), error, "load " + path, kDamaged);
     model_.reset(model);
     load_ms_ = ms_since(start);
-    check(vireo_model_check_hashes(model, &error), error, "trust " + path);
+    check(vireo_model_check_hashes(model, &error), error, "trust " + path, kDamaged);
     read_values();
     return;
   }
@@ -119,7 +119,8 @@ Model::Model(const ModelBytes& bytes, const std::string& name, int threads,
   vireo_error error = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;
   const auto start = std::chrono::steady_clock::now();
-  check(vireo_model_load_memory(runtime_.get(), bytes_.data, bytes_.size, &model, &error), error, "load " + name);
+  check(vireo_model_load_memory(runtime_.get(), bytes_.data, bytes_.size, &model, &error), error, "load " + name,
+        kDamaged);
   model_.reset(model);
   load_ms_ = ms_since(start);
   read_values();

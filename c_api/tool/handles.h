@@ -37,8 +37,16 @@ class ApiFailure : public Failure {
   vireo_status status_;
 };
 
-// Throws ApiFailure unless `status` is VIREO_OK; `doing` says what was tried ("load model.vireo").
-void check(vireo_status status, const vireo_error& error, const std::string& doing);
+constexpr char kDamaged[] = "the file is damaged or of another version: copy it again, or convert the model again";
+constexpr char kFixedSizes[] =
+    "sizes inside the model were fixed when it was exported, and these inputs do not fit them: give inputs of the "
+    "sizes "
+    "that it was exported with, or export it with these dimensions open";
+
+// Throws ApiFailure unless `status` is VIREO_OK; `doing` says what was tried ("load model.vireo"). `if_invalid`: what
+// to do about VIREO_INVALID_MODEL. A file that was verified means something else by it than one that is loaded.
+void check(vireo_status status, const vireo_error& error, const std::string& doing,
+           const char* if_invalid = kFixedSizes);
 
 // A .vireo file in memory, aligned to 64.
 struct ModelBytes {
