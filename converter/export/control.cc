@@ -2,6 +2,7 @@
 // its own inputs is captured by name, as ONNX has it.
 #include "converter/export/writer.h"
 #include "sdk/ops/control/control_generated.h"
+#include "sdk/ops/strict_export.h"
 
 namespace vireo::exporter {
 
@@ -43,6 +44,12 @@ namespace {
 
 }  // namespace
 
+// A condition or a count may be a list of one; ONNX's checker wants what its body gets, which is a number.
+std::string Writer::number(Scope& scope, const ir::Node& node, size_t i) {
+  NodeExport context(*this, scope, node);
+  return one_number(context, static_cast<int>(i));
+}
+
 bool Writer::write_if(Scope& scope, const ir::Node& node) {
   // The bodies are written first: their constants and names do not care, and the node is not copied when it is done.
   ::onnx::NodeProto n;
@@ -52,7 +59,7 @@ bool Writer::write_if(Scope& scope, const ir::Node& node) {
         write_body(scope, node, *node.bodies[i], 0, 1, add_graph(&n, i == 0 ? "then_branch" : "else_branch")) && good;
   OnnxNode shell;
   shell.type = "If";
-  shell.inputs = {name(scope, node.in(0))};
+  shell.inputs = {number(scope, node, 0)};
   shell.outputs = all_results(scope, node);
   add(scope, node.name, shell);
   (scope.nodes->end() - 1)->mutable_attribute()->Swap(n.mutable_attribute());
@@ -66,7 +73,8 @@ bool Writer::write_loop(Scope& scope, const ir::Node& node) {
   if (!write_body(scope, node, *node.bodies[0], 2 + carried, 2 + carried, add_graph(&n, "body"))) return false;
   OnnxNode shell;
   shell.type = "Loop";
-  for (size_t i = 0; i < 2 + carried; ++i) shell.inputs.push_back(name(scope, node.in(i)));
+  for (size_t i = 0; i < 2 + carried; ++i)
+    shell.inputs.push_back(i < 2 ? number(scope, node, i) : name(scope, node.in(i)));
   shell.outputs = all_results(scope, node);
   add(scope, node.name, shell);
   (scope.nodes->end() - 1)->mutable_attribute()->Swap(n.mutable_attribute());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 
+#include "converter/export/newer_types.h"
 #include "converter/onnx/six_bits.h"
 
 namespace vireo::exporter {
@@ -182,7 +183,9 @@ bool Writer::write_formula(Scope& scope, const ir::Node& node) {
     return false;
   }
   NodeExport context(*this, scope, node);
-  return ok(write(context)) && !context.failed();
+  if (!ok(write(context)) || context.failed()) return false;
+  context.finish_carried();
+  return true;
 }
 
 bool Writer::write_node(Scope& scope, const ir::Node& node) {
@@ -286,8 +289,60 @@ bool build_model(const ir::Graph& graph, ::onnx::ModelProto* model, std::vector<
 
 // ---- one node ----
 
-std::string NodeExport::input(int i) const { return writer_.name(scope_, node_.in(static_cast<size_t>(i))); }
-std::string NodeExport::output(int i) const { return writer_.result(scope_, node_, static_cast<size_t>(i)); }
+namespace {
+
+constexpr Op kMovers[] = {Op::kConcat,          Op::kSplit,           Op::kSlice,       Op::kGather,
+                          Op::kGatherElements,  Op::kGatherND,        Op::kExpand,      Op::kTile,
+                          Op::kCompress,        Op::kScatterElements, Op::kScatterND,   Op::kWhere,
+                          Op::kReverseSequence, Op::kDepthToSpace,    Op::kSpaceToDepth};
+
+}  // namespace
+
+NodeExport::NodeExport(Writer& writer, Scope& scope, const ir::Node& node)
+    : writer_(writer),
+      scope_(scope),
+      node_(node),
+      moves_(std::find(std::begin(kMovers), std::end(kMovers), node.op) != std::end(kMovers)) {}
+
+// Codes go as bytes and small floats as float16, which has all their values; float32 has those of float8e8m0.
+DType NodeExport::carrier(DType t) const {
+  if (!moves_ || t == DType::kBool || t == DType::kString || (dtype_is_integer(t) && dtype_bits(t) >= 8)) return t;
+  if (dtype_is_integer(t)) return dtype_is_signed(t) ? DType::kI8 : DType::kU8;
+  if (t == DType::kF8E8M0) return DType::kF32;
+  return dtype_is_float(t) && dtype_bits(t) <= 8 ? DType::kF16 : t;
+}
+
+std::string NodeExport::input(int i) const {
+  const ir::Value* v = node_.in(static_cast<size_t>(i));
+  std::string name = writer_.name(scope_, v);
+  if (v == nullptr || carrier(v->type.dtype) == v->type.dtype) return name;
+  std::string& inside = carried_in_[i];
+  if (inside.empty()) inside = add_cast(name, carrier(v->type.dtype), "");
+  return inside;
+}
+
+std::string NodeExport::output(int i) const {
+  const ir::Value* v = node_.out(static_cast<size_t>(i));
+  std::string name = writer_.result(scope_, node_, static_cast<size_t>(i));
+  if (name.empty() || carrier(v->type.dtype) == v->type.dtype) return name;
+  std::string& inside = carried_out_[i];
+  if (inside.empty()) inside = scope_.names->take(name);
+  return inside;
+}
+
+std::string NodeExport::add_cast(const std::string& from, DType to, const std::string& wanted) const {
+  OnnxNode cast("Cast", {from});
+  cast.number("to", static_cast<int64_t>(to)).outputs = {wanted.empty() ? scope_.names->take(from) : wanted};
+  writer_.add(scope_, scope_.function ? "" : node_.name, cast);
+  return cast.outputs[0];
+}
+
+void NodeExport::finish_carried() {
+  for (const auto& [i, inside] : carried_out_) {
+    const size_t at = static_cast<size_t>(i);
+    (void)add_cast(inside, node_.out(at)->type.dtype, writer_.result(scope_, node_, at));
+  }
+}
 
 TensorType NodeExport::input_type(int i) const {
   const ir::Value* v = node_.in(static_cast<size_t>(i));
@@ -313,7 +368,19 @@ std::string NodeExport::add_constant(OnnxTensor value) {
   return step(std::move(n.set("value", std::move(value))));
 }
 
-void NodeExport::add(OnnxNode node) { writer_.add(scope_, scope_.function ? "" : node_.name, node); }
+void NodeExport::add(OnnxNode node) {
+  // Steps of a formula are taken to be of the types that the node has.
+  const auto take = [&](const std::vector<ir::Value*>& values) {
+    for (const ir::Value* v : values) {
+      if (v != nullptr) node.since = std::max(node.since, opset_with_type(node.type, v->type.dtype));
+    }
+  };
+  if (node.domain.empty()) {
+    take(node_.inputs);
+    take(node_.outputs);
+  }
+  writer_.add(scope_, scope_.function ? "" : node_.name, node);
+}
 
 Status NodeExport::fail(Status status, const std::string& what, const std::string& help) {
   failed_ = true;

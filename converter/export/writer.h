@@ -73,6 +73,7 @@ class Writer {
   bool write_node(Scope& scope, const ir::Node& node);
   bool write_formula(Scope& scope, const ir::Node& node);
   // control.cc
+  std::string number(Scope& scope, const ir::Node& node, size_t i);  // input `i` as a tensor of rank 0
   bool write_if(Scope& scope, const ir::Node& node);
   bool write_loop(Scope& scope, const ir::Node& node);
   bool write_scan(Scope& scope, const ir::Node& node);
@@ -102,7 +103,7 @@ class Writer {
 // One node of ours, as its folder sees it.
 class NodeExport final : public ExportContext {
  public:
-  NodeExport(Writer& writer, Scope& scope, const ir::Node& node) : writer_(writer), scope_(scope), node_(node) {}
+  NodeExport(Writer& writer, Scope& scope, const ir::Node& node);
 
   Op op() const override { return node_.op; }
   Span<const uint8_t> attr_bytes() const override { return {node_.attrs.data(), node_.attrs.size()}; }
@@ -119,11 +120,20 @@ class NodeExport final : public ExportContext {
   Status fail(Status status, const std::string& what, const std::string& help) override;
 
   bool failed() const { return failed_; }
+  // Behind the folder's own nodes: Casts back to the types of the results.
+  void finish_carried();
 
  private:
+  // The type that values of `t` go through this node in; `t` itself where ONNX's operator takes it.
+  DType carrier(DType t) const;
+  // A Cast of `from`; `wanted`: what its result is called, "" for any name.
+  std::string add_cast(const std::string& from, DType to, const std::string& wanted) const;
+
   Writer& writer_;
   Scope& scope_;
   const ir::Node& node_;
+  const bool moves_;  // an operator that only moves elements: ONNX's takes none of fewer than 8 bits, nor float8
+  mutable std::map<int, std::string> carried_in_, carried_out_;  // names inside, by operand and by result
   bool failed_ = false;
 };
 

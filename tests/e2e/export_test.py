@@ -12,6 +12,9 @@ they may choose differently, and the layers behind multiply such a step: ONNX Ru
 unfused ones (up to 10 steps, 0.22 of a standard deviation, in ultraface_slim320_qdq_derived) as we are. So the answer must be within a
 step of what ONNX Runtime gives unfused, or of what it gives with its integer kernels.
 
+ONNX's own operator cases (tests/onnx_cases.py) and the models of export_models.py are held to the whole checker (full_check), wherever
+the original passes it, and to ONNX Runtime, wherever that runs the original.
+
 A table at the end lists every model and output: the largest difference, and the bound where it came nearest to its bound.
 """
 import atexit
@@ -19,12 +22,14 @@ import pathlib
 import re
 import sys
 
+import export_models
 import models_test
 import random_test
 import support
 import zoo_test
 
 sys.path.insert(0, str(support.ROOT / "tests"))
+import conformance  # pylint: disable=wrong-import-position,wrong-import-order
 import exact_bytes  # pylint: disable=wrong-import-position,wrong-import-order
 
 STEP = 1.001  # steps of the output's scale: one, and the rounding of that product
@@ -271,6 +276,85 @@ def check_back(path):
     return check
 
 
+def read_pb(path):
+    import onnx
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return onnx.numpy_helper.to_array(tensor)
+
+
+def passes_checker(path):
+    """Whether the whole check takes the file: a few of ONNX's own cases it does not."""
+    import onnx
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return False
+    return True
+
+
+def check_strict(path, name, feed):
+    """The exported file passes the whole checker where the original does, and runs with equal answers where that runs. Returns what was
+    compared: "", "checked" or "run"."""
+    import numpy as np
+    import onnx
+    out = export(path, name)
+    model = onnx.load(str(path))
+    strict = passes_checker(path)
+    onnx.checker.check_model(str(out), full_check=strict)
+    try:
+        wanted = run(path, feed)
+    except Exception:  # pylint: disable=broad-except; ONNX Runtime has no one error, and many cases are too new for it
+        out.unlink()
+        return "checked" if strict else ""
+    got = run(out, feed)
+    out.unlink()
+    random = is_random(model.graph)
+    for info, w, g in zip(model.graph.output, wanted, got):
+        assert (g.dtype, g.shape) == (w.dtype, w.shape), info.name
+        if info.name in random:
+            continue
+        if w.dtype.kind not in "fc":
+            assert (g == w).all(), info.name
+            continue
+        half = w.dtype.itemsize == 2
+        largest = np.abs(w[np.isfinite(w)]).max(initial=0)
+        np.testing.assert_allclose(g.astype("complex128"), w.astype("complex128"), rtol=2e-2 if half else 1e-3, atol=(2e-2 if half else 1e-5) * max(1, largest))
+    return "run"
+
+
+def check_cases(folders):
+    """ONNX's own operator cases: all whose inputs and outputs are tensors."""
+    def check(test):
+        import onnx
+        counts = {"": 0, "checked": 0, "run": 0}
+        for folder in folders:
+            path = folder / "model.onnx"
+            graph = onnx.load(str(path)).graph
+            if not all(i.type.HasField("tensor_type") for i in [*graph.input, *graph.output]):
+                continue
+            if support.vireo("check", path, check=False).returncode != 0:
+                continue  # refused, as tests/conformance.py counts
+            feed = {i.name: read_pb(folder / "test_data_set_0" / f"input_{k}.pb") for k, i in enumerate(graph.input)}
+            with test.subTest(case=folder.name):
+                counts[check_strict(path, "case", feed)] += 1
+        test.assertGreater(counts["run"], 0)
+        print(f"{counts['run']} cases run, {counts['checked']} are checked only, {counts['']} originals fail the whole check")
+    return check
+
+
+def check_strict_models(test):
+    import onnx
+    support.WORK.mkdir(parents=True, exist_ok=True)
+    for name, (model, inputs) in export_models.table().items():
+        path = support.WORK / f"strict_{name}.onnx"
+        onnx.save(model, str(path))
+        with test.subTest(model=name):
+            did = check_strict(path, f"strict_{name}", dict(zip([i.name for i in model.graph.input], inputs)))
+            test.assertIn(did, ("run", "checked"))
+        path.unlink()
+
+
 def check_golden(test):
     """The golden vectors of integer arithmetic, by the formulas that the exporter writes: every code."""
     import subprocess
@@ -294,7 +378,15 @@ def check_golden(test):
 
 
 def table():
-    cases = {"golden": check_golden}
+    cases = {"golden": check_golden, "strict": check_strict_models}
+    cache = pathlib.Path(conformance.cache_folder())
+    folders = []
+    if (cache / "venv" / "bin" / "python").exists():
+        folders = sorted(path for path in pathlib.Path(conformance.cases_folder(str(cache))).iterdir() if path.is_dir())
+    else:
+        print("left out: ONNX's own cases, which the Python of toolchains/bootstrap --for tests makes")
+    for first in range(0, len(folders), 100):
+        cases[f"cases_{first}"] = check_cases(folders[first:first + 100])
     for path in sorted((support.ROOT / "samples" / "models").glob("*.onnx")):
         cases["samples_" + path.stem] = check_stored(path)
         cases["back_" + path.stem] = check_back(path)

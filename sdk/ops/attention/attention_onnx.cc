@@ -121,7 +121,8 @@ Status import_flex(ImportContext& ctx) {
 // A mask of one row is for all queries. ONNX Runtime asks for a row of each, so it gets them.
 std::string export_mask(ExportContext& ctx) {
   const Shape &mask = ctx.input_type(3).shape, &q = ctx.input_type(0).shape;
-  if (ctx.input(3).empty() || mask.rank < 2 || mask[mask.rank - 2] != 1 || q[q.rank - 2] == 1) return ctx.input(3);
+  const bool row = mask.rank == 1 || (mask.rank > 1 && mask[mask.rank - 2] == 1 && q[q.rank - 2] != 1);
+  if (ctx.input(3).empty() || !row) return ctx.input(3);
   OnnxNode rows = ExportContext::node("Shape", {ctx.input(0)});
   rows.number("start", q.rank - 2).number("end", q.rank - 1);
   OnnxNode shape = ExportContext::node("Concat", {ctx.step(std::move(rows)), ctx.add_i64({1})});
@@ -139,9 +140,15 @@ Status export_attention(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Attention>();
   OnnxNode n = ctx.same().needs(ctx.input(6).empty() ? 23 : 24);
   if (n.inputs.size() > 3) n.inputs[3] = export_mask(ctx);
+  // ONNX multiplies q and k by the root of the scale, which must be positive for that. Others stand before the node.
+  const bool has_root = a.scale() > 0 || std::isnan(a.scale());
+  if (!has_root) {
+    const std::string factor = ctx.add_scalar(ctx.input_type(0).dtype, static_cast<double>(a.scale()));
+    n.inputs[0] = ctx.step("Mul", {ctx.input(0), factor});
+  }
   if (a.q_heads() != 0) n.number("q_num_heads", a.q_heads());
   if (a.kv_heads() != 0) n.number("kv_num_heads", a.kv_heads());
-  if (!std::isnan(a.scale())) n.real("scale", a.scale());
+  if (!std::isnan(a.scale())) n.real("scale", has_root ? a.scale() : 1);
   if (a.softcap() != 0) n.real("softcap", a.softcap());
   n.flag("is_causal", a.causal());
   if (a.left_window() != -1 || a.right_window() != -1)

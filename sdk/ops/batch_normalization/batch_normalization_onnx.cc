@@ -40,8 +40,27 @@ Status import(ImportContext& ctx) {
 extern const OnnxImport kBatchNormalizationOnnx;
 const OnnxImport kBatchNormalizationOnnx = {"", "BatchNormalization", import};
 
+namespace {
+
+// One value an activation (spatial = 0), which ONNX dropped with opset 9: (x - mean) / sqrt(var + epsilon) * scale +
+// bias.
+Status export_formula(ExportContext& ctx, float epsilon) {
+  const auto operand = [&](int i) {
+    const DType type = ctx.input_type(0).dtype;
+    return ctx.input_type(i).dtype == type ? ctx.input(i) : ctx.cast(ctx.input(i), type);
+  };
+  const std::string tiny = ctx.add_scalar(ctx.input_type(0).dtype, static_cast<double>(epsilon));
+  const std::string deviation = ctx.step("Sqrt", {ctx.step("Add", {operand(4), tiny})});
+  const std::string centred = ctx.step("Sub", {ctx.input(0), operand(3)});
+  const std::string scaled = ctx.step("Mul", {ctx.step("Div", {centred, deviation}), operand(1)});
+  return ctx.finish("Add", {scaled, operand(2)});
+}
+
+}  // namespace
+
 Status export_batch_normalization(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::BatchNormalization>();
+  if (ctx.input_type(1).shape.rank > 1) return export_formula(ctx, a.epsilon());
   OnnxNode n = ctx.same().real("epsilon", a.epsilon()).real("momentum", a.momentum());
   return ctx.done_in_layout(n.flag("training_mode", a.training_mode()), a.layout());
 }

@@ -126,6 +126,22 @@ const OnnxImport kSumOnnx = {"", "Sum", variadic<Op::kAdd>};
 const OnnxImport kMeanOnnx = {"", "Mean", mean};
 
 // The bitwise operators on bool have names of their own.
+namespace {
+
+// Mod of real numbers with the divisor's sign, which ONNX has since opset 28 only: the truncated remainder, and the
+// divisor more where their signs differ.
+Status export_floored(ExportContext& ctx) {
+  OnnxNode mod = ExportContext::node("Mod", {ctx.input(0), ctx.input(1)});
+  const std::string rest = ctx.step(std::move(mod.flag("fmod", true)));
+  const std::string zero = ctx.add_scalar(ctx.input_type(0).dtype, 0);
+  const std::string some = ctx.step("Not", {ctx.step("Equal", {rest, zero})});
+  const std::string differ = ctx.step("Xor", {ctx.step("Less", {rest, zero}), ctx.step("Less", {ctx.input(1), zero})});
+  const std::string sum = ctx.step("Add", {rest, ctx.input(1)});
+  return ctx.finish("Where", {ctx.step("And", {some, differ}), sum, rest});
+}
+
+}  // namespace
+
 Status export_binary(ExportContext& ctx) {
   const bool boolean = ctx.input_type(0).dtype == DType::kBool;
   // Between Casts, which give the same bits: few runtimes multiply bfloat16.
@@ -135,6 +151,7 @@ Status export_binary(ExportContext& ctx) {
   }
   switch (ctx.op()) {
     case Op::kMod:
+      if (dtype_is_float(ctx.input_type(0).dtype) && !ctx.attrs<attrs::Mod>().truncated()) return export_floored(ctx);
       return ctx.done(ctx.same().flag("fmod", ctx.attrs<attrs::Mod>().truncated()));
     case Op::kBitShift:
       return ctx.done(ctx.same().text("direction", ctx.attrs<attrs::BitShift>().right() ? "RIGHT" : "LEFT"));

@@ -1,4 +1,5 @@
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
+#include "sdk/ops/strict_export.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 
@@ -15,6 +16,10 @@ Status import(ImportContext& ctx) {
 extern const OnnxImport kDynamicQuantizeLinearOnnx;
 const OnnxImport kDynamicQuantizeLinearOnnx = {"", "DynamicQuantizeLinear", import};
 
-Status export_dynamic_quantize(ExportContext& ctx) { return ctx.done(ctx.same()); }
+Status export_dynamic_quantize(ExportContext& ctx) {
+  OnnxNode n = ctx.same();
+  name_outputs(ctx, 3, &n);
+  return ctx.done(std::move(n));
+}
 
 }  // namespace vireo

@@ -1,7 +1,9 @@
 // DFT: opset 17 has the axis as an attribute (default 1), 20 as an input (default -2).
 // STFT: one form since 17.
 #include "sdk/ops/fourier/fourier_generated.h"
+#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/steps_import.h"
+#include "sdk/ops/strict_export.h"
 #include "sdk/ops/view_export.h"
 
 namespace vireo {
@@ -12,7 +14,7 @@ Status import_dft(ImportContext& ctx) {
   a.inverse = ctx.attr_int("inverse", 0) != 0;
   a.onesided = ctx.attr_int("onesided", 0) != 0;
   std::vector<Value> inputs = {ctx.input(0), ctx.input(1), ctx.input(2)};
-  if (ctx.opset() < 20) inputs[2] = ctx.add_i64({ctx.attr_int("axis", 1)});
+  if (ctx.opset() < 20) inputs[2] = add_scalar_integer(ctx, DType::kI64, ctx.attr_int("axis", 1));
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
   const Value y = ctx.emit1(Op::kDFT, pack<attrs::Fourier>(a), std::move(inputs));
   if (!y) return Status::kInvalidModel;
@@ -46,7 +48,11 @@ const OnnxImport kSTFTOnnx = {"", "STFT", import_stft};
 Status export_fourier(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Fourier>();
   OnnxNode n = ctx.same().flag("onesided", a.onesided());
-  if (ctx.op() == Op::kDFT) n.flag("inverse", a.inverse());
+  const bool dft = ctx.op() == Op::kDFT;  // x, length, axis; STFT: x, step, window, length
+  for (const int i : {1, dft ? 2 : 3}) {
+    if (static_cast<size_t>(i) < n.inputs.size()) n.inputs[static_cast<size_t>(i)] = one_number(ctx, i);
+  }
+  if (dft) n.flag("inverse", a.inverse());
   return ctx.done(std::move(n));
 }
 

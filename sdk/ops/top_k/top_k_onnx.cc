@@ -1,4 +1,5 @@
 // k was an attribute in opset 1, when only the largest could be asked for.
+#include "sdk/ops/strict_export.h"
 #include "sdk/ops/top_k/top_k_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
@@ -26,7 +27,10 @@ const OnnxImport kTopKOnnx = {"", "TopK", import};
 
 Status export_top_k(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::TopK>();
-  return ctx.done(ctx.same().number("axis", a.axis()).flag("largest", a.largest()).flag("sorted", a.sorted()));
+  OnnxNode n = ctx.same().number("axis", a.axis()).flag("largest", a.largest()).flag("sorted", a.sorted());
+  n.inputs[1] = list_of_one(ctx, 1);
+  name_outputs(ctx, 2, &n);
+  return ctx.done(std::move(n));
 }
 
 }  // namespace vireo
