@@ -28,6 +28,13 @@ class PassChecker final : public passes::Observer {
   // Runs `graph` with further outputs for the values named in `taps`.
   bool evaluate(const ir::Graph& graph, const std::vector<std::string>& taps, Results* results,
                 std::string* error) const;
+  bool build(const ir::Graph& graph, const std::vector<std::string>& taps, FileBytes* file, std::string* error) const;
+  bool run(const FileBytes& file, Results* results, std::string* error) const;
+  // Makes inputs that `file`, which is `graph`, runs on. False, with diagnostics, where none are found.
+  bool make_up_inputs(const ir::Graph& graph, const FileBytes& file);
+  // Of output `i` after `pass`: as difference().
+  double compare(size_t i, const HostTensor& now, const HostTensor& then, double atol, const passes::Pass* pass,
+                 bool* within) const;
   std::string blame(const ir::Graph& graph) const;
 
   const ConvertOptions& options_;
@@ -37,11 +44,15 @@ class PassChecker final : public passes::Observer {
   std::vector<std::vector<HostTensor>> inputs_;
   double quantized_atol_ = 0;  // from the quantizer on
   std::vector<bool> random_;   // outputs that depend on random nodes
+  std::vector<bool> rounded_;  // outputs that depend on nodes which round to codes
 };
 
 // Largest |d| / max|ref|, or infinity where types, shapes, NaNs or integers differ; `within`: |d| <= atol max|ref| +
 // rtol |ref|.
 double difference(const HostTensor& a, const HostTensor& reference, double atol, double rtol, bool* within);
+// Of codes: the largest difference over the span of the reference's; infinity where types or shapes differ. `within`: a
+// code, or `atol` of the span.
+double code_difference(const HostTensor& a, const HostTensor& reference, double atol, bool* within);
 
 }  // namespace vireo
 

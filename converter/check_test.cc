@@ -36,5 +36,24 @@ TEST(Difference, InfinitiesStandAtTheSamePlaces) {
   EXPECT_FALSE(within(5, nan));
 }
 
+TEST(Difference, CodesMayBeOneApart) {
+  const auto codes = [](const std::vector<uint8_t>& values) {
+    HostTensor t;
+    t.dtype = DType::kU8;
+    t.dims = {static_cast<int64_t>(values.size())};
+    t.bytes = values;
+    return t;
+  };
+  bool within = false;
+  EXPECT_EQ(code_difference(codes({0, 100, 201}), codes({0, 100, 200}), 1e-4, &within), 1.0 / 200);
+  EXPECT_TRUE(within);
+  code_difference(codes({0, 100, 202}), codes({0, 100, 200}), 1e-4, &within);
+  EXPECT_FALSE(within);
+  code_difference(codes({0, 100, 210}), codes({0, 100, 200}), 0.1, &within);
+  EXPECT_TRUE(within);
+  EXPECT_TRUE(std::isinf(code_difference(codes({0}), codes({0, 1}), 1, &within)));
+  EXPECT_FALSE(within);
+}
+
 }  // namespace
 }  // namespace vireo

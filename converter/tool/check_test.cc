@@ -77,6 +77,51 @@ TEST(PassChecker, PassesThatKeepTheMeaningPass) {
   EXPECT_EQ(c.report.passes[0].changes, 2u);
 }
 
+// One code in place of its neighbour is what sums in another order may make; two are not.
+void next_code(ir::Graph& g, passes::PassLog& log, float by) {
+  for (ir::Node& n : g.nodes()) {
+    if (n.op != Op::kQuantizeLinear || n.in(0)->producer == nullptr) continue;
+    const ir::ConstantPtr step = ir::make_constant_of<float>(DType::kF32, {}, {by});
+    ir::Node* add = g.add_node(Op::kAdd, {n.in(0)->producer->attrs}, {n.in(0), g.add_constant("step", step)}, 1, &n);
+    add->out()->type = n.in(0)->type;
+    g.set_input(&n, 0, add->out());
+    log.changed();
+  }
+}
+constexpr passes::Pass kOneCode = {"one_code", [](ir::Graph& g, passes::PassLog& log) { next_code(g, log, 0.1f); }};
+constexpr passes::Pass kThreeCodes = {"three_codes",
+                                      [](ir::Graph& g, passes::PassLog& log) { next_code(g, log, 0.3f); }};
+
+TEST(PassChecker, CodesMayBeOneApart) {
+  const std::string graph = R"(
+    input %x f32[2,3]
+    %a = Add(%x, %x)
+    %q = QuantizeLinear(%a, f32[]{0.1}, i8[]{3})
+    output %q
+  )";
+  Checked one, three;
+  check(graph, {&kOneCode}, &one);
+  EXPECT_TRUE(one.good) << one.diagnostics.text();
+  check(graph, {&kThreeCodes}, &three);
+  EXPECT_FALSE(three.good);
+}
+
+// What steers a graph gets numbers that its operators take.
+TEST(PassChecker, MakesInputsThatTheGraphTakes) {
+  for (const char* graph : {
+           "input %x f32[6,4]\ninput %s i64[1]\n%a = Abs(%x)\n%y = Slice(%a, i64[1]{0}, i64[1]{4}, i64[1]{0}, %s)\n"
+           "output %y\n",
+           "input %x f32[6,4]\ninput %i i64[2]\n%a = Abs(%x)\n%y = Gather(%a, %i)\noutput %y\n",
+           "input %x f32[1,4]\ninput %i i64[2]\n%a = Abs(%x)\n%y = Gather(%a, %i)\noutput %y\n",
+           "input %x f32[6,4]\ninput %s i64[2]\n%a = Abs(%x)\n%y = Expand(%a, %s)\noutput %y\n",
+           "input %x i64[6]\ninput %d i64[6]\n%y = Div(%x, %d)\noutput %y\n",
+       }) {
+    Checked c;
+    check(graph, {&kRight}, &c);
+    EXPECT_TRUE(c.good) << graph << c.diagnostics.text();
+  }
+}
+
 // A difference that chance makes is nobody's fault, and does not hide one that is.
 TEST(PassChecker, RandomValuesAreNotCompared) {
   const std::string drawn = "\n  %r = RandomUniformLike(%x)\n  %s = Neg(%r)\n";

@@ -178,6 +178,81 @@ def control_models():
     return models
 
 
+def right_models():
+    """name -> (model, inputs): a query without keys is 0 for Attention and NaN for its parts; without inputs, models whose inputs say
+    axes, steps, rows and shapes, whose open extents are one, or which take codes of 4 bits."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    def value(name, shape, dtype=TensorProto.FLOAT):
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    def model(nodes, inputs, outputs, **constants):
+        graph = helper.make_graph(nodes, "main", inputs, outputs, [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    rng = np.random.default_rng(1)
+    draw = lambda *dims: rng.standard_normal(dims).astype(np.float32)
+    may = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 0]], bool)
+    masked = model(
+        [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]), helper.make_node("MatMul", ["q", "kt"], ["s"]),
+         helper.make_node("Mul", ["s", "scale"], ["t"]), helper.make_node("Where", ["may", "t", "low"], ["m"]),
+         helper.make_node("Softmax", ["m"], ["p"]), helper.make_node("MatMul", ["p", "v"], ["a"]), helper.make_node("MatMul", ["a", "w"], ["y"])],
+        [value("q", [1, 2, 3, 8]), value("k", [1, 2, 4, 8]), value("v", [1, 2, 4, 8]), value("may", [3, 4], TensorProto.BOOL)],
+        [value("y", [1, 2, 3, 5])], scale=np.float32(0.3), low=np.float32(-np.inf), w=draw(8, 5))
+    sliced = model([helper.make_node("Slice", ["x", "start", "end", "axis", "step"], ["s"]), helper.make_node("Exp", ["s"], ["e"]),
+                    helper.make_node("Gather", ["e", "row"], ["g"]), helper.make_node("Identity", ["g"], ["y"])],
+                   [value("x", [5, 4])] + [value(n, [1], TensorProto.INT64) for n in ("start", "end", "axis", "step")] + [value("row", [2], TensorProto.INT64)],
+                   [value("y", [2, "n"])])
+    state = model([helper.make_node("LSTM", ["x", "w", "r", "", "", "h", "c"], ["", "yh", "yc"], hidden_size=3), helper.make_node("Tanh", ["yh"], ["z"])],
+                  [value("x", [2, 4, 5]), value("h", [1, "batch", 3]), value("c", [1, "batch", 3])], [value("z", [1, 4, 3]), value("yc", [1, 4, 3])],
+                  w=draw(1, 12, 5), r=draw(1, 12, 3))
+    shaped = model([helper.make_node("Exp", ["x"], ["e"]), helper.make_node("Reshape", ["e", "shape"], ["y"]),
+                    helper.make_node("Resize", ["picture", "", "scales"], ["z"]), helper.make_node("Tile", ["x", "repeats"], ["t"])],
+                   [value("x", [2, 6]), value("picture", [1, 1, 2, 2]), value("shape", [2], TensorProto.INT64), value("scales", [4]),
+                    value("repeats", [2], TensorProto.INT64)],
+                   [value("y", [3, 4]), value("z", [1, 1, 4, 6]), value("t", [4, 18])])
+    codes = model([helper.make_node("DequantizeLinear", ["x", "scale"], ["d"]), helper.make_node("Exp", ["d"], ["y"])],
+                  [value("x", [3, 5], TensorProto.INT4)], [value("y", [3, 5])], scale=np.float32(0.25))
+    codes.opset_import[0].version, codes.ir_version = 21, 10
+    return {"shaped": (shaped, None), "codes": (codes, None), "masked": (masked, [draw(1, 2, 3, 8), draw(1, 2, 4, 8), draw(1, 2, 4, 8), may]), "sliced": (sliced, None), "state": (state, None)}
+
+
+@unittest.skipIf(REASON, REASON)
+class RightModels(unittest.TestCase):
+    """Models that --check must not refuse."""
+
+    def test_right_models(self):
+        import numpy as np
+        import onnx
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        for name, (model, inputs) in right_models().items():
+            path = support.WORK / f"right_{name}.onnx"
+            onnx.save(model, path)
+            option = "--check"
+            if inputs is not None:
+                reference = support.WORK / f"right_{name}.npz"
+                np.savez(reference, **{f"c0_in{i}": a for i, a in enumerate(inputs)})
+                option = f"--check={reference}"
+            with self.subTest(name):
+                checked(path, f"right_{name}", option)
+
+    def test_inputs_that_cannot_be_made_up(self):
+        import onnx
+        from onnx import TensorProto, helper
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph([helper.make_node("Reshape", ["x", "a"], ["r"]), helper.make_node("Split", ["r", "sizes"], ["y", "z"])], "g",
+                                  [value("x", 1, [6]), value("a", TensorProto.INT64, [1]), value("sizes", TensorProto.INT64, [2])],
+                                  [value("y", 1, ["p"]), value("z", 1, ["q"])])
+        path = support.WORK / "steered.onnx"
+        support.WORK.mkdir(parents=True, exist_ok=True)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        done = support.vireo("convert", path, "-o", support.WORK / "steered.vireo", "--check", check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for text in ("VC0305", "--check=REF.npz", '"a", "sizes"'):
+            self.assertIn(text, done.stderr)
+
+
 def run_case(name, model, inputs, wanted):
     import numpy as np
     import onnx
