@@ -127,6 +127,24 @@ class Fleet(unittest.TestCase):
             waits.join()
             self.assertEqual(got, list(range(20)))
 
+    def test_a_pipeline_is_not_freed_under_a_call(self):
+        with self.pipeline(most=13, depth=1, capacity=8) as pipeline:
+            closed = []
+
+            def close():
+                try:
+                    pipeline.close()
+                    closed.append("closed")
+                except self.vireo.VireoError as error:
+                    closed.append(error.status)
+            with pipeline._inside():  # as a submit() or wait() of another thread holds it
+                other = threading.Thread(target=close)
+                other.start()
+                other.join()
+            self.assertEqual(closed, ["busy"])
+            pipeline.submit(self.rows)
+            self.assertEqual(pipeline.wait().number, 0)
+
     def test_what_a_pipeline_refuses(self):
         with self.assertRaisesRegex(self.vireo.VireoError, self.batch):
             self.model.pipeline()
@@ -144,6 +162,23 @@ class Fleet(unittest.TestCase):
             self.assertFalse(any(s.lost for s in split.shares))
             with self.assertRaises(self.vireo.VireoError):
                 split.run(self.np.concatenate([self.rows, self.rows]))
+
+    def test_a_split_is_for_one_thread_at_a_time(self):
+        with self.model.split(["cpu", "cpu"], 13) as split:
+            asked = []
+
+            def ask():
+                for call in (lambda: split.run(self.rows), lambda: split.shares, split.close):
+                    try:
+                        call()
+                        asked.append("went ahead")
+                    except self.vireo.VireoError as error:
+                        asked.append(error.status)
+            with split._turn:  # as a run of another thread holds it
+                other = threading.Thread(target=ask)
+                other.start()
+                other.join()
+            self.assertEqual(asked, ["busy"] * 3)
 
     def test_shares_that_are_given_stay(self):
         with self.model.split(["cpu", "cpu"], 12, weights=[2, 1], deterministic=True) as split:

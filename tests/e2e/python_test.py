@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 import weakref
 
 import support
@@ -24,6 +25,7 @@ class Binding(unittest.TestCase):
         cls.path = support.convert(MODELS / "digit_mobile.onnx", "python_digit_mobile")
         cls.stored = numpy.load(MODELS / "digit_mobile.npz")
         cls.x, cls.y = cls.stored["c0_in0"], cls.stored["c0_out0"]
+        cls.batch = vireo.Model(cls.path).inputs[0].shape[0][0]
 
     def close(self, got, want):
         self.np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * abs(want).max())
@@ -131,6 +133,54 @@ class Binding(unittest.TestCase):
             t.join()
         for a in answers:
             self.close(a, self.y)
+
+    def test_no_other_thread_runs_before_the_outputs_are_copied(self):
+        import vireo._session as inner
+        session = self.vireo.Model(self.path).session({self.batch: 1})
+        first, second = self.x[:1], self.x[1:2]
+        wanted, other = session.run(first)[0], session.run(second)[0]
+        self.assertFalse(self.np.array_equal(wanted, other))
+        copy, asked = inner.from_tensor, []
+
+        def ask():
+            try:
+                session.run(second)
+                asked.append("went ahead")
+            except self.vireo.VireoError as error:
+                asked.append(error.status)
+
+        def later(*arguments):
+            if threading.current_thread() is threading.main_thread():
+                between = threading.Thread(target=ask)
+                between.start()
+                between.join()
+            return copy(*arguments)
+        with unittest.mock.patch.object(inner, "from_tensor", later):
+            got, = session.run(first)
+        self.np.testing.assert_array_equal(got, wanted)
+        self.assertEqual(asked, ["busy"])
+
+    def test_nothing_is_freed_or_changed_under_a_run(self):
+        session = self.vireo.Model(self.path).session({self.batch: (1, 4)})
+        asked = []
+
+        def ask():
+            calls = {"run": lambda: session.run(self.x), "bound run": session.bind(self.x).run, "reset": session.reset,
+                     "reserve": lambda: session.reserve({self.batch: 8}), "nodes": lambda: session.nodes,
+                     "failovers": lambda: session.failovers, "close": session.close}
+            for what, call in calls.items():
+                try:
+                    call()
+                    asked.append(f"{what} went ahead")
+                except self.vireo.VireoError as error:
+                    asked.append(error.status)
+            session.cancel()  # the one call that may come beside another
+        with session._turn:  # as a run of another thread holds it
+            other = threading.Thread(target=ask)
+            other.start()
+            other.join()
+        self.assertEqual(asked, ["busy"] * 7)
+        session.reset()
 
     def test_nodes_tell_where_they_run(self):
         model = self.vireo.Model(self.path)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from types import TracebackType
 from typing import Any, List, Optional, Type, TypeVar
 
@@ -51,6 +52,21 @@ class Callbacks:
             first = self.raised[0]
             self.raised.clear()
             raise first
+
+
+class Turn:
+    """A handle for one call at a time. A second thread that comes meanwhile gets status "busy", as from the C API: a call here is more than the
+    library's own, since it also sets up what that reads and copies what it wrote."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._lock = what, threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise VireoError(BUSY, f"another thread is using this {self._what}: wait for it, or give each thread a {self._what} of its own")
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self._lock.release()
 
 
 _Self = TypeVar("_Self", bound="Handle")

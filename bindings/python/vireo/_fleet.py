@@ -1,16 +1,17 @@
 """Several sessions of one model at work: runs that overlap, and a batch over several devices."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import _structs as s
-from ._errors import BUSY, INVALID_ARGUMENT, Handle, VireoError, check, text
+from ._errors import BUSY, INVALID_ARGUMENT, Handle, Turn, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._model import Model, input_tensors
 from ._options import Asked, Bounds, SessionOptions
@@ -100,8 +101,8 @@ class Pipeline(Handle):
     """Runs that overlap, in order: submit() queues one, wait() gives back the oldest. Throughput; a single run does not get faster.
 
     depth: runs under way at once, 0 as many as the placement has devices; capacity: runs submitted and not yet given back, 0 twice the
-    depth. Outputs get arrays of their own, at the session's bounds: open dimensions need one. submit() and wait() may be called from
-    several threads.
+    depth. Outputs get arrays of their own, at the session's bounds: open dimensions need one. Several threads may call at once;
+    only close() raises VireoError of status "busy" while another call is under way.
     """
     _release = _lib.vireo_pipeline_release
 
@@ -111,14 +112,27 @@ class Pipeline(Handle):
         self.model = model
         self._asked = Asked(bounds, options)
         self._room = _output_room(model, bounds or {})
+        self._runs: Dict[int, _Run] = {}
+        self._next = 1  # 0 is what a NULL user reads as
+        self._calls = 0  # under way
+        self._lock = threading.Lock()
         wanted, error = s.sized(s.PipelineOptions), s.sized(s.Error)
         wanted.depth, wanted.capacity, wanted.emulated, wanted.session = depth, capacity, int(emulated), ctypes.pointer(self._asked.struct)
         status = _lib.vireo_pipeline_create(model._open(), ctypes.byref(wanted), ctypes.byref(self._handle), ctypes.byref(error))
         self._asked.done()
         check(status, error)
-        self._runs: Dict[int, _Run] = {}
-        self._next = 1  # 0 is what a NULL user reads as
-        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def _inside(self) -> Iterator[ctypes.c_void_p]:
+        """The handle for a call, which close() does not free meanwhile."""
+        with self._lock:
+            handle = self._open()
+            self._calls += 1
+        try:
+            yield handle
+        finally:
+            with self._lock:
+                self._calls -= 1
 
     def submit(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, user: Any = None, block: bool = True, **named: Array) -> None:
         """Queues a run; inputs as Session.run() takes them, not to be changed until wait() gives it back. Where capacity runs are queued it
@@ -130,14 +144,15 @@ class Pipeline(Handle):
         for tensor, array in zip(outputs, arrays):
             tensor.data, tensor.capacity = array.ctypes.data, array.nbytes
         error = s.sized(s.Error)
-        with self._lock:
-            key = self._next
-            self._next += 1
-            self._runs[key] = _Run(outputs, arrays, [keep, tensors], user)
-        status = _lib.vireo_pipeline_submit(self._open(), tensors, outputs, key, int(not block), ctypes.byref(error))
-        if status:
+        with self._inside() as handle:
             with self._lock:
-                del self._runs[key]
+                key = self._next
+                self._next += 1
+                self._runs[key] = _Run(outputs, arrays, [keep, tensors], user)
+            status = _lib.vireo_pipeline_submit(handle, tensors, outputs, key, int(not block), ctypes.byref(error))
+            if status:
+                with self._lock:
+                    del self._runs[key]
         check(status, error)
 
     def wait(self, timeout: Optional[float] = None) -> Optional[Finished]:
@@ -146,14 +161,16 @@ class Pipeline(Handle):
         end = None if timeout is None else time.monotonic() + timeout
         while True:  # in slices: between them Python handles an interrupt from the keyboard
             left = _SLICE if end is None else min(_SLICE, max(0.0, end - time.monotonic()))
-            status = _lib.vireo_pipeline_wait(self._open(), int(left * 1e9), ctypes.byref(done), ctypes.byref(error))
+            with self._inside() as handle:
+                status = _lib.vireo_pipeline_wait(handle, int(left * 1e9), ctypes.byref(done), ctypes.byref(error))
+                if not status:
+                    with self._lock:
+                        run = self._runs.pop(done.user)
             if status != BUSY:
                 break
             if end is not None and time.monotonic() >= end:
                 return None
         check(status, error)
-        with self._lock:
-            run = self._runs.pop(done.user)
         if done.status:
             failed = RunFailed(done.status, text(error.message), text(error.node), text(error.tensor))
             failed.number, failed.user = done.number, run.user
@@ -162,31 +179,39 @@ class Pipeline(Handle):
 
     def cancel(self) -> None:
         """Every run submitted so far and not finished ends with status "cancelled"; wait() still gives each back."""
-        _lib.vireo_pipeline_cancel(self._open())
+        with self._inside() as handle:
+            _lib.vireo_pipeline_cancel(handle)
 
     @property
     def depth(self) -> int:
-        return int(_lib.vireo_pipeline_depth(self._open()))
+        with self._inside() as handle:
+            return int(_lib.vireo_pipeline_depth(handle))
 
     @property
     def estimate(self) -> Estimate:
         """The placement that was chosen, with the reason."""
         out, error = s.sized(s.Estimate), s.sized(s.Error)
-        check(_lib.vireo_pipeline_estimate(self._open(), ctypes.byref(out), ctypes.byref(error)), error)
+        with self._inside() as handle:
+            check(_lib.vireo_pipeline_estimate(handle, ctypes.byref(out), ctypes.byref(error)), error)
         return _estimate(out)
 
     @property
     def loads(self) -> List[Load]:
         """How long devices were busy in all runs. Needs profile=True and no run under way."""
         found, count, error = (s.Load * s.FLEET_DEVICES)(), ctypes.c_uint32(), s.sized(s.Error)
-        check(_lib.vireo_pipeline_loads(self._open(), found, len(found), ctypes.byref(count), ctypes.byref(error)), error)
+        with self._inside() as handle:
+            check(_lib.vireo_pipeline_loads(handle, found, len(found), ctypes.byref(count), ctypes.byref(error)), error)
         return [_load(l) for l in found[:min(count.value, len(found))]]
 
     def close(self) -> None:
-        """Cancels what is under way and waits until no thread touches an array of ours. No other call may be under way."""
-        super().close()
-        if hasattr(self, "_runs"):
-            self._runs.clear()
+        """Cancels what is under way and waits until no thread touches an array of ours."""
+        with self._lock:
+            if self._calls:
+                raise VireoError(BUSY, "another thread is in a call of this pipeline: let it return before close()")
+            handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            type(self)._release(handle)
+        self._runs.clear()
 
 
 def _output_room(model: Model, bounds: Bounds) -> List[int]:
@@ -215,7 +240,7 @@ class Split(Handle):
 
     devices: for each share the option `device` of a session, "cpu" or "npu,cpu"; batch: the most rows of a run; weights: of the shares,
     fixed then, None as devices turn out to be; deterministic: shares stay as they were at first. That a row of the outputs depends on its
-    row of the inputs alone is the caller's word.
+    row of the inputs alone is the caller's word. For one thread at a time, as a session: else VireoError of status "busy".
     """
     _release = _lib.vireo_split_release
 
@@ -226,7 +251,7 @@ class Split(Handle):
             raise TypeError('devices is a list: ["cpu", "npu,cpu"]')
         if weights is not None and len(weights) != len(devices):
             raise VireoError(INVALID_ARGUMENT, f"{len(weights)} weights for {len(devices)} devices")
-        self.model, self.devices = model, tuple(devices)
+        self.model, self.devices, self._turn = model, tuple(devices), Turn("split")
         self._asked = Asked(bounds, options)
         wanted, error = s.sized(s.SplitOptions), s.sized(s.Error)
         names = (ctypes.c_char_p * max(len(devices), 1))(*(d.encode() for d in devices))
@@ -240,7 +265,7 @@ class Split(Handle):
 
     def run(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> List[Array]:
         """Runs one batch, of as many rows as the inputs have."""
-        handle, error = self._open(), s.sized(s.Error)
+        error = s.sized(s.Error)
         keep: List[Any] = []
         tensors = input_tensors(self.model.inputs, inputs, {**(feed or {}), **named}, keep)
         rows = tensors[0].dims[0] if len(self.model.inputs) and tensors[0].rank > 0 else 0
@@ -250,7 +275,8 @@ class Split(Handle):
             shape = (rows, *(d if isinstance(d, int) else d[2] or 0 for d in value.shape[1:]))  # the others are fixed
             arrays.append(np.empty(shape, value.dtype))
             tensor.data, tensor.capacity = arrays[-1].ctypes.data or None, arrays[-1].nbytes
-        check(_lib.vireo_split_run(handle, tensors, outputs, ctypes.byref(error)), error)
+        with self._turn:
+            check(_lib.vireo_split_run(self._open(), tensors, outputs, ctypes.byref(error)), error)
         return [from_tensor(t, True) if value.onnx_dtype in PACKED else array
                 for t, value, array in zip(outputs, self.model.outputs, arrays)]
 
@@ -258,8 +284,14 @@ class Split(Handle):
     def shares(self) -> List[Share]:
         found: List[Share] = []
         error = s.sized(s.Error)
-        for i in range(len(self.devices)):
-            one = s.sized(s.Share)
-            check(_lib.vireo_split_share(self._open(), i, ctypes.byref(one), ctypes.byref(error)), error)
-            found.append(Share(text(one.device), bool(one.lost), one.weight, one.rows, one.most_rows, one.row_ns))
+        with self._turn:
+            for i in range(len(self.devices)):
+                one = s.sized(s.Share)
+                check(_lib.vireo_split_share(self._open(), i, ctypes.byref(one), ctypes.byref(error)), error)
+                found.append(Share(text(one.device), bool(one.lost), one.weight, one.rows, one.most_rows, one.row_ns))
         return found
+
+    def close(self) -> None:
+        """Releases it; a second call does nothing. While another thread runs it: VireoError of status "busy"."""
+        with self._turn:
+            super().close()

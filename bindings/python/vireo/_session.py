@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import threading
 from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional
 
 from . import _structs as s
-from ._errors import UNSUPPORTED, Handle, VireoError, check, text
+from ._errors import UNSUPPORTED, Handle, Turn, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._model import Model, input_tensors
 from ._options import Asked, Bounds, SessionOptions
@@ -49,23 +50,27 @@ class Bound:
 
     def run(self) -> List[Array]:
         """Runs once. The outputs are views of the session's memory, valid until its next call."""
-        status = _lib.vireo_session_run(self._session._open(), self._tensors, self._results, self._error_ref)
-        if status:
-            check(status, self._error)
-        results = self._results
-        places = [(t.data, t.rank, t.dims[:t.rank]) for t in results]
-        if self._views is None or places != self._places:
-            self._places = places
-            self._views = [from_tensor(t, False, self._session) for t in results[:len(self._session.model.outputs)]]
-        return list(self._views)
+        with self._session._turn:
+            status = _lib.vireo_session_run(self._session._open(), self._tensors, self._results, self._error_ref)
+            if status:
+                check(status, self._error)
+            results = self._results
+            places = [(t.data, t.rank, t.dims[:t.rank]) for t in results]
+            if self._views is None or places != self._places:
+                self._places = places
+                self._views = [from_tensor(t, False, self._session) for t in results[:len(self._session.model.outputs)]]
+            return list(self._views)
 
 
 class Session(Handle):
-    """One running instance. Not for two threads at once. Memory is allocated here and never again until close()."""
+    """One running instance, for one thread at a time: while a call is under way, any other but cancel() raises VireoError of status "busy".
+    Memory is allocated here and never again until close()."""
     _release = _lib.vireo_session_release
 
     def __init__(self, model: Model, bounds: Optional[Bounds] = None, **options: "Unpack[SessionOptions]"):
         super().__init__()
+        self._turn = Turn("session")
+        self._lasting = threading.RLock()  # held where the handle goes away, and where another thread may use it
         self.model = model
         self._asked = Asked(bounds, options)  # a preference is asked again when the session is planned anew
         error = s.sized(s.Error)
@@ -79,12 +84,13 @@ class Session(Handle):
         Arrays are read in place when they are contiguous. copy=False returns views of the session's memory, valid until its
         next call.
         """
-        handle, error = self._open(), s.sized(s.Error)
+        error = s.sized(s.Error)
         keep: List[Any] = []
         tensors = input_tensors(self.model.inputs, inputs, {**(feed or {}), **named}, keep)
         results = (s.Tensor * max(len(self.model.outputs), 1))()
-        check(_lib.vireo_session_run(handle, tensors, results, ctypes.byref(error)), error)
-        return [from_tensor(t, copy, self) for t in results[:len(self.model.outputs)]]
+        with self._turn:  # until the outputs are copied: the next run writes where they lie
+            check(_lib.vireo_session_run(self._open(), tensors, results, ctypes.byref(error)), error)
+            return [from_tensor(t, copy, self) for t in results[:len(self.model.outputs)]]
 
     def bind(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> Bound:
         """Inputs as run() takes them, for many runs: each reads the arrays where they lie, with what was written there since."""
@@ -93,40 +99,51 @@ class Session(Handle):
     def reset(self) -> None:
         """Carried state back to zeros."""
         error = s.sized(s.Error)
-        check(_lib.vireo_session_reset(self._open(), ctypes.byref(error)), error)
+        with self._turn:
+            check(_lib.vireo_session_reset(self._open(), ctypes.byref(error)), error)
 
     def reserve(self, bounds: Bounds) -> None:
         """Replans for other bounds; carried state is kept."""
         asked, error = Asked(bounds, {}), s.sized(s.Error)
-        self._open()
-        status = _lib.vireo_session_reserve(ctypes.byref(self._handle), asked.bounds, asked.struct.bound_count, ctypes.byref(error))
-        self._asked.done()
-        check(status, error)
+        with self._turn, self._lasting:
+            self._open()
+            status = _lib.vireo_session_reserve(ctypes.byref(self._handle), asked.bounds, asked.struct.bound_count, ctypes.byref(error))
+            self._asked.done()
+            check(status, error)
 
     def cancel(self) -> None:
         """From another thread: a run under way ends with a VireoError of status "cancelled"."""
-        _lib.vireo_session_cancel(self._open())
+        with self._lasting:
+            _lib.vireo_session_cancel(self._open())
+
+    def close(self) -> None:
+        """Releases it; a second call does nothing. While another thread runs it: VireoError of status "busy"."""
+        with self._turn, self._lasting:
+            super().close()
 
     def selftest(self) -> None:
         """Runs the file's own tests; raises VireoError naming the worst output when one fails, or when there are none."""
         if self.model.test_count == 0:
             raise VireoError(UNSUPPORTED, "the file carries no tests; convert it with --embed-tests")
         error = s.sized(s.Error)
-        for i in range(self.model.test_count):
-            check(_lib.vireo_session_selftest(self._open(), i, ctypes.byref(error)), error)
+        with self._turn:
+            for i in range(self.model.test_count):
+                check(_lib.vireo_session_selftest(self._open(), i, ctypes.byref(error)), error)
 
     @property
     def failovers(self) -> int:
         """How many parts run on another device than they were placed on, since theirs was lost."""
-        return int(_lib.vireo_session_failover_count(self._open()))
+        with self._turn:
+            return int(_lib.vireo_session_failover_count(self._open()))
 
     @property
     def nodes(self) -> List[Node]:
         found: List[Node] = []
         error = s.sized(s.Error)
-        for i in range(_lib.vireo_session_node_count(self._open())):
-            n = s.sized(s.NodeInfo)
-            check(_lib.vireo_session_node(self._handle, i, ctypes.byref(n), ctypes.byref(error)), error)
-            found.append(Node(text(n.name), text(n.op), text(n.device), text(n.kernel), text(n.reason), n.depth, n.calls, n.total_ns,
-                              n.operations, n.bytes, n.key))
+        with self._turn:
+            for i in range(_lib.vireo_session_node_count(self._open())):
+                n = s.sized(s.NodeInfo)
+                check(_lib.vireo_session_node(self._handle, i, ctypes.byref(n), ctypes.byref(error)), error)
+                found.append(Node(text(n.name), text(n.op), text(n.device), text(n.kernel), text(n.reason), n.depth, n.calls, n.total_ns,
+                                  n.operations, n.bytes, n.key))
         return found
