@@ -149,6 +149,31 @@ TEST(FormatGrowth, PlansForUnknownTargetsAreIgnored) {
   EXPECT_EQ(o.status, Status::kOk) << o.error.message;
 }
 
+// Read as often as something refers to it, a list that all nodes share would make a small file a long job.
+TEST(FormatGrowth, ListsThatNodesShareAreRefused) {
+  fb::ModelT m = today();
+  m.subgraphs[0]->nodes[0]->inputs.assign(1000, 0);
+  for (int i = 1; i < 3; ++i) m.subgraphs[0]->nodes.push_back(std::make_unique<fb::NodeT>(*m.subgraphs[0]->nodes[0]));
+  for (const bool shared : {false, true}) {
+    ::flatbuffers::FlatBufferBuilder b;
+    if (shared) {
+      for (int i = 1; i < 3; ++i) m.subgraphs[0]->nodes[static_cast<size_t>(i)]->inputs.clear();
+    }
+    fb::FinishModelBuffer(b, fb::Model::Pack(b, &m));
+    std::vector<uint8_t> bytes = bytes_of(b);
+    if (shared) {
+      const auto* const nodes = fb::GetModel(bytes.data())->subgraphs()->Get(0)->nodes();
+      auto* const entries = const_cast<uint8_t*>(nodes->Data());
+      const auto first = ::flatbuffers::ReadScalar<uint32_t>(entries);
+      for (uint32_t i = 1; i < 3; ++i) ::flatbuffers::WriteScalar(entries + 4 * i, first - 4 * i);
+    }
+    Opened o;
+    open(bytes, &o);
+    EXPECT_EQ(o.status, Status::kInvalidModel);
+    EXPECT_EQ(std::strstr(o.error.message, "does not verify") != nullptr, shared) << o.error.message;
+  }
+}
+
 TEST(FormatGrowth, CompressedAndEncryptedSegmentsAreRefusedByName) {
   for (int which = 0; which < 2; ++which) {
     fb::ModelT m = today();

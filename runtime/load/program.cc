@@ -80,7 +80,9 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   // Every table and vector entry takes bytes in the buffer, so its size bounds the verifier's work.
   ::flatbuffers::Verifier verifier(buffer.data(), buffer.size(), /*max_depth=*/32,
                                    /*max_tables=*/static_cast<::flatbuffers::uoffset_t>(buffer.size() / 4 + 1));
-  if (buffer.size() < 16 || buffer.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !verify_model(verifier, buffer.data())) {
+  uint64_t listed = 0;
+  if (buffer.size() < 16 || buffer.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
+      !verify_model(verifier, buffer.data(), &listed) || listed > buffer.size()) {
     return fail(error, Status::kInvalidModel, "the file's graph does not verify: the file is damaged");
   }
   const fb::Model* m = fb::GetModel(buffer.data());
@@ -97,7 +99,8 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   model_ = m;
   VIREO_TRY(check_segments(error));
   VIREO_TRY(check_exprs(error));
-  for (uint32_t i = 0; i < subgraph_count(); ++i) VIREO_TRY(check_subgraph(i, workspace, error));
+  uint64_t strings = 0;
+  for (uint32_t i = 0; i < subgraph_count(); ++i) VIREO_TRY(check_subgraph(i, workspace, &strings, error));
   VIREO_TRY(check_owners(workspace, error));
   VIREO_TRY(check_plans(error));
   return check_signatures(error);
@@ -122,6 +125,12 @@ Status Program::check_segments(Error* error) const {
   return Status::kOk;
 }
 
+// Counts `size` bytes of strings more, before they are looked at.
+bool Program::strings_fit(uint64_t size, uint64_t* read) const {
+  *read += size;
+  return *read <= kMaxStringsShared * file_.size();
+}
+
 bool Program::run_inside(uint32_t segment, uint64_t offset, uint64_t size, uint64_t alignment) const {
   uint64_t end = 0;
   return model_->segments() != nullptr && segment < model_->segments()->size() && offset % alignment == 0 &&
@@ -142,7 +151,8 @@ Status Program::check_exprs(Error* error) const {
   return Status::kOk;
 }
 
-Status Program::check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, Error* error) const {
+Status Program::check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, uint64_t* strings,
+                             Error* error) const {
   const char* name = text_of(t.name());
   const auto bad = [&](const char* what) {
     return fail(error, Status::kInvalidModel, "tensor {} \"{}\" of subgraph {}: {}", index, name, subgraph, what);
@@ -160,6 +170,8 @@ Status Program::check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t in
     return bad("its bytes lie outside their segment");
   }
   if (type.dtype == DType::kString) {
+    if (!strings_fit(t.size(), strings))
+      return bad("with it, strings that constants share are more than 64 times the file's bytes");
     if (!strings_ok(constant(t), t.size(), element_count(type.shape))) return bad("malformed strings");
   } else if (static_cast<uint64_t>(tensor_bytes(type)) != t.size()) {
     return bad("its bytes do not fit its type and shape");
@@ -220,14 +232,14 @@ Status Program::check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t in
   return Status::kOk;
 }
 
-Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* error) const {
+Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, uint64_t* strings, Error* error) const {
   const fb::Subgraph& g = subgraph(index);
   const uint32_t count = g.tensors()->size();
   if (count > kMaxTensors || g.nodes()->size() > kMaxNodes || count > defined.size()) {
     return fail(error, Status::kInvalidModel, "subgraph {} is too large", index);
   }
   for (uint32_t t = 0; t < count; ++t) {
-    VIREO_TRY(check_tensor(*g.tensors()->Get(t), index, t, error));
+    VIREO_TRY(check_tensor(*g.tensors()->Get(t), index, t, strings, error));
     defined[t] = g.tensors()->Get(t)->segment() >= 0 ? 1 : 0;
   }
   for (const uint32_t t : *g.inputs()) {
@@ -260,16 +272,17 @@ Status Program::check_subgraph(uint32_t index, Span<uint8_t> defined, Error* err
 namespace {
 
 // Each output is made by a node, and none is given out twice: run step by step, a body writes them into its owner's.
-// Composites have few of both.
-bool makes_outputs(const fb::Subgraph& g) {
-  for (uint32_t o = 0; o < g.outputs()->size(); ++o) {
-    const uint32_t t = g.outputs()->Get(o);
-    bool made = false;
-    for (const fb::Node* n : *g.nodes()) {
-      for (const int32_t y : *n->outputs()) made = made || y == static_cast<int32_t>(t);
+// `made`: a byte a tensor.
+bool makes_outputs(const fb::Subgraph& g, uint8_t* made) {
+  memset(made, 0, g.tensors()->size());
+  for (const fb::Node* n : *g.nodes()) {
+    for (const int32_t y : *n->outputs()) {
+      if (y >= 0) made[y] = 1;
     }
-    for (uint32_t p = 0; p < o; ++p) made = made && g.outputs()->Get(p) != t;
-    if (!made) return false;
+  }
+  for (const uint32_t t : *g.outputs()) {
+    if (made[t] == 0) return false;
+    made[t] = 0;
   }
   return true;
 }
@@ -277,7 +290,7 @@ bool makes_outputs(const fb::Subgraph& g) {
 }  // namespace
 
 // Every body has one owner, and owners nest at most kMaxNesting deep. Bodies stand behind their owners, so one pass
-// does.
+// does. Subgraphs and tensors take four bytes each in lists of the buffer, so that `depth` has room for both.
 Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
   if (depth.size() < subgraph_count()) return fail(error, Status::kInvalidModel, "too many subgraphs");
   depth[0] = 1;
@@ -300,7 +313,10 @@ Status Program::check_owners(Span<uint8_t> depth, Error* error) const {
           whole = subgraph(body).inputs()->size() + skip == n->inputs()->size() &&
                   subgraph(body).outputs()->size() == n->outputs()->size();
         }
-        if (op == Op::kComposite) whole = whole && makes_outputs(subgraph(body));
+        if (op == Op::kComposite) {
+          whole = whole && subgraph(body).tensors()->size() <= depth.size() - subgraph_count() &&
+                  makes_outputs(subgraph(body), depth.data() + subgraph_count());
+        }
         for (const int32_t x : *n->inputs()) whole = whole && (x >= 0 || op == Op::kLoop);
         for (const int32_t y : *n->outputs()) whole = whole && y >= 0;
         if (!whole) {
@@ -394,6 +410,7 @@ Status Program::check_tests(Error* error) const {
   if (model_->tests() == nullptr) return Status::kOk;
   const fb::Subgraph& g = subgraph(0);
   uint32_t number = 0;
+  uint64_t strings = 0;
   for (const fb::TestCase* test : *model_->tests()) {
     bool good = test->inputs()->size() == g.inputs()->size() && test->outputs()->size() == g.outputs()->size();
     for (int side = 0; good && side < 2; ++side) {
@@ -409,7 +426,8 @@ Status Program::check_tests(Error* error) const {
         if (type.shape.rank != 0) copy_numbers(*t->dims(), t->dims()->size(), &type.shape[0]);
         const int64_t count = element_count(type.shape);
         if (type.dtype == DType::kString) {
-          good = t->step() == 1 && strings_ok(at(t->segment(), t->offset(), t->size()), t->size(), count);
+          good = t->step() == 1 && strings_fit(t->size(), &strings) &&
+                 strings_ok(at(t->segment(), t->offset(), t->size()), t->size(), count);
         } else {
           const auto step = static_cast<int64_t>(t->step());
           const int64_t kept = count < 0 ? -1 : count / step + (count % step != 0 ? 1 : 0);

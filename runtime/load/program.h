@@ -29,6 +29,9 @@ constexpr uint32_t kMaxNesting = 32;
 constexpr uint32_t kMaxPlans = 256;
 constexpr uint32_t kMaxPlanDevices = 32;
 constexpr size_t kMaxTargetBytes = 64;
+// Constants may share bytes, and strings are read one by one: all constants' strings take this many times the file's
+// size at most.
+constexpr uint64_t kMaxStringsShared = 64;
 
 // Sees to it that bytes of the file may be read: guard.h.
 class ChunkGuard {
@@ -95,13 +98,14 @@ class Program {
  private:
   Status check_segments(Error* error) const;
   Status check_exprs(Error* error) const;
-  Status check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, Error* error) const;
+  Status check_tensor(const fb::Tensor& t, uint32_t subgraph, uint32_t index, uint64_t* strings, Error* error) const;
   Status check_node(const fb::Subgraph& g, uint32_t subgraph, uint32_t index, Error* error) const;
-  Status check_subgraph(uint32_t index, Span<uint8_t> defined, Error* error) const;
+  Status check_subgraph(uint32_t index, Span<uint8_t> defined, uint64_t* strings, Error* error) const;
   Status check_owners(Span<uint8_t> depth, Error* error) const;
   Status check_plans(Error* error) const;
   bool target_plan_ok(const fb::Plan& plan) const;
   Status check_signatures(Error* error) const;
+  bool strings_fit(uint64_t size, uint64_t* read) const;
   bool run_inside(uint32_t segment, uint64_t offset, uint64_t size, uint64_t alignment) const;
 
   Span<const uint8_t> file_;

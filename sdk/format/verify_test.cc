@@ -170,7 +170,7 @@ class Verify : public ::testing::Test {
   }
   bool ours(::flatbuffers::uoffset_t depth = 32, ::flatbuffers::uoffset_t tables = 1000) {
     ::flatbuffers::Verifier v(held_.get(), size_, depth, tables);
-    return verify_model(v, held_.get());
+    return verify_model(v, held_.get(), &listed_);
   }
   bool generated(::flatbuffers::uoffset_t depth = 32, ::flatbuffers::uoffset_t tables = 1000) {
     ::flatbuffers::Verifier v(held_.get(), size_, depth, tables);
@@ -181,6 +181,7 @@ class Verify : public ::testing::Test {
   };
   std::unique_ptr<uint8_t, Free> held_;
   size_t size_ = 0;
+  uint64_t listed_ = 0;
 };
 
 // The schema as its text has it, field by field.
@@ -273,6 +274,35 @@ TEST_F(Verify, CountsTablesAndDepth) {
     EXPECT_EQ(ours(n), generated(n)) << n;
     EXPECT_EQ(ours(32, n), generated(32, n)) << n;
   }
+}
+
+// Lists that lie in the buffer once are no larger than it; a list that two tables refer to counts twice.
+TEST_F(Verify, CountsWhatIsListed) {
+  fb::ModelT m;
+  m.subgraphs.push_back(std::make_unique<fb::SubgraphT>());
+  m.plans.push_back(std::make_unique<fb::PlanT>());
+  for (int i = 0; i < 2; ++i) {
+    m.subgraphs[0]->nodes.push_back(std::make_unique<fb::NodeT>());
+    m.subgraphs[0]->nodes[i]->inputs.assign(1000, 0);
+  }
+  ::flatbuffers::FlatBufferBuilder builder;
+  fb::FinishModelBuffer(builder, fb::Model::Pack(builder, &m));
+  std::vector<uint8_t> bytes(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+  hold(bytes);
+  ASSERT_TRUE(ours());
+  EXPECT_GT(listed_, 8000u);
+  EXPECT_LE(listed_, bytes.size());
+  const auto nodes = [&](uint8_t* data) {
+    return const_cast<::flatbuffers::Vector<::flatbuffers::Offset<fb::Node>>*>(
+        fb::GetModel(data)->subgraphs()->Get(0)->nodes());
+  };
+  auto* const list = nodes(bytes.data());
+  const ::flatbuffers::uoffset_t first = ::flatbuffers::ReadScalar<::flatbuffers::uoffset_t>(list->Data());
+  for (uint32_t i = 0; i < 2; ++i)
+    ::flatbuffers::WriteScalar(const_cast<uint8_t*>(list->Data()) + 4 * i, first - 4 * i);  // both the first one
+  hold(bytes);
+  ASSERT_TRUE(ours());
+  EXPECT_GT(listed_, 8000u);
 }
 
 // Each is absent in turn, as in files of before it, and as a damaged vtable has it: only some are required.

@@ -6,6 +6,9 @@ namespace vireo {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 60;  // of a group with parts: sums of places stay within int64
+// Looks at members of groups for one operand: what takes more gets memory of its own, so that a plan takes time in
+// proportion to its nodes.
+constexpr size_t kMostLooks = 1024;
 
 bool meet(int64_t low, int64_t high, int64_t other_low, int64_t other_high) {
   return low < other_high && other_low < high;
@@ -90,7 +93,9 @@ bool Groups::may_overwrite(int32_t n, size_t i) const {
     if (j == i || t < 0 || offered || members[t].root != members[x].root) continue;
     if (meet(mine.low, mine.high, range(t).low, range(t).high)) return false;
   }
+  size_t looks = 0;
   for (int32_t m = members[x].next;; m = members[m].next) {
+    if (++looks > kMostLooks) return false;
     const Range other = range(m);
     if (members[m].last >= n && meet(mine.low, mine.high, other.low, other.high)) {
       const bool same = mine.low == other.low && mine.high == other.high;
@@ -104,6 +109,7 @@ bool Groups::may_overwrite(int32_t n, size_t i) const {
 // lie in place, once the group `joining` has moved?
 bool Groups::finds_in_place(int32_t n, Range needed, int32_t whole, int32_t joining, int64_t move) const {
   const PlanNode& node = nodes[static_cast<size_t>(n)];
+  if (node.at.size() > kMostLooks) return false;
   const int32_t w = node.outputs[0];
   const Range written = range(w);
   for (size_t i = 0; i < node.at.size(); ++i) {
@@ -130,9 +136,11 @@ bool Groups::place_input(int32_t n, size_t i) {
   const Item &from = items[joining], &to = items[whole];
   if (from.alias >= 0 || from.low + move < -kMostBytes || from.high + move > kMostBytes) return false;
   if (from.high + move - to.low > kMostBytes || to.high - (from.low + move) > kMostBytes) return false;
+  size_t looks = 0;
   for (int32_t a = p;; a = members[a].next) {
     const Range mine = {range(a).low + move, range(a).high + move};
     for (int32_t b = members[w].next; b != w; b = members[b].next) {
+      if (++looks > kMostLooks) return false;
       const Range other = range(b);
       if (members[a].first <= members[b].last && members[b].first <= members[a].last &&
           meet(mine.low, mine.high, other.low, other.high)) {

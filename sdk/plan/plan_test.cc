@@ -151,6 +151,38 @@ TEST(Planner, ClimbingClosesHoles) {
   EXPECT_LT(climbed - bound, (packed - bound) / 2);
 }
 
+// More items than best fit is tried for: still nothing in one place at one time, and not far above the bound.
+TEST(Planner, ManyItemsArePlacedAlongTheirLives) {
+  std::mt19937 rng(1);
+  Graph g;
+  std::vector<int32_t> made = {g.tensor(64, PlanTensor::kInput)};
+  const auto count = static_cast<int32_t>(2 * kMostBestFit);
+  for (int32_t n = 0; n < count; ++n) {
+    const size_t back = 1 + rng() % std::min<size_t>(made.size(), rng() % 50 == 0 ? 200 : 4);
+    const int32_t y = g.tensor(64 * (1 + rng() % 50), PlanTensor::kValue, n + 1 == count);
+    g.nodes.push_back({{made[made.size() - back]}, {y}});
+    made.push_back(y);
+  }
+  g.plan();
+  std::vector<int32_t> last(g.tensors.size(), 0);
+  for (int32_t n = 0; n < count; ++n) last[static_cast<size_t>(g.nodes[static_cast<size_t>(n)].in[0])] = n;
+  last.back() = count;
+  std::vector<int32_t> live;
+  for (int32_t n = 0; n < count; ++n) {
+    const int32_t y = g.nodes[static_cast<size_t>(n)].out[0];
+    const auto begin = [&](int32_t t) { return g.offsets[static_cast<size_t>(t)]; };
+    const auto end = [&](int32_t t) {
+      return begin(t) + static_cast<uint64_t>(g.tensors[static_cast<size_t>(t)].bytes);
+    };
+    live.erase(std::remove_if(live.begin(), live.end(), [&](int32_t x) { return last[static_cast<size_t>(x)] < n; }),
+               live.end());
+    for (const int32_t x : live) ASSERT_TRUE(end(x) <= begin(y) || end(y) <= begin(x)) << x << " and " << y;
+    ASSERT_LE(end(y), g.result.bytes);
+    live.push_back(y);
+  }
+  EXPECT_LE(g.result.bytes, 2 * g.result.lower_bound);
+}
+
 TEST(Planner, InputsAreNeverOverwritten) {
   Graph g;
   const int32_t x = g.tensor(64, PlanTensor::kInput), y = g.tensor(64, PlanTensor::kValue, true);

@@ -47,6 +47,8 @@ uint64_t sort_key(const Item& it, PackOrder order) {
       return life;
     case PackOrder::kFirstUse:
       return UINT64_MAX - static_cast<uint64_t>(static_cast<int64_t>(it.first) + 1);
+    case PackOrder::kLastUse:
+      return UINT64_MAX - static_cast<uint64_t>(static_cast<int64_t>(it.last) + 1);
     default:
       return it.bytes;
   }
@@ -60,9 +62,8 @@ bool before(const Planner& p, int32_t a, int32_t b, PackOrder order) {
   return a < b;
 }
 
-// Heap sort: no recursion, no memory.
-void sort_items(Planner& p, PackOrder order) {
-  int32_t* v = p.sorted;
+// Heap sort of the items to place: no recursion, no memory.
+void sort_items(const Planner& p, int32_t* v, PackOrder order) {
   const auto n = static_cast<int64_t>(p.live_count);
   const auto sift = [&](int64_t i, int64_t end) {
     for (;;) {
@@ -85,8 +86,79 @@ void sort_items(Planner& p, PackOrder order) {
   }
 }
 
+// `sorted` by first use and `placed` by last use: a walk over the first meets in the second what has ended by then.
+void sort_lives(const Planner& p) {
+  for (size_t i = 0; i < p.live_count; ++i) p.placed[i] = p.sorted[i];
+  sort_items(p, p.sorted, PackOrder::kFirstUse);
+  sort_items(p, p.placed, PackOrder::kLastUse);
+}
+
+// Memory that was given back, below a top. A few holes are known and others lost, so that looking for one takes the
+// same time however many there are.
+class Holes {
+ public:
+  uint64_t top() const { return top_; }
+
+  uint64_t take(uint64_t bytes) {
+    size_t best = count_;
+    for (size_t i = 0; i < count_; ++i) {
+      if (size(i) >= bytes && (best == count_ || size(i) < size(best))) best = i;
+    }
+    if (best == count_) {
+      top_ += bytes;
+      return top_ - bytes;
+    }
+    const uint64_t at = holes_[best].begin;
+    holes_[best].begin += bytes;
+    if (size(best) == 0) holes_[best] = holes_[--count_];
+    return at;
+  }
+
+  void give(uint64_t begin, uint64_t end) {
+    for (size_t i = 0; i < count_;) {
+      const Hole hole = holes_[i];
+      if (hole.end == begin) begin = hole.begin;
+      if (hole.begin == end) end = hole.end;
+      if (begin <= hole.begin && hole.end <= end) {
+        holes_[i] = holes_[--count_];
+      } else {
+        ++i;
+      }
+    }
+    if (count_ < kMost) holes_[count_++] = {begin, end};
+  }
+
+ private:
+  struct Hole {
+    uint64_t begin, end;
+  };
+  static constexpr size_t kMost = 32;
+  uint64_t size(size_t i) const { return holes_[i].end - holes_[i].begin; }
+
+  Hole holes_[kMost];
+  size_t count_ = 0;
+  uint64_t top_ = 0;
+};
+
+// Items in the order in which their lives begin, each into the smallest hole that those before have left.
+uint64_t pack_by_life(Planner& p) {
+  sort_lives(p);
+  Holes holes;
+  size_t ended = 0;
+  for (size_t s = 0; s < p.live_count; ++s) {
+    Item& it = p.items[p.sorted[s]];
+    for (; p.items[p.placed[ended]].last < it.first; ++ended) {
+      const Item& free = p.items[p.placed[ended]];
+      holes.give(free.offset, free.offset + free.bytes);
+    }
+    it.offset = holes.take(it.bytes);
+  }
+  return holes.top();
+}
+
 // Best fit: the smallest gap between items whose lives overlap.
 uint64_t pack(Planner& p) {
+  if (VIREO_BRANCHES && p.live_count > kMostBestFit) return pack_by_life(p);
   uint64_t total = 0;
   size_t placed = 0;
   for (size_t s = 0; s < p.live_count; ++s) {
@@ -110,17 +182,23 @@ uint64_t pack(Planner& p) {
   return total;
 }
 
-// What nodes that run at the same time make or read lives as long as any of them runs.
+// What nodes that run at the same time make or read lives as long as any of them runs. No node is in two such windows.
 void live_together(Planner& p) {
   const Span<const PlanNode> nodes = p.groups.nodes;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].together < 2) continue;
-    const auto first = static_cast<int32_t>(n), last = first + static_cast<int32_t>(nodes[n].together) - 1;
-    for (size_t i = 0; i < p.item_count; ++i) {
-      Item& it = p.items[i];
-      if (it.first > first && it.first <= last) it.first = first;
-      if (it.last >= first && it.last < last) it.last = last;
+  const auto count = static_cast<int32_t>(nodes.size());
+  int32_t *const firsts = p.placed, *const lasts = p.kept;  // of each node's window; of itself where it has none
+  for (int32_t n = 0; n < count;) {
+    const auto window = static_cast<int32_t>(nodes[static_cast<size_t>(n)].together);
+    const int32_t first = n, last = window < 2 ? n : n + window - 1;
+    for (; n <= last && n < count; ++n) {
+      firsts[n] = first;
+      lasts[n] = last;
     }
+  }
+  for (size_t i = 0; i < p.item_count; ++i) {
+    Item& it = p.items[i];
+    if (it.first >= 0 && it.first < count) it.first = firsts[it.first];
+    if (it.last >= 0 && it.last < count) it.last = lasts[it.last];
   }
 }
 
@@ -184,13 +262,13 @@ void lift_top(Planner& p, uint64_t top, uint64_t* random) {
 }
 
 uint64_t lower_bound(const Planner& p) {
-  uint64_t most = 0;
-  for (int32_t n = -1; n <= static_cast<int32_t>(p.groups.nodes.size()); ++n) {
-    uint64_t live = 0;
-    for (size_t s = 0; s < p.live_count; ++s) {
-      const Item& it = p.items[p.sorted[s]];
-      if (it.first <= n && it.last >= n) live += it.bytes;
-    }
+  sort_lives(p);
+  uint64_t live = 0, most = 0;
+  size_t ended = 0;
+  for (size_t s = 0; s < p.live_count; ++s) {
+    const Item& it = p.items[p.sorted[s]];
+    for (; p.items[p.placed[ended]].last < it.first; ++ended) live -= p.items[p.placed[ended]].bytes;
+    live += it.bytes;
     if (live > most) most = live;
   }
   return most;
@@ -238,7 +316,7 @@ PlanResult pack_best(Planner& p, uint64_t limit, int64_t tries, Span<uint64_t> o
     for (size_t i = 0; i < p.live_count; ++i) p.kept[i] = p.sorted[i];
   };
   for (int o = 0; o < static_cast<int>(PackOrder::kCount) && best.bytes > best.lower_bound; ++o) {
-    sort_items(p, static_cast<PackOrder>(o));
+    sort_items(p, p.sorted, static_cast<PackOrder>(o));
     const uint64_t bytes = pack(p);
     if (bytes < best.bytes) keep(bytes);
   }
@@ -270,7 +348,7 @@ Status plan_arena(Span<const PlanTensor> tensors, Span<const PlanNode> nodes, Pa
   Planner p;
   VIREO_TRY(prepare(p, tensors, nodes, workspace, error));
   VIREO_TRY(build(p, body, /*parts=*/true, error));
-  sort_items(p, order);
+  sort_items(p, p.sorted, order);
   result->bytes = pack(p);
   result->lower_bound = lower_bound(p);
   result->placed_bytes = p.groups.placed_bytes;
