@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
@@ -34,19 +36,31 @@ bool starts_with(const std::vector<uint8_t>& bytes, const char* magic, size_t si
   return bytes.size() >= size && memcmp(bytes.data(), magic, size) == 0;
 }
 
-Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
+// Archives that inputs come from, by path.
+using Archives = std::map<std::string, std::unique_ptr<NpzFile>>;
+
+// The array of the input's name, or the only one.
+Array load_entry(const NpzFile& archive, const std::string& path, const std::string& input) {
+  const std::vector<std::string>& names = archive.names();
+  if (std::find(names.begin(), names.end(), input) != names.end()) return archive.read(input);
+  if (names.size() == 1) return archive.read(names[0]);
+  constexpr size_t kShown = 20;
+  std::string keys;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) keys += (keys.empty() ? "" : ", ") + names[i];
+  if (names.size() > kShown) keys += " and " + std::to_string(names.size() - kShown) + " more";
+  throw Failure(path + " has no array '" + input + "' and not just one; it has: " + keys,
+                "save the input under its name: numpy.savez(FILE, **{'" + input + "': array})");
+}
+
+Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, Archives* archives,
                std::string* assumed) {
-  const std::vector<uint8_t> bytes = read_file(path);
+  const auto opened = archives->find(path);
+  if (opened != archives->end()) return fit_dtype(load_entry(*opened->second, path, info.name), info.dtype);
+  std::vector<uint8_t> bytes = read_file(path);
   if (starts_with(bytes, "\x93NUMPY", 6)) return fit_dtype(parse_npy(bytes.data(), bytes.size(), path), info.dtype);
   if (starts_with(bytes, "PK", 2)) {
-    std::map<std::string, Array> arrays = read_npz(path);
-    const auto named = arrays.find(info.name);
-    if (named != arrays.end()) return fit_dtype(std::move(named->second), info.dtype);
-    if (arrays.size() == 1) return fit_dtype(std::move(arrays.begin()->second), info.dtype);
-    std::string keys;
-    for (const auto& [key, array] : arrays) keys += (keys.empty() ? "" : ", ") + key;
-    throw Failure(path + " has no array '" + std::string(info.name) + "' and not just one; it has: " + keys,
-                  "save the input under its name: numpy.savez(FILE, **{'" + std::string(info.name) + "': array})");
+    const auto& archive = (*archives)[path] = std::make_unique<NpzFile>(std::move(bytes), path);
+    return fit_dtype(load_entry(*archive, path, info.name), info.dtype);
   }
   if (is_picture(bytes)) return read_picture(path, info, meaning, assumed);
   if (starts_with(bytes, "RIFF", 4) || starts_with(bytes, "RIFX", 4)) return read_sound(path, info, meaning, assumed);
@@ -104,6 +118,7 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
                                std::vector<std::string>* assumed) {
   std::vector<Array> arrays(model.inputs().size());
   std::vector<bool> given(arrays.size(), false);
+  Archives archives;
   for (const std::string& text : assignments) {
     auto [name, path] = split_assignment(text);
     if (text.find('=') == std::string::npos) {
@@ -122,7 +137,7 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     check(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error,
           "read the signature of " + model.name());
     std::string line;
-    arrays[index] = load_one(path, *it, meaning, &line);
+    arrays[index] = load_one(path, *it, meaning, &archives, &line);
     if (!line.empty()) assumed->push_back(line);
     require_dtype(*it, arrays[index], path);
     bounds->add(*it, arrays[index].dims, path);

@@ -2,6 +2,8 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -28,6 +30,24 @@ std::string cpu_text() {
 std::string version_text() {
   const uint32_t v = vireo_version();
   return "vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
+}
+
+double memory_here() {
+  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double of_group = 0;
+  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" where there is no limit
+  if (group >> of_group && of_group > 0 && of_group < bytes) bytes = of_group;
+  return bytes;
+}
+
+double memory_allowed() {
+  double bytes = memory_here();
+  for (const auto kind : {RLIMIT_DATA, RLIMIT_AS}) {
+    rlimit limit;
+    if (getrlimit(kind, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
+  }
+  return bytes;
 }
 
 std::string cache_file(const std::string& what, const std::string& fingerprint) {

@@ -16,6 +16,8 @@
 
 #include "c_api/tool/array.h"
 
+struct zip;  // libzip's
+
 namespace vireo::tool {
 
 // `name` is what error messages call the file.
@@ -26,6 +28,35 @@ using ReadSome = std::function<size_t(uint8_t* to, size_t size)>;
 // on.
 std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name);
 std::vector<uint8_t> format_npy(const Array& array);
+
+// An archive, indexed once; an entry is unpacked when it is asked for. At most kMostEntries, each name once.
+class NpzFile {
+ public:
+  static constexpr size_t kMostEntries = 1u << 16;
+
+  // `path` is what error messages call it. Throws Failure for what is no such archive.
+  NpzFile(std::vector<uint8_t> bytes, std::string path);
+  ~NpzFile();
+  NpzFile(const NpzFile&) = delete;
+  NpzFile& operator=(const NpzFile&) = delete;
+
+  const std::vector<std::string>& names() const { return names_; }  // without ".npy", as they stand in the file
+  // Throws Failure where there is none of this name, or where unpacked it is more than this process has memory for.
+  Array read(const std::string& name) const;
+  std::map<std::string, Array> read_all() const;
+
+ private:
+  struct Entry {
+    uint64_t index = 0, bytes = 0;  // unpacked, as the archive declares it
+  };
+  void require_memory(const std::string& what, uint64_t bytes, uint64_t largest) const;
+
+  std::vector<uint8_t> bytes_;
+  std::string path_;
+  zip* archive_ = nullptr;
+  std::vector<std::string> names_;
+  std::map<std::string, Entry> entries_;
+};
 
 std::map<std::string, Array> read_npz(const std::string& path);
 // Order of entries is kept. Complete or not there at all.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
@@ -174,6 +175,57 @@ TEST(Npy, StreamsAreReadAsFarAsTheirHeaderAsks) {
   lies[6] = 2;
   lies[10] = lies[11] = 0xff;
   EXPECT_NE(refusal(lies).find("header of"), std::string::npos) << refusal(lies);
+}
+
+std::string refusal_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+// `count` arrays of one element, in an archive that declares `bytes` for each where that is not 0.
+std::vector<uint8_t> archive_of(size_t count, uint32_t bytes) {
+  std::vector<std::pair<std::string, Array>> arrays;
+  for (size_t i = 0; i < count; ++i) arrays.emplace_back("a" + std::to_string(i), make_array(VIREO_UINT8, {1}));
+  write_npz("many.npz", arrays);
+  std::vector<uint8_t> file = read_file("many.npz");
+  const std::string directory = "PK\x01\x02";
+  for (auto at = file.begin(); bytes != 0;) {
+    at = std::search(at, file.end(), directory.begin(), directory.end());
+    if (at == file.end()) break;
+    memcpy(&*at + 24, &bytes, sizeof(bytes));
+    at += 46;
+  }
+  return file;
+}
+
+TEST(Npz, OneEntryIsReadByItsName) {
+  const NpzFile file(archive_of(3, 0), "many.npz");
+  EXPECT_EQ(file.names(), (std::vector<std::string>{"a0", "a1", "a2"}));
+  EXPECT_EQ(file.read("a2").dims, std::vector<int64_t>{1});
+  EXPECT_NE(refusal_of([&] { file.read("a3"); }).find("no array 'a3'"), std::string::npos);
+}
+
+TEST(Npz, EntriesAreLimited) {
+  EXPECT_EQ(NpzFile(archive_of(NpzFile::kMostEntries, 0), "most.npz").names().size(), NpzFile::kMostEntries);
+  const std::string text = refusal_of([] { NpzFile(archive_of(NpzFile::kMostEntries + 1, 0), "many.npz"); });
+  EXPECT_NE(text.find("65537 entries, at most 65536"), std::string::npos) << text;
+}
+
+// What an archive declares is looked at before anything is unpacked: a thousand arrays of 4 GiB are more than there is.
+TEST(Npz, SizesAreComparedWithMemoryBeforeUnpacking) {
+  const NpzFile file(archive_of(1000, 0xfffffff0u), "bomb.npz");
+  const std::string text = refusal_of([&] { file.read_all(); });
+  EXPECT_NE(text.find("bomb.npz takes"), std::string::npos) << text;
+  EXPECT_NE(text.find("to unpack"), std::string::npos) << text;
+}
+
+TEST(Npz, NoMoreIsUnpackedThanDeclared) {
+  const NpzFile file(archive_of(1, 100), "short.npz");  // of 129 bytes
+  EXPECT_NE(refusal_of([&] { file.read("a0"); }), "");
 }
 
 TEST(Npz, DamageIsNamed) {

@@ -1,9 +1,12 @@
 #include <zip.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "c_api/tool/app.h"
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/machine.h"
 #include "c_api/tool/npy.h"
 
 namespace vireo::tool {
@@ -22,36 +25,78 @@ std::string text_of(zip_error_t* error) {
 
 }  // namespace
 
-std::map<std::string, Array> read_npz(const std::string& path) {
-  const std::vector<uint8_t> bytes = read_file(path);
+NpzFile::NpzFile(std::vector<uint8_t> bytes, std::string path) : bytes_(std::move(bytes)), path_(std::move(path)) {
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t* source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error);
+  zip_source_t* source = zip_source_buffer_create(bytes_.data(), bytes_.size(), 0, &error);
   std::unique_ptr<zip_t, Close> archive(source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY, &error));
   if (archive == nullptr) {
     if (source != nullptr) zip_source_free(source);
-    throw Failure(path + " is not an .npz archive: " + text_of(&error), "write it with numpy.savez");
+    throw Failure(path_ + " is not an .npz archive: " + text_of(&error), "write it with numpy.savez");
   }
-  std::map<std::string, Array> arrays;
-  const zip_int64_t entries = zip_get_num_entries(archive.get(), 0);
-  for (zip_int64_t i = 0; i < entries; ++i) {
-    const char* raw_name = zip_get_name(archive.get(), static_cast<zip_uint64_t>(i), 0);
-    std::string name = raw_name == nullptr ? "" : raw_name;
-    std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(archive.get(), static_cast<zip_uint64_t>(i), 0));
-    if (file == nullptr) throw Failure(path + ": entry '" + name + "' cannot be read: " + zip_strerror(archive.get()));
-    const auto unpack = [&](uint8_t* to, size_t size) {
-      const zip_int64_t got = zip_fread(file.get(), to, size);
-      if (got < 0) throw Failure(path + ": entry '" + name + "' is damaged", "copy or write the file again");
-      return static_cast<size_t>(got);
-    };
-    const std::vector<uint8_t> content = read_npy(unpack, path + " (" + name + ")");
+  const auto count = static_cast<uint64_t>(zip_get_num_entries(archive.get(), 0));
+  if (count > kMostEntries) {
+    throw Failure(
+        path_ + " has " + std::to_string(count) + " entries, at most " + std::to_string(kMostEntries) + " are read",
+        "put the arrays that are needed into a file of their own");
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    zip_stat_t stat;
+    if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0)
+      throw Failure(path_ + ": entry " + std::to_string(i) + " is damaged", "copy or write the file again");
+    std::string name = stat.name == nullptr ? "" : stat.name;
     if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
-    if (!arrays.emplace(name, parse_npy(content.data(), content.size(), path + " (" + name + ")")).second) {
-      throw Failure(path + " has two entries named '" + name + "'");
-    }
+    if (!entries_.emplace(name, Entry{i, stat.size}).second)
+      throw Failure(path_ + " has two entries named '" + name + "'", "write it with numpy.savez");
+    names_.push_back(std::move(name));
   }
+  archive_ = archive.release();
+}
+
+NpzFile::~NpzFile() { zip_discard(archive_); }
+
+// An array stands in memory twice while it is taken out of its entry.
+void NpzFile::require_memory(const std::string& what, uint64_t bytes, uint64_t largest) const {
+  const double wanted = static_cast<double>(bytes) + static_cast<double>(largest), have = memory_allowed();
+  if (wanted <= have) return;
+  throw Failure(what + " takes " + bytes_text(static_cast<uint64_t>(wanted)) +
+                    " to unpack, and this process may have " + bytes_text(static_cast<uint64_t>(have)),
+                "use smaller arrays, or allow more (ulimit -v, --max-memory)");
+}
+
+Array NpzFile::read(const std::string& name) const {
+  const std::string called = path_ + " (" + name + ")";
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) throw Failure(path_ + " has no array '" + name + "'");
+  const Entry& entry = found->second;
+  require_memory(called, entry.bytes, entry.bytes);
+  std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(archive_, entry.index, 0));
+  if (file == nullptr) throw Failure(called + " cannot be read: " + zip_strerror(archive_));
+  uint64_t left = entry.bytes;  // no more than it declares, whatever is packed there
+  const auto unpack = [&](uint8_t* to, size_t size) {
+    if (size > left) size = static_cast<size_t>(left);
+    const zip_int64_t got = size == 0 ? 0 : zip_fread(file.get(), to, size);
+    if (got < 0) throw Failure(called + " is damaged", "copy or write the file again");
+    left -= static_cast<uint64_t>(got);
+    return static_cast<size_t>(got);
+  };
+  const std::vector<uint8_t> content = read_npy(unpack, called);
+  return parse_npy(content.data(), content.size(), called);
+}
+
+std::map<std::string, Array> NpzFile::read_all() const {
+  uint64_t sum = 0, largest = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (__builtin_add_overflow(sum, entry.bytes, &sum)) sum = UINT64_MAX;
+    largest = std::max(largest, entry.bytes);
+  }
+  require_memory(path_, sum, largest);
+  std::map<std::string, Array> arrays;
+  for (const auto& [name, entry] : entries_) arrays.emplace(name, read(name));
   return arrays;
 }
+
+std::map<std::string, Array> read_npz(const std::string& path) { return NpzFile(read_file(path), path).read_all(); }
 
 void write_npz(const std::string& path, const std::vector<std::pair<std::string, Array>>& arrays) {
   zip_error_t error;

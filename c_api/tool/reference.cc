@@ -41,9 +41,10 @@ std::vector<int> cases_of(const Arrays& arrays) {
       used = 0;
       if (sscanf(key.c_str(), "c%d_out%n", &number, &used) != 1 || used == 0) continue;
     }
-    if (std::find(cases.begin(), cases.end(), number) == cases.end()) cases.push_back(number);
+    cases.push_back(number);
   }
   std::sort(cases.begin(), cases.end());
+  cases.erase(std::unique(cases.begin(), cases.end()), cases.end());
   return cases;
 }
 

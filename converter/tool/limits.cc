@@ -7,8 +7,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <string>
+
+#include "c_api/tool/machine.h"
 
 namespace vireo::tool {
 namespace {
@@ -27,14 +28,6 @@ size_t g_message_size = 0;
 void time_is_over(int) {  // what a signal handler may call, and nothing else
   (void)!write(STDERR_FILENO, g_message, g_message_size);
   _exit(1);
-}
-
-double memory_here() {
-  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  double of_group = 0;
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" where there is no limit
-  if (group >> of_group && of_group > 0 && of_group < bytes) bytes = of_group;
-  return bytes;
 }
 
 }  // namespace
