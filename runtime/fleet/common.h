@@ -47,6 +47,13 @@ void destroy(const vireo_allocator& from, T* all, size_t count) {
   from.release(from.context, all, count * sizeof(T), alignof(T));
 }
 
+// In a process that was forked since `what` was made: its threads are the parent's.
+inline vireo_status refuse_fork(const char* what, vireo_error* error) {
+  return refuse(error, Status::kInvalidArgument,
+                "this {} was made before the process forked, and its threads are the parent's: make one in the child",
+                what);
+}
+
 // VIREO_INVALID_ARGUMENT with the input's name where the model carries state.
 vireo_status refuse_state(const vireo_model* model, const char* what, vireo_error* error);
 

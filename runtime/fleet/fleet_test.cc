@@ -1,6 +1,8 @@
 // Pipelines and splits against one session: the same bits, in order, whatever is lost, cancelled or full. The npu is
 // the emulated one; `sleeper` (sleeper_testing.cc) is a device that works beside the host.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -383,6 +385,56 @@ TEST(Pipeline, EstimateNamesTheBottleneck) {
   ASSERT_EQ(vireo_fleet_estimate(loaded.model, nullptr, 1, &chosen, &error), VIREO_OK) << error.message;
   EXPECT_NE(chosen.reason[0], 0);
   EXPECT_EQ(std::string(chosen.devices).find("sleeper"), std::string::npos) << chosen.devices << ": " << chosen.reason;
+}
+
+// Its threads are the parent's: calls say so, and the release waits for none of them.
+TEST(Fleet, InAForkedChildIsRefusedAndReleased) {
+  Loaded loaded(kBatched);
+  vireo_pipeline* pipeline = nullptr;
+  vireo_split* split = nullptr;
+  vireo_error error = VIREO_ERROR_INIT;
+  vireo_bound bound = {"batch", 1, 4};
+  vireo_value_info first = VIREO_VALUE_INFO_INIT;
+  ASSERT_EQ(vireo_model_input(loaded.model, 0, &first, &error), VIREO_OK);
+  bound.name = first.dim_names[0];
+  vireo_session_options session = VIREO_SESSION_OPTIONS_INIT;
+  session.device = "cpu";
+  session.bounds = &bound;
+  session.bound_count = 1;
+  vireo_pipeline_options options = VIREO_PIPELINE_OPTIONS_INIT;
+  options.session = &session;
+  options.depth = 2;
+  ASSERT_EQ(vireo_pipeline_create(loaded.model, &options, &pipeline, &error), VIREO_OK) << error.message;
+  const char* const devices[] = {"cpu", "cpu"};
+  vireo_split_options shares = VIREO_SPLIT_OPTIONS_INIT;
+  shares.devices = devices;
+  shares.device_count = 2;
+  shares.batch = 4;
+  ASSERT_EQ(vireo_split_create(loaded.model, &shares, &split, &error), VIREO_OK) << error.message;
+  Call call(loaded.model, 0, 4);
+  usleep(50000);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    vireo_finished done = VIREO_FINISHED_INIT;
+    uint32_t wrong = 0;
+    const auto refused = [&](vireo_status status) {
+      wrong += status != VIREO_INVALID_ARGUMENT || std::strstr(error.message, "forked") == nullptr ? 1 : 0;
+    };
+    refused(vireo_pipeline_submit(pipeline, call.in.data(), call.out.data(), nullptr, VIREO_WHEN_FULL_WAIT, &error));
+    refused(vireo_pipeline_wait(pipeline, UINT64_MAX, &done, &error));
+    refused(vireo_split_run(split, call.in.data(), call.out.data(), &error));
+    vireo_pipeline_cancel(pipeline);
+    vireo_pipeline_release(pipeline);
+    vireo_split_release(split);
+    _exit(static_cast<int>(wrong));
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(vireo_split_run(split, call.in.data(), call.out.data(), &error), VIREO_OK) << error.message;
+  vireo_pipeline_release(pipeline);
+  vireo_split_release(split);
 }
 
 // ---- Splits

@@ -127,11 +127,13 @@ void cancel_all(vireo_pipeline& p) {
 
 void close(vireo_pipeline* p) {
   if (p->workers != nullptr) {
-    p->mutex.lock();
-    p->stopping = true;
-    cancel_all(*p);
-    p->work.wake_all();
-    p->mutex.unlock();
+    if (p->mutex.here()) {
+      p->mutex.lock();
+      p->stopping = true;
+      cancel_all(*p);
+      p->work.wake_all();
+      p->mutex.unlock();
+    }
     for (uint32_t i = 0; i < p->depth; ++i) p->workers[i].thread.join();
     for (uint32_t i = 0; i < p->depth; ++i) vireo_session_release(p->workers[i].session);
   }
@@ -282,6 +284,7 @@ vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor*
   if (pipeline == nullptr || (inputs == nullptr && pipeline->input_count != 0))
     return fleet::refuse(error, Status::kInvalidArgument, "pipeline and inputs may not be NULL");
   vireo_pipeline& p = *pipeline;
+  if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   for (uint32_t i = 0; i < p.input_count; ++i) {
     bool empty = inputs[i].dtype != VIREO_NONE && inputs[i].rank > 0 && inputs[i].rank <= VIREO_MAX_RANK;
     bool zero = false;
@@ -319,6 +322,7 @@ vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, 
   if (pipeline == nullptr || out == nullptr)
     return fleet::refuse(error, Status::kInvalidArgument, "pipeline and out may not be NULL");
   vireo_pipeline& p = *pipeline;
+  if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   const uint64_t begin = vireo::platform::now_ns();
   Lock lock(p.mutex);
   for (;;) {
@@ -355,7 +359,7 @@ vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, 
 }
 
 void vireo_pipeline_cancel(vireo_pipeline* pipeline) {
-  if (pipeline == nullptr) return;
+  if (pipeline == nullptr || !pipeline->mutex.here()) return;
   Lock lock(pipeline->mutex);
   vireo::fleet::cancel_all(*pipeline);
 }
@@ -379,6 +383,7 @@ vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load* loads, u
   if (pipeline->profile == 0)
     return fleet::refuse(error, Status::kInvalidArgument, "times are kept with session options.profile 1 alone");
   vireo_pipeline& p = *pipeline;
+  if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   Lock lock(p.mutex);
   for (uint32_t i = 0; i < p.depth; ++i) {
     if (p.workers[i].run != nullptr) return fleet::refuse(error, Status::kBusy, "a run is under way");

@@ -240,10 +240,12 @@ vireo_status run_all(vireo_split& split, int64_t rows, vireo_error* error) {
 
 void close(vireo_split* split) {
   if (split->shares != nullptr) {
-    split->mutex.lock();
-    for (uint32_t i = 0; i < split->share_count; ++i) split->shares[i].stop = true;
-    split->work.wake_all();
-    split->mutex.unlock();
+    if (split->mutex.here()) {
+      split->mutex.lock();
+      for (uint32_t i = 0; i < split->share_count; ++i) split->shares[i].stop = true;
+      split->work.wake_all();
+      split->mutex.unlock();
+    }
     for (uint32_t i = 0; i < split->share_count; ++i) split->shares[i].thread.join();
     for (uint32_t i = 0; i < split->share_count; ++i) vireo_session_release(split->shares[i].session);
   }
@@ -441,6 +443,7 @@ vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vir
   fleet::clear(error);
   if (split == nullptr || inputs == nullptr)
     return fleet::refuse(error, Status::kInvalidArgument, "split and inputs may not be NULL");
+  if (!split->mutex.here()) return fleet::refuse_fork("split", error);
   if (__atomic_exchange_n(&split->busy, 1u, __ATOMIC_ACQUIRE) != 0)
     return fleet::refuse(error, Status::kBusy, "another thread is running this split");
   const int64_t rows = inputs[0].rank < 1 ? -1 : inputs[0].dims[0];

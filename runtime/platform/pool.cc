@@ -44,6 +44,7 @@ int32_t usable_cores() {
 }
 
 Pool* Pool::open(int32_t slots) {
+  count_forks();
   const auto count = static_cast<size_t>(slots - 1);
   void* memory = nullptr;
   if (posix_memalign(&memory, 64, sizeof(Pool) + (count + 1) * sizeof(Run)) != 0) return nullptr;
@@ -55,30 +56,56 @@ Pool* Pool::open(int32_t slots) {
   static_assert(sizeof(Pool) % alignof(Run) == 0, "the runs follow the pool");
   auto* runs = reinterpret_cast<Run*>(static_cast<uint8_t*>(memory) + sizeof(Pool));
   for (size_t i = 0; i <= count; ++i) new (runs + i) Run();
-  auto* pool = new (memory) Pool(workers, runs);
-  for (int32_t i = 0; i < slots - 1; ++i) {
-    Worker& w = workers[i];
-    w.pool = pool;
-    w.slot = i + 1;
-    if (pthread_create(&w.thread, nullptr, body, &w) != 0) {
-      close(pool);
-      return nullptr;
-    }
-    ++pool->worker_count_;
+  auto* pool = new (memory) Pool(workers, runs, slots - 1);
+  if (pool->start()) return pool;
+  close(pool);
+  return nullptr;
+}
+
+__attribute__((noinline)) bool Pool::start() {
+  for (worker_count_ = 0; worker_count_ < wanted_; ++worker_count_) {
+    Worker& w = workers_[worker_count_];
+    w.pool = this;
+    w.slot = worker_count_ + 1;
+    w.id.store(0, std::memory_order_relaxed);
+    if (pthread_create(&w.thread, nullptr, body, &w) != 0) return false;
   }
-  return pool;
+  return true;
+}
+
+void Pool::stop() {
+  pthread_mutex_lock(&mutex_);
+  stopping_.store(true);
+  pthread_cond_broadcast(&wake_);
+  pthread_mutex_unlock(&mutex_);
+  for (int32_t i = 0; i < worker_count_; ++i) pthread_join(workers_[i].thread, nullptr);
+  pthread_cond_destroy(&wake_);
+  pthread_cond_destroy(&done_);
+  pthread_mutex_destroy(&mutex_);
+}
+
+// Whatever the parent's threads held when it forked, nobody here will let go of: all begins as in `open`. A caller that
+// comes meanwhile does its job by itself.
+bool Pool::start_anew() {
+  const uint32_t now = forks();
+  uint32_t before = forks_.load(std::memory_order_relaxed);
+  if (before == (now | kStarting) || !forks_.compare_exchange_strong(before, now | kStarting)) return false;
+  gate_.store(0, std::memory_order_relaxed);
+  busy_.store(0, std::memory_order_relaxed);
+  sleepers_.store(0, std::memory_order_relaxed);
+  waiting_.store(false, std::memory_order_relaxed);
+  caller_core_ = -1;
+  pthread_mutex_init(&mutex_, nullptr);
+  pthread_cond_init(&wake_, nullptr);
+  pthread_cond_init(&done_, nullptr);
+  (void)start();
+  forks_.store(now, std::memory_order_release);
+  return true;
 }
 
 void Pool::close(Pool* pool) {
   if (pool == nullptr) return;
-  pthread_mutex_lock(&pool->mutex_);
-  pool->stopping_.store(true);
-  pthread_cond_broadcast(&pool->wake_);
-  pthread_mutex_unlock(&pool->mutex_);
-  for (int32_t i = 0; i < pool->worker_count_; ++i) pthread_join(pool->workers_[i].thread, nullptr);
-  pthread_cond_destroy(&pool->wake_);
-  pthread_cond_destroy(&pool->done_);
-  pthread_mutex_destroy(&pool->mutex_);
+  if (!pool->is_a_parents()) pool->stop();
   free(pool->workers_);
   pool->~Pool();
   free(pool);
@@ -87,6 +114,10 @@ void Pool::close(Pool* pool) {
 void Pool::run(void* pool, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
   auto& p = *static_cast<Pool*>(pool);
   if (count <= 0) return;
+  if (p.is_a_parents() && !p.start_anew()) {
+    task(arg, 0, count, 0);
+    return;
+  }
   int64_t tile = count / ((p.worker_count_ + 1) * kTilesPerSlot);
   if (tile < grain) tile = grain;
   const int64_t tiles = (count + tile - 1) / tile;

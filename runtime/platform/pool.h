@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "runtime/platform/forks.h"
 #include "vireo/vireo.h"
 
 namespace vireo::platform {
@@ -21,7 +22,10 @@ namespace vireo::platform {
 // together are slower than one. Whoever calls from another core than before has them moved. A job that begins while
 // another session's runs is done by its caller alone.
 //
-// Allocates nothing after `open`.
+// A process that was forked has none of the threads. There, a pool starts them anew at its first job, and `close` does
+// not wait for those that it lacks; a job that was under way in the parent is no job of the child's.
+//
+// Allocates nothing after `open`, but for the threads of a child.
 class Pool {
  public:
   // Null when a thread or memory is refused. slots >= 2.
@@ -46,8 +50,12 @@ class Pool {
     bool take(bool first, int64_t* tile);
   };
 
-  Pool(Worker* workers, Run* runs) : workers_(workers), runs_(runs) {}
+  Pool(Worker* workers, Run* runs, int32_t wanted) : workers_(workers), runs_(runs), wanted_(wanted), forks_(forks()) {}
   static void* body(void* worker);
+  bool start();  // the workers; false where the system refuses one, and those before it serve
+  void stop();
+  bool is_a_parents() const { return forks_.load(std::memory_order_acquire) != forks(); }
+  bool start_anew();  // in a child; false where another caller is at it
   void submit(int64_t count, int64_t tile, int64_t tiles, void (*task)(void*, int64_t, int64_t, int32_t), void* arg);
   void serve(int32_t slot);
   // Waits; the gate of a job that is open and not `last`.
@@ -75,6 +83,9 @@ class Pool {
   Worker* const workers_;
   Run* const runs_;  // one a slot
   int32_t worker_count_ = 0;
+  const int32_t wanted_;  // workers
+  static constexpr uint32_t kStarting = 1u << 31;
+  std::atomic<uint32_t> forks_;  // as forks() was when they were started
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;  // a job, or the end
   pthread_cond_t done_ = PTHREAD_COND_INITIALIZER;  // the last worker has left

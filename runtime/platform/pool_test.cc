@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,6 +253,80 @@ TEST(Pool, TwoCallersAtOnce) {
   go_on = true;
   first.join();
 }
+
+// The thread sanitizer ends a child of several threads that starts one.
+#if !defined(__SANITIZE_THREAD__)
+// Status of a child that runs `body`, which says by its result whether all is well. 20 s are a hang.
+int status_of_child(bool (*body)(void* argument), void* argument) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body(argument) ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+// Threads that sleep, that watch, and that are in the middle of another caller's job when the process forks.
+TEST(Pool, AForkedChildHasThreadsOfItsOwn) {
+  const Held pool(Pool::open(4));
+  const auto child = [](void* p) {
+    std::atomic<int> threads{0};
+    for (int round = 0; round < 100; ++round) {  // until one other thread was there in time
+      threads = 0;
+      Pool::run(
+          p, 4, 1,
+          [](void* arg, int64_t, int64_t, int32_t slot) {
+            auto& seen = *static_cast<std::atomic<int>*>(arg);
+            seen |= 1 << slot;
+            usleep(2000);
+          },
+          &threads);
+      if ((threads & ~1) != 0) break;
+    }
+    Pool::close(static_cast<Pool*>(p));
+    return (threads & ~1) != 0;
+  };
+  Visits v(100, 4);
+  Pool::run(pool.get(), 100, 1, Visits::task, &v);
+  EXPECT_EQ(status_of_child(child, pool.get()), 0) << "watching";
+  usleep(100000);
+  EXPECT_EQ(status_of_child(child, pool.get()), 0) << "asleep";
+
+  std::atomic<bool> running{false}, go_on{false};
+  struct Both {
+    std::atomic<bool>*running, *go_on;
+  } both{&running, &go_on};
+  std::thread other([&] {
+    Pool::run(
+        pool.get(), 8, 1,
+        [](void* arg, int64_t, int64_t, int32_t) {
+          auto& b = *static_cast<Both*>(arg);
+          *b.running = true;
+          while (!*b.go_on) std::this_thread::yield();
+        },
+        &both);
+  });
+  while (!running) std::this_thread::yield();
+  EXPECT_EQ(status_of_child(child, pool.get()), 0) << "at work";
+  go_on = true;
+  other.join();
+  Visits after(100, 4);
+  Pool::run(pool.get(), 100, 1, Visits::task, &after);  // the parent goes on as before
+  after.expect_all_once(1);
+}
+
+TEST(Pool, AForkedChildClosesWhatItNeverUsed) {
+  const Held pool(Pool::open(3));
+  usleep(100000);
+  const auto child = [](void* p) {
+    Pool::close(static_cast<Pool*>(p));
+    return true;
+  };
+  EXPECT_EQ(status_of_child(child, pool.get()), 0);
+}
+#endif
 
 // A session of two threads on a pool of four: kernels have scratch for two.
 TEST(PoolSlice, KeepSlotsBelowTheSessionsOwn) {

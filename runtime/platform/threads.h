@@ -1,4 +1,5 @@
-// A thread, a lock and what to wait on, where the target has threads: for those above sessions (runtime/fleet).
+// A thread, a lock and what to wait on, where the target has threads: for those above sessions (runtime/fleet). In a
+// process that was forked, locks and waiting are as the parent's threads left them: Home says so before either is used.
 #ifndef VIREO_RUNTIME_PLATFORM_THREADS_H_
 #define VIREO_RUNTIME_PLATFORM_THREADS_H_
 
@@ -7,19 +8,38 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "runtime/platform/forks.h"
+
 namespace vireo::platform {
+
+// The process that this object was made in.
+class Home {
+ public:
+  Home() {
+    count_forks();
+    forks_ = forks();
+  }
+  bool here() const { return forks_ == forks(); }
+
+ private:
+  uint32_t forks_ = 0;
+};
 
 class Mutex {
  public:
   Mutex() { pthread_mutex_init(&mutex_, nullptr); }
-  ~Mutex() { pthread_mutex_destroy(&mutex_); }
+  ~Mutex() {
+    if (home_.here()) pthread_mutex_destroy(&mutex_);
+  }
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
+  bool here() const { return home_.here(); }  // else nothing may lock it
   void lock() { pthread_mutex_lock(&mutex_); }
   void unlock() { pthread_mutex_unlock(&mutex_); }
 
  private:
   friend class Condition;
+  Home home_;
   pthread_mutex_t mutex_;
 };
 
@@ -45,7 +65,9 @@ class Condition {
     pthread_cond_init(&condition_, &attributes);
     pthread_condattr_destroy(&attributes);
   }
-  ~Condition() { pthread_cond_destroy(&condition_); }
+  ~Condition() {
+    if (home_.here()) pthread_cond_destroy(&condition_);  // it waits for those that wait, and there are none in a child
+  }
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
   void wait(Mutex& mutex) { pthread_cond_wait(&condition_, &mutex.mutex_); }
@@ -70,6 +92,7 @@ class Condition {
  private:
   static constexpr uint64_t kSecond = 1000000000;
   static constexpr uint64_t kLongest = (uint64_t{1} << 30) * kSecond;
+  Home home_;
   pthread_cond_t condition_;
 };
 
@@ -81,11 +104,12 @@ class Thread {
     return started_;
   }
   void join() {
-    if (started_) pthread_join(thread_, nullptr);
+    if (started_ && home_.here()) pthread_join(thread_, nullptr);
     started_ = false;
   }
 
  private:
+  Home home_;
   pthread_t thread_;
   bool started_ = false;
 };

@@ -1,10 +1,13 @@
 """The Python binding over the C API, on the models of the samples."""
 import gc
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import unittest.mock
 import weakref
@@ -181,6 +184,26 @@ class Binding(unittest.TestCase):
             other.join()
         self.assertEqual(asked, ["busy"] * 7)
         session.reset()
+
+    @unittest.skipIf("libtsan" in os.environ.get("VIREO_PRELOAD", ""), "the thread sanitizer ends a child that starts threads")
+    def test_a_forked_child_runs_what_its_parent_made(self):
+        runtime = self.vireo.Runtime(threads=2)
+        session = self.vireo.Model(self.path, runtime).session({self.batch: 1})
+        wanted, = session.run(self.x[:1])
+        time.sleep(0.1)  # until the threads sleep
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # a hang
+            right = False
+            try:
+                right = self.np.array_equal(session.run(self.x[:1])[0], wanted)
+                session.close()
+                session.model.close()
+                runtime.close()
+            finally:
+                os._exit(0 if right else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.np.testing.assert_array_equal(session.run(self.x[:1])[0], wanted)
 
     def test_nodes_tell_where_they_run(self):
         model = self.vireo.Model(self.path)

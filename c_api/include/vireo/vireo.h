@@ -10,8 +10,13 @@
  *   - Structs that begin with struct_size are set up with their _INIT macro; they grow at the end.
  *   - Text is UTF-8. Strings that are handed out live as long as the handle they came from.
  *   - Sizes are bytes and times nanoseconds unless the name says otherwise.
- *   - There is no global state. Models and runtimes may be used from several threads at once; a session from one at a
- * time (a second thread gets VIREO_BUSY).
+ *   - There is no global state but a count of forks. Models and runtimes may be used from several threads at once; a
+ *     session from one at a time (a second thread gets VIREO_BUSY).
+ *   - A child by fork() may use and release what its parent made before. Threads are not inherited: the runtime's pool
+ *     starts its own in the child at the first run, which allocates them. Pipelines and splits of the parent give
+ *     VIREO_INVALID_ARGUMENT there and can be released. A session that another thread was running as the process forked
+ *     stays VIREO_BUSY. Devices, and a thread pool of the caller's, are as their drivers and makers have it: begin a
+ *     runtime in the child for them. No fork from inside of a call, as in a log sink, unless exec follows.
  *   - Nothing is allocated between the creation of a session and its release.
  */
 #ifndef VIREO_VIREO_H_

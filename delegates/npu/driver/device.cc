@@ -80,6 +80,14 @@ Device::~Device() {
 #endif
 }
 
+bool Device::inherited() const {
+#if VIREO_NPU_THREAD
+  return getpid() != process_;
+#else
+  return false;
+#endif
+}
+
 bool Device::stops(void* self) {
   const auto& d = *static_cast<const Device*>(self);
 #if VIREO_NPU_THREAD
@@ -158,6 +166,7 @@ uint8_t* Device::data_of(const Part& part, uint32_t value) {
 }
 
 vireo_status Device::submit(Part* part) {
+  if (inherited()) return VIREO_DEVICE_LOST;
 #if VIREO_NPU_THREAD
   const Lock lock(mutex_);
 #endif
@@ -298,6 +307,7 @@ void Device::work() {
 }
 
 vireo_status Device::wait(Part* part, uint64_t timeout_ns) {
+  if (inherited()) return VIREO_DEVICE_LOST;
 #if VIREO_NPU_THREAD
   Lock lock(mutex_);
   const auto done = [part] { return part->state == Part::kDone || part->state == Part::kIdle; };
@@ -314,6 +324,7 @@ vireo_status Device::wait(Part* part, uint64_t timeout_ns) {
 }
 
 void Device::cancel(Part* part) {
+  if (inherited()) return;
 #if VIREO_NPU_THREAD
   Lock lock(mutex_);
 #endif
@@ -343,6 +354,7 @@ void Device::cancel(Part* part) {
 }
 
 vireo_status Device::health() {
+  if (inherited()) return VIREO_DEVICE_LOST;
 #if VIREO_NPU_THREAD
   const Lock lock(mutex_);
 #endif
@@ -350,6 +362,7 @@ vireo_status Device::health() {
 }
 
 vireo_status Device::reset() {
+  if (inherited()) return VIREO_DEVICE_LOST;
 #if VIREO_NPU_THREAD
   const Lock lock(mutex_);
 #endif

@@ -17,6 +17,8 @@
 #define VIREO_NPU_THREAD 1
 #endif
 #if VIREO_NPU_THREAD
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -66,6 +68,10 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  // In a process that was forked since: the thread is the parent's, so the device is lost, and nothing here may wait
+  // for it. That includes the end of this object, whose memory such a process keeps.
+  bool inherited() const;
+
   const MachineConfig& config() const { return machine_.config(); }
   // False when a compile or load is to fail for want of memory.
   bool has_memory();
@@ -109,6 +115,7 @@ class Device {
   Part* running_ = nullptr;
   uint64_t memory_used_ = 0;
 #if VIREO_NPU_THREAD
+  const pid_t process_ = getpid();
   bool stop_ = false;
   std::atomic<bool> cancel_{false};  // of the part that runs
   std::mutex mutex_;

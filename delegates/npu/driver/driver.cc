@@ -158,7 +158,7 @@ void release(void* self) {
   auto* const d = static_cast<Driver*>(self);
   const vireo_host host = d->host;
   const size_t sram_bytes = Machine::memory_bytes(d->config);
-  delete d->device;
+  if (!d->device->inherited()) delete d->device;
   host.release(host.context, d->sram, sram_bytes, 64);
   d->~Driver();
   host.release(host.context, d, sizeof(Driver), 64);
@@ -204,7 +204,7 @@ void release_linked(void*) {
 #endif
   auto* const d = reinterpret_cast<Driver*>(g_driver);
   if (g_users == 0 || --g_users != 0) return;
-  delete d->device;
+  if (!d->device->inherited()) delete d->device;
   d->~Driver();
 }
 

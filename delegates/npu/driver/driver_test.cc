@@ -2,6 +2,9 @@
 // breaks is told as vireo/delegate.h says. Blobs and graphs that mean harm: hostile_test.cc.
 #include "delegates/npu/driver/driver_testing.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 std::atomic<uint64_t> g_news{0};
 std::atomic<int64_t> g_news_left{INT64_MAX};
 // Not inlined: gcc 12 takes half of a pair that it sees through for a mismatch.
@@ -284,6 +287,29 @@ TEST_F(Faulty, ALostDeviceStaysLostUntilReset) {
   vireo_telemetry t = VIREO_TELEMETRY_INIT;
   ASSERT_EQ(o.d->telemetry(o.device, &t), VIREO_OK);
   EXPECT_EQ(t.resets, 1u);
+}
+
+// The thread that works is the parent's. What the child does ends at once, its release of the device too.
+TEST_F(Faulty, AForkedChildHasLostTheDevice) {
+  auto o = std::make_unique<Opened>("");
+  auto p = std::make_unique<Part>(*o, net, 0, 2);
+  ready(p.get());
+  EXPECT_EQ(p->run(), VIREO_OK);
+  usleep(50000);  // until the thread waits
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const bool lost = p->run() == VIREO_DEVICE_LOST && o->d->health(o->device) == VIREO_DEVICE_LOST &&
+                      o->d->reset(o->device) == VIREO_DEVICE_LOST;
+    p.reset();
+    o.reset();
+    _exit(lost ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(p->run(), VIREO_OK);
+  EXPECT_TRUE(p->right());
 }
 
 TEST_F(Faulty, WrongBytesAndNoMemory) {
