@@ -6,7 +6,7 @@
  *
  * The rules of vireo.h hold. Handles belong to whoever made them: an import does not take them over, and what they
  * stand for outlives the buffer. A buffer outlives the sessions that it is bound to. Buffers may be used from several
- * threads; who writes while a run reads gets what he asked for.
+ * threads. Writing a buffer while a run reads it is a data race; the results are undefined.
  */
 #ifndef VIREO_BUFFER_H_
 #define VIREO_BUFFER_H_
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* What a handle's value is. Which of them a device takes and gives is its own; each says so by VIREO_UNSUPPORTED. */
+/* What a handle's value is. A device takes and gives some of these; it refuses the others with VIREO_UNSUPPORTED. */
 typedef uint32_t vireo_handle_kind;
 enum {
   VIREO_HANDLE_HOST = 1,      /* an address in this process */
@@ -31,6 +31,7 @@ enum {
   VIREO_HANDLE_VENDOR = 64    /* and above: as the vendor says */
 };
 
+/* A reference to memory that was made elsewhere, or is given to others. */
 typedef struct vireo_handle {
   uint32_t struct_size;
   vireo_handle_kind kind;
@@ -41,38 +42,44 @@ typedef struct vireo_handle {
 #define VIREO_HANDLE_INIT \
   { sizeof(vireo_handle), 0, 0, 0, 0 }
 
-typedef struct vireo_buffer vireo_buffer;
+typedef struct vireo_buffer vireo_buffer; /* memory of one device, in the caller's hands */
 
-/* New memory on device `device` of the runtime. VIREO_UNSUPPORTED where the device has none to give, VIREO_OUT_OF_ARENA
- * where it has no more. */
+/* Makes new memory on device `device` of the runtime. VIREO_UNSUPPORTED if the device has no memory to give,
+ * VIREO_OUT_OF_ARENA if it has no more. */
 VIREO_API vireo_status vireo_buffer_create(vireo_runtime* runtime, uint32_t device, uint64_t bytes,
                                            vireo_buffer** out_buffer, vireo_error* error);
-/* Memory that is there already. */
+/* Makes a buffer of memory that already exists. VIREO_UNSUPPORTED if the device does not take this handle. */
 VIREO_API vireo_status vireo_buffer_import(vireo_runtime* runtime, uint32_t device, const vireo_handle* handle,
                                            vireo_buffer** out_buffer, vireo_error* error);
+/* Releases the buffer. No session may be bound to it. */
 VIREO_API void vireo_buffer_release(vireo_buffer* buffer);
+/* The size of the buffer. */
 VIREO_API uint64_t vireo_buffer_bytes(const vireo_buffer* buffer);
-/* A handle of `kind` for others. A file descriptor is a new one, which the caller closes; all else lives as long as the
- * buffer. */
+/* Gives a handle of `kind` for others to use. A file descriptor is a new one, which the caller closes. Any other handle
+ * lives as long as the buffer. */
 VIREO_API vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind kind, vireo_handle* out,
                                            vireo_error* error);
-/* Copies between the buffer and the host's memory; done on return. VIREO_OUT_OF_ARENA beyond its end. */
+/* Copies from the host's memory into the buffer; done on return. VIREO_OUT_OF_ARENA beyond its end. */
 VIREO_API vireo_status vireo_buffer_write(vireo_buffer* buffer, uint64_t offset, const void* from, uint64_t bytes,
                                           vireo_error* error);
+/* Copies from the buffer into the host's memory; done on return. VIREO_OUT_OF_ARENA beyond its end. */
 VIREO_API vireo_status vireo_buffer_read(const vireo_buffer* buffer, uint64_t offset, void* to, uint64_t bytes,
                                          vireo_error* error);
 
-/* From now on runs of the session take input `index` from there and put output `index` there: dense, row-major, of the
- * tensor's type. `offset` is a multiple of VIREO_BUFFER_ALIGNMENT, and behind it there is room for the value at the
- * session's bounds. Where no part on the buffer's device reads or makes it, the bytes are copied. In vireo_session_run
- * the entry of a bound input has no data, its type and shape count; that of a bound output gets type and shape, and
- * data when it brings memory for a copy. NULL ends it. VIREO_UNSUPPORTED for carried state, and for an output that is
- * an input, and in a session none of whose devices has memory of its own. When the buffer's device is lost, its
- * contents are: runs end with VIREO_DEVICE_LOST. Not kept by vireo_session_reserve. */
+/* Binds input `index` to a buffer: the next runs of the session read it from there. It is dense, row-major, of the
+ * tensor's type. `offset` is a multiple of VIREO_BUFFER_ALIGNMENT, and there is room behind it for the value at the
+ * session's bounds. The bytes are copied if no part on the buffer's device reads them. In vireo_session_run the entry
+ * of a bound input has type and shape, and no data. A NULL buffer ends the binding. VIREO_UNSUPPORTED for carried
+ * state, and in a session whose devices have no memory of their own. If the buffer's device is lost, its contents are
+ * lost: runs end with VIREO_DEVICE_LOST. vireo_session_reserve does not keep the binding. */
 VIREO_API vireo_status vireo_session_bind_input(vireo_session* session, uint32_t index, vireo_buffer* buffer,
                                                 uint64_t offset, vireo_error* error);
+/* Binds output `index` to a buffer: the next runs of the session write it there. As vireo_session_bind_input, and: in
+ * vireo_session_run the entry of a bound output gets type and shape, and a copy if it brings data. VIREO_UNSUPPORTED
+ * also for an output that is an input of the model. */
 VIREO_API vireo_status vireo_session_bind_output(vireo_session* session, uint32_t index, vireo_buffer* buffer,
                                                  uint64_t offset, vireo_error* error);
+/* Offsets in a buffer are multiples of this, in bytes. */
 #define VIREO_BUFFER_ALIGNMENT 256
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@
  *
  * Memory of a device's own. The host plans it as it plans its own arena and asks for one buffer a session and device;
  * it knows which values lie where, copies those that cross, and leaves on the device what only parts there read. Where
- * a value lies is told once (bind), not with each submit, so that a delegate can record its commands. Considered and
+ * a value lies is given once (bind), not with each submit, so that a delegate can record its commands. Considered and
  * set aside: buffers that the delegate places by itself (lifetimes over several parts are the host's knowledge, and
  * vireo_model_memory could not answer), a buffer for each value (as many allocations as values, nothing shared),
  * streams as objects (calls on a buffer keep their order: a session's buffer is its stream).
@@ -41,11 +41,13 @@
 extern "C" {
 #endif
 
+/* The version of this contract. Host and delegate must have the same. */
 #define VIREO_DELEGATE_ABI 5u
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
 
+/* A node of a graph. Pointers live for the call that gave the graph. */
 typedef struct vireo_graph_node {
   uint32_t struct_size;
   uint16_t op; /* vireo/ops.h */
@@ -57,12 +59,13 @@ typedef struct vireo_graph_node {
   const int32_t* outputs; /* -1 not wanted */
   uint32_t output_count;
   /* Composite: what the node means. Its inputs and outputs are the node's. Else NULL. Output 0 may lie in the memory of
-   * an input, as with the body: of one that its first node alone reads, where that operator works in place. */
+   * an input, as with the body: an input that only its first node reads, if that operator works in place. */
   const vireo_graph* body;
   const char* hint; /* composite: what the body is believed to be. Else NULL */
   const char* name;
 } vireo_graph_node;
 
+/* A value of a graph. Pointers live for the call that gave the graph. */
 typedef struct vireo_graph_value {
   uint32_t struct_size;
   vireo_dtype dtype;
@@ -89,26 +92,27 @@ typedef struct vireo_host {
   uint32_t (*output_count)(const vireo_graph* graph);
   int32_t (*output)(const vireo_graph* graph, uint32_t index);
   void (*log)(void* context, vireo_log_level level, const char* text);
-  /* The application's allocator: NULL where it has no more. release is told what allocate was. `context` and these
-   * functions live until the delegate's release; the table itself may be copied, it need not live longer than a call.
-   */
+  /* The application's allocator: NULL if it has no more. release gets the size and alignment of allocate. `context` and
+   * these functions live until the delegate's release; the table itself may be copied, it need not live longer than a
+   * call. */
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   void (*release)(void* context, void* memory, size_t bytes, size_t alignment);
 } vireo_host;
 
-/* One part that a delegate would run, or runs: nodes that follow each other in the graph's order, without leaving the
- * device. */
+/* Properties of a claim, for vireo_part.flags. */
 enum {
   VIREO_PART_JOINS = 1 /* claim: neighbours that are claimed with this flag may become one part, which is compiled as a
                           whole */
 };
+/* One part that a delegate would run, or runs: nodes that follow each other in the graph's order, without leaving the
+ * device. */
 typedef struct vireo_part {
   uint32_t struct_size;
   const uint32_t* nodes; /* in the graph's order */
   uint32_t node_count;   /* claim: 1 */
   double cost_ns; /* one thread, at the bounds, the same on all machines; > 0: may run beside other parts, no threads */
-  const char* kernel; /* static text: which way it will run */
-  const char* reason; /* static text: why no faster way was open; "" when nothing is to be said */
+  const char* kernel; /* static text: the kernel that will run it */
+  const char* reason; /* static text: why it is not a faster kernel; "" if there is nothing to say */
   const void* choice; /* the delegate's own: what it decided; the host hands it to compile, memory and load (of a part
                          of several nodes: the first one's). Lives as long as the device, may be NULL */
   uint32_t packs;     /* memory, load: 1 where the host keeps packed constants, 0 where the part runs without */
@@ -140,7 +144,7 @@ typedef struct vireo_packed {
   int64_t sizes[4];     /* as the layout counts */
   size_t bytes;
 } vireo_packed;
-#define VIREO_MAX_PACKED 8 /* of one part */
+#define VIREO_MAX_PACKED 8 /* the most packed constants of one part */
 
 /* Where compile() leaves its result. */
 typedef struct vireo_blob {
@@ -170,12 +174,13 @@ typedef struct vireo_claims {
   vireo_status (*leave)(void* context, uint32_t node, const char* reason); /* static text */
 } vireo_claims;
 
+/* The memory that a part takes, in bytes. */
 typedef struct vireo_part_memory {
   uint32_t struct_size;
   size_t state_bytes; /* kept from load to unload, aligned to 64 */
-  /* During submit only, aligned to 64; shared with other parts. Only parts that ask for some are held to the bounds of
-   * their extents, else to their outputs' room alone: one whose scratch follows from extents that vary asks for at
-   * least 1, also where it is 0 at the bounds. */
+  /* Valid only during submit, aligned to 64, shared with other parts. A part whose scratch depends on dynamic extents
+   * must request at least 1 byte, even if it is 0 at the bounds: the host checks the extents only of parts that request
+   * scratch, and otherwise only the room of their outputs. */
   size_t scratch_bytes;
 } vireo_part_memory;
 
@@ -184,7 +189,7 @@ typedef struct vireo_submit {
   uint32_t struct_size;
   void* scratch; /* what memory() asked for */
   size_t scratch_bytes;
-  const vireo_thread_pool* threads; /* NULL: this thread alone */
+  const vireo_thread_pool* threads; /* NULL: only this thread */
   uint64_t* random;                 /* the session's generator state */
   char* message;                    /* on failure: what happened, for the user; message_bytes with its end */
   size_t message_bytes;
@@ -196,7 +201,8 @@ typedef struct vireo_place {
   uint64_t offset; /* a multiple of VIREO_BUFFER_ALIGNMENT, of a value in the host's arena of 16 */
 } vireo_place;
 
-typedef struct vireo_delegate vireo_delegate;
+typedef struct vireo_delegate vireo_delegate; /* the delegate's table of functions */
+/* The delegate's functions. Those that are marked optional may be NULL. */
 struct vireo_delegate {
   uint32_t struct_size;
   uint32_t abi; /* VIREO_DELEGATE_ABI; read before anything else */
@@ -212,7 +218,7 @@ struct vireo_delegate {
   vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                          int32_t slots, vireo_part_memory* out);
   /* Optional. Constant `index` that the part reads in a layout of its own, or VIREO_INVALID_ARGUMENT past the last one.
-   * `to` is NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: this thread alone). */
+   * `to` is NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: only this thread). */
   vireo_status (*pack)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to);
   /* Prepares a part in `state` (as memory() said). Constants and the blob may be referred to: they outlive the part. A
@@ -221,11 +227,11 @@ struct vireo_delegate {
                        int32_t slots, void* state, void** loaded);
   /* Runs it. `inputs` and `outputs`: the part's boundary values in the order of vireo_part.inputs and outputs, NULL
    * where absent or not wanted. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
-   * (never above capacity). Of a node that runs alone, output 0 may lie in the memory of an input where the operator
-   * works element by element, and what an operator only moves may be in its place already: outputs of Slice, Split and
-   * Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the outputs are written.
-   * With it: may return before; until wait() has given something else than VIREO_BUSY, the host neither reads the
-   * outputs nor changes the inputs. */
+   * (never above capacity). If a node runs as a part by itself, output 0 may lie in the memory of an input where the
+   * operator works element by element, and what an operator only moves may be in its place already: outputs of Slice,
+   * Split and Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the outputs are
+   * written. With it: may return before; until wait() has given something else than VIREO_BUSY, the host neither reads
+   * the outputs nor changes the inputs. */
   vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                          vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
   /* The last call on a loaded part. Work under way is cancelled first. */
@@ -279,10 +285,11 @@ struct vireo_delegate {
   vireo_status (*buffer_read)(void* device, void* buffer, uint64_t offset, void* to, uint64_t bytes);
 };
 
-/* The one function that a plug-in's library exports, by this name. `abi`: the host's VIREO_DELEGATE_ABI; a plug-in that
- * cannot serve it returns VIREO_UNSUPPORTED. Each call opens the driver anew and gives a table of its own, which lives
- * until its release (several runtimes may be in one process). */
+/* The name of the one function that a plug-in's library exports. */
 #define VIREO_DELEGATE_OPEN "vireo_delegate_open"
+/* The type of the exported function. `abi` is the host's VIREO_DELEGATE_ABI; a plug-in that cannot serve it returns
+ * VIREO_UNSUPPORTED. Each call opens the driver anew and gives a table of its own, which lives until its release,
+ * because several runtimes may be in one process. */
 typedef vireo_status (*vireo_delegate_open_function)(uint32_t abi, const vireo_host* host,
                                                      const vireo_delegate** out_delegate);
 

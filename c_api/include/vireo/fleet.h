@@ -1,8 +1,8 @@
-/* Several sessions of one model at work: a pipeline of runs, and a batch split over devices. Throughput, above sessions
- * and made of them: a single run does not get faster.
+/* Several sessions of one model at work: a pipeline of runs, and a batch split over devices. They raise throughput; a
+ * single run does not get faster.
  *
- * The rules of vireo.h hold. Where there are no threads (bare metal, builds without VIREO_FLEET) every function that
- * creates something returns VIREO_UNSUPPORTED.
+ * The rules of vireo.h hold. Without threads (bare metal, builds without VIREO_FLEET) every function that creates
+ * something returns VIREO_UNSUPPORTED.
  */
 #ifndef VIREO_FLEET_H_
 #define VIREO_FLEET_H_
@@ -15,16 +15,18 @@ extern "C" {
 
 /* ---- What to expect ---- */
 
+/* The most devices of an estimate or of a split. */
 #define VIREO_FLEET_DEVICES 8
-/* One device's part in a run. */
+/* One device's share of a run. */
 typedef struct vireo_load {
   char device[32];
   uint32_t nodes; /* that run on it; those in bodies of nodes count with their owner */
-  uint32_t timed; /* of them, how many have a time: of the rest nothing is known */
+  uint32_t timed; /* how many of them have a known time */
   double busy_ns; /* of one run: expected, or measured (vireo_pipeline_loads) */
 } vireo_load;
 
-/* What a placement promises when runs overlap. A device works on one part at a time, so the busiest one decides. */
+/* The expected throughput of a placement when runs overlap. A device works on one part at a time, so the busiest device
+ * limits it. */
 typedef struct vireo_estimate {
   uint32_t struct_size;
   uint32_t load_count;
@@ -35,17 +37,17 @@ typedef struct vireo_estimate {
   double latency_ns;      /* of one run: the sum */
   double bottleneck_ns;   /* of one run on the busiest device */
   double runs_per_second; /* 1e9 / bottleneck_ns; 0: not known */
-  char reason[192];       /* why this placement and no other */
+  char reason[192];       /* why this placement was chosen */
 } vireo_estimate;
 #define VIREO_ESTIMATE_INIT                                                \
   {                                                                        \
     sizeof(vireo_estimate), 0, {0}, {{{0}, 0, 0, 0}}, 0, 0, 0, 0, 0, { 0 } \
   }
 
-/* From vireo_model_placement, without a session; devices may compile. Where options->device is NULL or "auto", the
- * placements "auto", "cpu" and "<device>,cpu" of every device that is not emulated (`emulated` 1: of those, too) are
- * compared, and the one with the least bottleneck is told; the first of them where times are not known. `options` may
- * be NULL. Same errors as vireo_model_placement. */
+/* Estimates the throughput of a placement from vireo_model_placement, without a session. Devices may compile. If
+ * options->device is NULL or "auto", it compares the placements "auto", "cpu" and "<device>,cpu" for each device,
+ * emulated ones only with `emulated` 1. It reports the one with the least bottleneck, or the first one if times are not
+ * known. `options` may be NULL. Same errors as vireo_model_placement. */
 VIREO_API vireo_status vireo_fleet_estimate(const vireo_model* model, const vireo_session_options* options,
                                             uint32_t emulated, vireo_estimate* out, vireo_error* error);
 
@@ -53,6 +55,7 @@ VIREO_API vireo_status vireo_fleet_estimate(const vireo_model* model, const vire
 
 typedef struct vireo_pipeline vireo_pipeline; /* sessions, a thread for each, a queue */
 
+/* How a pipeline is made. Set it up with VIREO_PIPELINE_OPTIONS_INIT. */
 typedef struct vireo_pipeline_options {
   uint32_t struct_size;
   uint32_t depth;    /* sessions, so runs under way at once; at most 64. 0: as many as the placement has devices, 1 for
@@ -68,30 +71,32 @@ typedef struct vireo_pipeline_options {
 #define VIREO_PIPELINE_OPTIONS_INIT \
   { sizeof(vireo_pipeline_options), 0, 0, 0, 0, 0 }
 
-/* `options` may be NULL. Nothing is allocated between this call and the release. VIREO_INVALID_ARGUMENT for a model
- * that carries state (run i + 1 needs what run i left; error.tensor names the input), VIREO_UNSUPPORTED for one with
- * operators that draw random numbers when depth is above 1 (run i + 1's numbers follow run i's; error.node names the
- * operator): with depth 1 runs are one session's. */
+/* Makes a pipeline. `options` may be NULL. Nothing is allocated between this call and the release.
+ * VIREO_INVALID_ARGUMENT if the model carries state: run i + 1 needs the state of run i. error.tensor names the input.
+ * VIREO_UNSUPPORTED if the model draws random numbers and depth is above 1: the numbers of run i + 1 follow those of
+ * run i. error.node names the operator. */
 VIREO_API vireo_status vireo_pipeline_create(const vireo_model* model, const vireo_pipeline_options* options,
                                              vireo_pipeline** out_pipeline, vireo_error* error);
-/* Cancels what is under way, waits until no thread touches a caller's memory, and frees. No other call may be under way
- * or follow. */
+/* Cancels runs under way, waits until no thread touches a caller's memory, and frees the pipeline. No other call may be
+ * under way, and none may follow. */
 VIREO_API void vireo_pipeline_release(vireo_pipeline* pipeline);
 
+/* The action of vireo_pipeline_submit if the queue is full. */
 typedef enum vireo_when_full {
-  VIREO_WHEN_FULL_WAIT = 0, /* until vireo_pipeline_wait, on another thread, makes room */
-  VIREO_WHEN_FULL_BUSY = 1  /* VIREO_BUSY at once */
+  VIREO_WHEN_FULL_WAIT = 0, /* wait until vireo_pipeline_wait, on another thread, makes room */
+  VIREO_WHEN_FULL_BUSY = 1  /* return VIREO_BUSY at once */
 } vireo_when_full;
 
-/* Queues a run. `inputs`: one per model input, with data; `outputs`: one per model output, an entry with data gets the
- * result, others type and shape alone. Both lists are copied; what they point to is the pipeline's until wait gives the
- * run back: inputs do not change, outputs are not read. `outputs` itself is written by wait and lives until then; it
- * may be NULL. Any thread; runs are in the order in which calls return. A run's own faults (a wrong shape) come with
- * wait. */
+/* Queues a run. `inputs` has one entry for each input of the model, with data. `outputs` is NULL, or has one entry for
+ * each output; an entry with data gets the result, the others get only type and shape. Both lists are copied. The data
+ * belong to the pipeline until wait gives the run back: do not change inputs, do not read outputs. wait writes
+ * `outputs` itself, so it must live until then. May be called from any thread. Runs are in the order in which calls
+ * return. A fault of the run itself (a wrong shape) comes with wait. */
 VIREO_API vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs,
                                              vireo_tensor* outputs, void* user, vireo_when_full when_full,
                                              vireo_error* error);
 
+/* A run that vireo_pipeline_wait gives back. */
 typedef struct vireo_finished {
   uint32_t struct_size;
   vireo_status status; /* of the run: `error` of wait is filled for it */
@@ -102,21 +107,22 @@ typedef struct vireo_finished {
 #define VIREO_FINISHED_INIT \
   { sizeof(vireo_finished), 0, 0, 0, 0 }
 
-/* Waits for the oldest run and gives it back, at most `timeout_ns` (0: only looks; UINT64_MAX: for ever). VIREO_OK:
- * *out is a run, whose own status is out->status; on failure its outputs are untouched, and the others go on.
- * VIREO_BUSY: not finished in time. VIREO_INVALID_ARGUMENT: no run is submitted. Any thread; of two that wait at once
- * each gets another run. */
+/* Waits for the oldest run and gives it back, for at most `timeout_ns` (0: only looks; UINT64_MAX: for ever). VIREO_OK:
+ * *out is a run, and out->status is its own status. If that is a failure, its outputs are untouched and the other runs
+ * go on. VIREO_BUSY: not finished in time. VIREO_INVALID_ARGUMENT: no run is submitted. May be called from any thread;
+ * two threads that wait at once get different runs. */
 VIREO_API vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, vireo_finished* out,
                                            vireo_error* error);
-/* Every run submitted so far and not finished ends with VIREO_CANCELLED, those under way after the node they are in.
- * wait still gives each back. Runs submitted later are not concerned. Any thread. */
+/* Ends each run that was submitted and is not finished with VIREO_CANCELLED; a run under way ends after its current
+ * node. wait still gives each of them back. Later runs are not affected. May be called from any thread. */
 VIREO_API void vireo_pipeline_cancel(vireo_pipeline* pipeline);
 
-/* What was chosen: the placement, with the reason. */
+/* Reports the placement that the pipeline chose, with the reason. */
 VIREO_API vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_error* error);
+/* How many sessions the pipeline has. */
 VIREO_API uint32_t vireo_pipeline_depth(const vireo_pipeline* pipeline);
-/* How long devices were busy since creation, of all runs: *count devices, the first `capacity` written. Needs
- * session->profile 1 and no run under way (VIREO_BUSY). */
+/* Reports how long each device was busy in all runs since creation. *count is the number of devices; the first
+ * `capacity` are written. Needs session->profile 1. VIREO_BUSY while a run is under way. */
 VIREO_API vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load* loads, uint32_t capacity,
                                             uint32_t* count, vireo_error* error);
 
@@ -124,6 +130,7 @@ VIREO_API vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load
 
 typedef struct vireo_split vireo_split; /* a session for each device, a thread for all but one */
 
+/* How a split is made. Set it up with VIREO_SPLIT_OPTIONS_INIT. */
 typedef struct vireo_split_options {
   uint32_t struct_size;
   uint32_t device_count;      /* 1 to VIREO_FLEET_DEVICES */
@@ -142,22 +149,24 @@ typedef struct vireo_split_options {
 #define VIREO_SPLIT_OPTIONS_INIT \
   { sizeof(vireo_split_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* The first dimension of every input and output must be one symbolic dimension, and the outputs' others fixed; else
- * VIREO_INVALID_ARGUMENT names the value. So must a model that carries state or draws random numbers be left to one
- * session. That a row of the outputs depends on its row of the inputs alone is the caller's word: a model that
- * normalises over the batch computes something else when it is split. Nothing is allocated between this call and the
- * release. */
+/* Makes a split. The first dimension of every input and output must be one symbolic dimension, and the other dimensions
+ * of outputs must be fixed; otherwise VIREO_INVALID_ARGUMENT names the value. A model that carries state or draws
+ * random numbers is refused. The caller vouches that a row of the outputs depends only on its row of the inputs: a
+ * model that normalises over the batch computes something else when it is split. Nothing is allocated between this call
+ * and the release. */
 VIREO_API vireo_status vireo_split_create(const vireo_model* model, const vireo_split_options* options,
                                           vireo_split** out_split, vireo_error* error);
+/* Frees the split and its sessions. No other call may be under way, and none may follow. */
 VIREO_API void vireo_split_release(vireo_split* split);
 
-/* Runs one batch: every input and every output wanted is a whole tensor of the caller's, and devices read and write
- * their rows of it in place. An output without data is not wanted and gets type and shape. Rows of a lost device run on
- * another one; VIREO_DEVICE_LOST when none is left. On failure the outputs' descriptors are untouched, their data may
- * be written in part. One thread at a time (VIREO_BUSY). */
+/* Runs one batch. Each input is a whole tensor of the caller's, and so is each output with data: devices read and write
+ * their rows in place. An output without data gets only type and shape. Rows of a lost device run on another one;
+ * VIREO_DEVICE_LOST if none is left. On failure the outputs' descriptors are untouched, and their data may be written
+ * in part. One thread at a time; a second one gets VIREO_BUSY. */
 VIREO_API vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vireo_tensor* outputs,
                                        vireo_error* error);
 
+/* One device's share of the batch. */
 typedef struct vireo_share {
   uint32_t struct_size;
   uint32_t lost; /* 1: the device is gone and gets no more rows */
@@ -169,7 +178,7 @@ typedef struct vireo_share {
 } vireo_share;
 #define VIREO_SHARE_INIT \
   { sizeof(vireo_share), 0, {0}, 0, 0, 0, 0 }
-/* Not while a run is under way. VIREO_INVALID_ARGUMENT past the last one. */
+/* Describes the share of device `index`. Not while a run is under way. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_split_share(const vireo_split* split, uint32_t index, vireo_share* out,
                                          vireo_error* error);
 

@@ -21,7 +21,7 @@ enum {
   VIREO_POWER_THROTTLED = 4, /* slower than it could be: too warm, or short of current */
 };
 
-/* What the driver tells at one moment; numbers are 0 where it does not know. */
+/* The driver's figures at one moment. A number is 0 if the driver does not know it. */
 typedef struct vireo_telemetry {
   uint32_t struct_size;
   uint32_t resets;      /* since open */
@@ -37,9 +37,10 @@ typedef struct vireo_telemetry {
 #define VIREO_TELEMETRY_INIT \
   { sizeof(vireo_telemetry), 0, 0, 0, 0, 0, 0, 0, VIREO_POWER_UNKNOWN, 0 }
 
-/* Asks device `index` of the runtime; from any thread, while it works too. Nothing is run on it and nothing waits.
- * VIREO_DEVICE_LOST: it does not answer; `out` holds what its driver still tells. VIREO_UNSUPPORTED: it answers, and
- * tells nothing more. Sessions look for themselves and need no help (vireo_session_options.failover). */
+/* Asks device `index` of the runtime. May be called from any thread, also while the device works. It runs nothing on
+ * the device and does not wait. VIREO_DEVICE_LOST: the device does not answer; `out` holds the figures that its driver
+ * still has. VIREO_UNSUPPORTED: it answers and has no figures. Sessions notice lost devices by themselves
+ * (vireo_session_options.failover). */
 VIREO_API vireo_status vireo_runtime_telemetry(const vireo_runtime* runtime, uint32_t index, vireo_telemetry* out,
                                                vireo_error* error);
 

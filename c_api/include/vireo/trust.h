@@ -1,4 +1,4 @@
-/* Whom to believe, and keys: signed and encrypted models.
+/* Keys, and a policy of trust: signed and encrypted models.
  *
  * A signature (Ed25519) says who made a .vireo file and which revision of it this is; with a policy, files without one
  * that holds are refused. An encrypted file (XChaCha20-Poly1305, in chunks of 64 KiB) is deciphered into memory of the
@@ -8,8 +8,8 @@
  *
  * The rules of vireo.h hold. Keys come by callback and are not kept longer than a call (public ones) or than the model
  * (secret ones, which are wiped then). VIREO_UNSUPPORTED in a build without VIREO_TRUST, which can check nothing: it
- * refuses encrypted files, and signed ones unless vireo_runtime_set_trust(runtime, NULL) said that nobody need be
- * trusted.
+ * refuses encrypted files, and signed ones unless vireo_runtime_set_trust(runtime, NULL) said that no
+ * signature is needed.
  */
 #ifndef VIREO_TRUST_H_
 #define VIREO_TRUST_H_
@@ -20,10 +20,12 @@
 extern "C" {
 #endif
 
+/* Bytes of a key's id: the first bytes of its SHA-256. */
 #define VIREO_KEY_ID_BYTES 8
+/* Bytes of a key, public or secret. */
 #define VIREO_KEY_BYTES 32
 
-/* What a file says of its maker. */
+/* The signature of a model's file, and whether the file is encrypted. */
 typedef struct vireo_signature {
   uint32_t struct_size;
   uint32_t verified;               /* 1: by a key that the trust knows */
@@ -35,6 +37,7 @@ typedef struct vireo_signature {
 #define VIREO_SIGNATURE_INIT \
   { sizeof(vireo_signature), 0, {0}, 0, 0, 0 }
 
+/* The caller's keys and policy. */
 typedef struct vireo_trust {
   uint32_t struct_size;
   uint32_t require; /* 1: a model without a verified signature is refused */
@@ -51,10 +54,11 @@ typedef struct vireo_trust {
 #define VIREO_TRUST_INIT \
   { sizeof(vireo_trust), 0, 0, 0, 0, 0 }
 
-/* For models that are loaded from now on. `trust` is copied, its context outlives the runtime; NULL: nobody is trusted
- * and nothing required. A build without VIREO_TRUST takes NULL only, and then loads signed files unchecked. Before
- * there are models: no other call may run on the runtime meanwhile. */
+/* Sets the policy for models that are loaded from now on. `trust` is copied, and its context must outlive the runtime.
+ * NULL: no key is trusted and no signature required. A build without VIREO_TRUST takes only NULL, and then loads signed
+ * files unchecked. Call it before models are loaded; no other call may run on the runtime at the same time. */
 VIREO_API vireo_status vireo_runtime_set_trust(vireo_runtime* runtime, const vireo_trust* trust, vireo_error* error);
+/* Reports the signature of a model, also of one that is not signed (`present` 0). */
 VIREO_API vireo_status vireo_model_signature(const vireo_model* model, vireo_signature* out, vireo_error* error);
 
 #ifdef __cplusplus

@@ -1,22 +1,22 @@
 /* Vireo's C API: load a .vireo file, ask what it takes, run it.
  *
  * Rules that hold for every function, unless its comment says otherwise:
- *   - Handles are opaque. Who creates one releases it, once and in any order: what a session needs of its model, and a
- *     model of its runtime, lives until the last of them is gone, and so must memory, allocator, thread pool and log
- * sink that the caller lent. Releasing NULL is fine and cannot fail.
- *   - Functions that return vireo_status return VIREO_OK or change nothing: outputs keep their values but for handle
- *     outputs, which become NULL. `error` may be NULL; otherwise it is cleared first and filled on failure.
+ *   - Handles are opaque. The caller that creates a handle must release it, once. The order of releases is free: a
+ *     session keeps what it needs of its model, and a model keeps what it needs of its runtime. Memory, allocator,
+ *     thread pool and log sink of the caller must outlive the last of these handles. Releasing NULL does nothing.
+ *   - A function that returns vireo_status either returns VIREO_OK or changes nothing. Handle outputs are an exception:
+ *     they become NULL on failure. `error` may be NULL. Otherwise it is cleared first, and filled on failure.
  *   - NULL where a pointer is needed gives VIREO_INVALID_ARGUMENT, never a crash.
- *   - Structs that begin with struct_size are set up with their _INIT macro; they grow at the end.
- *   - Text is UTF-8. Strings that are handed out live as long as the handle they came from.
- *   - Sizes are bytes and times nanoseconds unless the name says otherwise.
- *   - There is no global state but a count of forks. Models and runtimes may be used from several threads at once; a
- *     session from one at a time (a second thread gets VIREO_BUSY).
- *   - A child by fork() may use and release what its parent made before. Threads are not inherited: the runtime's pool
- *     starts its own in the child at the first run, which allocates them. Pipelines and splits of the parent give
- *     VIREO_INVALID_ARGUMENT there and can be released. A session that another thread was running as the process forked
- *     stays VIREO_BUSY. Devices, and a thread pool of the caller's, are as their drivers and makers have it: begin a
- *     runtime in the child for them. No fork from inside of a call, as in a log sink, unless exec follows.
+ *   - A struct that begins with struct_size is set up with its _INIT macro. It grows at the end.
+ *   - Text is UTF-8. A string that a function gives out lives as long as the handle it came from.
+ *   - Sizes are bytes and times are nanoseconds, unless the name says otherwise.
+ *   - There is no global state except a count of forks. Several threads may use a model or a runtime at once. Only one
+ *     thread at a time may use a session; a second one gets VIREO_BUSY.
+ *   - A child made by fork() may use and release the handles of its parent. Threads are not inherited: the runtime's
+ *     pool starts its own in the child at the first run, which allocates them. Pipelines and splits of the parent give
+ *     VIREO_INVALID_ARGUMENT there and can be released. A session that another thread was running at the fork stays
+ *     VIREO_BUSY. Devices and a thread pool of the caller behave as their drivers and makers define: make a new runtime
+ *     in the child for them. Do not fork inside a call, as in a log sink, unless exec follows.
  *   - Nothing is allocated between the creation of a session and its release.
  */
 #ifndef VIREO_VIREO_H_
@@ -39,11 +39,14 @@ extern "C" {
 #define VIREO_API __attribute__((visibility("default")))
 #endif
 
+/* The version of this header: major, minor, patch. A higher major version may break programs. */
 #define VIREO_VERSION_MAJOR 0
+/* Higher: before 1.0, programs that were linked before may break; from 1.0 on, something was added. */
 #define VIREO_VERSION_MINOR 1
+/* Higher: before 1.0, something may have been added; from 1.0 on, nothing that a program sees. */
 #define VIREO_VERSION_PATCH 0
 
-/* Grows at the end. */
+/* The result of a call. Grows at the end. */
 typedef uint32_t vireo_status;
 enum {
   VIREO_OK = 0,
@@ -57,7 +60,7 @@ enum {
   VIREO_CANCELLED = 8         /* vireo_session_cancel was called */
 };
 
-/* Values of ONNX's TensorProto.DataType. */
+/* The type of a tensor's elements, with the values of ONNX's TensorProto.DataType. */
 typedef uint8_t vireo_dtype;
 enum {
   VIREO_NONE = 0,
@@ -91,16 +94,18 @@ enum {
   VIREO_FLOAT6E3M2 = 28
 };
 
+/* The most dimensions that a tensor has. */
 #define VIREO_MAX_RANK 8
 
+/* One element of a tensor of VIREO_STRING. */
 typedef struct vireo_string {
   const char* data; /* not terminated */
   size_t size;
 } vireo_string;
 
-/* What went wrong. message says what was met, what was wanted and what to do next. node and tensor name the place where
- * a session, a run or a binding failed: in a body or a composite the innermost node, of a shape, type, capacity or
- * bound the tensor. A file that is refused says the place in message. */
+/* A failure. `message` says what was found, what was expected and what to do next. `node` and `tensor` name the place
+ * where a session, a run or a binding failed. In a body or a composite that is the innermost node. For a shape, type,
+ * capacity or bound it is the tensor. If a file is refused, the place is in `message`. */
 typedef struct vireo_error {
   uint32_t struct_size;
   vireo_status status;
@@ -128,14 +133,18 @@ typedef struct vireo_runtime vireo_runtime; /* allocator, log, devices, threads 
 typedef struct vireo_model vireo_model;     /* immutable; shared by sessions and threads */
 typedef struct vireo_session vireo_session; /* one execution context */
 
-VIREO_API uint32_t vireo_version(void); /* major << 16 | minor << 8 | patch of the library; compare with the header's */
-VIREO_API const char* vireo_status_text(vireo_status status); /* "out of arena" */
-VIREO_API const char* vireo_dtype_text(vireo_dtype dtype);    /* "float32" */
+/* The version of the library: major << 16 | minor << 8 | patch. Compare it with the header's. */
+VIREO_API uint32_t vireo_version(void);
+/* A name for people, such as "out of arena". Static text. */
+VIREO_API const char* vireo_status_text(vireo_status status);
+/* A name for people, such as "float32". Static text. */
+VIREO_API const char* vireo_dtype_text(vireo_dtype dtype);
 /* Bytes of `count` dense elements; -1 for an unknown type or an overflow. */
 VIREO_API int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count);
 
 /* ---- Runtime ---- */
 
+/* Functions of the caller that the runtime takes memory from. Several threads may call them at once. */
 typedef struct vireo_allocator {
   void* (*allocate)(void* context, size_t bytes,
                     size_t alignment); /* NULL when there is none; alignment a power of two */
@@ -143,11 +152,13 @@ typedef struct vireo_allocator {
   void* context;
 } vireo_allocator;
 
+/* How serious a line of the log is. */
 typedef enum vireo_log_level { VIREO_LOG_ERROR = 0, VIREO_LOG_WARNING = 1, VIREO_LOG_INFO = 2 } vireo_log_level;
 
-/* Runs `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), each of at least `grain` but for the
- * last, slot < slots and unique among calls that run at once; returns when all are done. May be called by several
- * sessions at once. Must not allocate if the session's promise is to hold. */
+/* Threads of the caller. `run` calls `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), and
+ * returns when all are done. Each range has at least `grain` elements, except the last one. `slot` is below `slots`,
+ * and no two calls that run at once have the same. Several sessions may call `run` at once. It must not allocate, or
+ * the session allocates while it runs. */
 typedef struct vireo_thread_pool {
   void (*run)(void* pool, int64_t count, int64_t grain,
               void (*task)(void* arg, int64_t begin, int64_t end, int32_t slot), void* arg);
@@ -155,15 +166,16 @@ typedef struct vireo_thread_pool {
   int32_t slots; /* at least 1 */
 } vireo_thread_pool;
 
-/* Before a plug-in is opened in this process, the program vireo-probe opens it in one of its own and compares a few
- * known answers, once for each content of the file. It lies beside the library, in ../bin, or where the environment
- * variable VIREO_PROBE says ("off": as VIREO_PROBE_NEVER). */
+/* Whether a plug-in is tried in another process before this process opens it. The program vireo-probe opens it there
+ * and compares a few known answers, once for each content of the file. The program lies beside the library, in ../bin,
+ * or where the environment variable VIREO_PROBE says. VIREO_PROBE=off is the same as VIREO_PROBE_NEVER. */
 typedef enum vireo_probe {
   VIREO_PROBE_ALWAYS = 0, /* a plug-in that crashed, hung or computed wrongly there is not opened; nor one that could
                              not be tried, because there is no such program or the system starts none */
   VIREO_PROBE_NEVER = 1
 } vireo_probe;
 
+/* How a runtime is made. Set it up with VIREO_RUNTIME_OPTIONS_INIT. */
 typedef struct vireo_runtime_options {
   uint32_t struct_size;
   int32_t threads;                  /* 0: one per core where hosted, 1 elsewhere. Ignored when thread_pool is given */
@@ -182,18 +194,22 @@ typedef struct vireo_runtime_options {
 #define VIREO_RUNTIME_OPTIONS_INIT \
   { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0, 0, 0, VIREO_PROBE_ALWAYS, 0 }
 
-/* `options` may be NULL: all defaults. Starts the thread pool. */
+/* Makes a runtime: starts its threads, opens its plug-ins, looks for devices. `options` may be NULL: all defaults. A
+ * plug-in that cannot be used is no failure: vireo_runtime_plugin has the reason. */
 VIREO_API vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
                                             vireo_error* error);
+/* Releases the runtime. Models that were loaded with it still work. */
 VIREO_API void vireo_runtime_release(vireo_runtime* runtime);
 
-/* What a device is like. Texts but the first three are NULL, and numbers 0, where nothing is known. */
+/* Properties of a device, for vireo_device_info.flags. */
 enum {
-  VIREO_DEVICE_EMULATED = 1, /* software stands in for it: it is used where it is named, never by "auto" */
+  VIREO_DEVICE_EMULATED = 1, /* software stands in for it; it is used only if it is named, never by "auto" */
   VIREO_DEVICE_UNIFIED = 2,  /* works on the host's own memory */
   VIREO_DEVICE_MATRIX = 4,   /* has units for products of matrices */
   VIREO_DEVICE_MEASURED = 8  /* its rates are what was measured here: vireo_runtime_set_rates */
 };
+/* A device of the runtime. A text is NULL, and a number 0, if nothing is known. The first three texts are always
+ * there. */
 typedef struct vireo_device_info {
   uint32_t struct_size;
   const char* name;     /* "cpu" */
@@ -218,12 +234,14 @@ typedef struct vireo_device_info {
 } vireo_device_info;
 #define VIREO_DEVICE_INFO_INIT \
   { sizeof(vireo_device_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* How many devices the runtime has. Their order does not change. */
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
+/* Describes device `index`. VIREO_INVALID_ARGUMENT past the last one. Texts live as long as the runtime. */
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                             vireo_error* error);
 
-/* What a device was measured to do, as in vireo_device_info; 0: what it declares stays. `vireo devices --measure` finds
- * them. */
+/* Measured rates of a device, in the units of vireo_device_info. 0 keeps the declared value. `vireo devices --measure`
+ * measures them. */
 typedef struct vireo_rates {
   uint32_t struct_size;
   double f32_rate;
@@ -231,16 +249,17 @@ typedef struct vireo_rates {
   double i8_rate;
   double bandwidth;
   double transfer;
-  double launch_ns; /* 0: there is none; below 0: what it declares stays */
+  double launch_ns; /* 0: no launch cost; negative: keep the declared value */
 } vireo_rates;
 #define VIREO_RATES_INIT \
   { sizeof(vireo_rates), 0, 0, 0, 0, 0, -1 }
-/* From now on vireo_runtime_device tells them, with VIREO_DEVICE_MEASURED, and "auto" and vireo_model_devices go by
- * them. Before there are models: no other call may run on the runtime meanwhile. */
+/* Sets the rates of device `index`. vireo_runtime_device then gives them, with VIREO_DEVICE_MEASURED. "auto" and
+ * vireo_model_devices use these values. Call it before models are loaded; no other call may run on the runtime at the
+ * same time. */
 VIREO_API vireo_status vireo_runtime_set_rates(vireo_runtime* runtime, uint32_t index, const vireo_rates* rates,
                                                vireo_error* error);
 
-/* A shared library that was asked for. */
+/* A shared library that the options or VIREO_PLUGINS named. */
 typedef struct vireo_plugin_info {
   uint32_t struct_size;
   uint32_t device_count;
@@ -249,24 +268,29 @@ typedef struct vireo_plugin_info {
 } vireo_plugin_info;
 #define VIREO_PLUGIN_INFO_INIT \
   { sizeof(vireo_plugin_info), 0, 0, 0 }
+/* How many shared libraries were named, used or not. */
 VIREO_API uint32_t vireo_runtime_plugin_count(const vireo_runtime* runtime);
+/* Describes shared library `index`. VIREO_INVALID_ARGUMENT past the last one. Texts live as long as the runtime. */
 VIREO_API vireo_status vireo_runtime_plugin(const vireo_runtime* runtime, uint32_t index, vireo_plugin_info* out,
                                             vireo_error* error);
 
 /* ---- Model ---- */
 
-/* Maps the file and verifies it. The file must not change while the model lives. VIREO_IO when it cannot be read,
- * VIREO_UNSUPPORTED on targets without a file system. */
+/* Maps the file and verifies it. The file must not change while the model lives. VIREO_IO if it cannot be read,
+ * VIREO_INVALID_MODEL if it does not verify, VIREO_UNSUPPORTED on targets without a file system. */
 VIREO_API vireo_status vireo_model_load_file(vireo_runtime* runtime, const char* path, vireo_model** out_model,
                                              vireo_error* error);
-/* Uses `bytes` (aligned to 64) in place: they must not change and must outlive the model. For a linked-in array or
- * flash. */
+/* Verifies a model in memory, such as a linked-in array or flash. Uses `bytes` in place: they are aligned to 64, must
+ * not change, and must outlive the model. */
 VIREO_API vireo_status vireo_model_load_memory(vireo_runtime* runtime, const void* bytes, size_t size,
                                                vireo_model** out_model, vireo_error* error);
+/* Releases the model. Sessions of it still work. */
 VIREO_API void vireo_model_release(vireo_model* model);
-/* Checks every byte of the file against its hash tree. One pass over the file. */
+/* Compares every byte of the file with its hash tree, in one pass over the file. VIREO_INVALID_MODEL names the range of
+ * bytes that differs. */
 VIREO_API vireo_status vireo_model_check_hashes(const vireo_model* model, vireo_error* error);
 
+/* An input or output of a model. */
 typedef struct vireo_value_info {
   uint32_t struct_size;
   vireo_dtype dtype;
@@ -280,16 +304,18 @@ typedef struct vireo_value_info {
 } vireo_value_info;
 #define VIREO_VALUE_INFO_INIT \
   { sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1 }
-VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);  /* in the order of the original */
-VIREO_API uint32_t vireo_model_output_count(const vireo_model* model); /* the same */
+/* How many inputs the model has. Their order is that of the original. */
+VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);
+/* How many outputs the model has. Their order is that of the original. */
+VIREO_API uint32_t vireo_model_output_count(const vireo_model* model);
+/* Describes input `index`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_value_info* out,
                                          vireo_error* error); /* texts live as long as the model */
+/* Describes output `index`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out,
                                           vireo_error* error); /* texts live as long as the model */
 
-/* What the numbers of an input or output mean, as `vireo convert --signature` told. Without a signature: kind NONE,
- * empty texts, no channels. A value v of a picture or sound, scaled to range_lo..range_hi, goes in as (v - mean[c]) /
- * std[c]. */
+/* What the numbers of an input or output stand for. */
 typedef uint32_t vireo_meaning_kind;
 enum {
   VIREO_MEANING_NONE = 0,
@@ -299,6 +325,9 @@ enum {
   VIREO_MEANING_FEATURES = 4,
   VIREO_MEANING_STATE = 5
 };
+/* The meaning of an input or output, from the file given to `vireo convert --signature`. Without one: kind
+ * VIREO_MEANING_NONE, empty texts, no channels. A value v of a picture or sound is first scaled to range_lo..range_hi.
+ * It goes in as (v - mean[c]) / std[c]. */
 typedef struct vireo_meaning {
   uint32_t struct_size;
   vireo_meaning_kind kind;
@@ -315,12 +344,14 @@ typedef struct vireo_meaning {
 } vireo_meaning;
 #define VIREO_MEANING_INIT \
   { sizeof(vireo_meaning), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 }
+/* The meaning of input `index`. Texts and lists live as long as the model. */
 VIREO_API vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
                                                  vireo_error* error);
+/* The meaning of output `index`. Texts and lists live as long as the model. */
 VIREO_API vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
                                                   vireo_error* error);
 
-/* Where a file comes from and what it holds. */
+/* The origin of a model's file, and its contents. */
 typedef struct vireo_model_about {
   uint32_t struct_size;
   uint16_t format_major;
@@ -337,9 +368,11 @@ typedef struct vireo_model_about {
 } vireo_model_about;
 #define VIREO_MODEL_ABOUT_INIT \
   { sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* Fills `out`. Texts live as long as the model. */
 VIREO_API vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error);
 
-/* The model's symbolic dimensions: those of inputs, and extents that data decide (a Range up to a computed end). */
+/* A symbolic dimension of the model: an open dimension of an input, or an extent that the data decide (a Range up to a
+ * computed end). */
 typedef struct vireo_dimension {
   uint32_t struct_size;
   const char* name; /* for vireo_session_options.bounds */
@@ -348,17 +381,19 @@ typedef struct vireo_dimension {
 } vireo_dimension;
 #define VIREO_DIMENSION_INIT \
   { sizeof(vireo_dimension), 0, 0, 0 }
+/* How many symbolic dimensions the model has. */
 VIREO_API uint32_t vireo_model_dimension_count(const vireo_model* model);
+/* Describes symbolic dimension `index`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vireo_dimension* out,
                                              vireo_error* error);
 
-/* A plan in the file: where a model that was converted for a target (`vireo convert --target`) places its nodes. Plan 0
- * is the portable one, which places none. */
+/* A plan in the file: the placement of the nodes for one target (`vireo convert --target`). Plan 0 is the portable one,
+ * which places no node. */
 typedef struct vireo_plan_info {
   uint32_t struct_size;
-  uint32_t usable;    /* 1: all of its devices are here; emulated ones, too */
-  uint32_t automatic; /* 1: and a session that names no target may use it: none of them is emulated, and it is not for
-                         the CPU alone, which would keep nodes from what else is here */
+  uint32_t usable;    /* 1: all of its devices are here, also emulated ones */
+  uint32_t automatic; /* 1: also, a session that names no target may use it: no device is emulated, and the plan is not
+                         only for the CPU, which would keep nodes from the other devices here */
   uint32_t device_count;
   const char* target; /* its name; "" of the portable one */
   char devices[128];  /* of those that it was made with, names with commas between; cut where it is longer */
@@ -368,31 +403,33 @@ typedef struct vireo_plan_info {
   {                                                 \
     sizeof(vireo_plan_info), 0, 0, 0, 0, {0}, { 0 } \
   }
+/* How many plans the file has, the portable one included. */
 VIREO_API uint32_t vireo_model_plan_count(const vireo_model* model);
+/* Describes plan `index`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_plan(const vireo_model* model, uint32_t index, vireo_plan_info* out,
                                         vireo_error* error);
 
-/* Test vectors inside the file. */
+/* How many test cases the file carries (`vireo convert --embed-tests`), for vireo_session_selftest. */
 VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
 
 /* ---- Session ---- */
 
-/* Closes or narrows one symbolic dimension. */
+/* Bounds of one symbolic dimension: closes an open one, or narrows one that the file bounds. */
 typedef struct vireo_bound {
-  const char* name; /* as vireo_value_info.dim_names tells */
+  const char* name; /* as in vireo_value_info.dim_names */
   int64_t min;
   int64_t max;
 } vireo_bound;
 
-/* Kernels multiply faster by weights that lie as they read them. Such a copy is made when the first session that wants
- * it is created, and serves all sessions of the model until that is released. */
+/* Whether weights are copied into the order that kernels read fastest. The copy is made when the first session that
+ * wants it is created. It serves all sessions of the model until the model is released. */
 typedef enum vireo_packing {
   VIREO_PACKING_DEFAULT = 0, /* packed where there is an operating system, in place on bare metal */
   VIREO_PACKING_ALWAYS = 1,
   VIREO_PACKING_NEVER = 2 /* weights are read in place: least memory, slower */
 } vireo_packing;
 
-/* One way to run a node. */
+/* One kernel of one device that could run a node. */
 typedef struct vireo_candidate {
   uint32_t struct_size;
   uint64_t key; /* of the operator, its attributes, the types and upper bounds of its values: what its time depends on.
@@ -402,22 +439,22 @@ typedef struct vireo_candidate {
   const char* kernel;
 } vireo_candidate;
 
-/* Which of several ways a session takes: kernels of one device, or the same node on several that its options name.
- * `vireo tune` measures them. */
+/* The caller's choice among candidates: kernels of one device, or the same node on several devices that the options
+ * name. `vireo tune` measures them. */
 typedef struct vireo_preference {
   uint32_t struct_size;
   void* context;
-  /* The highest rank runs the node; among equal ones the first does, as without a preference. Called by the thread
-   * that creates the session or asks for its memory. */
+  /* The candidate of the highest rank runs the node. Among equal ranks the first one does, as without a preference. The
+   * thread that creates the session, or asks for its memory, calls it. */
   int32_t (*rank)(void* context, const vireo_candidate* candidate);
-  /* What the node was measured to take that way on this machine, in nanoseconds: "auto" and vireo_model_devices believe
-   * it before anything else. 0: not known. May be NULL. */
+  /* The measured time of the candidate on this machine, in nanoseconds. "auto" and vireo_model_devices use it before
+   * any other source. 0: not known. May be NULL. */
   double (*time_ns)(void* context, const vireo_candidate* candidate);
 } vireo_preference;
 
-/* What happens to a run when a device that runs several nodes as one part is lost, or does not answer in time: its
- * driver returns VIREO_DEVICE_LOST, or its wait() says VIREO_BUSY for longer than device_timeout_ns. Nothing helps
- * against a driver that crashes or whose calls never return: it runs in this process. */
+/* The effect of a device that is lost, or is not done in time, while it runs nodes as one part: its driver returns
+ * VIREO_DEVICE_LOST, or its wait() returns VIREO_BUSY for longer than device_timeout_ns. Nothing helps against a driver
+ * that crashes or whose calls never return, because it runs in this process. */
 typedef enum vireo_failover {
   VIREO_FAILOVER_DEFAULT = 0, /* where another device that the session may use can run every node of the part, the run
                                  goes on there, from the tensors that went into the part: the result does not change.
@@ -427,35 +464,36 @@ typedef enum vireo_failover {
   VIREO_FAILOVER_NEVER = 1    /* the run ends with VIREO_DEVICE_LOST; nothing is reserved or compared */
 } vireo_failover;
 
+/* How a session is made. Set it up with VIREO_SESSION_OPTIONS_INIT. */
 typedef struct vireo_session_options {
   uint32_t struct_size;
-  const char* device; /* NULL or "auto", else device names with commas between them, the one to be preferred first:
-                         other devices are then not used, but for control flow */
+  const char* device; /* NULL or "auto", else device names with commas between them, the preferred one first. Other
+                         devices are then used only for control flow */
   const vireo_bound* bounds; /* may be NULL */
   uint32_t bound_count;
   int32_t threads;    /* at most this many of the runtime's; 0: all */
   void* arena;        /* NULL: from the runtime's allocator. Aligned to 64; outlives the session */
   size_t arena_bytes; /* as vireo_model_memory says, or more */
   uint64_t seed;      /* of random operators without a seed of their own */
-  uint32_t profile;   /* 1: keep per-node times (vireo_session_profile) */
+  uint32_t profile;   /* 1: keep the time of each node (vireo_session_node) */
   vireo_packing packing;
-  const vireo_preference* preference; /* may be NULL; outlives the session. A build of reference kernels alone has
+  const vireo_preference* preference; /* may be NULL; outlives the session. A build with only reference kernels has
                                          nothing to choose and does not ask */
-  const char* cache;    /* NULL, or a folder for packed weights and compiled parts, made where it is not there: what an
-                           earlier session (of another process, too) packed or compiled of this model is mapped from it,
-                           what this one does is written to it. A part that was compared with another device before is
-                           not compared again. Trouble with it is told in the log and costs time alone. Read during the
-                           call only. Nothing happens in a build without VIREO_CACHE */
-  uint64_t cache_bytes; /* the folder's files together; those longest not used go first. 0: VIREO_CACHE_BYTES */
-  uint64_t device_timeout_ns; /* what one part may take on a device that works beside the host before the run ends with
-                                 VIREO_DEVICE_LOST. 0: VIREO_DEVICE_TIMEOUT_NS */
+  const char* cache;    /* NULL, or a folder for packed weights and compiled parts. It is made if it is not there. Data
+                           that an earlier session of this model wrote, also in another process, is mapped from it. Data
+                           that this session makes is written to it. A part that was compared with another device before
+                           is not compared again. Cache errors are logged; the only cost is time. Read only during the
+                           call. A build without VIREO_CACHE ignores it */
+  uint64_t cache_bytes; /* the most bytes of the folder; the files longest not used go first. 0: VIREO_CACHE_BYTES */
+  uint64_t device_timeout_ns; /* the most time of one part on a device that works beside the host. A device that takes
+                                 longer counts as lost. 0: VIREO_DEVICE_TIMEOUT_NS */
   vireo_failover failover;
-  const char* require; /* NULL, or a share of the nodes that must run on one device: "npu>=95%", "npu=100%". Creation
-                          fails with VIREO_UNSUPPORTED where they do not, and names the first that does not */
-  const char* target;  /* the file's plan that places nodes (vireo_model_plan). NULL: where `device` is NULL or "auto",
-                          the  first that is automatic and whose bounds hold the session's; none where there is none. "":
-                          none. A name: that plan; creation fails with VIREO_UNSUPPORTED where it cannot be used, and
-                          with VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
+  const char* require; /* NULL, or a share of the nodes that must run on one device: "npu>=95%", "npu=100%". Otherwise
+                          creation fails with VIREO_UNSUPPORTED, and names the first node that is elsewhere */
+  const char* target;  /* the file's plan that places nodes (vireo_model_plan). NULL, if `device` is NULL or "auto": the
+                          first plan that is automatic and whose bounds hold the session's, or none. "": none. A name:
+                          that plan; creation fails with VIREO_UNSUPPORTED if it cannot be used, and with
+                          VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
                           device takes it, else where it would without a plan */
 } vireo_session_options;
 #define VIREO_SESSION_OPTIONS_INIT                                                                                    \
@@ -463,10 +501,12 @@ typedef struct vireo_session_options {
     sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT, \
         0, 0                                                                                                          \
   }
+/* The default of vireo_session_options.device_timeout_ns: 10 seconds. */
 #define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
+/* The default of vireo_session_options.cache_bytes: 2 GiB. */
 #define VIREO_CACHE_BYTES ((uint64_t)2 << 30)
 
-/* One device's word on one node. */
+/* One device's answer for one node. */
 typedef struct vireo_verdict {
   uint32_t struct_size;
   uint32_t takes;   /* 1: it can run the node */
@@ -477,7 +517,7 @@ typedef struct vireo_verdict {
   double time_ns;     /* that it expects; 0: not known */
 } vireo_verdict;
 
-/* Where a session would run a node. */
+/* The device and the kernel that would run a node. */
 typedef struct vireo_placed_node {
   uint32_t struct_size;
   uint32_t depth;   /* of bodies: each behind its owner, one deeper */
@@ -488,28 +528,30 @@ typedef struct vireo_placed_node {
   const char* kernel;
   const char* reason;
   vireo_dtype dtype;
-  uint32_t part;           /* the same number: one part, which its device runs as a whole; UINT32_MAX: it runs alone */
-  uint32_t part_nodes;     /* how many nodes that part has */
-  double part_ns;          /* what its device's compiler says of one run of it; 0: not known */
-  uint64_t bytes_crossing; /* inputs that another device made, at the bounds */
+  uint32_t part;                 /* the same number: one part, which its device runs as a whole; UINT32_MAX: no part */
+  uint32_t part_nodes;           /* how many nodes that part has */
+  double part_ns;                /* what its device's compiler says of one run of it; 0: not known */
+  uint64_t bytes_crossing;       /* inputs that another device made, at the bounds */
   const vireo_verdict* verdicts; /* one for each device of the runtime */
   uint32_t verdict_count;
 } vireo_placed_node;
 
+/* The caller's function that vireo_model_placement calls for each node. */
 typedef struct vireo_placement_visitor {
   void* context;
   void (*node)(void* context, const vireo_placed_node* node); /* what it points to lives for the call */
 } vireo_placement_visitor;
 
-/* Where a session with these options would run each node, in the order of vireo_session_node, and what every device
- * says. Makes no session; devices may compile, which later sessions profit from. Same errors as vireo_model_memory. */
+/* Reports where a session with these options would run each node, in the order of vireo_session_node, and every
+ * device's answer. Makes no session. Devices may compile; later sessions use the result. Same errors as
+ * vireo_model_memory. */
 VIREO_API vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,
                                              const vireo_placement_visitor* visitor, vireo_error* error);
 
-/* What a run may take. */
+/* Limits for one run. */
 typedef struct vireo_limits {
   uint32_t struct_size;
-  uint32_t emulated;     /* 1: emulated devices are considered, too */
+  uint32_t emulated;     /* 1: emulated devices are also considered */
   uint64_t memory_bytes; /* of a session with its packed weights and compiled parts; 0: any */
   double latency_ns;     /* of one run; 0: any */
   double energy_j;       /* of one run; 0: any */
@@ -520,7 +562,7 @@ typedef struct vireo_limits {
 #define VIREO_LIMITS_INIT \
   { sizeof(vireo_limits), 0, 0, 0, 0, 0, 0, 0 }
 
-/* One device for a model, and what a run there is expected to take. */
+/* One device for a model, with the expected time, energy and memory of a run there. */
 typedef struct vireo_device_choice {
   uint32_t struct_size;
   uint32_t fits;      /* 1: within the limits, as far as is known */
@@ -536,14 +578,16 @@ typedef struct vireo_device_choice {
   uint32_t nodes_there; /* on the first device of the list */
 } vireo_device_choice;
 
-/* Which device for this model: all of the runtime's, those that fit first, then by `vendors`, then by expected time.
- * `options.device` is not read; the rest holds for each. *count: how many there are; the first `capacity` of them are
- * written to `choices`, which may be NULL. Makes no session; devices may compile, which later sessions profit from.
- * VIREO_INVALID_ARGUMENT where the options fit no device; VIREO_UNSUPPORTED in a build without VIREO_JOINED. */
+/* Compares the runtime's devices for this model. Those that fit the limits come first, then the order is by `vendors`,
+ * then by expected time. `options.device` is not read; the other options hold for each device. *count is the number of
+ * choices. The first `capacity` of them are written to `choices`, which may be NULL. Makes no session. Devices may
+ * compile; later sessions use the result. VIREO_INVALID_ARGUMENT if the options fit no device, VIREO_UNSUPPORTED in a
+ * build without VIREO_JOINED. */
 VIREO_API vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_options* options,
                                            const vireo_limits* limits, vireo_device_choice* choices, uint32_t capacity,
                                            uint32_t* count, vireo_error* error);
 
+/* The memory of a session, in bytes. */
 typedef struct vireo_memory {
   uint32_t struct_size;
   size_t total_bytes;       /* what arena_bytes must be: the sum of the rest, with alignment */
@@ -562,23 +606,26 @@ typedef struct vireo_memory {
 #define VIREO_MEMORY_INIT \
   { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* What a session with these options takes, to the byte. Allocates for the time of the call only.
+/* Computes the memory of a session with these options, to the byte. Allocates only during the call.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
 VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options,
                                           vireo_memory* out, vireo_error* error);
 
-/* Builds a session that runs `model`. Keeps a pointer to the arena, which outlives the session. Allocates
- * nothing after it returns. VIREO_OUT_OF_ARENA when arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED when an
- * operator has no kernel here. Where a device was found to compute wrongly (vireo_failover), nodes move and the session
- * may take more than was said before: the arena is then too small once, and vireo_model_memory says what is needed. */
+/* Builds a session that runs `model`. Keeps a pointer to the arena, which must outlive the session. The session
+ * allocates nothing after this call. VIREO_OUT_OF_ARENA if arena_bytes is below vireo_model_memory, VIREO_UNSUPPORTED
+ * if an operator has no kernel here. If a device is found to compute wrongly (vireo_failover), its nodes move and the
+ * session may need more memory than was reported before. The arena may then be too small once; vireo_model_memory
+ * reports the new size. */
 VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vireo_session_options* options,
                                             vireo_session** out_session, vireo_error* error);
+/* Releases the session. No call may be under way on it. */
 VIREO_API void vireo_session_release(vireo_session* session);
 
-/* What the model holds in memory since a session wanted it, packed weights first, the newest first of each kind: what
- * `vireo pack` writes into a file. A compiled part is what a device's compiler made of neighbouring nodes, or the
- * reason why it made nothing; it is found again by a device of the same kind whose driver has the same version. */
+/* The two types of vireo_packed_copy. A compiled part is the result of a device's compiler for neighbouring nodes, or
+ * the reason why there is none. A device of the same model, whose driver has the same version, uses it again. */
 enum { VIREO_PACKED_CONSTANT = 0, VIREO_COMPILED_PART = 1 };
+/* Packed weights or a compiled part that the model holds in memory, because a session wanted it. `vireo pack` writes
+ * these into a file. */
 typedef struct vireo_packed_copy {
   uint32_t struct_size;
   uint32_t layout;      /* the delegate's number; 0 of a compiled part */
@@ -593,37 +640,42 @@ typedef struct vireo_packed_copy {
 } vireo_packed_copy;
 #define VIREO_PACKED_COPY_INIT \
   { sizeof(vireo_packed_copy), 0, 0, 0, {0}, 0, 0, 0 }
+/* How many packed copies the model holds now. */
 VIREO_API uint32_t vireo_model_packed_count(const vireo_model* model);
+/* Describes copy `index`: packed weights first, then compiled parts, the newest first of each.
+ * VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_packed_copy* out,
                                           vireo_error* error);
 
-/* The session's own memory for an input, to be filled before a run; dims are the current shape, or the upper bounds
- * before the first. Valid until the next call on the session; an input that is read from here must be written before
- * each run, because the memory is used again. */
+/* Gives the session's own memory for input `index`, to be filled before a run. `dims` are the current shape, or the
+ * upper bounds before the first run. `data` is valid until the next call on the session. Write such an input before
+ * each run, because the session reuses the memory. */
 VIREO_API vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_tensor* out,
                                            vireo_error* error);
 /* Sets the shape of an input that lies in the session's memory. */
 VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, const int64_t* dims,
                                                  int32_t rank, vireo_error* error);
 
-/* Runs once. `inputs`: NULL, or one per model input in order; an entry whose data is NULL is read from the session's
- * memory (or its carried state), others are read in place from the caller's memory: type and shape must fit, data be
- * aligned to its element. `outputs`: NULL, or one per model output; an entry with data gets the result copied
- * (VIREO_OUT_OF_ARENA when its capacity is too small), all get type and shape, those without data a view of the
- * session's memory that is valid until the next run. On failure the outputs are untouched. */
+/* Runs once.
+ * `inputs` is NULL, or has one entry for each input of the model, in order. An entry whose data is NULL is read from
+ * the session's memory or its carried state. Other entries are read in place from the caller's memory: type and shape
+ * must fit, and data must be aligned to its element.
+ * `outputs` is NULL, or has one entry for each output of the model, in order. An entry with data gets a copy of the
+ * result, or VIREO_OUT_OF_ARENA if its capacity is too small. An entry without data gets a view of the session's
+ * memory, which is valid until the next run. Each entry gets type and shape. On failure the outputs are untouched. */
 VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
                                          vireo_error* error);
-/* From any thread: a run under way ends with VIREO_CANCELLED after the node it is in. */
+/* Ends a run under way with VIREO_CANCELLED, after its current node. May be called from any thread. */
 VIREO_API void vireo_session_cancel(vireo_session* session);
-/* Carried state back to zeros. */
+/* Sets carried state to zeros. */
 VIREO_API vireo_status vireo_session_reset(vireo_session* session, vireo_error* error);
-/* Replans for other bounds: builds a new session in memory of the runtime's allocator, takes over carried state,
- * releases the old one and puts the new handle in its place. Both exist for a moment. VIREO_INVALID_ARGUMENT when the
- * arena is the caller's. On failure the session is as it was. */
+/* Plans the session again for other bounds. Builds a new session in memory of the runtime's allocator, moves carried
+ * state to it, releases the old one, and puts the new handle in its place. Both exist for a moment.
+ * VIREO_INVALID_ARGUMENT if the arena is the caller's. On failure the session is unchanged. */
 VIREO_API vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count,
                                              vireo_error* error);
 
-/* Where each node runs, and its time. Nodes of bodies are listed behind their owner, `depth` deeper. */
+/* A node of a session: where it runs, and its time. Nodes of bodies follow their owner, one `depth` deeper. */
 typedef struct vireo_node_info {
   uint32_t struct_size;
   const char* name;   /* of the ONNX node */
@@ -636,25 +688,28 @@ typedef struct vireo_node_info {
   uint64_t calls; /* since creation; 0 unless profiling */
   uint64_t total_ns;
   uint64_t key; /* vireo_candidate.key; 0 in sessions without a preference */
-  /* What one run of the node cannot do with less of, at the shapes of the last run (before the first: at their bounds):
-   * multiplications and additions of products and convolutions, 0 for other operators; bytes of all that goes in and
-   * comes out. For a roofline: a node takes operations / rate or bytes / bandwidth, whichever is more. */
+  /* The least work of one run of the node, at the shapes of the last run, or at the bounds before the first.
+   * operations: multiplications and additions of products and convolutions, 0 for other operators. bytes: all inputs
+   * and outputs. A roofline: a node takes operations / rate or bytes / bandwidth, whichever is more. */
   uint64_t operations;
   uint64_t bytes;
 } vireo_node_info;
 #define VIREO_NODE_INFO_INIT \
   { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* How many nodes the session has, nodes of bodies included. */
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
+/* Describes node `index`, with its time if the options set `profile`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                           vireo_error* error);
 
-/* How many parts run on another device than they were placed on, since theirs was lost (vireo_failover). Their nodes'
- * vireo_node_info tells where. */
+/* How many parts run on another device than planned, because theirs was lost (vireo_failover). vireo_session_node says
+ * where their nodes run now. */
 VIREO_API uint32_t vireo_session_failover_count(const vireo_session* session);
 
-/* Runs the file's test case `index` and compares: VIREO_OK when this device computes what the original model computed,
- * VIREO_INVALID_MODEL with the worst output and its difference in `error` when not. Takes of the runtime's allocator 16
- * bytes an element of string inputs, and a session where an extent is outside this one's bounds (not in your arena). */
+/* Runs the file's test case `index` and compares the outputs with those of the original model. VIREO_OK if they agree.
+ * VIREO_INVALID_MODEL if not; `error` has the worst output and its difference. Takes memory from the runtime's
+ * allocator, not from your arena: 16 bytes an element of string inputs, and a session if an extent is outside this
+ * one's bounds. */
 VIREO_API vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vireo_error* error);
 
 #ifdef __cplusplus
