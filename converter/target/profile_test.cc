@@ -31,7 +31,8 @@ TEST(Profile, AllThatItMaySay) {
   Profile p;
   std::string error;
   ASSERT_TRUE(parse(R"({"name": "board", "description": "d", "precision": "bf16", "layout": "nchw", "skip": ["fold"],
-    "types": ["int8", "float32"], "alignment": 4096, "pack": false, "memory": {"arena": 1000, "file": 2000, "pointer": 4},
+    "types": ["int8", "float32"], "alignment": 4096, "pack": false,
+    "memory": {"arena": 1000, "file": 2000, "pointer": 4},
     "devices": [{"delegate": "npu", "rates": {"i8": 2e12, "launch_ns": 0}, "watts": 1.5}, {"device": "cpu"}]})",
                     &p, &error))
       << error;
