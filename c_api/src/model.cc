@@ -1,4 +1,5 @@
 #include "c_api/src/handles.h"
+#include "sdk/ops/weight_tables.h"
 #if VIREO_JOINED
 #include "runtime/devices/compiled.h"
 #include "runtime/exec/explain.h"
@@ -207,6 +208,9 @@ vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* o
   out->weight_bytes = 0;
   for (uint32_t i = 0; i < p.subgraph_count(); ++i) {
     out->node_count += p.subgraph(i).nodes()->size();
+    for (const fb::Node* n : *p.subgraph(i).nodes()) {
+      if (vireo::has_weight_tables(static_cast<vireo::Op>(n->op()))) out->weight_bytes += n->attrs()->size();
+    }
     for (const fb::Tensor* t : *p.subgraph(i).tensors()) out->weight_bytes += t->segment() >= 0 ? t->size() : 0;
   }
   out->plan_count = p.model().plans()->size();

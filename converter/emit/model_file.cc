@@ -13,6 +13,7 @@
 #include "sdk/format/container.h"
 #include "sdk/format/sha256.h"
 #include "sdk/ops/identity/identity_generated.h"
+#include "sdk/ops/weight_tables.h"
 #include "vireo/vireo.h"
 
 namespace vireo::emit {
@@ -60,7 +61,7 @@ class Builder {
     model->plans.push_back(std::move(plan));
     model->exprs = exprs_.take();
     model->segments = segments_->finish();
-    report->constant_bytes = segments_->total_bytes();
+    report->constant_bytes = segments_->total_bytes() + table_bytes_;
     auto p = std::make_unique<fb::ProvenanceT>();
     p->source = provenance.source;
     p->source_hash.assign(provenance.source_hash.begin(), provenance.source_hash.end());
@@ -131,6 +132,7 @@ class Builder {
       node->version = n.version;
       node->name = n.name;
       node->attrs = n.attrs;
+      if (has_weight_tables(n.op)) table_bytes_ += n.attrs.size();
       for (const ir::Value* v : n.inputs) node->inputs.push_back(tensor(v));
       // Absent operands at the end go, but a Loop has both of its own even so.
       while (node->inputs.size() > n.def().min_inputs && node->inputs.back() == -1) node->inputs.pop_back();
@@ -314,6 +316,7 @@ class Builder {
   Diagnostics* diagnostics_;
   ExprWriter exprs_;
   fb::ModelT* model_ = nullptr;
+  uint64_t table_bytes_ = 0;                                 // of weights in attributes
   std::vector<std::vector<const ir::Constant*>> constants_;  // per subgraph and tensor; null: none
 };
 
