@@ -175,13 +175,13 @@ class Watch final : public passes::Observer {
 std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::string* bytes,
                                          const ConvertOptions& options, Diagnostics* diagnostics,
                                          ConvertReport* report) {
-  const auto tell = [&](const char* stage, double fraction) {
-    if (options.progress) options.progress(stage, fraction);
+  const auto tell = [&](const char* stage) {
+    if (options.progress) options.progress(stage, kUnknownShare);
   };
   emit::Provenance provenance;
   const size_t slash = path.find_last_of('/');
   provenance.source = slash == std::string::npos ? path : path.substr(slash + 1);
-  tell("import", 0);
+  tell("import");
   importer::ImportedModel imported = import(path, bytes, options, &provenance, diagnostics);
   report->nodes_passed_over = imported.nodes_passed_over;
   if (imported.graph == nullptr) return nullptr;
@@ -190,12 +190,12 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   provenance.producer = imported.producer;
   provenance.opsets = imported.opsets;
   report->nodes_imported = ir::count_nodes(graph);
-  tell("optimise", 0.3);
+  tell("optimise");
   PassChecker checker(options, diagnostics);
   Watch watch(options.check == nullptr ? nullptr : &checker, options.observer);
   if (!passes::run_pipeline(graph, options, &watch, diagnostics, report)) return nullptr;
   if (options.check != nullptr && options.check_layers) {
-    tell("compare layers", 0.6);
+    tell("compare layers");
     checker.layers(&report->layers, &report->layers_failed);
   }
   for (const PassReport& p : report->passes) {
@@ -213,7 +213,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     report->outputs.push_back({graph.output_names()[i], type_text(graph.dims(), graph.outputs()[i]->type), random[i]});
   }
-  tell("plan", 0.7);
+  tell("plan");
   std::unique_ptr<emit::ModelFile> file = emit::ModelFile::build(graph, options, provenance, diagnostics, report);
   // No file before everything that may be refused has been.
   if (file == nullptr || diagnostics->failed() || standard == nullptr) return file;
@@ -230,14 +230,13 @@ bool convert(const std::string& path, const std::string* bytes, const ConvertOpt
   bool good = false;
   try {
     const std::unique_ptr<emit::ModelFile> file = prepare(path, bytes, options, diagnostics, report);
-    if (file != nullptr && options.progress) options.progress("write", 0.9);
+    if (file != nullptr && options.progress) options.progress("write", kUnknownShare);
     good = file != nullptr && !diagnostics->failed() && finish(*file);
   } catch (const std::bad_alloc&) {
     diagnostics->error(Code::kFileTooLarge, "there is not enough memory to convert \"" + path + "\"",
                        "keep the weights in external data, which is mapped and not loaded");
   }
   report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (good && options.progress) options.progress("done", 1);
   return good;
 }
 

@@ -92,6 +92,11 @@ struct PassReport {
   double max_difference = 0;        // largest |d| / max|ref| over all outputs, when checked
   std::vector<WeightError> errors;  // of a quantizer
 };
+// Is called when a stage begins, and now and then while it goes on: what is done ("optimise, fold_constants"), and
+// which share of that stage is behind, 0 to 1.
+using TellProgress = std::function<void(const std::string& stage, double share)>;
+constexpr double kUnknownShare = -1;
+
 // A quantizer (quant/schemes/), which runs where layouts are chosen and operators are not fused yet. It is handed in,
 // because the converter works without any.
 struct SchemeOption {
@@ -127,7 +132,7 @@ struct ConvertOptions {
   std::vector<std::vector<HostTensor>> check_inputs;  // empty: one set of random inputs
   double check_atol = 1e-4, check_rtol = 1e-3;        // as TestOutput, for float32
   bool check_layers = false;                          // with `check`: compare values inside the model, too
-  std::function<void(const std::string& stage, double fraction)> progress;  // may be empty
+  TellProgress progress;                              // may be empty
   NotesReader notes;  // called for each node that has notes, before the observer sees the graph; may be empty
   passes::Observer* observer = nullptr;  // sees the graph before the passes and after each; null: nobody
   std::vector<BoundOption> bounds;

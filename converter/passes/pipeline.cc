@@ -177,8 +177,14 @@ class Interface {
 // One walk over passes that share a report.
 class Walk {
  public:
-  Walk(ir::Graph& graph, Observer* observer, Diagnostics* diagnostics, ConvertReport* report)
-      : graph_(graph), promised_(graph), observer_(observer), diagnostics_(diagnostics), report_(report) {}
+  Walk(ir::Graph& graph, Observer* observer, Diagnostics* diagnostics, ConvertReport* report,
+       TellProgress progress = {})
+      : graph_(graph),
+        promised_(graph),
+        observer_(observer),
+        diagnostics_(diagnostics),
+        report_(report),
+        progress_(std::move(progress)) {}
 
   // False: stop. `changed` becomes true when the pass did something.
   bool pass(const Pass& pass, bool* changed) {
@@ -187,6 +193,7 @@ class Walk {
   }
 
   bool change(const char* name, const Change& one, bool* changed) {
+    if (progress_) progress_(std::string("optimise, ") + name, kUnknownShare);
     PassLog log;
     run_everywhere(graph_, one, log);
     std::string broken = graph_.validate();
@@ -279,6 +286,7 @@ class Walk {
   Observer* observer_;
   Diagnostics* diagnostics_;
   ConvertReport* report_;
+  TellProgress progress_;
 };
 
 template <size_t kCount>
@@ -359,7 +367,7 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
   }
   if (observer != nullptr && !observer->begin(graph)) return false;
-  Walk walk(graph, observer, diagnostics, report);
+  Walk walk(graph, observer, diagnostics, report, options.progress);
   const std::vector<const Pass*> repeated = wanted(kRepeated, options);
   if (!walk.repeat(repeated)) return false;
   bool changed = false;

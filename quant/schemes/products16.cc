@@ -202,7 +202,9 @@ void store_products(ir::Graph& g, const Stored16& how, SchemeLog& log) {
     if (is_new) at->second = rounded(g, w, how.type, outputs_of(n, *w.constant), log);
     return at->second;
   };
-  for (ir::Node* n : products) {
+  for (size_t at = 0; at < products.size(); ++at) {
+    ir::Node* n = products[at];
+    if (log.progress) log.progress(n->in(1)->name, static_cast<double>(at) / static_cast<double>(products.size()));
     const std::vector<size_t> weights = weights_of(*n, how);
     const auto left =
         std::find_if(weights.begin(), weights.end(), [&](size_t i) { return narrowed(*n, i).value == nullptr; });

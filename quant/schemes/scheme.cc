@@ -16,9 +16,15 @@ const Scheme* find_scheme(const std::string& name) {
   return nullptr;
 }
 
+std::vector<std::string> scheme_list() {
+  std::vector<std::string> out;
+  for (const Scheme* s : kSchemes) out.emplace_back(s->name);
+  return out;
+}
+
 std::string scheme_names() {
   std::string out;
-  for (const Scheme* s : kSchemes) out += (out.empty() ? "" : ", ") + std::string(s->name);
+  for (const std::string& name : scheme_list()) out += (out.empty() ? "" : ", ") + name;
   return out;
 }
 

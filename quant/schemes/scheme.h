@@ -2,6 +2,7 @@
 #ifndef VIREO_QUANT_SCHEMES_SCHEME_H_
 #define VIREO_QUANT_SCHEMES_SCHEME_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ struct TensorError {
 };
 
 struct SchemeLog {
+  // Is called before a tensor is changed, with its name and the share of the work that is behind. May be empty.
+  std::function<void(const std::string& tensor, double share)> progress;
   size_t changes = 0;
   std::vector<std::pair<std::string, std::string>> declined;  // node, reason
   std::vector<TensorError> errors;                            // of schemes that measure them
@@ -36,6 +39,7 @@ struct Scheme {
 };
 
 const Scheme* find_scheme(const std::string& name);
+std::vector<std::string> scheme_list();
 std::string scheme_names();  // for messages: "bf16, int4"
 
 }  // namespace vireo::quant

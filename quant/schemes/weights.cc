@@ -166,11 +166,16 @@ void run_bits(ir::Graph& g, int bits, SchemeLog& log) {
       log.declined.emplace_back(n.name, reason);
     }
   }
+  const auto bytes_of = [](const ir::Node& n) { return static_cast<double>(n.in(1)->constant->tensor.bytes.size()); };
+  double all = 0, behind = 0;
+  for (const ir::Node* n : products) all += bytes_of(*n);
   std::map<std::pair<const ir::Constant*, bool>, Coded> done;  // weights that several products share stay shared
   for (ir::Node* n : products) {
     const bool transposed = n->op == Op::kGemm && n->attributes<attrs::Gemm>().trans_b();
     const ir::Value& w = *n->in(1);
     const auto key = std::make_pair(static_cast<const ir::Constant*>(w.constant.get()), transposed);
+    if (log.progress) log.progress(w.name, behind / all);
+    behind += bytes_of(*n);
     if (done.find(key) == done.end()) done[key] = coded(g, w, transposed, bits, log);
     const Coded& c = done[key];
     if (!c.finite) {
