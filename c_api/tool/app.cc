@@ -9,40 +9,56 @@
 #include <new>
 
 #include "c_api/tool/failure.h"
+#include "c_api/tool/folded_text.h"
 #include "c_api/tool/keys.h"
 #include "c_api/tool/plain_text.h"
 
 namespace vireo::tool {
 namespace {
 
-// Names what is wrong with a flag, and nothing else: the whole help would bury it.
-int report_usage(const UsageError& error, const std::string& first, bool whole) {
-  if (error.verb().empty() && !first.empty() && first[0] != '-') {
-    std::cerr << "error: vireo has no verb \"" << first << "\""
-              << (whole ? "" : " in this build, which has no converter") << "\n  help: see vireo --help\n";
-    return 2;
+// Says what went wrong: to people on standard error and, with --json, to programs as the one object of this call.
+class Errors {
+ public:
+  explicit Errors(bool json) : json_(json) {}
+
+  void print(const Failure& failure) const {
+    const std::string what = failure.what();
+    if (json_) print_json(error_json(failure.facts()));
+    // Diagnostics of the converter come with their own heading.
+    std::cerr << (what.rfind("error", 0) == 0 ? "" : "error: ") << what;
+    if (what.empty() || what.back() != '\n') std::cerr << "\n";
+    if (!failure.help().empty()) std::cerr << "  help: " << failure.help() << "\n";
   }
+  void print(const std::string& code, const std::string& what, const std::string& help) const {
+    print(Failure(what, help, {code, "", "", "", "", ""}));
+  }
+
+ private:
+  bool json_;
+};
+
+// Names what is wrong with a flag, and nothing else: the whole help would bury it.
+int report_usage(const UsageError& error, bool whole, const Errors& errors) {
   const std::string verb = error.verb().empty() ? "" : " " + error.verb();
-  std::cerr << "error: vireo" << verb << ": " << error.what() << "\n  help: see vireo" << verb << " --help\n";
+  const bool unknown = dynamic_cast<const UnknownVerb*>(&error) != nullptr;
+  const std::string what = "vireo" + verb + (unknown ? " " : ": ") + error.what() +
+                           (unknown && !whole ? " in this build, which has no converter" : "");
+  errors.print("usage", what, error.hint() + "see vireo" + verb + " --help");
   return 2;
 }
 
-void print_failure(const std::string& what, const std::string& help) {
-  // Diagnostics of the converter come with their own heading.
-  std::cerr << (what.rfind("error", 0) == 0 ? "" : "error: ") << what;
-  if (what.empty() || what.back() != '\n') std::cerr << "\n";
-  if (!help.empty()) std::cerr << "  help: " << help << "\n";
+bool has_word(int argc, char** argv, const char* word) {
+  return std::find(argv, argv + argc, std::string(word)) != argv + argc;
 }
 
-std::string version_text() {
-  const uint32_t v = vireo_version();
-  return "vireo " + std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 255) + "." + std::to_string(v & 255);
-}
+std::string version_text() { return "vireo " + version_number(); }
 
 }  // namespace
 
 int run_app(int argc, char** argv, Extensions extensions) {
   const PlainText out(std::cout), err(std::cerr);
+  const FoldedText lines(std::cout, kOutputColumns);
+  const Errors errors(has_word(argc, argv, "--json"));
   Context context;
   context.extensions = std::move(extensions);
   const bool whole = static_cast<bool>(context.extensions.convert);
@@ -54,28 +70,32 @@ int run_app(int argc, char** argv, Extensions extensions) {
   app.footer(whole ? "Start here:\n"
                      "  vireo convert model.onnx -o model.vireo     turn a model into a file for devices\n"
                      "  vireo run model.vireo --input image=cat.png run it once on a picture\n"
-                     "  vireo VERB --help                           what a verb does, with examples"
+                     "  vireo help VERB                             what a verb does, with examples"
                    : "Start here:\n"
                      "  vireo run model.vireo --input image=cat.png run a model once on a picture\n"
-                     "  vireo VERB --help                           what a verb does, with examples");
+                     "  vireo help VERB                             what a verb does, with examples");
   app.add_option(
-      "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
-      "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)");
+         "--plugins", [](const std::string& list) { (void)setenv("VIREO_PLUGINS", list.c_str(), 1); },
+         "delegates in shared libraries: files and folders with colons between them (or VIREO_PLUGINS)")
+      .file({".so"});
   app.add_option(
-      "--trust",
-      [](const std::string& list) {
-        require_keys("--trust", list);
-        (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
-      },
-      "public keys' files: take only models that one of them signed (or VIREO_TRUSTED); none: take any model; a build "
-      "that cannot check signatures needs it for signed ones");
+         "--trust",
+         [](const std::string& list) {
+           require_keys("--trust", list);
+           (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
+         },
+         "public keys' files: take only models that one of them signed (or VIREO_TRUSTED); none: take any model; a "
+         "build that cannot check signatures needs it for signed ones")
+      .file({".pub"})
+      .offer({"none"});
   app.add_option(
-      "--keys",
-      [](const std::string& list) {
-        require_keys("--keys", list);
-        (void)setenv("VIREO_KEYS", list.c_str(), 1);
-      },
-      "secret keys' files, for encrypted models (or VIREO_KEYS)");
+         "--keys",
+         [](const std::string& list) {
+           require_keys("--keys", list);
+           (void)setenv("VIREO_KEYS", list.c_str(), 1);
+         },
+         "secret keys' files, for encrypted models (or VIREO_KEYS)")
+      .file({".key"});
   for (const auto& add : context.extensions.verbs) add(app, context);
   add_run(app, context);
   add_verify(app, context);
@@ -90,6 +110,8 @@ int run_app(int argc, char** argv, Extensions extensions) {
   add_selftest(app, context);
   add_verify_signature(app, context);
   add_completion(app, context);
+  add_help(app, context);
+  add_version(app, version_text());
 
   try {
     if (const std::optional<std::string> asked = line.parse(argc, argv)) {
@@ -97,46 +119,52 @@ int run_app(int argc, char** argv, Extensions extensions) {
       return std::cout ? 0 : 1;
     }
   } catch (const UsageError& error) {
-    return report_usage(error, argc > 1 ? argv[1] : "", whole);
+    return report_usage(error, whole, errors);
   } catch (const Failure& failure) {
-    print_failure(failure.what(), failure.help());
+    errors.print(failure);
     return 1;
   } catch (const std::bad_alloc&) {
-    print_failure("this machine has not enough memory for that",
-                  "use a smaller input or model, or allow more (--max-memory)");
+    errors.print("no_memory", "this machine has not enough memory for that",
+                 "use a smaller input or model, or allow more (--max-memory)");
     return 1;
   } catch (const std::exception& error) {
-    print_failure(error.what(), "");
+    errors.print("failed", error.what(), "");
     return 1;
   }
   std::cout.flush();
   if (!std::cout || fflush(stdout) != 0) {
-    print_failure("cannot write to the standard output", "free some space, or send it elsewhere");
+    errors.print("VIREO_IO", "cannot write to the standard output", "free some space, or send it elsewhere");
     return 1;
   }
   return context.exit_status;
 }
 
 void add_model(Command verb, const Context& context, std::string* model) {
-  const Extensions& extensions = context.extensions;
-  verb.add_option("model", *model, extensions.convert ? "a .vireo file, or an .onnx file" : "a .vireo file").required();
-  if (extensions.convert) extensions.import_options(verb);
+  if (context.extensions.convert) {
+    verb.add_option("model", *model, "a .vireo file, or an .onnx file").required().file({".vireo", ".onnx"});
+    context.extensions.import_options(verb);
+  } else {
+    verb.add_option("model", *model, "a .vireo file").required().file({".vireo"});
+  }
 }
 
-void print_json(const Json& json) { std::cout << json_text(json, 2) << "\n"; }
-
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
-Progress::~Progress() { show(""); }
-
-void Progress::show(const std::string& text) {
-  if (!terminal_) return;
-  std::string line = text.substr(0, 100);
-  const size_t length = line.size();
-  line.resize(std::max(shown_, length), ' ');
-  shown_ = length;
-  fprintf(stderr, "\r%s%s", line.c_str(), text.empty() ? "\r" : "");
-  fflush(stderr);
+Json error_json(const ErrorFacts& facts) {
+  const auto text = [](const std::string& s) { return s.empty() ? Json() : Json(s); };
+  return {{"error",
+           {{"code", facts.code},
+            {"file", text(facts.file)},
+            {"node", text(facts.node)},
+            {"tensor", text(facts.tensor)},
+            {"message", facts.message},
+            {"help", text(facts.help)}}}};
 }
+
+std::string version_number() {
+  const uint32_t v = vireo_version();
+  return formatted("%u.%u.%u", v >> 16, v >> 8 & 255, v & 255);
+}
+
+void print_json(const Json& json) { std::cout << as_is << json_text(json, 2) << "\n"; }
 
 std::string bytes_text(uint64_t bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -145,25 +173,6 @@ std::string bytes_text(uint64_t bytes) {
   while (value >= 1024 && unit < 4) value /= 1024, ++unit;
   char text[32];
   snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
-}
-
-std::string table_text(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      if (c + 1 < row.size()) line.append(widths[c] - row[c].size() + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
   return text;
 }
 

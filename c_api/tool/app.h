@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "c_api/tool/columns.h"
 #include "c_api/tool/command.h"
 #include "c_api/tool/handles.h"
+#include "c_api/tool/progress.h"
 #include "sdk/json/json.h"
 
 namespace vireo::tool {
@@ -20,6 +22,8 @@ struct Extensions {
   std::vector<std::function<void(Command, struct Context&)>> verbs;
   // Facts of a .vireo file that the C API does not tell (passes, segments, expressions), for inspect. May be empty.
   std::function<void(const std::string& path, Json* facts)> inspect_file;
+  // inspect --kernels: the operators of a .vireo file, as VIREO_KERNELS names them. May be empty.
+  std::function<std::vector<std::string>(const std::string& path)> kernels_of;
   // bench --report: writes the page of a model to `path`, with `latency` (latency.h) in it. May be empty.
   std::function<void(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
                      const Json& latency)>
@@ -48,24 +52,15 @@ void add_delegate_test(Command app, Context& context);
 void add_selftest(Command app, Context& context);
 void add_verify_signature(Command app, Context& context);
 void add_completion(Command app, Context& context);
+void add_help(Command app, Context& context);
+void add_version(Command app, const std::string& version);
+
+std::string version_number();  // "1.2.3"
 
 void print_json(const Json& json);
-
-// One line on a terminal's standard error that is rewritten while work goes on; nothing where that is no terminal.
-class Progress {
- public:
-  Progress();
-  ~Progress();  // clears the line
-  void show(const std::string& text);
-
- private:
-  bool terminal_;
-  size_t shown_ = 0;
-};
+Json error_json(const ErrorFacts& facts);  // what --json prints of an error: README.md
 
 std::string bytes_text(uint64_t bytes);  // "1.2 MiB"
-// Lines with columns padded to the widest entry; the first row is the heading.
-std::string table_text(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace vireo::tool
 

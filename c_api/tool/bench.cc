@@ -30,14 +30,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string model, device, profile, report, tuning, cache, require, target;
-  std::vector<std::string> inputs, shapes;
-  int threads = 0;
+  std::string model, profile, report, tuning, cache;
+  std::vector<std::string> inputs;
+  SessionRequest session;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
   double tune_at_load_ms = 0;
   double seconds = 2;
   bool json = false;
-  std::vector<std::string> bounds;
   FleetRequest fleet;
 };
 
@@ -94,20 +93,23 @@ void bench(const Options& options, Context& context) {
       throw Failure("--report " + path + " is neither .html nor .json", "give the file one of these endings");
     require_writable(path);
   }
-  const Model model(options.model, options.threads, context.extensions.convert);
+  const Model model(options.model, options.session.threads, context.extensions.convert);
   if (model.converted()) restart_peak_rss();
   Bounds bounds;
   std::vector<std::string> assumed;
-  std::vector<std::string> extents = options.bounds;
+  std::vector<std::string> extents = options.session.bounds;
   if (!options.fleet.split.empty() && !model.inputs().empty() && model.inputs()[0].dim_names[0] != nullptr)
     extents.push_back(std::string(model.inputs()[0].dim_names[0]) + "=" + std::to_string(options.fleet.batch));
   const std::vector<Array> inputs =
-      inputs_to_measure(model, options.inputs, options.shapes, extents, &bounds, &assumed);
-  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
+      inputs_to_measure(model, options.inputs, options.session.shapes, extents, &bounds, &assumed);
+  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.session.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
   const bool per_node = !options.profile.empty() || !options.report.empty();
-  const SessionChoice choice{options.device,      options.threads, per_node,        options.packing,
-                             tuning.preference(), options.cache,   options.require, options.target};
+  SessionChoice choice = choice_of(options.session);
+  choice.profile = per_node;
+  choice.packing = options.packing;
+  choice.preference = tuning.preference();
+  choice.cache = options.cache;
   bounds = fitted_bounds(model, choice, bounds, inputs);
   if (options.fleet.depth > 0 || !options.fleet.split.empty()) {
     FleetRequest request = options.fleet;
@@ -137,8 +139,8 @@ void bench(const Options& options, Context& context) {
   vireo_error error = VIREO_ERROR_INIT;
   const auto once = [&] {
     const Clock::time_point start = Clock::now();
-    check(vireo_session_run(session.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error,
-          "run " + model.name());
+    check_file(vireo_session_run(session.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error, "run",
+               model.name());
     return ms_between(start, Clock::now());
   };
   const double first_ms = once();
@@ -156,17 +158,21 @@ void bench(const Options& options, Context& context) {
       if (!options.profile.empty()) run.resident_bytes = resident_bytes();
       log.add(std::move(run), nodes_of(session.get()));
     }
-    if (times.size() % 64 == 1) progress.show("bench: " + std::to_string(times.size()) + " runs");
+    if (times.size() % 64 == 1 || times.back() > 20)
+      progress.show("bench " + model.name(), options.seconds > 0 ? since_ms / 1000 / options.seconds : 1,
+                    std::to_string(times.size()) + " runs");
   }
   progress.show("");
   std::sort(times.begin(), times.end());
 
   Json result = {{"model", options.model},
                  {"device", devices_of(session.get())},
-                 {"threads", options.threads},
+                 {"threads", options.session.threads},
                  {"runs", times.size()},
                  {"median_ms", quantile(times, 0.5)},
+                 {"p10_ms", quantile(times, 0.1)},
                  {"p90_ms", quantile(times, 0.9)},
+                 {"p95_ms", quantile(times, 0.95)},
                  {"min_ms", times.front()},
                  {"max_ms", times.back()},
                  {"first_ms", first_ms},
@@ -198,27 +204,28 @@ void bench(const Options& options, Context& context) {
   }
   if (!options.report.empty()) {
     context.extensions.report(model, options.report, choice, bounds,
-                              latency_json(model, session.get(), log, options.threads));
+                              latency_json(model, session.get(), log, options.session.threads));
     result["report"] = options.report;
   }
   if (options.json) return print_json(result);
   for (const std::string& line : assumed) std::cout << line << "\n";
-  printf("median %.3f ms, p90 %.3f ms, min %.3f ms over %zu runs on %s\n", quantile(times, 0.5), quantile(times, 0.9),
-         times.front(), times.size(), devices_of(session.get()).c_str());
-  printf(
-      "load %.2f ms, first run %.2f ms, arena %s (lower bound %s), packed weights %s (mapped %s), peak "
-      "resident memory %s\n",
-      load_ms, first_ms, bytes_text(memory.total_bytes).c_str(), bytes_text(memory.lower_bound_bytes).c_str(),
-      bytes_text(memory.packed_bytes).c_str(), bytes_text(memory.mapped_bytes).c_str(),
-      bytes_text(peak_rss_bytes()).c_str());
+  std::cout << formatted("median %.3f ms over %zu runs on %s\n", quantile(times, 0.5), times.size(),
+                         devices_of(session.get()).c_str())
+            << formatted("spread: min %.3f ms, p10 %.3f ms, p90 %.3f ms, p95 %.3f ms, max %.3f ms\n", times.front(),
+                         quantile(times, 0.1), quantile(times, 0.9), quantile(times, 0.95), times.back())
+            << formatted("load %.2f ms, first run %.2f ms\n", load_ms, first_ms) << "arena "
+            << bytes_text(memory.total_bytes) << " (lower bound " << bytes_text(memory.lower_bound_bytes)
+            << "), packed weights " << bytes_text(memory.packed_bytes) << " (mapped " << bytes_text(memory.mapped_bytes)
+            << "), peak resident memory " << bytes_text(peak_rss_bytes()) << "\n";
   if (options.tune_at_load_ms > 0)
-    printf("tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",
-           tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
+    std::cout << formatted(
+        "tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",
+        tuned.spent_ms, tuned.worth, tuned.measured, tuned.changed);
   if (!options.profile.empty()) {
     const char* const more = context.extensions.report ? "; --report OUT.html draws a timeline itself" : "";
-    printf("wrote %s: events for trace viewers%s\n", options.profile.c_str(), more);
+    std::cout << "wrote " << options.profile << ": events for trace viewers" << more << "\n";
   }
-  if (!options.report.empty()) printf("wrote %s\n", options.report.c_str());
+  if (!options.report.empty()) std::cout << "wrote " << options.report << "\n";
 }
 
 }  // namespace
@@ -228,25 +235,21 @@ void add_bench(Command app, Context& context) {
   Command verb = app.add_verb("bench", "Measure how long a run takes");
   add_model(verb, context, &options->model);
   verb.add_option("--seconds", options->seconds, "how long to measure").range(0.0, 3600.0).show_default();
-  add_threads(verb, &options->threads);
+  add_session(verb, &options->session);
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
-  add_device(verb, &options->device);
-  add_target(verb, &options->target);
-  add_require(verb, &options->require);
   add_tuning(verb, &options->tuning);
   add_tune_at_load(verb, &options->tune_at_load_ms);
-  add_shapes(verb, &options->shapes);
-  verb.add_repeated("-i,--input", options->inputs,
-                    "NAME=FILE: values to run on instead of random ones (give all inputs)");
-  add_bounds(verb, &options->bounds);
+  add_inputs(verb, &options->inputs, "NAME=FILE: values to run on instead of random ones (give all inputs)");
   verb.add_option("--profile", options->profile,
                   "write what ran when to this .json, in the trace-event format: a slice for each node of the first "
-                  "runs");
+                  "runs")
+      .file({".json"});
   if (context.extensions.report)
     verb.add_option("--report", options->report,
                     "write a page (.html, or .json) with graph, memory, placement, the time of each node and a "
-                    "timeline");
+                    "timeline")
+        .file({".html", ".json"});
   Option pipeline = verb.add_option("--pipeline", options->fleet.depth,
                                     "runs that overlap in this many sessions, beside a single session")
                         .range(1, 64);
@@ -262,7 +265,7 @@ void add_bench(Command app, Context& context) {
   }
   split.needs(batch);
   batch.needs(split);
-  verb.add_flag("--json", options->json, "print the figures as JSON");
+  add_json(verb, &options->json, "print the figures as JSON");
   verb.footer(
       "Examples:\n"
       "  vireo bench model.vireo\n"

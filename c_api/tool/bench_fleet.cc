@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <chrono>
+#include <iostream>
 #include <sstream>
 
 #include "c_api/tool/app.h"
@@ -22,7 +23,7 @@ double single(const Model& model, const SessionChoice& choice, const Bounds& bou
   const Session session = make_session(model, choice, bounds);
   vireo_error error = VIREO_ERROR_INIT;
   const auto once = [&] {
-    check(vireo_session_run(session.get(), inputs.data(), nullptr, &error), error, "run " + model.name());
+    check_file(vireo_session_run(session.get(), inputs.data(), nullptr, &error), error, "run", model.name());
   };
   for (int i = 0; i < 3; ++i) once();
   uint64_t runs = 0;
@@ -48,10 +49,10 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
   options.depth = request.depth;
   options.session = &session;
   vireo_pipeline* made = nullptr;
-  check(vireo_pipeline_create(model.get(), &options, &made, &error), error, "make a pipeline of " + model.name());
+  check_file(vireo_pipeline_create(model.get(), &options, &made, &error), error, "make a pipeline of", model.name());
   const std::unique_ptr<vireo_pipeline, ReleaseFleet> pipeline(made);
   vireo_estimate chosen = VIREO_ESTIMATE_INIT;
-  check(vireo_pipeline_estimate(made, &chosen, &error), error, "tell the placement of " + model.name());
+  check_file(vireo_pipeline_estimate(made, &chosen, &error), error, "tell the placement of", model.name());
   SessionChoice same = choice;  // the single session on the same devices
   if (same.target.empty()) same.device = chosen.devices;
   const double alone = single(model, same, bounds, inputs, request.seconds / 2);
@@ -59,23 +60,23 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
   uint64_t submitted = 0, finished = 0;
   const auto take = [&] {
     vireo_finished f = VIREO_FINISHED_INIT;
-    check(vireo_pipeline_wait(made, UINT64_MAX, &f, &error), error, "run " + model.name());
-    check(f.status, error, "run " + model.name());
+    check_file(vireo_pipeline_wait(made, UINT64_MAX, &f, &error), error, "run", model.name());
+    check_file(f.status, error, "run", model.name());
     ++finished;
   };
   const Clock::time_point begin = Clock::now();
   while (submitted < 2 * request.depth || seconds_since(begin) < request.seconds) {
     if (submitted - finished == 2 * request.depth) take();
-    check(vireo_pipeline_submit(made, inputs.data(), nullptr, nullptr, VIREO_WHEN_FULL_WAIT, &error), error,
-          "run " + model.name());
+    check_file(vireo_pipeline_submit(made, inputs.data(), nullptr, nullptr, VIREO_WHEN_FULL_WAIT, &error), error, "run",
+               model.name());
     ++submitted;
   }
   while (finished < submitted) take();
   const double spent = seconds_since(begin), together = static_cast<double>(finished) / spent;
   vireo_load loads[VIREO_FLEET_DEVICES] = {};
   uint32_t count = 0;
-  check(vireo_pipeline_loads(made, loads, VIREO_FLEET_DEVICES, &count, &error), error,
-        "read the times of " + model.name());
+  check_file(vireo_pipeline_loads(made, loads, VIREO_FLEET_DEVICES, &count, &error), error, "read the times of",
+             model.name());
   Json busy = Json::array();
   for (uint32_t i = 0; i < count && i < VIREO_FLEET_DEVICES; ++i)
     busy.push_back(
@@ -91,12 +92,13 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
                        {"ratio", together / alone},
                        {"busy", busy}});
   }
-  printf("placement %s: %s\n", chosen.devices, chosen.reason);
-  printf("one session %.1f runs/s, pipeline of %u %.1f runs/s: %.2f times\n", alone, request.depth, together,
-         together / alone);
+  std::cout << formatted("placement %s: %s\n", chosen.devices, chosen.reason);
+  std::cout << formatted("one session %.1f runs/s, pipeline of %u %.1f runs/s: %.2f times\n", alone, request.depth,
+                         together, together / alone);
   for (const Json& b : busy)
-    printf("  %s: %d nodes, busy %.0f%% (time in its nodes, waiting for it counted, over time passed)\n",
-           b["device"].get<std::string>().c_str(), b["nodes"].get<int>(), 100 * b["share"].get<double>());
+    std::cout << formatted(
+        "  %s: %d nodes, busy %.0f%% (time in its nodes, waiting for it counted, over time passed)\n",
+        b["device"].get<std::string>().c_str(), b["nodes"].get<int>(), 100 * b["share"].get<double>());
 }
 
 void bench_split(const Model& model, const SessionChoice& choice, const Bounds& bounds,
@@ -120,7 +122,7 @@ void bench_split(const Model& model, const SessionChoice& choice, const Bounds& 
   options.batch = request.batch;
   options.session = &session;
   vireo_split* made = nullptr;
-  check(vireo_split_create(model.get(), &options, &made, &error), error, "split " + model.name());
+  check_file(vireo_split_create(model.get(), &options, &made, &error), error, "split", model.name());
   const std::unique_ptr<vireo_split, ReleaseFleet> split(made);
   Json alone = Json::object();
   for (size_t i = 0; i < names.size(); ++i) {
@@ -128,7 +130,9 @@ void bench_split(const Model& model, const SessionChoice& choice, const Bounds& 
     one.device = names[i];
     alone[names[i]] = single(model, one, bounds, inputs, request.seconds / 2);
   }
-  const auto once = [&] { check(vireo_split_run(made, inputs.data(), nullptr, &error), error, "run " + model.name()); };
+  const auto once = [&] {
+    check_file(vireo_split_run(made, inputs.data(), nullptr, &error), error, "run", model.name());
+  };
   for (int i = 0; i < 8; ++i) once();  // shares settle
   uint64_t runs = 0;
   const Clock::time_point begin = Clock::now();
@@ -137,7 +141,7 @@ void bench_split(const Model& model, const SessionChoice& choice, const Bounds& 
   Json shares = Json::array();
   for (uint32_t i = 0; i < options.device_count; ++i) {
     vireo_share s = VIREO_SHARE_INIT;
-    check(vireo_split_share(made, i, &s, &error), error, "read the shares of " + model.name());
+    check_file(vireo_split_share(made, i, &s, &error), error, "read the shares of", model.name());
     shares.push_back({{"devices", s.device}, {"rows", s.rows}, {"row_us", s.row_ns / 1000}, {"lost", s.lost != 0}});
   }
   if (request.json) {
@@ -147,12 +151,13 @@ void bench_split(const Model& model, const SessionChoice& choice, const Bounds& 
                        {"single_batches_per_second", alone},
                        {"shares", shares}});
   }
-  for (const auto& [name, rate] : alone.items()) printf("%s alone %.1f batches/s\n", name.c_str(), rate.get<double>());
-  printf("split %.1f batches/s of %lld rows\n", together, static_cast<long long>(request.batch));
+  for (const auto& [name, rate] : alone.items())
+    std::cout << formatted("%s alone %.1f batches/s\n", name.c_str(), rate.get<double>());
+  std::cout << formatted("split %.1f batches/s of %lld rows\n", together, static_cast<long long>(request.batch));
   for (const Json& s : shares)
-    printf("  %s: %lld rows, %.1f us a row%s\n", s["devices"].get<std::string>().c_str(),
-           static_cast<long long>(s["rows"].get<int64_t>()), s["row_us"].get<double>(),
-           s["lost"].get<bool>() ? ", lost" : "");
+    std::cout << formatted("  %s: %lld rows, %.1f us a row%s\n", s["devices"].get<std::string>().c_str(),
+                           static_cast<long long>(s["rows"].get<int64_t>()), s["row_us"].get<double>(),
+                           s["lost"].get<bool>() ? ", lost" : "");
 }
 
 }  // namespace vireo::tool

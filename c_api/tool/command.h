@@ -22,12 +22,20 @@ class Option;
 
 namespace vireo::tool {
 
+// What the library does not keep of an option: what a shell may offer for its value.
+struct Offers {
+  std::vector<std::string> values;   // names; others may be allowed
+  std::vector<std::string> endings;  // of files, ".npy"; a file of another ending may be allowed
+  bool file = false, folder = false;
+};
+using AllOffers = std::map<const CLI::Option*, Offers>;
+
 // An option, flag or positional argument of a verb. This is a handle: copies name the same option, which the
 // CommandLine owns. Values are checked (`range`, `one_of`, ...) while the line is parsed, in the order of the calls.
 class Option {
  public:
   Option() = default;  // names none; only `operator bool` may be called
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, AllOffers* offers) : option_(option), offers_(offers) {}
   explicit operator bool() const { return option_ != nullptr; }
 
   Option required();
@@ -41,6 +49,11 @@ class Option {
   Option non_negative();
   Option one_of(std::initializer_list<int> values);
   Option one_of(std::initializer_list<const char*> values);
+  // The value names a file, whose usual endings these are, or a folder. Nothing is checked.
+  Option file(std::initializer_list<const char*> endings = {});
+  Option folder();
+  // Values that a shell may offer. Nothing is checked.
+  Option offer(const std::vector<std::string>& values);
   // Replaces what was given before it is checked and stored.
   Option transform(const std::function<std::string(const std::string&)>& change);
   // Both options belong to the same verb.
@@ -53,10 +66,14 @@ class Option {
   std::vector<std::string> long_names() const;   // without dashes
   std::vector<std::string> short_names() const;  // without dashes
   std::string description() const;
+  std::string heading() const;  // as the help text has it: "-i,--input TEXT ..."
   bool takes_value() const;
+  bool positional() const;
+  Offers offers() const;
 
  private:
   CLI::Option* option_ = nullptr;
+  AllOffers* offers_ = nullptr;
 };
 
 // The program itself or one of its verbs. A handle like Option: the CommandLine owns what it names.
@@ -65,7 +82,7 @@ class Option {
 // Variables are written while the line is parsed, only where the option was given, and outlive that.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  Command(CLI::App* app, AllOffers* offers) : app_(app), offers_(offers) {}
 
   Command add_verb(const std::string& name, const std::string& description);
 
@@ -100,19 +117,34 @@ class Command {
   std::vector<Command> verbs() const;                 // in the order they were added
   std::vector<Option> options() const;                // those of this command alone, --help too
   Option find_option(const std::string& name) const;  // "--name"; one that names none where there is no such option
+  std::vector<std::string> verb_names() const;
+  std::string help() const;   // what --help prints, in lines of at most kHelpColumns
+  std::string usage() const;  // the line of it that begins with "Usage:", without that word
+  std::string footer() const;
 
  private:
+  Option keep(CLI::Option* option) const { return {option, offers_}; }
+
   CLI::App* app_;
+  AllOffers* offers_;
 };
 
 // The line does not say what to do. what() is the parser's sentence.
 class UsageError : public std::runtime_error {
  public:
-  UsageError(const std::string& what, std::string verb) : std::runtime_error(what), verb_(std::move(verb)) {}
+  UsageError(const std::string& what, std::string verb, std::string hint = "")
+      : std::runtime_error(what), verb_(std::move(verb)), hint_(std::move(hint)) {}
   const std::string& verb() const { return verb_; }  // the one that was being read; "" before any
+  const std::string& hint() const { return hint_; }  // "did you mean --input? ", or ""
 
  private:
-  std::string verb_;
+  std::string verb_, hint_;
+};
+
+// There is no verb of this name.
+class UnknownVerb : public UsageError {
+ public:
+  UnknownVerb(const std::string& word, const Command& root);
 };
 
 // A program that does one verb at a time. The options of the program may stand behind the verb, too.
@@ -127,10 +159,12 @@ class CommandLine {
   Command root();
 
   // Reads the line and runs the callback of its verb. Where help or the version was asked for, no verb runs and the
-  // text is returned. Throws UsageError before any callback of a verb, and whatever a callback throws.
+  // text is returned: of a verb that there is. Throws UsageError before any callback of a verb, and whatever a callback
+  // throws.
   std::optional<std::string> parse(int argc, char** argv);
 
  private:
+  AllOffers offers_;
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
+
+#include "c_api/tool/columns.h"
 
 namespace vireo::tool {
 namespace {
@@ -75,6 +78,53 @@ TEST(Command, FaultsNameTheVerbAndRunNothing) {
   EXPECT_TRUE(names(Program().fault({"draw", "line", "--width", "10"}), "--width"));
   EXPECT_TRUE(names(Program().fault({"draw", "line", "--style"}), "--width"));  // which it needs
   EXPECT_NE(Program().fault({}, ""), "none");
+}
+
+TEST(Command, FaultsSayWhatWasMeant) {
+  const auto hint = [](const std::vector<std::string>& words) -> std::string {
+    try {
+      (void)Program().parse(words);
+    } catch (const UsageError& error) {
+      return error.hint();
+    }
+    return "none";
+  };
+  EXPECT_EQ(hint({"drwa", "line"}), "did you mean draw? ");
+  EXPECT_EQ(hint({"draw", "line", "--witdh", "3"}), "did you mean --width? ");
+  EXPECT_EQ(hint({"draw", "line", "--colr=red"}), "did you mean --color? ");
+  EXPECT_EQ(hint({"draw", "line", "--frobnicate"}), "");
+}
+
+TEST(Command, AnUnknownVerbIsNoMatterOfHelp) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"drwa", "--help"}, {"--help", "drwa"}, {"drwa"}}) {
+    Program p;
+    EXPECT_THROW((void)p.parse(words), UnknownVerb);
+    EXPECT_FALSE(p.ran);
+  }
+}
+
+TEST(Command, HelpIsNoWiderThanItSays) {
+  Program p;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "words ";
+  bool flag = false;
+  Command verb = p.line.root().add_verb("talk", text);
+  verb.add_flag("--a-very-long-name-of-an-option-which-leaves-no-room", flag, text);
+  std::istringstream lines(verb.help() + p.line.root().help());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), kHelpColumns) << line;
+}
+
+TEST(Command, OffersWhatAValueMayBe) {
+  Program p;
+  const Command draw = p.line.root().verbs()[0];
+  EXPECT_EQ(draw.find_option("--mode").offers().values, (std::vector<std::string>{"fast", "fine"}));
+  EXPECT_TRUE(draw.find_option("--width").offers().values.empty());
+  std::string path;
+  Command copy = draw;
+  const Option file = copy.add_option("--paper", path, "to draw on").file({".svg", ".png"});
+  EXPECT_TRUE(file.offers().file);
+  EXPECT_EQ(copy.find_option("--paper").offers().endings, (std::vector<std::string>{".svg", ".png"}));
 }
 
 TEST(Command, HelpAndVersionAreReturnedAndRunNothing) {

@@ -24,7 +24,9 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/buffer_checks.h"
+#include "c_api/tool/folded_text.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/options.h"
 #include "c_api/tool/placements.h"
 #include "c_api/tool/probe/known.h"
 #include "c_api/tool/probe/marked_memory.h"
@@ -77,7 +79,7 @@ class Report {
   static void used(const std::string& device, int64_t nodes) { print({{"used", device}, {"nodes", nodes}}); }
 
  private:
-  static void print(const Json& line) { std::cout << json_text(line, -1) << std::endl; }
+  static void print(const Json& line) { std::cout << as_is << json_text(line, -1) << std::endl; }
   std::string name_;
 };
 
@@ -485,7 +487,7 @@ void run_section(const Options& o, const ConvertOnnx& convert) {
   if (o.section == "models") test_models(o, convert, report);
   if (o.section == "memory") test_memory(o, report);
   if (o.section == "threads") test_threads(o, report);
-  std::cout << "done" << std::endl;
+  std::cout << as_is << "done" << std::endl;
 }
 
 // ---- In the parent
@@ -547,7 +549,10 @@ void delegate_test(const Options& o, Context& context) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<Row> rows;
   std::map<std::string, int64_t> used;  // devices, and nodes that ran there
+  Progress progress;
+  size_t begun = 0;
   for (const char* section : kSections) {
+    progress.show(std::string("delegate-test: section ") + section, begun++, std::size(kSections));
     std::vector<std::string> arguments = {self, "delegate-test", o.plugin, "--section", section};
     arguments.insert(arguments.end(), o.models.begin(), o.models.end());
     std::string said;
@@ -564,6 +569,7 @@ void delegate_test(const Options& o, Context& context) {
     }
     if (!fate.empty()) rows.push_back({section, at.empty() ? "its process" : at, "failed", "it " + fate});
   }
+  progress.show("");
   const bool good = std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.status == "failed"; });
   for (const auto& [device, nodes] : used) {
     if (nodes == 0 && good)
@@ -589,19 +595,21 @@ void delegate_test(const Options& o, Context& context) {
 void add_delegate_test(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("delegate-test", "Test a plug-in: answers, memory, threads, versions");
-  verb.add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN).required();
-  verb.add_option("models", options->models, "models of yours, to be cut at random on it, too");
+  verb.add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN)
+      .required()
+      .file({".so"});
+  verb.add_option("models", options->models, "models of yours, to be cut at random on it, too")
+      .file({".vireo", ".onnx"});
   verb.add_option("--seconds", options->seconds, "after which a section counts as hanging; default 120").positive();
   verb.add_option("--section", options->section, "run this section alone, in this process: for a debugger")
       .one_of({"opening", "answers", "models", "memory", "threads"});
-  verb.add_flag("--json", options->json, "print as JSON");
+  add_json(verb, &options->json);
   verb.footer(
-      "What the CPU computes is right: integers equal to the bit, floats within 1e-3. Nothing is put right before it "
-      "is\n"
-      "compared, each session runs more than once, and memory is filled before, so that values that the device did "
-      "not\n"
-      "write are seen. \"left\": it takes none of it, and says why; a device that ran no node at all fails.\n"
-      "Models are made as small as their open dimensions let them and larger, and run on made-up values.\n"
+      "What the CPU computes is right: integers equal to the bit, floats within 1e-3. Nothing is put right\n"
+      "before it is compared, each session runs more than once, and memory is filled before, so that\n"
+      "values that the device did not write are seen. \"left\": it takes none of it, and says why; a device\n"
+      "that ran no node at all fails. Models are made as small as their open dimensions let them and\n"
+      "larger, and run on made-up values.\n"
       "Operators one by one: vireo conformance CASES --device NAME --plugins LIB (with the converter).\n"
       "Examples:\n"
       "  vireo delegate-test libvendor.so\n"

@@ -193,10 +193,11 @@ void add_devices(Command app, Context& context) {
   auto json = std::make_shared<bool>(false), measure = std::make_shared<bool>(false);
   auto query = std::make_shared<Query>();
   Command verb = app.add_verb("devices", "List the devices of this machine, or those for a model");
-  verb.add_flag("--json", *json, "print as JSON");
+  add_json(verb, json.get());
   verb.add_flag("--measure", *measure, "measure what they do, and keep it in your cache");
   const Option model =
-      verb.add_option("--for", query->model, "compare them for this model, those within the limits first");
+      verb.add_option("--for", query->model, "compare them for this model, those within the limits first")
+          .file({".vireo", ".onnx"});
   const auto limit = [&](const char* name, double* value, const char* help) {
     verb.add_option(name, *value, help).needs(model).positive();
   };
@@ -210,9 +211,8 @@ void add_devices(Command app, Context& context) {
   add_shapes(verb, &query->shapes);
   add_bounds(verb, &query->bounds);
   verb.footer(
-      "Times of --for come from the compilers of the devices, else from measured rates (--measure), else from declared "
-      "ones;\n"
-      "`vireo bench` measures them.\n"
+      "Times of --for come from the compilers of the devices, else from measured rates (--measure), else\n"
+      "from declared ones; `vireo bench` measures them.\n"
       "Examples:\n  vireo devices\n  vireo devices --measure\n"
       "  vireo devices --for model.vireo --latency 5 --memory 16 --emulated --plugins plugins/");
   verb.callback([json, measure, query, &context] {

@@ -15,10 +15,10 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, device, tuning, cache, require, target;
-  std::vector<std::string> shapes;
+  std::string model, tuning, cache;
+  SessionRequest session;
+  vireo_packing packing = VIREO_PACKING_DEFAULT;
   bool json = false;
-  std::vector<std::string> bounds;
 };
 
 // Listens to what a session asks of a tuning: which nodes run as they do because it was measured, and what they could
@@ -183,20 +183,21 @@ void compare_parts(const Model& model, const SessionChoice& choice, const Bounds
 }
 
 void explain(const Options& options, Context& context) {
-  const Model model(options.model, 1, context.extensions.convert);
+  const Model model(options.model, options.session.threads, context.extensions.convert);
   Bounds bounds;
-  apply_shapes(model, options.shapes, &bounds);
-  apply_bounds(options.bounds, &bounds);
+  apply_shapes(model, options.session.shapes, &bounds);
+  apply_bounds(options.session.bounds, &bounds);
   std::vector<std::string> assumed;
   for (const vireo_value_info& info : model.inputs()) {
     for (const std::string& line : bounds.close(info, 1)) assumed.push_back(line);
   }
-  const Tuning tuning(options.tuning, model.runtime(), 1);
+  const Tuning tuning(options.tuning, model.runtime(), options.session.threads);
   const Measured measured(tuning);
   Placement placement;
-  const SessionChoice choice{
-      options.device, 1, false, VIREO_PACKING_DEFAULT, measured.preference(), options.cache, options.require,
-      options.target};
+  SessionChoice choice = choice_of(options.session);
+  choice.packing = options.packing;
+  choice.preference = measured.preference();
+  choice.cache = options.cache;
   compare_parts(model, choice, bounds);
   visit_placement(model, choice, bounds, [&](const vireo_placed_node& n) {
     placement.add(n, measured.reason(text_of(n.name), text_of(n.device), text_of(n.kernel)));
@@ -217,14 +218,11 @@ void add_explain(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, context, &options->model);
-  add_device(verb, &options->device);
-  add_target(verb, &options->target);
-  add_require(verb, &options->require);
+  add_session(verb, &options->session);
   add_tuning(verb, &options->tuning);
+  add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
-  add_shapes(verb, &options->shapes);
-  add_bounds(verb, &options->bounds);
-  verb.add_flag("--json", options->json, "print as JSON");
+  add_json(verb, &options->json);
   verb.footer("Examples:\n  vireo explain model.vireo\n  vireo explain model.vireo --device cpu --json");
   verb.callback([options, &context] { explain(*options, context); });
 }

@@ -31,7 +31,8 @@ class Descriptor {
 };
 
 [[noreturn]] void fail_writing(const std::string& path, int error) {
-  throw Failure("cannot write " + path + ": " + strerror(error), files::what_to_do(path, error));
+  throw Failure("cannot write " + path + ": " + strerror(error), files::what_to_do(path, error),
+                {"VIREO_IO", path, "", "", "", ""});
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ class Descriptor {
 std::vector<uint8_t> read_file(const std::string& path) {
   const auto fail = [&](int error) {
     throw Failure("cannot read " + path + ": " + files::why_unreadable(error),
-                  error == ENOENT ? "check the spelling of the path" : "check that it is a file you may read");
+                  error == ENOENT ? "check the spelling of the path" : "check that it is a file you may read",
+                  {"VIREO_IO", path, "", "", "", ""});
   };
   size_t size = 0;
   int error = 0;

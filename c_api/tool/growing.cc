@@ -36,7 +36,7 @@ bool GrowingSession::grow(vireo_status status) {
   const vireo_status grown =
       vireo_session_reserve(&session, larger.data(), static_cast<uint32_t>(larger.size()), &error);
   session_.reset(session);
-  check(grown, error, "make room for " + model_.name());
+  check_file(grown, error, "make room for", model_.name());
   list_ = std::move(larger);
   for (size_t i = given_; i < list_.size(); ++i)
     std::cerr << "note: that was not enough: \"" << list_[i].name << "\" may be " << list_[i].max << " now\n";

@@ -1,6 +1,7 @@
 #include "c_api/tool/handles.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ void log_warning(void*, vireo_log_level level, const char* text) {
   if (level == VIREO_LOG_WARNING) std::cerr << "warning: " << text << "\n";
 }
 
-std::string help_for(vireo_status status, const char* if_invalid) {
+std::string help_for(vireo_status status, const std::string& if_invalid) {
   switch (status) {
     case VIREO_INVALID_MODEL:
       return if_invalid;
@@ -30,6 +31,30 @@ std::string help_for(vireo_status status, const char* if_invalid) {
       return "check that the path is right and the file may be read";
     default:
       return "";
+  }
+}
+
+// The status as C programs write it.
+const char* code_of(vireo_status status) {
+  switch (status) {
+    case VIREO_INVALID_ARGUMENT:
+      return "VIREO_INVALID_ARGUMENT";
+    case VIREO_INVALID_MODEL:
+      return "VIREO_INVALID_MODEL";
+    case VIREO_UNSUPPORTED:
+      return "VIREO_UNSUPPORTED";
+    case VIREO_OUT_OF_ARENA:
+      return "VIREO_OUT_OF_ARENA";
+    case VIREO_DEVICE_LOST:
+      return "VIREO_DEVICE_LOST";
+    case VIREO_IO:
+      return "VIREO_IO";
+    case VIREO_BUSY:
+      return "VIREO_BUSY";
+    case VIREO_CANCELLED:
+      return "VIREO_CANCELLED";
+    default:
+      return "failed";
   }
 }
 
@@ -81,13 +106,48 @@ Runtime start_runtime(int threads, const vireo_allocator* allocator) {
   return made;
 }
 
-void check(vireo_status status, const vireo_error& error, const std::string& doing, const char* if_invalid) {
+void check(vireo_status status, const vireo_error& error, const std::string& doing) {
+  check_file(status, error, doing, "");
+}
+
+void check_file(vireo_status status, const vireo_error& error, const std::string& doing, const std::string& file,
+                const std::string& if_invalid) {
   if (status == VIREO_OK) return;
-  std::string what = "cannot " + doing + ": " + (error.message[0] != 0 ? error.message : vireo_status_text(status));
+  const std::string message = "cannot " + doing + (file.empty() ? "" : " " + file) + ": " +
+                              (error.message[0] != 0 ? error.message : vireo_status_text(status));
+  std::string what = message;
   if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
   if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
-  throw ApiFailure(status, what, help_for(status, if_invalid));
+  throw ApiFailure(status, what, help_for(status, if_invalid),
+                   {code_of(status), file, error.node, error.tensor, message, ""});
 }
+
+namespace {
+
+// What to do about a file that does not load: it may be good, and load where nobody asks for a signature.
+std::string help_to_load(const std::string& path) {
+  const char* const trusted = getenv("VIREO_TRUSTED");
+  if (trusted == nullptr || trusted[0] == 0) return kDamaged;
+  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+  options.threads = 1;
+  vireo_runtime* made = nullptr;
+  if (vireo_runtime_create(&options, &made, nullptr) != VIREO_OK) return kDamaged;
+  const Runtime runtime(made);
+  const char* const ciphers = getenv("VIREO_KEYS");
+  set_trust(made, "", ciphers == nullptr ? "" : ciphers);
+  vireo_model* loaded = nullptr;
+  if (vireo_model_load_file(made, path.c_str(), &loaded, nullptr) != VIREO_OK) return kDamaged;
+  const std::unique_ptr<vireo_model, ReleaseHandle> model(loaded);
+  vireo_signature s = VIREO_SIGNATURE_INIT;
+  if (vireo_model_signature(loaded, &s, nullptr) != VIREO_OK) return kDamaged;
+  if (s.present == 0)
+    return "the file itself is good: sign it (vireo sign) with a key whose public half --trust names, or leave --trust "
+           "away";
+  return "the file itself is good: name the public key of its signer, " + hex_text(s.key, sizeof(s.key)) +
+         ", in --trust, or leave --trust away";
+}
+
+}  // namespace
 
 Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, const vireo_allocator* allocator)
     : name_(path) {
@@ -96,16 +156,18 @@ Model::Model(const std::string& path, int threads, const ConvertOnnx& convert, c
     vireo_error error = VIREO_ERROR_INIT;
     vireo_model* model = nullptr;
     const auto start = std::chrono::steady_clock::now();
-    check(vireo_model_load_file(runtime_.get(), path.c_str(), &model, &error), error, "load " + path, kDamaged);
+    const vireo_status loaded = vireo_model_load_file(runtime_.get(), path.c_str(), &model, &error);
+    check_file(loaded, error, "load", path, loaded == VIREO_INVALID_MODEL ? help_to_load(path) : "");
     model_.reset(model);
     load_ms_ = ms_since(start);
-    check(vireo_model_check_hashes(model, &error), error, "trust " + path, kDamaged);
+    check_file(vireo_model_check_hashes(model, &error), error, "trust", path, kDamaged);
     read_values();
     return;
   }
   if (!convert) {
     throw Failure("cannot load " + path + ": it is not a .vireo file, and this vireo is built without the converter",
-                  "convert it on a workstation: vireo convert MODEL.onnx -o MODEL.vireo");
+                  "convert it on a workstation: vireo convert MODEL.onnx -o MODEL.vireo",
+                  {"failed", path, "", "", "", ""});
   }
   *this = Model(convert(path), path, threads, {}, allocator);
   converted_ = true;
@@ -119,8 +181,8 @@ Model::Model(const ModelBytes& bytes, const std::string& name, int threads,
   vireo_error error = VIREO_ERROR_INIT;
   vireo_model* model = nullptr;
   const auto start = std::chrono::steady_clock::now();
-  check(vireo_model_load_memory(runtime_.get(), bytes_.data, bytes_.size, &model, &error), error, "load " + name,
-        kDamaged);
+  check_file(vireo_model_load_memory(runtime_.get(), bytes_.data, bytes_.size, &model, &error), error, "load", name,
+             kDamaged);
   model_.reset(model);
   load_ms_ = ms_since(start);
   read_values();
@@ -143,7 +205,7 @@ void Model::read_values() {
 vireo_model_about Model::about() const {
   vireo_model_about about = VIREO_MODEL_ABOUT_INIT;
   vireo_error error = VIREO_ERROR_INIT;
-  check(vireo_model_describe(model_.get(), &about, &error), error, "describe " + name_);
+  check_file(vireo_model_describe(model_.get(), &about, &error), error, "describe", name_);
   return about;
 }
 
@@ -256,7 +318,7 @@ std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choic
   for (uint32_t i = 0; i < vireo_model_dimension_count(model.get()); ++i) {
     vireo_dimension d = VIREO_DIMENSION_INIT;
     vireo_error error = VIREO_ERROR_INIT;
-    check(vireo_model_dimension(model.get(), i, &d, &error), error, "read " + model.name());
+    check_file(vireo_model_dimension(model.get(), i, &d, &error), error, "read", model.name());
     const auto is_d = [&](const vireo_bound& b) { return std::string(b.name) == d.name; };
     const auto own = std::find_if(list.begin(), list.end(), is_d);
     if (own != list.end() && own->max >= d.min) own->min = std::max(own->min, d.min);
@@ -280,7 +342,7 @@ Session make_session(const Model& model, const SessionChoice& choice, const Boun
   const vireo_session_options options = options_of(choice, list);
   vireo_error error = VIREO_ERROR_INIT;
   vireo_session* session = nullptr;
-  check(vireo_session_create(model.get(), &options, &session, &error), error, "prepare " + model.name());
+  check_file(vireo_session_create(model.get(), &options, &session, &error), error, "prepare", model.name());
   return Session(session);
 }
 
@@ -293,7 +355,7 @@ void visit_placement(const Model& model, const SessionChoice& choice, const Boun
                                              (*static_cast<Visit*>(context))(*n);
                                            }};
   vireo_error error = VIREO_ERROR_INIT;
-  check(vireo_model_placement(model.get(), &options, &visitor, &error), error, "place " + model.name());
+  check_file(vireo_model_placement(model.get(), &options, &visitor, &error), error, "place", model.name());
 }
 
 vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
@@ -301,7 +363,7 @@ vireo_memory memory_of(const Model& model, const SessionChoice& choice, const Bo
   const vireo_session_options options = options_of(choice, list);
   vireo_memory memory = VIREO_MEMORY_INIT;
   vireo_error error = VIREO_ERROR_INIT;
-  check(vireo_model_memory(model.get(), &options, &memory, &error), error, "measure " + model.name());
+  check_file(vireo_model_memory(model.get(), &options, &memory, &error), error, "measure", model.name());
   return memory;
 }
 
@@ -312,8 +374,8 @@ std::vector<Array> run_once(const Model& model, vireo_session* session, const st
     if (inputs[i].dtype != VIREO_NONE) in[i] = view_of(inputs[i], &refs[i]);
   }
   vireo_error error = VIREO_ERROR_INIT;
-  check(vireo_session_run(session, in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data(), &error), error,
-        "run " + model.name());
+  check_file(vireo_session_run(session, in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data(), &error),
+             error, "run", model.name());
   std::vector<Array> results;
   for (const vireo_tensor& t : out) results.push_back(copy_of(t));
   return results;

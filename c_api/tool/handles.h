@@ -29,8 +29,8 @@ using Session = std::unique_ptr<vireo_session, ReleaseHandle>;
 // Carries the status besides the text: conformance tells a refusal from a fault by it.
 class ApiFailure : public Failure {
  public:
-  ApiFailure(vireo_status status, const std::string& what, const std::string& help)
-      : Failure(what, help), status_(status) {}
+  ApiFailure(vireo_status status, const std::string& what, const std::string& help, ErrorFacts facts)
+      : Failure(what, help, std::move(facts)), status_(status) {}
   vireo_status status() const { return status_; }
 
  private:
@@ -40,13 +40,14 @@ class ApiFailure : public Failure {
 constexpr char kDamaged[] = "the file is damaged or of another version: copy it again, or convert the model again";
 constexpr char kFixedSizes[] =
     "sizes inside the model were fixed when it was exported, and these inputs do not fit them: give inputs of the "
-    "sizes "
-    "that it was exported with, or export it with these dimensions open";
+    "sizes that it was exported with, or export it with these dimensions open";
 
-// Throws ApiFailure unless `status` is VIREO_OK; `doing` says what was tried ("load model.vireo"). `if_invalid`: what
-// to do about VIREO_INVALID_MODEL. A file that was verified means something else by it than one that is loaded.
-void check(vireo_status status, const vireo_error& error, const std::string& doing,
-           const char* if_invalid = kFixedSizes);
+// Throws ApiFailure unless `status` is VIREO_OK; `doing` says what was tried ("start the runtime").
+void check(vireo_status status, const vireo_error& error, const std::string& doing);
+// The same of a file, whose name stands behind `doing` ("load"). `if_invalid`: what to do about VIREO_INVALID_MODEL. A
+// file that was verified means something else by it than one that is loaded.
+void check_file(vireo_status status, const vireo_error& error, const std::string& doing, const std::string& file,
+                const std::string& if_invalid = kFixedSizes);
 
 // A .vireo file in memory, aligned to 64.
 struct ModelBytes {

@@ -8,6 +8,7 @@
 
 #include "c_api/tool/failure.h"
 #include "c_api/tool/file.h"
+#include "c_api/tool/nearest.h"
 #include "c_api/tool/npy.h"
 #include "c_api/tool/picture.h"
 #include "c_api/tool/sound.h"
@@ -25,11 +26,19 @@ std::string input_list(const Model& model) {
 }
 
 // An ONNX file may list an input and hold a value for it: conversion makes that a constant.
-Failure no_input(const Model& model, const std::string& name) {
-  return Failure(model.name() + " has no input '" + name + "'",
-                 input_list(model) + "\n    an input that the ONNX file has a value for is a constant, unless " +
-                     (model.converted() ? "" : "it was converted with ") + "--keep-input " + name +
-                     (model.converted() ? " keeps it" : ""));
+std::string constant_hint(const Model& model, const std::string& name) {
+  return std::string("\n    an input that the ONNX file has a value for is a constant, unless ") +
+         (model.converted() ? "" : "it was converted with ") + "--keep-input " + name +
+         (model.converted() ? " keeps it" : "");
+}
+
+// For a name that no input has. `form`: how to write what names it.
+Failure no_input(const Model& model, const std::string& what, const std::string& name, const std::string& form) {
+  std::vector<std::string> names;
+  for (const vireo_value_info& info : model.inputs()) names.emplace_back(info.name);
+  return Failure(
+      what, form + did_you_mean(name, names) + input_list(model) + (name.empty() ? "" : constant_hint(model, name)),
+      {"failed", model.name(), "", name, "", ""});
 }
 
 bool starts_with(const std::vector<uint8_t>& bytes, const char* magic, size_t size) {
@@ -128,24 +137,28 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     }
     const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
                                  [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });
-    if (it == model.inputs().end()) throw no_input(model, name);
+    if (it == model.inputs().end()) throw no_input(model, model.name() + " has no input '" + name + "'", name, "");
     const size_t index = static_cast<size_t>(it - model.inputs().begin());
     if (given[index]) throw Failure("input '" + name + "' is given twice", "give each --input once");
     given[index] = true;
     vireo_meaning meaning = VIREO_MEANING_INIT;
     vireo_error error = VIREO_ERROR_INIT;
-    check(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error,
-          "read the signature of " + model.name());
-    std::string line;
-    arrays[index] = load_one(path, *it, meaning, &archives, &line);
-    if (!line.empty()) assumed->push_back(line);
-    require_dtype(*it, arrays[index], path);
-    bounds->add(*it, arrays[index].dims, path);
+    check_file(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error,
+               "read the signature of", model.name());
+    arrays[index] = at_file(path, name, [&, file = path] {
+      std::string line;
+      Array array = load_one(file, *it, meaning, &archives, &line);
+      if (!line.empty()) assumed->push_back(line);
+      require_dtype(*it, array, file);
+      bounds->add(*it, array.dims, file);
+      return array;
+    });
   }
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (given[i] || model.inputs()[i].state_of >= 0) continue;
-    throw Failure("input '" + std::string(model.inputs()[i].name) + "' is missing",
-                  "add --input " + std::string(model.inputs()[i].name) + "=FILE; " + input_list(model));
+    const std::string name = model.inputs()[i].name;
+    throw Failure("input '" + name + "' is missing", "add --input " + name + "=FILE; " + input_list(model),
+                  {"failed", model.name(), "", name, "", ""});
   }
   return arrays;
 }
@@ -153,12 +166,11 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
 void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bounds* bounds) {
   for (const std::string& text : shapes) {
     const auto [name, list] = split_assignment(text);
-    const auto fail = [&, shown = text] {
-      throw Failure("--shape " + shown + " is not understood", "write --shape NAME=1,3,224,224; " + input_list(model));
-    };
+    const std::string what = "--shape " + text + " is not understood", form = "write --shape NAME=1,3,224,224; ";
+    const auto fail = [&] { throw Failure(what, form + input_list(model)); };
     const auto it = std::find_if(model.inputs().begin(), model.inputs().end(),
                                  [&, wanted = name](const vireo_value_info& info) { return wanted == info.name; });
-    if (it == model.inputs().end()) fail();
+    if (it == model.inputs().end()) throw no_input(model, what, name, form);
     std::vector<int64_t> lo, hi;
     for (size_t at = 0; at < list.size();) {
       size_t end = list.find(',', at);

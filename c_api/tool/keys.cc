@@ -59,7 +59,8 @@ std::map<KeyId, std::vector<uint8_t>> read_all(const std::string& list, KeyKind 
   for (size_t begin = 0; begin < list.size();) {
     const size_t end = std::min(list.find(':', begin), list.size());
     if (end > begin) {
-      Key key = read_key(list.substr(begin, end - begin), kind);
+      const std::string path = list.substr(begin, end - begin);
+      Key key = at_file(path, "", [&] { return read_key(path, kind); });
       out[key.id] = std::move(key.bytes);
     }
     begin = end + 1;

@@ -159,7 +159,7 @@ void measure_devices(vireo_runtime* runtime) {
       continue;
     }
     const Bench bench(runtime, name);
-    progress.show("measure " + name);
+    progress.show("measure " + name, 0.0, "launch");
     const std::optional<double> smallest = bench.smallest();
     if (!smallest) {
       note("it takes no Relu, MatMul or IntGemm alone: not measured");
@@ -168,14 +168,14 @@ void measure_devices(vireo_runtime* runtime) {
     found.smallest = *smallest;
     least = all.empty() ? *smallest : std::min(least, *smallest);
     Speeds& s = found.speeds;
-    progress.show("measure " + name + ": float32");
+    progress.show("measure " + name, 0.1, "float32");
     s.f32_rate = bench.products(ChainOp::kMatMul, VIREO_FLOAT32);
-    progress.show("measure " + name + ": 16 bits");
+    progress.show("measure " + name, 0.4, "16 bits");
     s.f16_rate =
         std::max(bench.products(ChainOp::kMatMul, VIREO_FLOAT16), bench.products(ChainOp::kMatMul, VIREO_BFLOAT16));
-    progress.show("measure " + name + ": int8");
+    progress.show("measure " + name, 0.7, "int8");
     s.i8_rate = bench.products(ChainOp::kIntGemm, VIREO_INT8);
-    progress.show("measure " + name + ": memory");
+    progress.show("measure " + name, 0.9, "memory");
     const bool unified = (found.info.flags & VIREO_DEVICE_UNIFIED) != 0 || found.info.transfer == 0;
     s.bandwidth = unified ? bench.bandwidth(*smallest) : bench.own_bandwidth();
     if (!unified) s.transfer = bench.transfer(*smallest, s.bandwidth);

@@ -3,11 +3,7 @@
 #include "c_api/tool/file.h"
 
 namespace vireo::tool {
-
-void add_device(Command verb, std::string* device) {
-  verb.add_option("--device", *device,
-                  "run on this device only, or on these with commas between them, best first (see vireo devices)");
-}
+namespace {
 
 void add_target(Command verb, std::string* target) {
   verb.add_option("--target", *target,
@@ -20,9 +16,42 @@ void add_require(Command verb, std::string* require) {
       "fail unless this share of the nodes runs on a device: npu>=95%, npu=100% (vireo explain says why not)");
 }
 
+}  // namespace
+
+void add_session(Command verb, SessionRequest* request) {
+  add_device(verb, &request->device);
+  add_target(verb, &request->target);
+  add_require(verb, &request->require);
+  add_threads(verb, &request->threads);
+  add_shapes(verb, &request->shapes);
+  add_bounds(verb, &request->bounds);
+}
+
+SessionChoice choice_of(const SessionRequest& request) {
+  SessionChoice choice;
+  choice.device = request.device;
+  choice.threads = request.threads;
+  choice.require = request.require;
+  choice.target = request.target;
+  return choice;
+}
+
+void add_inputs(Command verb, std::vector<std::string>* inputs, const std::string& description) {
+  verb.add_repeated("-i,--input", *inputs, description);
+}
+
+void add_json(Command verb, bool* json, const std::string& description) { verb.add_flag("--json", *json, description); }
+
+void add_device(Command verb, std::string* device) {
+  verb.add_option("--device", *device,
+                  "run on this device only, or on these with commas between them, best first (see vireo devices)");
+}
+
 void add_tuning(Command verb, std::string* tuning) {
   verb.add_option("--tuning", *tuning,
-                  "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache");
+                  "take the kernels that vireo tune found fastest: its file, or auto for the one in your cache")
+      .file({".json"})
+      .offer({"auto"});
 }
 
 void add_tune_at_load(Command verb, double* budget_ms) {
@@ -40,6 +69,8 @@ void add_cache(Command verb, std::string* folder) {
   verb.add_option("--cache", *folder,
                   "keep packed weights in this folder and map them from it: a folder, auto for the one in your cache, "
                   "off (the default)")
+      .folder()
+      .offer({"auto", "off"})
       .transform([](const std::string& given) {
         return given == "off" ? std::string() : given == "auto" ? user_cache("packed") : given;
       });

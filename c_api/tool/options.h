@@ -6,13 +6,22 @@
 #include <vector>
 
 #include "c_api/tool/command.h"
+#include "c_api/tool/handles.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {
 
+// What every verb that makes a session, or says how one would be, may be told of it.
+struct SessionRequest {
+  std::string device, target, require;
+  int threads = 0;
+  std::vector<std::string> shapes, bounds;
+};
+// --device, --target, --require, --threads, --shape and --bound.
+void add_session(Command verb, SessionRequest* request);
+SessionChoice choice_of(const SessionRequest& request);
+
 void add_device(Command verb, std::string* device);
-void add_target(Command verb, std::string* target);
-void add_require(Command verb, std::string* require);
 void add_threads(Command verb, int* threads);
 void add_packing(Command verb, vireo_packing* packing);
 // The folder that packed weights are kept in, "" for none; "auto" has become the one in the user's cache.
@@ -23,6 +32,9 @@ void add_tuning(Command verb, std::string* tuning);
 void add_tune_at_load(Command verb, double* budget_ms);
 // What --tuning names, or the user's cache where it names nothing and something is to be kept.
 std::string tuning_file(const std::string& given, double tune_at_load_ms);
+// -i, --input NAME=FILE; `description` says what the files are for.
+void add_inputs(Command verb, std::vector<std::string>* inputs, const std::string& description);
+void add_json(Command verb, bool* json, const std::string& description = "print as JSON");
 // The shapes that open inputs get, 1 for each open dimension otherwise.
 void add_shapes(Command verb, std::vector<std::string>* shapes);
 void add_bounds(Command verb, std::vector<std::string>* bounds);

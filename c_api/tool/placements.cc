@@ -93,7 +93,9 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
   Json result = {{"pass", true}, {"share", Json::object()}, {"placements", Json::array()}};
   std::map<std::string, int64_t> total;
   int64_t all = 0;
+  Progress progress;
   for (int i = 0; i < count; ++i) {
+    progress.show("placements of " + model.name(), static_cast<size_t>(i), static_cast<size_t>(count));
     RandomPlacement drawn(seed + static_cast<uint64_t>(i));
     SessionChoice mixed = choice;
     mixed.preference = drawn.preference();

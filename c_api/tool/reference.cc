@@ -19,10 +19,11 @@ int64_t whole_number(const Array& a, int64_t i, const std::string& key) {
 }  // namespace
 
 Arrays read_reference(const std::string& path) {
-  Arrays arrays = read_npz(path);
+  Arrays arrays = at_file(path, "", [&] { return read_npz(path); });
   if (cases_of(arrays).empty()) {
     throw Failure(path + " holds no cases",
-                  "name its arrays c0_in0, c0_in1, .., c0_out0, .. in the order of the graph's inputs and outputs");
+                  "name its arrays c0_in0, c0_in1, .., c0_out0, .. in the order of the graph's inputs and outputs",
+                  {"failed", path, "", "", "", ""});
   }
   return arrays;
 }

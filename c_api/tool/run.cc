@@ -18,13 +18,12 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, output, device, tuning, cache, require, target;
+  std::string model, output, tuning, cache;
   std::vector<std::string> inputs;
-  int threads = 0;
+  SessionRequest session;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
   double tune_at_load_ms = 0;
   bool json = false;
-  std::vector<std::string> bounds;
 };
 
 // A vector for this purpose has one dimension above 1: class scores, probabilities.
@@ -116,15 +115,18 @@ void print_summary(const Json& out, const Array& a) {
 
 void run(const Options& options, Context& context) {
   if (!options.output.empty()) require_writable(options.output);
-  const Model model(options.model, options.threads, context.extensions.convert);
+  const Model model(options.model, options.session.threads, context.extensions.convert);
   Bounds bounds;
   std::vector<std::string> assumed;
-  apply_bounds(options.bounds, &bounds);
+  apply_shapes(model, options.session.shapes, &bounds);
+  apply_bounds(options.session.bounds, &bounds);
   const std::vector<Array> inputs = load_inputs(model, options.inputs, &bounds, &assumed);
-  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.threads,
+  Tuning tuning(tuning_file(options.tuning, options.tune_at_load_ms), model.runtime(), options.session.threads,
                 /*must_exist=*/options.tune_at_load_ms == 0);
-  const SessionChoice choice{options.device,      options.threads, false,           options.packing,
-                             tuning.preference(), options.cache,   options.require, options.target};
+  SessionChoice choice = choice_of(options.session);
+  choice.packing = options.packing;
+  choice.preference = tuning.preference();
+  choice.cache = options.cache;
   if (options.tune_at_load_ms > 0) bounds = fitted_bounds(model, choice, bounds, inputs);
   if (options.tune_at_load_ms > 0) tune_at_load(model, choice, bounds, inputs, options.tune_at_load_ms, &tuning);
   GrowingSession session(model, choice, bounds);
@@ -157,21 +159,17 @@ void add_run(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("run", "Run a model once on files");
   add_model(verb, context, &options->model);
-  verb.add_repeated(
-      "-i,--input", options->inputs,
-      "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "
-      "or .wav; once for each input");
-  verb.add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed");
-  add_device(verb, &options->device);
-  add_target(verb, &options->target);
-  add_require(verb, &options->require);
+  add_inputs(verb, &options->inputs,
+             "NAME=FILE: .npy, .npz (key NAME, or its only array), a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) "
+             "or .wav; once for each input");
+  verb.add_option("-o,--output", options->output, "write all outputs to this .npz; without it a summary is printed")
+      .file({".npz"});
+  add_session(verb, &options->session);
   add_tuning(verb, &options->tuning);
   add_tune_at_load(verb, &options->tune_at_load_ms);
-  add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_cache(verb, &options->cache);
-  add_bounds(verb, &options->bounds);
-  verb.add_flag("--json", options->json, "print the summary as JSON");
+  add_json(verb, &options->json, "print the summary as JSON");
   verb.footer(
       "Examples:\n"
       "  vireo run digits.vireo --input image=seven.png\n"

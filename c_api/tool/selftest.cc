@@ -31,7 +31,9 @@ void selftest(const Options& options, Context& context) {
   GrowingSession session(model, choice, bounds);
   Json result = {
       {"model", options.model}, {"device", devices_of(session.get())}, {"pass", true}, {"tests", Json::array()}};
+  Progress progress;
   for (uint32_t i = 0; i < count; ++i) {
+    progress.show("selftest " + model.name(), i, count);
     vireo_error error = VIREO_ERROR_INIT;
     vireo_status status = VIREO_OK;
     do {
@@ -44,6 +46,7 @@ void selftest(const Options& options, Context& context) {
       result["pass"] = false;
       context.exit_status = 1;
     }
+    progress.show("");
     if (!options.json) {
       std::cout << "test " << i << ": " << (status == VIREO_OK ? "pass" : "FAIL " + test["reason"].get<std::string>())
                 << "\n";
@@ -60,13 +63,13 @@ void selftest(const Options& options, Context& context) {
 void add_selftest(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("selftest", "Run the tests that a .vireo file carries on this device");
-  verb.add_option("model", options->model, "a .vireo file converted with --embed-tests").required();
+  verb.add_option("model", options->model, "a .vireo file converted with --embed-tests").required().file({".vireo"});
   add_device(verb, &options->device);
   add_threads(verb, &options->threads);
   verb.add_repeated("--shape", options->shapes,
                     "NAME=1..8,3,224,224: bounds for the tests of a model with open dimensions");
   add_bounds(verb, &options->bounds);
-  verb.add_flag("--json", options->json, "print as JSON");
+  add_json(verb, &options->json);
   verb.footer("Example:\n  vireo selftest model.vireo --device cpu");
   verb.callback([options, &context] { selftest(*options, context); });
 }

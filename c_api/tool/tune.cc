@@ -94,7 +94,7 @@ void tune(const Options& options, Context& context) {
   int rounds = 0;
   while (trials.size() > 1 && (rounds < 3 || spent() < 0.7)) {
     for (const auto& trial : trials) trial->run(in);
-    progress.show("tune: " + std::to_string(++rounds) + " rounds of " + std::to_string(trials.size()) + " ways");
+    progress.show("tune " + model.name(), spent(), formatted("%d rounds of %zu ways", ++rounds, trials.size()));
   }
 
   Ways best = ways;
@@ -117,6 +117,7 @@ void tune(const Options& options, Context& context) {
     for (int i = 0; i < 7 || spent() < 1; ++i) {
       trials[0]->run(in);
       tuned.run(in);
+      progress.show("tune " + model.name(), std::min(spent(), 1.0), "the whole with the fastest");
     }
     before_ms = trials[0]->median_ms();
     after_ms = tuned.median_ms();
@@ -168,11 +169,11 @@ void tune(const Options& options, Context& context) {
   }
   for (const std::string& line : assumed) std::cout << line << "\n";
   if (rows.size() > 1) std::cout << table_text(rows);
-  printf("%zu kinds of nodes, of %zu with several ways %zu were worth measuring; %d rounds\n", ways.all.size(),
-         measured.size() + pruned, measured.size(), rounds);
-  if (!faster) printf("the fastest nodes together were not faster: nothing is changed\n");
-  printf("median %.3f ms before, %.3f ms after; wrote %s\n", before_ms, faster ? after_ms : before_ms,
-         tuning.path().c_str());
+  std::cout << formatted("%zu kinds of nodes, of %zu with several ways %zu were worth measuring; %d rounds\n",
+                         ways.all.size(), measured.size() + pruned, measured.size(), rounds);
+  if (!faster) std::cout << "the fastest nodes together were not faster: nothing is changed\n";
+  std::cout << formatted("median %.3f ms before, %.3f ms after; wrote %s\n", before_ms, faster ? after_ms : before_ms,
+                         tuning.path().c_str());
 }
 
 }  // namespace
@@ -182,16 +183,17 @@ void add_tune(Command app, Context& context) {
   Command verb = app.add_verb("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
   add_model(verb, context, &options->model);
   verb.add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
-      .show_default();
+      .show_default()
+      .file({".json"})
+      .offer({"auto"});
   verb.add_option("--seconds", options->seconds, "how long to measure, about").range(0.0, 3600.0).show_default();
   add_threads(verb, &options->threads);
   add_packing(verb, &options->packing);
   add_device(verb, &options->device);
   add_shapes(verb, &options->shapes);
-  verb.add_repeated("-i,--input", options->inputs,
-                    "NAME=FILE: values to run on instead of random ones (give all inputs)");
+  add_inputs(verb, &options->inputs, "NAME=FILE: values to run on instead of random ones (give all inputs)");
   add_bounds(verb, &options->bounds);
-  verb.add_flag("--json", options->json, "print the figures as JSON");
+  add_json(verb, &options->json, "print the figures as JSON");
   verb.footer(
       "Examples:\n"
       "  vireo tune model.vireo --threads 1\n"

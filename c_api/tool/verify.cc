@@ -17,11 +17,11 @@ namespace vireo::tool {
 namespace {
 
 struct Options {
-  std::string model, reference, device, require, target;
+  std::string model, reference;
+  SessionRequest session;
   Tolerance tolerance;
-  int threads = 0;
   bool json = false, failover = false;
-  std::vector<std::string> bounds, inputs, shapes;
+  std::vector<std::string> inputs;
   int placements = 0;
   uint64_t seed = 1;
 };
@@ -100,15 +100,15 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
 }
 
 // Nothing is put right before it is judged, unless that is asked for.
-SessionChoice choice_of(const Options& options) {
-  return {options.device,        options.threads, false,
-          VIREO_PACKING_DEFAULT, nullptr,         {},
-          options.require,       options.target,  options.failover ? VIREO_FAILOVER_DEFAULT : VIREO_FAILOVER_NEVER};
+SessionChoice choice_to_judge(const Options& options) {
+  SessionChoice choice = choice_of(options.session);
+  choice.failover = options.failover ? VIREO_FAILOVER_DEFAULT : VIREO_FAILOVER_NEVER;
+  return choice;
 }
 
 void finish_placements(const Options& options, const Model& model, Bounds bounds,
                        const std::vector<std::vector<Array>>& cases, Context& context) {
-  const SessionChoice choice = choice_of(options);
+  const SessionChoice choice = choice_to_judge(options);
   const Answers want = answers_of_cpu(model, choice, &bounds, cases);
   const Json tried =
       try_placements(model, choice, bounds, cases, want, options.placements, options.seed, options.tolerance);
@@ -125,21 +125,21 @@ void verify(const Options& options, Context& context) {
   if (options.reference.empty()) {
     if (options.placements == 0)
       throw Failure("verify takes reference answers, or --placements to compare with the CPU alone");
-    const Model model(options.model, options.threads, context.extensions.convert, marked_memory());
+    const Model model(options.model, options.session.threads, context.extensions.convert, marked_memory());
     Bounds bounds;
     std::vector<std::string> assumed;
     const std::vector<Array> inputs =
-        inputs_to_measure(model, options.inputs, options.shapes, options.bounds, &bounds, &assumed);
+        inputs_to_measure(model, options.inputs, options.session.shapes, options.session.bounds, &bounds, &assumed);
     return finish_placements(options, model, bounds, {inputs}, context);
   }
-  if (!options.inputs.empty() || !options.shapes.empty())
+  if (!options.inputs.empty() || !options.session.shapes.empty())
     throw Failure("--input and --shape go with --placements without a reference: " + options.reference +
                   " brings its own inputs");
   const Arrays arrays = read_reference(options.reference);
   const std::vector<int> cases = cases_of(arrays);
-  const Model model(options.model, options.threads, context.extensions.convert, marked_memory());
+  const Model model(options.model, options.session.threads, context.extensions.convert, marked_memory());
   Bounds bounds;
-  apply_bounds(options.bounds, &bounds);
+  apply_bounds(options.session.bounds, &bounds);
   std::vector<std::vector<Array>> inputs;
   for (const int number : cases) {
     const std::string prefix = "c" + std::to_string(number) + "_in";
@@ -173,13 +173,15 @@ void verify(const Options& options, Context& context) {
   }
 
   if (options.placements > 0) return finish_placements(options, model, bounds, inputs, context);
-  GrowingSession session(model, choice_of(options), bounds);
+  GrowingSession session(model, choice_to_judge(options), bounds);
   Json result = {{"model", options.model},
                  {"reference", options.reference},
                  {"device", devices_of(session.get())},
                  {"pass", true},
                  {"outputs", Json::array()}};
+  Progress progress;
   for (size_t k = 0; k < cases.size(); ++k) {
+    progress.show("verify " + model.name(), k, cases.size());
     vireo_error error = VIREO_ERROR_INIT;
     check(vireo_session_reset(session.get(), &error), error, "reset the carried state");
     const std::vector<Array> outputs = session.run(inputs[k]);
@@ -191,6 +193,7 @@ void verify(const Options& options, Context& context) {
       result["outputs"].push_back(std::move(entry));
     }
   }
+  progress.show("");
   const bool pass = result["pass"].get<bool>();
   context.exit_status = pass ? 0 : 1;
   if (options.json) return print_json(result);
@@ -216,17 +219,14 @@ void add_verify(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("verify", "Compare a model's answers with stored reference answers");
   add_model(verb, context, &options->model);
-  verb.add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements");
+  verb.add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements")
+      .file({".npz"});
   verb.add_option("--atol", options->tolerance.atol,
                   "allowed difference as a share of the output's largest value; default 1e-5, 16-bit floats 1e-2")
       .non_negative();
   verb.add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       .non_negative();
-  add_device(verb, &options->device);
-  add_target(verb, &options->target);
-  add_require(verb, &options->require);
-  add_threads(verb, &options->threads);
-  add_bounds(verb, &options->bounds);
+  add_session(verb, &options->session);
   verb.add_option("--placements", options->placements,
                   "place the nodes on the named devices at random N times and compare with the CPU only")
       .non_negative();
@@ -234,21 +234,19 @@ void add_verify(Command app, Context& context) {
                 "let other devices take over nodes that a device computes wrongly or is lost at, as sessions of an "
                 "application do; without it that is a failure");
   verb.add_option("--seed", options->seed, "of the first such placement; default 1");
-  verb.add_repeated("-i,--input", options->inputs, "without a reference: an input, NAME=FILE; else values are made up");
-  add_shapes(verb, &options->shapes);
-  verb.add_flag("--json", options->json, "print every output's figures as JSON");
+  add_inputs(verb, &options->inputs, "without a reference: an input, NAME=FILE; else values are made up");
+  add_json(verb, &options->json, "print every output's figures as JSON");
   verb.footer(
-      "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and strings must "
-      "be\n"
-      "equal, NaNs and infinities stand at the same places. The exit status is 0 when all pass.\n"
+      "An output passes when |d| <= atol max|ref| + rtol |ref| for every element; integers, booleans and\n"
+      "strings must be equal, NaNs and infinities stand at the same places. The exit status is 0 when all\n"
+      "pass.\n"
       "Examples:\n"
       "  vireo verify model.vireo reference.npz\n"
       "  vireo verify quantized.vireo reference.npz --atol 0.05 --json\n"
       "  vireo verify quantized.vireo --placements 10 --device npu,cpu --plugins plugins/\n"
-      "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step and "
-      "c0_out0_shape\n"
-      "for every step-th value of a large output; c0_out0_noopt for a second accepted answer; no key for a random "
-      "one.");
+      "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step\n"
+      "and c0_out0_shape for every step-th value of a large output; c0_out0_noopt for a second accepted\n"
+      "answer; no key for a random one.");
   verb.callback([options, &context] { verify(*options, context); });
 }
 

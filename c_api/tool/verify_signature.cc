@@ -4,6 +4,7 @@
 #include "c_api/tool/app.h"
 #include "c_api/tool/handles.h"
 #include "c_api/tool/keys.h"
+#include "c_api/tool/options.h"
 
 namespace vireo::tool {
 namespace {
@@ -52,10 +53,10 @@ void verify_signature(const Options& o, Context& context) {
 void add_verify_signature(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("verify-signature", "Tell whether a key signed a model, and no byte was changed");
-  verb.add_option("model", options->model, "a .vireo file").required();
-  verb.add_option("--key", options->key, "the public key's file").required();
+  verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
+  verb.add_option("--key", options->key, "the public key's file").required().file({".pub"});
   verb.add_option("--at-least", options->at_least, "fail for revisions that are older");
-  verb.add_flag("--json", options->json, "print as JSON");
+  add_json(verb, &options->json);
   verb.footer("Example:\n  vireo verify-signature model.vireo --key maker.pub --at-least 3");
   verb.callback([options, &context] { verify_signature(*options, context); });
 }

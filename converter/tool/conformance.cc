@@ -379,8 +379,7 @@ void conformance(const Options& options, Context& context) {
       if (!ended) continue;
       outcomes[child.index] = finish_case(child, options.timeout);
       running.erase(running.begin() + static_cast<ptrdiff_t>(i));
-      if (++done % 16 == 0)
-        progress.show("conformance: " + std::to_string(done) + " of " + std::to_string(cases.size()));
+      progress.show("conformance", ++done, cases.size());
     }
   }
   progress.show("");
@@ -408,7 +407,7 @@ void conformance(const Options& options, Context& context) {
 void add_conformance(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
-  verb.add_option("folders", options->folders, "a case, or folders that are searched for cases").required();
+  verb.add_option("folders", options->folders, "a case, or folders that are searched for cases").required().folder();
   add_device(verb, &options->device);
   verb.add_option("-j,--jobs", options->jobs, "cases at a time; default: one per core").range(1, 1024);
   verb.add_option("--timeout", options->timeout, "seconds after which a case counts as failed")
@@ -417,15 +416,13 @@ void add_conformance(Command app, Context& context) {
   verb.add_flag("--exported", options->variant.exported, "judge what --emit-onnx makes of each model, converted again");
   verb.add_flag("--symbolic", options->variant.symbolic, "make every extent of the inputs one that a run brings");
   verb.add_flag("--runtime-values", options->variant.runtime_values, "make each model's constants inputs");
-  verb.add_flag("--json", options->json, "print every case as JSON");
+  add_json(verb, &options->json, "print every case as JSON");
   verb.footer(
-      "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps case.json with rtol "
-      "and atol\n"
-      "(|d| <= atol + rtol |ref|). 16-bit floats may differ by two units in the last place; an output that random\n"
-      "operators have a part in is judged by its type and shape. A model that the converter refuses with a reason "
-      "counts as refused; the exit status "
-      "is 0\n"
-      "when no case failed.\n"
+      "A case is a folder with model.onnx, test_data_set_0/input_0.pb, .., output_0.pb and perhaps\n"
+      "case.json with rtol and atol (|d| <= atol + rtol |ref|). 16-bit floats may differ by two units in\n"
+      "the last place; an output that random operators have a part in is judged by its type and shape. A\n"
+      "model that the converter refuses with a reason counts as refused; the exit status is 0 when no case\n"
+      "failed.\n"
       "Example:\n  vireo conformance onnx-cases/node --jobs 8 --json");
   verb.callback([options, &context] { conformance(*options, context); });
 }

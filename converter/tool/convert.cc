@@ -1,11 +1,10 @@
 // vireo convert and vireo check.
-#include <stdio.h>
-
 #include <algorithm>
 #include <iostream>
 #include <map>
 
 #include "c_api/tool/file.h"
+#include "c_api/tool/nearest.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/reference.h"
 #include "converter/report/recorder.h"
@@ -90,7 +89,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   std::cout << "\n";
   for (const auto& [side, list] :
        {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
-    for (const ValueReport& v : *list) std::cout << side << v.name << ": " << v.type << "\n";
+    for (const ValueReport& v : *list) std::cout << side << v.name << ": " << shortened(v.type, kTypeColumns) << "\n";
   }
   for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
   for (const PassReport& pass : report.passes) {
@@ -105,8 +104,8 @@ void finish(const std::string& what, const Options& options, const ConvertReport
     const auto worst = std::min_element(pass.errors.begin(), pass.errors.end(),
                                         [](const auto& a, const auto& b) { return a.sqnr_db < b.sqnr_db; });
     if (worst == pass.errors.end()) continue;
-    printf("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(), worst->sqnr_db,
-           worst->tensor.c_str());
+    std::cout << formatted("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(),
+                           worst->sqnr_db, worst->tensor.c_str());
   }
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
@@ -116,8 +115,8 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   if (!checked) return;
   for (const PassReport& pass : report.passes) {
     if (pass.changes != 0 && pass.checked)
-      printf("  checked %s: %zu changes, largest difference %.3g of the output\n", pass.name.c_str(), pass.changes,
-             pass.max_difference);
+      std::cout << formatted("  checked %s: %zu changes, largest difference %.3g of the output\n", pass.name.c_str(),
+                             pass.changes, pass.max_difference);
   }
 }
 
@@ -137,15 +136,33 @@ std::vector<std::string> texts_of(const Options& options) {
   return texts;
 }
 
-void fill_scheme(const std::string& name, ConvertOptions* convert) {
+// What to use in place of a scheme that there is not.
+std::string scheme_help(const std::string& name) {
+  // Values between nodes in 8 bits need ranges that only sample data give, which tools beside the training have.
+  if (name == "int8" || name == "uint8" || name == "qdq")
+    return "int8-weights keeps weights in 8 bits and computes in float32; for integer arithmetic quantize the .onnx "
+           "file with data first (onnxruntime.quantization.quantize_static, or the tool that trained it) and convert "
+           "that "
+           "without --quantize";
+  return did_you_mean(name, quant::scheme_list()) + "schemes: " + quant::scheme_names();
+}
+
+// What a scheme reports while it goes on, as a line of progress.
+quant::SchemeLog log_of(const std::string& stage, Progress* progress) {
+  quant::SchemeLog log;
+  log.progress = [stage, progress](const std::string& tensor, double share) { progress->show(stage, share, tensor); };
+  return log;
+}
+
+void fill_scheme(const std::string& name, const std::string& model, ConvertOptions* convert, Progress* progress) {
   if (name.empty()) return;
   const quant::Scheme* scheme = quant::find_scheme(name);
-  if (scheme == nullptr)
-    throw Failure("--quantize " + name + ": there is no such scheme", "schemes: " + quant::scheme_names());
+  if (scheme == nullptr) throw Failure("--quantize " + name + ": there is no such scheme", scheme_help(name));
   convert->quantize.name = "quantize_" + name;
   convert->quantize.check_atol = scheme->check_atol;
-  convert->quantize.run = [scheme](ir::Graph& g, PassReport* report) {
-    quant::SchemeLog log;
+  const std::string stage = model + ": quantize to " + name;
+  convert->quantize.run = [scheme, stage, progress](ir::Graph& g, PassReport* report) {
+    quant::SchemeLog log = log_of(stage, progress);
     scheme->run(g, log);
     report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
     for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db, e.lost});
@@ -168,7 +185,7 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   convert.optimize = !options.no_optimize;
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
-  fill_scheme(options.quantize, &convert);
+  fill_scheme(options.quantize, options.model, &convert, progress);
   for (const std::string& state : options.states) {
     const size_t at = state.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == state.size())
@@ -177,8 +194,8 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
   }
   if (!options.signature.empty()) read_signature(options.signature, &convert);
   convert.option_texts = texts_of(options);
-  convert.progress = [progress, model = options.model](const std::string& stage, double fraction) {
-    progress->show(model + ": " + stage + " " + std::to_string(static_cast<int>(fraction * 100)) + " %");
+  convert.progress = [progress, model = options.model](const std::string& stage, double share) {
+    progress->show(model + ": " + stage, share);
   };
   return convert;
 }
@@ -207,7 +224,7 @@ std::vector<uint8_t> add_to(const FileBytes& file, const Options& options, const
 
 void convert(const Options& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
-  apply_limits(given.limits);
+  apply_limits(given.limits, given.model, given.json);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
   const Options options = for_targets(given, profiles);
   if (!profiles.empty() && options.output.empty())
@@ -275,7 +292,7 @@ void convert(const Options& given, Context& context) {
 
 void check_only(const Options& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
-  apply_limits(given.limits);
+  apply_limits(given.limits, given.model, given.json);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
   const Options options = for_targets(given, profiles);
   Progress progress;
@@ -305,18 +322,18 @@ void check_only(const Options& given, Context& context) {
 }
 
 void add_common(Command verb, Options* options) {
-  verb.add_option("model", options->model, "an .onnx file").required();
+  verb.add_option("model", options->model, "an .onnx file").required().file({".onnx"});
   verb.add_repeated("--shape", options->shapes,
                     "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
                     "leaves a dimension open, as n");
   add_bounds(verb, &options->bounds);
   add_import_options(verb, &options->import);
   verb.add_option("--reproduce", options->reproduce,
-                  "write each node that is refused to this folder, as a model of that node alone");
-  verb.add_repeated(
-      "--target", options->targets,
-      "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights and "
-      "compile parts for it; may be given often; help lists the profiles");
+                  "write each node that is refused to this folder, as a model of that node alone")
+      .folder();
+  add_profiles(verb, "--target", &options->targets,
+               "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights "
+               "and compile parts for it; may be given often; help lists the profiles");
   add_limits(verb, &options->limits);
 }
 
@@ -326,35 +343,41 @@ void add_convert(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("convert", "Turn an ONNX model into a .vireo file");
   add_common(verb, options.get());
-  verb.add_option("-o,--output", options->output, "the .vireo file to write");
+  verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
   verb.add_option("--emit-onnx", options->onnx,
-                  "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o");
+                  "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o")
+      .file({".onnx"});
   // A flag, so that a path behind a bare --check is not taken for its value.
   options->check_given =
       verb.add_flag("--check", options->check,
                     "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
   verb.add_option("--report", options->report,
-                  "write what was done to an .html page that explains itself, or the same data to a .json file");
+                  "write what was done to an .html page that explains itself, or the same data to a .json file")
+      .file({".html", ".json"});
   verb.add_option("--bench", options->bench_seconds,
                   "run the result for N seconds and put each node's time into the report")
       .range(0.0, 3600.0);
-  verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest");
+  verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest")
+      .file({".npz"});
   verb.add_option("--test-atol", options->test_atol,
                   "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
       .non_negative();
   verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
       .non_negative();
   verb.add_option("--signature", options->signature,
-                  "a .json file that says what inputs mean: picture, sound, range, mean, std");
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std")
+      .file({".json"});
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
-  verb.add_option(
-      "--quantize", options->quantize,
-      "bf16: products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16, half the size of weights; fp16: weights in "
-      "float16, half the size, arithmetic in float32; int8-weights, int4: weights of Gemm and MatMul in 8 or 4 bits, a "
-      "quarter or a sixth of the size; each less exact");
+  verb.add_option("--quantize", options->quantize,
+                  "bf16: products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16, half the size of weights; fp16: "
+                  "weights in "
+                  "float16, half the size, arithmetic in float32; int8-weights, int4: weights of Gemm and MatMul in 8 "
+                  "or 4 bits, a "
+                  "quarter or a sixth of the size; each less exact")
+      .offer(quant::scheme_list());
   verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
-  verb.add_flag("--json", options->json, "print the report as JSON");
+  add_json(verb, &options->json, "print the report as JSON");
   verb.footer(
       "Examples:\n"
       "  vireo convert model.onnx -o model.vireo\n"
@@ -364,12 +387,11 @@ void add_convert(Command app, Context& context) {
       "  vireo convert model.onnx -o model.vireo --target cpu --target npu --plugins libvireo_npu.so\n"
       "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
       "  vireo convert model.onnx -o model.vireo --check --bench 2 --report model.html\n"
-      "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz --report "
-      "model.html\n"
+      "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz\n"
       "A signature file:\n"
-      "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\", "
-      "\"range\": [0, 1],\n"
-      "               \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225], \"resize\": \"letterbox\"}]}");
+      "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\",\n"
+      "               \"range\": [0, 1], \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225],\n"
+      "               \"resize\": \"letterbox\"}]}");
   verb.callback([options, &context] { convert(*options, context); });
 }
 
@@ -377,7 +399,7 @@ void add_check(Command app, Context& context) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("check", "Tell whether an ONNX model converts, and every reason why not");
   add_common(verb, options.get());
-  verb.add_flag("--json", options->json, "print as JSON");
+  add_json(verb, &options->json);
   verb.footer("Examples:\n  vireo check model.onnx\n  vireo check model.onnx --target mcu");
   verb.callback([options, &context] { check_only(*options, context); });
 }

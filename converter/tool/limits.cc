@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
+#include "c_api/tool/app.h"
 #include "c_api/tool/machine.h"
 
 namespace vireo::tool {
@@ -22,11 +22,12 @@ constexpr bool kCountsMemory = false;
 constexpr bool kCountsMemory = true;
 #endif
 
-char g_message[160];
-size_t g_message_size = 0;
+// Written before they are needed: a signal handler may make nothing.
+std::string g_message, g_object;
 
 void time_is_over(int) {  // what a signal handler may call, and nothing else
-  (void)!write(STDERR_FILENO, g_message, g_message_size);
+  (void)!write(STDOUT_FILENO, g_object.data(), g_object.size());
+  (void)!write(STDERR_FILENO, g_message.data(), g_message.size());
   _exit(1);
 }
 
@@ -39,7 +40,7 @@ void add_limits(Command verb, Limits* limits) {
   verb.add_option("--max-seconds", limits->seconds, "that this may take; default 3600; 0 for no limit").range(0.0, 1e9);
 }
 
-void apply_limits(const Limits& limits) {
+void apply_limits(const Limits& limits, const std::string& model, bool json) {
   const double bytes = limits.memory_gib < 0 ? 0.75 * memory_here() : limits.memory_gib * kGiB;
   rlimit now;
   if (kCountsMemory && bytes > 0 && bytes < 9e18 && getrlimit(RLIMIT_DATA, &now) == 0 &&
@@ -48,9 +49,10 @@ void apply_limits(const Limits& limits) {
     (void)setrlimit(RLIMIT_DATA, &now);
   }
   if (limits.seconds <= 0) return;
-  g_message_size = static_cast<size_t>(snprintf(
-      g_message, sizeof(g_message),
-      "error: not done after %g seconds, nothing was written\n  help: --max-seconds allows more\n", limits.seconds));
+  const std::string what = formatted("not done after %g seconds, nothing was written", limits.seconds);
+  const std::string help = "--max-seconds allows more";
+  g_message = "error: " + what + "\n  help: " + help + "\n";
+  if (json) g_object = json_text(error_json({"no_time", model, "", "", what, help}), 2) + "\n";
   struct sigaction action = {};
   action.sa_handler = time_is_over;
   (void)sigaction(SIGALRM, &action, nullptr);

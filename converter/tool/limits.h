@@ -2,6 +2,8 @@
 #ifndef VIREO_CONVERTER_TOOL_LIMITS_H_
 #define VIREO_CONVERTER_TOOL_LIMITS_H_
 
+#include <string>
+
 #include "c_api/tool/command.h"
 
 namespace vireo::tool {
@@ -15,8 +17,9 @@ struct Limits {
 void add_limits(Command verb, Limits* limits);
 
 // From here on, for the whole process. More memory is std::bad_alloc; more time ends the process with status 1 and a
-// message, which leaves nothing behind (sdk/files/whole_file.h).
-void apply_limits(const Limits& limits);
+// message about `model`, also as an object for programs where `json` says so; it leaves nothing behind
+// (sdk/files/whole_file.h).
+void apply_limits(const Limits& limits, const std::string& model, bool json);
 
 }  // namespace vireo::tool
 

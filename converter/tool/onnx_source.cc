@@ -1,8 +1,10 @@
 #include "converter/tool/onnx_source.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "c_api/tool/app.h"
+#include "converter/tool/verbs.h"
 
 namespace vireo::tool {
 
@@ -19,16 +21,32 @@ ModelBytes convert_in_memory(const std::string& path, const ImportOptions& impor
   ConvertOptions options;
   fill_import(import, &options);
   Progress progress;
-  options.progress = [&](const std::string& stage, double fraction) {
-    progress.show(path + ": " + stage + " " + std::to_string(static_cast<int>(fraction * 100)) + " %");
-  };
+  options.progress = [&](const std::string& stage, double share) { progress.show(path + ": " + stage, share); };
   Diagnostics diagnostics;
   FileBytes converted;
   const bool good = convert_to_memory(path, options, &converted, &diagnostics, nullptr);
   progress.show("");
-  if (!good) throw Failure(diagnostics.text());
+  if (!good) throw refusal(path, diagnostics);
   std::cerr << diagnostics.text();
   return share(std::move(converted));
+}
+
+Failure refusal(const std::string& path, const Diagnostics& diagnostics) {
+  ErrorFacts facts;
+  facts.file = path;
+  const auto& all = diagnostics.all();
+  const auto is_error = [](const Diagnostic& d) { return d.severity == Severity::kError; };
+  auto first =
+      std::find_if(all.begin(), all.end(), [&](const Diagnostic& d) { return is_error(d) && !d.node.empty(); });
+  if (first == all.end()) first = std::find_if(all.begin(), all.end(), is_error);
+  if (first != all.end()) {
+    facts.code = code_text(first->code);
+    facts.node = first->node;
+    facts.tensor = first->tensor;
+    facts.message = first->what;
+    facts.help = first->help;
+  }
+  return Failure(diagnostics.text(), "", facts);
 }
 
 HostTensor to_host(const Array& array) {

@@ -16,6 +16,9 @@ ModelBytes share(FileBytes converted);
 // Converts an ONNX file for run, verify and bench. Warnings go to standard error; throws Failure with all diagnostics.
 ModelBytes convert_in_memory(const std::string& path, const ImportOptions& import);
 
+// A model that does not convert: all diagnostics for people, the first error that names a node for programs.
+Failure refusal(const std::string& path, const Diagnostics& diagnostics);
+
 HostTensor to_host(const Array& array);
 Array to_array(const HostTensor& tensor);
 

@@ -64,16 +64,17 @@ void pack(const Options& options) {
 void add_pack(Command app, Context&) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("pack", "Write weights and compiled parts for a target into a .vireo file");
-  verb.add_option("model", options->model, "a .vireo file").required();
-  verb.add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself").required();
-  verb.add_repeated(
-      "--target,--profile", options->targets,
-      "a profile by name (vireo targets lists them) or PATH.json; may be given often; cpu, which serves every "
-      "CPU, otherwise");
+  verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
+  verb.add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself")
+      .required()
+      .file({".vireo"});
+  add_profiles(verb, "--target,--profile", &options->targets,
+               "a profile by name (vireo targets lists them) or PATH.json; may be given often; cpu, which serves every "
+               "CPU, otherwise");
   add_tuning(verb, &options->with.tuning);
   add_shapes(verb, &options->with.shapes);
   add_bounds(verb, &options->with.bounds);
-  verb.add_flag("--json", options->json, "print the figures as JSON");
+  add_json(verb, &options->json, "print the figures as JSON");
   verb.footer(
       "Examples:\n"
       "  vireo pack model.vireo -o packed.vireo\n"

@@ -1,6 +1,4 @@
 // The report of a conversion as JSON.
-#include <stdio.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -26,13 +24,9 @@ size_t count_of(const ConvertReport& report, const char* op) {
   return 0;
 }
 
-std::string code_text(Code code) {
-  char text[16];
-  snprintf(text, sizeof(text), "VC%04d", static_cast<int>(code));
-  return text;
-}
-
 }  // namespace
+
+std::string code_text(Code code) { return formatted("VC%04d", static_cast<int>(code)); }
 
 Json diagnostics_json(const Diagnostics& diagnostics) {
   Json out = Json::array();

@@ -282,7 +282,8 @@ void bench_report(const Model& model, const std::string& path, const SessionChoi
     Diagnostics diagnostics;
     ConvertReport report;
     FileBytes bytes;
-    if (!convert_to_memory(model.name(), options, &bytes, &diagnostics, &report)) throw Failure(diagnostics.text());
+    if (!convert_to_memory(model.name(), options, &bytes, &diagnostics, &report))
+      throw refusal(model.name(), diagnostics);
     data = told_by_converter(model.name(), share(std::move(bytes)), recorder, report, diagnostics);
   } else {
     data = {{"vireo_report", kReportVersion}, {"model", report::safe_text(model.name())}};

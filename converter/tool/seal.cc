@@ -117,9 +117,11 @@ void add_keygen(Command app, Context&) {
 void add_sign(Command app, Context&) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("sign", "Sign a .vireo file (Ed25519)");
-  verb.add_option("model", options->model, "a .vireo file; encrypt it before, if at all").required();
-  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself").required();
-  verb.add_option("--key", options->key, "the secret key's file").required();
+  verb.add_option("model", options->model, "a .vireo file; encrypt it before, if at all").required().file({".vireo"});
+  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself")
+      .required()
+      .file({".vireo"});
+  verb.add_option("--key", options->key, "the secret key's file").required().file({".key"});
   verb.add_option("--revision", options->revision, "of the model, counting up: a device can refuse older ones");
   verb.footer("Example:\n  vireo sign model.vireo -o signed.vireo --key maker.key --revision 3");
   verb.callback([options] { sign(*options); });
@@ -128,9 +130,11 @@ void add_sign(Command app, Context&) {
 void add_encrypt(Command app, Context&) {
   auto options = std::make_shared<Options>();
   Command verb = app.add_verb("encrypt", "Encrypt a .vireo file (XChaCha20-Poly1305, in chunks of 64 KiB)");
-  verb.add_option("model", options->model, "a .vireo file").required();
-  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself").required();
-  verb.add_option("--key", options->key, "the secret key's file (vireo keygen --encryption)").required();
+  verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
+  verb.add_option("-o,--output", options->output, "the file to write; may be the model itself")
+      .required()
+      .file({".vireo"});
+  verb.add_option("--key", options->key, "the secret key's file (vireo keygen --encryption)").required().file({".key"});
   verb.footer(
       "Example:\n  vireo encrypt model.vireo -o sealed.vireo --key fleet.key\n  vireo run sealed.vireo --keys "
       "fleet.key");

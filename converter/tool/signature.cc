@@ -21,7 +21,8 @@ class Reader {
   explicit Reader(const std::string& path) : path_(path) {}
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Failure(path_ + ": " + what, "see vireo convert --help for an example of a signature file");
+    throw Failure(path_ + ": " + what, "see vireo convert --help for an example of a signature file",
+                  {"failed", path_, "", "", "", ""});
   }
   void only(const Json& object, const std::string& where, const std::set<std::string>& known) const {
     if (!object.is_object()) fail(where + " must be an object");

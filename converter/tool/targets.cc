@@ -11,6 +11,7 @@
 
 #include "c_api/tool/file.h"
 #include "c_api/tool/inputs.h"
+#include "c_api/tool/nearest.h"
 #include "c_api/tool/options.h"
 #include "c_api/tool/tuning.h"
 #include "converter/emit/packed_file.h"
@@ -28,21 +29,9 @@ using target::ProfileDevice;
 
 constexpr uint8_t kNotSaid = 255;
 
-std::string shipped_names() {
-  std::string list;
-  for (const target::ShippedProfile& p : target::shipped_profiles())
-    list += (list.empty() ? "" : ", ") + std::string(p.name);
-  return list;
-}
-
-std::vector<std::string> precisions() {
+std::vector<std::string> shipped_names() {
   std::vector<std::string> list;
-  const std::string names = quant::scheme_names();  // "a, b, c"
-  for (size_t at = 0; at < names.size();) {
-    const size_t comma = std::min(names.find(", ", at), names.size());
-    list.push_back(names.substr(at, comma - at));
-    at = comma + 2;
-  }
+  for (const target::ShippedProfile& p : target::shipped_profiles()) list.emplace_back(p.name);
   return list;
 }
 
@@ -57,16 +46,20 @@ Profile read_profile(const std::string& name) {
     const auto all = target::shipped_profiles();
     const auto* const found = std::find_if(all.begin(), all.end(), [&](const auto& p) { return name == p.name; });
     if (found == all.end()) {
-      throw Failure("there is no target \"" + name + "\"",
-                    "targets of this version: " + shipped_names() + "; a file of your own: --target PATH.json");
+      std::string names;
+      for (const std::string& shipped : shipped_names()) names += (names.empty() ? "" : ", ") + shipped;
+      throw Failure("there is no target \"" + name + "\"", did_you_mean(name, shipped_names()) +
+                                                               "targets of this version: " + names +
+                                                               "; a file of your own: --target PATH.json");
     }
     text = found->text;
     source = "the target " + name;
   }
   Profile profile;
   std::string error;
-  if (!target::parse_profile(text, source, precisions(), &profile, &error))
-    throw Failure(error, "the keys of a profile: converter/target/README.md, examples in share/vireo/targets");
+  if (!target::parse_profile(text, source, quant::scheme_list(), &profile, &error))
+    throw Failure(error, "the keys of a profile: converter/target/README.md, examples in share/vireo/targets",
+                  {"failed", path ? name : "", "", "", "", ""});
   return profile;
 }
 
@@ -165,7 +158,7 @@ class Preparation {
     for (uint32_t i = 0; i < vireo_model_packed_count(model_.get()); ++i) {
       vireo_packed_copy copy = VIREO_PACKED_COPY_INIT;
       vireo_error error = VIREO_ERROR_INIT;
-      check(vireo_model_packed(model_.get(), i, &copy, &error), error, "read packed weights of " + model_.name());
+      check_file(vireo_model_packed(model_.get(), i, &copy, &error), error, "read packed weights of", model_.name());
       emit::PackedWeights w = {};
       if (copy.constant == UINT64_MAX || !pack_delegate(copy.delegate, w.name.delegate)) continue;
       if (copy.kind == VIREO_PACKED_CONSTANT && !profile_.pack) continue;
@@ -483,6 +476,13 @@ std::string text_of(const TargetReport& report, bool nodes) {
   return text;
 }
 
+void add_profiles(Command verb, const std::string& names, std::vector<std::string>* profiles,
+                  const std::string& description) {
+  std::vector<std::string> known = shipped_names();
+  known.emplace_back("help");
+  verb.add_repeated(names, *profiles, description).file({".json"}).offer(known);
+}
+
 void list_targets(bool json) {
   const std::unique_ptr<vireo_runtime, ReleaseHandle> runtime = [] {
     vireo_runtime* made = nullptr;
@@ -509,7 +509,7 @@ void list_targets(bool json) {
 void add_targets(Command app, Context&) {
   auto json = std::make_shared<bool>(false);
   Command verb = app.add_verb("targets", "List the profiles that --target names");
-  verb.add_flag("--json", *json, "print as JSON");
+  add_json(verb, json.get());
   verb.footer("Examples:\n  vireo targets\n  vireo convert model.onnx -o model.vireo --target npu --plugins FILE");
   verb.callback([json] { list_targets(*json); });
 }

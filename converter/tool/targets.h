@@ -67,6 +67,9 @@ void check_limits(const std::vector<TargetReport>& reports);
 
 // The shipped profiles, and whether their devices are here.
 void list_targets(bool json);
+// An option that names profiles, and may be given often; `names` as in Command.
+void add_profiles(Command verb, const std::string& names, std::vector<std::string>* profiles,
+                  const std::string& description);
 
 }  // namespace vireo::tool
 

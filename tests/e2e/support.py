@@ -48,9 +48,9 @@ def convert(model, name=None, *arguments):
 def verify(model, reference, *arguments):
     """vireo verify as JSON; raises with every output that does not pass."""
     done = vireo("verify", model, reference, "--json", *arguments, check=False)
-    if not done.stdout:
+    result = json.loads(done.stdout or "{}")
+    if "outputs" not in result:
         raise AssertionError(f"vireo verify {model} exited with {done.returncode}\n{done.stderr}")
-    result = json.loads(done.stdout)
     bad = [f"case {o['case']} {o['name']}: {o['reason']}" for o in result["outputs"] if not o["pass"]]
     if bad or done.returncode != 0 or not result["pass"]:
         raise AssertionError("\n".join(bad or [done.stderr]))

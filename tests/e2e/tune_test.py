@@ -24,13 +24,13 @@ class Tune(unittest.TestCase):
         self.assertGreaterEqual(self.told["kinds_of_nodes"], self.told["measured"])
 
     def test_explain_shows_what_was_chosen(self):
-        nodes = json.loads(support.vireo("explain", self.file, "--tuning", self.tuning, "--json").stdout)["nodes"]
+        nodes = json.loads(support.vireo("explain", self.file, "--threads", 1, "--tuning", self.tuning, "--json").stdout)["nodes"]
         kernels = {f"{n['device']}:{n['kernel']}" for n in nodes}
         for change in self.told["changes"]:
             self.assertIn(change["to"], kernels)
 
     def test_explain_says_that_it_was_measured(self):
-        nodes = json.loads(support.vireo("explain", self.file, "--tuning", self.tuning, "--json").stdout)["nodes"]
+        nodes = json.loads(support.vireo("explain", self.file, "--threads", 1, "--tuning", self.tuning, "--json").stdout)["nodes"]
         measured = [n for n in nodes if n["reason"].startswith("fastest here by measurement, ")]
         stored = json.loads(self.tuning.read_text())["entries"]
         self.assertEqual(bool(measured), any(e["others"] for e in stored))
@@ -48,7 +48,7 @@ class Tune(unittest.TestCase):
             entry["kernel"] = "no_such_kernel"
         other = support.WORK / "tuning_unknown.json"
         other.write_text(json.dumps(stored))
-        nodes = json.loads(support.vireo("explain", self.file, "--tuning", other, "--json").stdout)["nodes"]
+        nodes = json.loads(support.vireo("explain", self.file, "--threads", 1, "--tuning", other, "--json").stdout)["nodes"]
         self.assertEqual({n["kernel"] for n in nodes}, names)
 
     def test_answers_are_the_same(self):
@@ -80,7 +80,7 @@ class Tune(unittest.TestCase):
         self.assertGreater(stored["rates"]["operations"], 0)
         self.assertGreater(len(stored["entries"]), 0)
         # What was chosen is what a session with the file takes, and its answers are a session's.
-        support.vireo("explain", self.file, "--tuning", kept)
+        support.vireo("explain", self.file, "--threads", 1, "--tuning", kept)
 
     def test_at_load_without_time_changes_nothing(self):
         kept = support.WORK / "tuning_no_time.json"
