@@ -4,6 +4,7 @@
 #include <map>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/folded_text.h"
 #include "c_api/tool/options.h"
 
 namespace vireo::tool {
@@ -11,7 +12,7 @@ namespace {
 
 struct Options {
   std::string model, device;
-  bool json = false;
+  bool json = false, kernels = false;
 };
 
 const char* kind_text(vireo_meaning_kind kind) {
@@ -74,16 +75,51 @@ Json values_json(const Model& model, bool inputs) {
     vireo_meaning meaning = VIREO_MEANING_INIT;
     vireo_error error = VIREO_ERROR_INIT;
     const uint32_t index = static_cast<uint32_t>(i);
-    check(inputs ? vireo_model_input_meaning(model.get(), index, &meaning, &error)
-                 : vireo_model_output_meaning(model.get(), index, &meaning, &error),
-          error, "read the signature of " + model.name());
+    check_file(inputs ? vireo_model_input_meaning(model.get(), index, &meaning, &error)
+                      : vireo_model_output_meaning(model.get(), index, &meaning, &error),
+               error, "read the signature of", model.name());
     out.push_back(value_json(values[i], meaning));
   }
   return out;
 }
 
+Json histogram(const std::map<std::string, int>& counts) {
+  std::vector<std::pair<std::string, int>> ops(counts.begin(), counts.end());
+  std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  Json out = Json::object();
+  for (const auto& [op, count] : ops) out[op] = count;
+  return out;
+}
+
+// "39: Conv 20, Relu 19", and how many nodes the file has with those inside of them.
+std::string nodes_text(const Json& result, uint32_t all) {
+  if (!result.contains("steps")) return std::to_string(all) + ", those inside fused nodes and bodies counted";
+  int count = 0;
+  std::string ops;
+  for (const auto& [op, n] : result["steps"].items()) {
+    count += n.get<int>();
+    ops += (ops.empty() ? ": " : ", ") + op + " " + std::to_string(n.get<int>());
+  }
+  const bool inside = all > static_cast<uint32_t>(count);
+  return std::to_string(count) + (inside ? " (" + std::to_string(all) + " with those inside)" : "") + ops;
+}
+
+// For pasting behind -DVIREO_KERNELS=: one line, however long.
+void print_kernels(const Options& options, const Model& model, const Context& context) {
+  if (model.converted())
+    throw Failure("--kernels lists the operators of a .vireo file, and " + options.model + " is none",
+                  "convert it as the firmware gets it: vireo convert " + options.model + " -o MODEL.vireo",
+                  {"failed", options.model, "", "", "", ""});
+  const std::vector<std::string> kernels = context.extensions.kernels_of(options.model);
+  if (options.json) return print_json({{"model", options.model}, {"kernels", kernels}});
+  std::string list;
+  for (const std::string& kernel : kernels) list += (list.empty() ? "" : ";") + kernel;
+  std::cout << as_is << (list.empty() ? "none" : list) << "\n";
+}
+
 void inspect(const Options& options, Context& context) {
   const Model model(options.model, 1, context.extensions.convert);
+  if (options.kernels) return print_kernels(options, model, context);
   const vireo_model_about about = model.about();
   const auto text = [](const char* s) { return s != nullptr ? s : ""; };
   Json result = {{"model", options.model},
@@ -106,7 +142,7 @@ void inspect(const Options& options, Context& context) {
   for (uint32_t i = 1; i < vireo_model_plan_count(model.get()); ++i) {
     vireo_plan_info plan = VIREO_PLAN_INFO_INIT;
     vireo_error error = VIREO_ERROR_INIT;
-    check(vireo_model_plan(model.get(), i, &plan, &error), error, "read the plans of " + model.name());
+    check_file(vireo_model_plan(model.get(), i, &plan, &error), error, "read the plans of", model.name());
     targets.push_back({{"target", plan.target},
                        {"devices", plan.devices},
                        {"usable", plan.usable != 0},
@@ -122,6 +158,7 @@ void inspect(const Options& options, Context& context) {
   }
   result["open_dimensions"] = open;
   std::string problem;
+  std::map<std::string, int> steps;  // by operator; what is inside a fused node or a body belongs to its owner
   try {
     const SessionChoice choice{options.device, 1, false};
     if (open.empty()) {
@@ -135,12 +172,12 @@ void inspect(const Options& options, Context& context) {
     }
     const Session session = make_session(model, {options.device, 1, false, VIREO_PACKING_NEVER}, bounds);
     std::map<std::string, int> counts;
-    for (const vireo_node_info& node : nodes_of(session.get())) ++counts[node.op];
-    std::vector<std::pair<std::string, int>> ops(counts.begin(), counts.end());
-    std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    Json histogram = Json::object();
-    for (const auto& [op, count] : ops) histogram[op] = count;
-    result["ops"] = histogram;
+    for (const vireo_node_info& node : nodes_of(session.get())) {
+      ++counts[node.op];
+      if (node.depth == 0) ++steps[node.op];
+    }
+    result["ops"] = histogram(counts);
+    result["steps"] = histogram(steps);
   } catch (const ApiFailure& failure) {  // a file for another device is still worth looking at
     problem = failure.what();
     result["not_runnable_here"] = problem;
@@ -155,7 +192,7 @@ void inspect(const Options& options, Context& context) {
             << (about.producer != nullptr && about.producer[0] != 0 ? std::string(" by ") + about.producer : "")
             << ", converted by " << text(about.converter) << "\n";
   std::cout << "  integer     " << (about.integer_only != 0 ? "yes: the same bits on every device" : "no") << "\n";
-  if (about.integer_only == 0 && result.contains("float_nodes")) {
+  if (about.integer_only == 0 && result.value("quantized", false)) {
     constexpr size_t kShown = 10;
     const Json& nodes = result["float_nodes"];
     std::cout << "              " << nodes.size() << (nodes.size() == 1 ? " node computes" : " nodes compute")
@@ -171,7 +208,7 @@ void inspect(const Options& options, Context& context) {
   for (const char* side : {"inputs", "outputs"}) {
     for (const Json& v : result[side]) {
       std::cout << (side[0] == 'i' ? "  input       " : "  output      ") << v["name"].get<std::string>() << ": "
-                << v["type"].get<std::string>();
+                << shortened(v["type"].get<std::string>(), kTypeColumns);
       if (v.contains("meaning")) std::cout << " (" << v["meaning"]["kind"].get<std::string>() << ")";
       std::cout << "\n";
     }
@@ -193,15 +230,7 @@ void inspect(const Options& options, Context& context) {
     std::cout << "  target      " << plan["target"].get<std::string>() << ": " << plan["devices"].get<std::string>()
               << (plan["usable"].get<bool>() ? "" : "; not usable here: " + plan["reason"].get<std::string>()) << "\n";
   }
-  std::cout << "  nodes       " << about.node_count;
-  if (result.contains("ops")) {
-    const char* separator = ": ";
-    for (const auto& [op, count] : result["ops"].items()) {
-      std::cout << separator << op << " " << count;
-      separator = ", ";
-    }
-  }
-  std::cout << "\n";
+  std::cout << "  nodes       " << nodes_text(result, about.node_count) << "\n";
   if (!problem.empty()) std::cout << "  not runnable here: " << problem << "\n";
 }
 
@@ -212,8 +241,15 @@ void add_inspect(Command app, Context& context) {
   Command verb = app.add_verb("inspect", "Show a model's inputs, outputs, memory, operators and origin");
   add_model(verb, context, &options->model);
   add_device(verb, &options->device);
-  verb.add_flag("--json", options->json, "print as JSON");
-  verb.footer("Examples:\n  vireo inspect model.vireo\n  vireo inspect model.vireo --json");
+  if (context.extensions.kernels_of)
+    verb.add_flag("--kernels", options->kernels,
+                  "print the operators that a build must have to run the file, as VIREO_KERNELS takes them");
+  add_json(verb, &options->json);
+  verb.footer(
+      "Examples:\n"
+      "  vireo inspect model.vireo\n"
+      "  vireo inspect model.vireo --json\n"
+      "  cmake --preset cortex-m4 -DVIREO_KERNELS=\"$(vireo inspect model.vireo --kernels)\"");
   verb.callback([options, &context] { inspect(*options, context); });
 }
 

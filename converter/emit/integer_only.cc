@@ -37,6 +37,8 @@ bool is_border(const fb::Subgraph& g, const fb::Node& n) {
   return contains(g.outputs(), y);
 }
 
+bool is_integer(const fb::Node& n) { return n.op() >= 240 && n.op() < 260; }  // the section of ops.def
+
 }  // namespace
 
 std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
@@ -48,7 +50,6 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
       for (flatbuffers::uoffset_t i = 0; i < n->subgraphs()->size(); ++i) inside.insert(n->subgraphs()->Get(i));
     }
   }
-  const auto is_integer = [](const fb::Node& n) { return n.op() >= 240 && n.op() < 260; };  // the section of ops.def
   // A composite of such nodes is one: what it means is its body.
   const auto holds_integers = [&](const fb::Node& n) {
     if (static_cast<Op>(n.op()) != Op::kComposite || n.subgraphs() == nullptr || n.subgraphs()->size() != 1)
@@ -71,6 +72,16 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
     }
   }
   return out;
+}
+
+bool is_quantized(const fb::Model& model) {
+  for (const fb::Subgraph* g : *model.subgraphs()) {
+    if (g->nodes() == nullptr) continue;
+    for (const fb::Node* n : *g->nodes()) {
+      if (is_integer(*n) || static_cast<Op>(n->op()) == Op::kQuantizeLinear) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace vireo::emit

@@ -14,6 +14,10 @@ namespace vireo::emit {
 // model: QuantizeLinear of one of its inputs, and DequantizeLinear whose result is nothing but an output.
 std::vector<const fb::Node*> float_nodes(const fb::Model& model);
 
+// Whether any node computes in integers of a scale, or was meant to: an integer operator, or QuantizeLinear. Only of
+// such a model is it worth saying which nodes do not.
+bool is_quantized(const fb::Model& model);
+
 }  // namespace vireo::emit
 
 #endif  // VIREO_CONVERTER_EMIT_INTEGER_ONLY_H_

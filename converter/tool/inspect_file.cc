@@ -1,5 +1,6 @@
 // What inspect tells of a .vireo file beyond the C API: provenance in full, plans, segments.
 #include <cstring>
+#include <set>
 
 #include "c_api/tool/file.h"
 #include "converter/emit/copies.h"
@@ -28,23 +29,51 @@ std::string hex(const flatbuffers::Vector<uint8_t>* bytes) {
   return out;
 }
 
-}  // namespace
+// The session's loader has verified this very file; it is read again because the C API does not hand out all of it.
+[[noreturn]] void fail_changed(const std::string& path) {
+  throw Failure(path + " changed while it was read", "run vireo inspect again", {"failed", path, "", "", "", ""});
+}
 
-void inspect_file(const std::string& path, Json* facts) {
-  // The session's loader has verified this very file; the header is read again because the C API does not hand it out.
-  const std::vector<uint8_t> bytes = read_file(path);
+FileHeader header_of(const std::string& path, const std::vector<uint8_t>& bytes) {
   FileHeader header;
   Error error;
-  if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != Status::kOk) {
-    throw Failure(path + " changed while it was read", "run vireo inspect again");
+  if (read_header({bytes.data(), bytes.size()}, bytes.size(), &header, &error) != Status::kOk) fail_changed(path);
+  return header;
+}
+
+// Of a file that is not enciphered.
+const fb::Model* model_of(const std::string& path, const std::vector<uint8_t>& bytes, const FileHeader& header) {
+  const uint8_t* start = bytes.data() + header.model_offset;
+  flatbuffers::Verifier verifier(start, header.model_size);
+  if (!fb::VerifyModelBuffer(verifier)) fail_changed(path);
+  return fb::GetModel(start);
+}
+
+}  // namespace
+
+std::vector<std::string> kernels_of(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  const FileHeader header = header_of(path, bytes);
+  if (header.cipher_offset != 0)
+    throw Failure("the graph of " + path + " is enciphered", "list the kernels of the file before vireo encrypt",
+                  {"failed", path, "", "", "", ""});
+  std::set<std::string> names;
+  for (const fb::Subgraph* g : *model_of(path, bytes, header)->subgraphs()) {
+    for (const fb::Node* n : *g->nodes()) {
+      const Op op = static_cast<Op>(n->op());
+      if (op != Op::kComposite) names.insert(op_name(op));  // every build has that one: it runs its body
+    }
   }
+  return {names.begin(), names.end()};
+}
+
+void inspect_file(const std::string& path, Json* facts) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  const FileHeader header = header_of(path, bytes);
   (*facts)["signed"] = header.signature_offset != 0;
   (*facts)["encrypted"] = header.cipher_offset != 0;
   if (header.cipher_offset != 0) return;  // what the C API tells is all that is told
-  const uint8_t* start = bytes.data() + header.model_offset;
-  flatbuffers::Verifier verifier(start, header.model_size);
-  if (!fb::VerifyModelBuffer(verifier)) throw Failure(path + " changed while it was read", "run vireo inspect again");
-  const fb::Model* model = fb::GetModel(start);
+  const fb::Model* model = model_of(path, bytes, header);
 
   if (const fb::Provenance* from = model->provenance()) {
     (*facts)["provenance"] = {{"source", from->source() != nullptr ? from->source()->str() : ""},
@@ -127,6 +156,7 @@ void inspect_file(const std::string& path, Json* facts) {
         {{"name", n->name() != nullptr ? n->name()->str() : ""}, {"op", op_name(static_cast<Op>(n->op()))}});
   }
   (*facts)["float_nodes"] = floats;
+  (*facts)["quantized"] = emit::is_quantized(*model);
   (*facts)["plan_list"] = plans;
   (*facts)["segment_list"] = segments;
   (*facts)["signed"] = header.signature_size != 0;

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     extensions.verbs.emplace_back(add);
 #endif
   extensions.inspect_file = vireo::tool::inspect_file;
+  extensions.kernels_of = vireo::tool::kernels_of;
   extensions.report = vireo::tool::bench_report;
   return vireo::tool::run_app(argc, argv, std::move(extensions));
 }
