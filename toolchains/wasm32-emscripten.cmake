@@ -5,6 +5,7 @@ if(NOT VIREO_EMSCRIPTEN_TOOLCHAIN)
   message(FATAL_ERROR "emscripten is not installed: toolchains/bootstrap --for cross installs it")
 endif()
 include("${VIREO_EMSCRIPTEN_TOOLCHAIN}")
+list(APPEND CMAKE_FIND_ROOT_PATH ${CMAKE_PREFIX_PATH})  # what the caller names is for the target: an installed Vireo
 string(APPEND CMAKE_C_FLAGS_INIT " -msimd128")
 string(APPEND CMAKE_CXX_FLAGS_INIT " -msimd128")
 # emcc's own JavaScript tools look for node modules where Debian does not put them, and its loader takes node 18's

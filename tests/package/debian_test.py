@@ -91,6 +91,19 @@ class Debian(unittest.TestCase):
         library = (self.root / "usr" / "lib" / f"libvireo.so.{VERSION}").read_bytes()
         self.assertNotIn(b".debug_info", library)
 
+    def test_manual_completions_samples_and_documents_are_where_they_are_looked_for(self):
+        share = self.root / "usr" / "share"
+        verbs = {p.stem for p in (share / "man" / "man1").iterdir()}
+        self.assertLessEqual({"vireo", "vireo-convert", "vireo-run", "vireo-bench"}, verbs)
+        for path, text in (("bash-completion/completions/vireo", "complete -o filenames"), ("zsh/vendor-completions/_vireo", "#compdef vireo"),
+                           ("fish/vendor_completions.d/vireo.fish", "complete -c vireo"), ("man/man1/vireo-run.1", ".SH SYNOPSIS"),
+                           ("doc/vireo/README.md", "# Vireo"), ("doc/vireo/c_api/REFERENCE.md", "vireo_session_run"),
+                           ("doc/vireo/samples/howto/microcontroller.md", "VIREO_KERNELS"), ("vireo/samples/CMakeLists.txt", "find_package(Vireo"),
+                           ("../lib/cmake/Vireo/embed.cmake", "SYMBOL")):
+            with self.subTest(path):
+                self.assertIn(text, (share / path).read_text())
+        self.assertFalse((share / "zsh" / "site-functions").exists())  # for what no package manager installs
+
     def test_the_command_line_starts(self):
         self.assertIn(VERSION, support.run(self.root / "usr" / "bin" / "vireo", "--version").stdout)
 

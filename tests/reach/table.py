@@ -12,7 +12,7 @@ INSTALLED = "@installed"  # what cmake --install writes
 MADE = {
     INSTALLED: [
         LIBRARY, TOOL, r"@bin/vireo-probe", r"c_api/include/.*", r"bindings/python/vireo/.*",
-        r"bindings/CMakeLists\.txt", r"converter/target/profiles/.*", r"toolchains/cmake/VireoConfig\.cmake\.in"],
+        r"bindings/CMakeLists\.txt", r"converter/target/profiles/.*", r"toolchains/cmake/VireoConfig\.cmake\.in", r"samples/.*"],
     # A runtime tries a plug-in with another program first.
     "@plugins/libvireo_npu.so": [r"@bin/vireo-probe"],
 }

@@ -1,8 +1,8 @@
 # Debian packages out of a build folder: `cpack -G DEB` there. One package for each part that `cmake --install` knows but the
 # Python binding, which comes as a wheel (bindings/python/README.md).
 #   libvireo0     libvireo.so.0, and vireo-probe, which tries plug-ins for it
-#   libvireo-dev  headers, libvireo.a, files for find_package(Vireo) and pkg-config
-#   vireo-tools   the `vireo` program, profiles of targets
+#   libvireo-dev  headers, libvireo.a, files for find_package(Vireo) and pkg-config, samples, documents
+#   vireo-tools   the `vireo` program, its manual pages and completions, profiles of targets
 # They go where CMAKE_INSTALL_LIBDIR says, lib by default: no Multi-Arch is claimed, and vireo-probe is found in ../bin.
 include_guard(GLOBAL)
 if(NOT PROJECT_IS_TOP_LEVEL OR VIREO_BARE_METAL OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux" OR NOT TARGET vireo_shared)
@@ -53,7 +53,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libvireo-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "C headers, libvireo.a, files for find_package(Vireo) and pkg-config, and
-the operators' attributes for writers of delegates.")
+the operators' attributes for writers of delegates; samples and documents.")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME vireo-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)

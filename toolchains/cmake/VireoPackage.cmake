@@ -1,4 +1,5 @@
-# What gets installed: one archive, one shared library, the public headers and a CMake package.
+# What gets installed: one archive, one shared library, the public headers, a CMake package, samples and documents; the program
+# with its manual.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -151,4 +152,52 @@ Libs.private: ${private_libraries} -lstdc++
   install(FILES "${PROJECT_BINARY_DIR}/VireoConfig.cmake" "${PROJECT_BINARY_DIR}/VireoConfigVersion.cmake"
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
   install(FILES "${PROJECT_BINARY_DIR}/vireo.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+  vireo_install_samples_and_documents_()
+endfunction()
+
+# Samples, the script that makes an array of a model, and documents, whose links to each other hold.
+function(vireo_install_samples_and_documents_)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/samples/CMakeLists.txt")
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/samples" DESTINATION ${CMAKE_INSTALL_DATADIR}/vireo COMPONENT development
+      PATTERN "quickstart" EXCLUDE)  # it sets up a machine to build Vireo itself
+  endif()
+  install(FILES "${PROJECT_SOURCE_DIR}/samples/embed.cmake" DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
+  file(GLOB pages RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/samples/howto/*.md")
+  foreach(page README.md CHANGELOG.md SECURITY.md LICENSE c_api/README.md c_api/REFERENCE.md c_api/tool/README.md converter/report/README.md
+      converter/target/README.md quant/README.md sdk/ops/COVERAGE.md samples/README.md samples/tutorial/README.md ${pages})
+    if(EXISTS "${PROJECT_SOURCE_DIR}/${page}")
+      cmake_path(GET page PARENT_PATH folder)
+      install(FILES "${PROJECT_SOURCE_DIR}/${page}" DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/vireo/${folder} COMPONENT development)
+    endif()
+  endforeach()
+endfunction()
+
+# vireo_install_tool(<target of the program vireo>)
+#   Installs it with its manual pages and what shells need to complete its arguments, which it writes itself. A cross build has
+#   the program alone.
+function(vireo_install_tool target)
+  install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  if(CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  set(folder "${PROJECT_BINARY_DIR}/generated/tool")
+  set(completions "")
+  set(commands "")
+  foreach(shell bash zsh fish)
+    list(APPEND completions "${folder}/vireo.${shell}")
+    list(APPEND commands COMMAND sh -c "\"$0\" completion ${shell} > \"$1\"" $<TARGET_FILE:${target}> "${folder}/vireo.${shell}")
+  endforeach()
+  add_custom_command(OUTPUT "${folder}/man1/vireo.1" ${completions}
+    COMMAND ${CMAKE_COMMAND} -E rm -rf "${folder}"
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/man1"
+    COMMAND ${target} help --man "${folder}/man1"
+    ${commands}
+    DEPENDS ${target} VERBATIM COMMENT "manual pages and completions of vireo")
+  add_custom_target(vireo_tool_texts ALL DEPENDS "${folder}/man1/vireo.1" ${completions})
+  install(DIRECTORY "${folder}/man1" DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT tools)
+  install(FILES "${folder}/vireo.bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vireo COMPONENT tools)
+  install(FILES "${folder}/vireo.fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT tools)
+  # Where zsh itself looks; Debian's looks for what packages bring elsewhere.
+  install(FILES "${folder}/vireo.zsh" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _vireo COMPONENT zsh)
+  install(FILES "${folder}/vireo.zsh" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _vireo COMPONENT tools EXCLUDE_FROM_ALL)
 endfunction()
