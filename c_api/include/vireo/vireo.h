@@ -361,7 +361,7 @@ typedef struct vireo_model_about {
   uint32_t plan_count;
   uint32_t segment_count;
   uint64_t file_bytes;
-  uint64_t weight_bytes; /* constants, as the kernels read them */
+  uint64_t weight_bytes; /* constants, as the kernels read them, and the tables of forests */
   const char* source;    /* file name of the original model; "" unknown */
   const char* producer;  /* that wrote the original model */
   const char* converter; /* that wrote this file */
