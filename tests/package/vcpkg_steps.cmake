@@ -67,7 +67,8 @@ function(vcpkg_cmake_install)
   foreach(part runtime development)
     must(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${CURRENT_PACKAGES_DIR}" --component ${part})
   endforeach()
-  file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/doc")  # of Debian's packages, in no installation as a whole
+  # Of Debian's packages, in no installation as a whole; samples, which the port's own build leaves out.
+  file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/doc" "${CURRENT_PACKAGES_DIR}/share/vireo")
 endfunction()
 
 # Configuration files move from lib/cmake/<Name>, three folders deep, to share/<Name>, two deep: what counts folders upwards has to follow.

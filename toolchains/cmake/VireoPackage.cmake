@@ -155,9 +155,9 @@ Libs.private: ${private_libraries} -lstdc++
   vireo_install_samples_and_documents_()
 endfunction()
 
-# Samples, the script that makes an array of a model, and documents, whose links to each other hold.
+# Samples where they are wanted, the script that makes an array of a model, and documents, whose links to each other hold.
 function(vireo_install_samples_and_documents_)
-  if(EXISTS "${PROJECT_SOURCE_DIR}/samples/CMakeLists.txt")
+  if(VIREO_BUILD_SAMPLES)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/samples" DESTINATION ${CMAKE_INSTALL_DATADIR}/vireo COMPONENT development
       PATTERN "quickstart" EXCLUDE)  # it sets up a machine to build Vireo itself
   endif()
