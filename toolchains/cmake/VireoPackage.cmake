@@ -162,9 +162,11 @@ function(vireo_install_samples_and_documents_)
       PATTERN "quickstart" EXCLUDE)  # it sets up a machine to build Vireo itself
   endif()
   install(FILES "${PROJECT_SOURCE_DIR}/samples/embed.cmake" DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
-  file(GLOB pages RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/samples/howto/*.md")
+  file(GLOB pages RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/samples/howto/*.md"
+    "${PROJECT_SOURCE_DIR}/samples/guides/*.md")
   foreach(page README.md CHANGELOG.md SECURITY.md LICENSE c_api/README.md c_api/REFERENCE.md c_api/tool/README.md converter/report/README.md
-      converter/target/README.md quant/README.md sdk/ops/COVERAGE.md samples/README.md samples/tutorial/README.md ${pages})
+      converter/report/SCHEMA.md converter/target/README.md quant/README.md sdk/ops/COVERAGE.md sdk/ops/INTEGER.md samples/README.md
+      samples/plugin/README.md samples/tutorial/README.md ${pages})
     if(EXISTS "${PROJECT_SOURCE_DIR}/${page}")
       cmake_path(GET page PARENT_PATH folder)
       install(FILES "${PROJECT_SOURCE_DIR}/${page}" DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/vireo/${folder} COMPONENT development)
