@@ -15,8 +15,6 @@ MAX_LINES = 400
 MAX_ROOM_LINES = 80
 GENERATED = {"c_api/REFERENCE.md", "sdk/ops/COVERAGE.md"}  # written by scripts, from texts that are checked elsewhere
 NO_ROOM = {"README.md", "samples/tutorial/README.md"}  # the project's page, and a lesson to read from end to end
-# Only the links of these are checked.
-LINKS_ONLY = re.compile(r"c_api/tool/README\.md$")
 
 # Words that a native reader misreads, and what to write. Matched in one sentence, without code and link targets.
 WORDS = [(re.compile(pattern), advice) for pattern, advice in [
@@ -103,7 +101,7 @@ def broken_links(path, lines, there, read):
 
 def check(path, lines, there, read):
     yield from broken_links(path, lines, there, read)
-    if path in GENERATED or LINKS_ONLY.match(path):
+    if path in GENERATED:
         return
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_COLUMNS:
