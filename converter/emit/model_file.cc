@@ -250,27 +250,23 @@ class Builder {
     return t;
   }
 
-  // Whether a session could be made for such an input. Bounds may be those that import assumed.
-  bool takes(size_t test, const ir::Value& input, const HostTensor& given) {
+  // Why no session could take such an input; empty when one can. Bounds may be those that import assumed.
+  std::string misfit(const ir::Value& input, const HostTensor& given) const {
     const Shape& shape = input.type.shape;
-    std::string wrong;
+    const std::string has = "input \"" + input.name + "\" has ";
     if (static_cast<size_t>(shape.rank) != given.dims.size())
-      wrong = "rank " + std::to_string(given.dims.size()) + ", the model wants " + std::to_string(shape.rank);
-    for (int d = 0; wrong.empty() && d < shape.rank; ++d) {
+      return has + "rank " + std::to_string(given.dims.size()) + ", the model wants " + std::to_string(shape.rank);
+    for (int d = 0; d < shape.rank; ++d) {
       const Interval range = graph_.dims().interval(shape[d]);
       const int64_t extent = given.dims[static_cast<size_t>(d)];
       if (extent >= range.lo && extent <= range.hi) continue;
-      wrong = std::to_string(extent) + " as dimension " + std::to_string(d) + ", the model takes " +
-              std::to_string(range.lo) +
-              (range.open()           ? " and more"
-               : range.lo == range.hi ? ""
-                                      : " to " + std::to_string(range.hi));
+      return has + std::to_string(extent) + " as dimension " + std::to_string(d) + ", the model takes " +
+             std::to_string(range.lo) +
+             (range.open()           ? " and more"
+              : range.lo == range.hi ? ""
+                                     : " to " + std::to_string(range.hi));
     }
-    if (wrong.empty()) return true;
-    diagnostics_->error(Code::kBadTestCase,
-                        "test case " + std::to_string(test) + ": input \"" + input.name + "\" has " + wrong,
-                        "leave the case out, or say with --shape what the model is to take");
-    return false;
+    return "";
   }
 
   bool tests() {
@@ -285,7 +281,7 @@ class Builder {
                             "give an array for each, in this order: " + names_of(graph_));
         return false;
       }
-      auto c = std::make_unique<fb::TestCaseT>();
+      std::string wrong;
       for (size_t k = 0; k < given.inputs.size(); ++k) {
         if (given.inputs[k].dtype != graph_.inputs()[k]->type.dtype) {
           diagnostics_->error(Code::kBadTestCase, "test case " + std::to_string(i) + ": input \"" +
@@ -294,9 +290,15 @@ class Builder {
                                                       dtype_name(graph_.inputs()[k]->type.dtype));
           return false;
         }
-        if (!takes(i, *graph_.inputs()[k], given.inputs[k])) return false;
-        c->inputs.push_back(test_tensor(given.inputs[k]));
+        if (wrong.empty()) wrong = misfit(*graph_.inputs()[k], given.inputs[k]);
       }
+      if (!wrong.empty()) {
+        diagnostics_->warning(Code::kBadTestCase, "test case " + std::to_string(i) + " is left out: " + wrong,
+                              "say with --shape what the model is to take, if the case is right");
+        continue;
+      }
+      auto c = std::make_unique<fb::TestCaseT>();
+      for (const HostTensor& input : given.inputs) c->inputs.push_back(test_tensor(input));
       for (const TestOutput& o : given.outputs) {
         auto t = test_tensor(o.values);
         if (!o.dims.empty()) t->dims = o.dims;
@@ -306,6 +308,11 @@ class Builder {
         c->outputs.push_back(std::move(t));
       }
       model_->tests.push_back(std::move(c));
+    }
+    if (!options_.tests.empty() && model_->tests.empty()) {
+      diagnostics_->error(Code::kBadTestCase, "the model takes none of the test cases",
+                          "the warnings say why; --shape says what the model is to take");
+      return false;
     }
     return true;
   }

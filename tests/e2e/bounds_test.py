@@ -172,6 +172,16 @@ class Bounds(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("n=2..", done.stderr)
         support.vireo("bench", model, "--seconds", "0")  # made up inputs are what it takes
+        cases = [np.ones((n, 1, 3), np.float32) for n in (2, 1)]
+        reference, out = self.room / "held.npz", support.WORK / "bounds_held_tests.vireo"
+        np.savez(reference, c0_in0=cases[0], c0_out0=cases[0][:, 0], c1_in0=cases[1], c1_out0=cases[1][0])
+        done = support.vireo("convert", path, "-o", out, "--embed-tests", reference)
+        self.assertIn("test case 1 is left out", done.stderr)
+        self.assertEqual(support.vireo("selftest", out).stdout.count(": pass\n"), 1)
+        np.savez(reference, c0_in0=cases[1], c0_out0=cases[1][0])
+        done = support.vireo("convert", path, "-o", out, "--embed-tests", reference, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("none of the test cases", done.stderr)
         one = support.convert(path, "bounds_one", "--shape", "x=1,1,3")
         _, got = self.run_model("one", one, {"x": np.ones((1, 1, 3), np.float32)})
         self.assertEqual(got.shape, (3,))
