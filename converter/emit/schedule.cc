@@ -136,7 +136,7 @@ uint64_t scatter(uint64_t n) {  // splitmix64
 }
 
 void advance(const Flow& f, uint32_t n, const Effect& e, State* s) {
-  s->ready.erase(std::find(s->ready.begin(), s->ready.end(), n));
+  s->ready.erase(std::find(s->ready.rbegin(), s->ready.rend(), n).base() - 1);
   for (const uint32_t b : f.nodes[n].reads) --s->readers[b];
   for (const uint32_t next : f.nodes[n].feeds) {
     if (--s->waits[next] == 0) s->ready.push_back(next);
@@ -169,6 +169,10 @@ std::vector<uint32_t> depth_first(const Flow& f) {
   return order;
 }
 
+// Looks at each node that can run, before each step: tens of thousands of nodes that all can would take for ever.
+constexpr size_t kMostEffects = size_t{1} << 24;
+
+// Empty where there is no order, or too much to look at.
 std::vector<uint32_t> search(const Flow& f, size_t width) {
   struct Choice {
     uint32_t state, node;
@@ -176,12 +180,14 @@ std::vector<uint32_t> search(const Flow& f, size_t width) {
     int64_t peak;
     uint64_t key;
   };
+  size_t effects = 0;
   std::vector<State> beam{first_state(f)};
   std::vector<Step> steps{{0, 0}};
   for (size_t done = 0; done < f.nodes.size(); ++done) {
     std::vector<Choice> choices;
     for (size_t i = 0; i < beam.size(); ++i) {
       const State& s = beam[i];
+      if ((effects += s.ready.size()) > kMostEffects) return {};
       for (size_t k = s.ready.size(); k-- > 0;) {
         const uint32_t n = s.ready[k];
         const Effect e = effect(f, s, n);
@@ -197,7 +203,7 @@ std::vector<uint32_t> search(const Flow& f, size_t width) {
     for (const Choice& c : choices) {
       if (next.size() == width) break;
       if (!seen.emplace(c.key, true).second) continue;  // the same set, reached with a smaller peak
-      State s = beam[c.state];
+      State s = width == 1 ? std::move(beam[c.state]) : beam[c.state];
       advance(f, c.node, c.effect, &s);
       steps.push_back({s.history, c.node});
       s.history = static_cast<uint32_t>(steps.size() - 1);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace vireo::ir {
@@ -168,38 +167,42 @@ std::unique_ptr<Graph> Graph::clone() const {
 }
 
 std::string Graph::validate() const {
-  std::set<const Value*> made(inputs_.begin(), inputs_.end());
-  std::map<const Value*, size_t> uses;
+  // By id. A value that is not of this graph is never made here.
+  std::vector<bool> made(values_.size() + 1, false);
+  std::vector<size_t> uses(values_.size() + 1, 0), output_uses(values_.size() + 1, 0);
+  const auto known = [&](const Value* v) {
+    return v->id != 0 && v->id <= values_.size() && v == &values_[v->id - 1] && (v->constant != nullptr || made[v->id]);
+  };
+  for (const Value* v : inputs_) made[v->id] = true;
   for (const Node& n : nodes_) {
-    const std::string who = std::string(op_name(n.op)) + " node \"" + n.name + "\"";
+    const auto who = [&n] { return std::string(op_name(n.op)) + " node \"" + n.name + "\""; };
     if (find_op(n.op) == nullptr) return "a node of an unknown operator";
-    if (!n.def().verify({n.attrs.data(), n.attrs.size()})) return who + ": attributes do not verify";
+    if (!n.def().verify({n.attrs.data(), n.attrs.size()})) return who() + ": attributes do not verify";
     for (const Value* v : n.inputs) {
       if (v == nullptr) continue;
-      ++uses[v];
-      if (v->constant == nullptr && made.count(v) == 0) return who + ": uses a value before it is made";
-      if (v->type.dtype == DType::kNone) return who + ": uses a value without a type";
+      if (!known(v)) return who() + ": uses a value before it is made";
+      if (v->type.dtype == DType::kNone) return who() + ": uses a value without a type";
+      ++uses[v->id];
     }
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       const Value* v = n.outputs[i];
       if (v == nullptr) continue;
-      if (v->producer != &n || v->producer_output != i || !made.insert(v).second)
-        return who + ": output has two makers";
+      if (v->producer != &n || v->producer_output != i || made[v->id]) return who() + ": output has two makers";
+      made[v->id] = true;
     }
     for (const auto& body : n.bodies) {
       const std::string inner = body->validate();
-      if (!inner.empty()) return who + ": in its body: " + inner;
+      if (!inner.empty()) return who() + ": in its body: " + inner;
     }
   }
   for (const Value* v : outputs_) {
-    if (v->constant == nullptr && made.count(v) == 0) return "output \"" + v->name + "\" is never made";
+    if (!known(v)) return "output \"" + v->name + "\" is never made";
+    ++output_uses[v->id];
   }
   for (const Value& v : values_) {
-    if (v.uses.size() != uses[&v]) return "value \"" + v.name + "\": its list of uses is wrong";
+    if (v.uses.size() != uses[v.id]) return "value \"" + v.name + "\": its list of uses is wrong";
     if (v.constant != nullptr && v.producer != nullptr) return "value \"" + v.name + "\": a constant with a maker";
-    if (v.output_uses != static_cast<size_t>(std::count(outputs_.begin(), outputs_.end(), &v))) {
-      return "value \"" + v.name + "\": its count of output uses is wrong";
-    }
+    if (v.output_uses != output_uses[v.id]) return "value \"" + v.name + "\": its count of output uses is wrong";
   }
   return "";
 }
