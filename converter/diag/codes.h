@@ -33,6 +33,7 @@ enum class Code {
   kDeclaredOtherwise = 216,  // warning: an output is listed twice, or declared as another type than its node makes
   kBeyondStandard = 217,     // warning: a node that the standard does not allow; says how it is read
   kConstantInput = 218,      // warning: inputs that the file has values for, which are constants here
+  kAboveLimit = 219,         // the model unfolds to more than a conversion makes (ir/budget.h)
   // 03xx: what the caller asked for
   kBadShapeOption = 301,
   kBadSignature = 302,

@@ -424,6 +424,7 @@ void infer_contents(DimTable& dims, Node* node, ConstantFinder* finder) {
   const auto is_tracked = [](const Value* v) { return v != nullptr && v->contents; };
   // Of real values only those that are made of extents: constants are known by themselves.
   if (is_readable_real(t) && std::none_of(node->inputs.begin(), node->inputs.end(), is_tracked)) return;
+  if (!dims.budget().spend(Budget::kTerms, count)) return;
   Elements out;
   if (!rule(Context{dims, *node, finder}, &out) || static_cast<int64_t>(out.size()) != count) return;
   if (std::all_of(out.begin(), out.end(), [&](Dim d) { return fits(dims, t, d); })) y->contents = std::move(out);

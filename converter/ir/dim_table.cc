@@ -78,8 +78,9 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-uint32_t DimTable::new_symbol(Symbol s) {
+uint32_t DimTable::new_symbol(Symbol s, int depth) {
   Atom atom;
+  atom.depth = depth;
   const Interval up = s.data_dependent ? interval(s.upper) : Interval{};
   atom.interval = {s.lo, s.data_dependent ? up.hi : (s.hi < 0 ? INT64_MAX : s.hi)};
   symbols_[s.name] = static_cast<uint32_t>(atoms_.size());
@@ -108,6 +109,7 @@ bool DimTable::set_bounds(const std::string& name, int64_t lo, int64_t hi) {
   atom.symbol.lo = lo;
   atom.symbol.hi = hi;
   atom.interval = {lo, hi < 0 ? INT64_MAX : hi};
+  intervals_[handle_id(symbol(name))] = atom.interval;
   return true;
 }
 
@@ -138,47 +140,66 @@ bool DimTable::narrow(Dim d, int64_t lo, int64_t hi, size_t atoms) {
   return true;
 }
 
-Dim DimTable::fresh(const std::string& stem) {
-  std::string name = stem;
-  for (int i = 1; symbols_.count(name) != 0; ++i) name = stem + "." + std::to_string(i);
-  return symbol(name);
+std::string DimTable::free_name(const std::string& stem) {
+  if (symbols_.count(stem) == 0) return stem;
+  int& i = stems_[stem];  // numbers before it are taken: names never become free
+  std::string name;
+  do {
+    name = stem + "." + std::to_string(++i);
+  } while (symbols_.count(name) != 0);
+  return name;
 }
 
+Dim DimTable::fresh(const std::string& stem) { return symbol(free_name(stem)); }
+
 Dim DimTable::fresh_bounded(const std::string& stem, Dim upper) {
+  int depth = 0;
+  if (!find_depth({upper}, &depth)) return kTooLarge;
   Symbol s;
-  s.name = stem;
-  for (int i = 1; symbols_.count(s.name) != 0; ++i) s.name = stem + "." + std::to_string(i);
+  s.name = free_name(stem);
   s.data_dependent = true;
   s.upper = upper;
-  return intern({{{new_symbol(std::move(s))}, 1}});
+  return intern({{{new_symbol(std::move(s), depth)}, 1}});
 }
 
 Polynomial DimTable::polynomial(Dim d) const {
-  if (is_symbolic(d)) return polynomials_[handle_id(d)];
+  if (is_symbolic(d)) return *polynomials_[handle_id(d)];
   return d == 0 ? Polynomial{} : Polynomial{{{}, d}};
 }
 
 Dim DimTable::intern(Polynomial p) {
   int64_t c = 0;
   if (constant_of(p, &c)) return is_symbolic(c) ? kTooSmall : c;
-  const auto it = ids_.find(p);
-  if (it != ids_.end()) return handle_of(it->second);
-  const uint32_t id = static_cast<uint32_t>(polynomials_.size());
-  ids_[p] = id;
-  polynomials_.push_back(std::move(p));
-  return handle_of(id);
+  const auto [it, fresh] = ids_.emplace(std::move(p), static_cast<uint32_t>(polynomials_.size()));
+  if (fresh) {
+    polynomials_.push_back(&it->first);
+    intervals_.push_back(interval(it->first));
+  }
+  return handle_of(it->second);
+}
+
+// Numbers are no terms.
+bool DimTable::spend_terms(Dim a, Dim b) const {
+  if (!is_symbolic(a) && !is_symbolic(b)) return true;
+  const auto terms = [&](Dim d) { return is_symbolic(d) ? polynomials_[handle_id(d)]->size() : 1; };
+  return budget_.spend(Budget::kTerms, static_cast<int64_t>(terms(a) + terms(b)));
+}
+
+std::string DimTable::limit_met() const {
+  if (too_deep_) return std::to_string(kMostDepth) + " divisions, minimums, maximums and bounds inside each other";
+  return budget_.exceeded(Budget::kTerms) ? budget_.limit(Budget::kTerms) : "";
 }
 
 bool DimTable::is_symbol(Dim d, uint32_t* atom) const {
   if (!is_symbolic(d)) return false;
-  const Polynomial& p = polynomials_[handle_id(d)];
+  const Polynomial& p = *polynomials_[handle_id(d)];
   if (p.size() != 1 || p.begin()->first.size() != 1 || p.begin()->second != 1) return false;
   *atom = p.begin()->first[0];
   return atoms_[*atom].kind == ExprKind::kSymbol;
 }
 
 Dim DimTable::add(Dim a, Dim b) {
-  if (a == kTooLarge || b == kTooLarge) return kTooLarge;
+  if (a == kTooLarge || b == kTooLarge || !spend_terms(a, b)) return kTooLarge;
   Polynomial p = polynomial(a);
   for (const auto& [m, c] : polynomial(b)) {
     if (!add_term(&p, m, c)) return c < 0 ? kTooSmall : kTooLarge;
@@ -189,7 +210,7 @@ Dim DimTable::add(Dim a, Dim b) {
 
 // Not the sum with (-1) b: the negative of a number near 2^63 would be a handle.
 Dim DimTable::sub(Dim a, Dim b) {
-  if (a == kTooLarge && b != a) return kTooLarge;
+  if ((a == kTooLarge && b != a) || !spend_terms(a, b)) return kTooLarge;
   Polynomial p = polynomial(a);
   for (const auto& [m, c] : polynomial(b)) {
     if (!subtract_term(&p, m, c)) return c > 0 ? kTooSmall : kTooLarge;
@@ -204,8 +225,10 @@ Dim DimTable::mul(Dim a, Dim b) {
     return other == 0 ? 0 : is_symbolic(other) || other > 0 ? kTooLarge : kTooSmall;
   }
   Polynomial p;
-  const Polynomial pb = polynomial(b);
-  for (const auto& [ma, ca] : polynomial(a)) {
+  const Polynomial pa = polynomial(a), pb = polynomial(b);
+  const bool numbers = !is_symbolic(a) && !is_symbolic(b);
+  if (!numbers && !budget_.spend(Budget::kTerms, static_cast<int64_t>(pa.size() * pb.size()))) return kTooLarge;
+  for (const auto& [ma, ca] : pa) {
     for (const auto& [mb, cb] : pb) {
       int64_t c = 0;
       if (ma.size() + mb.size() > kMaxDegree || !checked_mul(ca, cb, &c) || !add_term(&p, multiply(ma, mb), c) ||
@@ -234,6 +257,7 @@ bool DimTable::divide(const Polynomial& a, const Polynomial& b, Polynomial* quot
         top->second % lead->second != 0)
       return false;
     const int64_t c = top->second / lead->second;
+    if (!budget_.spend(Budget::kTerms, static_cast<int64_t>(rest.size() + b.size()))) return false;
     if (!add_term(quotient, m, c)) return false;
     for (const auto& [mb, cb] : b) {
       int64_t term = 0;
@@ -249,6 +273,7 @@ Dim DimTable::floor_div(Dim a, Dim b) {
   if (b == 1) return a;
   if (b == -1) return mul(a, -1);
   if (a == 0) return 0;
+  if (!spend_terms(a, b)) return kTooLarge;
   const Polynomial pa = polynomial(a), pb = polynomial(b);
   Polynomial q;
   // Exact: (x * b) / b = x. Where b is 0 the true result is 0 and not x; such a tensor has no elements either way.
@@ -297,7 +322,7 @@ Dim DimTable::floor_div(Dim a, Dim b) {
         part = low;
       } else {
         // floor(floor(x / a) / n) = floor(x / (a n)).
-        const Polynomial& inner = polynomials_[handle_id(rest)];
+        const Polynomial& inner = *polynomials_[handle_id(rest)];
         const Atom* atom = inner.size() == 1 && inner.begin()->first.size() == 1 && inner.begin()->second == 1
                                ? &atoms_[inner.begin()->first[0]]
                                : nullptr;
@@ -319,7 +344,7 @@ Dim DimTable::floor_div(Dim a, Dim b) {
 // d is a minimum or maximum (`kind`) of `x` and something: then max(x, min(x, y)) = min(x, max(x, y)) = x.
 bool DimTable::has_operand(Dim d, ExprKind kind, Dim x) const {
   if (!is_symbolic(d)) return false;
-  const Polynomial& p = polynomials_[handle_id(d)];
+  const Polynomial& p = *polynomials_[handle_id(d)];
   if (p.size() != 1 || p.begin()->first.size() != 1 || p.begin()->second != 1) return false;
   const Atom& atom = atoms_[p.begin()->first[0]];
   return atom.kind == kind && (atom.a == x || atom.b == x);
@@ -353,6 +378,18 @@ Dim DimTable::max(Dim a, Dim b) {
   return a < b ? atom_dim(ExprKind::kMax, a, b) : atom_dim(ExprKind::kMax, b, a);
 }
 
+bool DimTable::find_depth(std::initializer_list<Dim> operands, int* depth) {
+  for (const Dim d : operands) {
+    if (!is_symbolic(d)) continue;
+    for (const auto& [m, c] : *polynomials_[handle_id(d)]) {
+      for (const uint32_t atom : m) *depth = std::max(*depth, atoms_[atom].depth + 1);
+    }
+  }
+  if (*depth <= kMostDepth) return true;
+  too_deep_ = true;
+  return false;
+}
+
 Dim DimTable::atom_dim(ExprKind kind, Dim a, Dim b) {
   const auto key = std::make_pair(std::make_pair(static_cast<int>(kind), a), b);
   const auto it = operations_.find(key);
@@ -362,6 +399,7 @@ Dim DimTable::atom_dim(ExprKind kind, Dim a, Dim b) {
   atom.a = a;
   atom.b = b;
   atom.interval = bound_of(kind, interval(a), interval(b));
+  if (!find_depth({a, b}, &atom.depth)) return kTooLarge;
   const uint32_t id = static_cast<uint32_t>(atoms_.size());
   atoms_.push_back(std::move(atom));
   operations_[key] = id;
@@ -380,10 +418,11 @@ Interval DimTable::interval(const Polynomial& p) const {
 
 Interval DimTable::interval(Dim d) const {
   if (!is_symbolic(d)) return {d, d};
-  return interval(polynomials_[handle_id(d)]);
+  return intervals_[handle_id(d)];
 }
 
 Interval DimTable::difference(Dim a, Dim b) const {
+  if (!spend_terms(a, b)) return {INT64_MIN, INT64_MAX};
   Polynomial p = polynomial(a);
   for (const auto& [m, c] : polynomial(b)) {
     if (!subtract_term(&p, m, c)) return {INT64_MIN, INT64_MAX};

@@ -12,10 +12,12 @@
 #define VIREO_CONVERTER_IR_DIM_TABLE_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "converter/ir/budget.h"
 #include "sdk/base/shape.h"
 #include "sdk/plan/bounds.h"
 
@@ -36,6 +38,7 @@ class DimTable {
     Dim a = 0, b = 0;  // operands of kFloorDiv, kMin, kMax
     Symbol symbol;     // kSymbol
     Interval interval;
+    int depth = 0;  // atoms inside each other below this one
   };
   using Monomial = std::vector<uint32_t>;          // atom ids, ascending, with repetition; empty: the constant term
   using Polynomial = std::map<Monomial, int64_t>;  // no zero coefficients
@@ -51,7 +54,7 @@ class DimTable {
   bool narrow(Dim d, int64_t lo, int64_t hi, size_t atoms);
   // A new symbol, "stem" or "stem.1", "stem.2"... whichever is free.
   Dim fresh(const std::string& stem);
-  Dim fresh_bounded(const std::string& stem, Dim upper);  // data-dependent, in [0, upper]
+  Dim fresh_bounded(const std::string& stem, Dim upper);  // data-dependent, in [0, upper]; or kTooLarge
 
   Dim add(Dim a, Dim b);
   Dim sub(Dim a, Dim b);
@@ -60,14 +63,17 @@ class DimTable {
   Dim min(Dim a, Dim b);
   Dim max(Dim a, Dim b);
   Dim count(const Shape& s, int begin, int end);
-  // What stands for results that are not kept exactly. Coefficients that overflow, or more terms than are worth it:
-  // larger than every extent. A sum that is lower than numbers go: the lowest that is no handle.
+  // What stands for results that are not kept exactly. Coefficients that overflow, more terms or a deeper expression
+  // than are worth it, or none left in the budget: larger than every extent. A sum that is lower than numbers go: the
+  // lowest that is no handle.
   static constexpr Dim kTooLarge = INT64_MAX;
   static constexpr Dim kTooSmall = kLastHandle + 1;
 
   Interval interval(Dim d) const;           // sound: the true extent lies inside
   Interval difference(Dim a, Dim b) const;  // of a - b; open on both sides where that overflows
-  std::string text(Dim d) const;            // "4*N + 1"; numbers as they are
+  // "4*N + 1"; numbers as they are. What is longer than kMostText is cut and ends in its handle's number, so that
+  // different expressions stay different.
+  std::string text(Dim d) const;
   std::string text(const Shape& s) const;
   // Reads what text() prints; a name that is not known yet becomes a symbol. False on bad syntax.
   bool parse(const std::string& text, Dim* out);
@@ -75,21 +81,38 @@ class DimTable {
   const std::vector<Atom>& atoms() const { return atoms_; }
   Polynomial polynomial(Dim d) const;
   bool is_symbol(Dim d, uint32_t* atom) const;  // exactly one symbol
+  // Why an extent is kTooLarge; "" when it is a number that overflows, as far as is known.
+  std::string limit_met() const;
+  // What all graphs of a conversion spend together: they share their table.
+  Budget& budget() const { return budget_; }
 
  private:
+  static constexpr size_t kMostText = 1024;
+  // Readers of expressions are recursive.
+  static constexpr int kMostDepth = 512;
   enum class Order { kAtMost, kAtLeast, kOpen };
   Order compare(Dim a, Dim b) const;  // a against b
+  bool spend_terms(Dim a, Dim b) const;
+  std::string free_name(const std::string& stem);
+  void append_text(Dim d, std::string* out) const;
+  void append_factor(const Atom& atom, std::string* out) const;
   Dim intern(Polynomial p);
   bool has_operand(Dim d, ExprKind kind, Dim x) const;
   Dim atom_dim(ExprKind kind, Dim a, Dim b);
-  uint32_t new_symbol(Symbol s);
+  uint32_t new_symbol(Symbol s, int depth = 0);
+  // Of an atom over `operands`, at least `depth`. False: above kMostDepth.
+  bool find_depth(std::initializer_list<Dim> operands, int* depth);
   bool divide(const Polynomial& a, const Polynomial& b, Polynomial* quotient) const;
   Interval interval(const Polynomial& p) const;
 
   std::vector<Atom> atoms_;
-  std::vector<Polynomial> polynomials_;  // by handle id
   std::map<Polynomial, uint32_t> ids_;
-  std::map<std::string, uint32_t> symbols_;  // name -> atom
+  std::vector<const Polynomial*> polynomials_;  // keys of ids_, by handle id
+  std::vector<Interval> intervals_;             // of the same
+  std::map<std::string, uint32_t> symbols_;     // name -> atom
+  std::map<std::string, int> stems_;            // the last number that made a name of this free
+  bool too_deep_ = false;
+  mutable Budget budget_;
   std::map<std::pair<std::pair<int, Dim>, Dim>, uint32_t> operations_;
 };
 

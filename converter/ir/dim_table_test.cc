@@ -224,5 +224,52 @@ TEST(DimTable, SimplifiesWithoutChangingValues) {
   }
 }
 
+TEST(DimTable, TextEndsWhereNobodyReadsOn) {
+  DimTable t;
+  Dim a = t.symbol("N"), b = 0;
+  for (int i = 0; i < 60; ++i) {  // each doubles the text
+    b = a;
+    a = t.add(t.floor_div(t.add(t.mul(a, 3), 1), 2), t.floor_div(a, 5));
+  }
+  EXPECT_LT(t.text(a).size(), 1100u);
+  EXPECT_NE(t.text(a), t.text(b));
+}
+
+TEST(DimTable, ExpressionsAreSoDeepAtMost) {
+  DimTable t;
+  const Dim n = t.symbol("N");
+  Dim d = n, bound = n;
+  int levels = 0, bounds = 0;
+  for (; d != DimTable::kTooLarge && levels < 2000; ++levels) d = t.add(t.floor_div(t.add(d, 1), 2), n);
+  EXPECT_EQ(levels, 513);
+  EXPECT_EQ(t.limit_met(), "512 divisions, minimums, maximums and bounds inside each other");
+  for (; bound != DimTable::kTooLarge && bounds < 2000; ++bounds) bound = t.fresh_bounded("size", bound);
+  EXPECT_EQ(bounds, 513);
+}
+
+TEST(DimTable, TermsEnd) {
+  DimTable t;
+  std::vector<Dim> sums{t.symbol("N0")};
+  for (int i = 1; i < 40; ++i) sums.push_back(t.add(sums.back(), t.symbol("N" + std::to_string(i))));
+  EXPECT_EQ(t.limit_met(), "");
+  Dim square = 0;
+  int squares = 0;
+  for (; square != DimTable::kTooLarge && squares < 100000; ++squares) square = t.mul(sums.back(), sums.back());
+  EXPECT_LT(squares, 1000);
+  EXPECT_EQ(t.limit_met(), "524288 terms of extents' expressions");
+  // What is there stays, and numbers are no terms.
+  EXPECT_EQ(t.add(t.mul(3, 4), 5), 17);
+  EXPECT_EQ(t.interval(sums.back()).lo, 0);
+  EXPECT_EQ(t.text(sums[1]), "N0 + N1");
+}
+
+TEST(DimTable, FreshNamesOfOneStem) {
+  DimTable t;
+  t.symbol("x.size.2");
+  EXPECT_EQ(t.text(t.fresh("x.size")), "x.size");
+  EXPECT_EQ(t.text(t.fresh("x.size")), "x.size.1");
+  EXPECT_EQ(t.text(t.fresh_bounded("x.size", 8)), "x.size.3");
+}
+
 }  // namespace
 }  // namespace vireo::ir

@@ -106,42 +106,49 @@ std::string symbol_text(const std::string& name) {
 
 }  // namespace
 
-std::string DimTable::text(Dim d) const {
-  if (!is_symbolic(d)) return std::to_string(d);
-  std::vector<std::pair<Monomial, int64_t>> terms(polynomials_[handle_id(d)].begin(), polynomials_[handle_id(d)].end());
+void DimTable::append_factor(const Atom& atom, std::string* out) const {
+  if (atom.kind == ExprKind::kSymbol) {
+    *out += symbol_text(atom.symbol.name);
+    return;
+  }
+  const bool division = atom.kind == ExprKind::kFloorDiv;
+  *out += division ? "floor((" : atom.kind == ExprKind::kMin ? "min(" : "max(";
+  append_text(atom.a, out);
+  *out += division ? ") / (" : ", ";
+  append_text(atom.b, out);
+  *out += division ? "))" : ")";
+}
+
+// Ends early where the text is longer than anyone is shown: shared parts are written each time, which can double it
+// with each level.
+void DimTable::append_text(Dim d, std::string* out) const {
+  if (!is_symbolic(d)) {
+    *out += std::to_string(d);
+    return;
+  }
+  const Polynomial& p = *polynomials_[handle_id(d)];
+  std::vector<std::pair<Monomial, int64_t>> terms(p.begin(), p.end());
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
-  std::string out;
+  bool first = true;
   for (const auto& [m, c] : terms) {
-    const bool first = out.empty();
-    std::string factor;
-    for (const uint32_t id : m) {
-      const Atom& a = atoms_[id];
-      if (!factor.empty()) factor += "*";
-      switch (a.kind) {
-        case ExprKind::kSymbol:
-          factor += symbol_text(a.symbol.name);
-          break;
-        case ExprKind::kFloorDiv:
-          factor += "floor((" + text(a.a) + ") / (" + text(a.b) + "))";
-          break;
-        case ExprKind::kMin:
-          factor += "min(" + text(a.a) + ", " + text(a.b) + ")";
-          break;
-        default:
-          factor += "max(" + text(a.a) + ", " + text(a.b) + ")";
-          break;
-      }
-    }
+    if (out->size() > kMostText) return;
     const bool negative = c < 0;
+    *out += first ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    first = false;
     const std::string magnitude = std::to_string(negative ? -c : c);
-    out += first ? (negative ? "-" : "") : (negative ? " - " : " + ");
-    if (factor.empty()) {
-      out += magnitude;
-    } else {
-      out += magnitude == "1" ? factor : magnitude + "*" + factor;
+    if (m.empty() || magnitude != "1") *out += magnitude;
+    for (size_t i = 0; i < m.size() && out->size() <= kMostText; ++i) {
+      if (i != 0 || magnitude != "1") *out += "*";
+      append_factor(atoms_[m[i]], out);
     }
   }
+}
+
+std::string DimTable::text(Dim d) const {
+  std::string out;
+  append_text(d, &out);
+  if (out.size() > kMostText) out = out.substr(0, kMostText) + "... #" + std::to_string(handle_id(d));
   return out;
 }
 

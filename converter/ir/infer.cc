@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "converter/ir/steps.h"
 #include "sdk/base/checked.h"
 #include "sdk/base/string.h"
 #include "sdk/ops/kernel.h"
@@ -155,7 +156,11 @@ bool check_type(const DimTable& dims, const TensorType& t, std::string* message)
       return false;
     }
     if (d == DimTable::kTooLarge) {
-      *message = "dimension " + std::to_string(i) + " of the output is larger than can be counted";
+      const std::string limit = dims.limit_met();
+      *message =
+          "dimension " + std::to_string(i) + " of the output " +
+          (limit.empty() ? "is larger than can be counted"
+                         : "has an expression above the limit of " + limit + ": give its inputs' extents as numbers");
       return false;
     }
     if (d != 0 && !checked_mul(n, d, &n)) {
@@ -237,7 +242,7 @@ Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string*
 }
 
 bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
-                   std::vector<ConstantPtr>* outputs, std::string* message) {
+                   std::vector<ConstantPtr>* outputs, std::string* message, Budget* budget) {
   const OpDef& def = node.def();
   const RefKernel* kernel = find_ref(node.op);
   if (kernel == nullptr || (def.flags & (OpDef::kRandom | OpDef::kControlFlow)) != 0) {
@@ -284,13 +289,26 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
     }
     in_ptr.push_back(&in[i]);
   }
-  std::vector<std::vector<uint64_t>> memory(types.size());
-  for (size_t i = 0; i < types.size(); ++i) {
-    const int64_t bytes = tensor_bytes(types[i]);
+  int64_t made = 0;
+  for (const TensorType& t : types) {
+    const int64_t bytes = tensor_bytes(t);
     if (bytes < 0 || bytes > limit_bytes) {
       *message = bytes < 0 ? "its size is not known" : std::to_string(bytes) + " bytes, above the limit";
       return false;
     }
+    made += bytes;
+  }
+  if (budget != nullptr) {
+    const int64_t steps = steps_of(node, in_types, {out_types.begin(), out_types.end()});
+    for (const auto& [kind, amount] : {std::pair{Budget::kFoldedSteps, steps}, {Budget::kFoldedBytes, made}}) {
+      if (budget->spend(kind, amount)) continue;
+      *message = "the conversion's limit of " + budget->limit(kind);
+      return false;
+    }
+  }
+  std::vector<std::vector<uint64_t>> memory(types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const int64_t bytes = tensor_bytes(types[i]);
     memory[i].resize(static_cast<size_t>(bytes) / 8 + 9);
     out[i].dtype = types[i].dtype;
     out[i].shape = types[i].shape;
@@ -318,6 +336,10 @@ bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int
   if (kernel->scratch_bytes != nullptr) {
     scratch_bytes = kernel->scratch_bytes(query);
     if (scratch_bytes < 0 || scratch_bytes > (int64_t{1} << 30)) return false;
+    if (budget != nullptr && !budget->spend(Budget::kFoldedSteps, scratch_bytes / 8)) {
+      *message = "the conversion's limit of " + budget->limit(Budget::kFoldedSteps);
+      return false;
+    }
     scratch.resize(static_cast<size_t>(scratch_bytes) / 8 + 9);
   }
   KernelContext run;
@@ -389,11 +411,11 @@ ConstantPtr ConstantFinder::find(const Value* v, int depth) {
   std::vector<ConstantPtr> inputs;
   for (const Value* in : node.inputs) {
     inputs.push_back(in == nullptr ? nullptr : find(in, depth + 1));
-    if (in != nullptr && (inputs.back() == nullptr || inputs.back()->size_bytes() > 16 * limit_bytes_)) return nullptr;
+    if (in != nullptr && (inputs.back() == nullptr || inputs.back()->size_bytes() > 16 * kMostBytes)) return nullptr;
   }
   std::vector<ConstantPtr> outputs;
   std::string message;
-  if (!evaluate_node(node, inputs, limit_bytes_, &outputs, &message)) return nullptr;
+  if (!evaluate_node(node, inputs, kMostBytes, &outputs, &message, budget_)) return nullptr;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (node.outputs[i] != nullptr) found_[node.outputs[i]] = outputs[i];
   }

@@ -14,8 +14,8 @@ namespace vireo::ir {
 // extents that are numbers. Evaluates them with the reference kernels when asked, once.
 class ConstantFinder {
  public:
-  // The most bytes a result may have: what steers shapes is small.
-  explicit ConstantFinder(int64_t limit_bytes = 64 << 10) : limit_bytes_(limit_bytes) {}
+  // `budget`: what evaluating takes from; null: not counted.
+  explicit ConstantFinder(Budget* budget = nullptr) : budget_(budget) {}
   ConstantPtr find(const Value* v);  // null: not constant, or too large
   void forget() { found_.clear(); }  // after values went away
 
@@ -23,7 +23,9 @@ class ConstantFinder {
   static constexpr int kMaxDepth = 1000;  // of a chain of nodes: the search is recursive
   ConstantPtr find(const Value* v, int depth);
 
-  int64_t limit_bytes_;
+  static constexpr int64_t kMostBytes = 64 << 10;  // of a result: what steers shapes is small
+
+  Budget* budget_;
   std::map<const Value*, ConstantPtr> found_;
 };
 
@@ -35,10 +37,10 @@ bool check_type(const DimTable& dims, const TensorType& t, std::string* message)
 // that own bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
 Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message);
 
-// Runs one node on constants with its reference kernel. False when it has none, is random, fails, or a result would
-// have more than `limit_bytes`.
+// Runs one node on constants with its reference kernel. False when it has none, is random, fails, a result would have
+// more than `limit_bytes`, or more than what is left of `budget` (null: not counted) were needed.
 bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
-                   std::vector<ConstantPtr>* outputs, std::string* message);
+                   std::vector<ConstantPtr>* outputs, std::string* message, Budget* budget = nullptr);
 
 // A type that read_real() reads.
 bool is_readable_real(DType t);

@@ -7,16 +7,18 @@
 namespace vireo::importer {
 namespace {
 
-// Names of the symbols in `d`, those inside divisions, minima and maxima too.
-void collect_symbols(const ir::DimTable& dims, Dim d, std::set<std::string>* out) {
+// Names of the symbols in `d`, those inside divisions, minima and maxima too. `seen`: expressions that share parts meet
+// each part once.
+void collect_symbols(const ir::DimTable& dims, Dim d, std::set<Dim>* seen, std::set<std::string>* out) {
+  if (!seen->insert(d).second) return;
   for (const auto& [monomial, coefficient] : dims.polynomial(d)) {
     for (const uint32_t id : monomial) {
       const ir::DimTable::Atom& atom = dims.atoms()[id];
       if (atom.kind == ExprKind::kSymbol) {
         out->insert(atom.symbol.name);
       } else {
-        collect_symbols(dims, atom.a, out);
-        collect_symbols(dims, atom.b, out);
+        collect_symbols(dims, atom.a, seen, out);
+        collect_symbols(dims, atom.b, seen, out);
       }
     }
   }
@@ -108,6 +110,7 @@ std::string unknown_operator_advice(const std::string& domain, const std::string
 std::string Importer::shape_advice(const Scope& scope, const ir::Value* condition) const {
   // Back from the condition to where elements are known as expressions over dimensions.
   std::set<std::string> symbols;
+  std::set<Dim> met;
   std::set<const ir::Value*> seen;
   std::vector<const ir::Value*> left{condition};
   while (!left.empty()) {
@@ -115,7 +118,7 @@ std::string Importer::shape_advice(const Scope& scope, const ir::Value* conditio
     left.pop_back();
     if (v == nullptr || !seen.insert(v).second || v->constant != nullptr) continue;
     if (v->contents) {
-      for (const Dim d : *v->contents) collect_symbols(*dims_, d, &symbols);
+      for (const Dim d : *v->contents) collect_symbols(*dims_, d, &met, &symbols);
     } else if (v->producer != nullptr) {
       left.insert(left.end(), v->producer->inputs.begin(), v->producer->inputs.end());
     }
@@ -128,7 +131,8 @@ std::string Importer::shape_advice(const Scope& scope, const ir::Value* conditio
     bool decides = false;
     for (int i = 0; i < input->type.shape.rank; ++i) {
       std::set<std::string> own;
-      collect_symbols(*dims_, input->type.shape[i], &own);
+      std::set<Dim> parts;
+      collect_symbols(*dims_, input->type.shape[i], &parts, &own);
       for (const std::string& name : own) decides = decides || symbols.count(name) != 0;
       shape += (i == 0 ? "" : ",") + dims_->text(input->type.shape[i]);
     }

@@ -31,6 +31,7 @@ Bundle* Importer::bundle(const ir::Value* v) {
 }
 
 ir::Value* Importer::add_bundle(Bundle b) {
+  if (!spend(ir::Budget::kElements, static_cast<int64_t>(b.elements.size()))) return &poison_;
   bundles_.push_back(std::move(b));
   Bundle& kept = bundles_.back();
   markers_[&kept.marker] = &kept;

@@ -313,14 +313,16 @@ void Importer::import_if(Scope& scope, ::onnx::NodeProto& node) {
                     " in one branch and " + dtype_name(b.dtype) + dims_->text(b.shape) +
                     " in the other, and which is taken is not known here";
     }
-    differ.help = shape_advice(scope, cond);
     if (bodies[0].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank !=
         bodies[1].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank)
       describe(node, scope, &differ);
-    if (lift_rank(bodies[0].graph.get(), bodies[1].graph.get(), static_cast<size_t>(i))) lifted[i] = differ;
+    const bool lifts = lift_rank(bodies[0].graph.get(), bodies[1].graph.get(), static_cast<size_t>(i));
     const TensorType a = bodies[0].graph->outputs()[static_cast<size_t>(i)]->type;
     const TensorType b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
-    if (a.dtype != b.dtype || a.shape.rank != b.shape.rank) {
+    const bool mismatch = a.dtype != b.dtype || a.shape.rank != b.shape.rank;
+    if (lifts || mismatch) differ.help = shape_advice(scope, cond);  // walks the graph
+    if (lifts) lifted[i] = differ;
+    if (mismatch) {
       if (a.shape.rank == b.shape.rank) describe(node, scope, &differ);
       diagnostics_->add(std::move(differ));
       return bind_failed(scope, node);

@@ -10,9 +10,8 @@
 namespace vireo::importer {
 namespace {
 
-// Function calls can multiply: f calls g ten times, g calls h ten times... A real model stays far below.
-constexpr size_t kMaxNodes = 4000000;
 constexpr int kMaxDepth = 64;
+constexpr int kNamesPerNode = 16;  // a node of more names or numbers counts as several in the budget
 
 std::string quoted(const std::string& s) { return "\"" + s + "\""; }
 std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
@@ -26,6 +25,11 @@ std::string list(const std::vector<std::string>& names, size_t most) {
 
 bool is_constant(const ::onnx::NodeProto& node) {
   return node.op_type() == "Constant" && plain_domain(node.domain()).empty();
+}
+
+// Counts names, numbers and text.
+size_t size_of(const ::onnx::AttributeProto& a) {
+  return 1 + static_cast<size_t>(a.ints_size() + a.floats_size() + a.strings_size()) + a.s().size() / kNamesPerNode;
 }
 
 bool is_control(const std::string& domain, const std::string& op) {
@@ -88,7 +92,7 @@ Importer::Importer(::onnx::ModelProto& model, const std::string& model_path, con
       guess_(guess),
       block_(options.nchwc_block),
       diagnostics_(diagnostics),
-      tensors_(model_path, diagnostics) {
+      tensors_(model_path, diagnostics, &dims_->budget()) {
   for (const OnnxImport* row : onnx_imports()) importers_[{row->domain, row->op_type}] = row;
   for (auto& f : *model.mutable_functions()) {
     const auto key =
@@ -305,19 +309,25 @@ void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph, const s
     }
     scope.names[name] = c == nullptr ? &poison_ : scope.graph->add_constant(name, c);
   };
-  for (auto& t : *graph.mutable_initializer()) add(t.name(), tensors_.read(t, t.name()));
-  for (auto& t : *graph.mutable_sparse_initializer()) add(t.values().name(), tensors_.read(t, t.values().name()));
+  const auto again = [&](const void* tensor) {
+    return tensors_.known(tensor) == nullptr || spend(ir::Budget::kNodes, 1);
+  };
+  for (auto& t : *graph.mutable_initializer()) add(t.name(), again(&t) ? tensors_.read(t, t.name()) : nullptr);
+  for (auto& t : *graph.mutable_sparse_initializer())
+    add(t.values().name(), again(&t) ? tensors_.read(t, t.values().name()) : nullptr);
 }
 
 void Importer::add_outputs(Scope& scope) {
   std::set<std::string> names;
   for (const auto& info : model_.graph().output()) names.insert(info.name());
-  std::set<std::string> met;
+  std::map<std::string, int> met;  // the number that the last listing got
   for (const auto& info : model_.graph().output()) {
     // A value may be listed again. Outputs are found by their names, so each listing gets its own.
     std::string name = info.name();
-    if (!met.insert(name).second) {
-      for (int i = 2; !names.insert(name).second; ++i) name = info.name() + "." + std::to_string(i);
+    int& last = met[name];
+    if (++last > 1) {
+      while (!names.insert(name).second) name = info.name() + "." + std::to_string(last++);
+      --last;
       diagnostics_->warning(
           Code::kDeclaredOtherwise,
           "output " + quoted(info.name()) + " is listed more than once: this one becomes " + quoted(name));
@@ -472,14 +482,37 @@ void Importer::tell_notes(const Scope& scope, const ::onnx::NodeProto& node) con
   if (!notes.empty()) options_.notes(node_name(node, &scope), notes);
 }
 
-void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
-  if (++nodes_seen_ > kMaxNodes) {
-    if (nodes_seen_ == kMaxNodes + 1) {
-      diagnostics_->error(Code::kBadFunction,
-                          "the model's functions unfold to more than " + std::to_string(kMaxNodes) + " nodes");
-    }
-    return;
+bool Importer::spend(ir::Budget::Kind kind, int64_t amount, const ::onnx::NodeProto* node, const Scope* scope) {
+  ir::Budget& budget = dims_->budget();
+  const bool known = budget.exceeded(kind);
+  if (budget.spend(kind, amount)) return true;
+  if (known) return false;
+  Diagnostic d;
+  d.code = Code::kAboveLimit;
+  if (node != nullptr) {
+    d.op = node->op_type();
+    d.node = node_name(*node, scope);
   }
+  d.what = "the model is above the limit of " + budget.limit(kind);
+  d.help = kind == ir::Budget::kNodes
+               ? "call functions and unroll loops less often; a Loop that carries tensors and no sequence stays a loop"
+               : "make tensors of the elements earlier: Concat and Split need no sequence";
+  diagnostics_->add(std::move(d));
+  return false;
+}
+
+bool Importer::admit(const Scope& scope, const ::onnx::NodeProto& node) {
+  if (imported_.insert(&node).second) return true;
+  size_t names = static_cast<size_t>(node.input_size() + node.output_size());
+  for (const auto& a : node.attribute()) {
+    const ::onnx::AttributeProto* given = find_attribute(node, scope, a.name());
+    names += given == nullptr ? 1 : size_of(*given);
+  }
+  return spend(ir::Budget::kNodes, static_cast<int64_t>(1 + names / kNamesPerNode), &node, &scope);
+}
+
+void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
+  if (!admit(scope, node)) return bind_failed(scope, node);
   if (options_.notes) tell_notes(scope, node);
   const std::string domain = plain_domain(node.domain());
   const auto f = functions_.find({domain, node.op_type() + (node.overload().empty() ? "" : ":" + node.overload())});
@@ -642,6 +675,10 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
     bind_failed(scope, node);
     return;
   }
+  const int names = function.input_size() + function.output_size() + function.attribute_size() +
+                    function.attribute_proto_size() + function.opset_import_size();
+  if (!called_.insert(&function).second && !spend(ir::Budget::kNodes, names / kNamesPerNode, &node, &scope))
+    return bind_failed(scope, node);
   Scope inner;
   inner.graph = scope.graph;
   inner.depth = scope.depth + 1;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,12 @@ class Importer {
  private:
   friend class NodeContext;
   friend class BlockPlanner;
+
+  // From the conversion's budget. False: nothing is left, which is recorded once.
+  bool spend(ir::Budget::Kind kind, int64_t amount, const ::onnx::NodeProto* node = nullptr,
+             const Scope* scope = nullptr);
+  // Whether `node` may be imported: the first time surely, and then as long as the budget lasts.
+  bool admit(const Scope& scope, const ::onnx::NodeProto& node);
 
   // What `outer`, a value of the graph around, is inside.
   ir::Value* hand_in(Scope& scope, ir::Value* outer);
@@ -219,12 +226,12 @@ class Importer {
   int64_t block_ = 0;  // --nchwc-block, or what nodes so far were seen to be in; 0: neither
   bool assumed_ = false;
   Diagnostics* diagnostics_;
-  TensorReader tensors_;
-  ir::ConstantFinder finder_;
   std::shared_ptr<ir::DimTable> dims_ = std::make_shared<ir::DimTable>();
+  TensorReader tensors_;
+  ir::ConstantFinder finder_{&dims_->budget()};
   std::map<std::pair<std::string, std::string>, const OnnxImport*> importers_;  // (domain, operator)
   std::map<std::pair<std::string, std::string>, ::onnx::FunctionProto*> functions_;
-  std::set<const ::onnx::FunctionProto*> active_, surveyed_;
+  std::set<const ::onnx::FunctionProto*> active_, surveyed_, called_;
   struct Unknown {
     std::vector<std::string> nodes;  // names
     size_t diagnostic = 0;
@@ -243,7 +250,7 @@ class Importer {
   ir::Value poison_;
   std::deque<Bundle> bundles_;
   std::map<const ir::Value*, Bundle*> markers_;
-  size_t nodes_seen_ = 0;
+  std::unordered_set<const ::onnx::NodeProto*> imported_;
   size_t nodes_passed_over_ = 0;  // behind one that failed
   size_t reproducers_ = 0;
 };

@@ -19,6 +19,10 @@ namespace {
 
 constexpr size_t kMostElements = 4096;
 
+std::string above_most(int64_t parts) {
+  return std::to_string(parts) + " parts, and a tensor is split into at most " + std::to_string(kMostElements);
+}
+
 std::vector<uint8_t> plain() { return pack<attrs::Binary>(attrs::BinaryT{}); }
 
 int64_t int_attribute(const ::onnx::NodeProto& node, const Scope& scope, const char* name, int64_t otherwise) {
@@ -273,7 +277,7 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
     const bool open = !told && (range.open() || most > static_cast<int64_t>(kMostElements));
     if (open) made.open = node.output(0);
     if (!open && most > static_cast<int64_t>(kMostElements))
-      return refuse(Code::kUnsupportedNode, "may have " + std::to_string(most) + " parts",
+      return refuse(Code::kUnsupportedNode, "may have " + above_most(most),
                     "say how many there are at most with --elements " + node.output(0) + "=8");
     ir::Value* size = sized ? constant_i64(scope, each) : as_scalar(scope, node, split, DType::kI64);
     if (size == nullptr) return nullptr;

@@ -10,9 +10,6 @@
 namespace vireo::importer {
 namespace {
 
-// Of all sparse tensors of a file: few bytes of it ask for as many as they like.
-constexpr int64_t kMostDenseBytes = int64_t{4} << 30;
-
 // Elements of a repeated field as dense bytes of type T.
 template <class T, class Field>
 std::vector<uint8_t> narrow(const Field& field) {
@@ -82,7 +79,9 @@ ir::ConstantPtr TensorReader::fail(Code code, const std::string& name, std::stri
 ir::ConstantPtr TensorReader::read(::onnx::TensorProto& tensor, const std::string& name) {
   const auto it = known_.find(&tensor);
   if (it != known_.end()) return it->second;
-  return known_[&tensor] = read_new(tensor, name);
+  const ir::ConstantPtr c = read_new(tensor, name);
+  if (c != nullptr) budget_->add_weights(c->size_bytes());
+  return known_[&tensor] = c;
 }
 
 ir::ConstantPtr TensorReader::read(::onnx::SparseTensorProto& tensor, const std::string& name) {
@@ -155,9 +154,11 @@ ir::ConstantPtr TensorReader::read_sparse(::onnx::SparseTensorProto& tensor, con
   if (!shape_of(tensor.dims(), &type.shape, &why)) return fail(Code::kTensorData, name, why);
   const int64_t bytes = tensor_bytes(type);
   const int size = dtype_bits(type.dtype) / 8;
-  if (bytes < 0 || bytes > kMostDenseBytes - dense_bytes_)
-    return fail(Code::kShapeOverflow, name, "is sparse and too large to be made dense, with those before it");
-  dense_bytes_ += bytes;
+  if (bytes < 0 || !budget_->spend(ir::Budget::kDenseBytes, bytes))
+    return fail(Code::kShapeOverflow, name,
+                "is sparse and too large to be made dense, with those before it: the limit is " +
+                    budget_->limit(ir::Budget::kDenseBytes),
+                "store it dense, as external data where it is large");
   const Shape& is = indices->tensor.type.shape;
   const int64_t count = values->tensor.count();
   const bool linear = is.rank == 1;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "converter/diag/diagnostics.h"
+#include "converter/ir/budget.h"
 #include "converter/ir/constant.h"
 #include "onnx/onnx-ml.pb.h"
 
@@ -15,8 +16,9 @@ namespace vireo::importer {
 class TensorReader {
  public:
   // `model_path`: external data must lie in its folder or below.
-  TensorReader(std::string model_path, Diagnostics* diagnostics)
-      : model_path_(std::move(model_path)), diagnostics_(diagnostics) {}
+  // `budget`: what sparse tensors take from when they are made dense; weights that are read add to it.
+  TensorReader(std::string model_path, Diagnostics* diagnostics, ir::Budget* budget)
+      : model_path_(std::move(model_path)), diagnostics_(diagnostics), budget_(budget) {}
 
   // Null with a diagnostic when the tensor cannot be read. Takes raw_data out of `tensor` instead of copying it, and
   // remembers the answer: asking twice is fine. `name`: what to call it in messages.
@@ -40,8 +42,8 @@ class TensorReader {
 
   std::string model_path_;
   Diagnostics* diagnostics_;
+  ir::Budget* budget_;
   std::map<const void*, ir::ConstantPtr> known_;
-  int64_t dense_bytes_ = 0;  // of sparse tensors
   std::map<std::string, std::shared_ptr<ir::MappedFile>> files_;
 };
 

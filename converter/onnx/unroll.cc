@@ -44,8 +44,9 @@ void Importer::unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphP
   ir::Value* cond = node.input(1).empty() ? nullptr : lookup(scope, node.input(1));
   std::vector<Dim> elements;
   int64_t most = -1;
-  const bool counted = trips != nullptr && ir::known_elements(trips, &finder_, &elements) && elements.size() == 1 &&
-                       !is_symbolic(elements[0]) && elements[0] <= kMostTrips;
+  const bool numbered = trips != nullptr && ir::known_elements(trips, &finder_, &elements) && elements.size() == 1 &&
+                        !is_symbolic(elements[0]);
+  const bool counted = numbered && elements[0] <= kMostTrips;
   if (counted) {
     most = std::max<int64_t>(elements[0], 0);
   } else {
@@ -57,9 +58,19 @@ void Importer::unroll_loop(Scope& scope, ::onnx::NodeProto& node, ::onnx::GraphP
     if (trips != nullptr) trips = as_scalar(scope, node, trips, DType::kI64);
   }
   if (most < 0 || most > kMostTrips) {
-    return refuse("carries a sequence or an optional, and how often it runs is not known",
-                  "make the trip count a constant, or say how many elements the sequence has at most with --elements " +
-                      (node.output_size() == 0 ? std::string("y") : node.output(0)) + "=8");
+    const std::string at_most = "say how many elements the sequence has at most with --elements " +
+                                (node.output_size() == 0 ? std::string("y") : node.output(0)) + "=8";
+    const std::string carries = "carries a sequence or an optional, and so is unrolled, but ";
+    const std::string limit = "at most " + std::to_string(kMostTrips) + " trips are unrolled";
+    if (most < 0 && !numbered) {
+      return refuse(carries + "how often it runs is not known: " + limit,
+                    "make the trip count a constant, or " + at_most);
+    }
+    const std::string times = std::to_string(most < 0 ? elements[0] : most);
+    return refuse(carries + "runs " + times + " times: " + limit,
+                  "carry a tensor and no sequence (a scanned output stacks what each trip makes), which stays a loop; "
+                  "or, where its condition ends it earlier, " +
+                      at_most);
   }
 
   std::vector<ir::Value*> state;

@@ -1,10 +1,9 @@
 // Before   y = f(c...), all inputs constant; or y's elements are known numbers
 // After    y is a constant
 // Fires    f is deterministic and has a reference kernel; the result takes at most kSmallBytes, or twice the constants
-// it is
-//          made from, so that the file does not grow by what a ConstantOfShape, Expand or Tile makes cheaply at run
-//          time. QuantizeLinear and DequantizeLinear stay: they say how a value is quantized, which the integer rewrite
-//          needs. Idempotent.
+//          it is made from, so that the file does not grow by what a ConstantOfShape, Expand or Tile makes cheaply at
+//          run time; the conversion's budget (ir/budget.h) has room for it. QuantizeLinear and DequantizeLinear stay:
+//          they say how a value is quantized, which the integer rewrite needs. Idempotent.
 // Numerics none: the very kernel that a session would run.
 #include "converter/passes/fold_constants.h"
 
@@ -64,7 +63,7 @@ void run(ir::Graph& g, PassLog& log) {
       if (op == "QuantizeLinear" || op == "DequantizeLinear") continue;
       std::string message;
       const int64_t limit = bytes * 2 > kSmallBytes ? bytes * 2 : kSmallBytes;
-      if (!ir::evaluate_node(n, inputs, limit, &results, &message)) {
+      if (!ir::evaluate_node(n, inputs, limit, &results, &message, &g.dims().budget())) {
         log.reject(n, message);
         continue;
       }

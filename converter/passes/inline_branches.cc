@@ -55,7 +55,7 @@ std::vector<ir::Value*> move_out(ir::Graph& g, ir::Node& owner, ir::Graph& body)
 // Infers anew what depends on `changed`. Owners of bodies keep their types: those were made for either branch and hold
 // for each.
 void refine(ir::Graph& g, std::set<const ir::Value*> changed) {
-  ir::ConstantFinder finder;
+  ir::ConstantFinder finder(&g.dims().budget());
   for (ir::Node& n : g.nodes()) {
     bool touched = false;
     for (const ir::Value* v : n.inputs) touched = touched || changed.count(v) != 0;

@@ -230,7 +230,7 @@ bool fold(ir::Graph& g, ir::Node& n) {
     inputs.push_back(v == nullptr ? nullptr : v->constant);
     if (v != nullptr) bytes += v->constant->size_bytes();
   }
-  if (!ir::evaluate_node(n, inputs, bytes, &results, &why)) return false;
+  if (!ir::evaluate_node(n, inputs, bytes, &results, &why, &g.dims().budget())) return false;
   g.replace_uses(n.out(), g.add_constant(n.out()->name, results[0]));
   remove_unused(g, &n);
   return true;
