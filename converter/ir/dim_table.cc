@@ -118,7 +118,7 @@ bool DimTable::narrow(Dim d, int64_t lo, int64_t hi, size_t atoms) {
   if (!is_symbolic(d)) return false;
   int64_t factor = 0, rest = 0;
   uint32_t id = 0;
-  for (const auto& [m, c] : polynomials_[handle_id(d)]) {
+  for (const auto& [m, c] : *polynomials_[handle_id(d)]) {
     if (m.size() > 1 || (m.size() == 1 && factor != 0)) return false;
     (m.empty() ? rest : factor) = c;
     if (!m.empty()) id = m[0];
