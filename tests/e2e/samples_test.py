@@ -68,7 +68,12 @@ class Verbs(unittest.TestCase):
         self.assertLessEqual(result["median_ms"], result["p90_ms"])
         trace = json.loads(profile.read_text())
         self.assertTrue(any(e["ph"] == "X" and e["dur"] > 0 for e in trace["traceEvents"]))
-        self.assertAlmostEqual(sum(n["share"] for n in trace["nodes"] if n["depth"] == 0), 1, places=6)
+        for n in trace["nodes"]:
+            self.assertLessEqual(n["p10_us"], n["p50_us"], n)
+            self.assertLessEqual(n["p50_us"], n["p90_us"], n)
+        # Medians of nodes do not add up to the median of a run, but come near.
+        share = sum(n["share"] for n in trace["nodes"] if n["depth"] == 0)
+        self.assertTrue(0.3 < share < 1.3, share)
 
     def test_selftest(self):
         file = support.convert(MODELS / "kws_gru.onnx", "verbs_selftest", "--embed-tests", MODELS / "kws_gru.npz",
