@@ -125,6 +125,7 @@ LIKE = [
 EVERYTHING = [
     (r"CMakeLists\.txt|CMakePresets\.json|toolchains/dependencies\.cmake", "every build reads it"),
     (r"toolchains/cmake/Vireo(Targets|FlatBuffers|Embed|Package)\.cmake", "every build reads it"),
+    (r"toolchains/cmake/no_special_functions\.h", "it is precompiled for every library"),
     (r"toolchains/compile_cached", "every compiler is called through it"),
     (r"toolchains/bootstrap", "it installs what every test uses"),
     (r"tests/run", "it runs every test"),
