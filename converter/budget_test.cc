@@ -84,7 +84,7 @@ TEST(Budget, FunctionsThatCallEachOther) {
     m.input("x", {"N"}).output("y").node("F0", {"x"}, {"y"}, "f");
     const Result r = convert(m);
     EXPECT_FALSE(r.converted);
-    EXPECT_TRUE(has(r.text, "VC0217") && has(r.text, "131072 nodes that functions and loops unfold to")) << r.text;
+    EXPECT_TRUE(has(r.text, "VC0219") && has(r.text, "131072 nodes that functions and loops unfold to")) << r.text;
     EXPECT_EQ(r.text.find("error"), r.text.rfind("error")) << r.text;
   }
   ModelBuilder few;
@@ -276,7 +276,7 @@ TEST(Budget, LoopsInsideEachOther) {
   }
   graph.node("Identity", {"s" + std::to_string(levels - 1)}, {"o" + std::to_string(levels - 1)});
   const Result r = convert(m);
-  EXPECT_TRUE(r.converted || has(r.text, "VC0217")) << r.text;
+  EXPECT_TRUE(r.converted || has(r.text, "VC0219")) << r.text;
 }
 
 // A loop that appends x to a sequence each trip, `levels` inside each other.
@@ -310,7 +310,7 @@ TEST(Budget, UnrolledLoops) {
   append_in_loops(inside, 3, 4096);
   const Result nested = convert(inside);
   EXPECT_FALSE(nested.converted);
-  EXPECT_TRUE(has(nested.text, "VC0217")) << nested.text;
+  EXPECT_TRUE(has(nested.text, "VC0219")) << nested.text;
 }
 
 TEST(Budget, SequencesMadeAgainAndAgain) {
@@ -329,9 +329,8 @@ TEST(Budget, SplitIntoManyParts) {
   ModelBuilder m;
   m.input("x", {"1000000"}).output("y").node("SplitToSequence", {"x"}, {"s"});
   add_int(m.node("ConcatFromSequence", {"s"}, {"y"}), "axis", 0);
-  const Result r = convert(m);
-  EXPECT_FALSE(r.converted);
-  EXPECT_TRUE(has(r.text, "split into at most 4096")) << r.text;
+  const Result r = convert(m);  // an identity: no part is made
+  EXPECT_TRUE(r.converted) << r.text;
 }
 
 TEST(Budget, OutputsOfOneValue) {

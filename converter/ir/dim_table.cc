@@ -129,14 +129,21 @@ bool DimTable::narrow(Dim d, int64_t lo, int64_t hi, size_t atoms) {
   const int64_t low = -ir::floor_div(rest - lo, factor);
   const int64_t high = hi == INT64_MAX ? hi : ir::floor_div(hi - rest, factor);
   Atom& atom = atoms_[id];
-  if (atom.kind == ExprKind::kFloorDiv && !is_symbolic(atom.b) && atom.b > 0 && atom.b < kFar && low < kFar)
-    return narrow(atom.a, low * atom.b, high > kFar ? INT64_MAX : high * atom.b + atom.b - 1, atoms);
+  if (atom.kind == ExprKind::kFloorDiv && !is_symbolic(atom.b) && atom.b > 0 && atom.b < kFar && low < kFar) {
+    if (!narrow(atom.a, low * atom.b, high > kFar ? INT64_MAX : high * atom.b + atom.b - 1, atoms)) return false;
+    atoms_[id].interval = bound_of(ExprKind::kFloorDiv, interval(atoms_[id].a), interval(atoms_[id].b));
+    intervals_[handle_id(d)] = interval(*polynomials_[handle_id(d)]);
+    return true;
+  }
   if (atom.kind != ExprKind::kSymbol || id >= atoms) return false;
   const int64_t least = std::max(atom.interval.lo, low), most = std::min(atom.interval.hi, high);
   if (least > most) return false;
   atom.interval = {least, most};
   atom.symbol.lo = least;
   atom.symbol.hi = most == INT64_MAX ? -1 : most;
+  // Other expressions keep the wider intervals that they had: those hold as well.
+  intervals_[handle_id(intern({{{id}, 1}}))] = atom.interval;
+  intervals_[handle_id(d)] = interval(*polynomials_[handle_id(d)]);
   return true;
 }
 
