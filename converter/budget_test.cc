@@ -336,8 +336,18 @@ TEST(Budget, SplitIntoManyParts) {
 TEST(Budget, OutputsOfOneValue) {
   ModelBuilder m;
   m.input("x", {"4"}).node("Relu", {"x"}, {"y"});
-  for (int i = 0; i < 3000; ++i) m.output("y");
+  for (int i = 0; i < 6000; ++i) m.output("y");
   EXPECT_TRUE(convert(m).converted);
+}
+
+TEST(Budget, ManyFaults) {
+  ModelBuilder m;
+  m.input("x", {"4", "4"}).floats("w", {5, 1}, {1, 1, 1, 1, 1});
+  for (int i = 0; i < 10000; ++i) {
+    m.node("MatMul", {"x", "w"}, {"y" + std::to_string(i)});
+    m.output("y" + std::to_string(i));
+  }
+  EXPECT_FALSE(convert(m).converted);
 }
 
 TEST(Budget, LongChains) {

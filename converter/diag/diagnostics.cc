@@ -1,6 +1,8 @@
 #include "converter/diag/diagnostics.h"
 
 #include <cstdio>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace vireo {
@@ -22,10 +24,18 @@ std::string to_text(const Diagnostic& d) {
   return out;
 }
 
+namespace {
+
+// All that to_text prints, what differs most often first.
+auto printed(const Diagnostic& d) {
+  return std::tie(d.node, d.what, d.tensor, d.code, d.severity, d.op, d.notes, d.help);
+}
+
+}  // namespace
+
 void Diagnostics::add(Diagnostic d) {
-  const std::string told = to_text(d);
   for (const Diagnostic& other : all_) {
-    if (other.code == d.code && to_text(other) == told) return;
+    if (printed(other) == printed(d)) return;
   }
   if (d.severity == Severity::kError) ++errors_;
   all_.push_back(std::move(d));
@@ -59,19 +69,16 @@ std::string Diagnostics::text() const {
 
 std::vector<Gap> gaps(const std::vector<Diagnostic>& all) {
   std::vector<Gap> out;
+  const auto alike = [](const Diagnostic& d) {
+    return std::tie(d.what, d.severity, d.code, d.op, d.domain, d.help, d.tensor);
+  };
+  const auto before = [&](const Diagnostic* a, const Diagnostic* b) { return alike(*a) < alike(*b); };
+  std::map<const Diagnostic*, size_t, decltype(before)> places(before);  // in `out`
   for (const Diagnostic& d : all) {
-    Gap* same = nullptr;
-    for (Gap& gap : out) {
-      const Diagnostic& f = *gap.first;
-      const bool alike = f.severity == d.severity && f.code == d.code && f.op == d.op && f.domain == d.domain &&
-                         f.what == d.what && f.help == d.help && f.tensor == d.tensor;
-      if (alike && !d.op.empty()) same = &gap;
-    }
-    if (same == nullptr) {
-      out.push_back({&d, {}});
-      same = &out.back();
-    }
-    same->nodes.push_back(d.node);
+    const auto [place, fresh] = d.op.empty() ? std::pair(places.end(), true) : places.emplace(&d, out.size());
+    const size_t at = fresh ? out.size() : place->second;
+    if (fresh) out.push_back({&d, {}});
+    out[at].nodes.push_back(d.node);
   }
   return out;
 }
