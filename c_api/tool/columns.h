@@ -22,7 +22,7 @@ std::vector<std::string> wrapped(const std::string& text, size_t width);
 // that are longer than a line are divided behind a comma or a bracket where they have one.
 std::string folded(const std::string& line, size_t width);
 
-// At most `most` columns, with "..." in place of what is left out in the middle.
+// `text` cut to at most `most` columns: "..." replaces its middle.
 std::string shortened(const std::string& text, size_t most);
 
 // As printf, into a string.

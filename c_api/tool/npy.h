@@ -41,7 +41,7 @@ class NpzFile {
   NpzFile& operator=(const NpzFile&) = delete;
 
   const std::vector<std::string>& names() const { return names_; }  // without ".npy", as they stand in the file
-  // Throws Failure where there is none of this name, or where unpacked it is more than this process has memory for.
+  // Throws Failure if the archive has no such array, or if this process has too little memory to unpack it.
   Array read(const std::string& name) const;
   std::map<std::string, Array> read_all() const;
 

@@ -36,7 +36,7 @@ struct Percentiles {
 };
 Percentiles percentiles(std::vector<double> values);  // of none: zeros
 
-// How many runs of so many nodes a log keeps: some 400,000 times of nodes, and at least 20 runs.
+// The number of runs that a log keeps for a model of `nodes` nodes: about 400,000 node times, and at least 20 runs.
 size_t logged_runs(size_t nodes);
 
 // Collects the runs of a session that counts (profile on). Of more than logged_runs() every second, fourth... is kept,

@@ -28,7 +28,8 @@ struct Trace {
   vireo_memory memory = {};
 };
 
-// How many runs of so many nodes are kept: at most 20, and some 20,000 slices, which Perfetto opens at once.
+// The number of runs that a trace keeps for a model of `nodes` nodes: about 20,000 slices, which Perfetto opens at
+// once, and at most 20 runs.
 size_t traced_runs(size_t nodes);
 
 // {"traceEvents": [...], "displayTimeUnit", "otherData", "nodes": percentiles of each}. One track for runs and

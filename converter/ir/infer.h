@@ -37,8 +37,8 @@ bool check_type(const DimTable& dims, const TensorType& t, std::string* message)
 // that own bodies: their outputs' types follow from the bodies and are set by who makes the node. `finder` may be null.
 Status infer_node(Graph& graph, Node* node, ConstantFinder* finder, std::string* message);
 
-// Runs one node on constants with its reference kernel. False when it has none, is random, fails, a result would have
-// more than `limit_bytes`, or more than what is left of `budget` (null: not counted) were needed.
+// Runs one node on constants with its reference kernel. False if it has no kernel, draws random numbers or fails, if a
+// result has more than `limit_bytes`, or if `budget` has too little left (null: nothing is counted).
 bool evaluate_node(const Node& node, const std::vector<ConstantPtr>& inputs, int64_t limit_bytes,
                    std::vector<ConstantPtr>* outputs, std::string* message, Budget* budget = nullptr);
 

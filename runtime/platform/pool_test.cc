@@ -229,29 +229,35 @@ TEST(Pool, AnIdlePoolTakesNoTime) {
 }
 #endif
 
+// Another caller's job, which runs from the construction until end().
+class LongJob {
+ public:
+  explicit LongJob(void* pool) : caller_([this, pool] { Pool::run(pool, 8, 1, task, this); }) {
+    while (!running_) std::this_thread::yield();
+  }
+  void end() {
+    go_on_ = true;
+    caller_.join();
+  }
+
+ private:
+  static void task(void* self, int64_t, int64_t, int32_t) {
+    auto& job = *static_cast<LongJob*>(self);
+    job.running_ = true;
+    while (!job.go_on_) std::this_thread::yield();
+  }
+  std::atomic<bool> running_{false}, go_on_{false};
+  std::thread caller_;  // uses the two above
+};
+
 // While one session's job runs, another's is done by its caller: nobody waits for the other.
 TEST(Pool, TwoCallersAtOnce) {
   const Held pool(Pool::open(2));
-  std::atomic<bool> running{false}, go_on{false};
-  struct Both {
-    std::atomic<bool>*running, *go_on;
-  } both{&running, &go_on};
-  std::thread first([&] {
-    Pool::run(
-        pool.get(), 8, 1,
-        [](void* arg, int64_t, int64_t, int32_t) {
-          auto& b = *static_cast<Both*>(arg);
-          *b.running = true;
-          while (!*b.go_on) std::this_thread::yield();
-        },
-        &both);
-  });
-  while (!running) std::this_thread::yield();
+  LongJob first(pool.get());
   Visits v(100, 1);  // slot 0 alone
   Pool::run(pool.get(), 100, 1, Visits::task, &v);
   v.expect_all_once(1);
-  go_on = true;
-  first.join();
+  first.end();
 }
 
 // The thread sanitizer ends a child of several threads that starts one.
@@ -294,24 +300,9 @@ TEST(Pool, AForkedChildHasThreadsOfItsOwn) {
   usleep(100000);
   EXPECT_EQ(status_of_child(child, pool.get()), 0) << "asleep";
 
-  std::atomic<bool> running{false}, go_on{false};
-  struct Both {
-    std::atomic<bool>*running, *go_on;
-  } both{&running, &go_on};
-  std::thread other([&] {
-    Pool::run(
-        pool.get(), 8, 1,
-        [](void* arg, int64_t, int64_t, int32_t) {
-          auto& b = *static_cast<Both*>(arg);
-          *b.running = true;
-          while (!*b.go_on) std::this_thread::yield();
-        },
-        &both);
-  });
-  while (!running) std::this_thread::yield();
+  LongJob other(pool.get());
   EXPECT_EQ(status_of_child(child, pool.get()), 0) << "at work";
-  go_on = true;
-  other.join();
+  other.end();
   Visits after(100, 4);
   Pool::run(pool.get(), 100, 1, Visits::task, &after);  // the parent goes on as before
   after.expect_all_once(1);

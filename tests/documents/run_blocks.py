@@ -64,7 +64,6 @@ class Block:
     def __init__(self, page, match):
         self.language, self.code = match["language"], "".join(line.removeprefix(match["indent"]) for line in match["code"].splitlines(True))
         self.line = page.count("\n", 0, match.start()) + 1
-        self.end = match.end()
         self.rule = self.what = ""
         before = page[:match.start()]
         if comment := COMMENT.search(before):
@@ -78,22 +77,18 @@ class Block:
 
 def blocks_of(text):
     """Its blocks that do something, and what is wrong with how the page is written. A text block belongs to the block right above it."""
-    blocks, wrong, last = [], [], None
-    for block in (Block(text, m) for m in FENCE.finditer(text)):
+    every, wrong, last = [Block(text, m) for m in FENCE.finditer(text)], [], None
+    for block in every:
         if block.rule not in ("", "skip", "file", "main", "fails"):
             wrong.append(f"line {block.line}: there is no rule {block.rule!r}")
         if block.rule == "file" and block.what not in block.above:
             wrong.append(f"line {block.line}: the reader cannot know that this is {block.what}: name it in the {NEAR} lines above")
-        belongs = block.language == "text" and last is not None and not FENCE.search(text, last.end, block.end - len(block.code) - 4)
-        block.expects = last is not None and belongs and last.runs() and last.rule not in ("file", "skip")
-        if last is not None and last.rule == "fails" and not block.expects:
-            wrong.append(f"line {last.line}: it fails, and no text block below says with what message")
-        if block.runs() or block.expects:
-            blocks.append(block)
+        block.expects = block.language == "text" and last is not None and last.runs() and last.rule not in ("file", "skip")
         last = block
-    if last is not None and last.rule == "fails":
-        wrong.append(f"line {last.line}: it fails, and no text block below says with what message")
-    return blocks, wrong
+    for block, below in zip(every, [*every[1:], None]):
+        if block.rule == "fails" and (below is None or not below.expects):
+            wrong.append(f"line {block.line}: it fails, and no text block below says with what message")
+    return [b for b in every if b.runs() or b.expects], wrong
 
 
 def matches(wanted, got):

@@ -210,7 +210,7 @@ struct vireo_delegate {
   void* self;
 
   /* Device `index`, or VIREO_INVALID_ARGUMENT past the last one. `device` is handed to the other calls. Texts in `info`
-   * live until release; what is left untouched is not known. */
+   * live until release. A field that the delegate does not write is unknown to the host. */
   vireo_status (*enumerate)(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info, void** device);
   /* Looks at the whole graph and says of every node: take (in a part) or leave (with a reason). */
   vireo_status (*claim)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims);

@@ -621,8 +621,8 @@ VIREO_API vireo_status vireo_session_create(const vireo_model* model, const vire
 /* Releases the session. No call may be under way on it. */
 VIREO_API void vireo_session_release(vireo_session* session);
 
-/* The two types of vireo_packed_copy. A compiled part is the result of a device's compiler for neighbouring nodes, or
- * the reason why there is none. A device of the same model, whose driver has the same version, uses it again. */
+/* The two types of vireo_packed_copy. A compiled part is what a device's compiler made of neighbouring nodes, or
+ * its reason for refusing them. Another device can use it if its model and its driver's version are the same. */
 enum { VIREO_PACKED_CONSTANT = 0, VIREO_COMPILED_PART = 1 };
 /* Packed weights or a compiled part that the model holds in memory, because a session wanted it. `vireo pack` writes
  * these into a file. */
