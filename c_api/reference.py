@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
-"""reference.py [--update]: c_api/REFERENCE.md, made from the headers of c_api/include/vireo. Without --update it compares and fails where
-they differ. It always fails where a declaration has no text of its own.
+"""The reader of the headers' declarations, and c_api/REFERENCE.md as text. describe.py writes the page and compares it.
 
 The text of a declaration is the comment right above it, or behind it on its line. An enum without a name is shown with the integer type in
 front of it. Members of structs and enums keep their comments, because their declarations are shown as they stand.
 
     reference.py --self-test   proves that a missing text is found"""
-import pathlib
 import re
 import sys
 import textwrap
 
-HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = ["vireo.h", "fleet.h", "buffer.h", "trust.h", "telemetry.h", "delegate.h"]  # in the order in which one meets them
-PAGE = HERE / "REFERENCE.md"
 NAME = re.compile(r"\b((?:vireo|VIREO)_\w+)")
 
 
@@ -44,7 +40,7 @@ def items(text):
             else:
                 comment = found
         elif match["define"]:
-            if not match["define"].startswith("#define VIREO_") or re.match(r"#define VIREO_\w+_H_", match["define"]):
+            if not match["define"].startswith("#define VIREO_") or re.match(r"#define VIREO_\w+_(H_|\()", match["define"]):
                 continue
             yield section, comment or plain(" ".join(re.findall(r"/\*.*?\*/", match["define"]))), match["define"]
             comment = ""
@@ -117,7 +113,7 @@ def contents(header, listed):
 
 def page(headers):
     """The page, and the declarations that have no text of their own. `headers`: (name, text) in the order of the page."""
-    top = ["# The C API\n\nMade from the headers by `c_api/reference.py`. Each entry shows the declaration as it stands in its header.\n\n## Contents\n"]
+    top = ["# The C API\n\nMade from the headers by `c_api/describe.py`. Each entry shows the declaration as it stands in its header.\n\n## Contents\n"]
     out, silent = [], []
     for header, text in headers:
         intro, listed = entries(text)
@@ -144,18 +140,7 @@ def self_test():
         sys.exit(f"self-test: {silent} instead of {wanted}, in\n{made}")
 
 
-def main():
-    if "--self-test" in sys.argv:
-        self_test()
-        return
-    made, silent = page([(f"vireo/{name}", (HERE / "include" / "vireo" / name).read_text()) for name in HEADERS])
-    if silent:
-        sys.exit("no text of their own (a comment above the declaration): " + ", ".join(silent))
-    if "--update" in sys.argv:
-        PAGE.write_text(made)
-    elif not PAGE.exists() or PAGE.read_text() != made:
-        sys.exit("c_api/REFERENCE.md is not what the headers say: python3 c_api/reference.py --update writes it")
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] != ["--self-test"]:
+        sys.exit("reference.py --self-test; python3 c_api/describe.py --update writes the page")
+    self_test()

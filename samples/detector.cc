@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < width * height; ++i) {
     for (int c = 0; c < 3; ++c) static_cast<float*>(in.data)[c * width * height + i] = picture.rgb[3 * i + c] / 255.0f;
   }
-  check(vireo_session_run(session, nullptr, out, &error));
+  check(vireo_session_run(session, nullptr, 0, out, 3, &error));
 
   const auto* boxes = static_cast<const float*>(out[0].data);
   const auto* scores = static_cast<const float*>(out[1].data);

@@ -75,7 +75,7 @@ class Detector {
     }
     // Outputs without memory of their own come back as views, valid until the next run.
     std::vector<vireo_tensor> out(vireo_model_output_count(model_.get()));
-    check(vireo_session_run(session_.get(), nullptr, out.data(), &error), error);
+    check(vireo_session_run(session_.get(), nullptr, 0, out.data(), static_cast<uint32_t>(out.size()), &error), error);
 
     std::vector<Box> found;
     const auto* boxes = static_cast<const float*>(out[boxes_].data);

@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
   vireo_model *front = NULL, *net = NULL;
   vireo_session *front_session = NULL, *net_session = NULL;
   vireo_error error = VIREO_ERROR_INIT;
-  vireo_tensor in = {0}, features = {0}, logits = {0};
+  const int64_t dims[] = {1, SAMPLES};
+  vireo_tensor in = vireo_tensor_of(VIREO_FLOAT32, dims, 2, audio, sizeof(audio)), features = {0}, logits = {0};
   const char* problem = argc == 4 ? read_wav(argv[3], audio) : "";
   int i, best = 0;
   float total = 0;
@@ -63,11 +64,10 @@ int main(int argc, char** argv) {
             problem[0] ? argv[3] : "", problem);
     return 2;
   }
-  in.dtype = VIREO_FLOAT32, in.rank = 2, in.dims[0] = 1, in.dims[1] = SAMPLES, in.data = audio,
-  in.capacity = sizeof(audio);
   if (vireo_runtime_create(NULL, &runtime, &error) || load(runtime, argv[1], &front, &front_session, &error) ||
-      load(runtime, argv[2], &net, &net_session, &error) || vireo_session_run(front_session, &in, &features, &error) ||
-      vireo_session_run(net_session, &features, &logits, &error)) {
+      load(runtime, argv[2], &net, &net_session, &error) ||
+      vireo_session_run(front_session, &in, 1, &features, 1, &error) ||
+      vireo_session_run(net_session, &features, 1, &logits, 1, &error)) {
     fprintf(stderr, "error: %s\n", error.message);
   } else {
     const float* y = (const float*)logits.data;

@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
   vireo_model *front = NULL, *net = NULL;
   vireo_session *front_session = NULL, *net_session = NULL;
   vireo_error error = VIREO_ERROR_INIT;
-  vireo_tensor in = {0}, features = {0}, logits = {0};
+  const int64_t dims[] = {1, SAMPLES};
+  vireo_tensor in, features = {0}, logits = {0};
   vireo_status status;
   const char* problem;
   int i, best = 0;
@@ -87,20 +88,15 @@ int main(int argc, char** argv) {
     return 2;
   }
 
-  in.dtype = VIREO_FLOAT32;
-  in.rank = 2;
-  in.dims[0] = 1;
-  in.dims[1] = SAMPLES;
-  in.data = audio;
-  in.capacity = sizeof(audio);
+  in = vireo_tensor_of(VIREO_FLOAT32, dims, 2, audio, sizeof(audio));
 
   status = vireo_runtime_create(NULL, &runtime, &error);
   if (status == VIREO_OK) status = load(runtime, argv[1], &front, &front_session, &error);
   if (status == VIREO_OK) status = load(runtime, argv[2], &net, &net_session, &error);
   /* `features` comes back as a view of the front end's memory, [1, 1, 49, 40] ... */
-  if (status == VIREO_OK) status = vireo_session_run(front_session, &in, &features, &error);
+  if (status == VIREO_OK) status = vireo_session_run(front_session, &in, 1, &features, 1, &error);
   /* ... and goes into the network as it is: a tensor is a tensor, whoever owns its memory. */
-  if (status == VIREO_OK) status = vireo_session_run(net_session, &features, &logits, &error);
+  if (status == VIREO_OK) status = vireo_session_run(net_session, &features, 1, &logits, 1, &error);
 
   if (status == VIREO_OK) {
     const float* y = (const float*)logits.data; /* [1, 12], before the softmax */

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (i = 0; i < 1024; ++i) ((float*)in.data)[i] = pixels[i] / 255.0f;
-  if (vireo_session_run(session, NULL, &out, &error)) {
+  if (vireo_session_run(session, NULL, 0, &out, 1, &error)) {
     fprintf(stderr, "error: %s\n", error.message);
     return 1;
   }

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   for (i = 0; i < SIDE * SIDE; ++i) ((float*)in.data)[i] = (float)pixels[i] / 255.0f;
 
   /* inputs NULL: all are read from the session's memory. */
-  if (vireo_session_run(session, NULL, &out, &error) != VIREO_OK) return fail("run", &error);
+  if (vireo_session_run(session, NULL, 0, &out, 1, &error) != VIREO_OK) return fail("run", &error);
   scores = (const float*)out.data;
   for (i = 1; i < DIGITS; ++i) best = scores[i] > scores[best] ? i : best;
   printf("%d\n", best);

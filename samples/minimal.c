@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
   vireo_model* model = NULL;
   vireo_session* session = NULL;
   vireo_error error = VIREO_ERROR_INIT;
-  vireo_tensor in = {0}, out = {0};
+  const int64_t dims[] = {1, 1, 32, 32};
+  vireo_tensor in = vireo_tensor_of(VIREO_FLOAT32, dims, 4, image, sizeof(image)), out = {0};
   FILE* file = argc == 3 ? fopen(argv[2], "rb") : NULL;
   int i, best = 0;
 
@@ -18,11 +19,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (i = 0; i < 1024; ++i) image[i] = pixels[i] / 255.0f;
-  in.dtype = VIREO_FLOAT32, in.rank = 4, in.data = image, in.capacity = sizeof(image);
-  in.dims[0] = in.dims[1] = 1, in.dims[2] = in.dims[3] = 32;
 
   if (vireo_runtime_create(NULL, &runtime, &error) || vireo_model_load_file(runtime, argv[1], &model, &error) ||
-      vireo_session_create(model, NULL, &session, &error) || vireo_session_run(session, &in, &out, &error)) {
+      vireo_session_create(model, NULL, &session, &error) || vireo_session_run(session, &in, 1, &out, 1, &error)) {
     fprintf(stderr, "error: %s\n", error.message);
   } else {
     for (i = 1; i < 10; ++i) best = ((float*)out.data)[i] > ((float*)out.data)[best] ? i : best;

@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
   vireo_model* model = NULL;     /* the verified file; sessions and threads share it */
   vireo_session* session = NULL; /* one running instance with its memory */
   vireo_error error = VIREO_ERROR_INIT;
-  vireo_tensor in = {0}, out = {0};
+  const int64_t dims[] = {1, 1, SIDE, SIDE};
+  vireo_tensor in, out = {0};
   vireo_status status;
   int i, best = 0;
 
@@ -41,14 +42,7 @@ int main(int argc, char** argv) {
   for (i = 0; i < SIDE * SIDE; ++i) image[i] = (float)pixels[i] / 255.0f;
 
   /* A tensor borrows memory: the run reads `image` where it stands. */
-  in.dtype = VIREO_FLOAT32;
-  in.rank = 4;
-  in.dims[0] = 1;
-  in.dims[1] = 1;
-  in.dims[2] = SIDE;
-  in.dims[3] = SIDE;
-  in.data = image;
-  in.capacity = sizeof(image);
+  in = vireo_tensor_of(VIREO_FLOAT32, dims, 4, image, sizeof(image));
 
   /* Each call returns a status and, on failure, fills `error` with a sentence that says what to do. */
   status = vireo_runtime_create(NULL, &runtime, &error);
@@ -57,7 +51,7 @@ int main(int argc, char** argv) {
   /* Plans the memory and takes all of it. From here to the release nothing is allocated. */
   if (status == VIREO_OK) status = vireo_session_create(model, NULL, &session, &error);
   /* out.data is NULL, so the result is left in the session's memory, valid until its next run. */
-  if (status == VIREO_OK) status = vireo_session_run(session, &in, &out, &error);
+  if (status == VIREO_OK) status = vireo_session_run(session, &in, 1, &out, 1, &error);
 
   if (status == VIREO_OK) {
     const float* scores = (const float*)out.data; /* [1, 10], one score a digit */

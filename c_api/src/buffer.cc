@@ -90,10 +90,12 @@ vireo_status vireo_buffer_import(vireo_runtime* runtime, uint32_t device, const 
   *out_buffer = nullptr;
   VIREO_NOT_NULL(runtime, error);
   VIREO_NOT_NULL(handle, error);
-  if (handle->struct_size < sizeof(vireo_handle))
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "handle: set struct_size with VIREO_HANDLE_INIT");
+  Error e;
+  vireo_handle given;
+  const Status status = vireo::read_sized(handle, &given, {"handle", "VIREO_HANDLE_INIT"}, &e);
+  if (!vireo::ok(status)) return vireo::report(status, e, error);
 #if VIREO_JOINED
-  return make(runtime, device, handle->bytes, handle, out_buffer, error);
+  return make(runtime, device, given.bytes, &given, out_buffer, error);
 #else
   (void)device;
   return none(error);
@@ -119,8 +121,9 @@ vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind k
   vireo::clear(error);
   VIREO_NOT_NULL(buffer, error);
   VIREO_NOT_NULL(out, error);
-  if (out->struct_size < sizeof(vireo_handle))
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "out: set struct_size with VIREO_HANDLE_INIT");
+  Error e;
+  constexpr vireo::SizedName kName = {"out", "VIREO_HANDLE_INIT"};
+  if (const Status sized = vireo::check_sized(out, kName, &e); !vireo::ok(sized)) return vireo::report(sized, e, error);
 #if VIREO_JOINED
   const vireo::Device& d = *buffer->device;
   vireo_handle handle = VIREO_HANDLE_INIT;
@@ -128,9 +131,7 @@ vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind k
                                   ? vireo_status{VIREO_UNSUPPORTED}
                                   : d.delegate->buffer_export(d.handle, buffer->handle, kind, &handle);
   if (status != VIREO_OK) return refuse_for(d, status, "gives no handle of this kind", error);
-  handle.struct_size = out->struct_size;
-  *out = handle;
-  return VIREO_OK;
+  return vireo::give(handle, out, kName, error);
 #else
   (void)kind;
   return none(error);

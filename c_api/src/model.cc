@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "c_api/src/handles.h"
 #include "sdk/ops/weight_tables.h"
 #if VIREO_JOINED
@@ -34,43 +36,44 @@ Interval bound_in_file(const vireo::Program& p, vireo::Dim d, int depth, int* vi
 // What a session's bounds may name.
 bool is_dimension(const fb::Expr& e) { return e.kind() == fb::ExprKind::Symbol && !e.data_dependent(); }
 
-void describe(const vireo_model* model, uint32_t tensor, vireo_value_info* out) {
+vireo_value_info describe(const vireo_model* model, uint32_t tensor) {
+  vireo_value_info made = VIREO_VALUE_INFO_INIT;
   const fb::Tensor& t = *model->program.subgraph(0).tensors()->Get(tensor);
   const vireo::TensorType type = vireo::type_of(t);
-  out->dtype = t.dtype();
-  out->rank = type.shape.rank;
-  out->name = vireo::text_of(t.name());
-  for (int i = 0; i < VIREO_MAX_RANK; ++i) {
-    out->min_dims[i] = out->max_dims[i] = 0;
-    out->dim_names[i] = nullptr;
-    if (i >= type.shape.rank) continue;
+  made.dtype = t.dtype();
+  made.rank = type.shape.rank;
+  made.name = vireo::text_of(t.name());
+  for (int i = 0; i < type.shape.rank; ++i) {
     const vireo::Dim d = type.shape[i];
     int visits = 0;
     const Interval bound = bound_in_file(model->program, d, 0, &visits);
-    out->min_dims[i] = bound.lo < 0 ? 0 : bound.lo;
-    out->max_dims[i] = bound.open() ? -1 : bound.hi;
+    made.min_dims[i] = bound.lo < 0 ? 0 : bound.lo;
+    made.max_dims[i] = bound.open() ? -1 : bound.hi;
     if (!vireo::is_symbolic(d)) continue;
     const fb::Expr& e = *model->program.model().exprs()->Get(vireo::handle_id(d));
-    if (is_dimension(e)) out->dim_names[i] = vireo::text_of(e.name());
+    if (is_dimension(e)) made.dim_names[i] = vireo::text_of(e.name());
   }
+  return made;
 }
 
-void describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, uint32_t index, vireo_meaning* out) {
-  *out = vireo_meaning VIREO_MEANING_INIT;
-  out->layout = out->color = out->resize = "";
-  if (list == nullptr || index >= list->size()) return;
+vireo_meaning describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>* list, uint32_t index) {
+  vireo_meaning made = VIREO_MEANING_INIT;
+  made.range_hi = 1;
+  made.layout = made.color = made.resize = "";
+  if (list == nullptr || index >= list->size()) return made;
   const fb::Io& io = *list->Get(index);
-  out->kind = static_cast<vireo_meaning_kind>(io.meaning());
-  out->layout = vireo::text_of(io.layout());
-  out->color = vireo::text_of(io.color());
-  out->resize = vireo::text_of(io.resize());
-  out->range_lo = io.range_lo();
-  out->range_hi = io.range_hi();
-  out->mean = io.mean() == nullptr ? nullptr : io.mean()->data();
-  out->std = io.std() == nullptr ? nullptr : io.std()->data();
-  out->mean_count = io.mean() == nullptr ? 0 : io.mean()->size();
-  out->std_count = io.std() == nullptr ? 0 : io.std()->size();
-  out->sample_rate = io.sample_rate();
+  made.kind = static_cast<vireo_meaning_kind>(io.meaning());
+  made.layout = vireo::text_of(io.layout());
+  made.color = vireo::text_of(io.color());
+  made.resize = vireo::text_of(io.resize());
+  made.range_lo = io.range_lo();
+  made.range_hi = io.range_hi();
+  made.mean = io.mean() == nullptr ? nullptr : io.mean()->data();
+  made.std = io.std() == nullptr ? nullptr : io.std()->data();
+  made.mean_count = io.mean() == nullptr ? 0 : io.mean()->size();
+  made.std_count = io.std() == nullptr ? 0 : io.std()->size();
+  made.sample_rate = io.sample_rate();
+  return made;
 }
 
 #if VIREO_JOINED
@@ -86,6 +89,19 @@ bool made_part(const vireo_model* model, uint32_t index, vireo::CompiledCopy* ou
   return false;
 }
 #endif
+
+vireo_status give_value(const vireo_value_info& value, vireo_value_info* out, vireo_error* error) {
+  return vireo::give(value, out, {"out", "VIREO_VALUE_INFO_INIT"}, error);
+}
+
+// The index in `list` of the tensor of this name; -1 where there is none.
+int32_t find_value(const vireo_model& model, const flatbuffers::Vector<uint32_t>& list, const char* name) {
+  for (uint32_t i = 0; i < list.size(); ++i) {
+    if (strcmp(vireo::text_of(model.program.subgraph(0).tensors()->Get(list.Get(i))->name()), name) == 0)
+      return static_cast<int32_t>(i);
+  }
+  return -1;
+}
 
 const fb::Signature* signature(const vireo_model* model) {
   const auto* list = model->program.model().signatures();
@@ -157,9 +173,9 @@ vireo_status vireo_model_input(const vireo_model* model, uint32_t index, vireo_v
   VIREO_NOT_NULL(out, error);
   if (index >= vireo_model_input_count(model))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
-  describe(model, model->program.subgraph(0).inputs()->Get(index), out);
-  out->state_of = vireo::state_of(model->program, index);
-  return VIREO_OK;
+  vireo_value_info value = describe(model, model->program.subgraph(0).inputs()->Get(index));
+  value.state_of = vireo::state_of(model->program, index);
+  return give_value(value, out, error);
 }
 
 vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out, vireo_error* error) {
@@ -168,9 +184,17 @@ vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_
   VIREO_NOT_NULL(out, error);
   if (index >= vireo_model_output_count(model))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
-  describe(model, model->program.subgraph(0).outputs()->Get(index), out);
-  out->state_of = -1;
-  return VIREO_OK;
+  vireo_value_info value = describe(model, model->program.subgraph(0).outputs()->Get(index));
+  value.state_of = -1;
+  return give_value(value, out, error);
+}
+
+int32_t vireo_model_find_input(const vireo_model* model, const char* name) {
+  return model == nullptr || name == nullptr ? -1 : find_value(*model, *model->program.subgraph(0).inputs(), name);
+}
+
+int32_t vireo_model_find_output(const vireo_model* model, const char* name) {
+  return model == nullptr || name == nullptr ? -1 : find_value(*model, *model->program.subgraph(0).outputs(), name);
 }
 
 vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
@@ -180,8 +204,8 @@ vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index,
   VIREO_NOT_NULL(out, error);
   if (index >= vireo_model_input_count(model))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
-  describe_io(signature(model) == nullptr ? nullptr : signature(model)->inputs(), index, out);
-  return VIREO_OK;
+  const auto* const list = signature(model) == nullptr ? nullptr : signature(model)->inputs();
+  return vireo::give(describe_io(list, index), out, {"out", "VIREO_MEANING_INIT"}, error);
 }
 
 vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
@@ -191,8 +215,8 @@ vireo_status vireo_model_output_meaning(const vireo_model* model, uint32_t index
   VIREO_NOT_NULL(out, error);
   if (index >= vireo_model_output_count(model))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no output of this index");
-  describe_io(signature(model) == nullptr ? nullptr : signature(model)->outputs(), index, out);
-  return VIREO_OK;
+  const auto* const list = signature(model) == nullptr ? nullptr : signature(model)->outputs();
+  return vireo::give(describe_io(list, index), out, {"out", "VIREO_MEANING_INIT"}, error);
 }
 
 vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error) {
@@ -200,26 +224,25 @@ vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* o
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
   const vireo::Program& p = model->program;
+  vireo_model_about about = VIREO_MODEL_ABOUT_INIT;
   const fb::Provenance* origin = p.model().provenance();
-  out->format_major = p.header().major;
-  out->format_minor = p.header().minor;
-  out->integer_only = p.model().integer_only() ? 1 : 0;
-  out->node_count = 0;
-  out->weight_bytes = 0;
+  about.format_major = p.header().major;
+  about.format_minor = p.header().minor;
+  about.integer_only = p.model().integer_only() ? 1 : 0;
   for (uint32_t i = 0; i < p.subgraph_count(); ++i) {
-    out->node_count += p.subgraph(i).nodes()->size();
+    about.node_count += p.subgraph(i).nodes()->size();
     for (const fb::Node* n : *p.subgraph(i).nodes()) {
-      if (vireo::has_weight_tables(static_cast<vireo::Op>(n->op()))) out->weight_bytes += n->attrs()->size();
+      if (vireo::has_weight_tables(static_cast<vireo::Op>(n->op()))) about.weight_bytes += n->attrs()->size();
     }
-    for (const fb::Tensor* t : *p.subgraph(i).tensors()) out->weight_bytes += t->segment() >= 0 ? t->size() : 0;
+    for (const fb::Tensor* t : *p.subgraph(i).tensors()) about.weight_bytes += t->segment() >= 0 ? t->size() : 0;
   }
-  out->plan_count = p.model().plans()->size();
-  out->segment_count = p.model().segments() == nullptr ? 0 : p.model().segments()->size();
-  out->file_bytes = model->file.size();
-  out->source = origin == nullptr ? "" : vireo::text_of(origin->source());
-  out->producer = origin == nullptr ? "" : vireo::text_of(origin->producer());
-  out->converter = origin == nullptr ? "" : vireo::text_of(origin->converter());
-  return VIREO_OK;
+  about.plan_count = p.model().plans()->size();
+  about.segment_count = p.model().segments() == nullptr ? 0 : p.model().segments()->size();
+  about.file_bytes = model->file.size();
+  about.source = origin == nullptr ? "" : vireo::text_of(origin->source());
+  about.producer = origin == nullptr ? "" : vireo::text_of(origin->producer());
+  about.converter = origin == nullptr ? "" : vireo::text_of(origin->converter());
+  return vireo::give(about, out, {"out", "VIREO_MODEL_ABOUT_INIT"}, error);
 }
 
 uint32_t vireo_model_dimension_count(const vireo_model* model) {
@@ -238,10 +261,11 @@ vireo_status vireo_model_dimension(const vireo_model* model, uint32_t index, vir
   for (uint32_t i = 0; i < model->program.expr_count(); ++i) {
     const fb::Expr& e = *model->program.model().exprs()->Get(i);
     if (!is_dimension(e) || at++ != index) continue;
-    out->name = vireo::text_of(e.name());
-    out->min = e.lo();
-    out->max = e.hi();
-    return VIREO_OK;
+    vireo_dimension found = VIREO_DIMENSION_INIT;
+    found.name = vireo::text_of(e.name());
+    found.min = e.lo();
+    found.max = e.hi();
+    return vireo::give(found, out, {"out", "VIREO_DIMENSION_INIT"}, error);
   }
   return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no symbolic dimension of this index");
 }
@@ -265,31 +289,32 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
+  constexpr vireo::SizedName kName = {"out", "VIREO_PACKED_COPY_INIT"};
   vireo::PackedCopy copy;
+  vireo_packed_copy made = VIREO_PACKED_COPY_INIT;
 #if VIREO_JOINED
   vireo::CompiledCopy part;
   if (made_part(model, index, &part)) {
-    out->layout = 0;
-    out->delegate = part.delegate;
-    out->constant = part.name.constant;
-    for (int i = 0; i < 4; ++i) out->sizes[i] = part.name.sizes[i];
-    out->data = &part.blob->head;
-    out->bytes = part.name.bytes;
-    if (out->struct_size >= sizeof(*out)) out->kind = VIREO_COMPILED_PART;
-    return VIREO_OK;
+    made.delegate = part.delegate;
+    made.constant = part.name.constant;
+    for (int i = 0; i < 4; ++i) made.sizes[i] = part.name.sizes[i];
+    made.data = &part.blob->head;
+    made.bytes = part.name.bytes;
+    made.kind = VIREO_COMPILED_PART;
+    return vireo::give(made, out, kName, error);
   }
 #endif
   if (!model->packs.at(index, &copy))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model holds no packed weights of this index");
   vireo::PackEntry name;
-  out->layout = copy.what.layout;
-  out->delegate = copy.delegate;
-  out->constant = vireo::name_pack(model, copy.delegate, copy.what, &name) ? name.constant : UINT64_MAX;
-  for (int i = 0; i < 4; ++i) out->sizes[i] = copy.what.sizes[i];
-  out->data = copy.data;
-  out->bytes = copy.what.bytes;
-  if (out->struct_size >= sizeof(*out)) out->kind = VIREO_PACKED_CONSTANT;
-  return VIREO_OK;
+  made.layout = copy.what.layout;
+  made.delegate = copy.delegate;
+  made.constant = vireo::name_pack(model, copy.delegate, copy.what, &name) ? name.constant : UINT64_MAX;
+  for (int i = 0; i < 4; ++i) made.sizes[i] = copy.what.sizes[i];
+  made.data = copy.data;
+  made.bytes = copy.what.bytes;
+  made.kind = VIREO_PACKED_CONSTANT;
+  return vireo::give(made, out, kName, error);
 }
 
 vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_options* options,
@@ -298,18 +323,18 @@ vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_o
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(count, error);
-  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
-  if (limits != nullptr && limits->struct_size < sizeof(vireo_limits)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "limits: set struct_size with VIREO_LIMITS_INIT");
-  }
-#if VIREO_JOINED
-  const vireo_limits none = VIREO_LIMITS_INIT;
+  vireo_session_options given;
+  if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   Error e;
-  const vireo::Status status =
-      vireo::rank_devices(model, options, limits == nullptr ? none : *limits, choices, capacity, count, &e);
+  vireo_limits limit;
+  Status status = vireo::read_sized(limits, &limit, {"limits", "VIREO_LIMITS_INIT"}, &e);
+  if (vireo::ok(status) && choices != nullptr && capacity != 0)
+    status = vireo::check_sized(choices, {"choices[0]", "VIREO_DEVICE_CHOICE_INIT"}, &e);
+  if (!vireo::ok(status)) return vireo::report(status, e, error);
+#if VIREO_JOINED
+  status = vireo::rank_devices(model, given, limit, choices, capacity, count, &e);
   return vireo::report(status, e, error);
 #else
-  (void)choices, (void)capacity;
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build compares no devices: it was made without VIREO_JOINED");
 #endif
 }
@@ -320,10 +345,11 @@ vireo_status vireo_model_placement(const vireo_model* model, const vireo_session
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(visitor, error);
   VIREO_NOT_NULL(visitor->node, error);
-  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
+  vireo_session_options given;
+  if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
 #if VIREO_JOINED
   Error e;
-  return vireo::report(vireo::explain_model(model, options, *visitor, &e), e, error);
+  return vireo::report(vireo::explain_model(model, &given, *visitor, &e), e, error);
 #else
   return vireo::refuse(error, VIREO_UNSUPPORTED,
                        "this build runs each node where it can: it was made without VIREO_JOINED");
@@ -335,9 +361,13 @@ vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_op
   vireo::clear(error);
   VIREO_NOT_NULL(model, error);
   VIREO_NOT_NULL(out, error);
-  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
+  vireo_session_options given;
+  if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::session_memory(model, options, out, &e), e, error);
+  vireo_memory memory = VIREO_MEMORY_INIT;
+  const Status status = vireo::session_memory(model, &given, &memory, &e);
+  if (!vireo::ok(status)) return vireo::report(status, e, error);
+  return vireo::give(memory, out, {"out", "VIREO_MEMORY_INIT"}, error);
 }
 
 }  // extern "C"

@@ -10,14 +10,6 @@ namespace fb = vireo::fb;
 
 namespace {
 
-template <size_t kBytes>
-void put(char (&out)[kBytes], const char* text) {
-  size_t n = strlen(text);
-  if (n >= kBytes) n = kBytes - 1;
-  memcpy(out, text, n);
-  out[n] = 0;
-}
-
 #if VIREO_JOINED
 void list_devices(const fb::TargetPlan& plan, char (&out)[sizeof(vireo_plan_info::devices)]) {
   size_t at = 0;
@@ -48,28 +40,29 @@ vireo_status vireo_model_plan(const vireo_model* model, uint32_t index, vireo_pl
   if (index >= vireo_model_plan_count(model))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no plan of this index");
   const fb::Plan& plan = *model->program.model().plans()->Get(index);
-  *out = vireo_plan_info VIREO_PLAN_INFO_INIT;
-  out->target = vireo::text_of(plan.target());
+  constexpr vireo::SizedName kName = {"out", "VIREO_PLAN_INFO_INIT"};
+  vireo_plan_info made = VIREO_PLAN_INFO_INIT;
+  made.target = vireo::text_of(plan.target());
 #if VIREO_JOINED
-  if (const fb::TargetPlan* const made = index == 0 ? nullptr : vireo::target_of(plan); made != nullptr) {
-    out->device_count = made->devices() == nullptr ? 0 : made->devices()->size();
-    list_devices(*made, out->devices);
+  if (const fb::TargetPlan* const target = index == 0 ? nullptr : vireo::target_of(plan); target != nullptr) {
+    made.device_count = target->devices() == nullptr ? 0 : target->devices()->size();
+    list_devices(*target, made.devices);
   }
 #endif
   if (index == 0) {
-    out->usable = out->automatic = 1;
-    return VIREO_OK;
+    made.usable = made.automatic = 1;
+    return vireo::give(made, out, kName, error);
   }
 #if VIREO_JOINED
   vireo::PlanDevices devices;
   vireo::Error why;
-  out->usable = vireo::find_plan_devices(model, plan, &devices, &why) ? 1 : 0;
-  out->automatic = out->usable != 0 && vireo::is_automatic(devices) ? 1 : 0;
-  put(out->reason, why.message);
+  made.usable = vireo::find_plan_devices(model, plan, &devices, &why) ? 1 : 0;
+  made.automatic = made.usable != 0 && vireo::is_automatic(devices) ? 1 : 0;
+  vireo::copy_text(made.reason, sizeof(made.reason), why.message);
 #else
-  put(out->reason, "this build follows no plans: it was made without VIREO_JOINED");
+  vireo::copy_text(made.reason, sizeof(made.reason), "this build follows no plans: it was made without VIREO_JOINED");
 #endif
-  return VIREO_OK;
+  return vireo::give(made, out, kName, error);
 }
 
 }  // extern "C"

@@ -38,21 +38,30 @@ int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count) {
   return vireo::dtype_bytes(static_cast<vireo::DType>(dtype), count);
 }
 
+vireo_tensor vireo_tensor_of(vireo_dtype dtype, const int64_t* dims, int32_t rank, void* data, size_t bytes) {
+  vireo_tensor made = {};
+  made.dtype = dtype;
+  made.rank = rank;
+  for (int32_t i = 0; dims != nullptr && i < rank && i < VIREO_MAX_RANK; ++i) made.dims[i] = dims[i];
+  made.data = data;
+  made.capacity = bytes > INT64_MAX ? INT64_MAX : static_cast<int64_t>(bytes);
+  return made;
+}
+
 vireo_status vireo_runtime_create(const vireo_runtime_options* options, vireo_runtime** out_runtime,
                                   vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(out_runtime, error);
   *out_runtime = nullptr;
-  if (options != nullptr && options->struct_size < sizeof(vireo_runtime_options)) {
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: set struct_size with VIREO_RUNTIME_OPTIONS_INIT");
-  }
-#if VIREO_PLUGINS
-  uint32_t probe = 0;  // as in check_options
-  if (options != nullptr) memcpy(&probe, &options->probe, sizeof(probe));
-  if (probe > VIREO_PROBE_NEVER) return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "options: no such probe");
-#endif
   Error e;
-  return vireo::report(vireo::create_runtime(options, out_runtime, &e), e, error);
+  vireo_runtime_options given;
+  Status status = vireo::read_sized(options, &given, {"options", "VIREO_RUNTIME_OPTIONS_INIT"}, &e);
+#if VIREO_PLUGINS
+  if (vireo::ok(status) && given.probe > VIREO_PROBE_NEVER)
+    status = vireo::fail(&e, Status::kInvalidArgument, "options: no such probe");
+#endif
+  if (vireo::ok(status)) status = vireo::create_runtime(options == nullptr ? nullptr : &given, out_runtime, &e);
+  return vireo::report(status, e, error);
 }
 
 void vireo_runtime_release(vireo_runtime* runtime) { vireo::release_runtime(runtime); }
@@ -66,18 +75,20 @@ vireo_status vireo_runtime_set_rates(vireo_runtime* runtime, uint32_t index, con
   vireo::clear(error);
   VIREO_NOT_NULL(runtime, error);
   VIREO_NOT_NULL(rates, error);
-  if (rates->struct_size < sizeof(vireo_rates))
-    return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "rates: set struct_size with VIREO_RATES_INIT");
+  Error e;
+  vireo_rates given;
+  const Status status = vireo::read_sized(rates, &given, {"rates", "VIREO_RATES_INIT"}, &e);
+  if (!vireo::ok(status)) return vireo::report(status, e, error);
   if (index >= runtime->device_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
   vireo_device_info& info = runtime->devices[index].info;
   const auto take = [](double* to, double from) { *to = from > 0 ? from : *to; };
-  take(&info.f32_rate, rates->f32_rate);
-  take(&info.f16_rate, rates->f16_rate);
-  take(&info.i8_rate, rates->i8_rate);
-  take(&info.bandwidth, rates->bandwidth);
-  take(&info.transfer, rates->transfer);
-  if (rates->launch_ns >= 0) info.launch_ns = rates->launch_ns;
+  take(&info.f32_rate, given.f32_rate);
+  take(&info.f16_rate, given.f16_rate);
+  take(&info.i8_rate, given.i8_rate);
+  take(&info.bandwidth, given.bandwidth);
+  take(&info.transfer, given.transfer);
+  if (given.launch_ns != 0) info.launch_ns = given.launch_ns < 0 ? 0 : given.launch_ns;
   info.flags |= VIREO_DEVICE_MEASURED;
   return VIREO_OK;
 }
@@ -89,8 +100,7 @@ vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, 
   VIREO_NOT_NULL(out, error);
   if (index >= runtime->device_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "there is no device of this index");
-  *out = runtime->devices[index].info;
-  return VIREO_OK;
+  return vireo::give(runtime->devices[index].info, out, {"out", "VIREO_DEVICE_INFO_INIT"}, error);
 }
 
 uint32_t vireo_runtime_plugin_count(const vireo_runtime* runtime) {
@@ -112,10 +122,11 @@ vireo_status vireo_runtime_plugin(const vireo_runtime* runtime, uint32_t index, 
   const vireo::Plugin* p = runtime->plugins;
   while (p != nullptr && index-- > 0) p = p->next;
   if (p != nullptr) {
-    out->device_count = p->device_count;
-    out->path = p->path;
-    out->reason = p->reason;
-    return VIREO_OK;
+    vireo_plugin_info found = VIREO_PLUGIN_INFO_INIT;
+    found.device_count = p->device_count;
+    found.path = p->path;
+    found.reason = p->reason;
+    return vireo::give(found, out, {"out", "VIREO_PLUGIN_INFO_INIT"}, error);
   }
 #else
   (void)index;

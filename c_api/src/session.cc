@@ -43,9 +43,10 @@ vireo_status vireo_session_create(const vireo_model* model, const vireo_session_
   VIREO_NOT_NULL(out_session, error);
   *out_session = nullptr;
   VIREO_NOT_NULL(model, error);
-  if (const vireo_status status = vireo::check_options(options, error); status != VIREO_OK) return status;
+  vireo_session_options given;
+  if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::create_session(model, options, out_session, &e), e, error);
+  return vireo::report(vireo::create_session(model, &given, out_session, &e), e, error);
 }
 
 void vireo_session_release(vireo_session* session) { vireo::release_session(session); }
@@ -121,10 +122,20 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
   return vireo::report(status, e, error);
 }
 
-vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
-                               vireo_error* error) {
+static vireo_status refuse_count(const char* list, uint32_t given, uint32_t wanted, vireo_error* error) {
+  return vireo::refuse(error, Status::kInvalidArgument, "{} {} are given, the model has {}", given, list, wanted);
+}
+
+vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, uint32_t input_count,
+                               vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
+  if (input_count != 0) VIREO_NOT_NULL(inputs, error);
+  if (output_count != 0) VIREO_NOT_NULL(outputs, error);
+  if (inputs != nullptr && input_count != session->main.input_count)
+    return refuse_count("inputs", input_count, session->main.input_count, error);
+  if (outputs != nullptr && output_count != session->main.output_count)
+    return refuse_count("outputs", output_count, session->main.output_count, error);
   Use use(session);
   if (!use.mine()) return busy(error);
   const Status status = vireo::run_session(*session, inputs, outputs);
@@ -181,23 +192,24 @@ vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vi
   if (index >= session->info_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the session has no node of this index");
   const vireo::NodeInfo& info = session->infos[index];
-  out->name = vireo::text_of(info.node->name());
-  out->op = vireo::op_name(static_cast<vireo::Op>(info.node->op()));
+  vireo_node_info node = VIREO_NODE_INFO_INIT;
+  node.name = vireo::text_of(info.node->name());
+  node.op = vireo::op_name(static_cast<vireo::Op>(info.node->op()));
   if (static_cast<vireo::Op>(info.node->op()) == vireo::Op::kComposite) {
-    out->op = vireo::text_of(flatbuffers::GetRoot<vireo::attrs::Composite>(info.node->attrs()->data())->hint());
+    node.op = vireo::text_of(flatbuffers::GetRoot<vireo::attrs::Composite>(info.node->attrs()->data())->hint());
   }
-  out->device = info.device == vireo::kNoDevice ? "-" : session->model->runtime->devices[info.device].info.name;
-  out->kernel = info.kernel;
-  out->reason = info.reason;
-  out->dtype = static_cast<vireo_dtype>(info.dtype);
-  out->depth = info.depth;
-  out->calls = session->times == nullptr ? 0 : session->times[index].calls;
-  out->total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
-  out->key = info.key;
+  node.device = info.device == vireo::kNoDevice ? "-" : session->model->runtime->devices[info.device].info.name;
+  node.kernel = info.kernel;
+  node.reason = info.reason;
+  node.dtype = static_cast<vireo_dtype>(info.dtype);
+  node.depth = info.depth;
+  node.calls = session->times == nullptr ? 0 : session->times[index].calls;
+  node.total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
+  node.key = info.key;
   const vireo::NodeCost cost = vireo::node_cost(*session, index);
-  out->operations = cost.operations;
-  out->bytes = cost.bytes;
-  return VIREO_OK;
+  node.operations = cost.operations;
+  node.bytes = cost.bytes;
+  return vireo::give(node, out, {"out", "VIREO_NODE_INFO_INIT"}, error);
 }
 
 vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vireo_error* error) {

@@ -139,8 +139,8 @@ void bench(const Options& options, Context& context) {
   vireo_error error = VIREO_ERROR_INIT;
   const auto once = [&] {
     const Clock::time_point start = Clock::now();
-    check_file(vireo_session_run(session.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error, "run",
-               model.name());
+    check_file(vireo_session_run(session.get(), in.data(), static_cast<uint32_t>(in.size()), nullptr, 0, &error), error,
+               "run", model.name());
     return ms_between(start, Clock::now());
   };
   const double first_ms = once();

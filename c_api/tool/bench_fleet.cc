@@ -23,7 +23,9 @@ double single(const Model& model, const SessionChoice& choice, const Bounds& bou
   const Session session = make_session(model, choice, bounds);
   vireo_error error = VIREO_ERROR_INIT;
   const auto once = [&] {
-    check_file(vireo_session_run(session.get(), inputs.data(), nullptr, &error), error, "run", model.name());
+    check_file(
+        vireo_session_run(session.get(), inputs.data(), static_cast<uint32_t>(inputs.size()), nullptr, 0, &error),
+        error, "run", model.name());
   };
   for (int i = 0; i < 3; ++i) once();
   uint64_t runs = 0;
@@ -52,7 +54,7 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
   check_file(vireo_pipeline_create(model.get(), &options, &made, &error), error, "make a pipeline of", model.name());
   const std::unique_ptr<vireo_pipeline, ReleaseFleet> pipeline(made);
   vireo_estimate chosen = VIREO_ESTIMATE_INIT;
-  check_file(vireo_pipeline_estimate(made, &chosen, &error), error, "tell the placement of", model.name());
+  check_file(vireo_pipeline_estimate(made, &chosen, nullptr, 0, &error), error, "tell the placement of", model.name());
   SessionChoice same = choice;  // the single session on the same devices
   if (same.target.empty()) same.device = chosen.devices;
   const double alone = single(model, same, bounds, inputs, request.seconds / 2);
@@ -67,13 +69,14 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
   const Clock::time_point begin = Clock::now();
   while (submitted < 2 * request.depth || seconds_since(begin) < request.seconds) {
     if (submitted - finished == 2 * request.depth) take();
-    check_file(vireo_pipeline_submit(made, inputs.data(), nullptr, nullptr, VIREO_WHEN_FULL_WAIT, &error), error, "run",
-               model.name());
+    check_file(vireo_pipeline_submit(made, inputs.data(), static_cast<uint32_t>(inputs.size()), nullptr, 0, nullptr,
+                                     VIREO_WHEN_FULL_WAIT, &error),
+               error, "run", model.name());
     ++submitted;
   }
   while (finished < submitted) take();
   const double spent = seconds_since(begin), together = static_cast<double>(finished) / spent;
-  vireo_load loads[VIREO_FLEET_DEVICES] = {};
+  vireo_load loads[VIREO_FLEET_DEVICES] = {VIREO_LOAD_INIT};
   uint32_t count = 0;
   check_file(vireo_pipeline_loads(made, loads, VIREO_FLEET_DEVICES, &count, &error), error, "read the times of",
              model.name());
@@ -131,7 +134,8 @@ void bench_split(const Model& model, const SessionChoice& choice, const Bounds& 
     alone[names[i]] = single(model, one, bounds, inputs, request.seconds / 2);
   }
   const auto once = [&] {
-    check_file(vireo_split_run(made, inputs.data(), nullptr, &error), error, "run", model.name());
+    check_file(vireo_split_run(made, inputs.data(), static_cast<uint32_t>(inputs.size()), nullptr, 0, &error), error,
+               "run", model.name());
   };
   for (int i = 0; i < 8; ++i) once();  // shares settle
   uint64_t runs = 0;

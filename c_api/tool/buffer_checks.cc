@@ -174,7 +174,8 @@ std::string check_bound(vireo_runtime* runtime, uint32_t index, const KnownModel
   if (bound == 0) return kNone;
   for (int run = 0; run < 2; ++run) {
     std::vector<vireo_tensor> y(outputs);
-    must(vireo_session_run(h.session, nullptr, y.data(), &error), error, "run on bound buffers");
+    must(vireo_session_run(h.session, nullptr, 0, y.data(), static_cast<uint32_t>(y.size()), &error), error,
+         "run on bound buffers");
     Values got = want;
     for (uint32_t o = 0; o < outputs; ++o) {
       if (result[o] != nullptr) {

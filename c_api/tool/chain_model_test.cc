@@ -34,7 +34,7 @@ std::vector<float> run(const Chain& chain) {
     }
   }
   vireo_tensor y = {};
-  EXPECT_EQ(vireo_session_run(session.get(), nullptr, &y, &error), VIREO_OK) << error.message;
+  EXPECT_EQ(vireo_session_run(session.get(), nullptr, 0, &y, 1, &error), VIREO_OK) << error.message;
   EXPECT_EQ(y.dtype, chain.dtype);
   std::vector<float> out(count);
   for (size_t k = 0; k < count; ++k) {

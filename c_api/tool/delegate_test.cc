@@ -150,8 +150,8 @@ std::string why_not(const vireo_runtime* runtime, const KnownModel& m, const std
   const vireo_placement_visitor visitor = {&seen, [](void* context, const vireo_placed_node* node) {
                                              auto& s = *static_cast<Seen*>(context);
                                              for (uint32_t i = 0; s.reason.empty() && i < node->verdict_count; ++i) {
-                                               if (s.device == node->verdicts[i].device)
-                                                 s.reason = node->verdicts[i].reason;
+                                               if (s.device == node->verdicts[i]->device)
+                                                 s.reason = node->verdicts[i]->reason;
                                              }
                                            }};
   const std::string list = device + ",cpu";
@@ -452,7 +452,8 @@ void test_threads(const Options& o, Report& report) {
           std::this_thread::sleep_for(std::chrono::microseconds(20 * i));
           vireo_session_cancel(h.session);
         });
-        const vireo_status status = vireo_session_run(h.session, nullptr, results.data(), &error);
+        const vireo_status status =
+            vireo_session_run(h.session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error);
         other.join();
         if (status == VIREO_CANCELLED) {
           ++cancelled;
@@ -460,8 +461,11 @@ void test_threads(const Options& o, Report& report) {
           throw Wrong{error.message};
         }
         fill_inputs(h.model, h.session, m.integer);
-        vireo_status again = vireo_session_run(h.session, nullptr, results.data(), &error);
-        if (again == VIREO_CANCELLED) again = vireo_session_run(h.session, nullptr, results.data(), &error);
+        vireo_status again =
+            vireo_session_run(h.session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error);
+        if (again == VIREO_CANCELLED)
+          again =
+              vireo_session_run(h.session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error);
         if (again != VIREO_OK) throw Wrong{std::string("after a cancelled run: ") + error.message};
         Values got;
         for (const vireo_tensor& y : results) {

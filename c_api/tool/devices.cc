@@ -121,7 +121,7 @@ void choose(const Query& query, bool json, const Context& context) {
   options.bounds = list.data();
   options.bound_count = static_cast<uint32_t>(list.size());
   uint32_t count = 0;
-  std::vector<vireo_device_choice> choices(prices.size());
+  std::vector<vireo_device_choice> choices(prices.size(), VIREO_DEVICE_CHOICE_INIT);
   vireo_error error = VIREO_ERROR_INIT;
   check(vireo_model_devices(model.get(), &options, &limits, choices.data(), static_cast<uint32_t>(choices.size()),
                             &count, &error),

@@ -95,7 +95,7 @@ struct Placement {
     Json others = Json::array();
     std::string why_not;
     for (uint32_t i = 0; i < n.verdict_count; ++i) {
-      const vireo_verdict& v = n.verdicts[i];
+      const vireo_verdict& v = *n.verdicts[i];
       if (device == v.device) continue;
       std::string why = text_of(v.reason);
       if (v.takes != 0)

@@ -374,7 +374,8 @@ std::vector<Array> run_once(const Model& model, vireo_session* session, const st
     if (inputs[i].dtype != VIREO_NONE) in[i] = view_of(inputs[i], &refs[i]);
   }
   vireo_error error = VIREO_ERROR_INIT;
-  check_file(vireo_session_run(session, in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data(), &error),
+  check_file(vireo_session_run(session, in.empty() ? nullptr : in.data(), static_cast<uint32_t>(in.size()),
+                               out.empty() ? nullptr : out.data(), static_cast<uint32_t>(out.size()), &error),
              error, "run", model.name());
   std::vector<Array> results;
   for (const vireo_tensor& t : out) results.push_back(copy_of(t));

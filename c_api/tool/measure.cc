@@ -60,7 +60,8 @@ class Bench {
     const Clock::time_point begin = Clock::now();
     for (int i = 0;; ++i) {
       const Clock::time_point start = Clock::now();
-      check(vireo_session_run(session.get(), inputs, nullptr, &error), error, doing);
+      check(vireo_session_run(session.get(), inputs, vireo_model_input_count(model.get()), nullptr, 0, &error), error,
+            doing);
       const double ns = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
       if (i == 1 || (i > 1 && ns < least)) least = ns;  // the first warms up
       const double spent = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -129,8 +129,13 @@ void use_measured_speeds(vireo_runtime* runtime) {
     check(vireo_runtime_device(runtime, i, &info, &error), error, "read device " + std::to_string(i));
     const std::optional<Speeds> speeds = measured_speeds(info);
     if (!speeds) continue;
-    const vireo_rates rates = {sizeof(vireo_rates), speeds->f32_rate, speeds->f16_rate, speeds->i8_rate,
-                               speeds->bandwidth,   speeds->transfer, speeds->launch_ns};
+    vireo_rates rates = VIREO_RATES_INIT;
+    rates.f32_rate = speeds->f32_rate;
+    rates.f16_rate = speeds->f16_rate;
+    rates.i8_rate = speeds->i8_rate;
+    rates.bandwidth = speeds->bandwidth;
+    rates.transfer = speeds->transfer;
+    rates.launch_ns = speeds->launch_ns > 0 ? speeds->launch_ns : -1;  // too short to be measured: nothing
     check(vireo_runtime_set_rates(runtime, i, &rates, &error), error, "set the rates of device " + std::to_string(i));
   }
 }

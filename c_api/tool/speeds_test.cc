@@ -70,7 +70,7 @@ TEST_F(SpeedsFile, RuntimesGoByThem) {
   EXPECT_EQ(after.bandwidth, 80e9);
   EXPECT_EQ(after.launch_ns, 0);
   vireo_rates old = VIREO_RATES_INIT;
-  old.struct_size = 8;
+  old.struct_size = 0;
   EXPECT_EQ(vireo_runtime_set_rates(made, 0, &old, nullptr), VIREO_INVALID_ARGUMENT);
   const vireo_rates none = VIREO_RATES_INIT;
   EXPECT_EQ(vireo_runtime_set_rates(made, 99, &none, nullptr), VIREO_INVALID_ARGUMENT);

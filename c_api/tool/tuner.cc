@@ -50,8 +50,8 @@ Trial::Trial(const Model& model, SessionChoice choice, const Bounds& bounds, con
 double Trial::run(const std::vector<vireo_tensor>& in) {
   vireo_error error = VIREO_ERROR_INIT;
   const Clock::time_point start = Clock::now();
-  check_file(vireo_session_run(session_.get(), in.empty() ? nullptr : in.data(), nullptr, &error), error, "run",
-             model_.name());
+  check_file(vireo_session_run(session_.get(), in.data(), static_cast<uint32_t>(in.size()), nullptr, 0, &error), error,
+             "run", model_.name());
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   const std::vector<vireo_node_info> after = nodes_of(session_.get());
   std::map<uint64_t, std::pair<double, int>> sums;

@@ -115,6 +115,7 @@ class Reader {
             !number(r, "i8", in, &device.rates.i8_rate) || !number(r, "bandwidth", in, &device.rates.bandwidth) ||
             !number(r, "transfer", in, &device.rates.transfer) || !number(r, "launch_ns", in, &device.rates.launch_ns))
           return false;
+        if (r.contains("launch_ns") && device.rates.launch_ns == 0) device.rates.launch_ns = -1;  // it costs nothing
       }
       out->devices.push_back(device);
     }

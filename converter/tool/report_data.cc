@@ -165,7 +165,7 @@ Json placement_report(const Model& model, const SessionChoice& choice, const Bou
     if (n.second != nullptr) entry["second_device"] = text_of(n.second);
     if (n.bytes_crossing != 0) entry["bytes_crossing"] = n.bytes_crossing;
     for (uint32_t i = 0; i < n.verdict_count; ++i) {
-      const vireo_verdict& v = n.verdicts[i];
+      const vireo_verdict& v = *n.verdicts[i];
       if (entry["device"] == text_of(v.device)) continue;
       entry["others"].push_back({{"device", text_of(v.device)},
                                  {"takes", v.takes != 0},

@@ -79,7 +79,7 @@ vireo_device_info device_at(const vireo_runtime* runtime, uint32_t i) {
 }
 
 bool says_rates(const vireo_rates& r) {
-  return r.f32_rate > 0 || r.f16_rate > 0 || r.i8_rate > 0 || r.bandwidth > 0 || r.transfer > 0 || r.launch_ns >= 0;
+  return r.f32_rate > 0 || r.f16_rate > 0 || r.i8_rate > 0 || r.bandwidth > 0 || r.transfer > 0 || r.launch_ns != 0;
 }
 
 // What a profile's rates say of a node: its operations or its bytes, whichever takes longer; without a bandwidth its
@@ -247,7 +247,7 @@ class Preparation {
       p.part_ns = n.part_ns;
       p.bytes_crossing = n.bytes_crossing;
       for (uint32_t v = 0; v < n.verdict_count; ++v) {
-        const vireo_verdict& verdict = n.verdicts[v];
+        const vireo_verdict& verdict = *n.verdicts[v];
         if (p.device != verdict.device && verdict.takes == 0 && p.reason.empty() &&
             index_of(verdict.device) != kNotSaid)
           p.reason = std::string(verdict.device) + ": " + verdict.reason;

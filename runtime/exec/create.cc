@@ -45,7 +45,7 @@ Status measure(const SessionLayout& l, const vireo_session_options& options, voi
 
 Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
                       Error* error) {
-  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
+  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
   SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const size_t temporary_bytes = Builder::temporary_bytes(l);
@@ -79,7 +79,7 @@ namespace {
 // *again: a device computed wrongly or has no memory left, and does not get those nodes any more.
 Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
                    Error* error) {
-  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
+  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
   SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));

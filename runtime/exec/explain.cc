@@ -64,7 +64,8 @@ class Explainer {
  private:
   struct Table {
     vireo_verdict* verdicts;
-    uint8_t* maker;  // the device of each value's; kNoDevice: the caller, control flow, constants
+    const vireo_verdict** shown;  // one for each device: the visitor's list of one node
+    uint8_t* maker;               // the device of each value's; kNoDevice: the caller, control flow, constants
   };
 
   Status make_tables() {
@@ -75,8 +76,9 @@ class Explainer {
       for (uint32_t i = 0; i < subs; ++i) {
         const SubLayout& s = l_.subs[i];
         vireo_verdict* const verdicts = c.array<vireo_verdict>(size_t{s.node_count} * rt_->device_count);
+        auto** const shown = c.array<const vireo_verdict*>(rt_->device_count);
         uint8_t* const maker = c.array<uint8_t>(s.tensor_count);
-        if (round != 0) tables[i] = {verdicts, maker};
+        if (round != 0) tables[i] = {verdicts, shown, maker};
       }
       tables_ = tables;
       if (round != 0) break;
@@ -167,7 +169,10 @@ class Explainer {
       out.dtype = g.tensors()->Get(static_cast<uint32_t>(y))->dtype();
       break;
     }
-    out.verdicts = tables_[sub].verdicts + size_t{n} * rt_->device_count;
+    const Table& table = tables_[sub];
+    for (uint32_t d = 0; d < rt_->device_count; ++d)
+      table.shown[d] = &table.verdicts[size_t{n} * rt_->device_count + d];
+    out.verdicts = table.shown;
     out.verdict_count = rt_->device_count;
     visitor_.node(visitor_.context, &out);
   }

@@ -541,7 +541,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
                   VIREO_DEVICE_LISTS ? static_cast<const char*>(name) : list);
     }
   }
-  const vireo_packing packing = options == nullptr ? VIREO_PACKING_DEFAULT : options->packing;
+  const vireo_packing packing = options == nullptr ? vireo_packing{VIREO_PACKING_DEFAULT} : options->packing;
   l.packs = VIREO_PACKS &&
             (packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT &&
                                                  (platform::kPacksByDefault || model->section.holds(kPackedConstant))));

@@ -9,6 +9,7 @@
 #include "runtime/exec/session.h"
 #include "runtime/place/predict.h"
 #include "runtime/place/work.h"
+#include "sdk/base/sized.h"
 
 namespace vireo {
 namespace {
@@ -224,10 +225,9 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
 
 }  // namespace
 
-Status rank_devices(const vireo_model* model, const vireo_session_options* options, const vireo_limits& limits,
+Status rank_devices(const vireo_model* model, const vireo_session_options& given, const vireo_limits& limits,
                     vireo_device_choice* choices, uint32_t capacity, uint32_t* count, Error* error) {
   const vireo_runtime* rt = model->runtime;
-  const vireo_session_options given = options == nullptr ? vireo_session_options VIREO_SESSION_OPTIONS_INIT : *options;
   *count = 0;
   const size_t bytes = sizeof(vireo_device_choice) * kMaxDevices;
   auto* const all = static_cast<vireo_device_choice*>(rt->allocate(bytes));
@@ -257,7 +257,8 @@ Status rank_devices(const vireo_model* model, const vireo_session_options* optio
     vendors[at] = vendor;
     ++*count;
   }
-  for (uint32_t i = 0; choices != nullptr && i < *count && i < capacity; ++i) choices[i] = all[i];
+  for (uint32_t i = 0; choices != nullptr && i < *count && i < capacity; ++i)
+    write_sized_at(&all[i], sizeof(all[i]), choices, i);
   rt->release(all, bytes);
   return Status::kOk;
 }

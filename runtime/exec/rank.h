@@ -7,7 +7,7 @@
 namespace vireo {
 
 // vireo_model_devices.
-Status rank_devices(const vireo_model* model, const vireo_session_options* options, const vireo_limits& limits,
+Status rank_devices(const vireo_model* model, const vireo_session_options& options, const vireo_limits& limits,
                     vireo_device_choice* choices, uint32_t capacity, uint32_t* count, Error* error);
 
 }  // namespace vireo

@@ -1,18 +1,12 @@
 // Builds without threads, or without VIREO_FLEET: everything links and says so.
 #include "vireo/fleet.h"
 
-#include <string.h>
+#include "sdk/base/c_error.h"
 
 namespace {
 
 vireo_status absent(vireo_error* error) {
-  if (error != nullptr) {
-    static const char kWhy[] = "this build has no pipelines and splits (VIREO_FLEET): run sessions";
-    error->status = VIREO_UNSUPPORTED;
-    memcpy(error->message, kWhy, sizeof(kWhy));
-    error->node[0] = error->tensor[0] = 0;
-  }
-  return VIREO_UNSUPPORTED;
+  return vireo::refuse(error, VIREO_UNSUPPORTED, "this build has no pipelines and splits (VIREO_FLEET): run sessions");
 }
 
 }  // namespace
@@ -20,7 +14,7 @@ vireo_status absent(vireo_error* error) {
 extern "C" {
 
 vireo_status vireo_fleet_estimate(const vireo_model*, const vireo_session_options*, uint32_t, vireo_estimate*,
-                                  vireo_error* error) {
+                                  vireo_load*, uint32_t, vireo_error* error) {
   return absent(error);
 }
 vireo_status vireo_pipeline_create(const vireo_model*, const vireo_pipeline_options*, vireo_pipeline** out_pipeline,
@@ -29,15 +23,16 @@ vireo_status vireo_pipeline_create(const vireo_model*, const vireo_pipeline_opti
   return absent(error);
 }
 void vireo_pipeline_release(vireo_pipeline*) {}
-vireo_status vireo_pipeline_submit(vireo_pipeline*, const vireo_tensor*, vireo_tensor*, void*, vireo_when_full,
-                                   vireo_error* error) {
+vireo_status vireo_pipeline_submit(vireo_pipeline*, const vireo_tensor*, uint32_t, vireo_tensor*, uint32_t, void*,
+                                   vireo_when_full, vireo_error* error) {
   return absent(error);
 }
 vireo_status vireo_pipeline_wait(vireo_pipeline*, uint64_t, vireo_finished*, vireo_error* error) {
   return absent(error);
 }
 void vireo_pipeline_cancel(vireo_pipeline*) {}
-vireo_status vireo_pipeline_estimate(const vireo_pipeline*, vireo_estimate*, vireo_error* error) {
+vireo_status vireo_pipeline_estimate(const vireo_pipeline*, vireo_estimate*, vireo_load*, uint32_t,
+                                     vireo_error* error) {
   return absent(error);
 }
 uint32_t vireo_pipeline_depth(const vireo_pipeline*) { return 0; }
@@ -50,7 +45,7 @@ vireo_status vireo_split_create(const vireo_model*, const vireo_split_options*, 
   return absent(error);
 }
 void vireo_split_release(vireo_split*) {}
-vireo_status vireo_split_run(vireo_split*, const vireo_tensor*, vireo_tensor*, vireo_error* error) {
+vireo_status vireo_split_run(vireo_split*, const vireo_tensor*, uint32_t, vireo_tensor*, uint32_t, vireo_error* error) {
   return absent(error);
 }
 vireo_status vireo_split_share(const vireo_split*, uint32_t, vireo_share*, vireo_error* error) { return absent(error); }

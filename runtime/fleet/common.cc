@@ -2,23 +2,6 @@
 
 namespace vireo::fleet {
 
-void copy_text(char* to, size_t size, const char* from) {
-  const size_t n = strlen(from);
-  const size_t kept = n < size ? n : size - 1;
-  memcpy(to, from, kept);
-  to[kept] = 0;
-}
-
-vireo_status report(const Error& from, vireo_error* to, const char* node, const char* tensor) {
-  if (to != nullptr) {
-    to->status = static_cast<vireo_status>(from.status);
-    copy_text(to->message, sizeof(to->message), from.message);
-    copy_text(to->node, sizeof(to->node), node);
-    copy_text(to->tensor, sizeof(to->tensor), tensor);
-  }
-  return static_cast<vireo_status>(from.status);
-}
-
 vireo_allocator allocator_of(const vireo_allocator* given) { return given == nullptr ? platform::heap() : *given; }
 
 vireo_status refuse_state(const vireo_model* model, const char* what, vireo_error* error) {
@@ -27,7 +10,8 @@ vireo_status refuse_state(const vireo_model* model, const char* what, vireo_erro
     if (vireo_model_input(model, i, &info, error) != VIREO_OK || info.state_of < 0) continue;
     Error e;
     (void)fail(&e, Status::kInvalidArgument, "input \"{}\" carries state: {}", info.name, what);
-    return report(e, error, "", info.name);
+    e.tensor = info.name;
+    return report(e.status, e, error);
   }
   return VIREO_OK;
 }
@@ -42,7 +26,8 @@ vireo_status refuse_random(const vireo_session* session, const char* what, vireo
       if (strcmp(node.op, op) != 0) continue;
       Error e;
       (void)fail(&e, Status::kUnsupported, "{} \"{}\" draws random numbers: {}", node.op, node.name, what);
-      return report(e, error, node.name, "");
+      e.node = node.name;
+      return report(e.status, e, error);
     }
   }
   return VIREO_OK;
@@ -54,9 +39,37 @@ vireo_load* find_load(vireo_load* loads, uint32_t* count, uint32_t capacity, con
   }
   if (*count == capacity) return nullptr;
   vireo_load* const made = &loads[(*count)++];
-  *made = {};
+  *made = VIREO_LOAD_INIT;
   copy_text(made->device, sizeof(made->device), device);
   return made;
+}
+
+vireo_status give_loads(const vireo_load* from, uint32_t count, vireo_load* loads, uint32_t capacity,
+                        vireo_error* error) {
+  if (loads == nullptr || capacity == 0) return VIREO_OK;
+  Error e;
+  if (const Status status = check_sized(loads, {"loads[0]", "VIREO_LOAD_INIT"}, &e); !ok(status))
+    return report(status, e, error);
+  for (uint32_t i = 0; i < count && i < capacity; ++i) write_sized_at(&from[i], sizeof(from[i]), loads, i);
+  return VIREO_OK;
+}
+
+vireo_status give_estimate(const Estimate& from, vireo_estimate* out, vireo_load* loads, uint32_t capacity,
+                           vireo_error* error) {
+  const vireo_status status = give_loads(from.loads, from.whole.load_count, loads, capacity, error);
+  return status != VIREO_OK ? status : give(from.whole, out, {"out", "VIREO_ESTIMATE_INIT"}, error);
+}
+
+vireo_status check_counts(const vireo_model* model, const vireo_tensor* inputs, uint32_t input_count,
+                          const vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
+  if (input_count != 0) VIREO_NOT_NULL(inputs, error);
+  if (output_count != 0) VIREO_NOT_NULL(outputs, error);
+  const uint32_t wanted = vireo_model_input_count(model), made = vireo_model_output_count(model);
+  if (input_count != wanted)
+    return refuse(error, Status::kInvalidArgument, "{} inputs are given, the model has {}", input_count, wanted);
+  if (outputs != nullptr && output_count != made)
+    return refuse(error, Status::kInvalidArgument, "{} outputs are given, the model has {}", output_count, made);
+  return VIREO_OK;
 }
 
 }  // namespace vireo::fleet

@@ -7,27 +7,10 @@
 #include <new>
 
 #include "runtime/platform/platform.h"
-#include "sdk/base/error.h"
+#include "sdk/base/c_error.h"
 #include "vireo/fleet.h"
 
 namespace vireo::fleet {
-
-void copy_text(char* to, size_t size, const char* from);
-
-// Fills the caller's error (may be null) with ours and, where given, the names to blame.
-vireo_status report(const Error& from, vireo_error* to, const char* node = "", const char* tensor = "");
-
-template <class... Args>
-vireo_status refuse(vireo_error* to, Status status, const char* format, const Args&... args) {
-  Error e;
-  (void)fail(&e, status, format, args...);
-  return report(e, to);
-}
-inline void clear(vireo_error* error) {
-  if (error == nullptr) return;
-  error->status = VIREO_OK;
-  error->message[0] = error->node[0] = error->tensor[0] = 0;
-}
 
 vireo_allocator allocator_of(const vireo_allocator* given);
 
@@ -61,9 +44,26 @@ vireo_status refuse_state(const vireo_model* model, const char* what, vireo_erro
 // `what` tells.
 vireo_status refuse_random(const vireo_session* session, const char* what, vireo_error* error);
 
+// An estimate with the shares that it counts.
+struct Estimate {
+  vireo_estimate whole = VIREO_ESTIMATE_INIT;
+  vireo_load loads[VIREO_FLEET_DEVICES] = {};
+};
+
 // vireo_fleet_estimate, with checked options.
-vireo_status choose(const vireo_model* model, const vireo_session_options& options, bool emulated, vireo_estimate* out,
+vireo_status choose(const vireo_model* model, const vireo_session_options& options, bool emulated, Estimate* out,
                     vireo_error* error);
+
+// Into the caller's structs: `out` and the first `capacity` of `loads` (may be null).
+vireo_status give_estimate(const Estimate& from, vireo_estimate* out, vireo_load* loads, uint32_t capacity,
+                           vireo_error* error);
+// The first `capacity` of `count` loads into the caller's array (may be null).
+vireo_status give_loads(const vireo_load* from, uint32_t count, vireo_load* loads, uint32_t capacity,
+                        vireo_error* error);
+
+// Whether the lists of a run are as long as the model's; else VIREO_INVALID_ARGUMENT. No outputs are as good as all.
+vireo_status check_counts(const vireo_model* model, const vireo_tensor* inputs, uint32_t input_count,
+                          const vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
 
 // The device's entry, made where there is none; null when there is no room.
 vireo_load* find_load(vireo_load* loads, uint32_t* count, uint32_t capacity, const char* device);

@@ -10,7 +10,7 @@ namespace {
 constexpr double kWorth = 0.98;
 
 struct Sums {
-  vireo_estimate* out;
+  Estimate* out;
   uint32_t last_part = UINT32_MAX;  // parts are runs of neighbours
   uint32_t owner_depth = UINT32_MAX;
   bool known = true;
@@ -18,7 +18,7 @@ struct Sums {
 
 double time_of(const vireo_placed_node& node) {
   for (uint32_t i = 0; i < node.verdict_count; ++i) {
-    if (strcmp(node.verdicts[i].device, node.device) == 0) return node.verdicts[i].time_ns;
+    if (strcmp(node.verdicts[i]->device, node.device) == 0) return node.verdicts[i]->time_ns;
   }
   return 0;
 }
@@ -29,7 +29,7 @@ void add(void* context, const vireo_placed_node* node) {
   sums.owner_depth = UINT32_MAX;
   if (strcmp(node->device, "-") == 0) return;  // control flow: its bodies count, once
   sums.owner_depth = node->depth;
-  vireo_load* const load = find_load(sums.out->loads, &sums.out->load_count, VIREO_FLEET_DEVICES, node->device);
+  vireo_load* const load = find_load(sums.out->loads, &sums.out->whole.load_count, VIREO_FLEET_DEVICES, node->device);
   if (load == nullptr) {
     sums.known = false;
     return;
@@ -52,19 +52,20 @@ void add(void* context, const vireo_placed_node* node) {
   load->busy_ns += ns;
 }
 
-vireo_status estimate(const vireo_model* model, const vireo_session_options& options, vireo_estimate* out,
+vireo_status estimate(const vireo_model* model, const vireo_session_options& options, Estimate* to,
                       vireo_error* error) {
-  *out = VIREO_ESTIMATE_INIT;
+  *to = {};
+  vireo_estimate* const out = &to->whole;
   copy_text(out->devices, sizeof(out->devices), options.device == nullptr ? "auto" : options.device);
   Sums sums;
-  sums.out = out;
+  sums.out = to;
   const vireo_placement_visitor visitor = {&sums, add};
   const vireo_status status = vireo_model_placement(model, &options, &visitor, error);
   if (status != VIREO_OK) return status;
   for (uint32_t i = 0; i < out->load_count; ++i) {
-    out->latency_ns += out->loads[i].busy_ns;
-    if (out->loads[i].busy_ns <= out->bottleneck_ns) continue;
-    out->bottleneck_ns = out->loads[i].busy_ns;
+    out->latency_ns += to->loads[i].busy_ns;
+    if (to->loads[i].busy_ns <= out->bottleneck_ns) continue;
+    out->bottleneck_ns = to->loads[i].busy_ns;
     out->bottleneck = i;
   }
   out->known = sums.known && out->bottleneck_ns > 0 ? 1 : 0;
@@ -87,21 +88,22 @@ int64_t microseconds(double ns) { return llround(ns / 1000); }
 
 }  // namespace
 
-vireo_status choose(const vireo_model* model, const vireo_session_options& given, bool emulated, vireo_estimate* out,
+vireo_status choose(const vireo_model* model, const vireo_session_options& given, bool emulated, Estimate* out,
                     vireo_error* error) {
   vireo_session_options options = given;
   const bool planned = options.target != nullptr;  // by a plan in the file
   if (planned || (options.device != nullptr && strcmp(options.device, "auto") != 0)) {
     const vireo_status status = estimate(model, options, out, error);
     if (status == VIREO_OK)
-      copy_text(out->reason, sizeof(out->reason), planned ? "the options name a target" : "the options name it");
+      copy_text(out->whole.reason, sizeof(out->whole.reason),
+                planned ? "the options name a target" : "the options name it");
     return status;
   }
   options.device = "auto";
-  vireo_estimate best = VIREO_ESTIMATE_INIT;
+  Estimate best;
   const vireo_status first = estimate(model, options, &best, error);
   if (first != VIREO_OK) return first;
-  vireo_estimate next = VIREO_ESTIMATE_INIT;  // the second best
+  Estimate next;  // the second best
   bool compared = false;
   uint32_t closed = 0;
   // Devices of the runtime are found through the verdicts of any node: the C API knows no way from a model to it.
@@ -114,7 +116,7 @@ vireo_status choose(const vireo_model* model, const vireo_session_options& given
       &names, [](void* context, const vireo_placed_node* node) {
         auto& to = *static_cast<Names*>(context);
         for (uint32_t i = 0; !to.done && i < node->verdict_count && to.count < VIREO_FLEET_DEVICES; ++i)
-          copy_text(to.list[to.count++], sizeof(to.list[0]), node->verdicts[i].device);
+          copy_text(to.list[to.count++], sizeof(to.list[0]), node->verdicts[i]->device);
         to.done = to.done || node->verdict_count > 0;
       }};
   const vireo_status listed = vireo_model_placement(model, &options, &visitor, error);
@@ -128,8 +130,7 @@ vireo_status choose(const vireo_model* model, const vireo_session_options& given
     // vireo_model_devices alone says which are emulated: it leaves them out unless the limits ask for them.
     if (!emulated && strcmp(names.list[i], "cpu") != 0) {
       vireo_limits limits = VIREO_LIMITS_INIT;
-      vireo_device_choice choices[VIREO_FLEET_DEVICES] = {};
-      for (vireo_device_choice& c : choices) c.struct_size = sizeof(c);
+      vireo_device_choice choices[VIREO_FLEET_DEVICES] = {VIREO_DEVICE_CHOICE_INIT};
       uint32_t count = 0;
       bool offered = false;
       if (vireo_model_devices(model, &given, &limits, choices, VIREO_FLEET_DEVICES, &count, nullptr) != VIREO_OK)
@@ -141,28 +142,29 @@ vireo_status choose(const vireo_model* model, const vireo_session_options& given
       }
       if (!offered) continue;
     }
-    vireo_estimate other = VIREO_ESTIMATE_INIT;
-    if (estimate(model, options, &other, nullptr) != VIREO_OK || other.known == 0) {
+    Estimate other;
+    if (estimate(model, options, &other, nullptr) != VIREO_OK || other.whole.known == 0) {
       ++closed;
       continue;
     }
     compared = true;
-    if (best.known != 0 && other.bottleneck_ns < kWorth * best.bottleneck_ns) {
+    if (best.whole.known != 0 && other.whole.bottleneck_ns < kWorth * best.whole.bottleneck_ns) {
       next = best;
       best = other;
-    } else if (next.known == 0 || other.bottleneck_ns < next.bottleneck_ns) {
+    } else if (next.whole.known == 0 || other.whole.bottleneck_ns < next.whole.bottleneck_ns) {
       next = other;
     }
   }
-  if (best.known == 0) {
-    say(best.reason, "not every node's time is known, so placements cannot be compared: {} as a session places it",
-        best.devices);
-  } else if (compared && next.known != 0) {
-    say(best.reason, "{} keeps {} busy for {} us a run, the next, {}, its {} for {} us", best.devices,
-        best.loads[best.bottleneck].device, microseconds(best.bottleneck_ns), next.devices,
-        next.loads[next.bottleneck].device, microseconds(next.bottleneck_ns));
+  if (best.whole.known == 0) {
+    say(best.whole.reason,
+        "not every node's time is known, so placements cannot be compared: {} as a session places it",
+        best.whole.devices);
+  } else if (compared && next.whole.known != 0) {
+    say(best.whole.reason, "{} keeps {} busy for {} us a run, the next, {}, its {} for {} us", best.whole.devices,
+        best.loads[best.whole.bottleneck].device, microseconds(best.whole.bottleneck_ns), next.whole.devices,
+        next.loads[next.whole.bottleneck].device, microseconds(next.whole.bottleneck_ns));
   } else {
-    say(best.reason, "no other placement is open ({} have no known times)", closed);
+    say(best.whole.reason, "no other placement is open ({} have no known times)", closed);
   }
   *out = best;
   return VIREO_OK;
@@ -171,20 +173,16 @@ vireo_status choose(const vireo_model* model, const vireo_session_options& given
 }  // namespace vireo::fleet
 
 extern "C" vireo_status vireo_fleet_estimate(const vireo_model* model, const vireo_session_options* options,
-                                             uint32_t emulated, vireo_estimate* out, vireo_error* error) {
-  using vireo::Status;
-  vireo::fleet::clear(error);
-  if (model == nullptr || out == nullptr)
-    return vireo::fleet::refuse(error, Status::kInvalidArgument, "model and out may not be NULL");
-  vireo_session_options given = VIREO_SESSION_OPTIONS_INIT;
-  if (options != nullptr) {
-    if (options->struct_size < sizeof(given))
-      return vireo::fleet::refuse(error, Status::kInvalidArgument,
-                                  "options: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-    given = *options;
-  }
-  vireo_estimate found = VIREO_ESTIMATE_INIT;
+                                             uint32_t emulated, vireo_estimate* out, vireo_load* loads,
+                                             uint32_t capacity, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out, error);
+  vireo::Error e;
+  vireo_session_options given;
+  const vireo::Status read = vireo::read_sized(options, &given, {"options", "VIREO_SESSION_OPTIONS_INIT"}, &e);
+  if (!vireo::ok(read)) return vireo::report(read, e, error);
+  vireo::fleet::Estimate found;
   const vireo_status status = vireo::fleet::choose(model, given, emulated != 0, &found, error);
-  if (status == VIREO_OK) *out = found;
-  return status;
+  return status != VIREO_OK ? status : vireo::fleet::give_estimate(found, out, loads, capacity, error);
 }

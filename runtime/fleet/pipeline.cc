@@ -38,7 +38,7 @@ struct vireo_pipeline {
   vireo::fleet::Run* runs = nullptr;   // a ring: run number n lies at n % capacity
   vireo_tensor* tensors = nullptr;
   vireo::fleet::Worker* workers = nullptr;
-  vireo_estimate chosen = VIREO_ESTIMATE_INIT;
+  vireo::fleet::Estimate chosen;
 
   vireo::platform::Mutex mutex;  // of all below, and of what runs and workers hold
   vireo::platform::Condition work, done, room;
@@ -60,13 +60,14 @@ Run& run_of(vireo_pipeline& p, uint64_t number) { return p.runs[number % p.capac
 // before its first node: it is begun again. Once, for that takes the note away; a device that cancels by itself has the
 // last word.
 vireo_status run_one(vireo_pipeline& p, Worker& w, Run& run) {
-  const vireo_status status = vireo_session_run(w.session, run.inputs, run.outputs, &run.error);
+  const vireo_status status =
+      vireo_session_run(w.session, run.inputs, p.input_count, run.outputs, p.output_count, &run.error);
   if (status != VIREO_CANCELLED) return status;
   {
     Lock lock(p.mutex);
     if (run.cancel) return status;
   }
-  return vireo_session_run(w.session, run.inputs, run.outputs, &run.error);
+  return vireo_session_run(w.session, run.inputs, p.input_count, run.outputs, p.output_count, &run.error);
 }
 
 void* serve(void* argument) {
@@ -152,7 +153,8 @@ vireo_status refuse_strings(const vireo_model* model, vireo_error* error) {
     Error e;
     (void)fail(&e, Status::kUnsupported,
                "output \"{}\" is text, which lies in the session that made it: run the model in a session", info.name);
-    return report(e, error, "", info.name);
+    e.tensor = info.name;
+    return report(e.status, e, error);
   }
   return VIREO_OK;
 }
@@ -163,11 +165,14 @@ vireo_status build(vireo_pipeline& p, const vireo_model* model, const vireo_pipe
   if (options.session != nullptr) made = *options.session;
   vireo_status status = choose(model, made, options.emulated != 0, &p.chosen, error);
   if (status != VIREO_OK) return status;
-  if (made.device == nullptr || strcmp(made.device, "auto") == 0) made.device = p.chosen.devices;
+  if (made.device == nullptr || strcmp(made.device, "auto") == 0) made.device = p.chosen.whole.devices;
   const int32_t threads = made.threads;
   uint32_t others = 0;  // devices beside the host
-  for (uint32_t i = 0; i < p.chosen.load_count; ++i) others += strcmp(p.chosen.loads[i].device, "cpu") != 0 ? 1u : 0u;
-  const uint32_t wanted = options.depth != 0 ? options.depth : p.chosen.load_count > 1 ? p.chosen.load_count : 1;
+  for (uint32_t i = 0; i < p.chosen.whole.load_count; ++i)
+    others += strcmp(p.chosen.loads[i].device, "cpu") != 0 ? 1u : 0u;
+  const uint32_t wanted = options.depth != 0              ? options.depth
+                          : p.chosen.whole.load_count > 1 ? p.chosen.whole.load_count
+                                                          : 1;
   const uint32_t at_host = wanted > others ? wanted - others : 1;
   const auto cores = static_cast<uint32_t>(platform::usable_cores());
   made.threads = threads > 0 ? threads : static_cast<int32_t>(cores > at_host ? cores / at_host : 1);
@@ -229,36 +234,38 @@ extern "C" {
 vireo_status vireo_pipeline_create(const vireo_model* model, const vireo_pipeline_options* options,
                                    vireo_pipeline** out_pipeline, vireo_error* error) {
   namespace fleet = vireo::fleet;
-  fleet::clear(error);
+  vireo::clear(error);
   if (out_pipeline != nullptr) *out_pipeline = nullptr;
-  if (model == nullptr || out_pipeline == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "model and out_pipeline may not be NULL");
-  vireo_pipeline_options given = VIREO_PIPELINE_OPTIONS_INIT;
-  if (options != nullptr && options->struct_size < sizeof(given))
-    return fleet::refuse(error, Status::kInvalidArgument, "options: set struct_size with VIREO_PIPELINE_OPTIONS_INIT");
-  if (options != nullptr) given = *options;
-  if (given.session != nullptr && given.session->struct_size < sizeof(vireo_session_options))
-    return fleet::refuse(error, Status::kInvalidArgument,
-                         "options.session: set struct_size with VIREO_SESSION_OPTIONS_INIT");
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(out_pipeline, error);
+  vireo::Error e;
+  vireo_pipeline_options given;
+  vireo_session_options session;
+  Status read = vireo::read_sized(options, &given, {"options", "VIREO_PIPELINE_OPTIONS_INIT"}, &e);
+  if (vireo::ok(read) && given.session != nullptr) {
+    read = vireo::read_sized(given.session, &session, {"options.session", "VIREO_SESSION_OPTIONS_INIT"}, &e);
+    given.session = &session;
+  }
+  if (!vireo::ok(read)) return vireo::report(read, e, error);
   if (given.session != nullptr && given.session->arena != nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument,
+    return vireo::refuse(error, Status::kInvalidArgument,
                          "options.session.arena is one session's: a pipeline's sessions take theirs from the runtime");
   if (given.depth > fleet::kMostSessions)
-    return fleet::refuse(error, Status::kInvalidArgument, "depth is {}, at most {} sessions are possible", given.depth,
+    return vireo::refuse(error, Status::kInvalidArgument, "depth is {}, at most {} sessions are possible", given.depth,
                          fleet::kMostSessions);
   if (given.capacity > fleet::kMostRuns || (given.capacity != 0 && given.capacity < given.depth))
-    return fleet::refuse(error, Status::kInvalidArgument, "capacity is {}, wanted depth ({}) to {}", given.capacity,
+    return vireo::refuse(error, Status::kInvalidArgument, "capacity is {}, wanted depth ({}) to {}", given.capacity,
                          given.depth, fleet::kMostRuns);
   vireo_status status = fleet::refuse_state(
       model, "run i + 1 needs what run i left, so runs cannot overlap; run the model in a session", error);
   if (status == VIREO_OK) status = fleet::refuse_strings(model, error);
   if (status != VIREO_OK) return status;
   if (vireo_model_output_count(model) > 1024)
-    return fleet::refuse(error, Status::kUnsupported, "the model has {} outputs, a pipeline hands on at most 1024",
+    return vireo::refuse(error, Status::kUnsupported, "the model has {} outputs, a pipeline hands on at most 1024",
                          vireo_model_output_count(model));
   const vireo_allocator from = fleet::allocator_of(given.allocator);
   vireo_pipeline* const p = fleet::make<vireo_pipeline>(from, 1);
-  if (p == nullptr) return fleet::refuse(error, Status::kOutOfArena, "the allocator has no memory for a pipeline");
+  if (p == nullptr) return vireo::refuse(error, Status::kOutOfArena, "the allocator has no memory for a pipeline");
   p->allocator = from;
   p->model = model;
   p->input_count = vireo_model_input_count(model);
@@ -277,13 +284,15 @@ void vireo_pipeline_release(vireo_pipeline* pipeline) {
   if (pipeline != nullptr) vireo::fleet::close(pipeline);
 }
 
-vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs, vireo_tensor* outputs,
-                                   void* user, vireo_when_full when_full, vireo_error* error) {
+vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs, uint32_t input_count,
+                                   vireo_tensor* outputs, uint32_t output_count, void* user, vireo_when_full when_full,
+                                   vireo_error* error) {
   namespace fleet = vireo::fleet;
-  fleet::clear(error);
-  if (pipeline == nullptr || (inputs == nullptr && pipeline->input_count != 0))
-    return fleet::refuse(error, Status::kInvalidArgument, "pipeline and inputs may not be NULL");
+  vireo::clear(error);
+  VIREO_NOT_NULL(pipeline, error);
   vireo_pipeline& p = *pipeline;
+  const vireo_status counted = fleet::check_counts(p.model, inputs, input_count, outputs, output_count, error);
+  if (counted != VIREO_OK) return counted;
   if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   for (uint32_t i = 0; i < p.input_count; ++i) {
     bool empty = inputs[i].dtype != VIREO_NONE && inputs[i].rank > 0 && inputs[i].rank <= VIREO_MAX_RANK;
@@ -291,13 +300,13 @@ vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor*
     for (int32_t d = 0; empty && d < inputs[i].rank; ++d) zero = zero || inputs[i].dims[d] == 0;
     empty = empty && zero;
     if (inputs[i].data == nullptr && !empty)
-      return fleet::refuse(error, Status::kInvalidArgument,
+      return vireo::refuse(error, Status::kInvalidArgument,
                            "input {} has no data: a pipeline's inputs lie in the caller's memory", i);
   }
   Lock lock(p.mutex);
   while (p.end - p.first == p.capacity) {
     if (when_full == VIREO_WHEN_FULL_BUSY)
-      return fleet::refuse(error, Status::kBusy, "{} runs are submitted and none was taken back: vireo_pipeline_wait",
+      return vireo::refuse(error, Status::kBusy, "{} runs are submitted and none was taken back: vireo_pipeline_wait",
                            p.capacity);
     p.room.wait(p.mutex);
   }
@@ -318,32 +327,33 @@ vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor*
 vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, vireo_finished* out,
                                  vireo_error* error) {
   namespace fleet = vireo::fleet;
-  fleet::clear(error);
-  if (pipeline == nullptr || out == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "pipeline and out may not be NULL");
+  vireo::clear(error);
+  VIREO_NOT_NULL(pipeline, error);
+  VIREO_NOT_NULL(out, error);
+  vireo::Error e;
+  const Status sized = vireo::check_sized(out, {"out", "VIREO_FINISHED_INIT"}, &e);  // before a run is taken back
+  if (!vireo::ok(sized)) return vireo::report(sized, e, error);
   vireo_pipeline& p = *pipeline;
   if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   const uint64_t begin = vireo::platform::now_ns();
   Lock lock(p.mutex);
   for (;;) {
-    if (p.first == p.end) return fleet::refuse(error, Status::kInvalidArgument, "no run is submitted");
+    if (p.first == p.end) return vireo::refuse(error, Status::kInvalidArgument, "no run is submitted");
     Run& run = fleet::run_of(p, p.first);
     if (run.state == Run::kDone) {
       // A cancelled run that no thread has passed yet: its place may be taken again now.
       if (p.next == p.first) ++p.next;
       ++p.first;
-      out->status = run.status;
-      out->number = run.number;
-      out->user = run.user;
-      out->run_ns = run.run_ns;
+      vireo_finished finished = VIREO_FINISHED_INIT;
+      finished.status = run.status;
+      finished.number = run.number;
+      finished.user = run.user;
+      finished.run_ns = run.run_ns;
+      vireo::write_sized(&finished, sizeof(finished), out);
       if (run.status == VIREO_OK && run.to != nullptr) {
         for (uint32_t o = 0; o < p.output_count; ++o) run.to[o] = run.outputs[o];
       }
-      if (run.status != VIREO_OK && error != nullptr) {
-        const uint32_t size = error->struct_size;
-        *error = run.error;
-        error->struct_size = size;
-      }
+      if (run.status != VIREO_OK) vireo::copy_error(run.error, error);
       run.state = Run::kFree;
       p.room.wake_one();
       return VIREO_OK;
@@ -353,7 +363,7 @@ vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t timeout_ns, 
       continue;
     }
     const uint64_t spent = vireo::platform::now_ns() - begin;
-    if (spent >= timeout_ns) return fleet::refuse(error, Status::kBusy, "the oldest run is not finished");
+    if (spent >= timeout_ns) return vireo::refuse(error, Status::kBusy, "the oldest run is not finished");
     (void)p.done.wait_for(p.mutex, timeout_ns - spent);
   }
 }
@@ -364,12 +374,12 @@ void vireo_pipeline_cancel(vireo_pipeline* pipeline) {
   vireo::fleet::cancel_all(*pipeline);
 }
 
-vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_error* error) {
-  vireo::fleet::clear(error);
-  if (pipeline == nullptr || out == nullptr)
-    return vireo::fleet::refuse(error, Status::kInvalidArgument, "pipeline and out may not be NULL");
-  *out = pipeline->chosen;
-  return VIREO_OK;
+vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_load* loads,
+                                     uint32_t capacity, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(pipeline, error);
+  VIREO_NOT_NULL(out, error);
+  return vireo::fleet::give_estimate(pipeline->chosen, out, loads, capacity, error);
 }
 
 uint32_t vireo_pipeline_depth(const vireo_pipeline* pipeline) { return pipeline == nullptr ? 0 : pipeline->depth; }
@@ -377,16 +387,17 @@ uint32_t vireo_pipeline_depth(const vireo_pipeline* pipeline) { return pipeline 
 vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load* loads, uint32_t capacity, uint32_t* count,
                                   vireo_error* error) {
   namespace fleet = vireo::fleet;
-  fleet::clear(error);
-  if (pipeline == nullptr || count == nullptr || (loads == nullptr && capacity != 0))
-    return fleet::refuse(error, Status::kInvalidArgument, "pipeline, count and loads may not be NULL");
+  vireo::clear(error);
+  VIREO_NOT_NULL(pipeline, error);
+  VIREO_NOT_NULL(count, error);
+  if (capacity != 0) VIREO_NOT_NULL(loads, error);
   if (pipeline->profile == 0)
-    return fleet::refuse(error, Status::kInvalidArgument, "times are kept with session options.profile 1 alone");
+    return vireo::refuse(error, Status::kInvalidArgument, "times are kept only with session options.profile 1");
   vireo_pipeline& p = *pipeline;
   if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   Lock lock(p.mutex);
   for (uint32_t i = 0; i < p.depth; ++i) {
-    if (p.workers[i].run != nullptr) return fleet::refuse(error, Status::kBusy, "a run is under way");
+    if (p.workers[i].run != nullptr) return vireo::refuse(error, Status::kBusy, "a run is under way");
   }
   vireo_load all[VIREO_FLEET_DEVICES] = {};
   uint32_t found = 0;
@@ -406,9 +417,9 @@ vireo_status vireo_pipeline_loads(vireo_pipeline* pipeline, vireo_load* loads, u
       load->busy_ns += static_cast<double>(node.total_ns);
     }
   }
-  for (uint32_t i = 0; i < found && i < capacity; ++i) loads[i] = all[i];
-  *count = found;
-  return VIREO_OK;
+  const vireo_status status = fleet::give_loads(all, found, loads, capacity, error);
+  if (status == VIREO_OK) *count = found;
+  return status;
 }
 
 }  // extern "C"

@@ -83,7 +83,7 @@ void run_rows(Share& s) {
     const int64_t rows = s.end - s.begin < s.most ? s.end - s.begin : s.most;
     for (uint32_t i = 0; i < split.input_count; ++i) s.inputs[i] = slice(split.inputs[i], s.begin, rows);
     for (uint32_t o = 0; o < split.output_count; ++o) s.outputs[o] = slice(split.outputs[o], s.begin, rows);
-    s.status = vireo_session_run(s.session, s.inputs, s.outputs, &s.error);
+    s.status = vireo_session_run(s.session, s.inputs, split.input_count, s.outputs, split.output_count, &s.error);
     if (s.status != VIREO_OK) break;
     for (uint32_t o = 0; o < split.output_count; ++o) {
       // What was promised of the outputs holds, or nothing is handed out.
@@ -211,11 +211,7 @@ vireo_status run_all(vireo_split& split, int64_t rows, vireo_error* error) {
     const Range range = open[--open_count];
     if (!divide(split, range.begin, range.end)) {
       lost.status = VIREO_DEVICE_LOST;
-      if (error != nullptr) {
-        const uint32_t size = error->struct_size;
-        *error = lost;
-        error->struct_size = size;
-      }
+      copy_error(lost, error);
       return VIREO_DEVICE_LOST;
     }
     run_round(split);
@@ -223,11 +219,7 @@ vireo_status run_all(vireo_split& split, int64_t rows, vireo_error* error) {
       Share& s = split.shares[i];
       if (s.status == VIREO_OK) continue;
       if (s.status != VIREO_DEVICE_LOST) {
-        if (error != nullptr) {
-          const uint32_t size = error->struct_size;
-          *error = s.error;
-          error->struct_size = size;
-        }
+        copy_error(s.error, error);
         return s.status;
       }
       s.lost = true;
@@ -258,7 +250,8 @@ void close(vireo_split* split) {
 vireo_status blame(vireo_error* error, const vireo_value_info& value, const char* what) {
   Error e;
   (void)fail(&e, Status::kInvalidArgument, "\"{}\" {}", value.name, what);
-  return report(e, error, "", value.name);
+  e.tensor = value.name;
+  return report(e.status, e, error);
 }
 
 // The dimension that all inputs and outputs begin with.
@@ -304,11 +297,11 @@ vireo_status weigh(vireo_split& split, const vireo_split_options& options, const
     }
     vireo_session_options made = base;
     made.device = s.device;
-    vireo_estimate expected = VIREO_ESTIMATE_INIT;
+    Estimate expected;
     const vireo_status status = choose(split.model, made, true, &expected, error);
     if (status != VIREO_OK) return status;
-    known = known && expected.known != 0 && expected.latency_ns > 0;
-    s.weight = known ? 1 / expected.latency_ns : 0;
+    known = known && expected.whole.known != 0 && expected.whole.latency_ns > 0;
+    s.weight = known ? 1 / expected.whole.latency_ns : 0;
   }
   if (options.weights != nullptr && total <= 0)
     return refuse(error, Status::kInvalidArgument, "all weights are 0: one device at least has to work");
@@ -370,28 +363,28 @@ extern "C" {
 
 vireo_status vireo_split_create(const vireo_model* model, const vireo_split_options* options, vireo_split** out_split,
                                 vireo_error* error) {
-  fleet::clear(error);
+  vireo::clear(error);
   if (out_split != nullptr) *out_split = nullptr;
-  if (model == nullptr || options == nullptr || out_split == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "model, options and out_split may not be NULL");
-  if (options->struct_size < sizeof(vireo_split_options))
-    return fleet::refuse(error, Status::kInvalidArgument, "options: set struct_size with VIREO_SPLIT_OPTIONS_INIT");
+  VIREO_NOT_NULL(model, error);
+  VIREO_NOT_NULL(options, error);
+  VIREO_NOT_NULL(out_split, error);
+  vireo::Error e;
+  vireo_split_options given;
+  vireo_session_options base;
+  Status read = vireo::read_sized(options, &given, {"options", "VIREO_SPLIT_OPTIONS_INIT"}, &e);
+  if (vireo::ok(read))
+    read = vireo::read_sized(given.session, &base, {"options.session", "VIREO_SESSION_OPTIONS_INIT"}, &e);
+  if (!vireo::ok(read)) return vireo::report(read, e, error);
+  options = &given;
   if (options->device_count < 1 || options->device_count > VIREO_FLEET_DEVICES || options->devices == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "options.devices: wanted 1 to {}", VIREO_FLEET_DEVICES);
+    return vireo::refuse(error, Status::kInvalidArgument, "options.devices: wanted 1 to {}", VIREO_FLEET_DEVICES);
   for (uint32_t i = 0; i < options->device_count; ++i) {
     if (options->devices[i] == nullptr || strlen(options->devices[i]) > 63)
-      return fleet::refuse(error, Status::kInvalidArgument, "options.devices[{}] is NULL or longer than 63 bytes", i);
+      return vireo::refuse(error, Status::kInvalidArgument, "options.devices[{}] is NULL or longer than 63 bytes", i);
   }
   if (options->batch < 1)
-    return fleet::refuse(error, Status::kInvalidArgument, "options.batch is {}, wanted at least one row",
+    return vireo::refuse(error, Status::kInvalidArgument, "options.batch is {}, wanted at least one row",
                          options->batch);
-  vireo_session_options base = VIREO_SESSION_OPTIONS_INIT;
-  if (options->session != nullptr) {
-    if (options->session->struct_size < sizeof(base))
-      return fleet::refuse(error, Status::kInvalidArgument,
-                           "options.session: set struct_size with VIREO_SESSION_OPTIONS_INIT");
-    base = *options->session;
-  }
   const char* name = nullptr;
   vireo_status status =
       fleet::refuse_state(model, "a row's state would lie with one device; run it in a session", error);
@@ -400,7 +393,7 @@ vireo_status vireo_split_create(const vireo_model* model, const vireo_split_opti
   for (uint32_t i = 0; i < base.bound_count; ++i) {
     const char* const bound = base.bounds[i].name;
     if (bound != nullptr && name != nullptr && strcmp(bound, name) == 0)
-      return fleet::refuse(error, Status::kInvalidArgument, "the bound of \"{}\" is options.batch: leave it out", name);
+      return vireo::refuse(error, Status::kInvalidArgument, "the bound of \"{}\" is options.batch: leave it out", name);
   }
   const vireo_allocator from = fleet::allocator_of(options->allocator);
   auto* const split = fleet::make<vireo_split>(from, 1);
@@ -409,7 +402,7 @@ vireo_status vireo_split_create(const vireo_model* model, const vireo_split_opti
   if (split == nullptr || bounds == nullptr) {
     fleet::destroy(from, split, 1);
     fleet::destroy(from, bounds, bound_count);
-    return fleet::refuse(error, Status::kOutOfArena, "the allocator has no memory for a split");
+    return vireo::refuse(error, Status::kOutOfArena, "the allocator has no memory for a split");
   }
   for (uint32_t i = 0; i < base.bound_count; ++i) bounds[i] = base.bounds[i];
   bounds[base.bound_count] = {name, 1, options->batch};
@@ -438,23 +431,24 @@ void vireo_split_release(vireo_split* split) {
   if (split != nullptr) fleet::close(split);
 }
 
-vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vireo_tensor* outputs,
-                             vireo_error* error) {
-  fleet::clear(error);
-  if (split == nullptr || inputs == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "split and inputs may not be NULL");
+vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, uint32_t input_count,
+                             vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
+  vireo::clear(error);
+  VIREO_NOT_NULL(split, error);
+  const vireo_status counted = fleet::check_counts(split->model, inputs, input_count, outputs, output_count, error);
+  if (counted != VIREO_OK) return counted;
   if (!split->mutex.here()) return fleet::refuse_fork("split", error);
   if (__atomic_exchange_n(&split->busy, 1u, __ATOMIC_ACQUIRE) != 0)
-    return fleet::refuse(error, Status::kBusy, "another thread is running this split");
+    return vireo::refuse(error, Status::kBusy, "another thread is running this split");
   const int64_t rows = inputs[0].rank < 1 ? -1 : inputs[0].dims[0];
   vireo_status status = VIREO_OK;
   if (rows < 1 || rows > split->batch)
-    status = fleet::refuse(error, Status::kInvalidArgument, "input 0 has {} rows, wanted 1 to {}", rows, split->batch);
+    status = vireo::refuse(error, Status::kInvalidArgument, "input 0 has {} rows, wanted 1 to {}", rows, split->batch);
   for (uint32_t i = 0; status == VIREO_OK && i < split->input_count; ++i) {
     const vireo_tensor& x = inputs[i];
     const int64_t each = x.rank < 1 || x.rank > VIREO_MAX_RANK ? -1 : fleet::row_bytes(x);
     if (x.data == nullptr || each < 0 || x.dims[0] != rows || x.capacity / rows < each)
-      status = fleet::refuse(error, Status::kInvalidArgument,
+      status = vireo::refuse(error, Status::kInvalidArgument,
                              "input {}: wanted {} rows of whole bytes in the caller's memory", i, rows);
   }
   for (uint32_t o = 0; status == VIREO_OK && o < split->output_count; ++o) {
@@ -472,9 +466,9 @@ vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vir
     y.capacity = outputs[o].capacity;
     const int64_t each = fleet::row_bytes(y);
     if (each < 0) {
-      status = fleet::refuse(error, Status::kUnsupported, "output \"{}\": its rows do not end on bytes", info.name);
+      status = vireo::refuse(error, Status::kUnsupported, "output \"{}\": its rows do not end on bytes", info.name);
     } else if (y.capacity / rows < each) {
-      status = fleet::refuse(error, Status::kOutOfArena, "output \"{}\" takes {} bytes, the caller's buffer has {}",
+      status = vireo::refuse(error, Status::kOutOfArena, "output \"{}\" takes {} bytes, the caller's buffer has {}",
                              info.name, each * rows, y.capacity);
     }
   }
@@ -492,19 +486,20 @@ vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vir
 }
 
 vireo_status vireo_split_share(const vireo_split* split, uint32_t index, vireo_share* out, vireo_error* error) {
-  fleet::clear(error);
-  if (split == nullptr || out == nullptr)
-    return fleet::refuse(error, Status::kInvalidArgument, "split and out may not be NULL");
+  vireo::clear(error);
+  VIREO_NOT_NULL(split, error);
+  VIREO_NOT_NULL(out, error);
   if (index >= split->share_count)
-    return fleet::refuse(error, Status::kInvalidArgument, "there is no device of this index");
+    return vireo::refuse(error, Status::kInvalidArgument, "there is no device of this index");
   const fleet::Share& s = split->shares[index];
-  out->lost = s.lost ? 1 : 0;
-  fleet::copy_text(out->device, sizeof(out->device), s.device);
-  out->weight = s.weight;
-  out->rows = s.rows;
-  out->most_rows = s.most;
-  out->row_ns = s.row_ns;
-  return VIREO_OK;
+  vireo_share share = VIREO_SHARE_INIT;
+  share.lost = s.lost ? 1 : 0;
+  vireo::copy_text(share.device, sizeof(share.device), s.device);
+  share.weight = s.weight;
+  share.rows = s.rows;
+  share.most_rows = s.most;
+  share.row_ns = s.row_ns;
+  return vireo::give(share, out, {"out", "VIREO_SHARE_INIT"}, error);
 }
 
 }  // extern "C"

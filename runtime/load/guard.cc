@@ -30,7 +30,7 @@ struct Hex {
 // Verifies, and asks the policy.
 Status check_signature(const vireo_trust& trust, Span<const uint8_t> file, const FileHeader& header,
                        vireo_signature* found, Error* error) {
-  *found = vireo_signature VIREO_SIGNATURE_INIT;
+  *found = VIREO_SIGNATURE_INIT;
   found->encrypted = header.cipher_offset != 0 ? 1 : 0;
   if (header.signature_offset != 0) {
     Signature s;

@@ -269,7 +269,8 @@ void check(const char* path, const Options& given) {
     }
     calls = 0;
     counting = true;
-    const vireo_status status = vireo_session_run(h.session, inputs.data(), nullptr, &error);
+    const vireo_status status =
+        vireo_session_run(h.session, inputs.data(), static_cast<uint32_t>(inputs.size()), nullptr, 0, &error);
     counting = false;
     counted += calls;
     // A window may want more than a small extent has, and random values may name rows that are not there: such runs

@@ -252,36 +252,32 @@ for _ in range(4):
     def test_structs_are_those_of_the_header(self):
         import ctypes
         import subprocess
-        from vireo import _structs as c
-        kinds = {"vireo_error": c.Error, "vireo_string": c.String, "vireo_tensor": c.Tensor, "vireo_runtime_options": c.RuntimeOptions,
-                 "vireo_device_info": c.DeviceInfo, "vireo_value_info": c.ValueInfo, "vireo_meaning": c.Meaning, "vireo_model_about": c.About,
-                 "vireo_bound": c.Bound, "vireo_session_options": c.SessionOptions, "vireo_memory": c.Memory, "vireo_node_info": c.NodeInfo,
-                 "vireo_dimension": c.Dimension, "vireo_plan_info": c.PlanInfo, "vireo_rates": c.Rates, "vireo_plugin_info": c.PluginInfo,
-                 "vireo_candidate": c.Candidate, "vireo_preference": c.Preference, "vireo_verdict": c.Verdict, "vireo_placed_node": c.PlacedNode,
-                 "vireo_placement_visitor": c.PlacementVisitor, "vireo_limits": c.Limits, "vireo_device_choice": c.DeviceChoice,
-                 "vireo_signature": c.Signature, "vireo_trust": c.Trust, "vireo_load": c.Load, "vireo_estimate": c.Estimate,
-                 "vireo_pipeline_options": c.PipelineOptions, "vireo_finished": c.Finished, "vireo_split_options": c.SplitOptions,
-                 "vireo_share": c.Share, "vireo_telemetry": c.Telemetry}
+        from vireo import _abi
         rows = subprocess.run([support.BUILD / "test" / "vireo_struct_layout"], capture_output=True, text=True, check=True,
                               env=support.PROGRAM_ENVIRONMENT).stdout.splitlines()
-        self.assertEqual(len(rows), len(kinds))
+        compared = 0
         for row in rows:
-            name, size, last = row.split()
-            kind = kinds[name]
-            self.assertEqual((ctypes.sizeof(kind), getattr(kind, kind._fields_[-1][0]).offset), (int(size), int(last)), name)
+            place, number = row.split()
+            name, _, field = place.partition(".")
+            kind = getattr(_abi, "".join(word.capitalize() for word in name.removeprefix("vireo_").split("_")), None)
+            if kind is None:  # of delegate.h, which no Python program calls
+                continue
+            self.assertEqual(getattr(kind, field).offset if field else ctypes.sizeof(kind), int(number), place)
+            compared += 1
+        self.assertGreater(compared, 200)
 
     def test_devices(self):
         names = [d.name for d in self.vireo.Runtime().devices]
         self.assertIn("cpu", names)
 
     def test_every_function_that_is_called_is_declared(self):
-        from vireo import _library
+        from vireo import _abi
         listed = set((support.ROOT / "c_api" / "abi" / "symbols.txt").read_text().split())
-        self.assertLessEqual(set(_library._FUNCTIONS), listed)
+        self.assertLessEqual(set(_abi.FUNCTIONS), listed)
         used = set()
         for file in (support.ROOT / "bindings" / "python" / "vireo").glob("*.py"):
             used |= set(re.findall(r"_lib\.(vireo_\w+)", file.read_text()))
-        self.assertLessEqual(used, set(_library._FUNCTIONS))
+        self.assertLessEqual(used, set(_abi.FUNCTIONS))
 
 
 if __name__ == "__main__":

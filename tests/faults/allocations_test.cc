@@ -111,7 +111,10 @@ Outcome attempt(const Setting& setting, Heap* heap) {
         in.clear();
         inputs.clear();
         make_inputs(2);
-        go([&] { return vireo_session_run(session, in.data(), results.data(), &error); });
+        go([&] {
+          return vireo_session_run(session, in.data(), static_cast<uint32_t>(in.size()), results.data(),
+                                   static_cast<uint32_t>(results.size()), &error);
+        });
         if (out.status == VIREO_OK) keep();
       }
       break;
@@ -126,7 +129,8 @@ Outcome attempt(const Setting& setting, Heap* heap) {
       results[0].data = held.data();
       results[0].capacity = static_cast<int64_t>(held.size());
       go([&] {
-        return vireo_pipeline_submit(pipeline, in.data(), results.data(), nullptr, VIREO_WHEN_FULL_WAIT, &error);
+        return vireo_pipeline_submit(pipeline, in.data(), static_cast<uint32_t>(in.size()), results.data(),
+                                     static_cast<uint32_t>(results.size()), nullptr, VIREO_WHEN_FULL_WAIT, &error);
       });
       vireo_finished done = VIREO_FINISHED_INIT;
       go([&] { return vireo_pipeline_wait(pipeline, UINT64_MAX, &done, &error); });
@@ -147,7 +151,10 @@ Outcome attempt(const Setting& setting, Heap* heap) {
       make_inputs(5);
       results[0].data = held.data();
       results[0].capacity = static_cast<int64_t>(held.size());
-      go([&] { return vireo_split_run(split, in.data(), results.data(), &error); });
+      go([&] {
+        return vireo_split_run(split, in.data(), static_cast<uint32_t>(in.size()), results.data(),
+                               static_cast<uint32_t>(results.size()), &error);
+      });
       if (out.status == VIREO_OK) keep();
       break;
     }

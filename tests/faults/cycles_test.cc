@@ -40,7 +40,7 @@ void cycle(const std::string& file, const char* device, const char* plugins) {
   vireo_session_options with = VIREO_SESSION_OPTIONS_INIT;
   with.device = device;
   ASSERT_EQ(vireo_session_create(model, &with, &session, &error), VIREO_OK) << error.message;
-  ASSERT_EQ(vireo_session_run(session, nullptr, nullptr, &error), VIREO_OK) << error.message;
+  ASSERT_EQ(vireo_session_run(session, nullptr, 0, nullptr, 0, &error), VIREO_OK) << error.message;
   vireo_session_release(session);
   vireo_model_release(model);
   vireo_runtime_release(runtime);

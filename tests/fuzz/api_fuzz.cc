@@ -6,8 +6,10 @@
 // start, so that an input does the same each time but for the order in which they come to it; answers do not depend on
 // it.
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -198,7 +200,8 @@ class Program {
       if (!made) break;
       t.values = std::make_unique<Values>(model, open, in_.byte());
       // The answer that is expected: of its first run, as all that follow begin from a session that was reset.
-      made = status(vireo_session_run(t.session, t.values->in.data(), t.values->out.data(), &error_));
+      made = status(vireo_session_run(t.session, t.values->in.data(), static_cast<uint32_t>(t.values->in.size()),
+                                      t.values->out.data(), static_cast<uint32_t>(t.values->out.size()), &error_));
       if (made) t.right = answer(t.values->out);
       for (uint32_t calls = 4 + in_.below(12); calls > 0; --calls) t.calls.push_back(in_.byte());
     }
@@ -228,7 +231,9 @@ class Program {
           default: {
             if (vireo_session_reset(t->session, &error) != VIREO_OK) break;
             std::vector<vireo_tensor> out(t->values->out.size());
-            const vireo_status s = vireo_session_run(t->session, t->values->in.data(), out.data(), &error);
+            const vireo_status s =
+                vireo_session_run(t->session, t->values->in.data(), static_cast<uint32_t>(t->values->in.size()),
+                                  out.data(), static_cast<uint32_t>(out.size()), &error);
             VIREO_FUZZ_CHECK(s == VIREO_OK || s == VIREO_CANCELLED);
             if (s == VIREO_OK) VIREO_FUZZ_CHECK(answer(out) == t->right);
             ++(s == VIREO_OK ? t->ran : t->cancelled);
@@ -296,7 +301,6 @@ class Program {
   // Options that live until the next call.
   const vireo_session_options* options(const vireo_model* model) {
     options_ = VIREO_SESSION_OPTIONS_INIT;
-    if (in_.chance(3)) options_.struct_size = static_cast<uint32_t>(in_.number());
     options_.threads = static_cast<int32_t>(in_.chance(200) ? in_.below(3) : in_.number());
     options_.profile = in_.below(2);
     put(&options_.packing, in_.below(4));
@@ -319,6 +323,15 @@ class Program {
     }
     options_.bounds = bounds_.data();
     options_.bound_count = static_cast<uint32_t>(bounds_.size());
+    if (in_.chance(12)) {  // an older program's, or one whose size was never set
+      const size_t ends[] = {0,
+                             3,
+                             offsetof(vireo_session_options, device),
+                             offsetof(vireo_session_options, bounds),
+                             offsetof(vireo_session_options, arena),
+                             offsetof(vireo_session_options, cache)};
+      options_.struct_size = static_cast<uint32_t>(ends[in_.below(6)]);
+    }
     return in_.chance(6) ? nullptr : &options_;
   }
 
@@ -336,6 +349,7 @@ class Program {
     VIREO_FUZZ_CHECK(made || !known || heap_.failed || with == nullptr || with->require != nullptr);
     if (!made) return;
     sessions_.push_back(session);
+    output_counts_[session] = vireo_model_output_count(model);
     reached(kSession);
   }
 
@@ -371,8 +385,11 @@ class Program {
     }
     error_ = VIREO_ERROR_INIT;
     out.resize(kMostValues);
-    if (status(vireo_session_run(session, in_.chance(128) || in.empty() ? nullptr : in.data(),
-                                 in_.chance(40) ? nullptr : out.data(), &error_)))
+    const vireo_tensor* const given = in_.chance(128) || in.empty() ? nullptr : in.data();
+    vireo_tensor* const taken = in_.chance(40) ? nullptr : out.data();
+    const uint32_t wanted = in_.chance(6) ? in_.below(kMostValues) : output_counts_[session];
+    if (status(vireo_session_run(session, given, given == nullptr ? 0 : static_cast<uint32_t>(in.size()), taken,
+                                 taken == nullptr ? 0 : wanted, &error_)))
       reached(kRan);
   }
 
@@ -431,7 +448,9 @@ class Program {
     for (const vireo_bound& b : bounds_) {
       if (b.max > 4096) return;
     }
+    const uint32_t count = output_counts_[session];
     status(vireo_session_reserve(&session, bounds_.data(), static_cast<uint32_t>(bounds_.size()), &error_));
+    output_counts_[session] = count;
   }
 
   void pipeline() {
@@ -466,18 +485,22 @@ class Program {
     if (pipe != nullptr && in_.chance(200)) {
       pipe->values.push_back(std::make_unique<Values>(pipe->model, 1 + in_.below(4), in_.byte()));
       Values& v = *pipe->values.back();
-      status(vireo_pipeline_submit(p, v.in.data(), in_.chance(128) ? v.out.data() : nullptr, nullptr,
+      vireo_tensor* const out = in_.chance(128) ? v.out.data() : nullptr;
+      status(vireo_pipeline_submit(p, v.in.data(), static_cast<uint32_t>(v.in.size()), out,
+                                   out == nullptr ? 0 : static_cast<uint32_t>(v.out.size()), nullptr,
                                    VIREO_WHEN_FULL_BUSY, &error_));
     } else if (in_.chance(200)) {
       const std::vector<vireo_tensor> in(kMostValues);
-      status(vireo_pipeline_submit(p, in.data(), nullptr, nullptr, VIREO_WHEN_FULL_BUSY, &error_));
+      status(vireo_pipeline_submit(p, in.data(), static_cast<uint32_t>(in.size()), nullptr, 0, nullptr,
+                                   VIREO_WHEN_FULL_BUSY, &error_));
     }
     vireo_finished done = VIREO_FINISHED_INIT;
     const bool finished = status(vireo_pipeline_wait(p, in_.below(3) * 100000, &done, &error_));
     if (finished && done.status == VIREO_OK) reached(kPipelineRan);
     vireo_estimate estimate = VIREO_ESTIMATE_INIT;
-    status(vireo_pipeline_estimate(p, &estimate, &error_));
     vireo_load loads[2] = {};
+    if (in_.chance(200)) loads[0] = VIREO_LOAD_INIT;
+    status(vireo_pipeline_estimate(p, &estimate, loads, in_.below(3), &error_));
     uint32_t count = 0;
     status(vireo_pipeline_loads(p, loads, in_.below(3), &count, &error_));
     VIREO_FUZZ_CHECK(p != nullptr || vireo_pipeline_depth(p) == 0);
@@ -512,13 +535,16 @@ class Program {
 
   void drive_split() {
     if (splits_.empty()) {
-      status(vireo_split_run(nullptr, nullptr, nullptr, &error_));
+      status(vireo_split_run(nullptr, nullptr, 0, nullptr, 0, &error_));
       return;
     }
     const Split& s = splits_[in_.below(static_cast<uint32_t>(splits_.size()))];
     Values v(s.model, 1 + in_.below(10), in_.byte());
-    if (status(vireo_split_run(s, in_.chance(5) ? nullptr : v.in.data(), in_.chance(20) ? nullptr : v.out.data(),
-                               &error_)))
+    const vireo_tensor* const in = in_.chance(5) ? nullptr : v.in.data();
+    vireo_tensor* const out = in_.chance(20) ? nullptr : v.out.data();
+    const auto in_count = static_cast<uint32_t>(in_.chance(5) ? in_.below(3) : v.in.size());
+    if (status(
+            vireo_split_run(s, in, in_count, out, out == nullptr ? 0 : static_cast<uint32_t>(v.out.size()), &error_)))
       reached(kSplitRan);
     vireo_share share = VIREO_SHARE_INIT;
     status(vireo_split_share(s, in_.below(4), &share, &error_));
@@ -541,6 +567,7 @@ class Program {
   std::vector<std::unique_ptr<AlignedCopy>> copies_;
   std::vector<vireo_model*> models_;
   std::vector<vireo_session*> sessions_;
+  std::map<const vireo_session*, uint32_t> output_counts_;  // of the models of `sessions_`
   std::vector<Pipe> pipelines_;
   std::vector<Split> splits_;
   vireo_session_options options_ = VIREO_SESSION_OPTIONS_INIT;

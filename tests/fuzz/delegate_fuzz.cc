@@ -192,7 +192,8 @@ bool use(const vireo_model* model, const char* device, vireo_failover failover, 
       for (int64_t k = 0; k < in.capacity; ++k) static_cast<uint8_t*>(in.data)[k] = static_cast<uint8_t>(k * 7 % 61);
     }
     std::vector<vireo_tensor> results(vireo_model_output_count(model));
-    good = vireo_session_run(session, nullptr, results.data(), &error) == VIREO_OK;
+    good = vireo_session_run(session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error) ==
+           VIREO_OK;
     VIREO_FUZZ_CHECK(good || error.message[0] != 0);
     for (const vireo_tensor& y : results) {
       if (!good || y.data == nullptr) continue;

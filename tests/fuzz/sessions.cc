@@ -123,7 +123,7 @@ void run_model(const vireo_model* model, int64_t open, vireo_packing packing, co
     vireo_status status = VIREO_OK;
     {
       const Ends ends(session);
-      status = vireo_session_run(session, nullptr, out.data(), &error);
+      status = vireo_session_run(session, nullptr, 0, out.data(), static_cast<uint32_t>(out.size()), &error);
     }
     if (status != VIREO_OK) {
       VIREO_FUZZ_CHECK(error.message[0] != 0);

@@ -48,7 +48,7 @@ class Versions(unittest.TestCase):
 
     def test_python(self):
         self.assertEqual(self.found(r'^__version__ = "(.*)"$', source("bindings/python/vireo/_version.py")), [VERSION])
-        self.assertEqual(self.found(r"^HEADER_VERSION = \((.*)\)", source("bindings/python/vireo/_library.py")), [MINOR.replace(".", ", ")])
+        self.assertEqual(self.found(r"^VERSION_M(?:AJ|IN)OR = (.*)$", source("bindings/python/vireo/_abi.py")), MINOR.split("."))
         sys.path.insert(0, str(support.ROOT / "bindings" / "python"))
         import backend  # the wheel's
         self.assertEqual(backend.version(), VERSION)

@@ -75,7 +75,9 @@ Result run(const Runtime& r, const char* device) {
     for (int64_t k = 0; k < in.capacity; ++k) static_cast<uint8_t*>(in.data)[k] = static_cast<uint8_t>(values() % 64);
   }
   std::vector<vireo_tensor> results(vireo_model_output_count(r.model));
-  EXPECT_EQ(vireo_session_run(session, nullptr, results.data(), &error), VIREO_OK) << error.message;
+  EXPECT_EQ(vireo_session_run(session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error),
+            VIREO_OK)
+      << error.message;
   for (const vireo_tensor& y : results) {
     const auto* const p = static_cast<const uint8_t*>(y.data);
     out.outputs.emplace_back(p, p + y.capacity);

@@ -289,8 +289,14 @@ TEST_P(Bounds, LargerOnesChangeNothing) {
       }
       for (size_t i = 0; i < inputs.size(); ++i) inputs[i].data = &data[i][0];
       std::vector<vireo_tensor> got(c.outputs, vireo_tensor{}), want(c.outputs, vireo_tensor{});
-      EXPECT_EQ(vireo_session_run(exact, inputs.data(), want.data(), &error), VIREO_OK) << error.message;
-      EXPECT_EQ(vireo_session_run(wide, inputs.data(), got.data(), &error), VIREO_OK) << error.message;
+      EXPECT_EQ(vireo_session_run(exact, inputs.data(), static_cast<uint32_t>(inputs.size()), want.data(),
+                                  static_cast<uint32_t>(want.size()), &error),
+                VIREO_OK)
+          << error.message;
+      EXPECT_EQ(vireo_session_run(wide, inputs.data(), static_cast<uint32_t>(inputs.size()), got.data(),
+                                  static_cast<uint32_t>(got.size()), &error),
+                VIREO_OK)
+          << error.message;
       for (size_t o = 0; o < c.outputs && !HasFailure(); ++o) compare(got[o], want[o]);
       vireo_session_release(exact);
       if (HasFailure()) break;

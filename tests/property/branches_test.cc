@@ -194,7 +194,8 @@ class Branches : public ::testing::Test {
     std::vector<vireo_tensor> out(vireo_model_output_count(o.model));
     std::memset(out.data(), 0, out.size() * sizeof(vireo_tensor));
     std::vector<uint8_t> all;
-    EXPECT_EQ(vireo_session_run(o.session, nullptr, out.data(), &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_session_run(o.session, nullptr, 0, out.data(), static_cast<uint32_t>(out.size()), &error), VIREO_OK)
+        << error.message;
     for (const vireo_tensor& y : out) {
       const auto* p = static_cast<const uint8_t*>(y.data);
       all.insert(all.end(), p, p + y.capacity);
@@ -277,7 +278,7 @@ TEST_F(Branches, TheFirstNodeThatFailsIsNamed) {
         v[1023] = 0;
         if (expected < 0 || branch < expected) expected = branch;
       }
-      const vireo_status status = vireo_session_run(o.session, nullptr, nullptr, &error);
+      const vireo_status status = vireo_session_run(o.session, nullptr, 0, nullptr, 0, &error);
       EXPECT_EQ(status, expected < 0 ? VIREO_OK : VIREO_INVALID_ARGUMENT);
       if (expected < 0) continue;
       const std::string name = "\"div" + std::to_string(expected) + "\"";
@@ -297,7 +298,7 @@ TEST_F(Branches, CancelledRunsSaySo) {
   const std::vector<uint8_t> wanted = run(o, 7);
   vireo_session_cancel(o.session);
   vireo_error error = VIREO_ERROR_INIT;
-  EXPECT_EQ(vireo_session_run(o.session, nullptr, nullptr, &error), VIREO_CANCELLED);
+  EXPECT_EQ(vireo_session_run(o.session, nullptr, 0, nullptr, 0, &error), VIREO_CANCELLED);
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop) {
@@ -310,7 +311,8 @@ TEST_F(Branches, CancelledRunsSaySo) {
     fill(o, 7);
     std::vector<vireo_tensor> out(vireo_model_output_count(o.model));
     std::memset(out.data(), 0, out.size() * sizeof(vireo_tensor));
-    const vireo_status status = vireo_session_run(o.session, nullptr, out.data(), &error);
+    const vireo_status status =
+        vireo_session_run(o.session, nullptr, 0, out.data(), static_cast<uint32_t>(out.size()), &error);
     if (status == VIREO_CANCELLED) {
       ++cancelled;
       continue;

@@ -66,7 +66,8 @@ class Load {
       for (int64_t k = 0; k < in.capacity; ++k) static_cast<uint8_t*>(in.data)[k] = static_cast<uint8_t>(k * 37 % 64);
     }
     std::vector<vireo_tensor> out(vireo_model_output_count(model_));
-    if (status == VIREO_OK) status = vireo_session_run(session, nullptr, out.data(), &error_);
+    if (status == VIREO_OK)
+      status = vireo_session_run(session, nullptr, 0, out.data(), static_cast<uint32_t>(out.size()), &error_);
     for (const vireo_tensor& y : out) {
       const auto* const p = static_cast<const uint8_t*>(y.data);
       if (status == VIREO_OK && p != nullptr) result.insert(result.end(), p, p + y.capacity);

@@ -200,7 +200,7 @@ TEST_F(Crafted, BodiesRunStepByStepInTheirOwnersMemory) {
     ASSERT_EQ(vireo_session_input(l.session, 1, &f, &l.error), VIREO_OK);
     std::memcpy(x.data, given.data(), given.size() * sizeof(double));
     *static_cast<uint8_t*>(f.data) = flag ? 1 : 0;
-    ASSERT_EQ(vireo_session_run(l.session, nullptr, &y, &l.error), VIREO_OK) << l.error.message;
+    ASSERT_EQ(vireo_session_run(l.session, nullptr, 0, &y, 1, &l.error), VIREO_OK) << l.error.message;
     for (size_t i = 0; i < given.size(); ++i) {
       const double wanted = flag ? -std::max(0.0, 1 - 2 * given[i]) : std::fabs(given[i]);
       EXPECT_EQ(static_cast<const double*>(y.data)[i], wanted) << i;
@@ -238,7 +238,7 @@ TEST_F(Crafted, ScatterDoesNotWriteOverWhatItReads) {
       static_cast<int64_t*>(x.data)[i] = 0;
       static_cast<int64_t*>(w.data)[i] = (i + 1) % 3;
     }
-    ASSERT_EQ(vireo_session_run(l.session, nullptr, &y, &l.error), VIREO_OK) << l.error.message;
+    ASSERT_EQ(vireo_session_run(l.session, nullptr, 0, &y, 1, &l.error), VIREO_OK) << l.error.message;
     const auto* got = static_cast<const int64_t*>(y.data);
     // d = [1, 2, 0]: its inverse is [2, 0, 1]; moved one place on it is [0, 1, 2].
     for (int i = 0; i < 3; ++i)

@@ -84,7 +84,9 @@ Outcome go(const Plan& plan, Heap* heap) {
     }
     std::vector<vireo_tensor> results(outputs);
     if (out.status == VIREO_OK)
-      out.status = timed([&] { return vireo_session_run(session, nullptr, results.data(), &error); });
+      out.status = timed([&] {
+        return vireo_session_run(session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error);
+      });
     for (const vireo_tensor& y : results) {
       if (out.status != VIREO_OK || y.data == nullptr) continue;
       const auto* const p = static_cast<const uint8_t*>(y.data);

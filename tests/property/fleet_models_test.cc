@@ -116,7 +116,7 @@ TEST(FleetModels, IntegersAreOneSessionsToTheBit) {
       };
       const vireo_tensor in[] = {tensor(x), tensor(z)};
       vireo_tensor out[] = {tensor(y), tensor(w)};
-      ASSERT_EQ(vireo_split_run(split, in, out, &error), VIREO_OK) << error.message;
+      ASSERT_EQ(vireo_split_run(split, in, 2, out, 2, &error), VIREO_OK) << error.message;
       for (size_t i = 0; i < x.size(); ++i) {
         ASSERT_EQ(y[i], (x[i] + z[i]) * x[i]) << i << " of " << rows << " rows";
         ASSERT_EQ(w[i], -x[i]);

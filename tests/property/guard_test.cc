@@ -63,7 +63,7 @@ TEST(Guard, KernelsThatLeaveTheirMemory) {
   ASSERT_EQ(vireo_runtime_create(&alone, &runtime, &error), VIREO_OK) << error.message;
   ASSERT_EQ(vireo_model_load_memory(runtime, file.data(), file.size(), &model, &error), VIREO_OK) << error.message;
   ASSERT_EQ(vireo_session_create(model, nullptr, &session, &error), VIREO_OK) << error.message;
-  const auto run = [&] { return vireo_session_run(session, nullptr, nullptr, &error); };
+  const auto run = [&] { return vireo_session_run(session, nullptr, 0, nullptr, 0, &error); };
 
   besides = [](volatile float* x, volatile float* y, volatile uint8_t* scratch) {
     y[0] = x[kElements - 1];

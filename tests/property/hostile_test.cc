@@ -91,7 +91,7 @@ class Hostile : public ::testing::Test {
     const bool fits =
         vireo_model_memory(model, &options, &memory, error) == VIREO_OK && memory.total_bytes < (64u << 20);
     if (!fits || vireo_session_create(model, &options, &session, error) != VIREO_OK) return 1;
-    const int reached = vireo_session_run(session, nullptr, nullptr, error) == VIREO_OK ? 3 : 2;
+    const int reached = vireo_session_run(session, nullptr, 0, nullptr, 0, error) == VIREO_OK ? 3 : 2;
     vireo_session_release(session);
     return reached;
   }

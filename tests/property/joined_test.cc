@@ -143,7 +143,7 @@ Result run(const vireo_model* model, const char* name, int64_t rows = 4, int64_t
     }
     in[0].data = x.data();
     in[1].data = z.data();
-    r.status = vireo_session_run(session, in, out, &error);
+    r.status = vireo_session_run(session, in, 2, out, 2, &error);
     r.outputs.clear();
     for (const vireo_tensor& t : out) {
       if (r.status != VIREO_OK) break;
@@ -484,11 +484,11 @@ TEST_P(JoinedTest, ARunThatWaitsCanBeCancelled) {
     while (device.submits == before) std::this_thread::yield();
     vireo_session_cancel(session);
   });
-  EXPECT_EQ(vireo_session_run(session, nullptr, nullptr, &error), VIREO_CANCELLED) << error.message;
+  EXPECT_EQ(vireo_session_run(session, nullptr, 0, nullptr, 0, &error), VIREO_CANCELLED) << error.message;
   other.join();
   EXPECT_GE(device.cancels, 1);
   device.hangs = false;
-  EXPECT_EQ(vireo_session_run(session, nullptr, nullptr, &error), VIREO_OK) << error.message;
+  EXPECT_EQ(vireo_session_run(session, nullptr, 0, nullptr, 0, &error), VIREO_OK) << error.message;
   vireo_session_release(session);
 }
 
@@ -506,13 +506,13 @@ void see(void* context, const vireo_placed_node* n) {
   seen.parts.push_back(n->part);
   seen.part_nodes.push_back(n->part_nodes);
   ASSERT_EQ(n->verdict_count, 2u);
-  EXPECT_STREQ(n->verdicts[0].device, "joiner");
-  EXPECT_STREQ(n->verdicts[1].device, "cpu");
-  EXPECT_EQ(n->verdicts[1].takes, 1u);
-  if (n->verdicts[0].takes == 0) {
-    EXPECT_STRNE(n->verdicts[0].reason, "");
+  EXPECT_STREQ(n->verdicts[0]->device, "joiner");
+  EXPECT_STREQ(n->verdicts[1]->device, "cpu");
+  EXPECT_EQ(n->verdicts[1]->takes, 1u);
+  if (n->verdicts[0]->takes == 0) {
+    EXPECT_STRNE(n->verdicts[0]->reason, "");
   }
-  seen.joiner_takes += n->verdicts[0].takes;
+  seen.joiner_takes += n->verdicts[0]->takes;
 }
 
 TEST_P(JoinedTest, ThePlacementIsToldWithoutASession) {
@@ -689,10 +689,11 @@ TEST_P(JoinedTest, BuffersOfTheCallerAreUsedInPlace) {
     std::vector<float> copy(64);
     for (int k = 0; k < 3; ++k) {
       vireo_tensor in[2] = {value(x), value(z)}, outs[2] = {};
-      EXPECT_EQ(vireo_session_run(session.handle, in, outs, &error), VIREO_INVALID_ARGUMENT) << "bound, and data too";
+      EXPECT_EQ(vireo_session_run(session.handle, in, 2, outs, 2, &error), VIREO_INVALID_ARGUMENT)
+          << "bound, and data too";
       in[0].data = nullptr;
       if (k == 2) outs[1] = value(copy);
-      ASSERT_EQ(vireo_session_run(session.handle, in, outs, &error), VIREO_OK) << error.message;
+      ASSERT_EQ(vireo_session_run(session.handle, in, 2, outs, 2, &error), VIREO_OK) << error.message;
       EXPECT_EQ(outs[0].data, nullptr);
       EXPECT_EQ(outs[0].dims[1], 16);
       ASSERT_EQ(vireo_buffer_read(buffer, 1024, out.data(), 256, &error), VIREO_OK) << error.message;
@@ -705,7 +706,7 @@ TEST_P(JoinedTest, BuffersOfTheCallerAreUsedInPlace) {
     ASSERT_EQ(vireo_session_bind_input(session.handle, 0, nullptr, 0, &error), VIREO_OK) << error.message;
     ASSERT_EQ(vireo_session_bind_output(session.handle, 0, nullptr, 0, &error), VIREO_OK) << error.message;
     vireo_tensor in[2] = {value(x), value(z)}, outs[2] = {};
-    ASSERT_EQ(vireo_session_run(session.handle, in, outs, &error), VIREO_OK) << error.message;
+    ASSERT_EQ(vireo_session_run(session.handle, in, 2, outs, 2, &error), VIREO_OK) << error.message;
     ASSERT_NE(outs[0].data, nullptr);
     const auto* const f = static_cast<const float*>(outs[0].data);
     EXPECT_EQ(std::vector<float>(f, f + 64), expected.outputs[0]);
@@ -713,7 +714,7 @@ TEST_P(JoinedTest, BuffersOfTheCallerAreUsedInPlace) {
     ASSERT_EQ(vireo_session_bind_input(session.handle, 0, buffer, 512, &error), VIREO_OK) << error.message;
     in[0].data = nullptr;
     device.lost = true;
-    EXPECT_EQ(vireo_session_run(session.handle, in, outs, &error), VIREO_DEVICE_LOST);
+    EXPECT_EQ(vireo_session_run(session.handle, in, 2, outs, 2, &error), VIREO_DEVICE_LOST);
     device.lost = false;
     vireo_buffer_release(buffer);
   }

@@ -57,7 +57,7 @@ class Misuse : public ::testing::Test {
     vireo_tensor in = {}, out = {};
     EXPECT_EQ(vireo_session_input(session, 0, &in, &error), VIREO_OK) << error.message;
     for (int64_t i = 0; i < in.capacity / 4; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i % 17) - 8;
-    EXPECT_EQ(vireo_session_run(session, nullptr, &out, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &error), VIREO_OK) << error.message;
     const auto* p = static_cast<const uint8_t*>(out.data);
     return p == nullptr ? std::vector<uint8_t>() : std::vector<uint8_t>(p, p + out.capacity);
   }
@@ -142,7 +142,7 @@ TEST_F(Misuse, NullHandles) {
       [&] { return vireo_session_input(session_, 0, nullptr, &e); },
       [&] { return vireo_session_input_shape(nullptr, 0, nullptr, 0, &e); },
       [&] { return vireo_session_input_shape(session_, 0, nullptr, 4, &e); },
-      [&] { return vireo_session_run(nullptr, nullptr, nullptr, &e); },
+      [&] { return vireo_session_run(nullptr, nullptr, 0, nullptr, 0, &e); },
       [&] { return vireo_session_reset(nullptr, &e); },
       [&] { return vireo_session_reserve(nullptr, nullptr, 0, &e); },
       [&] { return vireo_session_reserve(&session, nullptr, 0, &e); },
@@ -208,7 +208,7 @@ TEST_F(Misuse, TensorsThatDoNotFit) {
   std::memcpy(good.dims, dims, sizeof(dims));
   good.data = data.data();
   good.capacity = 49 * 40 * 4;
-  EXPECT_EQ(vireo_session_run(session_, &good, nullptr, &error_), VIREO_OK) << error_.message;
+  EXPECT_EQ(vireo_session_run(session_, &good, 1, nullptr, 0, &error_), VIREO_OK) << error_.message;
   const std::vector<std::function<void(vireo_tensor&)>> faults = {
       [](vireo_tensor& t) { t.dtype = VIREO_FLOAT64; },
       [](vireo_tensor& t) { t.dtype = 255; },
@@ -226,7 +226,7 @@ TEST_F(Misuse, TensorsThatDoNotFit) {
     vireo_tensor bad = good;
     faults[i](bad);
     error_ = VIREO_ERROR_INIT;
-    EXPECT_NE(vireo_session_run(session_, &bad, nullptr, &error_), VIREO_OK) << "fault " << i;
+    EXPECT_NE(vireo_session_run(session_, &bad, 1, nullptr, 0, &error_), VIREO_OK) << "fault " << i;
     EXPECT_NE(error_.message[0], 0) << "fault " << i;
     EXPECT_STREQ(error_.tensor, "features") << "fault " << i << ": " << error_.message;
     EXPECT_STREQ(error_.node, "") << "fault " << i;
@@ -237,7 +237,7 @@ TEST_F(Misuse, TensorsThatDoNotFit) {
   vireo_tensor out = {};
   out.data = &small;
   out.capacity = sizeof(small);
-  EXPECT_EQ(vireo_session_run(session_, &good, &out, &error_), VIREO_OUT_OF_ARENA);
+  EXPECT_EQ(vireo_session_run(session_, &good, 1, &out, 1, &error_), VIREO_OUT_OF_ARENA);
   EXPECT_STREQ(error_.tensor, output.name) << error_.message;
   EXPECT_EQ(small, -7);
   EXPECT_FALSE(answer(session_).empty());
@@ -273,7 +273,7 @@ TEST_F(Misuse, TwoThreadsOnOneSession) {
     vireo_error e = VIREO_ERROR_INIT;
     vireo_tensor tensor = {};
     const int64_t dims[4] = {1, 1, 49, 40};
-    met.push_back(vireo_session_run(session_, nullptr, nullptr, &e));
+    met.push_back(vireo_session_run(session_, nullptr, 0, nullptr, 0, &e));
     met.push_back(vireo_session_input(session_, 0, &tensor, &e));
     met.push_back(vireo_session_input_shape(session_, 0, dims, 4, &e));
     met.push_back(vireo_session_reset(session_, &e));
@@ -291,7 +291,7 @@ TEST_F(Misuse, TwoThreadsOnOneSession) {
 TEST_F(Misuse, CancelFromAnotherThread) {
   const std::vector<uint8_t> want = answer(session_);
   pool_.meanwhile = [&] { vireo_session_cancel(session_); };
-  EXPECT_EQ(vireo_session_run(session_, nullptr, nullptr, &error_), VIREO_CANCELLED);
+  EXPECT_EQ(vireo_session_run(session_, nullptr, 0, nullptr, 0, &error_), VIREO_CANCELLED);
   pool_.meanwhile = nullptr;
   EXPECT_EQ(answer(session_), want);
 }

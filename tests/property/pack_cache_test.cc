@@ -111,7 +111,7 @@ struct Load {
     EXPECT_EQ(vireo_session_input(session, 0, &in, &error), VIREO_OK) << error.message;
     for (int64_t i = 0; i < in.capacity / 4; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i % 17) - 8;
     const size_t calls = heap.calls;
-    EXPECT_EQ(vireo_session_run(session, nullptr, &out, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &error), VIREO_OK) << error.message;
     EXPECT_EQ(heap.calls, calls) << "a run allocates nothing";
     const auto* p = static_cast<const float*>(out.data);
     std::vector<float> result(p, p + out.capacity / 4);
@@ -409,7 +409,7 @@ TEST_F(PackCache, EvictionLeavesRunningSessionsAlone) {
   vireo_tensor in = {}, out = {};
   ASSERT_EQ(vireo_session_input(session, 0, &in, &load.error), VIREO_OK);
   for (int64_t i = 0; i < in.capacity / 4; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i % 17) - 8;
-  ASSERT_EQ(vireo_session_run(session, nullptr, &out, &load.error), VIREO_OK);
+  ASSERT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &load.error), VIREO_OK);
   const auto* p = static_cast<const float*>(out.data);
   EXPECT_EQ(std::vector<float>(p, p + out.capacity / 4), wanted_);
   vireo_session_release(session);

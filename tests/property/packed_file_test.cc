@@ -67,7 +67,7 @@ class Load {
     vireo_tensor in = {}, out = {};
     EXPECT_EQ(vireo_session_input(session, 0, &in, &error_), VIREO_OK) << error_.message;
     for (int64_t i = 0; i < in.capacity / 4; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i % 17) - 8;
-    EXPECT_EQ(vireo_session_run(session, nullptr, &out, &error_), VIREO_OK) << error_.message;
+    EXPECT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &error_), VIREO_OK) << error_.message;
     const auto* p = static_cast<const uint8_t*>(out.data);
     Bytes result(p, p + out.capacity);
     vireo_session_release(session);

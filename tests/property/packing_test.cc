@@ -67,7 +67,7 @@ class Packing : public ::testing::Test {
     vireo_tensor in = {}, out = {};
     EXPECT_EQ(vireo_session_input(session, 0, &in, &error), VIREO_OK) << error.message;
     for (int64_t i = 0; i < in.capacity / 4; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i % 17) - 8;
-    EXPECT_EQ(vireo_session_run(session, nullptr, &out, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &error), VIREO_OK) << error.message;
     const auto* p = static_cast<const float*>(out.data);
     return {p, p + out.capacity / 4};
   }

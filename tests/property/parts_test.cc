@@ -211,7 +211,10 @@ class PartsOfPlans : public ::testing::Test {
         in[i].capacity = static_cast<int64_t>(t.bytes.size());
       }
       std::memset(out.data(), 0, out.size() * sizeof(vireo_tensor));
-      EXPECT_EQ(vireo_session_run(session, in.data(), out.data(), &error), VIREO_OK) << error.message;
+      EXPECT_EQ(vireo_session_run(session, in.data(), static_cast<uint32_t>(in.size()), out.data(),
+                                  static_cast<uint32_t>(out.size()), &error),
+                VIREO_OK)
+          << error.message;
       for (size_t o = 0; o < out.size(); ++o) {
         const Span<const uint8_t> bytes = wanted[o]->tensor.bytes;
         EXPECT_TRUE(bytes.empty() || std::memcmp(out[o].data, bytes.data(), bytes.size()) == 0)

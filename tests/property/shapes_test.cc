@@ -81,7 +81,10 @@ class OpenModel : public ::testing::Test {
   }
   static Result run(vireo_session* s, const std::vector<vireo_tensor>& inputs, size_t outputs) {
     std::vector<vireo_tensor> y(outputs, vireo_tensor{});
-    Result r = {vireo_session_run(s, inputs.data(), y.data(), nullptr), {}, {}};
+    Result r = {vireo_session_run(s, inputs.data(), static_cast<uint32_t>(inputs.size()), y.data(),
+                                  static_cast<uint32_t>(y.size()), nullptr),
+                {},
+                {}};
     if (r.status != VIREO_OK) return r;
     for (const vireo_tensor& t : y) {
       r.shapes.emplace_back(t.dims, t.dims + t.rank);

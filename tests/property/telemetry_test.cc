@@ -63,7 +63,7 @@ struct Opened {
       std::memset(in.data, 1, static_cast<size_t>(in.capacity));
     }
     std::vector<vireo_tensor> results(vireo_model_output_count(model));
-    return vireo_session_run(session, nullptr, results.data(), nullptr);
+    return vireo_session_run(session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), nullptr);
   }
   vireo_status ask(vireo_telemetry* out) const { return vireo_runtime_telemetry(runtime, npu, out, nullptr); }
 };
@@ -146,7 +146,7 @@ TEST(Telemetry, FillsWhatTheCallersStructHolds) {
   EXPECT_GT(now.clock_mhz, 0);
   EXPECT_EQ(now.power, 99u);
   EXPECT_EQ(now.struct_size, offsetof(vireo_telemetry, power));
-  now.struct_size = 4;
+  now.struct_size = 0;
   EXPECT_EQ(o.ask(&now), VIREO_INVALID_ARGUMENT);
   EXPECT_EQ(o.ask(nullptr), VIREO_INVALID_ARGUMENT);
   now.struct_size = sizeof(now);

@@ -76,7 +76,8 @@ Outcome use(const Bytes& file, const vireo_trust* trust, const char* cache = nul
       if (out.status == VIREO_OK) std::memset(x.data, 0, static_cast<size_t>(x.capacity));
     }
     std::vector<vireo_tensor> y(model == nullptr ? 0 : vireo_model_output_count(model));
-    if (out.status == VIREO_OK) out.status = vireo_session_run(session, nullptr, y.data(), &error);
+    if (out.status == VIREO_OK)
+      out.status = vireo_session_run(session, nullptr, 0, y.data(), static_cast<uint32_t>(y.size()), &error);
     for (const vireo_tensor& t : y) {
       if (out.status != VIREO_OK) break;
       const auto* const p = static_cast<const uint8_t*>(t.data);
@@ -295,7 +296,7 @@ TEST_F(Trust, ThreadsShareAModel) {
       if (vireo_session_input(session, 0, &x, nullptr) == VIREO_OK)
         std::memset(x.data, 0, static_cast<size_t>(x.capacity));
       std::vector<vireo_tensor> y(vireo_model_output_count(model));
-      if (vireo_session_run(session, nullptr, y.data(), nullptr) == VIREO_OK) {
+      if (vireo_session_run(session, nullptr, 0, y.data(), static_cast<uint32_t>(y.size()), nullptr) == VIREO_OK) {
         Bytes answer;
         for (const vireo_tensor& o : y) {
           const auto* const p = static_cast<const uint8_t*>(o.data);

@@ -121,7 +121,7 @@ struct Load {
     vireo_tensor in = {}, out = {};
     EXPECT_EQ(vireo_session_input(session, 0, &in, &error), VIREO_OK);
     for (int i = 0; i < 64; ++i) static_cast<float*>(in.data)[i] = static_cast<float>(i * 7 % 23 - 11) / 8;
-    EXPECT_EQ(vireo_session_run(session, nullptr, &out, &error), VIREO_OK) << error.message;
+    EXPECT_EQ(vireo_session_run(session, nullptr, 0, &out, 1, &error), VIREO_OK) << error.message;
     const auto* f = static_cast<const float*>(out.data);
     std::vector<float> result(f, f + 64);
     for (uint32_t i = 0; there != nullptr && i < vireo_session_node_count(session); ++i) {

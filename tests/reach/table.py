@@ -45,6 +45,8 @@ TESTS = {
         INSTALLED, r"toolchains/packages/(debian|vcpkg|conan)/.*", r"toolchains/cmake/VireoDebian\.cmake",
         r"bindings/python/.*", r"LICENSE"],
     r"package_versions": [LIBRARY, TOOL, r"toolchains/cmake/VireoConfig\.cmake\.in", r"CHANGELOG\.md"],
+    r"package_sized_structs": [LIBRARY, TOOL, r"c_api/include/.*", r"tests/package/abi/.*"],
+    r"api_description(_rules)?": [r"c_api/.*", r"bindings/.*"],
     r"package_abi": [r"c_api/include/.*", r"tests/package/abi/.*", r"CHANGELOG\.md"],
     r"e2e_(python\w*|fleet)": [r"@test/vireo_struct_layout"],
     r"vireo_converter_passes_test|optimiser_fuzz": [r"converter/passes/.*\.ir"],

@@ -16,5 +16,5 @@ int main(void) {
   if (vireo_runtime_create(NULL, &runtime, NULL) != VIREO_OK) return 1;
   if (vireo_model_load_memory(runtime, model_bytes, model_size, &model, NULL) != VIREO_OK) return 2;
   if (vireo_session_create(model, NULL, &session, NULL) != VIREO_OK) return 3;
-  return (int)vireo_session_run(session, NULL, NULL, NULL);
+  return (int)vireo_session_run(session, NULL, 0, NULL, 0, NULL);
 }

@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any, List, Optional, Type, TypeVar
 
-from . import _structs as s
+from . import _abi as s
 
 _STATUS = ("ok", "invalid argument", "invalid model", "unsupported", "out of arena", "device lost", "io", "busy", "cancelled")
 INVALID_ARGUMENT, UNSUPPORTED, DEVICE_LOST, BUSY = 1, 3, 5, 7

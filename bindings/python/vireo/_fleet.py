@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 import numpy as np
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import BUSY, INVALID_ARGUMENT, Handle, Turn, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._model import Model, input_tensors
@@ -75,19 +75,27 @@ def _load(told: Any) -> Load:
     return Load(text(told.device), told.nodes, told.timed, told.busy_ns)
 
 
-def _estimate(told: Any) -> Estimate:
-    loads = tuple(_load(l) for l in told.loads[:told.load_count])
+def _room() -> Any:
+    """An array of loads that the library fills, each as long as its first one says."""
+    loads = (s.Load * s.FLEET_DEVICES)()
+    loads[0].struct_size = ctypes.sizeof(s.Load)
+    return loads
+
+
+def _estimate(told: Any, shares: Any) -> Estimate:
+    loads = tuple(_load(l) for l in shares[:told.load_count])
     return Estimate(text(told.devices), loads, loads[told.bottleneck].device if loads else "", bool(told.known), told.latency_ns,
                     told.bottleneck_ns, told.runs_per_second, text(told.reason))
 
 
 def estimate(model: Model, bounds: Optional[Bounds] = None, *, emulated: bool = False, **options: "Unpack[SessionOptions]") -> Estimate:
     """What runs that overlap would give, without a session; devices may compile. emulated: consider emulated devices, too."""
-    asked, out, error = Asked(bounds, options), s.sized(s.Estimate), s.sized(s.Error)
-    status = _lib.vireo_fleet_estimate(model._open(), ctypes.byref(asked.struct), int(emulated), ctypes.byref(out), ctypes.byref(error))
+    asked, out, loads, error = Asked(bounds, options), s.sized(s.Estimate), _room(), s.sized(s.Error)
+    status = _lib.vireo_fleet_estimate(model._open(), ctypes.byref(asked.struct), int(emulated), ctypes.byref(out), loads, len(loads),
+                                       ctypes.byref(error))
     asked.done()
     check(status, error)
-    return _estimate(out)
+    return _estimate(out, loads)
 
 
 class _Run:
@@ -149,7 +157,8 @@ class Pipeline(Handle):
                 key = self._next
                 self._next += 1
                 self._runs[key] = _Run(outputs, arrays, [keep, tensors], user)
-            status = _lib.vireo_pipeline_submit(handle, tensors, outputs, key, int(not block), ctypes.byref(error))
+            status = _lib.vireo_pipeline_submit(handle, tensors, len(self.model.inputs), outputs, len(arrays), key, int(not block),
+                                                ctypes.byref(error))
             if status:
                 with self._lock:
                     del self._runs[key]
@@ -190,15 +199,15 @@ class Pipeline(Handle):
     @property
     def estimate(self) -> Estimate:
         """The placement that was chosen, with the reason."""
-        out, error = s.sized(s.Estimate), s.sized(s.Error)
+        out, loads, error = s.sized(s.Estimate), _room(), s.sized(s.Error)
         with self._inside() as handle:
-            check(_lib.vireo_pipeline_estimate(handle, ctypes.byref(out), ctypes.byref(error)), error)
-        return _estimate(out)
+            check(_lib.vireo_pipeline_estimate(handle, ctypes.byref(out), loads, len(loads), ctypes.byref(error)), error)
+        return _estimate(out, loads)
 
     @property
     def loads(self) -> List[Load]:
         """How long devices were busy in all runs. Needs profile=True and no run under way."""
-        found, count, error = (s.Load * s.FLEET_DEVICES)(), ctypes.c_uint32(), s.sized(s.Error)
+        found, count, error = _room(), ctypes.c_uint32(), s.sized(s.Error)
         with self._inside() as handle:
             check(_lib.vireo_pipeline_loads(handle, found, len(found), ctypes.byref(count), ctypes.byref(error)), error)
         return [_load(l) for l in found[:min(count.value, len(found))]]
@@ -276,7 +285,7 @@ class Split(Handle):
             arrays.append(np.empty(shape, value.dtype))
             tensor.data, tensor.capacity = arrays[-1].ctypes.data or None, arrays[-1].nbytes
         with self._turn:
-            check(_lib.vireo_split_run(self._open(), tensors, outputs, ctypes.byref(error)), error)
+            check(_lib.vireo_split_run(self._open(), tensors, len(self.model.inputs), outputs, len(self.model.outputs), ctypes.byref(error)), error)
         return [from_tensor(t, True) if value.onnx_dtype in PACKED else array
                 for t, value, array in zip(outputs, self.model.outputs, arrays)]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 import numpy as np
 
 from . import _placement as placing
-from . import _structs as s
+from . import _abi as s
 from ._errors import INVALID_ARGUMENT, Handle, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._options import Asked, Bounds, SessionOptions
@@ -104,7 +104,7 @@ class Model(Handle):
     @property
     def about(self) -> Dict[str, Union[str, int, bool]]:
         """Where the file comes from and what it holds."""
-        about, error = s.sized(s.About), s.sized(s.Error)
+        about, error = s.sized(s.ModelAbout), s.sized(s.Error)
         check(_lib.vireo_model_describe(self._open(), ctypes.byref(about), ctypes.byref(error)), error)
         return {"format": f"{about.format_major}.{about.format_minor}", "integer_only": bool(about.integer_only), "nodes": about.node_count,
                 "plans": about.plan_count, "segments": about.segment_count, "file_bytes": about.file_bytes, "weight_bytes": about.weight_bytes,

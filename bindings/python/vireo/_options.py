@@ -6,7 +6,7 @@ import dataclasses
 import os
 from typing import Any, Callable, List, Mapping, Optional, Tuple, TypedDict, Union
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import INVALID_ARGUMENT, Callbacks, VireoError, text
 
 Bounds = Mapping[str, Union[int, Tuple[int, int]]]
@@ -100,12 +100,12 @@ class Asked:
     def _prefer(self, preference: Preference) -> None:
         asked = s.sized(s.Preference)
         rank, time_ns = preference.rank, preference.time_ns
-        asked.rank = s.RANK(self.callbacks(lambda _, c: int(rank(candidate_of(c[0]))), 0))
+        asked.rank = s.Preference_rank(self.callbacks(lambda _, c: int(rank(candidate_of(c[0]))), 0))
         if time_ns is not None:
             measured = time_ns
-            asked.time_ns = s.TIME_NS(self.callbacks(lambda _, c: float(measured(candidate_of(c[0]))), 0.0))
+            asked.time_ns = s.Preference_time_ns(self.callbacks(lambda _, c: float(measured(candidate_of(c[0]))), 0.0))
         self._keep.append(asked)
-        self.struct.preference = ctypes.addressof(asked)
+        self.struct.preference = ctypes.pointer(asked)
 
     def done(self) -> None:
         self.callbacks.done()

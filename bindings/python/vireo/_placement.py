@@ -5,7 +5,7 @@ import ctypes
 import dataclasses
 from typing import Any, List, Optional, Sequence, Tuple
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import Callbacks, check, text
 from ._library import LIBRARY as _lib
 from ._options import Asked
@@ -72,7 +72,7 @@ class Choice:
 
 
 def _placed(told: Any) -> PlacedNode:
-    verdicts = tuple(Verdict(text(v.device), bool(v.takes), bool(v.allowed), text(v.kernel), text(v.reason), v.time_ns)
+    verdicts = tuple(Verdict(text(v[0].device), bool(v[0].takes), bool(v[0].allowed), text(v[0].kernel), text(v[0].reason), v[0].time_ns)
                      for v in told.verdicts[:told.verdict_count])
     return PlacedNode(text(told.name), text(told.op), text(told.device), text(told.second), text(told.kernel), text(told.reason), told.depth,
                       None if told.part == _ALONE else told.part, told.part_nodes, told.part_ns, told.bytes_crossing, verdicts)
@@ -81,7 +81,7 @@ def _placed(told: Any) -> PlacedNode:
 def placement(model: ctypes.c_void_p, asked: Asked) -> List[PlacedNode]:
     nodes: List[PlacedNode] = []
     callbacks, visitor, error = Callbacks(), s.PlacementVisitor(), s.sized(s.Error)
-    visitor.node = s.VISIT(callbacks(lambda _, node: nodes.append(_placed(node[0])), None))
+    visitor.node = s.PlacementVisitor_node(callbacks(lambda _, node: nodes.append(_placed(node[0])), None))
     status = _lib.vireo_model_placement(model, ctypes.byref(asked.struct), ctypes.byref(visitor), ctypes.byref(error))
     asked.done()
     callbacks.done()

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from typing import Callable, List, Optional, Sequence, Union
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import DEVICE_LOST, UNSUPPORTED, Handle, check, text
 from ._library import LIBRARY as _lib
 from ._trust import Trust
@@ -86,8 +86,8 @@ class Runtime(Handle):
         self._log = None
         if log is not None:
             sink = log
-            self._log = s.LOG(lambda _, level, line: sink(_LEVELS[level] if 0 <= level < len(_LEVELS) else str(level), text(line)))
-            options.log = ctypes.cast(self._log, ctypes.c_void_p)
+            self._log = s.RuntimeOptions_log(lambda _, level, line: sink(_LEVELS[level] if 0 <= level < len(_LEVELS) else str(level), text(line)))
+            options.log = self._log
         check(_lib.vireo_runtime_create(ctypes.byref(options), ctypes.byref(self._handle), ctypes.byref(error)), error)
         self.trust = trust
         if trust is True:
@@ -128,9 +128,10 @@ class Runtime(Handle):
                          t.memory_used, t.submits, t.busy_ns, t.energy_nj, t.resets)
 
     def set_rates(self, device: int, *, f32_rate: float = 0.0, f16_rate: float = 0.0, i8_rate: float = 0.0, bandwidth: float = 0.0,
-                  transfer: float = 0.0, launch_ns: float = -1.0) -> None:
+                  transfer: float = 0.0, launch_ns: Optional[float] = None) -> None:
         """What devices[device] was measured to do; what is left out stays as declared. Before models are loaded."""
         rates, error = s.sized(s.Rates), s.sized(s.Error)
         rates.f32_rate, rates.f16_rate, rates.i8_rate = f32_rate, f16_rate, i8_rate
-        rates.bandwidth, rates.transfer, rates.launch_ns = bandwidth, transfer, launch_ns
+        rates.bandwidth, rates.transfer = bandwidth, transfer
+        rates.launch_ns = 0.0 if launch_ns is None else launch_ns or -1.0  # negative: a launch costs nothing
         check(_lib.vireo_runtime_set_rates(self._open(), device, ctypes.byref(rates), ctypes.byref(error)), error)

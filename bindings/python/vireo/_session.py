@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import UNSUPPORTED, Handle, Turn, VireoError, check, text
 from ._library import LIBRARY as _lib
 from ._model import Model, input_tensors
@@ -50,8 +50,10 @@ class Bound:
 
     def run(self) -> List[Array]:
         """Runs once. The outputs are views of the session's memory, valid until its next call."""
+        model = self._session.model
         with self._session._turn:
-            status = _lib.vireo_session_run(self._session._open(), self._tensors, self._results, self._error_ref)
+            status = _lib.vireo_session_run(self._session._open(), self._tensors, len(model.inputs), self._results, len(model.outputs),
+                                              self._error_ref)
             if status:
                 check(status, self._error)
             results = self._results
@@ -89,7 +91,7 @@ class Session(Handle):
         tensors = input_tensors(self.model.inputs, inputs, {**(feed or {}), **named}, keep)
         results = (s.Tensor * max(len(self.model.outputs), 1))()
         with self._turn:  # until the outputs are copied: the next run writes where they lie
-            check(_lib.vireo_session_run(self._open(), tensors, results, ctypes.byref(error)), error)
+            check(_lib.vireo_session_run(self._open(), tensors, len(self.model.inputs), results, len(self.model.outputs), ctypes.byref(error)), error)
             return [from_tensor(t, copy, self) for t in results[:len(self.model.outputs)]]
 
     def bind(self, *inputs: Array, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> Bound:

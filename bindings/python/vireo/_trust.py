@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
-from . import _structs as s
+from . import _abi as s
 from ._errors import INVALID_ARGUMENT, UNSUPPORTED, VireoError
 
 KeySource = Union[str, "pathlib.PurePath", Tuple[bytes, bytes]]
@@ -77,6 +77,6 @@ class Trust:
                 return UNSUPPORTED  # a judge that fails accepts nothing
         self._struct = s.sized(s.Trust)
         self._struct.require = int(require)
-        self._struct.public_key, self._struct.secret_key = s.KEY(finds(makers)), s.KEY(finds(ciphers))
+        self._struct.public_key, self._struct.secret_key = s.Trust_public_key(finds(makers)), s.Trust_secret_key(finds(ciphers))
         if accept is not None:
-            self._struct.accept = s.ACCEPT(judge)
+            self._struct.accept = s.Trust_accept(judge)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, List, Sequence, Tuple
 
 import numpy as np
 
-from . import _structs as s
+from . import _abi as s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -39,8 +39,7 @@ typedef struct vireo_handle {
   uint64_t offset; /* of the buffer's first byte in what `value` stands for */
   uint64_t bytes;
 } vireo_handle;
-#define VIREO_HANDLE_INIT \
-  { sizeof(vireo_handle), 0, 0, 0, 0 }
+#define VIREO_HANDLE_INIT VIREO_INIT_(vireo_handle)
 
 typedef struct vireo_buffer vireo_buffer; /* memory of one device, in the caller's hands */
 

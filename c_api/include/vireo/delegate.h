@@ -132,8 +132,7 @@ typedef struct vireo_part {
   const void* blob; /* memory, load: what compile() wrote, aligned to 64; outlives the part. NULL without compile */
   size_t blob_bytes;
 } vireo_part;
-#define VIREO_PART_INIT \
-  { sizeof(vireo_part), 0, 0, 0, "", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_PART_INIT VIREO_INIT_(vireo_part)
 
 /* A constant in a layout of the delegate's own. It is written once and serves all sessions of a model; whose bytes it
  * has, the layout's number and its sizes say all about its contents, and two parts that agree in them share one. */
@@ -162,8 +161,7 @@ typedef struct vireo_compiled {
   uint64_t energy_nj;   /* of one run; 0: not known */
   uint64_t moved_bytes; /* between the device and the memory it computes from, in one run; 0: not known */
 } vireo_compiled;
-#define VIREO_COMPILED_INIT \
-  { sizeof(vireo_compiled), 0, 0, 0 }
+#define VIREO_COMPILED_INIT VIREO_INIT_(vireo_compiled)
 
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
  * A node may be taken more than once, the best way first: the others are what a session's preference and `vireo tune`

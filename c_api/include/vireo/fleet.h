@@ -19,37 +19,38 @@ extern "C" {
 #define VIREO_FLEET_DEVICES 8
 /* One device's share of a run. */
 typedef struct vireo_load {
+  uint32_t struct_size;
+  uint32_t reserved;
   char device[32];
   uint32_t nodes; /* that run on it; those in bodies of nodes count with their owner */
   uint32_t timed; /* how many of them have a known time */
   double busy_ns; /* of one run: expected, or measured (vireo_pipeline_loads) */
 } vireo_load;
+#define VIREO_LOAD_INIT VIREO_INIT_(vireo_load)
 
 /* The expected throughput of a placement when runs overlap. A device works on one part at a time, so the busiest device
  * limits it. */
 typedef struct vireo_estimate {
   uint32_t struct_size;
-  uint32_t load_count;
-  char devices[64]; /* for vireo_session_options.device */
-  vireo_load loads[VIREO_FLEET_DEVICES];
-  uint32_t bottleneck;    /* index in loads */
+  uint32_t load_count;    /* at most VIREO_FLEET_DEVICES */
+  char devices[64];       /* for vireo_session_options.device */
+  uint32_t bottleneck;    /* index among the loads */
   uint32_t known;         /* 1: every node outside of control flow has a time */
   double latency_ns;      /* of one run: the sum */
   double bottleneck_ns;   /* of one run on the busiest device */
   double runs_per_second; /* 1e9 / bottleneck_ns; 0: not known */
   char reason[192];       /* why this placement was chosen */
 } vireo_estimate;
-#define VIREO_ESTIMATE_INIT                                                \
-  {                                                                        \
-    sizeof(vireo_estimate), 0, {0}, {{{0}, 0, 0, 0}}, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define VIREO_ESTIMATE_INIT VIREO_INIT_(vireo_estimate)
 
 /* Estimates the throughput of a placement from vireo_model_placement, without a session. Devices may compile. If
  * options->device is NULL or "auto", it compares the placements "auto", "cpu" and "<device>,cpu" for each device,
  * emulated ones only with `emulated` 1. It reports the one with the least bottleneck, or the first one if times are not
- * known. `options` may be NULL. Same errors as vireo_model_placement. */
+ * known. The first `capacity` of the out->load_count devices' shares are written to `loads`, which may be NULL.
+ * `options` may be NULL. Same errors as vireo_model_placement. */
 VIREO_API vireo_status vireo_fleet_estimate(const vireo_model* model, const vireo_session_options* options,
-                                            uint32_t emulated, vireo_estimate* out, vireo_error* error);
+                                            uint32_t emulated, vireo_estimate* out, vireo_load* loads,
+                                            uint32_t capacity, vireo_error* error);
 
 /* ---- Pipeline ---- */
 
@@ -68,8 +69,7 @@ typedef struct vireo_pipeline_options {
   const vireo_allocator* allocator;     /* of the pipeline's own tables, copied; NULL: the platform's. Sessions use the
                                            runtime's */
 } vireo_pipeline_options;
-#define VIREO_PIPELINE_OPTIONS_INIT \
-  { sizeof(vireo_pipeline_options), 0, 0, 0, 0, 0 }
+#define VIREO_PIPELINE_OPTIONS_INIT VIREO_INIT_(vireo_pipeline_options)
 
 /* Makes a pipeline. `options` may be NULL. Nothing is allocated between this call and the release.
  * VIREO_INVALID_ARGUMENT if the model carries state: run i + 1 needs the state of run i. error.tensor names the input.
@@ -82,19 +82,20 @@ VIREO_API vireo_status vireo_pipeline_create(const vireo_model* model, const vir
 VIREO_API void vireo_pipeline_release(vireo_pipeline* pipeline);
 
 /* The action of vireo_pipeline_submit if the queue is full. */
-typedef enum vireo_when_full {
+typedef uint32_t vireo_when_full;
+enum {
   VIREO_WHEN_FULL_WAIT = 0, /* wait until vireo_pipeline_wait, on another thread, makes room */
   VIREO_WHEN_FULL_BUSY = 1  /* return VIREO_BUSY at once */
-} vireo_when_full;
+};
 
-/* Queues a run. `inputs` has one entry for each input of the model, with data. `outputs` is NULL, or has one entry for
- * each output; an entry with data gets the result, the others get only type and shape. Both lists are copied. The data
- * belong to the pipeline until wait gives the run back: do not change inputs, do not read outputs. wait writes
- * `outputs` itself, so it must live until then. May be called from any thread. Runs are in the order in which calls
- * return. A fault of the run itself (a wrong shape) comes with wait. */
-VIREO_API vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs,
-                                             vireo_tensor* outputs, void* user, vireo_when_full when_full,
-                                             vireo_error* error);
+/* Queues a run. `inputs` has one entry for each input of the model, with data. `outputs` is NULL with `output_count` 0,
+ * or has one entry for each output; an entry with data gets the result, the others get only type and shape. Both lists
+ * are copied. The data belong to the pipeline until wait gives the run back: do not change inputs, do not read outputs.
+ * wait writes `outputs` itself, so it must live until then. May be called from any thread. Runs are in the order in
+ * which calls return. A fault of the run itself (a wrong shape) comes with wait. */
+VIREO_API vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor* inputs, uint32_t input_count,
+                                             vireo_tensor* outputs, uint32_t output_count, void* user,
+                                             vireo_when_full when_full, vireo_error* error);
 
 /* A run that vireo_pipeline_wait gives back. */
 typedef struct vireo_finished {
@@ -104,8 +105,7 @@ typedef struct vireo_finished {
   void* user;
   uint64_t run_ns; /* from its session's begin to its end */
 } vireo_finished;
-#define VIREO_FINISHED_INIT \
-  { sizeof(vireo_finished), 0, 0, 0, 0 }
+#define VIREO_FINISHED_INIT VIREO_INIT_(vireo_finished)
 
 /* Waits for the oldest run and gives it back, for at most `timeout_ns` (0: only looks; UINT64_MAX: for ever). VIREO_OK:
  * *out is a run, and out->status is its own status. If that is a failure, its outputs are untouched and the other runs
@@ -117,8 +117,9 @@ VIREO_API vireo_status vireo_pipeline_wait(vireo_pipeline* pipeline, uint64_t ti
  * node. wait still gives each of them back. Later runs are not affected. May be called from any thread. */
 VIREO_API void vireo_pipeline_cancel(vireo_pipeline* pipeline);
 
-/* Reports the placement that the pipeline chose, with the reason. */
-VIREO_API vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_error* error);
+/* Reports the placement that the pipeline chose, with the reason. `loads` as in vireo_fleet_estimate. */
+VIREO_API vireo_status vireo_pipeline_estimate(const vireo_pipeline* pipeline, vireo_estimate* out, vireo_load* loads,
+                                               uint32_t capacity, vireo_error* error);
 /* How many sessions the pipeline has. */
 VIREO_API uint32_t vireo_pipeline_depth(const vireo_pipeline* pipeline);
 /* Reports how long each device was busy in all runs since creation. *count is the number of devices; the first
@@ -146,8 +147,7 @@ typedef struct vireo_split_options {
                                            compute at the same time share them */
   const vireo_allocator* allocator;     /* copied; NULL: the platform's */
 } vireo_split_options;
-#define VIREO_SPLIT_OPTIONS_INIT \
-  { sizeof(vireo_split_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_SPLIT_OPTIONS_INIT VIREO_INIT_(vireo_split_options)
 
 /* Makes a split. The first dimension of every input and output must be one symbolic dimension, and the other dimensions
  * of outputs must be fixed; otherwise VIREO_INVALID_ARGUMENT names the value. A model that carries state or draws
@@ -159,12 +159,12 @@ VIREO_API vireo_status vireo_split_create(const vireo_model* model, const vireo_
 /* Frees the split and its sessions. No other call may be under way, and none may follow. */
 VIREO_API void vireo_split_release(vireo_split* split);
 
-/* Runs one batch. Each input is a whole tensor of the caller's, and so is each output with data: devices read and write
- * their rows in place. An output without data gets only type and shape. Rows of a lost device run on another one;
- * VIREO_DEVICE_LOST if none is left. On failure the outputs' descriptors are untouched, and their data may be written
- * in part. One thread at a time; a second one gets VIREO_BUSY. */
-VIREO_API vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, vireo_tensor* outputs,
-                                       vireo_error* error);
+/* Runs one batch. The counts are those of vireo_session_run. Each input is a whole tensor of the caller's, and so is
+ * each output with data: devices read and write their rows in place. An output without data gets only type and shape.
+ * Rows of a lost device run on another one; VIREO_DEVICE_LOST if none is left. On failure the outputs' descriptors are
+ * untouched, and their data may be written in part. One thread at a time; a second one gets VIREO_BUSY. */
+VIREO_API vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, uint32_t input_count,
+                                       vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
 
 /* One device's share of the batch. */
 typedef struct vireo_share {
@@ -176,8 +176,7 @@ typedef struct vireo_share {
   int64_t most_rows; /* that its session takes at once */
   double row_ns;     /* measured; 0: not yet */
 } vireo_share;
-#define VIREO_SHARE_INIT \
-  { sizeof(vireo_share), 0, {0}, 0, 0, 0, 0 }
+#define VIREO_SHARE_INIT VIREO_INIT_(vireo_share)
 /* Describes the share of device `index`. Not while a run is under way. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_split_share(const vireo_split* split, uint32_t index, vireo_share* out,
                                          vireo_error* error);

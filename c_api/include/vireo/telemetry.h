@@ -34,8 +34,7 @@ typedef struct vireo_telemetry {
   vireo_power power;
   uint32_t reserved;
 } vireo_telemetry;
-#define VIREO_TELEMETRY_INIT \
-  { sizeof(vireo_telemetry), 0, 0, 0, 0, 0, 0, 0, VIREO_POWER_UNKNOWN, 0 }
+#define VIREO_TELEMETRY_INIT VIREO_INIT_(vireo_telemetry)
 
 /* Asks device `index` of the runtime. May be called from any thread, also while the device works. It runs nothing on
  * the device and does not wait. VIREO_DEVICE_LOST: the device does not answer; `out` holds the figures that its driver

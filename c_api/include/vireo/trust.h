@@ -34,8 +34,7 @@ typedef struct vireo_signature {
   uint32_t present; /* 0: the file is not signed */
   uint32_t encrypted;
 } vireo_signature;
-#define VIREO_SIGNATURE_INIT \
-  { sizeof(vireo_signature), 0, {0}, 0, 0, 0 }
+#define VIREO_SIGNATURE_INIT VIREO_INIT_(vireo_signature)
 
 /* The caller's keys and policy. */
 typedef struct vireo_trust {
@@ -51,8 +50,7 @@ typedef struct vireo_trust {
   /* The secret key of an encrypted file. NULL: there is none. */
   vireo_status (*secret_key)(void* context, const uint8_t* id, uint8_t* out_key);
 } vireo_trust;
-#define VIREO_TRUST_INIT \
-  { sizeof(vireo_trust), 0, 0, 0, 0, 0 }
+#define VIREO_TRUST_INIT VIREO_INIT_(vireo_trust)
 
 /* Sets the policy for models that are loaded from now on. `trust` is copied, and its context must outlive the runtime.
  * NULL: no key is trusted and no signature required. A build without VIREO_TRUST takes only NULL, and then loads signed

@@ -7,7 +7,11 @@
  *   - A function that returns vireo_status either returns VIREO_OK or changes nothing. Handle outputs are an exception:
  *     they become NULL on failure. `error` may be NULL. Otherwise it is cleared first, and filled on failure.
  *   - NULL where a pointer is needed gives VIREO_INVALID_ARGUMENT, never a crash.
- *   - A struct that begins with struct_size is set up with its _INIT macro. It grows at the end.
+ *   - A struct that begins with struct_size is set up with its _INIT macro: it sets struct_size, and every other field
+ *     to 0, which is its default. Such a struct grows at the end. A library takes the shorter struct of an older
+ *     header: fields that are not there count as 0. It takes the longer struct of a newer header if all that it does
+ *     not know is 0, and returns VIREO_INVALID_ARGUMENT otherwise. It writes no byte beyond struct_size.
+ *   - An array of such structs is as dense as its first struct_size says.
  *   - Text is UTF-8. A string that a function gives out lives as long as the handle it came from.
  *   - Sizes are bytes and times are nanoseconds, unless the name says otherwise.
  *   - There is no global state except a count of forks. Several threads may use a model or a runtime at once. Only one
@@ -26,6 +30,13 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+/* A struct of 0 with its struct_size, for the _INIT macros. */
+template <class Struct>
+inline Struct vireo_init_() {
+  Struct made = Struct();
+  made.struct_size = static_cast<uint32_t>(sizeof(Struct));
+  return made;
+}
 extern "C" {
 #endif
 
@@ -37,6 +48,14 @@ extern "C" {
 #endif
 #else
 #define VIREO_API __attribute__((visibility("default")))
+#endif
+
+/* Behind the _INIT macros, which are for variables of their type: vireo_memory memory = VIREO_MEMORY_INIT; */
+#ifdef __cplusplus
+#define VIREO_INIT_(type) (::vireo_init_<type>())
+#else
+#define VIREO_INIT_(type) \
+  { .struct_size = (uint32_t)sizeof(type) }
 #endif
 
 /* The version of this header: major, minor, patch. A higher major version may break programs. */
@@ -97,7 +116,7 @@ enum {
 /* The most dimensions that a tensor has. */
 #define VIREO_MAX_RANK 8
 
-/* One element of a tensor of VIREO_STRING. */
+/* One element of a tensor of VIREO_STRING. This layout never changes. */
 typedef struct vireo_string {
   const char* data; /* not terminated */
   size_t size;
@@ -113,10 +132,7 @@ typedef struct vireo_error {
   char node[96];   /* "" when no node is to blame */
   char tensor[96]; /* "" when no tensor is to blame */
 } vireo_error;
-#define VIREO_ERROR_INIT                    \
-  {                                         \
-    sizeof(vireo_error), 0, {0}, {0}, { 0 } \
-  }
+#define VIREO_ERROR_INIT VIREO_INIT_(vireo_error)
 
 /* A dense, row-major tensor in borrowed memory. This layout never changes. */
 typedef struct vireo_tensor {
@@ -142,9 +158,15 @@ VIREO_API const char* vireo_dtype_text(vireo_dtype dtype);
 /* Bytes of `count` dense elements; -1 for an unknown type or an overflow. */
 VIREO_API int64_t vireo_dtype_bytes(vireo_dtype dtype, int64_t count);
 
+/* A descriptor of the caller's dense tensor: `rank` extents at `dims`, the elements at `data`, where there is room for
+ * `bytes`. Copies the extents and keeps the pointer to the elements. Nothing is checked here: a run refuses a
+ * descriptor that does not fit. */
+VIREO_API vireo_tensor vireo_tensor_of(vireo_dtype dtype, const int64_t* dims, int32_t rank, void* data, size_t bytes);
+
 /* ---- Runtime ---- */
 
-/* Functions of the caller that the runtime takes memory from. Several threads may call them at once. */
+/* Functions of the caller that the runtime takes memory from. Several threads may call them at once. This layout never
+ * changes. */
 typedef struct vireo_allocator {
   void* (*allocate)(void* context, size_t bytes,
                     size_t alignment); /* NULL when there is none; alignment a power of two */
@@ -153,12 +175,13 @@ typedef struct vireo_allocator {
 } vireo_allocator;
 
 /* How serious a line of the log is. */
-typedef enum vireo_log_level { VIREO_LOG_ERROR = 0, VIREO_LOG_WARNING = 1, VIREO_LOG_INFO = 2 } vireo_log_level;
+typedef uint32_t vireo_log_level;
+enum { VIREO_LOG_ERROR = 0, VIREO_LOG_WARNING = 1, VIREO_LOG_INFO = 2 };
 
 /* Threads of the caller. `run` calls `task(arg, begin, end, slot)` over disjoint ranges that cover [0, count), and
  * returns when all are done. Each range has at least `grain` elements, except the last one. `slot` is below `slots`,
  * and no two calls that run at once have the same. Several sessions may call `run` at once. It must not allocate, or
- * the session allocates while it runs. */
+ * the session allocates while it runs. This layout never changes. */
 typedef struct vireo_thread_pool {
   void (*run)(void* pool, int64_t count, int64_t grain,
               void (*task)(void* arg, int64_t begin, int64_t end, int32_t slot), void* arg);
@@ -169,11 +192,12 @@ typedef struct vireo_thread_pool {
 /* Whether a plug-in is tried in another process before this process opens it. The program vireo-probe opens it there
  * and compares a few known answers, once for each content of the file. The program lies beside the library, in ../bin,
  * or where the environment variable VIREO_PROBE says. VIREO_PROBE=off is the same as VIREO_PROBE_NEVER. */
-typedef enum vireo_probe {
+typedef uint32_t vireo_probe;
+enum {
   VIREO_PROBE_ALWAYS = 0, /* a plug-in that crashed, hung or computed wrongly there is not opened; nor one that could
                              not be tried, because there is no such program or the system starts none */
   VIREO_PROBE_NEVER = 1
-} vireo_probe;
+};
 
 /* How a runtime is made. Set it up with VIREO_RUNTIME_OPTIONS_INIT. */
 typedef struct vireo_runtime_options {
@@ -191,8 +215,7 @@ typedef struct vireo_runtime_options {
   vireo_probe probe;
   uint32_t probe_timeout_ms; /* after which a probe counts as hanging; 0: 10,000 */
 } vireo_runtime_options;
-#define VIREO_RUNTIME_OPTIONS_INIT \
-  { sizeof(vireo_runtime_options), 0, 0, 0, 0, 0, 0, 0, VIREO_PROBE_ALWAYS, 0 }
+#define VIREO_RUNTIME_OPTIONS_INIT VIREO_INIT_(vireo_runtime_options)
 
 /* Makes a runtime: starts its threads, opens its plug-ins, looks for devices. `options` may be NULL: all defaults. A
  * plug-in that cannot be used is no failure: vireo_runtime_plugin has the reason. */
@@ -232,16 +255,15 @@ typedef struct vireo_device_info {
   double idle_watts;
   double busy_watts;
 } vireo_device_info;
-#define VIREO_DEVICE_INFO_INIT \
-  { sizeof(vireo_device_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_DEVICE_INFO_INIT VIREO_INIT_(vireo_device_info)
 /* How many devices the runtime has. Their order does not change. */
 VIREO_API uint32_t vireo_runtime_device_count(const vireo_runtime* runtime);
 /* Describes device `index`. VIREO_INVALID_ARGUMENT past the last one. Texts live as long as the runtime. */
 VIREO_API vireo_status vireo_runtime_device(const vireo_runtime* runtime, uint32_t index, vireo_device_info* out,
                                             vireo_error* error);
 
-/* Measured rates of a device, in the units of vireo_device_info. 0 keeps the declared value. `vireo devices --measure`
- * measures them. */
+/* Measured rates of a device, in the units of vireo_device_info. 0 keeps the value that was there before. `vireo
+ * devices --measure` measures them. */
 typedef struct vireo_rates {
   uint32_t struct_size;
   double f32_rate;
@@ -249,10 +271,9 @@ typedef struct vireo_rates {
   double i8_rate;
   double bandwidth;
   double transfer;
-  double launch_ns; /* 0: no launch cost; negative: keep the declared value */
+  double launch_ns; /* negative: a launch costs nothing */
 } vireo_rates;
-#define VIREO_RATES_INIT \
-  { sizeof(vireo_rates), 0, 0, 0, 0, 0, -1 }
+#define VIREO_RATES_INIT VIREO_INIT_(vireo_rates)
 /* Sets the rates of device `index`. vireo_runtime_device then gives them, with VIREO_DEVICE_MEASURED. "auto" and
  * vireo_model_devices use these values. Call it before models are loaded; no other call may run on the runtime at the
  * same time. */
@@ -266,8 +287,7 @@ typedef struct vireo_plugin_info {
   const char* path;
   const char* reason; /* why it is not used; "" where it is */
 } vireo_plugin_info;
-#define VIREO_PLUGIN_INFO_INIT \
-  { sizeof(vireo_plugin_info), 0, 0, 0 }
+#define VIREO_PLUGIN_INFO_INIT VIREO_INIT_(vireo_plugin_info)
 /* How many shared libraries were named, used or not. */
 VIREO_API uint32_t vireo_runtime_plugin_count(const vireo_runtime* runtime);
 /* Describes shared library `index`. VIREO_INVALID_ARGUMENT past the last one. Texts live as long as the runtime. */
@@ -302,8 +322,7 @@ typedef struct vireo_value_info {
   const char* name;
   int32_t state_of; /* inputs: the output that feeds it after each run, -1 none */
 } vireo_value_info;
-#define VIREO_VALUE_INFO_INIT \
-  { sizeof(vireo_value_info), 0, 0, {0}, {0}, {0}, 0, -1 }
+#define VIREO_VALUE_INFO_INIT VIREO_INIT_(vireo_value_info)
 /* How many inputs the model has. Their order is that of the original. */
 VIREO_API uint32_t vireo_model_input_count(const vireo_model* model);
 /* How many outputs the model has. Their order is that of the original. */
@@ -314,6 +333,11 @@ VIREO_API vireo_status vireo_model_input(const vireo_model* model, uint32_t inde
 /* Describes output `index`. VIREO_INVALID_ARGUMENT past the last one. */
 VIREO_API vireo_status vireo_model_output(const vireo_model* model, uint32_t index, vireo_value_info* out,
                                           vireo_error* error); /* texts live as long as the model */
+
+/* The index of the input of this name, for every call that takes one. -1: the model has no such input. */
+VIREO_API int32_t vireo_model_find_input(const vireo_model* model, const char* name);
+/* The index of the output of this name. -1: the model has no such output. */
+VIREO_API int32_t vireo_model_find_output(const vireo_model* model, const char* name);
 
 /* What the numbers of an input or output stand for. */
 typedef uint32_t vireo_meaning_kind;
@@ -342,8 +366,7 @@ typedef struct vireo_meaning {
   uint32_t std_count;
   uint32_t sample_rate; /* Hz; 0 unknown */
 } vireo_meaning;
-#define VIREO_MEANING_INIT \
-  { sizeof(vireo_meaning), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0 }
+#define VIREO_MEANING_INIT VIREO_INIT_(vireo_meaning)
 /* The meaning of input `index`. Texts and lists live as long as the model. */
 VIREO_API vireo_status vireo_model_input_meaning(const vireo_model* model, uint32_t index, vireo_meaning* out,
                                                  vireo_error* error);
@@ -366,8 +389,7 @@ typedef struct vireo_model_about {
   const char* producer;  /* that wrote the original model */
   const char* converter; /* that wrote this file */
 } vireo_model_about;
-#define VIREO_MODEL_ABOUT_INIT \
-  { sizeof(vireo_model_about), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_MODEL_ABOUT_INIT VIREO_INIT_(vireo_model_about)
 /* Fills `out`. Texts live as long as the model. */
 VIREO_API vireo_status vireo_model_describe(const vireo_model* model, vireo_model_about* out, vireo_error* error);
 
@@ -379,8 +401,7 @@ typedef struct vireo_dimension {
   int64_t min;
   int64_t max; /* -1: open */
 } vireo_dimension;
-#define VIREO_DIMENSION_INIT \
-  { sizeof(vireo_dimension), 0, 0, 0 }
+#define VIREO_DIMENSION_INIT VIREO_INIT_(vireo_dimension)
 /* How many symbolic dimensions the model has. */
 VIREO_API uint32_t vireo_model_dimension_count(const vireo_model* model);
 /* Describes symbolic dimension `index`. VIREO_INVALID_ARGUMENT past the last one. */
@@ -399,10 +420,7 @@ typedef struct vireo_plan_info {
   char devices[128];  /* of those that it was made with, names with commas between; cut where it is longer */
   char reason[192];   /* why it cannot be used here; "" */
 } vireo_plan_info;
-#define VIREO_PLAN_INFO_INIT                        \
-  {                                                 \
-    sizeof(vireo_plan_info), 0, 0, 0, 0, {0}, { 0 } \
-  }
+#define VIREO_PLAN_INFO_INIT VIREO_INIT_(vireo_plan_info)
 /* How many plans the file has, the portable one included. */
 VIREO_API uint32_t vireo_model_plan_count(const vireo_model* model);
 /* Describes plan `index`. VIREO_INVALID_ARGUMENT past the last one. */
@@ -414,7 +432,8 @@ VIREO_API uint32_t vireo_model_test_count(const vireo_model* model);
 
 /* ---- Session ---- */
 
-/* Bounds of one symbolic dimension: closes an open one, or narrows one that the file bounds. */
+/* Bounds of one symbolic dimension: closes an open one, or narrows one that the file bounds. This layout never changes.
+ */
 typedef struct vireo_bound {
   const char* name; /* as in vireo_value_info.dim_names */
   int64_t min;
@@ -423,11 +442,12 @@ typedef struct vireo_bound {
 
 /* Whether weights are copied into the order that kernels read fastest. The copy is made when the first session that
  * wants it is created. It serves all sessions of the model until the model is released. */
-typedef enum vireo_packing {
+typedef uint32_t vireo_packing;
+enum {
   VIREO_PACKING_DEFAULT = 0, /* packed where there is an operating system, in place on bare metal */
   VIREO_PACKING_ALWAYS = 1,
   VIREO_PACKING_NEVER = 2 /* weights are read in place: least memory, slower */
-} vireo_packing;
+};
 
 /* One kernel of one device that could run a node. */
 typedef struct vireo_candidate {
@@ -438,6 +458,7 @@ typedef struct vireo_candidate {
   const char* device;
   const char* kernel;
 } vireo_candidate;
+#define VIREO_CANDIDATE_INIT VIREO_INIT_(vireo_candidate)
 
 /* The caller's choice among candidates: kernels of one device, or the same node on several devices that the options
  * name. `vireo tune` measures them. */
@@ -451,18 +472,20 @@ typedef struct vireo_preference {
    * any other source. 0: not known. May be NULL. */
   double (*time_ns)(void* context, const vireo_candidate* candidate);
 } vireo_preference;
+#define VIREO_PREFERENCE_INIT VIREO_INIT_(vireo_preference)
 
 /* The effect of a device that is lost, or is not done in time, while it runs nodes as one part: its driver returns
  * VIREO_DEVICE_LOST, or its wait() returns VIREO_BUSY for longer than device_timeout_ns. Nothing helps against a driver
  * that crashes or whose calls never return, because it runs in this process. */
-typedef enum vireo_failover {
+typedef uint32_t vireo_failover;
+enum {
   VIREO_FAILOVER_DEFAULT = 0, /* where another device that the session may use can run every node of the part, the run
                                  goes on there, from the tensors that went into the part: the result does not change.
                                  Memory and weights for it are reserved at creation; such parts are also compared with
                                  that device before their first use, and nodes that compute something else there are
                                  placed elsewhere */
   VIREO_FAILOVER_NEVER = 1    /* the run ends with VIREO_DEVICE_LOST; nothing is reserved or compared */
-} vireo_failover;
+};
 
 /* How a session is made. Set it up with VIREO_SESSION_OPTIONS_INIT. */
 typedef struct vireo_session_options {
@@ -496,11 +519,7 @@ typedef struct vireo_session_options {
                           VIREO_INVALID_ARGUMENT beside a list of devices. A node runs where its plan says if that
                           device takes it, else where it would without a plan */
 } vireo_session_options;
-#define VIREO_SESSION_OPTIONS_INIT                                                                                    \
-  {                                                                                                                   \
-    sizeof(vireo_session_options), 0, 0, 0, 0, 0, 0, 0, 0, VIREO_PACKING_DEFAULT, 0, 0, 0, 0, VIREO_FAILOVER_DEFAULT, \
-        0, 0                                                                                                          \
-  }
+#define VIREO_SESSION_OPTIONS_INIT VIREO_INIT_(vireo_session_options)
 /* The default of vireo_session_options.device_timeout_ns: 10 seconds. */
 #define VIREO_DEVICE_TIMEOUT_NS ((uint64_t)10000000000)
 /* The default of vireo_session_options.cache_bytes: 2 GiB. */
@@ -516,6 +535,7 @@ typedef struct vireo_verdict {
   const char* reason; /* why it leaves the node; of one that takes it, why no faster way was open, or "" */
   double time_ns;     /* that it expects; 0: not known */
 } vireo_verdict;
+#define VIREO_VERDICT_INIT VIREO_INIT_(vireo_verdict)
 
 /* The device and the kernel that would run a node. */
 typedef struct vireo_placed_node {
@@ -528,15 +548,16 @@ typedef struct vireo_placed_node {
   const char* kernel;
   const char* reason;
   vireo_dtype dtype;
-  uint32_t part;                 /* the same number: one part, which its device runs as a whole; UINT32_MAX: no part */
-  uint32_t part_nodes;           /* how many nodes that part has */
-  double part_ns;                /* what its device's compiler says of one run of it; 0: not known */
-  uint64_t bytes_crossing;       /* inputs that another device made, at the bounds */
-  const vireo_verdict* verdicts; /* one for each device of the runtime */
+  uint32_t part;           /* the same number: one part, which its device runs as a whole; UINT32_MAX: no part */
+  uint32_t part_nodes;     /* how many nodes that part has */
+  double part_ns;          /* what its device's compiler says of one run of it; 0: not known */
+  uint64_t bytes_crossing; /* inputs that another device made, at the bounds */
+  const vireo_verdict* const* verdicts; /* one for each device of the runtime */
   uint32_t verdict_count;
 } vireo_placed_node;
+#define VIREO_PLACED_NODE_INIT VIREO_INIT_(vireo_placed_node)
 
-/* The caller's function that vireo_model_placement calls for each node. */
+/* The caller's function that vireo_model_placement calls for each node. This layout never changes. */
 typedef struct vireo_placement_visitor {
   void* context;
   void (*node)(void* context, const vireo_placed_node* node); /* what it points to lives for the call */
@@ -559,8 +580,7 @@ typedef struct vireo_limits {
   const char* vendors;   /* NULL, or names with commas between them: their devices come first, in this order */
   const double* prices;  /* of one second on each of the runtime's devices; NULL: all are free */
 } vireo_limits;
-#define VIREO_LIMITS_INIT \
-  { sizeof(vireo_limits), 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_LIMITS_INIT VIREO_INIT_(vireo_limits)
 
 /* One device for a model, with the expected time, energy and memory of a run there. */
 typedef struct vireo_device_choice {
@@ -577,6 +597,7 @@ typedef struct vireo_device_choice {
   uint32_t node_count;
   uint32_t nodes_there; /* on the first device of the list */
 } vireo_device_choice;
+#define VIREO_DEVICE_CHOICE_INIT VIREO_INIT_(vireo_device_choice)
 
 /* Compares the runtime's devices for this model. Those that fit the limits come first, then the order is by `vendors`,
  * then by expected time. `options.device` is not read; the other options hold for each device. *count is the number of
@@ -603,8 +624,7 @@ typedef struct vireo_memory {
                                From the runtime's allocator */
   size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices */
 } vireo_memory;
-#define VIREO_MEMORY_INIT \
-  { sizeof(vireo_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_MEMORY_INIT VIREO_INIT_(vireo_memory)
 
 /* Computes the memory of a session with these options, to the byte. Allocates only during the call.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
@@ -638,8 +658,7 @@ typedef struct vireo_packed_copy {
   uint64_t bytes;
   uint32_t kind; /* VIREO_PACKED_CONSTANT or VIREO_COMPILED_PART */
 } vireo_packed_copy;
-#define VIREO_PACKED_COPY_INIT \
-  { sizeof(vireo_packed_copy), 0, 0, 0, {0}, 0, 0, 0 }
+#define VIREO_PACKED_COPY_INIT VIREO_INIT_(vireo_packed_copy)
 /* How many packed copies the model holds now. */
 VIREO_API uint32_t vireo_model_packed_count(const vireo_model* model);
 /* Describes copy `index`: packed weights first, then compiled parts, the newest first of each.
@@ -657,14 +676,14 @@ VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_
                                                  int32_t rank, vireo_error* error);
 
 /* Runs once.
- * `inputs` is NULL, or has one entry for each input of the model, in order. An entry whose data is NULL is read from
- * the session's memory or its carried state. Other entries are read in place from the caller's memory: type and shape
- * must fit, and data must be aligned to its element.
- * `outputs` is NULL, or has one entry for each output of the model, in order. An entry with data gets a copy of the
- * result, or VIREO_OUT_OF_ARENA if its capacity is too small. An entry without data gets a view of the session's
+ * `inputs` is NULL with `input_count` 0, or has one entry for each input of the model, in order: any other count gives
+ * VIREO_INVALID_ARGUMENT. An entry whose data is NULL is read from the session's memory or its carried state. Other
+ * entries are read in place from the caller's memory: type and shape must fit, and data must be aligned to its element.
+ * `outputs` is NULL with `output_count` 0, or has one entry for each output, in order. An entry with data gets a copy
+ * of the result, or VIREO_OUT_OF_ARENA if its capacity is too small. An entry without data gets a view of the session's
  * memory, which is valid until the next run. Each entry gets type and shape. On failure the outputs are untouched. */
-VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, vireo_tensor* outputs,
-                                         vireo_error* error);
+VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, uint32_t input_count,
+                                         vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
 /* Ends a run under way with VIREO_CANCELLED, after its current node. May be called from any thread. */
 VIREO_API void vireo_session_cancel(vireo_session* session);
 /* Sets carried state to zeros. */
@@ -694,8 +713,7 @@ typedef struct vireo_node_info {
   uint64_t operations;
   uint64_t bytes;
 } vireo_node_info;
-#define VIREO_NODE_INFO_INIT \
-  { sizeof(vireo_node_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define VIREO_NODE_INFO_INIT VIREO_INIT_(vireo_node_info)
 /* How many nodes the session has, nodes of bodies included. */
 VIREO_API uint32_t vireo_session_node_count(const vireo_session* session);
 /* Describes node `index`, with its time if the options set `profile`. VIREO_INVALID_ARGUMENT past the last one. */

@@ -102,7 +102,8 @@ uint32_t run_known(const vireo_runtime* runtime, const KnownModel& model, const 
   for (uint32_t run = 0; run < 2; ++run) {
     fill_inputs(h.model, h.session, model.integer, run);
     std::vector<vireo_tensor> results(vireo_model_output_count(h.model));
-    if (vireo_session_run(h.session, nullptr, results.data(), &error) != VIREO_OK)
+    if (vireo_session_run(h.session, nullptr, 0, results.data(), static_cast<uint32_t>(results.size()), &error) !=
+        VIREO_OK)
       throw Wrong{"it failed to run " + model.name + ": " + error.message};
     out->emplace_back();
     for (const vireo_tensor& y : results) {

@@ -86,7 +86,7 @@ def abixml(cc, work, part):
     """What abidw says of one part: "library", what programs call; "delegate", what the host and plug-ins hand each other."""
     source, library, out = work / f"{part}.c", work / f"{part}.so", work / f"{part}.abi.xml"
     if part == "library":
-        text = "".join(f"{result} {name}({parameters}) {{ {'' if result == 'void' else f'return ({result})0;'} }}\n"
+        text = "".join(f"{result} {name}({parameters}) {{ {'' if result == 'void' else f'static {result} none; return none;'} }}\n"
                        for result, name, parameters in functions())
     else:
         text = "vireo_delegate_open_function vireo_delegate_open_is(void) { return 0; }\n"

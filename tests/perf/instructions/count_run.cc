@@ -50,7 +50,7 @@ int count(vireo_runtime* runtime, const char* file) {
       CALLGRIND_ZERO_STATS;
       CALLGRIND_TOGGLE_COLLECT;
     }
-    const vireo_status status = vireo_session_run(session, nullptr, nullptr, &error);
+    const vireo_status status = vireo_session_run(session, nullptr, 0, nullptr, 0, &error);
     if (run == 2) {
       CALLGRIND_TOGGLE_COLLECT;
       CALLGRIND_DUMP_STATS_AT(file);

@@ -57,7 +57,7 @@ int measure(vireo_runtime* runtime, const char* path, const char* devices) {
   if (vireo_model_load_file(runtime, path, &model, &error) != VIREO_OK ||
       vireo_model_memory(model, &options, &memory, &error) != VIREO_OK ||
       vireo_session_create(model, &options, &session, &error) != VIREO_OK ||
-      vireo_session_run(session, nullptr, nullptr, &error) != VIREO_OK) {
+      vireo_session_run(session, nullptr, 0, nullptr, 0, &error) != VIREO_OK) {
     std::fprintf(stderr, "%s: %s\n", path, error.message);
   } else if (const char* why = left_out(*session); why != nullptr) {
     std::printf("%-32s left out: %s\n", path, why);
@@ -66,7 +66,7 @@ int measure(vireo_runtime* runtime, const char* path, const char* devices) {
     std::vector<double> through, direct, extra;
     // Rounds of at least some 200 us, so that the clock's own time does not count.
     const Clock::time_point begin = Clock::now();
-    (void)vireo_session_run(session, nullptr, nullptr, nullptr);
+    (void)vireo_session_run(session, nullptr, 0, nullptr, 0, nullptr);
     const int times = static_cast<int>(std::clamp(200.0 / std::max(0.05, us(Clock::now() - begin)), 1.0, 2000.0));
     for (int round = 0; round < 51; ++round) {
       double spent[2] = {};
@@ -75,7 +75,7 @@ int measure(vireo_runtime* runtime, const char* path, const char* devices) {
         const Clock::time_point start = Clock::now();
         for (int k = 0; k < times; ++k) {
           if (which == 0) {
-            (void)vireo_session_run(session, nullptr, nullptr, nullptr);
+            (void)vireo_session_run(session, nullptr, 0, nullptr, 0, nullptr);
           } else {
             (void)run_directly(*session);
           }

@@ -98,7 +98,7 @@ Told use(const std::string& path) {
     std::memset(x.data, 0, static_cast<size_t>(x.capacity));
   }
   begin = std::chrono::steady_clock::now();
-  must(vireo_session_run(session, nullptr, nullptr, &error));
+  must(vireo_session_run(session, nullptr, 0, nullptr, 0, &error));
   told.run_ms = ms_since(begin);
   told.file_mib = resident_mib(path);
   told.peak_mib = status_mib("VmHWM:") - before;
