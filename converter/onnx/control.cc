@@ -154,6 +154,10 @@ bool Importer::import_body(Scope& scope, const ::onnx::NodeProto& node, ::onnx::
              "nothing makes the output \"" + info.name() + "\" of its body \"" + proto.name() + "\"");
     }
     if (v == nullptr || v == &poison_) return false;
+    if (const WideTensor* w = wides_.find(v)) {
+      wides_.refuse(scope, node, "the output \"" + info.name() + "\" of its body", *w);
+      return false;
+    }
     if (bundle(v) != nullptr) {
       record(&node, &scope, Code::kUnsupportedNode,
              "the output \"" + info.name() + "\" of its body is " + kind(*bundle(v)) + ", and is not declared as one",

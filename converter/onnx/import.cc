@@ -13,12 +13,11 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr int kNamesPerNode = 16;  // a node of more names or numbers counts as several in the budget
 
-std::string quoted(const std::string& s) { return "\"" + s + "\""; }
 std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
 
 std::string list(const std::vector<std::string>& names, size_t most) {
   std::string out;
-  for (size_t i = 0; i < names.size() && i < most; ++i) out += (i == 0 ? "" : ", ") + quoted(names[i]);
+  for (size_t i = 0; i < names.size() && i < most; ++i) out += (i == 0 ? "" : ", ") + in_quotes(names[i]);
   if (names.size() > most) out += " and " + std::to_string(names.size() - most) + " more";
   return out;
 }
@@ -290,6 +289,7 @@ ir::Value* Importer::hand_in(Scope& scope, ir::Value* outer) {
     }
     return add_bundle(std::move(inside));
   }
+  if (const WideTensor* w = wides_.find(outer)) return wides_.add(hand_in(scope, w->flat), w->dims);
   const ir::ConstantPtr constant = finder_.find(outer);
   if (constant != nullptr) return scope.graph->add_constant(outer->name, constant);
   for (const auto& [from, inner] : scope.captured) {
@@ -305,14 +305,20 @@ void Importer::add_initializers(Scope& scope, ::onnx::GraphProto& graph, const s
   const auto add = [&](const std::string& name, const ir::ConstantPtr& c) {
     if (left.count(name) != 0) return;
     if (scope.names.count(name) != 0) {
-      diagnostics_->error(Code::kDuplicateName, "two initialisers are named " + quoted(name));
+      diagnostics_->error(Code::kDuplicateName, "two initialisers are named " + in_quotes(name));
     }
     scope.names[name] = c == nullptr ? &poison_ : scope.graph->add_constant(name, c);
   };
   const auto again = [&](const void* tensor) {
     return tensors_.known(tensor) == nullptr || spend(ir::Budget::kNodes, 1);
   };
-  for (auto& t : *graph.mutable_initializer()) add(t.name(), again(&t) ? tensors_.read(t, t.name()) : nullptr);
+  for (auto& t : *graph.mutable_initializer()) {
+    if (left.count(t.name()) != 0) continue;
+    add(t.name(), again(&t) ? tensors_.read(t, t.name()) : nullptr);
+    ir::Value*& v = scope.names[t.name()];
+    if (t.dims_size() > kMaxRank && v != nullptr && v != &poison_)
+      v = wides_.add(v, {t.dims().begin(), t.dims().end()});
+  }
   for (auto& t : *graph.mutable_sparse_initializer())
     add(t.values().name(), again(&t) ? tensors_.read(t, t.values().name()) : nullptr);
 }
@@ -330,13 +336,18 @@ void Importer::add_outputs(Scope& scope) {
       --last;
       diagnostics_->warning(
           Code::kDeclaredOtherwise,
-          "output " + quoted(info.name()) + " is listed more than once: this one becomes " + quoted(name));
+          "output " + in_quotes(info.name()) + " is listed more than once: this one becomes " + in_quotes(name));
     }
     ir::Value* v = lookup(scope, info.name());
     if (v == nullptr) {
-      diagnostics_->error(Code::kMissingValue, "nothing makes the model's output " + quoted(info.name()));
+      diagnostics_->error(Code::kMissingValue, "nothing makes the model's output " + in_quotes(info.name()));
     } else if (Bundle* b = bundle(v)) {
       add_bundle_output(scope, name, *b);
+    } else if (const WideTensor* w = wides_.find(v)) {
+      diagnostics_->error(Code::kUnsupportedNode,
+                          "the model's output " + in_quotes(name) + " is " + wides_.text(*w) + ", at most " +
+                              std::to_string(kMaxRank) + " dimensions are supported",
+                          "end the model with a Reshape to fewer dimensions");
     } else if (v != &poison_) {
       check_declared(info, v);
       scope.graph->add_output(v, name);
@@ -347,10 +358,10 @@ void Importer::add_outputs(Scope& scope) {
 void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value) {
   if (name.empty()) return;
   if (!scope.names.emplace(name, value).second) {
-    record(&node, &scope, Code::kDuplicateName, "makes " + quoted(name) + ", which something else makes too");
+    record(&node, &scope, Code::kDuplicateName, "makes " + in_quotes(name) + ", which something else makes too");
     return;
   }
-  if (value == &poison_ || bundle(value) != nullptr) return;
+  if (value == &poison_ || bundle(value) != nullptr || wides_.find(value) != nullptr) return;
   if (value->name.empty()) value->name = scope.prefix + name;
   if (scope.outer == nullptr && scope.prefix.empty()) adopt_declared(name, value);
 }
@@ -526,7 +537,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     if (name.empty()) continue;
     const ir::Value* v = lookup(scope, name);
     if (v == nullptr) {
-      record(&node, &scope, Code::kMissingValue, "nothing makes its input " + quoted(name),
+      record(&node, &scope, Code::kMissingValue, "nothing makes its input " + in_quotes(name),
              "the file may be damaged, or was edited by a tool that lost a node");
       scope.names[name] = &poison_;
     }
@@ -556,6 +567,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
       if (!name.empty() && refuse_open(&scope, &node, lookup(scope, name))) return bind_failed(scope, node);
     }
   }
+  if (wides_.import(scope, node, domain)) return;
   if (domain.empty() && node.op_type() == "If") return import_if(scope, node);
   if (domain.empty() && node.op_type() == "Loop") return import_loop(scope, node);
   if (domain.empty() && node.op_type() == "Scan") return import_scan(scope, node);
@@ -571,7 +583,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     for (const std::string& other : node.input()) {
       if (!other.empty() && bundle(lookup(scope, other)) != nullptr) name = &other;
     }
-    refuse_bundle(scope, node, "its input " + quoted(*name), *bundle(lookup(scope, *name)));
+    refuse_bundle(scope, node, "its input " + in_quotes(*name), *bundle(lookup(scope, *name)));
     return bind_failed(scope, node);
   }
 
@@ -603,7 +615,7 @@ void Importer::import_operator(Scope& scope, ::onnx::NodeProto& node, const std:
   for (int i = 0; i < node.output_size() && !context.failed(); ++i) {
     if (context.wants_output(i) && context.results()[static_cast<size_t>(i)] == nullptr) {
       static_cast<void>(context.fail(
-          Status::kUnsupported, "its output " + std::to_string(i) + " (" + quoted(node.output(i)) + ") is not made",
+          Status::kUnsupported, "its output " + std::to_string(i) + " (" + in_quotes(node.output(i)) + ") is not made",
           "export the model without using this output"));
     }
   }
@@ -622,6 +634,7 @@ bool Importer::import_constant(Scope& scope, ::onnx::NodeProto& node) {
     return false;
   }
   ir::ConstantPtr c;
+  std::vector<Dim> wide;
   for (const char* name : {"value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints",
                            "value_string", "value_strings"}) {
     const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
@@ -632,6 +645,7 @@ bool Importer::import_constant(Scope& scope, ::onnx::NodeProto& node) {
     const std::string kind = name;
     if (kind == "value") {
       c = tensors_.read(*mutable_a->mutable_t(), node.output(0));
+      if (a->t().dims_size() > kMaxRank) wide.assign(a->t().dims().begin(), a->t().dims().end());
     } else if (kind == "sparse_value") {
       c = tensors_.read(*mutable_a->mutable_sparse_tensor(), node.output(0));
     } else if (kind == "value_float") {
@@ -657,7 +671,8 @@ bool Importer::import_constant(Scope& scope, ::onnx::NodeProto& node) {
     record(&node, &scope, Code::kBadAttribute, "has no value");
     return false;
   }
-  bind(scope, node, node.output(0), scope.graph->add_constant("", c));
+  ir::Value* v = scope.graph->add_constant("", c);
+  bind(scope, node, node.output(0), wide.empty() ? v : wides_.add(v, std::move(wide)));
   return true;
 }
 
@@ -716,7 +731,7 @@ void Importer::call_function(Scope& scope, ::onnx::NodeProto& node, ::onnx::Func
     ir::Value* v = lookup(inner, function.output(i));
     if (v == nullptr) {
       record(&node, &scope, Code::kMissingValue,
-             "nothing in function " + function.name() + " makes its output " + quoted(function.output(i)));
+             "nothing in function " + function.name() + " makes its output " + in_quotes(function.output(i)));
       v = &poison_;
     }
     bind(scope, node, node.output(i), v);

@@ -15,6 +15,7 @@
 #include "converter/onnx/import.h"
 #include "converter/onnx/nchwc.h"
 #include "converter/onnx/tensors.h"
+#include "converter/onnx/wide.h"
 #include "sdk/ops/view.h"
 
 namespace vireo::importer {
@@ -93,6 +94,8 @@ class Importer {
  private:
   friend class NodeContext;
   friend class BlockPlanner;
+  friend class WideNode;
+  friend class WideTensors;
 
   // From the conversion's budget. False: nothing is left, which is recorded once.
   bool spend(ir::Budget::Kind kind, int64_t amount, const ::onnx::NodeProto* node = nullptr,
@@ -247,6 +250,7 @@ class Importer {
   std::vector<std::unique_ptr<std::string>> dropped_names_;
   size_t input_atoms_ = 0;           // symbols the inputs brought
   const ir::Graph* main_ = nullptr;  // its nodes run in every run
+  WideTensors wides_{this};
   ir::Value poison_;
   std::deque<Bundle> bundles_;
   std::map<const ir::Value*, Bundle*> markers_;
@@ -275,6 +279,7 @@ constexpr char kRewrittenScan[] = "__rewritten_scan";
 int known_bool(ir::ConstantFinder& finder, const ir::Value* v);
 // "" for ai.onnx, under whichever of its two names.
 std::string plain_domain(const std::string& domain);
+inline std::string in_quotes(const std::string& name) { return "\"" + name + "\""; }
 // What a node is called in messages and in the file.
 std::string node_name(const ::onnx::NodeProto& node, const Scope* scope);
 const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, const Scope& scope, std::string_view name);

@@ -9,8 +9,6 @@
 namespace vireo::importer {
 namespace {
 
-std::string quoted(const std::string& s) { return "\"" + s + "\""; }
-
 const char* kind_of(const ::onnx::TypeProto& type) {
   if (type.has_sequence_type())
     return type.sequence_type().elem_type().has_map_type() ? "a sequence of maps" : "a sequence";
@@ -110,7 +108,7 @@ bool take_apart(const ::onnx::ValueInfoProto& info, const ElementsOption* option
 }
 
 std::string text_of(const DimRange& d) {
-  if (!d.name.empty()) return quoted(d.name);
+  if (!d.name.empty()) return in_quotes(d.name);
   return std::to_string(d.lo) + (d.lo == d.hi ? "" : ".." + std::to_string(d.hi));
 }
 
@@ -135,7 +133,7 @@ std::set<std::string> Importer::kept_inputs() {
       continue;
     }
     diagnostics_->error(Code::kBadShapeOption,
-                        "--keep-input names " + quoted(name) + ", which the model does not list as an input",
+                        "--keep-input names " + in_quotes(name) + ", which the model does not list as an input",
                         values.count(name) == 0 ? "" : "the file has a value of this name: list it as an input too");
   }
   std::vector<std::string> constants;
@@ -144,7 +142,8 @@ std::set<std::string> Importer::kept_inputs() {
   }
   if (constants.empty() || model_.ir_version() < kDefaultsSinceIr) return kept;
   std::string names;
-  for (size_t i = 0; i < constants.size() && i < kMostNamed; ++i) names += (i == 0 ? "" : ", ") + quoted(constants[i]);
+  for (size_t i = 0; i < constants.size() && i < kMostNamed; ++i)
+    names += (i == 0 ? "" : ", ") + in_quotes(constants[i]);
   if (constants.size() > kMostNamed) names += " and " + std::to_string(constants.size() - kMostNamed) + " more";
   diagnostics_->warning(Code::kConstantInput,
                         (constants.size() == 1 ? "input " : "inputs ") + names +
@@ -160,7 +159,7 @@ bool Importer::add_inputs(Scope& scope) {
   std::map<std::string, const ShapeOption*> options;
   for (const ShapeOption& s : options_.shapes) {
     if (!options.emplace(s.input, &s).second) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape is given twice for input " + quoted(s.input));
+      diagnostics_->error(Code::kBadShapeOption, "--shape is given twice for input " + in_quotes(s.input));
     }
   }
   std::vector<const ::onnx::ValueInfoProto*> inputs;
@@ -185,7 +184,7 @@ bool Importer::add_inputs(Scope& scope) {
   for (const ::onnx::ValueInfoProto* input : declared_inputs) {
     const ::onnx::ValueInfoProto& info = *input;
     if (!names.insert(info.name()).second) {
-      diagnostics_->error(Code::kDuplicateName, "two inputs of the model are named " + quoted(info.name()));
+      diagnostics_->error(Code::kDuplicateName, "two inputs of the model are named " + in_quotes(info.name()));
       continue;
     }
     inputs.push_back(&info);
@@ -194,13 +193,14 @@ bool Importer::add_inputs(Scope& scope) {
   for (const auto& [name, option] : options) {
     if (names.count(name) != 0) continue;
     if (is_constant_input(name)) {
-      diagnostics_->error(Code::kBadShapeOption,
-                          "--shape names input " + quoted(name) + ", which is a constant: the file has a value for it",
-                          "--keep-input " + name + " keeps it as an input");
+      diagnostics_->error(
+          Code::kBadShapeOption,
+          "--shape names input " + in_quotes(name) + ", which is a constant: the file has a value for it",
+          "--keep-input " + name + " keeps it as an input");
       continue;
     }
     diagnostics_->error(Code::kBadShapeOption,
-                        "--shape names input " + quoted(name) + ", which the model does not have",
+                        "--shape names input " + in_quotes(name) + ", which the model does not have",
                         all.empty() ? "the model has no inputs" : "its inputs are: " + all);
   }
 
@@ -228,7 +228,8 @@ bool Importer::add_inputs(Scope& scope) {
     const ElementsOption* option = parts.map ? elements_option(parts.name) : nullptr;
     if (option == nullptr) continue;
     if (option->count < 0) {
-      diagnostics_->error(Code::kBadShapeOption, "--elements says none of " + quoted(parts.name) + ", which is a map",
+      diagnostics_->error(Code::kBadShapeOption,
+                          "--elements says none of " + in_quotes(parts.name) + ", which is a map",
                           "say how many entries it has at most: --elements " + parts.name + "=8");
     } else {
       bounds.emplace(size_name(parts.name), NamedBounds{{0, option->count}, parts.name});
@@ -240,7 +241,7 @@ bool Importer::add_inputs(Scope& scope) {
     const auto& declared = info->type().tensor_type();
     const std::vector<DimRange>& dims = it->second->dims;
     if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + quoted(info->name()) + " " +
+      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + in_quotes(info->name()) + " " +
                                                      std::to_string(dims.size()) + " dimensions, the model declares " +
                                                      std::to_string(declared.shape().dim_size()));
       continue;
@@ -249,7 +250,7 @@ bool Importer::add_inputs(Scope& scope) {
       const int64_t number = fixed(*info, static_cast<int>(i));
       if (number >= 0 && (dims[i].lo != number || dims[i].hi != number)) {
         diagnostics_->warning(Code::kBadShapeOption,
-                              "--shape gives dimension " + std::to_string(i) + " of input " + quoted(info->name()) +
+                              "--shape gives dimension " + std::to_string(i) + " of input " + in_quotes(info->name()) +
                                   " as " + text_of(dims[i]) + ", which the model declares as " + std::to_string(number),
                               "where nodes of the model count on " + std::to_string(number) +
                                   ", they are refused or fail in a run: export the model with the dimension open");
@@ -259,8 +260,8 @@ bool Importer::add_inputs(Scope& scope) {
       const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
       if (!fresh && number < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
         diagnostics_->error(Code::kBadShapeOption,
-                            "--shape gives dimension " + quoted(name) + " two extents: by input " +
-                                quoted(at->second.from) + " and by input " + quoted(info->name()),
+                            "--shape gives dimension " + in_quotes(name) + " two extents: by input " +
+                                in_quotes(at->second.from) + " and by input " + in_quotes(info->name()),
                             "dimensions of one name are one extent: give both the same, or one another name with "
                             "--shape " +
                                 info->name() + "=NAME");

@@ -124,6 +124,15 @@ void Importer::declare_type(const ir::Value* v, const std::string& name, ::onnx:
     }
     return;
   }
+  if (const WideTensor* w = wides_.find(v)) {
+    auto* wide = out->mutable_tensor_type();
+    wide->set_elem_type(static_cast<int>(w->flat->type.dtype));
+    for (const Dim d : w->dims) {
+      auto* dim = wide->mutable_shape()->add_dim();
+      is_symbolic(d) ? dim->set_dim_param(dims_->text(d)) : dim->set_dim_value(d);
+    }
+    return;
+  }
   auto* tensor = out->mutable_tensor_type();
   tensor->set_elem_type(v == nullptr ? static_cast<int>(::onnx::TensorProto::FLOAT) : static_cast<int>(v->type.dtype));
   tensor->mutable_shape();
@@ -151,6 +160,7 @@ void Importer::declare_type(const ir::Value* v, const std::string& name, ::onnx:
 
 std::string Importer::type_text(const ir::Value* v) {
   if (v == nullptr) return " (not known)";
+  if (const WideTensor* w = wides_.find(v)) return " " + wides_.text(*w);
   if (const Bundle* b = bundle(v)) {
     if (b->map)
       return std::string(" ") + kind(*b) + " of " + dtype_name(b->elements[0]->type.dtype) + " to " +

@@ -64,6 +64,20 @@ bool shape_of(const google::protobuf::RepeatedField<int64_t>& dims, Shape* shape
   return true;
 }
 
+// All dimensions as one.
+bool flat_shape_of(const google::protobuf::RepeatedField<int64_t>& dims, Shape* shape, std::string* why) {
+  int64_t count = 1;
+  for (const int64_t d : dims) {
+    if (d < 0 || __builtin_mul_overflow(count, d, &count)) {
+      *why = "its dimensions multiply to more elements than can be counted, or one is negative";
+      return false;
+    }
+  }
+  shape->rank = 1;
+  shape->dims[0] = count;
+  return true;
+}
+
 }  // namespace
 
 ir::ConstantPtr TensorReader::fail(Code code, const std::string& name, std::string what, std::string help) {
@@ -99,7 +113,9 @@ ir::ConstantPtr TensorReader::read_new(::onnx::TensorProto& tensor, const std::s
   TensorType type;
   type.dtype = static_cast<DType>(number);
   std::string why;
-  if (!shape_of(tensor.dims(), &type.shape, &why)) return fail(Code::kTensorData, name, why);
+  const bool good = tensor.dims_size() > kMaxRank ? flat_shape_of(tensor.dims(), &type.shape, &why)
+                                                  : shape_of(tensor.dims(), &type.shape, &why);
+  if (!good) return fail(Code::kTensorData, name, why);
   const int64_t count = element_count(type.shape);
   const int64_t bytes = count < 0 ? -1 : dtype_bytes(type.dtype, count);
   if (bytes < 0) return fail(Code::kShapeOverflow, name, "its dimensions multiply to more bytes than can be counted");

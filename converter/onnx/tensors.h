@@ -20,6 +20,7 @@ class TensorReader {
   TensorReader(std::string model_path, Diagnostics* diagnostics, ir::Budget* budget)
       : model_path_(std::move(model_path)), diagnostics_(diagnostics), budget_(budget) {}
 
+  // A tensor of more than kMaxRank dimensions comes with all of them as one (WideTensors).
   // Null with a diagnostic when the tensor cannot be read. Takes raw_data out of `tensor` instead of copying it, and
   // remembers the answer: asking twice is fine. `name`: what to call it in messages.
   ir::ConstantPtr read(::onnx::TensorProto& tensor, const std::string& name);

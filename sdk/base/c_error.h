@@ -17,7 +17,8 @@ void copy_text(char* to, size_t size, const char* from);
 // Fills what the error's struct_size holds.
 void fill_error(vireo_error* error, vireo_status status, const char* message, const char* node, const char* tensor);
 
-// All functions from here on: `error` may be null. They are inline, so that a program that passes no error has no texts.
+// All functions from here on: `error` may be null. They are inline, so that a program that passes no error has no
+// texts.
 inline void clear(vireo_error* error) {
   if (error != nullptr) fill_error(error, VIREO_OK, "", "", "");
 }

@@ -1,6 +1,7 @@
-/* A program of another header version: sized_structs_test.py compiles it with today's headers, with headers whose structs
- * lack their last field (OLDER) and with ones that have a field more (NEWER, `newer`), and runs all three with today's
- * library. Prints a row for each struct; exits with 1 where the library wrote beyond one, or took or refused one wrongly.
+/* A program of another header version. sized_structs_test.py compiles it with today's headers, with headers whose
+ * structs lack their last field, and with ones that have a field more (NEWER: `newer`), and runs all three with today's
+ * library. Prints a row for each struct; exits with 1 where the library wrote beyond one, or took or refused one
+ * wrongly.
  *
  *   sized MODEL.vireo   with one float32 input whose first dimension is open and named batch
  */
@@ -30,11 +31,11 @@ static void row(const char* name, size_t bytes, const char* way, int good) {
 }
 
 /* A struct with bytes behind it that the library must not touch. */
-#define GUARDED(type, name, init)      \
-  struct {                             \
-    type value;                        \
-    unsigned char guard[GUARD_BYTES];  \
-  } name = {init, {0}};                \
+#define GUARDED(type, name, init)     \
+  struct {                            \
+    type value;                       \
+    unsigned char guard[GUARD_BYTES]; \
+  } name = {init, {0}};               \
   memset(name.guard, GUARD, GUARD_BYTES)
 
 static int untouched(const unsigned char* guard) {
@@ -47,26 +48,26 @@ static int untouched(const unsigned char* guard) {
 #define IS_SIZED(name, type) ((name).value.struct_size == sizeof(type))
 
 /* An output: filled without an error, no byte behind it written, struct_size kept. */
-#define OUTPUT(type, INIT, call)                                                                \
-  do {                                                                                          \
-    GUARDED(type, out, INIT);                                                                   \
-    const vireo_status status = (call);                                                         \
-    row(#type, sizeof(type), "written",                                                         \
+#define OUTPUT(type, INIT, call)                                                                             \
+  do {                                                                                                       \
+    GUARDED(type, out, INIT);                                                                                \
+    const vireo_status status = (call);                                                                      \
+    row(#type, sizeof(type), "written",                                                                      \
         (status == VIREO_OK || status == VIREO_UNSUPPORTED) && untouched(out.guard) && IS_SIZED(out, type)); \
-    NEWER_IS_ZERO(type, out);                                                                   \
-    out.value.struct_size = 0;                                                                  \
-    row(#type, sizeof(type), "size not set", (call) == VIREO_INVALID_ARGUMENT);                 \
+    NEWER_IS_ZERO(type, out);                                                                                \
+    out.value.struct_size = 0;                                                                               \
+    row(#type, sizeof(type), "size not set", (call) == VIREO_INVALID_ARGUMENT);                              \
   } while (0)
 
 #if NEWER
 #define NEWER_IS_ZERO(type, out) row(#type, sizeof(type), "new field is 0", (out).value.newer == 0)
 /* An input: what a newer header added is taken while it is 0. */
-#define INPUT(type, variable, call)                                              \
-  do {                                                                           \
-    row(#type, sizeof(type), "read, new field 0", (call) == VIREO_OK);           \
-    (variable).newer = 1;                                                        \
+#define INPUT(type, variable, call)                                                    \
+  do {                                                                                 \
+    row(#type, sizeof(type), "read, new field 0", (call) == VIREO_OK);                 \
+    (variable).newer = 1;                                                              \
     row(#type, sizeof(type), "read, new field set", (call) == VIREO_INVALID_ARGUMENT); \
-    (variable).newer = 0;                                                        \
+    (variable).newer = 0;                                                              \
   } while (0)
 #else
 #define NEWER_IS_ZERO(type, out) (void)0
@@ -96,7 +97,8 @@ static void options_of(const vireo_model* model) {
   const vireo_placement_visitor visitor = {&seen, see};
   INPUT(vireo_session_options, options, vireo_model_memory(model, &options, &memory, NULL));
   INPUT(vireo_session_options, options, vireo_model_placement(model, &options, &visitor, NULL));
-  row("vireo_placed_node", sizeof(vireo_placed_node), "handed to a callback", seen.nodes > 0 && seen.verdicts == seen.nodes);
+  row("vireo_placed_node", sizeof(vireo_placed_node), "handed to a callback",
+      seen.nodes > 0 && seen.verdicts == seen.nodes);
   preference.rank = first;
   options.preference = &preference;
   INPUT(vireo_preference, preference, vireo_model_memory(model, &options, &memory, NULL));
@@ -111,7 +113,8 @@ static void options_of(const vireo_model* model) {
     memset(choices.guard, GUARD, GUARD_BYTES);
     INPUT(vireo_limits, limits, vireo_model_devices(model, &options, &limits, choices.all, 2, &count, NULL));
     row("vireo_device_choice", sizeof(vireo_device_choice), "array written",
-        count > 0 && untouched(choices.guard) && choices.all[0].devices[0] != 0 && (count < 2 || choices.all[1].devices[0] != 0));
+        count > 0 && untouched(choices.guard) && choices.all[0].devices[0] != 0 &&
+            (count < 2 || choices.all[1].devices[0] != 0));
   }
 }
 
@@ -121,7 +124,9 @@ static void runtime_of(vireo_runtime* runtime) {
   vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
   vireo_runtime* made = NULL;
   options.threads = 1;
-  INPUT(vireo_runtime_options, options, vireo_runtime_create(&options, &made, NULL) == VIREO_OK ? (vireo_runtime_release(made), VIREO_OK) : VIREO_INVALID_ARGUMENT);
+  INPUT(vireo_runtime_options, options,
+        vireo_runtime_create(&options, &made, NULL) == VIREO_OK ? (vireo_runtime_release(made), VIREO_OK)
+                                                                : VIREO_INVALID_ARGUMENT);
   INPUT(vireo_rates, rates, vireo_runtime_set_rates(runtime, 0, &rates, NULL));
   INPUT(vireo_trust, trust, vireo_runtime_set_trust(runtime, &trust, NULL));
   OUTPUT(vireo_device_info, VIREO_DEVICE_INFO_INIT, vireo_runtime_device(runtime, 0, &out.value, NULL));
@@ -130,7 +135,8 @@ static void runtime_of(vireo_runtime* runtime) {
     GUARDED(vireo_error, error, VIREO_ERROR_INIT);
     const vireo_status status = vireo_runtime_device(runtime, 1000, NULL, &error.value);
     row("vireo_error", sizeof(vireo_error), "written",
-        status == VIREO_INVALID_ARGUMENT && error.value.status == status && error.value.message[0] != 0 && untouched(error.guard));
+        status == VIREO_INVALID_ARGUMENT && error.value.status == status && error.value.message[0] != 0 &&
+            untouched(error.guard));
   }
 }
 
@@ -147,7 +153,8 @@ static void model_of(const vireo_model* model) {
 static void session_of(const vireo_model* model) {
   const vireo_session_options options = bounded();
   vireo_session* session = NULL;
-  row("vireo_session_options", sizeof options, "creates a session", vireo_session_create(model, &options, &session, NULL) == VIREO_OK);
+  row("vireo_session_options", sizeof options, "creates a session",
+      vireo_session_create(model, &options, &session, NULL) == VIREO_OK);
   OUTPUT(vireo_node_info, VIREO_NODE_INFO_INIT, vireo_session_node(session, 0, &out.value, NULL));
   row("vireo_session_run", 0, "runs", vireo_session_run(session, NULL, 0, NULL, 0, NULL) == VIREO_OK);
   if (vireo_model_packed_count(model) > 0)
@@ -203,14 +210,16 @@ static void finished_of(const vireo_model* model, vireo_session_options* session
   vireo_tensor in;
   int64_t dims[VIREO_MAX_RANK];
   options.session = session;
-  if (vireo_pipeline_create(model, &options, &pipeline, NULL) != VIREO_OK || vireo_model_input(model, 0, &input, NULL) != VIREO_OK) {
+  if (vireo_pipeline_create(model, &options, &pipeline, NULL) != VIREO_OK ||
+      vireo_model_input(model, 0, &input, NULL) != VIREO_OK) {
     row("vireo_finished", sizeof(vireo_finished), "a pipeline", 0);
     return;
   }
   for (int i = 0; i < input.rank; ++i) dims[i] = input.max_dims[i] < 0 || i == 0 ? 1 : input.max_dims[i];
   in = vireo_tensor_of(input.dtype, dims, input.rank, zeros, sizeof zeros);
   for (int i = 0; i < 2; ++i)
-    row("vireo_pipeline_submit", 0, "submits", vireo_pipeline_submit(pipeline, &in, 1, NULL, 0, NULL, VIREO_WHEN_FULL_WAIT, NULL) == VIREO_OK);
+    row("vireo_pipeline_submit", 0, "submits",
+        vireo_pipeline_submit(pipeline, &in, 1, NULL, 0, NULL, VIREO_WHEN_FULL_WAIT, NULL) == VIREO_OK);
   OUTPUT(vireo_finished, VIREO_FINISHED_INIT, vireo_pipeline_wait(pipeline, UINT64_MAX, &out.value, NULL));
   vireo_pipeline_release(pipeline);
 }
@@ -220,7 +229,8 @@ int main(int argc, char** argv) {
   vireo_runtime* runtime = NULL;
   vireo_model* model = NULL;
   vireo_session_options options = bounded();
-  if (argc != 2 || vireo_runtime_create(NULL, &runtime, &error) != VIREO_OK || vireo_model_load_file(runtime, argv[1], &model, &error) != VIREO_OK) {
+  if (argc != 2 || vireo_runtime_create(NULL, &runtime, &error) != VIREO_OK ||
+      vireo_model_load_file(runtime, argv[1], &model, &error) != VIREO_OK) {
     fprintf(stderr, "sized: %s\n", error.message);
     return 2;
   }
