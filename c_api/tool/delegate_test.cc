@@ -51,6 +51,8 @@ struct Row {
 
 // ---- In the child: a line of JSON a case, and one before it that says what begins
 
+DriverLog driver_log;
+
 class Report {
  public:
   void begin(const std::string& name) {
@@ -64,12 +66,13 @@ class Report {
   template <class F>
   void check(const std::string& name, const F& body) {
     begin(name);
+    (void)driver_log.take();
     try {
       const std::string text = body();
       const bool left = text.rfind("left: ", 0) == 0;
       end(left ? "left" : "passed", left ? text.substr(6) : text);
     } catch (const Wrong& wrong) {
-      end("failed", wrong.why);
+      end("failed", wrong.why + driver_log.take());
     } catch (const std::exception& e) {
       end("failed", e.what());
     }
@@ -117,6 +120,8 @@ struct Opened {
     options.probe = VIREO_PROBE_NEVER;  // it is in a process of its own already
     options.threads = 2;
     options.allocator = heap != nullptr ? &allocator : marked_memory();
+    options.log = DriverLog::write;
+    options.log_context = &driver_log;
     status = vireo_runtime_create(&options, &runtime, &error);
     if (status != VIREO_OK) return;
     vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
@@ -203,10 +208,21 @@ void test_opening(const Options& o, Report& report) {
   });
   report.check("two runtimes at once", [&] {
     const Opened a(o.plugin), b(o.plugin);
-    if (!a.reason.empty() || !b.reason.empty()) throw Wrong{a.reason + b.reason};
+    if (!a.reason.empty() || !b.reason.empty()) throw Wrong{a.reason.empty() ? b.reason : a.reason};
     return std::string();
   });
 }
+
+// The first small model of which the device runs a node; throws Wrong where it fails at one, NULL where it takes none.
+const KnownModel* model_it_takes(const Opened& opened, const std::string& device) {
+  static const std::vector<KnownModel> models = known_models(false);
+  Runs got;
+  for (const KnownModel& m : models) {
+    if (run_known(opened.runtime, m, device, alone(), &got) != 0) return &m;
+  }
+  return nullptr;
+}
+const char kTakesNone[] = "left: it takes no node of the models for this";
 
 // What the driver tells before and after work agrees with it.
 std::string check_telemetry(const Opened& opened, uint32_t at, const std::string& device) {
@@ -360,7 +376,12 @@ void test_models(const Options& o, const ConvertOnnx& convert, Report& report) {
 
 void test_memory(const Options& o, Report& report) {
   report.check("any allocation may fail", [&] {
-    const KnownModel m = known_models(false)[0];
+    const KnownModel* taken = nullptr;
+    {
+      const Opened opened(o.plugin);
+      if (!opened.devices.empty()) taken = model_it_takes(opened, opened.devices[0]);
+    }
+    const KnownModel m = taken != nullptr ? *taken : known_models(false)[0];
     int64_t n = 0;
     for (bool whole = false; !whole; ++n) {
       if (n == 20000) throw Wrong{"it allocates without end"};
@@ -391,8 +412,10 @@ void test_memory(const Options& o, Report& report) {
     const std::string where = " on " + opened.devices[k];
     report.check("buffers keep what is written" + where, [&] { return check_buffers(opened.runtime, d); });
     report.check("handles in and out" + where, [&] { return check_handles(opened.runtime, d); });
-    report.check("inputs and outputs in buffers" + where, [&] {
-      const KnownModel m = known_models(false)[0];
+    report.check("inputs and outputs in buffers" + where, [&]() -> std::string {
+      const KnownModel* const taken = model_it_takes(opened, opened.devices[k]);
+      if (taken == nullptr) return kTakesNone;
+      const KnownModel& m = *taken;
       Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
       return check_bound(opened.runtime, d, m, want[0]);
@@ -403,8 +426,10 @@ void test_memory(const Options& o, Report& report) {
 void test_threads(const Options& o, Report& report) {
   const Opened opened(o.plugin);
   for (const std::string& device : opened.devices) {
-    report.check("two sessions at once on " + device, [&] {
-      const KnownModel m = known_models(false)[0];
+    report.check("two sessions at once on " + device, [&]() -> std::string {
+      const KnownModel* const taken = model_it_takes(opened, device);
+      if (taken == nullptr) return kTakesNone;
+      const KnownModel& m = *taken;
       Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
       std::string wrong[2];
@@ -422,11 +447,13 @@ void test_threads(const Options& o, Report& report) {
       std::thread other(work, 1);
       work(0);
       other.join();
-      if (!wrong[0].empty() || !wrong[1].empty()) throw Wrong{wrong[0] + wrong[1]};
+      if (!wrong[0].empty() || !wrong[1].empty()) throw Wrong{wrong[0].empty() ? wrong[1] : wrong[0]};
       return std::string("20 sessions each");
     });
-    report.check("runs are cancelled, and the next one is right on " + device, [&] {
-      const KnownModel m = known_models(false)[0];
+    report.check("runs are cancelled, and the next one is right on " + device, [&]() -> std::string {
+      const KnownModel* const taken = model_it_takes(opened, device);
+      if (taken == nullptr) return kTakesNone;
+      const KnownModel& m = *taken;
       Runs want;
       (void)run_known(opened.runtime, m, "cpu", alone(), &want);
       struct Handles {
@@ -541,9 +568,10 @@ std::string run_child(const std::vector<std::string>& arguments, double seconds,
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   (void)kill(-pid, SIGKILL);  // it, or what it left
   while (ended == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (hung) return "had no answer in " + std::to_string(static_cast<int>(seconds)) + " s";
+  const std::string where = "; --section " + arguments[4] + " runs it in this process, for a debugger";
+  if (hung) return "had no answer in " + std::to_string(static_cast<int>(seconds)) + " s" + where;
   if (said->size() >= 5 && said->compare(said->size() - 5, 5, "done\n") == 0) return "";
-  if (WIFSIGNALED(status)) return "crashed (signal " + std::to_string(WTERMSIG(status)) + ")";
+  if (WIFSIGNALED(status)) return "crashed (signal " + std::to_string(WTERMSIG(status)) + ")" + where;
   return "ended the process (status " + std::to_string(WEXITSTATUS(status)) + ")";
 }
 
@@ -602,17 +630,18 @@ void add_delegate_test(Command app, Context& context) {
   verb.add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN)
       .required()
       .file({".so"});
-  verb.add_option("models", options->models, "models of yours, to be cut at random on it, too")
+  verb.add_option("models", options->models, "models of yours, which are also cut at random on it")
       .file({".vireo", ".onnx"});
   verb.add_option("--seconds", options->seconds, "after which a section counts as hanging; default 120").positive();
-  verb.add_option("--section", options->section, "run this section alone, in this process: for a debugger")
+  verb.add_option("--section", options->section, "run only this section, in this process: for a debugger")
       .one_of({"opening", "answers", "models", "memory", "threads"});
   add_json(verb, &options->json);
   verb.footer(
       "What the CPU computes is right: integers equal to the bit, floats within 1e-3. Nothing is put right\n"
-      "before it is compared, each session runs more than once, and memory is filled before, so that\n"
+      "before it is compared. Each session of the kit's own models runs three times: on small values, on\n"
+      "inputs that must stay as they are, and on values of any size. Memory is filled before, so that\n"
       "values that the device did not write are seen. \"left\": it takes none of it, and says why; a device\n"
-      "that ran no node at all fails. Models are made as small as their open dimensions let them and\n"
+      "that ran no node at all fails. Your models are made as small as their open dimensions let them and\n"
       "larger, and run on made-up values.\n"
       "Operators one by one: vireo conformance CASES --device NAME --plugins LIB (with the converter).\n"
       "Examples:\n"

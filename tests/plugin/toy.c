@@ -10,6 +10,10 @@
 #define LAZY 4      /* says that it is done, and writes nothing */
 #define STALE 5     /* the same from a part's second run on */
 #define IDLE 6      /* takes no node */
+#define INPUT 7     /* writes into an input after it has computed */
+#define SATURATES 8 /* has no values above 50 */
+#define PERCENT 9   /* is wrong by 1 % */
+#define LOGS 10     /* is not loaded, and says why in the log */
 
 /* Behind a loaded part: how often it ran. */
 static uint32_t* runs_of(void* self) { return (uint32_t*)(void*)((uint8_t*)self + sizeof(loaded)); }
@@ -24,6 +28,10 @@ static vireo_status memory_with_runs(void* device, const vireo_host* host, const
 static vireo_status load_with_runs(void* device, const vireo_host* host, const vireo_graph* graph,
                                    const vireo_part* part, int32_t slots, void* state, void** out) {
   *runs_of(state) = 0;
+  if (KIND == LOGS) {
+    host->log(host->context, VIREO_LOG_ERROR, "toy_dsp: it has no firmware");
+    return VIREO_IO;
+  }
   return load(device, host, graph, part, slots, state, out);
 }
 
@@ -42,8 +50,11 @@ static vireo_status submit_wrongly(void* self, const vireo_tensor* const* inputs
     float* y = outputs[o]->data;
     for (uint32_t i = 0; i < counts[o]; ++i) {
       if (is_wrong(counts[o], i, again)) y[i] = 1.1f * y[i] + 0.5f;
+      if (KIND == SATURATES && y[i] > 50) y[i] = 50;
+      if (KIND == PERCENT) y[i] *= 1.01f;
     }
   }
+  if (KIND == INPUT) ((float*)inputs[0]->data)[0] += 1;
   return status;
 }
 

@@ -15,12 +15,14 @@
 
 namespace {
 
+using vireo::tool::DriverLog;
 using vireo::tool::KnownModel;
 using vireo::tool::marked_memory;
 using vireo::tool::Runs;
 using vireo::tool::Wrong;
 
 FILE* answers = nullptr;
+DriverLog driver_log;
 
 // What the plug-in prints goes nowhere: standard output is the parent's.
 bool keep_answers_apart() {
@@ -43,13 +45,15 @@ void probe(const char* path) {
   options.probe = VIREO_PROBE_NEVER;
   options.threads = 2;
   options.allocator = marked_memory();
+  options.log = DriverLog::write;
+  options.log_context = &driver_log;
   vireo_runtime* runtime = nullptr;
   vireo_error error = VIREO_ERROR_INIT;
   if (vireo_runtime_create(&options, &runtime, &error) != VIREO_OK) return say("refused", error.message);
   vireo_plugin_info info = VIREO_PLUGIN_INFO_INIT;
   if (vireo_runtime_plugin_count(runtime) != 1 || vireo_runtime_plugin(runtime, 0, &info, &error) != VIREO_OK)
     return say("refused", error.message);
-  if (info.reason[0] != 0) return say("refused", info.reason);
+  if (info.reason[0] != 0) return say("refused", info.reason + driver_log.take());
   vireo_session_options alone = VIREO_SESSION_OPTIONS_INIT;
   alone.failover = VIREO_FAILOVER_NEVER;  // nothing is put right behind the probe's back
   // Plug-ins stand behind what is built in.
@@ -84,7 +88,7 @@ int main(int argc, char** argv) {
   try {
     probe(argv[1]);
   } catch (const Wrong& wrong) {
-    say("wrong", wrong.why);
+    say("wrong", wrong.why + driver_log.take());
   } catch (const std::exception& e) {
     say("wrong", e.what());
   }
