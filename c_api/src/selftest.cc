@@ -57,6 +57,10 @@ Status compare(vireo_session& s, uint32_t o, const fb::TestTensor& want, const T
                                                        static_cast<double>(want.rtol()) * fabs(r)
                       : isnan(r) ? isnan(y)
                                  : y == r;
+    if (!fits && !isfinite(y)) {
+      return fail(&s.error, Status::kInvalidModel, "output \"{}\" is {} at element {}", output_name(s, o),
+                  isnan(y) ? "not a number" : "infinite", i);
+    }
     if (!fits) {
       return fail(&s.error, Status::kInvalidModel,
                   "output \"{}\" differs from the model's own test vector at element {}: {}e-6 against {}e-6",

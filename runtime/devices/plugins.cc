@@ -17,7 +17,7 @@ const char* lacks(const vireo_delegate& d) {
   if (d.name == nullptr || d.name[0] == 0) return "it has no name";
   if (d.enumerate == nullptr || d.claim == nullptr || d.memory == nullptr || d.load == nullptr || d.submit == nullptr ||
       d.unload == nullptr || d.health == nullptr || d.release == nullptr)
-    return "a function that every delegate has is missing";
+    return "enumerate, claim, memory, load, submit, unload, health or release is missing";
   if ((d.wait == nullptr) != (d.cancel == nullptr)) return "it has wait without cancel, or cancel without wait";
   const bool memory = d.bind != nullptr;
   if (memory != (d.buffer_create != nullptr) || memory != (d.buffer_release != nullptr) ||
@@ -91,14 +91,15 @@ void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
   const auto open =
       reinterpret_cast<vireo_delegate_open_function>(platform::find_symbol(p->library, VIREO_DELEGATE_OPEN));
   const char* why = nullptr;
+  vireo_status opened = VIREO_OK;
   if (open == nullptr) {
     why = "it does not export " VIREO_DELEGATE_OPEN;
   } else {
     const vireo_delegate* table = nullptr;
-    const vireo_status status = open(VIREO_DELEGATE_ABI, &rt->host, &table);
-    if (status == VIREO_UNSUPPORTED) {
+    opened = open(VIREO_DELEGATE_ABI, &rt->host, &table);
+    if (opened == VIREO_UNSUPPORTED) {
       why = "it was built for another delegate ABI";
-    } else if (status != VIREO_OK || table == nullptr) {
+    } else if (opened != VIREO_OK || table == nullptr) {
       why = "it could not open its driver";
     } else {
       why = lacks(*table);
@@ -111,6 +112,10 @@ void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
     }
   }
   if (why == nullptr) return;
+  if (opened != VIREO_OK) {
+    (void)fail(&error, Status::kUnsupported, "{}: open({}) gave status {}", why, VIREO_DELEGATE_ABI, opened);
+    if (error.message[0] != 0) why = error.message;
+  }
   refuse(rt, p, why);
   platform::close_library(p->library);
   p->library = nullptr;

@@ -356,8 +356,8 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     again_ = true;
 #endif
   if (status != VIREO_OK) {
-    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it",
-                text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name);
+    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it: status {}",
+                text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name, status);
   }
 #if VIREO_ASAN
   step->scratch_bytes = choice.scratch_bytes;

@@ -263,8 +263,9 @@ class Joiner {
         device.delegate->memory(device.handle, &host_, &l_.graphs[sub_], &part, l_.slots, &memory);
     if (status != VIREO_OK) {
       blame_node(error_, name(p));
-      return fail(error_, static_cast<Status>(status), "node \"{}\": device \"{}\" could not say what memory it takes",
-                  name(p), device.info.name);
+      return fail(error_, static_cast<Status>(status),
+                  "node \"{}\": device \"{}\" could not say what memory it takes: status {}", name(p), device.info.name,
+                  status);
     }
     choice.state_bytes = memory.state_bytes;
     choice.scratch_bytes = memory.scratch_bytes;

@@ -260,9 +260,9 @@ Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, cons
              VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
   const vireo_claims claims = {&c, take, leave};
   const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
-  return status == VIREO_OK
-             ? Status::kOk
-             : fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph", device.info.name);
+  return status == VIREO_OK ? Status::kOk
+                            : fail(error, static_cast<Status>(status),
+                                   "device \"{}\" failed to look at the graph: status {}", device.info.name, status);
 }
 
 // Asks every device that the session may use, those it would rather have first.

@@ -47,8 +47,9 @@ Status run_part(vireo_session& s, Step& step) {
   }
 #endif
   if (status != VIREO_OK) {
-    return fail(&s.error, static_cast<Status>(status), "{} \"{}\": {}", step.def->name, name_of(s, step),
-                s.submit.message);
+    const bool silent = s.submit.message[0] == 0;
+    return fail(&s.error, static_cast<Status>(status), silent ? "{} \"{}\" failed: status {}" : "{} \"{}\": {}",
+                step.def->name, name_of(s, step), silent ? ErrorArg(status) : ErrorArg(s.submit.message));
   }
   return Status::kOk;
 }

@@ -63,18 +63,18 @@ struct Opened {
 TEST(Plugin, EachFaultHasItsReason) {
   const std::map<std::string, std::string> reasons = {
       {"missing", "it does not export vireo_delegate_open"},
-      {"refuses", "it was built for another delegate ABI"},
+      {"refuses", "it was built for another delegate ABI: open(5) gave status 3"},
       {"no_table", "it could not open its driver"},
       {"other_abi", "its table is of another delegate ABI"},
       {"short", "its table is shorter than its ABI says"},
       {"nameless", "it has no name"},
-      {"holes", "a function that every delegate has is missing"},
+      {"holes", "enumerate, claim, memory, load, submit, unload, health or release is missing"},
       {"deaf", "it has wait without cancel, or cancel without wait"},
       {"no_device", "its devices are not there"},
       {"endless", "it enumerates more devices than a runtime has room for"},
       {"taken_name", "another delegate has a device of the same name"},
       {"bad_name", "a device's name is too long, has a comma, or is \"auto\""},
-      {"fails", "it could not open its driver"},
+      {"fails", "it could not open its driver: open(5) gave status 6"},
   };
   const uint32_t alone = vireo_runtime_device_count(Opened("").runtime);
   for (const auto& [kind, reason] : reasons) {
@@ -209,7 +209,7 @@ TEST_F(Probe, DeadlyPluginsAreQuarantined) {
       {"crash_load", "quarantined: it crashed (signal 6) while it ran integer operators on \"daaa\""},
       {"crash_submit", "quarantined: it crashed (signal 6) while it ran integer operators on \"daaa\""},
       {"hang_submit", "quarantined: its probe had no answer in 1500 ms while it ran integer operators on \"daaa\""},
-      {"wrong", "quarantined: device \"daaa\" computed wrong values in integer operators"},
+      {"wrong", "quarantined: device \"daaa\" computed wrong values in integer operators (output "},
   };
   for (const auto& [kind, reason] : reasons) {
     SCOPED_TRACE(kind);
@@ -218,7 +218,7 @@ TEST_F(Probe, DeadlyPluginsAreQuarantined) {
       const auto begin = std::chrono::steady_clock::now();
       const Opened opened(path, nullptr, folder_.c_str(), 1500);
       ASSERT_EQ(opened.status, VIREO_OK);
-      EXPECT_EQ(opened.plugin(0).reason, reason);
+      EXPECT_EQ(std::string(opened.plugin(0).reason).rfind(reason, 0), 0u) << opened.plugin(0).reason;
       EXPECT_EQ(opened.plugin(0).device_count, 0u);
       EXPECT_NE(opened.log.find(reason), std::string::npos) << opened.log;
       EXPECT_TRUE(opened.has("cpu"));
