@@ -18,10 +18,11 @@ namespace vireo::tool {
 namespace {
 
 void log_warning(void*, vireo_log_level level, const char* text) {
-  if (level == VIREO_LOG_WARNING) std::cerr << "warning: " << text << "\n";
+  if (level <= VIREO_LOG_WARNING) std::cerr << (level == VIREO_LOG_ERROR ? "error: " : "warning: ") << text << "\n";
 }
 
-std::string help_for(vireo_status status, const std::string& if_invalid) {
+std::string help_for(vireo_status status, const vireo_error& error, const std::string& if_invalid) {
+  if (status == VIREO_IO && error.node[0] != 0) return "";  // a device's own fault, no file's
   switch (status) {
     case VIREO_INVALID_MODEL:
       return if_invalid;
@@ -118,7 +119,7 @@ void check_file(vireo_status status, const vireo_error& error, const std::string
   std::string what = message;
   if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
   if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
-  throw ApiFailure(status, what, help_for(status, if_invalid),
+  throw ApiFailure(status, what, help_for(status, error, if_invalid),
                    {code_of(status), file, error.node, error.tensor, message, ""});
 }
 
