@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+#include <set>
+#include <utility>
+
 #include "c_api/tool/app.h"
 #include "c_api/tool/growing.h"
 
@@ -26,9 +29,21 @@ std::map<std::string, int64_t> count_nodes(const vireo_session* session, int64_t
   return nodes;
 }
 
+using Places = std::set<std::pair<std::string, std::string>>;  // nodes and the devices that run them
+
+Places places_of(const vireo_session* session) {
+  Places places;
+  for (const vireo_node_info& n : nodes_of(session)) {
+    const std::string device = n.device == nullptr ? "" : n.device;
+    if (!device.empty() && device != "cpu" && device != "-") places.emplace(n.name, device);
+  }
+  return places;
+}
+
 // What came of one placement.
 struct Outcome {
   std::map<std::string, int64_t> nodes;
+  Places places;
   int64_t cuts = 0;
   uint32_t failovers = 0;
   bool identical = true, pass = true;
@@ -93,6 +108,8 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
   Json result = {{"pass", true}, {"share", Json::object()}, {"placements", Json::array()}};
   std::map<std::string, int64_t> total;
   int64_t all = 0;
+  Places good, bad;  // of any that passes; of each that fails
+  bool any_bad = false;
   Progress progress;
   for (int i = 0; i < count; ++i) {
     progress.show("placements of " + model.name(), static_cast<size_t>(i), static_cast<size_t>(count));
@@ -104,6 +121,7 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
     try {
       const Session session = make_session(model, mixed, bounds);
       found.nodes = count_nodes(session.get(), &found.cuts);
+      found.places = places_of(session.get());
       found.compare_with(model, want, run_cases(model, session.get(), cases), tolerance);
       found.failovers = vireo_session_failover_count(session.get());
     } catch (const ApiFailure& failure) {
@@ -116,6 +134,15 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
       counts[device] = n;
     }
     if (!found.pass) result["pass"] = false;
+    if (found.pass) good.insert(found.places.begin(), found.places.end());
+    if (!found.pass && !found.places.empty()) {
+      Places common;
+      for (const auto& place : found.places) {
+        if (!any_bad || bad.count(place) != 0) common.insert(place);
+      }
+      bad = common;
+      any_bad = true;
+    }
     result["placements"].push_back({{"seed", seed + static_cast<uint64_t>(i)},
                                     {"block", drawn.block()},
                                     {"nodes", std::move(counts)},
@@ -128,6 +155,10 @@ Json try_placements(const Model& model, const SessionChoice& choice, const Bound
   }
   for (const auto& [device, n] : total)
     result["share"][device] = all == 0 ? 0.0 : static_cast<double>(n) / static_cast<double>(all);
+  result["suspects"] = Json::array();
+  for (const auto& [node, device] : bad) {
+    if (good.count({node, device}) == 0) result["suspects"].push_back({{"node", node}, {"device", device}});
+  }
   return result;
 }
 
@@ -147,7 +178,17 @@ std::string placements_text(const Json& tried) {
                     : p["identical"].get<bool>() ? "pass, identical"
                                                  : "pass"});
   }
-  return table_text(rows);
+  std::string text = table_text(rows);
+  std::string suspects;
+  size_t count = 0;
+  for (const Json& s : tried["suspects"]) {
+    if (++count <= 10)
+      suspects +=
+          (suspects.empty() ? "\"" : ", \"") + s["node"].get<std::string>() + "\" on " + s["device"].get<std::string>();
+  }
+  if (count > 10) suspects += " and " + std::to_string(count - 10) + " more";
+  if (count != 0) text += "in every placement that fails and in none that passes: " + suspects + "\n";
+  return text;
 }
 
 }  // namespace vireo::tool

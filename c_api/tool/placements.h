@@ -42,7 +42,8 @@ Answers answers_of_cpu(const Model& model, const SessionChoice& choice, Bounds* 
 // Runs the cases under `count` placements, from `seed` on, and compares with `want`. A session or a run that fails
 // fails its placement. With a choice that forbids failover nothing is compared or put right before, so that what a
 // device computes is what is judged. Returns {"pass", "share": {device: of all nodes}, "placements": [{seed, block,
-// nodes, cuts, failovers, identical, max_abs, pass, reason}]}.
+// nodes, cuts, failovers, identical, max_abs, pass, reason}], "suspects": [{node, device}]}: what all placements that
+// fail have where none that passes has it; at first sight, for two faults may hide each other.
 Json try_placements(const Model& model, const SessionChoice& choice, const Bounds& bounds,
                     const std::vector<std::vector<Array>>& cases, const Answers& want, int count, uint64_t seed,
                     const Tolerance& tolerance);

@@ -130,7 +130,7 @@ void verify(const Options& options, Context& context) {
     std::vector<std::string> assumed;
     const std::vector<Array> inputs =
         inputs_to_measure(model, options.inputs, options.session.shapes, options.session.bounds, &bounds, &assumed);
-    return finish_placements(options, model, bounds, {inputs}, context);
+    return finish_placements(options, model, bounds, {inputs, inputs}, context);  // a fault may show in a second run
   }
   if (!options.inputs.empty() || !options.session.shapes.empty())
     throw Failure("--input and --shape go with --placements without a reference: " + options.reference +
@@ -227,8 +227,9 @@ void add_verify(Command app, Context& context) {
   verb.add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       .non_negative();
   add_session(verb, &options->session);
-  verb.add_option("--placements", options->placements,
-                  "place the nodes on the named devices at random N times and compare with the CPU only")
+  verb.add_option(
+          "--placements", options->placements,
+          "place the nodes on the named devices at random N times, run each twice and compare with the CPU only")
       .non_negative();
   verb.add_flag("--failover", options->failover,
                 "let other devices take over nodes that a device computes wrongly or is lost at, as sessions of an "
