@@ -385,10 +385,12 @@ void conformance(const Options& options, Context& context) {
   progress.show("");
 
   size_t passed = 0, failed = 0, refused = 0;
+  std::map<std::string, size_t> devices;  // of those that passed
   Json list = Json::array();
   for (size_t i = 0; i < cases.size(); ++i) {
     const Outcome& o = outcomes[i];
     ++(o.result == "pass" ? passed : o.result == "refused" ? refused : failed);
+    if (o.result == "pass") ++devices[o.device];
     const fs::path clean = cases[i].lexically_normal();
     const std::string name = (clean.has_filename() ? clean.filename() : clean.parent_path().filename()).string();
     if (options.json) {
@@ -400,6 +402,10 @@ void conformance(const Options& options, Context& context) {
   if (failed != 0) context.exit_status = 1;
   if (options.json) return print_json({{"cases", list}});
   std::cout << passed << " passed, " << failed << " failed, " << refused << " refused, of " << cases.size() << "\n";
+  if (options.device.empty()) return;
+  std::cout << "passed by device:";
+  for (const auto& [device, count] : devices) std::cout << " " << (device.empty() ? "none" : device) << " " << count;
+  std::cout << "\n";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """vireo delegate-test, the vendors' test of a plug-in: a good one passes, and of each bad one it names the case that shows it."""
 import json
+import shutil
 import unittest
 
 import support
@@ -63,11 +64,16 @@ class Kit(unittest.TestCase):
     def test_wrong_answers_are_failures(self):
         """Of devices that say that all went well: the kit puts nothing right, and looks where they do not expect it."""
         models = toy_model("kit_static", 4), toy_model("kit_open", "n")
-        for kind, section, case, what in (("one_shape", "models", "kit_static", "output 'y' of case 0"), ("tail", "answers", "float32 Relu 3x7", "wrong values"),
+        for kind, section, case, what in (("one_shape", "models", "kit_static", "output 'y' of case 0"), ("tail", "answers", "float32 Relu 3x7", "of 21 is "),
                                           ("second", "answers", "float32 Relu 1x16", "in the second run of a session"),
                                           ("lazy", "answers", "float32 Relu 1x16", "wrong values"),
                                           ("stale", "answers", "float32 Relu 1x16", "in the second run of a session"),
                                           ("second", "models", "kit_static", "output 'y' of case 1"), ("lazy", "models", "kit_static", "output 'y' of case 0"),
+                                          ("input", "answers", "float32 Add 1x16", "wrote into an input of float32 Add 1x16"),
+                                          ("saturates", "answers", "float32 Relu 1x16", "in a run on values of any size"),
+                                          ("percent", "answers", "float32 Relu 1x16", "wrong values"),
+                                          ("logs", "answers", "float32 Relu 1x16", "status 6 (it logged: toy_dsp: it has no firmware)"),
+                                          ("second", "threads", "two sessions at once", "in the second run of a session"),
                                           ("idle", "answers", "is used, toy_dsp", "it ran no node of any model")):
             with self.subTest(f"{kind}, {section}"):
                 status, _, failed = test(TOYS / f"toy_{kind}.so", *models)
@@ -94,11 +100,32 @@ class Kit(unittest.TestCase):
                 self.assertEqual(ran("verify", "right", *options)[0], 0)
                 status, told = ran("verify", "one_shape", *options)
                 self.assertEqual((status, told["pass"]), (1, False))
+                if "--placements" in options:
+                    self.assertEqual({s["device"] for s in told["suspects"]}, {"toy_dsp"})
                 status, told = ran("verify", "one_shape", *options, "--failover")
                 self.assertEqual((status, told["pass"]), (0, True))
+        self.assertEqual(ran("verify", "second", "--placements", "3")[0], 1)
+        failed = support.vireo("verify", file, "--placements", "1", "--device", "toy_dsp", "--plugins", TOYS / "toy_logs.so", check=False,
+                               environment={"VIREO_PROBE": "off"})
+        self.assertIn("error: toy_dsp: it has no firmware", failed.stderr)
         devices = {kind: {d["device"]: d["nodes"] for d in ran("explain", kind)[1]["devices"]} for kind in ("right", "one_shape")}
         self.assertEqual(devices, {"right": {"toy_dsp": 4}, "one_shape": {"cpu": 4}})
         self.assertEqual(ran("verify", "one_shape", reference, "--failover")[1]["device"], "cpu")
+
+    @unittest.skipUnless(TOYS.exists(), "this build is without the plug-ins of tests/plugin")
+    @unittest.skipIf(support.missing("onnx"), "onnx is not installed")
+    def test_conformance_says_which_device_ran_the_cases(self):
+        import numpy as np
+        from onnx import numpy_helper
+        toy_model("kit_case", 4)
+        data = support.WORK / "kit_cases" / "case" / "test_data_set_0"
+        data.mkdir(parents=True, exist_ok=True)
+        shutil.copy(support.WORK / "kit_case.onnx", data.parent / "model.onnx")
+        x, x2 = np.random.default_rng(4).standard_normal((2, 4, 40), np.float32)
+        for name, values in (("input_0", x), ("input_1", x2), ("output_0", np.abs((x2 - x) * -x))):
+            (data / f"{name}.pb").write_bytes(numpy_helper.from_array(values).SerializeToString())
+        done = support.vireo("conformance", data.parent, "--device", "toy_dsp,cpu", "--plugins", TOYS / "toy_right.so")
+        self.assertIn("1 passed, 0 failed, 0 refused, of 1\npassed by device: toy_dsp 1\n", done.stdout)
 
     def test_no_such_file(self):
         done = support.vireo("delegate-test", "/nowhere/libx.so", check=False)
