@@ -6,10 +6,18 @@
  *   -> unload -> release
  *
  * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
- * the end; members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
+ * the end. The caller of a function sets it, also in a struct to be filled: a delegate sets it before it calls node()
+ * or value(). Members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
  * nothing. Only open, enumerate, claim, compile, load, buffer_create and _import may allocate: what the host counts
- * through its table, what a driver or a compiler needs inside in its own way. Two sessions may call at once; one loaded
- * part is never submitted again before its last submit is done.
+ * through its table, what a driver or a compiler needs inside in its own way.
+ *
+ * Threads. Several sessions may call one device at once, each from a thread of its own, so every function of a device
+ * may run beside every other. Calls on one loaded part follow each other, but for cancel; it is never submitted again
+ * before its last submit is done. enumerate and release have the delegate to themselves. The host's functions may be
+ * called from any thread.
+ *
+ * Errors. The host shows the text that compile and submit leave in `message`; it begins with what happened, and needs
+ * no name of the device. Other functions have no message: they log, with VIREO_LOG_ERROR, what the user should know.
  *
  * Who decides what. A delegate says of each node whether its device can run it and how long that takes. The host places
  * the nodes and joins neighbours on one device to parts; a delegate that compiles gets every part as a whole.
@@ -50,8 +58,8 @@ typedef struct vireo_graph vireo_graph;
 /* A node of a graph. Pointers live for the call that gave the graph. */
 typedef struct vireo_graph_node {
   uint32_t struct_size;
-  uint16_t op; /* vireo/ops.h */
-  uint16_t version;
+  uint16_t op;          /* vireo/ops.h */
+  uint16_t version;     /* of the operator's meaning: leave a node of one that you do not know */
   const uint8_t* attrs; /* the operator's FlatBuffers table, verified, aligned to 8 */
   size_t attrs_size;
   const int32_t* inputs; /* value numbers, -1 absent */
@@ -72,7 +80,8 @@ typedef struct vireo_graph_value {
   uint8_t is_static; /* every dimension is fixed: max_dims is the shape */
   int32_t rank;
   int64_t max_dims[VIREO_MAX_RANK]; /* upper bounds */
-  const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). Else NULL */
+  const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). They live as long as
+                                       the model, and may not be written: a file may be mapped there. Else NULL */
   size_t constant_size;
   const char* name;
 } vireo_graph_value;
@@ -102,7 +111,8 @@ typedef struct vireo_host {
 /* Properties of a claim, for vireo_part.flags. */
 enum {
   VIREO_PART_JOINS = 1 /* claim: neighbours that are claimed with this flag may become one part, which is compiled as a
-                          whole */
+                          whole if there is compile(). Only such parts are compared before their first use, and run
+                          elsewhere after VIREO_DEVICE_LOST */
 };
 /* One part that a delegate would run, or runs: nodes that follow each other in the graph's order, without leaving the
  * device. */
@@ -165,7 +175,8 @@ typedef struct vireo_compiled {
 
 /* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
  * A node may be taken more than once, the best way first: the others are what a session's preference and `vireo tune`
- * choose from. take refuses parts of several nodes: VIREO_PART_JOINS says that neighbours may be joined. */
+ * choose from. take refuses parts of several nodes: VIREO_PART_JOINS says that neighbours may be joined. Without that
+ * flag, take calls memory and pack before it returns, and gives back their error: hold no lock of theirs there. */
 typedef struct vireo_claims {
   void* context;
   vireo_status (*take)(void* context, const vireo_part* part);
@@ -220,16 +231,21 @@ struct vireo_delegate {
   vireo_status (*pack)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to);
   /* Prepares a part in `state` (as memory() said). Constants and the blob may be referred to: they outlive the part. A
-   * blob may come from a file: whatever steers addresses in it is checked here. */
+   * blob may come from a file: whatever steers addresses in it is checked here. *loaded is the delegate's own, such as
+   * `state`. VIREO_OUT_OF_ARENA: the device has no more memory; the host places the nodes of a joined part elsewhere.
+   * Any other error ends the session. */
   vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        int32_t slots, void* state, void** loaded);
   /* Runs it. `inputs` and `outputs`: the part's boundary values in the order of vireo_part.inputs and outputs, NULL
-   * where absent or not wanted. Shapes are set; an operator whose shape the data decide sets its outputs' true dims
-   * (never above capacity). If a node runs as a part by itself, output 0 may lie in the memory of an input where the
-   * operator works element by element, and what an operator only moves may be in its place already: outputs of Slice,
-   * Split and Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the outputs are
-   * written. With it: may return before; until wait() has given something else than VIREO_BUSY, the host neither reads
-   * the outputs nor changes the inputs. */
+   * where absent or not wanted. They are dense and row-major. Their memory is aligned to their element, and no more is
+   * sure: it may be the application's. Inputs are only read, also where they are not needed any more; every element of
+   * an output is written, in every run. Shapes are set; an operator whose shape the data decide sets its outputs' true
+   * dims (never above capacity). If a node runs as a part by itself, output 0 may lie in the memory of an input where
+   * the operator works element by element, and what an operator only moves may be in its place already: outputs of
+   * Slice, Split and Gather inside the input, inputs of Concat inside the output. Without wait(): returns when the
+   * outputs are written. With it: may return before; until wait() has given something else than VIREO_BUSY, the host
+   * neither reads the outputs nor changes the inputs. VIREO_DEVICE_LOST: the host goes on elsewhere. Any other error
+   * ends the run. */
   vireo_status (*submit)(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count,
                          vireo_tensor* const* outputs, uint32_t output_count, const vireo_submit* with);
   /* The last call on a loaded part. Work under way is cancelled first. */
@@ -241,7 +257,7 @@ struct vireo_delegate {
   /* Optional: turns a part into what the device runs; the same bytes for the same part on every host. Host and device
    * need not be in one machine: enumerate may offer devices that can be compiled for, but not run (load then returns
    * VIREO_UNSUPPORTED). VIREO_UNSUPPORTED: these nodes do not work together, message says why; the host then places
-   * them elsewhere. */
+   * them elsewhere. So it does after any other error. VIREO_OK without a call of reserve: a part that needs no blob. */
   vireo_status (*compile)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                           const vireo_blob* blob, vireo_compiled* out);
   /* Optional, with cancel: waits for the last submit, at most `timeout_ns` (0: only looks). VIREO_BUSY: not done yet.
@@ -286,8 +302,8 @@ struct vireo_delegate {
 /* The name of the one function that a plug-in's library exports. */
 #define VIREO_DELEGATE_OPEN "vireo_delegate_open"
 /* The type of the exported function. `abi` is the host's VIREO_DELEGATE_ABI; a plug-in that cannot serve it returns
- * VIREO_UNSUPPORTED. Each call opens the driver anew and gives a table of its own, which lives until its release,
- * because several runtimes may be in one process. */
+ * VIREO_UNSUPPORTED, before it looks at `host`, whose members may be others. Each call opens the driver anew and gives
+ * a table of its own, which lives until its release, because several runtimes may be in one process. */
 typedef vireo_status (*vireo_delegate_open_function)(uint32_t abi, const vireo_host* host,
                                                      const vireo_delegate** out_delegate);
 
