@@ -18,6 +18,15 @@ MODELS = support.ROOT / "samples" / "models"
 reason = support.missing("numpy")
 
 
+class Import(unittest.TestCase):
+    def test_says_that_it_needs_numpy(self):
+        code = "import sys; sys.modules['numpy'] = None; import vireo"
+        path = os.pathsep.join([str(support.ROOT / "bindings" / "python"), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run([sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("vireo needs numpy", done.stderr)
+
+
 @unittest.skipIf(reason, reason)
 class Binding(unittest.TestCase):
     @classmethod

@@ -10,6 +10,10 @@
 A thin layer over the C headers: arrays are read in place, errors of the library become exceptions that name node and tensor.
 bfloat16 and float8 travel as uint16 and uint8 bits, 4- and 2-bit integers as int8 or uint8.
 """
+try:
+    import numpy as _numpy  # noqa: F401
+except ImportError as _error:
+    raise ImportError("vireo needs numpy, which this Python does not have: pip install numpy, or apt-get install python3-numpy") from _error
 from ._convert import ConvertError, convert, program
 from ._errors import VireoError
 from ._fleet import Estimate, Finished, Load, Pipeline, RunFailed, Share, Split, estimate
