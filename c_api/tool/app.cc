@@ -84,8 +84,9 @@ int run_app(int argc, char** argv, Extensions extensions) {
            require_keys("--trust", list);
            (void)setenv("VIREO_TRUSTED", list.c_str(), 1);
          },
-         "public keys' files: take only models that one of them signed (or VIREO_TRUSTED); none: take any model; a "
-         "build that cannot check signatures needs it for signed ones")
+         "files of public keys: load only models that one of them signed (or VIREO_TRUSTED); none: load any model, "
+         "also a "
+         "signed one in a build that cannot check signatures")
       .file({".pub"})
       .offer({"none"});
   app.add_option(
@@ -94,7 +95,7 @@ int run_app(int argc, char** argv, Extensions extensions) {
            require_keys("--keys", list);
            (void)setenv("VIREO_KEYS", list.c_str(), 1);
          },
-         "secret keys' files, for encrypted models (or VIREO_KEYS)")
+         "files of secret keys, for encrypted models (or VIREO_KEYS)")
       .file({".key"});
   for (const auto& add : context.extensions.verbs) add(app, context);
   add_run(app, context);

@@ -251,12 +251,12 @@ void add_bench(Command app, Context& context) {
                     "timeline")
         .file({".html", ".json"});
   Option pipeline = verb.add_option("--pipeline", options->fleet.depth,
-                                    "runs that overlap in this many sessions, beside a single session")
+                                    "overlap runs in this many sessions, and compare with a single session")
                         .range(1, 64);
-  Option split =
-      verb.add_option("--split", options->fleet.split, "devices (cpu,npu) that share each batch, beside each alone")
-          .excludes(pipeline);
-  Option batch = verb.add_option("--batch", options->fleet.batch, "rows of a batch to split").range(1, 1 << 20);
+  Option split = verb.add_option("--split", options->fleet.split,
+                                 "devices (cpu,npu) that share each batch, and compare with each by itself")
+                     .excludes(pipeline);
+  Option batch = verb.add_option("--batch", options->fleet.batch, "rows in each batch of --split").range(1, 1 << 20);
   for (const char* other : {"--profile", "--report", "--tune-at-load"}) {  // of one session
     if (const Option option = verb.find_option(other)) {
       pipeline.excludes(option);

@@ -2,6 +2,7 @@
 #include "c_api/tool/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "c_api/tool/columns.h"
 #include "c_api/tool/nearest.h"
@@ -62,6 +63,15 @@ std::string entry_text(const std::string& name, const std::string& description) 
   return text + "\n";
 }
 
+// Those of no group first, then the groups, each in the order they were added.
+template <class App>
+auto in_groups(App& app) {
+  auto options = app.get_options({});
+  const std::string plain = app.get_help_ptr()->get_group();
+  std::stable_partition(options.begin(), options.end(), [&](const auto* o) { return o->get_group() == plain; });
+  return options;
+}
+
 std::string usage_text(const CLI::App& app, const std::string& name) {
   std::string text = name + " [OPTIONS]";
   for (const CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->get_positional(); })) {
@@ -75,10 +85,11 @@ std::string usage_text(const CLI::App& app, const std::string& name) {
 // The help text, whose lines have at most kHelpColumns whatever the terminal has: manual pages and documents hold it.
 // Footers have the lines that their verbs give them.
 std::string help_text(const CLI::App& app, const std::string& name) {
-  std::string positionals, options, verbs, text;
+  std::string positionals, options, verbs, text, group = app.get_help_ptr()->get_group();
   for (const std::string& line : wrapped(app.get_description(), kHelpColumns)) text += line + "\n";
   for (const std::string& line : wrapped("Usage: " + usage_text(app, name), kHelpColumns)) text += line + "\n";
-  for (const CLI::Option* option : app.get_options({})) {
+  for (const CLI::Option* option : in_groups(app)) {
+    if (option->get_group() != group) options += "\n" + (group = option->get_group()) + ":\n";
     (option->get_positional() ? positionals : options) += entry_text(heading_text(*option), option->get_description());
   }
   for (const CLI::App* verb : app.get_subcommands({})) verbs += entry_text(verb->get_name(), verb->get_description());
@@ -107,6 +118,16 @@ const CLI::App& last_of(const CLI::App& root) {
   return *at;
 }
 
+// "did you mean convert? ", or "did you mean convert --quantize? " for a verb that is an option of another.
+std::string hint_for(const std::string& verb, const Command& root) {
+  const std::string hint = did_you_mean(verb, root.verb_names());
+  if (!hint.empty()) return hint;
+  for (const Command& known : root.verbs()) {
+    if (known.find_option("--" + verb)) return "did you mean " + known.name() + " --" + verb + "? ";
+  }
+  return "";
+}
+
 // "did you mean --input? " for the first option of `words` that neither the verb nor the program has.
 std::string hint_for(const std::vector<std::string>& words, const CLI::App& root, const CLI::App& verb) {
   std::vector<std::string> known;
@@ -125,7 +146,7 @@ std::string hint_for(const std::vector<std::string>& words, const CLI::App& root
 }  // namespace
 
 UnknownVerb::UnknownVerb(const std::string& word, const Command& root)
-    : UsageError("has no verb \"" + word + "\"", "", did_you_mean(word, root.verb_names())) {}
+    : UsageError("has no verb \"" + word + "\"", "", hint_for(word, root)) {}
 
 Option Option::required() {
   option_->required();
@@ -184,6 +205,11 @@ Option Option::file(std::initializer_list<const char*> endings) {
 Option Option::folder() {
   option_->type_name("FOLDER");
   (*offers_)[option_].folder = true;
+  return *this;
+}
+
+Option Option::group(const std::string& heading) {
+  option_->group(heading);
   return *this;
 }
 
@@ -294,7 +320,7 @@ std::vector<Command> Command::verbs() const {
 
 std::vector<Option> Command::options() const {
   std::vector<Option> options;
-  for (CLI::Option* option : app_->get_options()) options.push_back(keep(option));
+  for (CLI::Option* option : in_groups(*app_)) options.push_back(keep(option));
   return options;
 }
 

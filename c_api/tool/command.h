@@ -52,6 +52,8 @@ class Option {
   // The value names a file, whose usual endings these are, or a folder. Nothing is checked.
   Option file(std::initializer_list<const char*> endings = {});
   Option folder();
+  // Help lists the option below the others, with those of the same heading.
+  Option group(const std::string& heading);
   // Values that a shell may offer. Nothing is checked.
   Option offer(const std::vector<std::string>& values);
   // Replaces what was given before it is checked and stored.
@@ -115,7 +117,7 @@ class Command {
   std::string name() const;
   std::string description() const;
   std::vector<Command> verbs() const;                 // in the order they were added
-  std::vector<Option> options() const;                // those of this command alone, --help too
+  std::vector<Option> options() const;                // those of this command alone, --help too, groups last
   Option find_option(const std::string& name) const;  // "--name"; one that names none where there is no such option
   std::vector<std::string> verb_names() const;
   std::string help() const;   // what --help prints, in lines of at most kHelpColumns

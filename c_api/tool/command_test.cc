@@ -93,6 +93,8 @@ TEST(Command, FaultsSayWhatWasMeant) {
   EXPECT_EQ(hint({"draw", "line", "--witdh", "3"}), "did you mean --width? ");
   EXPECT_EQ(hint({"draw", "line", "--colr=red"}), "did you mean --color? ");
   EXPECT_EQ(hint({"draw", "line", "--frobnicate"}), "");
+  EXPECT_EQ(hint({"style", "line"}), "did you mean draw --style? ");
+  EXPECT_EQ(hint({"frobnicate"}), "");
 }
 
 TEST(Command, AnUnknownVerbIsNoMatterOfHelp) {
@@ -113,6 +115,20 @@ TEST(Command, HelpIsNoWiderThanItSays) {
   verb.add_flag("--a-very-long-name-of-an-option-which-leaves-no-room", flag, text);
   std::istringstream lines(verb.help() + p.line.root().help());
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), kHelpColumns) << line;
+}
+
+TEST(Command, HelpListsGroupsLast) {
+  Program p;
+  bool rare = false, plain = false;
+  Command draw = p.line.root().verbs()[0];
+  draw.add_flag("--rare", rare, "seldom").group("For old paper");
+  draw.add_flag("--plain", plain, "often");
+  const std::string help = draw.help();
+  const size_t heading = help.find("\nFor old paper:\n"), option = help.find("--rare");
+  EXPECT_LT(help.find("--plain"), heading);
+  EXPECT_LT(heading, option);
+  EXPECT_NE(option, std::string::npos);
+  EXPECT_EQ(draw.options().back().long_names(), (std::vector<std::string>{"rare"}));
 }
 
 TEST(Command, OffersWhatAValueMayBe) {

@@ -194,20 +194,20 @@ void add_devices(Command app, Context& context) {
   auto query = std::make_shared<Query>();
   Command verb = app.add_verb("devices", "List the devices of this machine, or those for a model");
   add_json(verb, json.get());
-  verb.add_flag("--measure", *measure, "measure what they do, and keep it in your cache");
+  verb.add_flag("--measure", *measure, "measure the speed of each device, and keep it in your cache");
   const Option model =
-      verb.add_option("--for", query->model, "compare them for this model, those within the limits first")
+      verb.add_option("--for", query->model, "compare the devices for this model; those within the limits come first")
           .file({".vireo", ".onnx"});
   const auto limit = [&](const char* name, double* value, const char* help) {
     verb.add_option(name, *value, help).needs(model).positive();
   };
-  limit("--memory", &query->memory_mib, "most MiB of a session with its weights");
-  limit("--latency", &query->latency_ms, "most milliseconds of a run");
-  limit("--energy", &query->energy_mj, "most millijoules of a run");
-  limit("--cost", &query->cost, "most that a run may cost, by --price");
+  limit("--memory", &query->memory_mib, "most MiB that a session takes with its weights");
+  limit("--latency", &query->latency_ms, "most milliseconds that a run takes");
+  limit("--energy", &query->energy_mj, "most millijoules that a run takes");
+  limit("--cost", &query->cost, "most that a run costs, at the prices of --price");
   verb.add_repeated("--price", query->prices, "what a second on a device costs: DEVICE=PRICE");
-  verb.add_option("--vendors", query->vendors, "vendors to be preferred, the first most, with commas between them");
-  verb.add_flag("--emulated", query->emulated, "consider devices that software stands in for");
+  verb.add_option("--vendors", query->vendors, "preferred vendors with commas between them, best first");
+  verb.add_flag("--emulated", query->emulated, "also consider devices that are emulated in software");
   add_shapes(verb, &query->shapes);
   add_bounds(verb, &query->bounds);
   verb.footer(

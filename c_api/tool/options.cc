@@ -55,9 +55,10 @@ void add_tuning(Command verb, std::string* tuning) {
 }
 
 void add_tune_at_load(Command verb, double* budget_ms) {
-  verb.add_option("--tune-at-load", *budget_ms,
-                  "MS: measure the kernels of the costliest nodes for so long first, and keep what is found in the "
-                  "file of --tuning (auto)")
+  verb.add_option(
+          "--tune-at-load", *budget_ms,
+          "MS: before the first run, measure the kernels of the costliest nodes for MS milliseconds, and keep the "
+          "result in the file of --tuning (without that: auto)")
       .range(0.0, 1e6);
 }
 
@@ -85,16 +86,16 @@ void add_packing(Command verb, vireo_packing* packing) {
       "--packing",
       {{"default", VIREO_PACKING_DEFAULT}, {"always", VIREO_PACKING_ALWAYS}, {"never", VIREO_PACKING_NEVER}},
       [packing](int choice) { *packing = static_cast<vireo_packing>(choice); },
-      "copies of weights as kernels read them: default, always, never");
+      "whether to copy weights into the order in which kernels read them: default, always, never");
 }
 
 void add_shapes(Command verb, std::vector<std::string>* shapes) {
   verb.add_repeated("--shape", *shapes,
-                    "NAME=1,3,224,224: the shape of an input with open dimensions; 1 for each otherwise");
+                    "NAME=1,3,224,224: the shape of an input; without it, each open dimension is 1");
 }
 
 void add_bounds(Command verb, std::vector<std::string>* bounds) {
-  verb.add_repeated("--bound", *bounds, "DIMENSION=8: the most that a dimension takes whose size depends on the data");
+  verb.add_repeated("--bound", *bounds, "DIMENSION=8: upper bound of a dimension whose size depends on the data");
 }
 
 }  // namespace vireo::tool

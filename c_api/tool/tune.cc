@@ -180,7 +180,8 @@ void tune(const Options& options, Context& context) {
 
 void add_tune(Command app, Context& context) {
   auto options = std::make_shared<Options>();
-  Command verb = app.add_verb("tune", "Measure which kernels are fastest here, for --tuning of other verbs");
+  Command verb =
+      app.add_verb("tune", "Measure which kernels are fastest here; --tuning of run and bench takes the result");
   add_model(verb, context, &options->model);
   verb.add_option("-o,--output", options->out, "file to write, and to add to; auto: the one in your cache")
       .show_default()

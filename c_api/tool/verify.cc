@@ -229,12 +229,12 @@ void add_verify(Command app, Context& context) {
   add_session(verb, &options->session);
   verb.add_option(
           "--placements", options->placements,
-          "place the nodes on the named devices at random N times, run each twice and compare with the CPU only")
+          "N times: place the nodes at random on the devices of --device, run twice and compare with the CPU")
       .non_negative();
   verb.add_flag("--failover", options->failover,
-                "let other devices take over nodes that a device computes wrongly or is lost at, as sessions of an "
+                "let another device take over where a device is lost or computes wrongly, as sessions of an "
                 "application do; without it that is a failure");
-  verb.add_option("--seed", options->seed, "of the first such placement; default 1");
+  verb.add_option("--seed", options->seed, "seed of the first placement of --placements; default 1");
   add_inputs(verb, &options->inputs, "without a reference: an input, NAME=FILE; else values are made up");
   add_json(verb, &options->json, "print every output's figures as JSON");
   verb.footer(

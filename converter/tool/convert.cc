@@ -329,11 +329,11 @@ void add_common(Command verb, Options* options) {
   add_bounds(verb, &options->bounds);
   add_import_options(verb, &options->import);
   verb.add_option("--reproduce", options->reproduce,
-                  "write each node that is refused to this folder, as a model of that node alone")
+                  "write each node that is refused to this folder, as a model with only that node")
       .folder();
   add_profiles(verb, "--target", &options->targets,
                "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights "
-               "and compile parts for it; may be given often; help lists the profiles");
+               "and compile parts for it; may be repeated");
   add_limits(verb, &options->limits);
 }
 
@@ -352,7 +352,7 @@ void add_convert(Command app, Context& context) {
       verb.add_flag("--check", options->check,
                     "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
   verb.add_option("--report", options->report,
-                  "write what was done to an .html page that explains itself, or the same data to a .json file")
+                  "write a page (.html) with graphs, passes and memory, or the same data as .json")
       .file({".html", ".json"});
   verb.add_option("--bench", options->bench_seconds,
                   "run the result for N seconds and put each node's time into the report")
@@ -365,7 +365,9 @@ void add_convert(Command app, Context& context) {
   verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
       .non_negative();
   verb.add_option("--signature", options->signature,
-                  "a .json file that says what inputs mean: picture, sound, range, mean, std")
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std (vireo sign makes the "
+                  "other kind of "
+                  "signature)")
       .file({".json"});
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");

@@ -5,20 +5,27 @@
 namespace vireo::tool {
 
 void add_import_options(Command verb, ImportOptions* options) {
+  const char* const kGroup = "For some ONNX files only";
   verb.add_repeated(
-      "--elements", options->elements,
-      "NAME=3: elements of an input that is a sequence (inputs NAME.0, NAME.1...), at most in an output or in an "
-      "input that is a map (inputs NAME.keys, NAME.values); NAME=none: an optional is empty");
+          "--elements", options->elements,
+          "NAME=3: the number of elements of a sequence that is an input (they become inputs NAME.0, NAME.1, ...); the "
+          "most elements of a sequence that is an output, or of a map that is an input (it becomes inputs NAME.keys "
+          "and "
+          "NAME.values). NAME=none: an optional input is empty")
+      .group(kGroup);
   verb.add_repeated("--keep-input", options->keep_inputs,
-                    "NAME: an input that the ONNX file has a value for stays an input, and is no constant");
+                    "NAME: the caller gives this input in each run, although the ONNX file has a value for it; "
+                    "without this option it becomes a constant")
+      .group(kGroup);
   verb.add_option("--string-bytes", options->string_bytes,
                   "maximum bytes reserved for each string that a node produces; default 256")
-      .range(1u, 1u << 20);
-  verb.add_option(
-          "--nchwc-block", options->nchwc_block,
-          "channels in a block of a model that ONNX Runtime saved with ORT_ENABLE_ALL, where the model does not "
-          "tell: 16 from a machine with AVX-512, 8 from any other x86")
-      .one_of({8, 16});
+      .range(1u, 1u << 20)
+      .group(kGroup);
+  verb.add_option("--nchwc-block", options->nchwc_block,
+                  "channels in a block of a model that ONNX Runtime saved with ORT_ENABLE_ALL: 16 if that machine had "
+                  "AVX-512, 8 on any other x86; needed only if the file does not show it")
+      .one_of({8, 16})
+      .group(kGroup);
 }
 
 void fill_import(const ImportOptions& options, ConvertOptions* convert) {

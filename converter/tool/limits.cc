@@ -34,10 +34,13 @@ void time_is_over(int) {  // what a signal handler may call, and nothing else
 }  // namespace
 
 void add_limits(Command verb, Limits* limits) {
-  verb.add_option("--max-memory", limits->memory_gib,
-                  "GiB that this may take; default three quarters of the machine's; 0 for no limit")
+  verb.add_option(
+          "--max-memory", limits->memory_gib,
+          "most GiB of memory that the conversion may take; default: three quarters of the machine's; 0: no limit")
       .non_negative();
-  verb.add_option("--max-seconds", limits->seconds, "that this may take; default 3600; 0 for no limit").range(0.0, 1e9);
+  verb.add_option("--max-seconds", limits->seconds,
+                  "most seconds that the conversion may take; default: 3600; 0: no limit")
+      .range(0.0, 1e9);
 }
 
 void apply_limits(const Limits& limits, const std::string& model, bool json) {

@@ -69,8 +69,8 @@ void add_pack(Command app, Context&) {
       .required()
       .file({".vireo"});
   add_profiles(verb, "--target,--profile", &options->targets,
-               "a profile by name (vireo targets lists them) or PATH.json; may be given often; cpu, which serves every "
-               "CPU, otherwise");
+               "a profile by name (vireo targets lists them) or PATH.json; may be repeated; default: cpu, for every "
+               "CPU");
   add_tuning(verb, &options->with.tuning);
   add_shapes(verb, &options->with.shapes);
   add_bounds(verb, &options->with.bounds);
