@@ -100,7 +100,7 @@ void bench_pipeline(const Model& model, const SessionChoice& choice, const Bound
                          together, together / alone);
   for (const Json& b : busy)
     std::cout << formatted(
-        "  %s: %d nodes, busy %.0f%% (time in its nodes, waiting for it counted, over time passed)\n",
+        "  %s: %d nodes, busy for %.0f%% of the time (waiting for it included, summed over sessions)\n",
         b["device"].get<std::string>().c_str(), b["nodes"].get<int>(), 100 * b["share"].get<double>());
 }
 

@@ -114,8 +114,10 @@ void check(vireo_status status, const vireo_error& error, const std::string& doi
 void check_file(vireo_status status, const vireo_error& error, const std::string& doing, const std::string& file,
                 const std::string& if_invalid) {
   if (status == VIREO_OK) return;
-  const std::string message = "cannot " + doing + (file.empty() ? "" : " " + file) + ": " +
-                              (error.message[0] != 0 ? error.message : vireo_status_text(status));
+  std::string said = error.message[0] != 0 ? error.message : vireo_status_text(status);
+  const std::string named = "\"" + file + "\": ";  // the library names the file as well
+  if (said.rfind(named, 0) == 0) said.erase(0, named.size());
+  const std::string message = "cannot " + doing + (file.empty() ? "" : " " + file) + ": " + said;
   std::string what = message;
   if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
   if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
@@ -264,8 +266,8 @@ std::vector<std::string> Bounds::close(const vireo_value_info& info, int64_t ext
     if (info.max_dims[d] >= 0 || symbol(info, d) == nullptr) continue;
     const int64_t fits = std::max(extent, info.min_dims[d]);
     if (ranges_.try_emplace(info.dim_names[d], fits, fits).second)
-      closed.push_back(std::string("dimension ") + info.dim_names[d] + " of " + info.name + " = " +
-                       std::to_string(fits) + " (--shape sets it)");
+      closed.push_back(std::string("dimension ") + info.dim_names[d] + " of " + info.name + ": " +
+                       std::to_string(fits) + " is assumed (--shape changes it)");
   }
   return closed;
 }

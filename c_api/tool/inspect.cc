@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/folded_text.h"
@@ -153,8 +154,12 @@ void inspect(const Options& options, Context& context) {
 
   Bounds bounds;
   std::vector<std::string> open;
+  std::set<std::string> names;
   for (const vireo_value_info& info : model.inputs()) {
-    for (const std::string& name : bounds.close(info, 1)) open.push_back(name);
+    for (int32_t d = 0; d < info.rank; ++d) {
+      if (info.max_dims[d] < 0 && info.dim_names[d] != nullptr) names.insert(info.dim_names[d]);
+    }
+    for (const std::string& line : bounds.close(info, 1)) open.push_back(line);
   }
   result["open_dimensions"] = open;
   std::string problem;
@@ -214,9 +219,9 @@ void inspect(const Options& options, Context& context) {
     }
   }
   if (!open.empty()) {
-    std::cout << "  memory      depends on";
-    for (const std::string& name : open) std::cout << " " << name;
-    std::cout << " (convert with --shape to bound it)\n";
+    std::cout << "  memory      depends on open dimensions (convert with --shape to bound them):";
+    for (const std::string& name : names) std::cout << " " << name;
+    std::cout << "\n";
   } else if (result.contains("memory")) {
     const Json& m = result["memory"];
     std::cout << "  memory      " << bytes_text(m["arena_bytes"].get<uint64_t>()) << " arena: tensors "

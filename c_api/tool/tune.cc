@@ -169,8 +169,14 @@ void tune(const Options& options, Context& context) {
   }
   for (const std::string& line : assumed) std::cout << line << "\n";
   if (rows.size() > 1) std::cout << table_text(rows);
-  std::cout << formatted("%zu kinds of nodes, of %zu with several ways %zu were worth measuring; %d rounds\n",
-                         ways.all.size(), measured.size() + pruned, measured.size(), rounds);
+  if (measured.empty() && pruned == 0) {
+    std::cout << formatted("%zu kinds of nodes, each with one kernel here: there is no choice to measure\n",
+                           ways.all.size());
+  } else {
+    std::cout << formatted(
+        "%zu kinds of nodes, %zu of them with several kernels, %zu of those slow enough to measure; %d rounds\n",
+        ways.all.size(), measured.size() + pruned, measured.size(), rounds);
+  }
   if (!faster) std::cout << "the fastest nodes together were not faster: nothing is changed\n";
   std::cout << formatted("median %.3f ms before, %.3f ms after; wrote %s\n", before_ms, faster ? after_ms : before_ms,
                          tuning.path().c_str());

@@ -83,7 +83,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   std::cout << what << ": " << report.nodes_imported << " nodes became " << steps << ", weights "
             << bytes_text(report.constant_bytes);
   if (report.planned) {
-    std::cout << ", arena " << bytes_text(report.arena_bytes) << " (lower bound "
+    std::cout << ", tensors " << bytes_text(report.arena_bytes) << " (lower bound "
               << bytes_text(report.arena_lower_bound) << ")";
   }
   std::cout << "\n";
@@ -115,8 +115,8 @@ void finish(const std::string& what, const Options& options, const ConvertReport
   if (!checked) return;
   for (const PassReport& pass : report.passes) {
     if (pass.changes != 0 && pass.checked)
-      std::cout << formatted("  checked %s: %zu changes, largest difference %.3g of the output\n", pass.name.c_str(),
-                             pass.changes, pass.max_difference);
+      std::cout << formatted("  checked %s: %zu change%s, largest difference %.3g of the largest output value\n",
+                             pass.name.c_str(), pass.changes, pass.changes == 1 ? "" : "s", pass.max_difference);
   }
 }
 

@@ -126,7 +126,7 @@ class Preparation {
     apply_bounds(options.bounds, &bounds_);
     for (const vireo_value_info& info : model_.inputs()) {
       for (const std::string& dim : bounds_.close(info, 1))
-        report_.assumed.push_back("dimension " + dim + " of " + info.name + " = 1 (--shape sets it)");
+        report_.assumed.push_back("dimension " + dim + " of " + info.name + ": 1 is assumed (--shape changes it)");
     }
     const Tuning tuning(options.tuning, model_.runtime(), 1);
     SessionChoice choice{names(), 1, false, profile.pack ? VIREO_PACKING_ALWAYS : VIREO_PACKING_NEVER,
@@ -399,6 +399,9 @@ std::vector<uint8_t> with_targets(Span<const uint8_t> file, const std::string& n
   std::vector<uint8_t> out = rewritten({bare.data(), bare.size()}, name, weights, note, plans, alignment);
   for (size_t i = 0; i < profiles.size(); ++i) {
     TargetReport& report = prepared[i]->report();
+    report.arena_limit = profiles[i].arena_bytes;
+    report.file_limit = profiles[i].file_bytes;
+    report.file_bytes = out.size();
     if (profiles[i].file_bytes != 0 && out.size() > profiles[i].file_bytes) {
       report.broken.push_back("target " + profiles[i].name + ": the file has " + std::to_string(out.size()) +
                               " bytes, memory.file allows " + std::to_string(profiles[i].file_bytes));
@@ -449,7 +452,8 @@ std::string text_of(const TargetReport& report, bool nodes) {
   for (const std::string& line : report.assumed) text += "  " + line + "\n";
   text +=
       "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes) +
-      (report.arena_of == "session" ? "" : " of " + report.arena_of + ", to which its own scratch and tables come") +
+      (report.arena_of == "session" ? ""
+                                    : " of " + report.arena_of + " (scratch and tables of the target come on top)") +
       ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes) +
       ", compiled " + std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes) + "\n";
   for (const TargetReport::Device& d : report.devices) {
@@ -473,6 +477,16 @@ std::string text_of(const TargetReport& report, bool nodes) {
   for (const TargetReport::Trouble& t : report.troubles)
     text += "  target " + report.name + " does not compute in this type: \"" + t.node + "\", " + t.what + "\n";
   for (const std::string& line : report.broken) text += "  " + line + "\n";
+  if (report.broken.empty() && (report.arena_limit != 0 || report.file_limit != 0)) {
+    text += "  target " + report.name + ": within its limits";
+    if (report.arena_limit != 0) {
+      text += ", " + (report.arena_of == "session" ? "arena" : report.arena_of) + " " + bytes_text(report.arena_bytes) +
+              " of " + bytes_text(report.arena_limit);
+    }
+    if (report.file_limit != 0)
+      text += ", file " + bytes_text(report.file_bytes) + " of " + bytes_text(report.file_limit);
+    text += "\n";
+  }
   return text;
 }
 

@@ -52,6 +52,7 @@ struct TargetReport {
   // none, "planned tensors": as this machine's kernels need them.
   std::string arena_of = "session";
   uint64_t arena_bytes = 0, packed_bytes = 0, compiled_bytes = 0;
+  uint64_t arena_limit = 0, file_bytes = 0, file_limit = 0;  // limits: 0 where the profile has none
 };
 Json json_of(const TargetReport& report, bool nodes);
 std::string text_of(const TargetReport& report, bool nodes);

@@ -254,8 +254,8 @@ Status check_requirement(const SessionLayout& l, const char* require, Error* err
   blame_node(error, text_of(first->name()));
   return fail(
       error, Status::kUnsupported,
-      "required is {}, but {} of {} nodes run there; the first that does not is \"{}\" ({}): `vireo explain` tells "
-      "why of each",
+      "required is {}, but {} of {} nodes run there; the first that does not is \"{}\" ({}): `vireo explain` says "
+      "why for each",
       require, there, all, text_of(first->name()), reason[0] == 0 ? "another device is preferred" : reason);
 }
 

@@ -212,7 +212,7 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
     out->memory_bytes = memory.total_bytes + memory.packed_bytes + memory.compiled_bytes + memory.device_bytes;
   }
   if (ok(status) && out->nodes_there == 0 && strcmp(out->devices, name) != 0) {
-    put(out->reason, "it runs none of the model's nodes: `vireo explain` tells why of each");
+    put(out->reason, "it runs none of the model's nodes: `vireo explain` says why for each");
     return;
   }
   if (!ok(status)) {

@@ -160,7 +160,7 @@ vireo_status choose(const vireo_model* model, const vireo_session_options& given
         "not every node's time is known, so placements cannot be compared: {} as a session places it",
         best.whole.devices);
   } else if (compared && next.whole.known != 0) {
-    say(best.whole.reason, "{} keeps {} busy for {} us a run, the next, {}, its {} for {} us", best.whole.devices,
+    say(best.whole.reason, "{} keeps {} busy for {} us a run; next best: {}, {} for {} us", best.whole.devices,
         best.loads[best.whole.bottleneck].device, microseconds(best.whole.bottleneck_ns), next.whole.devices,
         next.loads[next.whole.bottleneck].device, microseconds(next.whole.bottleneck_ns));
   } else {

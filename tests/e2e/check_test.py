@@ -69,10 +69,12 @@ class Targets(unittest.TestCase):
         self.assertEqual((here["arena_of"], told["arena_of"], status), ("session", "tensors", 0))
         self.assertEqual(told["arena_bytes"], 320000)  # what the file's portable plan says; this machine's kernels want scratch
         self.assertGreater(here["arena_bytes"], told["arena_bytes"])
-        self.assertIn("312.5 KiB of tensors, to which its own scratch and tables come", text)
+        self.assertIn("312.5 KiB of tensors (scratch and tables of the target come on top)", text)
+        self.assertIn("within its limits, tensors 312.5 KiB of 312.5 KiB", text)
         text, told, status = self.check(pointer=4, arena=319999)
         self.assertEqual((len(told["limits_broken"]), status), (1, 1))
         self.assertIn("the tensors of a session take 320000 bytes, memory.arena allows 319999", text)
+        self.assertNotIn("within its limits", text)
 
 
 @unittest.skipIf(REASON, REASON)
