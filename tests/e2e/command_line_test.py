@@ -241,6 +241,29 @@ class Inspect(unittest.TestCase):
         self.assertIn("vireo convert", done.stderr)
 
 
+class Wording(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.path = support.convert(MODELS / "kws_dscnn.onnx", "wording")
+
+    def test_an_error_names_its_file_once(self):
+        cut = support.WORK / "wording_cut.vireo"
+        cut.write_bytes(pathlib.Path(self.path).read_bytes()[:900])
+        self.assertEqual(vireo("run", cut).stderr.count("wording_cut.vireo"), 1)
+
+    def test_inspect_names_open_dimensions(self):
+        self.assertIn("depends on open dimensions (convert with --shape to bound them): batch\n", vireo("inspect", self.path).stdout)
+
+    def test_tune_says_where_there_is_no_choice(self):
+        arguments = ("tune", self.path, "--seconds", "0.1", "--threads", "1", "-o", support.WORK / "wording.json")
+        told = json.loads(support.vireo(*arguments, "--json").stdout)
+        text = vireo(*arguments).stdout
+        self.assertEqual("each with one kernel here" in text, told["measured"] + told["too_small"] == 0, text)
+
+    def test_a_verb_that_is_an_option(self):
+        self.assertIn("did you mean convert --quantize?", vireo("quantize", "model.onnx").stderr)
+
+
 class Bench(unittest.TestCase):
     def test_spread(self):
         model = support.convert(MODELS / "digit_mobile.onnx", "command_line", "--shape", "image=1,1,32,32")
