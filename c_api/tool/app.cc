@@ -1,4 +1,5 @@
 #include "c_api/tool/app.h"
+#include "c_api/tool/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +51,6 @@ int report_usage(const UsageError& error, bool whole, const Errors& errors) {
 bool has_word(int argc, char** argv, const char* word) {
   return std::find(argv, argv + argc, std::string(word)) != argv + argc;
 }
-
-std::string version_text() { return "vireo " + version_number(); }
 
 }  // namespace
 

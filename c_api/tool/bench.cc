@@ -15,6 +15,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/bench_fleet.h"
+#include "c_api/tool/clock.h"
 #include "c_api/tool/file.h"
 #include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
@@ -27,9 +28,7 @@
 namespace vireo::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-struct Options {
+struct BenchOptions {
   std::string model, profile, report, tuning, cache;
   std::vector<std::string> inputs;
   SessionRequest session;
@@ -84,7 +83,7 @@ std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice
   return parts.size() == nodes ? parts : std::vector<TracedPart>();
 }
 
-void bench(const Options& options, Context& context) {
+void bench(const BenchOptions& options, Context& context) {
   if (!options.profile.empty()) require_writable(options.profile);
   if (!options.report.empty()) {
     const std::string& path = options.report;
@@ -231,7 +230,7 @@ void bench(const Options& options, Context& context) {
 }  // namespace
 
 void add_bench(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   Command verb = app.add_verb("bench", "Measure how long a run takes");
   add_model(verb, context, &options->model);
   verb.add_option("--seconds", options->seconds, "how long to measure").range(0.0, 3600.0).show_default();

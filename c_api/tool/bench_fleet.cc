@@ -3,19 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <chrono>
 #include <iostream>
 #include <sstream>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/clock.h"
 #include "vireo/fleet.h"
 
 namespace vireo::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Runs a second of one session, a few runs warm.
 double single(const Model& model, const SessionChoice& choice, const Bounds& bounds,

@@ -38,7 +38,7 @@ extern char** environ;
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct DelegateTestOptions {
   std::string plugin, section;
   std::vector<std::string> models;
   double seconds = 120;
@@ -167,7 +167,7 @@ std::string why_not(const vireo_runtime* runtime, const KnownModel& m, const std
   return seen.reason;
 }
 
-void test_opening(const Options& o, Report& report) {
+void test_opening(const DelegateTestOptions& o, Report& report) {
   const auto open_function = [&](void** library) {
     *library = dlopen(std::filesystem::absolute(o.plugin).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (*library == nullptr) throw Wrong{std::string("it cannot be loaded: ") + dlerror()};
@@ -252,7 +252,7 @@ std::string check_telemetry(const Opened& opened, uint32_t at, const std::string
   return std::to_string(after.submits - before.submits) + " submits";
 }
 
-void test_answers(const Options& o, Report& report) {
+void test_answers(const DelegateTestOptions& o, Report& report) {
   const Opened opened(o.plugin);
   for (uint32_t at = 0; at < opened.devices.size(); ++at) {
     const std::string& device = opened.devices[at];
@@ -359,7 +359,7 @@ std::pair<int64_t, int64_t> try_model(const Model& model, const std::string& dev
   return nodes;
 }
 
-void test_models(const Options& o, const ConvertOnnx& convert, Report& report) {
+void test_models(const DelegateTestOptions& o, const ConvertOnnx& convert, Report& report) {
   for (const std::string& path : o.models) {
     const Opened opened(o.plugin);
     for (const std::string& device : opened.devices) {
@@ -374,7 +374,7 @@ void test_models(const Options& o, const ConvertOnnx& convert, Report& report) {
   }
 }
 
-void test_memory(const Options& o, Report& report) {
+void test_memory(const DelegateTestOptions& o, Report& report) {
   report.check("any allocation may fail", [&] {
     const KnownModel* taken = nullptr;
     {
@@ -423,7 +423,7 @@ void test_memory(const Options& o, Report& report) {
   }
 }
 
-void test_threads(const Options& o, Report& report) {
+void test_threads(const DelegateTestOptions& o, Report& report) {
   const Opened opened(o.plugin);
   for (const std::string& device : opened.devices) {
     report.check("two sessions at once on " + device, [&]() -> std::string {
@@ -508,7 +508,7 @@ void test_threads(const Options& o, Report& report) {
 
 const char* const kSections[] = {"opening", "answers", "models", "memory", "threads"};
 
-void run_section(const Options& o, const ConvertOnnx& convert) {
+void run_section(const DelegateTestOptions& o, const ConvertOnnx& convert) {
   // For runtimes that models open: this process is the plug-in's already.
   setenv("VIREO_PLUGINS", std::filesystem::absolute(o.plugin).c_str(), 1);
   setenv("VIREO_PROBE", "off", 1);
@@ -575,7 +575,7 @@ std::string run_child(const std::vector<std::string>& arguments, double seconds,
   return "ended the process (status " + std::to_string(WEXITSTATUS(status)) + ")";
 }
 
-void delegate_test(const Options& o, Context& context) {
+void delegate_test(const DelegateTestOptions& o, Context& context) {
   if (!o.section.empty()) return run_section(o, context.extensions.convert);
   if (!std::filesystem::exists(o.plugin)) throw Failure("there is no file " + o.plugin);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -625,7 +625,7 @@ void delegate_test(const Options& o, Context& context) {
 }  // namespace
 
 void add_delegate_test(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DelegateTestOptions>();
   Command verb = app.add_verb("delegate-test", "Test a plug-in: answers, memory, threads, versions");
   verb.add_option("plugin", options->plugin, "a shared library that exports " VIREO_DELEGATE_OPEN)
       .required()

@@ -14,7 +14,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string model, tuning, cache;
   SessionRequest session;
   vireo_packing packing = VIREO_PACKING_DEFAULT;
@@ -182,7 +182,7 @@ void compare_parts(const Model& model, const SessionChoice& choice, const Bounds
   }
 }
 
-void explain(const Options& options, Context& context) {
+void explain(const ExplainOptions& options, Context& context) {
   const Model model(options.model, options.session.threads, context.extensions.convert);
   Bounds bounds;
   apply_shapes(model, options.session.shapes, &bounds);
@@ -215,7 +215,7 @@ void explain(const Options& options, Context& context) {
 }  // namespace
 
 void add_explain(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   Command verb = app.add_verb("explain", "Show which device and kernel runs each node, and why");
   add_model(verb, context, &options->model);
   add_session(verb, &options->session);

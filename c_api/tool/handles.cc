@@ -10,6 +10,7 @@
 #include <iostream>
 #include <set>
 
+#include "c_api/tool/clock.h"
 #include "c_api/tool/keys.h"
 #include "c_api/tool/speeds.h"
 #include "sdk/files/regular_file.h"
@@ -85,10 +86,6 @@ bool for_loader(const std::string& path) {
 // The name of a dimension that a session can bound; NULL where it is fixed, or follows from others ("2 * length").
 const char* symbol(const vireo_value_info& info, int32_t d) {
   return info.dim_names[d] == nullptr || info.dim_names[d][0] == 0 ? nullptr : info.dim_names[d];
-}
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string model, device;
   bool json = false, kernels = false;
 };
@@ -106,7 +106,7 @@ std::string nodes_text(const Json& result, uint32_t all) {
 }
 
 // For pasting behind -DVIREO_KERNELS=: one line, however long.
-void print_kernels(const Options& options, const Model& model, const Context& context) {
+void print_kernels(const InspectOptions& options, const Model& model, const Context& context) {
   if (model.converted())
     throw Failure("--kernels lists the operators of a .vireo file, and " + options.model + " is none",
                   "convert it as the firmware gets it: vireo convert " + options.model + " -o MODEL.vireo",
@@ -118,7 +118,7 @@ void print_kernels(const Options& options, const Model& model, const Context& co
   std::cout << as_is << (list.empty() ? "none" : list) << "\n";
 }
 
-void inspect(const Options& options, Context& context) {
+void inspect(const InspectOptions& options, Context& context) {
   const Model model(options.model, 1, context.extensions.convert);
   if (options.kernels) return print_kernels(options, model, context);
   const vireo_model_about about = model.about();
@@ -242,7 +242,7 @@ void inspect(const Options& options, Context& context) {
 }  // namespace
 
 void add_inspect(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   Command verb = app.add_verb("inspect", "Show a model's inputs, outputs, memory, operators and origin");
   add_model(verb, context, &options->model);
   add_device(verb, &options->device);

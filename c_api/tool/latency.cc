@@ -7,13 +7,12 @@
 #include <cmath>
 #include <thread>
 
+#include "c_api/tool/clock.h"
 #include "c_api/tool/growing.h"
 #include "c_api/tool/roofline.h"
 
 namespace vireo::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Matrix tiles multiply small types much faster than vectors do.
 bool has_tiles(const Model& model) {

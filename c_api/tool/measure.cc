@@ -11,13 +11,12 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/chain_model.h"
+#include "c_api/tool/clock.h"
 #include "c_api/tool/handles.h"
 #include "c_api/tool/speeds.h"
 
 namespace vireo::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct ReleaseModel {
   void operator()(vireo_model* m) const { vireo_model_release(m); }

@@ -1,10 +1,10 @@
 #include "c_api/tool/roofline.h"
+#include "c_api/tool/clock.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 namespace vireo::tool {
@@ -19,9 +19,6 @@ namespace {
 #else
 #define VIREO_WIDEST
 #endif
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 typedef float Lanes __attribute__((vector_size(64)));
 constexpr int kSums = 10;  // two units, four or five cycles each

@@ -17,7 +17,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string model, output, tuning, cache;
   std::vector<std::string> inputs;
   SessionRequest session;
@@ -113,7 +113,7 @@ void print_summary(const Json& out, const Array& a) {
   }
 }
 
-void run(const Options& options, Context& context) {
+void run(const RunOptions& options, Context& context) {
   if (!options.output.empty()) require_writable(options.output);
   const Model model(options.model, options.session.threads, context.extensions.convert);
   Bounds bounds;
@@ -156,7 +156,7 @@ void run(const Options& options, Context& context) {
 }  // namespace
 
 void add_run(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   Command verb = app.add_verb("run", "Run a model once on files");
   add_model(verb, context, &options->model);
   add_inputs(verb, &options->inputs,

@@ -9,7 +9,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct SelftestOptions {
   std::string model, device;
   std::vector<std::string> shapes;
   int threads = 0;
@@ -17,7 +17,7 @@ struct Options {
   std::vector<std::string> bounds;
 };
 
-void selftest(const Options& options, Context& context) {
+void selftest(const SelftestOptions& options, Context& context) {
   const Model model(options.model, options.threads, nullptr);
   const uint32_t count = vireo_model_test_count(model.get());
   if (count == 0) {
@@ -61,7 +61,7 @@ void selftest(const Options& options, Context& context) {
 }  // namespace
 
 void add_selftest(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SelftestOptions>();
   Command verb = app.add_verb("selftest", "Run the tests that a .vireo file carries on this device");
   verb.add_option("model", options->model, "a .vireo file converted with --embed-tests").required().file({".vireo"});
   add_device(verb, &options->device);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "c_api/tool/app.h"
+#include "c_api/tool/clock.h"
 #include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
@@ -19,9 +20,7 @@
 namespace vireo::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-struct Options {
+struct TuneOptions {
   std::string model, device, out = "auto";
   std::vector<std::string> inputs, shapes, bounds;
   int threads = 0;
@@ -43,7 +42,7 @@ Tuning::Entry measured_ways(const std::vector<Way>& list, size_t taken, double u
   return entry;
 }
 
-void tune(const Options& options, Context& context) {
+void tune(const TuneOptions& options, Context& context) {
   const Model model(options.model, options.threads, context.extensions.convert);
   Tuning tuning(options.out, model.runtime(), options.threads, /*must_exist=*/false);
   tuning.write();  // what cannot be written is better known before
@@ -185,7 +184,7 @@ void tune(const Options& options, Context& context) {
 }  // namespace
 
 void add_tune(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   Command verb =
       app.add_verb("tune", "Measure which kernels are fastest here; --tuning of run and bench takes the result");
   add_model(verb, context, &options->model);

@@ -10,18 +10,11 @@
 #include <memory>
 #include <thread>
 
+#include "c_api/tool/clock.h"
 #include "c_api/tool/roofline.h"
 
 namespace vireo::tool {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 int32_t Ways::note(void* self, const vireo_candidate* c) {
   auto& ways = *static_cast<Ways*>(self);

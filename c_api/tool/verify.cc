@@ -16,7 +16,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string model, reference;
   SessionRequest session;
   Tolerance tolerance;
@@ -100,13 +100,13 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
 }
 
 // Nothing is put right before it is judged, unless that is asked for.
-SessionChoice choice_to_judge(const Options& options) {
+SessionChoice choice_to_judge(const VerifyOptions& options) {
   SessionChoice choice = choice_of(options.session);
   choice.failover = options.failover ? VIREO_FAILOVER_DEFAULT : VIREO_FAILOVER_NEVER;
   return choice;
 }
 
-void finish_placements(const Options& options, const Model& model, Bounds bounds,
+void finish_placements(const VerifyOptions& options, const Model& model, Bounds bounds,
                        const std::vector<std::vector<Array>>& cases, Context& context) {
   const SessionChoice choice = choice_to_judge(options);
   const Answers want = answers_of_cpu(model, choice, &bounds, cases);
@@ -121,7 +121,7 @@ void finish_placements(const Options& options, const Model& model, Bounds bounds
             << options.placements << " placements against the CPU alone\n";
 }
 
-void verify(const Options& options, Context& context) {
+void verify(const VerifyOptions& options, Context& context) {
   if (options.reference.empty()) {
     if (options.placements == 0)
       throw Failure("verify takes reference answers, or --placements to compare with the CPU alone");
@@ -216,7 +216,7 @@ void verify(const Options& options, Context& context) {
 }  // namespace
 
 void add_verify(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   Command verb = app.add_verb("verify", "Compare a model's answers with stored reference answers");
   add_model(verb, context, &options->model);
   verb.add_option("reference", options->reference, "an .npz with c0_in0, c0_out0, ...; not needed with --placements")

@@ -9,13 +9,13 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct VerifySignatureOptions {
   std::string model, key;
   uint64_t at_least = 0;
   bool json = false;
 };
 
-void verify_signature(const Options& o, Context& context) {
+void verify_signature(const VerifySignatureOptions& o, Context& context) {
   const Runtime runtime = start_runtime(1);
   // Whatever else is trusted: by this key, and every byte of the file.
   require_keys("--key", o.key);
@@ -51,7 +51,7 @@ void verify_signature(const Options& o, Context& context) {
 }  // namespace
 
 void add_verify_signature(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifySignatureOptions>();
   Command verb = app.add_verb("verify-signature", "Tell whether a key signed a model, and no byte was changed");
   verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
   verb.add_option("--key", options->key, "the public key's file").required().file({".pub"});

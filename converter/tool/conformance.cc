@@ -36,7 +36,7 @@ struct Variant {
   bool runtime_values = false;  // constants are inputs
 };
 
-struct Options {
+struct ConformanceOptions {
   std::vector<std::string> folders;
   std::string device;
   int jobs = 0;
@@ -300,7 +300,7 @@ struct Child {
   bool timed_out = false;
 };
 
-Child start_case(const fs::path& folder, size_t index, const Options& options) {
+Child start_case(const fs::path& folder, size_t index, const ConformanceOptions& options) {
   int ends[2];
   if (pipe(ends) != 0) throw Failure(std::string("cannot make a pipe: ") + strerror(errno));
   std::cout.flush();
@@ -346,7 +346,7 @@ Outcome finish_case(const Child& child, double timeout) {
           json["device"].get<std::string>()};
 }
 
-void conformance(const Options& options, Context& context) {
+void conformance(const ConformanceOptions& options, Context& context) {
   std::vector<fs::path> cases;
   for (const std::string& folder : options.folders) find_cases(folder, &cases);
   std::vector<Outcome> outcomes(cases.size());
@@ -411,7 +411,7 @@ void conformance(const Options& options, Context& context) {
 }  // namespace
 
 void add_conformance(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConformanceOptions>();
   Command verb = app.add_verb("conformance", "Run ONNX test cases: model.onnx with inputs and expected outputs");
   verb.add_option("folders", options->folders, "a case, or folders that are searched for cases").required().folder();
   add_device(verb, &options->device);

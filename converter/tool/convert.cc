@@ -20,7 +20,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct ConvertOptions_here {
   std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   Limits limits;
   std::vector<std::string> shapes, bounds, skip, states, targets;
@@ -53,7 +53,7 @@ void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert)
   }
 }
 
-void finish(const std::string& what, const Options& options, const ConvertReport& report,
+void finish(const std::string& what, const ConvertOptions_here& options, const ConvertReport& report,
             const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
             bool each_node, Context& context) {
   if (!good) context.exit_status = 1;
@@ -121,7 +121,7 @@ void finish(const std::string& what, const Options& options, const ConvertReport
 }
 
 // Every option as it was typed, for the file's provenance.
-std::vector<std::string> texts_of(const Options& options) {
+std::vector<std::string> texts_of(const ConvertOptions_here& options) {
   std::vector<std::string> texts;
   for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
   for (const std::string& s : options.bounds) texts.push_back("--bound " + s);
@@ -177,7 +177,7 @@ void fill_scheme(const std::string& name, const std::string& model, ConvertOptio
   };
 }
 
-ConvertOptions common_options(const Options& options, Progress* progress) {
+ConvertOptions common_options(const ConvertOptions_here& options, Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
   fill_bounds(options.bounds, &convert);
@@ -201,8 +201,8 @@ ConvertOptions common_options(const Options& options, Progress* progress) {
 }
 
 // What the targets say where the user says nothing, and the passes that they leave out.
-Options for_targets(const Options& given, const std::vector<target::Profile>& profiles) {
-  Options options = given;
+ConvertOptions_here for_targets(const ConvertOptions_here& given, const std::vector<target::Profile>& profiles) {
+  ConvertOptions_here options = given;
   options.quantize = common_precision(profiles, given.quantize);
   for (const target::Profile& profile : profiles) {
     for (const std::string& pass : profile.skip) {
@@ -212,21 +212,21 @@ Options for_targets(const Options& given, const std::vector<target::Profile>& pr
   return options;
 }
 
-bool asks_for_help(const Options& options) {
+bool asks_for_help(const ConvertOptions_here& options) {
   return std::find(options.targets.begin(), options.targets.end(), "help") != options.targets.end();
 }
 
 // The converted file with what its targets need.
-std::vector<uint8_t> add_to(const FileBytes& file, const Options& options, const std::vector<target::Profile>& profiles,
-                            std::vector<TargetReport>* reports) {
+std::vector<uint8_t> add_to(const FileBytes& file, const ConvertOptions_here& options,
+                            const std::vector<target::Profile>& profiles, std::vector<TargetReport>* reports) {
   return with_targets({file.data(), file.size()}, options.model, profiles, {}, "", reports);
 }
 
-void convert(const Options& given, Context& context) {
+void convert(const ConvertOptions_here& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
   apply_limits(given.limits, given.model, given.json);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
-  const Options options = for_targets(given, profiles);
+  const ConvertOptions_here options = for_targets(given, profiles);
   if (!profiles.empty() && options.output.empty())
     throw Failure("--target needs a .vireo file to write to", "name it with -o");
   if (options.output.empty() && options.onnx.empty())
@@ -290,11 +290,11 @@ void convert(const Options& given, Context& context) {
   finish(wrote, options, report, diagnostics, good, checked, targets, false, context);
 }
 
-void check_only(const Options& given, Context& context) {
+void check_only(const ConvertOptions_here& given, Context& context) {
   if (asks_for_help(given)) return list_targets(given.json);
   apply_limits(given.limits, given.model, given.json);
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
-  const Options options = for_targets(given, profiles);
+  const ConvertOptions_here options = for_targets(given, profiles);
   Progress progress;
   const ConvertOptions convert = common_options(options, &progress);
   Diagnostics diagnostics;
@@ -321,7 +321,7 @@ void check_only(const Options& given, Context& context) {
   }
 }
 
-void add_common(Command verb, Options* options) {
+void add_common(Command verb, ConvertOptions_here* options) {
   verb.add_option("model", options->model, "an .onnx file").required().file({".onnx"});
   verb.add_repeated("--shape", options->shapes,
                     "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
@@ -340,7 +340,7 @@ void add_common(Command verb, Options* options) {
 }  // namespace
 
 void add_convert(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions_here>();
   Command verb = app.add_verb("convert", "Turn an ONNX model into a .vireo file");
   add_common(verb, options.get());
   verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
@@ -398,7 +398,7 @@ void add_convert(Command app, Context& context) {
 }
 
 void add_check(Command app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertOptions_here>();
   Command verb = app.add_verb("check", "Tell whether an ONNX model converts, and every reason why not");
   add_common(verb, options.get());
   add_json(verb, &options->json);

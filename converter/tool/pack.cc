@@ -11,14 +11,14 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct PackOptions {
   std::string model, output;
   std::vector<std::string> targets;
   TargetOptions with;
   bool json = false;
 };
 
-void pack(const Options& options) {
+void pack(const PackOptions& options) {
   std::vector<std::string> names = options.targets;
   if (names.empty()) names.push_back("cpu");
   if (std::find(names.begin(), names.end(), "help") != names.end()) return list_targets(options.json);
@@ -62,7 +62,7 @@ void pack(const Options& options) {
 }  // namespace
 
 void add_pack(Command app, Context&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PackOptions>();
   Command verb = app.add_verb("pack", "Write weights and compiled parts for a target into a .vireo file");
   verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
   verb.add_option("-o,--output", options->output, "the .vireo file to write; may be the model itself")

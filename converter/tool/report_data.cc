@@ -22,7 +22,7 @@ namespace {
 std::string text_of(const char* s) { return s == nullptr ? "" : report::safe_text(s, report::kMostText); }
 std::string text_of(const flatbuffers::String* s) { return s == nullptr ? "" : text_of(s->c_str()); }
 
-Json texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
+Json text_list(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
   Json out = Json::array();
   for (flatbuffers::uoffset_t i = 0; list != nullptr && i < list->size(); ++i) out.push_back(text_of(list->Get(i)));
   return out;
@@ -35,7 +35,7 @@ Json provenance_json(const fb::Model& model) {
   if (from->source_hash() != nullptr) hash = report::hex(from->source_hash()->data(), from->source_hash()->size());
   return {{"source", text_of(from->source())},     {"source_sha256", hash},
           {"producer", text_of(from->producer())}, {"converter", text_of(from->converter())},
-          {"options", texts(from->options())},     {"opset", texts(from->opset())}};
+          {"options", text_list(from->options())}, {"opset", text_list(from->opset())}};
 }
 
 // Where tensors of the main graph lie, and from which step to which they live. Values of "after".

@@ -14,7 +14,7 @@
 namespace vireo::tool {
 namespace {
 
-struct Options {
+struct SealOptions {
   std::string model, output, key, name;
   uint64_t revision = 0;
   bool cipher = false;
@@ -34,7 +34,7 @@ KeyId id_of(const uint8_t* key, size_t size) {
   return id;
 }
 
-void keygen(const Options& o) {
+void keygen(const SealOptions& o) {
   start();
   if (o.cipher) {
     Key key{KeyKind::kCipher, {}, std::vector<uint8_t>(crypto_aead_xchacha20poly1305_ietf_KEYBYTES)};
@@ -54,13 +54,13 @@ void keygen(const Options& o) {
             << hex_text(open.id.data(), open.id.size()) << "\n";
 }
 
-void write_sealed(const Options& o, const std::vector<uint8_t>& bytes, const std::string& error, const char* what) {
+void write_sealed(const SealOptions& o, const std::vector<uint8_t>& bytes, const std::string& error, const char* what) {
   if (bytes.empty()) throw Failure("cannot " + std::string(what) + " " + o.model + ": " + error, "");
   write_file(o.output, bytes.data(), bytes.size());
   std::cout << "wrote " << o.output << ", " << bytes_text(bytes.size()) << "\n";
 }
 
-void sign(const Options& o) {
+void sign(const SealOptions& o) {
   start();
   const Key key = read_key(o.key, KeyKind::kSecret);
   require_writable(o.output);
@@ -79,7 +79,7 @@ void sign(const Options& o) {
   write_sealed(o, out, error, "sign");
 }
 
-void encrypt(const Options& o) {
+void encrypt(const SealOptions& o) {
   start();
   const Key key = read_key(o.key, KeyKind::kCipher);
   require_writable(o.output);
@@ -106,7 +106,7 @@ void encrypt(const Options& o) {
 }  // namespace
 
 void add_keygen(Command app, Context&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SealOptions>();
   Command verb = app.add_verb("keygen", "Make keys to sign or encrypt models with");
   verb.add_option("name", options->name, "writes NAME.key and, for signatures, NAME.pub").required();
   verb.add_flag("--encryption", options->cipher, "a key for vireo encrypt, in place of a pair for vireo sign");
@@ -115,7 +115,7 @@ void add_keygen(Command app, Context&) {
 }
 
 void add_sign(Command app, Context&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SealOptions>();
   Command verb = app.add_verb("sign", "Sign a .vireo file (Ed25519)");
   verb.add_option("model", options->model, "a .vireo file; encrypt it before, if at all").required().file({".vireo"});
   verb.add_option("-o,--output", options->output, "the file to write; may be the model itself")
@@ -128,7 +128,7 @@ void add_sign(Command app, Context&) {
 }
 
 void add_encrypt(Command app, Context&) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SealOptions>();
   Command verb = app.add_verb("encrypt", "Encrypt a .vireo file (XChaCha20-Poly1305, in chunks of 64 KiB)");
   verb.add_option("model", options->model, "a .vireo file").required().file({".vireo"});
   verb.add_option("-o,--output", options->output, "the file to write; may be the model itself")

@@ -102,8 +102,7 @@ endif()
 #   what is not optimised, `onnx` is `host` with the messages of ONNX; `test` is `program` with GoogleTest. Only headers
 #   from outside are in them: a change to one of ours then recompiles no more than before.
 #   CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows a file that forgets an include; minsize and the
-#   linter do so. Unity builds were weighed: they save less than that here, and join the helpers of neighbouring
-#   operators, which have the same names.
+#   linter do so.
 function(vireo_precompile_ name kind)
   if(VIREO_BARE_METAL OR EMSCRIPTEN OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
     return()
@@ -148,6 +147,48 @@ function(vireo_precompile_ name kind)
 endfunction()
 
 
+# vireo_join_(<variable> <name> <files>...)
+#   Sets the variable to sources that include the C++ files in batches of eight. A file of the converter takes 0.5 to 3 s
+#   to compile, most of it for headers and templates that its neighbours instantiate as well; eight together take 40 % of
+#   what they take one by one. Only libraries whose loops are not tuned are joined (HOST, JOINED).
+#   A batch takes every n-th file, because neighbours in a list tend to be of one kind and to have helpers of one name.
+#   Where two files of a batch do meet in a name, the compiler says so: give one of them the better name.
+#   Files with options of their own and generated ones stay alone. CMake's UNITY_BUILD is not used: its files name the
+#   clone, so that a compiler cache would not serve another one.
+option(VIREO_JOIN_FILES "Compile files of host libraries in batches; OFF compiles each by itself" ON)
+function(vireo_join_ variable name)
+  set(joined "")
+  set(alone "")
+  foreach(file IN LISTS ARGN)
+    get_filename_component(path "${file}" ABSOLUTE)
+    file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${path}")
+    get_source_file_property(options "${file}" COMPILE_OPTIONS)
+    get_source_file_property(definitions "${file}" COMPILE_DEFINITIONS)
+    if(NOT file MATCHES "\\.cc$" OR path MATCHES "^\\.\\.|^build/" OR options OR definitions)
+      list(APPEND alone "${file}")
+    else()
+      list(APPEND joined "${path}")
+    endif()
+  endforeach()
+  list(LENGTH joined count)
+  if(NOT VIREO_JOIN_FILES OR VIREO_BARE_METAL OR CMAKE_DISABLE_PRECOMPILE_HEADERS OR count LESS 4)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  math(EXPR last "(${count} + 7) / 8 - 1")
+  set(at 0)
+  foreach(path IN LISTS joined)
+    string(APPEND batch_${at} "#include \"${path}\"\n")
+    math(EXPR at "(${at} + 1) % (${last} + 1)")
+  endforeach()
+  foreach(i RANGE ${last})
+    set(file "${PROJECT_BINARY_DIR}/generated/joined/${name}_${i}.cc")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "// Written by vireo_join_ of VireoTargets.cmake.\n${batch_${i}}" @ONLY)
+    list(APPEND alone "${file}")
+  endforeach()
+  set(${variable} ${alone} PARENT_SCOPE)
+endfunction()
+
 function(vireo_alias_ name)
   string(REGEX REPLACE "^vireo_" "" short "${name}")
   set(vireo_short "${short}" PARENT_SCOPE)
@@ -171,15 +212,17 @@ endif()
 add_custom_target(vireo_thread_tests)
 
 # vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
-#                   [PRECOMPILED onnx|<header>] [COLD])
+#                   [PRECOMPILED onnx|<header>] [COLD] [JOINED|ALONE])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
 #   PRECOMPILED: another set of vireo_precompile_ than its flags suggest, or a header of its own.
+#   JOINED: a device library whose files are compiled in batches, as those of host libraries are (vireo_join_). ALONE: a
+#   host library whose files are not.
 #   COLD: a host library in which no loop is worth optimising: it takes half the time to compile. Its precompiled headers are
 #   another set, because those of `host` are for another level of optimisation, at which gcc 12 can crash.
 function(vireo_add_library name)
-  cmake_parse_arguments(ARG "HOST;THREADS;COLD" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "HOST;THREADS;COLD;JOINED;ALONE" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -188,6 +231,9 @@ function(vireo_add_library name)
   endif()
   vireo_alias_(${name})
   if(ARG_SOURCES)
+    if((ARG_HOST OR ARG_JOINED) AND NOT ARG_ALONE)
+      vireo_join_(ARG_SOURCES ${name} ${ARG_SOURCES})
+    endif()
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
     target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
     set(kind device)

@@ -10,7 +10,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_arg(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Arg>();
   const Shape& x = ctx.input(0).shape;
   int axis = 0;
@@ -31,7 +31,7 @@ Status infer(InferContext& ctx) {
 }
 
 constexpr OpDef row(const char* name) {
-  return {name, verify_attrs<attrs::Arg>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+  return {name, verify_attrs<attrs::Arg>, infer_arg, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 }
 
 }  // namespace

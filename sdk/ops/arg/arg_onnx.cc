@@ -7,7 +7,7 @@ namespace vireo {
 namespace {
 
 template <Op kOp>
-Status import(ImportContext& ctx) {
+Status import_arg(ImportContext& ctx) {
   attrs::ArgT a;
   a.axis = ctx.attr_int32("axis", 0);
   a.keepdims = ctx.attr_int("keepdims", 1) != 0;
@@ -20,8 +20,8 @@ Status import(ImportContext& ctx) {
 extern const OnnxImport kArgMaxOnnx;
 extern const OnnxImport kArgMinOnnx;
 
-const OnnxImport kArgMaxOnnx = {"", "ArgMax", import <Op::kArgMax>};
-const OnnxImport kArgMinOnnx = {"", "ArgMin", import <Op::kArgMin>};
+const OnnxImport kArgMaxOnnx = {"", "ArgMax", import_arg<Op::kArgMax>};
+const OnnxImport kArgMinOnnx = {"", "ArgMin", import_arg<Op::kArgMin>};
 
 Status export_arg(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Arg>();

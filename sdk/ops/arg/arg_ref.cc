@@ -45,7 +45,7 @@ int64_t extreme(const Tensor& x, int64_t first, int64_t n, int64_t step, bool ma
 }
 
 template <bool kMax>
-Status run(const KernelContext& ctx) {
+Status run_arg(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Arg>();
   const Tensor& x = *ctx.in(0);
   const int axis = normalize_axis(a.axis(), x.shape.rank);
@@ -65,7 +65,7 @@ Status run(const KernelContext& ctx) {
 extern const RefKernel kArgMaxRef;
 extern const RefKernel kArgMinRef;
 
-const RefKernel kArgMaxRef = {run<true>, nullptr};
-const RefKernel kArgMinRef = {run<false>, nullptr};
+const RefKernel kArgMaxRef = {run_arg<true>, nullptr};
+const RefKernel kArgMinRef = {run_arg<false>, nullptr};
 
 }  // namespace vireo

@@ -129,7 +129,7 @@ Status check_mask(InferContext& ctx, const Shape& scores) {
   return Status::kOk;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_attention(InferContext& ctx) {
   VIREO_TRY(check_attrs(ctx));
   Dims d = {};
   VIREO_TRY(read_dims(ctx, &d));
@@ -158,7 +158,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kAttentionOp;
-const OpDef kAttentionOp = {"Attention",  verify_attrs<attrs::Attention>, infer, 3, 7, 1, 4, OpDef::kPure,
+const OpDef kAttentionOp = {"Attention",  verify_attrs<attrs::Attention>, infer_attention, 3, 7, 1, 4, OpDef::kPure,
                             /*inplace=*/0};
 
 }  // namespace vireo

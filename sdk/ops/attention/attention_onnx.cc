@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;  // that are listed one by one
 
-Status import(ImportContext& ctx) {
+Status import_attention(ImportContext& ctx) {
   attrs::AttentionT a;
   a.q_heads = ctx.attr_int32("q_num_heads", 0);
   a.kv_heads = ctx.attr_int32("kv_num_heads", 0);
@@ -132,7 +132,7 @@ std::string export_mask(ExportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kAttentionOnnx;
-const OnnxImport kAttentionOnnx = {"", "Attention", import};
+const OnnxImport kAttentionOnnx = {"", "Attention", import_attention};
 extern const OnnxImport kFlexAttentionOnnx;
 const OnnxImport kFlexAttentionOnnx = {"ai.onnx.preview", "FlexAttention", import_flex};
 

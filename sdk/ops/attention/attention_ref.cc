@@ -169,7 +169,7 @@ Status attend(const KernelContext& ctx, const AttentionExtents& e) {
   return Status::kOk;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_attention(const KernelContext& ctx) {
   const Tensor* past = ctx.in(kPastKey);
   const AttentionExtents e(ctx.attrs<attrs::Attention>(), ctx.in(kQ)->shape, ctx.in(kK)->shape, ctx.in(kV)->shape,
                            past == nullptr ? Shape{} : past->shape);
@@ -191,6 +191,6 @@ int64_t scratch(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kAttentionRef;
-const RefKernel kAttentionRef = {run, scratch};
+const RefKernel kAttentionRef = {run_attention, scratch};
 
 }  // namespace vireo

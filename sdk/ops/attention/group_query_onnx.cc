@@ -158,7 +158,7 @@ Value cached(Group& g, Value past, Value now, bool grows) {
   return s.one(Op::kTensorScatter, pack<attrs::TensorScatter>(a), {past, now, g.first});
 }
 
-Status import(ImportContext& ctx) {
+Status import_group_query(ImportContext& ctx) {
   VIREO_TRY(check(ctx));
   Group g(ctx);
   VIREO_TRY(read_projections(g));
@@ -206,6 +206,6 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kGroupQueryAttentionOnnx;
-const OnnxImport kGroupQueryAttentionOnnx = {"com.microsoft", "GroupQueryAttention", import};
+const OnnxImport kGroupQueryAttentionOnnx = {"com.microsoft", "GroupQueryAttention", import_group_query};
 
 }  // namespace vireo

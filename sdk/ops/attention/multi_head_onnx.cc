@@ -113,7 +113,7 @@ Status import_places(ImportContext& ctx, const Places& at) {
   return out[0] ? Status::kOk : Status::kInvalidModel;
 }
 
-Status import(ImportContext& ctx) { return import_places(ctx, {3, 4, 5, 6, 8}); }
+Status import_multi_head(ImportContext& ctx) { return import_places(ctx, {3, 4, 5, 6, 8}); }
 
 // One query sees all keys that there are.
 Status import_decoder(ImportContext& ctx) {
@@ -130,6 +130,6 @@ extern const OnnxImport kDecoderMaskedMultiHeadAttentionOnnx;
 const OnnxImport kDecoderMaskedMultiHeadAttentionOnnx = {"com.microsoft", "DecoderMaskedMultiHeadAttention",
                                                          import_decoder};
 extern const OnnxImport kMsMultiHeadAttentionOnnx;
-const OnnxImport kMsMultiHeadAttentionOnnx = {"com.microsoft", "MultiHeadAttention", import};
+const OnnxImport kMsMultiHeadAttentionOnnx = {"com.microsoft", "MultiHeadAttention", import_multi_head};
 
 }  // namespace vireo

@@ -12,7 +12,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_batch_normalization(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::BatchNormalization>();
   const TensorType& x = ctx.input(0);
   for (int i = 0; i < 5; ++i) {
@@ -50,6 +50,7 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kBatchNormalizationOp;
 const OpDef kBatchNormalizationOp = {
-    "BatchNormalization", verify_attrs<attrs::BatchNormalization>, infer, 5, 5, 1, 3, OpDef::kPure, /*inplace=*/1};
+    "BatchNormalization", verify_attrs<attrs::BatchNormalization>, infer_batch_normalization, 5, 5, 1, 3, OpDef::kPure,
+    /*inplace=*/1};
 
 }  // namespace vireo

@@ -9,7 +9,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_batch_normalization(ImportContext& ctx) {
   attrs::BatchNormalizationT a;
   a.epsilon = ctx.attr_float("epsilon", 1e-5f);
   a.momentum = ctx.attr_float("momentum", 0.9f);
@@ -38,7 +38,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kBatchNormalizationOnnx;
-const OnnxImport kBatchNormalizationOnnx = {"", "BatchNormalization", import};
+const OnnxImport kBatchNormalizationOnnx = {"", "BatchNormalization", import_batch_normalization};
 
 namespace {
 

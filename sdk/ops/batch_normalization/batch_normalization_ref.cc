@@ -71,7 +71,7 @@ void normalize(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_batch_normalization(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     normalize<decltype(tag)>(ctx);
     return Status::kOk;
@@ -81,6 +81,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kBatchNormalizationRef;
-const RefKernel kBatchNormalizationRef = {run, nullptr};
+const RefKernel kBatchNormalizationRef = {run_batch_normalization, nullptr};
 
 }  // namespace vireo

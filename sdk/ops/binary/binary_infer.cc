@@ -11,7 +11,7 @@ namespace vireo {
 namespace {
 
 template <TypeSet kTypes>
-Status infer(InferContext& ctx) {
+Status infer_binary(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kTypes));
   VIREO_TRY(check_same_type(ctx, 0, 1));
   ctx.output(0).dtype = ctx.input(0).dtype;
@@ -20,7 +20,7 @@ Status infer(InferContext& ctx) {
 
 template <TypeSet kTypes>
 Status infer_compare(InferContext& ctx) {
-  VIREO_TRY(infer<kTypes>(ctx));
+  VIREO_TRY(infer_binary<kTypes>(ctx));
   ctx.output(0).dtype = DType::kBool;
   return Status::kOk;
 }
@@ -34,7 +34,7 @@ Status infer_pow(InferContext& ctx) {
 
 Status infer_prelu(InferContext& ctx) {
   const Shape& x = ctx.input(0).shape;
-  VIREO_TRY(infer<kNumberSet>(ctx));
+  VIREO_TRY(infer_binary<kNumberSet>(ctx));
   Shape& y = ctx.output(0).shape;
   bool same = y.rank == x.rank;
   for (int i = 0; same && i < x.rank; ++i) same = !ctx.differ(y[i], x[i]);
@@ -71,22 +71,22 @@ extern const OpDef kBitwiseOrOp;
 extern const OpDef kBitwiseXorOp;
 extern const OpDef kPReluOp;
 
-const OpDef kAddOp = row("Add", infer<kNumberSet>);
-const OpDef kSubOp = row("Sub", infer<kNumberSet>);
-const OpDef kMulOp = row("Mul", infer<kNumberSet>);
-const OpDef kDivOp = row("Div", infer<kNumberSet>);
+const OpDef kAddOp = row("Add", infer_binary<kNumberSet>);
+const OpDef kSubOp = row("Sub", infer_binary<kNumberSet>);
+const OpDef kMulOp = row("Mul", infer_binary<kNumberSet>);
+const OpDef kDivOp = row("Div", infer_binary<kNumberSet>);
 const OpDef kPowOp = row("Pow", infer_pow, kFirst);
-const OpDef kModOp = row<attrs::Mod>("Mod", infer<kNumberSet>);
-const OpDef kMinOp = row("Min", infer<kNumberSet>);
-const OpDef kMaxOp = row("Max", infer<kNumberSet>);
+const OpDef kModOp = row<attrs::Mod>("Mod", infer_binary<kNumberSet>);
+const OpDef kMinOp = row("Min", infer_binary<kNumberSet>);
+const OpDef kMaxOp = row("Max", infer_binary<kNumberSet>);
 // An operand of the output's bytes need not have its shape: int64[1] against bool[8].
 const OpDef kEqualOp = row("Equal", infer_compare<kNumberSet | kBoolSet | kStringSet>, 0);
 const OpDef kLessOp = row("Less", infer_compare<kNumberSet>, 0);
 const OpDef kLessOrEqualOp = row("LessOrEqual", infer_compare<kNumberSet>, 0);
-const OpDef kBitShiftOp = row<attrs::BitShift>("BitShift", infer<kIntegerSet>);
-const OpDef kBitwiseAndOp = row("BitwiseAnd", infer<kIntegerSet | kBoolSet>);
-const OpDef kBitwiseOrOp = row("BitwiseOr", infer<kIntegerSet | kBoolSet>);
-const OpDef kBitwiseXorOp = row("BitwiseXor", infer<kIntegerSet | kBoolSet>);
+const OpDef kBitShiftOp = row<attrs::BitShift>("BitShift", infer_binary<kIntegerSet>);
+const OpDef kBitwiseAndOp = row("BitwiseAnd", infer_binary<kIntegerSet | kBoolSet>);
+const OpDef kBitwiseOrOp = row("BitwiseOr", infer_binary<kIntegerSet | kBoolSet>);
+const OpDef kBitwiseXorOp = row("BitwiseXor", infer_binary<kIntegerSet | kBoolSet>);
 const OpDef kPReluOp = row("PRelu", infer_prelu, kFirst);
 
 }  // namespace vireo

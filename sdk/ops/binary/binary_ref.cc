@@ -119,7 +119,7 @@ void compare(const Types& t, const Lanes& a, const Lanes& b, int, int n, Lanes* 
 }
 
 template <Function kF>
-Status run(const KernelContext& ctx) {
+Status run_binary(const KernelContext& ctx) {
   return run_function(ctx, kF);
 }
 
@@ -353,21 +353,21 @@ extern const RefKernel kBitwiseOrRef;
 extern const RefKernel kBitwiseXorRef;
 extern const RefKernel kPReluRef;
 
-const RefKernel kAddRef = {run<modular<Add>>, nullptr};
-const RefKernel kSubRef = {run<modular<Sub>>, nullptr};
-const RefKernel kMulRef = {run<modular<Mul>>, nullptr};
+const RefKernel kAddRef = {run_binary<modular<Add>>, nullptr};
+const RefKernel kSubRef = {run_binary<modular<Sub>>, nullptr};
+const RefKernel kMulRef = {run_binary<modular<Mul>>, nullptr};
 const RefKernel kDivRef = {run_div, nullptr};
-const RefKernel kPowRef = {run<power>, nullptr};
+const RefKernel kPowRef = {run_binary<power>, nullptr};
 const RefKernel kModRef = {run_mod, nullptr};
-const RefKernel kMinRef = {run<arithmetic<Min>>, nullptr};
-const RefKernel kMaxRef = {run<arithmetic<Max>>, nullptr};
+const RefKernel kMinRef = {run_binary<arithmetic<Min>>, nullptr};
+const RefKernel kMaxRef = {run_binary<arithmetic<Max>>, nullptr};
 const RefKernel kEqualRef = {run_equal, nullptr};
-const RefKernel kLessRef = {run<compare<Less>>, nullptr};
-const RefKernel kLessOrEqualRef = {run<compare<LessOrEqual>>, nullptr};
+const RefKernel kLessRef = {run_binary<compare<Less>>, nullptr};
+const RefKernel kLessOrEqualRef = {run_binary<compare<LessOrEqual>>, nullptr};
 const RefKernel kBitShiftRef = {run_shift, nullptr};
-const RefKernel kBitwiseAndRef = {run<bitwise<And>>, nullptr};
-const RefKernel kBitwiseOrRef = {run<bitwise<Or>>, nullptr};
-const RefKernel kBitwiseXorRef = {run<bitwise<Xor>>, nullptr};
-const RefKernel kPReluRef = {run<arithmetic<PRelu>>, nullptr};
+const RefKernel kBitwiseAndRef = {run_binary<bitwise<And>>, nullptr};
+const RefKernel kBitwiseOrRef = {run_binary<bitwise<Or>>, nullptr};
+const RefKernel kBitwiseXorRef = {run_binary<bitwise<Xor>>, nullptr};
+const RefKernel kPReluRef = {run_binary<arithmetic<PRelu>>, nullptr};
 
 }  // namespace vireo

@@ -213,7 +213,7 @@ Status to_strings(const KernelContext& ctx) {
   return Status::kOk;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_cast(const KernelContext& ctx) {
   const Tensor &x = *ctx.in(0), &y = *ctx.out(0);
   const int64_t count = x.count();
   if (x.dtype == y.dtype) {
@@ -253,7 +253,7 @@ Status run_bit_cast(const KernelContext& ctx) {
 extern const RefKernel kCastRef;
 extern const RefKernel kBitCastRef;
 
-const RefKernel kCastRef = {run, nullptr, text_bytes};
+const RefKernel kCastRef = {run_cast, nullptr, text_bytes};
 const RefKernel kBitCastRef = {run_bit_cast, nullptr};
 
 }  // namespace vireo

@@ -19,7 +19,7 @@ Status check(InferContext& ctx, int i, const char* name, const Shape& want) {
                   dtype_name(x.dtype), want);
 }
 
-Status infer(InferContext& ctx) {
+Status infer_causal_conv(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 3, 3));
   VIREO_TRY(check_rank(ctx, 1, 3, 3));
   const TensorType& x = ctx.input(0);
@@ -41,6 +41,6 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kCausalConvWithStateOp;
 const OpDef kCausalConvWithStateOp = {
-    "CausalConvWithState", verify_attrs<attrs::CausalConv>, infer, 2, 4, 1, 2, OpDef::kPure, /*inplace=*/0};
+    "CausalConvWithState", verify_attrs<attrs::CausalConv>, infer_causal_conv, 2, 4, 1, 2, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

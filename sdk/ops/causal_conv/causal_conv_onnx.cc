@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_causal_conv(ImportContext& ctx) {
   attrs::CausalConvT a;
   const std::string activation = ctx.attr_string("activation", "none");
   a.silu = activation == "silu" || activation == "swish";
@@ -18,7 +18,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kCausalConvWithStateOnnx;
-const OnnxImport kCausalConvWithStateOnnx = {"", "CausalConvWithState", import};
+const OnnxImport kCausalConvWithStateOnnx = {"", "CausalConvWithState", import_causal_conv};
 
 Status export_causal_conv(ExportContext& ctx) {
   return ctx.done(ctx.same().text("activation", ctx.attrs<attrs::CausalConv>().silu() ? "silu" : "none").needs(27));

@@ -37,7 +37,7 @@ void convolve(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_causal_conv(const KernelContext& ctx) {
   switch (ctx.in(0)->dtype) {
     case DType::kF32:
       convolve<float>(ctx);
@@ -56,6 +56,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kCausalConvWithStateRef;
-const RefKernel kCausalConvWithStateRef = {run, nullptr};
+const RefKernel kCausalConvWithStateRef = {run_causal_conv, nullptr};
 
 }  // namespace vireo

@@ -10,7 +10,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_clip(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kNumberSet));
   for (int i = 1; i <= 2; ++i) {
     if (!ctx.has(i)) continue;
@@ -23,6 +23,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kClipOp;
-const OpDef kClipOp = {"Clip", verify_attrs<attrs::Clip>, infer, 1, 3, 1, 1, OpDef::kPure, /*inplace=*/1};
+const OpDef kClipOp = {"Clip", verify_attrs<attrs::Clip>, infer_clip, 1, 3, 1, 1, OpDef::kPure, /*inplace=*/1};
 
 }  // namespace vireo

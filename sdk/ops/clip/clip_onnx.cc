@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_clip(ImportContext& ctx) {
   const std::vector<uint8_t> none = pack<attrs::Clip>(attrs::ClipT{});
   if (ctx.opset() >= 11) return import_direct(ctx, Op::kClip, none);
   const Value x = ctx.input(0);
@@ -27,7 +27,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kClipOnnx;
-const OnnxImport kClipOnnx = {"", "Clip", import};
+const OnnxImport kClipOnnx = {"", "Clip", import_clip};
 
 Status export_clip(ExportContext& ctx) { return ctx.done(ctx.same()); }
 

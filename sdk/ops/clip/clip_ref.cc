@@ -15,7 +15,7 @@ void clip(const T* x, const T* low, const T* high, T* y, int64_t n) {
   }
 }
 
-Status run(const KernelContext& ctx) {
+Status run_clip(const KernelContext& ctx) {
   const Tensor &x = *ctx.in(0), *low = ctx.in(1), *high = ctx.in(2);
   return dispatch_number(x.dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -28,6 +28,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kClipRef;
-const RefKernel kClipRef = {run, nullptr};
+const RefKernel kClipRef = {run_clip, nullptr};
 
 }  // namespace vireo

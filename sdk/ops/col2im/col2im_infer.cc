@@ -12,7 +12,7 @@ namespace {
 
 constexpr Dim kLimit = Dim{1} << 31;
 
-Status infer(InferContext& ctx) {
+Status infer_col2im(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Col2Im>();
   const TensorType& x = ctx.input(0);
   VIREO_TRY(check_rank(ctx, 0, 3, 3));
@@ -82,6 +82,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kCol2ImOp;
-const OpDef kCol2ImOp = {"Col2Im", verify_attrs<attrs::Col2Im>, infer, 3, 3, 1, 1, OpDef::kPure, 0};
+const OpDef kCol2ImOp = {"Col2Im", verify_attrs<attrs::Col2Im>, infer_col2im, 3, 3, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_col2im(ImportContext& ctx) {
   attrs::Col2ImT a;
   const ConstTensor* block = ctx.constant(ctx.input(2));
   const int64_t k = block != nullptr ? block->count() : ctx.type(ctx.input(2)).shape[0];
@@ -23,7 +23,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kCol2ImOnnx;
-const OnnxImport kCol2ImOnnx = {"", "Col2Im", import};
+const OnnxImport kCol2ImOnnx = {"", "Col2Im", import_col2im};
 
 Status export_col2im(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Col2Im>();

@@ -86,7 +86,7 @@ void add_columns(const uint8_t* columns, const Geometry& g, int64_t size, Add ad
   } while (next_index(g.block, in_block));
 }
 
-Status run(const KernelContext& ctx) {
+Status run_col2im(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const Geometry g = read_geometry(ctx.attrs<attrs::Col2Im>(), y.shape, *ctx.in(2));
@@ -106,6 +106,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kCol2ImRef;
-const RefKernel kCol2ImRef = {run, nullptr};
+const RefKernel kCol2ImRef = {run_col2im, nullptr};
 
 }  // namespace vireo

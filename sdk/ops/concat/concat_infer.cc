@@ -9,7 +9,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_concat(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   int axis = 0;
   VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::Concat>().axis(), x.shape.rank, &axis));
@@ -59,6 +59,7 @@ void parts(const PartQuery& q, Span<int64_t> at) {
 }  // namespace
 
 extern const OpDef kConcatOp;
-const OpDef kConcatOp = {"Concat", verify_attrs<attrs::Concat>, infer, 1, 255, 1, 1, OpDef::kInputsInside, 0, parts};
+const OpDef kConcatOp = {"Concat", verify_attrs<attrs::Concat>, infer_concat, 1, 255, 1, 1, OpDef::kInputsInside, 0,
+                         parts};
 
 }  // namespace vireo

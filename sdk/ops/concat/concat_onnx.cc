@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_concat(ImportContext& ctx) {
   if (ctx.opset() >= 4 && !ctx.has_attr("axis")) {
     return ctx.fail(Status::kInvalidModel, "the attribute axis is missing", "export the model again, or set axis");
   }
@@ -18,7 +18,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kConcatOnnx;
-const OnnxImport kConcatOnnx = {"", "Concat", import};
+const OnnxImport kConcatOnnx = {"", "Concat", import_concat};
 
 Status export_concat(ExportContext& ctx) {
   return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::Concat>().axis()));

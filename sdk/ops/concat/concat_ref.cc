@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_concat(const KernelContext& ctx) {
   Tensor& y = *ctx.out(0);
   const int axis = normalize_axis(ctx.attrs<attrs::Concat>().axis(), y.shape.rank);
   StridedView to = dense_view(y.shape);
@@ -20,6 +20,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kConcatRef;
-const RefKernel kConcatRef = {run, nullptr};
+const RefKernel kConcatRef = {run_concat, nullptr};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@ namespace {
 
 // The types of these nodes' outputs follow from their bodies, which only the owner of the graph can see: the converter
 // infers them on its IR, a session on its frames.
-Status infer(InferContext& ctx) {
+Status infer_control(InferContext& ctx) {
   return ctx.fail(Status::kInvalidArgument, "control flow is inferred through its body");
 }
 
@@ -23,9 +23,10 @@ extern const OpDef kIfOp;
 extern const OpDef kLoopOp;
 extern const OpDef kScanOp;
 extern const OpDef kCompositeOp;
-const OpDef kIfOp = {"If", verify_attrs<attrs::If>, infer, 1, 255, 1, 255, OpDef::kControlFlow, 0};
-const OpDef kLoopOp = {"Loop", verify_attrs<attrs::Loop>, infer, 2, 255, 1, 255, OpDef::kControlFlow, 0};
-const OpDef kScanOp = {"Scan", verify_scan, infer, 1, 255, 1, 255, OpDef::kControlFlow, 0};
-const OpDef kCompositeOp = {"Composite", verify_attrs<attrs::Composite>, infer, 0, 255, 1, 255, OpDef::kControlFlow, 0};
+const OpDef kIfOp = {"If", verify_attrs<attrs::If>, infer_control, 1, 255, 1, 255, OpDef::kControlFlow, 0};
+const OpDef kLoopOp = {"Loop", verify_attrs<attrs::Loop>, infer_control, 2, 255, 1, 255, OpDef::kControlFlow, 0};
+const OpDef kScanOp = {"Scan", verify_scan, infer_control, 1, 255, 1, 255, OpDef::kControlFlow, 0};
+const OpDef kCompositeOp = {
+    "Composite", verify_attrs<attrs::Composite>, infer_control, 0, 255, 1, 255, OpDef::kControlFlow, 0};
 
 }  // namespace vireo

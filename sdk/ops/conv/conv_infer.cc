@@ -4,7 +4,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_conv(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
     return ctx.fail(Status::kInvalidModel, "Conv of {}", dtype_name(x.dtype));
@@ -30,6 +30,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kConvOp;
-const OpDef kConvOp = {"Conv", verify_attrs<attrs::Conv>, infer, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kConvOp = {"Conv", verify_attrs<attrs::Conv>, infer_conv, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

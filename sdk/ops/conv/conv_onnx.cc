@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_conv(ImportContext& ctx) {
   attrs::ConvT a;
   VIREO_TRY(import_window(ctx, &a));
   VIREO_TRY(check_kernel_shape(ctx, 1));
@@ -20,7 +20,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kConvOnnx;
-const OnnxImport kConvOnnx = {"", "Conv", import};
+const OnnxImport kConvOnnx = {"", "Conv", import_conv};
 
 Status export_conv(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Conv>();

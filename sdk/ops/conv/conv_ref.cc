@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_conv(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   const Tensor& w = *ctx.in(1);
   const Tensor* b = ctx.in(2);
@@ -32,6 +32,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kConvRef;
-const RefKernel kConvRef = {run, nullptr};
+const RefKernel kConvRef = {run_conv, nullptr};
 
 }  // namespace vireo

@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import_conv(ImportContext& ctx, Op op, int weights) {
+Status import_conv_integer(ImportContext& ctx, Op op, int weights) {
   attrs::ConvIntegerT a;
   VIREO_TRY(import_window(ctx, &a));
   VIREO_TRY(check_kernel_shape(ctx, weights));
@@ -17,8 +17,8 @@ Status import_conv(ImportContext& ctx, Op op, int weights) {
   return import_direct(ctx, op, pack<attrs::ConvInteger>(a));
 }
 
-Status import_integer(ImportContext& ctx) { return import_conv(ctx, Op::kConvInteger, 1); }
-Status import_qlinear(ImportContext& ctx) { return import_conv(ctx, Op::kQLinearConv, 3); }
+Status import_integer(ImportContext& ctx) { return import_conv_integer(ctx, Op::kConvInteger, 1); }
+Status import_qlinear(ImportContext& ctx) { return import_conv_integer(ctx, Op::kQLinearConv, 3); }
 
 }  // namespace
 

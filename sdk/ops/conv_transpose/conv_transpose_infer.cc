@@ -22,7 +22,7 @@ Status check_length(InferContext& ctx, const char* name, const IntVector* v, int
   return Status::kOk;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_conv_transpose(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::ConvTranspose>();
   const TensorType& x = ctx.input(0);
   const Shape& w = ctx.input(1).shape;
@@ -85,7 +85,8 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kConvTransposeOp;
-const OpDef kConvTransposeOp = {"ConvTranspose", verify_attrs<attrs::ConvTranspose>, infer, 2, 3, 1, 1, OpDef::kPure,
+const OpDef kConvTransposeOp = {"ConvTranspose", verify_attrs<attrs::ConvTranspose>, infer_conv_transpose, 2, 3, 1, 1,
+                                OpDef::kPure,
                                 /*inplace=*/0};
 
 }  // namespace vireo

@@ -8,7 +8,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_conv_transpose(ImportContext& ctx) {
   attrs::ConvTransposeT a;
   VIREO_TRY(import_window(ctx, &a));
   VIREO_TRY(check_kernel_shape(ctx, 1));
@@ -26,7 +26,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kConvTransposeOnnx;
-const OnnxImport kConvTransposeOnnx = {"", "ConvTranspose", import};
+const OnnxImport kConvTransposeOnnx = {"", "ConvTranspose", import_conv_transpose};
 
 Status export_conv_transpose(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::ConvTranspose>();

@@ -57,7 +57,7 @@ void conv_transpose(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_conv_transpose(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     conv_transpose<decltype(tag)>(ctx);
     return Status::kOk;
@@ -67,6 +67,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kConvTransposeRef;
-const RefKernel kConvTransposeRef = {run, nullptr};
+const RefKernel kConvTransposeRef = {run_conv_transpose, nullptr};
 
 }  // namespace vireo

@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_cumulative(InferContext& ctx) {
   VIREO_TRY(check_type(
       ctx, 0,
       kFloatSet | type_set(DType::kI32) | type_set(DType::kI64) | type_set(DType::kU32) | type_set(DType::kU64)));
@@ -25,7 +25,7 @@ Status infer(InferContext& ctx) {
 }
 
 constexpr OpDef row(const char* name) {
-  return {name, verify_attrs<attrs::Cumulative>, infer, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
+  return {name, verify_attrs<attrs::Cumulative>, infer_cumulative, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
 }
 
 }  // namespace

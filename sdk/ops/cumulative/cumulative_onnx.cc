@@ -7,7 +7,7 @@ namespace vireo {
 namespace {
 
 template <Op kOp>
-Status import(ImportContext& ctx) {
+Status import_cumulative(ImportContext& ctx) {
   attrs::CumulativeT a;
   a.exclusive = ctx.attr_int("exclusive", 0) != 0;
   a.reverse = ctx.attr_int("reverse", 0) != 0;
@@ -19,8 +19,8 @@ Status import(ImportContext& ctx) {
 extern const OnnxImport kCumSumOnnx;
 extern const OnnxImport kCumProdOnnx;
 
-const OnnxImport kCumSumOnnx = {"", "CumSum", import <Op::kCumSum>};
-const OnnxImport kCumProdOnnx = {"", "CumProd", import <Op::kCumProd>};
+const OnnxImport kCumSumOnnx = {"", "CumSum", import_cumulative<Op::kCumSum>};
+const OnnxImport kCumProdOnnx = {"", "CumProd", import_cumulative<Op::kCumProd>};
 
 Status export_cumulative(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Cumulative>();

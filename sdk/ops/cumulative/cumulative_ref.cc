@@ -41,7 +41,7 @@ void line(const Tensor& x, const Tensor& y, int64_t first, int64_t n, int64_t st
 }
 
 template <bool kProduct>
-Status run(const KernelContext& ctx) {
+Status run_cumulative(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Cumulative>();
   const Tensor &x = *ctx.in(0), &which = *ctx.in(1);
   const int64_t given = read_integer(which.dtype, which.data, 0);
@@ -64,7 +64,7 @@ Status run(const KernelContext& ctx) {
 extern const RefKernel kCumSumRef;
 extern const RefKernel kCumProdRef;
 
-const RefKernel kCumSumRef = {run<false>, nullptr};
-const RefKernel kCumProdRef = {run<true>, nullptr};
+const RefKernel kCumSumRef = {run_cumulative<false>, nullptr};
+const RefKernel kCumProdRef = {run_cumulative<true>, nullptr};
 
 }  // namespace vireo

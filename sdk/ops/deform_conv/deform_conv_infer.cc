@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_deform_conv(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::DeformConv>();
   const TensorType& x = ctx.input(0);
   const Shape& w = ctx.input(1).shape;
@@ -70,7 +70,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kDeformConvOp;
-const OpDef kDeformConvOp = {"DeformConv", verify_attrs<attrs::DeformConv>, infer, 3, 5, 1, 1, OpDef::kPure,
+const OpDef kDeformConvOp = {"DeformConv", verify_attrs<attrs::DeformConv>, infer_deform_conv, 3, 5, 1, 1, OpDef::kPure,
                              /*inplace=*/0};
 
 }  // namespace vireo

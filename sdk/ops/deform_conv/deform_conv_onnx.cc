@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_deform_conv(ImportContext& ctx) {
   attrs::DeformConvT a;
   VIREO_TRY(import_ints(ctx, "strides", &a.strides));
   VIREO_TRY(import_ints(ctx, "dilations", &a.dilations));
@@ -25,7 +25,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kDeformConvOnnx;
-const OnnxImport kDeformConvOnnx = {"", "DeformConv", import};
+const OnnxImport kDeformConvOnnx = {"", "DeformConv", import_deform_conv};
 
 Status export_deform_conv(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::DeformConv>();

@@ -64,7 +64,7 @@ void deform_conv(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_deform_conv(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     deform_conv<decltype(tag)>(ctx);
     return Status::kOk;
@@ -74,6 +74,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kDeformConvRef;
-const RefKernel kDeformConvRef = {run, nullptr};
+const RefKernel kDeformConvRef = {run_deform_conv, nullptr};
 
 }  // namespace vireo

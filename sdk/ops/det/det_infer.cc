@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_det(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
     return ctx.fail(Status::kInvalidModel, "Det of {}", dtype_name(x.dtype));
@@ -24,6 +24,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kDetOp;
-const OpDef kDetOp = {"Det", verify_attrs<attrs::Det>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kDetOp = {"Det", verify_attrs<attrs::Det>, infer_det, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,12 +6,12 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) { return import_direct(ctx, Op::kDet, pack<attrs::Det>(attrs::DetT{})); }
+Status import_det(ImportContext& ctx) { return import_direct(ctx, Op::kDet, pack<attrs::Det>(attrs::DetT{})); }
 
 }  // namespace
 
 extern const OnnxImport kDetOnnx;
-const OnnxImport kDetOnnx = {"", "Det", import};
+const OnnxImport kDetOnnx = {"", "Det", import_det};
 
 Status export_det(ExportContext& ctx) { return ctx.done(ctx.same()); }
 

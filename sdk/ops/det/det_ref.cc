@@ -34,7 +34,7 @@ double determinant(double* m, int64_t n) {
   return det;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_det(const KernelContext& ctx) {
   const Shape& s = ctx.in(0)->shape;
   const int64_t n = s[s.rank - 1];
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
@@ -59,6 +59,6 @@ int64_t scratch_bytes(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kDetRef;
-const RefKernel kDetRef = {run, scratch_bytes};
+const RefKernel kDetRef = {run_det, scratch_bytes};
 
 }  // namespace vireo

@@ -10,7 +10,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_dynamic_quantize(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   if (x.dtype != DType::kF32)
     return ctx.fail(Status::kInvalidModel, "DynamicQuantizeLinear of {}", dtype_name(x.dtype));
@@ -25,7 +25,7 @@ Status infer(InferContext& ctx) {
 extern const OpDef kDynamicQuantizeLinearOp;
 const OpDef kDynamicQuantizeLinearOp = {"DynamicQuantizeLinear",
                                         verify_attrs<attrs::DynamicQuantizeLinear>,
-                                        infer,
+                                        infer_dynamic_quantize,
                                         1,
                                         1,
                                         1,

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_dynamic_quantize(ImportContext& ctx) {
   return import_direct(ctx, Op::kDynamicQuantizeLinear,
                        pack<attrs::DynamicQuantizeLinear>(attrs::DynamicQuantizeLinearT{}));
 }
@@ -14,7 +14,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kDynamicQuantizeLinearOnnx;
-const OnnxImport kDynamicQuantizeLinearOnnx = {"", "DynamicQuantizeLinear", import};
+const OnnxImport kDynamicQuantizeLinearOnnx = {"", "DynamicQuantizeLinear", import_dynamic_quantize};
 
 Status export_dynamic_quantize(ExportContext& ctx) {
   OnnxNode n = ctx.same();

@@ -4,7 +4,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_dynamic_quantize(const KernelContext& ctx) {
   const float* x = ctx.in(0)->as<const float>();
   const int64_t count = ctx.in(0)->count();
   float low = 0, high = 0;
@@ -27,6 +27,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kDynamicQuantizeLinearRef;
-const RefKernel kDynamicQuantizeLinearRef = {run, nullptr};
+const RefKernel kDynamicQuantizeLinearRef = {run_dynamic_quantize, nullptr};
 
 }  // namespace vireo

@@ -53,7 +53,7 @@ bool is_number(DType t) {
   return (dtype_is_float(t) && dtype_bits(t) >= 16) || (dtype_is_integer(t) && dtype_bits(t) >= 8);
 }
 
-Status infer(InferContext& ctx) {
+Status infer_einsum(InferContext& ctx) {
   const auto* equation = ctx.attrs<attrs::Einsum>().equation();
   if (equation == nullptr) return ctx.fail(Status::kInvalidModel, "the equation is missing");
   const int n = ctx.input_count();
@@ -146,6 +146,7 @@ const char* parse_einsum(const char* equation, const int* ranks, int count, Eins
 }
 
 extern const OpDef kEinsumOp;
-const OpDef kEinsumOp = {"Einsum", verify_attrs<attrs::Einsum>, infer, 1, 255, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kEinsumOp = {"Einsum",     verify_attrs<attrs::Einsum>, infer_einsum, 1, 255, 1, 1, OpDef::kPure,
+                         /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_einsum(ImportContext& ctx) {
   attrs::EinsumT a;
   a.equation = ctx.attr_string("equation", "");
   return import_direct(ctx, Op::kEinsum, pack<attrs::Einsum>(a));
@@ -15,7 +15,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kEinsumOnnx;
-const OnnxImport kEinsumOnnx = {"", "Einsum", import};
+const OnnxImport kEinsumOnnx = {"", "Einsum", import_einsum};
 
 Status export_einsum(ExportContext& ctx) {
   return ctx.done(ctx.same().text("equation", ctx.attrs<attrs::Einsum>().equation()->str()));

@@ -50,7 +50,7 @@ void einsum(const KernelContext& ctx, const Loops& loops) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_einsum(const KernelContext& ctx) {
   Loops loops{};
   const int n = static_cast<int>(ctx.inputs.size());
   int ranks[kMaxEinsumTerms];
@@ -95,6 +95,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kEinsumRef;
-const RefKernel kEinsumRef = {run, nullptr};
+const RefKernel kEinsumRef = {run_einsum, nullptr};
 
 }  // namespace vireo

@@ -188,7 +188,7 @@ Status run_stft(const KernelContext& ctx) {
 }
 
 // From the bins that are given out: N/2 + 1 of them come from at most 2 bins - 1 samples.
-int64_t scratch_bytes(const KernelQuery& query, int64_t bins, bool onesided) {
+int64_t fourier_scratch(const KernelQuery& query, int64_t bins, bool onesided) {
   if (size_product(bins, int64_t{256} * (query.slots + 1)) < 0) return -1;
   const int64_t n = onesided ? 2 * bins - 1 : bins;
   const bool wide = query.inputs[0].dtype == DType::kF64;
@@ -200,10 +200,10 @@ int64_t scratch_dft(const KernelQuery& query) {
   const Shape& y = query.outputs[0].shape;
   int64_t longest = 1;  // the axis is known only when the kernel runs
   for (int i = 0; i < y.rank - 1; ++i) longest = y[i] > longest ? y[i] : longest;
-  return scratch_bytes(query, longest, a.onesided() && !a.inverse());
+  return fourier_scratch(query, longest, a.onesided() && !a.inverse());
 }
 int64_t scratch_stft(const KernelQuery& query) {
-  return scratch_bytes(query, query.outputs[0].shape[2], query.attrs<attrs::Fourier>().onesided());
+  return fourier_scratch(query, query.outputs[0].shape[2], query.attrs<attrs::Fourier>().onesided());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace vireo {
 namespace {
 
 // Emits the activation called `name` and makes it output 0. `p`: its parameters in the order of its ONNX attributes.
-Status finish(ImportContext& ctx, Value x, const std::string& name, std::vector<float> p) {
+Status finish_fused(ImportContext& ctx, Value x, const std::string& name, std::vector<float> p) {
   if (!x) return Status::kInvalidModel;
   const auto parameter = [&](size_t i, float otherwise) { return i < p.size() ? p[i] : otherwise; };
   Value y;
@@ -88,7 +88,7 @@ Status import_conv_of(ImportContext& ctx, bool last) {
   Value y = ctx.emit1(Op::kConv, pack<attrs::Conv>(a), std::move(inputs));
   if (last && y) y = channels(ctx, y, false);
   if (y && ctx.input(3)) y = ctx.emit1(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {y, ctx.input(3)});
-  return finish(ctx, y, ctx.attr_string("activation", ""), ctx.attr_floats("activation_params"));
+  return finish_fused(ctx, y, ctx.attr_string("activation", ""), ctx.attr_floats("activation_params"));
 }
 
 // Of the activation called `name`, as attributes each.
@@ -111,7 +111,7 @@ Status import_gemm(ImportContext& ctx) {
   if (ctx.input(2)) inputs.push_back(ctx.input(2));
   const Value y = ctx.emit1(Op::kGemm, pack<attrs::Gemm>(a), std::move(inputs));
   const std::string name = ctx.attr_string("activation", "");
-  return finish(ctx, y, name, parameters(ctx, name));
+  return finish_fused(ctx, y, name, parameters(ctx, name));
 }
 
 // `matrix`: the last two dimensions change places. `batch`: the first dimension moves to just before the last (of the
@@ -141,7 +141,7 @@ Status import_matmul(ImportContext& ctx) {
     y = ctx.emit1(Op::kMul, pack<attrs::Binary>(attrs::BinaryT{}), {y, factor});
   }
   const std::string name = ctx.attr_string("activation", "");
-  return finish(ctx, y, name, parameters(ctx, name));
+  return finish_fused(ctx, y, name, parameters(ctx, name));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_gemm(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Gemm>();
   const DType t = ctx.input(0).dtype;
   const bool number = (dtype_is_float(t) && dtype_bits(t) >= 16) || (dtype_is_integer(t) && dtype_bits(t) >= 32);
@@ -47,6 +47,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kGemmOp;
-const OpDef kGemmOp = {"Gemm", verify_attrs<attrs::Gemm>, infer, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kGemmOp = {"Gemm", verify_attrs<attrs::Gemm>, infer_gemm, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_gemm(ImportContext& ctx) {
   attrs::GemmT a;
   a.alpha = ctx.attr_float("alpha", 1.0f);
   a.beta = ctx.attr_float("beta", 1.0f);
@@ -19,7 +19,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kGemmOnnx;
-const OnnxImport kGemmOnnx = {"", "Gemm", import};
+const OnnxImport kGemmOnnx = {"", "Gemm", import_gemm};
 
 Status export_gemm(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Gemm>();

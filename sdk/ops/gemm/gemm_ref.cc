@@ -51,7 +51,7 @@ void gemm(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_gemm(const KernelContext& ctx) {
   const auto typed = [&](auto tag) {
     gemm<decltype(tag)>(ctx);
     return Status::kOk;
@@ -73,6 +73,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kGemmRef;
-const RefKernel kGemmRef = {run, nullptr};
+const RefKernel kGemmRef = {run_gemm, nullptr};
 
 }  // namespace vireo

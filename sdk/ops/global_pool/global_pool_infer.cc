@@ -9,7 +9,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_global_pool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::GlobalPool>();
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
@@ -31,13 +31,15 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kGlobalMaxPoolOp;
-const OpDef kGlobalMaxPoolOp = {"GlobalMaxPool", verify_attrs<attrs::GlobalPool>, infer, 1, 1, 1, 1, OpDef::kPure,
+const OpDef kGlobalMaxPoolOp = {"GlobalMaxPool", verify_attrs<attrs::GlobalPool>, infer_global_pool, 1, 1, 1, 1,
+                                OpDef::kPure,
                                 /*inplace=*/0};
 extern const OpDef kGlobalAveragePoolOp;
 const OpDef kGlobalAveragePoolOp = {
-    "GlobalAveragePool", verify_attrs<attrs::GlobalPool>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+    "GlobalAveragePool", verify_attrs<attrs::GlobalPool>, infer_global_pool, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 extern const OpDef kGlobalLpPoolOp;
-const OpDef kGlobalLpPoolOp = {"GlobalLpPool", verify_attrs<attrs::GlobalPool>, infer, 1, 1, 1, 1, OpDef::kPure,
+const OpDef kGlobalLpPoolOp = {"GlobalLpPool", verify_attrs<attrs::GlobalPool>, infer_global_pool, 1, 1, 1, 1,
+                               OpDef::kPure,
                                /*inplace=*/0};
 
 }  // namespace vireo

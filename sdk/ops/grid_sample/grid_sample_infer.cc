@@ -13,7 +13,7 @@
 namespace vireo {
 namespace {
 
-bool is_real(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
+bool is_sampled_type(DType t) { return t == DType::kF32 || t == DType::kF64 || t == DType::kF16 || t == DType::kBF16; }
 
 Status infer_sample(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::GridSample>();
@@ -24,11 +24,11 @@ Status infer_sample(InferContext& ctx) {
   }
   VIREO_TRY(check_rank(ctx, 0, 3, kMaxRank));
   VIREO_TRY(check_rank(ctx, 1, x.shape.rank, x.shape.rank));
-  const bool number = is_real(x.dtype) || dtype_is_integer(x.dtype) || x.dtype == DType::kBool ||
+  const bool number = is_sampled_type(x.dtype) || dtype_is_integer(x.dtype) || x.dtype == DType::kBool ||
                       x.dtype == DType::kC64 || x.dtype == DType::kC128;
   const bool served =
       dtype_bits(x.dtype) >= 8 && (number || (x.dtype == DType::kString && a.mode() == attrs::GridSampleMode::nearest));
-  if (!served || !is_real(grid.dtype)) {
+  if (!served || !is_sampled_type(grid.dtype)) {
     return ctx.fail(Status::kUnsupported, "GridSample of {} at {} places", dtype_name(x.dtype), dtype_name(grid.dtype));
   }
   const int k = x.shape.rank - 2;
@@ -48,7 +48,8 @@ Status infer_affine(InferContext& ctx) {
   const TensorType& theta = ctx.input(0);
   VIREO_TRY(check_rank(ctx, 0, 3, 3));
   VIREO_TRY(check_integer_list(ctx, 1));
-  if (!is_real(theta.dtype)) return ctx.fail(Status::kInvalidModel, "AffineGrid of {}", dtype_name(theta.dtype));
+  if (!is_sampled_type(theta.dtype))
+    return ctx.fail(Status::kInvalidModel, "AffineGrid of {}", dtype_name(theta.dtype));
   int64_t n = 0;
   if (!known_length(ctx, 1, &n)) return ctx.fail(Status::kUnsupported, "AffineGrid: the number of axes is not known");
   const int k = static_cast<int>(n) - 2;

@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_group_normalization(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::GroupNormalization>();
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
@@ -43,6 +43,7 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kGroupNormalizationOp;
 const OpDef kGroupNormalizationOp = {
-    "GroupNormalization", verify_attrs<attrs::GroupNormalization>, infer, 3, 3, 1, 1, OpDef::kPure, /*inplace=*/1};
+    "GroupNormalization", verify_attrs<attrs::GroupNormalization>, infer_group_normalization, 3, 3, 1, 1, OpDef::kPure,
+    /*inplace=*/1};
 
 }  // namespace vireo

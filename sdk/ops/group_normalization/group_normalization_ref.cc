@@ -51,7 +51,7 @@ void normalize(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_group_normalization(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     normalize<decltype(tag)>(ctx);
     return Status::kOk;
@@ -61,6 +61,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kGroupNormalizationRef;
-const RefKernel kGroupNormalizationRef = {run, nullptr};
+const RefKernel kGroupNormalizationRef = {run_group_normalization, nullptr};
 
 }  // namespace vireo

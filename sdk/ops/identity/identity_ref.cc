@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_identity(const KernelContext& ctx) {
   const Tensor &x = *ctx.in(0), &y = *ctx.out(0);
   const int64_t bytes = dtype_bytes(x.dtype, x.count());
   if (x.data != y.data && bytes > 0) memmove(y.data, x.data, static_cast<size_t>(bytes));
@@ -15,6 +15,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIdentityRef;
-const RefKernel kIdentityRef = {run, nullptr};
+const RefKernel kIdentityRef = {run_identity, nullptr};
 
 }  // namespace vireo

@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_image_decoder(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 1, 1));
   if (ctx.input(0).dtype != DType::kU8) {
     return ctx.fail(Status::kInvalidModel, "ImageDecoder of {}, wanted uint8", dtype_name(ctx.input(0).dtype));
@@ -35,6 +35,6 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kImageDecoderOp;
 const OpDef kImageDecoderOp = {
-    "ImageDecoder", verify_attrs<attrs::ImageDecoder>, infer, 1, 1, 1, 1, OpDef::kDataDependent, 0};
+    "ImageDecoder", verify_attrs<attrs::ImageDecoder>, infer_image_decoder, 1, 1, 1, 1, OpDef::kDataDependent, 0};
 
 }  // namespace vireo

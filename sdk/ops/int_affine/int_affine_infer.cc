@@ -12,7 +12,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_affine(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntAffine>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
   const Shape &x = ctx.input(0).shape, &factor = ctx.input(1).shape;
@@ -37,7 +37,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntAffineOp;
-const OpDef kIntAffineOp = {"IntAffine",  verify_attrs<attrs::IntAffine>, infer, 2, 4, 1, 1, OpDef::kPure,
+const OpDef kIntAffineOp = {"IntAffine",  verify_attrs<attrs::IntAffine>, infer_int_affine, 2, 4, 1, 1, OpDef::kPure,
                             /*inplace=*/1};
 
 }  // namespace vireo

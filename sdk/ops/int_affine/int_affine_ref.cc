@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_int_affine(const KernelContext& ctx) {
   constexpr int64_t kGrain = 4096;  // elements a thread is woken for
   const auto& t = ctx.attrs<attrs::IntAffine>();
   const ByteOperand x(*ctx.in(0), nullptr);
@@ -36,6 +36,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntAffineRef;
-const RefKernel kIntAffineRef = {run, nullptr};
+const RefKernel kIntAffineRef = {run_int_affine, nullptr};
 
 }  // namespace vireo

@@ -12,7 +12,7 @@ namespace vireo {
 namespace {
 
 template <class Attrs>
-Status infer(InferContext& ctx) {
+Status infer_int_binary(InferContext& ctx) {
   const auto& a = ctx.attrs<Attrs>();
   VIREO_TRY(check_codes(ctx, 0, a.a_zero()));
   VIREO_TRY(check_codes(ctx, 1, a.b_zero()));
@@ -25,10 +25,10 @@ constexpr uint32_t kEither = 3;
 }  // namespace
 
 extern const OpDef kIntAddOp;
-const OpDef kIntAddOp = {"IntAdd", verify_attrs<attrs::IntAdd>, infer<attrs::IntAdd>, 2, 2, 1, 1, OpDef::kPure,
-                         kEither};
+const OpDef kIntAddOp = {
+    "IntAdd", verify_attrs<attrs::IntAdd>, infer_int_binary<attrs::IntAdd>, 2, 2, 1, 1, OpDef::kPure, kEither};
 extern const OpDef kIntMulOp;
-const OpDef kIntMulOp = {"IntMul", verify_attrs<attrs::IntMul>, infer<attrs::IntMul>, 2, 2, 1, 1, OpDef::kPure,
-                         kEither};
+const OpDef kIntMulOp = {
+    "IntMul", verify_attrs<attrs::IntMul>, infer_int_binary<attrs::IntMul>, 2, 2, 1, 1, OpDef::kPure, kEither};
 
 }  // namespace vireo

@@ -10,7 +10,7 @@ constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
 // f(a - a_zero, b - b_zero) is an element of y.
 template <class F>
-Status run(const KernelContext& ctx, int32_t a_zero, int32_t b_zero, const F& f) {
+Status run_int_binary(const KernelContext& ctx, int32_t a_zero, int32_t b_zero, const F& f) {
   const ByteOperand a(*ctx.in(0), nullptr), b(*ctx.in(1), nullptr);
   const int32_t za = a.value(static_cast<uint8_t>(a_zero)), zb = b.value(static_cast<uint8_t>(b_zero));
   const Shape* shapes[] = {&ctx.in(0)->shape, &ctx.in(1)->shape};
@@ -30,7 +30,7 @@ Status run_add(const KernelContext& ctx) {
   const auto& t = ctx.attrs<attrs::IntAdd>();
   const Codes codes(t);
   const float ma = t.a_multiplier(), mb = t.b_multiplier();
-  return run(ctx, t.a_zero(), t.b_zero(), [&](int32_t a, int32_t b) {
+  return run_int_binary(ctx, t.a_zero(), t.b_zero(), [&](int32_t a, int32_t b) {
     const float pa = static_cast<float>(a) * ma, pb = static_cast<float>(b) * mb;
     return codes.of_real(pa + pb);
   });
@@ -40,7 +40,7 @@ Status run_mul(const KernelContext& ctx) {
   const auto& t = ctx.attrs<attrs::IntMul>();
   const Codes codes(t);
   const float m = t.multiplier();
-  return run(ctx, t.a_zero(), t.b_zero(), [&](int32_t a, int32_t b) { return codes.of_sum(a * b, m); });
+  return run_int_binary(ctx, t.a_zero(), t.b_zero(), [&](int32_t a, int32_t b) { return codes.of_sum(a * b, m); });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_conv(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntConv>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
   if (ctx.input(1).dtype != DType::kI8)
@@ -35,6 +35,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntConvOp;
-const OpDef kIntConvOp = {"IntConv", verify_attrs<attrs::IntConv>, infer, 3, 5, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kIntConvOp = {"IntConv",    verify_attrs<attrs::IntConv>, infer_int_conv, 3, 5, 1, 1, OpDef::kPure,
+                          /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_int_conv(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntConv>();
   const Tensor &x_in = *ctx.in(0), &w_in = *ctx.in(1), &m = *ctx.in(2);
   const Geometry g = conv_geometry(a, x_in.shape, w_in.shape, ctx.out(0)->shape);
@@ -34,6 +34,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntConvRef;
-const RefKernel kIntConvRef = {run, nullptr};
+const RefKernel kIntConvRef = {run_int_conv, nullptr};
 
 }  // namespace vireo

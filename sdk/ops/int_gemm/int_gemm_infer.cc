@@ -13,7 +13,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_gemm(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntGemm>();
   VIREO_TRY(check_codes(ctx, 0, a.a_zero()));
   const TensorType& b = ctx.input(1);
@@ -35,6 +35,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntGemmOp;
-const OpDef kIntGemmOp = {"IntGemm", verify_attrs<attrs::IntGemm>, infer, 3, 5, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kIntGemmOp = {"IntGemm",    verify_attrs<attrs::IntGemm>, infer_int_gemm, 3, 5, 1, 1, OpDef::kPure,
+                          /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_int_gemm(const KernelContext& ctx) {
   const auto& attributes = ctx.attrs<attrs::IntGemm>();
   const Tensor &a_in = *ctx.in(0), &b_in = *ctx.in(1), &m = *ctx.in(2);
   const MatmulShape s = matmul_shape(a_in.shape, b_in.shape, ctx.out(0)->shape);
@@ -38,6 +38,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntGemmRef;
-const RefKernel kIntGemmRef = {run, nullptr};
+const RefKernel kIntGemmRef = {run_int_gemm, nullptr};
 
 }  // namespace vireo

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxTaps = INT32_MAX / 255;
 
-Status infer(InferContext& ctx) {
+Status infer_int_pool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntAveragePool>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
   Window w;
@@ -49,7 +49,8 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntAveragePoolOp;
-const OpDef kIntAveragePoolOp = {"IntAveragePool", verify_attrs<attrs::IntAveragePool>, infer, 2, 2, 1, 1, OpDef::kPure,
+const OpDef kIntAveragePoolOp = {"IntAveragePool", verify_attrs<attrs::IntAveragePool>, infer_int_pool, 2, 2, 1, 1,
+                                 OpDef::kPure,
                                  /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_int_pool(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntAveragePool>();
   const Tensor &x_in = *ctx.in(0), &m = *ctx.in(1);
   Window w = read_window(x_in.shape.rank, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads());
@@ -54,6 +54,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntAveragePoolRef;
-const RefKernel kIntAveragePoolRef = {run, nullptr};
+const RefKernel kIntAveragePoolRef = {run_int_pool, nullptr};
 
 }  // namespace vireo

@@ -14,7 +14,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_resize(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntResize>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
   const Shape& x = ctx.input(0).shape;
@@ -57,8 +57,8 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntResizeOp;
-const OpDef kIntResizeOp = {"IntResize",  verify_attrs<attrs::IntResize>, infer, 3, 1 + 2 * kMaxIntResizeAxes, 1, 1,
-                            OpDef::kPure,
-                            /*inplace=*/0};
+const OpDef kIntResizeOp = {
+    "IntResize",  verify_attrs<attrs::IntResize>, infer_int_resize, 3, 1 + 2 * kMaxIntResizeAxes, 1, 1, OpDef::kPure,
+    /*inplace=*/0};
 
 }  // namespace vireo

@@ -6,7 +6,7 @@ namespace vireo {
 namespace {
 
 // How one axis is resampled; an axis that is not has no taps.
-struct Axis {
+struct ResizedAxis {
   int64_t taps = 0;
   const int32_t* places = nullptr;
   const int32_t* weights = nullptr;
@@ -21,7 +21,7 @@ struct Line {
 struct Resampler {
   const Shape& x;
   const Shape& y;
-  const Axis* axes;
+  const ResizedAxis* axes;
   ByteOperand codes;
   int32_t x_zero;
 
@@ -33,7 +33,7 @@ struct Resampler {
     for (int k = x.rank - 2; k >= 0; --k) {
       const int64_t i = row % y[k];
       row /= y[k];
-      const Axis& a = axes[k];
+      const ResizedAxis& a = axes[k];
       if (a.taps == 0) {
         for (int l = 0; l < count; ++l) lines[l].offset += i * stride;
       } else {
@@ -52,7 +52,7 @@ struct Resampler {
   uint32_t real(int64_t at) const { return static_cast<uint32_t>(codes.value(codes.data[at]) - x_zero); }
 
   uint32_t sum(const Line* lines, int count, int64_t column) const {
-    const Axis& a = axes[x.rank - 1];
+    const ResizedAxis& a = axes[x.rank - 1];
     uint32_t acc = 0;
     for (int l = 0; l < count; ++l) {
       if (a.taps == 0) {
@@ -69,11 +69,11 @@ struct Resampler {
   }
 };
 
-Status run(const KernelContext& ctx) {
+Status run_int_resize(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntResize>();
   const Tensor& x = ctx.required(0);
   Tensor& y = *ctx.out(0);
-  Axis axes[kMaxRank];
+  ResizedAxis axes[kMaxRank];
   for (unsigned k = 0; k < a.axes()->size(); ++k) {
     const Tensor &places = ctx.required(1 + 2 * k), &weights = ctx.required(2 + 2 * k);
     const int at = a.axes()->Get(k);
@@ -106,6 +106,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntResizeRef;
-const RefKernel kIntResizeRef = {run, nullptr};
+const RefKernel kIntResizeRef = {run_int_resize, nullptr};
 
 }  // namespace vireo

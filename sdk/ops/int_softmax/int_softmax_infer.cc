@@ -12,7 +12,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_softmax(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntSoftmax>();
   VIREO_TRY(check_codes(ctx, 0, 0));
   const Shape& x = ctx.input(0).shape;
@@ -29,7 +29,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntSoftmaxOp;
-const OpDef kIntSoftmaxOp = {"IntSoftmax", verify_attrs<attrs::IntSoftmax>, infer, 2, 2, 1, 1, OpDef::kPure,
+const OpDef kIntSoftmaxOp = {"IntSoftmax", verify_attrs<attrs::IntSoftmax>, infer_int_softmax, 2, 2, 1, 1, OpDef::kPure,
                              /*inplace=*/1};
 
 }  // namespace vireo

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_int_softmax(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntSoftmax>();
   const Shape& s = ctx.in(0)->shape;
   const int at = a.axis() < 0 ? a.axis() + s.rank : a.axis();
@@ -40,6 +40,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kIntSoftmaxRef;
-const RefKernel kIntSoftmaxRef = {run, nullptr};
+const RefKernel kIntSoftmaxRef = {run_int_softmax, nullptr};
 
 }  // namespace vireo

@@ -11,7 +11,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_int_table(InferContext& ctx) {
   VIREO_TRY(check_codes(ctx, 0, 0));
   const TensorType& t = ctx.input(1);
   if (!is_byte(t.dtype) || t.shape.rank != 1 || ctx.differ(t.shape[0], 256)) {
@@ -25,6 +25,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kIntTableOp;
-const OpDef kIntTableOp = {"IntTable", verify_attrs<attrs::IntTable>, infer, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
+const OpDef kIntTableOp = {"IntTable",   verify_attrs<attrs::IntTable>, infer_int_table, 2, 2, 1, 1, OpDef::kPure,
+                           /*inplace=*/1};
 
 }  // namespace vireo

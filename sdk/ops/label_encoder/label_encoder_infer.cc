@@ -31,7 +31,7 @@ bool verify(Span<const uint8_t> bytes) {
   return keys >= 0 && keys == values;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_label_encoder(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::LabelEncoder>();
   const TensorType& x = ctx.input(0);
   const DType want = static_cast<DType>(a.key_type());
@@ -45,6 +45,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kLabelEncoderOp;
-const OpDef kLabelEncoderOp = {"LabelEncoder", verify, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kLabelEncoderOp = {"LabelEncoder", verify, infer_label_encoder, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

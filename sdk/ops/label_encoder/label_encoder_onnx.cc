@@ -129,7 +129,7 @@ Status import_mapper(ImportContext& ctx) {
                       : emit_map(ctx, std::move(integers), std::move(strings));
 }
 
-Status import(ImportContext& ctx) {
+Status import_label_encoder(ImportContext& ctx) {
   List keys, values;
   if (ctx.opset() == 1) {
     List names, places;
@@ -211,7 +211,7 @@ void export_list(OnnxNode* n, const std::string& prefix, DType type, const Integ
 }  // namespace
 
 extern const OnnxImport kLabelEncoderOnnx;
-const OnnxImport kLabelEncoderOnnx = {"ai.onnx.ml", "LabelEncoder", import};
+const OnnxImport kLabelEncoderOnnx = {"ai.onnx.ml", "LabelEncoder", import_label_encoder};
 extern const OnnxImport kCategoryMapperOnnx;
 const OnnxImport kCategoryMapperOnnx = {"ai.onnx.ml", "CategoryMapper", import_mapper};
 

@@ -76,7 +76,7 @@ void store(const Attrs& a, int64_t found, int64_t i, Tensor* y) {
   }
 }
 
-Status run(const KernelContext& ctx) {
+Status run_label_encoder(const KernelContext& ctx) {
   const Attrs& a = ctx.attrs<Attrs>();
   const Tensor& x = *ctx.in(0);
   for (int64_t i = 0, n = x.count(); i < n; ++i) store(a, find(a, x, i), i, ctx.out(0));
@@ -86,6 +86,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kLabelEncoderRef;
-const RefKernel kLabelEncoderRef = {run, nullptr};
+const RefKernel kLabelEncoderRef = {run_label_encoder, nullptr};
 
 }  // namespace vireo

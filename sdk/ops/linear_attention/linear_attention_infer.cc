@@ -32,7 +32,7 @@ Status check_gate(InferContext& ctx, int i, bool needed, const char* name, Dim o
                   dtype_name(t.dtype), t.shape, dtype_name(q.dtype), one, other);
 }
 
-Status infer(InferContext& ctx) {
+Status infer_linear_attention(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::LinearAttention>();
   if (a.rule() > LinearAttentionRule::MAX) {
     return ctx.fail(Status::kInvalidModel, "update rule {} is not known", static_cast<int>(a.rule()));
@@ -89,6 +89,7 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kLinearAttentionOp;
 const OpDef kLinearAttentionOp = {
-    "LinearAttention", verify_attrs<attrs::LinearAttention>, infer, 3, 6, 1, 2, OpDef::kPure, /*inplace=*/0};
+    "LinearAttention", verify_attrs<attrs::LinearAttention>, infer_linear_attention, 3, 6, 1, 2, OpDef::kPure,
+    /*inplace=*/0};
 
 }  // namespace vireo

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_linear_attention(ImportContext& ctx) {
   attrs::LinearAttentionT a;
   const std::string rule = ctx.attr_string("update_rule", "gated_delta");
   if (rule == "linear") {
@@ -26,7 +26,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kLinearAttentionOnnx;
-const OnnxImport kLinearAttentionOnnx = {"", "LinearAttention", import};
+const OnnxImport kLinearAttentionOnnx = {"", "LinearAttention", import_linear_attention};
 
 Status export_linear_attention(ExportContext& ctx) {
   const char* const rules[] = {"linear", "gated", "delta", "gated_delta"};

@@ -81,7 +81,7 @@ Status attend(const KernelContext& ctx) {
   return Status::kOk;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_linear_attention(const KernelContext& ctx) {
   switch (ctx.in(0)->dtype) {
     case DType::kF32:
       return attend<float>(ctx);
@@ -105,6 +105,6 @@ int64_t scratch(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kLinearAttentionRef;
-const RefKernel kLinearAttentionRef = {run, scratch};
+const RefKernel kLinearAttentionRef = {run_linear_attention, scratch};
 
 }  // namespace vireo

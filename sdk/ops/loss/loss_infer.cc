@@ -13,7 +13,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_loss(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Loss>();
   if (a.reduction() > attrs::LossReduction::MAX) {
     return ctx.fail(Status::kInvalidModel, "reduction {} is not known", static_cast<int>(a.reduction()));
@@ -53,9 +53,9 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kNegativeLogLikelihoodLossOp;
 const OpDef kNegativeLogLikelihoodLossOp = {
-    "NegativeLogLikelihoodLoss", verify_attrs<attrs::Loss>, infer, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
+    "NegativeLogLikelihoodLoss", verify_attrs<attrs::Loss>, infer_loss, 2, 3, 1, 1, OpDef::kPure, /*inplace=*/0};
 extern const OpDef kSoftmaxCrossEntropyLossOp;
 const OpDef kSoftmaxCrossEntropyLossOp = {
-    "SoftmaxCrossEntropyLoss", verify_attrs<attrs::Loss>, infer, 2, 3, 1, 2, OpDef::kPure, /*inplace=*/0};
+    "SoftmaxCrossEntropyLoss", verify_attrs<attrs::Loss>, infer_loss, 2, 3, 1, 2, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

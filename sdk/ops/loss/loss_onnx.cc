@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx, Op op) {
+Status import_loss(ImportContext& ctx, Op op) {
   attrs::LossT a;
   const std::string reduction = ctx.attr_string("reduction", "mean");
   if (reduction == "none") {
@@ -24,11 +24,12 @@ Status import(ImportContext& ctx, Op op) {
 }  // namespace
 
 extern const OnnxImport kNegativeLogLikelihoodLossOnnx;
-const OnnxImport kNegativeLogLikelihoodLossOnnx = {
-    "", "NegativeLogLikelihoodLoss", [](ImportContext& ctx) { return import(ctx, Op::kNegativeLogLikelihoodLoss); }};
+const OnnxImport kNegativeLogLikelihoodLossOnnx = {"", "NegativeLogLikelihoodLoss", [](ImportContext& ctx) {
+                                                     return import_loss(ctx, Op::kNegativeLogLikelihoodLoss);
+                                                   }};
 extern const OnnxImport kSoftmaxCrossEntropyLossOnnx;
 const OnnxImport kSoftmaxCrossEntropyLossOnnx = {
-    "", "SoftmaxCrossEntropyLoss", [](ImportContext& ctx) { return import(ctx, Op::kSoftmaxCrossEntropyLoss); }};
+    "", "SoftmaxCrossEntropyLoss", [](ImportContext& ctx) { return import_loss(ctx, Op::kSoftmaxCrossEntropyLoss); }};
 
 Status export_loss(ExportContext& ctx) {
   const char* const reductions[] = {"none", "sum", "mean"};

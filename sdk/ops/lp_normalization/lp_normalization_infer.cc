@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_lp_normalization(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::LpNormalization>();
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
@@ -23,6 +23,7 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kLpNormalizationOp;
 const OpDef kLpNormalizationOp = {
-    "LpNormalization", verify_attrs<attrs::LpNormalization>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
+    "LpNormalization", verify_attrs<attrs::LpNormalization>, infer_lp_normalization, 1, 1, 1, 1, OpDef::kPure,
+    /*inplace=*/1};
 
 }  // namespace vireo

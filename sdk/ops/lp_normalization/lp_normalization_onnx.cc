@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_lp_normalization(ImportContext& ctx) {
   attrs::LpNormalizationT a;
   const int64_t axis = ctx.attr_int("axis", -1), p = ctx.attr_int("p", 2);
   if (axis < -kMaxRank || axis >= kMaxRank) return ctx.fail(Status::kInvalidModel, "axis is " + std::to_string(axis));
@@ -19,7 +19,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kLpNormalizationOnnx;
-const OnnxImport kLpNormalizationOnnx = {"", "LpNormalization", import};
+const OnnxImport kLpNormalizationOnnx = {"", "LpNormalization", import_lp_normalization};
 
 Status export_lp_normalization(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::LpNormalization>();

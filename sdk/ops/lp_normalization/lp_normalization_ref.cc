@@ -27,7 +27,7 @@ void normalize(const T* x, T* y, int64_t outer, int64_t axis, int64_t inner, boo
   }
 }
 
-Status run(const KernelContext& ctx) {
+Status run_lp_normalization(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::LpNormalization>();
   const Shape& s = ctx.in(0)->shape;
   const int axis = normalize_axis(a.axis(), s.rank);
@@ -42,6 +42,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kLpNormalizationRef;
-const RefKernel kLpNormalizationRef = {run, nullptr};
+const RefKernel kLpNormalizationRef = {run_lp_normalization, nullptr};
 
 }  // namespace vireo

@@ -8,7 +8,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_lrn(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::LRN>();
   const DType t = ctx.input(0).dtype;
   if (!dtype_is_float(t) || dtype_bits(t) < 16) return ctx.fail(Status::kInvalidModel, "LRN of {}", dtype_name(t));
@@ -22,6 +22,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kLRNOp;
-const OpDef kLRNOp = {"LRN", verify_attrs<attrs::LRN>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kLRNOp = {"LRN", verify_attrs<attrs::LRN>, infer_lrn, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

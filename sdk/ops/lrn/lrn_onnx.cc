@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_lrn(ImportContext& ctx) {
   attrs::LRNT a;
   a.alpha = ctx.attr_float("alpha", a.alpha);
   a.beta = ctx.attr_float("beta", a.beta);
@@ -20,7 +20,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kLRNOnnx;
-const OnnxImport kLRNOnnx = {"", "LRN", import};
+const OnnxImport kLRNOnnx = {"", "LRN", import_lrn};
 
 Status export_lrn(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::LRN>();

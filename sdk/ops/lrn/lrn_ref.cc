@@ -37,7 +37,7 @@ void lrn(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_lrn(const KernelContext& ctx) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) {
     lrn<decltype(tag)>(ctx);
     return Status::kOk;
@@ -47,6 +47,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kLRNRef;
-const RefKernel kLRNRef = {run, nullptr};
+const RefKernel kLRNRef = {run_lrn, nullptr};
 
 }  // namespace vireo

@@ -4,7 +4,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_matmul(InferContext& ctx) {
   const DType t = ctx.input(0).dtype;
   const bool number = (dtype_is_float(t) && dtype_bits(t) >= 16) || (dtype_is_integer(t) && dtype_bits(t) >= 32);
   if (!number) return ctx.fail(Status::kInvalidModel, "MatMul of {}", dtype_name(t));
@@ -18,6 +18,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kMatMulOp;
-const OpDef kMatMulOp = {"MatMul", verify_attrs<attrs::MatMul>, infer, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kMatMulOp = {"MatMul", verify_attrs<attrs::MatMul>, infer_matmul, 2, 2, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

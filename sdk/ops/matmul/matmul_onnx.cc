@@ -6,12 +6,14 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) { return import_direct(ctx, Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{})); }
+Status import_matmul(ImportContext& ctx) {
+  return import_direct(ctx, Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}));
+}
 
 }  // namespace
 
 extern const OnnxImport kMatMulOnnx;
-const OnnxImport kMatMulOnnx = {"", "MatMul", import};
+const OnnxImport kMatMulOnnx = {"", "MatMul", import_matmul};
 
 Status export_matmul(ExportContext& ctx) { return ctx.done(ctx.same()); }
 

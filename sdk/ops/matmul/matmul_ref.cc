@@ -27,7 +27,7 @@ void matmul(const KernelContext& ctx) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_matmul(const KernelContext& ctx) {
   const auto typed = [&](auto tag) {
     matmul<decltype(tag)>(ctx);
     return Status::kOk;
@@ -47,6 +47,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kMatMulRef;
-const RefKernel kMatMulRef = {run, nullptr};
+const RefKernel kMatMulRef = {run_matmul, nullptr};
 
 }  // namespace vireo

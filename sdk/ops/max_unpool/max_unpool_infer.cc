@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 31;
 
-Status infer(InferContext& ctx) {
+Status infer_max_unpool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::MaxUnpool>();
   const TensorType& x = ctx.input(0);
   VIREO_TRY(check_rank(ctx, 0, 3, kMaxRank));
@@ -61,6 +61,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kMaxUnpoolOp;
-const OpDef kMaxUnpoolOp = {"MaxUnpool", verify_attrs<attrs::MaxUnpool>, infer, 2, 3, 1, 1, OpDef::kPure, 0};
+const OpDef kMaxUnpoolOp = {"MaxUnpool", verify_attrs<attrs::MaxUnpool>, infer_max_unpool, 2, 3, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

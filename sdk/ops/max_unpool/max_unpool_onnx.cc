@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_max_unpool(ImportContext& ctx) {
   attrs::MaxUnpoolT a;
   a.kernel_shape = ctx.attr_ints("kernel_shape");
   const size_t k = a.kernel_shape.size();
@@ -17,7 +17,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kMaxUnpoolOnnx;
-const OnnxImport kMaxUnpoolOnnx = {"", "MaxUnpool", import};
+const OnnxImport kMaxUnpoolOnnx = {"", "MaxUnpool", import_max_unpool};
 
 Status export_max_unpool(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::MaxUnpool>();

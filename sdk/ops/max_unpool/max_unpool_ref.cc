@@ -8,7 +8,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_max_unpool(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::MaxUnpool>();
   const Tensor& x = *ctx.in(0);
   const int64_t* indices = ctx.in(1)->as<const int64_t>();
@@ -45,6 +45,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kMaxUnpoolRef;
-const RefKernel kMaxUnpoolRef = {run, nullptr};
+const RefKernel kMaxUnpoolRef = {run_max_unpool, nullptr};
 
 }  // namespace vireo

@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_mean_variance_normalization(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   if (!dtype_is_float(x.dtype) || dtype_bits(x.dtype) < 16) {
     return ctx.fail(Status::kInvalidModel, "MeanVarianceNormalization of {}", dtype_name(x.dtype));
@@ -25,7 +25,7 @@ Status infer(InferContext& ctx) {
 extern const OpDef kMeanVarianceNormalizationOp;
 const OpDef kMeanVarianceNormalizationOp = {"MeanVarianceNormalization",
                                             verify_attrs<attrs::MeanVarianceNormalization>,
-                                            infer,
+                                            infer_mean_variance_normalization,
                                             1,
                                             1,
                                             1,

@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_mean_variance_normalization(ImportContext& ctx) {
   attrs::MeanVarianceNormalizationT a;
   VIREO_TRY(import_ints(ctx, "axes", &a.axes));
   if (!ctx.has_attr("axes")) a.axes = {0, 2, 3};
@@ -16,7 +16,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kMeanVarianceNormalizationOnnx;
-const OnnxImport kMeanVarianceNormalizationOnnx = {"", "MeanVarianceNormalization", import};
+const OnnxImport kMeanVarianceNormalizationOnnx = {"", "MeanVarianceNormalization", import_mean_variance_normalization};
 
 Status export_mean_variance_normalization(ExportContext& ctx) {
   const auto* axes = ctx.attrs<attrs::MeanVarianceNormalization>().axes();

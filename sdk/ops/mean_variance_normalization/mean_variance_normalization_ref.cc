@@ -53,7 +53,7 @@ void normalize(const KernelContext& ctx, const Walk& kept, const Walk& reduced) 
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_mean_variance_normalization(const KernelContext& ctx) {
   const Shape& s = ctx.in(0)->shape;
   const auto* axes = ctx.attrs<attrs::MeanVarianceNormalization>().axes();
   bool is_reduced[kMaxRank] = {};
@@ -74,6 +74,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kMeanVarianceNormalizationRef;
-const RefKernel kMeanVarianceNormalizationRef = {run, nullptr};
+const RefKernel kMeanVarianceNormalizationRef = {run_mean_variance_normalization, nullptr};
 
 }  // namespace vireo

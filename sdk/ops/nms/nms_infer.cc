@@ -13,7 +13,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_nms(InferContext& ctx) {
   const Shape& boxes = ctx.input(0).shape;
   const Shape& scores = ctx.input(1).shape;
   VIREO_TRY(check_rank(ctx, 0, 3, 3));
@@ -51,6 +51,6 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kNonMaxSuppressionOp;
 const OpDef kNonMaxSuppressionOp = {
-    "NonMaxSuppression", verify_attrs<attrs::NonMaxSuppression>, infer, 2, 5, 1, 1, OpDef::kDataDependent, 0};
+    "NonMaxSuppression", verify_attrs<attrs::NonMaxSuppression>, infer_nms, 2, 5, 1, 1, OpDef::kDataDependent, 0};
 
 }  // namespace vireo

@@ -27,7 +27,7 @@ bool overlap(const Box& a, const Box& b, float threshold) {
   return both / either > threshold;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_nms(const KernelContext& ctx) {
   const Tensor& boxes = *ctx.in(0);
   const Tensor& scores = *ctx.in(1);
   const Tensor* limit = ctx.in(2);
@@ -78,6 +78,6 @@ int64_t scratch_bytes(const KernelQuery& query) { return size_product(query.inpu
 }  // namespace
 
 extern const RefKernel kNonMaxSuppressionRef;
-const RefKernel kNonMaxSuppressionRef = {run, scratch_bytes};
+const RefKernel kNonMaxSuppressionRef = {run_nms, scratch_bytes};
 
 }  // namespace vireo

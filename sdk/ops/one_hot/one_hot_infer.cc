@@ -8,7 +8,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_one_hot(InferContext& ctx) {
   const TensorType& indices = ctx.input(0);
   const DType depth_type = ctx.input(1).dtype;
   VIREO_TRY(check_rank(ctx, 1, 0, 1));
@@ -45,6 +45,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kOneHotOp;
-const OpDef kOneHotOp = {"OneHot", verify_attrs<attrs::OneHot>, infer, 3, 3, 1, 1, OpDef::kPure, 0};
+const OpDef kOneHotOp = {"OneHot", verify_attrs<attrs::OneHot>, infer_one_hot, 3, 3, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_one_hot(ImportContext& ctx) {
   attrs::OneHotT a;
   a.axis = ctx.attr_int32("axis", -1);
   return import_direct(ctx, Op::kOneHot, pack<attrs::OneHot>(a));
@@ -14,7 +14,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kOneHotOnnx;
-const OnnxImport kOneHotOnnx = {"", "OneHot", import};
+const OnnxImport kOneHotOnnx = {"", "OneHot", import_one_hot};
 
 Status export_one_hot(ExportContext& ctx) {
   return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::OneHot>().axis()));

@@ -20,7 +20,7 @@ int64_t class_of(const Tensor& indices, int64_t at, int64_t depth) {
   return c >= 0 && c < depth ? c : -1;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_one_hot(const KernelContext& ctx) {
   const Tensor& indices = *ctx.in(0);
   const Tensor& values = *ctx.in(2);
   Tensor& y = *ctx.out(0);
@@ -43,6 +43,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kOneHotRef;
-const RefKernel kOneHotRef = {run, nullptr};
+const RefKernel kOneHotRef = {run_one_hot, nullptr};
 
 }  // namespace vireo

@@ -36,7 +36,7 @@ Value unpacked(ImportContext& ctx, Value v, int64_t bits, Dim last) {
   return ctx.add_constant(t, std::move(bytes));
 }
 
-Status import(ImportContext& ctx) {
+Status import_gather(ImportContext& ctx) {
   Steps s(ctx);
   Value codes = ctx.input(0), zeros = ctx.input(3);
   const Value indices = ctx.input(1), scales = ctx.input(2);
@@ -102,6 +102,6 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kGatherBlockQuantizedOnnx;
-const OnnxImport kGatherBlockQuantizedOnnx = {"com.microsoft", "GatherBlockQuantized", import};
+const OnnxImport kGatherBlockQuantizedOnnx = {"com.microsoft", "GatherBlockQuantized", import_gather};
 
 }  // namespace vireo

@@ -8,7 +8,7 @@ namespace vireo {
 namespace {
 
 // `otherwise`: ONNX's default of dtype; 0 where it is the input's.
-Status import(ImportContext& ctx, Op op, DType otherwise) {
+Status import_random(ImportContext& ctx, Op op, DType otherwise) {
   attrs::RandomT a;
   VIREO_TRY(import_dtype(ctx, "dtype", otherwise, &a.dtype));
   a.shape = ctx.attr_ints("shape");
@@ -27,7 +27,7 @@ Status import(ImportContext& ctx, Op op, DType otherwise) {
 #define VIREO_RANDOM_ONNX(name, dtype)         \
   extern const OnnxImport k##name##Onnx;       \
   const OnnxImport k##name##Onnx = {"", #name, \
-                                    [](ImportContext& ctx) { return import(ctx, Op::k##name, DType::dtype); }};
+                                    [](ImportContext& ctx) { return import_random(ctx, Op::k##name, DType::dtype); }};
 VIREO_RANDOM_ONNX(RandomNormal, kF32)
 VIREO_RANDOM_ONNX(RandomNormalLike, kNone)
 VIREO_RANDOM_ONNX(RandomUniform, kF32)

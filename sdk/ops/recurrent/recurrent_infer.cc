@@ -37,7 +37,7 @@ Status check_input(InferContext& ctx, int i, const Shape& want, DType dtype) {
   return good ? Status::kOk : ctx.fail(Status::kInvalidModel, "input {} is {}, wanted {}", i, t.shape, want);
 }
 
-Status infer(InferContext& ctx, int gates, int activations_each) {
+Status infer_recurrent(InferContext& ctx, int gates, int activations_each) {
   VIREO_TRY(check_attrs(ctx, activations_each));
   const auto& a = ctx.attrs<attrs::Recurrent>();
   if (!ctx.has(0) || !ctx.has(1) || !ctx.has(2)) return ctx.fail(Status::kInvalidModel, "inputs X, W and R are needed");
@@ -74,9 +74,9 @@ Status infer(InferContext& ctx, int gates, int activations_each) {
   return Status::kOk;
 }
 
-Status infer_lstm(InferContext& ctx) { return infer(ctx, 4, 3); }
-Status infer_gru(InferContext& ctx) { return infer(ctx, 3, 2); }
-Status infer_rnn(InferContext& ctx) { return infer(ctx, 1, 1); }
+Status infer_lstm(InferContext& ctx) { return infer_recurrent(ctx, 4, 3); }
+Status infer_gru(InferContext& ctx) { return infer_recurrent(ctx, 3, 2); }
+Status infer_rnn(InferContext& ctx) { return infer_recurrent(ctx, 1, 1); }
 
 }  // namespace
 

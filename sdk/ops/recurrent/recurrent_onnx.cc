@@ -83,7 +83,7 @@ Status read(ImportContext& ctx, int activations_each, attrs::RecurrentT* out) {
   return Status::kOk;
 }
 
-Status import(ImportContext& ctx, Op op, int activations_each) {
+Status import_recurrent(ImportContext& ctx, Op op, int activations_each) {
   attrs::RecurrentT a;
   VIREO_TRY(read(ctx, activations_each, &a));
   const TensorType r = ctx.type(ctx.input(2));
@@ -95,9 +95,9 @@ Status import(ImportContext& ctx, Op op, int activations_each) {
   return import_direct(ctx, op, pack<attrs::Recurrent>(a));
 }
 
-Status import_lstm(ImportContext& ctx) { return import(ctx, Op::kLSTM, 3); }
-Status import_gru(ImportContext& ctx) { return import(ctx, Op::kGRU, 2); }
-Status import_rnn(ImportContext& ctx) { return import(ctx, Op::kRNN, 1); }
+Status import_lstm(ImportContext& ctx) { return import_recurrent(ctx, Op::kLSTM, 3); }
+Status import_gru(ImportContext& ctx) { return import_recurrent(ctx, Op::kGRU, 2); }
+Status import_rnn(ImportContext& ctx) { return import_recurrent(ctx, Op::kRNN, 1); }
 
 // Input `codes` with scale and zero point of inputs `scale` and `scale` + 1, as the standard's weights.
 Value weights(ImportContext& ctx, int codes, int scale) {

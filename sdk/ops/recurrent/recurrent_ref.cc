@@ -250,12 +250,12 @@ Status run_typed(const KernelContext& ctx, Cell cell) {
   return Status::kOk;
 }
 
-Status run(const KernelContext& ctx, Cell cell) {
+Status run_recurrent(const KernelContext& ctx, Cell cell) {
   return dispatch_float(ctx.in(0)->dtype, [&](auto tag) { return run_typed<decltype(tag)>(ctx, cell); });
 }
 template <Cell kCell>
 Status run_cell(const KernelContext& ctx) {
-  return run(ctx, kCell);
+  return run_recurrent(ctx, kCell);
 }
 
 // h, c, extra and the gates of one step.

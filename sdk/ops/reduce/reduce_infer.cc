@@ -71,7 +71,7 @@ Status infer_axes(InferContext& ctx, bool keepdims, bool noop_with_empty_axes) {
 }
 
 template <TypeSet kTypes>
-Status infer(InferContext& ctx) {
+Status infer_reduce(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kTypes));
   const auto& a = ctx.attrs<attrs::Reduce>();
   return infer_axes(ctx, a.keepdims(), a.noop_with_empty_axes());
@@ -99,11 +99,11 @@ extern const OpDef kReduceMinOp;
 extern const OpDef kReduceProdOp;
 extern const OpDef kReduceNormOp;
 
-const OpDef kReduceSumOp = row<attrs::Reduce>("ReduceSum", infer<kWideSet>);
-const OpDef kReduceMeanOp = row<attrs::Reduce>("ReduceMean", infer<kWideSet>);
-const OpDef kReduceMaxOp = row<attrs::Reduce>("ReduceMax", infer<kNumberSet | kBoolSet>);
-const OpDef kReduceMinOp = row<attrs::Reduce>("ReduceMin", infer<kNumberSet | kBoolSet>);
-const OpDef kReduceProdOp = row<attrs::Reduce>("ReduceProd", infer<kWideSet>);
+const OpDef kReduceSumOp = row<attrs::Reduce>("ReduceSum", infer_reduce<kWideSet>);
+const OpDef kReduceMeanOp = row<attrs::Reduce>("ReduceMean", infer_reduce<kWideSet>);
+const OpDef kReduceMaxOp = row<attrs::Reduce>("ReduceMax", infer_reduce<kNumberSet | kBoolSet>);
+const OpDef kReduceMinOp = row<attrs::Reduce>("ReduceMin", infer_reduce<kNumberSet | kBoolSet>);
+const OpDef kReduceProdOp = row<attrs::Reduce>("ReduceProd", infer_reduce<kWideSet>);
 const OpDef kReduceNormOp = row<attrs::ReduceNorm>("ReduceNorm", infer_norm);
 
 }  // namespace vireo

@@ -10,7 +10,7 @@ namespace vireo {
 namespace {
 
 // The kernel follows the table without a look.
-bool verify(Span<const uint8_t> bytes) {
+bool verify_pattern(Span<const uint8_t> bytes) {
   if (!verify_attrs<attrs::RegexFullMatch>(bytes)) return false;
   const auto& a = *::flatbuffers::GetRoot<attrs::RegexFullMatch>(bytes.data());
   if (a.classes() == nullptr || a.next() == nullptr || a.accepts() == nullptr || a.classes()->size() != 256)
@@ -25,7 +25,7 @@ bool verify(Span<const uint8_t> bytes) {
   return true;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_regex(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kStringSet));
   ctx.output(0) = {DType::kBool, ctx.input(0).shape};
   return Status::kOk;
@@ -34,6 +34,7 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kRegexFullMatchOp;
-const OpDef kRegexFullMatchOp = {"RegexFullMatch", verify, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kRegexFullMatchOp = {"RegexFullMatch", verify_pattern, infer_regex, 1, 1, 1, 1,
+                                 OpDef::kPure,     /*inplace=*/0};
 
 }  // namespace vireo

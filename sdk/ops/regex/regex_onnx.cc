@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_regex(ImportContext& ctx) {
   const std::string pattern = ctx.attr_string("pattern", "");
   RegexTable table;
   std::string message;
@@ -31,7 +31,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kRegexFullMatchOnnx;
-const OnnxImport kRegexFullMatchOnnx = {"", "RegexFullMatch", import};
+const OnnxImport kRegexFullMatchOnnx = {"", "RegexFullMatch", import_regex};
 
 Status export_regex(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::RegexFullMatch>();

@@ -4,7 +4,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_regex(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::RegexFullMatch>();
   const uint32_t classes = a.next()->size() / a.accepts()->size();
   const Tensor& x = ctx.required(0);
@@ -21,6 +21,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kRegexFullMatchRef;
-const RefKernel kRegexFullMatchRef = {run, nullptr};
+const RefKernel kRegexFullMatchRef = {run_regex, nullptr};
 
 }  // namespace vireo

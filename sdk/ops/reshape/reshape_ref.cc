@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_reshape(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const int64_t bytes = tensor_bytes({x.dtype, x.shape});
@@ -19,9 +19,9 @@ extern const RefKernel kReshapeRef;
 extern const RefKernel kSqueezeRef;
 extern const RefKernel kUnsqueezeRef;
 extern const RefKernel kFlattenRef;
-const RefKernel kReshapeRef = {run, nullptr};
-const RefKernel kSqueezeRef = {run, nullptr};
-const RefKernel kUnsqueezeRef = {run, nullptr};
-const RefKernel kFlattenRef = {run, nullptr};
+const RefKernel kReshapeRef = {run_reshape, nullptr};
+const RefKernel kSqueezeRef = {run_reshape, nullptr};
+const RefKernel kUnsqueezeRef = {run_reshape, nullptr};
+const RefKernel kFlattenRef = {run_reshape, nullptr};
 
 }  // namespace vireo

@@ -89,7 +89,7 @@ Status keep_aspect(InferContext& ctx, const attrs::Resize& a, const int* axes, i
   return Status::kOk;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_resize(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Resize>();
   const TensorType& x = ctx.input(0);
   VIREO_TRY(check_types(ctx, a));
@@ -137,6 +137,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kResizeOp;
-const OpDef kResizeOp = {"Resize", verify_attrs<attrs::Resize>, infer, 1, 4, 1, 1, OpDef::kPure, 0};
+const OpDef kResizeOp = {"Resize", verify_attrs<attrs::Resize>, infer_resize, 1, 4, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

@@ -90,7 +90,7 @@ void pick(const Tensor& x, Tensor& y, const ResizeTaps* taps, const void* value)
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_resize(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Resize>();
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
@@ -143,6 +143,6 @@ int64_t scratch_bytes(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kResizeRef;
-const RefKernel kResizeRef = {run, scratch_bytes};
+const RefKernel kResizeRef = {run_resize, scratch_bytes};
 
 }  // namespace vireo

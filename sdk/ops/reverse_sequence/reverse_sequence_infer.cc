@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_reverse_sequence(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::ReverseSequence>();
   VIREO_TRY(check_rank(ctx, 0, 2, kMaxRank));
   VIREO_TRY(check_rank(ctx, 1, 1, 1));
@@ -28,6 +28,6 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kReverseSequenceOp;
 const OpDef kReverseSequenceOp = {
-    "ReverseSequence", verify_attrs<attrs::ReverseSequence>, infer, 2, 2, 1, 1, OpDef::kPure, 0};
+    "ReverseSequence", verify_attrs<attrs::ReverseSequence>, infer_reverse_sequence, 2, 2, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_reverse_sequence(ImportContext& ctx) {
   attrs::ReverseSequenceT a;
   a.batch_axis = ctx.attr_int32("batch_axis", 1);
   a.time_axis = ctx.attr_int32("time_axis", 0);
@@ -15,7 +15,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kReverseSequenceOnnx;
-const OnnxImport kReverseSequenceOnnx = {"", "ReverseSequence", import};
+const OnnxImport kReverseSequenceOnnx = {"", "ReverseSequence", import_reverse_sequence};
 
 Status export_reverse_sequence(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::ReverseSequence>();

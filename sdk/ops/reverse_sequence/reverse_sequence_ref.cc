@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_reverse_sequence(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::ReverseSequence>();
   const Tensor& x = *ctx.in(0);
   const Tensor& lens = *ctx.in(1);
@@ -40,6 +40,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kReverseSequenceRef;
-const RefKernel kReverseSequenceRef = {run, nullptr};
+const RefKernel kReverseSequenceRef = {run_reverse_sequence, nullptr};
 
 }  // namespace vireo

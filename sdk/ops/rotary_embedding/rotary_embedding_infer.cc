@@ -12,7 +12,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_rotary_embedding(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::RotaryEmbedding>();
   VIREO_TRY(check_rank(ctx, 0, 3, 4));
   const TensorType& x = ctx.input(0);
@@ -64,6 +64,7 @@ Status infer(InferContext& ctx) {
 
 extern const OpDef kRotaryEmbeddingOp;
 const OpDef kRotaryEmbeddingOp = {
-    "RotaryEmbedding", verify_attrs<attrs::RotaryEmbedding>, infer, 3, 4, 1, 1, OpDef::kPure, /*inplace=*/1};
+    "RotaryEmbedding", verify_attrs<attrs::RotaryEmbedding>, infer_rotary_embedding, 3, 4, 1, 1, OpDef::kPure,
+    /*inplace=*/1};
 
 }  // namespace vireo

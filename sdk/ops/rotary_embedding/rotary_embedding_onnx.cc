@@ -8,7 +8,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_rotary_embedding(ImportContext& ctx) {
   attrs::RotaryEmbeddingT a;
   a.heads = ctx.attr_int32("num_heads", 0);
   a.rotated = ctx.attr_int32("rotary_embedding_dim", 0);
@@ -55,7 +55,7 @@ Status import_contrib(ImportContext& ctx) {
 extern const OnnxImport kMsRotaryEmbeddingOnnx;
 const OnnxImport kMsRotaryEmbeddingOnnx = {"com.microsoft", "RotaryEmbedding", import_contrib};
 extern const OnnxImport kRotaryEmbeddingOnnx;
-const OnnxImport kRotaryEmbeddingOnnx = {"", "RotaryEmbedding", import};
+const OnnxImport kRotaryEmbeddingOnnx = {"", "RotaryEmbedding", import_rotary_embedding};
 
 Status export_rotary_embedding(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::RotaryEmbedding>();

@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_rotary_embedding(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::RotaryEmbedding>();
   const Tensor &x = *ctx.in(0), &cosines = *ctx.in(1), &sines = *ctx.in(2);
   const Tensor* ids = ctx.in(3);
@@ -48,6 +48,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kRotaryEmbeddingRef;
-const RefKernel kRotaryEmbeddingRef = {run, nullptr};
+const RefKernel kRotaryEmbeddingRef = {run_rotary_embedding, nullptr};
 
 }  // namespace vireo

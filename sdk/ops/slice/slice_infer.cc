@@ -46,7 +46,7 @@ Dim backward(InferContext& ctx, Dim start, Dim end, Dim step, Dim d) {
   return ctx.max(0, ctx.ceil_div(ctx.sub(e, s), step));
 }
 
-Status infer(InferContext& ctx) {
+Status infer_slice(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   TensorType& y = ctx.output(0);
   y = x;
@@ -122,6 +122,6 @@ void parts(const PartQuery& q, Span<int64_t> at) {
 }  // namespace
 
 extern const OpDef kSliceOp;
-const OpDef kSliceOp = {"Slice", verify_attrs<attrs::Slice>, infer, 3, 5, 1, 1, OpDef::kPure, 0, parts};
+const OpDef kSliceOp = {"Slice", verify_attrs<attrs::Slice>, infer_slice, 3, 5, 1, 1, OpDef::kPure, 0, parts};
 
 }  // namespace vireo

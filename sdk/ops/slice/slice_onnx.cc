@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_slice(ImportContext& ctx) {
   std::vector<uint8_t> a = pack<attrs::Slice>(attrs::SliceT{});
   if (ctx.opset() >= 10) return import_direct(ctx, Op::kSlice, std::move(a));
   std::vector<Value> inputs = {ctx.input(0), ctx.add_i64(ctx.attr_ints("starts")), ctx.add_i64(ctx.attr_ints("ends"))};
@@ -20,7 +20,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kSliceOnnx;
-const OnnxImport kSliceOnnx = {"", "Slice", import};
+const OnnxImport kSliceOnnx = {"", "Slice", import_slice};
 
 Status export_slice(ExportContext& ctx) { return ctx.done(ctx.same()); }
 

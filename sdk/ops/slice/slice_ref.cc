@@ -7,7 +7,7 @@ namespace {
 
 int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
 
-Status run(const KernelContext& ctx) {
+Status run_slice(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const Tensor& starts = *ctx.in(1);
@@ -31,6 +31,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kSliceRef;
-const RefKernel kSliceRef = {run, nullptr};
+const RefKernel kSliceRef = {run_slice, nullptr};
 
 }  // namespace vireo

@@ -4,7 +4,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_softmax(InferContext& ctx) {
   int axis = 0;
   VIREO_TRY(check_type(ctx, 0, kFloatSet));
   VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::Softmax>().axis(), ctx.input(0).shape.rank, &axis));
@@ -12,7 +12,7 @@ Status infer(InferContext& ctx) {
 }
 
 constexpr OpDef row(const char* name) {
-  return {name, verify_attrs<attrs::Softmax>, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
+  return {name, verify_attrs<attrs::Softmax>, infer_softmax, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
 }
 
 }  // namespace

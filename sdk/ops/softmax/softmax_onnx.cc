@@ -17,7 +17,7 @@ std::vector<uint8_t> reshape_attrs(bool allowzero) {
 }
 
 template <Op kOp>
-Status import(ImportContext& ctx) {
+Status import_softmax(ImportContext& ctx) {
   attrs::SoftmaxT a;
   if (ctx.opset() >= 13) {
     a.axis = ctx.attr_int32("axis", -1);
@@ -55,9 +55,9 @@ extern const OnnxImport kSoftmaxOnnx;
 extern const OnnxImport kLogSoftmaxOnnx;
 extern const OnnxImport kHardmaxOnnx;
 
-const OnnxImport kSoftmaxOnnx = {"", "Softmax", import <Op::kSoftmax>};
-const OnnxImport kLogSoftmaxOnnx = {"", "LogSoftmax", import <Op::kLogSoftmax>};
-const OnnxImport kHardmaxOnnx = {"", "Hardmax", import <Op::kHardmax>};
+const OnnxImport kSoftmaxOnnx = {"", "Softmax", import_softmax<Op::kSoftmax>};
+const OnnxImport kLogSoftmaxOnnx = {"", "LogSoftmax", import_softmax<Op::kLogSoftmax>};
+const OnnxImport kHardmaxOnnx = {"", "Hardmax", import_softmax<Op::kHardmax>};
 
 Status export_softmax(ExportContext& ctx) {
   return ctx.done(ctx.same().number("axis", ctx.attrs<attrs::Softmax>().axis()));

@@ -67,7 +67,7 @@ void lines(const T* x, T* y, int64_t outer, int64_t axis, int64_t inner) {
 }
 
 template <class F>
-Status run(const KernelContext& ctx) {
+Status run_softmax(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   const Shape& s = x.shape;
   const int axis = normalize_axis(ctx.attrs<attrs::Softmax>().axis(), s.rank);
@@ -88,8 +88,8 @@ extern const RefKernel kSoftmaxRef;
 extern const RefKernel kLogSoftmaxRef;
 extern const RefKernel kHardmaxRef;
 
-const RefKernel kSoftmaxRef = {run<Softmax>, nullptr};
-const RefKernel kLogSoftmaxRef = {run<LogSoftmax>, nullptr};
-const RefKernel kHardmaxRef = {run<Hardmax>, nullptr};
+const RefKernel kSoftmaxRef = {run_softmax<Softmax>, nullptr};
+const RefKernel kLogSoftmaxRef = {run_softmax<LogSoftmax>, nullptr};
+const RefKernel kHardmaxRef = {run_softmax<Hardmax>, nullptr};
 
 }  // namespace vireo

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Dim kLimit = Dim{1} << 40;  // no extent comes near; keeps the sum of 255 parts within int64
 
-Status infer(InferContext& ctx) {
+Status infer_split(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();
   const TensorType& x = ctx.input(0);
   int axis = 0;
@@ -84,6 +84,6 @@ void parts(const PartQuery& q, Span<int64_t> at) {
 }  // namespace
 
 extern const OpDef kSplitOp;
-const OpDef kSplitOp = {"Split", verify_attrs<attrs::Split>, infer, 1, 2, 1, 255, OpDef::kPure, 0, parts};
+const OpDef kSplitOp = {"Split", verify_attrs<attrs::Split>, infer_split, 1, 2, 1, 255, OpDef::kPure, 0, parts};
 
 }  // namespace vireo

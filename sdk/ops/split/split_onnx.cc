@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostParts = 65536;  // that are named, one output each
 
-Status import(ImportContext& ctx) {
+Status import_split(ImportContext& ctx) {
   attrs::SplitT a;
   a.axis = ctx.attr_int32("axis", 0);
   const int64_t parts = ctx.attr_int("num_outputs", ctx.output_count());
@@ -37,7 +37,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kSplitOnnx;
-const OnnxImport kSplitOnnx = {"", "Split", import};
+const OnnxImport kSplitOnnx = {"", "Split", import_split};
 
 Status export_split(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();

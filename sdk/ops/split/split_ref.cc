@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_split(const KernelContext& ctx) {
   const auto& a = ctx.attrs<attrs::Split>();
   const Tensor& x = *ctx.in(0);
   const Tensor* split = ctx.in(1);
@@ -32,6 +32,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kSplitRef;
-const RefKernel kSplitRef = {run, nullptr};
+const RefKernel kSplitRef = {run_split, nullptr};
 
 }  // namespace vireo

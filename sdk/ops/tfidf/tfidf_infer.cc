@@ -35,7 +35,7 @@ bool verify(Span<const uint8_t> bytes) {
   return true;
 }
 
-Status infer(InferContext& ctx) {
+Status infer_tfidf(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::TfIdf>();
   VIREO_TRY(check_rank(ctx, 0, 1, 2));
   const TensorType& x = ctx.input(0);
@@ -54,6 +54,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kTfIdfVectorizerOp;
-const OpDef kTfIdfVectorizerOp = {"TfIdfVectorizer", verify, infer, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
+const OpDef kTfIdfVectorizerOp = {"TfIdfVectorizer", verify, infer_tfidf, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/0};
 
 }  // namespace vireo

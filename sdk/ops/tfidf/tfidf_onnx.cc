@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_tfidf(ImportContext& ctx) {
   attrs::TfIdfT a;
   const std::string mode = ctx.attr_string("mode", "");
   if (mode == "IDF") {
@@ -46,7 +46,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kTfIdfVectorizerOnnx;
-const OnnxImport kTfIdfVectorizerOnnx = {"", "TfIdfVectorizer", import};
+const OnnxImport kTfIdfVectorizerOnnx = {"", "TfIdfVectorizer", import_tfidf};
 
 Status export_tfidf(ExportContext& ctx) {
   const char* const modes[] = {"TF", "IDF", "TFIDF"};

@@ -28,7 +28,7 @@ int64_t occurrences(const Attrs& a, uint64_t pool, int64_t n, const Tensor& x, i
   return count;
 }
 
-Status run(const KernelContext& ctx) {
+Status run_tfidf(const KernelContext& ctx) {
   const Attrs& a = ctx.attrs<Attrs>();
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
@@ -68,6 +68,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kTfIdfVectorizerRef;
-const RefKernel kTfIdfVectorizerRef = {run, nullptr};
+const RefKernel kTfIdfVectorizerRef = {run_tfidf, nullptr};
 
 }  // namespace vireo

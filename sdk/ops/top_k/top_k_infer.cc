@@ -9,7 +9,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_top_k(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   int axis = 0;
   VIREO_TRY(check_axis(ctx, ctx.attrs<attrs::TopK>().axis(), x.shape.rank, &axis));
@@ -33,6 +33,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kTopKOp;
-const OpDef kTopKOp = {"TopK", verify_attrs<attrs::TopK>, infer, 2, 2, 1, 2, OpDef::kPure, 0};
+const OpDef kTopKOp = {"TopK", verify_attrs<attrs::TopK>, infer_top_k, 2, 2, 1, 2, OpDef::kPure, 0};
 
 }  // namespace vireo

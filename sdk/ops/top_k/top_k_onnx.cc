@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_top_k(ImportContext& ctx) {
   attrs::TopKT a;
   a.axis = ctx.attr_int32("axis", -1);
   a.largest = ctx.attr_int("largest", 1) != 0;
@@ -23,7 +23,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kTopKOnnx;
-const OnnxImport kTopKOnnx = {"", "TopK", import};
+const OnnxImport kTopKOnnx = {"", "TopK", import_top_k};
 
 Status export_top_k(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::TopK>();

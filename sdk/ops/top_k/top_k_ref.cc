@@ -24,7 +24,7 @@ void top_k(const T* x, T* values, int64_t* indices, int64_t d, int64_t k, int64_
   }
 }
 
-Status run(const KernelContext& ctx) {
+Status run_top_k(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor* values = ctx.out(0);
   Tensor* indices = ctx.out(1);
@@ -54,6 +54,6 @@ int64_t scratch_bytes(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kTopKRef;
-const RefKernel kTopKRef = {run, scratch_bytes};
+const RefKernel kTopKRef = {run_top_k, scratch_bytes};
 
 }  // namespace vireo

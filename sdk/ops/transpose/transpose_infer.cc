@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_transpose(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   const auto* perm = ctx.attrs<attrs::Transpose>().perm();
   const int rank = x.shape.rank;
@@ -31,6 +31,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kTransposeOp;
-const OpDef kTransposeOp = {"Transpose", verify_attrs<attrs::Transpose>, infer, 1, 1, 1, 1, OpDef::kPure, 0};
+const OpDef kTransposeOp = {"Transpose", verify_attrs<attrs::Transpose>, infer_transpose, 1, 1, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

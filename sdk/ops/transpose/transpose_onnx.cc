@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_transpose(ImportContext& ctx) {
   attrs::TransposeT a;
   const int rank = ctx.type(ctx.input(0)).shape.rank;
   // Always written out, so that an empty `perm` of a scalar and an absent one do not have to be told apart.
@@ -20,7 +20,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kTransposeOnnx;
-const OnnxImport kTransposeOnnx = {"", "Transpose", import};
+const OnnxImport kTransposeOnnx = {"", "Transpose", import_transpose};
 
 Status export_transpose(ExportContext& ctx) {
   return ctx.done(ctx.same().numbers("perm", ctx.attrs<attrs::Transpose>().perm()));

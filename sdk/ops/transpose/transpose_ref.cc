@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_transpose(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   Tensor& y = *ctx.out(0);
   const auto* perm = ctx.attrs<attrs::Transpose>().perm();
@@ -21,6 +21,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kTransposeRef;
-const RefKernel kTransposeRef = {run, nullptr};
+const RefKernel kTransposeRef = {run_transpose, nullptr};
 
 }  // namespace vireo

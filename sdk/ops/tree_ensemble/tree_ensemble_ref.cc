@@ -108,7 +108,7 @@ uint64_t slot_bytes(uint32_t targets) { return align_up(static_cast<uint64_t>(ta
 
 // `finish(row, scores, voted)` for each row.
 template <class F>
-void for_rows(const KernelContext& ctx, FindLeaf find, const F& finish) {
+void for_samples(const KernelContext& ctx, FindLeaf find, const F& finish) {
   const Attrs& a = ctx.attrs<Attrs>();
   const Tensor& x = *ctx.in(0);
   const int64_t columns = x.shape[x.shape.rank - 1], rows = x.shape.rank == 2 ? x.shape[0] : 1;
@@ -147,7 +147,7 @@ Status dispatch_input(const KernelContext& ctx, const F& finish) {
     default:
       return Status::kUnsupported;
   }
-  for_rows(ctx, find, finish);
+  for_samples(ctx, find, finish);
   return Status::kOk;
 }
 

@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_trilu(InferContext& ctx) {
   VIREO_TRY(check_rank(ctx, 0, 2, kMaxRank));
   if (dtype_bits(ctx.input(0).dtype) < 8) {
     return ctx.fail(Status::kUnsupported, "Trilu of packed {}", dtype_name(ctx.input(0).dtype));
@@ -22,6 +22,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kTriluOp;
-const OpDef kTriluOp = {"Trilu", verify_attrs<attrs::Trilu>, infer, 1, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
+const OpDef kTriluOp = {"Trilu", verify_attrs<attrs::Trilu>, infer_trilu, 1, 2, 1, 1, OpDef::kPure, /*inplace=*/1};
 
 }  // namespace vireo

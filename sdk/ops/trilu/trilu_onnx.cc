@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_trilu(ImportContext& ctx) {
   attrs::TriluT a;
   a.upper = ctx.attr_int("upper", 1) != 0;
   return import_direct(ctx, Op::kTrilu, pack<attrs::Trilu>(a));
@@ -14,7 +14,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kTriluOnnx;
-const OnnxImport kTriluOnnx = {"", "Trilu", import};
+const OnnxImport kTriluOnnx = {"", "Trilu", import_trilu};
 
 Status export_trilu(ExportContext& ctx) {
   return ctx.done(ctx.same().flag("upper", ctx.attrs<attrs::Trilu>().upper()));

@@ -7,7 +7,7 @@
 namespace vireo {
 namespace {
 
-Status run(const KernelContext& ctx) {
+Status run_trilu(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   const Tensor* diagonal = ctx.in(1);
   Tensor& y = *ctx.out(0);
@@ -37,6 +37,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kTriluRef;
-const RefKernel kTriluRef = {run, nullptr};
+const RefKernel kTriluRef = {run_trilu, nullptr};
 
 }  // namespace vireo

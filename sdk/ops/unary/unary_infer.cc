@@ -13,7 +13,7 @@ constexpr TypeSet kFloat8Set =
     type_set(DType::kF8E4M3FN) | type_set(DType::kF8E4M3FNUZ) | type_set(DType::kF8E5M2) | type_set(DType::kF8E5M2FNUZ);
 
 template <TypeSet kTypes>
-Status infer(InferContext& ctx) {
+Status infer_unary(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kTypes));
   return infer_same(ctx);
 }
@@ -26,21 +26,21 @@ Status infer_test(InferContext& ctx) {
 
 Status infer_elu(InferContext& ctx) {
   if (ctx.attrs<attrs::Elu>().divisor() == 0) return ctx.fail(Status::kInvalidModel, "the divisor is 0");
-  return infer<kFloatSet>(ctx);
+  return infer_unary<kFloatSet>(ctx);
 }
 
 Status infer_gelu(InferContext& ctx) {
   if (ctx.attrs<attrs::Gelu>().form() > attrs::GeluForm::MAX) {
     return ctx.fail(Status::kInvalidModel, "unknown form of Gelu");
   }
-  return infer<kFloatSet>(ctx);
+  return infer_unary<kFloatSet>(ctx);
 }
 
 template <class Table>
 constexpr OpDef row(const char* name, Status (*f)(InferContext&)) {
   return {name, verify_attrs<Table>, f, 1, 1, 1, 1, OpDef::kPure, /*inplace=*/1};
 }
-constexpr OpDef float_row(const char* name) { return row<attrs::Unary>(name, infer<kFloatSet>); }
+constexpr OpDef float_row(const char* name) { return row<attrs::Unary>(name, infer_unary<kFloatSet>); }
 
 }  // namespace
 
@@ -81,8 +81,8 @@ extern const OpDef kMishOp;
 extern const OpDef kSwishOp;
 extern const OpDef kShrinkOp;
 
-const OpDef kAbsOp = row<attrs::Unary>("Abs", infer<kNumberSet>);
-const OpDef kNegOp = row<attrs::Unary>("Neg", infer<kFloatSet | kSignedSet>);
+const OpDef kAbsOp = row<attrs::Unary>("Abs", infer_unary<kNumberSet>);
+const OpDef kNegOp = row<attrs::Unary>("Neg", infer_unary<kFloatSet | kSignedSet>);
 const OpDef kSqrtOp = float_row("Sqrt");
 const OpDef kExpOp = float_row("Exp");
 const OpDef kLogOp = float_row("Log");
@@ -99,10 +99,10 @@ const OpDef kAcoshOp = float_row("Acosh");
 const OpDef kAtanhOp = float_row("Atanh");
 const OpDef kTanhOp = float_row("Tanh");
 const OpDef kSigmoidOp = float_row("Sigmoid");
-const OpDef kReluOp = row<attrs::Unary>("Relu", infer<kFloatSet | kSignedSet>);
-const OpDef kLeakyReluOp = row<attrs::LeakyRelu>("LeakyRelu", infer<kFloatSet>);
+const OpDef kReluOp = row<attrs::Unary>("Relu", infer_unary<kFloatSet | kSignedSet>);
+const OpDef kLeakyReluOp = row<attrs::LeakyRelu>("LeakyRelu", infer_unary<kFloatSet>);
 const OpDef kEluOp = row<attrs::Elu>("Elu", infer_elu);
-const OpDef kHardSigmoidOp = row<attrs::HardSigmoid>("HardSigmoid", infer<kFloatSet>);
+const OpDef kHardSigmoidOp = row<attrs::HardSigmoid>("HardSigmoid", infer_unary<kFloatSet>);
 const OpDef kHardSwishOp = float_row("HardSwish");
 const OpDef kSoftplusOp = float_row("Softplus");
 const OpDef kGeluOp = row<attrs::Gelu>("Gelu", infer_gelu);
@@ -110,12 +110,12 @@ const OpDef kErfOp = float_row("Erf");
 const OpDef kFloorOp = float_row("Floor");
 const OpDef kCeilOp = float_row("Ceil");
 const OpDef kRoundOp = float_row("Round");
-const OpDef kSignOp = row<attrs::Unary>("Sign", infer<kNumberSet>);
-const OpDef kNotOp = row<attrs::Unary>("Not", infer<kBoolSet>);
+const OpDef kSignOp = row<attrs::Unary>("Sign", infer_unary<kNumberSet>);
+const OpDef kNotOp = row<attrs::Unary>("Not", infer_unary<kBoolSet>);
 const OpDef kIsNaNOp = row<attrs::Unary>("IsNaN", infer_test);
 const OpDef kIsInfOp = row<attrs::IsInf>("IsInf", infer_test);
 const OpDef kMishOp = float_row("Mish");
-const OpDef kSwishOp = row<attrs::Swish>("Swish", infer<kFloatSet>);
-const OpDef kShrinkOp = row<attrs::Shrink>("Shrink", infer<kNumberSet>);
+const OpDef kSwishOp = row<attrs::Swish>("Swish", infer_unary<kFloatSet>);
+const OpDef kShrinkOp = row<attrs::Shrink>("Shrink", infer_unary<kNumberSet>);
 
 }  // namespace vireo

@@ -64,7 +64,7 @@ Status run_float(const KernelContext& ctx, const Params& p) {
   return map_float(ctx, F::template real<float>, F::template real<double>, p);
 }
 template <class F>
-Status run(const KernelContext& ctx) {
+Status run_unary(const KernelContext& ctx) {
   return run_float<F>(ctx, Params());
 }
 template <class F>
@@ -329,7 +329,7 @@ Status run_hard_sigmoid(const KernelContext& ctx) {
   return run_float<HardSigmoid>(ctx, {a.alpha(), a.beta(), 0});
 }
 Status run_gelu(const KernelContext& ctx) {
-  return ctx.attrs<attrs::Gelu>().form() == attrs::GeluForm::Tanh ? run<GeluTanh>(ctx) : run<GeluErf>(ctx);
+  return ctx.attrs<attrs::Gelu>().form() == attrs::GeluForm::Tanh ? run_unary<GeluTanh>(ctx) : run_unary<GeluErf>(ctx);
 }
 Status run_swish(const KernelContext& ctx) { return run_float<Swish>(ctx, {ctx.attrs<attrs::Swish>().alpha(), 0, 0}); }
 Status run_shrink(const KernelContext& ctx) {
@@ -441,38 +441,38 @@ extern const RefKernel kShrinkRef;
 
 const RefKernel kAbsRef = {run_any<Abs>, nullptr};
 const RefKernel kNegRef = {run_any<Neg>, nullptr};
-const RefKernel kSqrtRef = {run<Sqrt>, nullptr};
-const RefKernel kExpRef = {run<Exp>, nullptr};
-const RefKernel kLogRef = {run<Log>, nullptr};
-const RefKernel kSinRef = {run<Sin>, nullptr};
-const RefKernel kCosRef = {run<Cos>, nullptr};
-const RefKernel kTanRef = {run<Tan>, nullptr};
-const RefKernel kAsinRef = {run<Asin>, nullptr};
-const RefKernel kAcosRef = {run<Acos>, nullptr};
-const RefKernel kAtanRef = {run<Atan>, nullptr};
-const RefKernel kSinhRef = {run<Sinh>, nullptr};
-const RefKernel kCoshRef = {run<Cosh>, nullptr};
-const RefKernel kAsinhRef = {run<Asinh>, nullptr};
-const RefKernel kAcoshRef = {run<Acosh>, nullptr};
-const RefKernel kAtanhRef = {run<Atanh>, nullptr};
-const RefKernel kTanhRef = {run<Tanh>, nullptr};
-const RefKernel kSigmoidRef = {run<Sigmoid>, nullptr};
+const RefKernel kSqrtRef = {run_unary<Sqrt>, nullptr};
+const RefKernel kExpRef = {run_unary<Exp>, nullptr};
+const RefKernel kLogRef = {run_unary<Log>, nullptr};
+const RefKernel kSinRef = {run_unary<Sin>, nullptr};
+const RefKernel kCosRef = {run_unary<Cos>, nullptr};
+const RefKernel kTanRef = {run_unary<Tan>, nullptr};
+const RefKernel kAsinRef = {run_unary<Asin>, nullptr};
+const RefKernel kAcosRef = {run_unary<Acos>, nullptr};
+const RefKernel kAtanRef = {run_unary<Atan>, nullptr};
+const RefKernel kSinhRef = {run_unary<Sinh>, nullptr};
+const RefKernel kCoshRef = {run_unary<Cosh>, nullptr};
+const RefKernel kAsinhRef = {run_unary<Asinh>, nullptr};
+const RefKernel kAcoshRef = {run_unary<Acosh>, nullptr};
+const RefKernel kAtanhRef = {run_unary<Atanh>, nullptr};
+const RefKernel kTanhRef = {run_unary<Tanh>, nullptr};
+const RefKernel kSigmoidRef = {run_unary<Sigmoid>, nullptr};
 const RefKernel kReluRef = {run_any<Relu>, nullptr};
 const RefKernel kLeakyReluRef = {run_leaky_relu, nullptr};
 const RefKernel kEluRef = {run_elu, nullptr};
 const RefKernel kHardSigmoidRef = {run_hard_sigmoid, nullptr};
-const RefKernel kHardSwishRef = {run<HardSwish>, nullptr};
-const RefKernel kSoftplusRef = {run<Softplus>, nullptr};
+const RefKernel kHardSwishRef = {run_unary<HardSwish>, nullptr};
+const RefKernel kSoftplusRef = {run_unary<Softplus>, nullptr};
 const RefKernel kGeluRef = {run_gelu, nullptr};
-const RefKernel kErfRef = {run<Erf>, nullptr};
-const RefKernel kFloorRef = {run<Floor>, nullptr};
-const RefKernel kCeilRef = {run<Ceil>, nullptr};
-const RefKernel kRoundRef = {run<Round>, nullptr};
+const RefKernel kErfRef = {run_unary<Erf>, nullptr};
+const RefKernel kFloorRef = {run_unary<Floor>, nullptr};
+const RefKernel kCeilRef = {run_unary<Ceil>, nullptr};
+const RefKernel kRoundRef = {run_unary<Round>, nullptr};
 const RefKernel kSignRef = {run_any<Sign>, nullptr};
 const RefKernel kNotRef = {run_not, nullptr};
 const RefKernel kIsNaNRef = {run_isnan, nullptr};
 const RefKernel kIsInfRef = {run_isinf, nullptr};
-const RefKernel kMishRef = {run<Mish>, nullptr};
+const RefKernel kMishRef = {run_unary<Mish>, nullptr};
 const RefKernel kSwishRef = {run_swish, nullptr};
 const RefKernel kShrinkRef = {run_shrink, nullptr};
 

@@ -10,7 +10,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_unique(InferContext& ctx) {
   const TensorType& x = ctx.input(0);
   if (dtype_bits(x.dtype) < 8) {
     return ctx.fail(Status::kUnsupported, "Unique of {}", dtype_name(x.dtype));
@@ -41,6 +41,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kUniqueOp;
-const OpDef kUniqueOp = {"Unique", verify_attrs<attrs::Unique>, infer, 1, 1, 1, 4, OpDef::kDataDependent, 0};
+const OpDef kUniqueOp = {"Unique", verify_attrs<attrs::Unique>, infer_unique, 1, 1, 1, 4, OpDef::kDataDependent, 0};
 
 }  // namespace vireo

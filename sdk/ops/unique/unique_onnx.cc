@@ -5,7 +5,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) {
+Status import_unique(ImportContext& ctx) {
   attrs::UniqueT a;
   a.flat = !ctx.has_attr("axis");
   a.axis = ctx.attr_int32("axis", 0);
@@ -16,7 +16,7 @@ Status import(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kUniqueOnnx;
-const OnnxImport kUniqueOnnx = {"", "Unique", import};
+const OnnxImport kUniqueOnnx = {"", "Unique", import_unique};
 
 Status export_unique(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::Unique>();

@@ -56,7 +56,7 @@ Status find_compare(DType t, Compare* out) {
   });
 }
 
-Status run(const KernelContext& ctx) {
+Status run_unique(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   const auto& a = ctx.attrs<attrs::Unique>();
   const Slices s = slices_of(x, a);
@@ -127,6 +127,6 @@ int64_t scratch_bytes(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kUniqueRef;
-const RefKernel kUniqueRef = {run, scratch_bytes};
+const RefKernel kUniqueRef = {run_unique, scratch_bytes};
 
 }  // namespace vireo

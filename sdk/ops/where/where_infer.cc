@@ -9,7 +9,7 @@
 namespace vireo {
 namespace {
 
-Status infer(InferContext& ctx) {
+Status infer_where(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kBoolSet));
   VIREO_TRY(check_same_type(ctx, 1, 2));
   if (dtype_bits(ctx.input(1).dtype) < 8) {
@@ -25,6 +25,6 @@ Status infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kWhereOp;
-const OpDef kWhereOp = {"Where", verify_attrs<attrs::Where>, infer, 3, 3, 1, 1, OpDef::kPure, /*inplace=*/2 | 4};
+const OpDef kWhereOp = {"Where", verify_attrs<attrs::Where>, infer_where, 3, 3, 1, 1, OpDef::kPure, /*inplace=*/2 | 4};
 
 }  // namespace vireo

@@ -6,12 +6,12 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx) { return import_direct(ctx, Op::kWhere, pack<attrs::Where>(attrs::WhereT{})); }
+Status import_where(ImportContext& ctx) { return import_direct(ctx, Op::kWhere, pack<attrs::Where>(attrs::WhereT{})); }
 
 }  // namespace
 
 extern const OnnxImport kWhereOnnx;
-const OnnxImport kWhereOnnx = {"", "Where", import};
+const OnnxImport kWhereOnnx = {"", "Where", import_where};
 
 Status export_where(ExportContext& ctx) { return ctx.done(ctx.same()); }
 

@@ -16,7 +16,7 @@ void where(const Broadcast& walk, const uint8_t* condition, const T* x, const T*
   }
 }
 
-Status run(const KernelContext& ctx) {
+Status run_where(const KernelContext& ctx) {
   const Tensor &c = *ctx.in(0), &x = *ctx.in(1), &z = *ctx.in(2);
   const Shape* shapes[] = {&c.shape, &x.shape, &z.shape};
   const Broadcast walk(ctx.out(0)->shape, shapes, 3);
@@ -30,6 +30,6 @@ Status run(const KernelContext& ctx) {
 }  // namespace
 
 extern const RefKernel kWhereRef;
-const RefKernel kWhereRef = {run, nullptr};
+const RefKernel kWhereRef = {run_where, nullptr};
 
 }  // namespace vireo

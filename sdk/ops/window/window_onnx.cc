@@ -6,7 +6,7 @@
 namespace vireo {
 namespace {
 
-Status import(ImportContext& ctx, Op op) {
+Status import_window(ImportContext& ctx, Op op) {
   attrs::WindowT a;
   VIREO_TRY(import_dtype(ctx, "output_datatype", DType::kF32, &a.dtype));
   a.periodic = ctx.attr_int("periodic", 1) != 0;
@@ -17,7 +17,7 @@ Status import(ImportContext& ctx, Op op) {
 
 #define VIREO_WINDOW_ONNX(name)          \
   extern const OnnxImport k##name##Onnx; \
-  const OnnxImport k##name##Onnx = {"", #name, [](ImportContext& ctx) { return import(ctx, Op::k##name); }};
+  const OnnxImport k##name##Onnx = {"", #name, [](ImportContext& ctx) { return import_window(ctx, Op::k##name); }};
 VIREO_WINDOW_ONNX(HannWindow)
 VIREO_WINDOW_ONNX(HammingWindow)
 VIREO_WINDOW_ONNX(BlackmanWindow)
