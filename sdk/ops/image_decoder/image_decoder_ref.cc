@@ -23,7 +23,7 @@ uint8_t luma(const uint8_t* p) {
   return static_cast<uint8_t>((p[0] * 19595 + p[1] * 38470 + p[2] * 7471 + 32768) >> 16);
 }
 
-Status run(const KernelContext& ctx) {
+Status run_image_decoder(const KernelContext& ctx) {
   const Tensor& x = *ctx.in(0);
   const Span<const uint8_t> stream(x.as<const uint8_t>(), static_cast<size_t>(x.count()));
   const auto& a = ctx.attrs<attrs::ImageDecoder>();
@@ -71,7 +71,7 @@ Status run(const KernelContext& ctx) {
   return Status::kOk;
 }
 
-int64_t scratch_bytes(const KernelQuery& query) {
+int64_t decoder_scratch(const KernelQuery& query) {
   if (query.attrs<attrs::ImageDecoder>().pixel_format() != attrs::PixelFormat::Grayscale) return 0;
   return size_product(element_count(query.outputs[0].shape), 3);
 }
@@ -79,6 +79,6 @@ int64_t scratch_bytes(const KernelQuery& query) {
 }  // namespace
 
 extern const RefKernel kImageDecoderRef;
-const RefKernel kImageDecoderRef = {run, scratch_bytes};
+const RefKernel kImageDecoderRef = {run_image_decoder, decoder_scratch};
 
 }  // namespace vireo
