@@ -48,7 +48,7 @@ Difference compare(const Array& got, const Array& want, const Tolerance& toleran
     return out;
   }
 
-  double scale = 0;
+  double scale = 0, beyond_rtol = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double r = hypot(real_at(want, i), imaginary_at(want, i));
     if (isfinite(r)) scale = std::max(scale, r);
@@ -79,6 +79,7 @@ Difference compare(const Array& got, const Array& want, const Tolerance& toleran
       sums.got2 += g * g;
       sums.dot += g * w;
       sums.noise2 += d * d;
+      beyond_rtol = std::max(beyond_rtol, d - rtol * fabs(w));
       const bool good = tolerant ? d <= floor + rtol * fabs(w) : same_bits(got, i, want, i);
       if (good) continue;
       const double excess = real ? d - floor - rtol * fabs(w) : std::max(d, 0.5);
@@ -99,6 +100,8 @@ Difference compare(const Array& got, const Array& want, const Tolerance& toleran
   if (sums.noise2 > 0)
     out.sqnr_db = sums.ref2 > 0 ? std::clamp(10 * log10(sums.ref2 / sums.noise2), -300.0, 300.0) : -300.0;
   out.pass = out.reason.empty();
+  if (tolerance.absolute) scale = 1;
+  if (tolerant && isfinite(worst) && scale > 0) out.atol = beyond_rtol / scale;
   return out;
 }
 

@@ -2,6 +2,8 @@
 #ifndef VIREO_C_API_TOOL_COMPARE_H_
 #define VIREO_C_API_TOOL_COMPARE_H_
 
+#include <math.h>
+
 #include <string>
 
 #include "c_api/tool/array.h"
@@ -18,10 +20,11 @@ struct Tolerance {
 struct Difference {
   bool pass = false;
   double max_abs = 0;
-  double max_rel = 0;    // over elements whose reference is not 0
-  double cosine = 1;     // 1 when both are all zeros
-  double sqnr_db = 300;  // 10 log10(sum ref^2 / sum d^2), limited to +-300: equal answers have no noise
-  std::string reason;    // why it does not pass
+  double max_rel = 0;      // over elements whose reference is not 0
+  double cosine = 1;       // 1 when both are all zeros
+  double sqnr_db = 300;    // 10 log10(sum ref^2 / sum d^2), limited to +-300: equal answers have no noise
+  double atol = INFINITY;  // the least with which it passes at this rtol; infinite: there is none, or not looked for
+  std::string reason;      // why it does not pass
 };
 
 // Default tolerances: 1e-5 and 1e-4 for float32 and float64, 1e-2 (of the scale, rtol 1e-4) for 16 bits and below.

@@ -20,6 +20,16 @@ TEST(Compare, LimitIsAtolOfTheLargestPlusRtolOfEach) {
   EXPECT_TRUE(compare(floats({100, 0.09}), floats({100, 0}), t).pass);
 }
 
+TEST(Compare, NamesTheLeastAtolThatPasses) {
+  const Tolerance t{1e-3, 1e-2, false};
+  const Difference d = compare(floats({100, 14, 0}), floats({100, 10, 1}), t);  // 4 - 0.1 and 1 - 0.01, of 100
+  EXPECT_FALSE(d.pass);
+  EXPECT_NEAR(d.atol, 0.039, 1e-12);
+  EXPECT_TRUE(compare(floats({100, 14, 0}), floats({100, 10, 1}), {0.0391, 1e-2, false}).pass);
+  EXPECT_EQ(compare(floats({100, NAN}), floats({100, 10}), t).atol, INFINITY);
+  EXPECT_EQ(compare(floats({1}), floats({0}), t).atol, INFINITY);  // no share of 0 is more than 0
+}
+
 TEST(Compare, OnnxMeansAbsoluteTolerances) {
   const Tolerance t{1e-3, 0, true};
   EXPECT_FALSE(compare(floats({100, 0.05}), floats({100, 0}), t).pass);

@@ -1,4 +1,5 @@
 // vireo verify: a model's answers beside stored ones.
+#include <math.h>
 #include <stdio.h>
 
 #include <algorithm>
@@ -95,8 +96,29 @@ Json verify_output(const Array& got, const vireo_value_info& info, const Arrays&
     out["sqnr_db"] = best.sqnr_db;
   }
   out["pass"] = best.pass;
-  if (!best.pass) out["reason"] = best.reason + map_hint(info, first.values, got);
+  if (!best.pass) {
+    out["reason"] = best.reason + map_hint(info, first.values, got);
+    if (isfinite(best.atol)) out["atol_to_pass"] = best.atol;
+  }
   return out;
+}
+
+// What to do about answers that are near: every output that fails has a cosine of at least 0.99.
+std::string rounding_hint(const Json& outputs) {
+  double atol = 0;
+  for (const Json& e : outputs) {
+    if (e["pass"].get<bool>()) continue;
+    if (!e.contains("atol_to_pass") || e["cosine"].get<double>() < 0.99) return "";
+    atol = std::max(atol, e["atol_to_pass"].get<double>());
+  }
+  if (atol <= 0) return "";
+  const double digit = pow(10, floor(log10(atol)));
+  char text[200];
+  snprintf(text, sizeof(text),
+           "  help: --atol %g would pass. Models in integers or with rounded weights differ like this; float32 models\n"
+           "    should not\n",
+           ceil(atol / digit) * digit);
+  return text;
 }
 
 // Nothing is put right before it is judged, unless that is asked for.
@@ -210,7 +232,8 @@ void verify(const VerifyOptions& options, Context& context) {
                     e["pass"].get<bool>() ? "pass" : "FAIL " + e["reason"].get<std::string>()});
   }
   std::cout << table_text(rows) << (pass ? "pass: " : "FAIL: ") << options.model << " against " << options.reference
-            << "\n";
+            << "\n"
+            << (pass ? "" : rounding_hint(result["outputs"]));
 }
 
 }  // namespace
@@ -247,7 +270,7 @@ void add_verify(Command app, Context& context) {
       "  vireo verify quantized.vireo --placements 10 --device npu,cpu --plugins plugins/\n"
       "The .npz holds c<case>_in<i> and c<case>_out<j> in the graph's order; c0_out0_sub with c0_out0_step\n"
       "and c0_out0_shape for every step-th value of a large output; c0_out0_noopt for a second accepted\n"
-      "answer; no key for a random one.");
+      "answer. An output without a key is random: only its type and shape are compared.");
   verb.callback([options, &context] { verify(*options, context); });
 }
 
