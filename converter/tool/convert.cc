@@ -96,7 +96,9 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     const bool between = pass.name == "quantize_" + options.quantize + "_between";
     if (options.quantize.empty() || (!between && pass.name != "quantize_" + options.quantize)) continue;
     std::cout << "  " << options.quantize << "    " << pass.changes
-              << (between ? " values between nodes" : " products");
+              << (between             ? " values between nodes"
+                  : pass.changes == 1 ? " product"
+                                      : " products");
     std::map<std::string, size_t> reasons;
     for (const auto& [node, reason] : pass.declined) ++reasons[reason];
     for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;

@@ -194,7 +194,7 @@ TEST(Bf16Scheme, SaysWhatItLeaves) {
     const char* text;
     const char* reason;  // "": not its case
   } kCases[] = {
-      {"%y = Conv(%x, w[4,2,3,3]) {layout:1, group:2}", "in 2 groups: stays float32"},
+      {"%y = Conv(%x, w[4,2,3,3]) {layout:1, group:2}", "a convolution in groups: stays float32"},
       {"%y = Conv(%x, w[5,4,3,3])", "channels first: stays float32"},
       {"%y = Attention(%x, %x, %x)", "few queries: stays float32"},
       {"%y = Attention(%x, %x, %x) {left_window:2}", "with windows or lengths: stays float32"},

@@ -97,7 +97,7 @@ TEST(Fp16Scheme, SaysWhatItLeaves) {
     const char* text;
     const char* reason;  // "": not its case
   } kCases[] = {
-      {"%y = Conv(%x, w[4,2,3,3]) {group:2}", "in 2 groups: stays float32"},
+      {"%y = Conv(%x, w[4,2,3,3]) {group:2}", "a convolution in groups: stays float32"},
       {"%y = MatMul(%x, w[1,4,4,6])", "weights other than one matrix stay float32"},
       {"%y = MatMul(%x, %x)", "weights that are computed stay float32"},
       {"%y = MatMul(%x, f32[4,1]{1, 2, 65520, 4})", "a weight is beyond float16: stays float32"},

@@ -35,7 +35,7 @@ namespace {
 bool is_conv_for_it(const ir::Node& n, const Stored16& how, std::string* reason) {
   const auto& a = n.attributes<attrs::Conv>();
   if (a.group() != 1) {
-    *reason = "in " + std::to_string(a.group()) + " groups: stays float32";
+    *reason = "a convolution in groups: stays float32";
     return false;
   }
   if (how.last_only && static_cast<Layout>(a.layout()) != Layout::kNhwc) {

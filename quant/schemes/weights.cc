@@ -31,6 +31,12 @@ constexpr int64_t kBlock = 32;
 
 // A product of the kinds above; `reason` says why it is left.
 bool is_for_it(const ir::Node& n, std::string* reason) {
+  if (n.op == Op::kConv || n.op == Op::kConvTranspose) {
+    const ir::Value* w = n.in(1);
+    if (w != nullptr && w->constant != nullptr && w->type.dtype == DType::kF32)
+      *reason = "weights of a convolution stay float32";
+    return false;
+  }
   if ((n.op != Op::kGemm && n.op != Op::kMatMul) || n.outputs.size() != 1) return false;
   const ir::Value *x = n.in(0), *w = n.in(1);
   if (x == nullptr || w == nullptr || n.out()->type.dtype != DType::kF32 || w->type.dtype != DType::kF32) return false;

@@ -142,7 +142,9 @@ TEST(WeightSchemes, SayWhatTheyLeave) {
       {"%y = MatMul(%x, f32[4,1]{1, 2, inf, 4})", "a weight is not finite: stays float32"},
       {"%r = Reshape(%x, i64[2]{16,4})\n%y = Gemm(%r, w[16,6]) {trans_a:true}",
        "a transposed x, or a bias other than one value a column: stays float32"},
-      {"%y = Conv(%x, w[4,4,3,3])", ""},
+      {"%y = Conv(%x, w[4,4,3,3])", "weights of a convolution stay float32"},
+      {"%y = Conv(%x, %x)", ""},
+      {"%y = Relu(%x)", ""},
   };
   for (const auto& c : kLeft) {
     expect_left(kInt4, c.text, c.reason);
