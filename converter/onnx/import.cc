@@ -538,7 +538,7 @@ void Importer::import_node(Scope& scope, ::onnx::NodeProto& node) {
     const ir::Value* v = lookup(scope, name);
     if (v == nullptr) {
       record(&node, &scope, Code::kMissingValue, "nothing makes its input " + in_quotes(name),
-             "the file may be damaged, or was edited by a tool that lost a node");
+             "the file may be damaged, or was edited by a tool that lost a node or a weight");
       scope.names[name] = &poison_;
     }
     poisoned = poisoned || v == nullptr || v == &poison_;
