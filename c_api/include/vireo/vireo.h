@@ -681,7 +681,8 @@ VIREO_API vireo_status vireo_session_input_shape(vireo_session* session, uint32_
  * entries are read in place from the caller's memory: type and shape must fit, and data must be aligned to its element.
  * `outputs` is NULL with `output_count` 0, or has one entry for each output, in order. An entry with data gets a copy
  * of the result, or VIREO_OUT_OF_ARENA if its capacity is too small. An entry without data gets a view of the session's
- * memory, which is valid until the next run. Each entry gets type and shape. On failure the outputs are untouched. */
+ * memory, which is valid until the next run; its capacity is the room at the upper bounds, so count elements by dims.
+ * Each entry gets type and shape. On failure the outputs are untouched. */
 VIREO_API vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, uint32_t input_count,
                                          vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
 /* Ends a run under way with VIREO_CANCELLED, after its current node. May be called from any thread. */
