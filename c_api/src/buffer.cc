@@ -3,7 +3,7 @@
 #include <new>
 
 #include "c_api/src/handles.h"
-#include "runtime/exec/device_memory.h"
+#include "runtime/recover/device_memory.h"
 
 using vireo::Error;
 using vireo::Status;

@@ -3,7 +3,7 @@
 #define VIREO_C_API_SRC_HANDLES_H_
 
 #include "runtime/devices/runtime.h"
-#include "runtime/exec/session.h"
+#include "runtime/run/session.h"
 #include "sdk/base/c_error.h"
 #include "vireo/vireo.h"
 

@@ -4,8 +4,8 @@
 #include "sdk/ops/weight_tables.h"
 #if VIREO_JOINED
 #include "runtime/devices/compiled.h"
-#include "runtime/exec/explain.h"
-#include "runtime/exec/rank.h"
+#include "runtime/explain/device_choice.h"
+#include "runtime/explain/explain.h"
 #endif
 
 using vireo::Error;

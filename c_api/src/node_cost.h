@@ -2,7 +2,7 @@
 #ifndef VIREO_C_API_SRC_NODE_COST_H_
 #define VIREO_C_API_SRC_NODE_COST_H_
 
-#include "runtime/exec/session.h"
+#include "runtime/run/session.h"
 
 namespace vireo {
 

@@ -3,7 +3,7 @@
 
 #include "c_api/src/handles.h"
 #if VIREO_JOINED
-#include "runtime/exec/plans.h"
+#include "runtime/prepare/target_plan.h"
 #endif
 
 namespace fb = vireo::fb;

@@ -1,7 +1,7 @@
 #ifndef VIREO_C_API_SRC_SELFTEST_H_
 #define VIREO_C_API_SRC_SELFTEST_H_
 
-#include "runtime/exec/session.h"
+#include "runtime/run/session.h"
 
 namespace vireo {
 

@@ -4,8 +4,8 @@
 
 #include <new>
 
+#include "runtime/devices/graph_view.h"
 #include "runtime/devices/runtime.h"
-#include "runtime/exec/graph_view.h"
 
 namespace vireo {
 namespace {

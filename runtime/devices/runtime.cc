@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/devices/graph_view.h"
 #include "runtime/devices/plugins.h"
-#include "runtime/exec/graph_view.h"
 #include "runtime/load/guard.h"
 
 namespace vireo {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/exec/lanes.h"
+#include "runtime/devices/pool_slice.h"
 #include "runtime/platform/platform.h"
 
 namespace vireo::platform {

@@ -6,7 +6,7 @@
 //   - a part that lies at its place in the whole is not copied, so nothing is written;
 //   - what a node does write (a result in place, the parts of a whole that lie elsewhere) must be needed by nobody but
 //     the operands that the operator promises to have read.
-// The runtime checks plans from files by the same rule (runtime/exec/layout.cc).
+// The runtime checks plans from files by the same rule (runtime/prepare/layout.cc).
 #ifndef VIREO_SDK_PLAN_GROUPS_H_
 #define VIREO_SDK_PLAN_GROUPS_H_
 

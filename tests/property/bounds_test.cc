@@ -1,7 +1,7 @@
 // A session of large bounds computes what a session of exactly the run's extents does, whichever extent varies: those
 // of weights too. Scratch is planned for the bounds, where kernels choose other ways than below them; in builds with
-// AddressSanitizer the guard of runtime/exec/guard.h sees one that leaves what it asked for. VIREO_BOUNDS_DEVICE names
-// the session's devices.
+// AddressSanitizer the guard of runtime/run/part_guard.h sees one that leaves what it asked for. VIREO_BOUNDS_DEVICE
+// names the session's devices.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 
 #include "converter/emit/model_file.h"
 #include "converter/ir/infer.h"
-#include "runtime/exec/session.h"
+#include "runtime/run/session.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/conv/conv_generated.h"

@@ -1,4 +1,4 @@
-// The guard of runtime/exec/guard.h sees a kernel that leaves its operands or the scratch that it asked for.
+// The guard of runtime/run/part_guard.h sees a kernel that leaves its operands or the scratch that it asked for.
 #include <gtest/gtest.h>
 
 #include <functional>

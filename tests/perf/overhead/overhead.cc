@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/exec/session.h"
+#include "runtime/run/session.h"
 #include "vireo/vireo.h"
 
 namespace {

@@ -1,0 +1,198 @@
+// What comes before a session and after it: its memory, its creation, its release.
+#include <string.h>
+
+#include "runtime/create/builder.h"
+#include "runtime/recover/device_memory.h"
+#include "runtime/recover/failover.h"
+
+namespace vireo {
+
+void unload(Step& step) {
+  if (step.unload != nullptr) step.unload(step.loaded);
+  if (VIREO_JOINED && step.fallback != nullptr) unload(step.fallback->frame);
+  for (Frame* body : step.bodies) {
+    if (body != nullptr && step.kind != Step::kPart) unload(*body);
+  }
+}
+void unload(Frame& frame) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) unload(frame.steps[i]);
+}
+
+namespace {
+
+struct TemporaryBlock {
+  const vireo_runtime* rt;
+  size_t bytes;
+  void* memory;
+  TemporaryBlock(const vireo_runtime* runtime, size_t size)
+      : rt(runtime), bytes(size), memory(runtime->allocate(size)) {}
+  ~TemporaryBlock() { rt->release(memory, bytes); }
+  TemporaryBlock(const TemporaryBlock&) = delete;
+  TemporaryBlock& operator=(const TemporaryBlock&) = delete;
+};
+
+// Counts; the answer to both questions: what to reserve, and what to report.
+Status measure(const SessionLayout& l, const vireo_session_options& options, void* temporary, size_t* total,
+               size_t* tables, Error* error) {
+  Builder counter(l, options, nullptr);
+  VIREO_TRY(counter.build(temporary, error));
+  *total = static_cast<size_t>(align_up(counter.total(), 64));
+  *tables = counter.tables();
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
+                      Error* error) {
+  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
+  SessionLayout l;
+  VIREO_TRY(make_layout(model, options, &l, error));
+  const size_t temporary_bytes = Builder::temporary_bytes(l);
+  TemporaryBlock temporary(model->runtime, temporary_bytes);
+  Status status = Status::kOk;
+  size_t total = 0, tables = 0;
+  if (temporary.memory == nullptr) {
+    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", temporary_bytes);
+  } else {
+    status = measure(l, given, temporary.memory, &total, &tables, error);
+  }
+  if (ok(status)) {
+    memory->total_bytes = total;
+    memory->tensor_bytes = static_cast<size_t>(l.subs[0].bytes);
+    memory->scratch_bytes = l.scratch_bytes;
+    memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
+    memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
+    status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
+#if VIREO_JOINED
+    memory->compiled_bytes = model->blobs.bytes();
+    memory->device_bytes = static_cast<size_t>(device_bytes(l));
+    memory->mapped_bytes += model->blobs.mapped_bytes();
+#endif
+  }
+  free_layout(&l);
+  return status;
+}
+
+namespace {
+
+// *again: a device computed wrongly or has no memory left, and does not get those nodes any more.
+Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
+                   Error* error) {
+  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
+  const vireo_runtime* rt = model->runtime;
+  SessionLayout l;
+  VIREO_TRY(make_layout(model, options, &l, error));
+  const size_t temporary_bytes = Builder::temporary_bytes(l);
+  TemporaryBlock temporary(rt, temporary_bytes);
+  Status status = Status::kOk;
+  size_t total = 0, tables = 0;
+  if (temporary.memory == nullptr) {
+    status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to build the session", temporary_bytes);
+  } else {
+    status = measure(l, given, temporary.memory, &total, &tables, error);
+  }
+  void* block = given.arena;
+  if (ok(status) && block != nullptr) {
+    if (reinterpret_cast<uintptr_t>(block) % 64 != 0) {
+      status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
+    } else if (given.arena_bytes < total) {
+      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory",
+                    given.arena_bytes, total);
+    }
+  } else if (ok(status)) {
+    block = rt->allocate(total);
+    if (block == nullptr)
+      status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
+  }
+  if (ok(status)) {
+    Builder builder(l, given, block);
+    status = builder.build(temporary.memory, error);
+    vireo_session* s = builder.session();
+    hold(model->holders);
+    s->arena = block;
+    s->arena_bytes = total;
+    s->owns_arena = given.arena == nullptr;
+    s->options.bounds = nullptr;  // the caller's memory
+    s->options.bound_count = 0;
+    s->options.cache = nullptr;
+    s->options.require = nullptr;
+    if (ok(status)) status = check_guard(model, error);
+#if VIREO_JOINED
+    if (builder.again()) {
+      *again = true;
+      status = Status::kOk;
+    } else if (ok(status)) {
+      status = check_parts(*s, again);
+      if (!ok(status) && error != nullptr) *error = s->error;
+    }
+#endif
+    if (ok(status) && !*again) {
+      if (VIREO_CACHE && given.cache != nullptr) model->cache.keep(*model, given.cache, given.cache_bytes);
+      *out = s;
+    } else {
+      release_session(s);
+    }
+  }
+  free_layout(&l);
+  return status;
+}
+
+}  // namespace
+
+Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+                      Error* error) {
+  bool again = true;
+  Status status = Status::kOk;
+  while (ok(status) && again) {
+    again = false;
+    if (error != nullptr) *error = Error{};
+    status = create_once(model, options, &again, out, error);
+  }
+  return status;
+}
+
+void release_session(vireo_session* session) {
+  if (session == nullptr) return;
+  unload(session->main);
+#if VIREO_JOINED
+  close_device_memory(*session);
+#endif
+  auto* const model = const_cast<vireo_model*>(session->model);
+  const vireo_runtime* rt = model->runtime;
+  void* const block = session->arena;
+  const size_t bytes = session->arena_bytes;
+  const bool owned = session->owns_arena;
+  session->~vireo_session();
+  if (owned) rt->release(block, bytes);
+  release_model(model);
+}
+
+Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error) {
+  vireo_session* before = *session;
+  vireo_session_options options = before->options;
+  options.bounds = bounds;
+  options.bound_count = bound_count;
+  options.arena = nullptr;
+  vireo_session* after = nullptr;
+  VIREO_TRY(create_session(before->model, &options, &after, error));
+  after->random = before->random;
+  for (uint32_t i = 0; i < after->main.input_count; ++i) {
+    if (state_of(before->model->program, i) < 0) continue;
+    const Tensor& from = before->own_inputs[i];
+    const int64_t bytes = tensor_bytes(from);
+    if (bytes < 0 || bytes > after->own_inputs[i].capacity) {
+      blame_tensor(error, input_name(*before, i));
+      release_session(after);
+      return fail(error, Status::kOutOfArena, "carried state of input {} does not fit the new bounds", i);
+    }
+    if (bytes > 0) memcpy(after->own_inputs[i].data, from.data, static_cast<size_t>(bytes));
+    after->own_inputs[i].shape = from.shape;
+    after->main.inputs[i]->shape = from.shape;
+  }
+  release_session(before);
+  *session = after;
+  return Status::kOk;
+}
+
+}  // namespace vireo

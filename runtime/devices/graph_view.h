@@ -1,0 +1,27 @@
+// A subgraph as delegates see it: the functions behind vireo_host.
+#ifndef VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_
+#define VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_
+
+#include "runtime/load/program.h"
+#include "sdk/base/shape.h"
+#include "vireo/delegate.h"
+
+struct vireo_graph {
+  const vireo::Program* program = nullptr;
+  uint32_t subgraph = 0;
+  const vireo::TensorType* max_types = nullptr;  // at the session's upper bounds; one a tensor
+  const vireo_graph* all = nullptr;              // views of all subgraphs, by index
+
+  const vireo::fb::Subgraph& fb() const { return program->subgraph(subgraph); }
+};
+
+struct vireo_runtime;
+
+namespace vireo {
+
+// The table that delegates call. A runtime has one, for as long as it lives.
+vireo_host make_host(const vireo_runtime* runtime);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_DEVICES_GRAPH_VIEW_H_

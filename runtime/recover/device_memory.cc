@@ -1,0 +1,656 @@
+#include "runtime/recover/device_memory.h"
+
+#include <string.h>
+
+#include <new>
+
+#include "runtime/prepare/joined.h"
+#include "runtime/recover/failover.h"
+
+namespace vireo {
+namespace {
+
+constexpr uint64_t kBufferAlignment = VIREO_BUFFER_ALIGNMENT;
+constexpr uint32_t kAll = UINT32_MAX;
+
+bool on(const SessionLayout& l, const JoinedPart& p, uint8_t device) {
+  return l.subs[p.subgraph].nodes[p.first].device == device;
+}
+
+uint32_t first_tensor(const SessionLayout& l, uint32_t subgraph) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < subgraph; ++i) n += l.subs[i].tensor_count;
+  return n;
+}
+
+// The device works in the host's arena where all values of its parts have one place there.
+bool shares(const SessionLayout& l, uint8_t device) {
+  const Device& d = l.model->runtime->devices[device];
+  if ((d.info.flags & VIREO_DEVICE_UNIFIED) == 0 || d.delegate->buffer_import == nullptr) return false;
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (!on(l, *p, device)) continue;
+    uint32_t sub = p->subgraph;
+    while (sub != 0 && l.subs[sub].inlined) sub = l.subs[sub].owner;
+    if (sub != 0) return false;
+  }
+  return true;
+}
+
+template <class List>
+Span<const int32_t> span_of(const List& v) {
+  return {v.data(), v.size()};
+}
+
+// Lifetimes as the host's plan has them, of those values alone that parts of the device read or make.
+Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const PlanWorkspace& w, uint64_t* at,
+               uint64_t* bytes, Error* error) {
+  const SubLayout& s = l.subs[index];
+  const fb::Subgraph& g = l.graph(index);
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    w.tensors[t] = PlanTensor{};
+    w.tensors[t].kind = PlanTensor::kConstant;
+  }
+  bool any = false;
+  const auto lies_there = [&](const int32_t* list, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      PlanTensor& t = w.tensors[list[i]];
+      t.kind = PlanTensor::kValue;
+      t.bytes =
+          static_cast<int64_t>(align_up(static_cast<uint64_t>(tensor_bytes(s.max_types[list[i]])), kBufferAlignment));
+      any = true;
+    }
+  };
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (p->subgraph != index || !on(l, *p, device)) continue;
+    lies_there(p->inputs, p->input_count);
+    lies_there(p->outputs, p->output_count);
+  }
+  if (!any) return Status::kOk;
+  // What a body takes from its owner stays where it was put: another body of the same frame may read it.
+  for (const uint32_t t : *g.inputs()) {
+    if (w.tensors[t].kind == PlanTensor::kValue)
+      w.tensors[t].kind = s.inlined ? PlanTensor::kState : PlanTensor::kInput;
+  }
+  for (const uint32_t t : *g.outputs()) w.tensors[t].output = w.tensors[t].kind == PlanTensor::kValue;
+  for (uint32_t n = 0; n < s.node_count; ++n) {
+    PlanNode& out = w.nodes[n];
+    out = PlanNode{};
+    out.region_bytes = -1;
+    if (const JoinedPart* const part = s.nodes[n].part; part != nullptr) {
+      out.inputs = Span<const int32_t>(part->inputs, part->input_count);
+      out.outputs = Span<const int32_t>(part->outputs, part->output_count);
+    } else if (s.nodes[n].joined != 0) {
+      out.inputs = span_of(*g.nodes()->Get(n)->inputs());
+      out.outputs = span_of(*g.nodes()->Get(n)->outputs());
+    }
+  }
+  PlanResult result;
+  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
+                            Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
+                            Span<uint64_t>(at, s.tensor_count), {}, &result, error));
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (w.tensors[t].kind == PlanTensor::kConstant) {
+      at[t] = kNoOffset;
+    } else {
+      at[t] += *bytes;
+    }
+  }
+  *bytes += align_up(result.bytes, kBufferAlignment);
+  return Status::kOk;
+}
+
+uint32_t tensor_total(const SessionLayout& l) { return first_tensor(l, l.program->subgraph_count()); }
+
+}  // namespace
+
+// ---- Planning
+
+bool has_memory(const Device& device) { return device.delegate->bind != nullptr; }
+
+bool uses_device_memory(const SessionLayout& l) {
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (has_memory(l.model->runtime->devices[l.subs[p->subgraph].nodes[p->first].device])) return true;
+  }
+  return false;
+}
+
+bool shares_arena(const SessionLayout& l) {
+  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) {
+    if (shares(l, a->device)) return true;
+  }
+  return false;
+}
+
+Status plan_device_arenas(SessionLayout& l, const PlanWorkspace& w, Error* error) {
+  const vireo_runtime* rt = l.model->runtime;
+  for (uint32_t d = 0; d < rt->device_count; ++d) {
+    bool used = false;
+    for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) used = used || on(l, *p, static_cast<uint8_t>(d));
+    if (!used || !has_memory(rt->devices[d])) continue;
+    const uint32_t tensors = tensor_total(l);
+    const size_t block_bytes = sizeof(ArenaPlan) + sizeof(uint64_t) * tensors;
+    void* const block = rt->allocate(block_bytes);
+    if (block == nullptr) {
+      return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", block_bytes);
+    }
+    auto* const plan = new (block) ArenaPlan();
+    plan->next = l.arenas;
+    plan->block_bytes = block_bytes;
+    plan->device = static_cast<uint8_t>(d);
+    plan->at = reinterpret_cast<uint64_t*>(plan + 1);
+    l.arenas = plan;
+    for (uint32_t t = 0; t < tensors; ++t) plan->at[t] = kNoOffset;
+    for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
+      if (!l.subs[i].dead)
+        VIREO_TRY(plan_on(l, i, plan->device, w, plan->at + first_tensor(l, i), &plan->bytes, error));
+    }
+  }
+  return Status::kOk;
+}
+
+void free_device_arenas(SessionLayout& l) {
+  while (l.arenas != nullptr) {
+    ArenaPlan* const next = l.arenas->next;
+    l.model->runtime->release(l.arenas, l.arenas->block_bytes);
+    l.arenas = next;
+  }
+}
+
+uint64_t device_bytes(const SessionLayout& l) {
+  uint64_t sum = 0;
+  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) sum += shares(l, a->device) ? 0 : a->bytes;
+  return sum;
+}
+
+void leave_on_devices(const SessionLayout& l, uint32_t index, const PlanWorkspace& w) {
+  const SubLayout& s = l.subs[index];
+  // The device that alone has a value; -1: none has seen it yet, -2: somebody else, or the host.
+  constexpr int32_t kUnseen = -1, kOthers = -2;
+  for (uint32_t t = 0; t < s.tensor_count; ++t)
+    w.live[t] = w.tensors[t].kind == PlanTensor::kValue && !w.tensors[t].output ? kUnseen : kOthers;
+  for (uint32_t n = 0; n < s.node_count; ++n) {
+    const JoinedPart* const part = s.nodes[n].part;
+    int32_t who = kOthers;
+    if (part != nullptr && !part->falls_back && has_memory(l.model->runtime->devices[s.nodes[n].device]) &&
+        !shares(l, s.nodes[n].device)) {
+      who = s.nodes[n].device;
+    }
+    const auto see = [&](const Span<const int32_t>& list) {
+      for (const int32_t t : list) {
+        if (t >= 0) w.live[t] = w.live[t] == kUnseen || w.live[t] == who ? who : kOthers;
+      }
+    };
+    see(w.nodes[n].inputs);
+    see(w.nodes[n].outputs);
+  }
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (w.live[t] >= 0) w.tensors[t].kind = PlanTensor::kConstant;
+  }
+}
+
+// ---- A session's
+
+namespace {
+
+uint32_t arena_count(const SessionLayout& l) {
+  uint32_t n = 0;
+  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) ++n;
+  return n;
+}
+
+uint32_t number_of(const DeviceMemory& m, const Tensor* t) { return static_cast<uint32_t>(t - m.tensors); }
+uint32_t& where(const DeviceMemory& m, const Tensor* t) { return m.where[number_of(m, t)]; }
+constexpr uint32_t kHome = 1;
+constexpr uint32_t bit_of(uint32_t arena) { return 2u << arena; }
+
+const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
+
+// The run begins again without the device, or ends.
+Status lose(vireo_session& s, uint32_t arena, const char* node, const char* why) {
+  DeviceMemory& m = *s.memory;
+  const Device* const device = m.arenas[arena].device;
+  const uint32_t bit = device_bit(s, device);
+  bool bound = false;
+  for (uint32_t i = 0; i < s.main.input_count; ++i) bound = bound || m.bound[i].arena == arena;
+  for (uint32_t o = 0; o < s.main.output_count; ++o) bound = bound || m.bound[s.main.input_count + o].arena == arena;
+  if ((m.only_there & bit) != 0 || bound || (s.lost_devices & bit) != 0) {
+    return fail(&s.error, Status::kDeviceLost, "device \"{}\", at \"{}\": {}{}", device->info.name, node, why,
+                bound ? ", and with it what the caller bound to its memory" : "");
+  }
+  s.lost_devices |= bit;
+  m.again = true;
+  Error told;
+  (void)fail(&told, Status::kDeviceLost,
+             "device \"{}\" was lost at \"{}\" ({}): the run begins again, and what this session had there runs on its "
+             "other devices from now on",
+             device->info.name, node, why);
+  const vireo_runtime* rt = s.model->runtime;
+  if (rt->log != nullptr) rt->log(rt->log_context, VIREO_LOG_WARNING, told.message);
+  return fail(&s.error, Status::kDeviceLost, "{}", static_cast<const char*>(told.message));
+}
+
+Status failed(vireo_session& s, uint32_t arena, vireo_status status, const char* node, const char* what) {
+  if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+  if (status == VIREO_DEVICE_LOST) return lose(s, arena, node, what[0] == 0 ? "it is gone" : what);
+  return fail(&s.error, static_cast<Status>(status), "device \"{}\", at \"{}\": {}",
+              s.memory->arenas[arena].device->info.name, node, what);
+}
+
+// Waits for what was submitted on an arena, in order.
+Status drain(vireo_session& s, uint32_t arena) {
+  DeviceMemory& m = *s.memory;
+  for (uint32_t i = 0; i < m.pending_count;) {
+    Step& step = *m.pending[i];
+    const uint32_t its = step.arena - 1u;
+    if (arena != kAll && its != arena) {
+      ++i;
+      continue;
+    }
+    s.submit.message[0] = 0;
+    const vireo_status status = wait_for(s, step);
+    --m.pending_count;
+    memmove(m.pending + i, m.pending + i + 1, sizeof(*m.pending) * (m.pending_count - i));
+    if (status != VIREO_OK) return failed(s, its, status, name_of(s, step), s.submit.message);
+  }
+  return Status::kOk;
+}
+
+Status bring_home(vireo_session& s, const Tensor& t, const char* node) {
+  DeviceMemory& m = *s.memory;
+  uint32_t& w = where(m, &t);
+  if ((w & kHome) != 0) return Status::kOk;
+  uint32_t k = 0;
+  while (k + 1 < m.count && (w & bit_of(k)) == 0) ++k;
+  const Arena& a = m.arenas[k];
+  VIREO_TRY(drain(s, k));
+  const vireo_place& at = a.at[number_of(m, &t)];
+  const int64_t bytes = tensor_bytes(t);
+  if (a.shared && at.buffer == a.buffer) {
+    const uint8_t* const place = s.tensors + at.offset;                                   // the import begins there
+    if (bytes > 0 && place != t.data) memcpy(t.data, place, static_cast<size_t>(bytes));  // of a trial
+  } else if (bytes > 0) {
+    const vireo_status status =
+        a.device->delegate->buffer_read(a.device->handle, at.buffer, at.offset, t.data, static_cast<size_t>(bytes));
+    if (status != VIREO_OK) return failed(s, k, status, node, "its memory could not be read");
+  }
+  w |= kHome;
+  return Status::kOk;
+}
+
+Status bring_there(vireo_session& s, const Tensor& t, uint32_t k, const char* node) {
+  DeviceMemory& m = *s.memory;
+  if ((where(m, &t) & bit_of(k)) != 0) return Status::kOk;
+  VIREO_TRY(bring_home(s, t, node));
+  const Arena& a = m.arenas[k];
+  const vireo_place& at = a.at[number_of(m, &t)];
+  const int64_t bytes = tensor_bytes(t);
+  if (a.shared && at.buffer == a.buffer) {
+    uint8_t* const place = s.tensors + at.offset;
+    if (bytes > 0 && place != t.data) memcpy(place, t.data, static_cast<size_t>(bytes));
+  } else if (bytes > 0) {
+    const auto write = [&] {
+      return a.device->delegate->buffer_write(a.device->handle, at.buffer, at.offset, t.data,
+                                              static_cast<size_t>(bytes));
+    };
+    vireo_status status = write();
+    if (status == VIREO_BUSY) {
+      VIREO_TRY(drain(s, k));
+      status = write();
+    }
+    if (status != VIREO_OK) return failed(s, k, status, node, "its memory could not be written");
+  }
+  where(m, &t) |= bit_of(k);
+  return Status::kOk;
+}
+
+// Shape functions read small values: lists of extents, axes, scales.
+bool may_steer_shapes(const Tensor& t) { return t.shape.rank <= 1; }
+
+Status bind_step(vireo_session& s, Step& step) {
+  const DeviceMemory& m = *s.memory;
+  const Arena& a = m.arenas[step.arena - 1u];
+  for (uint32_t i = 0; i < uint32_t{step.input_count} + step.output_count; ++i)
+    m.places[i] = a.at[number_of(m, step.args[i])];
+  return static_cast<Status>(step.device->delegate->bind(step.loaded, m.places, m.places + step.input_count));
+}
+
+// All steps that work on arena `k` and, unless that is null, on `tensor`.
+Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tensor, Error* error) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) {
+    Step& step = frame.steps[i];
+    bool concerned = step.arena == k + 1u;
+    if (concerned && tensor != nullptr) {
+      concerned = false;
+      for (uint32_t j = 0; j < uint32_t{step.input_count} + step.output_count; ++j)
+        concerned = concerned || step.args[j] == tensor;
+    }
+    if (concerned) {
+      const Status status = bind_step(s, step);
+      if (!ok(status)) {
+        blame_node(error, name_of(s, step));
+        return fail(error, status, "node \"{}\": device \"{}\" does not take the places of its values",
+                    name_of(s, step), step.device->info.name);
+      }
+    }
+    for (Frame* body : step.bodies) {
+      if (body != nullptr && step.kind != Step::kPart) VIREO_TRY(bind_frame(s, *body, k, tensor, error));
+    }
+  }
+  return Status::kOk;
+}
+
+// Numbers the arenas of steps; says which devices have a part that cannot run elsewhere.
+void number_steps(vireo_session& s, Frame& frame) {
+  DeviceMemory& m = *s.memory;
+  for (uint32_t i = 0; i < frame.step_count; ++i) {
+    Step& step = frame.steps[i];
+    if (step.arena == kSomeArena) {
+      uint32_t k = 0;
+      while (m.arenas[k].device != step.device) ++k;
+      step.arena = static_cast<uint8_t>(k + 1);
+      if (step.fallback == nullptr) m.only_there |= device_bit(s, step.device);
+    }
+    for (Frame* body : step.bodies) {
+      if (body != nullptr && step.kind != Step::kPart) number_steps(s, *body);
+    }
+  }
+}
+
+}  // namespace
+
+DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
+  const uint32_t count = arena_count(l), tensors = tensor_total(l);
+  uint32_t parts = 0, most = 0;
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    ++parts;
+    const uint32_t values = p->input_count + p->output_count;
+    if (values > most) most = values;
+  }
+  const uint32_t ends = l.graph(0).inputs()->size() + l.graph(0).outputs()->size();
+  auto* const m = c.array<DeviceMemory>(1);
+  Arena* const arenas = c.array<Arena>(count);
+  uint32_t* const where = c.array<uint32_t>(tensors);
+  Step** const pending = c.array<Step*>(parts);
+  vireo_place* const places = c.array<vireo_place>(most);
+  BoundBuffer* const bound = c.array<BoundBuffer>(ends);
+  const bool real = !c.counting();
+  if (real) {
+    *m = DeviceMemory{};
+    m->arenas = arenas;
+    m->count = count;
+    m->where = where;
+    m->pending = pending;
+    m->places = places;
+    m->bound = bound;
+    for (uint32_t i = 0; i < ends; ++i) bound[i] = BoundBuffer{};
+  }
+  for (uint32_t k = 0; k < count; ++k) {
+    vireo_place* const at = c.array<vireo_place>(tensors);
+    if (!real) continue;
+    arenas[k] = Arena{};
+    arenas[k].at = at;
+  }
+  return m;
+}
+
+Status open_device_memory(vireo_session& s, const SessionLayout& l, const TensorOf& tensor_of, Error* error) {
+  DeviceMemory& m = *s.memory;
+  const vireo_runtime* rt = l.model->runtime;
+  m.tensors = s.all;
+  m.tensor_count = s.all_count;
+  forget_places(s);
+  uint32_t k = 0;
+  for (const ArenaPlan* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
+    Arena& a = m.arenas[k];
+    a.device = &rt->devices[plan->device];
+    for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = vireo_place{};
+    const vireo_delegate& d = *a.device->delegate;
+    vireo_status status = VIREO_UNSUPPORTED;
+    if (shares(l, plan->device) && reinterpret_cast<uintptr_t>(s.tensors) % kImportAlignment == 0) {
+      vireo_handle handle = VIREO_HANDLE_INIT;
+      handle.kind = VIREO_HANDLE_HOST;
+      handle.value = reinterpret_cast<uintptr_t>(s.tensors);
+      handle.bytes = align_up(s.tensor_bytes, kImportAlignment);
+      status = d.buffer_import(a.device->handle, &rt->host, &handle, &a.buffer);
+      a.shared = status == VIREO_OK;
+    }
+    if (!a.shared) status = d.buffer_create(a.device->handle, &rt->host, plan->bytes, &a.buffer);
+    if (status != VIREO_OK) {
+      a.buffer = nullptr;
+      if (status == VIREO_OUT_OF_ARENA) m.full = a.device;
+      return fail(error, static_cast<Status>(status), "device \"{}\" gave no {} bytes of its memory",
+                  a.device->info.name, plan->bytes);
+    }
+    for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
+      const uint64_t* const at = plan->at + first_tensor(l, i);
+      for (uint32_t t = 0; t < l.subs[i].tensor_count; ++t) {
+        if (at[t] == kNoOffset) continue;
+        const Tensor* const tensor = tensor_of.get(tensor_of.context, i, t);
+        vireo_place& place = a.at[number_of(m, tensor)];
+        if (place.buffer != nullptr) continue;  // the owner's, which lives as long as its bodies need it
+        place = {a.buffer, a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.tensors) : at[t]};
+      }
+    }
+  }
+  number_steps(s, s.main);
+  for (k = 0; k < m.count; ++k) VIREO_TRY(bind_frame(s, s.main, k, nullptr, error));
+  return Status::kOk;
+}
+
+void close_device_memory(vireo_session& s) {
+  for (uint32_t k = 0; s.memory != nullptr && k < s.memory->count; ++k) {
+    const Arena& a = s.memory->arenas[k];
+    if (a.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.buffer);
+  }
+}
+
+void forget_places(vireo_session& s) {
+  for (uint32_t t = 0; t < s.memory->tensor_count; ++t) s.memory->where[t] = kHome;
+}
+
+Status take_bound_inputs(vireo_session& s) {
+  DeviceMemory& m = *s.memory;
+  forget_places(s);
+  for (uint32_t i = 0; i < s.main.input_count; ++i) {
+    const BoundBuffer& b = m.bound[i];
+    if (b.buffer == nullptr) continue;
+    Tensor& x = *s.main.inputs[i];
+    if (x.data != s.own_inputs[i].data) {
+      blame_tensor(&s.error, input_name(s, i));
+      return fail(&s.error, Status::kInvalidArgument, "input {} is bound to a buffer, and the caller gives data, too",
+                  i);
+    }
+    if (b.arena != kAll) {
+      where(m, &x) = bit_of(b.arena);
+      continue;
+    }
+    const Device& d = *b.buffer->device;
+    const int64_t bytes = tensor_bytes(x);
+    const vireo_status status =
+        d.delegate->buffer_read(d.handle, b.buffer->handle, b.offset, x.data, static_cast<uint64_t>(bytes));
+    if (status != VIREO_OK) {
+      blame_tensor(&s.error, input_name(s, i));
+      return fail(&s.error, static_cast<Status>(status), "input {}: device \"{}\" could not read the buffer", i,
+                  d.info.name);
+    }
+  }
+  return Status::kOk;
+}
+
+Status submit_there(vireo_session& s, Step& step) {
+  DeviceMemory& m = *s.memory;
+  const uint32_t k = step.arena - 1u;
+  const char* const node = name_of(s, step);
+  Tensor** const args = step.args;
+  for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_there(s, *args[i], k, node));
+  s.submit.message[0] = 0;
+  const vireo_status status = step.submit(
+      step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
+      reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  if (status != VIREO_OK) return failed(s, k, status, node, s.submit.message);
+  m.pending[m.pending_count++] = &step;
+  for (uint32_t o = 0; o < step.output_count; ++o) where(m, args[step.input_count + o]) = bit_of(k);
+  return Status::kOk;
+}
+
+Status come_home(vireo_session& s, const Step& step) {
+  const DeviceMemory& m = *s.memory;
+  const bool there = step.arena != 0 && !is_lost(s, step);
+  for (uint32_t k = 0; !there && k < m.count; ++k) {  // it may write where a part still reads
+    if (m.arenas[k].shared) VIREO_TRY(drain(s, k));
+  }
+  if (there && !step.infer) return Status::kOk;
+  for (uint32_t i = 0; i < step.input_count; ++i) {
+    const Tensor* const t = step.args[i];
+    if (t == nullptr || t->data == nullptr) continue;  // the device alone has it: what wants to see it here says so
+    if (!there || may_steer_shapes(*t)) VIREO_TRY(bring_home(s, *t, name_of(s, step)));
+  }
+  return Status::kOk;
+}
+
+void made_at_home(vireo_session& s, const Step& step) {
+  if (step.arena != 0 && !is_lost(s, step)) return;
+  for (uint32_t o = 0; o < step.output_count; ++o) {
+    if (const Tensor* const t = step.args[step.input_count + o]; t != nullptr) where(*s.memory, t) = kHome;
+  }
+}
+
+void enter_frame(vireo_session& s, const Frame& frame) {
+  if (&frame == &s.main) return;  // take_bound_inputs()
+  for (uint32_t i = 0; i < frame.input_count; ++i) where(*s.memory, frame.inputs[i]) = kHome;
+}
+
+Status leave_frame(vireo_session& s, Frame& frame) {
+  DeviceMemory& m = *s.memory;
+  const bool main = &frame == &s.main;
+  for (uint32_t o = 0; o < frame.output_count; ++o) {
+    const Tensor& y = *frame.outputs[o];
+    const char* const name = text_of(frame.graph->tensors()->Get(frame.graph->outputs()->Get(o))->name());
+    const BoundBuffer* const b = main ? &m.bound[s.main.input_count + o] : nullptr;
+    if (b == nullptr || b->buffer == nullptr) {
+      VIREO_TRY(bring_home(s, y, name));
+      continue;
+    }
+    if (b->arena != kAll && (where(m, &y) & bit_of(b->arena)) != 0) continue;  // it was made there
+    VIREO_TRY(bring_home(s, y, name));
+    VIREO_TRY(drain(s, kAll));
+    const Device& d = *b->buffer->device;
+    const vireo_status status = d.delegate->buffer_write(d.handle, b->buffer->handle, b->offset, y.data,
+                                                         static_cast<uint64_t>(tensor_bytes(y)));
+    if (status != VIREO_OK) {
+      blame_tensor(&s.error, name);
+      return fail(&s.error, static_cast<Status>(status), "output \"{}\": device \"{}\" could not write the buffer",
+                  name, d.info.name);
+    }
+  }
+  return drain(s, kAll);
+}
+
+bool is_bound(const vireo_session& s, uint32_t output) {
+  return s.memory->bound[s.main.input_count + output].buffer != nullptr;
+}
+Status fetch_output(vireo_session& s, uint32_t output) {
+  return bring_home(s, *s.main.outputs[output], "the model's end");
+}
+
+Status finish_step(vireo_session& s, const Step& step) {
+  for (uint32_t o = 0; o < step.output_count; ++o)
+    VIREO_TRY(bring_home(s, *step.args[step.input_count + o], name_of(s, step)));
+  return drain(s, kAll);
+}
+
+void abandon(vireo_session& s) {
+  DeviceMemory& m = *s.memory;
+  for (uint32_t i = 0; i < m.pending_count; ++i) {
+    const Step& step = *m.pending[i];
+    step.device->delegate->cancel(step.loaded);
+    (void)step.device->delegate->wait(step.loaded, 0);
+  }
+  m.pending_count = 0;
+}
+
+Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_buffer* buffer, uint64_t offset,
+                   Error* error) {
+  const char* const end = output ? "output" : "input";
+  const uint32_t count = output ? s.main.output_count : s.main.input_count;
+  if (index >= count) return fail(error, Status::kInvalidArgument, "the model has no {} {}", end, index);
+  if (s.memory == nullptr) {
+    return fail(error, Status::kUnsupported,
+                "no device of this session works on memory of its own: vireo_buffer_read gives the bytes");
+  }
+  DeviceMemory& m = *s.memory;
+  Tensor& t = output ? *s.main.outputs[index] : *s.main.inputs[index];
+  bool carried = false;
+  for (uint32_t k = 0; k < s.carried_count; ++k)
+    carried = carried || (output ? s.carried[k].output : s.carried[k].input) == index;
+  if (carried) return fail(error, Status::kUnsupported, "{} {} is carried state", end, index);
+  for (uint32_t i = 0; output && i < s.main.input_count; ++i) {
+    if (s.main.inputs[i] == &t) return fail(error, Status::kUnsupported, "output {} is an input of the model", index);
+  }
+  for (uint32_t o = 0; output && o < s.main.output_count; ++o) {
+    if (o != index && s.main.outputs[o] == &t)
+      return fail(error, Status::kUnsupported, "output {} is output {}, too", index, o);
+  }
+  const auto most = static_cast<uint64_t>(output ? t.capacity : s.own_inputs[index].capacity);
+  if (t.dtype == DType::kString) return fail(error, Status::kUnsupported, "{} {} holds strings", end, index);
+  if (buffer != nullptr &&
+      (offset % kBufferAlignment != 0 || buffer->bytes < offset || buffer->bytes - offset < most)) {
+    return fail(error, Status::kInvalidArgument,
+                "{} {} takes {} bytes at a multiple of {}; the buffer has {} behind offset {}", end, index, most,
+                kBufferAlignment, buffer->bytes < offset ? 0 : buffer->bytes - offset, offset);
+  }
+  BoundBuffer& b = m.bound[output ? s.main.input_count + index : index];
+  BoundBuffer next;
+  next.buffer = buffer;
+  next.offset = offset;
+  for (uint32_t k = 0; buffer != nullptr && k < m.count; ++k) {
+    // Where no part of the device reads or makes it, it is copied.
+    if (m.arenas[k].device == buffer->device && m.arenas[k].at[number_of(m, &t)].buffer != nullptr) next.arena = k;
+  }
+  if (b.arena != kAll) {
+    m.arenas[b.arena].at[number_of(m, &t)] = b.before;
+    VIREO_TRY(bind_frame(s, s.main, b.arena, &t, error));
+  }
+  b = BoundBuffer{};
+  if (next.arena != kAll) {
+    vireo_place& at = m.arenas[next.arena].at[number_of(m, &t)];
+    next.before = at;
+    at = {buffer->handle, offset};
+    const Status status = bind_frame(s, s.main, next.arena, &t, error);
+    if (!ok(status)) {
+      at = next.before;
+      Error ignored;
+      (void)bind_frame(s, s.main, next.arena, &t, &ignored);
+      return status;
+    }
+  }
+  b = next;
+  return Status::kOk;
+}
+
+// How long a device is waited for between looks at the caller's wish to cancel.
+static constexpr uint64_t kLookNs = 2000000;
+
+vireo_status wait_for(vireo_session& s, const Step& step) {
+  const vireo_delegate& d = *step.device->delegate;
+  const uint64_t limit = s.options.device_timeout_ns == 0 ? VIREO_DEVICE_TIMEOUT_NS : s.options.device_timeout_ns;
+  const uint64_t begin = platform::now_ns();
+  uint64_t looks = 0;  // instead of a clock, where there is none
+  vireo_status status = VIREO_BUSY;
+  while ((status = d.wait(step.loaded, kLookNs)) == VIREO_BUSY) {
+    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
+      d.cancel(step.loaded);
+      return VIREO_CANCELLED;
+    }
+    ++looks;
+    const uint64_t now = platform::now_ns();
+    if ((begin == 0 ? looks * kLookNs : now - begin) < limit) continue;
+    d.cancel(step.loaded);
+    const char why[] = "did not answer in time";
+    memcpy(s.submit.message, why, sizeof(why));
+    return VIREO_DEVICE_LOST;
+  }
+  return status;
+}
+
+}  // namespace vireo

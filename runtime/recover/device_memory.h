@@ -1,0 +1,135 @@
+// Devices with memory of their own: what lies there, what is copied when, and what has to be waited for.
+//
+// Each such device has one buffer a session, its arena, planned as the host's is: the values that its parts read and
+// make, sharing bytes where they are not alive together. Which copies a run needs is found while it runs: of each value
+// it is known where it lies, a step brings what it reads to where it reads it, and what it makes lies there alone. So
+// bodies of control flow, windows of branches and parts of a lost device need no rules of their own. Weighed against
+// it: a list of copies for each step, made when the session is. That saves a look at each input of a step (a load and a
+// test, and only in sessions that have such a device), but every way through control flow and failover needs a list.
+//
+// Submits on an arena keep their order, so a part waits for another on the same device by being behind it, and the host
+// waits where it reads: before a copy home, and at a frame's end.
+//
+// When the device is lost, what lies there alone is, too: the run begins again on the other devices, from the model's
+// inputs, whose memory is kept for that. Weighed against it: to copy every value home that could be a beginning, which
+// a run without fault would pay for, and to begin in the middle, for which the host's memory of values that were copied
+// would have to be kept as long as anything on the device depends on them.
+#ifndef VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
+#define VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
+
+#include "runtime/prepare/arena_plan.h"
+#include "runtime/run/session.h"
+
+struct vireo_buffer {
+  vireo_runtime* runtime = nullptr;
+  const vireo::Device* device = nullptr;
+  void* handle = nullptr;  // the delegate's
+  uint64_t bytes = 0;
+};
+
+namespace vireo {
+
+// ---- Planning
+
+// A device's arena, of the layout.
+struct ArenaPlan {
+  ArenaPlan* next = nullptr;
+  size_t block_bytes = 0;  // of this struct and its list
+  uint8_t device = kNoDevice;
+  uint64_t bytes = 0;
+  uint64_t* at = nullptr;  // of the tensors of all subgraphs, one after the other; kNoOffset: they do not lie there
+};
+
+bool has_memory(const Device& device);
+// Whether any part of the layout works on a device's own memory.
+bool uses_device_memory(const SessionLayout& layout);
+// Of a device that takes it, the host's own arena is imported: it begins and ends so.
+constexpr size_t kImportAlignment = 4096;
+bool shares_arena(const SessionLayout& layout);
+// Plans the arena of each device that has parts. Parts are known, the host's plan is made.
+Status plan_device_arenas(SessionLayout& layout, const PlanWorkspace& w, Error* error);
+void free_device_arenas(SessionLayout& layout);
+// Bytes of all of them.
+uint64_t device_bytes(const SessionLayout& layout);
+// Of subgraph `index`, the values that never leave a device get no memory of the host's, where nobody could fall back
+// to it. `w.tensors` and `w.nodes` are filled in.
+void leave_on_devices(const SessionLayout& layout, uint32_t index, const PlanWorkspace& w);
+
+// ---- A session's
+
+struct Arena {
+  const Device* device = nullptr;
+  void* buffer = nullptr;
+  bool shared = false;        // it is the host's arena, imported
+  vireo_place* at = nullptr;  // one a tensor of the session; without buffer: it does not lie there
+};
+
+struct BoundBuffer {
+  const vireo_buffer* buffer = nullptr;
+  uint64_t offset = 0;
+  uint32_t arena = UINT32_MAX;  // of the buffer's device; UINT32_MAX: the session has none there
+  vireo_place before = {};      // what `at` said
+};
+
+struct DeviceMemory {
+  Arena* arenas = nullptr;
+  uint32_t count = 0;
+  Tensor* tensors = nullptr;  // the session's, to number them
+  uint32_t tensor_count = 0;
+  uint32_t* where = nullptr;  // bit 0: the host's memory holds the tensor's value; bit 1 + k: arena k does
+  Step** pending = nullptr;   // submitted, not waited for, in order
+  uint32_t pending_count = 0;
+  vireo_place* places = nullptr;  // to work in
+  BoundBuffer* bound = nullptr;   // one an input of the model, then one an output
+  uint32_t only_there = 0;        // bits by the runtime's index: devices some of whose parts cannot run elsewhere
+  const Device* full = nullptr;   // it had no memory left
+  bool again = false;             // a device was lost: the run begins again
+};
+static_assert(kMaxDevices <= 32,
+              "bits of DeviceMemory::where: one for the host, and a device of the host's memory has none");
+constexpr uint8_t kSomeArena = 255;  // Step::arena until the arenas are numbered
+
+// The session's tensor `t` of a subgraph, while the session is built.
+struct TensorOf {
+  void* context;
+  const Tensor* (*get)(void* context, uint32_t subgraph, uint32_t t);
+};
+
+// Reserves what a session's DeviceMemory takes; filled in when the carver is real.
+DeviceMemory* carve_device_memory(const SessionLayout& layout, Carver& c);
+// Makes the buffers and tells the parts where their values lie. `tensor_of(context, sub, t)`: the session's. On
+// failure, DeviceMemory::full names the device that had no memory left.
+Status open_device_memory(vireo_session& s, const SessionLayout& layout, const TensorOf& tensor_of, Error* error);
+void close_device_memory(vireo_session& s);
+
+// Submits a step that works on an arena; its inputs are brought there.
+Status submit_there(vireo_session& s, Step& step);
+// Before a step: what it reads as host is brought home.
+Status come_home(vireo_session& s, const Step& step);
+// After a step that ran on the host: what it made lies there.
+void made_at_home(vireo_session& s, const Step& step);
+void enter_frame(vireo_session& s, const Frame& frame);
+Status leave_frame(vireo_session& s, Frame& frame);
+// Whether the caller bound this output; brings it home for who wants a copy all the same.
+bool is_bound(const vireo_session& s, uint32_t output);
+Status fetch_output(vireo_session& s, uint32_t output);
+// Waits for all that is under way, and brings this step's outputs home.
+Status finish_step(vireo_session& s, const Step& step);
+// Ends what is under way after a failure.
+void abandon(vireo_session& s);
+// All values count as the host's again: before a run, after a trial.
+void forget_places(vireo_session& s);
+// Inputs that the caller bound to buffers lie there; after the inputs are bound.
+Status take_bound_inputs(vireo_session& s);
+
+// See vireo_session_bind_input. `buffer` may be null.
+Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_buffer* buffer, uint64_t offset,
+                   Error* error);
+
+// The end of what was submitted. A hang is a submit that is never done: past its time the part is cancelled and the
+// device counts as lost.
+vireo_status wait_for(vireo_session& s, const Step& step);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_

@@ -1,0 +1,298 @@
+#include "runtime/recover/failover.h"
+
+#include "runtime/recover/device_memory.h"
+
+#include <string.h>
+
+#include "sdk/ops/value_reader.h"
+
+namespace vireo {
+namespace {
+
+const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
+
+void tell(const vireo_session& s, vireo_log_level level, const Error& what) {
+  const vireo_runtime* rt = s.model->runtime;
+  if (rt->log != nullptr) rt->log(rt->log_context, level, what.message);
+}
+
+// ---- Comparing
+
+// Of a float type, how far another device may be from the largest value: kernels of both differ in the order of sums.
+// This is to find wrong kernels, not to judge rounding.
+double slack_of(DType t) {
+  switch (t) {
+    case DType::kF32:
+    case DType::kF64:
+      return 1e-3;
+    case DType::kF16:
+      return 2e-2;
+    case DType::kBF16:
+      return 5e-2;
+    default:
+      return 0;
+  }
+}
+
+bool comparable(DType t) {
+  switch (t) {
+    case DType::kF32:
+    case DType::kF64:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kI16:
+    case DType::kU16:
+    case DType::kI32:
+    case DType::kI64:
+    case DType::kBool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Codes of every value; numbers of 32 and 64 bits are small, because they may be indices; floats lie in [-1, 1].
+void make_up(const Tensor& t, uint32_t* state) {
+  const auto next = [state] { return *state = *state * 1664525u + 1013904223u; };
+  const int64_t count = t.count(), bytes = tensor_bytes(t);
+  auto* const out = static_cast<uint8_t*>(t.data);
+  switch (t.dtype) {
+    case DType::kF32:
+      for (int64_t i = 0; i < count; ++i) t.as<float>()[i] = static_cast<float>(next() >> 9) * 0x1p-22f - 1;
+      break;
+    case DType::kF64:
+      for (int64_t i = 0; i < count; ++i) t.as<double>()[i] = static_cast<double>(next() >> 9) * 0x1p-22 - 1;
+      break;
+    case DType::kF16:  // sign, an exponent of -4 to -1, any fraction
+      for (int64_t i = 0; i < count; ++i) {
+        const uint32_t r = next() >> 8;
+        t.as<uint16_t>()[i] = static_cast<uint16_t>((r & 0x83ffu) | (11u + (r >> 18 & 3u)) << 10);
+      }
+      break;
+    case DType::kBF16:
+      for (int64_t i = 0; i < count; ++i) {
+        const uint32_t r = next() >> 8;
+        t.as<uint16_t>()[i] = static_cast<uint16_t>((r & 0x807fu) | (123u + (r >> 18 & 3u)) << 7);
+      }
+      break;
+    case DType::kBool:
+      for (int64_t i = 0; i < count; ++i) out[i] = next() >> 31;
+      break;
+    case DType::kI32:
+      for (int64_t i = 0; i < count; ++i) t.as<int32_t>()[i] = static_cast<int32_t>(next() >> 30);
+      break;
+    case DType::kI64:
+      for (int64_t i = 0; i < count; ++i) t.as<int64_t>()[i] = static_cast<int64_t>(next() >> 30);
+      break;
+    default:
+      for (int64_t i = 0; i < bytes; ++i) out[i] = static_cast<uint8_t>(next() >> 24);
+  }
+}
+
+bool agree(const Tensor& t, const void* a, const void* b) {
+  const double slack = slack_of(t.dtype);
+  if (slack == 0) return memcmp(a, b, static_cast<size_t>(tensor_bytes(t))) == 0;
+  double most = 0;
+  const int64_t count = t.count();
+  for (int64_t i = 0; i < count; ++i) {
+    const double v = read_real(t.dtype, b, i);
+    const double size = v < 0 ? -v : v;
+    if (size > most && size < 1e300) most = size;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = read_real(t.dtype, a, i), y = read_real(t.dtype, b, i);
+    const double d = x < y ? y - x : x - y;
+    if (!(d <= slack * most) && !(x != x && y != y) && x != y) return false;
+  }
+  return true;
+}
+
+// Memory for all that goes into a step and comes out of it, twice for what comes out; the tensors point there until it
+// is gone.
+class Trial {
+ public:
+  Trial(vireo_session& s, Step& step) : s_(s), step_(step), rt_(s.model->runtime) {}
+  ~Trial() {
+    for (uint32_t i = 0; data_ != nullptr && i < count(); ++i) {
+      step_.args[i]->data = data_[i];
+      step_.args[i]->shape = shapes_[i];
+    }
+    rt_->release(block_, bytes_);
+  }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  bool can() const {
+    for (uint32_t i = 0; i < count(); ++i) {
+      if (step_.args[i] == nullptr || !comparable(step_.args[i]->dtype)) return false;
+    }
+    return true;
+  }
+
+  Status open() {
+    for (int round = 0; round < 2; ++round) {
+      Carver c(block_);
+      void** const data = c.array<void*>(count());
+      Shape* const shapes = c.array<Shape>(count());
+      kept_ = c.array<uint8_t*>(step_.output_count);
+      for (uint32_t i = 0; i < count(); ++i) {
+        Tensor& t = *step_.args[i];
+        void* const at = c.bytes(static_cast<size_t>(tensor_bytes(t)), 64);
+        if (round == 0) continue;
+        data[i] = t.data;
+        shapes[i] = t.shape;
+        t.data = at;
+      }
+      for (uint32_t o = 0; o < step_.output_count; ++o) {
+        auto* const at = static_cast<uint8_t*>(c.bytes(static_cast<size_t>(tensor_bytes(output(o))), 64));
+        if (round != 0) kept_[o] = at;
+      }
+      if (round != 0) {
+        data_ = data;
+        shapes_ = shapes;
+        break;
+      }
+      bytes_ = c.used();
+      block_ = rt_->allocate(bytes_);
+      if (block_ == nullptr) {
+        return fail(&s_.error, Status::kOutOfArena, "the allocator has no {} bytes to compare a part of two devices",
+                    bytes_);
+      }
+    }
+    uint32_t random = 12345;
+    for (uint32_t i = 0; i < step_.input_count; ++i) make_up(*step_.args[i], &random);
+    for (uint32_t o = 0; o < step_.output_count; ++o)
+      memset(output(o).data, 0xa5, static_cast<size_t>(tensor_bytes(output(o))));
+    return Status::kOk;
+  }
+
+  void keep_outputs() {
+    for (uint32_t o = 0; o < step_.output_count; ++o)
+      memcpy(kept_[o], output(o).data, static_cast<size_t>(tensor_bytes(output(o))));
+  }
+  bool same() const {
+    for (uint32_t o = 0; o < step_.output_count; ++o) {
+      if (!agree(output(o), kept_[o], output(o).data)) return false;
+    }
+    return true;
+  }
+
+ private:
+  uint32_t count() const { return uint32_t{step_.input_count} + step_.output_count; }
+  Tensor& output(uint32_t o) const { return *step_.args[step_.input_count + o]; }
+
+  vireo_session& s_;
+  Step& step_;
+  const vireo_runtime* rt_;
+  void* block_ = nullptr;
+  size_t bytes_ = 0;
+  void** data_ = nullptr;
+  Shape* shapes_ = nullptr;
+  uint8_t** kept_ = nullptr;
+};
+
+Status check_part(vireo_session& s, Step& step, bool* wrong) {
+  Fallback& f = *step.fallback;
+  if (f.blob == nullptr || __atomic_load_n(&f.blob->head.checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
+  Trial trial(s, step);
+  if (!trial.can()) return Status::kOk;
+  VIREO_TRY(trial.open());
+  Status status = step.infer ? infer_step(s, step) : Status::kOk;
+  if (s.memory != nullptr) forget_places(s);
+  if (ok(status)) status = run_part(s, step);
+  if (ok(status) && step.arena != 0) status = finish_step(s, step);
+  if (s.memory != nullptr) {
+    abandon(s);
+    forget_places(s);
+    s.memory->again = false;
+  }
+  if (is_lost(s, step)) {  // it has been told
+    s.error = Error{};
+    return Status::kOk;
+  }
+  if (ok(status)) {
+    trial.keep_outputs();
+    status = run_fallback(s, step);
+  }
+  if (!ok(status)) {  // made-up inputs may be none that the nodes can take
+    s.error = Error{};
+    return Status::kOk;
+  }
+  if (trial.same()) {
+    __atomic_store_n(&f.blob->head.checked, 1u, __ATOMIC_RELEASE);
+    return Status::kOk;
+  }
+  *wrong = true;
+  uint32_t there = 0;  // a composite that runs as its body has no device of its own
+  while (there + 1 < f.frame.step_count && f.infos[there].device == kNoDevice) ++there;
+  const uint16_t at = f.infos[there].device;
+  const char* const second = at == kNoDevice ? "other devices" : s.model->runtime->devices[at].info.name;
+  Error told;
+  (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second);
+  const bool forgotten = f.blob->forget();
+  if (!forgotten) f.blob->refuse(told.message);
+  told = Error{};
+  (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
+             step.device->info.name, second, f.frame.step_count, name_of(s, step),
+             forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
+  tell(s, VIREO_LOG_WARNING, told);
+  return Status::kOk;
+}
+
+Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
+  for (uint32_t i = 0; i < frame.step_count; ++i) {
+    Step& step = frame.steps[i];
+    if (step.fallback != nullptr) VIREO_TRY(check_part(s, step, wrong));
+    for (Frame* body : step.bodies) {
+      if (body != nullptr && step.kind != Step::kPart) VIREO_TRY(check_frame(s, *body, wrong));
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+bool is_lost(const vireo_session& s, const Step& step) { return (s.lost_devices & device_bit(s, step.device)) != 0; }
+
+Status run_fallback(vireo_session& s, Step& step) {
+  Fallback& f = *step.fallback;
+  if (is_lost(s, step) && !f.lost) {
+    f.lost = true;
+    ++s.failovers;
+    for (uint32_t k = 0; k < f.frame.step_count; ++k) {
+      NodeInfo& info = s.infos[f.first_info + k];
+      info.device = f.infos[k].device;
+      info.kernel = f.infos[k].kernel;
+      info.reason = "its device was lost";
+    }
+  }
+  for (uint32_t i = 0; i < f.value_count; ++i) f.values[i].tensor->data = f.values[i].at;
+  NodeTime* const times = s.times;  // the caller counts them as one
+  s.times = nullptr;
+  const Status status = run_frame(s, f.frame);
+  s.times = times;
+  for (uint32_t i = 0; i < f.value_count; ++i) f.values[i].tensor->data = nullptr;
+  return status;
+}
+
+Status fail_over(vireo_session& s, Step& step, const char* why) {
+  if (!is_lost(s, step)) {
+    s.lost_devices |= device_bit(s, step.device);
+    Error told;
+    (void)fail(
+        &told, Status::kDeviceLost,
+        "device \"{}\" was lost at \"{}\" ({}): what this session had there runs on its other devices from now on",
+        step.device->info.name, name_of(s, step), why);
+    tell(s, VIREO_LOG_WARNING, told);
+  }
+  return run_fallback(s, step);
+}
+
+Status check_parts(vireo_session& s, bool* wrong) {
+  *wrong = false;
+  return check_frame(s, s.main, wrong);
+}
+
+}  // namespace vireo
