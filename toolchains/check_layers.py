@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks who includes whom, and that the device half takes no header that brings an OS, streams, threads or the heap.
+"""Checks who includes whom, that the device half takes no header that brings an OS, streams, threads or the heap, and
+that a file which asks what the build is made of includes the header that says it.
 
 The rule, from the left to the right only:
     include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/tool
@@ -57,6 +58,12 @@ DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/np
 HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
 
+# What sdk/base/config.h defines. Without it #if takes a name for 0, and no compiler says so.
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+with open(os.path.join(ROOT, "sdk/base/config.h.in"), encoding="utf-8") as config:
+    OPTION = re.compile(r"\b(?:" + "|".join(re.findall(r"^#cmakedefine01 (\w+)", config.read(), re.M)) + r")\b")
+NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*(?:include|include_next)[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
 SUFFIXES = (".h", ".cc", ".c", ".inc", ".cpp", ".hpp", ".def")
 
@@ -84,6 +91,10 @@ def check(path, text):
     if room is None:
         return []
     faults = []
+    if "sdk" in (room, *below) and '#include "sdk/base/config.h"' not in text:
+        option = OPTION.search(NO_CODE.sub("", text))
+        if option:
+            faults.append((0, f'{option.group(0)}: include "sdk/base/config.h"'))
     for match in INCLUDE.finditer(text):
         name = match.group(1) or match.group(2)
         line = text.count("\n", 0, match.start()) + 1
@@ -155,6 +166,8 @@ def self_test():
         "quant/schemes/a.cc": '#include "converter/passes/pass.h"',
         "sdk/base/c.cc": '#include "tests/support/x.h"',
         "sdk/base/d_test.cc": '#include "tests/fuzz/x.h"',
+        "sdk/plan/a.cc": "#if VIREO_PARTS",
+        "runtime/load/c.cc": '#include "sdk/base/status.h"\n#if !VIREO_TRUST // as "sdk/base/config.h" says',
     }
     fine = {
         "sdk/base/a.h": '#include <cstdint>\n#include "sdk/base/b.h"\n#include "flatbuffers/flatbuffers.h"\n#include <vireo/vireo.h>',
@@ -168,6 +181,9 @@ def self_test():
         "runtime/fleet/a.cc": '#include "runtime/platform/threads.h"\n#include "vireo/fleet.h"',
         "converter/tool/a.cc": '#include "quant/a.h"\n#include "converter/passes/pass.h"\n#include "vireo/vireo.h"\n#include <string>',
         "sdk/base/c_test.cc": '#include "tests/support/x.h"',
+        "sdk/plan/b.cc": '#include "sdk/base/config.h"\n#if VIREO_PARTS',
+        "runtime/load/d.cc": '// without VIREO_TRUST\nconst char* a = "VIREO_TRUST is off", *b = VIREO_TRUST_INIT;',
+        "c_api/tool/c.cc": "#if VIREO_PLUGINS",
         "samples/firmware/main.c": '#include "toolchains/cortex-m/board.h"',
         "tests/e2e/a.cc": '#include "converter/ir/graph.h"',
     }
@@ -181,7 +197,7 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
-    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    root = arguments[0] if arguments else ROOT
     paths = [p for p in tracked(root) if p.endswith(SUFFIXES) and os.path.isfile(os.path.join(root, p))]
     count = 0
     for path in paths:

@@ -4,6 +4,7 @@
 
 #include "c_api/src/handles.h"
 #include "runtime/recover/device_memory.h"
+#include "sdk/base/config.h"
 
 using vireo::Error;
 using vireo::Status;

@@ -5,6 +5,7 @@
 #include "runtime/devices/runtime.h"
 #include "runtime/run/session.h"
 #include "sdk/base/c_error.h"
+#include "sdk/base/config.h"
 #include "vireo/vireo.h"
 
 namespace vireo {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "c_api/src/handles.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/weight_tables.h"
 #if VIREO_JOINED
 #include "runtime/devices/compiled.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "c_api/src/handles.h"
+#include "sdk/base/config.h"
 #if VIREO_JOINED
 #include "runtime/prepare/target_plan.h"
 #endif

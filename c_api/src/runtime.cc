@@ -1,5 +1,6 @@
 #include "c_api/src/handles.h"
 #include "runtime/devices/plugins.h"
+#include "sdk/base/config.h"
 
 using vireo::Error;
 using vireo::Status;

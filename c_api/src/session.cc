@@ -2,6 +2,7 @@
 #include "c_api/src/node_cost.h"
 #include "c_api/src/selftest.h"
 #include "runtime/recover/device_memory.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/control/control_generated.h"
 #include "vireo/buffer.h"
 

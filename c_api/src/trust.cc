@@ -1,6 +1,7 @@
 #include "vireo/trust.h"
 
 #include "c_api/src/handles.h"
+#include "sdk/base/config.h"
 
 extern "C" {
 

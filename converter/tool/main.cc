@@ -3,6 +3,7 @@
 #include "converter/tool/onnx_source.h"
 #include "converter/tool/report_data.h"
 #include "converter/tool/verbs.h"
+#include "sdk/base/config.h"
 
 int main(int argc, char** argv) {
   vireo::tool::Extensions extensions;

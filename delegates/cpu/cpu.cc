@@ -9,6 +9,7 @@
 #include "delegates/cpu/level_testing.h"
 #endif
 #include "delegates/cpu/shape_check.h"
+#include "sdk/base/config.h"
 
 #if VIREO_TUNED
 #include "delegates/cpu/kernels/levels.h"

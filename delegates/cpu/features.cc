@@ -1,5 +1,7 @@
 #include "delegates/cpu/features.h"
 
+#include "sdk/base/config.h"
+
 #if defined(__aarch64__) && VIREO_TUNED
 #include "delegates/cpu/kernels/sme/sme.h"
 #endif

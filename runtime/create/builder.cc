@@ -6,6 +6,7 @@
 #include "runtime/prepare/branches.h"
 #include "runtime/recover/device_memory.h"
 #include "runtime/run/part_guard.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo {

@@ -4,6 +4,7 @@
 
 #include "runtime/prepare/joined.h"
 #include "runtime/run/session.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 

@@ -4,6 +4,7 @@
 #include "runtime/create/builder.h"
 #include "runtime/recover/device_memory.h"
 #include "runtime/recover/failover.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 

@@ -1,5 +1,7 @@
 #include "runtime/devices/compiled.h"
 
+#include "sdk/base/config.h"
+
 #include <string.h>
 
 namespace vireo {

@@ -5,6 +5,7 @@
 #include "runtime/devices/graph_view.h"
 #include "runtime/devices/plugins.h"
 #include "runtime/load/guard.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 namespace {

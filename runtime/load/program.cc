@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sdk/base/checked.h"
+#include "sdk/base/config.h"
 #include "sdk/format/verify.h"
 #include "sdk/ops/op.h"
 
@@ -37,6 +38,12 @@ TensorType type_of(const fb::Tensor& t) {
   type.shape.rank = t.dims() == nullptr ? 0 : static_cast<int32_t>(t.dims()->size());
   if (type.shape.rank != 0) copy_numbers(*t.dims(), t.dims()->size(), &type.shape[0]);
   return type;
+}
+
+void Program::touch([[maybe_unused]] const void* bytes, [[maybe_unused]] uint64_t size) const {
+#if VIREO_TRUST
+  if (guard_ != nullptr) guard_->touch(static_cast<uint64_t>(static_cast<const uint8_t*>(bytes) - file_.data()), size);
+#endif
 }
 
 const uint8_t* Program::at(uint32_t segment, uint64_t offset, uint64_t size) const {

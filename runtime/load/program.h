@@ -14,10 +14,6 @@
 #include "sdk/format/model_generated.h"
 #include "sdk/plan/bounds.h"
 
-#ifndef VIREO_TRUST  // where there are no guards
-#define VIREO_TRUST 0
-#endif
-
 namespace vireo {
 
 // Limits on what a file may ask for; far above every real model, low enough that checks stay cheap.
@@ -63,10 +59,7 @@ class Program {
   // Before open(): who is asked before bytes outside of the FlatBuffer are read; `file` is then its image.
   void set_guard(ChunkGuard* guard) { guard_ = guard; }
   // Bytes that lie in the file are about to be read.
-  void touch(const void* bytes, uint64_t size) const {
-    if (VIREO_TRUST && guard_ != nullptr)
-      guard_->touch(static_cast<uint64_t>(static_cast<const uint8_t*>(bytes) - file_.data()), size);
-  }
+  void touch(const void* bytes, uint64_t size) const;
 
   const fb::Model& model() const { return *model_; }
   const FileHeader& header() const { return header_; }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/platform/platform.h"
+#include "sdk/base/config.h"
 #if VIREO_HAVE_THREADS
 #include "runtime/platform/pool.h"
 #endif

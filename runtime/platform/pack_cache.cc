@@ -15,6 +15,7 @@
 #include <new>
 
 #include "runtime/devices/runtime.h"
+#include "sdk/base/config.h"
 #if VIREO_JOINED
 #include "runtime/devices/compiled.h"
 #endif

@@ -2,6 +2,7 @@
 
 #include "runtime/prepare/joined.h"
 #include "runtime/recover/device_memory.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/control/control.h"
 #include "sdk/ops/parts.h"
 

@@ -9,6 +9,7 @@
 #include "runtime/prepare/branches.h"
 #include "runtime/prepare/joined.h"
 #include "runtime/prepare/node_key.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 namespace {

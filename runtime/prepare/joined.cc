@@ -6,6 +6,7 @@
 
 #include "runtime/devices/compiled.h"
 #include "runtime/prepare/arena_plan.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 namespace {

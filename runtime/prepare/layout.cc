@@ -10,6 +10,7 @@
 #include "runtime/prepare/node_key.h"
 #include "runtime/prepare/target_plan.h"
 #include "runtime/recover/device_memory.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,6 @@
 // Shape functions over tensors in memory.
 #include "runtime/run/session.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {

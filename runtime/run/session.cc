@@ -2,6 +2,7 @@
 #include "runtime/recover/device_memory.h"
 #include "runtime/recover/failover.h"
 #include "runtime/run/part_guard.h"
+#include "sdk/base/config.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "sdk/plan/groups.h"
 
 #include "sdk/base/checked.h"
+#include "sdk/base/config.h"
 
 namespace vireo {
 namespace {

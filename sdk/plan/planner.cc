@@ -1,6 +1,7 @@
 #include "sdk/plan/planner.h"
 
 #include "sdk/base/checked.h"
+#include "sdk/base/config.h"
 #include "sdk/plan/groups.h"
 
 namespace vireo {

@@ -14,14 +14,15 @@
 #include <vector>
 
 #include "c_api/tool/file.h"
+#include "sdk/base/config.h"
 #include "tests/faults/heap.h"
-#if VIREO_TRUST
-#include "tests/property/sealing.h"
-#endif
 #include "tests/support/roots.h"
 #include "vireo/fleet.h"
 #include "vireo/trust.h"
 #include "vireo/vireo.h"
+#if VIREO_TRUST
+#include "tests/property/sealing.h"
+#endif
 
 namespace {
 

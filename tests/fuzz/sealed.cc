@@ -1,5 +1,7 @@
 #include "tests/fuzz/sealed.h"
 
+#include "sdk/base/config.h"
+
 #if VIREO_TRUST
 #include "tests/property/sealing.h"
 #include "vireo/trust.h"

@@ -22,6 +22,7 @@ GENERATED = [
     (r"@generated/converter/target/shipped\.cc", [r"converter/target/profiles/.*\.json"]),
     (r"@generated/converter/ir/schema_texts\.cc", [r"sdk/ops/ops\.def", r"sdk/.*\.fbs"]),
     (r"@generated/runtime/load/model_next\.fbs", [r"sdk/format/model\.fbs"]),
+    (r"@generated/(unchecking/)?sdk/base/config\.h", [r"sdk/base/config\.h\.in"]),
 ]
 # A word in a Python test or a document's block, and what of the build it then needs.
 WORDS = [("npu", "@plugins/libvireo_npu.so")]
