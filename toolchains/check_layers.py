@@ -5,6 +5,7 @@ that a file which asks what the build is made of includes the header that says i
 The rule, from the left to the right only:
     include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/tool
     sdk <- converter/ir <- quant, converter <- converter/tool (which also uses c_api)
+    runtime's load, memory, devices, place <- prepare <- run <- recover <- create <- explain
 
     check_layers.py [ROOT]        reads the tracked sources below ROOT; exit status 1 when a rule is broken
     check_layers.py --self-test   proves that each rule fires
@@ -14,6 +15,11 @@ import re
 import subprocess
 import sys
 
+# What the runtime's own rooms stand on: what sessions share, and the door to the OS.
+SHARED = ["c_api/include", "sdk", "runtime", "runtime/platform"]
+# Sessions, from the left to the right: what one will take, one that runs, one whose devices fail, its making, its account.
+SESSION = ["runtime/prepare", "runtime/run", "runtime/recover", "runtime/create", "runtime/explain"]
+
 # A file belongs to the first room whose folder it is in; a room may include itself and the rooms named after it.
 ROOMS = [
     ("c_api/include", []),
@@ -22,11 +28,12 @@ ROOMS = [
     ("sdk/json", []),
     ("sdk/media", ["sdk"]),
     ("c_api/tool", ["c_api/include", "sdk/files", "sdk/json", "sdk/media"]),
-    ("c_api", ["c_api/include", "sdk", "runtime", "runtime/platform", "delegates"]),
+    ("c_api", [*SHARED, *SESSION, "delegates"]),
     ("sdk", ["c_api/include", "sdk/media"]),
     # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
     ("runtime/fleet", ["c_api/include", "sdk", "runtime/platform"]),
     ("runtime/platform", ["c_api/include", "sdk", "runtime"]),
+    *((room, SHARED + SESSION[:at]) for at, room in enumerate(SESSION)),
     ("runtime", ["c_api/include", "sdk", "runtime/platform"]),
     ("delegates/conformance", ["c_api/include", "sdk"]),
     # A vendor's: what the npu is made of sees the public headers alone, and its machine not even its compiler.
@@ -52,7 +59,7 @@ limits new numeric optional string_view tuple type_traits utility
 assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h string.h
 """.split())
 DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodium.h"), "delegates": ("flatbuffers/", "hwy/"),
-                    "c_api": ("flatbuffers/",)}
+                    "c_api": ("flatbuffers/",), **{room: ("flatbuffers/",) for room in SESSION}}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
 HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|_quant\.cc|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
@@ -141,6 +148,16 @@ def self_test():
         "runtime/load/a.cc": '#include "delegates/cpu/cpu.h"',
         "runtime/fleet/a.cc": '#include "runtime/run/session.h"',
         "runtime/fleet/b.cc": "#include <mutex>",
+        "runtime/devices/a.cc": '#include "runtime/prepare/layout.h"',
+        "runtime/platform/b.cc": '#include "runtime/run/session.h"',
+        "runtime/prepare/a.cc": '#include "runtime/run/session.h"',
+        "runtime/prepare/b.cc": '#include "runtime/create/builder.h"',
+        "runtime/prepare/c.cc": "#include <vector>",
+        "runtime/run/c.cc": '#include "runtime/recover/failover.h"',
+        "runtime/run/d.cc": '#include "runtime/create/create.h"',
+        "runtime/recover/a.cc": '#include "runtime/create/builder.h"',
+        "runtime/create/a.cc": '#include "runtime/explain/explain.h"',
+        "runtime/explain/a.cc": '#include "c_api/src/handle.h"',
         "runtime/run/b.cc": '#include "runtime/fleet/common.h"',
         "delegates/cpu/a.cc": '#include "runtime/run/run.h"',
         "delegates/xnnpack/a.cc": '#include "delegates/cpu/cpu.h"',
@@ -178,6 +195,8 @@ def self_test():
         "delegates/null/null_test.cc": '#include "delegates/conformance/suite.h"',
         "delegates/cpu/kernels/a.cc": '#include "hwy/highway.h"\n#include "delegates/cpu/cpu.h"',
         "runtime/platform/a.cc": "#include <mutex>",
+        "runtime/explain/b.cc": '#include "runtime/create/create.h"\n#include "runtime/devices/runtime.h"',
+        "c_api/src/c.cc": '#include "runtime/explain/explain.h"\n#include "runtime/run/session.h"',
         "runtime/fleet/a.cc": '#include "runtime/platform/threads.h"\n#include "vireo/fleet.h"',
         "converter/tool/a.cc": '#include "quant/a.h"\n#include "converter/passes/pass.h"\n#include "vireo/vireo.h"\n#include <string>',
         "sdk/base/c_test.cc": '#include "tests/support/x.h"',

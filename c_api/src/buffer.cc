@@ -3,13 +3,13 @@
 #include <new>
 
 #include "c_api/src/handles.h"
+#include "runtime/prepare/device_arenas.h"
 #include "runtime/recover/device_memory.h"
 #include "sdk/base/config.h"
 
 using vireo::Error;
 using vireo::Status;
 
-#if VIREO_JOINED
 namespace {
 
 bool inside(const vireo_buffer& b, uint64_t offset, uint64_t bytes) {
@@ -59,14 +59,11 @@ vireo_status make(vireo_runtime* runtime, uint32_t device, uint64_t bytes, const
   return VIREO_OK;
 }
 
-}  // namespace
-#else
-namespace {
 vireo_status none(vireo_error* error) {
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build knows no devices with memory of their own (VIREO_JOINED)");
 }
+
 }  // namespace
-#endif
 
 extern "C" {
 
@@ -76,12 +73,7 @@ vireo_status vireo_buffer_create(vireo_runtime* runtime, uint32_t device, uint64
   VIREO_NOT_NULL(out_buffer, error);
   *out_buffer = nullptr;
   VIREO_NOT_NULL(runtime, error);
-#if VIREO_JOINED
-  return make(runtime, device, bytes, nullptr, out_buffer, error);
-#else
-  (void)device, (void)bytes;
-  return none(error);
-#endif
+  return VIREO_JOINED ? make(runtime, device, bytes, nullptr, out_buffer, error) : none(error);
 }
 
 vireo_status vireo_buffer_import(vireo_runtime* runtime, uint32_t device, const vireo_handle* handle,
@@ -95,24 +87,15 @@ vireo_status vireo_buffer_import(vireo_runtime* runtime, uint32_t device, const 
   vireo_handle given;
   const Status status = vireo::read_sized(handle, &given, {"handle", "VIREO_HANDLE_INIT"}, &e);
   if (!vireo::ok(status)) return vireo::report(status, e, error);
-#if VIREO_JOINED
-  return make(runtime, device, given.bytes, &given, out_buffer, error);
-#else
-  (void)device;
-  return none(error);
-#endif
+  return VIREO_JOINED ? make(runtime, device, given.bytes, &given, out_buffer, error) : none(error);
 }
 
 void vireo_buffer_release(vireo_buffer* buffer) {
-#if VIREO_JOINED
-  if (buffer == nullptr) return;
+  if (!VIREO_JOINED || buffer == nullptr) return;
   vireo_runtime* const runtime = buffer->runtime;
   buffer->device->delegate->buffer_release(buffer->device->handle, buffer->handle);
   runtime->release(buffer, sizeof(vireo_buffer));
   vireo::release_runtime(runtime);
-#else
-  (void)buffer;
-#endif
 }
 
 uint64_t vireo_buffer_bytes(const vireo_buffer* buffer) { return buffer == nullptr ? 0 : buffer->bytes; }
@@ -125,7 +108,7 @@ vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind k
   Error e;
   constexpr vireo::SizedName kName = {"out", "VIREO_HANDLE_INIT"};
   if (const Status sized = vireo::check_sized(out, kName, &e); !vireo::ok(sized)) return vireo::report(sized, e, error);
-#if VIREO_JOINED
+  if (!VIREO_JOINED) return none(error);
   const vireo::Device& d = *buffer->device;
   vireo_handle handle = VIREO_HANDLE_INIT;
   const vireo_status status = d.delegate->buffer_export == nullptr
@@ -133,10 +116,6 @@ vireo_status vireo_buffer_export(const vireo_buffer* buffer, vireo_handle_kind k
                                   : d.delegate->buffer_export(d.handle, buffer->handle, kind, &handle);
   if (status != VIREO_OK) return refuse_for(d, status, "gives no handle of this kind", error);
   return vireo::give(handle, out, kName, error);
-#else
-  (void)kind;
-  return none(error);
-#endif
 }
 
 vireo_status vireo_buffer_write(vireo_buffer* buffer, uint64_t offset, const void* from, uint64_t bytes,
@@ -144,15 +123,11 @@ vireo_status vireo_buffer_write(vireo_buffer* buffer, uint64_t offset, const voi
   vireo::clear(error);
   VIREO_NOT_NULL(buffer, error);
   if (bytes != 0) VIREO_NOT_NULL(from, error);
-#if VIREO_JOINED
+  if (!VIREO_JOINED) return none(error);
   if (!inside(*buffer, offset, bytes)) return beyond(*buffer, offset, bytes, error);
   const vireo::Device& d = *buffer->device;
   return refuse_for(d, d.delegate->buffer_write(d.handle, buffer->handle, offset, from, bytes),
                     "could not write its memory", error);
-#else
-  (void)offset;
-  return none(error);
-#endif
 }
 
 vireo_status vireo_buffer_read(const vireo_buffer* buffer, uint64_t offset, void* to, uint64_t bytes,
@@ -160,15 +135,11 @@ vireo_status vireo_buffer_read(const vireo_buffer* buffer, uint64_t offset, void
   vireo::clear(error);
   VIREO_NOT_NULL(buffer, error);
   if (bytes != 0) VIREO_NOT_NULL(to, error);
-#if VIREO_JOINED
+  if (!VIREO_JOINED) return none(error);
   if (!inside(*buffer, offset, bytes)) return beyond(*buffer, offset, bytes, error);
   const vireo::Device& d = *buffer->device;
   return refuse_for(d, d.delegate->buffer_read(d.handle, buffer->handle, offset, to, bytes),
                     "could not read its memory", error);
-#else
-  (void)offset;
-  return none(error);
-#endif
 }
 
 }  // extern "C"

@@ -29,10 +29,9 @@ inline vireo_status read_options(const vireo_session_options* given, vireo_sessi
                                  vireo_error* error) {
   Error e;
   Status status = read_sized(given, options, {"options", "VIREO_SESSION_OPTIONS_INIT"}, &e);
-#if VIREO_JOINED
-  if (ok(status) && (options->packing > VIREO_PACKING_NEVER || options->failover > VIREO_FAILOVER_NEVER))
+  if (VIREO_JOINED && ok(status) &&
+      (options->packing > VIREO_PACKING_NEVER || options->failover > VIREO_FAILOVER_NEVER))
     status = fail(&e, Status::kInvalidArgument, "options: no such packing or failover");
-#endif
   if (ok(status) && options->preference != nullptr) {
     constexpr SizedName kName = {"options.preference", "VIREO_PREFERENCE_INIT"};
     status = check_read(options->preference, sizeof(vireo_preference), kName, &e);

@@ -1,13 +1,12 @@
 #include <string.h>
 
 #include "c_api/src/handles.h"
-#include "sdk/base/config.h"
-#include "sdk/ops/weight_tables.h"
-#if VIREO_JOINED
+#include "runtime/create/create.h"
 #include "runtime/devices/compiled.h"
 #include "runtime/explain/device_choice.h"
 #include "runtime/explain/explain.h"
-#endif
+#include "sdk/base/config.h"
+#include "sdk/ops/weight_tables.h"
 
 using vireo::Error;
 using vireo::Interval;
@@ -77,7 +76,6 @@ vireo_meaning describe_io(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>
   return made;
 }
 
-#if VIREO_JOINED
 // What this process compiled stands behind what it packed; the head in front of it makes it the contents of a set.
 bool made_part(const vireo_model* model, uint32_t index, vireo::CompiledCopy* out) {
   vireo::PackedCopy copy;
@@ -89,7 +87,6 @@ bool made_part(const vireo_model* model, uint32_t index, vireo::CompiledCopy* ou
   }
   return false;
 }
-#endif
 
 vireo_status give_value(const vireo_value_info& value, vireo_value_info* out, vireo_error* error) {
   return vireo::give(value, out, {"out", "VIREO_VALUE_INFO_INIT"}, error);
@@ -279,10 +276,10 @@ uint32_t vireo_model_packed_count(const vireo_model* model) {
   vireo::PackedCopy copy;
   uint32_t count = 0;
   while (model != nullptr && model->packs.at(count, &copy)) ++count;
-#if VIREO_JOINED
-  vireo::CompiledCopy part;
-  while (model != nullptr && made_part(model, count, &part)) ++count;
-#endif
+  if constexpr (VIREO_JOINED) {
+    vireo::CompiledCopy part;
+    while (model != nullptr && made_part(model, count, &part)) ++count;
+  }
   return count;
 }
 
@@ -293,18 +290,18 @@ vireo_status vireo_model_packed(const vireo_model* model, uint32_t index, vireo_
   constexpr vireo::SizedName kName = {"out", "VIREO_PACKED_COPY_INIT"};
   vireo::PackedCopy copy;
   vireo_packed_copy made = VIREO_PACKED_COPY_INIT;
-#if VIREO_JOINED
-  vireo::CompiledCopy part;
-  if (made_part(model, index, &part)) {
-    made.delegate = part.delegate;
-    made.constant = part.name.constant;
-    for (int i = 0; i < 4; ++i) made.sizes[i] = part.name.sizes[i];
-    made.data = &part.blob->head;
-    made.bytes = part.name.bytes;
-    made.kind = VIREO_COMPILED_PART;
-    return vireo::give(made, out, kName, error);
+  if constexpr (VIREO_JOINED) {
+    vireo::CompiledCopy part;
+    if (made_part(model, index, &part)) {
+      made.delegate = part.delegate;
+      made.constant = part.name.constant;
+      for (int i = 0; i < 4; ++i) made.sizes[i] = part.name.sizes[i];
+      made.data = &part.blob->head;
+      made.bytes = part.name.bytes;
+      made.kind = VIREO_COMPILED_PART;
+      return vireo::give(made, out, kName, error);
+    }
   }
-#endif
   if (!model->packs.at(index, &copy))
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model holds no packed weights of this index");
   vireo::PackEntry name;
@@ -332,12 +329,11 @@ vireo_status vireo_model_devices(const vireo_model* model, const vireo_session_o
   if (vireo::ok(status) && choices != nullptr && capacity != 0)
     status = vireo::check_sized(choices, {"choices[0]", "VIREO_DEVICE_CHOICE_INIT"}, &e);
   if (!vireo::ok(status)) return vireo::report(status, e, error);
-#if VIREO_JOINED
-  status = vireo::rank_devices(model, given, limit, choices, capacity, count, &e);
-  return vireo::report(status, e, error);
-#else
+  if constexpr (VIREO_JOINED) {
+    status = vireo::rank_devices(model, given, limit, choices, capacity, count, &e);
+    return vireo::report(status, e, error);
+  }
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build compares no devices: it was made without VIREO_JOINED");
-#endif
 }
 
 vireo_status vireo_model_placement(const vireo_model* model, const vireo_session_options* options,
@@ -348,13 +344,12 @@ vireo_status vireo_model_placement(const vireo_model* model, const vireo_session
   VIREO_NOT_NULL(visitor->node, error);
   vireo_session_options given;
   if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
-#if VIREO_JOINED
-  Error e;
-  return vireo::report(vireo::explain_model(model, &given, *visitor, &e), e, error);
-#else
+  if constexpr (VIREO_JOINED) {
+    Error e;
+    return vireo::report(vireo::explain_model(model, &given, *visitor, &e), e, error);
+  }
   return vireo::refuse(error, VIREO_UNSUPPORTED,
                        "this build runs each node where it can: it was made without VIREO_JOINED");
-#endif
 }
 
 vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* out,

@@ -2,16 +2,13 @@
 #include <string.h>
 
 #include "c_api/src/handles.h"
-#include "sdk/base/config.h"
-#if VIREO_JOINED
 #include "runtime/prepare/target_plan.h"
-#endif
+#include "sdk/base/config.h"
 
 namespace fb = vireo::fb;
 
 namespace {
 
-#if VIREO_JOINED
 void list_devices(const fb::TargetPlan& plan, char (&out)[sizeof(vireo_plan_info::devices)]) {
   size_t at = 0;
   out[0] = 0;
@@ -24,7 +21,6 @@ void list_devices(const fb::TargetPlan& plan, char (&out)[sizeof(vireo_plan_info
     at += n;
   }
 }
-#endif
 
 }  // namespace
 
@@ -44,25 +40,23 @@ vireo_status vireo_model_plan(const vireo_model* model, uint32_t index, vireo_pl
   constexpr vireo::SizedName kName = {"out", "VIREO_PLAN_INFO_INIT"};
   vireo_plan_info made = VIREO_PLAN_INFO_INIT;
   made.target = vireo::text_of(plan.target());
-#if VIREO_JOINED
-  if (const fb::TargetPlan* const target = index == 0 ? nullptr : vireo::target_of(plan); target != nullptr) {
-    made.device_count = target->devices() == nullptr ? 0 : target->devices()->size();
-    list_devices(*target, made.devices);
-  }
-#endif
   if (index == 0) {
     made.usable = made.automatic = 1;
     return vireo::give(made, out, kName, error);
   }
-#if VIREO_JOINED
-  vireo::PlanDevices devices;
-  vireo::Error why;
-  made.usable = vireo::find_plan_devices(model, plan, &devices, &why) ? 1 : 0;
-  made.automatic = made.usable != 0 && vireo::is_automatic(devices) ? 1 : 0;
-  vireo::copy_text(made.reason, sizeof(made.reason), why.message);
-#else
-  vireo::copy_text(made.reason, sizeof(made.reason), "this build follows no plans: it was made without VIREO_JOINED");
-#endif
+  if constexpr (VIREO_JOINED) {
+    if (const fb::TargetPlan* const target = vireo::target_of(plan); target != nullptr) {
+      made.device_count = target->devices() == nullptr ? 0 : target->devices()->size();
+      list_devices(*target, made.devices);
+    }
+    vireo::PlanDevices devices;
+    vireo::Error why;
+    made.usable = vireo::find_plan_devices(model, plan, &devices, &why) ? 1 : 0;
+    made.automatic = made.usable != 0 && vireo::is_automatic(devices) ? 1 : 0;
+    vireo::copy_text(made.reason, sizeof(made.reason), why.message);
+  } else {
+    vireo::copy_text(made.reason, sizeof(made.reason), "this build follows no plans: it was made without VIREO_JOINED");
+  }
   return vireo::give(made, out, kName, error);
 }
 

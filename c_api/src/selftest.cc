@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "runtime/create/create.h"
 #include "sdk/ops/to_integer.h"
 #include "sdk/ops/value_reader.h"
 

@@ -1,6 +1,7 @@
 #include "c_api/src/handles.h"
 #include "c_api/src/node_cost.h"
 #include "c_api/src/selftest.h"
+#include "runtime/create/create.h"
 #include "runtime/recover/device_memory.h"
 #include "sdk/base/config.h"
 #include "sdk/ops/control/control_generated.h"
@@ -58,16 +59,14 @@ static vireo_status bind(vireo_session* session, bool output, uint32_t index, co
   VIREO_NOT_NULL(session, error);
   Use use(session);
   if (!use.mine()) return busy(error);
-#if VIREO_JOINED
-  Error e;
-  const Status status = vireo::bind_buffer(*session, output, index, buffer, offset, &e);
-  if (index < (output ? session->main.output_count : session->main.input_count))
-    vireo::blame_tensor(&e, output ? vireo::output_name(*session, index) : vireo::input_name(*session, index));
-  return vireo::report(status, e, error);
-#else
-  (void)output, (void)index, (void)buffer, (void)offset;
+  if constexpr (VIREO_JOINED) {
+    Error e;
+    const Status status = vireo::bind_buffer(*session, output, index, buffer, offset, &e);
+    if (index < (output ? session->main.output_count : session->main.input_count))
+      vireo::blame_tensor(&e, output ? vireo::output_name(*session, index) : vireo::input_name(*session, index));
+    return vireo::report(status, e, error);
+  }
   return vireo::refuse(error, VIREO_UNSUPPORTED, "this build knows no devices with memory of their own (VIREO_JOINED)");
-#endif
 }
 
 vireo_status vireo_session_bind_input(vireo_session* session, uint32_t index, vireo_buffer* buffer, uint64_t offset,

@@ -27,7 +27,7 @@ class Builder {
   size_t total() const { return c_.peak(); }
   size_t tables() const { return tables_; }
   // After a failure: a device does not get a part any more, and the session may be made without it.
-  bool again() const { return again_; }
+  bool refused() const { return refused_; }
   vireo_session* session() const { return s_; }
 
  private:
@@ -39,9 +39,15 @@ class Builder {
   }
 
   void take_temporary(void* temporary);
+  void take_lists();
+  void take_memory();
+  void place_regions();
+  void start_lanes();
+  void start_inputs();
   void make_slots(uint32_t sub);
   Status place_tensors(uint32_t sub, Error* error);
   void place_strings(uint32_t sub);
+  // steps.cc
   uint32_t count_steps(uint32_t sub) const;
   uint32_t count_aliases(uint32_t sub) const;
   Status build_frame(uint32_t sub, uint8_t depth, bool shapes_only, Frame* frame, Error* error);
@@ -49,17 +55,19 @@ class Builder {
   Status build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
   Status build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* step, Error* error);
   Status load_part(uint32_t sub, uint32_t n, Step* step, Error* error);
-#if VIREO_JOINED
+  // bodies.cc
+  Status build_control(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_only, Step* step, Error* error);
+  Status check_body_types(uint32_t sub, uint32_t n, Error* error);
+  // joined_steps.cc
   Status open_memory(Error* error);
   Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
   Status build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
-#endif
+  void refuse_part(const Device& device, const JoinedPart* part, vireo_status status);
   const NodeChoice& choice_of(uint32_t sub, uint32_t n) const {
     return VIREO_JOINED && second_ ? l_.subs[sub].seconds[n] : l_.subs[sub].nodes[n];
   }
   Status pack_constants(uint32_t sub, const vireo_part& part, const void** packed, Error* error);
   Status check_static(uint32_t sub, uint32_t n, Step* step, Error* error);
-  Status check_body_types(uint32_t sub, uint32_t n, Error* error);
   bool declared_static(uint32_t sub, const fb::Node& node);
   void add_info(uint32_t sub, uint32_t n, uint8_t depth);
 
@@ -78,7 +86,7 @@ class Builder {
   uint64_t* region_base_ = nullptr;  // per subgraph, from the start of the arena
   size_t tables_ = 0;
   uint32_t next_info_ = 0;
-  bool again_ = false;
+  bool refused_ = false;
   bool second_ = false;               // the steps in hand are those of a part whose device is lost
   NodeInfo* second_infos_ = nullptr;  // theirs
 };

@@ -1,7 +1,11 @@
 // What comes before a session and after it: its memory, its creation, its release.
 #include <string.h>
 
+#include "runtime/create/create.h"
+
 #include "runtime/create/builder.h"
+#include "runtime/prepare/device_arenas.h"
+#include "runtime/prepare/packed_bytes.h"
 #include "runtime/recover/device_memory.h"
 #include "runtime/recover/failover.h"
 #include "sdk/base/config.h"
@@ -65,11 +69,11 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
     status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
-#if VIREO_JOINED
-    memory->compiled_bytes = model->blobs.bytes();
-    memory->device_bytes = static_cast<size_t>(device_bytes(l));
-    memory->mapped_bytes += model->blobs.mapped_bytes();
-#endif
+    if constexpr (VIREO_JOINED) {
+      memory->compiled_bytes = model->blobs.bytes();
+      memory->device_bytes = static_cast<size_t>(device_bytes(l));
+      memory->mapped_bytes += model->blobs.mapped_bytes();
+    }
   }
   free_layout(&l);
   return status;
@@ -77,8 +81,64 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
 
 namespace {
 
-// *again: a device computed wrongly or has no memory left, and does not get those nodes any more.
-Status create_once(const vireo_model* model, const vireo_session_options* options, bool* again, vireo_session** out,
+// The caller's arena, or memory of the allocator's; null with the reason.
+void* take_block(const vireo_runtime* rt, const vireo_session_options& given, size_t total, Status* status,
+                 Error* error) {
+  void* const block = given.arena == nullptr ? rt->allocate(total) : given.arena;
+  if (block == nullptr) {
+    *status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
+  } else if (given.arena != nullptr && reinterpret_cast<uintptr_t>(block) % 64 != 0) {
+    *status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
+  } else if (given.arena != nullptr && given.arena_bytes < total) {
+    *status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory",
+                   given.arena_bytes, total);
+  }
+  return block;
+}
+
+// *refused: a device computed wrongly or has no memory left, and does not get those nodes any more.
+Status finish_session(const vireo_model* model, const Builder& builder, Status status, bool* refused, Error* error) {
+  if (ok(status)) status = check_guard(model, error);
+  if constexpr (VIREO_JOINED) {
+    if (builder.refused()) {
+      *refused = true;
+      return Status::kOk;
+    }
+    if (ok(status)) {
+      status = check_parts(*builder.session(), refused);
+      if (!ok(status) && error != nullptr) *error = builder.session()->error;
+    }
+  }
+  return status;
+}
+
+// Makes the session in `block`; it is released again where that fails, and where a device has refused nodes.
+Status make_session(const SessionLayout& l, const vireo_session_options& given, void* temporary, void* block,
+                    size_t total, bool* refused, vireo_session** out, Error* error) {
+  const vireo_model* const model = l.model;
+  Builder builder(l, given, block);
+  const Status built = builder.build(temporary, error);
+  vireo_session* const s = builder.session();
+  hold(model->holders);
+  s->arena = block;
+  s->arena_bytes = total;
+  s->owns_arena = given.arena == nullptr;
+  s->options.bounds = nullptr;  // the caller's memory
+  s->options.bound_count = 0;
+  s->options.cache = nullptr;
+  s->options.require = nullptr;
+  const Status status = finish_session(model, builder, built, refused, error);
+  if (!ok(status) || *refused) {
+    release_session(s);
+    return status;
+  }
+  if (VIREO_CACHE && given.cache != nullptr) model->cache.keep(*model, given.cache, given.cache_bytes);
+  *out = s;
+  return Status::kOk;
+}
+
+// *refused: as above, and the nodes have to be laid out anew.
+Status create_once(const vireo_model* model, const vireo_session_options* options, bool* refused, vireo_session** out,
                    Error* error) {
   const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
@@ -93,48 +153,8 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
   } else {
     status = measure(l, given, temporary.memory, &total, &tables, error);
   }
-  void* block = given.arena;
-  if (ok(status) && block != nullptr) {
-    if (reinterpret_cast<uintptr_t>(block) % 64 != 0) {
-      status = fail(error, Status::kInvalidArgument, "the arena must be aligned to 64");
-    } else if (given.arena_bytes < total) {
-      status = fail(error, Status::kOutOfArena, "the arena has {} bytes, the session takes {}: see vireo_model_memory",
-                    given.arena_bytes, total);
-    }
-  } else if (ok(status)) {
-    block = rt->allocate(total);
-    if (block == nullptr)
-      status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes for the session", total);
-  }
-  if (ok(status)) {
-    Builder builder(l, given, block);
-    status = builder.build(temporary.memory, error);
-    vireo_session* s = builder.session();
-    hold(model->holders);
-    s->arena = block;
-    s->arena_bytes = total;
-    s->owns_arena = given.arena == nullptr;
-    s->options.bounds = nullptr;  // the caller's memory
-    s->options.bound_count = 0;
-    s->options.cache = nullptr;
-    s->options.require = nullptr;
-    if (ok(status)) status = check_guard(model, error);
-#if VIREO_JOINED
-    if (builder.again()) {
-      *again = true;
-      status = Status::kOk;
-    } else if (ok(status)) {
-      status = check_parts(*s, again);
-      if (!ok(status) && error != nullptr) *error = s->error;
-    }
-#endif
-    if (ok(status) && !*again) {
-      if (VIREO_CACHE && given.cache != nullptr) model->cache.keep(*model, given.cache, given.cache_bytes);
-      *out = s;
-    } else {
-      release_session(s);
-    }
-  }
+  void* const block = ok(status) ? take_block(rt, given, total, &status, error) : nullptr;
+  if (ok(status)) status = make_session(l, given, temporary.memory, block, total, refused, out, error);
   free_layout(&l);
   return status;
 }
@@ -143,22 +163,18 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
 
 Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
                       Error* error) {
-  bool again = true;
-  Status status = Status::kOk;
-  while (ok(status) && again) {
-    again = false;
+  for (;;) {
+    bool refused = false;
     if (error != nullptr) *error = Error{};
-    status = create_once(model, options, &again, out, error);
+    VIREO_TRY(create_once(model, options, &refused, out, error));
+    if (!refused) return Status::kOk;
   }
-  return status;
 }
 
 void release_session(vireo_session* session) {
   if (session == nullptr) return;
   unload(session->main);
-#if VIREO_JOINED
-  close_device_memory(*session);
-#endif
+  if constexpr (VIREO_JOINED) close_device_memory(*session);
   auto* const model = const_cast<vireo_model*>(session->model);
   const vireo_runtime* rt = model->runtime;
   void* const block = session->arena;

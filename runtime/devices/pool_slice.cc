@@ -8,25 +8,25 @@ struct Job {
   void* arg;
   int64_t count, tile;
   uint32_t tiles;
-  uint32_t next;  // few tiles a lane, so that 32 bits do: cores without 64-bit atomics build this too
+  uint32_t next;  // few tiles a slot, so that 32 bits do: cores without 64-bit atomics build this too
 };
 
 void work(void* arg, int64_t begin, int64_t end, int32_t) {
   auto& job = *static_cast<Job*>(arg);
-  for (int64_t lane = begin; lane < end; ++lane) {
+  for (int64_t slot = begin; slot < end; ++slot) {
     for (;;) {
       const uint32_t i = __atomic_fetch_add(&job.next, 1u, __ATOMIC_RELAXED);
       if (i >= job.tiles) break;
       const int64_t from = int64_t{i} * job.tile, to = from + job.tile < job.count ? from + job.tile : job.count;
-      job.task(job.arg, from, to, static_cast<int32_t>(lane));
+      job.task(job.arg, from, to, static_cast<int32_t>(slot));
     }
   }
 }
 
 }  // namespace
 
-void run_lanes(void* lanes, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
-  const auto& l = *static_cast<const PoolSlice*>(lanes);
+void run_slice(void* slice, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg) {
+  const auto& l = *static_cast<const PoolSlice*>(slice);
   const int64_t most = 4 * int64_t{l.count};
   int64_t tile = (count + most - 1) / most;
   if (tile < grain) tile = grain;

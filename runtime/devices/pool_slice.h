@@ -13,9 +13,9 @@ struct PoolSlice {
   int32_t count = 1;  // below inner.slots
 };
 
-// vireo_thread_pool's function; `lanes` is a PoolSlice. The pool is given `count` pieces of work, each of which takes
+// vireo_thread_pool's function; `slice` is a PoolSlice. The pool is given `count` pieces of work, each of which takes
 // tiles from one counter until none is left, whatever slot the pool runs it in.
-void run_lanes(void* lanes, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg);
+void run_slice(void* slice, int64_t count, int64_t grain, void (*task)(void*, int64_t, int64_t, int32_t), void* arg);
 
 }  // namespace vireo
 

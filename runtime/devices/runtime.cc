@@ -126,7 +126,6 @@ Status check_guard([[maybe_unused]] const vireo_model* model, [[maybe_unused]] E
   return Status::kOk;
 }
 
-#if VIREO_JOINED
 namespace {
 
 // For sessions and their nodes' reasons, which may outlive a layout.
@@ -151,7 +150,6 @@ Status write_plan_reasons(vireo_model* model, Error* error) {
 }
 
 }  // namespace
-#endif
 
 Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<const uint8_t> file, vireo_model** out,
                   Error* error) {
@@ -211,13 +209,13 @@ Status load_model(vireo_runtime* rt, const platform::MappedFile& mapped, Span<co
     return status;
   }
   if (VIREO_PACKS || VIREO_JOINED) open_section(model);
-#if VIREO_JOINED
-  if (model->program.model().plans()->size() > 1) status = write_plan_reasons(model, error);
-  if (!ok(status)) {
-    release_model(model);
-    return status;
+  if constexpr (VIREO_JOINED) {
+    if (model->program.model().plans()->size() > 1) status = write_plan_reasons(model, error);
+    if (!ok(status)) {
+      release_model(model);
+      return status;
+    }
   }
-#endif
   model->mapped = mapped;  // from here on the model unmaps it
   *out = model;
   return Status::kOk;
@@ -248,9 +246,7 @@ void release_model(vireo_model* model) {
   if (model == nullptr || !let_go(model->holders)) return;
   vireo_runtime* rt = model->runtime;
   if (VIREO_PACKS) model->packs.release(rt->allocator);
-#if VIREO_JOINED
-  model->blobs.release(rt->allocator);
-#endif
+  if constexpr (VIREO_JOINED) model->blobs.release(rt->allocator);
   if (VIREO_CACHE) model->cache.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
 #if VIREO_TRUST

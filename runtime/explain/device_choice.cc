@@ -1,5 +1,6 @@
 #include "runtime/explain/device_choice.h"
 
+#include "runtime/create/create.h"
 #include "runtime/prepare/auto_place.h"
 
 #include <math.h>
@@ -8,7 +9,6 @@
 #include "runtime/place/predict.h"
 #include "runtime/place/work.h"
 #include "runtime/prepare/joined.h"
-#include "runtime/run/session.h"
 #include "sdk/base/sized.h"
 
 namespace vireo {

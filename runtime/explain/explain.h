@@ -9,9 +9,6 @@ namespace vireo {
 Status explain_model(const vireo_model* model, const vireo_session_options* options,
                      const vireo_placement_visitor& visitor, Error* error);
 
-// vireo_session_options.require against a layout.
-Status check_requirement(const SessionLayout& layout, const char* require, Error* error);
-
 }  // namespace vireo
 
 #endif  // VIREO_RUNTIME_EXPLAIN_EXPLAIN_H_

@@ -341,17 +341,17 @@ Status Program::check_plans(Error* error) const {
   if (portable->target() != nullptr && portable->target()->size() != 0) {
     return fail(error, Status::kInvalidModel, "the portable plan is missing");
   }
-#if VIREO_JOINED
-  if (model_->plans()->size() > kMaxPlans)
-    return fail(error, Status::kInvalidModel, "the file has more than {} plans", kMaxPlans);
-  for (uint32_t i = 1; i < model_->plans()->size(); ++i) {
-    const fb::Plan& plan = *model_->plans()->Get(i);
-    if (!target_plan_ok(plan)) {
-      return fail(error, Status::kInvalidModel, "plan {}, for target \"{}\", does not fit the graph", i,
-                  text_of(plan.target()));
+  if constexpr (VIREO_JOINED) {
+    if (model_->plans()->size() > kMaxPlans)
+      return fail(error, Status::kInvalidModel, "the file has more than {} plans", kMaxPlans);
+    for (uint32_t i = 1; i < model_->plans()->size(); ++i) {
+      const fb::Plan& plan = *model_->plans()->Get(i);
+      if (!target_plan_ok(plan)) {
+        return fail(error, Status::kInvalidModel, "plan {}, for target \"{}\", does not fit the graph", i,
+                    text_of(plan.target()));
+      }
     }
   }
-#endif
   if (portable->subgraphs() == nullptr || portable->subgraphs()->size() == 0) return Status::kOk;
   bool good = portable->subgraphs()->size() == subgraph_count();
   for (uint32_t i = 0; good && i < subgraph_count(); ++i) {
@@ -366,7 +366,6 @@ Status Program::check_plans(Error* error) const {
   return good ? Status::kOk : fail(error, Status::kInvalidModel, "the portable plan does not fit the graph");
 }
 
-#if VIREO_JOINED
 // Of a target's plan alone devices, placement and bounds are read.
 bool Program::target_plan_ok(const fb::Plan& plan) const {
   if (plan.target() == nullptr || plan.target()->size() == 0 || plan.target()->size() > kMaxTargetBytes) return false;
@@ -391,7 +390,6 @@ bool Program::target_plan_ok(const fb::Plan& plan) const {
   }
   return good;
 }
-#endif
 
 Status Program::check_signatures(Error* error) const {
   if (model_->signatures() == nullptr) return Status::kOk;

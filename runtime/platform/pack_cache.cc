@@ -14,11 +14,9 @@
 
 #include <new>
 
+#include "runtime/devices/compiled.h"
 #include "runtime/devices/runtime.h"
 #include "sdk/base/config.h"
-#if VIREO_JOINED
-#include "runtime/devices/compiled.h"
-#endif
 
 namespace vireo {
 namespace {
@@ -120,7 +118,6 @@ struct Contents {
   uint64_t hash(const PackEntry& e) const { return contents_hash(head, data, data_bytes(e)); }
 };
 
-#if VIREO_JOINED
 // Of an entry that is there already.
 bool says_the_same(const PackEntry& a, const Contents& in_a, const PackEntry& b, const Contents& in_b) {
   const void *const head = in_a.head, *const other = in_b.head;
@@ -129,7 +126,6 @@ bool says_the_same(const PackEntry& a, const Contents& in_a, const PackEntry& b,
   const size_t bytes = in_a.data_bytes(a);
   return bytes == 0 || in_a.data == in_b.data || memcmp(in_a.data, in_b.data, bytes) == 0;
 }
-#endif
 
 bool write_set(int fd, Span<const PackEntry> entries, const Contents* contents, const PackHeader& header) {
   static const uint8_t kZeros[kPackAlignment] = {};
@@ -260,15 +256,13 @@ void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most
   uint32_t count = old_count, fresh = 0;
   PackedCopy copy;
   for (uint32_t i = 0; model.packs.at(i, &copy); ++i) ++count;
-#if VIREO_JOINED
   CompiledCopy part;
   uint32_t parts = 0;
-  while (compiled_at(&model, parts, &part)) ++parts;
-  count += parts;
+  if constexpr (VIREO_JOINED) {
+    while (compiled_at(&model, parts, &part)) ++parts;
+    count += parts;
+  }
   const size_t room = count * (sizeof(PackEntry) + sizeof(Contents)) + parts * sizeof(CompiledHead);
-#else
-  const size_t room = count * (sizeof(PackEntry) + sizeof(Contents));
-#endif
   void* const memory = count == old_count || count > kMaxPacks ? nullptr : rt->allocate(room);
   if (memory == nullptr) return;
   auto* const entries = static_cast<PackEntry*>(memory);
@@ -302,22 +296,22 @@ void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most
     PackEntry e;
     if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, {nullptr, copy.data}, &there)) ++fresh;
   }
-#if VIREO_JOINED
-  // What the folder has of a part gives way to what is known of it now.
-  auto* const heads = reinterpret_cast<CompiledHead*>(contents + count);
-  for (uint32_t i = 0; i < parts && filled < count && compiled_at(&model, i, &part); ++i) {
-    heads[i] = part.blob->head_now();
-    if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
-      continue;  // nothing that the file does not say
-    const Contents c = {heads + i, part.blob->data};
-    if (!insert(part.name, c, &there)) {
-      if (says_the_same(part.name, c, entries[there], contents[there])) continue;
-      entries[there] = part.name;
-      contents[there] = c;
+  if constexpr (VIREO_JOINED) {
+    // What the folder has of a part gives way to what is known of it now.
+    auto* const heads = reinterpret_cast<CompiledHead*>(contents + count);
+    for (uint32_t i = 0; i < parts && filled < count && compiled_at(&model, i, &part); ++i) {
+      heads[i] = part.blob->head_now();
+      if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
+        continue;  // nothing that the file does not say
+      const Contents c = {heads + i, part.blob->data};
+      if (!insert(part.name, c, &there)) {
+        if (says_the_same(part.name, c, entries[there], contents[there])) continue;
+        entries[there] = part.name;
+        contents[there] = c;
+      }
+      ++fresh;
     }
-    ++fresh;
   }
-#endif
   char path[PATH_MAX], temporary[PATH_MAX];
   const Span<PackEntry> list(entries, filled);
   const uint64_t bytes = lay_out_packs(list);

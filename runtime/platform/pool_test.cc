@@ -326,7 +326,7 @@ TEST(PoolSlice, KeepSlotsBelowTheSessionsOwn) {
   for (const int64_t count : {1, 2, 9, 500}) {
     for (int round = 0; round < 50; ++round) {
       Visits v(count, 2);
-      run_lanes(&lanes, count, 3, Visits::task, &v);
+      run_slice(&lanes, count, 3, Visits::task, &v);
       v.expect_all_once(3);
     }
   }

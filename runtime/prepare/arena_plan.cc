@@ -1,7 +1,7 @@
 #include "runtime/prepare/arena_plan.h"
 
+#include "runtime/prepare/device_arenas.h"
 #include "runtime/prepare/joined.h"
-#include "runtime/recover/device_memory.h"
 #include "sdk/base/config.h"
 #include "sdk/ops/control/control.h"
 #include "sdk/ops/parts.h"
@@ -78,7 +78,6 @@ uint32_t body_inplace(const fb::Subgraph& g, const fb::Node& node, const fb::Sub
                                             inputs, read_later));
 }
 
-#if VIREO_JOINED
 // A part runs where its first node stands; its inner values get no memory.
 void plan_part(const fb::Subgraph& g, const JoinedPart& part, const PlanWorkspace& w, PlanNode* out) {
   out->inputs = Span<const int32_t>(part.inputs, part.input_count);
@@ -91,7 +90,6 @@ void plan_part(const fb::Subgraph& g, const JoinedPart& part, const PlanWorkspac
     }
   }
 }
-#endif
 
 Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
   const fb::Subgraph& g = l.graph(index);
@@ -119,14 +117,12 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
     const fb::Node& node = *g.nodes()->Get(n);
     PlanNode& out = w.nodes[n];
     out = PlanNode{};
-#if VIREO_JOINED
-    if (s.nodes[n].part != nullptr || s.nodes[n].joined == 0) {
+    if (VIREO_JOINED && (s.nodes[n].part != nullptr || s.nodes[n].joined == 0)) {
       const JoinedPart* const part = s.nodes[n].part;
       out.region_bytes = has_region(s, n, node) ? static_cast<int64_t>(part->region_bytes) : -1;
       if (part != nullptr) plan_part(g, *part, w, &out);
       continue;
     }
-#endif
     out.inputs = span_of(*node.inputs());
     out.outputs = span_of(*node.outputs());
     out.region_bytes = -1;
@@ -153,9 +149,9 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
       return fail(error, Status::kInvalidModel, "a body's region overflows");
     if (out.region_bytes == 0) out.region_bytes = static_cast<int64_t>(region);
   }
-#if VIREO_JOINED
-  if (l.parts != nullptr && !l.begins_again) leave_on_devices(l, index, w);
-#endif
+  if constexpr (VIREO_JOINED) {
+    if (l.parts != nullptr && !l.begins_again) spare_host_memory(l, index, w);
+  }
   return Status::kOk;
 }
 
@@ -359,12 +355,9 @@ uint32_t region_count(const SubLayout& s, const PlanWorkspace& w) {
 }  // namespace
 
 bool has_region(const SubLayout& s, uint32_t n, const fb::Node& node) {
-#if VIREO_JOINED
-  const JoinedPart* const part = s.nodes[n].part;
-  if (part != nullptr || s.nodes[n].joined == 0) return part != nullptr && part->falls_back;
-#else
-  (void)s, (void)n;
-#endif
+  const NodeChoice& choice = s.nodes[n];
+  if (VIREO_JOINED && (choice.part != nullptr || choice.joined == 0))
+    return choice.part != nullptr && choice.part->falls_back;
   return owns_bodies(node);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/place/placement.h"
 #include "runtime/place/predict.h"
 #include "runtime/prepare/branches.h"
+#include "runtime/prepare/claim.h"
 #include "runtime/prepare/joined.h"
 #include "runtime/prepare/node_key.h"
 #include "sdk/base/config.h"

@@ -2,9 +2,6 @@
 
 #include <string.h>
 
-#include <new>
-
-#include "runtime/run/session.h"
 #include "sdk/base/checked.h"
 #include "sdk/plan/planner.h"
 
@@ -237,28 +234,6 @@ Status plan_branches(SessionLayout& l, const PlanWorkspace& w, Error* error) {
   const size_t scratch = static_cast<size_t>(l.lanes) * l.lane_scratch_bytes;
   if (scratch > l.scratch_bytes) l.scratch_bytes = scratch;
   return Status::kOk;
-}
-
-void start_lanes(const SessionLayout& l, BranchLane* lanes, vireo_session* s) {
-  auto* const scratch = static_cast<uint8_t*>(s->submit.scratch);
-  for (int32_t k = 0; k < l.lanes; ++k) {
-    BranchLane& lane = *new (&lanes[k]) BranchLane();
-    lane.submit = {sizeof(vireo_submit), scratch + static_cast<size_t>(k) * l.lane_scratch_bytes,
-                   l.lane_scratch_bytes, nullptr,
-                   &s->random,           lane.message,
-                   sizeof(lane.message)};
-  }
-  s->branch_lanes = lanes;
-  s->branch_lane_count = l.lanes;
-  // A step whose shapes are worked out at each run writes them where other steps read, and lanes do not wait for
-  // devices: such a window runs step by step.
-  for (uint32_t i = 0; i < s->main.step_count; ++i) {
-    Step& first = s->main.steps[i];
-    for (uint32_t k = 0; k < first.window; ++k) {
-      const Step& step = s->main.steps[i + k];
-      if (step.infer || step.kind != Step::kPart || step.device != nullptr) first.window = 0;
-    }
-  }
 }
 
 }  // namespace vireo

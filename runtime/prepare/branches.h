@@ -11,11 +11,7 @@
 #include "runtime/prepare/arena_plan.h"
 #include "runtime/prepare/layout.h"
 
-struct vireo_session;
-
 namespace vireo {
-
-struct BranchLane;
 
 constexpr uint32_t kMostWindow = 64;    // nodes
 constexpr uint32_t kMostBranches = 16;  // of a window
@@ -36,10 +32,6 @@ double fill_lanes(const double* costs, uint32_t count, int32_t lanes, uint8_t* l
 // `layout`. Arena and bounds are planned, `w` as that left it; the arena is planned anew where branches share bytes,
 // and the new plan kept where it takes no more.
 Status plan_branches(SessionLayout& layout, const PlanWorkspace& w, Error* error);
-
-// Makes `lanes` (layout.lanes of them) ready: what they submit with, no threads, their part of the session's scratch.
-// The session's steps are built.
-void start_lanes(const SessionLayout& layout, BranchLane* lanes, vireo_session* session);
 
 }  // namespace vireo
 

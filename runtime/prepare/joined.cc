@@ -65,7 +65,7 @@ class Joiner {
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
 
-  Status run(bool* again) {
+  Status run(bool* anew) {
     if (!any()) {
       for (uint32_t n = 0; n < s_.node_count; ++n) s_.seconds[n] = NodeChoice{};
       return Status::kOk;
@@ -75,16 +75,16 @@ class Joiner {
       uint32_t end = n + 1;
       if (joins(n)) {
         while (end < s_.node_count && s_.nodes[end].device == s_.nodes[n].device && joins(end)) ++end;
-        VIREO_TRY(join(n, end, again));
+        VIREO_TRY(join(n, end, anew));
       } else if (s_.nodes[n].joins) {
-        VIREO_TRY(join(n, end, again));
+        VIREO_TRY(join(n, end, anew));
       }
       n = end;
     }
     for (uint32_t n = 0; n < s_.node_count; ++n) {
       if (!s_.nodes[n].joins) s_.seconds[n] = NodeChoice{};  // it was outbid, but runs alone
     }
-    for (JoinedPart* p = l_.parts; p != nullptr && !*again; p = p->next) {
+    for (JoinedPart* p = l_.parts; p != nullptr && !*anew; p = p->next) {
       if (p->subgraph == sub_) VIREO_TRY(plan_fallback(p));
     }
     return Status::kOk;
@@ -119,17 +119,17 @@ class Joiner {
   }
 
   // One part where the device compiles [first, end) as one, else halves; at last nodes that are claimed anew.
-  Status join(uint32_t first, uint32_t end, bool* again) {
+  Status join(uint32_t first, uint32_t end, bool* anew) {
     bool refused = false;
     VIREO_TRY(make(first, end, &refused));
     if (!refused) return Status::kOk;
     if (end - first == 1) {
-      *again = true;
+      *anew = true;
       return Status::kOk;
     }
     const uint32_t middle = first + (end - first) / 2;
-    VIREO_TRY(join(first, middle, again));
-    return join(middle, end, again);
+    VIREO_TRY(join(first, middle, anew));
+    return join(middle, end, anew);
   }
 
   bool made_inside(int32_t t, uint32_t first, uint32_t end) const {
@@ -365,10 +365,10 @@ bool may_join(const SessionLayout& l, uint32_t subgraph, uint32_t node) {
   return row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom | OpDef::kControlFlow)) == 0;
 }
 
-Status join_parts(SessionLayout& l, uint32_t subgraph, const vireo_host& host, bool* again, Error* error) {
-  *again = false;
-  Status status = Joiner(l, subgraph, host, error).run(again);
-  if (!ok(status) || *again) free_parts(l, subgraph);
+Status join_parts(SessionLayout& l, uint32_t subgraph, const vireo_host& host, bool* anew, Error* error) {
+  *anew = false;
+  Status status = Joiner(l, subgraph, host, error).run(anew);
+  if (!ok(status) || *anew) free_parts(l, subgraph);
   return status;
 }
 

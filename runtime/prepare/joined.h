@@ -45,9 +45,9 @@ struct JoinedPart {
 // Whether a node may share a part with others. What data decide the shape of, or a generator's state orders, may not.
 bool may_join(const SessionLayout& layout, uint32_t subgraph, uint32_t node);
 
-// Makes the parts of a subgraph of which every node has its device. *again: a device refused to compile nodes that it
+// Makes the parts of a subgraph of which every node has its device. *anew: a device refused to compile nodes that it
 // had taken; the nodes have to be claimed anew (refused_reason() now says no for them), and there are no parts.
-Status join_parts(SessionLayout& layout, uint32_t subgraph, const vireo_host& host, bool* again, Error* error);
+Status join_parts(SessionLayout& layout, uint32_t subgraph, const vireo_host& host, bool* anew, Error* error);
 void free_parts(SessionLayout& layout, uint32_t subgraph);
 
 // The device has no memory for it: from now on none of the part's nodes is placed there, whatever their part, while the

@@ -17,7 +17,7 @@ constexpr uint8_t kNoDevice = 255;
 constexpr uint8_t kGivenUp = 254;  // SubLayout::wanted: any device that runs the node by itself
 
 struct JoinedPart;
-struct ArenaPlan;
+struct DeviceArena;
 
 struct NodeChoice {
   uint8_t device =
@@ -81,7 +81,7 @@ struct SessionLayout {
   vireo_graph* graphs = nullptr;
   size_t scratch_bytes = 0;
   JoinedPart* parts = nullptr;
-  ArenaPlan* arenas = nullptr;     // device_memory.h
+  DeviceArena* arenas = nullptr;   // device_arenas.h
   bool begins_again = false;       // a run may: the model's inputs keep their memory to its end
   const fb::Plan* plan = nullptr;  // target_plan.h: that places the nodes
   PlanDevices plan_devices;
@@ -100,13 +100,14 @@ struct SessionLayout {
 Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
 void free_layout(SessionLayout* layout);
 
-// Whether the options' list of devices holds this one.
-bool session_may_use(const vireo_session_options* options, const Device& device);
-
 // A node as its device sees it; `node` lives as long as the part.
 vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
-// Bytes of all constants that parts read packed, each counted once: in memory, and mapped from files.
-Status packed_bytes(const SessionLayout& layout, const vireo_host& host, size_t* held, size_t* mapped, Error* error);
+
+// Tensors of the subgraphs before `subgraph`, and of all: their numbers in one list.
+uint32_t first_tensor(const SessionLayout& layout, uint32_t subgraph);
+inline uint32_t tensor_total(const SessionLayout& layout) {
+  return first_tensor(layout, layout.program->subgraph_count());
+}
 
 // The input that is carried state, by index among the inputs: its output; -1 for others.
 int32_t state_of(const Program& program, uint32_t input);

@@ -6,6 +6,7 @@
 
 #include "runtime/prepare/joined.h"
 #include "runtime/recover/failover.h"
+#include "runtime/run/remote.h"
 
 namespace vireo {
 namespace {
@@ -13,188 +14,9 @@ namespace {
 constexpr uint64_t kBufferAlignment = VIREO_BUFFER_ALIGNMENT;
 constexpr uint32_t kAll = UINT32_MAX;
 
-bool on(const SessionLayout& l, const JoinedPart& p, uint8_t device) {
-  return l.subs[p.subgraph].nodes[p.first].device == device;
-}
-
-uint32_t first_tensor(const SessionLayout& l, uint32_t subgraph) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < subgraph; ++i) n += l.subs[i].tensor_count;
-  return n;
-}
-
-// The device works in the host's arena where all values of its parts have one place there.
-bool shares(const SessionLayout& l, uint8_t device) {
-  const Device& d = l.model->runtime->devices[device];
-  if ((d.info.flags & VIREO_DEVICE_UNIFIED) == 0 || d.delegate->buffer_import == nullptr) return false;
-  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
-    if (!on(l, *p, device)) continue;
-    uint32_t sub = p->subgraph;
-    while (sub != 0 && l.subs[sub].inlined) sub = l.subs[sub].owner;
-    if (sub != 0) return false;
-  }
-  return true;
-}
-
-template <class List>
-Span<const int32_t> span_of(const List& v) {
-  return {v.data(), v.size()};
-}
-
-// Lifetimes as the host's plan has them, of those values alone that parts of the device read or make.
-Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const PlanWorkspace& w, uint64_t* at,
-               uint64_t* bytes, Error* error) {
-  const SubLayout& s = l.subs[index];
-  const fb::Subgraph& g = l.graph(index);
-  for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    w.tensors[t] = PlanTensor{};
-    w.tensors[t].kind = PlanTensor::kConstant;
-  }
-  bool any = false;
-  const auto lies_there = [&](const int32_t* list, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) {
-      PlanTensor& t = w.tensors[list[i]];
-      t.kind = PlanTensor::kValue;
-      t.bytes =
-          static_cast<int64_t>(align_up(static_cast<uint64_t>(tensor_bytes(s.max_types[list[i]])), kBufferAlignment));
-      any = true;
-    }
-  };
-  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
-    if (p->subgraph != index || !on(l, *p, device)) continue;
-    lies_there(p->inputs, p->input_count);
-    lies_there(p->outputs, p->output_count);
-  }
-  if (!any) return Status::kOk;
-  // What a body takes from its owner stays where it was put: another body of the same frame may read it.
-  for (const uint32_t t : *g.inputs()) {
-    if (w.tensors[t].kind == PlanTensor::kValue)
-      w.tensors[t].kind = s.inlined ? PlanTensor::kState : PlanTensor::kInput;
-  }
-  for (const uint32_t t : *g.outputs()) w.tensors[t].output = w.tensors[t].kind == PlanTensor::kValue;
-  for (uint32_t n = 0; n < s.node_count; ++n) {
-    PlanNode& out = w.nodes[n];
-    out = PlanNode{};
-    out.region_bytes = -1;
-    if (const JoinedPart* const part = s.nodes[n].part; part != nullptr) {
-      out.inputs = Span<const int32_t>(part->inputs, part->input_count);
-      out.outputs = Span<const int32_t>(part->outputs, part->output_count);
-    } else if (s.nodes[n].joined != 0) {
-      out.inputs = span_of(*g.nodes()->Get(n)->inputs());
-      out.outputs = span_of(*g.nodes()->Get(n)->outputs());
-    }
-  }
-  PlanResult result;
-  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
-                            Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
-                            Span<uint64_t>(at, s.tensor_count), {}, &result, error));
-  for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (w.tensors[t].kind == PlanTensor::kConstant) {
-      at[t] = kNoOffset;
-    } else {
-      at[t] += *bytes;
-    }
-  }
-  *bytes += align_up(result.bytes, kBufferAlignment);
-  return Status::kOk;
-}
-
-uint32_t tensor_total(const SessionLayout& l) { return first_tensor(l, l.program->subgraph_count()); }
-
-}  // namespace
-
-// ---- Planning
-
-bool has_memory(const Device& device) { return device.delegate->bind != nullptr; }
-
-bool uses_device_memory(const SessionLayout& l) {
-  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
-    if (has_memory(l.model->runtime->devices[l.subs[p->subgraph].nodes[p->first].device])) return true;
-  }
-  return false;
-}
-
-bool shares_arena(const SessionLayout& l) {
-  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) {
-    if (shares(l, a->device)) return true;
-  }
-  return false;
-}
-
-Status plan_device_arenas(SessionLayout& l, const PlanWorkspace& w, Error* error) {
-  const vireo_runtime* rt = l.model->runtime;
-  for (uint32_t d = 0; d < rt->device_count; ++d) {
-    bool used = false;
-    for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) used = used || on(l, *p, static_cast<uint8_t>(d));
-    if (!used || !has_memory(rt->devices[d])) continue;
-    const uint32_t tensors = tensor_total(l);
-    const size_t block_bytes = sizeof(ArenaPlan) + sizeof(uint64_t) * tensors;
-    void* const block = rt->allocate(block_bytes);
-    if (block == nullptr) {
-      return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", block_bytes);
-    }
-    auto* const plan = new (block) ArenaPlan();
-    plan->next = l.arenas;
-    plan->block_bytes = block_bytes;
-    plan->device = static_cast<uint8_t>(d);
-    plan->at = reinterpret_cast<uint64_t*>(plan + 1);
-    l.arenas = plan;
-    for (uint32_t t = 0; t < tensors; ++t) plan->at[t] = kNoOffset;
-    for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
-      if (!l.subs[i].dead)
-        VIREO_TRY(plan_on(l, i, plan->device, w, plan->at + first_tensor(l, i), &plan->bytes, error));
-    }
-  }
-  return Status::kOk;
-}
-
-void free_device_arenas(SessionLayout& l) {
-  while (l.arenas != nullptr) {
-    ArenaPlan* const next = l.arenas->next;
-    l.model->runtime->release(l.arenas, l.arenas->block_bytes);
-    l.arenas = next;
-  }
-}
-
-uint64_t device_bytes(const SessionLayout& l) {
-  uint64_t sum = 0;
-  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) sum += shares(l, a->device) ? 0 : a->bytes;
-  return sum;
-}
-
-void leave_on_devices(const SessionLayout& l, uint32_t index, const PlanWorkspace& w) {
-  const SubLayout& s = l.subs[index];
-  // The device that alone has a value; -1: none has seen it yet, -2: somebody else, or the host.
-  constexpr int32_t kUnseen = -1, kOthers = -2;
-  for (uint32_t t = 0; t < s.tensor_count; ++t)
-    w.live[t] = w.tensors[t].kind == PlanTensor::kValue && !w.tensors[t].output ? kUnseen : kOthers;
-  for (uint32_t n = 0; n < s.node_count; ++n) {
-    const JoinedPart* const part = s.nodes[n].part;
-    int32_t who = kOthers;
-    if (part != nullptr && !part->falls_back && has_memory(l.model->runtime->devices[s.nodes[n].device]) &&
-        !shares(l, s.nodes[n].device)) {
-      who = s.nodes[n].device;
-    }
-    const auto see = [&](const Span<const int32_t>& list) {
-      for (const int32_t t : list) {
-        if (t >= 0) w.live[t] = w.live[t] == kUnseen || w.live[t] == who ? who : kOthers;
-      }
-    };
-    see(w.nodes[n].inputs);
-    see(w.nodes[n].outputs);
-  }
-  for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (w.live[t] >= 0) w.tensors[t].kind = PlanTensor::kConstant;
-  }
-}
-
-// ---- A session's
-
-namespace {
-
 uint32_t arena_count(const SessionLayout& l) {
   uint32_t n = 0;
-  for (const ArenaPlan* a = l.arenas; a != nullptr; a = a->next) ++n;
+  for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next) ++n;
   return n;
 }
 
@@ -203,22 +25,20 @@ uint32_t& where(const DeviceMemory& m, const Tensor* t) { return m.where[number_
 constexpr uint32_t kHome = 1;
 constexpr uint32_t bit_of(uint32_t arena) { return 2u << arena; }
 
-const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
-
 // The run begins again without the device, or ends.
-Status lose(vireo_session& s, uint32_t arena, const char* node, const char* why) {
+Status lose_device(vireo_session& s, uint32_t arena, const char* node, const char* why) {
   DeviceMemory& m = *s.memory;
   const Device* const device = m.arenas[arena].device;
   const uint32_t bit = device_bit(s, device);
   bool bound = false;
   for (uint32_t i = 0; i < s.main.input_count; ++i) bound = bound || m.bound[i].arena == arena;
   for (uint32_t o = 0; o < s.main.output_count; ++o) bound = bound || m.bound[s.main.input_count + o].arena == arena;
-  if ((m.only_there & bit) != 0 || bound || (s.lost_devices & bit) != 0) {
+  if ((m.indispensable & bit) != 0 || bound || (s.lost_devices & bit) != 0) {
     return fail(&s.error, Status::kDeviceLost, "device \"{}\", at \"{}\": {}{}", device->info.name, node, why,
                 bound ? ", and with it what the caller bound to its memory" : "");
   }
   s.lost_devices |= bit;
-  m.again = true;
+  m.begins_again = true;
   Error told;
   (void)fail(&told, Status::kDeviceLost,
              "device \"{}\" was lost at \"{}\" ({}): the run begins again, and what this session had there runs on its "
@@ -231,7 +51,7 @@ Status lose(vireo_session& s, uint32_t arena, const char* node, const char* why)
 
 Status failed(vireo_session& s, uint32_t arena, vireo_status status, const char* node, const char* what) {
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
-  if (status == VIREO_DEVICE_LOST) return lose(s, arena, node, what[0] == 0 ? "it is gone" : what);
+  if (status == VIREO_DEVICE_LOST) return lose_device(s, arena, node, what[0] == 0 ? "it is gone" : what);
   return fail(&s.error, static_cast<Status>(status), "device \"{}\", at \"{}\": {}",
               s.memory->arenas[arena].device->info.name, node, what);
 }
@@ -250,7 +70,7 @@ Status drain(vireo_session& s, uint32_t arena) {
     const vireo_status status = wait_for(s, step);
     --m.pending_count;
     memmove(m.pending + i, m.pending + i + 1, sizeof(*m.pending) * (m.pending_count - i));
-    if (status != VIREO_OK) return failed(s, its, status, name_of(s, step), s.submit.message);
+    if (status != VIREO_OK) return failed(s, its, status, step_name(s, step), s.submit.message);
   }
   return Status::kOk;
 }
@@ -327,9 +147,9 @@ Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tens
     if (concerned) {
       const Status status = bind_step(s, step);
       if (!ok(status)) {
-        blame_node(error, name_of(s, step));
+        blame_node(error, step_name(s, step));
         return fail(error, status, "node \"{}\": device \"{}\" does not take the places of its values",
-                    name_of(s, step), step.device->info.name);
+                    step_name(s, step), step.device->info.name);
       }
     }
     for (Frame* body : step.bodies) {
@@ -348,7 +168,7 @@ void number_steps(vireo_session& s, Frame& frame) {
       uint32_t k = 0;
       while (m.arenas[k].device != step.device) ++k;
       step.arena = static_cast<uint8_t>(k + 1);
-      if (step.fallback == nullptr) m.only_there |= device_bit(s, step.device);
+      if (step.fallback == nullptr) m.indispensable |= device_bit(s, step.device);
     }
     for (Frame* body : step.bodies) {
       if (body != nullptr && step.kind != Step::kPart) number_steps(s, *body);
@@ -398,15 +218,15 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
   const vireo_runtime* rt = l.model->runtime;
   m.tensors = s.all;
   m.tensor_count = s.all_count;
-  forget_places(s);
+  all_at_home(s);
   uint32_t k = 0;
-  for (const ArenaPlan* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
+  for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
     Arena& a = m.arenas[k];
     a.device = &rt->devices[plan->device];
     for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = vireo_place{};
     const vireo_delegate& d = *a.device->delegate;
     vireo_status status = VIREO_UNSUPPORTED;
-    if (shares(l, plan->device) && reinterpret_cast<uintptr_t>(s.tensors) % kImportAlignment == 0) {
+    if (shares_arena(l, plan->device) && reinterpret_cast<uintptr_t>(s.tensors) % kImportAlignment == 0) {
       vireo_handle handle = VIREO_HANDLE_INIT;
       handle.kind = VIREO_HANDLE_HOST;
       handle.value = reinterpret_cast<uintptr_t>(s.tensors);
@@ -444,13 +264,13 @@ void close_device_memory(vireo_session& s) {
   }
 }
 
-void forget_places(vireo_session& s) {
+void all_at_home(vireo_session& s) {
   for (uint32_t t = 0; t < s.memory->tensor_count; ++t) s.memory->where[t] = kHome;
 }
 
-Status take_bound_inputs(vireo_session& s) {
+Status Remote::take_buffers(vireo_session& s) {
   DeviceMemory& m = *s.memory;
-  forget_places(s);
+  all_at_home(s);
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const BoundBuffer& b = m.bound[i];
     if (b.buffer == nullptr) continue;
@@ -477,10 +297,10 @@ Status take_bound_inputs(vireo_session& s) {
   return Status::kOk;
 }
 
-Status submit_there(vireo_session& s, Step& step) {
+Status Remote::submit(vireo_session& s, Step& step) {
   DeviceMemory& m = *s.memory;
   const uint32_t k = step.arena - 1u;
-  const char* const node = name_of(s, step);
+  const char* const node = step_name(s, step);
   Tensor** const args = step.args;
   for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_there(s, *args[i], k, node));
   s.submit.message[0] = 0;
@@ -493,7 +313,7 @@ Status submit_there(vireo_session& s, Step& step) {
   return Status::kOk;
 }
 
-Status come_home(vireo_session& s, const Step& step) {
+Status Remote::before(vireo_session& s, const Step& step) {
   const DeviceMemory& m = *s.memory;
   const bool there = step.arena != 0 && !is_lost(s, step);
   for (uint32_t k = 0; !there && k < m.count; ++k) {  // it may write where a part still reads
@@ -503,24 +323,24 @@ Status come_home(vireo_session& s, const Step& step) {
   for (uint32_t i = 0; i < step.input_count; ++i) {
     const Tensor* const t = step.args[i];
     if (t == nullptr || t->data == nullptr) continue;  // the device alone has it: what wants to see it here says so
-    if (!there || may_steer_shapes(*t)) VIREO_TRY(bring_home(s, *t, name_of(s, step)));
+    if (!there || may_steer_shapes(*t)) VIREO_TRY(bring_home(s, *t, step_name(s, step)));
   }
   return Status::kOk;
 }
 
-void made_at_home(vireo_session& s, const Step& step) {
+void Remote::after(vireo_session& s, const Step& step) {
   if (step.arena != 0 && !is_lost(s, step)) return;
   for (uint32_t o = 0; o < step.output_count; ++o) {
     if (const Tensor* const t = step.args[step.input_count + o]; t != nullptr) where(*s.memory, t) = kHome;
   }
 }
 
-void enter_frame(vireo_session& s, const Frame& frame) {
-  if (&frame == &s.main) return;  // take_bound_inputs()
+void Remote::enter(vireo_session& s, const Frame& frame) {
+  if (&frame == &s.main) return;  // take_buffers()
   for (uint32_t i = 0; i < frame.input_count; ++i) where(*s.memory, frame.inputs[i]) = kHome;
 }
 
-Status leave_frame(vireo_session& s, Frame& frame) {
+Status Remote::leave(vireo_session& s, Frame& frame) {
   DeviceMemory& m = *s.memory;
   const bool main = &frame == &s.main;
   for (uint32_t o = 0; o < frame.output_count; ++o) {
@@ -546,16 +366,28 @@ Status leave_frame(vireo_session& s, Frame& frame) {
   return drain(s, kAll);
 }
 
-bool is_bound(const vireo_session& s, uint32_t output) {
+bool Remote::has_buffer(const vireo_session& s, uint32_t output) {
   return s.memory->bound[s.main.input_count + output].buffer != nullptr;
 }
-Status fetch_output(vireo_session& s, uint32_t output) {
+Status Remote::fetch_output(vireo_session& s, uint32_t output) {
   return bring_home(s, *s.main.outputs[output], "the model's end");
+}
+
+bool Remote::end_run(vireo_session& s, uint64_t random, Status* status) {
+  if (!ok(*status)) abandon(s);
+  const bool again = s.memory->begins_again;
+  s.memory->begins_again = false;
+  if (!again) return false;
+  *status = Status::kOk;
+  begin_run(s);
+  s.settled = false;
+  s.random = random;
+  return true;
 }
 
 Status finish_step(vireo_session& s, const Step& step) {
   for (uint32_t o = 0; o < step.output_count; ++o)
-    VIREO_TRY(bring_home(s, *step.args[step.input_count + o], name_of(s, step)));
+    VIREO_TRY(bring_home(s, *step.args[step.input_count + o], step_name(s, step)));
   return drain(s, kAll);
 }
 

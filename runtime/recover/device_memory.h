@@ -17,7 +17,7 @@
 #ifndef VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
 #define VIREO_RUNTIME_RECOVER_DEVICE_MEMORY_H_
 
-#include "runtime/prepare/arena_plan.h"
+#include "runtime/prepare/device_arenas.h"
 #include "runtime/run/session.h"
 
 struct vireo_buffer {
@@ -28,34 +28,6 @@ struct vireo_buffer {
 };
 
 namespace vireo {
-
-// ---- Planning
-
-// A device's arena, of the layout.
-struct ArenaPlan {
-  ArenaPlan* next = nullptr;
-  size_t block_bytes = 0;  // of this struct and its list
-  uint8_t device = kNoDevice;
-  uint64_t bytes = 0;
-  uint64_t* at = nullptr;  // of the tensors of all subgraphs, one after the other; kNoOffset: they do not lie there
-};
-
-bool has_memory(const Device& device);
-// Whether any part of the layout works on a device's own memory.
-bool uses_device_memory(const SessionLayout& layout);
-// Of a device that takes it, the host's own arena is imported: it begins and ends so.
-constexpr size_t kImportAlignment = 4096;
-bool shares_arena(const SessionLayout& layout);
-// Plans the arena of each device that has parts. Parts are known, the host's plan is made.
-Status plan_device_arenas(SessionLayout& layout, const PlanWorkspace& w, Error* error);
-void free_device_arenas(SessionLayout& layout);
-// Bytes of all of them.
-uint64_t device_bytes(const SessionLayout& layout);
-// Of subgraph `index`, the values that never leave a device get no memory of the host's, where nobody could fall back
-// to it. `w.tensors` and `w.nodes` are filled in.
-void leave_on_devices(const SessionLayout& layout, uint32_t index, const PlanWorkspace& w);
-
-// ---- A session's
 
 struct Arena {
   const Device* device = nullptr;
@@ -81,9 +53,9 @@ struct DeviceMemory {
   uint32_t pending_count = 0;
   vireo_place* places = nullptr;  // to work in
   BoundBuffer* bound = nullptr;   // one an input of the model, then one an output
-  uint32_t only_there = 0;        // bits by the runtime's index: devices some of whose parts cannot run elsewhere
+  uint32_t indispensable = 0;     // bits by the runtime's index: devices some of whose parts cannot run elsewhere
   const Device* full = nullptr;   // it had no memory left
-  bool again = false;             // a device was lost: the run begins again
+  bool begins_again = false;      // a device was lost, and the run does without it
 };
 static_assert(kMaxDevices <= 32,
               "bits of DeviceMemory::where: one for the host, and a device of the host's memory has none");
@@ -102,25 +74,12 @@ DeviceMemory* carve_device_memory(const SessionLayout& layout, Carver& c);
 Status open_device_memory(vireo_session& s, const SessionLayout& layout, const TensorOf& tensor_of, Error* error);
 void close_device_memory(vireo_session& s);
 
-// Submits a step that works on an arena; its inputs are brought there.
-Status submit_there(vireo_session& s, Step& step);
-// Before a step: what it reads as host is brought home.
-Status come_home(vireo_session& s, const Step& step);
-// After a step that ran on the host: what it made lies there.
-void made_at_home(vireo_session& s, const Step& step);
-void enter_frame(vireo_session& s, const Frame& frame);
-Status leave_frame(vireo_session& s, Frame& frame);
-// Whether the caller bound this output; brings it home for who wants a copy all the same.
-bool is_bound(const vireo_session& s, uint32_t output);
-Status fetch_output(vireo_session& s, uint32_t output);
 // Waits for all that is under way, and brings this step's outputs home.
 Status finish_step(vireo_session& s, const Step& step);
 // Ends what is under way after a failure.
 void abandon(vireo_session& s);
 // All values count as the host's again: before a run, after a trial.
-void forget_places(vireo_session& s);
-// Inputs that the caller bound to buffers lie there; after the inputs are bound.
-Status take_bound_inputs(vireo_session& s);
+void all_at_home(vireo_session& s);
 
 // See vireo_session_bind_input. `buffer` may be null.
 Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_buffer* buffer, uint64_t offset,

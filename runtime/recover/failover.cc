@@ -1,6 +1,7 @@
 #include "runtime/recover/failover.h"
 
 #include "runtime/recover/device_memory.h"
+#include "runtime/run/remote.h"
 
 #include <string.h>
 
@@ -8,8 +9,6 @@
 
 namespace vireo {
 namespace {
-
-const char* name_of(const vireo_session& s, const Step& step) { return text_of(s.infos[step.info].node->name()); }
 
 void tell(const vireo_session& s, vireo_log_level level, const Error& what) {
   const vireo_runtime* rt = s.model->runtime;
@@ -200,13 +199,13 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   if (!trial.can()) return Status::kOk;
   VIREO_TRY(trial.open());
   Status status = step.infer ? infer_step(s, step) : Status::kOk;
-  if (s.memory != nullptr) forget_places(s);
+  if (s.memory != nullptr) all_at_home(s);
   if (ok(status)) status = run_part(s, step);
   if (ok(status) && step.arena != 0) status = finish_step(s, step);
   if (s.memory != nullptr) {
     abandon(s);
-    forget_places(s);
-    s.memory->again = false;
+    all_at_home(s);
+    s.memory->begins_again = false;
   }
   if (is_lost(s, step)) {  // it has been told
     s.error = Error{};
@@ -214,7 +213,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   }
   if (ok(status)) {
     trial.keep_outputs();
-    status = run_fallback(s, step);
+    status = Remote::run_instead(s, step);
   }
   if (!ok(status)) {  // made-up inputs may be none that the nodes can take
     s.error = Error{};
@@ -235,7 +234,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   if (!forgotten) f.blob->refuse(told.message);
   told = Error{};
   (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
-             step.device->info.name, second, f.frame.step_count, name_of(s, step),
+             step.device->info.name, second, f.frame.step_count, step_name(s, step),
              forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
   tell(s, VIREO_LOG_WARNING, told);
   return Status::kOk;
@@ -255,8 +254,9 @@ Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
 }  // namespace
 
 bool is_lost(const vireo_session& s, const Step& step) { return (s.lost_devices & device_bit(s, step.device)) != 0; }
+bool Remote::lost(const vireo_session& s, const Step& step) { return is_lost(s, step); }
 
-Status run_fallback(vireo_session& s, Step& step) {
+Status Remote::run_instead(vireo_session& s, Step& step) {
   Fallback& f = *step.fallback;
   if (is_lost(s, step) && !f.lost) {
     f.lost = true;
@@ -277,17 +277,26 @@ Status run_fallback(vireo_session& s, Step& step) {
   return status;
 }
 
-Status fail_over(vireo_session& s, Step& step, const char* why) {
+static Status fail_over(vireo_session& s, Step& step, const char* why) {
   if (!is_lost(s, step)) {
     s.lost_devices |= device_bit(s, step.device);
     Error told;
     (void)fail(
         &told, Status::kDeviceLost,
         "device \"{}\" was lost at \"{}\" ({}): what this session had there runs on its other devices from now on",
-        step.device->info.name, name_of(s, step), why);
+        step.device->info.name, step_name(s, step), why);
     tell(s, VIREO_LOG_WARNING, told);
   }
-  return run_fallback(s, step);
+  return Remote::run_instead(s, step);
+}
+
+Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
+  if (status == VIREO_OK && step.device->delegate->wait != nullptr) status = wait_for(s, step);
+  if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+  if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);
+  if (step.fallback != nullptr) return fail_over(s, step, s.submit.message[0] == 0 ? "it is gone" : s.submit.message);
+  return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.device->info.name,
+              step.def->name, step_name(s, step), s.submit.message[0] == 0 ? "lost" : s.submit.message);
 }
 
 Status check_parts(vireo_session& s, bool* wrong) {

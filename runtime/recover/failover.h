@@ -7,10 +7,6 @@
 
 namespace vireo {
 
-// Runs a part's nodes one by one on their second devices, from the tensors that go into it.
-Status run_fallback(vireo_session& s, Step& step);
-// The same, when its device has just been lost in this run; says so in the log. `why` for people.
-Status fail_over(vireo_session& s, Step& step, const char* why);
 // Of vireo_session::lost_devices.
 inline uint32_t device_bit(const vireo_session& s, const Device* device) {
   return 1u << static_cast<uint32_t>(device - s.model->runtime->devices);

@@ -81,8 +81,6 @@ bool read_bool(const Tensor& t, bool* out) {
   return true;
 }
 
-}  // namespace
-
 Status run_if(vireo_session& s, Step& step) {
   bool condition = false;
   if (!read_bool(*step.args[0], &condition)) return fail_here(s, step, "its condition is empty");
@@ -181,6 +179,13 @@ Status run_scan(vireo_session& s, Step& step) {
   for (uint32_t k = 0; trips <= 0 && k < scanned_out; ++k)
     stack_nothing(*body.outputs[carried + k], outputs[carried + k]);
   return Status::kOk;
+}
+
+}  // namespace
+
+Status run_bodies(vireo_session& s, Step& step) {
+  s.settled = false;  // bodies run with other shapes each time
+  return (step.kind == Step::kIf ? run_if : step.kind == Step::kLoop ? run_loop : run_scan)(s, step);
 }
 
 }  // namespace vireo

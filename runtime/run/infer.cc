@@ -1,6 +1,5 @@
 // Shape functions over tensors in memory.
-#include "runtime/run/session.h"
-#include "sdk/base/config.h"
+#include "runtime/run/remote.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -22,12 +21,10 @@ class TensorInfer final : public InferContext {
   }
   bool known(int i) override {
     if (!has(i)) return false;
-#if VIREO_JOINED
-    if (constant_ == nullptr && args_[i]->data == nullptr && args_[i]->count() != 0) {  // its device keeps it
+    if (constant_ == nullptr && Remote::keeps(*args_[i])) {
       missing_ = true;
       return false;
     }
-#endif
     if (constant_ == nullptr) {
       reads_ |= !lies_in(file_, args_[i]->data);
       return true;
@@ -90,7 +87,7 @@ static Status fail_bounds(vireo_session& s, const char* name, const TensorType& 
 }
 
 Status check_bounds(vireo_session& s, const Step& step) {
-  if (VIREO_JOINED && step.node == nullptr) return Status::kOk;
+  if (Remote::is_joined(step)) return Status::kOk;
   const uint32_t inputs = step.input_count;
   for (uint32_t i = step.bounded ? 0 : inputs; i < inputs + step.output_count; ++i) {
     const int32_t at = i < inputs ? step.node->inputs()->Get(i) : step.node->outputs()->Get(i - inputs);
@@ -129,9 +126,7 @@ Status infer_step(vireo_session& s, Step& step) {
   if (status == Status::kInvalidModel) return s.error.status = Status::kInvalidArgument;
   VIREO_TRY(status);
   step.reads |= ctx.reads();
-#if VIREO_JOINED
   if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");
-#endif
   return check_bounds(s, step);
 }
 

@@ -140,10 +140,10 @@ struct vireo_session {
   vireo::TensorType* input_types = nullptr;  // upper bounds of the model's inputs
   vireo::Tensor* own_inputs =
       nullptr;  // the session's own memory behind each input, as long as the caller binds another
-  const vireo::Carried* carried = nullptr;
+  vireo::Carried* carried = nullptr;
   uint32_t carried_count = 0;
   vireo_thread_pool pool = {};  // with as many slots as the session takes
-  vireo::PoolSlice lanes;       // behind `pool` where those are fewer than there are
+  vireo::PoolSlice slice;       // behind `pool` where those are fewer than there are
   vireo_submit submit = {};
   vireo::BranchLane* branch_lanes = nullptr;
   vireo::DeviceMemory* memory = nullptr;  // where parts work on their device's own memory, else null
@@ -165,26 +165,24 @@ struct vireo_session {
 
 namespace vireo {
 
-// Fills `memory`; see vireo_model_memory.
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
-                      Error* error);
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
-                      Error* error);
-void release_session(vireo_session* session);
-// Builds a session for other bounds, takes over carried state and releases the old one. On failure nothing changes.
-Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint32_t bound_count, Error* error);
-
 // Runs the model's steps on what its input tensors hold.
 Status run_frame(vireo_session& s, Frame& frame);
 // One part, shapes being known.
 Status run_part(vireo_session& s, Step& step);
-// control.cc
-Status run_if(vireo_session& s, Step& step);
-Status run_loop(vireo_session& s, Step& step);
-Status run_scan(vireo_session& s, Step& step);
+// What its device said of it, as an error that names the node.
+Status end_part(vireo_session& s, const Step& step, vireo_status status);
+// window.cc: a window's `count` steps, in lanes. A lane that fails ends; the others go on, so that the node that is
+// named does not depend on who was faster: the first of the model's order.
+Status run_window(vireo_session& s, Step* steps, uint32_t count);
+// control.cc: If, Loop or Scan.
+Status run_bodies(vireo_session& s, Step& step);
 
 // One run on the caller's tensors; see vireo_session_run.
 Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* outputs);
+
+// Nothing of the run before counts any more: its error, its symbols, how deep its loops were.
+void begin_run(vireo_session& s);
+Status check_cancelled(vireo_session& s);
 
 // Extents of an input, as many as it has.
 void set_extents(vireo_session& s, uint32_t input, const Dim* extents);
@@ -199,6 +197,8 @@ Status check_bounds(vireo_session& s, const Step& step);
 Status infer_static(const Step& step, const bool* constant_inputs, TensorType* const* outputs, bool* unsure,
                     Error* error);
 
+// "" where it has none.
+const char* step_name(const vireo_session& s, const Step& step);
 // The message of the first failure, with the node's name in front.
 Status fail_step(vireo_session& s, const Step& step, Status status, const char* what);
 

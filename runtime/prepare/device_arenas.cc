@@ -1,0 +1,174 @@
+#include "runtime/prepare/device_arenas.h"
+
+#include <new>
+
+#include "runtime/prepare/joined.h"
+
+namespace vireo {
+namespace {
+
+constexpr uint64_t kBufferAlignment = VIREO_BUFFER_ALIGNMENT;
+
+bool on(const SessionLayout& l, const JoinedPart& p, uint8_t device) {
+  return l.subs[p.subgraph].nodes[p.first].device == device;
+}
+
+template <class List>
+Span<const int32_t> span_of(const List& v) {
+  return {v.data(), v.size()};
+}
+
+// Lifetimes as the host's plan has them, of those values alone that parts of the device read or make.
+Status plan_on(const SessionLayout& l, uint32_t index, uint8_t device, const PlanWorkspace& w, uint64_t* at,
+               uint64_t* bytes, Error* error) {
+  const SubLayout& s = l.subs[index];
+  const fb::Subgraph& g = l.graph(index);
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    w.tensors[t] = PlanTensor{};
+    w.tensors[t].kind = PlanTensor::kConstant;
+  }
+  bool any = false;
+  const auto lies_there = [&](const int32_t* list, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      PlanTensor& t = w.tensors[list[i]];
+      t.kind = PlanTensor::kValue;
+      t.bytes =
+          static_cast<int64_t>(align_up(static_cast<uint64_t>(tensor_bytes(s.max_types[list[i]])), kBufferAlignment));
+      any = true;
+    }
+  };
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (p->subgraph != index || !on(l, *p, device)) continue;
+    lies_there(p->inputs, p->input_count);
+    lies_there(p->outputs, p->output_count);
+  }
+  if (!any) return Status::kOk;
+  // What a body takes from its owner stays where it was put: another body of the same frame may read it.
+  for (const uint32_t t : *g.inputs()) {
+    if (w.tensors[t].kind == PlanTensor::kValue)
+      w.tensors[t].kind = s.inlined ? PlanTensor::kState : PlanTensor::kInput;
+  }
+  for (const uint32_t t : *g.outputs()) w.tensors[t].output = w.tensors[t].kind == PlanTensor::kValue;
+  for (uint32_t n = 0; n < s.node_count; ++n) {
+    PlanNode& out = w.nodes[n];
+    out = PlanNode{};
+    out.region_bytes = -1;
+    if (const JoinedPart* const part = s.nodes[n].part; part != nullptr) {
+      out.inputs = Span<const int32_t>(part->inputs, part->input_count);
+      out.outputs = Span<const int32_t>(part->outputs, part->output_count);
+    } else if (s.nodes[n].joined != 0) {
+      out.inputs = span_of(*g.nodes()->Get(n)->inputs());
+      out.outputs = span_of(*g.nodes()->Get(n)->outputs());
+    }
+  }
+  PlanResult result;
+  VIREO_TRY(plan_arena_best(Span<const PlanTensor>(w.tensors, s.tensor_count),
+                            Span<const PlanNode>(w.nodes, s.node_count), false, Span<uint8_t>(w.bytes, w.byte_count),
+                            Span<uint64_t>(at, s.tensor_count), {}, &result, error));
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (w.tensors[t].kind == PlanTensor::kConstant) {
+      at[t] = kNoOffset;
+    } else {
+      at[t] += *bytes;
+    }
+  }
+  *bytes += align_up(result.bytes, kBufferAlignment);
+  return Status::kOk;
+}
+
+}  // namespace
+
+bool uses_device_memory(const SessionLayout& l) {
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (has_memory(l.model->runtime->devices[l.subs[p->subgraph].nodes[p->first].device])) return true;
+  }
+  return false;
+}
+
+bool shares_arena(const SessionLayout& l, uint8_t device) {
+  const Device& d = l.model->runtime->devices[device];
+  if ((d.info.flags & VIREO_DEVICE_UNIFIED) == 0 || d.delegate->buffer_import == nullptr) return false;
+  for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) {
+    if (!on(l, *p, device)) continue;
+    uint32_t sub = p->subgraph;
+    while (sub != 0 && l.subs[sub].inlined) sub = l.subs[sub].owner;
+    if (sub != 0) return false;
+  }
+  return true;
+}
+
+bool shares_arena(const SessionLayout& l) {
+  for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next) {
+    if (shares_arena(l, a->device)) return true;
+  }
+  return false;
+}
+
+Status plan_device_arenas(SessionLayout& l, const PlanWorkspace& w, Error* error) {
+  const vireo_runtime* rt = l.model->runtime;
+  for (uint32_t d = 0; d < rt->device_count; ++d) {
+    bool used = false;
+    for (const JoinedPart* p = l.parts; p != nullptr; p = p->next) used = used || on(l, *p, static_cast<uint8_t>(d));
+    if (!used || !has_memory(rt->devices[d])) continue;
+    const uint32_t tensors = tensor_total(l);
+    const size_t block_bytes = sizeof(DeviceArena) + sizeof(uint64_t) * tensors;
+    void* const block = rt->allocate(block_bytes);
+    if (block == nullptr) {
+      return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", block_bytes);
+    }
+    auto* const plan = new (block) DeviceArena();
+    plan->next = l.arenas;
+    plan->block_bytes = block_bytes;
+    plan->device = static_cast<uint8_t>(d);
+    plan->at = reinterpret_cast<uint64_t*>(plan + 1);
+    l.arenas = plan;
+    for (uint32_t t = 0; t < tensors; ++t) plan->at[t] = kNoOffset;
+    for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
+      if (!l.subs[i].dead)
+        VIREO_TRY(plan_on(l, i, plan->device, w, plan->at + first_tensor(l, i), &plan->bytes, error));
+    }
+  }
+  return Status::kOk;
+}
+
+void free_device_arenas(SessionLayout& l) {
+  while (l.arenas != nullptr) {
+    DeviceArena* const next = l.arenas->next;
+    l.model->runtime->release(l.arenas, l.arenas->block_bytes);
+    l.arenas = next;
+  }
+}
+
+uint64_t device_bytes(const SessionLayout& l) {
+  uint64_t sum = 0;
+  for (const DeviceArena* a = l.arenas; a != nullptr; a = a->next) sum += shares_arena(l, a->device) ? 0 : a->bytes;
+  return sum;
+}
+
+void spare_host_memory(const SessionLayout& l, uint32_t index, const PlanWorkspace& w) {
+  const SubLayout& s = l.subs[index];
+  // The device that alone has a value; -1: none has seen it yet, -2: somebody else, or the host.
+  constexpr int32_t kUnseen = -1, kOthers = -2;
+  for (uint32_t t = 0; t < s.tensor_count; ++t)
+    w.live[t] = w.tensors[t].kind == PlanTensor::kValue && !w.tensors[t].output ? kUnseen : kOthers;
+  for (uint32_t n = 0; n < s.node_count; ++n) {
+    const JoinedPart* const part = s.nodes[n].part;
+    int32_t who = kOthers;
+    if (part != nullptr && !part->falls_back && has_memory(l.model->runtime->devices[s.nodes[n].device]) &&
+        !shares_arena(l, s.nodes[n].device)) {
+      who = s.nodes[n].device;
+    }
+    const auto see = [&](const Span<const int32_t>& list) {
+      for (const int32_t t : list) {
+        if (t >= 0) w.live[t] = w.live[t] == kUnseen || w.live[t] == who ? who : kOthers;
+      }
+    };
+    see(w.nodes[n].inputs);
+    see(w.nodes[n].outputs);
+  }
+  for (uint32_t t = 0; t < s.tensor_count; ++t) {
+    if (w.live[t] >= 0) w.tensors[t].kind = PlanTensor::kConstant;
+  }
+}
+
+}  // namespace vireo

@@ -1,0 +1,38 @@
+// Memory of devices' own, planned: the arena of each device that has parts, and what the host's arena is spared.
+// recover/device_memory.h has the idea.
+#ifndef VIREO_RUNTIME_PREPARE_DEVICE_ARENAS_H_
+#define VIREO_RUNTIME_PREPARE_DEVICE_ARENAS_H_
+
+#include "runtime/prepare/arena_plan.h"
+
+namespace vireo {
+
+// A device's arena, of the layout.
+struct DeviceArena {
+  DeviceArena* next = nullptr;
+  size_t block_bytes = 0;  // of this struct and its list
+  uint8_t device = kNoDevice;
+  uint64_t bytes = 0;
+  uint64_t* at = nullptr;  // of the tensors of all subgraphs, one after the other; kNoOffset: they do not lie there
+};
+
+inline bool has_memory(const Device& device) { return device.delegate->bind != nullptr; }
+// Whether any part of the layout works on a device's own memory.
+bool uses_device_memory(const SessionLayout& layout);
+// Of a device that takes it, the host's own arena is imported: it begins and ends so.
+constexpr size_t kImportAlignment = 4096;
+bool shares_arena(const SessionLayout& layout);
+// The same of one device: it works in the host's arena where all values of its parts have one place there.
+bool shares_arena(const SessionLayout& layout, uint8_t device);
+// Plans the arena of each device that has parts. Parts are known, the host's plan is made.
+Status plan_device_arenas(SessionLayout& layout, const PlanWorkspace& w, Error* error);
+void free_device_arenas(SessionLayout& layout);
+// Bytes of all of them.
+uint64_t device_bytes(const SessionLayout& layout);
+// Of subgraph `index`, the values that never leave a device get no memory of the host's, where nobody could fall back
+// to it. `w.tensors` and `w.nodes` are filled in.
+void spare_host_memory(const SessionLayout& layout, uint32_t index, const PlanWorkspace& w);
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_PREPARE_DEVICE_ARENAS_H_

@@ -1,0 +1,98 @@
+// What a run does about devices that a call does not simply return from: those with memory of their own, those that are
+// still at work when the call is back, and those that may be lost. The loop asks here at each of its turns; recover/ has
+// the answers. In a build without VIREO_JOINED there are none of them: every question is a constant, and nothing is left
+// of the turns.
+#ifndef VIREO_RUNTIME_RUN_REMOTE_H_
+#define VIREO_RUNTIME_RUN_REMOTE_H_
+
+#include "runtime/run/session.h"
+#include "sdk/base/config.h"
+
+namespace vireo {
+
+#if VIREO_JOINED
+
+struct Remote {
+  // ---- A run
+
+  // Whether any part works on memory of its device: then values lie in several places.
+  static bool has_memory(const vireo_session& s) { return s.memory != nullptr; }
+  // After the inputs are bound: those that the caller bound to buffers lie there.
+  static Status take_bound_inputs(vireo_session& s) { return has_memory(s) ? take_buffers(s) : Status::kOk; }
+  // After the last step. True: a device was lost, and the run begins again without it, with `random` as its generator's
+  // state; `status` and the session's error are cleared.
+  static bool begins_again(vireo_session& s, uint64_t random, Status* status) {
+    return has_memory(s) && end_run(s, random, status);
+  }
+  // Whether the caller bound output `o` to a buffer.
+  static bool is_bound(const vireo_session& s, uint32_t o) { return has_memory(s) && has_buffer(s, o); }
+  // Brings an output that is bound to a buffer to the session's own memory, too.
+  static Status fetch_output(vireo_session& s, uint32_t o);
+
+  // ---- A frame, in a session that has_memory()
+
+  // What its owner bound to its inputs lies in the host's memory.
+  static void enter(vireo_session& s, const Frame& frame);
+  // Its outputs are brought home, or to the caller's buffers, and all that is under way is waited for.
+  static Status leave(vireo_session& s, Frame& frame);
+
+  // ---- A step, in a session that has_memory()
+
+  // Before it: what it reads as host is brought home.
+  static Status before(vireo_session& s, const Step& step);
+  // After one that ran on the host: what it made lies there.
+  static void after(vireo_session& s, const Step& step);
+
+  // ---- A step
+
+  // Whether it works on memory of its device: submit() brings its inputs there, and it is under way afterwards.
+  static bool works_there(const Step& step) { return step.arena != 0; }
+  static Status submit(vireo_session& s, Step& step);
+  // Whether its device may still be at work when submit is back, or be gone.
+  static bool may_be_away(const Step& step) { return step.device != nullptr; }
+  // What becomes of it then: its end, or another device's.
+  static Status settle(vireo_session& s, Step& step, vireo_status submitted);
+  // Whether its device is lost and others run its nodes one by one; run_instead() does.
+  static bool is_replaced(const vireo_session& s, const Step& step) {
+    return step.fallback != nullptr && lost(s, step);
+  }
+  static Status run_instead(vireo_session& s, Step& step);
+  // Whether it runs several nodes.
+  static bool is_joined(const Step& step) { return step.node == nullptr; }
+  // Whether a device keeps the value, so that nobody can read it here.
+  static bool keeps(const Tensor& t) { return t.data == nullptr && t.count() != 0; }
+
+ private:
+  static Status take_buffers(vireo_session& s);
+  static bool end_run(vireo_session& s, uint64_t random, Status* status);
+  static bool has_buffer(const vireo_session& s, uint32_t o);
+  static bool lost(const vireo_session& s, const Step& step);
+};
+
+#else
+
+struct Remote {
+  static bool has_memory(const vireo_session&) { return false; }
+  static Status take_bound_inputs(vireo_session&) { return Status::kOk; }
+  static bool begins_again(vireo_session&, uint64_t, Status*) { return false; }
+  static bool is_bound(const vireo_session&, uint32_t) { return false; }
+  static Status fetch_output(vireo_session&, uint32_t) { return Status::kOk; }
+  static void enter(vireo_session&, const Frame&) {}
+  static Status leave(vireo_session&, Frame&) { return Status::kOk; }
+  static Status before(vireo_session&, const Step&) { return Status::kOk; }
+  static void after(vireo_session&, const Step&) {}
+  static bool works_there(const Step&) { return false; }
+  static Status submit(vireo_session&, Step&) { return Status::kOk; }
+  static bool may_be_away(const Step&) { return false; }
+  static Status settle(vireo_session&, Step&, vireo_status) { return Status::kOk; }
+  static bool is_replaced(const vireo_session&, const Step&) { return false; }
+  static Status run_instead(vireo_session&, Step&) { return Status::kOk; }
+  static bool is_joined(const Step&) { return false; }
+  static bool keeps(const Tensor&) { return false; }
+};
+
+#endif
+
+}  // namespace vireo
+
+#endif  // VIREO_RUNTIME_RUN_REMOTE_H_
