@@ -75,7 +75,8 @@ NodeCost node_cost(const vireo_session& session, uint32_t index) {
   const Frame* frame = nullptr;
   const Step* const step = find_step(session.main, index, &frame);
   if (step == nullptr || step->kind != Step::kPart) return cost;
-  if (step->device != nullptr) return declared_cost(session.model->program, *frame->graph, *session.infos[index].node);
+  if (step->away.device != nullptr)
+    return declared_cost(session.model->program, *frame->graph, *session.nodes.infos[index].node);
   for (uint32_t i = 0; i < uint32_t{step->input_count} + step->output_count; ++i) {
     const int64_t bytes = step->args[i] == nullptr ? 0 : tensor_bytes(*step->args[i]);
     cost.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
@@ -83,7 +84,7 @@ NodeCost node_cost(const vireo_session& session, uint32_t index) {
   const auto sums = [&](Op op, const TensorType& a, const TensorType& b, const TensorType& y) {
     cost.operations += 2 * product_terms(op, a.shape, b.shape) * count_of(y);
   };
-  const fb::Node& node = *session.infos[index].node;
+  const fb::Node& node = *session.nodes.infos[index].node;
   const Op op = static_cast<Op>(node.op());
   const Tensor* const first = step->output_count == 0 ? nullptr : step->args[step->input_count];
   if (first == nullptr) return cost;

@@ -90,7 +90,7 @@ bool widen(const vireo_session& s, const fb::TestCase& test, vireo_bound* bounds
   for (uint32_t id = 0; id < p.expr_count(); ++id) {
     const fb::Expr& e = *p.model().exprs()->Get(id);
     if (e.kind() != fb::ExprKind::Symbol || e.data_dependent()) continue;
-    vireo_bound& b = bounds[(*count)++] = {text_of(e.name()), s.intervals[id].lo, s.intervals[id].hi};
+    vireo_bound& b = bounds[(*count)++] = {text_of(e.name()), s.shapes.intervals[id].lo, s.shapes.intervals[id].hi};
     for (uint32_t i = 0; i < s.main.input_count; ++i) {
       const Shape declared = vireo::type_of(*s.main.graph->tensors()->Get(s.main.graph->inputs()->Get(i))).shape;
       const Shape given = type_of(*test.inputs()->Get(i)).shape;
@@ -159,7 +159,7 @@ Status selftest(vireo_session& s, uint32_t index) {
     return fail(&s.error, Status::kUnsupported, "self-test of more than {} inputs", kMaxIo);
   const vireo_runtime& rt = *s.model->runtime;
   const size_t bytes = s.model->program.expr_count() * sizeof(vireo_bound);
-  auto* bounds = static_cast<vireo_bound*>(bytes == 0 || !s.owns_arena ? nullptr : rt.allocate(bytes));
+  auto* bounds = static_cast<vireo_bound*>(bytes == 0 || !s.block.owned ? nullptr : rt.allocate(bytes));
   uint32_t count = 0;
   const bool wider = bounds != nullptr && widen(s, test, bounds, &count);
   const Status status = wider ? run_apart(s, test, bounds, count) : run_test(s, test);

@@ -17,9 +17,9 @@ namespace {
 // Marks a session as in use; a second thread that comes meanwhile is told so.
 class Use {
  public:
-  explicit Use(vireo_session* s) : s_(s), mine_(__atomic_exchange_n(&s->busy, 1u, __ATOMIC_ACQUIRE) == 0) {}
+  explicit Use(vireo_session* s) : s_(s), mine_(__atomic_exchange_n(&s->run.busy, 1u, __ATOMIC_ACQUIRE) == 0) {}
   ~Use() {
-    if (mine_) __atomic_store_n(&s_->busy, 0u, __ATOMIC_RELEASE);
+    if (mine_) __atomic_store_n(&s_->run.busy, 0u, __ATOMIC_RELEASE);
   }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
@@ -87,7 +87,7 @@ vireo_status vireo_session_input(vireo_session* session, uint32_t index, vireo_t
   if (!use.mine()) return busy(error);
   if (index >= session->main.input_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
-  Tensor t = session->own_inputs[index];
+  Tensor t = session->inputs.own[index];
   t.shape = session->main.inputs[index]->shape;
   memcpy(out, &t, sizeof(*out));
   return VIREO_OK;
@@ -102,7 +102,7 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
   if (!use.mine()) return busy(error);
   if (index >= session->main.input_count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the model has no input of this index");
-  const vireo::TensorType& most = session->input_types[index];
+  const vireo::TensorType& most = session->inputs.most[index];
   Error e;
   Status status = Status::kOk;
   if (rank != most.shape.rank)
@@ -115,7 +115,7 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
   }
   if (vireo::ok(status)) {
     vireo::set_extents(*session, index, dims);
-    session->own_inputs[index].shape =
+    session->inputs.own[index].shape =
         session->main.inputs[index]->shape;  // what a state falls back to, and reserve keeps
   }
   vireo::blame_tensor(&e, vireo::input_name(*session, index));
@@ -143,11 +143,11 @@ vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* input
 }
 
 uint32_t vireo_session_failover_count(const vireo_session* session) {
-  return session == nullptr ? 0 : session->failovers;
+  return session == nullptr ? 0 : session->devices.failovers;
 }
 
 void vireo_session_cancel(vireo_session* session) {
-  if (session != nullptr) __atomic_store_n(&session->cancelled, 1u, __ATOMIC_RELAXED);
+  if (session != nullptr) __atomic_store_n(&session->run.cancelled, 1u, __ATOMIC_RELAXED);
 }
 
 vireo_status vireo_session_reset(vireo_session* session, vireo_error* error) {
@@ -155,10 +155,10 @@ vireo_status vireo_session_reset(vireo_session* session, vireo_error* error) {
   VIREO_NOT_NULL(session, error);
   Use use(session);
   if (!use.mine()) return busy(error);
-  session->random = session->seed;
+  session->random.state = session->random.seed;
   for (uint32_t i = 0; i < session->main.input_count; ++i) {
     if (vireo::state_of(session->model->program, i) < 0) continue;
-    const Tensor& t = session->own_inputs[i];
+    const Tensor& t = session->inputs.own[i];
     if (t.data != nullptr) memset(t.data, 0, static_cast<size_t>(t.capacity));
   }
   return VIREO_OK;
@@ -170,28 +170,30 @@ vireo_status vireo_session_reserve(vireo_session** session, const vireo_bound* b
   VIREO_NOT_NULL(session, error);
   VIREO_NOT_NULL(*session, error);
   if (bound_count != 0) VIREO_NOT_NULL(bounds, error);
-  if (__atomic_exchange_n(&(*session)->busy, 1u, __ATOMIC_ACQUIRE) != 0) return busy(error);
-  if (!(*session)->owns_arena) {
-    __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
+  if (__atomic_exchange_n(&(*session)->run.busy, 1u, __ATOMIC_ACQUIRE) != 0) return busy(error);
+  if (!(*session)->block.owned) {
+    __atomic_store_n(&(*session)->run.busy, 0u, __ATOMIC_RELEASE);
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT,
                          "the arena is the caller's: release the session and create one in a larger arena");
   }
   Error e;
   const Status status = vireo::rebuild_session(session, bounds, bound_count, &e);
-  if (!vireo::ok(status)) __atomic_store_n(&(*session)->busy, 0u, __ATOMIC_RELEASE);
+  if (!vireo::ok(status)) __atomic_store_n(&(*session)->run.busy, 0u, __ATOMIC_RELEASE);
   return vireo::report(status, e, error);
 }
 
-uint32_t vireo_session_node_count(const vireo_session* session) { return session == nullptr ? 0 : session->info_count; }
+uint32_t vireo_session_node_count(const vireo_session* session) {
+  return session == nullptr ? 0 : session->nodes.count;
+}
 
 vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vireo_node_info* out,
                                 vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
   VIREO_NOT_NULL(out, error);
-  if (index >= session->info_count)
+  if (index >= session->nodes.count)
     return vireo::refuse(error, VIREO_INVALID_ARGUMENT, "the session has no node of this index");
-  const vireo::NodeInfo& info = session->infos[index];
+  const vireo::NodeInfo& info = session->nodes.infos[index];
   vireo_node_info node = VIREO_NODE_INFO_INIT;
   node.name = vireo::text_of(info.node->name());
   node.op = vireo::op_name(static_cast<vireo::Op>(info.node->op()));
@@ -203,8 +205,8 @@ vireo_status vireo_session_node(const vireo_session* session, uint32_t index, vi
   node.reason = info.reason;
   node.dtype = static_cast<vireo_dtype>(info.dtype);
   node.depth = info.depth;
-  node.calls = session->times == nullptr ? 0 : session->times[index].calls;
-  node.total_ns = session->times == nullptr ? 0 : session->times[index].total_ns;
+  node.calls = session->nodes.times == nullptr ? 0 : session->nodes.times[index].calls;
+  node.total_ns = session->nodes.times == nullptr ? 0 : session->nodes.times[index].total_ns;
   node.key = info.key;
   const vireo::NodeCost cost = vireo::node_cost(*session, index);
   node.operations = cost.operations;

@@ -107,8 +107,8 @@ void Builder::make_slots(uint32_t sub) {
       continue;
     }
     k.tensor = new (tensor) Tensor();
-    if (s_->all == nullptr) s_->all = tensor;  // all of them lie one after the other
-    ++s_->all_count;
+    if (s_->all.first == nullptr) s_->all.first = tensor;  // all of them lie one after the other
+    ++s_->all.count;
   }
 }
 
@@ -132,7 +132,7 @@ Status Builder::place_tensors(uint32_t sub, Error* error) {
     if (const uint8_t* constant = p_.constant(tensor)) {
       if (out.dtype != DType::kString) out.data = const_cast<uint8_t*>(constant);  // strings: place_strings
     } else if (!s.dead && s.offsets[t] < kFirstAlias) {
-      out.data = s_->tensors + region_base_[sub] + s.offsets[t];
+      out.data = s_->values.at + region_base_[sub] + s.offsets[t];
     }
   }
   if (s.dead) return Status::kOk;
@@ -205,22 +205,22 @@ void Builder::take_lists() {
   s_->options = options_;
   s_->options.device = device;
   s_->options.target = target;
-  s_->infos = info;
-  s_->info_count = infos;
-  s_->times = times;
+  s_->nodes.infos = info;
+  s_->nodes.count = infos;
+  s_->nodes.times = times;
   for (uint32_t i = 0; times != nullptr && i < infos; ++i) times[i] = NodeTime{};
-  s_->symbols = symbols;
-  s_->intervals = intervals;
+  s_->shapes.symbols = symbols;
+  s_->shapes.intervals = intervals;
   for (uint32_t i = 0; i < exprs; ++i) {
     symbols[i] = -1;
     intervals[i] = l_.exprs[i];
   }
-  s_->input_types = input_types;
-  s_->own_inputs = own_inputs;
-  s_->carried = carried;
+  s_->inputs.most = input_types;
+  s_->inputs.own = own_inputs;
+  s_->state.carried = carried;
   s_->submit.message = message;
   s_->submit.message_bytes = kMessageBytes;
-  s_->seed = s_->random = options_.seed;
+  s_->random.seed = s_->random.state = options_.seed;
 }
 
 // The arena and scratch, in front of what the walk over the nodes takes, so that their places are known to it.
@@ -241,40 +241,40 @@ void Builder::take_memory() {
   if (kRedZone != 0) (void)c_.bytes(kRedZone, 64);
   BranchLane* const lanes = VIREO_BRANCHES ? c_.array<BranchLane>(static_cast<size_t>(l_.lanes)) : nullptr;
   if (!real()) return;
-  s_->tensors = static_cast<uint8_t*>(arena);
-  s_->tensor_bytes = arena_bytes;
-  if (VIREO_JOINED) s_->memory = memory;
-  if (VIREO_BRANCHES) s_->branch_lanes = lanes;
-  s_->pool = l_.model->runtime->pool;
-  if (s_->pool.run != nullptr && l_.slots < s_->pool.slots) {
-    s_->slice = {s_->pool, l_.slots};
-    s_->pool = {run_slice, &s_->slice, l_.slots};
+  s_->values.at = static_cast<uint8_t*>(arena);
+  s_->values.bytes = arena_bytes;
+  if (VIREO_JOINED) s_->devices.memory = memory;
+  if (VIREO_BRANCHES) s_->threads.lanes = lanes;
+  s_->threads.pool = l_.model->runtime->pool;
+  if (s_->threads.pool.run != nullptr && l_.slots < s_->threads.pool.slots) {
+    s_->threads.slice = {s_->threads.pool, l_.slots};
+    s_->threads.pool = {run_slice, &s_->threads.slice, l_.slots};
   }
   s_->submit.struct_size = sizeof(vireo_submit);
   s_->submit.scratch = scratch;
   s_->submit.scratch_bytes = l_.scratch_bytes;
-  s_->submit.threads = l_.slots > 1 ? &s_->pool : nullptr;
-  s_->submit.random = &s_->random;
+  s_->submit.threads = l_.slots > 1 ? &s_->threads.pool : nullptr;
+  s_->submit.random = &s_->random.state;
 }
 
 // What lanes submit with: no threads, and their part of the session's scratch. The session's steps are built.
 void Builder::start_lanes() {
   auto* const scratch = static_cast<uint8_t*>(s_->submit.scratch);
   for (int32_t k = 0; k < l_.lanes; ++k) {
-    BranchLane& lane = *new (&s_->branch_lanes[k]) BranchLane();
+    BranchLane& lane = *new (&s_->threads.lanes[k]) BranchLane();
     lane.submit = {sizeof(vireo_submit),  scratch + static_cast<size_t>(k) * l_.lane_scratch_bytes,
                    l_.lane_scratch_bytes, nullptr,
-                   &s_->random,           lane.message,
+                   &s_->random.state,     lane.message,
                    sizeof(lane.message)};
   }
-  s_->branch_lane_count = l_.lanes;
+  s_->threads.lane_count = l_.lanes;
   // A step whose shapes are worked out at each run writes them where other steps read, and lanes do not wait for
   // devices: such a window runs step by step.
   for (uint32_t i = 0; i < s_->main.step_count; ++i) {
     Step& first = s_->main.steps[i];
-    for (uint32_t k = 0; k < first.window; ++k) {
+    for (uint32_t k = 0; k < first.window.steps; ++k) {
       const Step& step = s_->main.steps[i + k];
-      if (step.infer || step.kind != Step::kPart || step.device != nullptr) first.window = 0;
+      if (step.shapes.infer || step.kind != Step::kPart || step.away.device != nullptr) first.window.steps = 0;
     }
   }
 }
@@ -282,12 +282,12 @@ void Builder::start_lanes() {
 // Inputs as they are by themselves, at their bounds; state begins at zero.
 void Builder::start_inputs() {
   for (uint32_t i = 0; i < s_->main.input_count; ++i) {
-    Tensor& own = s_->own_inputs[i];
+    Tensor& own = s_->inputs.own[i];
     own = *s_->main.inputs[i];
-    s_->input_types[i] = *s_->main.inputs[i];
+    s_->inputs.most[i] = *s_->main.inputs[i];
     const int32_t output = state_of(p_, i);
     if (output < 0) continue;
-    s_->carried[s_->carried_count++] = {i, static_cast<uint32_t>(output)};
+    s_->state.carried[s_->state.count++] = {i, static_cast<uint32_t>(output)};
     if (own.data != nullptr) memset(own.data, 0, static_cast<size_t>(own.capacity));
   }
 }
@@ -309,7 +309,7 @@ Status Builder::build(void* temporary, Error* error) {
   VIREO_TRY(build_frame(0, 0, false, real() ? &s_->main : &counted, error));
   if (real()) {
     if constexpr (VIREO_JOINED) {
-      if (s_->memory != nullptr) VIREO_TRY(open_memory(error));
+      if (s_->devices.memory != nullptr) VIREO_TRY(open_memory(error));
     }
     if (VIREO_BRANCHES) start_lanes();
     start_inputs();

@@ -13,8 +13,8 @@
 namespace vireo {
 
 void unload(Step& step) {
-  if (step.unload != nullptr) step.unload(step.loaded);
-  if (VIREO_JOINED && step.fallback != nullptr) unload(step.fallback->frame);
+  if (step.call.unload != nullptr) step.call.unload(step.call.loaded);
+  if (VIREO_JOINED && step.away.fallback != nullptr) unload(step.away.fallback->frame);
   for (Frame* body : step.bodies) {
     if (body != nullptr && step.kind != Step::kPart) unload(*body);
   }
@@ -120,9 +120,9 @@ Status make_session(const SessionLayout& l, const vireo_session_options& given, 
   const Status built = builder.build(temporary, error);
   vireo_session* const s = builder.session();
   hold(model->holders);
-  s->arena = block;
-  s->arena_bytes = total;
-  s->owns_arena = given.arena == nullptr;
+  s->block.at = block;
+  s->block.bytes = total;
+  s->block.owned = given.arena == nullptr;
   s->options.bounds = nullptr;  // the caller's memory
   s->options.bound_count = 0;
   s->options.cache = nullptr;
@@ -177,9 +177,9 @@ void release_session(vireo_session* session) {
   if constexpr (VIREO_JOINED) close_device_memory(*session);
   auto* const model = const_cast<vireo_model*>(session->model);
   const vireo_runtime* rt = model->runtime;
-  void* const block = session->arena;
-  const size_t bytes = session->arena_bytes;
-  const bool owned = session->owns_arena;
+  void* const block = session->block.at;
+  const size_t bytes = session->block.bytes;
+  const bool owned = session->block.owned;
   session->~vireo_session();
   if (owned) rt->release(block, bytes);
   release_model(model);
@@ -193,18 +193,18 @@ Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint3
   options.arena = nullptr;
   vireo_session* after = nullptr;
   VIREO_TRY(create_session(before->model, &options, &after, error));
-  after->random = before->random;
+  after->random.state = before->random.state;
   for (uint32_t i = 0; i < after->main.input_count; ++i) {
     if (state_of(before->model->program, i) < 0) continue;
-    const Tensor& from = before->own_inputs[i];
+    const Tensor& from = before->inputs.own[i];
     const int64_t bytes = tensor_bytes(from);
-    if (bytes < 0 || bytes > after->own_inputs[i].capacity) {
+    if (bytes < 0 || bytes > after->inputs.own[i].capacity) {
       blame_tensor(error, input_name(*before, i));
       release_session(after);
       return fail(error, Status::kOutOfArena, "carried state of input {} does not fit the new bounds", i);
     }
-    if (bytes > 0) memcpy(after->own_inputs[i].data, from.data, static_cast<size_t>(bytes));
-    after->own_inputs[i].shape = from.shape;
+    if (bytes > 0) memcpy(after->inputs.own[i].data, from.data, static_cast<size_t>(bytes));
+    after->inputs.own[i].shape = from.shape;
     after->main.inputs[i]->shape = from.shape;
   }
   release_session(before);

@@ -11,9 +11,9 @@ Status Builder::open_memory(Error* error) {
     return static_cast<Builder*>(context)->slot(sub, static_cast<int32_t>(t)).tensor;
   };
   const Status status = open_device_memory(*s_, l_, {this, tensor_of}, error);
-  for (const JoinedPart* p = l_.parts; s_->memory->full != nullptr && p != nullptr; p = p->next) {
+  for (const JoinedPart* p = l_.parts; s_->devices.memory->full != nullptr && p != nullptr; p = p->next) {
     const Device& device = l_.model->runtime->devices[l_.subs[p->subgraph].nodes[p->first].device];
-    if (&device != s_->memory->full) continue;
+    if (&device != s_->devices.memory->full) continue;
     refuse_nodes(l_, device, *p, "the device had no memory left for a session's values");
     refused_ = true;
   }
@@ -67,7 +67,7 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
       blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
       return status;
     }
-    if (real() && fixed && steps[k].infer) {
+    if (real() && fixed && steps[k].shapes.infer) {
       blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
       return fail(error, Status::kUnsupported, "node \"{}\": its shape depends on data that device \"{}\" keeps",
                   text_of(nodes.Get(part.nodes[k])->name()),
@@ -77,14 +77,14 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
   if (fixed) {
     c_.rewind(mark);
   } else if (real()) {
-    step->infer = true;
+    step->shapes.infer = true;
     step->bodies[0] = frame;
   }
   for (uint32_t k = 0; k < part.count; ++k) add_info(sub, part.nodes[k], depth);
   VIREO_TRY(load_part(sub, part.first, step, error));
   if (real()) {
-    step->device = &l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device];
-    step->arena = has_memory(*step->device) ? kSomeArena : 0;
+    step->away.device = &l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device];
+    step->away.arena = has_memory(*step->away.device) ? kSomeArena : 0;
   }
   if (!part.falls_back) return Status::kOk;
   const Status status = build_fallback(sub, part, depth, step, error);
@@ -108,7 +108,7 @@ Status Builder::build_fallback(uint32_t sub, const JoinedPart& part, uint8_t dep
     fallback->first_info = step->info;
     fallback->blob = part.blob;
     for (uint32_t i = 0; i < part.inner_count; ++i)
-      values[i] = {slot(sub, part.inner[i]).tensor, s_->tensors + part.region_base + part.inner_at[i]};
+      values[i] = {slot(sub, part.inner[i]).tensor, s_->values.at + part.region_base + part.inner_at[i]};
     second_infos_ = infos;
   }
   second_ = true;
@@ -118,11 +118,11 @@ Status Builder::build_fallback(uint32_t sub, const JoinedPart& part, uint8_t dep
     status = build_step(sub, part.nodes[k], depth, /*shapes_only=*/false, one, error);
     if (real() && ok(status)) {
       one->info = step->info + k;
-      one->window = 0;
+      one->window.steps = 0;
       ++fallback->frame.step_count;  // what release has to unload
     }
     // So that a failure further on finds what is loaded.
-    if (real() && k == 0) step->fallback = fallback;
+    if (real() && k == 0) step->away.fallback = fallback;
   }
   second_ = false;
   return status;

@@ -47,7 +47,7 @@ void Builder::add_info(uint32_t sub, uint32_t n, uint8_t depth) {
     if (VIREO_JOINED && second_) {
       *second_infos_ = info;
     } else {
-      s_->infos[next_info_] = info;
+      s_->nodes.infos[next_info_] = info;
     }
   }
   if (!VIREO_JOINED || !second_) {
@@ -82,7 +82,7 @@ Status Builder::check_static(uint32_t sub, uint32_t n, Step* step, Error* error)
   Error cause;
   const Status status = infer_static(*step, constant_, out_pointers_, &unsure, &cause);
   if (unsure) {
-    step->infer = true;
+    step->shapes.infer = true;
     return Status::kOk;
   }
   if (!ok(status)) {
@@ -110,8 +110,8 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
     vireo_packed what = {};
     what.struct_size = sizeof(what);
     const auto pack = [&](void* to) {
-      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k, l_.slots > 1 ? &s_->pool : nullptr,
-                                   &what, to);
+      return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k,
+                                   l_.slots > 1 ? &s_->threads.pool : nullptr, &what, to);
     };
     vireo_status status = pack(nullptr);
     const char* const delegate = device.delegate->name;
@@ -140,7 +140,7 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
   const NodeChoice& choice = choice_of(sub, n);
   const fb::Node& node = *l_.graph(sub).nodes()->Get(n);
   const bool composite = static_cast<Op>(node.op()) == Op::kComposite;
-  if (real()) step->bounded = shapes_only || choice.scratch_bytes != 0;
+  if (real()) step->shapes.bounded = shapes_only || choice.scratch_bytes != 0;
   if (composite) {
     const uint32_t body = node.subgraphs()->Get(0);
     bool fixed = declared_static(sub, node);
@@ -154,23 +154,23 @@ Status Builder::build_part(uint32_t sub, uint32_t n, bool shapes_only, Step* ste
     if (fixed) {
       if (real()) {
         for (uint32_t i = 0; i < frame->step_count; ++i) {
-          if (frame->steps[i].infer)
+          if (frame->steps[i].shapes.infer)
             return fail(error, Status::kInvalidModel, "node \"{}\": a fused body depends on data",
                         text_of(node.name()));
         }
       }
       c_.rewind(mark);
     } else if (real()) {
-      step->infer = true;
+      step->shapes.infer = true;
       step->bodies[0] = frame;
     }
   } else if (real()) {
-    step->data_dependent = (step->def->flags & OpDef::kDataDependent) != 0;
+    step->shapes.data_dependent = (step->def->flags & OpDef::kDataDependent) != 0;
     if (declared_static(sub, node)) {
       VIREO_TRY(check_static(sub, n, step, error));
-      step->in_place = !step->infer && choice.in_place;
+      step->in_place = !step->shapes.infer && choice.in_place;
     } else {
-      step->infer = true;
+      step->shapes.infer = true;
     }
   }
   return shapes_only ? Status::kOk : load_part(sub, n, step, error);
@@ -189,7 +189,7 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
     part.packed = packed;
   }
   const vireo_status status =
-      device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->loaded);
+      device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->call.loaded);
   if (status != VIREO_OK) {
     if constexpr (VIREO_JOINED) refuse_part(device, choice.part, status);
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it: status {}",
@@ -198,9 +198,9 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
 #if VIREO_ASAN
   step->scratch_bytes = choice.scratch_bytes;
 #endif
-  step->submit = device.delegate->submit;
-  step->unload = device.delegate->unload;
-  if (VIREO_JOINED && device.delegate->wait != nullptr) step->device = &device;
+  step->call.submit = device.delegate->submit;
+  step->call.unload = device.delegate->unload;
+  if (VIREO_JOINED && device.delegate->wait != nullptr) step->away.device = &device;
   return Status::kOk;
 }
 
@@ -215,8 +215,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
       return fail(error, Status::kUnsupported, "node \"{}\": operator {} is not in this build", text_of(node.name()),
                   static_cast<int>(op));
     step->def = row->def;
-    step->graph = &l_.graph(sub);
-    step->node = &node;
+    step->declared.graph = &l_.graph(sub);
+    step->declared.node = &node;
     step->attrs = node.attrs()->data();
     step->attrs_size = node.attrs()->size();
     if (node.inputs()->size() > UINT16_MAX || node.outputs()->size() > UINT16_MAX) {
@@ -229,8 +229,8 @@ Status Builder::build_step(uint32_t sub, uint32_t n, uint8_t depth, bool shapes_
     for (const int32_t y : *node.outputs()) *args++ = y < 0 ? nullptr : slot(sub, y).tensor;
     step->info = shapes_only ? 0 : next_info_;
     if (VIREO_BRANCHES && sub == 0) {
-      step->lane = l_.subs[0].nodes[n].lane;
-      step->window = l_.subs[0].nodes[n].window;
+      step->window.lane = l_.subs[0].nodes[n].lane;
+      step->window.steps = static_cast<uint8_t>(l_.subs[0].nodes[n].window);
     }
   }
   if (!shapes_only) add_info(sub, n, depth);

@@ -13,7 +13,7 @@
 
 namespace vireo {
 
-constexpr uint32_t kMostWindow = 64;    // nodes
+constexpr uint32_t kMostWindow = 64;    // nodes; Step::Window counts to 255
 constexpr uint32_t kMostBranches = 16;  // of a window
 constexpr int32_t kMostLanes = 8;
 

@@ -27,17 +27,17 @@ constexpr uint32_t bit_of(uint32_t arena) { return 2u << arena; }
 
 // The run begins again without the device, or ends.
 Status lose_device(vireo_session& s, uint32_t arena, const char* node, const char* why) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   const Device* const device = m.arenas[arena].device;
   const uint32_t bit = device_bit(s, device);
   bool bound = false;
   for (uint32_t i = 0; i < s.main.input_count; ++i) bound = bound || m.bound[i].arena == arena;
   for (uint32_t o = 0; o < s.main.output_count; ++o) bound = bound || m.bound[s.main.input_count + o].arena == arena;
-  if ((m.indispensable & bit) != 0 || bound || (s.lost_devices & bit) != 0) {
+  if ((m.indispensable & bit) != 0 || bound || (s.devices.lost & bit) != 0) {
     return fail(&s.error, Status::kDeviceLost, "device \"{}\", at \"{}\": {}{}", device->info.name, node, why,
                 bound ? ", and with it what the caller bound to its memory" : "");
   }
-  s.lost_devices |= bit;
+  s.devices.lost |= bit;
   m.begins_again = true;
   Error told;
   (void)fail(&told, Status::kDeviceLost,
@@ -53,15 +53,15 @@ Status failed(vireo_session& s, uint32_t arena, vireo_status status, const char*
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
   if (status == VIREO_DEVICE_LOST) return lose_device(s, arena, node, what[0] == 0 ? "it is gone" : what);
   return fail(&s.error, static_cast<Status>(status), "device \"{}\", at \"{}\": {}",
-              s.memory->arenas[arena].device->info.name, node, what);
+              s.devices.memory->arenas[arena].device->info.name, node, what);
 }
 
 // Waits for what was submitted on an arena, in order.
 Status drain(vireo_session& s, uint32_t arena) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   for (uint32_t i = 0; i < m.pending_count;) {
     Step& step = *m.pending[i];
-    const uint32_t its = step.arena - 1u;
+    const uint32_t its = step.away.arena - 1u;
     if (arena != kAll && its != arena) {
       ++i;
       continue;
@@ -76,7 +76,7 @@ Status drain(vireo_session& s, uint32_t arena) {
 }
 
 Status bring_home(vireo_session& s, const Tensor& t, const char* node) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   uint32_t& w = where(m, &t);
   if ((w & kHome) != 0) return Status::kOk;
   uint32_t k = 0;
@@ -86,7 +86,7 @@ Status bring_home(vireo_session& s, const Tensor& t, const char* node) {
   const vireo_place& at = a.at[number_of(m, &t)];
   const int64_t bytes = tensor_bytes(t);
   if (a.shared && at.buffer == a.buffer) {
-    const uint8_t* const place = s.tensors + at.offset;                                   // the import begins there
+    const uint8_t* const place = s.values.at + at.offset;                                 // the import begins there
     if (bytes > 0 && place != t.data) memcpy(t.data, place, static_cast<size_t>(bytes));  // of a trial
   } else if (bytes > 0) {
     const vireo_status status =
@@ -98,14 +98,14 @@ Status bring_home(vireo_session& s, const Tensor& t, const char* node) {
 }
 
 Status bring_there(vireo_session& s, const Tensor& t, uint32_t k, const char* node) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   if ((where(m, &t) & bit_of(k)) != 0) return Status::kOk;
   VIREO_TRY(bring_home(s, t, node));
   const Arena& a = m.arenas[k];
   const vireo_place& at = a.at[number_of(m, &t)];
   const int64_t bytes = tensor_bytes(t);
   if (a.shared && at.buffer == a.buffer) {
-    uint8_t* const place = s.tensors + at.offset;
+    uint8_t* const place = s.values.at + at.offset;
     if (bytes > 0 && place != t.data) memcpy(place, t.data, static_cast<size_t>(bytes));
   } else if (bytes > 0) {
     const auto write = [&] {
@@ -127,18 +127,18 @@ Status bring_there(vireo_session& s, const Tensor& t, uint32_t k, const char* no
 bool may_steer_shapes(const Tensor& t) { return t.shape.rank <= 1; }
 
 Status bind_step(vireo_session& s, Step& step) {
-  const DeviceMemory& m = *s.memory;
-  const Arena& a = m.arenas[step.arena - 1u];
+  const DeviceMemory& m = *s.devices.memory;
+  const Arena& a = m.arenas[step.away.arena - 1u];
   for (uint32_t i = 0; i < uint32_t{step.input_count} + step.output_count; ++i)
     m.places[i] = a.at[number_of(m, step.args[i])];
-  return static_cast<Status>(step.device->delegate->bind(step.loaded, m.places, m.places + step.input_count));
+  return static_cast<Status>(step.away.device->delegate->bind(step.call.loaded, m.places, m.places + step.input_count));
 }
 
 // All steps that work on arena `k` and, unless that is null, on `tensor`.
 Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tensor, Error* error) {
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     Step& step = frame.steps[i];
-    bool concerned = step.arena == k + 1u;
+    bool concerned = step.away.arena == k + 1u;
     if (concerned && tensor != nullptr) {
       concerned = false;
       for (uint32_t j = 0; j < uint32_t{step.input_count} + step.output_count; ++j)
@@ -149,7 +149,7 @@ Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tens
       if (!ok(status)) {
         blame_node(error, step_name(s, step));
         return fail(error, status, "node \"{}\": device \"{}\" does not take the places of its values",
-                    step_name(s, step), step.device->info.name);
+                    step_name(s, step), step.away.device->info.name);
       }
     }
     for (Frame* body : step.bodies) {
@@ -161,14 +161,14 @@ Status bind_frame(vireo_session& s, Frame& frame, uint32_t k, const Tensor* tens
 
 // Numbers the arenas of steps; says which devices have a part that cannot run elsewhere.
 void number_steps(vireo_session& s, Frame& frame) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     Step& step = frame.steps[i];
-    if (step.arena == kSomeArena) {
+    if (step.away.arena == kSomeArena) {
       uint32_t k = 0;
-      while (m.arenas[k].device != step.device) ++k;
-      step.arena = static_cast<uint8_t>(k + 1);
-      if (step.fallback == nullptr) m.indispensable |= device_bit(s, step.device);
+      while (m.arenas[k].device != step.away.device) ++k;
+      step.away.arena = static_cast<uint8_t>(k + 1);
+      if (step.away.fallback == nullptr) m.indispensable |= device_bit(s, step.away.device);
     }
     for (Frame* body : step.bodies) {
       if (body != nullptr && step.kind != Step::kPart) number_steps(s, *body);
@@ -214,10 +214,10 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
 }
 
 Status open_device_memory(vireo_session& s, const SessionLayout& l, const TensorOf& tensor_of, Error* error) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   const vireo_runtime* rt = l.model->runtime;
-  m.tensors = s.all;
-  m.tensor_count = s.all_count;
+  m.tensors = s.all.first;
+  m.tensor_count = s.all.count;
   all_at_home(s);
   uint32_t k = 0;
   for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
@@ -226,11 +226,11 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
     for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = vireo_place{};
     const vireo_delegate& d = *a.device->delegate;
     vireo_status status = VIREO_UNSUPPORTED;
-    if (shares_arena(l, plan->device) && reinterpret_cast<uintptr_t>(s.tensors) % kImportAlignment == 0) {
+    if (shares_arena(l, plan->device) && reinterpret_cast<uintptr_t>(s.values.at) % kImportAlignment == 0) {
       vireo_handle handle = VIREO_HANDLE_INIT;
       handle.kind = VIREO_HANDLE_HOST;
-      handle.value = reinterpret_cast<uintptr_t>(s.tensors);
-      handle.bytes = align_up(s.tensor_bytes, kImportAlignment);
+      handle.value = reinterpret_cast<uintptr_t>(s.values.at);
+      handle.bytes = align_up(s.values.bytes, kImportAlignment);
       status = d.buffer_import(a.device->handle, &rt->host, &handle, &a.buffer);
       a.shared = status == VIREO_OK;
     }
@@ -248,7 +248,7 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
         const Tensor* const tensor = tensor_of.get(tensor_of.context, i, t);
         vireo_place& place = a.at[number_of(m, tensor)];
         if (place.buffer != nullptr) continue;  // the owner's, which lives as long as its bodies need it
-        place = {a.buffer, a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.tensors) : at[t]};
+        place = {a.buffer, a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.values.at) : at[t]};
       }
     }
   }
@@ -258,24 +258,24 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
 }
 
 void close_device_memory(vireo_session& s) {
-  for (uint32_t k = 0; s.memory != nullptr && k < s.memory->count; ++k) {
-    const Arena& a = s.memory->arenas[k];
+  for (uint32_t k = 0; s.devices.memory != nullptr && k < s.devices.memory->count; ++k) {
+    const Arena& a = s.devices.memory->arenas[k];
     if (a.buffer != nullptr) a.device->delegate->buffer_release(a.device->handle, a.buffer);
   }
 }
 
 void all_at_home(vireo_session& s) {
-  for (uint32_t t = 0; t < s.memory->tensor_count; ++t) s.memory->where[t] = kHome;
+  for (uint32_t t = 0; t < s.devices.memory->tensor_count; ++t) s.devices.memory->where[t] = kHome;
 }
 
 Status Remote::take_buffers(vireo_session& s) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   all_at_home(s);
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
     const BoundBuffer& b = m.bound[i];
     if (b.buffer == nullptr) continue;
     Tensor& x = *s.main.inputs[i];
-    if (x.data != s.own_inputs[i].data) {
+    if (x.data != s.inputs.own[i].data) {
       blame_tensor(&s.error, input_name(s, i));
       return fail(&s.error, Status::kInvalidArgument, "input {} is bound to a buffer, and the caller gives data, too",
                   i);
@@ -298,15 +298,15 @@ Status Remote::take_buffers(vireo_session& s) {
 }
 
 Status Remote::submit(vireo_session& s, Step& step) {
-  DeviceMemory& m = *s.memory;
-  const uint32_t k = step.arena - 1u;
+  DeviceMemory& m = *s.devices.memory;
+  const uint32_t k = step.away.arena - 1u;
   const char* const node = step_name(s, step);
   Tensor** const args = step.args;
   for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_there(s, *args[i], k, node));
   s.submit.message[0] = 0;
-  const vireo_status status = step.submit(
-      step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
-      reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  const vireo_status status = step.call.submit(
+      step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
+      step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
   if (status != VIREO_OK) return failed(s, k, status, node, s.submit.message);
   m.pending[m.pending_count++] = &step;
   for (uint32_t o = 0; o < step.output_count; ++o) where(m, args[step.input_count + o]) = bit_of(k);
@@ -314,12 +314,12 @@ Status Remote::submit(vireo_session& s, Step& step) {
 }
 
 Status Remote::before(vireo_session& s, const Step& step) {
-  const DeviceMemory& m = *s.memory;
-  const bool there = step.arena != 0 && !is_lost(s, step);
+  const DeviceMemory& m = *s.devices.memory;
+  const bool there = step.away.arena != 0 && !is_lost(s, step);
   for (uint32_t k = 0; !there && k < m.count; ++k) {  // it may write where a part still reads
     if (m.arenas[k].shared) VIREO_TRY(drain(s, k));
   }
-  if (there && !step.infer) return Status::kOk;
+  if (there && !step.shapes.infer) return Status::kOk;
   for (uint32_t i = 0; i < step.input_count; ++i) {
     const Tensor* const t = step.args[i];
     if (t == nullptr || t->data == nullptr) continue;  // the device alone has it: what wants to see it here says so
@@ -329,19 +329,19 @@ Status Remote::before(vireo_session& s, const Step& step) {
 }
 
 void Remote::after(vireo_session& s, const Step& step) {
-  if (step.arena != 0 && !is_lost(s, step)) return;
+  if (step.away.arena != 0 && !is_lost(s, step)) return;
   for (uint32_t o = 0; o < step.output_count; ++o) {
-    if (const Tensor* const t = step.args[step.input_count + o]; t != nullptr) where(*s.memory, t) = kHome;
+    if (const Tensor* const t = step.args[step.input_count + o]; t != nullptr) where(*s.devices.memory, t) = kHome;
   }
 }
 
 void Remote::enter(vireo_session& s, const Frame& frame) {
   if (&frame == &s.main) return;  // take_buffers()
-  for (uint32_t i = 0; i < frame.input_count; ++i) where(*s.memory, frame.inputs[i]) = kHome;
+  for (uint32_t i = 0; i < frame.input_count; ++i) where(*s.devices.memory, frame.inputs[i]) = kHome;
 }
 
 Status Remote::leave(vireo_session& s, Frame& frame) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   const bool main = &frame == &s.main;
   for (uint32_t o = 0; o < frame.output_count; ++o) {
     const Tensor& y = *frame.outputs[o];
@@ -367,7 +367,7 @@ Status Remote::leave(vireo_session& s, Frame& frame) {
 }
 
 bool Remote::has_buffer(const vireo_session& s, uint32_t output) {
-  return s.memory->bound[s.main.input_count + output].buffer != nullptr;
+  return s.devices.memory->bound[s.main.input_count + output].buffer != nullptr;
 }
 Status Remote::fetch_output(vireo_session& s, uint32_t output) {
   return bring_home(s, *s.main.outputs[output], "the model's end");
@@ -375,13 +375,13 @@ Status Remote::fetch_output(vireo_session& s, uint32_t output) {
 
 bool Remote::end_run(vireo_session& s, uint64_t random, Status* status) {
   if (!ok(*status)) abandon(s);
-  const bool again = s.memory->begins_again;
-  s.memory->begins_again = false;
+  const bool again = s.devices.memory->begins_again;
+  s.devices.memory->begins_again = false;
   if (!again) return false;
   *status = Status::kOk;
   begin_run(s);
-  s.settled = false;
-  s.random = random;
+  s.run.settled = false;
+  s.random.state = random;
   return true;
 }
 
@@ -392,11 +392,11 @@ Status finish_step(vireo_session& s, const Step& step) {
 }
 
 void abandon(vireo_session& s) {
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   for (uint32_t i = 0; i < m.pending_count; ++i) {
     const Step& step = *m.pending[i];
-    step.device->delegate->cancel(step.loaded);
-    (void)step.device->delegate->wait(step.loaded, 0);
+    step.away.device->delegate->cancel(step.call.loaded);
+    (void)step.away.device->delegate->wait(step.call.loaded, 0);
   }
   m.pending_count = 0;
 }
@@ -406,15 +406,15 @@ Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_bu
   const char* const end = output ? "output" : "input";
   const uint32_t count = output ? s.main.output_count : s.main.input_count;
   if (index >= count) return fail(error, Status::kInvalidArgument, "the model has no {} {}", end, index);
-  if (s.memory == nullptr) {
+  if (s.devices.memory == nullptr) {
     return fail(error, Status::kUnsupported,
                 "no device of this session works on memory of its own: vireo_buffer_read gives the bytes");
   }
-  DeviceMemory& m = *s.memory;
+  DeviceMemory& m = *s.devices.memory;
   Tensor& t = output ? *s.main.outputs[index] : *s.main.inputs[index];
   bool carried = false;
-  for (uint32_t k = 0; k < s.carried_count; ++k)
-    carried = carried || (output ? s.carried[k].output : s.carried[k].input) == index;
+  for (uint32_t k = 0; k < s.state.count; ++k)
+    carried = carried || (output ? s.state.carried[k].output : s.state.carried[k].input) == index;
   if (carried) return fail(error, Status::kUnsupported, "{} {} is carried state", end, index);
   for (uint32_t i = 0; output && i < s.main.input_count; ++i) {
     if (s.main.inputs[i] == &t) return fail(error, Status::kUnsupported, "output {} is an input of the model", index);
@@ -423,7 +423,7 @@ Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_bu
     if (o != index && s.main.outputs[o] == &t)
       return fail(error, Status::kUnsupported, "output {} is output {}, too", index, o);
   }
-  const auto most = static_cast<uint64_t>(output ? t.capacity : s.own_inputs[index].capacity);
+  const auto most = static_cast<uint64_t>(output ? t.capacity : s.inputs.own[index].capacity);
   if (t.dtype == DType::kString) return fail(error, Status::kUnsupported, "{} {} holds strings", end, index);
   if (buffer != nullptr &&
       (offset % kBufferAlignment != 0 || buffer->bytes < offset || buffer->bytes - offset < most)) {
@@ -464,20 +464,20 @@ Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_bu
 static constexpr uint64_t kLookNs = 2000000;
 
 vireo_status wait_for(vireo_session& s, const Step& step) {
-  const vireo_delegate& d = *step.device->delegate;
+  const vireo_delegate& d = *step.away.device->delegate;
   const uint64_t limit = s.options.device_timeout_ns == 0 ? VIREO_DEVICE_TIMEOUT_NS : s.options.device_timeout_ns;
   const uint64_t begin = platform::now_ns();
   uint64_t looks = 0;  // instead of a clock, where there is none
   vireo_status status = VIREO_BUSY;
-  while ((status = d.wait(step.loaded, kLookNs)) == VIREO_BUSY) {
-    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) {
-      d.cancel(step.loaded);
+  while ((status = d.wait(step.call.loaded, kLookNs)) == VIREO_BUSY) {
+    if (__atomic_load_n(&s.run.cancelled, __ATOMIC_RELAXED) != 0) {
+      d.cancel(step.call.loaded);
       return VIREO_CANCELLED;
     }
     ++looks;
     const uint64_t now = platform::now_ns();
     if ((begin == 0 ? looks * kLookNs : now - begin) < limit) continue;
-    d.cancel(step.loaded);
+    d.cancel(step.call.loaded);
     const char why[] = "did not answer in time";
     memcpy(s.submit.message, why, sizeof(why));
     return VIREO_DEVICE_LOST;

@@ -193,19 +193,19 @@ class Trial {
 };
 
 Status check_part(vireo_session& s, Step& step, bool* wrong) {
-  Fallback& f = *step.fallback;
+  Fallback& f = *step.away.fallback;
   if (f.blob == nullptr || __atomic_load_n(&f.blob->head.checked, __ATOMIC_ACQUIRE) != 0) return Status::kOk;
   Trial trial(s, step);
   if (!trial.can()) return Status::kOk;
   VIREO_TRY(trial.open());
-  Status status = step.infer ? infer_step(s, step) : Status::kOk;
-  if (s.memory != nullptr) all_at_home(s);
+  Status status = step.shapes.infer ? infer_step(s, step) : Status::kOk;
+  if (s.devices.memory != nullptr) all_at_home(s);
   if (ok(status)) status = run_part(s, step);
-  if (ok(status) && step.arena != 0) status = finish_step(s, step);
-  if (s.memory != nullptr) {
+  if (ok(status) && step.away.arena != 0) status = finish_step(s, step);
+  if (s.devices.memory != nullptr) {
     abandon(s);
     all_at_home(s);
-    s.memory->begins_again = false;
+    s.devices.memory->begins_again = false;
   }
   if (is_lost(s, step)) {  // it has been told
     s.error = Error{};
@@ -234,7 +234,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   if (!forgotten) f.blob->refuse(told.message);
   told = Error{};
   (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
-             step.device->info.name, second, f.frame.step_count, step_name(s, step),
+             step.away.device->info.name, second, f.frame.step_count, step_name(s, step),
              forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");
   tell(s, VIREO_LOG_WARNING, told);
   return Status::kOk;
@@ -243,7 +243,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
 Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
   for (uint32_t i = 0; i < frame.step_count; ++i) {
     Step& step = frame.steps[i];
-    if (step.fallback != nullptr) VIREO_TRY(check_part(s, step, wrong));
+    if (step.away.fallback != nullptr) VIREO_TRY(check_part(s, step, wrong));
     for (Frame* body : step.bodies) {
       if (body != nullptr && step.kind != Step::kPart) VIREO_TRY(check_frame(s, *body, wrong));
     }
@@ -253,49 +253,52 @@ Status check_frame(vireo_session& s, Frame& frame, bool* wrong) {
 
 }  // namespace
 
-bool is_lost(const vireo_session& s, const Step& step) { return (s.lost_devices & device_bit(s, step.device)) != 0; }
+bool is_lost(const vireo_session& s, const Step& step) {
+  return (s.devices.lost & device_bit(s, step.away.device)) != 0;
+}
 bool Remote::lost(const vireo_session& s, const Step& step) { return is_lost(s, step); }
 
 Status Remote::run_instead(vireo_session& s, Step& step) {
-  Fallback& f = *step.fallback;
+  Fallback& f = *step.away.fallback;
   if (is_lost(s, step) && !f.lost) {
     f.lost = true;
-    ++s.failovers;
+    ++s.devices.failovers;
     for (uint32_t k = 0; k < f.frame.step_count; ++k) {
-      NodeInfo& info = s.infos[f.first_info + k];
+      NodeInfo& info = s.nodes.infos[f.first_info + k];
       info.device = f.infos[k].device;
       info.kernel = f.infos[k].kernel;
       info.reason = "its device was lost";
     }
   }
   for (uint32_t i = 0; i < f.value_count; ++i) f.values[i].tensor->data = f.values[i].at;
-  NodeTime* const times = s.times;  // the caller counts them as one
-  s.times = nullptr;
+  NodeTime* const times = s.nodes.times;  // the caller counts them as one
+  s.nodes.times = nullptr;
   const Status status = run_frame(s, f.frame);
-  s.times = times;
+  s.nodes.times = times;
   for (uint32_t i = 0; i < f.value_count; ++i) f.values[i].tensor->data = nullptr;
   return status;
 }
 
 static Status fail_over(vireo_session& s, Step& step, const char* why) {
   if (!is_lost(s, step)) {
-    s.lost_devices |= device_bit(s, step.device);
+    s.devices.lost |= device_bit(s, step.away.device);
     Error told;
     (void)fail(
         &told, Status::kDeviceLost,
         "device \"{}\" was lost at \"{}\" ({}): what this session had there runs on its other devices from now on",
-        step.device->info.name, step_name(s, step), why);
+        step.away.device->info.name, step_name(s, step), why);
     tell(s, VIREO_LOG_WARNING, told);
   }
   return Remote::run_instead(s, step);
 }
 
 Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
-  if (status == VIREO_OK && step.device->delegate->wait != nullptr) status = wait_for(s, step);
+  if (status == VIREO_OK && step.away.device->delegate->wait != nullptr) status = wait_for(s, step);
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
   if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);
-  if (step.fallback != nullptr) return fail_over(s, step, s.submit.message[0] == 0 ? "it is gone" : s.submit.message);
-  return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.device->info.name,
+  if (step.away.fallback != nullptr)
+    return fail_over(s, step, s.submit.message[0] == 0 ? "it is gone" : s.submit.message);
+  return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.away.device->info.name,
               step.def->name, step_name(s, step), s.submit.message[0] == 0 ? "lost" : s.submit.message);
 }
 

@@ -10,7 +10,7 @@ namespace vireo {
 void set_extents(vireo_session& s, uint32_t input, const Dim* extents) {
   Shape& shape = s.main.inputs[input]->shape;
   for (int d = 0; d < shape.rank; ++d) {
-    if (shape[d] != extents[d]) s.settled = false;
+    if (shape[d] != extents[d]) s.run.settled = false;
     shape[d] = extents[d];
   }
 }
@@ -35,7 +35,7 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
   }
   for (int i = 0; i < x.shape.rank; ++i) {
     const Dim d = type.shape[i], actual = x.shape[i];
-    const Dim most = s.input_types[input].shape[i];
+    const Dim most = s.inputs.most[input].shape[i];
     if (!is_symbolic(d)) {
       if (actual != d) {
         return fail(&s.error, Status::kInvalidArgument, "input \"{}\" has shape {}, the model wants {}", name, x.shape,
@@ -44,7 +44,7 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
       continue;
     }
     const uint32_t id = handle_id(d);
-    const Interval within = s.intervals[id];
+    const Interval within = s.shapes.intervals[id];
     if (actual < within.lo || actual > most) {
       return fail(&s.error, Status::kInvalidArgument,
                   "dimension {} of input \"{}\" is {}, outside the session's bounds {}..{}", i, name, actual, within.lo,
@@ -52,13 +52,13 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
     }
     const fb::Expr& e = *s.model->program.model().exprs()->Get(id);
     if (e.kind() != fb::ExprKind::Symbol) continue;
-    if (s.symbols[id] >= 0 && s.symbols[id] != actual) {
+    if (s.shapes.symbols[id] >= 0 && s.shapes.symbols[id] != actual) {
       return fail(&s.error, Status::kInvalidArgument,
                   "dimension {} of input \"{}\" is {}, but \"{}\" is already {} in this run: inputs share its name "
                   "(convert with --shape INPUT=OTHER to rename it)",
-                  i, name, actual, text_of(e.name()), s.symbols[id]);
+                  i, name, actual, text_of(e.name()), s.shapes.symbols[id]);
     }
-    s.symbols[id] = actual;
+    s.shapes.symbols[id] = actual;
   }
   set_extents(s, input, x.shape.dims);
   return Status::kOk;
@@ -66,7 +66,7 @@ Status bind_symbols(vireo_session& s, uint32_t input, const Tensor& x) {
 
 Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   Tensor& x = *s.main.inputs[i];
-  const Tensor& own = s.own_inputs[i];
+  const Tensor& own = s.inputs.own[i];
   const char* name = input_name(s, i);
   if (given == nullptr || given->data == nullptr) {
     Tensor mine = x;
@@ -171,26 +171,26 @@ void hand_out(vireo_session& s, vireo_tensor* outputs) {
 // Outputs become the inputs of the next run. A state may be fed by another state's input (a shift register), so all go
 // through their own memory: no output lies in a state input's memory, because the planner keeps that memory to itself.
 void carry_state(vireo_session& s) {
-  for (uint32_t k = 0; k < s.carried_count; ++k) {
-    const uint32_t i = s.carried[k].input;
-    const Tensor& y = *s.main.outputs[s.carried[k].output];
+  for (uint32_t k = 0; k < s.state.count; ++k) {
+    const uint32_t i = s.state.carried[k].input;
+    const Tensor& y = *s.main.outputs[s.state.carried[k].output];
     const int64_t bytes = tensor_bytes(y);
-    if (bytes > 0 && bytes <= s.own_inputs[i].capacity)
-      memmove(s.own_inputs[i].data, y.data, static_cast<size_t>(bytes));
-    s.own_inputs[i].shape = y.shape;
+    if (bytes > 0 && bytes <= s.inputs.own[i].capacity)
+      memmove(s.inputs.own[i].data, y.data, static_cast<size_t>(bytes));
+    s.inputs.own[i].shape = y.shape;
     set_extents(s, i, y.shape.dims);
   }
 }
 
 void keep_state(vireo_session& s) {
-  for (uint32_t k = 0; k < s.carried_count; ++k)
-    set_extents(s, s.carried[k].input, s.own_inputs[s.carried[k].input].shape.dims);
+  for (uint32_t k = 0; k < s.state.count; ++k)
+    set_extents(s, s.state.carried[k].input, s.inputs.own[s.state.carried[k].input].shape.dims);
 }
 
 void forget_inputs(vireo_session& s) {
   for (uint32_t i = 0; i < s.main.input_count; ++i) {
-    s.main.inputs[i]->data = s.own_inputs[i].data;
-    s.main.inputs[i]->capacity = s.own_inputs[i].capacity;
+    s.main.inputs[i]->data = s.inputs.own[i].data;
+    s.main.inputs[i]->capacity = s.inputs.own[i].capacity;
   }
 }
 

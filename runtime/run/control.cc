@@ -114,8 +114,8 @@ Status run_loop(vireo_session& s, Step& step) {
     trips = read_integer(step.args[0]->dtype, step.args[0]->data, 0);
   }
   if (step.args[1] != nullptr && !read_bool(*step.args[1], &again)) return fail_here(s, step, "its condition is empty");
-  if (s.loop_depth >= kMaxNesting) return fail_here(s, step, "loops nest too deep");
-  int64_t* const cells = s.loop_cells + 2 * s.loop_depth++;
+  if (s.run.loop_depth >= kMaxNesting) return fail_here(s, step, "loops nest too deep");
+  int64_t* const cells = s.run.loop_cells + 2 * s.run.loop_depth++;
 
   for (uint32_t j = 0; j < carried; ++j) VIREO_TRY(copy_tensor(s, step, *step.args[2 + j], outputs[j]));
   for (uint32_t i = 2 + carried; i < step.input_count; ++i) VIREO_TRY(bind_body_input(s, step, body, i, *step.args[i]));
@@ -136,7 +136,7 @@ Status run_loop(vireo_session& s, Step& step) {
   }
   for (uint32_t k = 0; iteration == 0 && k < scanned; ++k)
     stack_nothing(*body.outputs[1 + carried + k], outputs[carried + k]);
-  --s.loop_depth;
+  --s.run.loop_depth;
   return Status::kOk;
 }
 
@@ -184,7 +184,7 @@ Status run_scan(vireo_session& s, Step& step) {
 }  // namespace
 
 Status run_bodies(vireo_session& s, Step& step) {
-  s.settled = false;  // bodies run with other shapes each time
+  s.run.settled = false;  // bodies run with other shapes each time
   return (step.kind == Step::kIf ? run_if : step.kind == Step::kLoop ? run_loop : run_scan)(s, step);
 }
 

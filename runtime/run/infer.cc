@@ -77,7 +77,7 @@ static Status fail_bounds(vireo_session& s, const char* name, const TensorType& 
   for (int d = 0; is.shape.rank == most.shape.rank && d < most.shape.rank; ++d) {
     const Dim m = most.shape[d];
     const char* open = is_symbolic(m) ? text_of(s.model->program.model().exprs()->Get(handle_id(m))->name()) : "";
-    if (open[0] == 0 || is.shape[d] <= s.intervals[handle_id(m)].hi) continue;
+    if (open[0] == 0 || is.shape[d] <= s.shapes.intervals[handle_id(m)].hi) continue;
     return fail(&s.error, status, "\"{}\" is {} {}, above its bound: give \"{}\" at least {} in the session's bounds",
                 name, dtype_name(is.dtype), is.shape, open, is.shape[d]);
   }
@@ -89,18 +89,19 @@ static Status fail_bounds(vireo_session& s, const char* name, const TensorType& 
 Status check_bounds(vireo_session& s, const Step& step) {
   if (Remote::is_joined(step)) return Status::kOk;
   const uint32_t inputs = step.input_count;
-  for (uint32_t i = step.bounded ? 0 : inputs; i < inputs + step.output_count; ++i) {
-    const int32_t at = i < inputs ? step.node->inputs()->Get(i) : step.node->outputs()->Get(i - inputs);
+  for (uint32_t i = step.shapes.bounded ? 0 : inputs; i < inputs + step.output_count; ++i) {
+    const int32_t at =
+        i < inputs ? step.declared.node->inputs()->Get(i) : step.declared.node->outputs()->Get(i - inputs);
     const Tensor* t = step.args[i];
     if (t == nullptr) continue;
-    const fb::Tensor& declared = *step.graph->tensors()->Get(static_cast<uint32_t>(at));
+    const fb::Tensor& declared = *step.declared.graph->tensors()->Get(static_cast<uint32_t>(at));
     const TensorType most = type_of(declared);
     // What overflows is negative, and as a number without sign above all capacities.
     bool fits = t->dtype == most.dtype && t->shape.rank == most.shape.rank &&
                 static_cast<uint64_t>(tensor_bytes(*t)) <= static_cast<uint64_t>(t->capacity);
     for (int d = 0; fits && d < most.shape.rank; ++d) {
       const Dim m = most.shape[d], n = t->shape[d];
-      fits = is_symbolic(m) ? n <= s.intervals[handle_id(m)].hi || !step.bounded : n == m;
+      fits = is_symbolic(m) ? n <= s.shapes.intervals[handle_id(m)].hi || !step.shapes.bounded : n == m;
     }
     if (!fits) return fail_bounds(s, text_of(declared.name()), most, *t);
   }
@@ -112,7 +113,7 @@ Status infer_step(vireo_session& s, Step& step) {
     Frame& body = *step.bodies[0];
     for (uint32_t i = 0; i < body.step_count; ++i) {
       VIREO_TRY(infer_step(s, body.steps[i]));
-      step.reads |= body.steps[i].reads;
+      step.shapes.reads |= body.steps[i].shapes.reads;
     }
     return check_bounds(s, step);
   }
@@ -125,7 +126,7 @@ Status infer_step(vireo_session& s, Step& step) {
   // The file was verified when it was loaded, so what does not fit now are the shapes and values that this run brought.
   if (status == Status::kInvalidModel) return s.error.status = Status::kInvalidArgument;
   VIREO_TRY(status);
-  step.reads |= ctx.reads();
+  step.shapes.reads |= ctx.reads();
   if (ctx.missing()) return fail(&s.error, Status::kUnsupported, "its shape depends on data that another device keeps");
   return check_bounds(s, step);
 }

@@ -24,9 +24,9 @@ constexpr size_t kRedZone = VIREO_ASAN ? 256 : 0;  // in front of the arena, bet
 class PartGuard {
  public:
   PartGuard(const vireo_session& s, const Step& step)
-      : begin_(s.tensors - kRedZone), scratch_(static_cast<uint8_t*>(s.submit.scratch)) {
+      : begin_(s.values.at - kRedZone), scratch_(static_cast<uint8_t*>(s.submit.scratch)) {
     end_ = scratch_ + s.submit.scratch_bytes + kRedZone;
-    if (s.memory != nullptr || end_ - begin_ > kMostGuarded) end_ = begin_;
+    if (s.devices.memory != nullptr || end_ - begin_ > kMostGuarded) end_ = begin_;
     if (end_ == begin_) return;
     __asan_poison_memory_region(begin_, static_cast<size_t>(end_ - begin_));
     __asan_unpoison_memory_region(scratch_, step.scratch_bytes);
@@ -35,7 +35,7 @@ class PartGuard {
       const Tensor* const t = step.args[i];
       if (t == nullptr || t->data == nullptr) continue;
       // Extents that only the kernel decides have room up to their bounds; those inside a device's part are its own.
-      const bool open = i >= step.input_count && (step.data_dependent || step.nodes > 1);
+      const bool open = i >= step.input_count && (step.shapes.data_dependent || step.nodes > 1);
       const int64_t bytes = open ? t->capacity : tensor_bytes(*t);
       if (bytes > 0) __asan_unpoison_memory_region(t->data, static_cast<size_t>(bytes));
     }

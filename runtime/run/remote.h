@@ -16,7 +16,7 @@ struct Remote {
   // ---- A run
 
   // Whether any part works on memory of its device: then values lie in several places.
-  static bool has_memory(const vireo_session& s) { return s.memory != nullptr; }
+  static bool has_memory(const vireo_session& s) { return s.devices.memory != nullptr; }
   // After the inputs are bound: those that the caller bound to buffers lie there.
   static Status take_bound_inputs(vireo_session& s) { return has_memory(s) ? take_buffers(s) : Status::kOk; }
   // After the last step. True: a device was lost, and the run begins again without it, with `random` as its generator's
@@ -46,19 +46,19 @@ struct Remote {
   // ---- A step
 
   // Whether it works on memory of its device: submit() brings its inputs there, and it is under way afterwards.
-  static bool works_there(const Step& step) { return step.arena != 0; }
+  static bool works_there(const Step& step) { return step.away.arena != 0; }
   static Status submit(vireo_session& s, Step& step);
   // Whether its device may still be at work when submit is back, or be gone.
-  static bool may_be_away(const Step& step) { return step.device != nullptr; }
+  static bool may_be_away(const Step& step) { return step.away.device != nullptr; }
   // What becomes of it then: its end, or another device's.
   static Status settle(vireo_session& s, Step& step, vireo_status submitted);
   // Whether its device is lost and others run its nodes one by one; run_instead() does.
   static bool is_replaced(const vireo_session& s, const Step& step) {
-    return step.fallback != nullptr && lost(s, step);
+    return step.away.fallback != nullptr && lost(s, step);
   }
   static Status run_instead(vireo_session& s, Step& step);
   // Whether it runs several nodes.
-  static bool is_joined(const Step& step) { return step.node == nullptr; }
+  static bool is_joined(const Step& step) { return step.declared.node == nullptr; }
   // Whether a device keeps the value, so that nobody can read it here.
   static bool keeps(const Tensor& t) { return t.data == nullptr && t.count() != 0; }
 

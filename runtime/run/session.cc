@@ -10,7 +10,7 @@
 namespace vireo {
 
 const char* step_name(const vireo_session& s, const Step& step) {
-  const fb::Node* node = s.infos == nullptr ? nullptr : s.infos[step.info].node;
+  const fb::Node* node = s.nodes.infos == nullptr ? nullptr : s.nodes.infos[step.info].node;
   return node == nullptr ? "" : text_of(node->name());
 }
 
@@ -26,9 +26,9 @@ Status run_part(vireo_session& s, Step& step) {
   Tensor** const args = step.args;
   [[maybe_unused]] const PartGuard guard(s, step);
   s.submit.message[0] = 0;
-  const vireo_status status = step.submit(
-      step.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)), step.input_count,
-      reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
+  const vireo_status status = step.call.submit(
+      step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
+      step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
   if (Remote::may_be_away(step)) return Remote::settle(s, step, status);
   return end_part(s, step, status);
 }
@@ -36,11 +36,11 @@ Status run_part(vireo_session& s, Step& step) {
 namespace {
 
 Status run_kernel(vireo_session& s, Step& step) {
-  if (step.infer && !(s.settled && !step.reads)) {
+  if (step.shapes.infer && !(s.run.settled && !step.shapes.reads)) {
     const Status status = infer_step(s, step);
     if (!ok(status)) return fail_step(s, step, status, "");
   }
-  if (step.reads || step.data_dependent) s.settled = false;
+  if (step.shapes.reads || step.shapes.data_dependent) s.run.settled = false;
   return run_part(s, step);
 }
 
@@ -60,7 +60,7 @@ Status run_step_here(vireo_session& s, Step& step) {
     }
   }
   VIREO_TRY(run_kernel(s, step));
-  return step.data_dependent ? check_made(s, step) : Status::kOk;
+  return step.shapes.data_dependent ? check_made(s, step) : Status::kOk;
 }
 
 Status run_step(vireo_session& s, Step& step) {
@@ -74,7 +74,7 @@ Status run_step(vireo_session& s, Step& step) {
 }  // namespace
 
 Status check_cancelled(vireo_session& s) {
-  if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) == 0) return Status::kOk;
+  if (__atomic_load_n(&s.run.cancelled, __ATOMIC_RELAXED) == 0) return Status::kOk;
   return fail(&s.error, Status::kCancelled, "the run was cancelled");
 }
 
@@ -99,13 +99,13 @@ Status run_frame(vireo_session& s, Frame& frame) {
     VIREO_TRY(check_cancelled(s));
     Step& step = frame.steps[i];
     if constexpr (VIREO_BRANCHES) {
-      if (step.window != 0) {
-        VIREO_TRY(run_window(s, &step, step.window));
-        i += step.window - 1;
+      if (step.window.steps != 0) {
+        VIREO_TRY(run_window(s, &step, step.window.steps));
+        i += step.window.steps - 1;
         continue;
       }
     }
-    if (s.times == nullptr) {
+    if (s.nodes.times == nullptr) {
       const Status status = run_step(s, step);
       if (!ok(status)) return blame_step(s, step, status);
       continue;
@@ -113,7 +113,7 @@ Status run_frame(vireo_session& s, Frame& frame) {
     const uint64_t begin = platform::now_ns();
     const Status status = run_step(s, step);
     if (!ok(status)) return blame_step(s, step, status);
-    NodeTime& time = s.times[step.info];
+    NodeTime& time = s.nodes.times[step.info];
     time.total_ns += platform::now_ns() - begin;
     ++time.calls;
   }
@@ -122,8 +122,8 @@ Status run_frame(vireo_session& s, Frame& frame) {
 
 void begin_run(vireo_session& s) {
   s.error = Error{};
-  s.loop_depth = 0;
-  for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.symbols[i] = -1;
+  s.run.loop_depth = 0;
+  for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.shapes.symbols[i] = -1;
 }
 
 Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* outputs) {
@@ -132,8 +132,8 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
   bool from_file = false;
   for (uint32_t i = 0; inputs != nullptr && i < s.main.input_count; ++i)
     from_file |= inputs[i].data != nullptr && lies_in(s.model->program.file(), inputs[i].data);
-  if (from_file) s.settled = false;
-  const uint64_t random = s.random;
+  if (from_file) s.run.settled = false;
+  const uint64_t random = s.random.state;
   Status status = Status::kOk;
   do {
     status = bind_inputs(s, inputs);
@@ -142,14 +142,14 @@ Status run_session(vireo_session& s, const vireo_tensor* inputs, vireo_tensor* o
   if (ok(status)) status = ready_outputs(s, outputs);
   if (ok(status)) {
     hand_out(s, outputs);
-    s.settled = !from_file;
+    s.run.settled = !from_file;
     carry_state(s);
   } else {
-    s.settled = false;
+    s.run.settled = false;
     keep_state(s);
   }
   forget_inputs(s);
-  __atomic_store_n(&s.cancelled, 0u, __ATOMIC_RELAXED);
+  __atomic_store_n(&s.run.cancelled, 0u, __ATOMIC_RELAXED);
   return status;
 }
 

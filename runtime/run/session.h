@@ -30,36 +30,57 @@ inline bool lies_in(Span<const uint8_t> file, const void* p) {
 
 struct Step {
   enum Kind : uint8_t { kPart, kIf, kLoop, kScan };
+  // What is not known of its shapes before it runs.
+  struct Shapes {
+    bool infer = false;           // they are worked out as the run goes: see vireo_session::Run::settled
+    bool reads = false;           // they depend on contents that are not constant
+    bool data_dependent = false;  // the kernel sets its outputs' extents
+    bool bounded = false;         // its kernel has scratch, which is as large as the bounds want it
+  };
+  // Steps side by side (prepare/branches.h).
+  struct Window {
+    uint8_t steps = 0;  // that run in lanes, starting with this one
+    uint8_t lane = 0;
+  };
+  // What the file declares; null of a part of several nodes.
+  struct Declared {
+    const fb::Subgraph* graph = nullptr;
+    const fb::Node* node = nullptr;
+  };
+  // What its device does.
+  struct Call {
+    vireo_status (*submit)(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
+                           const vireo_submit*) = nullptr;
+    void (*unload)(void* loaded) = nullptr;
+    void* loaded = nullptr;
+  };
+  // Of a part that a device may lose, or works on in memory of its own (remote.h).
+  struct Away {
+    const Device* device = nullptr;  // where submit may return before the outputs are written
+    Fallback* fallback = nullptr;
+    uint8_t arena = 0;  // 1 + index in DeviceMemory::arenas; 0: on the host's memory
+  };
+
   Kind kind = kPart;
-  bool infer = false;           // shapes are worked out as the run goes: see vireo_session.settled
-  bool reads = false;           // its shapes depend on contents that are not constant
-  bool data_dependent = false;  // the kernel sets its outputs' extents
-  bool bounded = false;         // its kernel has scratch, which is as large as the bounds want it
-  bool in_place = false;        // fixed shapes, and all that it would copy lies where it belongs: nothing to run
-  uint8_t lane = 0;             // in its window
-  uint8_t arena = 0;            // it works there: 1 + index in DeviceMemory::arenas; 0: on the host's memory
+  bool in_place = false;  // fixed shapes, and all that it would copy lies where it belongs: nothing to run
+  Shapes shapes;
+  Window window;
   uint16_t input_count = 0;
   uint16_t output_count = 0;
   uint32_t info = 0;   // index of its NodeInfo; of a part of several nodes, the first one's
   uint32_t nodes = 1;  // that it runs, which follow each other among the NodeInfos
+  uint32_t attrs_size = 0;
+  const uint8_t* attrs = nullptr;
+  const OpDef* def = nullptr;
+  Tensor** args = nullptr;  // inputs, then outputs; null: absent or not wanted
+  Declared declared;
+  Call call;
+  Away away;
 #if VIREO_ASAN
   size_t scratch_bytes = 0;  // that its kernel asked for: part_guard.h
 #endif
-  uint32_t window = 0;  // steps that run in lanes, starting with this one (branches.h)
-  const OpDef* def = nullptr;
-  const uint8_t* attrs = nullptr;
-  uint32_t attrs_size = 0;
-  Tensor** args = nullptr;              // inputs, then outputs; null: absent or not wanted
-  const fb::Subgraph* graph = nullptr;  // and the node in it: what the file declares. Null of a part of several nodes
-  const fb::Node* node = nullptr;
-  vireo_status (*submit)(void* loaded, const vireo_tensor* const*, uint32_t, vireo_tensor* const*, uint32_t,
-                         const vireo_submit*) = nullptr;
-  void (*unload)(void* loaded) = nullptr;
-  void* loaded = nullptr;
-  const Device* device = nullptr;  // where submit may return before the outputs are written
-  Fallback* fallback = nullptr;
-  Frame* bodies[2] = {nullptr,
-                      nullptr};  // control flow; a fused composite of symbolic shapes: [0], for its shapes alone
+  // Control flow; of a fused composite of symbolic shapes [0], for its shapes alone.
+  Frame* bodies[2] = {nullptr, nullptr};
 };
 
 // `tensor` lies where `target` lies, which is only known when the owner of the frame runs.
@@ -123,42 +144,82 @@ struct NodeTime {
 }  // namespace vireo
 
 struct vireo_session {
+  // What it takes of the caller's or the allocator's memory, itself included.
+  struct Block {
+    void* at = nullptr;
+    size_t bytes = 0;
+    bool owned = false;
+  };
+  // The planned arena.
+  struct Values {
+    uint8_t* at = nullptr;
+    size_t bytes = 0;
+  };
+  // Every tensor of every subgraph.
+  struct Tensors {
+    vireo::Tensor* first = nullptr;
+    uint32_t count = 0;
+  };
+  // The placement and the profile, by node.
+  struct Nodes {
+    vireo::NodeInfo* infos = nullptr;
+    vireo::NodeTime* times = nullptr;  // null unless profiling
+    uint32_t count = 0;
+  };
+  struct Shapes {
+    int64_t* symbols = nullptr;  // values of the current run's symbolic dimensions, -1 unknown
+    vireo::Interval* intervals = nullptr;
+  };
+  // By the model's inputs.
+  struct Inputs {
+    vireo::TensorType* most = nullptr;  // at their upper bounds
+    vireo::Tensor* own = nullptr;       // the session's own memory behind each, while the caller binds another
+  };
+  // Outputs that are inputs of the next run.
+  struct State {
+    vireo::Carried* carried = nullptr;
+    uint32_t count = 0;
+  };
+  struct Threads {
+    vireo_thread_pool pool = {};  // with as many slots as the session takes
+    vireo::PoolSlice slice;       // behind `pool` where those are fewer than there are
+    vireo::BranchLane* lanes = nullptr;
+    int32_t lane_count = 0;
+  };
+  struct Random {
+    uint64_t state = 0;
+    uint64_t seed = 0;
+  };
+  struct Devices {
+    vireo::DeviceMemory* memory = nullptr;  // where parts work on their device's own memory, else null
+    uint32_t failovers = 0;
+    uint32_t lost = 0;  // bits by the runtime's index
+  };
+  // How far a run is.
+  struct Run {
+    int64_t loop_cells[2 * vireo::kMaxNesting] = {};  // iteration number and condition of each nesting level
+    uint32_t loop_depth = 0;
+    uint32_t busy = 0;  // this and the next: other threads see them
+    uint32_t cancelled = 0;
+    // Shapes of tensors are those of a run that came to its end, and no input has got another since: they need not be
+    // worked out again, up to the first step where they hang on contents. That step ends it, until the run's end.
+    bool settled = false;
+  };
+
   const vireo_model* model = nullptr;
-  void* arena = nullptr;  // block behind everything
-  size_t arena_bytes = 0;
-  bool owns_arena = false;
-  uint8_t* tensors = nullptr;  // the planned arena
-  size_t tensor_bytes = 0;
+  Block block;
+  Values values;
   vireo::Frame main;
-  vireo::Tensor* all = nullptr;  // every tensor of every subgraph
-  uint32_t all_count = 0;
-  vireo::NodeInfo* infos = nullptr;
-  vireo::NodeTime* times = nullptr;  // null unless profiling
-  uint32_t info_count = 0;
-  int64_t* symbols = nullptr;  // values of the current run's symbolic dimensions, -1 unknown
-  vireo::Interval* intervals = nullptr;
-  vireo::TensorType* input_types = nullptr;  // upper bounds of the model's inputs
-  vireo::Tensor* own_inputs =
-      nullptr;  // the session's own memory behind each input, as long as the caller binds another
-  vireo::Carried* carried = nullptr;
-  uint32_t carried_count = 0;
-  vireo_thread_pool pool = {};  // with as many slots as the session takes
-  vireo::PoolSlice slice;       // behind `pool` where those are fewer than there are
+  Tensors all;
+  Nodes nodes;
+  Shapes shapes;
+  Inputs inputs;
+  State state;
+  Threads threads;
   vireo_submit submit = {};
-  vireo::BranchLane* branch_lanes = nullptr;
-  vireo::DeviceMemory* memory = nullptr;  // where parts work on their device's own memory, else null
-  int32_t branch_lane_count = 0;
-  uint64_t random = 0;
-  uint64_t seed = 0;
-  int64_t loop_cells[2 * vireo::kMaxNesting] = {};  // iteration number and condition of each nesting level
-  uint32_t loop_depth = 0;
-  // The shapes of tensors are those of a run that came to its end, and no input has got another since: they need not be
-  // worked out again, up to the first step where they hang on contents. That step ends it, until the run's end.
-  bool settled = false;
-  uint32_t busy = 0;
-  uint32_t cancelled = 0;
-  uint32_t failovers = 0;
-  uint32_t lost_devices = 0;  // bits by the runtime's index
+  Random random;
+  Devices devices;
+  Run run;
   vireo_session_options options = VIREO_SESSION_OPTIONS_INIT;
   vireo::Error error;
 };

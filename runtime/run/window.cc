@@ -12,20 +12,20 @@ struct WindowRun {
 
 void run_lane(const WindowRun& run, uint32_t lane) {
   vireo_session& s = *run.s;
-  BranchLane& mine = s.branch_lanes[lane];
+  BranchLane& mine = s.threads.lanes[lane];
   mine.status = VIREO_OK;
   for (uint32_t i = 0; i < run.count; ++i) {
     const Step& step = run.steps[i];
-    if (step.lane != lane || step.in_place) continue;
-    if (__atomic_load_n(&s.cancelled, __ATOMIC_RELAXED) != 0) return;
-    const uint64_t begin = s.times == nullptr ? 0 : platform::now_ns();
+    if (step.window.lane != lane || step.in_place) continue;
+    if (__atomic_load_n(&s.run.cancelled, __ATOMIC_RELAXED) != 0) return;
+    const uint64_t begin = s.nodes.times == nullptr ? 0 : platform::now_ns();
     mine.submit.message[0] = 0;
-    mine.status =
-        step.submit(step.loaded, reinterpret_cast<const vireo_tensor* const*>(step.args), step.input_count,
-                    reinterpret_cast<vireo_tensor**>(step.args + step.input_count), step.output_count, &mine.submit);
-    if (s.times != nullptr) {
-      s.times[step.info].total_ns += platform::now_ns() - begin;
-      ++s.times[step.info].calls;
+    mine.status = step.call.submit(step.call.loaded, reinterpret_cast<const vireo_tensor* const*>(step.args),
+                                   step.input_count, reinterpret_cast<vireo_tensor**>(step.args + step.input_count),
+                                   step.output_count, &mine.submit);
+    if (s.nodes.times != nullptr) {
+      s.nodes.times[step.info].total_ns += platform::now_ns() - begin;
+      ++s.nodes.times[step.info].calls;
     }
     if (mine.status != VIREO_OK) {
       mine.failed = i;
@@ -42,16 +42,16 @@ Status run_window(vireo_session& s, Step* steps, uint32_t count) {
     Remote::after(s, steps[i]);  // before its turn, for those behind it in the window
   }
   WindowRun run = {&s, steps, count};
-  s.pool.run(
-      s.pool.pool, s.branch_lane_count, 1,
+  s.threads.pool.run(
+      s.threads.pool.pool, s.threads.lane_count, 1,
       [](void* arg, int64_t begin, int64_t end, int32_t) {
         for (int64_t lane = begin; lane < end; ++lane)
           run_lane(*static_cast<WindowRun*>(arg), static_cast<uint32_t>(lane));
       },
       &run);
   const BranchLane* first = nullptr;
-  for (int32_t k = 0; k < s.branch_lane_count; ++k) {
-    const BranchLane& lane = s.branch_lanes[k];
+  for (int32_t k = 0; k < s.threads.lane_count; ++k) {
+    const BranchLane& lane = s.threads.lanes[k];
     if (lane.status != VIREO_OK && (first == nullptr || lane.failed < first->failed)) first = &lane;
   }
   if (first == nullptr) return check_cancelled(s);  // lanes may have left steps out

@@ -170,8 +170,8 @@ struct Handles {
 };
 
 bool has_control_flow(const vireo_session& s) {
-  for (uint32_t i = 0; i < s.info_count; ++i) {
-    const auto op = static_cast<vireo::Op>(s.infos[i].node->op());
+  for (uint32_t i = 0; i < s.nodes.count; ++i) {
+    const auto op = static_cast<vireo::Op>(s.nodes.infos[i].node->op());
     if (op == vireo::Op::kIf || op == vireo::Op::kLoop || op == vireo::Op::kScan) return true;
   }
   return false;
@@ -256,7 +256,7 @@ void check(const char* path, const Options& given) {
     }
     std::vector<vireo_tensor> inputs(vireo_model_input_count(h.model));
     std::mt19937 rng(static_cast<unsigned>(7 + round));
-    std::memset(h.session->tensors, paint, h.session->tensor_bytes);
+    std::memset(h.session->values.at, paint, h.session->values.bytes);
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       if (vireo_session_input(h.session, i, &inputs[i], &error) != VIREO_OK) return fail(path, error.message);
       const auto file = given.inputs.find(i);
@@ -281,8 +281,8 @@ void check(const char* path, const Options& given) {
       continue;
     }
     if (status != VIREO_OK) return fail(path, std::string("run: ") + error.message);
-    for (size_t i = h.session->tensor_bytes; i > high; --i) {
-      if (h.session->tensors[i - 1] != paint) high = i;
+    for (size_t i = h.session->values.bytes; i > high; --i) {
+      if (h.session->values.at[i - 1] != paint) high = i;
     }
   }
   if (counted != 0) fail(path, std::to_string(counted) + " allocations while running");

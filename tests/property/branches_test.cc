@@ -157,7 +157,7 @@ class Branches : public ::testing::Test {
     }
     uint32_t windows() const {
       uint32_t n = 0;
-      for (uint32_t i = 0; i < session->main.step_count; ++i) n += session->main.steps[i].window != 0 ? 1 : 0;
+      for (uint32_t i = 0; i < session->main.step_count; ++i) n += session->main.steps[i].window.steps != 0 ? 1 : 0;
       return n;
     }
   };
@@ -242,13 +242,13 @@ TEST_F(Branches, SamePlanEveryTime) {
   ASSERT_GT(first.windows(), 0u);
   for (uint32_t i = 0; i < first.session->main.step_count; ++i) {
     const Step &a = first.session->main.steps[i], &b = second.session->main.steps[i];
-    EXPECT_EQ(a.window, b.window);
-    EXPECT_EQ(a.lane, b.lane);
+    EXPECT_EQ(a.window.steps, b.window.steps);
+    EXPECT_EQ(a.window.lane, b.window.lane);
     for (int k = 0; k < a.input_count + a.output_count; ++k) {
-      if (a.args[k] == nullptr || a.args[k]->data < first.session->tensors) continue;
-      if (a.args[k]->data >= first.session->tensors + first.session->tensor_bytes) continue;
-      EXPECT_EQ(static_cast<uint8_t*>(a.args[k]->data) - first.session->tensors,
-                static_cast<uint8_t*>(b.args[k]->data) - second.session->tensors);
+      if (a.args[k] == nullptr || a.args[k]->data < first.session->values.at) continue;
+      if (a.args[k]->data >= first.session->values.at + first.session->values.bytes) continue;
+      EXPECT_EQ(static_cast<uint8_t*>(a.args[k]->data) - first.session->values.at,
+                static_cast<uint8_t*>(b.args[k]->data) - second.session->values.at);
     }
   }
 }

@@ -30,8 +30,8 @@ vireo_status run_directly(vireo_session& s) {
     vireo::Step& step = s.main.steps[i];
     if (step.in_place) continue;
     auto** const args = reinterpret_cast<vireo_tensor**>(step.args);
-    const vireo_status status =
-        step.submit(step.loaded, args, step.input_count, args + step.input_count, step.output_count, &s.submit);
+    const vireo_status status = step.call.submit(step.call.loaded, args, step.input_count, args + step.input_count,
+                                                 step.output_count, &s.submit);
     if (status != VIREO_OK) return status;
   }
   return VIREO_OK;
@@ -40,8 +40,8 @@ vireo_status run_directly(vireo_session& s) {
 const char* left_out(const vireo_session& s) {
   for (uint32_t i = 0; i < s.main.step_count; ++i) {
     if (s.main.steps[i].kind != vireo::Step::kPart) return "control flow";
-    if (s.main.steps[i].infer) return "shapes at run time";
-    if (s.main.steps[i].device != nullptr) return "a device that works beside the host";
+    if (s.main.steps[i].shapes.infer) return "shapes at run time";
+    if (s.main.steps[i].away.device != nullptr) return "a device that works beside the host";
   }
   return nullptr;
 }
