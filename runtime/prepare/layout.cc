@@ -45,6 +45,7 @@ Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error
         continue;
       found = true;
       if (l.exprs[i].open() && bound.min < l.exprs[i].lo) {
+        blame_tensor(error, first_with(p.subgraph(0), i));
         return fail(error, Status::kInvalidArgument,
                     "bound {}..{} of dimension \"{}\" is below {}, the least that the model was converted for",
                     bound.min, bound.max, bound.name, l.exprs[i].lo);

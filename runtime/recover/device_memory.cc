@@ -70,7 +70,9 @@ Status drain(vireo_session& s, uint32_t arena) {
     const vireo_status status = wait_for(s, step);
     --m.pending_count;
     memmove(m.pending + i, m.pending + i + 1, sizeof(*m.pending) * (m.pending_count - i));
-    if (status != VIREO_OK) return failed(s, its, status, step_name(s, step), s.submit.message);
+    if (status == VIREO_OK) continue;
+    if (status != VIREO_CANCELLED) blame_node(&s.error, step_name(s, step));
+    return failed(s, its, status, step_name(s, step), s.submit.message);
   }
   return Status::kOk;
 }
@@ -347,12 +349,13 @@ Status Remote::leave(vireo_session& s, Frame& frame) {
     const Tensor& y = *frame.outputs[o];
     const char* const name = text_of(frame.graph->tensors()->Get(frame.graph->outputs()->Get(o))->name());
     const BoundBuffer* const b = main ? &m.bound[s.main.input_count + o] : nullptr;
-    if (b == nullptr || b->buffer == nullptr) {
-      VIREO_TRY(bring_home(s, y, name));
-      continue;
+    const bool given = b != nullptr && b->buffer != nullptr;
+    if (given && b->arena != kAll && (where(m, &y) & bit_of(b->arena)) != 0) continue;  // it was made there
+    if (const Status status = bring_home(s, y, name); !ok(status)) {
+      if (s.error.node == nullptr && status != Status::kCancelled) blame_tensor(&s.error, name);
+      return status;
     }
-    if (b->arena != kAll && (where(m, &y) & bit_of(b->arena)) != 0) continue;  // it was made there
-    VIREO_TRY(bring_home(s, y, name));
+    if (!given) continue;
     VIREO_TRY(drain(s, kAll));
     const Device& d = *b->buffer->device;
     const vireo_status status = d.delegate->buffer_write(d.handle, b->buffer->handle, b->offset, y.data,
