@@ -1,6 +1,7 @@
 #include "runtime/explain/device_choice.h"
 
 #include "runtime/create/create.h"
+#include "runtime/explain/makers.h"
 #include "runtime/prepare/auto_place.h"
 
 #include <math.h>
@@ -40,9 +41,18 @@ struct Expected {
 class Estimate {
  public:
   Estimate(const SessionLayout& l, const vireo_limits& limits) : l_(l), rt_(l.model->runtime), limits_(limits) {}
+  ~Estimate() { rt_->release(makers_, maker_bytes_); }
+  Estimate(const Estimate&) = delete;
+  Estimate& operator=(const Estimate&) = delete;
 
   // `first`: the device whose nodes are counted.
-  void run(uint32_t first, vireo_device_choice* out) {
+  Status run(uint32_t first, vireo_device_choice* out, Error* error) {
+    for (uint32_t i = 0; i < l_.program->subgraph_count(); ++i) {
+      if (l_.subs[i].tensor_count > maker_bytes_) maker_bytes_ = l_.subs[i].tensor_count;
+    }
+    makers_ = static_cast<uint8_t*>(rt_->allocate(maker_bytes_));
+    if (makers_ == nullptr)
+      return fail(error, Status::kOutOfArena, "the allocator has no {} bytes to compare the devices", maker_bytes_);
     for (uint32_t i = 0; i < l_.program->subgraph_count(); ++i) {
       if (!l_.subs[i].dead) subgraph(i, first, out);
     }
@@ -50,6 +60,7 @@ class Estimate {
     out->energy_j = sum_.joules_known ? sum_.joules : 0;
     out->cost = sum_.cost;
     out->source = text(sum_.source);
+    return Status::kOk;
   }
 
  private:
@@ -73,10 +84,7 @@ class Estimate {
                                                        : Span<const int32_t>(own.data(), own.size());
     for (const int32_t x : inputs) {
       if (x < 0 || g.tensors()->Get(static_cast<uint32_t>(x))->segment() >= 0) continue;
-      uint8_t maker = kNoDevice;
-      for (uint32_t m = 0; m < n; ++m) {
-        for (const int32_t y : *g.nodes()->Get(m)->outputs()) maker = y == x ? s.nodes[m].device : maker;
-      }
+      const uint8_t maker = makers_[x];
       if (maker == here) continue;
       for (const uint8_t d : {maker, here}) {
         if (d == kNoDevice) continue;
@@ -101,6 +109,7 @@ class Estimate {
 
   void subgraph(uint32_t sub, uint32_t first, vireo_device_choice* out) {
     const SubLayout& s = l_.subs[sub];
+    find_makers(l_, sub, makers_);
     for (uint32_t n = 0; n < s.node_count; ++n) {
       const NodeChoice& choice = s.nodes[n];
       if (choice.joined == 0) {  // of a part that was counted
@@ -139,6 +148,8 @@ class Estimate {
   const SessionLayout& l_;
   const vireo_runtime* rt_;
   const vireo_limits& limits_;
+  uint8_t* makers_ = nullptr;  // of the subgraph in hand
+  size_t maker_bytes_ = 1;
   Expected sum_;
 };
 
@@ -205,10 +216,10 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
     if (status != Status::kUnsupported) break;
   }
   if (ok(status)) {
-    Estimate(l, limits).run(device, out);
+    status = Estimate(l, limits).run(device, out, &error);
     free_layout(&l);
     vireo_memory memory = VIREO_MEMORY_INIT;
-    status = session_memory(model, &options, &memory, &error);
+    if (ok(status)) status = session_memory(model, &options, &memory, &error);
     out->memory_bytes = memory.total_bytes + memory.packed_bytes + memory.compiled_bytes + memory.device_bytes;
   }
   if (ok(status) && out->nodes_there == 0 && strcmp(out->devices, name) != 0) {

@@ -1,6 +1,6 @@
 #include "runtime/explain/explain.h"
 
-#include <string.h>
+#include "runtime/explain/makers.h"
 
 #include "runtime/prepare/arena_plan.h"
 #include "runtime/prepare/claim.h"
@@ -66,7 +66,7 @@ class Explainer {
   struct Table {
     vireo_verdict* verdicts;
     const vireo_verdict** shown;  // one for each device: the visitor's list of one node
-    uint8_t* maker;               // the device of each value's; kNoDevice: the caller, control flow, constants
+    uint8_t* maker;               // find_makers()
   };
 
   Status make_tables() {
@@ -119,12 +119,7 @@ class Explainer {
         v.all[n * v.devices + v.device].reason = refused;
       }
     }
-    memset(tables_[sub].maker, kNoDevice, s.tensor_count);
-    for (uint32_t n = 0; n < s.node_count; ++n) {
-      for (const int32_t y : *l_.graph(sub).nodes()->Get(n)->outputs()) {
-        if (y >= 0) tables_[sub].maker[y] = s.nodes[n].device;
-      }
-    }
+    find_makers(l_, sub, tables_[sub].maker);
     return Status::kOk;
   }
 
