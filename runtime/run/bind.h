@@ -6,7 +6,7 @@
 
 namespace vireo {
 
-// The caller's tensors become the model's inputs, until forget_inputs(). `inputs` null: what the session's memory holds.
+// The caller's tensors become the model's inputs until forget_inputs(); without `inputs`, the session's memory does.
 Status bind_inputs(vireo_session& s, const vireo_tensor* inputs);
 void forget_inputs(vireo_session& s);
 

@@ -1,7 +1,7 @@
-// What a run does about devices that a call does not simply return from: those with memory of their own, those that are
-// still at work when the call is back, and those that may be lost. The loop asks here at each of its turns; recover/ has
-// the answers. In a build without VIREO_JOINED there are none of them: every question is a constant, and nothing is left
-// of the turns.
+// What a run does about devices that a call does not simply return from: those with memory of their own, those that
+// are still at work when the call is back, and those that may be lost. The loop asks here at each of its turns;
+// recover/ has the answers. In a build without VIREO_JOINED there are no such devices: every question is a constant,
+// and nothing is left of the turns.
 #ifndef VIREO_RUNTIME_RUN_REMOTE_H_
 #define VIREO_RUNTIME_RUN_REMOTE_H_
 
