@@ -10,28 +10,28 @@ constexpr double kMacs = 40, kIntegerMacs = 120, kBytes = 16;
 constexpr double kReferenceMacs = 0.5, kReferenceBytes = 2;
 constexpr double kCall = 150;  // and what a node takes that does nothing
 
-double count(const CpuValue& v) {
+double count(const GraphValue& v) {
   return v.type.dtype == DType::kNone ? 0 : static_cast<double>(product(v.type.shape, 0, v.type.shape.rank));
 }
 
-double bytes(const CpuValue& v) {
+double bytes(const GraphValue& v) {
   return v.type.dtype == DType::kNone ? 0 : static_cast<double>(std::max<int64_t>(tensor_bytes(v.type), 0));
 }
 
-double extent(const CpuValue& v, int axis) {
+double extent(const GraphValue& v, int axis) {
   const int rank = v.type.shape.rank, i = axis < 0 ? rank + axis : axis;
   return v.type.dtype == DType::kNone || i < 0 || i >= rank ? 1 : static_cast<double>(v.type.shape[i]);
 }
 
 // One filter for each output: all but its first extent.
-double conv_macs(const CpuValue& w, const CpuValue& y) { return count(y) * count(w) / std::max(extent(w, 0), 1.0); }
+double conv_macs(const GraphValue& w, const GraphValue& y) { return count(y) * count(w) / std::max(extent(w, 0), 1.0); }
 
 // [.., M, K] x [.., K, N], either of them transposed.
-double product_macs(const CpuValue& a, const CpuValue& y) { return count(a) * extent(y, -1); }
+double product_macs(const GraphValue& a, const GraphValue& y) { return count(a) * extent(y, -1); }
 
 // Multiplications of a node; 0 of one that only walks over its operands, -1 where nobody has said.
 double macs(const CpuQuery& q, bool* integer) {
-  const CpuValue &a = q.inputs[0], &y = q.outputs[0];
+  const GraphValue &a = q.inputs[0], &y = q.outputs[0];
   switch (q.op) {
     case Op::kConv:
       return conv_macs(q.inputs[1], y);
@@ -105,7 +105,7 @@ double body_macs(const CpuQuery& q, bool* integer) {
   const uint32_t nodes = q.host->node_count(q.node.body);
   for (uint32_t n = 0; n < nodes; ++n) {
     CpuQuery inner;
-    if (!describe(*q.host, q.node.body, n, 1, &inner)) return -1;
+    if (!view_node(*q.host, q.node.body, n, &inner)) return -1;
     const double of_node = macs(inner, integer);
     if (of_node < 0) return -1;
     sum += of_node;
@@ -116,7 +116,7 @@ double body_macs(const CpuQuery& q, bool* integer) {
 }  // namespace
 
 double cost_ns(const CpuQuery& q, bool tuned) {
-  if (!q.is_static() || q.node.input_count > kMaxCpuArgs || q.node.output_count > kMaxCpuArgs) return 0;
+  if (!q.is_static() || q.node.input_count > kMaxNodeArgs || q.node.output_count > kMaxNodeArgs) return 0;
   bool integer = false;
   const double m = body_macs(q, &integer);
   if (m < 0) return 0;

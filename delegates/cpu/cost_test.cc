@@ -5,18 +5,18 @@
 namespace vireo {
 namespace {
 
-CpuValue value(std::initializer_list<Dim> dims, DType dtype = DType::kF32, bool is_static = true) {
-  CpuValue v;
+GraphValue value(std::initializer_list<Dim> dims, DType dtype = DType::kF32, bool is_static = true) {
+  GraphValue v;
   v.type.dtype = dtype;
   for (const Dim d : dims) v.type.shape[v.type.shape.rank++] = d;
   v.is_static = is_static;
   return v;
 }
 
-CpuQuery query(Op op, std::initializer_list<CpuValue> inputs, const CpuValue& output) {
+CpuQuery query(Op op, std::initializer_list<GraphValue> inputs, const GraphValue& output) {
   CpuQuery q;
   q.op = op;
-  for (const CpuValue& v : inputs) q.inputs[q.input_count++] = v;
+  for (const GraphValue& v : inputs) q.inputs[q.input_count++] = v;
   q.outputs[q.output_count++] = output;
   return q;
 }

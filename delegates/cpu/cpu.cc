@@ -34,19 +34,6 @@ constexpr size_t kStateOffset = 64;
 static_assert(sizeof(Tensor) == sizeof(vireo_tensor), "tensors cross the ABI as they are");
 static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
 
-CpuValue value_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
-  CpuValue v;
-  vireo_graph_value info = {};
-  info.struct_size = sizeof(info);
-  if (number < 0 || host.value(graph, static_cast<uint32_t>(number), &info) != VIREO_OK) return v;
-  v.type.dtype = static_cast<DType>(info.dtype);
-  v.type.shape.rank = info.rank;
-  for (int i = 0; i < info.rank; ++i) v.type.shape[i] = info.max_dims[i];
-  v.is_static = info.is_static != 0;
-  v.constant = info.constant;
-  return v;
-}
-
 // The kernel that will run a node.
 struct Choice {
   const CpuKernel* tuned = nullptr;
@@ -65,7 +52,8 @@ bool lists(const CpuOp& op, Op wanted) {
 
 Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* query) {
   Choice c;
-  const bool fits = describe(host, graph, index, slots, query);
+  const bool fits = view_node(host, graph, index, query);
+  query->slots = slots;
   const ShapeCheck shapes = fits && !cpu_ops().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
   if (shapes != ShapeCheck::kAgree) {
     c.reason =
@@ -92,7 +80,8 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots,
               CpuQuery* query) {
   Choice c;
-  (void)describe(host, graph, part.nodes[0], slots, query);
+  (void)view_node(host, graph, part.nodes[0], query);
+  query->slots = slots;
   query->packs = part.packs != 0;
   query->packed = part.packed;
   c.tuned = static_cast<const CpuKernel*>(part.choice);
@@ -104,7 +93,7 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
 // query holds; those that need memory do not.
 template <class F>
 int64_t ask_reference(const CpuQuery& query, int32_t slots, const F& f) {
-  TensorType in[kMaxCpuArgs], y[kMaxCpuArgs];
+  TensorType in[kMaxNodeArgs], y[kMaxNodeArgs];
   for (uint32_t i = 0; i < query.input_count; ++i) in[i] = query.inputs[i].type;
   for (uint32_t o = 0; o < query.output_count; ++o) y[o] = query.outputs[o].type;
   const KernelQuery q = {Span<const TensorType>(in, query.input_count), Span<const TensorType>(y, query.output_count),
@@ -122,7 +111,7 @@ int64_t text_bytes(const Choice& c, const CpuQuery& query, int32_t slots) {
 // most some ten thousand multiplications of a matrix product, or a few microseconds of the slowest elementwise kernel.
 constexpr int64_t kAloneElements = 2048;
 
-bool is_small(const vireo_host& host, const CpuQuery& q) {
+bool is_small(const CpuQuery& q) {
   int64_t left = kAloneElements;
   const auto take = [&](const TensorType& t) {
     int64_t count = t.dtype == DType::kNone ? 0 : 1;
@@ -132,14 +121,14 @@ bool is_small(const vireo_host& host, const CpuQuery& q) {
   for (uint32_t i = 0; i < q.input_count && left >= 0; ++i) take(q.inputs[i].type);
   for (uint32_t o = 0; o < q.output_count && left >= 0; ++o) take(q.outputs[o].type);
   if (q.op != Op::kComposite) return left >= 0;
-  const uint32_t nodes = host.node_count(q.node.body);
+  const GraphReader body = q.body();
+  const uint32_t nodes = body.node_count();
   for (uint32_t n = 0; n < nodes && left >= 0; ++n) {
-    vireo_graph_node node = {};
-    node.struct_size = sizeof(node);
-    if (host.node(q.node.body, n, &node) != VIREO_OK) return false;
+    vireo_graph_node node;
+    if (!body.read_node(n, &node)) return false;
     for (uint32_t i = 0; i < node.input_count && left >= 0; ++i) {
-      const CpuValue v = value_of(host, q.node.body, node.inputs[i]);
-      if (v.constant != nullptr) take(v.type);
+      const vireo_graph_value v = body.value(node.inputs[i]);
+      if (v.constant != nullptr) take(type_of(v));
     }
   }
   return left >= 0;
@@ -245,7 +234,7 @@ constexpr decltype(vireo_delegate::pack) pack = nullptr;  // reference kernels r
 // Whether a run may have outputs without elements.
 bool may_be_empty(const CpuQuery& query) {
   for (uint32_t o = 0; o < query.output_count; ++o) {
-    const CpuValue& y = query.outputs[o];
+    const GraphValue& y = query.outputs[o];
     if (y.type.dtype != DType::kNone && (!y.is_static || element_count(y.type.shape) == 0)) return true;
   }
   return false;
@@ -260,7 +249,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->tuned = c.tuned;
   p->attrs = query.node.attrs;
   p->attrs_size = query.node.attrs_size;
-  p->alone = slots <= 1 || (VIREO_TUNED && is_small(*host, query));  // reference kernels alone: small code first
+  p->alone = slots <= 1 || (VIREO_TUNED && is_small(query));  // reference kernels alone: small code first
   const OpRow* const row = find_op(query.op);
   p->rests = row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom)) == 0 && may_be_empty(query);
   if (VIREO_TEXT) p->text_bytes = static_cast<size_t>(text_bytes(c, query, slots));
@@ -313,22 +302,6 @@ vireo_status health(void*) { return VIREO_OK; }
 void release(void*) {}
 
 }  // namespace
-
-bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* out) {
-  out->host = &host;
-  out->graph = graph;
-  out->slots = slots;
-  out->node.struct_size = sizeof(out->node);
-  if (host.node(graph, index, &out->node) != VIREO_OK) return false;
-  out->op = static_cast<Op>(out->node.op);
-  for (uint32_t i = 0; i < out->node.input_count && i < kMaxCpuArgs; ++i) {
-    out->inputs[out->input_count++] = value_of(host, graph, out->node.inputs[i]);
-  }
-  for (uint32_t o = 0; o < out->node.output_count && o < kMaxCpuArgs; ++o) {
-    out->outputs[out->output_count++] = value_of(host, graph, out->node.outputs[o]);
-  }
-  return out->node.input_count <= kMaxCpuArgs && out->node.output_count <= kMaxCpuArgs;
-}
 
 }  // namespace vireo
 

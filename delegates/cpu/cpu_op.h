@@ -8,57 +8,17 @@
 
 #include <stdint.h>
 
+#include "sdk/graph/node_view.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/op.h"
-#include "vireo/delegate.h"
 
 namespace vireo {
 
-constexpr uint32_t kMaxCpuArgs = 16;
-
-// One value of the node in hand, at the session's upper bounds.
-struct CpuValue {
-  TensorType type;         // kNone: absent
-  bool is_static = false;  // type.shape is the shape, not only its bound
-  const void* constant = nullptr;
-  template <class T>
-  const T* as() const {
-    return static_cast<const T*>(constant);
-  }
-};
-
 // A node, or the body of a composite, as the choice sees it.
-struct CpuQuery {
-  const vireo_host* host = nullptr;
-  const vireo_graph* graph = nullptr;  // that the node stands in
-  vireo_graph_node node = {};
-  Op op = Op::kNone;  // kComposite: look at node.hint and node.body
-  CpuValue inputs[kMaxCpuArgs];
-  CpuValue outputs[kMaxCpuArgs];
-  uint32_t input_count = 0;  // of what fits above
-  uint32_t output_count = 0;
+struct CpuQuery : NodeView {
   int32_t slots = 1;
   bool packs = false;                   // what `pack` names will be there packed
   const void* const* packed = nullptr;  // prepare: where
-
-  // No extent changes between runs: scratch can be for exactly these sizes.
-  bool is_static() const {
-    for (uint32_t i = 0; i < input_count; ++i) {
-      if (inputs[i].type.dtype != DType::kNone && !inputs[i].is_static) return false;
-    }
-    for (uint32_t o = 0; o < output_count; ++o) {
-      if (outputs[o].type.dtype != DType::kNone && !outputs[o].is_static) return false;
-    }
-    return true;
-  }
-  template <class T>
-  const T& attrs() const {
-    return *::flatbuffers::GetRoot<T>(node.attrs);
-  }
 };
-
-// Node `index` of `graph`, with its values. False when it has more than kMaxCpuArgs of either.
-bool describe(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* out);
 
 struct CpuKernel {
   const char* name;                                            // static text, shown by `vireo explain`

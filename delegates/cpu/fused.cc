@@ -9,41 +9,15 @@
 #include "sdk/ops/value_reader.h"
 
 namespace vireo::cpu {
-namespace {
+GraphReader body_of(const NodeView& q) { return q.op == Op::kComposite ? q.body() : GraphReader(*q.host, q.graph); }
 
-vireo_graph_value value_at(const vireo_host& host, const vireo_graph* graph, int32_t number) {
-  vireo_graph_value v = {};
-  v.struct_size = sizeof(v);
-  if (number >= 0) (void)host.value(graph, static_cast<uint32_t>(number), &v);
-  return v;
-}
-
-TensorType type_of(const vireo_graph_value& v) {
-  TensorType t;
-  t.dtype = static_cast<DType>(v.dtype);
-  t.shape.rank = v.rank;
-  for (int i = 0; i < v.rank; ++i) t.shape[i] = v.max_dims[i];
-  return t;
-}
-
-DType dtype_of(const vireo_host& host, const vireo_graph* graph, int32_t number) {
-  return type_of(value_at(host, graph, number)).dtype;
-}
-
-}  // namespace
-
-vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
-  vireo_graph_node n = {};
-  n.struct_size = sizeof(n);
-  (void)host.node(graph, index, &n);
-  return n;
-}
-
-Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
+Operand operand_of(const NodeView& q, int32_t number) {
   Operand o;
   if (number < 0) return o;
-  o.type = type_of(value_at(*q.host, body, number));
-  if (body == q.graph) {  // a plain node: its own inputs
+  const GraphReader body = body_of(q);
+  const vireo_graph_value value = body.value(number);
+  o.type = type_of(value);
+  if (q.op != Op::kComposite) {  // its own inputs
     for (uint32_t i = 0; i < q.node.input_count; ++i) {
       if (q.node.inputs[i] != number) continue;
       o.input = static_cast<int32_t>(i);
@@ -52,13 +26,12 @@ Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
     }
     return o;
   }
-  for (uint32_t i = 0; i < q.host->input_count(body) && i < q.input_count; ++i) {
-    if (q.host->input(body, i) != number) continue;
-    o.input = static_cast<int32_t>(i);
-    o.constant = q.inputs[i].constant;
+  o.input = body.input_of(number, q.input_count);
+  if (o.input >= 0) {
+    o.constant = q.inputs[o.input].constant;
     return o;
   }
-  o.constant = value_at(*q.host, body, number).constant;
+  o.constant = value.constant;
   if (o.constant == nullptr) o.type = TensorType{};
   return o;
 }
@@ -66,11 +39,10 @@ Operand operand_of(const CpuQuery& q, const vireo_graph* body, int32_t number) {
 namespace {
 
 // A float constant of one element; `otherwise` when the value is absent.
-bool scalar(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, uint32_t input,
-            float otherwise, float* out) {
+bool scalar(const GraphReader& graph, const vireo_graph_node& n, uint32_t input, float otherwise, float* out) {
   *out = otherwise;
   if (input >= n.input_count || n.inputs[input] < 0) return true;
-  const vireo_graph_value v = value_at(host, graph, n.inputs[input]);
+  const vireo_graph_value v = graph.value(n.inputs[input]);
   if (v.constant != nullptr && v.dtype == VIREO_FLOAT16 && v.constant_size == sizeof(uint16_t)) {
     *out = f16_to_f32(read_element<uint16_t>(v.constant, 0));
     return true;
@@ -94,7 +66,7 @@ bool is_bias(const TensorType& b, const TensorType& y, int channel_axis) {
 
 }  // namespace
 
-bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& n, Activate* out) {
+bool read_activation(const GraphReader& graph, const vireo_graph_node& n, Activate* out) {
   const auto set = [&](Activation kind, float a = 0, float b = 0) {
     *out = {kind, a, b};
     return true;
@@ -150,7 +122,7 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
     }
     case Op::kClip: {
       float low = 0, high = 0;
-      if (!scalar(host, graph, n, 1, -INFINITY, &low) || !scalar(host, graph, n, 2, INFINITY, &high)) return false;
+      if (!scalar(graph, n, 1, -INFINITY, &low) || !scalar(graph, n, 2, INFINITY, &high)) return false;
       return set(Activation::kClip, low, high);
     }
     default:
@@ -161,14 +133,14 @@ bool read_activation(const vireo_host& host, const vireo_graph* graph, const vir
 namespace {
 
 // The operator and its operands. `body` is the node's graph, or the composite's.
-bool read_core(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, Fused* out) {
+bool read_core(const NodeView& q, const GraphReader& body, const vireo_graph_node& core, Fused* out) {
   out->core = static_cast<Op>(core.op);
   out->attrs = core.attrs;
   out->attrs_size = core.attrs_size;
   if (core.input_count > kMaxCoreInputs || core.output_count != 1) return false;
-  for (uint32_t i = 0; i < core.input_count; ++i) out->inputs[i] = operand_of(q, body, core.inputs[i]);
+  for (uint32_t i = 0; i < core.input_count; ++i) out->inputs[i] = operand_of(q, core.inputs[i]);
   out->input_count = core.input_count;
-  out->core_type = type_of(value_at(*q.host, body, core.outputs[0]));
+  out->core_type = type_at(body, core.outputs[0]);
   return true;
 }
 
@@ -181,22 +153,22 @@ bool all_given(const vireo_graph_node& core, const Fused& f) {
 
 // What follows the product, from node `first` of the body on. `halves`: Casts may widen what is added and narrow the
 // result.
-bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_node& core, uint32_t first,
+bool read_tail(const NodeView& q, const GraphReader& body, const vireo_graph_node& core, uint32_t first,
                int channel_axis, bool halves, Fused* out, const char** reason) {
   int32_t at = core.outputs[0], widened = -1, narrow = -1;  // of the last Cast: what it made, and of what
-  const uint32_t count = q.host->node_count(body);
+  const uint32_t count = body.node_count();
   // The other operand of an Add or Mul; of the result's type where it is widened from bfloat16.
   const auto other_of = [&](int32_t number, bool* whole) {
     const bool cast = number >= 0 && number == widened;
-    const Operand o = operand_of(q, body, cast ? narrow : number);
+    const Operand o = operand_of(q, cast ? narrow : number);
     *whole = o.type == out->core_type || (cast && o.type == TensorType{DType::kBF16, out->core_type.shape});
     return o;
   };
   for (uint32_t n = first; n < count; ++n) {
-    const vireo_graph_node node = node_at(*q.host, body, n);
+    const vireo_graph_node node = body.node(n);
     if (node.output_count != 1 || node.input_count < 1) return false;
     if (static_cast<Op>(node.op) == Op::kCast && halves && node.input_count == 1) {
-      const DType from = dtype_of(*q.host, body, node.inputs[0]), to = dtype_of(*q.host, body, node.outputs[0]);
+      const DType from = type_at(body, node.inputs[0]).dtype, to = type_at(body, node.outputs[0]).dtype;
       if (node.inputs[0] == at) {
         if (n + 1 != count || to != DType::kBF16) return false;
         out->half = true;
@@ -243,18 +215,18 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
     if (static_cast<Op>(node.op) == Op::kPRelu && node.input_count == 2) {
       float slope = 0;
       at = node.outputs[0];
-      if (scalar(*q.host, body, node, 1, 0, &slope)) {
+      if (scalar(body, node, 1, 0, &slope)) {
         out->act = {Activation::kLeakyRelu, slope, 0};
         continue;
       }
-      out->slope = operand_of(q, body, node.inputs[1]);
+      out->slope = operand_of(q, node.inputs[1]);
       if (!out->slope.given() || !out->slope.is_static(q) || !is_bias(out->slope.type, out->core_type, channel_axis))
         return false;
       continue;
     }
     // x * sigmoid(x), in two nodes.
     if (static_cast<Op>(node.op) == Op::kSigmoid && n + 1 < count) {
-      const vireo_graph_node next = node_at(*q.host, body, n + 1);
+      const vireo_graph_node next = body.node(n + 1);
       const bool product = static_cast<Op>(next.op) == Op::kMul && next.input_count == 2 && next.output_count == 1;
       const int32_t s = node.outputs[0];
       if (product && ((next.inputs[0] == at && next.inputs[1] == s) || (next.inputs[0] == s && next.inputs[1] == at))) {
@@ -264,10 +236,10 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
         continue;
       }
     }
-    if (!read_activation(*q.host, body, node, &out->act)) return false;
+    if (!read_activation(body, node, &out->act)) return false;
     at = node.outputs[0];
   }
-  if (q.host->output_count(body) != 1 || q.host->output(body, 0) != at) return false;
+  if (body.output_count() != 1 || body.output(0) != at) return false;
   out->varies = first < count && !q.is_static();
   *reason = "";
   return true;
@@ -275,88 +247,89 @@ bool read_tail(const CpuQuery& q, const vireo_graph* body, const vireo_graph_nod
 
 }  // namespace
 
-bool is_cast(const CpuQuery& q, const vireo_graph_node& n, int32_t from, DType to) {
+bool is_cast(const NodeView& q, const vireo_graph_node& n, int32_t from, DType to) {
   return static_cast<Op>(n.op) == Op::kCast && n.input_count == 1 && n.output_count == 1 && n.inputs[0] == from &&
-         dtype_of(*q.host, q.node.body, n.outputs[0]) == to;
+         type_at(q.body(), n.outputs[0]).dtype == to;
 }
 
-bool read_fused(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
-  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : q.graph;
-  const vireo_graph_node core = q.op == Op::kComposite ? node_at(*q.host, body, 0) : q.node;
+bool read_fused(const NodeView& q, int channel_axis, Fused* out, const char** reason) {
+  const GraphReader body = body_of(q);
+  const vireo_graph_node core = q.op == Op::kComposite ? body.node(0) : q.node;
   *reason = "the fused body has another form";
   if (!read_core(q, body, core, out) || !all_given(core, *out)) return false;
   return q.op != Op::kComposite || read_tail(q, body, core, 1, channel_axis, false, out, reason);
 }
 
-bool read_fused_bf16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+bool read_fused_bf16(const NodeView& q, int channel_axis, Fused* out, const char** reason) {
   *reason = "the fused body has another form";
   if (q.op != Op::kComposite) return false;
-  const vireo_graph* body = q.node.body;
-  if (q.host->node_count(body) < 3) return false;
+  const GraphReader body = q.body();
+  if (body.node_count() < 3) return false;
   // In this order alone: a body that began with the Cast of x would let y lie on x.
-  const vireo_graph_node weights = node_at(*q.host, body, 0);
-  vireo_graph_node wide = node_at(*q.host, body, 1);
+  const vireo_graph_node weights = body.node(0);
+  vireo_graph_node wide = body.node(1);
   if (weights.input_count != 1 || wide.input_count != 1) return false;
   const int32_t x = wide.inputs[0];
   uint32_t at = 2;  // the product
-  if (dtype_of(*q.host, body, x) != DType::kBF16) {
+  if (type_at(body, x).dtype != DType::kBF16) {
     const vireo_graph_node narrow = wide;
-    wide = node_at(*q.host, body, at++);
+    wide = body.node(at++);
     if (!is_cast(q, narrow, x, DType::kBF16) || !is_cast(q, wide, narrow.outputs[0], DType::kF32)) return false;
   }
-  const vireo_graph_node core = node_at(*q.host, body, at);
+  const vireo_graph_node core = body.node(at);
   if (!is_cast(q, wide, wide.inputs[0], DType::kF32) || core.input_count < 2) return false;
   if (!is_cast(q, weights, weights.inputs[0], DType::kF32)) return false;
   if (core.inputs[0] != wide.outputs[0] || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out))
     return false;
-  out->inputs[0] = operand_of(q, body, x);
-  out->inputs[1] = operand_of(q, body, weights.inputs[0]);
+  out->inputs[0] = operand_of(q, x);
+  out->inputs[1] = operand_of(q, weights.inputs[0]);
   const DType from = out->inputs[0].type.dtype;
   const bool types = (from == DType::kF32 || from == DType::kBF16) && out->inputs[1].type.dtype == DType::kBF16 &&
                      out->inputs[1].fixed(q) != nullptr && out->core_type.dtype == DType::kF32;
   return types && all_given(core, *out) && read_tail(q, body, core, at + 1, channel_axis, true, out, reason);
 }
 
-bool read_fused_f16(const CpuQuery& q, int channel_axis, Fused* out, const char** reason) {
+bool read_fused_f16(const NodeView& q, int channel_axis, Fused* out, const char** reason) {
   const auto fits = [&](DType type) {
     return out->inputs[0].type.dtype == type && out->inputs[1].type.dtype == DType::kF16 &&
            out->core_type.dtype == type && out->inputs[1].fixed(q) != nullptr;
   };
-  const vireo_graph* body = q.op == Op::kComposite ? q.node.body : nullptr;
-  const vireo_graph_node weights = body != nullptr ? node_at(*q.host, body, 0) : q.node;
-  if (body == nullptr || weights.input_count == 0 || !is_cast(q, weights, weights.inputs[0], DType::kF32))
+  const bool composite = q.op == Op::kComposite;
+  const GraphReader body = body_of(q);
+  const vireo_graph_node weights = composite ? body.node(0) : q.node;
+  if (!composite || weights.input_count == 0 || !is_cast(q, weights, weights.inputs[0], DType::kF32))
     return read_fused(q, channel_axis, out, reason) && out->input_count >= 2 && fits(DType::kF16);
   *reason = "the fused body has another form";
-  if (q.host->node_count(body) < 2) return false;
-  const vireo_graph_node core = node_at(*q.host, body, 1);
+  if (body.node_count() < 2) return false;
+  const vireo_graph_node core = body.node(1);
   if (core.input_count < 2 || core.inputs[1] != weights.outputs[0] || !read_core(q, body, core, out)) return false;
-  out->inputs[1] = operand_of(q, body, weights.inputs[0]);
+  out->inputs[1] = operand_of(q, weights.inputs[0]);
   return fits(DType::kF32) && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, false, out, reason);
 }
 
-bool read_fused_codes(const CpuQuery& q, int channel_axis, Fused* out, CodedOperand* coded, const char** reason) {
+bool read_fused_codes(const NodeView& q, int channel_axis, Fused* out, CodedOperand* coded, const char** reason) {
   *reason = "the fused body has another form";
-  if (q.op != Op::kComposite || q.host->node_count(q.node.body) < 2) return false;
-  const vireo_graph* body = q.node.body;
-  const vireo_graph_node wide = node_at(*q.host, body, 0), core = node_at(*q.host, body, 1);
+  if (q.op != Op::kComposite) return false;
+  const GraphReader body = q.body();
+  if (body.node_count() < 2) return false;
+  const vireo_graph_node wide = body.node(0), core = body.node(1);
   if (static_cast<Op>(wide.op) != Op::kDequantizeLinear || wide.input_count < 2 || wide.output_count != 1) return false;
   if (core.input_count < 2 || core.inputs[1] != wide.outputs[0] || !read_core(q, body, core, out)) return false;
   const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(wide.attrs);
-  out->inputs[1] = operand_of(q, body, wide.inputs[0]);
-  coded->scale = operand_of(q, body, wide.inputs[1]);
-  if (wide.input_count > 2) coded->zero = operand_of(q, body, wide.inputs[2]);
+  out->inputs[1] = operand_of(q, wide.inputs[0]);
+  coded->scale = operand_of(q, wide.inputs[1]);
+  if (wide.input_count > 2) coded->zero = operand_of(q, wide.inputs[2]);
   coded->axis = a.axis();
   coded->block = a.block_size();
   const bool zero = wide.input_count > 2 && wide.inputs[2] >= 0;
   const bool constant = out->inputs[1].fixed(q) != nullptr && coded->scale.fixed(q) != nullptr &&
                         (!zero || coded->zero.fixed(q) != nullptr);
   const bool types = out->inputs[0].type.dtype == DType::kF32 && coded->scale.type.dtype == DType::kF32 &&
-                     type_of(value_at(*q.host, body, wide.outputs[0])).dtype == DType::kF32 &&
-                     out->core_type.dtype == DType::kF32;
+                     type_at(body, wide.outputs[0]).dtype == DType::kF32 && out->core_type.dtype == DType::kF32;
   return constant && types && all_given(core, *out) && read_tail(q, body, core, 2, channel_axis, false, out, reason);
 }
 
-bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
+bool read_int_fused(const NodeView& q, IntFused* out, const char** reason) {
   *out = IntFused();
   *reason = "the fused body has another form";
   if (q.op != Op::kComposite) {
@@ -365,36 +338,36 @@ bool read_int_fused(const CpuQuery& q, IntFused* out, const char** reason) {
     if (q.input_count > 3 && q.inputs[3].type.dtype != DType::kNone) out->bias = 3;
     return true;
   }
-  const vireo_graph* body = q.node.body;
-  if (q.host->node_count(body) != 2 || q.host->output_count(body) != 1) return false;
-  const vireo_graph_node core = node_at(*q.host, body, 0), step = node_at(*q.host, body, 1);
+  const GraphReader body = q.body();
+  if (body.node_count() != 2 || body.output_count() != 1) return false;
+  const vireo_graph_node core = body.node(0), step = body.node(1);
   if (core.input_count < 3 || core.input_count > 4 || core.output_count != 1 || step.output_count != 1) return false;
   for (uint32_t i = 0; i < 3; ++i) {
-    if (operand_of(q, body, core.inputs[i]).input != static_cast<int32_t>(i)) return false;
+    if (operand_of(q, core.inputs[i]).input != static_cast<int32_t>(i)) return false;
   }
   out->attrs = core.attrs;
   out->attrs_size = core.attrs_size;
   out->varies = !q.is_static();
   if (core.input_count > 3 && core.inputs[3] >= 0) {
-    out->bias = operand_of(q, body, core.inputs[3]).input;
+    out->bias = operand_of(q, core.inputs[3]).input;
     if (out->bias < 0) return false;
   }
-  const TensorType y = type_of(value_at(*q.host, body, core.outputs[0]));
+  const TensorType y = type_at(body, core.outputs[0]);
   const int32_t codes = core.outputs[0];
   out->step = static_cast<Op>(step.op);
   out->step_attrs = step.attrs;
-  if (q.host->output(body, 0) != step.outputs[0]) return false;
+  if (body.output(0) != step.outputs[0]) return false;
   if (out->step == Op::kIntAdd && step.input_count == 2) {
     out->second = step.inputs[1] == codes;
     const int32_t number = step.inputs[out->second ? 0 : 1];
-    const Operand other = operand_of(q, body, number);
+    const Operand other = operand_of(q, number);
     if (number == codes || step.inputs[out->second ? 1 : 0] != codes) return false;
     if (other.input < 0 || !(other.type.shape == y.shape)) return false;
     out->operands[0] = other.input;
   } else if (out->step == Op::kIntAffine && step.input_count >= 2 && step.inputs[0] == codes) {
     for (uint32_t i = 1; i < step.input_count && i < 4; ++i) {
       if (step.inputs[i] < 0) continue;
-      const Operand factor = operand_of(q, body, step.inputs[i]);
+      const Operand factor = operand_of(q, step.inputs[i]);
       const Shape& s = factor.type.shape;
       out->per_column = product(s, 0, s.rank) != 1;
       if (factor.input < 0 || !factor.is_static(q)) return false;

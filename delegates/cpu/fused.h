@@ -25,8 +25,8 @@ struct Operand {
                       : static_cast<const float*>(constant);
   }
   // Its bytes where they are the same in every run, else null.
-  const void* fixed(const CpuQuery& query) const { return input >= 0 ? query.inputs[input].constant : constant; }
-  bool is_static(const CpuQuery& query) const { return input < 0 || query.inputs[input].is_static; }
+  const void* fixed(const NodeView& query) const { return input >= 0 ? query.inputs[input].constant : constant; }
+  bool is_static(const NodeView& query) const { return input < 0 || query.inputs[input].is_static; }
   const Shape& shape(const KernelContext& ctx) const {
     return input >= 0 ? ctx.required(static_cast<size_t>(input)).shape : type.shape;
   }
@@ -56,28 +56,29 @@ struct Fused {
   }
 };
 
-// Node `index` of a graph, and where value `number` of the composite's body (of a plain node: of its graph) comes from.
-vireo_graph_node node_at(const vireo_host& host, const vireo_graph* graph, uint32_t index);
-Operand operand_of(const CpuQuery& query, const vireo_graph* body, int32_t number);
+// The body of a composite, or the graph that a plain node stands in.
+GraphReader body_of(const NodeView& query);
+// Where value `number` of body_of(query) comes from.
+Operand operand_of(const NodeView& query, int32_t number);
 
 // Whether the node of a body is a Cast of its value `from` to this type.
-bool is_cast(const CpuQuery& query, const vireo_graph_node& node, int32_t from, DType to);
+bool is_cast(const NodeView& query, const vireo_graph_node& node, int32_t from, DType to);
 
 // True when the node's function is one of `Activate`. `graph` is the node's.
-bool read_activation(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node& node, Activate* out);
+bool read_activation(const GraphReader& graph, const vireo_graph_node& node, Activate* out);
 
 // A plain node becomes a core without a tail. `channel_axis` of the core's output: where a bias lies; negative from the
 // end. False with `reason` when the body has another form.
-bool read_fused(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+bool read_fused(const NodeView& query, int channel_axis, Fused* out, const char** reason);
 
 // The same of a composite whose product takes both operands through bfloat16: x -> Cast -> Cast back and weights ->
 // Cast in front of it. inputs[0] is x, float32, and inputs[1] the weights, bfloat16. What lies in bfloat16 between
 // nodes has one Cast less: x, and the residual or factor, are then bfloat16 as well, and `half` is a Cast at the end.
-bool read_fused_bf16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+bool read_fused_bf16(const NodeView& query, int channel_axis, Fused* out, const char** reason);
 
 // The same of a product with constant weights in float16: their Cast to float32 in front of it in a composite, or all
 // values float16. inputs[1] is the weights, float16.
-bool read_fused_f16(const CpuQuery& query, int channel_axis, Fused* out, const char** reason);
+bool read_fused_f16(const NodeView& query, int channel_axis, Fused* out, const char** reason);
 
 // Weights in codes: the DequantizeLinear in front of the product.
 struct CodedOperand {
@@ -88,7 +89,7 @@ struct CodedOperand {
 
 // The same of a composite whose weights are codes: DequantizeLinear of constants in front of it. inputs[1] is the
 // codes.
-bool read_fused_codes(const CpuQuery& query, int channel_axis, Fused* out, CodedOperand* coded, const char** reason);
+bool read_fused_codes(const NodeView& query, int channel_axis, Fused* out, CodedOperand* coded, const char** reason);
 
 // A product of codes, IntConv or IntGemm, and what is done with its codes at once: IntAdd or IntAffine.
 struct IntFused {
@@ -108,7 +109,7 @@ struct IntFused {
   }
 };
 // A plain node becomes a product without a step. False with `reason` when the body has another form.
-bool read_int_fused(const CpuQuery& query, IntFused* out, const char** reason);
+bool read_int_fused(const NodeView& query, IntFused* out, const char** reason);
 
 // Whether an operator's own result, by its shape function, is of the output's shape; `count` <= kMaxCoreInputs.
 bool has_shape_of_output(const KernelContext& ctx, Op op, Span<const uint8_t> attrs, const TensorType* inputs,

@@ -53,10 +53,10 @@ inline bool read_norm(const CpuQuery& q, const vireo_graph_node& node, const Sha
     out->epsilon = a.epsilon();
   }
   out->axis = normalize_axis(axis, x.rank);
-  out->scale = operand_of(q, q.node.body, node.inputs[1]);
+  out->scale = operand_of(q, node.inputs[1]);
   if (!covers(q, out->scale, x, out->axis)) return false;
   if (node.input_count < 3 || node.inputs[2] < 0) return true;
-  out->shift = operand_of(q, q.node.body, node.inputs[2]);
+  out->shift = operand_of(q, node.inputs[2]);
   return covers(q, out->shift, x, out->axis);
 }
 

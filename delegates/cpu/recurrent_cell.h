@@ -27,7 +27,7 @@ struct Cell {
   int32_t in[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   int32_t out[3] = {0, 1, 2};
 
-  const CpuValue* in_of(const CpuQuery& q, int i) const {
+  const GraphValue* in_of(const CpuQuery& q, int i) const {
     const bool given = in[i] >= 0 && static_cast<uint32_t>(in[i]) < q.input_count;
     return given && q.inputs[in[i]].type.dtype != DType::kNone ? &q.inputs[in[i]] : nullptr;
   }
@@ -184,7 +184,7 @@ inline bool usual_functions(bool lstm, const attrs::Recurrent& a) {
 
 // No lengths, or such that are all the whole sequence.
 inline bool whole_sequences(const CpuQuery& q, const Cell& cell, int64_t steps) {
-  const CpuValue* const lens = cell.in_of(q, 4);
+  const GraphValue* const lens = cell.in_of(q, 4);
   if (lens == nullptr) return true;
   if (lens->constant == nullptr || !cell.in_of(q, 0)->is_static) return false;
   for (int64_t b = 0; b < product(lens->type.shape, 0, lens->type.shape.rank); ++b) {
@@ -195,7 +195,7 @@ inline bool whole_sequences(const CpuQuery& q, const Cell& cell, int64_t steps) 
 
 inline bool takes_cell(const CpuQuery& q, const Cell& cell, bool lstm, const char** reason) {
   const attrs::Recurrent& a = *cell.attrs;
-  const CpuValue& x = *cell.in_of(q, 0);
+  const GraphValue& x = *cell.in_of(q, 0);
   *reason = "tuned for float32 alone";
   if (x.type.dtype != DType::kF32) return false;
   *reason = "tuned for sigmoid and tanh without clip, peepholes and coupled gates";

@@ -5,11 +5,11 @@
 namespace vireo {
 namespace {
 
-ShapeCheck check_node(const CpuQuery& q) {
+ShapeCheck check_node(const NodeView& q) {
   const OpRow* row = find_op(q.op);
   if (row == nullptr) return ShapeCheck::kRefuse;
-  TensorType outputs[kMaxCpuArgs];
-  BoundInfer<kMaxCpuArgs> ctx({q.node.attrs, q.node.attrs_size});
+  TensorType outputs[kMaxNodeArgs];
+  BoundInfer<kMaxNodeArgs> ctx({q.node.attrs, q.node.attrs_size});
   for (uint32_t i = 0; i < q.input_count; ++i) ctx.add_input(&q.inputs[i].type, q.inputs[i].constant);
   for (uint32_t o = 0; o < q.output_count; ++o)
     ctx.add_output(q.outputs[o].type.dtype == DType::kNone ? nullptr : &outputs[o]);
@@ -31,15 +31,16 @@ ShapeCheck check_node(const CpuQuery& q) {
 
 }  // namespace
 
-ShapeCheck check_shapes(const CpuQuery& q) {
+ShapeCheck check_shapes(const NodeView& q) {
   if (q.op != Op::kComposite) return check_node(q);
-  for (uint32_t n = 0; n < q.host->node_count(q.node.body); ++n) {
-    CpuQuery inner;
-    if (!describe(*q.host, q.node.body, n, q.slots, &inner) || inner.op == Op::kComposite) return ShapeCheck::kRefuse;
+  const uint32_t count = q.body().node_count();
+  for (uint32_t n = 0; n < count; ++n) {
+    NodeView inner;
+    if (!view_node(*q.host, q.node.body, n, &inner) || inner.op == Op::kComposite) return ShapeCheck::kRefuse;
     const ShapeCheck one = check_node(inner);
     if (one != ShapeCheck::kAgree) return one;
   }
-  return q.host->node_count(q.node.body) > 0 ? ShapeCheck::kAgree : ShapeCheck::kRefuse;
+  return count > 0 ? ShapeCheck::kAgree : ShapeCheck::kRefuse;
 }
 
 }  // namespace vireo

@@ -3,7 +3,7 @@
 #ifndef VIREO_DELEGATES_CPU_SHAPE_CHECK_H_
 #define VIREO_DELEGATES_CPU_SHAPE_CHECK_H_
 
-#include "delegates/cpu/cpu_op.h"
+#include "sdk/graph/node_view.h"
 
 namespace vireo {
 
@@ -13,7 +13,7 @@ enum class ShapeCheck : uint8_t {
   kUnsure,  // they follow from contents that are not known yet
   kRefuse,
 };
-ShapeCheck check_shapes(const CpuQuery& query);
+ShapeCheck check_shapes(const NodeView& node);
 
 }  // namespace vireo
 

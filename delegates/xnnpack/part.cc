@@ -71,18 +71,15 @@ bool Value::scalar(float* out) const {
   return true;
 }
 
-Value* Part::value(const vireo_host& host, const vireo_graph* graph, int32_t number) {
+Value* Part::value(const GraphReader& graph, int32_t number) {
   for (uint32_t i = 0; i < value_count_; ++i) {
     if (values_[i].number == number) return &values_[i];
   }
-  vireo_graph_value info = {};
-  info.struct_size = sizeof(info);
-  if (value_count_ == kMaxValues || host.value(graph, static_cast<uint32_t>(number), &info) != VIREO_OK) return nullptr;
+  vireo_graph_value info;
+  if (value_count_ == kMaxValues || !graph.read_value(number, &info)) return nullptr;
   Value& v = values_[value_count_++];
   v.number = number;
-  v.type.dtype = static_cast<DType>(info.dtype);
-  v.type.shape.rank = info.rank;
-  for (int i = 0; i < info.rank; ++i) v.type.shape[i] = info.max_dims[i];
+  v.type = type_of(info);
   v.is_static = info.is_static != 0;
   v.constant = info.constant;
   if (v.constant != nullptr) v.place = Place::kConstant;
@@ -90,8 +87,7 @@ Value* Part::value(const vireo_host& host, const vireo_graph* graph, int32_t num
   return &v;
 }
 
-const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node* nodes,
-                             uint32_t count) {
+const char* Part::read_nodes(const GraphReader& graph, const vireo_graph_node* nodes, uint32_t count) {
   for (uint32_t n = 0; n < count; ++n) {
     const vireo_graph_node& from = nodes[n];
     Node& node = nodes_[node_count_++];
@@ -104,13 +100,13 @@ const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, c
     node.output_count = from.output_count;
     for (uint32_t i = 0; i < from.input_count; ++i) {
       if (from.inputs[i] < 0) continue;
-      node.inputs[i] = value(host, graph, from.inputs[i]);
+      node.inputs[i] = value(graph, from.inputs[i]);
       if (node.inputs[i] == nullptr) return "its body has too many values";
       ++node.inputs[i]->readers;
     }
     for (uint32_t o = 0; o < from.output_count; ++o) {
       if (from.outputs[o] < 0) continue;
-      node.outputs[o] = value(host, graph, from.outputs[o]);
+      node.outputs[o] = value(graph, from.outputs[o]);
       if (node.outputs[o] == nullptr) return "its body has too many values";
     }
     if (node.output_count < 1 || node.outputs[0] == nullptr) return "nobody wants its output";
@@ -124,21 +120,20 @@ const char* Part::read_nodes(const vireo_host& host, const vireo_graph* graph, c
 // An input of the graph, an output, or what the host may have left in the place of one. `number` is read by node
 // `reader`, so whatever made it stands in front, mostly just in front. Where too much would have to be looked at it may
 // be the caller's.
-bool Part::may_be_callers(const vireo_host& host, const vireo_graph* graph, uint32_t reader, int32_t number) const {
+bool Part::may_be_callers(const GraphReader& graph, uint32_t reader, int32_t number) const {
   constexpr uint32_t kMostNodes = 4096, kMostOutputs = 64;
-  const uint32_t outputs = host.output_count(graph);
+  const uint32_t outputs = graph.output_count();
   if (outputs > kMostOutputs) return true;
   const auto is_output = [&] {
     for (uint32_t o = 0; o < outputs; ++o) {
-      if (host.output(graph, o) == number) return true;
+      if (graph.output(o) == number) return true;
     }
     return false;
   };
   if (is_output()) return true;
   for (uint32_t seen = 0, n = reader; n-- > 0 && seen < kMostNodes; ++seen) {
-    vireo_graph_node node = {};
-    node.struct_size = sizeof(node);
-    if (host.node(graph, n, &node) != VIREO_OK) return true;
+    vireo_graph_node node;
+    if (!graph.read_node(n, &node)) return true;
     bool made = false;
     for (uint32_t o = 0; o < node.output_count; ++o) made = made || node.outputs[o] == number;
     if (!made) continue;
@@ -301,49 +296,46 @@ bool Part::set_shapes(const vireo_tensor* const* inputs, vireo_tensor* const* ou
   return true;
 }
 
-const char* Part::read(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
-  vireo_graph_node node = {};
-  node.struct_size = sizeof(node);
-  if (host.node(graph, index, &node) != VIREO_OK) return "it cannot be read";
+const char* Part::read(const vireo_host& host, const vireo_graph* shown, uint32_t index) {
+  const GraphReader graph(host, shown);
+  vireo_graph_node node;
+  if (!graph.read_node(index, &node)) return "it cannot be read";
   op_ = static_cast<Op>(node.op);
   input_count_ = node.input_count;
   output_count_ = node.output_count;
   if (op_ != Op::kComposite) {
-    if (const char* reason = read_nodes(host, graph, &node, 1); reason[0] != 0) return reason;
+    if (const char* reason = read_nodes(graph, &node, 1); reason[0] != 0) return reason;
     for (uint32_t i = 0; i < node.input_count; ++i) {
       Value* const v = nodes_[0].inputs[i];
       if (v == nullptr || v->place != Place::kNone) continue;
       v->place = Place::kInput;
       v->index = i;
-      v->from_caller = may_be_callers(host, graph, index, v->number);
+      v->from_caller = may_be_callers(graph, index, v->number);
     }
     nodes_[0].outputs[0]->place = Place::kOutput;
     ++nodes_[0].outputs[0]->readers;
   } else {
-    const vireo_graph* const body = node.body;
+    const GraphReader body(host, node.body);
     vireo_graph_node inner[kMaxNodes];
-    const uint32_t count = host.node_count(body);
+    const uint32_t count = body.node_count();
     if (count == 0 || count > kMaxNodes) return "its body has too many nodes";
     for (uint32_t n = 0; n < count; ++n) {
-      inner[n] = {};
-      inner[n].struct_size = sizeof(inner[n]);
-      if (host.node(body, n, &inner[n]) != VIREO_OK) return "it cannot be read";
+      if (!body.read_node(n, &inner[n])) return "it cannot be read";
     }
-    if (const char* reason = read_nodes(host, body, inner, count); reason[0] != 0) return reason;
-    for (uint32_t i = 0; i < host.input_count(body) && i < node.input_count; ++i) {
-      Value* const v = value(host, body, host.input(body, i));
+    if (const char* reason = read_nodes(body, inner, count); reason[0] != 0) return reason;
+    for (uint32_t i = 0; i < body.input_count() && i < node.input_count; ++i) {
+      Value* const v = value(body, body.input(i));
       if (v == nullptr) return "its body has too many values";
       if (v->place != Place::kNone || node.inputs[i] < 0) continue;
-      vireo_graph_value outer = {};
-      outer.struct_size = sizeof(outer);
-      if (host.value(graph, static_cast<uint32_t>(node.inputs[i]), &outer) != VIREO_OK) return "it cannot be read";
+      vireo_graph_value outer;
+      if (!graph.read_value(node.inputs[i], &outer)) return "it cannot be read";
       v->constant = outer.constant;
       v->place = outer.constant != nullptr ? Place::kConstant : Place::kInput;
       v->index = i;
-      v->from_caller = may_be_callers(host, graph, index, node.inputs[i]);
+      v->from_caller = may_be_callers(graph, index, node.inputs[i]);
     }
-    for (uint32_t o = 0; o < host.output_count(body) && o < node.output_count; ++o) {
-      Value* const v = value(host, body, host.output(body, o));
+    for (uint32_t o = 0; o < body.output_count() && o < node.output_count; ++o) {
+      Value* const v = value(body, body.output(o));
       if (v == nullptr || v->place != Place::kNone) return "its body gives an input back";
       if (node.outputs[o] < 0) continue;
       v->place = Place::kOutput;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sdk/graph/node_view.h"
 #include "sdk/ops/op.h"
-#include "vireo/delegate.h"
 
 namespace vireo::xnnpack {
 
@@ -100,10 +100,9 @@ class Part {
   Op op() const { return op_; }
 
  private:
-  Value* value(const vireo_host& host, const vireo_graph* graph, int32_t number);
-  const char* read_nodes(const vireo_host& host, const vireo_graph* graph, const vireo_graph_node* nodes,
-                         uint32_t count);
-  bool may_be_callers(const vireo_host& host, const vireo_graph* graph, uint32_t reader, int32_t number) const;
+  Value* value(const GraphReader& graph, int32_t number);
+  const char* read_nodes(const GraphReader& graph, const vireo_graph_node* nodes, uint32_t count);
+  bool may_be_callers(const GraphReader& graph, uint32_t reader, int32_t number) const;
   const char* check() const;
   void fold();
   void place();

@@ -1,43 +1,23 @@
 #include "runtime/place/work.h"
 
+#include "sdk/graph/node_view.h"
+
 namespace vireo {
 namespace {
 
-class Reader {
- public:
-  explicit Reader(const vireo_host& host) : host_(host) {}
+// Of entry `i` of a node's list; kNone for an absent value.
+TensorType listed_type(const GraphReader& graph, const int32_t* numbers, uint32_t count, uint32_t i) {
+  return i < count ? type_at(graph, numbers[i]) : TensorType{};
+}
 
-  // kNone for an absent value.
-  TensorType type(const vireo_graph* graph, const int32_t* numbers, uint32_t count, uint32_t i) const {
-    TensorType type;
-    vireo_graph_value v = {};
-    v.struct_size = sizeof(v);
-    if (i >= count || numbers[i] < 0 || host_.value(graph, static_cast<uint32_t>(numbers[i]), &v) != VIREO_OK)
-      return type;
-    type.dtype = static_cast<DType>(v.dtype);
-    type.shape.rank = v.rank;
-    for (int32_t d = 0; d < v.rank; ++d) type.shape[d] = v.max_dims[d];
-    return type;
+uint64_t constant_bytes(const GraphReader& graph) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const vireo_graph_value v = graph.value(static_cast<int32_t>(i));
+    if (v.constant != nullptr) sum += v.constant_size;
   }
-  bool node(const vireo_graph* graph, uint32_t index, vireo_graph_node* out) const {
-    *out = {};
-    out->struct_size = sizeof(*out);
-    return host_.node(graph, index, out) == VIREO_OK;
-  }
-  uint64_t constant_bytes(const vireo_graph* graph) const {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < host_.value_count(graph); ++i) {
-      vireo_graph_value v = {};
-      v.struct_size = sizeof(v);
-      if (host_.value(graph, i, &v) == VIREO_OK && v.constant != nullptr) sum += v.constant_size;
-    }
-    return sum;
-  }
-  uint32_t node_count(const vireo_graph* graph) const { return host_.node_count(graph); }
-
- private:
-  const vireo_host& host_;
-};
+  return sum;
+}
 
 uint64_t count_of(const TensorType& type) {
   const int64_t n = type.dtype == DType::kNone ? 0 : element_count(type.shape);
@@ -65,10 +45,10 @@ WorkKind kind_of(DType dtype) {
 // Rows of the first operand's matrix, for what has a sum a row: the last but one extent.
 uint64_t rows_of(const Shape& s) { return s.rank >= 2 && s[s.rank - 2] > 0 ? static_cast<uint64_t>(s[s.rank - 2]) : 1; }
 
-uint64_t operations_of(const Reader& read, const vireo_graph* graph, const vireo_graph_node& n) {
+uint64_t operations_of(const GraphReader& graph, const vireo_graph_node& n) {
   const auto op = static_cast<Op>(n.op);
-  const auto in = [&](uint32_t i) { return read.type(graph, n.inputs, n.input_count, i); };
-  const TensorType y = read.type(graph, n.outputs, n.output_count, 0);
+  const auto in = [&](uint32_t i) { return listed_type(graph, n.inputs, n.input_count, i); };
+  const TensorType y = listed_type(graph, n.outputs, n.output_count, 0);
   switch (op) {
     case Op::kConvTranspose:  // weights [C, O / groups, window...]: a product a weight for each element that goes in
       return 2 * count_of(in(0)) * product_terms(Op::kConv, in(0).shape, in(1).shape);
@@ -101,35 +81,36 @@ bool is_view(Op op) {
 
 }  // namespace
 
-NodeWork node_work(const vireo_host& host, const vireo_graph* graph, uint32_t index) {
-  const Reader read(host);
+NodeWork node_work(const vireo_host& host, const vireo_graph* shown, uint32_t index) {
+  const GraphReader graph(host, shown);
   NodeWork work;
   vireo_graph_node n;
-  if (!read.node(graph, index, &n)) return work;
+  if (!graph.read_node(index, &n)) return work;
   const auto op = static_cast<Op>(n.op);
-  work.kind = kind_of(read.type(graph, n.inputs, n.input_count, 0).dtype);
+  work.kind = kind_of(listed_type(graph, n.inputs, n.input_count, 0).dtype);
   uint64_t written = 0;
-  for (uint32_t o = 0; o < n.output_count; ++o) written += bytes_of(read.type(graph, n.outputs, n.output_count, o));
+  for (uint32_t o = 0; o < n.output_count; ++o) written += bytes_of(listed_type(graph, n.outputs, n.output_count, o));
   work.bytes = written;
   for (uint32_t i = 0; i < n.input_count; ++i) {
-    const uint64_t bytes = bytes_of(read.type(graph, n.inputs, n.input_count, i));
+    const uint64_t bytes = bytes_of(listed_type(graph, n.inputs, n.input_count, i));
     work.bytes += i == 0 && picks(op) && bytes > written ? written : bytes;
   }
   if (is_view(op)) work.bytes = 0;
   if (n.body == nullptr) {
-    work.operations = operations_of(read, graph, n);
+    work.operations = operations_of(graph, n);
     return work;
   }
-  work.bytes += read.constant_bytes(n.body);
+  const GraphReader body(host, n.body);
+  work.bytes += constant_bytes(body);
   uint64_t most = 0;
-  for (uint32_t i = 0; i < read.node_count(n.body); ++i) {
+  for (uint32_t i = 0; i < body.node_count(); ++i) {
     vireo_graph_node inner;
-    if (!read.node(n.body, i, &inner)) continue;
-    const uint64_t operations = operations_of(read, n.body, inner);
+    if (!body.read_node(i, &inner)) continue;
+    const uint64_t operations = operations_of(body, inner);
     work.operations += operations;
     if (operations <= most) continue;
     most = operations;
-    work.kind = kind_of(read.type(n.body, inner.inputs, inner.input_count, 0).dtype);
+    work.kind = kind_of(listed_type(body, inner.inputs, inner.input_count, 0).dtype);
   }
   return work;
 }

@@ -13,22 +13,22 @@ struct State {
 };
 
 bool read(const CpuQuery& q, State* s) {
-  const vireo_graph* body = q.node.body;
-  if (body == nullptr || q.host->node_count(body) != 2 || q.output_count < 1 || q.output_count > 2 ||
-      q.host->output_count(body) != q.output_count) {
+  const GraphReader body = q.body();
+  if (q.node.body == nullptr || body.node_count() != 2 || q.output_count < 1 || q.output_count > 2 ||
+      body.output_count() != q.output_count) {
     return false;
   }
-  const vireo_graph_node add = cpu::node_at(*q.host, body, 0), norm = cpu::node_at(*q.host, body, 1);
+  const vireo_graph_node add = body.node(0), norm = body.node(1);
   if (static_cast<Op>(add.op) != Op::kAdd || add.input_count != 2 || add.output_count != 1) return false;
   if (norm.output_count < 1 || norm.input_count < 1 || norm.inputs[0] != add.outputs[0]) return false;
-  if (q.host->output(body, 0) != norm.outputs[0]) return false;
-  if (q.output_count == 2 && q.host->output(body, 1) != add.outputs[0]) return false;
+  if (body.output(0) != norm.outputs[0]) return false;
+  if (q.output_count == 2 && body.output(1) != add.outputs[0]) return false;
   const TensorType& y = q.outputs[0].type;
   const auto whole = [&](int32_t i) {
     return i >= 0 && static_cast<uint32_t>(i) < q.input_count && q.inputs[i].type == y && y.dtype == DType::kF32;
   };
-  s->x = cpu::operand_of(q, body, add.inputs[0]).input;
-  s->residual = cpu::operand_of(q, body, add.inputs[1]).input;
+  s->x = cpu::operand_of(q, add.inputs[0]).input;
+  s->residual = cpu::operand_of(q, add.inputs[1]).input;
   return whole(s->x) && whole(s->residual) && cpu::read_norm(q, norm, y.shape, &s->norm);
 }
 

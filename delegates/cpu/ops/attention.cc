@@ -139,7 +139,7 @@ bool read_scales(const CpuQuery& q, const vireo_graph_node& n, const TensorType&
                  int64_t* block) {
   const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(n.attrs);
   if (n.input_count < 2 || (n.input_count > 2 && n.inputs[2] >= 0)) return false;
-  *scale = cpu::operand_of(q, q.node.body, n.inputs[1]);
+  *scale = cpu::operand_of(q, n.inputs[1]);
   *block = a.block_size();
   if (codes.dtype != DType::kI8 || scale->type.dtype != DType::kF32 || scale->input < 0) return false;
   const int rank = codes.shape.rank;
@@ -151,12 +151,12 @@ bool read_scales(const CpuQuery& q, const vireo_graph_node& n, const TensorType&
 // q -> Cast, k -> Cast | DequantizeLinear, v -> the same, Attention, Cast -> y, where all but the first may be missing.
 // It is first because what a body's first node can do in place the composite is taken to do, and y may lie on q.
 bool read_body(const CpuQuery& q, Form* out) {
-  const vireo_graph* body = q.node.body;
-  const uint32_t count = q.host->node_count(body);
+  const GraphReader body = q.body();
+  const uint32_t count = body.node_count();
   vireo_graph_node casts[3] = {}, node = {};
   uint32_t n = 0;
   for (; n < count; ++n) {
-    node = cpu::node_at(*q.host, body, n);
+    node = body.node(n);
     const bool codes = n > 0 && static_cast<Op>(node.op) == Op::kDequantizeLinear;
     if (static_cast<Op>(node.op) != Op::kCast && !codes) break;
     if (n == 3) return false;
@@ -172,7 +172,7 @@ bool read_body(const CpuQuery& q, Form* out) {
       from = casts[c].inputs[0];
       ++used;
     }
-    out->inputs[i] = cpu::operand_of(q, body, from);
+    out->inputs[i] = cpu::operand_of(q, from);
     if (from >= 0 && out->inputs[i].input < 0) return false;
   }
   if (used != n) return false;
@@ -181,19 +181,16 @@ bool read_body(const CpuQuery& q, Form* out) {
     const int i = casts[c].outputs[0] == node.inputs[kK] ? 0 : 1;
     if (!read_scales(q, casts[c], out->inputs[kK + i].type, &out->scales[i], &out->blocks[i])) return false;
   }
-  vireo_graph_value value = {};
-  value.struct_size = sizeof(value);
-  (void)q.host->value(body, static_cast<uint32_t>(node.inputs[kQ]), &value);
   out->attributes = node.attrs;
-  out->computed = static_cast<DType>(value.dtype);
+  out->computed = type_at(body, node.inputs[kQ]).dtype;
   out->is_body = true;
   int32_t result = node.outputs[0];
   if (++n < count) {
-    const vireo_graph_node last = cpu::node_at(*q.host, body, n++);
+    const vireo_graph_node last = body.node(n++);
     if (static_cast<Op>(last.op) != Op::kCast || last.inputs[0] != result) return false;
     result = last.outputs[0];
   }
-  return n == count && q.host->output_count(body) == 1 && q.host->output(body, 0) == result;
+  return n == count && body.output_count() == 1 && body.output(0) == result;
 }
 
 bool read_form(const CpuQuery& q, Form* out) {

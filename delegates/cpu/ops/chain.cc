@@ -30,23 +30,23 @@ struct State {
 // What the body's values are while it is read: where a step finds them, and how many steps still will.
 class Reader {
  public:
-  Reader(const CpuQuery& q, State* out) : q_(q), host_(*q.host), body_(q.node.body), out_(*out) {}
+  Reader(const CpuQuery& q, State* out) : q_(q), body_(q.body()), out_(*out) {}
 
   bool read() {
-    const uint32_t count = host_.node_count(body_);
-    if (count < 2 || count > ChainF32::kMaxSteps || host_.output_count(body_) != 1) return false;
-    const vireo_graph_node end = node_at(count - 1);
+    const uint32_t count = body_.node_count();
+    if (count < 2 || count > ChainF32::kMaxSteps || body_.output_count() != 1) return false;
+    const vireo_graph_node end = body_.node(count - 1);
     const bool ends = cpu::is_reduction(static_cast<Op>(end.op));
-    if (end.output_count != 1 || host_.output(body_, 0) != end.outputs[0] || end.input_count == 0) return false;
-    whole_ = value_at(ends ? end.inputs[0] : end.outputs[0]);
-    out_.chain.halves = whole_.dtype == VIREO_FLOAT16;
-    if (whole_.dtype != VIREO_FLOAT32 && (!out_.chain.halves || ends)) return false;
-    out_.rank = whole_.rank;
+    if (end.output_count != 1 || body_.output(0) != end.outputs[0] || end.input_count == 0) return false;
+    whole_ = type_at(body_, ends ? end.inputs[0] : end.outputs[0]);
+    out_.chain.halves = whole_.dtype == DType::kF16;
+    if (whole_.dtype != DType::kF32 && (!out_.chain.halves || ends)) return false;
+    out_.rank = whole_.shape.rank;
     const uint32_t steps = ends ? count - 1 : count;
     for (uint32_t n = 0; n < steps; ++n) {
       if (!step(n, n + 1 == steps)) return false;
     }
-    return !ends || (end.inputs[0] == node_at(steps - 1).outputs[0] && reduction(end));
+    return !ends || (end.inputs[0] == body_.node(steps - 1).outputs[0] && reduction(end));
   }
 
  private:
@@ -56,13 +56,12 @@ class Reader {
   };
 
   bool step(uint32_t n, bool last) {
-    const vireo_graph_node node = node_at(n);
+    const vireo_graph_node node = body_.node(n);
     ChainStep& s = out_.chain.steps[n];
     if (node.output_count != 1) return false;
-    const vireo_graph_value made = value_at(node.outputs[0]);
-    if (made.dtype != whole_.dtype || !is_whole(made)) return false;
+    if (type_at(body_, node.outputs[0]) != whole_) return false;
     s.binary = cpu::binary_function(static_cast<Op>(node.op), &s.op);
-    if (!s.binary && !cpu::read_activation(host_, body_, node, &s.act)) return false;
+    if (!s.binary && !cpu::read_activation(body_, node, &s.act)) return false;
     if (s.binary && node.input_count != 2) return false;
     if (!source(node.inputs[0], &s.a) || (s.binary && !source(node.inputs[1], &s.b))) return false;
     out_.chain.step_count = static_cast<int>(n) + 1;
@@ -92,18 +91,16 @@ class Reader {
       *out = static_cast<int16_t>(-1 - k);
       return true;
     }
-    const vireo_graph_value v = value_at(value);
-    if (value < 0 || v.dtype != whole_.dtype || v.rank > whole_.rank) return false;
+    const vireo_graph_value shown = body_.value(value);
+    const TensorType type = type_of(shown);
+    if (value < 0 || type.dtype != whole_.dtype || type.shape.rank > whole_.shape.rank) return false;
     if (out_.chain.operand_count == ChainF32::kMaxOperands) return false;
     Source s;
-    for (uint32_t i = 0; i < host_.input_count(body_); ++i) {
-      if (host_.input(body_, i) == value) s.input = static_cast<int32_t>(i);
-    }
+    s.input = body_.input_of(value, body_.input_count());
     if (s.input < 0) {
-      s.constant = v.constant;
+      s.constant = shown.constant;
       if (s.constant == nullptr) return false;
-      s.shape.rank = v.rank;
-      for (int i = 0; i < v.rank; ++i) s.shape[i] = v.max_dims[i];
+      s.shape = type.shape;
     }
     operands_[out_.chain.operand_count] = value;
     out_.sources[out_.chain.operand_count] = s;
@@ -113,8 +110,8 @@ class Reader {
 
   uint32_t last_reader(int32_t value) const {
     uint32_t last = 0;
-    for (uint32_t n = 0; n < host_.node_count(body_); ++n) {
-      const vireo_graph_node node = node_at(n);
+    for (uint32_t n = 0; n < body_.node_count(); ++n) {
+      const vireo_graph_node node = body_.node(n);
       for (uint32_t i = 0; i < node.input_count; ++i) last = node.inputs[i] == value ? n : last;
     }
     return last;
@@ -124,40 +121,22 @@ class Reader {
     vireo_graph_value axes = {};
     int64_t count = 0;
     if (node.input_count > 1 && node.inputs[1] >= 0) {
-      axes = value_at(node.inputs[1]);
+      axes = body_.value(node.inputs[1]);
       if (axes.dtype != VIREO_INT64 || axes.constant == nullptr || axes.rank != 1) return false;
       count = axes.max_dims[0];
     }
-    if (!cpu::read_reduction(static_cast<Op>(node.op), node.attrs, whole_.rank,
+    if (!cpu::read_reduction(static_cast<Op>(node.op), node.attrs, whole_.shape.rank,
                              static_cast<const int64_t*>(axes.constant), count, &r)) {
       return false;
     }
-    out_.chain.end = {whole_.rank - r.first, r.kind, r.root};
-    return r.last == whole_.rank && q_.outputs[0].type.dtype == DType::kF32;
-  }
-  bool is_whole(const vireo_graph_value& v) const {
-    bool same = v.rank == whole_.rank;
-    for (int i = 0; same && i < v.rank; ++i) same = v.max_dims[i] == whole_.max_dims[i];
-    return same;
-  }
-  vireo_graph_node node_at(uint32_t n) const {
-    vireo_graph_node node = {};
-    node.struct_size = sizeof(node);
-    (void)host_.node(body_, n, &node);
-    return node;
-  }
-  vireo_graph_value value_at(int32_t number) const {
-    vireo_graph_value v = {};
-    v.struct_size = sizeof(v);
-    if (number >= 0) (void)host_.value(body_, static_cast<uint32_t>(number), &v);
-    return v;
+    out_.chain.end = {whole_.shape.rank - r.first, r.kind, r.root};
+    return r.last == whole_.shape.rank && q_.outputs[0].type.dtype == DType::kF32;
   }
 
   const CpuQuery& q_;
-  const vireo_host& host_;
-  const vireo_graph* body_;
+  const GraphReader body_;
   State& out_;
-  vireo_graph_value whole_ = {};  // what every step makes
+  TensorType whole_;  // what every step makes
   Block blocks_[ChainF32::kMaxSteps];
   int32_t operands_[ChainF32::kMaxOperands] = {};
 };

@@ -34,18 +34,17 @@ struct State {
 // Reads the body, which is to be product -> Cast -> Mul -> Add -> activation, with the Mul of two scales anywhere.
 class Reader {
  public:
-  Reader(const CpuQuery& q, State* out) : q_(q), host_(*q.host), body_(q.node.body), out_(*out) {}
+  Reader(const CpuQuery& q, State* out) : q_(q), body_(q.body()), out_(*out) {}
 
   bool read() {
     out_.varies = !q_.is_static();
-    const uint32_t count = host_.node_count(body_);
-    if (count > kMostNodes || q_.output_count != 1 || host_.output_count(body_) != 1) return false;
+    const uint32_t count = body_.node_count();
+    if (count > kMostNodes || q_.output_count != 1 || body_.output_count() != 1) return false;
     for (uint32_t n = 0; n < count; ++n) {
-      vireo_graph_node node = {};
-      node.struct_size = sizeof(node);
-      if (host_.node(body_, n, &node) != VIREO_OK || node.output_count != 1 || !step(node)) return false;
+      vireo_graph_node node;
+      if (!body_.read_node(n, &node) || node.output_count != 1 || !step(node)) return false;
     }
-    return at_ == host_.output(body_, 0) && out_.scale >= 0;
+    return at_ == body_.output(0) && out_.scale >= 0;
   }
 
  private:
@@ -96,7 +95,7 @@ class Reader {
         out_.slope = input(n, 1);
         return one_a_channel(out_.slope) && follow(n);
       default:
-        return out_.scale >= 0 && !active() && n.inputs[0] == at_ && cpu::read_activation(host_, body_, n, &out_.act) &&
+        return out_.scale >= 0 && !active() && n.inputs[0] == at_ && cpu::read_activation(body_, n, &out_.act) &&
                follow(n);
     }
   }
@@ -108,27 +107,15 @@ class Reader {
     return true;
   }
   int32_t input(const vireo_graph_node& n, uint32_t i) const {
-    for (uint32_t k = 0; i < n.input_count && k < host_.input_count(body_) && k < q_.input_count; ++k) {
-      if (host_.input(body_, k) == n.inputs[i]) return static_cast<int32_t>(k);
-    }
-    return -1;
+    return i < n.input_count ? body_.input_of(n.inputs[i], q_.input_count) : -1;
   }
   bool is_as_large(int32_t i) const { return tensor_bytes(q_.inputs[i].type) == tensor_bytes(q_.outputs[0].type); }
   // The sums are not broadcast to y.
-  bool is_of_y(int32_t number) const {
-    vireo_graph_value v = {};
-    v.struct_size = sizeof(v);
-    const Shape& y = q_.outputs[0].type.shape;
-    if (host_.value(body_, static_cast<uint32_t>(number), &v) != VIREO_OK || v.rank != y.rank) return false;
-    for (int d = 0; d < y.rank; ++d) {
-      if (v.max_dims[d] != y[d]) return false;
-    }
-    return true;
-  }
+  bool is_of_y(int32_t number) const { return type_at(body_, number).shape == q_.outputs[0].type.shape; }
   // A float32 number, or one for each of the result's channels.
   bool one_a_channel(int32_t i) const {
     if (i < 0) return false;
-    const CpuValue& v = q_.inputs[i];
+    const GraphValue& v = q_.inputs[i];
     const Shape &s = v.type.shape, &y = q_.outputs[0].type.shape;
     if (!v.is_static || v.type.dtype != DType::kF32 || s.rank > y.rank) return false;
     for (int d = 0; d < s.rank; ++d) {
@@ -138,8 +125,7 @@ class Reader {
   }
 
   const CpuQuery& q_;
-  const vireo_host& host_;
-  const vireo_graph* body_;
+  const GraphReader body_;
   State& out_;
   int32_t at_ = -1, pair_ = -1, pair_inputs_[2] = {-1, -1};
   bool cast_ = false;

@@ -7,7 +7,7 @@ namespace vireo {
 namespace {
 
 void prepare_activation(const CpuQuery& q, void* state) {
-  (void)cpu::read_activation(*q.host, q.graph, q.node, new (state) cpu::Activate());
+  (void)cpu::read_activation({*q.host, q.graph}, q.node, new (state) cpu::Activate());
 }
 
 Status run_activation(const KernelContext& ctx, const void* state) {
@@ -35,7 +35,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   if (x.dtype != DType::kF16) return nullptr;
   cpu::Activate a;
   *reason = "tuned for constant limits alone";
-  if (!cpu::read_activation(*q.host, q.graph, q.node, &a)) return nullptr;
+  if (!cpu::read_activation({*q.host, q.graph}, q.node, &a)) return nullptr;
   *reason = "";
   return &kActivation;
 }

@@ -219,10 +219,7 @@ constexpr CpuKernel kGemm = {"int_gemm", sizeof(State), gemm_scratch, prepare<pa
 
 Op product_of(const CpuQuery& q) {
   if (q.op != Op::kComposite) return q.op;
-  vireo_graph_node first = {};
-  first.struct_size = sizeof(first);
-  if (q.host->node_count(q.node.body) == 0 || q.host->node(q.node.body, 0, &first) != VIREO_OK) return Op::kNone;
-  return static_cast<Op>(first.op);
+  return q.body().node_count() == 0 ? Op::kNone : static_cast<Op>(q.body().node(0).op);
 }
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {

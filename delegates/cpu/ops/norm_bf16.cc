@@ -13,13 +13,13 @@ struct State {
 };
 
 bool read(const CpuQuery& q, State* s) {
-  const vireo_graph* const body = q.node.body;
-  if (body == nullptr || q.host->node_count(body) != 2 || q.output_count != 1) return false;
-  const vireo_graph_node norm = cpu::node_at(*q.host, body, 0), last = cpu::node_at(*q.host, body, 1);
+  const GraphReader body = q.body();
+  if (q.node.body == nullptr || body.node_count() != 2 || q.output_count != 1) return false;
+  const vireo_graph_node norm = body.node(0), last = body.node(1);
   if (norm.input_count < 1 || norm.output_count < 1 || !cpu::is_cast(q, last, norm.outputs[0], DType::kBF16))
     return false;
-  if (q.host->output_count(body) != 1 || q.host->output(body, 0) != last.outputs[0]) return false;
-  const cpu::Operand x = cpu::operand_of(q, body, norm.inputs[0]);
+  if (body.output_count() != 1 || body.output(0) != last.outputs[0]) return false;
+  const cpu::Operand x = cpu::operand_of(q, norm.inputs[0]);
   s->x = x.input;
   return x.input >= 0 && x.type.dtype == DType::kF32 && cpu::read_norm(q, norm, x.type.shape, &s->norm);
 }

@@ -68,7 +68,7 @@ constexpr CpuKernel kDynamic = {"dynamic_quantize_f32", 0, range_scratch, nullpt
 bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
 
 // int32 is dequantized without a zero point: ONNX wants it to be 0 there, and differences could leave int32.
-bool no_zero_point(const CpuValue& z) {
+bool no_zero_point(const GraphValue& z) {
   if (z.type.dtype == DType::kNone) return true;
   if (z.constant == nullptr || z.type.dtype != DType::kI32) return false;
   for (int64_t i = 0; i < product(z.type.shape, 0, z.type.shape.rank); ++i) {

@@ -74,7 +74,7 @@ bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_pac
   const auto& a = q.attrs<attrs::Recurrent>();
   const Sizes s(q.op == Op::kLSTM, q.inputs[0].type.shape, q.inputs[2].type.shape, a.batch_first());
   const int64_t directions = recurrent_directions(a);
-  const CpuValue& weights = q.inputs[index == kRecurrence ? 2 : 1];
+  const GraphValue& weights = q.inputs[index == kRecurrence ? 2 : 1];
   const GemmF32 input = product_of(s.rows(), s.row(), s.inputs, nullptr, nullptr);
   if (index == kInput && cpu::gemm_f32_packed_floats(input) == 0) return false;
   const int64_t floats = index == kRecurrence ? cpu::packed_gates_floats(s.gates, s.hidden) : packed_input_floats(s);

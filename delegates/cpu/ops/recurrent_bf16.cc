@@ -18,10 +18,10 @@ constexpr int64_t kPanelColumns = 32;  // of layout 5
 // In this order alone: W -> Cast, R -> Cast, x -> Cast -> Cast back, LSTM. A body that began with the Cast of x would
 // let y lie on x.
 bool read(const CpuQuery& q, Cell* out) {
-  const vireo_graph* body = q.node.body;
-  if (body == nullptr || q.host->node_count(body) != 5) return false;
+  const GraphReader body = q.body();
+  if (q.node.body == nullptr || body.node_count() != 5) return false;
   vireo_graph_node n[5];
-  for (uint32_t i = 0; i < 5; ++i) n[i] = cpu::node_at(*q.host, body, i);
+  for (uint32_t i = 0; i < 5; ++i) n[i] = body.node(i);
   const vireo_graph_node& cell = n[4];
   if (static_cast<Op>(cell.op) != Op::kLSTM || cell.input_count < 3 || cell.output_count > 3) return false;
   for (const int i : {0, 1, 2}) {
@@ -37,24 +37,24 @@ bool read(const CpuQuery& q, Cell* out) {
   const int32_t before[3] = {n[2].inputs[0], n[0].inputs[0], n[1].inputs[0]};
   for (uint32_t i = 0; i < 8; ++i) {
     const int32_t from = i < 3 ? before[i] : i < cell.input_count ? cell.inputs[i] : -1;
-    out->in[i] = cpu::operand_of(q, body, from).input;
+    out->in[i] = cpu::operand_of(q, from).input;
     if (from >= 0 && out->in[i] < 0) return false;
   }
   for (const int i : {1, 2}) {
-    const CpuValue& w = q.inputs[out->in[i]];
+    const GraphValue& w = q.inputs[out->in[i]];
     if (w.type.dtype != DType::kBF16 || w.constant == nullptr) return false;
   }
   uint32_t results = 0;
   for (uint32_t o = 0; o < 3; ++o) {
     out->out[o] = -1;
-    for (uint32_t k = 0; o < cell.output_count && cell.outputs[o] >= 0 && k < q.host->output_count(body); ++k) {
-      if (q.host->output(body, k) != cell.outputs[o]) continue;
+    for (uint32_t k = 0; o < cell.output_count && cell.outputs[o] >= 0 && k < body.output_count(); ++k) {
+      if (body.output(k) != cell.outputs[o]) continue;
       out->out[o] = static_cast<int32_t>(k);
       ++results;
       break;
     }
   }
-  return results == q.host->output_count(body) && results == q.output_count;
+  return results == body.output_count() && results == q.output_count;
 }
 
 CellSizes sizes_of(const CpuQuery& q, const Cell& cell) {

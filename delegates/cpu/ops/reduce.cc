@@ -13,7 +13,7 @@ bool read(const CpuQuery& q, Run* out) {
   const int64_t* axes = nullptr;
   int64_t count = 0;
   if (q.input_count > 1 && q.inputs[1].type.dtype != DType::kNone) {
-    const CpuValue& v = q.inputs[1];
+    const GraphValue& v = q.inputs[1];
     if (v.constant == nullptr || v.type.dtype != DType::kI64) return false;
     axes = v.as<int64_t>();
     count = product(v.type.shape, 0, v.type.shape.rank);

@@ -6,7 +6,7 @@ namespace vireo {
 namespace {
 
 void prepare(const CpuQuery& q, void* state) {
-  (void)cpu::read_activation(*q.host, q.graph, q.node, new (state) cpu::Activate());
+  (void)cpu::read_activation({*q.host, q.graph}, q.node, new (state) cpu::Activate());
 }
 
 Status run(const KernelContext& ctx, const void* state) {
@@ -21,7 +21,7 @@ constexpr CpuKernel kUnary = {"activate_f32", sizeof(cpu::Activate), nullptr, pr
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   cpu::Activate a;
   *reason = "tuned for float32 and constant limits alone";
-  if (q.inputs[0].type.dtype != DType::kF32 || !cpu::read_activation(*q.host, q.graph, q.node, &a)) return nullptr;
+  if (q.inputs[0].type.dtype != DType::kF32 || !cpu::read_activation({*q.host, q.graph}, q.node, &a)) return nullptr;
   *reason = "";
   return &kUnary;
 }

@@ -30,7 +30,7 @@ void widen(const CpuQuery& q, CpuQuery* wide) {
   *wide = q;
   wide->packs = false;
   wide->packed = nullptr;
-  const auto change = [](CpuValue* v) {
+  const auto change = [](GraphValue* v) {
     if (v->type.dtype != DType::kF16) return;
     v->type.dtype = DType::kF32;
     v->constant = nullptr;
@@ -129,9 +129,9 @@ void prepare(const CpuQuery& q, void* state) {
 
 // The operands of one call of the float32 kernel.
 struct Operands {
-  Tensor in[kMaxCpuArgs], out[kMaxCpuArgs];
-  const Tensor* in_at[kMaxCpuArgs] = {};
-  Tensor* out_at[kMaxCpuArgs] = {};
+  Tensor in[kMaxNodeArgs], out[kMaxNodeArgs];
+  const Tensor* in_at[kMaxNodeArgs] = {};
+  Tensor* out_at[kMaxNodeArgs] = {};
 };
 
 void put(Tensor* t, const Shape& shape, uint8_t* at) {
@@ -155,7 +155,7 @@ Status run_apart(const KernelContext& ctx, const State& s, const Operands& whole
   ctx.parallel.for_range(count, grain, [&](int64_t begin, int64_t end, int32_t slot) {
     uint8_t* const mine = scratch + static_cast<size_t>(slot) * each;
     Operands own = whole;
-    for (uint32_t i = 1; i < kMaxCpuArgs; ++i)
+    for (uint32_t i = 1; i < kMaxNodeArgs; ++i)
       own.in_at[i] = whole.in_at[i] == &whole.in[i] ? &own.in[i] : whole.in_at[i];
     own.in_at[0] = &own.in[0];
     own.out_at[0] = &own.out[0];

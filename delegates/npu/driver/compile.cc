@@ -38,36 +38,30 @@ uint64_t estimate(const MachineConfig& c, const Graph& g, const Layer& l) {
 // brought back, and a graph in float32 would come here in crumbs.
 class Readers {
  public:
-  Readers(const vireo_host& host, const vireo_graph* graph) : host_(host), graph_(graph) {
-    for (uint32_t n = 0; n < host.node_count(graph); ++n) {
-      const vireo_graph_node node = at(n);
+  Readers(const vireo_host& host, const vireo_graph* graph) : graph_(host, graph) {
+    const uint32_t count = graph_.node_count();
+    for (uint32_t n = 0; n < count; ++n) {
+      const vireo_graph_node node = graph_.node(n);
       for (uint32_t i = 0; i < node.input_count; ++i) readers_.emplace(node.inputs[i], n);
     }
-    for (uint32_t o = 0; o < host.output_count(graph); ++o) outputs_.insert(host.output(graph, o));
+    for (uint32_t o = 0; o < graph_.output_count(); ++o) outputs_.insert(graph_.output(o));
     // Readers stand behind what they read: each node once, however many ways lead from one to another.
-    codes_.assign(host.node_count(graph), false);
-    for (uint32_t n = host.node_count(graph); n-- > 0;) codes_[n] = is_real_sum(at(n).op) && become_codes(n);
+    codes_.assign(count, false);
+    for (uint32_t n = count; n-- > 0;) codes_[n] = is_real_sum(graph_.node(n).op) && become_codes(n);
   }
   bool become_codes(uint32_t n) const {
-    const vireo_graph_node node = at(n);
+    const vireo_graph_node node = graph_.node(n);
     if (node.output_count != 1 || outputs_.count(node.outputs[0]) != 0) return false;
     const auto [first, last] = readers_.equal_range(node.outputs[0]);
     for (auto r = first; r != last; ++r) {
-      const uint16_t op = at(r->second).op;
+      const uint16_t op = graph_.node(r->second).op;
       if (op != VIREO_OP_QUANTIZE_LINEAR && !(is_real_sum(op) && codes_[r->second])) return false;
     }
     return first != last;
   }
 
  private:
-  vireo_graph_node at(uint32_t n) const {
-    vireo_graph_node node{};
-    node.struct_size = sizeof(node);
-    if (host_.node(graph_, n, &node) != VIREO_OK) node = vireo_graph_node{};
-    return node;
-  }
-  const vireo_host& host_;
-  const vireo_graph* graph_;
+  GraphReader graph_;
   std::multimap<int32_t, uint32_t> readers_;
   std::set<int32_t> outputs_;
   std::vector<bool> codes_;  // sums that become codes and nothing else

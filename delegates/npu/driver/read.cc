@@ -17,16 +17,13 @@ int64_t Value::count() const {
   return over ? INT64_MAX : n;
 }
 
-int ReadGraph::value(const vireo_host& host, const vireo_graph* graph, int32_t number_,
-                     std::map<int32_t, int>* numbers) {
+int ReadGraph::value(const GraphReader& graph, int32_t number_, std::map<int32_t, int>* numbers) {
   if (number_ < 0) return -1;
   const auto [at, fresh] = numbers->try_emplace(number_, static_cast<int>(values.size()));
   if (!fresh) return at->second;
-  vireo_graph_value v{};
-  v.struct_size = sizeof(v);
+  vireo_graph_value v;
   Value out;
-  if (host.value(graph, static_cast<uint32_t>(number_), &v) == VIREO_OK && v.is_static != 0 && v.rank >= 0 &&
-      v.rank <= VIREO_MAX_RANK) {
+  if (graph.read_value(number_, &v) && v.is_static != 0 && v.rank >= 0 && v.rank <= VIREO_MAX_RANK) {
     out.dtype = v.dtype;
     out.rank = v.rank;
     for (int i = 0; i < v.rank; ++i) out.dims[static_cast<size_t>(i)] = v.max_dims[i];
@@ -38,34 +35,33 @@ int ReadGraph::value(const vireo_host& host, const vireo_graph* graph, int32_t n
   return at->second;
 }
 
-const char* ReadGraph::add_node(const vireo_host& host, const vireo_graph* graph, uint32_t index, uint32_t source,
+const char* ReadGraph::add_node(const vireo_host& host, const vireo_graph* shown, uint32_t index, uint32_t source,
                                 std::map<int32_t, int>* numbers) {
-  vireo_graph_node n{};
-  n.struct_size = sizeof(n);
-  if (host.node(graph, index, &n) != VIREO_OK) return "the host does not show the node";
+  const GraphReader graph(host, shown);
+  vireo_graph_node n;
+  if (!graph.read_node(index, &n)) return "the host does not show the node";
   ReadNode out;
   out.op = n.op;
   out.attrs = n.attrs;
   out.source = source;
   out.name = n.name == nullptr ? "" : n.name;
-  for (uint32_t i = 0; i < n.input_count; ++i) out.inputs.push_back(value(host, graph, n.inputs[i], numbers));
-  for (uint32_t o = 0; o < n.output_count; ++o) out.outputs.push_back(value(host, graph, n.outputs[o], numbers));
+  for (uint32_t i = 0; i < n.input_count; ++i) out.inputs.push_back(value(graph, n.inputs[i], numbers));
+  for (uint32_t o = 0; o < n.output_count; ++o) out.outputs.push_back(value(graph, n.outputs[o], numbers));
   if (n.body == nullptr) {
     nodes.push_back(out);
     return kTaken;
   }
-  if (host.input_count(n.body) > n.input_count || host.output_count(n.body) > n.output_count)
-    return "its body does not fit it";
+  const GraphReader body(host, n.body);
+  if (body.input_count() > n.input_count || body.output_count() > n.output_count) return "its body does not fit it";
   std::map<int32_t, int> inner;
-  for (uint32_t i = 0; i < host.input_count(n.body); ++i) inner[host.input(n.body, i)] = out.inputs[i];
-  for (uint32_t o = 0; o < host.output_count(n.body); ++o) {
+  for (uint32_t i = 0; i < body.input_count(); ++i) inner[body.input(i)] = out.inputs[i];
+  for (uint32_t o = 0; o < body.output_count(); ++o) {
     // An output that is a constant or an input of the body has no node that makes it.
-    if (!inner.emplace(host.output(n.body, o), out.outputs[o]).second) return "its body hands an input through";
+    if (!inner.emplace(body.output(o), out.outputs[o]).second) return "its body hands an input through";
   }
-  for (uint32_t k = 0; k < host.node_count(n.body); ++k) {
-    vireo_graph_node body{};
-    body.struct_size = sizeof(body);
-    if (host.node(n.body, k, &body) != VIREO_OK || body.body != nullptr) return "a body inside its body";
+  for (uint32_t k = 0; k < body.node_count(); ++k) {
+    vireo_graph_node inside;
+    if (!body.read_node(k, &inside) || inside.body != nullptr) return "a body inside its body";
     if (const char* why = add_node(host, n.body, k, source, &inner); why[0] != 0) return why;
   }
   return kTaken;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "delegates/npu/compiler/graph.h"
-#include "vireo/delegate.h"
+#include "sdk/graph/graph_reader.h"
 
 namespace vireo::npu {
 
@@ -45,7 +45,7 @@ struct ReadGraph {
  private:
   const char* add_node(const vireo_host& host, const vireo_graph* graph, uint32_t index, uint32_t source,
                        std::map<int32_t, int>* numbers);
-  int value(const vireo_host& host, const vireo_graph* graph, int32_t number, std::map<int32_t, int>* numbers);
+  int value(const GraphReader& graph, int32_t number, std::map<int32_t, int>* numbers);
 };
 
 // Whether the operator is one that the machine computes in float32, but only where codes are made of it.
