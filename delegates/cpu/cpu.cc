@@ -43,30 +43,23 @@ struct Choice {
   const char* reason = "";
 };
 
-bool lists(const CpuOp& op, Op wanted) {
-  for (const Op o : op.ops) {
-    if (o == wanted) return true;
-  }
-  return false;
-}
-
 Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, int32_t slots, CpuQuery* query) {
   Choice c;
   const bool fits = view_node(host, graph, index, query);
   query->slots = slots;
-  const ShapeCheck shapes = fits && !cpu_ops().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
+  const ShapeCheck shapes = fits && !cpu_rows().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
   if (shapes != ShapeCheck::kAgree) {
     c.reason =
         shapes == ShapeCheck::kUnsure ? "its shapes follow from data" : "its shapes do not agree at their bounds";
   }
-  for (const CpuOp* op : cpu_ops()) {
-    if (shapes == ShapeCheck::kRefuse || (shapes == ShapeCheck::kUnsure && !op->any_shape)) continue;
-    if (!lists(*op, query->op)) continue;
+  for (const CpuRow& row : cpu_rows()) {
+    if (shapes == ShapeCheck::kRefuse || (shapes == ShapeCheck::kUnsure && !row.op->any_shape)) continue;
+    if (!row.serves(query->op)) continue;
     const char* reason = "";
-    c.tuned = op->choose(*query, &reason);
+    c.tuned = row.op->choose(*query, &reason);
     c.reason = reason;  // of one that takes it: not why others did not
     if (c.tuned != nullptr) {
-      c.op = op;
+      c.op = row.op;
       c.kernel = c.tuned->name;
       return c;
     }

@@ -1,8 +1,8 @@
 // How a tuned kernel offers itself to the CPU delegate.
 //
 // delegates/cpu/ops/<op>.cc holds the choice, the scratch and the call; the arithmetic is in
-// delegates/cpu/kernels/<family>/. Each such file defines `extern const CpuOp kCpuOp_<stem>`; CMake finds it by its
-// stem and writes the table. A node that no CpuOp takes runs on the reference kernel, with the reason that was given.
+// delegates/cpu/kernels/<family>/. Each such file defines `extern const CpuOp kCpuOp_<stem>` and has a row in ops.def,
+// which the table is written from. A node that no CpuOp takes runs on the reference kernel, with the reason given.
 #ifndef VIREO_DELEGATES_CPU_CPU_OP_H_
 #define VIREO_DELEGATES_CPU_CPU_OP_H_
 
@@ -45,9 +45,9 @@ enum CpuPackedLayout : uint32_t {
 
 struct CpuOp {
   const char* name;  // the stem
-  // The kernel for this node, or null with `reason` (static text) when there is none. Called for every node.
+  // The kernel for this node, or null with `reason` (static text) when there is none. Called for every node of the
+  // operators in its row of ops.def.
   const CpuKernel* (*choose)(const CpuQuery& query, const char** reason);
-  Span<const Op> ops;  // for which choose is called
   // Shapes that follow from data need not fit what scratch was asked for: run() checks. Else such nodes are not
   // offered.
   bool any_shape = false;
@@ -55,7 +55,18 @@ struct CpuOp {
   const CpuKernel* (*alternative)(const CpuQuery& query, uint32_t index) = nullptr;
 };
 
-Span<const CpuOp* const> cpu_ops();  // written by CMake
+// A row of ops.def.
+struct CpuRow {
+  const CpuOp* op;
+  Span<const Op> nodes;  // for which choose is called
+  bool serves(Op wanted) const {
+    for (const Op o : nodes) {
+      if (o == wanted) return true;
+    }
+    return false;
+  }
+};
+Span<const CpuRow> cpu_rows();  // those of this build; written by CMake
 
 }  // namespace vireo
 

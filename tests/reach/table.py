@@ -19,6 +19,7 @@ MADE = {
 # What configuring writes, by what it is written from; CMakeLists.txt are known without a row.
 GENERATED = [
     (r"@generated/(sdk/ops/\w+(_table\.cc|_exports_generated\.h)|vireo/ops\.h)", [r"sdk/ops/(ops|imports)\.def"]),
+    (r"@generated/delegates/cpu/op_table\.cc", [r"delegates/cpu/ops\.def"]),
     (r"@generated/converter/target/shipped\.cc", [r"converter/target/profiles/.*\.json"]),
     (r"@generated/converter/ir/schema_texts\.cc", [r"sdk/ops/ops\.def", r"sdk/.*\.fbs"]),
     (r"@generated/runtime/load/model_next\.fbs", [r"sdk/format/model\.fbs"]),

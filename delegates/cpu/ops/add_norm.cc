@@ -58,11 +58,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return s.norm.rms ? &kRms : &kLayer;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_add_norm;
-const CpuOp kCpuOp_add_norm = {"add_norm", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_add_norm = {"add_norm", choose};
 
 }  // namespace vireo

@@ -347,11 +347,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kAttention;
 }
 
-constexpr Op kOps[] = {Op::kAttention, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_attention;
-const CpuOp kCpuOp_attention = {"attention", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_attention = {"attention", choose};
 
 }  // namespace vireo

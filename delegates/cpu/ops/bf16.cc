@@ -136,11 +136,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return cpu::is_conv(f) ? &kConv : &kGemm;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_bf16;
-const CpuOp kCpuOp_bf16 = {"bf16", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_bf16 = {"bf16", choose};
 
 }  // namespace vireo

@@ -70,11 +70,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kBinary;
 }
 
-constexpr Op kOps[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kMin, Op::kMax, Op::kPow, Op::kPRelu};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_binary;
-const CpuOp kCpuOp_binary = {"binary", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_binary = {"binary", choose};
 
 }  // namespace vireo

@@ -55,11 +55,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return nullptr;
 }
 
-constexpr Op kOps[] = {Op::kCast};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_cast;
-const CpuOp kCpuOp_cast = {"cast", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_cast = {"cast", choose};
 
 }  // namespace vireo

@@ -219,12 +219,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return s.chain.end.axes > 0 ? &kReduced : &kChain;
 }
 
-constexpr Op kOps[] = {Op::kComposite, Op::kAdd, Op::kSub, Op::kMul,  Op::kDiv,
-                       Op::kMin,       Op::kMax, Op::kPow, Op::kPRelu};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_chain;
-const CpuOp kCpuOp_chain = {"chain", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_chain = {"chain", choose};
 
 }  // namespace vireo

@@ -53,11 +53,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return good ? &kCompare : nullptr;
 }
 
-constexpr Op kOps[] = {Op::kEqual, Op::kLess, Op::kLessOrEqual};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_compare;
-const CpuOp kCpuOp_compare = {"compare", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_compare = {"compare", choose};
 
 }  // namespace vireo

@@ -171,11 +171,9 @@ const CpuKernel* alternative(const CpuQuery& q, uint32_t index) {
   return nullptr;
 }
 
-constexpr Op kOps[] = {Op::kConv, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_conv;
-const CpuOp kCpuOp_conv = {"conv", choose, Span<const Op>(kOps), false, alternative};
+const CpuOp kCpuOp_conv = {"conv", choose, false, alternative};
 
 }  // namespace vireo

@@ -67,11 +67,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kKernel;
 }
 
-constexpr Op kOps[] = {Op::kConvTranspose, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_conv_transpose;
-const CpuOp kCpuOp_conv_transpose = {"conv_transpose", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_conv_transpose = {"conv_transpose", choose};
 
 }  // namespace vireo

@@ -52,11 +52,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.op == Op::kDepthToSpace ? &kDepth : &kSpace;
 }
 
-constexpr Op kOps[] = {Op::kDepthToSpace, Op::kSpaceToDepth};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_depth_to_space;
-const CpuOp kCpuOp_depth_to_space = {"depth_to_space", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_depth_to_space = {"depth_to_space", choose};
 
 }  // namespace vireo

@@ -205,11 +205,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kKernel;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_dynamic_conv;
-const CpuOp kCpuOp_dynamic_conv = {"dynamic_conv", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_dynamic_conv = {"dynamic_conv", choose};
 
 }  // namespace vireo

@@ -114,11 +114,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return extra.halves ? &kConv : &kConvWeights;
 }
 
-constexpr Op kOps[] = {Op::kConv, Op::kGemm, Op::kMatMul, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_f16;
-const CpuOp kCpuOp_f16 = {"f16", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_f16 = {"f16", choose};
 
 }  // namespace vireo

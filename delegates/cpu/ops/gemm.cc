@@ -150,11 +150,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kGemm;
 }
 
-constexpr Op kOps[] = {Op::kGemm, Op::kMatMul, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_gemm;
-const CpuOp kCpuOp_gemm = {"gemm", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_gemm = {"gemm", choose};
 
 }  // namespace vireo

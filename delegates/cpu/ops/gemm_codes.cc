@@ -113,11 +113,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return dtype_bits(f.inputs[1].type.dtype) == 4 ? &kGemm4 : &kGemm8;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_gemm_codes;
-const CpuOp kCpuOp_gemm_codes = {"gemm_codes", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_gemm_codes = {"gemm_codes", choose};
 
 }  // namespace vireo

@@ -40,12 +40,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kActivation;
 }
 
-constexpr Op kOps[] = {Op::kRelu, Op::kClip,      Op::kSigmoid, Op::kTanh, Op::kHardSigmoid, Op::kHardSwish,
-                       Op::kGelu, Op::kLeakyRelu, Op::kSwish,   Op::kElu,  Op::kSoftplus,    Op::kMish};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_half;
-const CpuOp kCpuOp_half = {"half", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_half = {"half", choose};
 
 }  // namespace vireo

@@ -62,11 +62,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.inputs[0].type.shape.rank >= 1 ? &kResize : nullptr;
 }
 
-constexpr Op kOps[] = {Op::kIntResize};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_int_resize;
-const CpuOp kCpuOp_int_resize = {"int_resize", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_int_resize = {"int_resize", choose};
 
 }  // namespace vireo

@@ -179,11 +179,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.op == Op::kMatMulInteger ? &kMatMulInteger : &kQLinearMatMul;
 }
 
-constexpr Op kOps[] = {Op::kMatMulInteger, Op::kConvInteger, Op::kQLinearMatMul, Op::kQLinearConv};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_integer;
-const CpuOp kCpuOp_integer = {"integer", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_integer = {"integer", choose};
 
 }  // namespace vireo

@@ -173,11 +173,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.attrs<attrs::IntAveragePool>().layout() != 0 ? &kAveragePoolLast : &kAveragePool;
 }
 
-constexpr Op kOps[] = {Op::kIntAdd, Op::kIntMul, Op::kIntAffine, Op::kIntTable, Op::kIntSoftmax, Op::kIntAveragePool};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_integer_codes;
-const CpuOp kCpuOp_integer_codes = {"integer_codes", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_integer_codes = {"integer_codes", choose};
 
 }  // namespace vireo

@@ -245,11 +245,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return last ? &kConvLast : &kConv;
 }
 
-constexpr Op kOps[] = {Op::kIntConv, Op::kIntGemm, Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_integer_product;
-const CpuOp kCpuOp_integer_product = {"integer_product", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_integer_product = {"integer_product", choose};
 
 }  // namespace vireo

@@ -127,12 +127,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kBatch;
 }
 
-constexpr Op kOps[] = {Op::kLayerNormalization, Op::kRMSNormalization, Op::kGroupNormalization,
-                       Op::kBatchNormalization};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_norm;
-const CpuOp kCpuOp_norm = {"norm", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_norm = {"norm", choose};
 
 }  // namespace vireo

@@ -44,11 +44,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return s.norm.rms ? &kRms : &kLayer;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_norm_bf16;
-const CpuOp kCpuOp_norm_bf16 = {"norm_bf16", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_norm_bf16 = {"norm_bf16", choose};
 
 }  // namespace vireo

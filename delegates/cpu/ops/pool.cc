@@ -142,11 +142,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return is_max ? &kMaxPool : &kAveragePool;
 }
 
-constexpr Op kOps[] = {Op::kMaxPool, Op::kAveragePool, Op::kGlobalMaxPool, Op::kGlobalAveragePool};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_pool;
-const CpuOp kCpuOp_pool = {"pool", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_pool = {"pool", choose};
 
 }  // namespace vireo

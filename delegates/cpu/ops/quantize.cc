@@ -103,11 +103,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kDequantize;
 }
 
-constexpr Op kOps[] = {Op::kQuantizeLinear, Op::kDequantizeLinear, Op::kDynamicQuantizeLinear};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_quantize;
-const CpuOp kCpuOp_quantize = {"quantize", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_quantize = {"quantize", choose};
 
 }  // namespace vireo

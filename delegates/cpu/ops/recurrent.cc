@@ -264,11 +264,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return lstm ? &kLstm : &kGru;
 }
 
-constexpr Op kOps[] = {Op::kLSTM, Op::kGRU};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_recurrent;
-const CpuOp kCpuOp_recurrent = {"recurrent", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_recurrent = {"recurrent", choose};
 
 }  // namespace vireo

@@ -169,11 +169,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return read(q, &cell) && cpu::takes_cell(q, cell, true, reason) ? &kLstm : nullptr;
 }
 
-constexpr Op kOps[] = {Op::kComposite};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_recurrent_bf16;
-const CpuOp kCpuOp_recurrent_bf16 = {"recurrent_bf16", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_recurrent_bf16 = {"recurrent_bf16", choose};
 
 }  // namespace vireo

@@ -43,12 +43,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kReduce;
 }
 
-constexpr Op kOps[] = {Op::kReduceSum, Op::kReduceMean, Op::kReduceMax,
-                       Op::kReduceMin, Op::kReduceProd, Op::kReduceNorm};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_reduce;
-const CpuOp kCpuOp_reduce = {"reduce", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_reduce = {"reduce", choose};
 
 }  // namespace vireo

@@ -136,11 +136,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return planes ? &kSmooth : &kSmoothPixels;
 }
 
-constexpr Op kOps[] = {Op::kResize};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_resize;
-const CpuOp kCpuOp_resize = {"resize", choose, Span<const Op>(kOps), /*any_shape=*/true};
+const CpuOp kCpuOp_resize = {"resize", choose, /*any_shape=*/true};
 
 }  // namespace vireo

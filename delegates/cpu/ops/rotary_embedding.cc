@@ -38,11 +38,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kRotary;
 }
 
-constexpr Op kOps[] = {Op::kRotaryEmbedding};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_rotary_embedding;
-const CpuOp kCpuOp_rotary_embedding = {"rotary_embedding", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_rotary_embedding = {"rotary_embedding", choose};
 
 }  // namespace vireo

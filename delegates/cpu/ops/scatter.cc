@@ -81,11 +81,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return nullptr;
 }
 
-constexpr Op kOps[] = {Op::kScatterND};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_scatter;
-const CpuOp kCpuOp_scatter = {"scatter", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_scatter = {"scatter", choose};
 
 }  // namespace vireo

@@ -26,11 +26,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return q.op == Op::kSoftmax ? &kSoftmax : &kLogSoftmax;
 }
 
-constexpr Op kOps[] = {Op::kSoftmax, Op::kLogSoftmax};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_softmax;
-const CpuOp kCpuOp_softmax = {"softmax", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_softmax = {"softmax", choose};
 
 }  // namespace vireo

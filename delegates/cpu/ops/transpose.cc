@@ -37,11 +37,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kTranspose;
 }
 
-constexpr Op kOps[] = {Op::kTranspose};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_transpose;
-const CpuOp kCpuOp_transpose = {"transpose", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_transpose = {"transpose", choose};
 
 }  // namespace vireo

@@ -26,13 +26,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kUnary;
 }
 
-constexpr Op kOps[] = {Op::kAbs,  Op::kNeg,  Op::kSqrt,     Op::kExp,       Op::kLog,  Op::kTanh,        Op::kSigmoid,
-                       Op::kRelu, Op::kElu,  Op::kSoftplus, Op::kLeakyRelu, Op::kErf,  Op::kHardSigmoid, Op::kHardSwish,
-                       Op::kGelu, Op::kMish, Op::kSwish,    Op::kFloor,     Op::kCeil, Op::kRound,       Op::kClip};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_unary;
-const CpuOp kCpuOp_unary = {"unary", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_unary = {"unary", choose};
 
 }  // namespace vireo

@@ -40,12 +40,10 @@ void widen(const CpuQuery& q, CpuQuery* wide) {
 }
 
 const CpuKernel* kernel_of(const CpuQuery& wide, const char** reason) {
-  for (const CpuOp* op : cpu_ops()) {
-    for (const Op listed : op->ops) {
-      if (listed != wide.op) continue;
-      const CpuKernel* const kernel = op->choose(wide, reason);
-      if (kernel != nullptr && kernel->state_bytes <= kMostState) return kernel;
-    }
+  for (const CpuRow& row : cpu_rows()) {
+    if (!row.serves(wide.op)) continue;
+    const CpuKernel* const kernel = row.op->choose(wide, reason);
+    if (kernel != nullptr && kernel->state_bytes <= kMostState) return kernel;
   }
   return nullptr;
 }
@@ -228,30 +226,9 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   return &kWidened;
 }
 
-constexpr Op kOps[] = {Op::kSoftmax,
-                       Op::kLogSoftmax,
-                       Op::kLayerNormalization,
-                       Op::kRMSNormalization,
-                       Op::kGroupNormalization,
-                       Op::kBatchNormalization,
-                       Op::kAttention,
-                       Op::kMaxPool,
-                       Op::kAveragePool,
-                       Op::kGlobalMaxPool,
-                       Op::kGlobalAveragePool,
-                       Op::kReduceSum,
-                       Op::kReduceMean,
-                       Op::kReduceMax,
-                       Op::kReduceMin,
-                       Op::kReduceProd,
-                       Op::kReduceNorm,
-                       Op::kRotaryEmbedding,
-                       Op::kConvTranspose,
-                       Op::kResize};
-
 }  // namespace
 
 extern const CpuOp kCpuOp_widened;
-const CpuOp kCpuOp_widened = {"widened", choose, Span<const Op>(kOps)};
+const CpuOp kCpuOp_widened = {"widened", choose};
 
 }  // namespace vireo
