@@ -1,21 +1,18 @@
 // Before   q, k, v -> Cast to bfloat16 -> Attention(mask) -> Cast to float32
 // or       k, v in bfloat16, float16 or int8 -> Cast to float32 | DequantizeLinear -> Attention(q, ., ., mask), float32
 // After    one composite with these as its body; the Casts of k, v and y may be missing in the first form. The second
-//          begins with a Cast of q to float32, which it is.
+//          begins with a Cast of q to float32, which it is: so its result may lie on q (composites.def).
 // Fires    the Casts and DequantizeLinears are the Attention's alone, which has no cached keys and y alone, of q's
 //          shape; k and v of one type; one scale for all or one a row (rank 4, blocks of the last axis), no zero
 //          points. Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning.
 //
 // A kernel rounds or widens operands where it reads or packs them; nodes of their own would write and read each once
-// more, which for a decoder's cache is several times what its smaller type saved. The Cast of q comes first: what a
-// body's first node can do in place the composite is taken to do (composite_inplace), and a row of y replaces the row
-// of q that it is made from; were that of k first, y would be taken to replace it.
+// more, which for a decoder's cache is several times what its smaller type saved.
 #include "converter/passes/fuse_attention.h"
 
 #include "converter/passes/composite.h"
 #include "converter/passes/match.h"
-#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/view.h"
 
@@ -61,20 +58,13 @@ ir::Node* widens(const ir::Node& n, size_t i) {
 }
 
 // Null with no `chain`: not its case.
-const char* cached_chain_of(ir::Graph& g, ir::Node& n, std::vector<ir::Node*>* chain) {
+const char* cached_chain_of(ir::Node& n, std::vector<ir::Node*>* chain) {
   ir::Node *k = widens(n, 1), *v = widens(n, 2);
   if (k == nullptr || v == nullptr) return nullptr;
   if (k->in(0)->type.dtype != v->in(0)->type.dtype) return "keys and values are of two types";
   if (n.outputs.size() != 1 || n.in(4) != nullptr) return "it has cached keys";
   if (!(n.out()->type.shape == n.in(0)->type.shape)) return "its values are not of the keys' size";
-  attrs::CastT a;
-  a.to = static_cast<uint8_t>(DType::kF32);
-  ir::Node* same = g.add_node(Op::kCast, pack<attrs::Cast>(a), {n.in(0)}, 1, &n);
-  same->name = n.name;
-  same->out()->name = n.in(0)->name + "_same";
-  same->out()->type = n.in(0)->type;
-  g.set_input(&n, 0, same->out());
-  *chain = {same, k, v, &n};
+  *chain = {k, v, &n};
   return nullptr;
 }
 
@@ -87,11 +77,10 @@ void run(ir::Graph& g, PassLog& log) {
   for (ir::Node* n : found) {
     const bool narrow = n->in(0)->type.dtype == DType::kBF16;
     std::vector<ir::Node*> chain;
-    const char* reason = narrow ? chain_of(*n, &chain) : cached_chain_of(g, *n, &chain);
+    const char* reason = narrow ? chain_of(*n, &chain) : cached_chain_of(*n, &chain);
     if (reason != nullptr) log.reject(*n, reason);
     if (reason != nullptr || chain.empty()) continue;
-    make_composite(g, chain, narrow ? "attention_bf16" : "attention_cached",
-                   [](const ir::Node&, size_t) { return false; });
+    make_composite(g, chain, narrow ? composites::kAttentionBf16 : composites::kAttentionCached);
     log.changed();
   }
 }

@@ -33,6 +33,7 @@
 #include "converter/passes/composite.h"
 #include "converter/passes/match.h"
 #include "sdk/base/checked.h"
+#include "sdk/composites/function.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 
 namespace vireo::passes {
@@ -60,31 +61,10 @@ bool is_elementwise(const ir::Node& n) {
     case Op::kPow:
     case Op::kPRelu:
       return n.inputs.size() == 2 && n.in(0)->type.dtype == type && n.in(1)->type.dtype == type;
-    case Op::kAbs:
-    case Op::kNeg:
-    case Op::kSqrt:
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kSigmoid:
-    case Op::kRelu:
-    case Op::kElu:
-    case Op::kSoftplus:
-    case Op::kLeakyRelu:
-    case Op::kErf:
-    case Op::kHardSigmoid:
-    case Op::kHardSwish:
-    case Op::kGelu:
-    case Op::kMish:
-    case Op::kSwish:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRound:
-      return true;
     case Op::kClip:
       return (n.in(1) == nullptr || is_number_of(n.in(1))) && (n.in(2) == nullptr || is_number_of(n.in(2)));
     default:
-      return false;
+      return (composites::function_uses(n.op) & composites::kChainStep) != 0;
   }
 }
 
@@ -329,7 +309,7 @@ int make_chains(ir::Graph& g, std::vector<Refusal>& refusals) {
     const std::vector<ir::Node*> nodes = chain.in_order();
     if (nodes.size() < 2) continue;
     taken.insert(nodes.begin(), nodes.end());
-    make_composite(g, nodes, "chain", into_body);
+    make_composite(g, nodes, composites::kChain, into_body);
     ++made;
   }
   return made;

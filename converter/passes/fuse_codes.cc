@@ -90,8 +90,7 @@ void run(ir::Graph& g, PassLog& log) {
       log.reject(product, why);
       continue;
     }
-    make_composite(g, {&product, step}, product.op == Op::kIntConv ? "int_conv" : "int_gemm",
-                   [](const ir::Node&, size_t) { return false; });
+    make_composite(g, {&product, step}, product.op == Op::kIntConv ? composites::kIntConv : composites::kIntGemm);
     log.changed();
   }
 }

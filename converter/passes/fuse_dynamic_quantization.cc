@@ -11,11 +11,10 @@
 #include "converter/passes/fuse_dynamic_quantization.h"
 
 #include <algorithm>
-#include <map>
 
+#include "converter/passes/composite.h"
 #include "converter/passes/match.h"
-#include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/control/control_generated.h"
+#include "sdk/composites/function.h"
 
 namespace vireo::passes {
 namespace {
@@ -23,9 +22,8 @@ namespace {
 // What a convolution's channel may end with.
 bool is_activation(const ir::Node& n, const ir::Value* x) {
   if (n.in(0) != x) return false;
-  const bool plain = n.op == Op::kRelu || n.op == Op::kLeakyRelu || n.op == Op::kSigmoid || n.op == Op::kHardSigmoid ||
-                     n.op == Op::kHardSwish || n.op == Op::kSwish || n.op == Op::kGelu || n.op == Op::kTanh;
-  return plain || (n.op == Op::kPRelu && n.in(1)->constant != nullptr);
+  return (composites::function_uses(n.op) & composites::kEndsDynamic) != 0 ||
+         (n.op == Op::kPRelu && n.in(1)->constant != nullptr);
 }
 
 // The nodes of the pattern around `product`, in the order of the graph; empty with `why`.
@@ -101,44 +99,6 @@ std::vector<ir::Node*> match(const ir::Graph& g, ir::Node& product, std::string*
   return ordered;
 }
 
-void fuse(ir::Graph& g, const std::vector<ir::Node*>& nodes, const ir::Node& product) {
-  ir::Node& last = *nodes.back();
-  auto body = std::make_unique<ir::Graph>(g.shared_dims());
-  body->name = product.name;
-  std::vector<ir::Value*> inputs;
-  std::map<const ir::Value*, ir::Value*> inside;
-  for (const ir::Node* n : nodes) {
-    std::vector<ir::Value*> in;
-    for (ir::Value* v : n->inputs) {
-      if (v != nullptr && inside[v] == nullptr) {
-        inputs.push_back(v);
-        inside[v] = body->add_input(v->name, v->type);
-        inside[v]->contents = v->contents;
-      }
-      in.push_back(v == nullptr ? nullptr : inside[v]);
-    }
-    ir::Node* copy = body->add_node(n->op, n->attrs, std::move(in), n->outputs.size());
-    copy->name = n->name;
-    copy->version = n->version;
-    for (size_t i = 0; i < n->outputs.size(); ++i) {
-      if (n->outputs[i] == nullptr) continue;
-      copy->outputs[i]->name = n->outputs[i]->name;
-      copy->outputs[i]->type = n->outputs[i]->type;
-      inside[n->outputs[i]] = copy->outputs[i];
-    }
-  }
-  body->add_output(inside[last.out()], last.out()->name);
-  attrs::CompositeT a;
-  a.hint = product.op == Op::kConvInteger ? "dynamic_conv" : "dynamic_gemm";
-  ir::Node* one = g.add_node(Op::kComposite, pack<attrs::Composite>(a), std::move(inputs), 1, &last);
-  one->name = product.name;
-  one->out()->name = last.out()->name;
-  one->out()->type = last.out()->type;
-  one->bodies.push_back(std::move(body));
-  g.replace_uses(last.out(), one->out());
-  for (size_t i = nodes.size(); i-- > 0;) g.remove(nodes[i]);
-}
-
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
@@ -146,12 +106,15 @@ void run(ir::Graph& g, PassLog& log) {
   }
   for (ir::Node* n : products) {
     std::string why;
+    const std::string name = n->name;  // the product's, whichever node stands first
     const std::vector<ir::Node*> nodes = match(g, *n, &why);
     if (nodes.empty()) {
       if (!why.empty()) log.reject(*n, why);
       continue;
     }
-    fuse(g, nodes, *n);
+    ir::Node* one =
+        make_composite(g, nodes, n->op == Op::kConvInteger ? composites::kDynamicConv : composites::kDynamicGemm);
+    one->name = one->bodies[0]->name = name;
     log.changed();
   }
 }

@@ -18,22 +18,14 @@
 
 #include "converter/passes/composite.h"
 #include "converter/passes/match.h"
+#include "sdk/composites/function.h"
+#include "sdk/composites/operand.h"
 
 namespace vireo::passes {
 namespace {
 
-const char* hint_of(const ir::Node& n) {
-  switch (n.op) {
-    case Op::kConv:
-      return "conv";
-    case Op::kGemm:
-      return "gemm";
-    case Op::kMatMul:
-      return "matmul";
-    default:
-      return std::string(op_name(n.op)) == "ConvTranspose" ? "conv_transpose" : nullptr;
-  }
-}
+using composites::Form;
+using composites::Stored;
 
 // The Casts of x to bfloat16 and back, and that of constant weights from bfloat16, or that of constant weights from
 // float16 by itself, when they are the product's alone.
@@ -49,16 +41,7 @@ std::vector<ir::Node*> casts_of(const ir::Node& core) {
   if (weights->in(0)->type.dtype != DType::kBF16 || weights->in(0)->constant == nullptr) return {};
   if (only_user(narrow->out()) != wide || only_user(wide->out()) != &core || only_user(weights->out()) != &core)
     return {};
-  // The weights' first: what a body's first node can do in place, the composite is taken to do (composite_inplace), and
-  // a product reads x to its end.
-  return {weights, narrow, wide};
-}
-
-const char* f16_hint_of(const ir::Node& n) {
-  return n.op == Op::kConv ? "conv_f16" : n.op == Op::kGemm ? "gemm_f16" : "matmul_f16";
-}
-const char* bf16_hint_of(const ir::Node& n) {
-  return n.op == Op::kConv ? "conv_bf16" : n.op == Op::kGemm ? "gemm_bf16" : "matmul_bf16";
+  return {narrow, wide, weights};
 }
 
 // The DequantizeLinear that makes the weights of a Gemm or MatMul from constants; null: there is none.
@@ -85,41 +68,15 @@ ir::Node* own_codes(ir::Graph& g, ir::Node* wide, ir::Node& core) {
 }
 
 bool is_activation(const ir::Node& n) {
-  switch (n.op) {
-    case Op::kRelu:
-    case Op::kLeakyRelu:
-    case Op::kElu:
-    case Op::kSigmoid:
-    case Op::kHardSigmoid:
-    case Op::kHardSwish:
-    case Op::kTanh:
-    case Op::kSwish:
-    case Op::kGelu:
-    case Op::kSoftplus:
-    case Op::kMish:
-    case Op::kNeg:
-    case Op::kAbs:
-    case Op::kExp:
-    case Op::kSqrt:
-      return true;
-    case Op::kClip: {
-      double bound = 0;
-      return (n.in(1) == nullptr || is_scalar(n.in(1), &bound)) && (n.in(2) == nullptr || is_scalar(n.in(2), &bound));
-    }
-    default:
-      return false;
-  }
+  double bound = 0;
+  if (n.op == Op::kClip)
+    return (n.in(1) == nullptr || is_scalar(n.in(1), &bound)) && (n.in(2) == nullptr || is_scalar(n.in(2), &bound));
+  return (composites::function_uses(n.op) & composites::kEndsProduct) != 0;
 }
 
-// One value a channel: all extents are 1 but the channel's.
+// One value a channel, in every run the same.
 bool is_bias(const ir::Value& b, const Shape& y, int axis) {
-  if (b.constant == nullptr || b.type.shape.rank > y.rank) return false;
-  const int lead = y.rank - b.type.shape.rank;
-  if (axis < lead) return false;
-  for (int i = 0; i < b.type.shape.rank; ++i) {
-    if (b.type.shape[i] != (i + lead == axis ? y[axis] : 1)) return false;
-  }
-  return true;
+  return b.constant != nullptr && composites::is_one_a_channel(b.type.shape, y, axis);
 }
 
 bool is_slope(const ir::Value& s, const TensorType& y, int axis) {
@@ -183,23 +140,22 @@ bool is_number(const ir::Node& n, size_t input) {
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> cores;
   for (ir::Node& n : g.nodes()) {
-    if (hint_of(n) != nullptr && n.outputs.size() == 1 && dtype_is_float(n.out()->type.dtype)) cores.push_back(&n);
+    const bool product = composites::find_composite(Form::kEpilogue, n.op, Stored::kPlain) != nullptr;
+    if (product && n.outputs.size() == 1 && dtype_is_float(n.out()->type.dtype)) cores.push_back(&n);
   }
   // The last product first: of two that meet in one Add, the later takes it, and the earlier is its residual, ready in
   // time.
   for (size_t i = cores.size(); i-- > 0;) {
     std::vector<ir::Node*> chain = chain_of(*cores[i], log);
     const std::vector<ir::Node*> casts = casts_of(*cores[i]);
-    const char* hint = casts.empty()       ? hint_of(*cores[i])
-                       : casts.size() == 1 ? f16_hint_of(*cores[i])
-                                           : bf16_hint_of(*cores[i]);
+    Stored stored = casts.empty() ? Stored::kPlain : casts.size() == 1 ? Stored::kF16 : Stored::kBf16;
     chain.insert(chain.begin(), casts.begin(), casts.end());
     if (ir::Node* wide = codes_of(*cores[i]); wide != nullptr) {
       chain.insert(chain.begin(), own_codes(g, wide, *cores[i]));
-      hint = cores[i]->op == Op::kGemm ? "gemm_codes" : "matmul_codes";
+      stored = Stored::kCodes;
     }
     if (chain.size() < 2) continue;
-    make_composite(g, chain, hint, is_number);
+    make_composite(g, chain, *composites::find_composite(Form::kEpilogue, cores[i]->op, stored), is_number);
     log.changed();
   }
 }

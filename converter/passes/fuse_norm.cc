@@ -34,8 +34,6 @@ const char* refused(const ir::Node& add, const ir::Node& norm) {
   return nullptr;
 }
 
-bool into_body(const ir::Node&, size_t) { return false; }
-
 void run(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> norms;
   for (ir::Node& n : g.nodes()) {
@@ -51,7 +49,7 @@ void run(ir::Graph& g, PassLog& log) {
     ir::Value* sum = add->out();
     // Behind the Add at once, so that whatever uses the sum comes after the composite.
     g.move_before(n, &*std::next(add->self));
-    make_composite(g, {add, n}, "add_norm", into_body, sum->one_use() ? nullptr : sum);
+    make_composite(g, {add, n}, composites::kAddNorm, nothing_into_body, sum->one_use() ? nullptr : sum);
     log.changed();
   }
 }

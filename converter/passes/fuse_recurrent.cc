@@ -19,14 +19,13 @@ ir::Node* cast_into(const ir::Node& n, size_t i, DType from) {
   return cast != nullptr && cast->in(0)->type.dtype == from && only_user(cast->out()) == &n ? cast : nullptr;
 }
 
-// Weights first: what a body's first node can do in place, the composite is taken to do (composite_inplace).
 std::vector<ir::Node*> chain_of(ir::Node& n) {
   ir::Node *wide = cast_into(n, 0, DType::kBF16), *w = cast_into(n, 1, DType::kBF16),
            *r = cast_into(n, 2, DType::kBF16);
   ir::Node* narrow = wide == nullptr ? nullptr : cast_into(*wide, 0, DType::kF32);
   if (narrow == nullptr || w == nullptr || r == nullptr) return {};
   if (w->in(0)->constant == nullptr || r->in(0)->constant == nullptr) return {};
-  return {w, r, narrow, wide, &n};
+  return {narrow, wide, w, r, &n};
 }
 
 void run(ir::Graph& g, PassLog& log) {
@@ -37,7 +36,7 @@ void run(ir::Graph& g, PassLog& log) {
   for (ir::Node* n : found) {
     const std::vector<ir::Node*> chain = chain_of(*n);
     if (chain.empty()) continue;
-    make_composite(g, chain, "lstm_bf16", [](const ir::Node&, size_t) { return false; });
+    make_composite(g, chain, composites::kLstmBf16);
     log.changed();
   }
 }

@@ -23,6 +23,7 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
+#include "converter/passes/composite.h"
 #include "converter/passes/measure.h"
 #include "converter/passes/pipeline.h"
 #include "sdk/ops/value_reader.h"
@@ -190,6 +191,11 @@ TEST_P(PassTest, Case) {
   EXPECT_GT(log.changes, 0u);
   EXPECT_TRUE(!is_repeated(*pass) || measure(*g) < measure(*before)) << ir::print_graph(*g);
   compare(*g, c);
+  for (const ir::Node& n : g->nodes()) {
+    if (n.op == Op::kComposite) {
+      EXPECT_EQ(composite_fault(n), "") << ir::print_graph(*g);
+    }
+  }
   const std::string once = ir::print_graph(*g);
   PassLog second;
   run_pass(*g, *pass, second);

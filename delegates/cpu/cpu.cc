@@ -12,6 +12,7 @@
 #include "sdk/base/config.h"
 
 #if VIREO_TUNED
+#include "delegates/cpu/forms.h"
 #include "delegates/cpu/kernels/levels.h"
 #endif
 
@@ -33,6 +34,14 @@ constexpr size_t kStateOffset = 64;
 
 static_assert(sizeof(Tensor) == sizeof(vireo_tensor), "tensors cross the ABI as they are");
 static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
+
+// What a call of the delegate asks about one node.
+struct Query : CpuQuery {
+#if VIREO_TUNED
+  CpuForms found;
+  Query() { forms = &found; }
+#endif
+};
 
 // The kernel that will run a node.
 struct Choice {
@@ -153,7 +162,7 @@ vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo
 vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   const uint32_t count = host->node_count(graph);
   for (uint32_t n = 0; n < count; ++n) {
-    CpuQuery query;
+    Query query;
     const Choice c = choose(*host, graph, n, 1, &query);
     if (c.tuned == nullptr && c.reference == nullptr) {
       const bool composite = query.op == Op::kComposite;
@@ -189,7 +198,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
 
 vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                     vireo_part_memory* out) {
-  CpuQuery query;
+  Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
   out->state_bytes = kStateOffset + (c.tuned != nullptr ? c.tuned->state_bytes : 0);
   int64_t scratch = 0;
@@ -213,7 +222,7 @@ vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, con
 #if VIREO_TUNED
 vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, uint32_t index,
                   const vireo_thread_pool* threads, vireo_packed* out, void* to) {
-  CpuQuery query;
+  Query query;
   const Choice c = chosen(*host, graph, *part, threads != nullptr ? threads->slots : 1, &query);
   if (c.tuned == nullptr || c.tuned->pack == nullptr) return VIREO_INVALID_ARGUMENT;
   Parallel parallel;
@@ -235,7 +244,7 @@ bool may_be_empty(const CpuQuery& query) {
 
 vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
                   void* state, void** loaded) {
-  CpuQuery query;
+  Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
   auto* p = new (state) CpuPart();
   p->reference = c.reference;

@@ -13,8 +13,11 @@
 
 namespace vireo {
 
+class CpuForms;
+
 // A node, or the body of a composite, as the choice sees it.
 struct CpuQuery : NodeView {
+  CpuForms* forms = nullptr;  // what it is as a composite (forms.h); only adapters look
   int32_t slots = 1;
   bool packs = false;                   // what `pack` names will be there packed
   const void* const* packed = nullptr;  // prepare: where

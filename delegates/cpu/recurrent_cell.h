@@ -13,6 +13,7 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
 #include "delegates/cpu/kernels/recurrent/recurrent.h"
+#include "sdk/composites/recurrent/recurrent.h"
 #include "sdk/ops/recurrent/recurrent.h"
 
 namespace vireo::cpu {
@@ -20,24 +21,7 @@ namespace vireo::cpu {
 constexpr int64_t kCellBlockRows = 64;       // steps times batches of the input's product: enough to fill its tiles
 constexpr int64_t kCellGrainMacs = 1 << 18;  // of a direction: several times what waking a thread costs
 
-// A node that is a cell, or in whose body one stands, and where the cell's operands and results are among the node's;
-// negative: absent.
-struct Cell {
-  const attrs::Recurrent* attrs = nullptr;
-  int32_t in[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-  int32_t out[3] = {0, 1, 2};
-
-  const GraphValue* in_of(const CpuQuery& q, int i) const {
-    const bool given = in[i] >= 0 && static_cast<uint32_t>(in[i]) < q.input_count;
-    return given && q.inputs[in[i]].type.dtype != DType::kNone ? &q.inputs[in[i]] : nullptr;
-  }
-  const Tensor* in_of(const KernelContext& ctx, int i) const {
-    return in[i] < 0 ? nullptr : ctx.in(static_cast<size_t>(in[i]));
-  }
-  Tensor* out_of(const KernelContext& ctx, int i) const {
-    return out[i] < 0 ? nullptr : ctx.out(static_cast<size_t>(out[i]));
-  }
-};
+using Cell = composites::FusedRecurrent;  // of a plain node, or in a body
 
 struct CellSizes {
   int64_t steps, batch, inputs, hidden, gates, block;  // block: steps at once

@@ -1,17 +1,17 @@
 // Products (Gemm, MatMul, Conv) whose constant weights are stored in another form than the float32 they mean: what the
 // adapters of all such forms share. A form is described by a `Kind`:
-//   Extra                      what it reads beside the product; kPacks constants are packed
-//   read(q, axis, f, extra)    the body is of this form; inputs[1] of `f` are the weights as they are stored
-//   takes_conv(f, reason)      for a Conv that it read
-//   pack(q, f, extra, index, parallel, out, to)
-//   gemm_scratch(f, extra, shape, slots, packed), conv_scratch(...), gemm(call), conv(call)
+//   kPacks                     the number of constants that are packed
+//   is_of(q, f)                the product's weights are stored in this form
+//   takes_conv(f, reason), takes_gemm(f, reason)
+//   pack(q, f, index, parallel, out, to)
+//   gemm_scratch(f, shape, slots, packed), conv_scratch(...), gemm(call), conv(call)
 #ifndef VIREO_DELEGATES_CPU_STORED_PRODUCT_H_
 #define VIREO_DELEGATES_CPU_STORED_PRODUCT_H_
 
 #include <new>
 
 #include "delegates/cpu/conv_shape.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/forms.h"
 #include "delegates/cpu/kernels/gemm/gemm.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
@@ -66,19 +66,16 @@ inline bool is_stored_gemm(const CpuQuery& q, const Fused& f, const char** reaso
   return !bias || (a.beta() == 1 && row && f.inputs[2].is_static(q));
 }
 
-template <class Extra, int kPacks>
+template <int kPacks>
 struct StoredState {
   Fused fused;
-  Extra extra;
   const void* packed[kPacks] = {};
 };
 
 // One run: where everything is.
-template <class Extra>
 struct StoredCall {
   const KernelContext& ctx;
   const Fused& f;
-  const Extra& extra;
   const void* const* packed;
   const Shape& x;
   const void *weights, *bias, *residual, *slope;
@@ -107,28 +104,20 @@ struct StoredCall {
 template <class Kind>
 class StoredProduct {
  public:
-  using Extra = typename Kind::Extra;
-  using State = StoredState<Extra, Kind::kPacks>;
+  using State = StoredState<Kind::kPacks>;
 
-  // Where channels are decides what in the tail is a bias.
-  static bool read(const CpuQuery& q, Fused* f, Extra* extra) {
-    const char* reason = "";
-    if (Kind::read(q, -1, f, extra, &reason) && !(is_conv(*f) && !is_last(*f))) return true;
-    *f = Fused();
-    *extra = Extra();
-    return Kind::read(q, 1, f, extra, &reason) && is_conv(*f) && !is_last(*f);
-  }
-
-  static bool takes(const CpuQuery& q, Fused* f, Extra* extra, const char** reason) {
+  // The product of this form that the node is; null where it is none that the kernels take.
+  static const Fused* takes(const CpuQuery& q, const char** reason) {
+    const Fused* const f = product_of(q);
     *reason = "";  // another body is another kernel's
-    if (!read(q, f, extra)) return false;
+    if (f == nullptr || !Kind::is_of(q, *f)) return nullptr;
     if (is_conv(*f)) {
       const int rank = f->inputs[0].type.shape.rank;
       *reason = "tuned for one to three spatial axes";
-      return rank >= 3 && rank <= 5 && Kind::takes_conv(*f, reason);
+      return rank >= 3 && rank <= 5 && Kind::takes_conv(*f, reason) ? f : nullptr;
     }
-    return (f->core == Op::kGemm || f->core == Op::kMatMul) && is_stored_gemm(q, *f, reason) &&
-           Kind::takes_gemm(*f, *extra, reason);
+    const bool gemm = f->core == Op::kGemm || f->core == Op::kMatMul;
+    return gemm && is_stored_gemm(q, *f, reason) && Kind::takes_gemm(*f, reason) ? f : nullptr;
   }
 
   static constexpr CpuKernel kernel(const char* name) {
@@ -137,26 +126,25 @@ class StoredProduct {
 
  private:
   static bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
-    Fused f;
-    Extra extra;
-    return index < Kind::kPacks && read(q, &f, &extra) && Kind::pack(q, f, extra, index, parallel, out, to);
+    const Fused* const f = product_of(q);
+    return index < Kind::kPacks && f != nullptr && Kind::pack(q, *f, index, parallel, out, to);
   }
 
   static int64_t scratch_bytes(const CpuQuery& q) {
-    Fused f;
-    Extra extra;
-    if (!read(q, &f, &extra)) return 0;
+    const Fused* const found = product_of(q);
+    if (found == nullptr) return 0;
+    const Fused& f = *found;
     const bool packed = will_be_packed(q, pack);
     const Shape& x = f.inputs[0].type.shape;
-    if (!is_conv(f)) return static_cast<int64_t>(Kind::gemm_scratch(f, extra, x, q.slots, packed));
+    if (!is_conv(f)) return static_cast<int64_t>(Kind::gemm_scratch(f, x, q.slots, packed));
     const Sizes sizes = q.is_static() ? Sizes::kFixed : Sizes::kUpperBounds;
     const ConvF32 c = stored_conv(f, x, f.core_type.shape);
-    return static_cast<int64_t>(Kind::conv_scratch(f, extra, c, q.slots, packed, sizes));
+    return static_cast<int64_t>(Kind::conv_scratch(f, c, q.slots, packed, sizes));
   }
 
   static void prepare(const CpuQuery& q, void* state) {
     auto* const s = new (state) State();
-    (void)read(q, &s->fused, &s->extra);
+    if (const Fused* const f = product_of(q)) s->fused = *f;
     for (uint32_t i = 0; i < Kind::kPacks; ++i) s->packed[i] = packed_at(q, pack, i);
   }
 
@@ -166,17 +154,16 @@ class StoredProduct {
     if (!fits(ctx, f))
       return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
     if (ctx.out(0)->count() == 0) return Status::kOk;
-    const auto at = [&](const Operand& o) { return o.given() ? o.data(ctx) : nullptr; };
+    const auto at = [&](const composites::Operand& o) { return o.given() ? o.data(ctx) : nullptr; };
     const bool own_bias = f.input_count > 2 && f.inputs[2].given();
-    const StoredCall<Extra> call = {ctx,
-                                    f,
-                                    s.extra,
-                                    s.packed,
-                                    f.inputs[0].shape(ctx),
-                                    f.inputs[1].data(ctx),
-                                    at(own_bias ? f.inputs[2] : f.bias),
-                                    at(f.residual),
-                                    at(f.slope)};
+    const StoredCall call = {ctx,
+                             f,
+                             s.packed,
+                             f.inputs[0].shape(ctx),
+                             f.inputs[1].data(ctx),
+                             at(own_bias ? f.inputs[2] : f.bias),
+                             at(f.residual),
+                             at(f.slope)};
     if (is_conv(f)) {
       Kind::conv(call);
     } else {
@@ -192,12 +179,8 @@ struct NoStoredConv {
     *reason = "";
     return false;
   }
-  template <class Extra>
-  static size_t conv_scratch(const Fused&, const Extra&, const ConvF32&, int32_t, bool, Sizes) {
-    return 0;
-  }
-  template <class Call>
-  static void conv(const Call&) {}
+  static size_t conv_scratch(const Fused&, const ConvF32&, int32_t, bool, Sizes) { return 0; }
+  static void conv(const StoredCall&) {}
 };
 
 }  // namespace vireo::cpu

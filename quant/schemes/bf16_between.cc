@@ -23,7 +23,10 @@
 #include <map>
 #include <set>
 
+#include "converter/ir/shown.h"
 #include "sdk/base/half.h"
+#include "sdk/composites/attention/attention.h"
+#include "sdk/composites/composites.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/control/control_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
@@ -47,19 +50,15 @@ ir::Node* add_cast(ir::Graph& g, ir::Value* from, DType to, ir::Node* before) {
 
 bool is_narrowing(const ir::Node& n) { return n.op == Op::kCast && n.out()->type.dtype == DType::kBF16; }
 
-// A composite that fuse_epilogue made of a product in bfloat16.
-bool is_product(const ir::Node& n) {
+// Whether it is a composite of this form, with one result, whose operands go through bfloat16.
+bool is_bf16(const ir::Node& n, composites::Form form) {
   if (n.op != Op::kComposite || n.outputs.size() != 1 || n.bodies.size() != 1) return false;
-  const std::string hint = n.attributes<attrs::Composite>().hint()->str();
-  return hint == "conv_bf16" || hint == "gemm_bf16" || hint == "matmul_bf16";
+  const composites::Composite* row = composites::find_composite(n.attributes<attrs::Composite>().hint()->c_str());
+  return row != nullptr && row->form == form && row->stored == composites::Stored::kBf16;
 }
-
-// A composite that fuse_attention made, with a result that its body widens.
-bool is_attention(const ir::Node& n) {
-  if (n.op != Op::kComposite || n.outputs.size() != 1 || n.bodies.size() != 1) return false;
-  return n.attributes<attrs::Composite>().hint()->str() == "attention_bf16";
-}
-// The Cast that its result comes from; null: it is bfloat16 already.
+bool is_product(const ir::Node& n) { return is_bf16(n, composites::Form::kEpilogue); }
+bool is_attention(const ir::Node& n) { return is_bf16(n, composites::Form::kAttention); }
+// The Cast that attention's result comes from; null: it is bfloat16 already.
 ir::Node* widening_end(const ir::Node& n) {
   ir::Node* last = n.bodies[0]->outputs()[0]->producer;
   return last != nullptr && last->op == Op::kCast && last->in(0)->type.dtype == DType::kBF16 &&
@@ -77,8 +76,10 @@ bool narrows(const ir::Node& n, size_t i) {
 }
 // Whether attention takes the composite's operand `i` as keys or values.
 bool attends_to(const ir::Node& n, size_t i) {
-  const ir::Graph& body = *n.bodies[0];
-  return narrows(n, i) && body.nodes().front().in(0) != body.inputs()[i];
+  composites::FusedAttention f;
+  if (!narrows(n, i) || !match_attention(ir::ShownComposite(n).view(), &f)) return false;
+  const auto input = static_cast<int32_t>(i);
+  return f.inputs[composites::kK].input == input || f.inputs[composites::kV].input == input;
 }
 
 // A layer or RMS normalisation with one factor for each element of its rows.
@@ -301,17 +302,17 @@ class Keeper {
   void change_norm(ir::Node& plain) {
     ir::Node& n = wrapped(plain);
     attrs::CompositeT a;
-    a.hint = "norm_bf16";
+    a.hint = composites::kNormBf16.hint;
     n.attrs = pack<attrs::Composite>(a);
     narrow_result(n);
   }
 
-  // Weights first, as in a product: a body that began with the Cast of x would be taken for one that works in place.
+  // Weights first, as composites.def has it of a product.
   void change_depthwise(ir::Node& plain) {
     ir::Node& n = plain.op == Op::kConv ? wrapped(plain) : plain;
     ir::Graph& body = *n.bodies[0];
     attrs::CompositeT a;
-    a.hint = "conv_bf16";
+    a.hint = composites::kConvBf16.hint;
     n.attrs = pack<attrs::Composite>(a);
     ir::Node& conv = body.nodes().front();
     ir::Value *x = body.inputs()[0], *w = body.inputs()[1];

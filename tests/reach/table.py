@@ -86,7 +86,7 @@ FIRMWARE = dict(
     folders=r"tests/smoke", made=False,
     nodes=[r"runtime/platform/bare\.cc", r"toolchains/cortex-m/.*", r"toolchains/arm-none-eabi-cortex-m4\.cmake",
            r"toolchains/cmake/(VireoFirmware|check_no_heap)\.cmake"],
-    without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|fused\.(h|cc))|runtime/platform/(?!bare)\w+\.cc")
+    without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|(activate_of|forms)\.(h|cc))|sdk/composites/.*|runtime/platform/(?!bare)\w+\.cc")
 STAGES = {
     "format": Part([r".*\.(h|cc|c|hpp|cpp)", r"\.clang-format", r"toolchains/check_format"], reads="text"),
     # The same objects as dev's, in the configuration of users.

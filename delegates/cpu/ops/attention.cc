@@ -4,18 +4,24 @@
 #include <string.h>
 
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/attention/attention.h"
 #include "delegates/cpu/kernels/attention/bf16.h"
 #include "delegates/cpu/kernels/attention/cached.h"
+#include "sdk/composites/attention/attention.h"
 #include "sdk/ops/attention/attention.h"
-#include "sdk/ops/quantize/quantize_generated.h"
 
 namespace vireo {
 namespace {
 
-enum Input { kQ, kK, kV, kMask, kPastKey, kPastValue, kLengths, kInputs };
-
+using composites::FusedAttention;
+using composites::kK;
+using composites::kLengths;
+using composites::kMask;
+using composites::kPastKey;
+using composites::kPastValue;
+using composites::kQ;
+using composites::kV;
+using composites::match_attention;
 using Steps = cpu::AttentionF32::Steps;
 
 Steps steps_of(bool packed, int64_t heads, int64_t rows, int64_t size) {
@@ -118,99 +124,13 @@ int64_t scratch_bytes(const CpuQuery& q) {
       cpu::attention_f32_scratch_bytes(shape_of(q.attrs<attrs::Attention>(), e, joined), q.slots));
 }
 
-// Where the operator's operands are: of the node itself, or behind the Casts of the body that it stands in.
-struct Form {
-  const uint8_t* attributes = nullptr;
-  cpu::Operand inputs[kInputs];
-  cpu::Operand scales[2];         // of the DequantizeLinear that k, v come from
-  int64_t blocks[2] = {0, 0};     // along the last axis: that each scale is for; 0: one scale for all
-  DType computed = DType::kNone;  // of q, as the operator has it
-  bool is_body = false;
-
-  const attrs::Attention& attrs() const { return *::flatbuffers::GetRoot<attrs::Attention>(attributes); }
-  bool given(int input) const { return inputs[input].given(); }
-  const Tensor* in(const KernelContext& ctx, int input) const {
-    return given(input) ? ctx.in(static_cast<size_t>(inputs[input].input)) : nullptr;
-  }
-};
-
-// One scale for all, or one a row: runs of the last axis of rank 4, as long as it is. No zero point.
-bool read_scales(const CpuQuery& q, const vireo_graph_node& n, const TensorType& codes, cpu::Operand* scale,
-                 int64_t* block) {
-  const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(n.attrs);
-  if (n.input_count < 2 || (n.input_count > 2 && n.inputs[2] >= 0)) return false;
-  *scale = cpu::operand_of(q, n.inputs[1]);
-  *block = a.block_size();
-  if (codes.dtype != DType::kI8 || scale->type.dtype != DType::kF32 || scale->input < 0) return false;
-  const int rank = codes.shape.rank;
-  const Shape& s = scale->type.shape;
-  if (s.is_static() && product(s, 0, s.rank) == 1 && a.block_size() == 0) return true;
-  return rank == 4 && (a.axis() == 3 || a.axis() == -1) && a.block_size() == codes.shape[3];
-}
-
-// q -> Cast, k -> Cast | DequantizeLinear, v -> the same, Attention, Cast -> y, where all but the first may be missing.
-// It is first because what a body's first node can do in place the composite is taken to do, and y may lie on q.
-bool read_body(const CpuQuery& q, Form* out) {
-  const GraphReader body = q.body();
-  const uint32_t count = body.node_count();
-  vireo_graph_node casts[3] = {}, node = {};
-  uint32_t n = 0;
-  for (; n < count; ++n) {
-    node = body.node(n);
-    const bool codes = n > 0 && static_cast<Op>(node.op) == Op::kDequantizeLinear;
-    if (static_cast<Op>(node.op) != Op::kCast && !codes) break;
-    if (n == 3) return false;
-    casts[n] = node;
-  }
-  if (n == 0 || n == count || static_cast<Op>(node.op) != Op::kAttention || node.output_count != 1) return false;
-  if (node.input_count <= kV || node.input_count > kInputs || node.inputs[kQ] != casts[0].outputs[0]) return false;
-  uint32_t used = 0;
-  for (uint32_t i = 0; i < node.input_count; ++i) {
-    int32_t from = node.inputs[i];
-    for (uint32_t c = 0; c < n && i <= kV; ++c) {
-      if (node.inputs[i] != casts[c].outputs[0]) continue;
-      from = casts[c].inputs[0];
-      ++used;
-    }
-    out->inputs[i] = cpu::operand_of(q, from);
-    if (from >= 0 && out->inputs[i].input < 0) return false;
-  }
-  if (used != n) return false;
-  for (uint32_t c = 1; c < n; ++c) {
-    if (static_cast<Op>(casts[c].op) != Op::kDequantizeLinear) continue;
-    const int i = casts[c].outputs[0] == node.inputs[kK] ? 0 : 1;
-    if (!read_scales(q, casts[c], out->inputs[kK + i].type, &out->scales[i], &out->blocks[i])) return false;
-  }
-  out->attributes = node.attrs;
-  out->computed = type_at(body, node.inputs[kQ]).dtype;
-  out->is_body = true;
-  int32_t result = node.outputs[0];
-  if (++n < count) {
-    const vireo_graph_node last = body.node(n++);
-    if (static_cast<Op>(last.op) != Op::kCast || last.inputs[0] != result) return false;
-    result = last.outputs[0];
-  }
-  return n == count && body.output_count() == 1 && body.output(0) == result;
-}
-
-bool read_form(const CpuQuery& q, Form* out) {
-  if (q.op == Op::kComposite) return read_body(q, out);
-  out->attributes = q.node.attrs;
-  for (uint32_t i = 0; i < kInputs && i < q.input_count; ++i) {
-    out->inputs[i].type = q.inputs[i].type;
-    out->inputs[i].input = static_cast<int32_t>(i);
-  }
-  out->computed = q.inputs[kQ].type.dtype;
-  return true;
-}
-
-AttentionExtents extents_of(const Form& f, const Shape& q, const Shape& k, const Shape& v) {
+AttentionExtents extents_of(const FusedAttention& f, const Shape& q, const Shape& k, const Shape& v) {
   return AttentionExtents(f.attrs(), q, k, v, Shape{});
 }
 
 int64_t bf16_scratch_bytes(const CpuQuery& q) {
-  Form f;
-  if (!read_form(q, &f)) return 0;
+  FusedAttention f;
+  if (!match_attention(q, &f)) return 0;
   const auto& in = f.inputs;
   cpu::AttentionBf16 s;
   static_cast<cpu::AttentionF32&>(s) =
@@ -218,10 +138,10 @@ int64_t bf16_scratch_bytes(const CpuQuery& q) {
   return static_cast<int64_t>(cpu::attention_bf16_scratch_bytes(s, q.slots));
 }
 
-void prepare_form(const CpuQuery& q, void* state) { (void)read_form(q, new (state) Form()); }
+void prepare_form(const CpuQuery& q, void* state) { (void)match_attention(q, new (state) FusedAttention()); }
 
 Status run_bf16(const KernelContext& ctx, const void* state) {
-  const Form& f = *static_cast<const Form*>(state);
+  const FusedAttention& f = *static_cast<const FusedAttention*>(state);
   const Tensor &q = *f.in(ctx, kQ), &k = *f.in(ctx, kK), &v = *f.in(ctx, kV);
   Tensor& y = *ctx.out(0);
   cpu::AttentionBf16 s;
@@ -240,7 +160,7 @@ bool cache_type(DType t, cpu::CacheType* out) {
   return t == DType::kBF16 || t == DType::kF16 || t == DType::kI8;
 }
 
-cpu::AttentionCached cached_shape(const Form& f, const Shape& q, const Shape& k, const Shape& v) {
+cpu::AttentionCached cached_shape(const FusedAttention& f, const Shape& q, const Shape& k, const Shape& v) {
   cpu::AttentionCached s;
   static_cast<cpu::AttentionF32&>(s) = shape_of(f.attrs(), extents_of(f, q, k, v), false);
   (void)cache_type(f.inputs[kK].type.dtype, &s.type);
@@ -251,15 +171,15 @@ cpu::AttentionCached cached_shape(const Form& f, const Shape& q, const Shape& k,
 }
 
 int64_t cached_scratch_bytes(const CpuQuery& q) {
-  Form f;
-  if (!read_form(q, &f)) return 0;
+  FusedAttention f;
+  if (!match_attention(q, &f)) return 0;
   const auto& in = f.inputs;
   return static_cast<int64_t>(cpu::attention_cached_scratch_bytes(
       cached_shape(f, in[kQ].type.shape, in[kK].type.shape, in[kV].type.shape), q.slots));
 }
 
 Status run_cached(const KernelContext& ctx, const void* state) {
-  const Form& f = *static_cast<const Form*>(state);
+  const FusedAttention& f = *static_cast<const FusedAttention*>(state);
   const Tensor &q = *f.in(ctx, kQ), &k = *f.in(ctx, kK), &v = *f.in(ctx, kV);
   cpu::AttentionCached s = cached_shape(f, q.shape, k.shape, v.shape);
   if (ctx.out(0)->count() > 0 && cpu::attention_cached_scratch_bytes(s, ctx.parallel.slots) > ctx.scratch.size())
@@ -273,12 +193,13 @@ Status run_cached(const KernelContext& ctx, const void* state) {
 }
 
 constexpr CpuKernel kAttention = {"attention_f32", 0, scratch_bytes, nullptr, run};
-constexpr CpuKernel kAttentionBf16 = {"attention_bf16", sizeof(Form), bf16_scratch_bytes, prepare_form, run_bf16};
-constexpr CpuKernel kAttentionCached = {"attention_cached", sizeof(Form), cached_scratch_bytes, prepare_form,
+constexpr CpuKernel kAttentionBf16 = {"attention_bf16", sizeof(FusedAttention), bf16_scratch_bytes, prepare_form,
+                                      run_bf16};
+constexpr CpuKernel kAttentionCached = {"attention_cached", sizeof(FusedAttention), cached_scratch_bytes, prepare_form,
                                         run_cached};
 
 // What either kernel asks for; null: nothing is against it.
-const char* refusal(const CpuQuery& q, const Form& f) {
+const char* refusal(const CpuQuery& q, const FusedAttention& f) {
   const auto wanted = [&](uint32_t o) { return o < q.output_count && q.outputs[o].type.dtype != DType::kNone; };
   const auto& a = f.attrs();
   if (a.left_window() >= 0 || a.right_window() >= 0 || f.given(kLengths) || wanted(3))
@@ -296,7 +217,7 @@ const char* refusal(const CpuQuery& q, const Form& f) {
   return nullptr;
 }
 
-const CpuKernel* choose_bf16(const CpuQuery& q, const Form& f, const char** reason) {
+const CpuKernel* choose_bf16(const CpuQuery& q, const FusedAttention& f, const char** reason) {
   const auto either = [](const TensorType& t) { return t.dtype == DType::kF32 || t.dtype == DType::kBF16; };
   for (const int i : {kQ, kK, kV}) {
     *reason = "tuned for operands of float32 or bfloat16";
@@ -312,7 +233,7 @@ const CpuKernel* choose_bf16(const CpuQuery& q, const Form& f, const char** reas
   return &kAttentionBf16;
 }
 
-const CpuKernel* choose_cached(const CpuQuery& q, const Form& f, const char** reason) {
+const CpuKernel* choose_cached(const CpuQuery& q, const FusedAttention& f, const char** reason) {
   const DType k = f.inputs[kK].type.dtype;
   cpu::CacheType type;
   *reason = "tuned for keys and values of one type, bfloat16, float16 or int8 with a scale a row";
@@ -329,9 +250,9 @@ const CpuKernel* choose_cached(const CpuQuery& q, const Form& f, const char** re
 }
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Form f;
+  FusedAttention f;
   *reason = "";  // another body is another kernel's
-  if (!read_form(q, &f)) return nullptr;
+  if (!match_attention(q, &f)) return nullptr;
   if (f.computed == DType::kBF16) return choose_bf16(q, f, reason);
   if (f.is_body) return choose_cached(q, f, reason);
   const auto wanted = [&](uint32_t o) { return o < q.output_count && q.outputs[o].type.dtype != DType::kNone; };

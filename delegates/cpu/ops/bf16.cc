@@ -7,36 +7,33 @@
 namespace vireo {
 namespace {
 
+using composites::Operand;
+using composites::Stored;
 using cpu::Bf16Operands;
 using cpu::Columns16;
 using cpu::Fused;
 using cpu::GemmBf16;
-using cpu::Operand;
 
 bool is_half(const Operand& o) { return o.type.dtype == DType::kBF16; }
 // Sums end in bfloat16, or begin so.
 bool ends_half(const Fused& f) { return f.half || is_half(f.residual); }
 
 struct Bf16 {
-  struct Extra {};
   static constexpr uint32_t kPacks = 1;
-  using Call = cpu::StoredCall<Extra>;
+  using Call = cpu::StoredCall;
 
-  static bool read(const CpuQuery& q, int axis, Fused* f, Extra*, const char** reason) {
-    return cpu::read_fused_bf16(q, axis, f, reason);
-  }
+  static bool is_of(const CpuQuery&, const Fused& f) { return f.stored == Stored::kBf16; }
   static bool takes_conv(const Fused& f, const char** reason) {
     *reason = "in bfloat16, tuned for channels last in one group or one a channel, these between nodes in bfloat16";
     if (!cpu::is_last(f) || f.core_attrs<attrs::Conv>().group() != 1) return false;
     *reason = "";
     return true;
   }
-  static bool takes_gemm(const Fused&, const Extra&, const char** reason) {
+  static bool takes_gemm(const Fused&, const char** reason) {
     *reason = "";
     return true;
   }
-  static bool pack(const CpuQuery& q, const Fused& f, const Extra&, uint32_t, const Parallel& parallel,
-                   vireo_packed* out, void* to) {
+  static bool pack(const CpuQuery& q, const Fused& f, uint32_t, const Parallel& parallel, vireo_packed* out, void* to) {
     const Shape& w = f.inputs[1].type.shape;
     const bool transposed = cpu::is_transposed(f), conv = cpu::is_conv(f);
     const int64_t taps = conv ? product(w, 2, w.rank) : 0;
@@ -50,12 +47,11 @@ struct Bf16 {
     cpu::pack_bf16(b, n, k, parallel, static_cast<uint16_t*>(to));
     return true;
   }
-  static size_t gemm_scratch(const Fused& f, const Extra&, const Shape& x, int32_t slots, bool packed) {
+  static size_t gemm_scratch(const Fused& f, const Shape& x, int32_t slots, bool packed) {
     const auto g = cpu::stored_gemm<GemmBf16>(f, x);
     return cpu::gemm_bf16_scratch_bytes(g.m, g.n, g.k, slots, packed, ends_half(f));
   }
-  static size_t conv_scratch(const Fused& f, const Extra&, const cpu::ConvF32& c, int32_t slots, bool packed,
-                             cpu::Sizes) {
+  static size_t conv_scratch(const Fused& f, const cpu::ConvF32& c, int32_t slots, bool packed, cpu::Sizes) {
     return cpu::conv_bf16_scratch_bytes(c, slots, packed, ends_half(f));
   }
   // What the tail adds goes with them where it is bfloat16.
@@ -93,22 +89,22 @@ constexpr CpuKernel kGemm = Product::kernel("gemm_bf16");
 constexpr CpuKernel kConv = Product::kernel("conv_bf16_nhwc");
 
 // Channels last, one filter a channel, x and y in bfloat16, with an end that the kernel has.
-bool read_depthwise(const CpuQuery& q, Fused* f) {
-  const char* reason = "";
-  if (!cpu::read_fused_bf16(q, -1, f, &reason) || !cpu::is_conv(*f) || !cpu::is_last(*f)) return false;
-  const Shape &x = f->inputs[0].type.shape, &w = f->inputs[1].type.shape;
+bool is_depthwise(const Fused& f) {
+  if (f.stored != Stored::kBf16 || !cpu::is_conv(f) || !cpu::is_last(f)) return false;
+  const Shape &x = f.inputs[0].type.shape, &w = f.inputs[1].type.shape;
   const int64_t channels = x[x.rank - 1];
-  return x.rank >= 3 && x.rank <= 4 && f->core_attrs<attrs::Conv>().group() == channels && w[0] == channels &&
-         f->half && is_half(f->inputs[0]) && !f->residual.given() && !f->slope.given() &&
-         cpu::depthwise_nhwc_ends(f->act.kind);
+  return x.rank >= 3 && x.rank <= 4 && f.core_attrs<attrs::Conv>().group() == channels && w[0] == channels && f.half &&
+         is_half(f.inputs[0]) && !f.residual.given() && !f.slope.given() && cpu::depthwise_nhwc_ends(f.act.kind);
 }
 int64_t depthwise_scratch(const CpuQuery& q) {
-  Fused f;
-  if (!read_depthwise(q, &f)) return 0;
+  const Fused* const f = cpu::product_of(q);
+  if (f == nullptr) return 0;
   return static_cast<int64_t>(cpu::depthwise_nhwc_f32_scratch_bytes(
-      cpu::depthwise_of(cpu::stored_conv(f, f.inputs[0].type.shape, f.core_type.shape))));
+      cpu::depthwise_of(cpu::stored_conv(*f, f->inputs[0].type.shape, f->core_type.shape))));
 }
-void prepare_depthwise(const CpuQuery& q, void* state) { (void)read_depthwise(q, new (state) Fused()); }
+void prepare_depthwise(const CpuQuery& q, void* state) {
+  if (const Fused* const f = cpu::product_of(q)) new (state) Fused(*f);
+}
 Status run_depthwise(const KernelContext& ctx, const void* state) {
   const Fused& f = *static_cast<const Fused*>(state);
   Tensor& y = *ctx.out(0);
@@ -125,15 +121,12 @@ constexpr CpuKernel kDepthwise = {"depthwise_bf16_nhwc", sizeof(Fused), depthwis
                                   run_depthwise};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  Bf16::Extra extra;
-  if (read_depthwise(q, &f)) {
-    *reason = "";
-    return &kDepthwise;
-  }
-  f = Fused();
-  if (!Product::takes(q, &f, &extra, reason)) return nullptr;
-  return cpu::is_conv(f) ? &kConv : &kGemm;
+  const Fused* f = cpu::product_of(q);
+  *reason = "";
+  if (f != nullptr && is_depthwise(*f)) return &kDepthwise;
+  f = Product::takes(q, reason);
+  if (f == nullptr) return nullptr;
+  return cpu::is_conv(*f) ? &kConv : &kGemm;
 }
 
 }  // namespace

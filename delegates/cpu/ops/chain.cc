@@ -2,9 +2,9 @@
 // composites whose body is nothing else, and a function of two float16 values by itself.
 #include <new>
 
+#include "delegates/cpu/activate_of.h"
 #include "delegates/cpu/binary_function.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/chain/chain.h"
 #include "delegates/cpu/reduction.h"
 

@@ -2,7 +2,7 @@
 #include "delegates/cpu/kernels/conv/conv.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/forms.h"
 #include "delegates/cpu/kernels/conv_nhwc/conv_nhwc.h"
 #include "delegates/cpu/kernels/winograd/winograd.h"
 #include "sdk/ops/conv/conv.h"
@@ -11,6 +11,7 @@
 namespace vireo {
 namespace {
 
+using composites::Stored;
 using cpu::ConvF32;
 using cpu::Fused;
 using cpu::FusedState;
@@ -31,17 +32,15 @@ ConvF32 shape_at_bounds(const Fused& f) {
 // How a kernel goes about it. Winograd's filters are transformed ahead: where the host keeps no packed constants, these
 // kernels are the direct one.
 enum How { kFirst, kLast, kWinograd2, kWinograd4 };
-constexpr int channel_axis(How how) { return how == kFirst ? 1 : -1; }
 constexpr int32_t tile_of(How how) { return how == kWinograd2 ? 2 : how == kWinograd4 ? 4 : 0; }
 
 // Channels last: filters are columns, which a kernel wants side by side.
 template <How kHow>
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
-  Fused f;
-  const char* reason = "";
-  if (index != 0 || !cpu::read_fused(q, -1, &f, &reason)) return false;
-  const ConvF32 c = shape_at_bounds(f);
-  const void* const filters = f.inputs[1].fixed(q);
+  const Fused* const f = cpu::product_of(q);
+  if (index != 0 || f == nullptr) return false;
+  const ConvF32 c = shape_at_bounds(*f);
+  const void* const filters = f->inputs[1].fixed(q);
   constexpr int32_t kTile = tile_of(kHow);
   if constexpr (kTile != 0) {
     const size_t bytes = static_cast<size_t>(cpu::winograd_f32_packed_floats(c, kTile)) * sizeof(float);
@@ -63,10 +62,9 @@ bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_pac
 
 template <How kHow>
 int64_t scratch_bytes(const CpuQuery& q) {
-  Fused f;
-  const char* reason = "";
-  if (!cpu::read_fused(q, channel_axis(kHow), &f, &reason)) return 0;
-  const ConvF32 c = shape_at_bounds(f);
+  const Fused* const f = cpu::product_of(q);
+  if (f == nullptr) return 0;
+  const ConvF32 c = shape_at_bounds(*f);
   const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
   const bool packed = kHow != kFirst && cpu::will_be_packed(q, pack<kHow>);
   if (tile_of(kHow) != 0 && packed)
@@ -78,7 +76,7 @@ int64_t scratch_bytes(const CpuQuery& q) {
     most = most > bytes ? most : bytes;
   };
   add(c);
-  if (f.inputs[1].is_static(q)) return static_cast<int64_t>(most);
+  if (f->inputs[1].is_static(q)) return static_cast<int64_t>(most);
   // Filters that vary go other ways where they come to one tap, or to one channel a group.
   ConvF32 tap = c, planes = c;
   for (int i = 0; i < 3; ++i) {
@@ -98,7 +96,7 @@ int64_t scratch_bytes(const CpuQuery& q) {
 template <How kHow>
 Status run(const KernelContext& ctx, const void* state) {
   const Fused& f = static_cast<const FusedState*>(state)->fused;
-  if (!cpu::fits(ctx, f))
+  if (!composites::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
   Tensor& y = *ctx.out(0);
@@ -121,34 +119,25 @@ Status run(const KernelContext& ctx, const void* state) {
 template <How kHow>
 constexpr CpuKernel kernel_of(const char* name) {
   constexpr cpu::PackConstant kPack = kHow == kFirst ? nullptr : pack<kHow>;
-  return {name, sizeof(FusedState), scratch_bytes<kHow>, cpu::prepare_fused<channel_axis(kHow), kPack>, run<kHow>,
-          kPack};
+  return {name, sizeof(FusedState), scratch_bytes<kHow>, cpu::prepare_fused<kPack>, run<kHow>, kPack};
 }
 constexpr CpuKernel kConv = kernel_of<kFirst>("conv_f32_nchw");
 constexpr CpuKernel kConvLast = kernel_of<kLast>("conv_f32_nhwc");
 constexpr CpuKernel kConvWinograd2 = kernel_of<kWinograd2>("conv_f32_winograd_2x2");
 constexpr CpuKernel kConvWinograd4 = kernel_of<kWinograd4>("conv_f32_winograd");
 
+bool is_last(const Fused& f) { return static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) == Layout::kNhwc; }
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  const auto is_last = [&] {
-    return f.core == Op::kConv && static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) == Layout::kNhwc;
-  };
-  // Where channels are decides what in the tail is a bias.
-  if (!cpu::read_fused(q, 1, &f, reason) || is_last()) {
-    if (!is_last()) return nullptr;
-    f = Fused();
-    if (!cpu::read_fused(q, -1, &f, reason)) return nullptr;
-  }
-  if (f.core != Op::kConv) {
-    *reason = "";
-    return nullptr;
-  }
+  const Fused* const found = cpu::product_of(q);
+  *reason = "";  // another body is another kernel's
+  if (found == nullptr || found->core != Op::kConv || found->stored != Stored::kPlain) return nullptr;
+  const Fused& f = *found;
   *reason = "tuned for float32 alone";
   if (f.core_type.dtype != DType::kF32 || f.inputs[0].input < 0) return nullptr;
   if (f.core_type.shape.rank < 3 || f.core_type.shape.rank > 5) return nullptr;
   *reason = "";
-  if (!is_last()) return &kConv;
+  if (!is_last(f)) return &kConv;
   const int32_t tile = f.inputs[1].fixed(q) != nullptr ? cpu::winograd_f32_best(shape_at_bounds(f)) : 0;
   return tile == 4 ? &kConvWinograd4 : tile == 2 ? &kConvWinograd2 : &kConvLast;
 }
@@ -159,11 +148,9 @@ const CpuKernel* alternative(const CpuQuery& q, uint32_t index) {
     const CpuKernel* kernel;
     int32_t tile;
   } kWays[] = {{&kConvLast, 0}, {&kConvWinograd4, 4}, {&kConvWinograd2, 2}};
-  Fused f;
-  const char* reason = "";
-  if (!cpu::read_fused(q, -1, &f, &reason) || f.core != Op::kConv || f.inputs[1].fixed(q) == nullptr) return nullptr;
-  if (static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) != Layout::kNhwc) return nullptr;
-  const ConvF32 c = shape_at_bounds(f);
+  const Fused* const f = cpu::product_of(q);
+  if (f == nullptr || !is_last(*f) || f->inputs[1].fixed(q) == nullptr) return nullptr;
+  const ConvF32 c = shape_at_bounds(*f);
   for (const auto& way : kWays) {
     if (way.tile != 0 && cpu::winograd_f32_packed_floats(c, way.tile) == 0) continue;
     if (index-- == 0) return way.kernel;

@@ -2,7 +2,7 @@
 #include "sdk/ops/conv_transpose/conv_transpose.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/forms.h"
 #include "delegates/cpu/kernels/conv/conv.h"
 
 namespace vireo {
@@ -20,22 +20,20 @@ cpu::ConvF32 shape_of(const Fused& f, const Shape& x, const Shape& w, const Shap
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {
-  Fused f;
-  const char* reason = "";
-  if (!cpu::read_fused(q, 1, &f, &reason)) return 0;
-  const cpu::ConvF32 c = shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, f.core_type.shape);
+  const Fused* const f = cpu::product_of(q);
+  if (f == nullptr) return 0;
+  const cpu::ConvF32 c = shape_of(*f, f->inputs[0].type.shape, f->inputs[1].type.shape, f->core_type.shape);
   return static_cast<int64_t>(
       cpu::conv_transpose_f32_scratch_bytes(c, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
 }
 
 void prepare(const CpuQuery& q, void* state) {
-  const char* reason = "";
-  (void)cpu::read_fused(q, 1, new (state) Fused(), &reason);
+  if (const Fused* const f = cpu::product_of(q)) new (state) Fused(*f);
 }
 
 Status run(const KernelContext& ctx, const void* state) {
   const auto& f = *static_cast<const Fused*>(state);
-  if (!cpu::fits(ctx, f))
+  if (!composites::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   const Tensor& x = ctx.required(static_cast<size_t>(f.inputs[0].input));
   Tensor& y = *ctx.out(0);
@@ -53,12 +51,10 @@ Status run(const KernelContext& ctx, const void* state) {
 constexpr CpuKernel kKernel = {"conv_transpose_f32_nchw", sizeof(Fused), scratch_bytes, prepare, run};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  if (!cpu::read_fused(q, 1, &f, reason)) return nullptr;
-  if (f.core != Op::kConvTranspose) {
-    *reason = "";
-    return nullptr;
-  }
+  const Fused* const found = cpu::product_of(q);
+  *reason = "";  // another body is another kernel's
+  if (found == nullptr || found->core != Op::kConvTranspose) return nullptr;
+  const Fused& f = *found;
   *reason = "tuned for float32 in NCHW alone";
   if (f.core_type.dtype != DType::kF32 || f.core_attrs<attrs::ConvTranspose>().layout() != 0 || f.inputs[0].input < 0)
     return nullptr;

@@ -2,12 +2,13 @@
 // sums are scaled, biased and activated in one visit, in the memory of the result; the numbers are those of the body.
 #include <new>
 
+#include "delegates/cpu/activate_of.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/activation/activation.h"
 #include "delegates/cpu/kernels/intgemm/intgemm.h"
 #include "delegates/cpu/kernels/quantize/quantize.h"
+#include "sdk/composites/operand.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 
@@ -155,7 +156,7 @@ Status run(const KernelContext& ctx, const void* state) {
     TensorType inputs[4] = {x, w};
     if (s.x_zero >= 0) inputs[2] = *given(s.x_zero);
     if (s.w_zero >= 0) inputs[3] = *given(s.w_zero);
-    if (!cpu::has_shape_of_output(ctx, Op::kConvInteger, {s.attrs, s.attrs_size}, inputs, 4))
+    if (!composites::has_shape_of_output(ctx, Op::kConvInteger, {s.attrs, s.attrs_size}, inputs, 4))
       return ctx.fail(Status::kInvalidModel, "the sums have another shape than the result");
   }
   if (y.count() == 0) return Status::kOk;

@@ -7,28 +7,28 @@
 namespace vireo {
 namespace {
 
+using composites::Stored;
 using cpu::Columns16;
 using cpu::ConvF16;
 using cpu::Fused;
 using cpu::GemmF16;
 
 struct F16 {
-  struct Extra {
-    bool halves = false;  // x and y, too
-  };
   static constexpr uint32_t kPacks = 1;
-  using Call = cpu::StoredCall<Extra>;
+  using Call = cpu::StoredCall;
 
-  static bool read(const CpuQuery& q, int axis, Fused* f, Extra* extra, const char** reason) {
-    if (!cpu::read_fused_f16(q, axis, f, reason)) return false;
-    extra->halves = f->core_type.dtype == DType::kF16;
-    return true;
+  // x and y are float16, as the weights.
+  static bool halves(const Fused& f) { return f.core_type.dtype == DType::kF16; }
+  static bool is_of(const CpuQuery& q, const Fused& f) {
+    if (f.stored != Stored::kPlain) return f.stored == Stored::kF16;
+    return halves(f) && f.input_count >= 2 && f.inputs[0].type.dtype == DType::kF16 &&
+           f.inputs[1].type.dtype == DType::kF16 && f.inputs[1].fixed(q) != nullptr;
   }
   static bool takes_conv(const Fused&, const char** reason) {
     *reason = "";
     return true;
   }
-  static bool takes_gemm(const Fused&, const Extra&, const char** reason) {
+  static bool takes_gemm(const Fused&, const char** reason) {
     *reason = "";
     return true;
   }
@@ -38,8 +38,7 @@ struct F16 {
     c.last = cpu::is_last(f);
     return c;
   }
-  static bool pack(const CpuQuery& q, const Fused& f, const Extra&, uint32_t, const Parallel& parallel,
-                   vireo_packed* out, void* to) {
+  static bool pack(const CpuQuery& q, const Fused& f, uint32_t, const Parallel& parallel, vireo_packed* out, void* to) {
     const Shape& w = f.inputs[1].type.shape;
     const void* const weights = f.inputs[1].fixed(q);
     auto* const panels = static_cast<uint16_t*>(to);
@@ -58,13 +57,12 @@ struct F16 {
     if (to != nullptr) cpu::pack_f16(Columns16::matrix(weights, n, k, transposed), n, k, parallel, panels);
     return true;
   }
-  static size_t gemm_scratch(const Fused& f, const Extra& extra, const Shape& x, int32_t slots, bool packed) {
+  static size_t gemm_scratch(const Fused& f, const Shape& x, int32_t slots, bool packed) {
     const auto g = cpu::stored_gemm<GemmF16>(f, x);
-    return cpu::gemm_f16_scratch_bytes(g.m, g.n, g.k, slots, packed, extra.halves);
+    return cpu::gemm_f16_scratch_bytes(g.m, g.n, g.k, slots, packed, halves(f));
   }
-  static size_t conv_scratch(const Fused& f, const Extra& extra, const cpu::ConvF32& c, int32_t slots, bool packed,
-                             cpu::Sizes sizes) {
-    return cpu::conv_f16_scratch_bytes(conv_of(f, c), slots, packed, extra.halves, sizes);
+  static size_t conv_scratch(const Fused& f, const cpu::ConvF32& c, int32_t slots, bool packed, cpu::Sizes sizes) {
+    return cpu::conv_f16_scratch_bytes(conv_of(f, c), slots, packed, halves(f), sizes);
   }
   static cpu::HalfTail tail_of(const Call& call) {
     return {static_cast<const uint16_t*>(call.bias), static_cast<const uint16_t*>(call.residual),
@@ -75,7 +73,7 @@ struct F16 {
     g.b = Columns16::matrix(call.weights, g.n, g.k, cpu::is_transposed(call.f));
     g.packed = static_cast<const uint16_t*>(call.packed[0]);
     void* const scratch = call.ctx.scratch.data();
-    if (call.extra.halves) {
+    if (halves(call.f)) {
       cpu::gemm_f16(g, tail_of(call), call.a<uint16_t>(), call.y<uint16_t>(), call.ctx.parallel, scratch);
       return;
     }
@@ -87,7 +85,7 @@ struct F16 {
     c.packed = static_cast<const uint16_t*>(call.packed[0]);
     const auto* const weights = static_cast<const uint16_t*>(call.weights);
     void* const scratch = call.ctx.scratch.data();
-    if (call.extra.halves) {
+    if (halves(call.f)) {
       c.tail = tail_of(call);
       cpu::conv_f16(c, call.a<uint16_t>(), weights, call.y<uint16_t>(), call.ctx.parallel, scratch);
       return;
@@ -106,12 +104,12 @@ constexpr CpuKernel kConvWeights = Product::kernel("conv_f32_w16_nchw");
 constexpr CpuKernel kConvWeightsLast = Product::kernel("conv_f32_w16_nhwc");
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  F16::Extra extra;
-  if (!Product::takes(q, &f, &extra, reason)) return nullptr;
-  if (!cpu::is_conv(f)) return extra.halves ? &kGemm : &kGemmWeights;
-  if (cpu::is_last(f)) return extra.halves ? &kConvLast : &kConvWeightsLast;
-  return extra.halves ? &kConv : &kConvWeights;
+  const Fused* const f = Product::takes(q, reason);
+  if (f == nullptr) return nullptr;
+  const bool halves = F16::halves(*f);
+  if (!cpu::is_conv(*f)) return halves ? &kGemm : &kGemmWeights;
+  if (cpu::is_last(*f)) return halves ? &kConvLast : &kConvWeightsLast;
+  return halves ? &kConv : &kConvWeights;
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // Gemm and MatMul, alone or as the core of a composite, float32.
 #include "delegates/cpu/kernels/gemm/gemm.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/forms.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 
 namespace vireo {
 namespace {
 
+using composites::Stored;
 using cpu::Fused;
 using cpu::FusedState;
 using cpu::GemmF32;
@@ -76,27 +77,25 @@ bool shape_of(const Fused& f, const Shape& a, const Shape& b, GemmF32* g) {
   return true;
 }
 
+bool shape_at_bounds(const Fused& f, GemmF32* g) {
+  return shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, g);
+}
+
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
-  Fused f;
-  const char* reason = "";
+  const Fused* const f = cpu::product_of(q);
   GemmF32 g;
-  if (index != 0 || !cpu::read_fused(q, -1, &f, &reason) ||
-      !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) {
-    return false;
-  }
+  if (index != 0 || f == nullptr || !shape_at_bounds(*f, &g)) return false;
   const size_t bytes = static_cast<size_t>(cpu::gemm_f32_packed_floats(g)) * sizeof(float);
-  if (!cpu::offer_packed(f.inputs[1].fixed(q), kPackedGemmF32, {g.n, g.k, g.trans_b ? 1 : 0, 0}, bytes, out))
+  if (!cpu::offer_packed(f->inputs[1].fixed(q), kPackedGemmF32, {g.n, g.k, g.trans_b ? 1 : 0, 0}, bytes, out))
     return false;
   if (to != nullptr) cpu::pack_gemm_f32(g, static_cast<const float*>(out->constant), parallel, static_cast<float*>(to));
   return true;
 }
 
 int64_t scratch_bytes(const CpuQuery& q) {
-  Fused f;
-  const char* reason = "";
+  const Fused* const f = cpu::product_of(q);
   GemmF32 g;
-  if (!cpu::read_fused(q, -1, &f, &reason) || !shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g))
-    return 0;
+  if (f == nullptr || !shape_at_bounds(*f, &g)) return 0;
   if (cpu::will_be_packed(q, pack)) return 0;
   return static_cast<int64_t>(
       cpu::gemm_f32_scratch_bytes(g, q.slots, q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds));
@@ -104,7 +103,7 @@ int64_t scratch_bytes(const CpuQuery& q) {
 
 Status run(const KernelContext& ctx, const void* state) {
   const Fused& f = static_cast<const FusedState*>(state)->fused;
-  if (!cpu::fits(ctx, f))
+  if (!composites::fits(ctx, f))
     return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
   GemmF32 g;
   if (!shape_of(f, f.inputs[0].shape(ctx), f.inputs[1].shape(ctx), &g)) {
@@ -122,20 +121,19 @@ Status run(const KernelContext& ctx, const void* state) {
   return Status::kOk;
 }
 
-constexpr CpuKernel kGemm = {"gemm_f32", sizeof(FusedState), scratch_bytes, cpu::prepare_fused<-1, pack>, run, pack};
+constexpr CpuKernel kGemm = {"gemm_f32", sizeof(FusedState), scratch_bytes, cpu::prepare_fused<pack>, run, pack};
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  if (!cpu::read_fused(q, -1, &f, reason)) return nullptr;
-  if (f.core != Op::kGemm && f.core != Op::kMatMul) {
-    *reason = "";
-    return nullptr;
-  }
+  const Fused* const found = cpu::product_of(q);
+  *reason = "";  // another body is another kernel's
+  if (found == nullptr || found->stored != Stored::kPlain) return nullptr;
+  const Fused& f = *found;
+  if (f.core != Op::kGemm && f.core != Op::kMatMul) return nullptr;
   *reason = "tuned for float32 alone";
   if (f.core_type.dtype != DType::kF32) return nullptr;
   GemmF32 g;
   *reason = "tuned for batches that agree or are shared";
-  if (!shape_of(f, f.inputs[0].type.shape, f.inputs[1].type.shape, &g)) return nullptr;
+  if (!shape_at_bounds(f, &g)) return nullptr;
   // Extents that change between runs could come to broadcast otherwise: weights never do.
   if (f.core == Op::kMatMul && !q.is_static() && !is_shared(f.inputs[1].type.shape)) {
     const Shape &a = f.inputs[0].type.shape, &b = f.inputs[1].type.shape;

@@ -5,14 +5,14 @@
 namespace vireo {
 namespace {
 
-using cpu::CodedOperand;
+using composites::Stored;
 using cpu::CodedWeights;
 using cpu::Fused;
 using cpu::GemmCodes;
 using cpu::is_transposed;
 
 // Steps of the weights; false where scales do not lie so that the kernel knows them. Data is filled in later.
-bool weights_of(const Fused& f, const CodedOperand& c, CodedWeights* out) {
+bool weights_of(const Fused& f, CodedWeights* out) {
   const TensorType& w = f.inputs[1].type;
   if (w.shape.rank != 2) return false;
   const bool transposed = is_transposed(f);
@@ -22,45 +22,42 @@ bool weights_of(const Fused& f, const CodedOperand& c, CodedWeights* out) {
   if (!dtype_is_integer(w.dtype) || (out->bits != 4 && out->bits != 8)) return false;
   out->n_step = transposed ? k : 1;
   out->k_step = transposed ? 1 : n;
-  const int axis = c.axis < 0 ? c.axis + 2 : c.axis, k_axis = transposed ? 1 : 0;
-  const Shape& s = c.scale.type.shape;
+  const int axis = f.axis < 0 ? f.axis + 2 : f.axis, k_axis = transposed ? 1 : 0;
+  const Shape& s = f.scale.type.shape;
   out->block = k;
   out->scale_k_step = 0;
-  if (c.block == 0) {
+  if (f.block == 0) {
     const bool one = product(s, 0, s.rank) == 1;
     out->scale_n_step = one ? 0 : 1;
     return one || axis != k_axis;
   }
   if (axis != k_axis || s.rank != 2) return false;
-  out->block = c.block;
+  out->block = f.block;
   out->scale_n_step = transposed ? s[1] : 1;
   out->scale_k_step = transposed ? 1 : s[1];
-  return c.block >= k || c.block % 8 == 0;
+  return f.block >= k || f.block % 8 == 0;
 }
 
 struct Codes : cpu::NoStoredConv {
-  using Extra = CodedOperand;
   static constexpr uint32_t kPacks = 3;  // codes, their scales and their zeros: other codes may share scales
-  using Call = cpu::StoredCall<Extra>;
+  using Call = cpu::StoredCall;
 
-  static bool read(const CpuQuery& q, int axis, Fused* f, Extra* c, const char** reason) {
-    return cpu::read_fused_codes(q, axis, f, c, reason);
-  }
-  static bool takes_gemm(const Fused& f, const Extra& c, const char** reason) {
+  static bool is_of(const CpuQuery&, const Fused& f) { return f.stored == Stored::kCodes; }
+  static bool takes_gemm(const Fused& f, const char** reason) {
     CodedWeights w;
     *reason = "tuned for one matrix of 4 or 8 bits, with a scale for each column or for blocks of its rows by eights";
-    if (!weights_of(f, c, &w)) return false;
+    if (!weights_of(f, &w)) return false;
     *reason = "";
     return true;
   }
 
-  static bool pack(const CpuQuery& q, const Fused& f, const Extra& c, uint32_t index, const Parallel& parallel,
-                   vireo_packed* out, void* to) {
+  static bool pack(const CpuQuery& q, const Fused& f, uint32_t index, const Parallel& parallel, vireo_packed* out,
+                   void* to) {
     CodedWeights w;
-    if (!weights_of(f, c, &w)) return false;
+    if (!weights_of(f, &w)) return false;
     w.codes = f.inputs[1].fixed(q);
-    w.scales = static_cast<const float*>(c.scale.fixed(q));
-    w.zeros = c.zero.given() ? c.zero.fixed(q) : nullptr;
+    w.scales = static_cast<const float*>(f.scale.fixed(q));
+    w.zeros = f.zero.given() ? f.zero.fixed(q) : nullptr;
     if (index > (w.zeros != nullptr ? 2u : 1u)) return false;
     const bool transposed = is_transposed(f);
     const Shape& s = f.inputs[1].type.shape;
@@ -84,17 +81,17 @@ struct Codes : cpu::NoStoredConv {
     }
     return true;
   }
-  static size_t gemm_scratch(const Fused& f, const Extra&, const Shape& x, int32_t slots, bool packed) {
+  static size_t gemm_scratch(const Fused& f, const Shape& x, int32_t slots, bool packed) {
     const auto g = cpu::stored_gemm<GemmCodes>(f, x);
     return cpu::gemm_codes_scratch_bytes(g.m, g.n, g.k, slots, packed);
   }
   static void gemm(const Call& call) {
     auto g = cpu::stored_gemm<GemmCodes>(call.f, call.x);
-    (void)weights_of(call.f, call.extra, &g.b);
+    (void)weights_of(call.f, &g.b);
     call.put_tail(&g.epilogue);
     g.b.codes = call.weights;
-    g.b.scales = call.extra.scale.f32(call.ctx);
-    g.b.zeros = call.extra.zero.given() ? call.extra.zero.data(call.ctx) : nullptr;
+    g.b.scales = call.f.scale.f32(call.ctx);
+    g.b.zeros = call.f.zero.given() ? call.f.zero.data(call.ctx) : nullptr;
     g.packed = static_cast<const uint32_t*>(call.packed[0]);
     g.packed_scales = static_cast<const float*>(call.packed[1]);
     g.packed_zeros = static_cast<const uint8_t*>(call.packed[2]);
@@ -107,10 +104,9 @@ constexpr CpuKernel kGemm4 = Product::kernel("gemm_f32_w4");
 constexpr CpuKernel kGemm8 = Product::kernel("gemm_f32_w8");
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  Fused f;
-  CodedOperand c;
-  if (!Product::takes(q, &f, &c, reason)) return nullptr;
-  return dtype_bits(f.inputs[1].type.dtype) == 4 ? &kGemm4 : &kGemm8;
+  const Fused* const f = Product::takes(q, reason);
+  if (f == nullptr) return nullptr;
+  return dtype_bits(f->inputs[1].type.dtype) == 4 ? &kGemm4 : &kGemm8;
 }
 
 }  // namespace

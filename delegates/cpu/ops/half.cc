@@ -1,7 +1,8 @@
 // Elementwise functions of float16, computed in float32 and rounded once.
 #include "delegates/cpu/kernels/half/half.h"
+#include "delegates/cpu/activate_of.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/activation/activation.h"
 
 namespace vireo {
 namespace {

@@ -2,7 +2,7 @@
 // composite.
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/forms.h"
 #include "delegates/cpu/gemm_i8_shape.h"
 #include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
 #include "delegates/cpu/requantize_of.h"
@@ -15,10 +15,10 @@
 namespace vireo {
 namespace {
 
+using composites::FusedCodes;
 using cpu::ConvF32;
 using cpu::ConvI8;
 using cpu::GemmI8;
-using cpu::IntFused;
 using cpu::Requantize;
 using cpu::SecondStep;
 
@@ -34,8 +34,8 @@ struct Step {
   SecondStep step;
   const uint8_t* added = nullptr;
 
-  Status read(const KernelContext& ctx, Op core, const IntFused& f) {
-    if (!cpu::fits(ctx, core, f))
+  Status read(const KernelContext& ctx, const FusedCodes& f) {
+    if (!composites::fits(ctx, f))
       return ctx.fail(Status::kInvalidModel, "the value to be added has another shape than the result");
     if (f.step == Op::kIntAdd) {
       const auto& a = *::flatbuffers::GetRoot<attrs::IntAdd>(f.step_attrs);
@@ -67,14 +67,13 @@ struct Step {
 
 struct State {
   cpu::PackedI8 packed;
-  IntFused fused;
+  FusedCodes fused;
 };
 template <cpu::PackConstant kPack>
 void prepare(const CpuQuery& q, void* state) {
   auto* const s = new (state) State();
-  const char* reason = "";
   if (kPack != nullptr) cpu::prepare_packed_i8(q, kPack, &s->packed);
-  (void)cpu::read_int_fused(q, &s->fused, &reason);
+  if (const FusedCodes* const f = cpu::codes_of(q)) s->fused = *f;
 }
 
 // ---- Convolution
@@ -86,9 +85,7 @@ ConvI8 conv_of(const attrs::IntConv& a, const Shape& x, const Shape& w, const Sh
 }
 
 ConvI8 conv_of(const CpuQuery& q) {
-  IntFused f;
-  const char* reason = "";
-  (void)cpu::read_int_fused(q, &f, &reason);
+  const FusedCodes& f = *cpu::codes_of(q);  // a convolution was chosen for it
   ConvI8 c =
       conv_of(f.product<attrs::IntConv>(), q.inputs[0].type.shape, q.inputs[1].type.shape, q.outputs[0].type.shape);
   c.x_signed = q.inputs[0].type.dtype == DType::kI8;
@@ -133,7 +130,7 @@ Status run_conv(const KernelContext& ctx, const void* state) {
   if (s.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(s.fused.bias)).as<const int32_t>();
   Step step;
   if (s.fused.step != Op::kNone) {
-    VIREO_TRY(step.read(ctx, Op::kIntConv, s.fused));
+    VIREO_TRY(step.read(ctx, s.fused));
     finish.then = &step.step;
     c.added = step.added;
   }
@@ -183,7 +180,7 @@ Status run_gemm(const KernelContext& ctx, const void* opaque) {
   if (state.fused.bias >= 0) finish.bias = ctx.required(static_cast<size_t>(state.fused.bias)).as<const int32_t>();
   Step step;
   if (state.fused.step != Op::kNone) {
-    VIREO_TRY(step.read(ctx, Op::kIntGemm, state.fused));
+    VIREO_TRY(step.read(ctx, state.fused));
     finish.then = &step.step;
   }
   const uint8_t a_zero = byte_of(attributes.a_zero());
@@ -217,19 +214,12 @@ constexpr CpuKernel kConvLast = {"int_conv_nhwc",    sizeof(State),  conv_last_s
                                  prepare<pack_conv>, run_conv<true>, pack_conv};
 constexpr CpuKernel kGemm = {"int_gemm", sizeof(State), gemm_scratch, prepare<pack_gemm>, run_gemm, pack_gemm};
 
-Op product_of(const CpuQuery& q) {
-  if (q.op != Op::kComposite) return q.op;
-  return q.body().node_count() == 0 ? Op::kNone : static_cast<Op>(q.body().node(0).op);
-}
-
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  *reason = "";
-  const Op op = product_of(q);
-  if (op != Op::kIntConv && op != Op::kIntGemm) return nullptr;
-  IntFused f;
-  if (!cpu::read_int_fused(q, &f, reason)) return nullptr;
-  *reason = "";
-  if (op == Op::kIntGemm) return &kGemm;
+  const FusedCodes* const found = cpu::codes_of(q);
+  *reason = "";  // another body is another kernel's
+  if (found == nullptr) return nullptr;
+  const FusedCodes& f = *found;
+  if (f.core == Op::kIntGemm) return &kGemm;
   *reason = "tuned for one to three spatial axes";
   const int rank = q.inputs[0].type.shape.rank;
   if (rank < 3 || rank > 5) return nullptr;

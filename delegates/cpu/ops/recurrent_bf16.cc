@@ -2,60 +2,19 @@
 // bfloat16; bias, sums, h and c are float32. Where the host keeps nothing packed, a run packs the recurrence's weights.
 #include <new>
 
-#include "delegates/cpu/fused.h"
 #include "delegates/cpu/kernels/gemm_bf16/gemm_bf16.h"
+#include "delegates/cpu/packed.h"
 #include "delegates/cpu/recurrent_cell.h"
 
 namespace vireo {
 namespace {
 
+using composites::match_recurrent_bf16;
 using cpu::Cell;
 using cpu::CellSizes;
 
 constexpr int64_t kGates = 4;
 constexpr int64_t kPanelColumns = 32;  // of layout 5
-
-// In this order alone: W -> Cast, R -> Cast, x -> Cast -> Cast back, LSTM. A body that began with the Cast of x would
-// let y lie on x.
-bool read(const CpuQuery& q, Cell* out) {
-  const GraphReader body = q.body();
-  if (q.node.body == nullptr || body.node_count() != 5) return false;
-  vireo_graph_node n[5];
-  for (uint32_t i = 0; i < 5; ++i) n[i] = body.node(i);
-  const vireo_graph_node& cell = n[4];
-  if (static_cast<Op>(cell.op) != Op::kLSTM || cell.input_count < 3 || cell.output_count > 3) return false;
-  for (const int i : {0, 1, 2}) {
-    if (n[i].input_count != 1) return false;
-  }
-  if (!cpu::is_cast(q, n[0], n[0].inputs[0], DType::kF32) || cell.inputs[1] != n[0].outputs[0] ||
-      !cpu::is_cast(q, n[1], n[1].inputs[0], DType::kF32) || cell.inputs[2] != n[1].outputs[0] ||
-      !cpu::is_cast(q, n[2], n[2].inputs[0], DType::kBF16) || !cpu::is_cast(q, n[3], n[2].outputs[0], DType::kF32) ||
-      cell.inputs[0] != n[3].outputs[0]) {
-    return false;
-  }
-  out->attrs = ::flatbuffers::GetRoot<attrs::Recurrent>(cell.attrs);
-  const int32_t before[3] = {n[2].inputs[0], n[0].inputs[0], n[1].inputs[0]};
-  for (uint32_t i = 0; i < 8; ++i) {
-    const int32_t from = i < 3 ? before[i] : i < cell.input_count ? cell.inputs[i] : -1;
-    out->in[i] = cpu::operand_of(q, from).input;
-    if (from >= 0 && out->in[i] < 0) return false;
-  }
-  for (const int i : {1, 2}) {
-    const GraphValue& w = q.inputs[out->in[i]];
-    if (w.type.dtype != DType::kBF16 || w.constant == nullptr) return false;
-  }
-  uint32_t results = 0;
-  for (uint32_t o = 0; o < 3; ++o) {
-    out->out[o] = -1;
-    for (uint32_t k = 0; o < cell.output_count && cell.outputs[o] >= 0 && k < body.output_count(); ++k) {
-      if (body.output(k) != cell.outputs[o]) continue;
-      out->out[o] = static_cast<int32_t>(k);
-      ++results;
-      break;
-    }
-  }
-  return results == body.output_count() && results == q.output_count;
-}
 
 CellSizes sizes_of(const CpuQuery& q, const Cell& cell) {
   return {true, q.inputs[cell.in[0]].type.shape, q.inputs[cell.in[2]].type.shape, cell.attrs->batch_first()};
@@ -65,7 +24,7 @@ CellSizes sizes_of(const CpuQuery& q, const Cell& cell) {
 enum Constant : uint32_t { kRecurrence, kInput };
 bool pack(const CpuQuery& q, uint32_t index, const Parallel& parallel, vireo_packed* out, void* to) {
   Cell cell;
-  if (index > kInput || !read(q, &cell)) return false;
+  if (index > kInput || !match_recurrent_bf16(q, &cell)) return false;
   const CellSizes s = sizes_of(q, cell);
   const int64_t directions = recurrent_directions(*cell.attrs), columns = directions * s.row();
   const void* const weights = q.inputs[cell.in[index == kRecurrence ? 2 : 1]].constant;
@@ -95,7 +54,7 @@ struct State {
 };
 void prepare(const CpuQuery& q, void* state) {
   auto* const s = new (state) State();
-  (void)read(q, &s->cell);
+  (void)match_recurrent_bf16(q, &s->cell);
   s->r = static_cast<const uint16_t*>(cpu::packed_at(q, pack, kRecurrence));
   s->w = static_cast<const uint16_t*>(cpu::packed_at(q, pack, kInput));
 }
@@ -144,7 +103,7 @@ struct Bf16 {
 
 int64_t scratch_bytes(const CpuQuery& q) {
   Cell cell;
-  if (!read(q, &cell)) return 0;
+  if (!match_recurrent_bf16(q, &cell)) return 0;
   CellSizes s = sizes_of(q, cell);
   if (!q.is_static()) s.bound_blocks();
   const bool r = cpu::will_be_packed(q, pack, kRecurrence), w = cpu::will_be_packed(q, pack, kInput);
@@ -166,7 +125,7 @@ constexpr CpuKernel kLstm = {"lstm_bf16", sizeof(State), scratch_bytes, prepare,
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   Cell cell;
   *reason = "";  // another body is another kernel's
-  return read(q, &cell) && cpu::takes_cell(q, cell, true, reason) ? &kLstm : nullptr;
+  return match_recurrent_bf16(q, &cell) && cpu::takes_cell(q, cell, true, reason) ? &kLstm : nullptr;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Elementwise functions of one float32 tensor.
+#include "delegates/cpu/activate_of.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/fused.h"
+#include "delegates/cpu/kernels/activation/activation.h"
 
 namespace vireo {
 namespace {
