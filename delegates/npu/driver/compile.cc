@@ -77,8 +77,7 @@ vireo_status refuse(const vireo_blob* blob, const std::string& why) {
   return VIREO_UNSUPPORTED;
 }
 
-vireo_status claim_nodes(const Driver& d, const vireo_host* host, const vireo_graph* graph,
-                         const vireo_claims* claims) {
+vireo_status claim_nodes(Driver& d, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   const uint32_t count = host->node_count(graph);
   const Readers readers(*host, graph);
   for (uint32_t n = 0; n < count; ++n) {
@@ -87,8 +86,8 @@ vireo_status claim_nodes(const Driver& d, const vireo_host* host, const vireo_gr
     uint64_t cycles = 0;
     if (why[0] == 0) {
       const Lowered lowered(read);
-      for (const char* reason : lowered.reasons) {
-        if (why[0] == 0) why = reason;
+      for (const std::string& reason : lowered.reasons) {
+        if (why[0] == 0 && !reason.empty()) why = d.texts.keep(reason);
       }
       for (const ReadNode& node : read.nodes) {
         if (why[0] == 0 && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
@@ -127,7 +126,7 @@ vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph*
   }
   Lowered lowered(read);
   for (size_t k = 0; k < lowered.reasons.size(); ++k) {
-    if (lowered.reasons[k][0] != 0) return refuse(blob, read.nodes[k].name + ": " + lowered.reasons[k]);
+    if (!lowered.reasons[k].empty()) return refuse(blob, read.nodes[k].name + ": " + lowered.reasons[k]);
   }
   std::vector<int> outputs;
   for (uint32_t o = 0; o < part->output_count; ++o) {

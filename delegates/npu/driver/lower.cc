@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <set>
 
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/depth_to_space/depth_to_space_generated.h"
@@ -26,14 +24,6 @@ namespace {
 
 constexpr const char* kTaken = "";
 constexpr const char* kChanges = "its shapes change from run to run (vireo convert --shape fixes them)";
-
-// Texts that were made for one node: few, for they say what is wrong and not where.
-const char* keep(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> texts;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return texts.insert(text).first->c_str();
-}
 
 // Bytes of an element; 0: of a type whose constants no layer reads.
 uint32_t size_of(vireo_dtype dtype) {
@@ -290,7 +280,8 @@ class Lowered::Reader {
     if (const std::string why = refusal(graph_, graph_.layers.size() - 1); !why.empty()) {
       graph_.layers.pop_back();
       graph_.tensors.pop_back();
-      return keep(why);
+      refusal_ = why;
+      return refusal_.c_str();
     }
     to_.placed_[v] = {l.output, planes};
     return kTaken;
@@ -730,6 +721,7 @@ class Lowered::Reader {
   Lowered& to_;
   const ReadGraph& read_;
   Graph& graph_;
+  std::string refusal_;  // the compiler's, of the node in hand: take() hands it on
 };
 
 Lowered::Lowered(const ReadGraph& read) : read_(read) {
@@ -739,8 +731,8 @@ Lowered::Lowered(const ReadGraph& read) : read_(read) {
     const size_t before = graph.layers.size();
     reasons.push_back(reader.take(n));
     // What came along with the node's own layer.
-    for (size_t i = before; i < graph.layers.size() && reasons.back()[0] == 0; ++i) {
-      if (const std::string why = refusal(graph, i); !why.empty()) reasons.back() = keep(why);
+    for (size_t i = before; i < graph.layers.size() && reasons.back().empty(); ++i) {
+      if (const std::string why = refusal(graph, i); !why.empty()) reasons.back() = why;
     }
     for (size_t i = before; i < graph.layers.size(); ++i) graph.layers[i].node = static_cast<int>(n.source);
   }

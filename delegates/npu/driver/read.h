@@ -54,9 +54,8 @@ bool is_real_sum(uint16_t op);
 // The same as layers. What the machine does not take is not in it.
 struct Lowered {
   Graph graph;
-  std::vector<int> given;  // values that are inputs of the graph, in their order
-  // One a node: "" or why the machine does not take it. Static text, or of a string that lives as long as the process.
-  std::vector<const char*> reasons;
+  std::vector<int> given;            // values that are inputs of the graph, in their order
+  std::vector<std::string> reasons;  // one a node: "" or why the machine does not take it
 
   explicit Lowered(const ReadGraph& read);
 
