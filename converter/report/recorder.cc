@@ -4,16 +4,14 @@
 
 #include "converter/report/modules.h"
 #include "converter/report/text.h"
+#include "sdk/base/fnv.h"
 
 namespace vireo::report {
 namespace {
 
 constexpr const char* kConstant = ": its result is a constant now";
 
-// FNV-1a.
-void mix(uint64_t* hash, const void* bytes, size_t size) {
-  for (size_t i = 0; i < size; ++i) *hash = (*hash ^ static_cast<const uint8_t*>(bytes)[i]) * 0x100000001B3ull;
-}
+void mix(uint64_t* hash, const void* bytes, size_t size) { *hash = hash_bytes(*hash, bytes, size); }
 
 void add_once(std::vector<std::string>* list, const std::string& item) {
   if (std::find(list->begin(), list->end(), item) == list->end()) list->push_back(item);
@@ -67,7 +65,7 @@ void Recorder::take(const ir::Graph& g, const std::string& path, Snapshots* out)
     s.order.push_back(key);
     node.op = passes::kind_of(n);
     node.name = n.name;
-    node.print = 0xCBF29CE484222325ull;
+    node.print = kEmptyHash;
     mix(&node.print, n.attrs.data(), n.attrs.size());
     const size_t bodies = n.bodies.size();
     mix(&node.print, &bodies, sizeof(bodies));

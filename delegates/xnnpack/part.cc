@@ -2,6 +2,7 @@
 
 #include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/shape_check.h"
+#include "sdk/composites/operand.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo::xnnpack {
@@ -10,14 +11,10 @@ namespace {
 constexpr size_t kAlignment = 64;
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A bias: every extent is 1 but that of the last axis, which is the channels'.
+// A bias: constant, one value a channel, which lie along the last axis.
 bool is_bias(const Value& b, const Value& y) {
-  const int rank = b.type.shape.rank, last = y.type.shape.rank - 1;
-  if (b.constant == nullptr || b.type.dtype != y.type.dtype || rank < 1 || rank > last + 1) return false;
-  for (int i = 0; i < rank - 1; ++i) {
-    if (b.type.shape[i] != 1) return false;
-  }
-  return b.type.shape[rank - 1] == y.type.shape[last];
+  return b.constant != nullptr && b.type.dtype == y.type.dtype &&
+         composites::is_one_a_channel(b.type.shape, y.type.shape, -1);
 }
 
 bool reads(const Node& n, const Value* v) {

@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <new>
 
-#include "delegates/xnnpack/hash.h"
+#include "sdk/base/fnv.h"
 #include "sdk/base/half.h"
 
 namespace vireo::xnnpack {

@@ -5,8 +5,8 @@
 
 #include <new>
 
-#include "delegates/xnnpack/hash.h"
 #include "delegates/xnnpack/probe.h"
+#include "sdk/base/fnv.h"
 
 namespace vireo::xnnpack {
 
