@@ -13,6 +13,7 @@
 #include "converter/emit/model_file.h"
 #include "converter/ir/random.h"
 #include "converter/passes/recognise_attention.h"
+#include "sdk/ops/traits.h"
 #include "sdk/ops/value_reader.h"
 
 namespace vireo {
@@ -23,9 +24,8 @@ namespace {
 constexpr double kStepsOfCodes = 1.0 / 64;
 
 bool rounds_to_codes(const ir::Node& n) {
-  const bool own = static_cast<int>(n.op) >= 240 && static_cast<int>(n.op) < 260;  // the integer operators
-  return own || n.op == Op::kQuantizeLinear || n.op == Op::kDynamicQuantizeLinear || n.op == Op::kQLinearConv ||
-         n.op == Op::kQLinearMatMul;
+  return is_own(n.op) || n.op == Op::kQuantizeLinear || n.op == Op::kDynamicQuantizeLinear ||
+         n.op == Op::kQLinearConv || n.op == Op::kQLinearMatMul;
 }
 
 bool is_code(DType t) { return dtype_is_integer(t) && dtype_bits(t) >= 8 && dtype_bits(t) <= 16; }

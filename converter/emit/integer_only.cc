@@ -4,7 +4,7 @@
 #include <set>
 
 #include "sdk/base/dtype.h"
-#include "sdk/ops/op.h"
+#include "sdk/ops/traits.h"
 
 namespace vireo::emit {
 namespace {
@@ -37,7 +37,7 @@ bool is_border(const fb::Subgraph& g, const fb::Node& n) {
   return contains(g.outputs(), y);
 }
 
-bool is_integer(const fb::Node& n) { return n.op() >= 240 && n.op() < 260; }  // the section of ops.def
+bool is_integer(const fb::Node& n) { return is_own(static_cast<Op>(n.op())); }
 
 }  // namespace
 
@@ -64,8 +64,7 @@ std::vector<const fb::Node*> float_nodes(const fb::Model& model) {
     if (g.nodes() == nullptr) continue;
     for (const fb::Node* n : *g.nodes()) {
       const Op op = static_cast<Op>(n->op());
-      const bool owner =
-          op == Op::kIf || op == Op::kLoop || op == Op::kScan;  // their bodies' nodes speak for themselves
+      const bool owner = is_control_flow(op);  // its bodies' nodes speak for themselves
       const bool integer = is_integer(*n) || holds_integers(*n);
       if (inside.count(s) != 0 || owner || integer || (s == 0 && is_border(g, *n))) continue;
       if (touches_float(g, n->inputs()) || touches_float(g, n->outputs())) out.push_back(n);

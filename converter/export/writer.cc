@@ -6,6 +6,7 @@
 
 #include "converter/export/newer_types.h"
 #include "converter/onnx/six_bits.h"
+#include "sdk/ops/traits.h"
 
 namespace vireo::exporter {
 namespace {
@@ -199,9 +200,7 @@ bool Writer::write_node(Scope& scope, const ir::Node& node) {
     case Op::kComposite:
       return write_composite(scope, node);
     default:
-      // 240 to 259: no ONNX operator means what they mean.
-      if (static_cast<int>(node.op) >= 240 && static_cast<int>(node.op) < 260) return write_own(scope, node);
-      return write_formula(scope, node);
+      return is_own(node.op) ? write_own(scope, node) : write_formula(scope, node);
   }
 }
 

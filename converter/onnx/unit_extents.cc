@@ -4,27 +4,13 @@
 // alike. That holds for readers whose result is the same either way, so every reader is asked once all are known; where
 // one minds (Shape, an output of the model...), the If is refused as before.
 #include <map>
-#include <string_view>
 
 #include "converter/onnx/importer.h"
 #include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/traits.h"
 
 namespace vireo::importer {
 namespace {
-
-std::string_view family(Op op) {
-  switch (op) {
-#define VIREO_OP(number, name, folder, version) \
-  case Op::k##name:                             \
-    return #folder;
-#define VIREO_IMPORT(domain, name, folder)
-#include "sdk/ops/ops.def"
-#undef VIREO_OP
-#undef VIREO_IMPORT
-    default:
-      return "";
-  }
-}
 
 struct Owner {
   const ir::Graph* graph = nullptr;
@@ -59,9 +45,9 @@ bool nobody_minds(const Owners& owners, const ir::Graph& graph, const ir::Value&
       }
       continue;
     }
-    const std::string_view kind = family(n.op);
-    const bool broadcasts = (kind == "binary" && n.op != Op::kPRelu) || kind == "where";
-    if (!broadcasts && kind != "unary" && n.op != Op::kCast && n.op != Op::kIdentity) return false;
+    // The others of these take the shape of their first operand.
+    const bool broadcasts = is_elementwise(n.op) && n.def().max_inputs > 1 && n.op != Op::kPRelu && n.op != Op::kClip;
+    if (!broadcasts && !(is_elementwise(n.op) && n.def().max_inputs == 1)) return false;
     bool covered = false;  // the result's rank is another operand's
     for (size_t k = 0; broadcasts && k < n.inputs.size(); ++k) {
       const ir::Value* other = n.in(k);

@@ -75,8 +75,9 @@ ir::Value* same_as(const ir::Node& n) {
       if (same_type && all(n.in(1), 0, negative)) return x;
       return n.in(1) != nullptr && n.in(1)->type == y->type && all(x, 0, negative) ? n.in(1) : nullptr;
     }
+    case Op::kPad:
+      return same_type && all(n.in(1), 0) ? x : nullptr;
     default:
-      if (std::string(op_name(n.op)) == "Pad") return same_type && all(n.in(1), 0) ? x : nullptr;
       return nullptr;
   }
 }

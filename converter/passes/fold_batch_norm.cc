@@ -19,9 +19,7 @@
 namespace vireo::passes {
 namespace {
 
-bool is_core(const ir::Node& n) {
-  return n.op == Op::kConv || n.op == Op::kGemm || std::string(op_name(n.op)) == "ConvTranspose";
-}
+bool is_core(const ir::Node& n) { return n.op == Op::kConv || n.op == Op::kGemm || n.op == Op::kConvTranspose; }
 
 // Index of the output channel that element `i` of the weights feeds.
 struct ChannelOf {

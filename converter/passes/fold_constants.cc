@@ -59,8 +59,7 @@ void run(ir::Graph& g, PassLog& log) {
         if (constant && v != nullptr) bytes += v->constant->size_bytes();
       }
       if (!constant) continue;
-      const std::string op = op_name(n.op);
-      if (op == "QuantizeLinear" || op == "DequantizeLinear") continue;
+      if (n.op == Op::kQuantizeLinear || n.op == Op::kDequantizeLinear) continue;
       std::string message;
       const int64_t limit = bytes * 2 > kSmallBytes ? bytes * 2 : kSmallBytes;
       if (!ir::evaluate_node(n, inputs, limit, &results, &message, &g.dims().budget())) {

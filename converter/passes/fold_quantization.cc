@@ -25,6 +25,7 @@
 
 #include "converter/passes/integer_region.h"
 #include "converter/passes/spell_out.h"
+#include "sdk/ops/traits.h"
 
 namespace vireo::passes {
 namespace {
@@ -45,8 +46,11 @@ bool is_function(const ir::Node& n) {
     case Op::kPRelu:
     case Op::kIdentity:
       return true;
+    case Op::kCast:
+    case Op::kBitCast:
+      return false;
     default:
-      return n.op >= Op::kAbs && n.op <= Op::kShrink && n.op != Op::kNot && n.op != Op::kIsNaN && n.op != Op::kIsInf;
+      return is_elementwise(n.op) && n.def().max_inputs == 1;
   }
 }
 

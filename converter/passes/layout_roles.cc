@@ -20,6 +20,7 @@
 #include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
+#include "sdk/ops/traits.h"
 #include "sdk/ops/window.h"
 
 namespace vireo::passes {
@@ -58,17 +59,6 @@ constexpr double kCopyAlone = 0.6;   // the same of runs of one element
 // delegates/cpu/kernels/resample/resample_bench.cc.
 constexpr double kNearestFirst = 0.33, kNearestLast = 0.05, kNearestPixel = 2;
 constexpr double kSmoothFirst = 1, kSmoothLast = 0.35, kSmoothPixel = 3;
-
-bool is_elementwise(Op op) {
-  const auto n = static_cast<int>(op);
-  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast)) || op == Op::kIdentity ||
-         op == Op::kIntAdd || op == Op::kIntMul || op == Op::kIntAffine;
-}
-
-bool is_reduction(Op op) {
-  return op == Op::kReduceSum || op == Op::kReduceMean || op == Op::kReduceMax || op == Op::kReduceMin ||
-         op == Op::kReduceProd;
-}
 
 bool is_number(const ir::Value* v) {
   return v->type.shape.is_static() && element_count(v->type.shape) == 1 && v->type.shape.rank <= 1;

@@ -18,6 +18,7 @@
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/traits.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::passes {
@@ -36,22 +37,8 @@ bool holds_padding_alone(const attrs::Pool& a) {
 // Output elements are elements of input 0, or their maximum. `why` says what stands in the way of one that looks like
 // it.
 bool moves_data(const ir::Node& n, std::string* why) {
+  if (moves_elements(n.op)) return n.outputs.size() == 1 && (n.def().flags & OpDef::kDataDependent) == 0;
   switch (n.op) {
-    case Op::kReshape:
-    case Op::kSqueeze:
-    case Op::kUnsqueeze:
-    case Op::kFlatten:
-    case Op::kTranspose:
-    case Op::kSlice:
-    case Op::kGather:
-    case Op::kGatherElements:
-    case Op::kGatherND:
-    case Op::kExpand:
-    case Op::kTile:
-    case Op::kIdentity:
-    case Op::kDepthToSpace:
-    case Op::kSpaceToDepth:
-      return n.outputs.size() == 1;
     case Op::kMaxPool:
       if (n.out(1) != nullptr) {
         *why = "the places of the maxima are wanted";

@@ -21,6 +21,7 @@
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
+#include "sdk/ops/traits.h"
 
 namespace vireo::passes {
 namespace {
@@ -32,18 +33,6 @@ bool is_identity(const Perm& p) {
     if (p[i] != static_cast<int>(i)) return false;
   }
   return true;
-}
-
-// Each element on its own; operands broadcast.
-bool is_elementwise(Op op) {
-  const auto n = static_cast<int>(op);
-  return (n >= static_cast<int>(Op::kAbs) && n <= static_cast<int>(Op::kCast) && op != Op::kPRelu) ||
-         op == Op::kIdentity;
-}
-
-bool is_reduction(Op op) {
-  return op == Op::kReduceSum || op == Op::kReduceMean || op == Op::kReduceMax || op == Op::kReduceMin ||
-         op == Op::kReduceProd;
 }
 
 bool is_one_number(const ir::Value* v) {

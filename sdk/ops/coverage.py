@@ -69,12 +69,13 @@ def rows():
         with open(os.path.join(HERE, name), encoding="utf-8") as file:
             lines += file.read().splitlines()
     for line in lines:
-        own = re.match(r"VIREO_OP\((\d+), (\w+), (\w+), \d+\)", line)
+        own = re.match(r"VIREO_OP\(\d+, (\w+), (\w+), \d+, ([\w |]+)\)", line)
         other = re.match(r'VIREO_IMPORT\("([^"]*)", (\w+), (\w+)\)', line)
-        if own and 240 <= int(own[1]) < 260:  # no ONNX operator means what these mean
+        traits = own[3].split(" | ") if own else []
+        if "kOwn" in traits:  # no ONNX operator means what these mean
             continue
-        if own and int(own[1]) >= 10:
-            name, folder = own[2], own[3]
+        if own and "kStructure" not in traits:
+            name, folder = own[1], own[2]
             domain, operator = spelled.get(name, (None, name))
             if domain is None:  # a family that names its importers through one function
                 with open(glob.glob(os.path.join(HERE, folder, "*_onnx.cc"))[0], encoding="utf-8") as file:

@@ -13,10 +13,10 @@
 
 namespace vireo {
 
-// Operator numbers as shipped in files: Op::kSoftmax = 17 from `VIREO_OP(17, Softmax, softmax, 1)`.
+// Operator numbers as shipped in files: Op::kSoftmax = 10 from `VIREO_OP(10, Softmax, softmax, 1, kPlain)`.
 enum class Op : uint16_t {
   kNone = 0,
-#define VIREO_OP(number, name, folder, version) k##name = number,
+#define VIREO_OP(number, name, folder, version, traits) k##name = number,
 #define VIREO_IMPORT(domain, name, folder)
 #include "sdk/ops/ops.def"
 #undef VIREO_OP
