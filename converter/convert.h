@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converter/diag/diagnostics.h"
-#include "converter/evaluator.h"
+#include "converter/stage/evaluator.h"
 #include "sdk/base/span.h"
 
 namespace vireo {

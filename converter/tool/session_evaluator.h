@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "converter/evaluator.h"
+#include "converter/stage/evaluator.h"
 
 namespace vireo::tool {
 

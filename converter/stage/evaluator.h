@@ -1,7 +1,7 @@
 // Running a graph to see what it computes. The converter checks its passes through this interface and never meets the
 // runtime: converter/tool implements it over the C API.
-#ifndef VIREO_CONVERTER_EVALUATOR_H_
-#define VIREO_CONVERTER_EVALUATOR_H_
+#ifndef VIREO_CONVERTER_STAGE_EVALUATOR_H_
+#define VIREO_CONVERTER_STAGE_EVALUATOR_H_
 
 #include <cstdint>
 #include <string>
@@ -31,4 +31,4 @@ class Evaluator {
 
 }  // namespace vireo
 
-#endif  // VIREO_CONVERTER_EVALUATOR_H_
+#endif  // VIREO_CONVERTER_STAGE_EVALUATOR_H_
