@@ -177,7 +177,7 @@ double PassChecker::compare(size_t i, const HostTensor& now, const HostTensor& t
   return difference(now, numbers_for_nan ? without_nans(then, now) : then, atol, options_.check_rtol, within);
 }
 
-bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* report) {
+bool PassChecker::after(const char* pass, const ir::Graph& graph, PassLog* report) {
   if (report->changes == 0) return true;
   Results now;
   std::string error;
@@ -188,9 +188,11 @@ bool PassChecker::after(const char* pass, const ir::Graph& graph, PassReport* re
   }
   report->checked = true;
   const passes::Pass* self = passes::find_pass(pass);
-  // What a quantizer rounds, later passes round again from sums in another order.
-  if (pass == options_.quantize.name) quantized_atol_ = options_.quantize.check_atol;
-  const double own = std::max(quantized_atol_, self == nullptr ? 0 : self->check_atol);
+  // What a stage rounds, later passes round again from sums in another order.
+  for (const auto& stage : options_.stages) {
+    if (stage->name() == pass) stage_atol_ = std::max(stage_atol_, stage->check_atol());
+  }
+  const double own = std::max(stage_atol_, self == nullptr ? 0 : self->check_atol);
   const double atol = std::max(options_.check_atol, own);
   std::string wrong;
   for (size_t c = 0; c < now.size(); ++c) {

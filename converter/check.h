@@ -18,7 +18,7 @@ class PassChecker final : public passes::Observer {
   PassChecker(const ConvertOptions& options, Diagnostics* diagnostics) : options_(options), diagnostics_(diagnostics) {}
 
   bool begin(const ir::Graph& graph) override;
-  bool after(const char* pass, const ir::Graph& graph, PassReport* report) override;
+  bool after(const char* pass, const ir::Graph& graph, PassLog* report) override;
   // The values that the graph before the first pass and the one after the last both have, compared on the same inputs,
   // worst first. On failure: false, and `error` tells why.
   bool layers(std::vector<LayerReport>* layers, std::string* error) const;
@@ -42,7 +42,7 @@ class PassChecker final : public passes::Observer {
   std::unique_ptr<ir::Graph> first_, before_;
   Results reference_;
   std::vector<std::vector<HostTensor>> inputs_;
-  double quantized_atol_ = 0;  // from the quantizer on
+  double stage_atol_ = 0;      // from a stage on that the caller handed in
   std::vector<bool> random_;   // outputs that depend on random nodes
   std::vector<bool> rounded_;  // outputs that depend on nodes which round to codes
 };

@@ -160,7 +160,7 @@ class Watch final : public passes::Observer {
   bool begin(const ir::Graph& graph) override {
     return (other_ == nullptr || other_->begin(graph)) && (check_ == nullptr || check_->begin(graph));
   }
-  bool after(const char* pass, const ir::Graph& graph, PassReport* report) override {
+  bool after(const char* pass, const ir::Graph& graph, PassLog* report) override {
     return (other_ == nullptr || other_->after(pass, graph, report)) &&
            (check_ == nullptr || check_->after(pass, graph, report));
   }
@@ -198,7 +198,7 @@ std::unique_ptr<emit::ModelFile> prepare(const std::string& path, const std::str
     tell("compare layers");
     checker.layers(&report->layers, &report->layers_failed);
   }
-  for (const PassReport& p : report->passes) {
+  for (const PassLog& p : report->passes) {
     if (p.changes > 0) provenance.passes.push_back(p.name + " " + std::to_string(p.changes));
   }
   const std::unique_ptr<ir::Graph> standard = options.emit_onnx.empty() ? nullptr : graph.clone();

@@ -11,6 +11,7 @@
 
 #include "converter/diag/diagnostics.h"
 #include "converter/stage/evaluator.h"
+#include "converter/stage/stage.h"
 #include "sdk/base/span.h"
 
 namespace vireo {
@@ -70,43 +71,14 @@ struct TestCaseOption {
   std::vector<TestOutput> outputs;
 };
 
-namespace ir {
-class Graph;
-}
 namespace passes {
 class Observer;
 }
 
-// How near quantized weights are to what they were.
-struct WeightError {
-  std::string tensor;
-  double sqnr_db = 0;  // 10 log10(sum w^2 / sum (w - w')^2)
-  // sqrt(sum (w - w')^2 / sum w^2) over the weights of one output, at worst; 0: within what the type's digits promise.
-  double lost = 0;
-};
-struct PassReport {
-  std::string name;
-  size_t changes = 0;
-  std::vector<std::pair<std::string, std::string>> declined;  // node, reason
-  bool checked = false;
-  double max_difference = 0;        // largest |d| / max|ref| over all outputs, when checked
-  std::vector<WeightError> errors;  // of a quantizer
-};
 // Is called when a stage begins, and now and then while it goes on: what is done ("optimise, fold_constants"), and
 // which share of that stage is behind, 0 to 1.
 using TellProgress = std::function<void(const std::string& stage, double share)>;
 constexpr double kUnknownShare = -1;
-
-// A quantizer (quant/schemes/), which runs where layouts are chosen and operators are not fused yet. It is handed in,
-// because the converter works without any.
-struct SchemeOption {
-  std::string name;       // "": none; in the report it stands among the passes
-  double check_atol = 0;  // for --check, as ConvertOptions has it
-  // Changes one graph; returns how often, and adds to `declined` and `errors` of its report.
-  std::function<size_t(ir::Graph& graph, PassReport* report)> run;
-  // The same when operators are fused; empty: nothing. In the report it is `name` + "_between".
-  std::function<size_t(ir::Graph& graph, PassReport* report)> after;
-};
 
 // What the exporter wrote beside a node: its metadata_props, and "doc_string". Names of nodes as messages have them.
 using NodeNotes = std::vector<std::pair<std::string, std::string>>;
@@ -120,8 +92,8 @@ struct ConvertOptions {
   std::vector<std::string> keep_inputs;  // --keep-input: inputs that stay inputs though the file has values for them
   bool optimize = true;                  // false: import, fold nothing, fuse nothing
   std::vector<std::string> skip;         // passes left out, by name
-  SchemeOption quantize;
-  std::string emit_onnx;  // write the optimised graph as ONNX to this file, too; "": no
+  Stages stages;                         // what runs among the passes besides: a quantizer (quant/schemes/)
+  std::string emit_onnx;                 // write the optimised graph as ONNX to this file, too; "": no
   std::vector<IoMeaning> io;
   std::string signature_name = "main";
   std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run
@@ -155,7 +127,7 @@ struct ConvertReport {
   size_t nodes_imported = 0, nodes = 0;
   size_t nodes_passed_over = 0;  // of a model that was refused: nodes that read what failed ones make
   std::vector<std::pair<std::string, size_t>> ops;  // of the final graph, by name; a composite counts by its hint
-  std::vector<PassReport> passes;
+  std::vector<PassLog> passes;  // one a pass or stage, however often it ran; what the last run declined
   uint64_t constant_bytes = 0;  // in the file, each content once
   uint64_t file_bytes = 0;
   bool planned = false;      // false: a bound is open, so sessions plan

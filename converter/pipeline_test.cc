@@ -46,7 +46,7 @@ void twice(const std::string& path) {
   const passes::Measure after = passes::measure(*imported.graph);
   EXPECT_FALSE(before < after);
   ASSERT_TRUE(passes::run_pipeline(*imported.graph, {}, nullptr, &diagnostics, &second)) << diagnostics.text();
-  for (const PassReport& p : second.passes) EXPECT_EQ(p.changes, 0u) << p.name;
+  for (const PassLog& p : second.passes) EXPECT_EQ(p.changes, 0u) << p.name;
 }
 
 TEST(Pipeline, ASecondRunChangesNothingInTheSamples) {

@@ -43,7 +43,7 @@ class Builder {
       return c == nullptr ? nullptr : c->tensor.bytes.data();
     };
     CopyReport copies;
-    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies, !options_.quantize.name.empty());
+    auto plan = make_plan(model, exprs_, constant_of, diagnostics_, &copies, !options_.stages.empty());
     if (plan == nullptr) return false;
     report->planned = !plan->subgraphs.empty();
     if (report->planned) {

@@ -174,6 +174,21 @@ class Interface {
   std::vector<DType> dtypes_;
 };
 
+// Weights below a type's range: one warning for all tensors.
+void warn_of_losses(const std::vector<WeightError>& errors, Diagnostics* diagnostics) {
+  const auto count = std::count_if(errors.begin(), errors.end(), [](const WeightError& e) { return e.lost > 0; });
+  if (count == 0) return;
+  const WeightError& worst = *std::max_element(
+      errors.begin(), errors.end(), [](const WeightError& a, const WeightError& b) { return a.lost < b.lost; });
+  char percent[32];
+  std::snprintf(percent, sizeof(percent), "%.2g", worst.lost * 100);
+  diagnostics->warning(Code::kRoundedAway,
+                       "weights below the type's range lose digits in " + std::to_string(count) +
+                           (count == 1 ? " tensor" : " tensors") + ", at worst in \"" + worst.tensor +
+                           "\": those of one of its outputs are " + percent + " % off",
+                       "compare the outputs with stored ones (vireo verify); bf16 has the range of float32");
+}
+
 // One walk over passes that share a report.
 class Walk {
  public:
@@ -188,32 +203,43 @@ class Walk {
 
   // False: stop. `changed` becomes true when the pass did something.
   bool pass(const Pass& pass, bool* changed) {
+    PassLog log;
+    log.name = pass.name;
+    tell("optimise, " + log.name);
     return change(
-        pass.name, [&](ir::Graph& g, PassLog& log) { run_pass(g, pass, log); }, changed);
+        std::move(log), [&](ir::Graph& g, PassLog& said) { run_pass(g, pass, said); }, changed);
   }
 
-  bool change(const char* name, const Change& one, bool* changed) {
-    if (progress_) progress_(std::string("optimise, ") + name, kUnknownShare);
+  // Those at `place`, each once.
+  bool stages(const Stages& all, StagePlace place, bool* changed) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](const auto& s) { return s->place() != place || stage(*s, changed); });
+  }
+
+  bool stage(Stage& stage, bool* changed) {
     PassLog log;
+    log.name = stage.name();
+    log.unit = stage.unit();
+    tell(stage.title());
+    return change(
+        std::move(log), [&](ir::Graph& g, PassLog& said) { stage.run(g, said); }, changed);
+  }
+
+  // `log`: who it is that changes something, and nothing else yet.
+  bool change(PassLog log, const Change& one, bool* changed) {
     run_everywhere(graph_, one, log);
     std::string broken = graph_.validate();
     if (broken.empty()) broken = promised_.difference(graph_);
     if (!broken.empty()) {
-      diagnostics_->error(Code::kCheckFailed, std::string("after pass ") + name + " the graph is broken: " + broken,
-                          std::string("convert without this pass, and report the model that shows it"));
+      diagnostics_->error(Code::kCheckFailed, "after pass " + log.name + " the graph is broken: " + broken,
+                          "convert without this pass, and report the model that shows it");
       return false;
     }
-    PassReport now;
-    now.name = name;
-    now.changes = log.changes;
-    const bool good = observer_ == nullptr || observer_->after(name, graph_, &now);
-    PassReport& all = row(name);
-    all.changes += log.changes;
-    all.checked = all.checked || now.checked;
-    all.max_difference = std::max(all.max_difference, now.max_difference);
-    all.declined = std::move(log.declined);  // what the last round still declines
-    if (log.changes != 0) counted_.emplace_back(name, log.changes);
+    const bool good = observer_ == nullptr || observer_->after(log.name.c_str(), graph_, &log);
+    if (good) warn_of_losses(log.errors, diagnostics_);
+    if (log.changes != 0) counted_.emplace_back(log.name, log.changes);
     *changed = *changed || log.changes != 0;
+    add(std::move(log));
     return good;
   }
 
@@ -265,13 +291,21 @@ class Walk {
   }
 
  private:
-  PassReport& row(const char* name) {  // one a pass, however often it runs
-    for (PassReport& r : report_->passes) {
-      if (r.name == name) return r;
-    }
-    report_->passes.emplace_back();
-    report_->passes.back().name = name;
-    return report_->passes.back();
+  void tell(const std::string& what) {
+    if (progress_) progress_(what, kUnknownShare);
+  }
+
+  // To the report: a row a pass, however often it runs.
+  void add(PassLog log) {
+    log.progress = {};  // it was for the run
+    std::vector<PassLog>& rows = report_->passes;
+    const auto all = std::find_if(rows.begin(), rows.end(), [&](const PassLog& r) { return r.name == log.name; });
+    if (all == rows.end()) return rows.push_back(std::move(log));
+    all->changes += log.changes;
+    all->checked = all->checked || log.checked;
+    all->max_difference = std::max(all->max_difference, log.max_difference);
+    all->declined = std::move(log.declined);  // what the last round still declines
+    all->errors.insert(all->errors.end(), log.errors.begin(), log.errors.end());
   }
 
   static std::string counts(const std::vector<std::pair<std::string, size_t>>& changes) {
@@ -297,21 +331,6 @@ std::vector<const Pass*> wanted(const Pass* const (&passes)[kCount], const Conve
     if (!skipped && (options.optimize || p == &kDeadCode)) out.push_back(p);
   }
   return out;
-}
-
-// Weights below a type's range: one warning for all tensors.
-void warn_of_losses(const std::vector<WeightError>& errors, Diagnostics* diagnostics) {
-  const auto count = std::count_if(errors.begin(), errors.end(), [](const WeightError& e) { return e.lost > 0; });
-  if (count == 0) return;
-  const WeightError& worst = *std::max_element(
-      errors.begin(), errors.end(), [](const WeightError& a, const WeightError& b) { return a.lost < b.lost; });
-  char percent[32];
-  std::snprintf(percent, sizeof(percent), "%.2g", worst.lost * 100);
-  diagnostics->warning(Code::kRoundedAway,
-                       "weights below the type's range lose digits in " + std::to_string(count) +
-                           (count == 1 ? " tensor" : " tensors") + ", at worst in \"" + worst.tensor +
-                           "\": those of one of its outputs are " + percent + " % off",
-                       "compare the outputs with stored ones (vireo verify); bf16 has the range of float32");
 }
 
 }  // namespace
@@ -378,29 +397,10 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   changed = false;
   if (!walk.each(wanted(kLayout, options), &changed)) return false;
   if (changed && (!walk.repeat(repeated) || !walk.alternate(quantized, repeated, kMostRounds))) return false;
-  // A quantizer when nothing repeated follows, which would fold what it spells; before the epilogue, which makes one
-  // node of it.
-  if (!options.quantize.name.empty()) {
-    PassReport said;
-    const auto run = [&](ir::Graph& g, PassLog& log) {
-      log.changed(options.quantize.run(g, &said));
-      log.declined = said.declined;
-    };
-    if (!walk.change(options.quantize.name.c_str(), run, &changed)) return false;
-    const auto row = std::find_if(report->passes.begin(), report->passes.end(),
-                                  [&](const PassReport& r) { return r.name == options.quantize.name; });
-    warn_of_losses(said.errors, diagnostics);
-    if (row != report->passes.end()) row->errors = std::move(said.errors);
-  }
-  if (!walk.each(wanted(kOnce, options), &changed)) return false;
-  if (!options.quantize.after) return true;
-  const std::string name = options.quantize.name + "_between";
-  const auto after = [&](ir::Graph& g, PassLog& log) {
-    PassReport said;
-    log.changed(options.quantize.after(g, &said));
-    log.declined = said.declined;
-  };
-  return walk.change(name.c_str(), after, &changed);
+  // What a caller hands in (a quantizer) when nothing repeated follows, which would fold what it spells; before the
+  // epilogue, which makes one node of it.
+  if (!walk.stages(options.stages, StagePlace::kBeforeFusion, &changed)) return false;
+  return walk.each(wanted(kOnce, options), &changed) && walk.stages(options.stages, StagePlace::kAfterFusion, &changed);
 }
 
 bool run_rounds(ir::Graph& graph, const std::vector<const Pass*>& quantized, const std::vector<const Pass*>& repeated,

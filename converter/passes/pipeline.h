@@ -15,7 +15,7 @@ namespace vireo::passes {
 class Observer {
  public:
   virtual bool begin(const ir::Graph& graph) = 0;
-  virtual bool after(const char* pass, const ir::Graph& graph, PassReport* report) = 0;
+  virtual bool after(const char* pass, const ir::Graph& graph, PassLog* report) = 0;
 
  protected:
   ~Observer() = default;

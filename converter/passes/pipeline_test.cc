@@ -70,7 +70,7 @@ TEST(Pipeline, QuantizedPassesSeeWhatMergingLeaves) {
     ConvertReport report, again;
     ASSERT_TRUE(run_pipeline(*g, {}, nullptr, &diagnostics, &report)) << diagnostics.text();
     ASSERT_TRUE(run_pipeline(*g, {}, nullptr, &diagnostics, &again)) << diagnostics.text();
-    for (const PassReport& p : again.passes) EXPECT_EQ(p.changes, 0u) << p.name << "\n" << ir::print_graph(*g);
+    for (const PassLog& p : again.passes) EXPECT_EQ(p.changes, 0u) << p.name << "\n" << ir::print_graph(*g);
   }
 }
 

@@ -123,7 +123,7 @@ bool Recorder::begin(const ir::Graph& graph) {
   return true;
 }
 
-bool Recorder::after(const char* pass, const ir::Graph& graph, PassReport* report) {
+bool Recorder::after(const char* pass, const ir::Graph& graph, PassLog* report) {
   if (report->changes == 0) return true;
   Snapshots now;
   take(graph, "", &now);

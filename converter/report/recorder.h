@@ -23,7 +23,7 @@ class Recorder final : public passes::Observer {
   void watch(ConvertOptions* options);
 
   bool begin(const ir::Graph& graph) override;
-  bool after(const char* pass, const ir::Graph& graph, PassReport* report) override;
+  bool after(const char* pass, const ir::Graph& graph, PassLog* report) override;
 
   // The imported graph and `after`, each node with its kin on the other side.
   Side finish(Side* after) const;

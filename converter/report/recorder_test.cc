@@ -115,7 +115,7 @@ TEST(Recorder, WhatBecomesAConstantIsSaidSo) {
 }
 
 // A pass of its own: writes each Relu anew as a Clip, without a name for the result.
-void rewrite_relus(ir::Graph& g, passes::PassLog& log) {
+void rewrite_relus(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
     if (n.op != Op::kRelu) continue;

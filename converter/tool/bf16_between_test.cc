@@ -23,9 +23,9 @@ std::unique_ptr<ir::Graph> graph(const std::string& text) {
 }
 
 void fuse(ir::Graph& g) {
-  quant::SchemeLog log;
+  PassLog log;
   quant::kBf16.run(g, log);
-  passes::PassLog passed;
+  PassLog passed;
   passes::run_pass(g, passes::kFuseAttention, passed);
   passes::run_pass(g, passes::kFuseEpilogue, passed);
 }
@@ -66,7 +66,7 @@ void expect_kept(const std::string& text, const std::string& values, double most
   ASSERT_NE(g, nullptr);
   fuse(*g);
   const std::vector<float> before = run(*g);
-  quant::SchemeLog log;
+  PassLog log;
   quant::kBf16.after(*g, log);
   EXPECT_EQ(g->validate(), "");
   EXPECT_EQ(narrow(*g), values);
@@ -76,7 +76,7 @@ void expect_kept(const std::string& text, const std::string& values, double most
   float largest = 0;
   for (const float v : before) largest = std::max(largest, std::fabs(v));
   for (size_t i = 0; i < after.size(); ++i) ASSERT_NEAR(after[i], before[i], most * largest) << i;
-  quant::SchemeLog again;
+  PassLog again;
   const std::string printed = ir::print_graph(*g);
   quant::kBf16.after(*g, again);
   EXPECT_EQ(again.changes, 0u);
@@ -244,13 +244,13 @@ TEST(Bf16Between, LeavesWhatOthersRead) {
   )");
   ASSERT_NE(large, nullptr);
   fuse(*large);
-  quant::SchemeLog none;
+  PassLog none;
   quant::kBf16.after(*large, none);
   EXPECT_EQ(narrow(*large), "");
   const auto g = graph("input %x f32[3,40]\n%a = MatMul(%x, w[40,30])\n%y = Softmax(%a)");
   ASSERT_NE(g, nullptr);
   fuse(*g);
-  quant::SchemeLog log;
+  PassLog log;
   quant::kBf16.after(*g, log);
   ASSERT_EQ(log.declined.size(), 1u);
   EXPECT_EQ(log.declined[0].second, "read in float32 by Softmax");

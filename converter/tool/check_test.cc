@@ -17,7 +17,7 @@ constexpr char kGraph[] = R"(
   output %c
 )";
 
-void exp_becomes_abs(ir::Graph& g, passes::PassLog& log) {
+void exp_becomes_abs(ir::Graph& g, PassLog& log) {
   for (ir::Node& n : g.nodes()) {
     if (n.op != Op::kExp) continue;
     n.op = Op::kAbs;
@@ -27,7 +27,7 @@ void exp_becomes_abs(ir::Graph& g, passes::PassLog& log) {
 constexpr passes::Pass kWrong = {"exp_becomes_abs", exp_becomes_abs};
 
 // x + y is y + x.
-void swap_operands(ir::Graph& g, passes::PassLog& log) {
+void swap_operands(ir::Graph& g, PassLog& log) {
   for (ir::Node& n : g.nodes()) {
     if (n.op != Op::kAdd) continue;
     ir::Value* first = n.inputs[0];
@@ -78,7 +78,7 @@ TEST(PassChecker, PassesThatKeepTheMeaningPass) {
 }
 
 // One code in place of its neighbour is what sums in another order may make; two are not.
-void next_code(ir::Graph& g, passes::PassLog& log, float by) {
+void next_code(ir::Graph& g, PassLog& log, float by) {
   for (ir::Node& n : g.nodes()) {
     if (n.op != Op::kQuantizeLinear || n.in(0)->producer == nullptr) continue;
     const ir::ConstantPtr step = ir::make_constant_of<float>(DType::kF32, {}, {by});
@@ -88,9 +88,8 @@ void next_code(ir::Graph& g, passes::PassLog& log, float by) {
     log.changed();
   }
 }
-constexpr passes::Pass kOneCode = {"one_code", [](ir::Graph& g, passes::PassLog& log) { next_code(g, log, 0.1f); }};
-constexpr passes::Pass kThreeCodes = {"three_codes",
-                                      [](ir::Graph& g, passes::PassLog& log) { next_code(g, log, 0.3f); }};
+constexpr passes::Pass kOneCode = {"one_code", [](ir::Graph& g, PassLog& log) { next_code(g, log, 0.1f); }};
+constexpr passes::Pass kThreeCodes = {"three_codes", [](ir::Graph& g, PassLog& log) { next_code(g, log, 0.3f); }};
 
 TEST(PassChecker, CodesMayBeOneApart) {
   const std::string graph = R"(

@@ -92,13 +92,9 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << shortened(v.type, kTypeColumns) << "\n";
   }
   for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
-  for (const PassReport& pass : report.passes) {
-    const bool between = pass.name == "quantize_" + options.quantize + "_between";
-    if (options.quantize.empty() || (!between && pass.name != "quantize_" + options.quantize)) continue;
-    std::cout << "  " << options.quantize << "    " << pass.changes
-              << (between             ? " values between nodes"
-                  : pass.changes == 1 ? " product"
-                                      : " products");
+  for (const PassLog& pass : report.passes) {
+    if (pass.unit == nullptr) continue;
+    std::cout << "  " << options.quantize << "    " << pass.changes << " " << pass.unit;
     std::map<std::string, size_t> reasons;
     for (const auto& [node, reason] : pass.declined) ++reasons[reason];
     for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
@@ -115,7 +111,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     std::cout << "(a session needs a bound for each; --shape NAME=1..8,... puts bounds into the file)\n";
   }
   if (!checked) return;
-  for (const PassReport& pass : report.passes) {
+  for (const PassLog& pass : report.passes) {
     if (pass.changes != 0 && pass.checked)
       std::cout << formatted("  checked %s: %zu change%s, largest difference %.3g of the largest output value\n",
                              pass.name.c_str(), pass.changes, pass.changes == 1 ? "" : "s", pass.max_difference);
@@ -149,34 +145,21 @@ std::string scheme_help(const std::string& name) {
   return did_you_mean(name, quant::scheme_list()) + "schemes: " + quant::scheme_names();
 }
 
-// What a scheme reports while it goes on, as a line of progress.
-quant::SchemeLog log_of(const std::string& stage, Progress* progress) {
-  quant::SchemeLog log;
-  log.progress = [stage, progress](const std::string& tensor, double share) { progress->show(stage, share, tensor); };
-  return log;
-}
-
 void fill_scheme(const std::string& name, const std::string& model, ConvertOptions* convert, Progress* progress) {
   if (name.empty()) return;
   const quant::Scheme* scheme = quant::find_scheme(name);
   if (scheme == nullptr) throw Failure("--quantize " + name + ": there is no such scheme", scheme_help(name));
-  convert->quantize.name = "quantize_" + name;
-  convert->quantize.check_atol = scheme->check_atol;
-  const std::string stage = model + ": quantize to " + name;
-  convert->quantize.run = [scheme, stage, progress](ir::Graph& g, PassReport* report) {
-    quant::SchemeLog log = log_of(stage, progress);
-    scheme->run(g, log);
-    report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
-    for (const quant::TensorError& e : log.errors) report->errors.push_back({e.tensor, e.sqnr_db, e.lost});
-    return log.changes;
-  };
-  if (scheme->after == nullptr) return;
-  convert->quantize.after = [scheme](ir::Graph& g, PassReport* report) {
-    quant::SchemeLog log;
-    scheme->after(g, log);
-    report->declined.insert(report->declined.end(), log.declined.begin(), log.declined.end());
-    return log.changes;
-  };
+  convert->stages =
+      quant::stages_of(*scheme, [progress, model](const Stage& stage, const std::string& tensor, double share) {
+        progress->show(model + ": " + stage.title(), share, tensor);
+      });
+}
+
+// What the option's help says of them.
+std::string schemes_text() {
+  std::string out;
+  for (const quant::Scheme* s : quant::schemes()) out += std::string(s->name) + ": " + s->about + "; ";
+  return out + "each less exact";
 }
 
 ConvertOptions common_options(const ConvertOptions_here& options, Progress* progress) {
@@ -373,13 +356,7 @@ void add_convert(Command app, Context& context) {
       .file({".json"});
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
-  verb.add_option("--quantize", options->quantize,
-                  "bf16: products (Conv, Gemm, MatMul, LSTM, Attention) in bfloat16, half the size of weights; fp16: "
-                  "weights in "
-                  "float16, half the size, arithmetic in float32; int8-weights, int4: weights of Gemm and MatMul in 8 "
-                  "or 4 bits, a "
-                  "quarter or a sixth of the size; each less exact")
-      .offer(quant::scheme_list());
+  verb.add_option("--quantize", options->quantize, schemes_text()).offer(quant::scheme_list());
   verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   add_json(verb, &options->json, "print the report as JSON");
   verb.footer(

@@ -9,7 +9,7 @@ namespace vireo::tool {
 namespace {
 
 // Reasons with how often each was given, the commonest first.
-std::vector<std::pair<std::string, size_t>> reasons_of(const PassReport& pass) {
+std::vector<std::pair<std::string, size_t>> reasons_of(const PassLog& pass) {
   std::map<std::string, size_t> counts;
   for (const auto& [node, reason] : pass.declined) ++counts[reason];
   std::vector<std::pair<std::string, size_t>> out(counts.begin(), counts.end());
@@ -81,7 +81,7 @@ Json report_json(const ConvertReport& report) {
   for (const auto& [op, count] : report.ops) out["ops"][op] = count;
   out["transposes"] = count_of(report, "Transpose");
   out["passes"] = Json::array();
-  for (const PassReport& pass : report.passes) {
+  for (const PassLog& pass : report.passes) {
     Json entry = {{"name", pass.name}, {"changes", pass.changes}};
     if (pass.checked) entry["max_difference"] = pass.max_difference;
     if (!pass.declined.empty()) {

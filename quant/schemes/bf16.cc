@@ -89,7 +89,7 @@ void round_attention(ir::Graph& g, ir::Node& n) {
   g.remove(&n);
 }
 
-void run(ir::Graph& g, SchemeLog& log) {
+void run(ir::Graph& g, PassLog& log) {
   store_products(g, {DType::kBF16, true, true, true}, log);
   std::vector<ir::Node*> attention;
   for (ir::Node& n : g.nodes()) {
@@ -97,7 +97,7 @@ void run(ir::Graph& g, SchemeLog& log) {
     if (is_attention_for_it(n, &reason)) {
       attention.push_back(&n);
     } else if (!reason.empty()) {
-      log.declined.emplace_back(n.name, reason);
+      log.reject(n, reason);
     }
   }
   for (ir::Node* n : attention) round_attention(g, *n);

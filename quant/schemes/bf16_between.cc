@@ -192,7 +192,7 @@ bool reads_it(const ir::Node& n, size_t i) {
 
 class Keeper {
  public:
-  Keeper(ir::Graph& g, SchemeLog& log) : g_(g), log_(log) {}
+  Keeper(ir::Graph& g, PassLog& log) : g_(g), log_(log) {}
 
   void run() {
     for (ir::Node& n : g_.nodes()) {
@@ -363,13 +363,13 @@ class Keeper {
   }
 
   ir::Graph& g_;
-  SchemeLog& log_;
+  PassLog& log_;
   std::set<ir::Value*> kept_;
   std::map<const ir::Constant*, ir::Value*> weights_;
 };
 
 }  // namespace
 
-void keep_bf16_between(ir::Graph& graph, SchemeLog& log) { Keeper(graph, log).run(); }
+void keep_bf16_between(ir::Graph& graph, PassLog& log) { Keeper(graph, log).run(); }
 
 }  // namespace vireo::quant

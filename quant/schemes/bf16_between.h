@@ -7,7 +7,7 @@
 namespace vireo::quant {
 
 // `graph`: as fused, with the products that kBf16 made.
-void keep_bf16_between(ir::Graph& graph, SchemeLog& log);
+void keep_bf16_between(ir::Graph& graph, PassLog& log);
 
 }  // namespace vireo::quant
 

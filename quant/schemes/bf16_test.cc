@@ -60,7 +60,7 @@ TEST(Bf16Scheme, ProductsWithinTheBound) {
     ASSERT_TRUE(ir::interpret(*g, {input}, &before, &error)) << error;
     const std::vector<float> most = magnitudes(*g, input);
     const std::string product = ops(*g);
-    SchemeLog log, again;
+    PassLog log, again;
     kBf16.run(*g, log);
     EXPECT_EQ(log.changes, 1u);
     EXPECT_EQ(g->validate(), "");
@@ -111,7 +111,7 @@ TEST(Bf16Scheme, LstmWithinTheBound) {
   std::vector<ir::ConstantPtr> before, after;
   std::string error;
   ASSERT_TRUE(ir::interpret(*g, {input}, &before, &error)) << error;
-  SchemeLog log, again;
+  PassLog log, again;
   kBf16.run(*g, log);
   EXPECT_EQ(log.changes, 1u);
   EXPECT_EQ(g->validate(), "");
@@ -156,7 +156,7 @@ TEST(Bf16Scheme, AttentionWithinTheBound) {
   std::vector<ir::ConstantPtr> before, after;
   std::string error;
   ASSERT_TRUE(ir::interpret(*g, inputs, &before, &error)) << error;
-  SchemeLog log, again;
+  PassLog log, again;
   kBf16.run(*g, log);
   EXPECT_EQ(log.changes, 1u);
   EXPECT_EQ(g->validate(), "");
@@ -181,7 +181,7 @@ TEST(Bf16Scheme, SharedWeightsStayShared) {
   )");
   const ir::ConstantPtr one = g->nodes().front().in(1)->constant;
   g->set_input(&g->nodes().back(), 1, g->add_constant("w", one));
-  SchemeLog log;
+  PassLog log;
   kBf16.run(*g, log);
   EXPECT_EQ(log.changes, 2u);
   size_t constants = 0;

@@ -17,7 +17,7 @@
 namespace vireo::quant {
 namespace {
 
-void run(ir::Graph& g, SchemeLog& log) { store_products(g, {DType::kF16, false, false, false}, log); }
+void run(ir::Graph& g, PassLog& log) { store_products(g, {DType::kF16, false, false, false}, log); }
 
 }  // namespace
 

@@ -72,7 +72,7 @@ TEST(Fp16Scheme, ProductsWithinTheBound) {
         bounds(*g, input, [](float w) { return std::max(0x1p-11f * std::fabs(w), 0x1p-25f); });
     const std::vector<float> magnitudes = bounds(*g, input, [](float w) { return std::fabs(w); });
     const std::string product = ops(*g);
-    SchemeLog log, again;
+    PassLog log, again;
     kFp16.run(*g, log);
     EXPECT_EQ(log.changes, 1u);
     EXPECT_EQ(g->validate(), "");
@@ -115,7 +115,7 @@ TEST(Fp16Scheme, SaysWhatItLeaves) {
 TEST(Fp16Scheme, SaysWhatSmallWeightsLose) {
   const auto lost = [](const char* weights) {
     const auto g = graph(std::string("input %x f32[1,2]\n%y = MatMul(%x, f32[2,2]{") + weights + "})\n");
-    SchemeLog log;
+    PassLog log;
     kFp16.run(*g, log);
     EXPECT_EQ(log.changes, 1u);
     EXPECT_EQ(log.errors.size(), 1u);

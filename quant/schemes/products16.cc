@@ -144,7 +144,7 @@ struct Rounded {
 
 // Weights in a type of 16 bits. They stay float32 where one would become infinite, or where all together lose more than
 // the type's digits, because they lie below its range.
-Rounded rounded(ir::Graph& g, const ir::Value& w, DType type, const Outputs& outputs, SchemeLog& log) {
+Rounded rounded(ir::Graph& g, const ir::Value& w, DType type, const Outputs& outputs, PassLog& log) {
   const ir::Constant& c = *w.constant;
   const size_t count = c.tensor.bytes.size() / sizeof(float);
   const bool bf16 = type == DType::kBF16;
@@ -185,14 +185,14 @@ ir::Value* cast(ir::Graph& g, ir::Value* from, DType to, ir::Node& before) {
 
 }  // namespace
 
-void store_products(ir::Graph& g, const Stored16& how, SchemeLog& log) {
+void store_products(ir::Graph& g, const Stored16& how, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
     std::string reason;
     if (is_for_it(n, how, &reason)) {
       products.push_back(&n);
     } else if (!reason.empty()) {
-      log.declined.emplace_back(n.name, reason);
+      log.reject(n, reason);
     }
   }
   std::map<const ir::Constant*, Rounded> narrow;  // weights that several products share stay shared
@@ -209,7 +209,7 @@ void store_products(ir::Graph& g, const Stored16& how, SchemeLog& log) {
     const auto left =
         std::find_if(weights.begin(), weights.end(), [&](size_t i) { return narrowed(*n, i).value == nullptr; });
     if (left != weights.end()) {
-      log.declined.emplace_back(n->name, narrowed(*n, *left).reason);
+      log.reject(*n, narrowed(*n, *left).reason);
       continue;
     }
     if (how.rounds_x) g.set_input(n, 0, cast(g, cast(g, n->in(0), how.type, *n), DType::kF32, *n));

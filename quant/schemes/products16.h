@@ -15,7 +15,7 @@ struct Stored16 {
 
 // Gives each product that can have them constant weights of that type behind a Cast of its own to float32; weights that
 // several products share stay shared.
-void store_products(ir::Graph& graph, const Stored16& how, SchemeLog& log);
+void store_products(ir::Graph& graph, const Stored16& how, PassLog& log);
 
 // Gemm with x as it lies and a bias of one value a column; `reason` says why not.
 bool is_gemm_by_rows(const ir::Node& n, std::string* reason);

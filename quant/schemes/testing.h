@@ -40,7 +40,7 @@ inline void expect_left(const Scheme& scheme, const std::string& text, const std
   const auto g = graph("input %x f32[1,4,4,4]\n" + text);
   ASSERT_NE(g, nullptr);
   const std::string before = ir::print_graph(*g);
-  SchemeLog log;
+  PassLog log;
   scheme.run(*g, log);
   EXPECT_EQ(log.changes, 0u);
   EXPECT_EQ(ir::print_graph(*g), before);

@@ -119,7 +119,7 @@ float scale_of_column(const Run& run) {
 }
 
 // Codes of [N, K] (transposed) or [K, N].
-Coded coded(ir::Graph& g, const ir::Value& w, bool transposed, int bits, SchemeLog& log) {
+Coded coded(ir::Graph& g, const ir::Value& w, bool transposed, int bits, PassLog& log) {
   const ir::Constant& c = *w.constant;
   const Shape shape = c.tensor.type.shape;
   std::vector<float> data(static_cast<size_t>(element_count(shape)));
@@ -162,14 +162,14 @@ Coded coded(ir::Graph& g, const ir::Value& w, bool transposed, int bits, SchemeL
   return out;
 }
 
-void run_bits(ir::Graph& g, int bits, SchemeLog& log) {
+void run_bits(ir::Graph& g, int bits, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
     std::string reason;
     if (is_for_it(n, &reason)) {
       products.push_back(&n);
     } else if (!reason.empty()) {
-      log.declined.emplace_back(n.name, reason);
+      log.reject(n, reason);
     }
   }
   const auto bytes_of = [](const ir::Node& n) { return static_cast<double>(n.in(1)->constant->tensor.bytes.size()); };
@@ -185,7 +185,7 @@ void run_bits(ir::Graph& g, int bits, SchemeLog& log) {
     if (done.find(key) == done.end()) done[key] = coded(g, w, transposed, bits, log);
     const Coded& c = done[key];
     if (!c.finite) {
-      log.declined.emplace_back(n->name, "a weight is not finite: stays float32");
+      log.reject(*n, "a weight is not finite: stays float32");
       continue;
     }
     attrs::DequantizeLinearT a;
@@ -202,8 +202,8 @@ void run_bits(ir::Graph& g, int bits, SchemeLog& log) {
   g.drop_unused_values();
 }
 
-void run_int4(ir::Graph& g, SchemeLog& log) { run_bits(g, 4, log); }
-void run_int8(ir::Graph& g, SchemeLog& log) { run_bits(g, 8, log); }
+void run_int4(ir::Graph& g, PassLog& log) { run_bits(g, 4, log); }
+void run_int8(ir::Graph& g, PassLog& log) { run_bits(g, 8, log); }
 
 }  // namespace
 

@@ -57,7 +57,7 @@ TEST(WeightSchemes, WeightsWithinHalfAStep) {
       g->set_input(&product, 1, g->add_constant("w", normal(product.in(1)->type.shape, 5)));
       const std::string was = ops(*g);
       const std::vector<float> before = weights_of(*g);
-      SchemeLog log, again;
+      PassLog log, again;
       scheme->run(*g, log);
       EXPECT_EQ(log.changes, 1u);
       EXPECT_EQ(g->validate(), "");
@@ -108,7 +108,7 @@ TEST(WeightSchemes, CodesStayWhatTheyAre) {
   ir::Node& product = g->nodes().front();
   g->set_input(&product, 1,
                g->add_constant("w", ir::make_constant_of<float>(DType::kF32, product.in(1)->type.shape, w)));
-  SchemeLog log;
+  PassLog log;
   kInt4.run(*g, log);
   EXPECT_EQ(weights_of(*g), w);
   ASSERT_EQ(log.errors.size(), 1u);
@@ -123,7 +123,7 @@ TEST(WeightSchemes, SharedWeightsStayShared) {
     %b = MatMul(%z, w[4,6])
   )");
   g->set_input(&g->nodes().back(), 1, g->add_constant("w", g->nodes().front().in(1)->constant));
-  SchemeLog log;
+  PassLog log;
   kInt8Weights.run(*g, log);
   EXPECT_EQ(log.changes, 2u);
   EXPECT_EQ(log.errors.size(), 1u);
@@ -151,10 +151,38 @@ TEST(WeightSchemes, SayWhatTheyLeave) {
   }
 }
 
-TEST(WeightSchemes, AreFoundByName) {
-  EXPECT_EQ(find_scheme("int4"), &kInt4);
+TEST(Schemes, AreFoundByName) {
+  std::string names;
+  for (const Scheme* s : schemes()) {
+    EXPECT_EQ(find_scheme(s->name), s);
+    EXPECT_GT(std::string(s->about).size(), 0u) << s->name;
+    names += (names.empty() ? "" : ", ") + std::string(s->name);
+  }
+  EXPECT_EQ(scheme_names(), names);
   EXPECT_EQ(find_scheme("int8-weights"), &kInt8Weights);
-  EXPECT_EQ(scheme_names(), "bf16, fp16, int4, int8-weights");
+  EXPECT_EQ(find_scheme("int"), nullptr);
+}
+
+TEST(Schemes, AreStagesOfThePipeline) {
+  const Stages one = stages_of(kInt4);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0]->place(), StagePlace::kBeforeFusion);
+  EXPECT_EQ(one[0]->name(), "quantize_int4");
+  EXPECT_EQ(one[0]->title(), "quantize to int4");
+  EXPECT_EQ(one[0]->check_atol(), kInt4.check_atol);
+  const Stages two = stages_of(*find_scheme("bf16"));
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[1]->place(), StagePlace::kAfterFusion);
+  EXPECT_EQ(two[1]->name(), "quantize_bf16_between");
+
+  const auto g = graph("input %x f32[64,64]\n%y = MatMul(%x, w[64,3])");
+  PassLog log;
+  std::string tensor;
+  log.progress = [&](const std::string& name, double) { tensor = name; };
+  one[0]->run(*g, log);
+  EXPECT_EQ(log.changes, 1u);
+  EXPECT_EQ(log.errors.size(), 1u);
+  EXPECT_EQ(tensor, "w");
 }
 
 }  // namespace

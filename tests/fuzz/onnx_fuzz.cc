@@ -52,23 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // By the content, so that an input does the same each time.
   const uint8_t how = size == 0 ? 0 : static_cast<uint8_t>(data[size / 2] ^ size);
   options.optimize = how % 8 != 0;
-  const char* const names[] = {"", "", "", "", "fp16", "bf16", "int8-weights", "int4"};
-  const quant::Scheme* const scheme = quant::find_scheme(names[how / 8 % 8]);
-  if (scheme != nullptr) {
-    options.quantize.name = scheme->name;
-    options.quantize.run = [scheme](ir::Graph& g, PassReport*) {
-      quant::SchemeLog log;
-      scheme->run(g, log);
-      return log.changes;
-    };
-    if (scheme->after != nullptr) {
-      options.quantize.after = [scheme](ir::Graph& g, PassReport*) {
-        quant::SchemeLog log;
-        scheme->after(g, log);
-        return log.changes;
-      };
-    }
-  }
+  const Span<const quant::Scheme* const> schemes = quant::schemes();
+  const size_t choice = how / 8 % (2 * schemes.size());  // none for half of the inputs
+  if (choice < schemes.size()) options.stages = quant::stages_of(*schemes[choice]);
   Diagnostics diagnostics;
   ConvertReport report;
   FileBytes out;

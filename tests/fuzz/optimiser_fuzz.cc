@@ -286,11 +286,11 @@ std::unique_ptr<ir::Graph> optimise(const ir::Graph& g, const std::vector<std::s
   if (!passes::run_pipeline(*copy, options, nullptr, &diagnostics, &report)) return differs(diagnostics.text());
   const std::string once = ir::print_graph(*copy);
   if (!passes::run_pipeline(*copy, options, nullptr, &diagnostics, &again)) return differs(diagnostics.text());
-  for (const PassReport& p : again.passes) {
+  for (const PassLog& p : again.passes) {
     if (p.changes != 0) return differs("a second run of the pipeline changes something: " + p.name);
   }
   out->changes.clear();
-  for (const PassReport& p : report.passes) {
+  for (const PassLog& p : report.passes) {
     if (p.changes != 0) out->changes[p.name] = p.changes;
   }
   return copy;
