@@ -74,6 +74,9 @@ struct TestCaseOption {
 namespace passes {
 class Observer;
 }
+namespace target {
+struct KernelCosts;
+}
 
 // Is called when a stage begins, and now and then while it goes on: what is done ("optimise, fold_constants"), and
 // which share of that stage is behind, 0 to 1.
@@ -98,7 +101,8 @@ struct ConvertOptions {
   std::string signature_name = "main";
   std::vector<std::pair<std::string, std::string>> states;  // (output, input): carried from run to run
   std::vector<TestCaseOption> tests;
-  std::vector<std::string> option_texts;  // the command line's, for the file's provenance
+  std::vector<std::string> option_texts;       // the command line's, for the file's provenance
+  const target::KernelCosts* costs = nullptr;  // of the target's kernels; null: target::default_costs()
   // --check: after each pass that changed something, the graph is compared with the one before it.
   Evaluator* check = nullptr;                         // null: no check
   std::vector<std::vector<HostTensor>> check_inputs;  // empty: one set of random inputs

@@ -30,7 +30,7 @@ bool decides(LayoutRole r) { return r == LayoutRole::kSpatial || r == LayoutRole
 
 class Layouts {
  public:
-  Layouts(ir::Graph& g, PassLog& log) : g_(g), log_(log) {}
+  Layouts(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) : g_(g), costs_(costs), log_(log) {}
 
   void run() {
     if (!read()) return;
@@ -51,7 +51,7 @@ class Layouts {
     bool spatial = false, moves = false;
     for (const ir::Node& n : g_.nodes()) {
       std::string reason;
-      const LayoutRole r = layout_role(n, &reason);
+      const LayoutRole r = layout_role(n, costs_, &reason);
       if (r != LayoutRole::kFixed) role_[&n] = r;
       spatial = spatial || r == LayoutRole::kSpatial;
       moves = moves || r == LayoutRole::kToLast || r == LayoutRole::kToFirst;
@@ -120,11 +120,11 @@ class Layouts {
     total_ = 0;
     for (const ir::Node& n : g_.nodes()) {
       if (!decides(role(&n))) {
-        total_ += settled_time(n);
+        total_ += settled_time(n, costs_);
         continue;
       }
       const int node = at[&n] = net.add_node();
-      const LayoutCost cost = layout_cost(n);
+      const LayoutCost cost = layout_cost(n, costs_);
       total_ += cost.first;
       if (stay) net.add_edge(MinCut::kSource, node, MinCut::kForbidden);
       net.add_edge(MinCut::kSource, node, cost.last - std::min(cost.first, cost.last));
@@ -141,7 +141,7 @@ class Layouts {
       // What a node that is no Transpose makes lies as the node does; what ToFirst makes is at hand channels last.
       const int from =
           v.producer != nullptr && role(v.producer) == LayoutRole::kToLast ? MinCut::kSource : side(v.producer);
-      const int64_t cost = transpose_cost(v);
+      const int64_t cost = transpose_cost(v, costs_);
       int to_last = -1, to_first = -1;  // whether it must be moved, each way
       const auto other = [&](int& node) {
         if (node < 0) node = net.add_node();
@@ -302,6 +302,7 @@ class Layouts {
   }
 
   ir::Graph& g_;
+  const target::KernelCosts& costs_;
   PassLog& log_;
   int64_t total_ = 0;  // ns of all nodes that decide, channels first, and of those that are settled
   std::map<const ir::Node*, LayoutRole> role_;
@@ -311,10 +312,10 @@ class Layouts {
   std::map<const ir::Value*, ir::Value*> moved_;   // values channels first, moved for all who need them last
 };
 
-void run(ir::Graph& g, PassLog& log) { Layouts(g, log).run(); }
+void run(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) { Layouts(g, costs, log).run(); }
 
 }  // namespace
 
-const Pass kChooseLayout = {"choose_layout", run};
+const Pass kChooseLayout = {"choose_layout", nullptr, 0, run};
 
 }  // namespace vireo::passes

@@ -6,7 +6,7 @@
 
 namespace vireo::passes {
 
-LayoutCost integer_conv_cost(const ir::Node& int_conv);
+LayoutCost integer_conv_cost(const ir::Node& int_conv, const target::KernelCosts& costs);
 
 }  // namespace vireo::passes
 

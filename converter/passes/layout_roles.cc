@@ -26,39 +26,7 @@
 namespace vireo::passes {
 namespace {
 
-// One thread of a core with AVX-512, delegates/cpu/kernels/conv_nhwc/conv_nhwc_bench.cc; what counts is the ratio of
-// the two layouts. In ns.
-constexpr double kMac = 1.0 / 75;         // of a product whose operands are packed
-constexpr double kPackPixel = 0.2;        // channels first: an element of the patch matrix
-constexpr double kPackPlane = 0.1;        // the same, 1 x 1
-constexpr double kCopyPixel = 0.04;       // channels last: the same, copied in runs of channels
-constexpr double kCopyRun = 0.9;          // and for each run
-constexpr double kPackFilter = 0.33;      // channels last: an element of the filters, 1 x 1
-constexpr double kPackWindow = 0.7;       // the same of windows, whose taps lie apart
-constexpr double kPackManyWindows = 2.5;  // the same from beyond the second-level cache
-constexpr int64_t kManyFilters = 256 * 1024;
-constexpr int64_t kFewRows = 28;  // channels first: up to so many filters, planes are read in place
-// Winograd's tiles, channels last with constant filters: delegates/cpu/kernels/winograd/plan.cc chooses by the same.
-constexpr double kTileStart = 4;        // channels that the start of a product counts for
-constexpr double kTransform = 0.107;    // an element of a transformed tile
-constexpr double kReadFilter = 0.3;     // an element of the filters from memory
-constexpr double kTapFirst = 0.042;     // depthwise: a multiplication
-constexpr double kTapLast = 0.018;      // windows 3 and 5 wide: outputs of a line share what they load
-constexpr double kTapLastAny = 0.05;    // other windows
-constexpr double kDepthwiseRead = 0.1;  // an element of x
-constexpr double kPlane = 25;           // depthwise, channels first: each plane is copied with its border
-constexpr double kPlaneStrided = 70;
-constexpr double kMove = 0.35;       // an element of a Transpose
-constexpr double kMoveImage = 0.15;  // the same of a graph's input, an image's three planes
-constexpr double kView = 100;        // a Reshape
-constexpr double kDispatch = 500;    // of any node more
-constexpr double kCopy = 0.04;       // an element of parts that are copied,
-constexpr double kCopyPart = 4;      // and each run of them
-constexpr double kCopyAlone = 0.6;   // the same of runs of one element
-// Resize, an element of y channels first, one and a pixel channels last;
-// delegates/cpu/kernels/resample/resample_bench.cc.
-constexpr double kNearestFirst = 0.33, kNearestLast = 0.05, kNearestPixel = 2;
-constexpr double kSmoothFirst = 1, kSmoothLast = 0.35, kSmoothPixel = 3;
+using target::KernelCosts;
 
 bool is_number(const ir::Value* v) {
   return v->type.shape.is_static() && element_count(v->type.shape) == 1 && v->type.shape.rank <= 1;
@@ -76,12 +44,12 @@ double elements(const Shape& s, int from = 0) {
 
 // What kernels channels last serve of a convolution: one group, or depthwise.
 template <class Attrs>
-bool is_conv_for_last(const ir::Node& n, std::string* reason) {
+bool is_conv_for_last(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
   const auto& a = n.attributes<Attrs>();
   const TensorType& x = n.in(0)->type;
   if (static_cast<Layout>(a.layout()) != Layout::kNchw || !in_ranks(x.shape.rank)) return false;
   const bool depthwise = a.group() > 1 && a.group() == x.shape[1];
-  if (depthwise && (n.out()->type.shape[1] != x.shape[1] || x.shape.rank != 4)) {
+  if (depthwise && (n.out()->type.shape[1] != x.shape[1] || x.shape.rank != costs.depthwise_rank)) {
     *reason = "no kernel for channels last: depthwise with several outputs a channel, or other than two axes";
     return false;
   }
@@ -93,26 +61,26 @@ bool is_conv_for_last(const ir::Node& n, std::string* reason) {
 }
 
 template <class Attrs>
-bool is_pool_for_last(const ir::Node& n, std::string* reason) {
+bool is_pool_for_last(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
   const TensorType& x = n.in(0)->type;
   if (static_cast<Layout>(n.attributes<Attrs>().layout()) != Layout::kNchw) return false;
   *reason = "no kernel for channels last: indices, or more than two axes";
-  if (n.outputs.size() != 1 || x.shape.rank < 3 || x.shape.rank > 4) return false;
+  if (n.outputs.size() != 1 || x.shape.rank < 3 || x.shape.rank > costs.pool_most_rank) return false;
   reason->clear();
   return true;
 }
 
-bool is_spatial(const ir::Node& n, std::string* reason) {
+bool is_spatial(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
   const TensorType& x = n.in(0)->type;
-  if (n.op == Op::kIntConv) return is_conv_for_last<attrs::IntConv>(n, reason);
-  if (n.op == Op::kIntAveragePool) return is_pool_for_last<attrs::IntAveragePool>(n, reason);
+  if (n.op == Op::kIntConv) return is_conv_for_last<attrs::IntConv>(n, costs, reason);
+  if (n.op == Op::kIntAveragePool) return is_pool_for_last<attrs::IntAveragePool>(n, costs, reason);
   const bool codes = n.op == Op::kMaxPool && (x.dtype == DType::kI8 || x.dtype == DType::kU8);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && !codes) {
     *reason = std::string("no kernel for channels last in ") + dtype_name(x.dtype);
     return false;
   }
-  if (n.op == Op::kConv) return is_conv_for_last<attrs::Conv>(n, reason);
-  if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) return is_pool_for_last<attrs::Pool>(n, reason);
+  if (n.op == Op::kConv) return is_conv_for_last<attrs::Conv>(n, costs, reason);
+  if (n.op == Op::kMaxPool || n.op == Op::kAveragePool) return is_pool_for_last<attrs::Pool>(n, costs, reason);
   return static_cast<Layout>(n.attributes<attrs::GlobalPool>().layout()) == Layout::kNchw && in_ranks(x.shape.rank);
 }
 
@@ -211,41 +179,45 @@ bool is_pointwise(const ir::Node& n) {
   return a.group() == 1 && all(a.strides(), 1) && (a.auto_pad() != 0 || all(a.pads(), 0));
 }
 
-// What conv_image serves channels last: few channels, whose windows are read where they lie.
-bool is_image(const ir::Node& n) {
+// An image, whose few channels are read where they lie.
+bool is_image(const ir::Node& n, const KernelCosts& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &w = n.in(1)->type.shape, &y = n.out()->type.shape;
-  const auto within = [](const auto* list, int32_t most) {
+  const auto within = [](const auto* list, double most) {
     return list == nullptr || std::all_of(list->begin(), list->end(), [&](int32_t v) { return v <= most; });
   };
-  return a.group() == 1 && w.rank == 4 && (w[1] == 1 || w[1] == 3) && within(a.strides(), 2) &&
-         within(a.dilations(), 1) && (extent(y[3]) >= 14 || elements(y, 2) >= 56) && elements(w, 1) <= 256 &&
-         extent(y[1]) <= 512;
+  return a.group() == 1 && w.rank == 4 && (extent(w[1]) == costs.image_grey || extent(w[1]) == costs.image_colour) &&
+         within(a.strides(), costs.image_most_stride) && within(a.dilations(), 1) &&
+         (extent(y[3]) >= costs.image_least_line || elements(y, 2) >= costs.image_least_area) &&
+         elements(w, 1) <= costs.image_most_taps && extent(y[1]) <= costs.image_most_filters;
 }
 
-double up(double v, int64_t to) {
-  const int64_t steps = (static_cast<int64_t>(v) + to - 1) / to;
-  return static_cast<double>(steps * to);
+double up(double v, double to) {
+  const auto step = static_cast<int64_t>(to);
+  return static_cast<double>((static_cast<int64_t>(v) + step - 1) / step * step);
 }
 
-// 3 x 3 windows whose filters can be transformed ahead: the time of the better tile.
-bool is_winograd(const ir::Node& n) {
+// Windows whose filters can be transformed ahead: the time of the better tile.
+bool is_in_tiles(const ir::Node& n, const KernelCosts& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape& w = n.in(1)->type.shape;
   const auto ones = [](const auto* list) {
     return list == nullptr || std::all_of(list->begin(), list->end(), [](int32_t v) { return v == 1; });
   };
   return n.in(1)->constant != nullptr && n.in(1)->type.dtype == DType::kF32 && a.group() == 1 && w.rank == 4 &&
-         w[2] == 3 && w[3] == 3 && ones(a.strides()) && ones(a.dilations());
+         extent(w[2]) == costs.tile_window && extent(w[3]) == costs.tile_window && ones(a.strides()) &&
+         ones(a.dilations());
 }
-double winograd_cost(const Shape& y, double channels) {
-  const double out = extent(y[1]), columns = up(out, 32), lanes = up(channels, 16) + up(out, 16);
+double tiles_cost(const KernelCosts& costs, const Shape& y, double channels) {
+  const double out = extent(y[1]), columns = up(out, costs.tile_columns);
+  const double lanes = up(channels, costs.tile_lanes) + up(out, costs.tile_lanes), border = costs.tile_window - 1;
   double best = 0;
-  for (const int64_t tile : {2, 4}) {
-    const auto places = static_cast<double>((tile + 2) * (tile + 2)), edge = static_cast<double>(tile);
-    const double tiles = extent(y[0]) * up(extent(y[2]), tile) * up(extent(y[3]), tile) / (edge * edge);
-    const double computing = tiles * places * (columns * (channels + kTileStart) * kMac + lanes * kTransform);
-    const double taken = std::max(computing, places * channels * columns * kReadFilter);
+  for (const double edge : {costs.tile_small, costs.tile_large}) {
+    const double places = (edge + border) * (edge + border);
+    const double tiles = extent(y[0]) * up(extent(y[2]), edge) * up(extent(y[3]), edge) / (edge * edge);
+    const double computing =
+        tiles * places * (columns * (channels + costs.tile_start) * costs.mac + lanes * costs.tile_transform);
+    const double taken = std::max(computing, places * channels * columns * costs.tile_read);
     if (best == 0 || taken < best) best = taken;
   }
   return best;
@@ -259,7 +231,7 @@ Shape moved(const Shape& s) {
 }
 
 // `part` of `whole`, copied in runs; 0 where it is one run, which can lie at its place (sdk/ops/parts.h).
-double part_cost(const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
+double part_cost(const KernelCosts& costs, const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
   int first = 0, last = whole.rank - 1;
   while (first < whole.rank && part[first] == whole[first]) ++first;
   if (first == whole.rank) return 0;
@@ -267,10 +239,10 @@ double part_cost(const Shape& part, const Shape& whole, DType dtype, bool in_ste
   const double all = elements(part), before = all / elements(part, first);
   if (before == 1 && first == last && !in_steps) return 0;
   const double run = elements(part, last + (in_steps ? 1 : 0)), bytes = dtype_bits(dtype) / 8.0;
-  return all * kCopy * bytes / 4 + std::min(all / std::max(run, 1.0) * kCopyPart, all * kCopyAlone);
+  return all * costs.copy * bytes / 4 + std::min(all / std::max(run, 1.0) * costs.copy_part, all * costs.copy_single);
 }
 
-LayoutCost parts_cost(const ir::Node& n) {
+LayoutCost parts_cost(const ir::Node& n, const KernelCosts& costs) {
   const bool concat = n.op == Op::kConcat;
   std::vector<int64_t> steps;
   const bool in_steps =
@@ -280,24 +252,24 @@ LayoutCost parts_cost(const ir::Node& n) {
   double first = 0, last = 0;
   for (const ir::Value* v : concat ? n.inputs : n.outputs) {
     if (v == nullptr) continue;
-    first += part_cost(v->type.shape, whole.shape, whole.dtype, in_steps);
-    last += part_cost(moved(v->type.shape), moved(whole.shape), whole.dtype, in_steps);
+    first += part_cost(costs, v->type.shape, whole.shape, whole.dtype, in_steps);
+    last += part_cost(costs, moved(v->type.shape), moved(whole.shape), whole.dtype, in_steps);
   }
   return {static_cast<int64_t>(first), static_cast<int64_t>(last)};
 }
 
-LayoutCost resize_cost(const ir::Node& n) {
+LayoutCost resize_cost(const ir::Node& n, const KernelCosts& costs) {
   const bool nearest = n.attributes<attrs::Resize>().mode() == attrs::ResizeMode::nearest;
   const Shape& y = n.out()->type.shape;
   const double all = elements(y), pixels = all / extent(y[1]);
   LayoutCost c;
-  c.first = static_cast<int64_t>(all * (nearest ? kNearestFirst : kSmoothFirst));
-  c.last = static_cast<int64_t>(nearest ? all * kNearestLast + pixels * kNearestPixel
-                                        : all * kSmoothLast + pixels * kSmoothPixel);
+  c.first = static_cast<int64_t>(all * (nearest ? costs.nearest_first : costs.smooth_first));
+  c.last = static_cast<int64_t>(nearest ? all * costs.nearest_last + pixels * costs.nearest_pixel
+                                        : all * costs.smooth_last + pixels * costs.smooth_pixel);
   return c;
 }
 
-LayoutCost conv_cost(const ir::Node& n) {
+LayoutCost conv_cost(const ir::Node& n, const KernelCosts& costs) {
   const auto& a = n.attributes<attrs::Conv>();
   const Shape &x = n.in(0)->type.shape, &w = n.in(1)->type.shape, &y = n.out()->type.shape;
   const double taps = elements(w, 2), area = extent(y[0]) * elements(y, 2), out = extent(y[1]);
@@ -309,11 +281,13 @@ LayoutCost conv_cost(const ir::Node& n) {
     };
     const int32_t steps = most(a.strides());
     const bool strided = steps != 1, dilated = most(a.dilations()) != 1;
-    const bool shared = (w[3] == 3 || w[3] == 5) && !dilated && steps <= 2;
-    const double read = kDepthwiseRead * elements(x), taken = area * out * taps;
+    const bool narrow = extent(w[3]) == costs.shared_narrow || extent(w[3]) == costs.shared_wide;
+    const bool shared = narrow && !dilated && steps <= costs.shared_most_stride;
+    const double read = costs.depthwise_read * elements(x), taken = area * out * taps;
     LayoutCost c;
-    c.first = static_cast<int64_t>(taken * kTapFirst + read + extent(y[0]) * out * (strided ? kPlaneStrided : kPlane));
-    c.last = static_cast<int64_t>(taken * (shared ? kTapLast : kTapLastAny) + read);
+    c.first = static_cast<int64_t>(taken * costs.tap_first + read +
+                                   extent(y[0]) * out * (strided ? costs.plane_strided : costs.plane));
+    c.last = static_cast<int64_t>(taken * (shared ? costs.tap_last : costs.tap_last_any) + read);
     return c;
   }
   const double channels = std::max(extent(w[1]), 1.0), k = channels * taps;
@@ -321,24 +295,25 @@ LayoutCost conv_cost(const ir::Node& n) {
   const double patches = k * area, filters = k * out;
   LayoutCost c;
   if (pointwise && is_view_of_channels(x) && x[1] != 1) return c;  // one pixel: the same kernel
-  c.first = static_cast<int64_t>(k * out * up(area, 32) * kMac + (!pointwise ? patches * kPackPixel
-                                                                  : out <= static_cast<double>(kFewRows)
-                                                                      ? 0
-                                                                      : patches * kPackPlane));
-  const double pack = taps == 1 || one_channel                      ? kPackFilter
-                      : filters > static_cast<double>(kManyFilters) ? kPackManyWindows
-                                                                    : kPackWindow;
+  c.first = static_cast<int64_t>(k * out * up(area, costs.first_columns) * costs.mac +
+                                 (!pointwise              ? patches * costs.pack_pixel
+                                  : out <= costs.few_rows ? 0
+                                                          : patches * costs.pack_plane));
+  const double pack = taps == 1 || one_channel      ? costs.pack_filter
+                      : filters > costs.far_filters ? costs.pack_far_window
+                                                    : costs.pack_window;
   const double run = channels * extent(w[w.rank - 1]);  // neighbouring taps are copied at once
   const bool in_place = taps == 1 || (one_channel && x.rank == 4 && x[2] == 1);
   // Constant filters are packed once for all runs.
   const bool packed = n.in(1)->constant != nullptr;
-  if (is_image(n)) {
-    c.last = static_cast<int64_t>(k * up(out, 16) * area * kMac + (packed ? 0 : filters * kPackFilter));
+  if (is_image(n, costs)) {
+    c.last = static_cast<int64_t>(k * up(out, costs.image_columns) * area * costs.mac +
+                                  (packed ? 0 : filters * costs.pack_filter));
     return c;
   }
-  c.last = static_cast<int64_t>(k * up(out, 32) * area * kMac + (packed ? 0 : filters * pack) +
-                                (in_place ? 0 : patches * kCopyPixel + patches / run * kCopyRun));
-  if (is_winograd(n)) c.last = std::min(c.last, static_cast<int64_t>(winograd_cost(y, channels)));
+  c.last = static_cast<int64_t>(k * up(out, costs.last_columns) * area * costs.mac + (packed ? 0 : filters * pack) +
+                                (in_place ? 0 : patches * costs.copy_pixel + patches / run * costs.copy_run));
+  if (is_in_tiles(n, costs)) c.last = std::min(c.last, static_cast<int64_t>(tiles_cost(costs, y, channels)));
   return c;
 }
 
@@ -384,7 +359,7 @@ bool is_view_of_channels(const Shape& s) {
   return true;
 }
 
-LayoutRole layout_role(const ir::Node& n, std::string* reason) {
+LayoutRole layout_role(const ir::Node& n, const KernelCosts& costs, std::string* reason) {
   reason->clear();
   if (n.outputs.empty() || n.out() == nullptr || n.inputs.empty() || n.in(0) == nullptr) return LayoutRole::kFixed;
   switch (n.op) {
@@ -401,7 +376,7 @@ LayoutRole layout_role(const ir::Node& n, std::string* reason) {
     case Op::kGlobalMaxPool:
     case Op::kIntConv:
     case Op::kIntAveragePool:
-      return is_spatial(n, reason) ? LayoutRole::kSpatial : LayoutRole::kFixed;
+      return is_spatial(n, costs, reason) ? LayoutRole::kSpatial : LayoutRole::kFixed;
     case Op::kConvTranspose:
     case Op::kConvInteger:
       *reason = "no kernel for channels last";
@@ -418,18 +393,18 @@ bool follows_layout(const ir::Node& n, size_t i) {
   return n.op == Op::kConcat || i == 0;
 }
 
-LayoutCost layout_cost(const ir::Node& n) {
+LayoutCost layout_cost(const ir::Node& n, const KernelCosts& costs) {
   switch (n.op) {
     case Op::kConv:
-      return conv_cost(n);
+      return conv_cost(n, costs);
     case Op::kIntConv:
-      return integer_conv_cost(n);
+      return integer_conv_cost(n, costs);
     case Op::kConcat:
     case Op::kSplit:
     case Op::kSlice:
-      return parts_cost(n);
+      return parts_cost(n, costs);
     case Op::kResize:
-      return resize_cost(n);
+      return resize_cost(n, costs);
     default:
       return {};
   }
@@ -457,25 +432,25 @@ bool is_channels_last(const ir::Node& n) {
   }
 }
 
-int64_t settled_time(const ir::Node& n) {
+int64_t settled_time(const ir::Node& n, const KernelCosts& costs) {
   if (n.op == Op::kComposite) {
     int64_t all = 0;
-    for (const ir::Node& inside : n.bodies[0]->nodes()) all += settled_time(inside);
+    for (const ir::Node& inside : n.bodies[0]->nodes()) all += settled_time(inside, costs);
     return all;
   }
   const bool conv = n.op == Op::kConv || n.op == Op::kIntConv;
-  return conv ? static_cast<int64_t>(elements(n.out()->type.shape) * elements(n.in(1)->type.shape, 1) * kMac) : 0;
+  return conv ? static_cast<int64_t>(elements(n.out()->type.shape) * elements(n.in(1)->type.shape, 1) * costs.mac) : 0;
 }
 
-int64_t transpose_cost(const ir::Value& v) {
+int64_t transpose_cost(const ir::Value& v, const KernelCosts& costs) {
   const TensorType& type = v.type;
-  if (is_view_of_channels(type.shape)) return static_cast<int64_t>(kView);
+  if (is_view_of_channels(type.shape)) return static_cast<int64_t>(costs.view);
   const bool image = v.producer == nullptr && type.shape[1] == 3 && dtype_bits(type.dtype) == 32;
   // A product and the activation that would be its end, on either side of a Transpose, are two passes over memory.
   const bool parts = v.producer != nullptr && v.producer->op == Op::kConv && v.output_uses == 0 && v.uses.size() == 1 &&
                      is_elementwise(v.uses[0].node->op);
-  const double move = (image ? kMoveImage : kMove) * (parts ? 2 : 1);
-  return static_cast<int64_t>(kDispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
+  const double move = (image ? costs.move_image : costs.move) * (parts ? 2 : 1);
+  return static_cast<int64_t>(costs.dispatch + elements(type.shape) * move * dtype_bits(type.dtype) / 32);
 }
 
 ir::Node* extents_of_channels_first(ir::Graph& g, ir::Node& shape, ir::Value* channels_last) {

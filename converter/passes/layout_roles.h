@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converter/ir/graph.h"
+#include "converter/target/costs.h"
 
 namespace vireo::passes {
 
@@ -23,21 +24,21 @@ enum class LayoutRole {
   kToFirst,   // a Transpose to channels first
 };
 // `reason`: why a node with `layout` is fixed nevertheless; else empty.
-LayoutRole layout_role(const ir::Node& n, std::string* reason);
+LayoutRole layout_role(const ir::Node& n, const target::KernelCosts& costs, std::string* reason);
 
 // Operand `i` is a tensor in the region's layout (and no axes, bounds, filters, numbers).
 bool follows_layout(const ir::Node& n, size_t i);
-// Time in ns that the node takes in either layout, by rates that were measured (see the .cc).
+// Time in ns that the node takes in either layout.
 struct LayoutCost {
   int64_t first = 0, last = 0;
 };
-LayoutCost layout_cost(const ir::Node& n);
+LayoutCost layout_cost(const ir::Node& n, const target::KernelCosts& costs);
 // Whether `n` says that its channels are last, or a node of its body does.
 bool is_channels_last(const ir::Node& n);
 // Time in ns to move a tensor from one layout to the other.
-int64_t transpose_cost(const ir::Value& v);
+int64_t transpose_cost(const ir::Value& v, const target::KernelCosts& costs);
 // Roughly what a node takes about whose layout nothing is left to decide: a convolution channels last, or a composite.
-int64_t settled_time(const ir::Node& n);
+int64_t settled_time(const ir::Node& n, const target::KernelCosts& costs);
 
 // `n` channels last, reading `inputs`, before `before`. Null when a shape function refuses.
 ir::Node* with_channels_last(ir::Graph& g, const ir::Node& n, std::vector<ir::Value*> inputs, ir::Node* before);

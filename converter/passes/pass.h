@@ -5,6 +5,7 @@
 #include "converter/ir/graph.h"
 #include "converter/ir/infer.h"
 #include "converter/stage/log.h"
+#include "converter/target/costs.h"
 
 namespace vireo::passes {
 
@@ -15,6 +16,8 @@ struct Pass {
   void (*run)(ir::Graph& graph, PassLog& log);
   // Of an output's largest value: what its check must allow at least, where it replaces arithmetic by other arithmetic.
   double check_atol = 0;
+  // In place of `run`: of a pass that weighs forms by what the target's kernels take.
+  void (*run_for)(ir::Graph& graph, const target::KernelCosts& costs, PassLog& log) = nullptr;
 };
 
 }  // namespace vireo::passes

@@ -193,12 +193,13 @@ void warn_of_losses(const std::vector<WeightError>& errors, Diagnostics* diagnos
 class Walk {
  public:
   Walk(ir::Graph& graph, Observer* observer, Diagnostics* diagnostics, ConvertReport* report,
-       TellProgress progress = {})
+       const target::KernelCosts& costs = target::default_costs(), TellProgress progress = {})
       : graph_(graph),
         promised_(graph),
         observer_(observer),
         diagnostics_(diagnostics),
         report_(report),
+        costs_(costs),
         progress_(std::move(progress)) {}
 
   // False: stop. `changed` becomes true when the pass did something.
@@ -207,7 +208,7 @@ class Walk {
     log.name = pass.name;
     tell("optimise, " + log.name);
     return change(
-        std::move(log), [&](ir::Graph& g, PassLog& said) { run_pass(g, pass, said); }, changed);
+        std::move(log), [&](ir::Graph& g, PassLog& said) { run_pass(g, pass, said, costs_); }, changed);
   }
 
   // Those at `place`, each once.
@@ -320,6 +321,7 @@ class Walk {
   Observer* observer_;
   Diagnostics* diagnostics_;
   ConvertReport* report_;
+  const target::KernelCosts& costs_;
   TellProgress progress_;
 };
 
@@ -335,9 +337,13 @@ std::vector<const Pass*> wanted(const Pass* const (&passes)[kCount], const Conve
 
 }  // namespace
 
-void run_pass(ir::Graph& g, const Pass& pass, PassLog& log) {
+void run_pass(ir::Graph& g, const Pass& pass, PassLog& log, const target::KernelCosts& costs) {
   const uint32_t newest = g.values().empty() ? 0 : g.values().back().id;
-  pass.run(g, log);
+  if (pass.run_for != nullptr) {
+    pass.run_for(g, costs, log);
+  } else {
+    pass.run(g, log);
+  }
   for (auto it = g.nodes().end(); it != g.nodes().begin();) {
     ir::Node& n = *std::prev(it);
     const bool attempted = std::all_of(n.outputs.begin(), n.outputs.end(), [&](const ir::Value* v) {
@@ -386,7 +392,8 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
       diagnostics->warning(Code::kUnknownPass, "there is no pass named \"" + name + "\" to skip");
   }
   if (observer != nullptr && !observer->begin(graph)) return false;
-  Walk walk(graph, observer, diagnostics, report, options.progress);
+  Walk walk(graph, observer, diagnostics, report, options.costs == nullptr ? target::default_costs() : *options.costs,
+            options.progress);
   const std::vector<const Pass*> repeated = wanted(kRepeated, options);
   if (!walk.repeat(repeated)) return false;
   bool changed = false;

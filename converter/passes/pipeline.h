@@ -37,7 +37,8 @@ bool run_rounds(ir::Graph& graph, const std::vector<const Pass*>& quantized, con
 
 // Runs `pass` on `graph` alone, not on bodies. Nodes that the pass made for an attempt that it gave up, and which
 // nothing uses, are gone afterwards: a pass may decline late.
-void run_pass(ir::Graph& graph, const Pass& pass, PassLog& log);
+void run_pass(ir::Graph& graph, const Pass& pass, PassLog& log,
+              const target::KernelCosts& costs = target::default_costs());
 
 // The pass of this name; null: there is none.
 const Pass* find_pass(const std::string& name);

@@ -236,4 +236,11 @@ bool parse_profile(const std::string& text, const std::string& source, const std
   return Reader(source, precisions, error).read(json, out);
 }
 
+const KernelCosts& costs_of(const Profile& profile) {
+  for (const ProfileDevice& device : profile.devices) {
+    if (const CostTable* table = find_costs(device.text())) return table->costs;
+  }
+  return default_costs();
+}
+
 }  // namespace vireo::target

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "converter/target/costs.h"
 #include "sdk/base/span.h"
 #include "vireo/vireo.h"
 
@@ -37,6 +38,9 @@ struct Profile {
 // Reads a profile's text; `source` names it in `error`, `precisions` are those that --quantize takes. False on failure.
 bool parse_profile(const std::string& text, const std::string& source, const std::vector<std::string>& precisions,
                    Profile* out, std::string* error);
+
+// What kernels of the first of its devices take that has a table; without one, default_costs().
+const KernelCosts& costs_of(const Profile& profile);
 
 // The shipped ones, by file name without its ending.
 struct ShippedProfile {

@@ -162,7 +162,8 @@ std::string schemes_text() {
   return out + "each less exact";
 }
 
-ConvertOptions common_options(const ConvertOptions_here& options, Progress* progress) {
+ConvertOptions common_options(const ConvertOptions_here& options, const std::vector<target::Profile>& profiles,
+                              Progress* progress) {
   ConvertOptions convert;
   fill_shapes(options.shapes, &convert);
   fill_bounds(options.bounds, &convert);
@@ -171,6 +172,7 @@ ConvertOptions common_options(const ConvertOptions_here& options, Progress* prog
   convert.skip = options.skip;
   convert.emit_onnx = options.onnx;
   fill_scheme(options.quantize, options.model, &convert, progress);
+  if (!profiles.empty()) convert.costs = &target::costs_of(profiles[0]);  // one graph serves all of them
   for (const std::string& state : options.states) {
     const size_t at = state.rfind('=');
     if (at == std::string::npos || at == 0 || at + 1 == state.size())
@@ -232,7 +234,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
     require_writable(options.report);
   }
   Progress progress;
-  ConvertOptions convert = common_options(options, &progress);
+  ConvertOptions convert = common_options(options, profiles, &progress);
   if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);
   SessionEvaluator evaluator;
   const bool checked = options.check_given.given();
@@ -281,7 +283,7 @@ void check_only(const ConvertOptions_here& given, Context& context) {
   const std::vector<target::Profile> profiles = read_profiles(given.targets);
   const ConvertOptions_here options = for_targets(given, profiles);
   Progress progress;
-  const ConvertOptions convert = common_options(options, &progress);
+  const ConvertOptions convert = common_options(options, profiles, &progress);
   Diagnostics diagnostics;
   ConvertReport report;
   FileBytes file;
