@@ -295,7 +295,7 @@ Side Recorder::finish(Side* after) const {
       for (size_t b = 0; b < n.bodies.size(); ++b) paths[static_cast<size_t>(n.bodies[b])] = join(paths[g], result, b);
       // The body of a composite is made of what the composite was made of, under the old names.
       const int32_t owner = after->graphs[g].owner;
-      if (owner >= 0 && after->nodes[static_cast<size_t>(owner)].op == "Composite") {
+      if (owner >= 0 && after->nodes[static_cast<size_t>(owner)].number == Op::kComposite) {
         for (const int32_t from : after->nodes[static_cast<size_t>(owner)].kin) {
           const SideNode& origin = before.nodes[static_cast<size_t>(from)];
           if (!n.name.empty() && origin.name == n.name && origin.op == n.op) n.kin = {from};

@@ -83,6 +83,7 @@ class FromIr {
       made.nodes.push_back(id);
       SideNode node;
       node.graph = index;
+      node.number = n.op;
       node.op = op_name(n.op);
       node.kind = safe_text(passes::kind_of(n));
       node.name = safe_text(n.name);
@@ -92,7 +93,7 @@ class FromIr {
       for (const ir::Value* v : n.outputs) node.outputs.push_back(v == nullptr || v->unused() ? -1 : value(v));
       side_.nodes.push_back(std::move(node));
       for (size_t b = 0; b < n.bodies.size(); ++b) {
-        const int32_t body = graph(*n.bodies[b], id, role_of(op_name(n.op), b));
+        const int32_t body = graph(*n.bodies[b], id, role_of(n.op, b));
         side_.nodes[static_cast<size_t>(id)].bodies.push_back(body);
       }
     }
@@ -152,6 +153,7 @@ class FromFile {
       SideNode node;
       node.graph = index;
       const Op op = static_cast<Op>(n->op());
+      node.number = op;
       node.op = node.kind = op_name(op);
       node.name = text_of(n->name());
       node.module = module_of(node.name);
@@ -165,7 +167,7 @@ class FromFile {
       for (const int32_t t : *n->outputs()) node.outputs.push_back(t < 0 ? -1 : first + t);
       side_.nodes.push_back(std::move(node));
       for (flatbuffers::uoffset_t b = 0; n->subgraphs() != nullptr && b < n->subgraphs()->size(); ++b) {
-        const int32_t body = graph(n->subgraphs()->Get(b), id, role_of(op_name(op), b));
+        const int32_t body = graph(n->subgraphs()->Get(b), id, role_of(op, b));
         side_.nodes[static_cast<size_t>(id)].bodies.push_back(body);
       }
     }
@@ -332,8 +334,8 @@ class Texts {
 
 }  // namespace
 
-std::string role_of(const std::string& op, size_t body) {
-  if (op == "If") return body == 0 ? "then" : "else";
+std::string role_of(Op op, size_t body) {
+  if (op == Op::kIf) return body == 0 ? "then" : "else";
   return "body";
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sdk/json/json.h"
+#include "sdk/ops/op.h"
 #include "sdk/plan/bounds.h"
 
 namespace vireo::ir {
@@ -31,6 +32,7 @@ struct SideValue {
 
 struct SideNode {
   int32_t graph = 0;
+  Op number = Op::kNone;
   std::string op, kind;  // "Composite", "conv"; otherwise both the operator
   std::string name;
   std::string module;  // "encoder/layer.0": modules.h
@@ -69,7 +71,7 @@ Side side_of(const fb::Model& model, const uint8_t* file);
 Json side_json(const Side& side);
 
 // What a body is to its owner.
-std::string role_of(const std::string& op, size_t body);
+std::string role_of(Op op, size_t body);
 
 }  // namespace vireo::report
 

@@ -94,7 +94,9 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
   for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
   for (const PassLog& pass : report.passes) {
     if (pass.unit == nullptr) continue;
-    std::cout << "  " << options.quantize << "    " << pass.changes << " " << pass.unit;
+    std::string unit = pass.unit;
+    if (pass.changes == 1) unit.pop_back();  // "products"
+    std::cout << "  " << options.quantize << "    " << pass.changes << " " << unit;
     std::map<std::string, size_t> reasons;
     for (const auto& [node, reason] : pass.declined) ++reasons[reason];
     for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
