@@ -84,6 +84,7 @@ std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice
 }
 
 void bench(const BenchOptions& options, Context& context) {
+  require_apart(files_read(options.model, options.inputs), {options.profile, options.report});
   if (!options.profile.empty()) require_writable(options.profile);
   if (!options.report.empty()) {
     const std::string& path = options.report;

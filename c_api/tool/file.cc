@@ -90,7 +90,7 @@ void require_writable(const std::string& path) {
   if (const int error = files::why_not_writable(path); error != 0) fail_writing(path, error);
 }
 
-void require_apart(const std::string& source, const std::vector<std::string>& outputs) {
+void require_apart(const std::vector<std::string>& sources, const std::vector<std::string>& outputs) {
   const auto same = [](const std::string& a, const std::string& b) {
     std::error_code unknown;
     if (std::filesystem::equivalent(a, b, unknown)) return true;
@@ -99,8 +99,11 @@ void require_apart(const std::string& source, const std::vector<std::string>& ou
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].empty()) continue;
-    if (same(outputs[i], source))
-      throw Failure("the output " + outputs[i] + " is the model that is read", "choose another output path");
+    for (const std::string& source : sources) {
+      if (!source.empty() && same(outputs[i], source))
+        throw Failure("the output " + outputs[i] + " is a file that is read", "choose another output path",
+                      {"failed", outputs[i], "", "", "", ""});
+    }
     for (size_t k = 0; k < i; ++k) {
       if (!outputs[k].empty() && same(outputs[i], outputs[k]))
         throw Failure("two outputs are one file, " + outputs[i], "choose another path for one of them");

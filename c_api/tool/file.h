@@ -21,8 +21,8 @@ void write_file(const std::string& path, const std::string& text);
 // Throws when `path` could not be written later: asked before long work begins.
 void require_writable(const std::string& path);
 
-// Throws when an output is the source or another output: one would be lost. "" stands for none.
-void require_apart(const std::string& source, const std::vector<std::string>& outputs);
+// Throws when an output is a file that is read, or another output: one would be lost. "" stands for none.
+void require_apart(const std::vector<std::string>& sources, const std::vector<std::string>& outputs);
 
 // This program's folder for `what` in the user's cache: $XDG_CACHE_HOME/vireo/WHAT, else ~/.cache/vireo/WHAT. Need not
 // be there. Throws when neither variable is set.

@@ -55,10 +55,10 @@ TEST(File, SourceAndOutputsAreApart) {
   write_file("file_apart/m.onnx", std::string("x"));
   fs::remove("file_apart/link");
   fs::create_symlink("m.onnx", "file_apart/link");
-  require_apart("file_apart/m.onnx", {"file_apart/a", "", "", "file_apart/b"});
-  EXPECT_THROW(require_apart("file_apart/m.onnx", {"", "file_apart/./m.onnx"}), Failure);
-  EXPECT_THROW(require_apart("file_apart/m.onnx", {"file_apart/link"}), Failure);
-  EXPECT_THROW(require_apart("file_apart/m.onnx", {"file_apart/a", "file_apart/../file_apart/a"}), Failure);
+  require_apart({"file_apart/m.onnx", ""}, {"file_apart/a", "", "", "file_apart/b"});
+  EXPECT_THROW(require_apart({"file_apart/m.onnx"}, {"", "file_apart/./m.onnx"}), Failure);
+  EXPECT_THROW(require_apart({"file_apart/x", "file_apart/m.onnx"}, {"file_apart/link"}), Failure);
+  EXPECT_THROW(require_apart({"file_apart/m.onnx"}, {"file_apart/a", "file_apart/../file_apart/a"}), Failure);
 }
 
 TEST(File, TemporaryDisappears) {

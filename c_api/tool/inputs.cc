@@ -97,6 +97,12 @@ std::pair<std::string, std::string> split_assignment(const std::string& text) {
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
+std::vector<std::string> files_read(const std::string& model, const std::vector<std::string>& assignments) {
+  std::vector<std::string> files = {model};
+  for (const std::string& text : assignments) files.push_back(split_assignment(text).second);
+  return files;
+}
+
 Array fit_dtype(Array array, vireo_dtype want) {
   const bool byte_float = dtype_is_float(want) && dtype_bits(want) == 8;
   if ((want == VIREO_BFLOAT16 && array.dtype == VIREO_UINT16) || (byte_float && array.dtype == VIREO_UINT8)) {

@@ -27,6 +27,9 @@ Array fit_dtype(Array array, vireo_dtype want);
 // Throws Failure unless `array` has the input's type.
 void require_dtype(const vireo_value_info& info, const Array& array, const std::string& where);
 
+// The model and the files of --input, which no output may replace.
+std::vector<std::string> files_read(const std::string& model, const std::vector<std::string>& assignments);
+
 // --shape NAME=1,3,224,224 or NAME=1..8,3,224,224: extents to use are the upper ones. Adds them to `bounds`.
 void apply_shapes(const Model& model, const std::vector<std::string>& shapes, Bounds* bounds);
 

@@ -114,6 +114,7 @@ void print_summary(const Json& out, const Array& a) {
 }
 
 void run(const RunOptions& options, Context& context) {
+  require_apart(files_read(options.model, options.inputs), {options.output});
   if (!options.output.empty()) require_writable(options.output);
   const Model model(options.model, options.session.threads, context.extensions.convert);
   Bounds bounds;

@@ -11,6 +11,7 @@
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/clock.h"
+#include "c_api/tool/file.h"
 #include "c_api/tool/growing.h"
 #include "c_api/tool/inputs.h"
 #include "c_api/tool/options.h"
@@ -43,6 +44,7 @@ Tuning::Entry measured_ways(const std::vector<Way>& list, size_t taken, double u
 }
 
 void tune(const TuneOptions& options, Context& context) {
+  if (options.out != "auto") require_apart(files_read(options.model, options.inputs), {options.out});
   const Model model(options.model, options.threads, context.extensions.convert);
   Tuning tuning(options.out, model.runtime(), options.threads, /*must_exist=*/false);
   tuning.write();  // what cannot be written is better known before

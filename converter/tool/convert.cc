@@ -220,7 +220,8 @@ void convert(const ConvertOptions_here& given, Context& context) {
     throw Failure("--target needs a .vireo file to write to", "name it with -o");
   if (options.output.empty() && options.onnx.empty())
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
-  require_apart(options.model, {options.output, options.onnx, options.report});
+  require_apart({options.model, options.tests, options.signature, options.check},
+                {options.output, options.onnx, options.report});
   if (!options.output.empty()) require_writable(options.output);
   if (!options.onnx.empty()) require_writable(options.onnx);
   if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))

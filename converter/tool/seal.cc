@@ -2,6 +2,7 @@
 #include <sodium.h>
 
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "c_api/tool/app.h"
@@ -35,6 +36,13 @@ KeyId id_of(const uint8_t* key, size_t size) {
 }
 
 void keygen(const SealOptions& o) {
+  // A key that is gone cannot be made again: what it signed or encrypted is lost with it.
+  for (const std::string& path : {o.name + ".key", o.name + ".pub"}) {
+    if (std::filesystem::exists(path))
+      throw Failure(path + " is there already, and keygen replaces no key",
+                    "choose another name, or move the file away if no model needs it",
+                    {"failed", path, "", "", "", ""});
+  }
   start();
   if (o.cipher) {
     Key key{KeyKind::kCipher, {}, std::vector<uint8_t>(crypto_aead_xchacha20poly1305_ietf_KEYBYTES)};
@@ -63,6 +71,7 @@ void write_sealed(const SealOptions& o, const std::vector<uint8_t>& bytes, const
 void sign(const SealOptions& o) {
   start();
   const Key key = read_key(o.key, KeyKind::kSecret);
+  require_apart({o.key}, {o.output});
   require_writable(o.output);
   const std::vector<uint8_t> file = read_file(o.model);
   Signature signature = {};
@@ -82,6 +91,7 @@ void sign(const SealOptions& o) {
 void encrypt(const SealOptions& o) {
   start();
   const Key key = read_key(o.key, KeyKind::kCipher);
+  require_apart({o.key}, {o.output});
   require_writable(o.output);
   const std::vector<uint8_t> file = read_file(o.model);
   CipherTable table = {};
