@@ -79,7 +79,7 @@ std::string usage_text(const CLI::App& app, const std::string& name) {
     const std::string word = option->get_name(true, false) + several;
     text += option->get_required() ? " " + word : " [" + word + "]";
   }
-  return text + (app.get_subcommands({}).empty() ? "" : " SUBCOMMAND");
+  return text + (app.get_subcommands({}).empty() ? "" : " VERB");
 }
 
 // The help text, whose lines have at most kHelpColumns whatever the terminal has: manual pages and documents hold it.
@@ -95,7 +95,7 @@ std::string help_text(const CLI::App& app, const std::string& name) {
   for (const CLI::App* verb : app.get_subcommands({})) verbs += entry_text(verb->get_name(), verb->get_description());
   if (!positionals.empty()) text += "\nPositionals:\n" + positionals;
   if (!options.empty()) text += "\nOptions:\n" + options;
-  if (!verbs.empty()) text += "\nSubcommands:\n" + verbs;
+  if (!verbs.empty()) text += "\nVerbs:\n" + verbs;
   return text + "\n" + (app.get_footer().empty() ? "" : app.get_footer() + "\n");
 }
 
@@ -126,6 +126,40 @@ std::string hint_for(const std::string& verb, const Command& root) {
     if (known.find_option("--" + verb)) return "did you mean " + known.name() + " --" + verb + "? ";
   }
   return "";
+}
+
+// `range` with a message of its own: the parser's names the largest number, of 309 digits.
+CLI::Validator plain_number(const CLI::Validator& range, const std::string& fault, const std::string& description) {
+  return CLI::Validator(
+      [range, fault](std::string& text) { return range(text).empty() ? std::string() : "Value " + text + " " + fault; },
+      description);
+}
+
+// Options that stand where another one's value belongs are refused: --output --json would write a file "--json".
+void refuse_options_as_values(CLI::App& root) {
+  const auto names = [](const CLI::App& app) {
+    std::vector<std::string> all;
+    for (const CLI::Option* option : app.get_options({})) {
+      for (const std::string& name : option->get_lnames()) all.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) all.push_back("-" + name);
+    }
+    return all;
+  };
+  std::vector<CLI::App*> apps = root.get_subcommands({});
+  apps.push_back(&root);
+  for (CLI::App* app : apps) {
+    std::vector<std::string> known = names(root);
+    for (const std::string& name : names(*app)) known.push_back(name);
+    for (CLI::Option* option : app->get_options([](const CLI::Option* o) { return !o->get_positional(); })) {
+      if (option->get_items_expected_max() == 0) continue;
+      option->check(CLI::Validator(
+          [known](std::string& value) {
+            const std::string word = value.substr(0, value.find('='));
+            return std::find(known.begin(), known.end(), word) == known.end() ? "" : "no value before " + word;
+          },
+          ""));
+    }
+  }
 }
 
 // "did you mean --input? " for the first option of `words` that neither the verb nor the program has.
@@ -174,12 +208,12 @@ Option Option::range(double least, double most) {
 }
 
 Option Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(plain_number(CLI::PositiveNumber, "is no number above 0", "POSITIVE"));
   return *this;
 }
 
 Option Option::non_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(plain_number(CLI::NonNegativeNumber, "is no number from 0 on", "NONNEGATIVE"));
   return *this;
 }
 
@@ -267,7 +301,11 @@ Option Command::add_option(const std::string& names, int64_t& value, const std::
 }
 
 Option Command::add_option(const std::string& names, uint64_t& value, const std::string& description) {
-  return keep(app_->add_option(names, value, description));
+  CLI::Option* option = app_->add_option(names, value, description);
+  option->check(CLI::Validator(  // the parser takes -1 for the largest number
+      [](std::string& text) { return text.rfind('-', 0) == 0 ? "Value " + text + " is negative" : std::string(); },
+      ""));
+  return keep(option);
 }
 
 Option Command::add_option(const std::string& names, double& value, const std::string& description) {
@@ -356,6 +394,7 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
       if (word[0] != '-') throw UnknownVerb(word, root());
     }
   };
+  refuse_options_as_values(*app_);
   try {
     app_->parse(argc, argv);
   } catch (const CLI::CallForVersion& asked) {
@@ -367,7 +406,8 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     require_verb();
     const CLI::App& verb = last_of(*app_);
-    throw UsageError(error.what(), &verb == app_.get() ? "" : verb.get_name(),
+    const bool bare = &verb == app_.get() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    throw UsageError(bare ? "a verb is missing" : error.what(), &verb == app_.get() ? "" : verb.get_name(),
                      hint_for(app_->remaining(true), *app_, verb));
   }
   return std::nullopt;

@@ -77,7 +77,37 @@ TEST(Command, FaultsNameTheVerbAndRunNothing) {
   EXPECT_TRUE(names(Program().fault({"draw"}), "shape"));
   EXPECT_TRUE(names(Program().fault({"draw", "line", "--width", "10"}), "--width"));
   EXPECT_TRUE(names(Program().fault({"draw", "line", "--style"}), "--width"));  // which it needs
-  EXPECT_NE(Program().fault({}, ""), "none");
+  EXPECT_EQ(Program().fault({}, ""), "a verb is missing");
+}
+
+TEST(Command, AnOptionIsNoValueOfAnother) {
+  for (const char* word : {"--json", "--style=dashed", "-w", "--mode"}) {
+    const std::string fault = Program().fault({"draw", "line", "--color", word});
+    EXPECT_TRUE(names(fault, "--color") && names(fault, "no value before")) << fault;
+  }
+  Program p;
+  EXPECT_FALSE(p.parse({"draw", "line", "--color", "--blue"}));  // none of its options
+  EXPECT_EQ(p.colors, (std::vector<std::string>{"--blue"}));
+}
+
+TEST(Command, CountsAreNotNegative) {
+  uint64_t count = 0;
+  double length = 0;
+  const auto fault = [&](const std::vector<std::string>& words) {
+    Program p;
+    Command draw = p.line.root().verbs()[0];
+    draw.add_option("--count", count, "of the lines");
+    draw.add_option("--length", length, "of the lines").non_negative();
+    draw.add_option("--weight", length, "of the lines").positive();
+    return p.fault(words);
+  };
+  EXPECT_TRUE(names(fault({"draw", "line", "--count", "-1"}), "-1 is negative"));
+  EXPECT_EQ(fault({"draw", "line", "--count", "18446744073709551615", "--length", "0.5"}), "none");
+  EXPECT_EQ(count, UINT64_MAX);
+  for (const char* option : {"--length", "--weight"}) {
+    const std::string text = fault({"draw", "line", option, "-0.5"});
+    EXPECT_TRUE(names(text, option) && names(text, "-0.5") && text.size() < 80) << text;
+  }
 }
 
 TEST(Command, FaultsSayWhatWasMeant) {
