@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <optional>
 #include <set>
 
 #include "c_api/tool/clock.h"
@@ -22,12 +23,21 @@ void log_warning(void*, vireo_log_level level, const char* text) {
   if (level <= VIREO_LOG_WARNING) std::cerr << (level == VIREO_LOG_ERROR ? "error: " : "warning: ") << text << "\n";
 }
 
-std::string help_for(vireo_status status, const vireo_error& error, const std::string& if_invalid) {
+// What the library refuses has one status, and several ways out.
+std::string help_for(vireo_status status, const vireo_error& error, const std::string& message,
+                     const std::string& if_invalid) {
+  const auto says = [&message](const char* words) { return message.find(words) != std::string::npos; };
   if (status == VIREO_IO && error.node[0] != 0) return "";  // a device's own fault, no file's
   switch (status) {
     case VIREO_INVALID_MODEL:
+      if (says("not a .vireo file"))
+        return "check that it is the right file; vireo convert makes one from an ONNX model";
       return if_invalid;
     case VIREO_UNSUPPORTED:
+      if (says("is encrypted with key")) return "name the file of this key in --keys, or in VIREO_KEYS";
+      if (says("this build reads"))
+        return "convert the model again with this version, or take the version that wrote it";
+      if (says("no plan for target")) return "convert the model with this --target, or leave --target away";
       return "choose another --device, or a build with the missing part";
     case VIREO_IO:
       return "check that the path is right and the file may be read";
@@ -118,8 +128,24 @@ void check_file(vireo_status status, const vireo_error& error, const std::string
   std::string what = message;
   if (error.node[0] != 0) what += std::string("\n  node: ") + error.node;
   if (error.tensor[0] != 0) what += std::string("\n  tensor: ") + error.tensor;
-  throw ApiFailure(status, what, help_for(status, error, if_invalid),
+  throw ApiFailure(status, what, help_for(status, error, message, if_invalid),
                    {code_of(status), file, error.node, error.tensor, message, ""});
+}
+
+std::optional<vireo_signature> signature_as_it_stands(const std::string& path) {
+  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
+  options.threads = 1;
+  vireo_runtime* made = nullptr;
+  if (vireo_runtime_create(&options, &made, nullptr) != VIREO_OK) return std::nullopt;
+  const Runtime runtime(made);
+  const char* const ciphers = getenv("VIREO_KEYS");
+  set_trust(made, "", ciphers == nullptr ? "" : ciphers);
+  vireo_model* loaded = nullptr;
+  if (vireo_model_load_file(made, path.c_str(), &loaded, nullptr) != VIREO_OK) return std::nullopt;
+  const std::unique_ptr<vireo_model, ReleaseHandle> model(loaded);
+  vireo_signature s = VIREO_SIGNATURE_INIT;
+  if (vireo_model_signature(loaded, &s, nullptr) != VIREO_OK) return std::nullopt;
+  return s;
 }
 
 namespace {
@@ -128,22 +154,12 @@ namespace {
 std::string help_to_load(const std::string& path) {
   const char* const trusted = getenv("VIREO_TRUSTED");
   if (trusted == nullptr || trusted[0] == 0) return kDamaged;
-  vireo_runtime_options options = VIREO_RUNTIME_OPTIONS_INIT;
-  options.threads = 1;
-  vireo_runtime* made = nullptr;
-  if (vireo_runtime_create(&options, &made, nullptr) != VIREO_OK) return kDamaged;
-  const Runtime runtime(made);
-  const char* const ciphers = getenv("VIREO_KEYS");
-  set_trust(made, "", ciphers == nullptr ? "" : ciphers);
-  vireo_model* loaded = nullptr;
-  if (vireo_model_load_file(made, path.c_str(), &loaded, nullptr) != VIREO_OK) return kDamaged;
-  const std::unique_ptr<vireo_model, ReleaseHandle> model(loaded);
-  vireo_signature s = VIREO_SIGNATURE_INIT;
-  if (vireo_model_signature(loaded, &s, nullptr) != VIREO_OK) return kDamaged;
-  if (s.present == 0)
+  const std::optional<vireo_signature> s = signature_as_it_stands(path);
+  if (!s.has_value()) return kDamaged;
+  if (s->present == 0)
     return "the file itself is good: sign it (vireo sign) with a key whose public half --trust names, or leave --trust "
            "away";
-  return "the file itself is good: name the public key of its signer, " + hex_text(s.key, sizeof(s.key)) +
+  return "the file itself is good: name the public key of its signer, " + hex_text(s->key, sizeof(s->key)) +
          ", in --trust, or leave --trust away";
 }
 
@@ -331,8 +347,8 @@ std::vector<vireo_bound> complete(const Model& model, const SessionChoice& choic
     if (assumed <= kLeastAssumedExtent || is_modest(model, choice, list)) break;
   }
   for (size_t i = given; say && i < list.size(); ++i) {
-    std::cerr << "note: data decide the dimension \"" << list[i].name << "\" of " << model.name() << "; at most "
-              << list[i].max << " is assumed\n";
+    std::cerr << "note: dimension \"" << list[i].name << "\" of " << model.name() << " has no bound; at most "
+              << list[i].max << " is assumed (--bound " << list[i].name << "=N gives one)\n";
   }
   return list;
 }

@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "c_api/tool/array.h"
 #include "c_api/tool/failure.h"
+#include "vireo/trust.h"
 #include "vireo/vireo.h"
 
 namespace vireo::tool {
@@ -57,6 +59,9 @@ struct ModelBytes {
 };
 // Converts an ONNX file in memory; throws Failure. Empty in a binary without the converter.
 using ConvertOnnx = std::function<ModelBytes(const std::string& path)>;
+
+// Who signed a file, as it says itself: nobody is trusted here. None where it does not load.
+std::optional<vireo_signature> signature_as_it_stands(const std::string& path);
 
 // A verified model with its runtime. Every byte of a .vireo file is checked against its hash tree before it is used.
 class Model {

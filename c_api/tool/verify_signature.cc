@@ -1,5 +1,6 @@
 // vireo verify-signature: who signed a model, and whether that holds.
 #include <iostream>
+#include <optional>
 
 #include "c_api/tool/app.h"
 #include "c_api/tool/handles.h"
@@ -14,6 +15,15 @@ struct VerifySignatureOptions {
   uint64_t at_least = 0;
   bool json = false;
 };
+
+// Why the file was refused, in the words of this question: the runtime's speak of a policy.
+std::string why_refused(const std::string& path, const std::string& told) {
+  const bool unsigned_file = told.find("is not signed") != std::string::npos;
+  if (!unsigned_file && told.find("by a key that is not trusted") == std::string::npos) return told;
+  const std::optional<vireo_signature> s = signature_as_it_stands(path);
+  if (!s.has_value()) return told;
+  return s->present == 0 ? "it is not signed" : "it is signed by another key, " + hex_text(s->key, sizeof(s->key));
+}
 
 void verify_signature(const VerifySignatureOptions& o, Context& context) {
   const Runtime runtime = start_runtime(1);
@@ -35,7 +45,7 @@ void verify_signature(const VerifySignatureOptions& o, Context& context) {
   const std::string why =
       old                  ? "revision " + std::to_string(s.revision) + " is older than " + std::to_string(o.at_least)
       : status == VIREO_OK ? "it is not signed by this key"
-                           : std::string(error.message);
+                           : why_refused(o.model, error.message);
   if (o.json)
     return print_json({{"model", o.model},
                        {"holds", holds},

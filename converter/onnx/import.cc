@@ -357,8 +357,13 @@ void Importer::add_outputs(Scope& scope) {
 
 void Importer::bind(Scope& scope, const ::onnx::NodeProto& node, const std::string& name, ir::Value* value) {
   if (name.empty()) return;
-  if (!scope.names.emplace(name, value).second) {
-    record(&node, &scope, Code::kDuplicateName, "makes " + in_quotes(name) + ", which something else makes too");
+  if (const auto [at, fresh] = scope.names.emplace(name, value); !fresh) {
+    std::string first = "something else";
+    if (at->second != &poison_ && bundle(at->second) == nullptr && at->second->producer != nullptr &&
+        !at->second->producer->name.empty())
+      first = "node " + in_quotes(at->second->producer->name);
+    record(&node, &scope, Code::kDuplicateName, "makes " + in_quotes(name) + ", which " + first + " makes as well",
+           "each name has one maker: rename one of the two outputs, or export the model again");
     return;
   }
   if (value == &poison_ || bundle(value) != nullptr || wides_.find(value) != nullptr) return;

@@ -241,9 +241,10 @@ bool Importer::add_inputs(Scope& scope) {
     const auto& declared = info->type().tensor_type();
     const std::vector<DimRange>& dims = it->second->dims;
     if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape gives input " + in_quotes(info->name()) + " " +
-                                                     std::to_string(dims.size()) + " dimensions, the model declares " +
-                                                     std::to_string(declared.shape().dim_size()));
+      diagnostics_->error(Code::kBadShapeOption,
+                          "--shape gives input " + in_quotes(info->name()) + " " + std::to_string(dims.size()) +
+                              " dimensions, the model declares " + std::to_string(declared.shape().dim_size()),
+                          "give one number, range or name for each dimension");
       continue;
     }
     for (size_t i = 0; i < dims.size(); ++i) {

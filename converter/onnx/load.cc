@@ -161,7 +161,8 @@ bool load_model(const std::string& path, ::onnx::ModelProto* model, std::string*
   std::string why;
   const std::shared_ptr<ir::MappedFile> file = ir::MappedFile::open(path, &why);
   if (file == nullptr) {
-    diagnostics->error(Code::kFileUnreadable, "cannot read \"" + path + "\": " + why);
+    diagnostics->error(Code::kFileUnreadable, "cannot read \"" + path + "\": " + why,
+                       "check that the path is right and the file may be read");
     return false;
   }
   const Span<const uint8_t> bytes = file->bytes();

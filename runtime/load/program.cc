@@ -95,7 +95,7 @@ Status Program::open(Span<const uint8_t> file, const FileHeader& header, Span<co
   const fb::Model* m = fb::GetModel(buffer.data());
   if (m->major() != kFormatMajor || m->minor() != kFormatMinor) {
     return fail(error, Status::kUnsupported,
-                "the graph has format {}.{}, this build reads {}.{} alone: convert the model again",
+                "the graph has format {}.{}, this build reads only {}.{}: convert the model again",
                 static_cast<int>(m->major()), static_cast<int>(m->minor()), static_cast<int>(kFormatMajor),
                 static_cast<int>(kFormatMinor));
   }

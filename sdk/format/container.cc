@@ -38,7 +38,7 @@ Status read_header(Span<const uint8_t> bytes, uint64_t file_size, FileHeader* he
   memcpy(&h, bytes.data(), sizeof(h));
   if (h.major != kFormatMajor || h.minor != kFormatMinor) {
     return fail(error, Status::kUnsupported,
-                "the file has format {}.{}, this build reads {}.{} alone: convert the model again with this version",
+                "the file has format {}.{}, this build reads only {}.{}: convert the model again with this version",
                 static_cast<int>(h.major), static_cast<int>(h.minor), static_cast<int>(kFormatMajor),
                 static_cast<int>(kFormatMinor));
   }

@@ -22,7 +22,7 @@ def vireo(*arguments, **environment):
 
 def verbs():
     text = support.vireo("help").stdout
-    return re.findall(r"(?m)^  ([a-z-]+)\s", text[text.index("Subcommands:"):text.index("Start here:")])
+    return re.findall(r"(?m)^  ([a-z-]+)\s", text[text.index("Verbs:"):text.index("Start here:")])
 
 
 def wide(text, columns):
@@ -99,6 +99,8 @@ class NearlyRight(unittest.TestCase):
 
     def test_an_unsigned_file_is_not_called_damaged(self):
         ROOM.mkdir(parents=True, exist_ok=True)
+        for old in ("maker.key", "maker.pub", "other.key", "other.pub"):
+            (ROOM / old).unlink(missing_ok=True)
         if "keygen" in vireo("keygen", ROOM / "maker").stderr:
             self.skipTest("this build is without libsodium (VIREO_TRUST)")
         vireo("keygen", ROOM / "other")
@@ -129,6 +131,27 @@ class ErrorObjects(unittest.TestCase):
         self.assertEqual((error["code"], error["file"]), ("usage", None))
         self.assertIn("--frobnicate", error["message"])
         self.assertEqual(self.error("convrt", status=2)["code"], "usage")
+        self.assertIn("--output", self.error("convert", "x.onnx", "-o", status=2)["message"])  # which --json is no value of
+
+    def test_no_output_replaces_what_is_read(self):
+        ROOM.mkdir(parents=True, exist_ok=True)
+        model, image = ROOM / "kept.vireo", ROOM / "kept.pgm"
+        model.write_bytes(support.convert(MODELS / "digit_mobile.onnx", "command_line", "--shape", "image=1,1,32,32").read_bytes())
+        image.write_bytes((support.ROOT / "samples" / "media" / "digit_3.pgm").read_bytes())
+        for arguments in (("run", model, "--input", f"image={image}", "-o", model), ("run", model, "--input", image, "-o", image),
+                          ("bench", model, "--seconds", 0.01, "--profile", model), ("tune", model, "--seconds", 0.01, "-o", model)):
+            before = model.read_bytes(), image.read_bytes()
+            error = self.error(*arguments)
+            self.assertIn("is a file that is read", error["message"])
+            self.assertEqual(error["file"], str(arguments[-1]))
+            self.assertEqual((model.read_bytes(), image.read_bytes()), before)
+
+    def test_what_this_build_cannot_read(self):
+        newer, text = ROOM / "newer.vireo", ROOM / "text.vireo"
+        newer.write_bytes((lambda b: b[:10] + b"\x09" + b[11:])(support.convert(MODELS / "digit_mobile.onnx", "command_line").read_bytes()))
+        text.write_text("no model")
+        self.assertIn("convert the model again", self.error("run", newer)["help"])
+        self.assertIn("right file", self.error("run", text)["help"])
 
     def test_files(self):
         ROOM.mkdir(parents=True, exist_ok=True)
@@ -161,6 +184,13 @@ class ErrorObjects(unittest.TestCase):
         error = self.error("bench", path)
         self.assertEqual((error["file"], error["node"]), (str(path), "product"))
         self.assertRegex(error["code"], r"^VC0\d{3}$")
+        twice = [helper.make_node("Relu", ["x"], ["y"], name="first"), helper.make_node("Abs", ["x"], ["y"], name="second")]
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])
+        onnx.save(helper.make_model(helper.make_graph(twice, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        error = self.error("bench", path)
+        self.assertEqual((error["code"], error["node"]), ("VC0201", "second"))
+        self.assertIn('which node "first" makes as well', error["message"])
+        self.assertTrue(error["help"])
 
     def test_what_succeeds_has_no_error(self):
         self.assertNotIn("error", json.loads(support.vireo("targets", "--json").stdout))

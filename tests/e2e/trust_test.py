@@ -41,6 +41,9 @@ class Trust(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         by_environment = self.bench(self.sealed, VIREO_KEYS=str(self.room / "fleet.key"), VIREO_TRUSTED=str(self.room / "maker.pub"))
         self.assertEqual(by_environment.returncode, 0, by_environment.stderr)
+        help_of_keys = self.bench(self.sealed).stderr.split("help:")[1]
+        self.assertIn("--keys", help_of_keys)
+        self.assertNotIn("--device", help_of_keys)
         for arguments, what in (((), "encrypted with key"), ((*self.keys, "--trust", self.room / "other.pub"), "not trusted")):
             done = self.bench(self.sealed, *arguments)
             self.assertEqual(done.returncode, 1)
@@ -53,10 +56,27 @@ class Trust(unittest.TestCase):
         told = json.loads(done.stdout)
         self.assertEqual((done.returncode, told["holds"], told["revision"], told["encrypted"]), (0, True, 3, True))
         self.assertEqual(told["key"], (self.room / "maker.pub").read_text().split()[1])
-        for key, more, what in (("other", (), "not trusted"), ("maker", ("--at-least", 4), "older than 4")):
+        for key, more, what in (("other", (), f"another key, {told['key']}"), ("maker", ("--at-least", 4), "older than 4")):
             done = vireo("verify-signature", self.sealed, "--key", self.room / f"{key}.pub", *self.keys, *more)
             self.assertEqual(done.returncode, 1)
             self.assertIn(what, done.stderr)
+
+    def test_keys_are_not_replaced(self):
+        for name, more in (("maker", ()), ("fleet", ("--encryption",)), ("maker", ("--encryption",))):
+            before = (self.room / f"{name}.key").read_bytes()
+            done = vireo("keygen", self.room / name, *more)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{name}.key is there already", done.stderr)
+            self.assertEqual((self.room / f"{name}.key").read_bytes(), before)
+        for verb, name in (("sign", "maker"), ("encrypt", "fleet")):
+            before = (self.room / f"{name}.key").read_bytes()
+            done = vireo(verb, self.plain, "-o", self.room / f"{name}.key", "--key", self.room / f"{name}.key")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual((self.room / f"{name}.key").read_bytes(), before)
+        done = vireo("sign", self.plain, "-o", self.room / "never.vireo", "--key", self.room / "maker.key", "--revision", -1)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("negative", done.stderr)
+        self.assertFalse((self.room / "never.vireo").exists())
 
     def test_no_key_trusts_nobody(self):
         """A variable that is not set must not read as "anyone is trusted"."""
