@@ -101,7 +101,44 @@ class Binding(unittest.TestCase):
                 session.run(feed=feed)
             self.assertEqual(caught.exception.status, "invalid argument")
             self.assertRegex(str(caught.exception), "image|picture")
+        with self.assertRaisesRegex(self.vireo.VireoError, "feed="):
+            session.run({"image": self.x})
         self.close(session.run(self.x)[0], self.y)  # and goes on working
+
+    def test_bounds_that_do_not_fit_are_named(self):
+        model = self.vireo.Model(self.path)
+        batch = model.inputs[0].shape[0][0]
+        for bounds in ({batch: (8, 1)}, {batch: -1}, {batch: 1.5}, {batch: "8"}, {batch: (1, 2, 3)}):
+            with self.subTest(bounds), self.assertRaisesRegex(self.vireo.VireoError, batch):
+                model.session(bounds)
+        session = model.session({batch: (1, self.np.int64(4))})
+        for call in (model.session, model.memory, session.reserve):
+            with self.assertRaisesRegex(self.vireo.VireoError, f"'rows'.*it has '{batch}'"):
+                call({"rows": 1})
+        with self.assertRaisesRegex(TypeError, "dict.*list"):
+            model.session([(batch, 1, 4)])
+        with self.assertRaisesRegex(self.vireo.VireoError, "threads is -1"):
+            model.session({batch: 1}, threads=-1)
+        with self.assertRaisesRegex(self.vireo.VireoError, "'image' has 1 dimensions"):
+            model.bounds_for(self.x[0, 0, 0])
+
+    @unittest.skipIf(support.missing("onnx"), support.missing("onnx"))
+    def test_missing_values_are_no_text(self):
+        import onnx
+        from onnx import helper
+        node = helper.make_node("LabelEncoder", ["city"], ["code"], domain="ai.onnx.ml", keys_strings=["Bern", "nan"], values_int64s=[1, 2])
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("city", onnx.TensorProto.STRING, [2])],
+                                  [helper.make_tensor_value_info("code", onnx.TensorProto.INT64, [2])])
+        path = support.WORK / "python_text.onnx"
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("ai.onnx.ml", 2), helper.make_opsetid("", 17)]), path)
+        session = self.vireo.Model(support.convert(path, "python_text")).session()
+        for good in (["Bern", "nan"], self.np.array(["Bern", b"nan"], object), self.np.array([b"Bern", b"nan"])):
+            self.assertEqual(session.run(good)[0].tolist(), [1, 2])
+        for bad in (self.np.array(["Bern", float("nan")], object), self.np.array(["Bern", None], object)):
+            with self.assertRaisesRegex(self.vireo.VireoError, "'city' takes str, got an element (nan|None)"):
+                session.run(bad)
+        with self.assertRaisesRegex(self.vireo.VireoError, "'city' takes str, got int64"):
+            session.run(self.np.array([1, 2]))
 
     def test_open_dimension_is_named(self):
         model = self.vireo.Model(self.path)

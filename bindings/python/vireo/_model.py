@@ -121,6 +121,16 @@ class Model(Handle):
             found[text(d.name)] = (d.min, d.max if d.max >= 0 else None)
         return found
 
+    def _know(self, bounds: Optional[Bounds]) -> None:
+        """Raises VireoError where a bound is for a dimension that the model does not have."""
+        if not isinstance(bounds, Mapping):
+            return
+        known = self.dimensions
+        for name in bounds:
+            if name not in known:
+                there = f"it has {', '.join(map(repr, known))}" if known else "all its dimensions are fixed"
+                raise VireoError(INVALID_ARGUMENT, f"the model has no symbolic dimension {name!r}; {there}")
+
     @property
     def plans(self) -> List[Plan]:
         """Plans of targets in the file (vireo convert --target)."""
@@ -145,6 +155,7 @@ class Model(Handle):
 
     def memory(self, bounds: Optional[Bounds] = None, **options: "Unpack[SessionOptions]") -> Memory:
         """What a session takes, to the byte, before it exists."""
+        self._know(bounds)
         asked = Asked(bounds, options)
         memory, error = s.sized(s.Memory), s.sized(s.Error)
         status = _lib.vireo_model_memory(self._open(), ctypes.byref(asked.struct), ctypes.byref(memory), ctypes.byref(error))
@@ -180,11 +191,14 @@ class Model(Handle):
         return Split(self, devices, batch, bounds, weights=weights, deterministic=deterministic, **options)
 
     def bounds_for(self, *inputs: Array, **named: Array) -> Dict[str, int]:
-        """The bounds that fit just these inputs: {"batch": 1, "sequence": 128}."""
+        """The bounds that fit these inputs and no others: {"batch": 1, "sequence": 128}. For smaller ones as well: {"batch": (1, 8)}."""
         bounds: Dict[str, int] = {}
         for value, array in zip(self.inputs, ordered(self.inputs, inputs, named)):
             if array is None:
                 continue
+            if np.ndim(array) != len(value.shape):
+                raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} has {np.ndim(array)} dimensions, the model wants {len(value.shape)}",
+                                 tensor=value.name)
             for dim, extent in zip(value.shape, np.shape(array)):
                 if isinstance(dim, tuple) and dim[2] is None:
                     bounds[dim[0]] = extent
@@ -194,6 +208,8 @@ class Model(Handle):
 def ordered(values: Sequence[Value], positional: Iterable[Optional[Array]], named: Mapping[str, Array]) -> List[Optional[Array]]:
     """One array for each of `values`; None where none is given."""
     arrays: List[Optional[Array]] = list(positional)
+    if any(isinstance(array, Mapping) for array in arrays):
+        raise VireoError(INVALID_ARGUMENT, "an input is a dict: give names as keywords, or the dict as feed=")
     if len(arrays) > len(values):
         raise VireoError(INVALID_ARGUMENT, f"{len(arrays)} inputs are given, the model takes {len(values)}")
     arrays += [None] * (len(values) - len(arrays))
@@ -219,8 +235,14 @@ def input_tensors(values: Sequence[Value], inputs: Iterable[Optional[Array]], na
                 raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} is missing", tensor=value.name)
             continue
         array = np.asarray(given)
-        if not (array.dtype == value.dtype or (value.dtype.kind == "U" and array.dtype.kind in "UOS")):
-            raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} takes {value.dtype}, got {array.dtype}", tensor=value.name)
+        is_text = value.dtype.kind == "U"
+        if not (array.dtype == value.dtype or (is_text and array.dtype.kind in "UOS")):
+            wanted = "str" if is_text else value.dtype
+            raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} takes {wanted}, got {array.dtype}", tensor=value.name)
+        if is_text and array.dtype.kind == "O":
+            for element in array.reshape(-1):
+                if not isinstance(element, (str, bytes)):  # a missing value is no text: "nan" would be a category
+                    raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} takes str, got an element {element!r}", tensor=value.name)
         if array.ndim > s.MAX_RANK:
             raise VireoError(INVALID_ARGUMENT, f"input {value.name!r} has {array.ndim} dimensions, at most {s.MAX_RANK} are possible",
                              tensor=value.name)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import numbers
 import os
 from typing import Any, Callable, List, Mapping, Optional, Tuple, TypedDict, Union
 
@@ -66,6 +67,19 @@ def _encoded(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else value.encode()
 
 
+def _pairs(bounds: Optional[Bounds]) -> List[Tuple[str, Tuple[int, int]]]:
+    """(name, (min, max)) for each bound."""
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise TypeError(f'bounds are a dict such as {{"batch": (1, 8)}}, not a {type(bounds).__name__}')
+    pairs: List[Tuple[str, Tuple[int, int]]] = []
+    for name, value in (bounds or {}).items():
+        both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+        if len(both) != 2 or not all(isinstance(extent, numbers.Integral) for extent in both) or not 0 <= both[0] <= both[1]:
+            raise VireoError(INVALID_ARGUMENT, f"bound {value!r} of dimension {name!r} is neither a whole number nor (least, most)")
+        pairs.append((name, (int(both[0]), int(both[1]))))
+    return pairs
+
+
 def candidate_of(told: Any) -> Candidate:
     return Candidate(told.key, text(told.node), text(told.device), text(told.kernel))
 
@@ -80,7 +94,7 @@ class Asked:
         self.struct = o = s.sized(s.SessionOptions)
         self.callbacks = Callbacks()
         self._keep: List[Any] = []
-        pairs = [(name, value if isinstance(value, (tuple, list)) else (value, value)) for name, value in (bounds or {}).items()]
+        pairs = _pairs(bounds)
         self.bounds = (s.Bound * max(len(pairs), 1))()
         for row, (name, (lo, hi)) in zip(self.bounds, pairs):
             row.name, row.min, row.max = name.encode(), lo, hi
@@ -89,6 +103,8 @@ class Asked:
         if packing not in _PACKING:
             raise VireoError(INVALID_ARGUMENT, f"packing {packing!r} is none of {', '.join(_PACKING)}")
         o.device, o.require, o.target = _encoded(options.get("device")), _encoded(options.get("require")), _encoded(options.get("target"))
+        if options.get("threads", 0) < 0:
+            raise VireoError(INVALID_ARGUMENT, f"threads is {options.get('threads')}: give a number, or 0 for all")
         o.threads, o.seed = options.get("threads", 0), options.get("seed", 0)
         o.profile, o.packing = int(options.get("profile", False)), _PACKING[packing]
         o.cache, o.cache_bytes = None if cache is None else os.fsencode(cache), options.get("cache_bytes", 0)

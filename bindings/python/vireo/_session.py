@@ -74,6 +74,7 @@ class Session(Handle):
         self._turn = Turn("session")
         self._lasting = threading.RLock()  # held where the handle goes away, and where another thread may use it
         self.model = model
+        model._know(bounds)
         self._asked = Asked(bounds, options)  # a preference is asked again when the session is planned anew
         error = s.sized(s.Error)
         status = _lib.vireo_session_create(model._open(), ctypes.byref(self._asked.struct), ctypes.byref(self._handle), ctypes.byref(error))
@@ -105,7 +106,8 @@ class Session(Handle):
             check(_lib.vireo_session_reset(self._open(), ctypes.byref(error)), error)
 
     def reserve(self, bounds: Bounds) -> None:
-        """Replans for other bounds; carried state is kept."""
+        """Replans for other bounds, as Model.session() takes them; carried state is kept."""
+        self.model._know(bounds)
         asked, error = Asked(bounds, {}), s.sized(s.Error)
         with self._turn, self._lasting:
             self._open()
