@@ -312,10 +312,10 @@ class Layouts {
   std::map<const ir::Value*, ir::Value*> moved_;   // values channels first, moved for all who need them last
 };
 
-void run(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) { Layouts(g, costs, log).run(); }
+void run_choose_layout(ir::Graph& g, const target::KernelCosts& costs, PassLog& log) { Layouts(g, costs, log).run(); }
 
 }  // namespace
 
-const Pass kChooseLayout = {"choose_layout", nullptr, 0, run};
+const Pass kChooseLayout = {"choose_layout", nullptr, 0, run_choose_layout};
 
 }  // namespace vireo::passes

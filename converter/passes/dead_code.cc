@@ -30,7 +30,7 @@ void drop_outputs(ir::Graph& g, ir::Node& n, PassLog& log) {
   while (n.outputs.back() == nullptr) n.outputs.pop_back();
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_dead_code(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().end(); it != g.nodes().begin();) {
     ir::Node& n = *std::prev(it);
     bool dead = true;
@@ -48,6 +48,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kDeadCode = {"dead_code", run};
+const Pass kDeadCode = {"dead_code", run_dead_code};
 
 }  // namespace vireo::passes

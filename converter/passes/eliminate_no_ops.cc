@@ -126,7 +126,7 @@ bool compose_views(ir::Graph& g, ir::Node& n, PassLog& log) {
   return true;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_eliminate_no_ops(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
     if (n.outputs.empty() || n.out(0) == nullptr || n.out(0)->unused()) continue;
@@ -146,6 +146,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kEliminateNoOps = {"eliminate_no_ops", run};
+const Pass kEliminateNoOps = {"eliminate_no_ops", run_eliminate_no_ops};
 
 }  // namespace vireo::passes

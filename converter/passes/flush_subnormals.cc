@@ -56,7 +56,7 @@ size_t first_subnormal(const ir::Constant& c) {
   return bytes.size();
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_flush_subnormals(ir::Graph& g, PassLog& log) {
   std::map<const ir::Constant*, ir::Value*> flushed;  // one for all nodes that read it
   for (ir::Node& n : g.nodes()) {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -88,6 +88,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFlushSubnormals = {"flush_subnormals", run};
+const Pass kFlushSubnormals = {"flush_subnormals", run_flush_subnormals};
 
 }  // namespace vireo::passes

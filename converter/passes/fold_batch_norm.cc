@@ -134,7 +134,7 @@ const char* fold(ir::Graph& g, ir::Node& bn, ir::Node& core) {
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fold_batch_norm(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
     if (n.op != Op::kBatchNormalization || n.in(0)->producer == nullptr || !is_core(*n.in(0)->producer)) continue;
@@ -150,6 +150,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFoldBatchNorm = {"fold_batch_norm", run};
+const Pass kFoldBatchNorm = {"fold_batch_norm", run_fold_batch_norm};
 
 }  // namespace vireo::passes

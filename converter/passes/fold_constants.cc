@@ -40,7 +40,7 @@ ir::ConstantPtr from_contents(const ir::Value& v) {
   }
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fold_constants(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
     if (!n.bodies.empty() || (n.def().flags & OpDef::kRandom) != 0) continue;
@@ -82,6 +82,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFoldConstants = {"fold_constants", run};
+const Pass kFoldConstants = {"fold_constants", run_fold_constants};
 
 }  // namespace vireo::passes

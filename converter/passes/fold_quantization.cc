@@ -257,7 +257,7 @@ ir::Value* fold_region(ir::Graph& g, ir::Node* end, PassLog& log, const ir::Node
   return y;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fold_quantization(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> ends, done, literal;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kQuantizeLinear && !n.out()->unused()) ends.push_back(&n);
@@ -308,6 +308,6 @@ void run(ir::Graph& g, PassLog& log) {
 // An element near the middle of two codes may take the other one, and the layers behind it carry that on: evaluations
 // of one quantized model that differ only there were seen 5 % of full scale apart. The check is against gross errors;
 // the arithmetic itself has golden vectors.
-const Pass kFoldQuantization = {"fold_quantization", run, 0.1};
+const Pass kFoldQuantization = {"fold_quantization", run_fold_quantization, 0.1};
 
 }  // namespace vireo::passes

@@ -269,7 +269,7 @@ Match over_one_and_exp(const ir::Node& n) {
   return n.in(0) == x ? swish(m, x, 1) : Match{};
 }
 
-Match match(const ir::Node& n, const char** refused) {
+Match match_activation(const ir::Node& n, const char** refused) {
   if (n.out() == nullptr || !dtype_is_float(n.out()->type.dtype)) return {};
   Match m;
   if (n.op == Op::kLog) {
@@ -313,15 +313,15 @@ Match match(const ir::Node& n, const char** refused) {
 }
 
 // Each inner value has all its uses within the pattern.
-bool enclosed(const Match& m, const ir::Node& end) {
+bool match_enclosed(const Match& m, const ir::Node& end) {
   std::vector<ir::Node*> inside;
   for (const ir::Value* v : m.inner) {
     if (v->producer != nullptr) inside.push_back(v->producer);
   }
-  return passes::enclosed(inside, &end);
+  return enclosed(inside, &end);
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_activation(ir::Graph& g, PassLog& log) {
   // From the last node to the first, so that a whole x * Clip(x + 3) / 6 is seen before its parts.
   std::vector<ir::Node*> candidates;
   for (ir::Node& n : g.nodes()) {
@@ -332,12 +332,12 @@ void run(ir::Graph& g, PassLog& log) {
     ir::Node& n = *candidates[i];
     if (n.out()->unused()) continue;
     const char* refused = nullptr;
-    const Match m = match(n, &refused);
+    const Match m = match_activation(n, &refused);
     if (m.x == nullptr) {
       if (refused != nullptr) log.reject(n, refused);
       continue;
     }
-    if (m.x->type != n.out()->type || !enclosed(m, n)) {
+    if (m.x->type != n.out()->type || !match_enclosed(m, n)) {
       log.reject(n, "an inner value is used elsewhere");
       continue;
     }
@@ -358,6 +358,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseActivation = {"fuse_activation", run};
+const Pass kFuseActivation = {"fuse_activation", run_fuse_activation};
 
 }  // namespace vireo::passes

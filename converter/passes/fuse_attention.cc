@@ -49,7 +49,7 @@ bool is_one_a_row(const ir::Node& n) {
 }
 
 // The node that widens input `i` for `n` alone; null: there is none.
-ir::Node* widens(const ir::Node& n, size_t i) {
+ir::Node* widens_queries(const ir::Node& n, size_t i) {
   ir::Node* wide = n.in(i)->producer;
   if (wide == nullptr || only_user(wide->out()) != &n) return nullptr;
   if (wide->op == Op::kDequantizeLinear) return is_one_a_row(*wide) ? wide : nullptr;
@@ -59,7 +59,7 @@ ir::Node* widens(const ir::Node& n, size_t i) {
 
 // Null with no `chain`: not its case.
 const char* cached_chain_of(ir::Node& n, std::vector<ir::Node*>* chain) {
-  ir::Node *k = widens(n, 1), *v = widens(n, 2);
+  ir::Node *k = widens_queries(n, 1), *v = widens_queries(n, 2);
   if (k == nullptr || v == nullptr) return nullptr;
   if (k->in(0)->type.dtype != v->in(0)->type.dtype) return "keys and values are of two types";
   if (n.outputs.size() != 1 || n.in(4) != nullptr) return "it has cached keys";
@@ -68,7 +68,7 @@ const char* cached_chain_of(ir::Node& n, std::vector<ir::Node*>* chain) {
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_attention(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> found;
   for (ir::Node& n : g.nodes()) {
     const DType type = n.op == Op::kAttention ? n.in(0)->type.dtype : DType::kNone;
@@ -87,6 +87,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseAttention = {"fuse_attention", run};
+const Pass kFuseAttention = {"fuse_attention", run_fuse_attention};
 
 }  // namespace vireo::passes

@@ -317,7 +317,7 @@ int make_chains(ir::Graph& g, std::vector<Refusal>& refusals) {
 
 // What a chain keeps in memory depends on the chains beside it, so rounds follow until one makes none: each chain
 // leaves fewer nodes.
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_chain(ir::Graph& g, PassLog& log) {
   std::vector<Refusal> refusals;
   while (const int made = make_chains(g, refusals)) {
     for (int i = 0; i < made; ++i) log.changed();
@@ -328,6 +328,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseChain = {"fuse_chain", run};
+const Pass kFuseChain = {"fuse_chain", run_fuse_chain};
 
 }  // namespace vireo::passes

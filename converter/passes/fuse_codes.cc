@@ -73,7 +73,7 @@ const char* why_not_with(const ir::Node& product, const ir::Node& step) {
   return has_few_rows(codes->type.shape) ? "it has few rows" : nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_codes(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kIntConv || n.op == Op::kIntGemm) products.push_back(&n);
@@ -97,6 +97,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseCodes = {"fuse_codes", run};
+const Pass kFuseCodes = {"fuse_codes", run_fuse_codes};
 
 }  // namespace vireo::passes

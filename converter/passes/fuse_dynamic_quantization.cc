@@ -99,7 +99,7 @@ std::vector<ir::Node*> match(const ir::Graph& g, ir::Node& product, std::string*
   return ordered;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_dynamic_quantization(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kMatMulInteger || n.op == Op::kConvInteger) products.push_back(&n);
@@ -121,6 +121,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseDynamicQuantization = {"fuse_dynamic_quantization", run};
+const Pass kFuseDynamicQuantization = {"fuse_dynamic_quantization", run_fuse_dynamic_quantization};
 
 }  // namespace vireo::passes

@@ -137,7 +137,7 @@ bool is_number(const ir::Node& n, size_t input) {
   return input > 0 && (n.op == Op::kClip || (n.op == Op::kPRelu && is_scalar(n.in(input), &one)));
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_epilogue(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> cores;
   for (ir::Node& n : g.nodes()) {
     const bool product = composites::find_composite(Form::kEpilogue, n.op, Stored::kPlain) != nullptr;
@@ -162,6 +162,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseEpilogue = {"fuse_epilogue", run};
+const Pass kFuseEpilogue = {"fuse_epilogue", run_fuse_epilogue};
 
 }  // namespace vireo::passes

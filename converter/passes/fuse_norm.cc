@@ -34,7 +34,7 @@ const char* refused(const ir::Node& add, const ir::Node& norm) {
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_norm(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> norms;
   for (ir::Node& n : g.nodes()) {
     if (is_norm(n) && n.out() != nullptr && n.out()->type.dtype == DType::kF32) norms.push_back(&n);
@@ -56,6 +56,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseNorm = {"fuse_norm", run};
+const Pass kFuseNorm = {"fuse_norm", run_fuse_norm};
 
 }  // namespace vireo::passes

@@ -28,7 +28,7 @@ std::vector<ir::Node*> chain_of(ir::Node& n) {
   return {narrow, wide, w, r, &n};
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_fuse_recurrent(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> found;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kLSTM && n.in(0)->type.dtype == DType::kF32) found.push_back(&n);
@@ -43,6 +43,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kFuseRecurrent = {"fuse_recurrent", run};
+const Pass kFuseRecurrent = {"fuse_recurrent", run_fuse_recurrent};
 
 }  // namespace vireo::passes

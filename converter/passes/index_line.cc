@@ -34,7 +34,7 @@ int long_axis(const Shape& s) {
   return found;
 }
 
-Dim extent(const ir::Value* v, int axis) { return v->type.shape[v->type.shape.rank - 1 - axis]; }
+Dim line_extent(const ir::Value* v, int axis) { return v->type.shape[v->type.shape.rank - 1 - axis]; }
 
 bool line_of_constant(const ir::Value* v, IndexLine* line) {
   const ir::Constant& c = *v->constant;
@@ -73,7 +73,7 @@ bool follow_view(ir::Graph& g, const ir::Node& n, IndexLine* line, int depth) {
     return true;
   }
   const int from = long_axis(x->type.shape), to = long_axis(v->type.shape);
-  if (from != line->axis || to < 0 || extent(x, from) != extent(v, to)) return false;
+  if (from != line->axis || to < 0 || line_extent(x, from) != line_extent(v, to)) return false;
   line->axis = to;
   return true;
 }
@@ -83,7 +83,7 @@ bool follow_sum(ir::Graph& g, const ir::Node& n, IndexLine* line, int depth) {
     IndexLine number;
     if (n.op == Op::kSub && i == 1) return false;
     if (!follow(g, n.in(1 - i), &number, depth) || number.axis != -1 || !follow(g, n.in(i), line, depth)) continue;
-    if (line->axis != -1 && extent(n.in(i), line->axis) != extent(n.out(), line->axis)) continue;
+    if (line->axis != -1 && line_extent(n.in(i), line->axis) != line_extent(n.out(), line->axis)) continue;
     line->start = n.op == Op::kAdd ? g.dims().add(line->start, number.start) : g.dims().sub(line->start, number.start);
     return true;
   }
@@ -124,7 +124,7 @@ bool follow(ir::Graph& g, const ir::Value* v, IndexLine* line, int depth) {
     }
     case Op::kExpand:
       return follow(g, n->in(0), line, depth + 1) &&
-             (line->axis == -1 || extent(n->in(0), line->axis) == extent(v, line->axis));
+             (line->axis == -1 || line_extent(n->in(0), line->axis) == line_extent(v, line->axis));
     case Op::kSlice: {
       Dim begins = 0;
       if (!follow(g, n->in(0), line, depth + 1)) return false;

@@ -73,7 +73,7 @@ void refine(ir::Graph& g, std::set<const ir::Value*> changed) {
   }
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_inline_branches(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it;
     const int taken = n.op == Op::kIf ? known_condition(n.in(0)) : -1;
@@ -103,6 +103,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kInlineBranches = {"inline_branches", run};
+const Pass kInlineBranches = {"inline_branches", run_inline_branches};
 
 }  // namespace vireo::passes

@@ -46,7 +46,7 @@ bool measured_for_mask(const ir::Value* joined, const ir::Node& n) {
   });
 }
 
-const char* rewrite(ir::Graph& g, ir::Node& n) {
+const char* rewrite_join_cache(ir::Graph& g, ir::Node& n) {
   const auto& a = n.attributes<attrs::Attention>();
   ir::Node *k = joined(n.in(1)), *v = joined(n.in(2));
   if (k == nullptr || v == nullptr || k == v) return "keys and values are not both joined with cached ones";
@@ -93,14 +93,14 @@ const char* rewrite(ir::Graph& g, ir::Node& n) {
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_join_cache(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kAttention && n.in(4) == nullptr && (joined(n.in(1)) != nullptr || joined(n.in(2)) != nullptr))
       nodes.push_back(&n);
   }
   for (ir::Node* n : nodes) {
-    if (const char* refused = rewrite(g, *n)) {
+    if (const char* refused = rewrite_join_cache(g, *n)) {
       log.reject(*n, refused);
     } else {
       log.changed();
@@ -110,6 +110,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kJoinCache = {"join_cache", run};
+const Pass kJoinCache = {"join_cache", run_join_cache};
 
 }  // namespace vireo::passes

@@ -43,7 +43,7 @@ void merge_constants(ir::Graph& g, PassLog& log) {
   }
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_merge_equal(ir::Graph& g, PassLog& log) {
   merge_constants(g, log);
   std::map<std::tuple<Op, std::vector<uint8_t>, std::vector<uint32_t>, size_t>, ir::Node*> seen;
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
@@ -73,6 +73,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kMergeEqual = {"merge_equal", run};
+const Pass kMergeEqual = {"merge_equal", run_merge_equal};
 
 }  // namespace vireo::passes

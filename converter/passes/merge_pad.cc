@@ -136,7 +136,7 @@ const char* merged(const ir::Node& n, const ir::Node& pad, std::vector<uint8_t>*
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_merge_pad(ir::Graph& g, PassLog& log) {
   for (ir::Node& n : g.nodes()) {
     if ((n.op != Op::kConv && n.op != Op::kMaxPool && n.op != Op::kAveragePool) || n.outputs.empty()) continue;
     ir::Node* pad = maker(n.in(0), Op::kPad);
@@ -167,6 +167,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kMergePad = {"merge_pad", run};
+const Pass kMergePad = {"merge_pad", run_merge_pad};
 
 }  // namespace vireo::passes

@@ -112,7 +112,7 @@ const char* merge(ir::Graph& g, const std::vector<Product>& group) {
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_merge_shared_gemm(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kMatMul && n.outputs.size() == 1 && matrix_of(n) != nullptr && n.in(0)->constant == nullptr)
@@ -150,6 +150,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kMergeSharedGemm = {"merge_shared_gemm", run};
+const Pass kMergeSharedGemm = {"merge_shared_gemm", run_merge_shared_gemm};
 
 }  // namespace vireo::passes

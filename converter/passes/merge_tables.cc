@@ -56,7 +56,7 @@ ir::ConstantPtr table_of(const ir::Node& n, const ir::Value* x, const std::vecto
   return evaluate(n, operands, &table, log) ? table : nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_merge_tables(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
     if (n.op != Op::kIntMul && n.op != Op::kIntAdd && n.op != Op::kIntTable) continue;
@@ -84,6 +84,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kMergeTables = {"merge_tables", run};
+const Pass kMergeTables = {"merge_tables", run_merge_tables};
 
 }  // namespace vireo::passes

@@ -158,7 +158,7 @@ ir::Node* with_outputs(ir::Graph& g, ir::Node& n, std::vector<uint8_t> attrs, co
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_pack_attention(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kAttention && n.in(0)->type.shape.rank == 4) nodes.push_back(&n);
@@ -199,6 +199,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kPackAttention = {"pack_attention", run};
+const Pass kPackAttention = {"pack_attention", run_pack_attention};
 
 }  // namespace vireo::passes

@@ -54,7 +54,7 @@ ir::Node* build(ir::Graph& g, const AttentionMatch& m, ir::Node* last, const cha
   return add_node(g, Op::kAttention, pack<attrs::Attention>(a), std::move(in), *last, last);
 }
 
-const char* rewrite(ir::Graph& g, AttentionMatch m, std::set<const ir::Node*>* removed) {
+const char* rewrite_recognise_attention(ir::Graph& g, AttentionMatch m, std::set<const ir::Node*>* removed) {
   const Shape& scores = m.scores;
   ir::Node* last = m.end;
   if (m.parted != nullptr) {
@@ -99,7 +99,7 @@ const char* rewrite(ir::Graph& g, AttentionMatch m, std::set<const ir::Node*>* r
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_attention(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> centres;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kSoftmax) centres.push_back(&n);
@@ -109,7 +109,7 @@ void run(ir::Graph& g, PassLog& log) {
     if (removed.count(n) != 0) continue;
     const AttentionMatch m = match_attention(*n);
     if (m.end == nullptr) continue;
-    const char* refused = m.refused != nullptr ? m.refused : rewrite(g, m, &removed);
+    const char* refused = m.refused != nullptr ? m.refused : rewrite_recognise_attention(g, m, &removed);
     if (refused != nullptr) {
       log.reject(*n, refused);
     } else {
@@ -120,6 +120,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kRecogniseAttention = {"recognise_attention", run};
+const Pass kRecogniseAttention = {"recognise_attention", run_recognise_attention};
 
 }  // namespace vireo::passes

@@ -22,7 +22,7 @@ constexpr size_t kMask = 3, kPastKey = 4, kLengths = 6;
 
 int tokens_of(const ir::Node& n) { return n.in(0)->type.shape.rank == 3 ? 1 : 2; }
 
-bool rewrite(ir::Graph& g, ir::Node& n) {
+bool rewrite_recognise_causal(ir::Graph& g, ir::Node& n) {
   attrs::AttentionT a;
   n.attributes<attrs::Attention>().UnPackTo(&a);
   a.causal = true;
@@ -49,7 +49,7 @@ bool rewrite(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_causal(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> nodes;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kAttention && n.in(kMask) != nullptr) nodes.push_back(&n);
@@ -58,7 +58,7 @@ void run(ir::Graph& g, PassLog& log) {
     const Dim cached = n->in(kPastKey) == nullptr ? 0 : n->in(kPastKey)->type.shape[2];
     const Dim keys = g.dims().add(cached, n->in(1)->type.shape[tokens_of(*n)]);
     const char* refused = refuse_causal(g, *n, cached, keys);
-    if (refused == nullptr && rewrite(g, *n)) {
+    if (refused == nullptr && rewrite_recognise_causal(g, *n)) {
       log.changed();
     } else if (refused != nullptr && *refused != '\0') {
       log.reject(*n, refused);
@@ -86,6 +86,6 @@ const char* refuse_causal(ir::Graph& g, const ir::Node& n, Dim cached, Dim keys)
   return nullptr;
 }
 
-const Pass kRecogniseCausal = {"recognise_causal", run};
+const Pass kRecogniseCausal = {"recognise_causal", run_recognise_causal};
 
 }  // namespace vireo::passes

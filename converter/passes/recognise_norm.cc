@@ -266,7 +266,8 @@ std::vector<uint8_t> packed(Object a, double epsilon, int axis) {
   return pack<Table>(a);
 }
 
-bool rewrite(ir::Graph& g, ir::Node& end, const Norm& m, PassLog& log, std::set<const ir::Node*>* removed) {
+bool rewrite_recognise_norm(ir::Graph& g, ir::Node& end, const Norm& m, PassLog& log,
+                            std::set<const ir::Node*>* removed) {
   ir::Value* x = m.x;
   ir::Node* core = &end;
   const Shape shape = x->type.shape;
@@ -352,7 +353,7 @@ bool regroup(ir::Graph& g, ir::Node& n, PassLog& log, std::set<const ir::Node*>*
   return put(g, Op::kGroupNormalization, pack<attrs::GroupNormalization>(group), split->in(0), t, true, removed);
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_norm(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> ends;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kMul || n.op == Op::kDiv || n.op == Op::kGroupNormalization) ends.push_back(&n);
@@ -367,7 +368,7 @@ void run(ir::Graph& g, PassLog& log) {
     const Norm m = match(*n);
     if (m.refused != nullptr) {
       log.reject(*n, m.refused);
-    } else if (m.x != nullptr && rewrite(g, *n, m, log, &removed)) {
+    } else if (m.x != nullptr && rewrite_recognise_norm(g, *n, m, log, &removed)) {
       log.changed();
     }
   }
@@ -375,6 +376,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kRecogniseNorm = {"recognise_norm", run};
+const Pass kRecogniseNorm = {"recognise_norm", run_recognise_norm};
 
 }  // namespace vireo::passes

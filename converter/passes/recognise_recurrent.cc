@@ -189,7 +189,7 @@ bool used_outside(const ir::Value* v, const Steps& steps) {
 // Parameters that were packed, and the cell whose they are: cells that share weights go on sharing them.
 using Packed = std::vector<std::pair<Cell, Parameters>>;
 
-const char* rewrite(ir::Graph& g, const Finder& finder, const Steps& steps, Packed* packed) {
+const char* rewrite_recognise_recurrent(ir::Graph& g, const Finder& finder, const Steps& steps, Packed* packed) {
   const Cell& first = *steps.front();
   const Cell& last = *steps.back();
   const Cell& full = steps.size() > 1 ? *steps[1] : first;  // the first one may be bare
@@ -265,7 +265,7 @@ const char* rewrite(ir::Graph& g, const Finder& finder, const Steps& steps, Pack
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_recurrent(ir::Graph& g, PassLog& log) {
   Packed packed;
   for (bool again = true; again;) {
     again = false;
@@ -277,7 +277,7 @@ void run(ir::Graph& g, PassLog& log) {
         continue;
       }
       if (finder.is_later_step(c)) continue;  // a sequence that ends early is taken up in the next walk
-      const char* refused = rewrite(g, finder, finder.from(c), &packed);
+      const char* refused = rewrite_recognise_recurrent(g, finder, finder.from(c), &packed);
       if (refused == nullptr) {
         log.changed();
         again = true;
@@ -291,6 +291,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kRecogniseRecurrent = {"recognise_recurrent", run};
+const Pass kRecogniseRecurrent = {"recognise_recurrent", run_recognise_recurrent};
 
 }  // namespace vireo::passes

@@ -175,7 +175,8 @@ ir::Node* joined_with_rest(const RotaryMatch& m, const ir::Node& end, ir::Value*
   return rest && n->out()->type == (*all)->type ? n : nullptr;
 }
 
-const char* rewrite(ir::Graph& g, RotaryMatch m, ir::Node& end, Tables* tables, std::set<const ir::Node*>* removed) {
+const char* rewrite_recognise_rotary(ir::Graph& g, RotaryMatch m, ir::Node& end, Tables* tables,
+                                     std::set<const ir::Node*>* removed) {
   Layout layout;
   if (const char* refused = find_layout(m, &layout)) return refused;
   ir::Node* last = &end;
@@ -217,7 +218,7 @@ const char* rewrite(ir::Graph& g, RotaryMatch m, ir::Node& end, Tables* tables, 
   return nullptr;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_rotary(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> ends;
   for (ir::Node& n : g.nodes()) {
     if (n.outputs.size() != 1 || n.inputs.empty() || !dtype_is_float(n.out()->type.dtype)) continue;
@@ -232,7 +233,7 @@ void run(ir::Graph& g, PassLog& log) {
     if (m.x == nullptr) continue;
     if (m.refused != nullptr) {
       log.reject(*n, m.refused);
-    } else if (const char* refused = rewrite(g, m, *n, &tables, &removed)) {
+    } else if (const char* refused = rewrite_recognise_rotary(g, m, *n, &tables, &removed)) {
       log.reject(*n, refused);
     } else {
       log.changed();
@@ -242,6 +243,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kRecogniseRotary = {"recognise_rotary", run};
+const Pass kRecogniseRotary = {"recognise_rotary", run_recognise_rotary};
 
 }  // namespace vireo::passes

@@ -28,7 +28,7 @@ const Form kForms[] = {
     {Op::kSpaceToDepth, attrs::DepthToSpaceMode::dcr, {0, 3, 5, 1, 2, 4}, 3, 5},
 };
 
-bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
+bool rewrite_recognise_shuffle(ir::Graph& g, ir::Node& n, PassLog& log) {
   const Shape& six = n.in(0)->type.shape;
   if (six.rank != 6) return false;
   const ir::Node* parted = maker(n.in(0), Op::kReshape);
@@ -91,18 +91,18 @@ bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
   return false;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_recognise_shuffle(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> turns;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kTranspose) turns.push_back(&n);
   }
   for (ir::Node* n : turns) {
-    if (rewrite(g, *n, log)) log.changed();
+    if (rewrite_recognise_shuffle(g, *n, log)) log.changed();
   }
 }
 
 }  // namespace
 
-const Pass kRecogniseShuffle = {"recognise_shuffle", run};
+const Pass kRecogniseShuffle = {"recognise_shuffle", run_recognise_shuffle};
 
 }  // namespace vireo::passes

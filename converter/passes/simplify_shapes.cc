@@ -196,7 +196,7 @@ bool cast(ir::Graph& g, ir::Node& n, PassLog& log) {
   return one != nullptr && put(g, n, one->out());
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_simplify_shapes(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it;
     const auto next = std::next(it);
@@ -213,6 +213,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kSimplifyShapes = {"simplify_shapes", run};
+const Pass kSimplifyShapes = {"simplify_shapes", run_simplify_shapes};
 
 }  // namespace vireo::passes

@@ -223,7 +223,7 @@ bool fold(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_sink_dequantize(ir::Graph& g, PassLog& log) {
   // In the order of the graph: what one step sinks stands before what the next one looks at.
   std::vector<ir::Node*> order;
   for (ir::Node& n : g.nodes()) order.push_back(&n);
@@ -264,6 +264,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kSinkDequantize = {"sink_dequantize", run};
+const Pass kSinkDequantize = {"sink_dequantize", run_sink_dequantize};
 
 }  // namespace vireo::passes

@@ -326,7 +326,7 @@ bool move_whole(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
-bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
+bool rewrite_sink_transposes(ir::Graph& g, ir::Node& n, PassLog& log) {
   if (n.outputs.empty() || n.out() == nullptr || n.out()->unused()) return false;
   if (n.op == Op::kTranspose) {
     if (cancel(g, n) || view(g, n)) return true;
@@ -340,10 +340,10 @@ bool rewrite(ir::Graph& g, ir::Node& n, PassLog& log) {
   return join(g, n, log) || reduce(g, n, log) || product(g, n);
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_sink_transposes(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     const auto next = std::next(it);
-    if (rewrite(g, *it, log)) {
+    if (rewrite_sink_transposes(g, *it, log)) {
       log.changed();
       // Once more from the start: what came may meet a Transpose in front.
       it = g.nodes().begin();
@@ -356,6 +356,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kSinkTransposes = {"sink_transposes", run};
+const Pass kSinkTransposes = {"sink_transposes", run_sink_transposes};
 
 }  // namespace vireo::passes

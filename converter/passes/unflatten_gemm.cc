@@ -51,7 +51,7 @@ const char* refuse(const ir::Node& n, const ir::Node& behind) {
 }
 
 // False where a shape function refuses.
-bool rewrite(ir::Graph& g, ir::Node* n, ir::Node* behind) {
+bool rewrite_unflatten_gemm(ir::Graph& g, ir::Node* n, ir::Node* behind) {
   ir::Value *x = n->in(0)->producer->in(0), *w = n->in(1);
   if (!has_columns(x, n->in(0)->type.shape[1])) {
     Shape rows = behind->out()->type.shape;
@@ -73,7 +73,7 @@ bool rewrite(ir::Graph& g, ir::Node* n, ir::Node* behind) {
   return true;
 }
 
-void run(ir::Graph& g, PassLog& log) {
+void run_unflatten_gemm(ir::Graph& g, PassLog& log) {
   std::vector<ir::Node*> products;
   for (ir::Node& n : g.nodes()) {
     if (n.op == Op::kGemm) products.push_back(&n);
@@ -83,7 +83,7 @@ void run(ir::Graph& g, PassLog& log) {
     if (behind == nullptr) continue;
     if (const char* why = refuse(*n, *behind)) {
       log.reject(*n, why);
-    } else if (rewrite(g, n, behind)) {
+    } else if (rewrite_unflatten_gemm(g, n, behind)) {
       log.changed();
     } else {
       log.reject(*n, "the shape behind does not follow from the rows");
@@ -93,6 +93,6 @@ void run(ir::Graph& g, PassLog& log) {
 
 }  // namespace
 
-const Pass kUnflattenGemm = {"unflatten_gemm", run};
+const Pass kUnflattenGemm = {"unflatten_gemm", run_unflatten_gemm};
 
 }  // namespace vireo::passes
