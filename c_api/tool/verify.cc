@@ -250,9 +250,8 @@ void add_verify(Command app, Context& context) {
   verb.add_option("--rtol", options->tolerance.rtol, "allowed difference as a share of each value; default 1e-4")
       .non_negative();
   add_session(verb, &options->session);
-  verb.add_option(
-          "--placements", options->placements,
-          "N times: place the nodes at random on the devices of --device, run twice and compare with the CPU")
+  verb.add_option("--placements", options->placements,
+                  "N times: place the nodes at random on the devices of --device, run twice and compare with the CPU")
       .non_negative();
   verb.add_flag("--failover", options->failover,
                 "let another device take over where a device is lost or computes wrongly, as sessions of an "
