@@ -221,7 +221,6 @@ class Walk {
     PassLog log;
     log.name = stage.name();
     log.unit = stage.unit();
-    tell(stage.title());
     return change(
         std::move(log), [&](ir::Graph& g, PassLog& said) { stage.run(g, said); }, changed);
   }

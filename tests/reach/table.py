@@ -140,6 +140,7 @@ UNSEEN = [
     (r"\.gitignore", "for git alone"),
     (r"\.ci/run", "calls tests/run"),
     (r"samples/quickstart", "sets a machine up, by hand"),
+    (r"converter/target/costs/check\.py", "compares costs with benches by hand, on a quiet machine"),
     (r"sdk/ops/(integer_golden|text/case_table)\.py", "writes sources by hand, which are tested"),
     (r"tests/exact_bytes\.py", "a comparison made by hand"),
     (r"tests/fuzz/(run|seeds\.py|dictionaries/.*)", "long runs by hand"),
