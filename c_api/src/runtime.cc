@@ -45,7 +45,8 @@ vireo_tensor vireo_tensor_of(vireo_dtype dtype, const int64_t* dims, int32_t ran
   made.rank = rank;
   for (int32_t i = 0; dims != nullptr && i < rank && i < VIREO_MAX_RANK; ++i) made.dims[i] = dims[i];
   made.data = data;
-  made.capacity = bytes > INT64_MAX ? INT64_MAX : static_cast<int64_t>(bytes);
+  const uint64_t room = bytes;
+  made.capacity = room > INT64_MAX ? INT64_MAX : static_cast<int64_t>(room);
   return made;
 }
 
