@@ -33,6 +33,10 @@ target_compile_options(vireo_flags INTERFACE
   "$<$<CONFIG:RelWithDebInfo>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=;-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/>")
 add_library(vireo_warnings INTERFACE)
 target_compile_options(vireo_warnings INTERFACE -Wall -Wextra -Wshadow -Werror)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Helpers of what `if constexpr` leaves out of a build are meant to go.
+  target_compile_options(vireo_warnings INTERFACE -Wno-unneeded-internal-declaration -Wno-unused-function)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 follows impossible paths after inlining at -O2 and above (index -1 of an array that was just checked); the
   # debug presets keep these warnings.
