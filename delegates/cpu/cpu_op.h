@@ -48,7 +48,7 @@ enum CpuPackedLayout : uint32_t {
 
 struct CpuOp {
   const char* name;  // the stem
-  // The kernel for this node, or null with `reason` (static text) when there is none. Called for every node of the
+  // The kernel for this node, or null with `reason` (static text) if no kernel takes it. Called for every node of the
   // operators in its row of ops.def.
   const CpuKernel* (*choose)(const CpuQuery& query, const char** reason);
   // Shapes that follow from data need not fit what scratch was asked for: run() checks. Else such nodes are not

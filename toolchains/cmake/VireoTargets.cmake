@@ -35,7 +35,7 @@ add_library(vireo_warnings INTERFACE)
 target_compile_options(vireo_warnings INTERFACE -Wall -Wextra -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Helpers of what `if constexpr` leaves out of a build are meant to go.
-  target_compile_options(vireo_warnings INTERFACE -Wno-unneeded-internal-declaration -Wno-unused-function)
+  target_compile_options(vireo_warnings INTERFACE -Wno-unneeded-internal-declaration)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 follows impossible paths after inlining at -O2 and above (index -1 of an array that was just checked); the
@@ -168,7 +168,8 @@ function(vireo_join_ variable name)
     file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${path}")
     get_source_file_property(options "${file}" COMPILE_OPTIONS)
     get_source_file_property(definitions "${file}" COMPILE_DEFINITIONS)
-    if(NOT file MATCHES "\\.cc$" OR path MATCHES "^\\.\\.|^build/" OR options OR definitions)
+    string(FIND "${file}" "${PROJECT_BINARY_DIR}/" generated)
+    if(NOT file MATCHES "\\.cc$" OR path MATCHES "^\\.\\." OR generated EQUAL 0 OR options OR definitions)
       list(APPEND alone "${file}")
     else()
       list(APPEND joined "${path}")
@@ -216,17 +217,16 @@ endif()
 add_custom_target(vireo_thread_tests)
 
 # vireo_add_library(<name> [HOST] [THREADS] SOURCES .. [TESTS ..] [TEST_LIBS ..] [BENCHES ..] [PUBLIC ..] [PRIVATE ..] [HEADERS ..]
-#                   [PRECOMPILED onnx|<header>] [COLD] [JOINED|ALONE])
+#                   [PRECOMPILED onnx|<header>] [COLD] [JOINED])
 #   A static library with the alias Vireo::<name without vireo_>. Device flags unless HOST is said. Without SOURCES
 #   it is an interface library. TESTS become one executable <name>_test (GoogleTest) and one ctest entry with the
 #   label `unit`, with THREADS also `threads`; each of BENCHES becomes an executable of its own name (Google Benchmark).
 #   PRECOMPILED: another set of vireo_precompile_ than its flags suggest, or a header of its own.
-#   JOINED: a device library whose files are compiled in batches, as those of host libraries are (vireo_join_). ALONE: a
-#   host library whose files are not.
+#   JOINED: a device library whose files are compiled in batches, as those of host libraries are (vireo_join_).
 #   COLD: a host library in which no loop is worth optimising: it takes half the time to compile. Its precompiled headers are
 #   another set, because those of `host` are for another level of optimisation, at which gcc 12 can crash.
 function(vireo_add_library name)
-  cmake_parse_arguments(ARG "HOST;THREADS;COLD;JOINED;ALONE" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "HOST;THREADS;COLD;JOINED" "PRECOMPILED" "SOURCES;HEADERS;TESTS;TEST_LIBS;BENCHES;PUBLIC;PRIVATE" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vireo_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -235,7 +235,7 @@ function(vireo_add_library name)
   endif()
   vireo_alias_(${name})
   if(ARG_SOURCES)
-    if((ARG_HOST OR ARG_JOINED) AND NOT ARG_ALONE)
+    if(ARG_HOST OR ARG_JOINED)
       vireo_join_(ARG_SOURCES ${name} ${ARG_SOURCES})
     endif()
     add_library(${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})

@@ -22,7 +22,6 @@
 namespace vireo::npu {
 namespace {
 
-constexpr const char* kTaken = "";
 constexpr const char* kChanges = "its shapes change from run to run (vireo convert --shape fixes them)";
 
 // Bytes of an element; 0: of a type whose constants no layer reads.

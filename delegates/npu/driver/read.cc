@@ -1,11 +1,7 @@
 #include "delegates/npu/driver/read.h"
 
 namespace vireo::npu {
-namespace {
-
-constexpr const char* kTaken = "";
-
-}  // namespace
+namespace {}  // namespace
 
 int64_t Value::count() const {
   int64_t n = 1;

@@ -12,6 +12,9 @@
 
 namespace vireo::npu {
 
+// What a function that names a reason returns where it has none against a node.
+constexpr const char* kTaken = "";
+
 // A value of the graph or of a composite's body; composites stand by their bodies.
 struct Value {
   vireo_dtype dtype = VIREO_NONE;
