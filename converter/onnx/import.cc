@@ -73,6 +73,17 @@ std::string node_name(const ::onnx::NodeProto& node, const Scope* scope) {
   return scope == nullptr ? name : scope->prefix + name;
 }
 
+::onnx::AttributeProto* set_attribute(::onnx::NodeProto* node, const char* name,
+                                      ::onnx::AttributeProto::AttributeType type) {
+  for (int i = node->attribute_size(); i-- > 0;) {
+    if (node->attribute(i).name() == name) node->mutable_attribute()->DeleteSubrange(i, 1);
+  }
+  ::onnx::AttributeProto* a = node->add_attribute();
+  a->set_name(name);
+  a->set_type(type);
+  return a;
+}
+
 const ::onnx::AttributeProto* find_attribute(const ::onnx::NodeProto& node, const Scope& scope, std::string_view name) {
   for (const auto& a : node.attribute()) {
     if (a.name() != name) continue;

@@ -279,6 +279,9 @@ constexpr char kRewrittenScan[] = "__rewritten_scan";
 int known_bool(ir::ConstantFinder& finder, const ir::Value* v);
 // "" for ai.onnx, under whichever of its two names.
 std::string plain_domain(const std::string& domain);
+// An attribute of this name without a value yet, in place of any that the node has.
+::onnx::AttributeProto* set_attribute(::onnx::NodeProto* node, const char* name,
+                                      ::onnx::AttributeProto::AttributeType type);
 inline std::string in_quotes(const std::string& name) { return "\"" + name + "\""; }
 // What a node is called in messages and in the file.
 std::string node_name(const ::onnx::NodeProto& node, const Scope* scope);

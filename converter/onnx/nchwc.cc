@@ -18,17 +18,6 @@ constexpr int kPlainOpset = 22;  // whose attributes the domain's pools have
 constexpr char kSaveAgain[] =
     "save the model again with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL, or convert the original";
 
-::onnx::AttributeProto* set_attribute(::onnx::NodeProto* node, const char* name,
-                                      ::onnx::AttributeProto::AttributeType type) {
-  for (int i = node->attribute_size(); i-- > 0;) {
-    if (node->attribute(i).name() == name) node->mutable_attribute()->DeleteSubrange(i, 1);
-  }
-  ::onnx::AttributeProto* a = node->add_attribute();
-  a->set_name(name);
-  a->set_type(type);
-  return a;
-}
-
 bool flag(const ::onnx::NodeProto& node, const Scope& scope, const char* name) {
   const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
   return a != nullptr && a->i() != 0;

@@ -14,7 +14,7 @@ namespace {
 using Dims = std::vector<Dim>;
 using Axes = std::vector<int>;
 
-const std::string kLimit = "at most " + std::to_string(kMaxRank);
+std::string limit() { return "at most " + std::to_string(kMaxRank); }
 constexpr char kHelp[] = "merge neighbouring dimensions before this operator, or compute with fewer of them";
 
 // Operators that give each element of the result from the elements at its place, with broadcasting. A quantizing one is
@@ -129,7 +129,8 @@ class WideNode {
     if (op == "Identity") return give(0, operand(0).flat, operand(0).dims);
     if (op == "Reshape" || op == "Unsqueeze" || op == "Squeeze" || op == "Flatten") {
       Dims dims;
-      return viewed(&dims) && give(0, operand(0).flat, std::move(dims));
+      return (viewed(&dims) || refuse("the shape is not known or does not fit")) &&
+             give(0, operand(0).flat, std::move(dims));
     }
     if (op == "Shape") return shape();
     if (op == "Transpose") return transpose();
@@ -139,6 +140,15 @@ class WideNode {
     if (is_reduction(op)) return reduce();
     if (is_elementwise(op)) return elementwise();
     return refuse("the operator is not known for so large a rank");
+  }
+
+  // Whether a node that reads no wide tensor makes one. Few do: only how many dimensions there are is looked at.
+  bool makes_wide() {
+    const std::string& op = node_.op_type();
+    Dims list;
+    if (operand(0).flat == nullptr) return false;
+    if (op == "Reshape") return listed(1, "shape", &list) && list.size() > kMaxRank;
+    return op == "Unsqueeze" && listed(1, "axes", &list) && operand(0).dims.size() + list.size() > kMaxRank;
   }
 
   // The dimensions of what a Reshape or Unsqueeze gives; false where they are not known here.
@@ -194,7 +204,7 @@ class WideNode {
       const WideTensor* wide = name.empty() ? nullptr : wides_.find(in_.lookup(scope_, name));
       if (wide != nullptr && of.empty()) of = "its input \"" + name + "\" is " + wides_.text(*wide) + ", ";
     }
-    in_.record(&node_, &scope_, Code::kUnsupportedNode, of + kLimit + " dimensions are supported, and " + why, kHelp);
+    in_.record(&node_, &scope_, Code::kUnsupportedNode, of + limit() + " dimensions are supported, and " + why, kHelp);
     return false;
   }
 
@@ -294,19 +304,9 @@ class WideNode {
     return results;
   }
 
-  ::onnx::NodeProto without(const char* attribute) const {
-    ::onnx::NodeProto plain = node_;
-    for (int i = plain.attribute_size(); i-- > 0;) {
-      if (plain.attribute(i).name() == attribute) plain.mutable_attribute()->DeleteSubrange(i, 1);
-    }
-    return plain;
-  }
   ::onnx::NodeProto with_int(const char* attribute, int64_t value) const {
-    ::onnx::NodeProto plain = without(attribute);
-    auto* a = plain.add_attribute();
-    a->set_name(attribute);
-    a->set_type(::onnx::AttributeProto::INT);
-    a->set_i(value);
+    ::onnx::NodeProto plain = node_;
+    set_attribute(&plain, attribute, ::onnx::AttributeProto::INT)->set_i(value);
     return plain;
   }
 
@@ -372,10 +372,8 @@ class WideNode {
     if (std::is_sorted(order.begin(), order.end())) return give(0, x.flat, std::move(result));
     std::vector<Axes> before;
     for (const int run : order) before.push_back(runs[static_cast<size_t>(run)]);
-    ::onnx::NodeProto plain = without("perm");
-    auto* a = plain.add_attribute();
-    a->set_name("perm");
-    a->set_type(::onnx::AttributeProto::INTS);
+    ::onnx::NodeProto plain = node_;
+    auto* a = set_attribute(&plain, "perm", ::onnx::AttributeProto::INTS);
     for (size_t i = 0; i < runs.size(); ++i)
       a->add_ints(std::find(order.begin(), order.end(), static_cast<int>(i)) - order.begin());
     ir::Value* narrow = reshape(x.flat, merged(x.dims, before));
@@ -599,7 +597,7 @@ std::string WideTensors::text(const WideTensor& wide) const {
 void WideTensors::refuse(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what,
                          const WideTensor& wide) {
   importer_.record(&node, &scope, Code::kUnsupportedNode,
-                   what + " is " + text(wide) + ", " + kLimit + " dimensions are supported", kHelp);
+                   what + " is " + text(wide) + ", " + limit() + " dimensions are supported", kHelp);
 }
 
 bool WideTensors::import(Scope& scope, ::onnx::NodeProto& node, const std::string& domain) {
@@ -616,12 +614,7 @@ bool WideTensors::import(Scope& scope, ::onnx::NodeProto& node, const std::strin
   const auto opset = scope.opsets.find(domain);
   if (opset == scope.opsets.end()) return false;
   WideNode wide(*this, scope, node, opset->second);
-  if (!reads) {
-    const bool makes = domain.empty() && (node.op_type() == "Reshape" || node.op_type() == "Unsqueeze");
-    std::vector<Dim> dims;
-    if (!makes || node.input_size() == 0 || node.input(0).empty() || !wide.viewed(&dims) || dims.size() <= kMaxRank)
-      return false;
-  }
+  if (!reads && !(domain.empty() && wide.makes_wide())) return false;
   if (!wide.import()) importer_.bind_failed(scope, node);
   return true;
 }

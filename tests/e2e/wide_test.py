@@ -167,6 +167,8 @@ TABLE.update({
     "matrix product": matrix_product, "open batch": open_batch, "axes of older opsets": older_axes, "inside a branch": inside_a_branch,
     "refused, reversed": refused(lambda: Chain([512]).reshape([2] * 9).transpose(list(range(9))[::-1]).reshape([512]),
                                  ["9 are left", "float32[2,2,2,2,2,2,2,2,2]", "Transpose"], [512]),
+    "refused, a shape that does not fit": refused(lambda: Chain([512]).reshape([2] * 9).reshape([500]),
+                                                  ["the shape is not known or does not fit", "float32[2,2,2,2,2,2,2,2,2]", "Reshape"], [512]),
     "refused, an output": refused(lambda: Chain([512]).reshape([2] * 9), ["output", "float32[2,2,2,2,2,2,2,2,2]"], [512]),
     "refused, another operator": refused(lambda: Chain([512]).reshape([2] * 9).add("CumSum", ["c0"]), ["not known for so large a rank", "CumSum"], [512]),
 })
