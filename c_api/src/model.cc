@@ -92,7 +92,7 @@ vireo_status give_value(const vireo_value_info& value, vireo_value_info* out, vi
   return vireo::give(value, out, {"out", "VIREO_VALUE_INFO_INIT"}, error);
 }
 
-// The index in `list` of the tensor of this name; -1 where there is none.
+// The index in `list` of the tensor of this name; -1 if no tensor has it.
 int32_t find_value(const vireo_model& model, const flatbuffers::Vector<uint32_t>& list, const char* name) {
   for (uint32_t i = 0; i < list.size(); ++i) {
     if (strcmp(vireo::text_of(model.program.subgraph(0).tensors()->Get(list.Get(i))->name()), name) == 0)

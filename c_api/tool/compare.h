@@ -23,7 +23,7 @@ struct Difference {
   double max_rel = 0;      // over elements whose reference is not 0
   double cosine = 1;       // 1 when both are all zeros
   double sqnr_db = 300;    // 10 log10(sum ref^2 / sum d^2), limited to +-300: equal answers have no noise
-  double atol = INFINITY;  // the least with which it passes at this rtol; infinite: there is none, or not looked for
+  double atol = INFINITY;  // the least that passes with this rtol; infinite if none does, or none was looked for
   std::string reason;      // why it does not pass
 };
 

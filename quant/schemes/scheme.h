@@ -23,7 +23,7 @@ struct Scheme {
 };
 
 Span<const Scheme* const> schemes();
-const Scheme* find_scheme(const std::string& name);  // null: there is none
+const Scheme* find_scheme(const std::string& name);  // null if no scheme has this name
 std::vector<std::string> scheme_list();
 std::string scheme_names();  // for messages: "bf16, int4"
 // Is called before a tensor is changed, with its name and the share of the stage's work that is behind.

@@ -68,7 +68,7 @@ Status Builder::check_body_types(uint32_t sub, uint32_t n, Error* error) {
   const auto op = static_cast<Op>(node.op());
   Calling c;
   VIREO_TRY(read_calling(node, &c, error));
-  // Carried values are what they were before the first trip where there is none.
+  // If no trip runs, carried values keep what they were.
   for (uint32_t j = 0; j < c.carried; ++j) {
     const int32_t x = node.inputs()->Get(c.first_carried + j), y = node.outputs()->Get(j);
     if (x < 0 || y < 0 || slot(sub, x).tensor->dtype != slot(sub, y).tensor->dtype)

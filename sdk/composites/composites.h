@@ -34,7 +34,7 @@ inline constexpr const Composite* kAll[] = {
 
 // The row with this hint; null: a file of another converter may have one that is not in the list.
 const Composite* find_composite(const char* hint);
-// The row of this form for an operator with operands that are stored so; null: there is none.
+// The row of this form for an operator with operands that are stored so; null if no row fits.
 const Composite* find_composite(Form form, Op op, Stored stored);
 
 }  // namespace vireo::composites

@@ -13,7 +13,7 @@ namespace vireo::composites {
 struct Operand {
   int32_t input = -1;
   const void* constant = nullptr;
-  TensorType type;  // at the upper bounds; kNone: there is none
+  TensorType type;  // at the upper bounds; kNone: the value is absent
 
   bool given() const { return type.dtype != DType::kNone; }
   const void* data(const KernelContext& ctx) const {
