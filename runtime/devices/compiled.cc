@@ -1,27 +1,25 @@
 #include "runtime/devices/compiled.h"
 
 #include "sdk/base/config.h"
+#include "sdk/base/fnv.h"
 
 #include <string.h>
 
 namespace vireo {
 namespace {
 
-// FNV-1a.
 class Mixer {
  public:
-  void add(uint64_t value) {
-    for (int i = 0; i < 8; ++i) add_byte(static_cast<uint8_t>(value >> (8 * i)));
-  }
+  void add(uint64_t value) { hash_ = hash_number(hash_, value); }
+  // With its end, so that two texts do not run into each other.
   void add(const char* text) {
-    for (; text != nullptr && *text != 0; ++text) add_byte(static_cast<uint8_t>(*text));
-    add_byte(0);
+    if (text == nullptr) text = "";
+    hash_ = hash_bytes(hash_, text, strlen(text) + 1);
   }
   uint64_t sum() const { return hash_; }
 
  private:
-  void add_byte(uint8_t b) { hash_ = (hash_ ^ b) * 0x100000001b3u; }
-  uint64_t hash_ = 0xcbf29ce484222325u;
+  uint64_t hash_ = kEmptyHash;
 };
 
 void tell(const vireo_model* model, vireo_log_level level, const char* device, const char* where, const char* what) {

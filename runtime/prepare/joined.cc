@@ -7,25 +7,20 @@
 #include "runtime/devices/compiled.h"
 #include "runtime/prepare/arena_plan.h"
 #include "sdk/base/config.h"
+#include "sdk/base/fnv.h"
 
 namespace vireo {
 namespace {
 
-// FNV-1a, as the cache's names.
-uint64_t mix(uint64_t hash, uint64_t value) {
-  for (int i = 0; i < 8; ++i) hash = (hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3u;
-  return hash;
-}
-
 uint64_t shapes_of(const SessionLayout& l, uint32_t subgraph, uint32_t first, uint32_t count) {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = kEmptyHash;
   const SubLayout& s = l.subs[subgraph];
   const auto take = [&](const flatbuffers::Vector<int32_t>& list) {
     for (const int32_t t : list) {
       if (t < 0) continue;
       const TensorType& type = s.max_types[t];
-      hash = mix(hash, static_cast<uint64_t>(type.shape.rank));
-      for (int i = 0; i < type.shape.rank; ++i) hash = mix(hash, static_cast<uint64_t>(type.shape[i]));
+      hash = hash_number(hash, static_cast<uint64_t>(type.shape.rank));
+      for (int i = 0; i < type.shape.rank; ++i) hash = hash_number(hash, static_cast<uint64_t>(type.shape[i]));
     }
   };
   for (uint32_t n = first; n < first + count; ++n) {

@@ -16,6 +16,15 @@ inline uint64_t hash_bytes(uint64_t so_far, const void* data, size_t bytes) {
   return so_far;
 }
 
+// The same of a number's bytes, the lowest first on every machine.
+inline uint64_t hash_number(uint64_t so_far, uint64_t value) {
+  for (int i = 0; i < 8; ++i) {
+    const auto byte = static_cast<uint8_t>(value >> (8 * i));
+    so_far = hash_bytes(so_far, &byte, 1);
+  }
+  return so_far;
+}
+
 }  // namespace vireo
 
 #endif  // VIREO_SDK_BASE_FNV_H_
