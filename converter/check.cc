@@ -12,7 +12,7 @@
 #include "converter/check_inputs.h"
 #include "converter/emit/model_file.h"
 #include "converter/ir/random.h"
-#include "converter/passes/recognise_attention.h"
+#include "converter/passes/recognise/recognise_attention.h"
 #include "sdk/ops/traits.h"
 #include "sdk/ops/value_reader.h"
 

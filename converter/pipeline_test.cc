@@ -9,8 +9,8 @@
 
 #include "converter/onnx/import.h"
 #include "converter/onnx/load.h"
-#include "converter/passes/measure.h"
 #include "converter/passes/pipeline.h"
+#include "converter/passes/shared/measure.h"
 #include "tests/support/roots.h"
 
 namespace vireo {

@@ -1,4 +1,4 @@
-// Runs every <pass>.test.ir beside this file.
+// Runs every <pass>.test.ir in the folders beside this file.
 //
 //   case name                     one case; its graph follows, in the form of converter/ir/text.h
 //     ...
@@ -23,9 +23,9 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
-#include "converter/passes/composite.h"
-#include "converter/passes/measure.h"
 #include "converter/passes/pipeline.h"
+#include "converter/passes/shared/composite.h"
+#include "converter/passes/shared/measure.h"
 #include "sdk/ops/value_reader.h"
 #include "tests/support/roots.h"
 
@@ -48,7 +48,7 @@ std::string trim(const std::string& s) {
 std::vector<Case> read_cases() {
   std::vector<Case> out;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(tests::source_path("converter/passes"))) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(tests::source_path("converter/passes"))) {
     const std::string name = entry.path().filename().string();
     if (name.size() > 8 && name.substr(name.size() - 8) == ".test.ir") files.push_back(entry.path());
   }

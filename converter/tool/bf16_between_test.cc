@@ -7,8 +7,8 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
-#include "converter/passes/fuse_attention.h"
-#include "converter/passes/fuse_epilogue.h"
+#include "converter/passes/fuse/fuse_attention.h"
+#include "converter/passes/fuse/fuse_epilogue.h"
 #include "converter/passes/pipeline.h"
 #include "quant/schemes/bf16.h"
 

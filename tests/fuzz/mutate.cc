@@ -90,7 +90,7 @@ std::string Draft::text() const {
 
 std::vector<Draft> read_seeds(const std::string& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (name.size() > 8 && name.substr(name.size() - 8) == ".test.ir") files.push_back(entry.path());
   }

@@ -33,7 +33,7 @@ class ThisTree(unittest.TestCase):
         return kinds[0] - table.WIDE, kinds[1] - table.WIDE, kinds[2]
 
     def test_a_pass_of_the_converter(self):
-        tests, stages, parts = self.chosen("converter/passes/fold_batch_norm.cc")
+        tests, stages, parts = self.chosen("converter/passes/simplify/fold_batch_norm.cc")
         self.assertLessEqual({"vireo_converter_passes_test", "vireo_converter_test",
                              "e2e_models", "e2e_zoo", "optimiser_fuzz"}, tests)
         self.assertFalse(tests & {"vireo_sdk_base_test", "vireo_cpu_kernels_test",
@@ -43,7 +43,7 @@ class ThisTree(unittest.TestCase):
         self.assertEqual(stages, {"build", "release"})
 
     def test_threads_are_for_what_thread_tests_link(self):
-        self.assertIn("tsan", self.chosen("converter/passes/fold_batch_norm.cc")[2])  # bounds_test links the converter
+        self.assertIn("tsan", self.chosen("converter/passes/simplify/fold_batch_norm.cc")[2])  # bounds_test links the converter
         self.assertNotIn("tsan", self.chosen("converter/report/page.cc", "quant/schemes/int4.cc")[2])
         self.assertIn("tsan", self.chosen("runtime/platform/pool_test.cc")[2])
         self.assertNotIn("tsan", self.chosen("sdk/base/number_test.cc")[2])
@@ -108,7 +108,7 @@ class ThisTree(unittest.TestCase):
         self.assertIn("e2e_zoo", self.chosen("tests/e2e/CMakeLists.txt")[0])
 
     def test_what_is_gone_reached_what_its_neighbours_reach(self):
-        self.assertEqual(self.chosen("converter/passes/gone.cc"), self.chosen("converter/passes/fold_batch_norm.cc"))
+        self.assertEqual(self.chosen("converter/passes/gone.cc"), self.chosen("converter/passes/simplify/fold_batch_norm.cc"))
         self.assertIn("vireo_sdk_base_test", self.chosen("sdk/base/gone_test.cc")[0])
 
     def test_the_unknown_chooses_everything(self):

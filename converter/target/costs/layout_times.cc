@@ -9,7 +9,7 @@
 #include <string>
 
 #include "converter/ir/text.h"
-#include "converter/passes/layout_roles.h"
+#include "converter/passes/layout/layout_roles.h"
 
 namespace vireo {
 namespace {

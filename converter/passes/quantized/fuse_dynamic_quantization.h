@@ -1,0 +1,12 @@
+#ifndef VIREO_CONVERTER_PASSES_QUANTIZED_FUSE_DYNAMIC_QUANTIZATION_H_
+#define VIREO_CONVERTER_PASSES_QUANTIZED_FUSE_DYNAMIC_QUANTIZATION_H_
+
+#include "converter/passes/pass.h"
+
+namespace vireo::passes {
+
+extern const Pass kFuseDynamicQuantization;
+
+}  // namespace vireo::passes
+
+#endif  // VIREO_CONVERTER_PASSES_QUANTIZED_FUSE_DYNAMIC_QUANTIZATION_H_
