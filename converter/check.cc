@@ -13,8 +13,8 @@
 #include "converter/emit/model_file.h"
 #include "converter/ir/random.h"
 #include "converter/passes/recognise/recognise_attention.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/traits.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -14,7 +14,7 @@
 #include "sdk/base/dtype.h"
 #include "sdk/base/half.h"
 #include "sdk/files/whole_file.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -3,8 +3,8 @@
 that a file which asks what the build is made of includes the header that says it.
 
 The rule, from the left to the right only:
-    include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/tool
-    sdk <- converter/ir <- converter/stage <- quant, converter <- converter/tool (which also uses c_api)
+    include <- sdk <- delegates, runtime <- c_api <- bindings, samples, c_api/cli
+    sdk <- converter/ir <- converter/stage <- quant, converter <- converter/cli (which also uses c_api)
     runtime's load, memory, devices, place <- prepare <- run <- recover <- create <- explain
 
     check_layers.py [ROOT]        reads the tracked sources below ROOT; exit status 1 when a rule is broken
@@ -27,11 +27,11 @@ ROOMS = [
     ("sdk/files", []),
     ("sdk/json", []),
     ("sdk/media", ["sdk"]),
-    ("c_api/tool", ["c_api/include", "sdk/files", "sdk/json", "sdk/media"]),
+    ("c_api/cli", ["c_api/include", "sdk/files", "sdk/json", "sdk/media"]),
+    # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
+    ("c_api/fleet", ["c_api/include", "sdk", "runtime/platform"]),
     ("c_api", [*SHARED, *SESSION, "delegates"]),
     ("sdk", ["c_api/include", "sdk/media"]),
-    # Above sessions: it knows them by the public headers alone. It has threads, so the door to the OS is open to it.
-    ("runtime/fleet", ["c_api/include", "sdk", "runtime/platform"]),
     ("runtime/platform", ["c_api/include", "sdk", "runtime"]),
     *((room, SHARED + SESSION[:at]) for at, room in enumerate(SESSION)),
     ("runtime", ["c_api/include", "sdk", "runtime/platform"]),
@@ -40,7 +40,7 @@ ROOMS = [
     ("delegates/npu/machine", ["c_api/include"]),
     ("delegates/npu/compiler", ["c_api/include", "delegates/npu/machine"]),
     ("delegates", ["c_api/include", "sdk", "delegates/npu/machine", "delegates/npu/compiler"]),
-    ("converter/tool", ["c_api/include", "c_api/tool", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage", "converter",
+    ("converter/cli", ["c_api/include", "c_api/cli", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage", "converter",
                         "quant"]),
     ("converter/ir", ["c_api/include", "sdk", "sdk/files"]),
     # What is handed to the converter, so that neither quantizers nor the runtime know it.
@@ -63,7 +63,7 @@ assert.h cpuid.h float.h immintrin.h inttypes.h limits.h math.h stdarg.h stdbool
 """.split())
 DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodium.h"), "delegates": ("flatbuffers/", "hwy/"),
                     "c_api": ("flatbuffers/",), **{room: ("flatbuffers/",) for room in SESSION}}
-DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/include/")
+DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/fleet/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
 HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
@@ -149,8 +149,8 @@ def self_test():
         "sdk/ops/x/x_ref.cc": '  #  include <string>',
         "runtime/run/a.cc": '#include "c_api/src/handle.h"',
         "runtime/load/a.cc": '#include "delegates/cpu/cpu.h"',
-        "runtime/fleet/a.cc": '#include "runtime/run/session.h"',
-        "runtime/fleet/b.cc": "#include <mutex>",
+        "c_api/fleet/a.cc": '#include "runtime/run/session.h"',
+        "c_api/fleet/b.cc": "#include <mutex>",
         "runtime/devices/a.cc": '#include "runtime/prepare/layout.h"',
         "runtime/platform/b.cc": '#include "runtime/run/session.h"',
         "runtime/prepare/a.cc": '#include "runtime/run/session.h"',
@@ -161,7 +161,7 @@ def self_test():
         "runtime/recover/a.cc": '#include "runtime/create/builder.h"',
         "runtime/create/a.cc": '#include "runtime/explain/explain.h"',
         "runtime/explain/a.cc": '#include "c_api/src/handle.h"',
-        "runtime/run/b.cc": '#include "runtime/fleet/common.h"',
+        "runtime/run/b.cc": '#include "c_api/fleet/common.h"',
         "delegates/cpu/a.cc": '#include "runtime/run/run.h"',
         "delegates/xnnpack/a.cc": '#include "delegates/cpu/cpu.h"',
         "delegates/cpu/b.cc": '#include "delegates/npu/machine/isa.h"',
@@ -173,8 +173,8 @@ def self_test():
         "c_api/include/vireo/a.h": '#include "sdk/base/status.h"',
         "c_api/src/a.cc": '#include "converter/ir/graph.h"',
         "c_api/src/b.cc": "#include <mutex>",
-        "c_api/tool/a.cc": '#include "runtime/run/run.h"',
-        "c_api/tool/b.cc": '#include "sdk/base/status.h"',
+        "c_api/cli/a.cc": '#include "runtime/run/run.h"',
+        "c_api/cli/b.cc": '#include "sdk/base/status.h"',
         "sdk/files/a.cc": '#include "sdk/base/status.h"',
         "sdk/json/a.cc": '#include "sdk/base/status.h"',
         "runtime/load/b.cc": '#include "sdk/json/json.h"',
@@ -205,13 +205,13 @@ def self_test():
         "runtime/platform/a.cc": "#include <mutex>",
         "runtime/explain/b.cc": '#include "runtime/create/create.h"\n#include "runtime/devices/runtime.h"',
         "c_api/src/c.cc": '#include "runtime/explain/explain.h"\n#include "runtime/run/session.h"',
-        "runtime/fleet/a.cc": '#include "runtime/platform/threads.h"\n#include "vireo/fleet.h"',
-        "converter/tool/a.cc": '#include "quant/a.h"\n#include "converter/passes/pass.h"\n#include "vireo/vireo.h"\n#include <string>',
+        "c_api/fleet/a.cc": '#include "runtime/platform/threads.h"\n#include "vireo/fleet.h"',
+        "converter/cli/a.cc": '#include "quant/a.h"\n#include "converter/passes/pass.h"\n#include "vireo/vireo.h"\n#include <string>',
         "quant/schemes/b.cc": '#include "converter/stage/stage.h"',
         "sdk/base/c_test.cc": '#include "tests/support/x.h"',
         "sdk/plan/b.cc": '#include "sdk/base/config.h"\n#if VIREO_PARTS',
         "runtime/load/d.cc": '// without VIREO_TRUST\nconst char* a = "VIREO_TRUST is off", *b = VIREO_TRUST_INIT;',
-        "c_api/tool/c.cc": "#if VIREO_PLUGINS",
+        "c_api/cli/c.cc": "#if VIREO_PLUGINS",
         "samples/firmware/main.c": '#include "toolchains/cortex-m/board.h"',
         "tests/e2e/a.cc": '#include "converter/ir/graph.h"',
     }

@@ -6,7 +6,7 @@
 #include "runtime/explain/device_choice.h"
 #include "runtime/explain/explain.h"
 #include "sdk/base/config.h"
-#include "sdk/ops/weight_tables.h"
+#include "sdk/ops/shared/weight_tables.h"
 
 using vireo::Error;
 using vireo::Interval;

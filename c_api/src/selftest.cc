@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "runtime/create/create.h"
-#include "sdk/ops/to_integer.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/to_integer.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/parts.h"
 
 namespace vireo::emit {
 namespace {

@@ -13,7 +13,7 @@
 #include "sdk/format/container.h"
 #include "sdk/format/sha256.h"
 #include "sdk/ops/identity/identity_generated.h"
-#include "sdk/ops/weight_tables.h"
+#include "sdk/ops/shared/weight_tables.h"
 #include "vireo/vireo.h"
 
 namespace vireo::emit {

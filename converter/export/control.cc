@@ -2,7 +2,7 @@
 // its own inputs is captured by name, as ONNX has it.
 #include "converter/export/writer.h"
 #include "sdk/ops/control/control_generated.h"
-#include "sdk/ops/strict_export.h"
+#include "sdk/ops/shared/strict_export.h"
 
 namespace vireo::exporter {
 

@@ -14,7 +14,7 @@
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/shape_of/shape_of.h"
 #include "sdk/ops/shape_of/shape_of_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::ir {
 namespace {

@@ -9,7 +9,7 @@
 #include "sdk/base/checked.h"
 #include "sdk/base/string.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::ir {
 namespace {

@@ -10,7 +10,7 @@
 #include "converter/ir/infer.h"
 #include "sdk/base/half.h"
 #include "sdk/ops/control/control_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::ir {
 namespace {

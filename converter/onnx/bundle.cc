@@ -14,11 +14,8 @@
 #include "sdk/ops/where/where_generated.h"
 
 namespace vireo::importer {
-namespace {
 
-std::vector<uint8_t> plain() { return pack<attrs::Binary>(attrs::BinaryT{}); }
-
-}  // namespace
+std::vector<uint8_t> binary_attributes() { return pack<attrs::Binary>(attrs::BinaryT{}); }
 
 const char* kind(const Bundle& b) {
   if (b.map) return b.elements[1]->type.shape.rank == 1 ? "a map" : "a sequence of maps";
@@ -106,11 +103,11 @@ ir::Value* Importer::constant_bool(Scope& scope, bool value) {
 
 ir::Value* Importer::both(Scope& scope, const ::onnx::NodeProto& node, ir::Value* a, ir::Value* b) {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
-  return emit(scope, node, Op::kBitwiseAnd, plain(), {a, b});
+  return emit(scope, node, Op::kBitwiseAnd, binary_attributes(), {a, b});
 }
 
 ir::Value* Importer::compare(Scope& scope, const ::onnx::NodeProto& node, Op op, int64_t a, ir::Value* b) {
-  return emit(scope, node, op, plain(), {constant_i64(scope, a), b});
+  return emit(scope, node, op, binary_attributes(), {constant_i64(scope, a), b});
 }
 
 ir::Value* Importer::as_scalar(Scope& scope, const ::onnx::NodeProto& node, ir::Value* v, DType dtype) {
@@ -155,7 +152,7 @@ ir::Value* Importer::checked(Scope& scope, const ::onnx::NodeProto& node, ir::Va
   wrong = emit(scope, node, Op::kCast, pack<attrs::Cast>(to), {wrong});
   ir::Value* zero = emit(scope, node, Op::kGather, pack<attrs::Gather>(attrs::GatherT{}),
                          {constant_i64(scope, std::vector<int64_t>{0}), wrong});
-  return emit(scope, node, Op::kAdd, plain(), {index, zero});
+  return emit(scope, node, Op::kAdd, binary_attributes(), {index, zero});
 }
 
 // ---- one of two ----

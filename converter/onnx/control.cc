@@ -52,7 +52,8 @@ bool makes_text(const ir::Graph& g) {
   return false;
 }
 
-// A node writes the text that it makes where its last run wrote (sdk/ops/text.h): strings must not outlive their trip.
+// A node writes the text that it makes where its last run wrote (sdk/ops/shared/text.h): strings must not outlive
+// their trip.
 bool keeps_text(const ir::Graph& body) {
   const auto& outputs = body.outputs();
   return std::any_of(outputs.begin(), outputs.end(),

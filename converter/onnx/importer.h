@@ -269,6 +269,8 @@ std::string unknown_operator_advice(const std::string& domain, const std::string
 bool is_sequence_operator(const std::string& domain, const std::string& op);
 // Operators over maps, which maps.cc serves.
 bool is_map_operator(const std::string& domain, const std::string& op);
+// Attributes of Add, Less and the other operators of two operands.
+std::vector<uint8_t> binary_attributes();
 // "a sequence", "an optional", "a map"...
 const char* kind(const Bundle& b);
 // old_scan.cc: an attribute of the Scans that it writes. Like all names that begin so, no operator's own.

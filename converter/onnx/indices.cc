@@ -2,7 +2,7 @@
 // inputs are, so the model is refused before it is on a device. Bodies are left to the run: exporters write branches
 // that no run takes.
 #include "converter/onnx/importer.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::importer {
 namespace {

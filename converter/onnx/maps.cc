@@ -17,7 +17,7 @@
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/top_k/top_k_generated.h"
 
 namespace vireo::importer {

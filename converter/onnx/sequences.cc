@@ -23,8 +23,6 @@ std::string above_most(int64_t parts) {
   return std::to_string(parts) + " parts, and a tensor is split into at most " + std::to_string(kMostElements);
 }
 
-std::vector<uint8_t> plain() { return pack<attrs::Binary>(attrs::BinaryT{}); }
-
 int64_t int_attribute(const ::onnx::NodeProto& node, const Scope& scope, const char* name, int64_t otherwise) {
   const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
   return a == nullptr ? otherwise : a->i();
@@ -124,12 +122,12 @@ ir::Value* Importer::position(Scope& scope, const ::onnx::NodeProto& node, ir::V
   ir::Value* at = as_scalar(scope, node, index, DType::kI64);
   ir::Value* length = length_of(scope, sequence);
   if (at == nullptr) return nullptr;
-  ir::Value* behind = emit(scope, node, Op::kAdd, plain(), {at, length});
+  ir::Value* behind = emit(scope, node, Op::kAdd, binary_attributes(), {at, length});
   ir::Value* front = compare(scope, node, Op::kLessOrEqual, 0, at);
   at = front == nullptr || behind == nullptr ? nullptr : choose(scope, node, front, at, behind);
   if (at == nullptr) return nullptr;
   ir::Value* low = compare(scope, node, Op::kLessOrEqual, 0, at);
-  ir::Value* high = emit(scope, node, insert ? Op::kLessOrEqual : Op::kLess, plain(), {at, length});
+  ir::Value* high = emit(scope, node, insert ? Op::kLessOrEqual : Op::kLess, binary_attributes(), {at, length});
   if (low == nullptr || high == nullptr) return nullptr;
   return checked(scope, node, at, both(scope, node, low, high));
 }
@@ -156,7 +154,8 @@ ir::Value* Importer::sequence_insert(Scope& scope, const ::onnx::NodeProto& node
       made.elements.push_back(v);
     }
   }
-  if (s.length != nullptr) made.length = emit(scope, node, Op::kAdd, plain(), {s.length, constant_i64(scope, 1)});
+  if (s.length != nullptr)
+    made.length = emit(scope, node, Op::kAdd, binary_attributes(), {s.length, constant_i64(scope, 1)});
   return add_bundle(std::move(made));
 }
 
@@ -180,7 +179,7 @@ ir::Value* Importer::sequence_erase(Scope& scope, const ::onnx::NodeProto& node)
   }
   // The position stands in for the length where it is the last one: it is checked.
   if (s.length != nullptr) {
-    made.length = given ? emit(scope, node, Op::kAdd, plain(), {s.length, constant_i64(scope, -1)}) : at;
+    made.length = given ? emit(scope, node, Op::kAdd, binary_attributes(), {s.length, constant_i64(scope, -1)}) : at;
     if (made.length == nullptr) return nullptr;
   }
   return add_bundle(std::move(made));
@@ -289,21 +288,23 @@ ir::Value* Importer::split_to_sequence(Scope& scope, const ::onnx::NodeProto& no
                                           : constant_i64(scope, std::vector<int64_t>{extent});
     ir::Value* start = constant_i64(scope, std::vector<int64_t>{0});
     for (int64_t k = 0; !open && k < most && start != nullptr && size != nullptr; ++k) {
-      ir::Value* end = emit(scope, node, Op::kAdd, plain(), {start, size});
-      end = emit(scope, node, Op::kMin, plain(), {end, last});
+      ir::Value* end = emit(scope, node, Op::kAdd, binary_attributes(), {start, size});
+      end = emit(scope, node, Op::kMin, binary_attributes(), {end, last});
       if (end == nullptr) return nullptr;
       // What is not kept is one element: the last one again where there is none, because there is no half a shape.
       ir::Value* from =
-          keep ? start : emit(scope, node, Op::kSub, plain(), {end, constant_i64(scope, std::vector<int64_t>{1})});
+          keep ? start
+               : emit(scope, node, Op::kSub, binary_attributes(), {end, constant_i64(scope, std::vector<int64_t>{1})});
       made.elements.push_back(slice(scope, node, x, axis, from, end, keep));
       start = end;
     }
     ir::Value* total = as_scalar(scope, node, last, DType::kI64);
-    ir::Value* up = emit(scope, node, Op::kAdd, plain(), {size, total});
-    up = emit(scope, node, Op::kSub, plain(), {up, constant_i64(scope, 1)});
-    made.length = emit(scope, node, Op::kDiv, plain(), {up, size});
+    ir::Value* up = emit(scope, node, Op::kAdd, binary_attributes(), {size, total});
+    up = emit(scope, node, Op::kSub, binary_attributes(), {up, constant_i64(scope, 1)});
+    made.length = emit(scope, node, Op::kDiv, binary_attributes(), {up, size});
     if (made.length != nullptr && !open && (range.open() || most < whole)) {
-      ir::Value* fits = emit(scope, node, Op::kLessOrEqual, plain(), {made.length, constant_i64(scope, most)});
+      ir::Value* fits =
+          emit(scope, node, Op::kLessOrEqual, binary_attributes(), {made.length, constant_i64(scope, most)});
       made.length = checked(scope, node, made.length, fits);
     }
     return made.length == nullptr ? nullptr : add_bundle(std::move(made));
@@ -372,7 +373,7 @@ ir::Value* Importer::first_parts(Scope& scope, const ::onnx::NodeProto& node, ir
            "give the inputs' shapes (--shape) so that the sizes are known");
     return nullptr;
   }
-  ir::Value* end = emit(scope, node, Op::kMul, plain(), {parts.length, constant_i64(scope, each)});
+  ir::Value* end = emit(scope, node, Op::kMul, binary_attributes(), {parts.length, constant_i64(scope, each)});
   if (end == nullptr) return nullptr;
   end = emit(scope, node, Op::kReshape, pack<attrs::Reshape>(attrs::ReshapeT{}),
              {end, constant_i64(scope, std::vector<int64_t>{1})});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "converter/onnx/six_bits.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::importer {
 namespace {

@@ -26,7 +26,7 @@
 #include "converter/passes/pipeline.h"
 #include "converter/passes/shared/composite.h"
 #include "converter/passes/shared/measure.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "tests/support/roots.h"
 
 namespace vireo::passes {

@@ -134,7 +134,7 @@ std::string scalar_text(Reader& r, const std::string& type, size_t at) {
   return real_text(r.at<double>(at));
 }
 
-// Numbers that have names elsewhere: sdk/base/dtype.h, sdk/ops/window.h.
+// Numbers that have names elsewhere: sdk/base/dtype.h, sdk/ops/shared/window.h.
 std::string named(const std::string& field, const std::string& type, const std::string& number) {
   if (type != "ubyte") return number;
   const int64_t n = std::strtoll(number.c_str(), nullptr, 10);

@@ -13,7 +13,7 @@
 #include "sdk/base/checked.h"
 #include "sdk/format/model_generated.h"
 #include "sdk/ops/control/control_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::report {
 namespace {

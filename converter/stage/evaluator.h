@@ -1,5 +1,5 @@
 // Running a graph to see what it computes. The converter checks its passes through this interface and never meets the
-// runtime: converter/tool implements it over the C API.
+// runtime: converter/cli implements it over the C API.
 #ifndef VIREO_CONVERTER_STAGE_EVALUATOR_H_
 #define VIREO_CONVERTER_STAGE_EVALUATOR_H_
 

@@ -15,11 +15,11 @@
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

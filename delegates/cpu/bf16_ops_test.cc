@@ -9,9 +9,9 @@
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

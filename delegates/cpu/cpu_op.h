@@ -1,8 +1,9 @@
 // How a tuned kernel offers itself to the CPU delegate.
 //
-// delegates/cpu/ops/<op>.cc holds the choice, the scratch and the call; the arithmetic is in
-// delegates/cpu/kernels/<family>/. Each such file defines `extern const CpuOp kCpuOp_<stem>` and has a row in ops.def,
-// which the table is written from. A node that no CpuOp takes runs on the reference kernel, with the reason given.
+// delegates/cpu/adapters/<op>.cc holds the choice, the scratch and the call; the arithmetic is in
+// delegates/cpu/kernels/<family>/. Each such file defines `extern const CpuOp kCpuOp_<stem>` and has a row in
+// adapters.def, from which the table is written. A node that no CpuOp takes runs on the reference kernel, with the
+// reason given.
 #ifndef VIREO_DELEGATES_CPU_CPU_OP_H_
 #define VIREO_DELEGATES_CPU_CPU_OP_H_
 
@@ -49,7 +50,7 @@ enum CpuPackedLayout : uint32_t {
 struct CpuOp {
   const char* name;  // the stem
   // The kernel for this node, or null with `reason` (static text) if no kernel takes it. Called for every node of the
-  // operators in its row of ops.def.
+  // operators in its row of adapters.def.
   const CpuKernel* (*choose)(const CpuQuery& query, const char** reason);
   // Shapes that follow from data need not fit what scratch was asked for: run() checks. Else such nodes are not
   // offered.
@@ -58,7 +59,7 @@ struct CpuOp {
   const CpuKernel* (*alternative)(const CpuQuery& query, uint32_t index) = nullptr;
 };
 
-// A row of ops.def.
+// A row of adapters.def.
 struct CpuRow {
   const CpuOp* op;
   Span<const Op> nodes;  // for which choose is called

@@ -6,10 +6,10 @@
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

@@ -1,4 +1,4 @@
-// The composites of a node as the adapters of ops/ run them, matched once for a call of the delegate.
+// The composites of a node as the files of adapters/ run them, matched once for a call of the delegate.
 #ifndef VIREO_DELEGATES_CPU_FORMS_H_
 #define VIREO_DELEGATES_CPU_FORMS_H_
 

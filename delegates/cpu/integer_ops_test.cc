@@ -9,7 +9,7 @@
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/integer_golden_testing.h"
 #include "sdk/ops/pool/pool_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {

@@ -5,9 +5,9 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

@@ -2,7 +2,7 @@
 #ifndef VIREO_DELEGATES_CPU_POOL_SHAPE_H_
 #define VIREO_DELEGATES_CPU_POOL_SHAPE_H_
 
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo::cpu {
 

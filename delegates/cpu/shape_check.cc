@@ -1,6 +1,6 @@
 #include "delegates/cpu/shape_check.h"
 
-#include "sdk/ops/bound_infer.h"
+#include "sdk/ops/shared/bound_infer.h"
 
 namespace vireo {
 namespace {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "delegates/xnnpack/probe.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::xnnpack {
 namespace {

@@ -8,12 +8,12 @@
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/shared/integer.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo::xnnpack {
 namespace {

@@ -3,7 +3,7 @@
 #include "delegates/xnnpack/probe.h"
 #include "delegates/xnnpack/shape_check.h"
 #include "sdk/composites/operand.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::xnnpack {
 namespace {

@@ -5,10 +5,10 @@
 #include "delegates/xnnpack/rules.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/value_reader.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/integer.h"
+#include "sdk/ops/shared/value_reader.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo::xnnpack {
 namespace {

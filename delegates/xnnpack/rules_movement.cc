@@ -1,8 +1,8 @@
 #include "delegates/xnnpack/rules.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/transpose/transpose_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::xnnpack {
 

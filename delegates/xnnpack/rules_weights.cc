@@ -6,7 +6,7 @@
 #include "delegates/xnnpack/rules.h"
 #include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::xnnpack {
 namespace {

@@ -8,7 +8,7 @@
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::xnnpack {
 namespace {

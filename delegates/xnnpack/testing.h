@@ -21,7 +21,7 @@
 #include "delegates/conformance/test_graph.h"
 #include "delegates/xnnpack/heap.h"
 #include "delegates/xnnpack/xnnpack.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::xnnpack::testing {
 

@@ -12,11 +12,11 @@
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo::xnnpack {
 namespace {

@@ -33,8 +33,8 @@
 #include "sdk/ops/global_pool/global_pool_generated.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo::quant {
 namespace {

@@ -11,8 +11,8 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo::quant {
 

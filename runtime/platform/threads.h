@@ -1,4 +1,4 @@
-// A thread, a lock and what to wait on, where the target has threads: for those above sessions (runtime/fleet). In a
+// A thread, a lock and what to wait on, where the target has threads: for those above sessions (c_api/fleet). In a
 // process that was forked, locks and waiting are as the parent's threads left them: Home says so before either is used.
 #ifndef VIREO_RUNTIME_PLATFORM_THREADS_H_
 #define VIREO_RUNTIME_PLATFORM_THREADS_H_

@@ -4,7 +4,7 @@
 #include "runtime/prepare/joined.h"
 #include "sdk/base/config.h"
 #include "sdk/ops/control/control.h"
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/parts.h"
 
 namespace vireo {
 namespace {

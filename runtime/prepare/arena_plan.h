@@ -21,7 +21,7 @@ struct PlanWorkspace {
 bool owns_bodies(const fb::Node& node);
 // Whether node `n` has an entry in SubLayout::regions: for its bodies, or for inner values of the part that it begins.
 bool has_region(const SubLayout& layout, uint32_t n, const fb::Node& node);
-// Parts of a node that may lie in their whole (sdk/ops/parts.h): what it takes of PlanWorkspace::at.
+// Parts of a node that may lie in their whole (sdk/ops/shared/parts.h): what it takes of PlanWorkspace::at.
 uint32_t part_count(const fb::Node& node);
 
 // Fills the offsets of subgraph `index`; its bodies are done, an owner needs to know how large they are. A plan from

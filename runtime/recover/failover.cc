@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -71,6 +71,7 @@ Status bind_input(vireo_session& s, uint32_t i, const vireo_tensor* given) {
   if (given == nullptr || given->data == nullptr) {
     Tensor mine = x;
     if (given != nullptr && given->dtype != VIREO_NONE && given->rank >= 0 && given->rank <= kMaxRank) {
+      mine.dtype = static_cast<DType>(given->dtype);
       mine.shape.rank = given->rank;  // an empty tensor, or the shape of what the session's memory holds
       for (int d = 0; d < given->rank; ++d) mine.shape[d] = given->dims[d];
     }

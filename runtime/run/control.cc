@@ -4,7 +4,7 @@
 
 #include "runtime/run/session.h"
 #include "sdk/ops/control/control_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

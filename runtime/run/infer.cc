@@ -1,6 +1,6 @@
 // Shape functions over tensors in memory.
 #include "runtime/run/remote.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "sdk/base/half.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/unary/unary_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::composites {
 

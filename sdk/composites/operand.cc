@@ -1,6 +1,6 @@
 #include "sdk/composites/operand.h"
 
-#include "sdk/ops/bound_infer.h"
+#include "sdk/ops/shared/bound_infer.h"
 
 namespace vireo::composites {
 

@@ -27,6 +27,9 @@ struct Tensor : TensorType {
   int64_t count() const { return product(shape, 0, shape.rank); }
 };
 
+// The fewest elements that are worth a thread's while, where a kernel takes a few cycles for each.
+constexpr int64_t kElementGrain = 4096;
+
 struct KernelContext {
   Span<const Tensor* const> inputs;  // null: absent
   Span<Tensor* const> outputs;       // null: not wanted. Shapes are set by the shape function before the kernel runs

@@ -1,8 +1,8 @@
 #include "sdk/ops/view_export.h"
 
-#include "sdk/ops/dispatch.h"
-#include "sdk/ops/to_integer.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/to_integer.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 

@@ -48,8 +48,8 @@ struct PlanNode {
   uint32_t inplace = 0;      // inplace_always() of OpDef::inplace or of composite_inplace()
   bool view = false;         // OpDef::kView
   int64_t region_bytes = 0;  // memory for the bodies it owns, alive while it runs; -1: owns none
-  // part_offsets() of the operator (sdk/ops/parts.h): where each output lies in input 0, or, where it `joins`, each
-  // input in output 0. Empty: nowhere.
+  // part_offsets() of the operator (sdk/ops/shared/parts.h): where each output lies in input 0, or, where it `joins`,
+  // each input in output 0. Empty: nowhere.
   Span<const int64_t> at = {};
   bool joins = false;
   uint32_t together = 0;  // nodes that run at the same time, starting with this one

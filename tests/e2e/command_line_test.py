@@ -116,7 +116,7 @@ class NearlyRight(unittest.TestCase):
 
 
 class ErrorObjects(unittest.TestCase):
-    """--json: one object on standard output, whose keys c_api/tool/README.md lists."""
+    """--json: one object on standard output, whose keys c_api/cli/README.md lists."""
 
     def error(self, *arguments, status=1):
         done = vireo(*arguments, "--json")

@@ -193,7 +193,7 @@ class Data(unittest.TestCase):
         self.assertIn("neither .html nor .json", done.stderr)
 
     def test_trace(self):
-        """What bench --profile writes, by the rules of the trace-event format: see c_api/tool/trace_test.cc for all of them."""
+        """What bench --profile writes, by the rules of the trace-event format: see c_api/cli/trace_test.cc for all of them."""
         out = support.WORK / "report_trace.json"
         support.vireo("bench", MODELS / "kws_gru.onnx", "--seconds", "0.05", "--profile", out)
         trace = json.loads(out.read_text())

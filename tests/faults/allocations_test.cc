@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "c_api/tool/file.h"
+#include "c_api/cli/file.h"
 #include "sdk/base/config.h"
 #include "tests/faults/heap.h"
 #include "tests/support/roots.h"
@@ -231,7 +231,7 @@ TEST(Allocations, Pipelines) {
 TEST(Allocations, Splits) { sweep({"split", kModels + "fleet_batch.vireo", nullptr, "", 1, {}, Setting::kSplit}); }
 TEST(Allocations, WeightsPackedInTheFile) { sweep({"for targets", kModels + "fuzz/conv_for_targets.vireo"}); }
 TEST(Allocations, CachesThatAreThere) {
-  const vireo::tool::TemporaryFile file(".cache");
+  const vireo::cli::TemporaryFile file(".cache");
   Setting setting{"cache", kModels + "kws_smoke.vireo"};
   setting.cache = file.path() + ".folder";
   sweep(setting);
@@ -251,7 +251,7 @@ TEST(Allocations, SealedFiles) {
       {"signed", keys.sign(plain, 1)}, {"encrypted", keys.encrypt(plain)}, {"both", keys.sign(keys.encrypt(plain), 1)}};
   for (const auto& [name, bytes] : files) {
     const vireo_trust trust = keys.trust(std::string(name) != "encrypted");
-    const vireo::tool::TemporaryFile file(".vireo");
+    const vireo::cli::TemporaryFile file(".vireo");
     std::ofstream(file.path(), std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     Setting setting{name, file.path()};
@@ -266,7 +266,7 @@ TEST(Allocations, SealedFiles) {
 TEST(Allocations, PlugInsThatCompile) {
   if (!there(kPlugin)) GTEST_SKIP() << "this build is without the npu plug-in (VIREO_NPU, VIREO_PLUGINS)";
   sweep({"npu", kGolden, "npu,cpu", kPlugin.c_str()});
-  const vireo::tool::TemporaryFile file(".cache");
+  const vireo::cli::TemporaryFile file(".cache");
   Setting setting{"npu, compiled before", kGolden, "npu,cpu", kPlugin.c_str()};
   setting.cache = file.path() + ".folder";
   sweep(setting);

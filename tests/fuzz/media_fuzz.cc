@@ -2,16 +2,16 @@
 // The first byte says what the input it is read for is like, the rest is the file.
 #include <cstring>
 
-#include "c_api/tool/failure.h"
-#include "c_api/tool/npy.h"
-#include "c_api/tool/picture.h"
-#include "c_api/tool/sound.h"
+#include "c_api/cli/failure.h"
+#include "c_api/cli/npy.h"
+#include "c_api/cli/picture.h"
+#include "c_api/cli/sound.h"
 #include "tests/fuzz/harness.h"
 
 namespace {
 
 using namespace vireo::fuzz;
-using namespace vireo::tool;
+using namespace vireo::cli;
 
 Reached reached{"read"};
 

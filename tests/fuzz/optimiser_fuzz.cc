@@ -28,8 +28,8 @@
 #include "converter/ir/infer.h"
 #include "converter/passes/pipeline.h"
 #include "sdk/base/half.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/unary/unary_generated.h"
-#include "sdk/ops/value_reader.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/support/roots.h"
 

@@ -232,7 +232,7 @@ def dictionaries():
     ops = [int(n) for n in re.findall(r"^VIREO_OP\((\d+),", (root / "sdk/ops/ops.def").read_text(), re.M)]
     yield "vireo", words([b"\x89VIREO\n\x1a", "VREO", "cpu", "mcu", "npu", "NCHW", "NHWC", "RGB", "BGR"], [struct.pack("<H", n) for n in ops],
                          [struct.pack("<q", v) for v in (-1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1, -2**63)])
-    texts = [root / "converter/target/profile.cc", root / "c_api/tool/tuning.cc", root / "c_api/tool/keys.cc"]
+    texts = [root / "converter/target/profile.cc", root / "c_api/cli/tuning.cc", root / "c_api/cli/keys.cc"]
     quoted = sorted({w for path in texts for w in re.findall(r'"([a-z][\w-]{1,24})"', path.read_text())})
     yield "text", words(quoted, ["cpu", "null", "xnnpack", "auto", "batch", ">=", "%", "..", "true", "false", "1e308", "-0", "18446744073709551616", '":', '",', "[[", "{}", "\\u0000"])
 

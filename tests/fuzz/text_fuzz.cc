@@ -2,9 +2,9 @@
 // asked for (devices, shares, bounds). The first byte says which of them the rest is.
 #include <cstring>
 
-#include "c_api/tool/failure.h"
-#include "c_api/tool/keys.h"
-#include "c_api/tool/tuning.h"
+#include "c_api/cli/failure.h"
+#include "c_api/cli/keys.h"
+#include "c_api/cli/tuning.h"
 #include "converter/convert.h"
 #include "converter/target/profile.h"
 #include "tests/fuzz/harness.h"
@@ -105,11 +105,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         session(text);
         break;
       case 3:
-        tool::Tuning(file.path(), shared().runtime, 1);
+        cli::Tuning(file.path(), shared().runtime, 1);
         reached(0);
         break;
       case 4:
-        (void)tool::read_key(file.path(), static_cast<tool::KeyKind>(size % 3));
+        (void)cli::read_key(file.path(), static_cast<cli::KeyKind>(size % 3));
         reached(0);
         break;
       default: {
@@ -125,7 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (vireo_model_devices(shared().model, &options, &limits, choices, 4, &count, nullptr) == VIREO_OK) reached(0);
       }
     }
-  } catch (const tool::Failure& failure) {
+  } catch (const cli::Failure& failure) {
     VIREO_FUZZ_CHECK(failure.what()[0] != 0);
   }
   return 0;

@@ -1,6 +1,6 @@
 // `vireo devices --measure` on a device with memory of its own: one of this file, which is the CPU behind a slow bus.
 // Figures are only held to the side on which the waiting makes them certain.
-#include "c_api/tool/measure.h"
+#include "c_api/cli/measure.h"
 
 #include <gtest/gtest.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
-#include "c_api/tool/failure.h"
-#include "c_api/tool/file.h"
-#include "c_api/tool/speeds.h"
+#include "c_api/cli/failure.h"
+#include "c_api/cli/file.h"
+#include "c_api/cli/speeds.h"
 #include "runtime/devices/runtime.h"
 #include "vireo/delegate.h"
 
 extern "C" const vireo_delegate vireo_cpu_delegate;
 
-namespace vireo::tool {
+namespace vireo::cli {
 namespace {
 
 constexpr double kLaunchNs = 300e3, kTransfer = 1e9;
@@ -121,4 +121,4 @@ TEST_F(Measure, ALostDeviceIsNamedAndNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace vireo::tool
+}  // namespace vireo::cli

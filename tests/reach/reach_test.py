@@ -90,7 +90,7 @@ class ThisTree(unittest.TestCase):
         self.assertIn("kws_selftest", self.chosen("tests/smoke/kws_dscnn_mfcc.npz")[0])  # named in a command alone
         self.assertIn("vireo_sdk_format_test", self.chosen("sdk/format/model.fbs")[0])  # a generated header
         self.assertIn("vireo_converter_target_test", self.chosen("converter/target/profiles/mcu.json")[0])
-        self.assertIn("plugin_test", self.chosen("c_api/tool/probe/main.cc")[0])
+        self.assertIn("plugin_test", self.chosen("c_api/cli/probe/main.cc")[0])
         self.assertIn("vireo_npu_test", self.chosen("delegates/npu/MACHINE.md")[0])  # its numbers are tested
         self.assertEqual(self.chosen("tests/size/budget.tsv"), (set(), set(), {"minsize"}))
         self.assertEqual(self.chosen("tests/package/conan_test.py"), ({"package_conan"}, set(), set()))

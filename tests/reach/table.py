@@ -19,7 +19,7 @@ MADE = {
 # What configuring writes, by what it is written from; CMakeLists.txt are known without a row.
 GENERATED = [
     (r"@generated/(sdk/ops/\w+(_table\.cc|_exports_generated\.h)|vireo/ops\.h)", [r"sdk/ops/(ops|imports)\.def"]),
-    (r"@generated/delegates/cpu/op_table\.cc", [r"delegates/cpu/ops\.def"]),
+    (r"@generated/delegates/cpu/op_table\.cc", [r"delegates/cpu/adapters\.def"]),
     (r"@generated/converter/target/shipped\.cc", [r"converter/target/profiles/.*\.json"]),
     (r"@generated/converter/ir/schema_texts\.cc", [r"sdk/ops/ops\.def", r"sdk/.*\.fbs"]),
     (r"@generated/runtime/load/model_next\.fbs", [r"sdk/format/model\.fbs"]),
@@ -80,13 +80,13 @@ LINUX = dict(tests=r".*", labels={"unit", "smoke"}, made=False,
 ARITHMETIC = dict(LINUX, folders=r"sdk/(base|ops)|delegates(/(cpu|conformance)(/.*)?)?|tests/smoke",
                   without=r"delegates/(npu|xnnpack|null)/.*")
 PACKED = r"tests/smoke/packed\.c"
-NO_THREADS = r"delegates/(npu|xnnpack|null)/.*|runtime/fleet/(?!absent)\w+\.cc"
-ABSENT = r"runtime/fleet/absent\.cc"
+NO_THREADS = r"delegates/(npu|xnnpack|null)/.*|c_api/fleet/(?!absent)\w+\.cc"
+ABSENT = r"c_api/fleet/absent\.cc"
 FIRMWARE = dict(
     folders=r"tests/smoke", made=False,
     nodes=[r"runtime/platform/bare\.cc", r"toolchains/cortex-m/.*", r"toolchains/arm-none-eabi-cortex-m4\.cmake",
            r"toolchains/cmake/(VireoFirmware|check_no_heap)\.cmake"],
-    without=NO_THREADS + r"|delegates/cpu/((kernels|ops)/.*|(activate_of|forms)\.(h|cc))|sdk/composites/.*|runtime/platform/(?!bare)\w+\.cc")
+    without=NO_THREADS + r"|delegates/cpu/((kernels|adapters)/.*|(activate_of|forms)\.(h|cc))|sdk/composites/.*|runtime/platform/(?!bare)\w+\.cc")
 STAGES = {
     "format": Part([r".*\.(h|cc|c|hpp|cpp)", r"\.clang-format", r"toolchains/check_format"], reads="text"),
     # The same objects as dev's, in the configuration of users.
@@ -111,7 +111,7 @@ FULL = {
     "levels": Part(tests=r"e2e_dispatch_levels"),
     # The command line without the converter, and the smallest runtime; its model comes from dev.
     "minsize": Part(
-        [r"@test/(vireo_tool_verbs_test|size_probe|kws_selftest)", r"c_api/tool/main\.cc", ABSENT,
+        [r"@test/(vireo_cli_verbs_test|size_probe|kws_selftest)", r"c_api/cli/main\.cc", ABSENT,
          r"tests/size/(measure|budget\.tsv)"], without=NO_THREADS + r"|.*_test\.cc", made=False),
     "tidy": Part([r"@.*\.o", r"\.clang-tidy", r"toolchains/check_tidy"], reads="sources", made=False,
                  without=r".*_(test|bench)\.cc|(tests|samples|bindings)/.*"),

@@ -164,7 +164,7 @@ function(vireo_install_samples_and_documents_)
   install(FILES "${PROJECT_SOURCE_DIR}/samples/embed.cmake" DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Vireo COMPONENT development)
   file(GLOB pages RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/samples/howto/*.md"
     "${PROJECT_SOURCE_DIR}/samples/guides/*.md")
-  foreach(page README.md CHANGELOG.md SECURITY.md LICENSE c_api/README.md c_api/REFERENCE.md c_api/tool/README.md converter/report/README.md
+  foreach(page README.md CHANGELOG.md SECURITY.md LICENSE c_api/README.md c_api/REFERENCE.md c_api/cli/README.md converter/report/README.md
       converter/report/SCHEMA.md converter/target/README.md quant/README.md sdk/ops/COVERAGE.md sdk/ops/INTEGER.md samples/README.md
       samples/plugin/README.md samples/tutorial/README.md ${pages})
     if(EXISTS "${PROJECT_SOURCE_DIR}/${page}")

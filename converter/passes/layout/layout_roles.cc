@@ -17,11 +17,11 @@
 #include "sdk/ops/resize/resize_generated.h"
 #include "sdk/ops/shape_of/shape_of.h"
 #include "sdk/ops/shape_of/shape_of_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/slice/slice_generated.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/split/split_generated.h"
 #include "sdk/ops/traits.h"
-#include "sdk/ops/window.h"
 
 namespace vireo::passes {
 namespace {
@@ -230,7 +230,7 @@ Shape moved(const Shape& s) {
   return out;
 }
 
-// `part` of `whole`, copied in runs; 0 where it is one run, which can lie at its place (sdk/ops/parts.h).
+// `part` of `whole`, copied in runs; 0 where it is one run, which can lie at its place (sdk/ops/shared/parts.h).
 double part_cost(const KernelCosts& costs, const Shape& part, const Shape& whole, DType dtype, bool in_steps) {
   int first = 0, last = whole.rank - 1;
   while (first < whole.rank && part[first] == whole[first]) ++first;

@@ -5,8 +5,8 @@
 
 #include "converter/passes/recognise/index_line.h"
 #include "converter/passes/shared/match.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/trilu/trilu_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::passes {
 namespace {

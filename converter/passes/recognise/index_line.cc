@@ -5,7 +5,7 @@
 #include "converter/passes/shared/match.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/fill/fill_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::passes {
 namespace {

@@ -28,8 +28,8 @@
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/split/split_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::passes {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "converter/passes/shared/match.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::passes {
 namespace {

@@ -3,8 +3,8 @@
 #include "converter/passes/shared/match.h"
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/split/split_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::passes {
 namespace {

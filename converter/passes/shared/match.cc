@@ -4,8 +4,8 @@
 
 #include "sdk/base/half.h"
 #include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/transpose/transpose_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo::passes {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::passes {
 namespace {

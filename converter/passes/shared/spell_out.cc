@@ -6,7 +6,7 @@
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::passes {
 namespace {

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "converter/passes/shared/match.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::passes {
 namespace {

@@ -87,7 +87,7 @@ void widen(Object* a, const std::vector<int64_t>& pads) {
   a->auto_pad = 0;
 }
 
-constexpr uint8_t kNotSet = 0, kValid = 3;  // AutoPad in sdk/ops/window.h
+constexpr uint8_t kNotSet = 0, kValid = 3;  // AutoPad in sdk/ops/shared/window.h
 
 const char* merged(const ir::Node& n, const ir::Node& pad, std::vector<uint8_t>* out) {
   std::vector<int64_t> pads;

@@ -3,7 +3,7 @@
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo::composites {
 namespace {

@@ -5,7 +5,7 @@
 //   alias    none;  scratch none
 // Source: ONNX opset 13 "ArgMax", "ArgMin".
 #include "sdk/ops/arg/arg_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,6 +1,6 @@
 #include "sdk/ops/arg/arg_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/lanes.h"
+#include "sdk/ops/shared/lanes.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,5 @@
 #include "sdk/ops/attention/attention.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/steps_import.h"
 
 namespace vireo {
 

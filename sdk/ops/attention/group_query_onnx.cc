@@ -15,7 +15,7 @@
 #include "sdk/ops/attention/attention_generated.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/steps_import.h"
 
 namespace vireo {
 namespace {

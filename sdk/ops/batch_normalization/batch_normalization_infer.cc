@@ -7,7 +7,7 @@
 //   scratch none
 // Source: ONNX opset 15 "BatchNormalization".
 #include "sdk/ops/batch_normalization/batch_normalization_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

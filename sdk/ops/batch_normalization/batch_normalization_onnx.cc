@@ -2,7 +2,7 @@
 // 1, 6) or by asking for outputs 1 to 4 (opset 7, 9); a node that asks for Y alone is run for inference, as every
 // runtime does.
 #include "sdk/ops/batch_normalization/batch_normalization_generated.h"
-#include "sdk/ops/old_training.h"
+#include "sdk/ops/shared/old_training.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

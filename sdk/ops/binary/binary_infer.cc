@@ -5,7 +5,7 @@
 //   error    kInvalidArgument where an integer is divided by zero
 // Source: ONNX opset 28, one section per operator. And, Or and Xor are the bitwise operators on bool.
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

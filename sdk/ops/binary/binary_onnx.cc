@@ -2,8 +2,8 @@
 // its shape say the same. Greater is Less with its operands exchanged; And, Or and Xor are the bitwise operators on
 // bool; Min, Max, Sum and Mean of many operands are chains of two.
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/import_scalar.h"
-#include "sdk/ops/old_broadcast.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/old_broadcast.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"

@@ -6,25 +6,23 @@
 
 #include "sdk/base/string.h"
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/broadcast.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/lanes.h"
-#include "sdk/ops/to_integer.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/broadcast.h"
+#include "sdk/ops/shared/lanes.h"
+#include "sdk/ops/shared/to_integer.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {
-
-constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
 struct Types {
   DType a, b, y;
 };
 // `n` <= Lanes::kCount elements; `bits`: width of an element of a.
-using Function = void (*)(const Types& t, const Lanes& a, const Lanes& b, int bits, int n, Lanes* y);
+using RowFunction = void (*)(const Types& t, const Lanes& a, const Lanes& b, int bits, int n, Lanes* y);
 
 // One row of the broadcast: sa, sb are the operands' steps in elements, 0 where one is repeated.
-void run_row(Function f, const Types& t, const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
+void run_row(RowFunction f, const Types& t, const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
   Lanes la, lb, ly;
   const int bits = dtype_bits(t.a);
   for (int64_t i = 0; i < n; i += Lanes::kCount) {
@@ -48,12 +46,12 @@ Status for_rows(const KernelContext& ctx, const Row& row_function) {
   const uint8_t* pb = b.as<const uint8_t>();
   uint8_t* py = y.as<uint8_t>();
   if (walk.rows() == 1) {
-    ctx.parallel.for_range(row, kGrain, [&](int64_t begin, int64_t end, int32_t) {
+    ctx.parallel.for_range(row, kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
       row_function(pa + begin * sa * size_a, sa, pb + begin * sb * size_b, sb, py + begin * size_y, end - begin);
     });
     return Status::kOk;
   }
-  ctx.parallel.for_range(walk.rows(), 1 + kGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
+  ctx.parallel.for_range(walk.rows(), 1 + kElementGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t r = begin; r < end; ++r) {
       row_function(pa + walk.offset(0, r) * size_a, sa, pb + walk.offset(1, r) * size_b, sb, py + r * row * size_y,
                    row);
@@ -62,7 +60,7 @@ Status for_rows(const KernelContext& ctx, const Row& row_function) {
   return Status::kOk;
 }
 
-Status run_function(const KernelContext& ctx, Function f) {
+Status run_function(const KernelContext& ctx, RowFunction f) {
   const Types t = {ctx.in(0)->dtype, ctx.in(1)->dtype, ctx.out(0)->dtype};
   return for_rows(ctx, [&](const void* a, int64_t sa, const void* b, int64_t sb, void* y, int64_t n) {
     run_row(f, t, a, sa, b, sb, y, n);
@@ -118,7 +116,7 @@ void compare(const Types& t, const Lanes& a, const Lanes& b, int, int n, Lanes* 
   }
 }
 
-template <Function kF>
+template <RowFunction kF>
 Status run_binary(const KernelContext& ctx) {
   return run_function(ctx, kF);
 }

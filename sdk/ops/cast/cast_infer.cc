@@ -7,7 +7,7 @@
 // BitCast: the same bits, read as another type of the same width.
 // Source: ONNX opset 28 "Cast", opset 26 "BitCast".
 #include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

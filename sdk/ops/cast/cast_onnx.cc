@@ -1,7 +1,7 @@
 // Cast (opset 1 names its type in text; 19 added `saturate`, 24 `round_mode`), CastLike, which becomes the Cast to its
 // second input's type, and BitCast.
 #include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/shared/import_scalar.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -6,9 +6,9 @@
 #include "sdk/base/number.h"
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/cast/number_text.h"
-#include "sdk/ops/dispatch.h"
-#include "sdk/ops/text.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/text.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

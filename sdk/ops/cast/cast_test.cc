@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/testing.h"
-#include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
 
 namespace vireo {

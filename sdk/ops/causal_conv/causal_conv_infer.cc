@@ -4,7 +4,7 @@
 //   dtype  f32, f16, bf16; sums in f32;  alias none;  scratch none
 // Source: ONNX opset 27 "CausalConvWithState".
 #include "sdk/ops/causal_conv/causal_conv_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

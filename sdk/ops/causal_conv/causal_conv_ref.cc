@@ -1,8 +1,8 @@
 #include <math.h>
 
 #include "sdk/ops/causal_conv/causal_conv_generated.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

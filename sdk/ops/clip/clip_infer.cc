@@ -5,7 +5,7 @@
 //   alias      y may be x;  scratch none
 // Source: ONNX opset 13 "Clip".
 #include "sdk/ops/clip/clip_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,6 +1,6 @@
 // Opset 11 turned the attributes `min` and `max` into inputs, 12 added integers.
 #include "sdk/ops/clip/clip_generated.h"
-#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/shared/import_scalar.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -1,5 +1,5 @@
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

@@ -5,7 +5,7 @@
 // Sums run in the order of the columns, in the type of x (float for the 16-bit ones); integers wrap around, bool is
 // whether any is true. Strings have no sum. Source: ONNX opset 18 "Col2Im".
 #include "sdk/ops/col2im/col2im_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

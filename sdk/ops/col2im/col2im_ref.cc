@@ -3,10 +3,10 @@
 #include <type_traits>
 
 #include "sdk/ops/col2im/col2im_generated.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

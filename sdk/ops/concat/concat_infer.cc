@@ -3,8 +3,8 @@
 // Source: ONNX opset 13 "Concat".
 #include "sdk/base/checked.h"
 #include "sdk/ops/concat/concat_generated.h"
-#include "sdk/ops/infer.h"
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/infer.h"
+#include "sdk/ops/shared/parts.h"
 
 namespace vireo {
 namespace {

@@ -1,6 +1,6 @@
 #include "sdk/ops/concat/concat_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

@@ -9,7 +9,7 @@
 #define VIREO_SDK_OPS_CONV_CONV_H_
 
 #include "sdk/base/parallel.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 

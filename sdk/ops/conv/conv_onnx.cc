@@ -1,8 +1,8 @@
 // Opsets 1, 11 and 22 differ in types and text alone.
 #include "sdk/ops/conv/conv_generated.h"
+#include "sdk/ops/shared/window_export.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

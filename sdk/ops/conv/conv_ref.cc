@@ -1,8 +1,8 @@
-#include "sdk/ops/accumulate.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv/conv_generated.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

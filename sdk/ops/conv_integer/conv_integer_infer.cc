@@ -7,7 +7,7 @@
 // Source: ONNX opset 10 "ConvInteger", "QLinearConv".
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
-#include "sdk/ops/integer_product.h"
+#include "sdk/ops/shared/integer_product.h"
 
 namespace vireo {
 namespace {

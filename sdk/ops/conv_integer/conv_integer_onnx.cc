@@ -1,8 +1,8 @@
 // One version each.
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
+#include "sdk/ops/shared/window_export.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

@@ -1,9 +1,9 @@
 #include "sdk/base/requantize.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/conv_integer/conv_integer_generated.h"
-#include "sdk/ops/integer_product.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/integer_product.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

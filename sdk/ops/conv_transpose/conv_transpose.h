@@ -3,7 +3,7 @@
 #define VIREO_SDK_OPS_CONV_TRANSPOSE_CONV_TRANSPOSE_H_
 
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 

@@ -6,7 +6,7 @@
 //   y   [N, M, out...] or [N, out..., M];  alias none; scratch none
 // Source: ONNX opset 22 "ConvTranspose".
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {

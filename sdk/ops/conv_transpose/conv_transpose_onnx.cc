@@ -1,9 +1,9 @@
 // Opsets 1, 11 and 22 differ in types and text alone. output_shape may be written with N and C before it; they are
 // dropped.
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/shared/window_export.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

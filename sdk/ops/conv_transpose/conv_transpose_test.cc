@@ -2,9 +2,9 @@
 
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

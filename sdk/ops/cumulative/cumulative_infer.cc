@@ -6,7 +6,7 @@
 //   accuracy floats accumulate in float64 and each result rounds once; integers wrap
 // Source: ONNX opset 14 "CumSum", opset 26 "CumProd".
 #include "sdk/ops/cumulative/cumulative_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

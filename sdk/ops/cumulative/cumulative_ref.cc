@@ -1,7 +1,7 @@
 #include "sdk/ops/cumulative/cumulative_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/lanes.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/lanes.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

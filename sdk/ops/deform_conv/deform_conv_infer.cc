@@ -6,7 +6,7 @@
 //   y        [N, M, oH, oW];  alias none; scratch none
 // Source: ONNX opset 22 "DeformConv"; Dai et al. 2017, arXiv:1703.06211; Zhu et al. 2018, arXiv:1811.11168.
 #include "sdk/ops/deform_conv/deform_conv_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {

@@ -1,7 +1,7 @@
 // Opsets 19 and 22 differ in types alone.
 #include "sdk/ops/deform_conv/deform_conv_generated.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

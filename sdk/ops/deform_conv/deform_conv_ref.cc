@@ -1,10 +1,10 @@
 #include <math.h>
 
-#include "sdk/ops/accumulate.h"
 #include "sdk/ops/deform_conv/deform_conv_generated.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {

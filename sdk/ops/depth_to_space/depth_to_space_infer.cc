@@ -3,7 +3,7 @@
 //   dcr (row * b + column) * C + c, crd (c * b + row) * b + column.
 // Every data type; no aliasing. Source: ONNX opset 13 "DepthToSpace", "SpaceToDepth".
 #include "sdk/ops/depth_to_space/depth_to_space_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -2,7 +2,7 @@
 //   x   [..., M, M]; f32, f64, f16, bf16;  y: [...], dtype of x;  alias none;  scratch one matrix in float64 a slot
 // Source: ONNX opset 22 "Det".
 #include "sdk/ops/det/det_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,5 @@
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
-#include "sdk/ops/strict_export.h"
+#include "sdk/ops/shared/strict_export.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

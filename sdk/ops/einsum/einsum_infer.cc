@@ -1,7 +1,7 @@
 #include "sdk/ops/einsum/einsum.h"
 
 #include "sdk/ops/einsum/einsum_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -2,7 +2,7 @@
 // Tile (data, repeats i64 [rank]): y[i] = data[i mod extent].
 // Every data type; no aliasing. Source: ONNX opset 13 "Expand", "Tile".
 #include "sdk/ops/expand/expand_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,6 +1,6 @@
 // Tile of opset 1 repeats one axis: inputs (data, tiles, axis). Expand has had one form since opset 8.
 #include "sdk/ops/expand/expand_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

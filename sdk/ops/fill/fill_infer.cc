@@ -8,7 +8,7 @@
 
 #include "sdk/base/checked.h"
 #include "sdk/ops/fill/fill_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,5 @@
-#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/fill/fill_generated.h"
+#include "sdk/ops/shared/dtype_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

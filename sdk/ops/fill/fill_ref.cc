@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/fill/fill_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,5 @@
 #include "sdk/ops/fourier/fourier_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,9 +1,9 @@
 // DFT: opset 17 has the axis as an attribute (default 1), 20 as an input (default -2).
 // STFT: one form since 17.
 #include "sdk/ops/fourier/fourier_generated.h"
-#include "sdk/ops/import_scalar.h"
-#include "sdk/ops/steps_import.h"
-#include "sdk/ops/strict_export.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
+#include "sdk/ops/shared/strict_export.h"
 #include "sdk/ops/view_export.h"
 
 namespace vireo {

@@ -4,9 +4,9 @@
 //   BiasAdd                  x + bias + skip
 //   BiasSplitGelu            left half of x + bias, times Gelu (erf) of the right half
 // Source: ONNX Runtime, ContribOperators.md.
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/unary/unary_generated.h"
 
 namespace vireo {

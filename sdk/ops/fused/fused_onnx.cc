@@ -10,11 +10,11 @@
 #include "sdk/ops/clip/clip_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/matmul/matmul_generated.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

@@ -8,7 +8,7 @@
 #define VIREO_SDK_OPS_GATHER_GATHER_H_
 
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 

@@ -1,8 +1,8 @@
 #include "sdk/base/checked.h"
 #include "sdk/ops/gather/gather.h"
 #include "sdk/ops/gather/gather_generated.h"
-#include "sdk/ops/infer.h"
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/infer.h"
+#include "sdk/ops/shared/parts.h"
 
 namespace vireo {
 namespace {

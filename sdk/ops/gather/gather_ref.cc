@@ -1,7 +1,7 @@
 #include "sdk/ops/gather/gather.h"
 
 #include "sdk/ops/gather/gather_generated.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
-#include "sdk/ops/accumulate.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/to_integer.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/to_integer.h"
 
 namespace vireo {
 namespace {

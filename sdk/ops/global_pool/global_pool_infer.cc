@@ -4,7 +4,7 @@
 //   alias none; scratch none
 // Source: ONNX opset 22 "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool".
 #include "sdk/ops/global_pool/global_pool_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

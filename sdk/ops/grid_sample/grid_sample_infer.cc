@@ -8,7 +8,7 @@
 //   y        [N, extents, k], type of theta
 // Source: ONNX opset 22 "GridSample", opset 20 "AffineGrid"; cubic: Keys 1981.
 #include "sdk/ops/grid_sample/grid_sample_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -3,11 +3,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/grid_sample/grid_sample_generated.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -6,7 +6,7 @@
 // InstanceNormalization is the case of one channel a group.
 // Source: ONNX opset 21 "GroupNormalization", opset 22 "InstanceNormalization".
 #include "sdk/ops/group_normalization/group_normalization_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,9 +1,9 @@
 #include <math.h>
 
-#include "sdk/ops/accumulate.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/group_normalization/group_normalization_generated.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

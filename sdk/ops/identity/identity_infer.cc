@@ -2,7 +2,7 @@
 //   alias    y may be x;  scratch none
 // Source: ONNX opset 25 "Identity".
 #include "sdk/ops/identity/identity_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 

@@ -6,7 +6,7 @@
 // C] that the standard asks for, or kInvalidArgument where the extents are declared. kUnsupported: this build lacks the
 // codec. Codecs allocate while they run, at most a few times the bytes of y. Source: ONNX opset 20 "ImageDecoder".
 #include "sdk/ops/image_decoder/image_decoder_generated.h"
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

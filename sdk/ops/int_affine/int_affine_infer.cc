@@ -7,7 +7,7 @@
 // A PRelu has two factors and no offset, a BatchNormalization one and an offset.
 // Source: INTEGER.md "IntAffine".
 #include "sdk/ops/int_affine/int_affine_generated.h"
-#include "sdk/ops/integer.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

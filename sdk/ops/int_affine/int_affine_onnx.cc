@@ -1,6 +1,6 @@
 // ONNX has no operator that means what IntAffine means: INTEGER.md's steps.
 #include "sdk/ops/int_affine/int_affine_generated.h"
-#include "sdk/ops/integer_export.h"
+#include "sdk/ops/shared/integer_export.h"
 
 namespace vireo {
 

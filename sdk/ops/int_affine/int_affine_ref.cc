@@ -1,13 +1,12 @@
-#include "sdk/ops/broadcast.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/broadcast.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {
 
 Status run_int_affine(const KernelContext& ctx) {
-  constexpr int64_t kGrain = 4096;  // elements a thread is woken for
   const auto& t = ctx.attrs<attrs::IntAffine>();
   const ByteOperand x(*ctx.in(0), nullptr);
   const int32_t zero = x.value(static_cast<uint8_t>(t.x_zero()));
@@ -19,7 +18,7 @@ Status run_int_affine(const KernelContext& ctx) {
   const Broadcast walk(ctx.out(0)->shape, shapes, 2);
   const int64_t row = walk.row(), step = walk.step(1);
   uint8_t* const y = ctx.out(0)->as<uint8_t>();
-  ctx.parallel.for_range(walk.rows(), 1 + kGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
+  ctx.parallel.for_range(walk.rows(), 1 + kElementGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = walk.offset(1, r);
       for (int64_t i = 0; i < row; ++i) {

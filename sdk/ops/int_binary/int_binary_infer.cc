@@ -6,7 +6,7 @@
 //   alias  y may be a or b;  scratch none
 // Source: INTEGER.md "IntAdd", "IntMul".
 #include "sdk/ops/int_binary/int_binary_generated.h"
-#include "sdk/ops/integer.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {
@@ -20,15 +20,15 @@ Status infer_int_binary(InferContext& ctx) {
   return infer_codes(ctx, a);
 }
 
-constexpr uint32_t kEither = 3;
+constexpr uint32_t kEitherOperand = 3;
 
 }  // namespace
 
 extern const OpDef kIntAddOp;
 const OpDef kIntAddOp = {
-    "IntAdd", verify_attrs<attrs::IntAdd>, infer_int_binary<attrs::IntAdd>, 2, 2, 1, 1, OpDef::kPure, kEither};
+    "IntAdd", verify_attrs<attrs::IntAdd>, infer_int_binary<attrs::IntAdd>, 2, 2, 1, 1, OpDef::kPure, kEitherOperand};
 extern const OpDef kIntMulOp;
 const OpDef kIntMulOp = {
-    "IntMul", verify_attrs<attrs::IntMul>, infer_int_binary<attrs::IntMul>, 2, 2, 1, 1, OpDef::kPure, kEither};
+    "IntMul", verify_attrs<attrs::IntMul>, infer_int_binary<attrs::IntMul>, 2, 2, 1, 1, OpDef::kPure, kEitherOperand};
 
 }  // namespace vireo

@@ -1,6 +1,6 @@
 // ONNX has no operators that mean what IntAdd and IntMul mean: INTEGER.md's steps.
 #include "sdk/ops/int_binary/int_binary_generated.h"
-#include "sdk/ops/integer_export.h"
+#include "sdk/ops/shared/integer_export.h"
 
 namespace vireo {
 namespace {

@@ -1,12 +1,10 @@
-#include "sdk/ops/broadcast.h"
 #include "sdk/ops/int_binary/int_binary_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/broadcast.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {
-
-constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
 // f(a - a_zero, b - b_zero) is an element of y.
 template <class F>
@@ -17,7 +15,7 @@ Status run_int_binary(const KernelContext& ctx, int32_t a_zero, int32_t b_zero, 
   const Broadcast walk(ctx.out(0)->shape, shapes, 2);
   const int64_t row = walk.row(), sa = walk.step(0), sb = walk.step(1);
   uint8_t* y = ctx.out(0)->as<uint8_t>();
-  ctx.parallel.for_range(walk.rows(), 1 + kGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
+  ctx.parallel.for_range(walk.rows(), 1 + kElementGrain / (row + 1), [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t r = begin; r < end; ++r) {
       const uint8_t *pa = a.data + walk.offset(0, r), *pb = b.data + walk.offset(1, r);
       for (int64_t i = 0; i < row; ++i) y[r * row + i] = f(a.value(pa[i * sa]) - za, b.value(pb[i * sb]) - zb);

@@ -1,7 +1,7 @@
 // ONNX has no operator that means what IntConv means: ConvInteger, and INTEGER.md's steps behind it.
 #include "sdk/ops/int_conv/int_conv_generated.h"
-#include "sdk/ops/integer_export.h"
-#include "sdk/ops/window_export.h"
+#include "sdk/ops/shared/integer_export.h"
+#include "sdk/ops/shared/window_export.h"
 
 namespace vireo {
 

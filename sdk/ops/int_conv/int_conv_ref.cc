@@ -1,7 +1,7 @@
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

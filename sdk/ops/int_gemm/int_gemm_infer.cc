@@ -7,8 +7,8 @@
 //   alias none; scratch none
 // Source: INTEGER.md "IntGemm".
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/matmul/matmul.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

@@ -1,6 +1,6 @@
 // ONNX has no operator that means what IntGemm means: MatMulInteger, and INTEGER.md's steps behind it.
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
-#include "sdk/ops/integer_export.h"
+#include "sdk/ops/shared/integer_export.h"
 
 namespace vireo {
 

@@ -1,7 +1,7 @@
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/matmul/matmul.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

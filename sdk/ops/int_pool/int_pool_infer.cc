@@ -7,8 +7,8 @@
 //   alias none; scratch none
 // Source: INTEGER.md "IntAveragePool".
 #include "sdk/ops/int_pool/int_pool_generated.h"
-#include "sdk/ops/integer.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/integer.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
 // ONNX has no operator that means what IntAveragePool means. Sums come from LpPool with p = 1, which sums |x|: of codes
 // moved up to 0 to 255, exact in float32 up to 2^24, and of ones, which gives the taps.
 #include "sdk/ops/int_pool/int_pool_generated.h"
-#include "sdk/ops/integer_export.h"
-#include "sdk/ops/window_export.h"
+#include "sdk/ops/shared/integer_export.h"
+#include "sdk/ops/shared/window_export.h"
 
 namespace vireo {
 

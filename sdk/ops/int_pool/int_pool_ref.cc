@@ -1,7 +1,7 @@
 #include "sdk/ops/int_pool/int_pool_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/taps.h"
+#include "sdk/ops/shared/integer.h"
+#include "sdk/ops/shared/taps.h"
 
 namespace vireo {
 namespace {

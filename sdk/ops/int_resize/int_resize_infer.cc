@@ -9,7 +9,7 @@
 //   alias none; scratch none
 // Source: INTEGER.md "IntResize".
 #include "sdk/ops/int_resize/int_resize.h"
-#include "sdk/ops/integer.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

@@ -1,7 +1,7 @@
 // ONNX has no operator that means what IntResize means: axis after axis, the taps by Gather, times their weights,
 // summed. Integers wrap around alike in any order.
 #include "sdk/ops/int_resize/int_resize_generated.h"
-#include "sdk/ops/integer_export.h"
+#include "sdk/ops/shared/integer_export.h"
 
 namespace vireo {
 

@@ -1,6 +1,6 @@
 #include "sdk/ops/int_resize/int_resize.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

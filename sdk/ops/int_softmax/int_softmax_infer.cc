@@ -7,7 +7,7 @@
 //   alias   y may be x;  scratch none
 // Source: INTEGER.md "IntSoftmax".
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
-#include "sdk/ops/integer.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

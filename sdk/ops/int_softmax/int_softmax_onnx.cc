@@ -1,6 +1,6 @@
 // ONNX has no operator that means what IntSoftmax means: INTEGER.md's steps.
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
-#include "sdk/ops/integer_export.h"
+#include "sdk/ops/shared/integer_export.h"
 
 namespace vireo {
 

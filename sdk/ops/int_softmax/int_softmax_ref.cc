@@ -1,6 +1,6 @@
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
-#include "sdk/ops/integer.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

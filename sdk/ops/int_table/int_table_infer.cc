@@ -6,7 +6,7 @@
 //   alias   y may be x;  scratch none
 // Source: INTEGER.md "IntTable".
 #include "sdk/ops/int_table/int_table_generated.h"
-#include "sdk/ops/integer.h"
+#include "sdk/ops/shared/integer.h"
 
 namespace vireo {
 namespace {

@@ -1,5 +1,5 @@
-#include "sdk/ops/infer.h"
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

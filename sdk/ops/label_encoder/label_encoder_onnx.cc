@@ -6,7 +6,7 @@
 
 #include "sdk/ops/label_encoder/label_encoder.h"
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

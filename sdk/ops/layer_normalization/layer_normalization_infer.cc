@@ -6,8 +6,8 @@
 //   scale, bias   broadcast to x; dtype of x, for RMSNormalization any of these types
 //   y             shape of x, dtype of scale;  alias y may be x;  scratch none
 // Source: ONNX opset 17 "LayerNormalization", opset 23 "RMSNormalization".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

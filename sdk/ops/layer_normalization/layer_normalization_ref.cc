@@ -1,11 +1,11 @@
 #include <math.h>
 
-#include "sdk/ops/accumulate.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/layer_normalization/layer_normalization_generated.h"
-#include "sdk/ops/value_reader.h"
-#include "sdk/ops/value_writer.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/value_reader.h"
+#include "sdk/ops/shared/value_writer.h"
 
 namespace vireo {
 namespace {

@@ -7,8 +7,8 @@
 //   y [B, T, Hq Dv] = scale q^T S after each step's update; present [B, Hkv, Dk, Dv]
 //   dtype  f32, f16, bf16; the state may have another of them; computed in f32;  alias none;  scratch a state a thread
 // Source: ONNX opset 27 "LinearAttention". Its chunk_size says how fast, not what.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/linear_attention/linear_attention_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "sdk/base/checked.h"
 #include "sdk/base/sizes.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/linear_attention/linear_attention_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -7,8 +7,8 @@
 //   log_prob  [N, C, d..]: SoftmaxCrossEntropyLoss only, optional
 //   dtype     f32, f64, f16, bf16; sums in f64;  alias none;  scratch none;  error kInvalidArgument for other targets
 // Source: ONNX opset 22 "NegativeLogLikelihoodLoss", 13 "SoftmaxCrossEntropyLoss".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/loss/loss_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

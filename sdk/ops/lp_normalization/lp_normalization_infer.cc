@@ -1,8 +1,8 @@
 // y = x / (sum |x|^p)^(1/p) along one axis, p 1 or 2; 0 where the norm is 0
 //   x   f32, f64, f16, bf16;  y: type of x;  alias y may be x;  scratch none
 // Source: ONNX opset 22 "LpNormalization".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/lp_normalization/lp_normalization_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -2,8 +2,8 @@
 //   y[c] = x[c] / (bias + alpha / size * sum_{i = c - floor((size-1)/2)}^{c + ceil((size-1)/2)} x[i]^2)^beta
 //   x   [N, C, spatial...] or [N, spatial..., C]; f32, f64, f16, bf16;  y: type of x;  alias none; scratch none
 // Source: ONNX opset 13 "LRN".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/lrn/lrn_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

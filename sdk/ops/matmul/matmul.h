@@ -6,7 +6,7 @@
 #ifndef VIREO_SDK_OPS_MATMUL_MATMUL_H_
 #define VIREO_SDK_OPS_MATMUL_MATMUL_H_
 
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 

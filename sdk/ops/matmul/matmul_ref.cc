@@ -1,7 +1,7 @@
-#include "sdk/ops/accumulate.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/matmul/matmul.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

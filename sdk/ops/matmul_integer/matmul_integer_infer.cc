@@ -8,9 +8,9 @@
 //   y      i32; QLinearMatMul: i8 or u8, the type of y_zero
 //   alias none; scratch none
 // Source: ONNX opset 10 "MatMulInteger", opset 21 "QLinearMatMul".
-#include "sdk/ops/integer_product.h"
 #include "sdk/ops/matmul/matmul.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
+#include "sdk/ops/shared/integer_product.h"
 
 namespace vireo {
 namespace {

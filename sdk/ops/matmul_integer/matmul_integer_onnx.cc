@@ -1,9 +1,9 @@
 // MatMulInteger has one version; QLinearMatMul 21 adds types to 10: products of 8-bit floats, which are taken apart
 // into arithmetic in float32.
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"

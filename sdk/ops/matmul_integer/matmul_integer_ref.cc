@@ -1,8 +1,8 @@
 #include "sdk/base/requantize.h"
-#include "sdk/ops/integer_product.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/matmul/matmul.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/integer_product.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

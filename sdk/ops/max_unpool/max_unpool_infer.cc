@@ -1,11 +1,11 @@
 #include "sdk/ops/max_unpool/max_unpool.h"
 
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {
 
-constexpr int64_t kLimit = int64_t{1} << 31;
+constexpr int64_t kMostExtent = int64_t{1} << 31;
 
 Status infer_max_unpool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::MaxUnpool>();
@@ -25,7 +25,7 @@ Status infer_max_unpool(InferContext& ctx) {
   const auto fits = [](const ::flatbuffers::Vector<int64_t>* v, int n, int64_t low) {
     if (v == nullptr) return true;
     for (const int64_t d : *v) {
-      if (d < low || d > kLimit) return false;
+      if (d < low || d > kMostExtent) return false;
     }
     return static_cast<int>(v->size()) == n;
   };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

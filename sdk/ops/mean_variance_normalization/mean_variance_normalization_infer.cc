@@ -1,8 +1,8 @@
 // y = (x - mean) / (sqrt(var) + 1e-9), mean and (population) variance over `axes`
 //   x   f32, f64, f16, bf16;  y: type of x;  alias y may be x;  scratch none
 // Source: ONNX opset 13 "MeanVarianceNormalization", its function body.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/mean_variance_normalization/mean_variance_normalization_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

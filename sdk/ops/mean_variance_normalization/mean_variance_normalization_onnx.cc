@@ -1,7 +1,7 @@
 // Opsets 9 and 13 differ in types alone.
 #include "sdk/ops/mean_variance_normalization/mean_variance_normalization_generated.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

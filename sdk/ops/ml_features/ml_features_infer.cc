@@ -6,8 +6,8 @@
 //   sum of dimensions] ArrayFeatureExtractor  [.., C] of any of the types or strings, indices i64 -> [.., count]; [C]
 //   -> [1, count] OneHotEncoder          x, numbers or strings -> f32 [.., categories]
 // Errors while running, kInvalidArgument: an index outside the last axis; an element of no category with zeros off.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/ml_features/ml_features_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,10 +1,10 @@
 #include <math.h>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/ml_features/ml_features_generated.h"
-#include "sdk/ops/to_integer.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/to_integer.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -10,8 +10,8 @@
 //                     logistic: of -s and s); else those of the pairs. Without support vectors: one score a class, the
 //                     greatest one's label
 // What the specification leaves open is as ONNX Runtime answers it, on which exporters rely.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/ml_linear/ml_linear.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

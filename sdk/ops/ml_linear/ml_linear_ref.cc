@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/tree_ensemble/scores.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -7,8 +7,8 @@
 //   N)
 // A box goes when area(a and b) / area(a or b) > iou_threshold; a box without area overlaps nothing. Of equal scores
 // the lower index comes first. Scratch: 2 N words. Source: ONNX opset 11 "NonMaxSuppression".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/nms/nms_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

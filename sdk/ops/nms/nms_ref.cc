@@ -1,8 +1,8 @@
 #include "sdk/base/sizes.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/nms/nms_generated.h"
-#include "sdk/ops/sort.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/sort.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

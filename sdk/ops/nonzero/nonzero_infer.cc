@@ -2,8 +2,8 @@
 // gives [0, n]. Compress (x, condition bool [m]): the slices of x along `axis` (or the elements of x) whose condition
 // is true; m may be smaller than the extent. kInvalidArgument when a true condition stands past it. How much comes out
 // is known after the run; the bound is what comes in. Source: ONNX opset 13 "NonZero", opset 11 "Compress".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/nonzero/nonzero_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
 #include "sdk/base/string.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/nonzero/nonzero_generated.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

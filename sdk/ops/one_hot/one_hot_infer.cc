@@ -2,8 +2,8 @@
 //   inputs   indices, numbers (a fraction is cut off); depth, a scalar or [1]; values [2]: off, on, any whole-byte type
 //   y        indices' shape with depth inserted at `axis`; type of values
 // An index outside [-depth, depth) gives a row that is off. Source: ONNX opset 11 "OneHot".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/one_hot/one_hot_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -4,7 +4,7 @@
 // T are computed in R's type, as the pseudo code of the specification is written, and used in X's.
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/import_scalar.h"
+#include "sdk/ops/shared/import_scalar.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/where/where_generated.h"

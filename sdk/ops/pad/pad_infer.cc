@@ -6,8 +6,8 @@
 //   inputs   data; shape [n]: the wanted extents of the n axes
 //   y        wanted extents; where d is odd or even against it, the smaller half comes first
 // Every data type; no aliasing. Source: ONNX opset 25 "Pad", opset 18 "CenterCropPad".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/pad/pad_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

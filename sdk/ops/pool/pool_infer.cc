@@ -5,7 +5,7 @@
 //   x   [N, C, spatial...] or [N, spatial..., C]; f32, f64, f16, bf16; MaxPool also i8 and u8
 // Source: ONNX opset 22 "MaxPool", "AveragePool", "LpPool".
 #include "sdk/ops/pool/pool_generated.h"
-#include "sdk/ops/window.h"
+#include "sdk/ops/shared/window.h"
 
 namespace vireo {
 namespace {
@@ -31,7 +31,7 @@ Status infer_shape(InferContext& ctx, Shape* y) {
 
 bool is_pool_float(DType t) { return dtype_is_float(t) && dtype_bits(t) >= 16; }
 
-Status infer_max(InferContext& ctx) {
+Status infer_max_pool(InferContext& ctx) {
   const DType t = ctx.input(0).dtype;
   if (!is_pool_float(t) && t != DType::kI8 && t != DType::kU8) {
     return ctx.fail(Status::kInvalidModel, "MaxPool of {}", dtype_name(t));
@@ -63,7 +63,8 @@ Status infer_lp(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef kMaxPoolOp;
-const OpDef kMaxPoolOp = {"MaxPool", verify_attrs<attrs::Pool>, infer_max, 1, 1, 1, 2, OpDef::kPure, /*inplace=*/0};
+const OpDef kMaxPoolOp = {"MaxPool",    verify_attrs<attrs::Pool>, infer_max_pool, 1, 1, 1, 2, OpDef::kPure,
+                          /*inplace=*/0};
 extern const OpDef kAveragePoolOp;
 const OpDef kAveragePoolOp = {"AveragePool", verify_attrs<attrs::Pool>, infer_average, 1, 1, 1, 1, OpDef::kPure,
                               /*inplace=*/0};

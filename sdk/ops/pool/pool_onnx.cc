@@ -1,9 +1,9 @@
 // MaxPool 1, 8 (indices), 10 (ceil_mode, dilations), 11, 12, 22; AveragePool 1, 7 (count_include_pad), 10, 11, 19, 22;
 // LpPool 1 (p is a float), 2, 11, 18, 22: newer versions add attributes whose defaults are the older meaning.
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window_export.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/view_export.h"
-#include "sdk/ops/window_export.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {

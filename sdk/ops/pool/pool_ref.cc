@@ -1,10 +1,10 @@
 #include <math.h>
 
-#include "sdk/ops/accumulate.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/pool/pool_generated.h"
-#include "sdk/ops/taps.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/taps.h"
 
 namespace vireo {
 namespace {

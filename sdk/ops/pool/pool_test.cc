@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "sdk/ops/pool/pool_generated.h"
+#include "sdk/ops/shared/window.h"
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
-#include "sdk/ops/window.h"
 
 namespace vireo {
 namespace {

@@ -8,10 +8,10 @@
 // Zero points that are left out are 0, in uint8 the middle of the codes.
 // Source: ONNX Runtime, ContribOperators.md.
 #include "sdk/ops/gather/gather_generated.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 
 namespace vireo {
 namespace {
@@ -36,7 +36,7 @@ Value unpacked(ImportContext& ctx, Value v, int64_t bits, Dim last) {
   return ctx.add_constant(t, std::move(bytes));
 }
 
-Status import_gather(ImportContext& ctx) {
+Status import_gather_block_quantized(ImportContext& ctx) {
   Steps s(ctx);
   Value codes = ctx.input(0), zeros = ctx.input(3);
   const Value indices = ctx.input(1), scales = ctx.input(2);
@@ -102,6 +102,6 @@ Status import_gather(ImportContext& ctx) {
 }  // namespace
 
 extern const OnnxImport kGatherBlockQuantizedOnnx;
-const OnnxImport kGatherBlockQuantizedOnnx = {"com.microsoft", "GatherBlockQuantized", import_gather};
+const OnnxImport kGatherBlockQuantizedOnnx = {"com.microsoft", "GatherBlockQuantized", import_gather_block_quantized};
 
 }  // namespace vireo

@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "sdk/base/half.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 
 namespace vireo {
 namespace {

@@ -18,16 +18,16 @@
 #include "sdk/ops/dynamic_quantize/dynamic_quantize_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/global_pool/global_pool_generated.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/matmul_integer/matmul_integer_generated.h"
 #include "sdk/ops/pool/pool_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/reduce/reduce_generated.h"
 #include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
+#include "sdk/ops/shared/window_import.h"
 #include "sdk/ops/softmax/softmax_generated.h"
-#include "sdk/ops/steps_import.h"
 #include "sdk/ops/unary/unary_generated.h"
-#include "sdk/ops/window_import.h"
 
 namespace vireo {
 namespace {
@@ -126,7 +126,7 @@ Status import_concat(ImportContext& ctx) {
   return finish(ctx, Steps(ctx).concat(parts, static_cast<int32_t>(axis)), 0, ctx.type(ctx.input(2)).dtype);
 }
 
-Status import_where(ImportContext& ctx) {
+Status import_qlinear_where(ImportContext& ctx) {
   return finish(ctx, Steps(ctx).where(ctx.input(0), real(ctx, 1), real(ctx, 4)), 7, ctx.type(ctx.input(1)).dtype);
 }
 
@@ -259,7 +259,7 @@ const OnnxImport kQLinearSoftmaxOnnx = {"com.microsoft", "QLinearSoftmax", impor
 extern const OnnxImport kQLinearConcatOnnx;
 const OnnxImport kQLinearConcatOnnx = {"com.microsoft", "QLinearConcat", import_concat};
 extern const OnnxImport kQLinearWhereOnnx;
-const OnnxImport kQLinearWhereOnnx = {"com.microsoft", "QLinearWhere", import_where};
+const OnnxImport kQLinearWhereOnnx = {"com.microsoft", "QLinearWhere", import_qlinear_where};
 extern const OnnxImport kQLinearReduceMeanOnnx;
 const OnnxImport kQLinearReduceMeanOnnx = {"com.microsoft", "QLinearReduceMean", import_reduce_mean};
 extern const OnnxImport kQLinearAveragePoolOnnx;

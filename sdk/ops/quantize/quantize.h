@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "sdk/base/narrow_float.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 

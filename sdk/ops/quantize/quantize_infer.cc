@@ -1,7 +1,7 @@
 #include "sdk/ops/quantize/quantize.h"
 
-#include "sdk/ops/infer.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
 // Opset 10 has one scale a tensor, 13 adds axis, 19 float8, 21 blocks and 4 bits, 23 output_dtype and precision, 24
 // powers of two as scales, 25 two bits: each newer form contains the older. com.microsoft's operators of these names
 // are the same with more types.
-#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/shared/dtype_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

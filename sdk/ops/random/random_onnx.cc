@@ -1,6 +1,6 @@
 // The opsets of these operators differ in the types they allow alone.
-#include "sdk/ops/dtype_import.h"
 #include "sdk/ops/random/random_generated.h"
+#include "sdk/ops/shared/dtype_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

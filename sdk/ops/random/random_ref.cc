@@ -1,9 +1,9 @@
 #include "sdk/ops/random/random.h"
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/random/random_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

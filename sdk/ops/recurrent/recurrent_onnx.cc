@@ -8,7 +8,7 @@
 #include <cctype>
 
 #include "sdk/ops/recurrent/recurrent.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -1,9 +1,9 @@
 #include <math.h>
 
 #include "sdk/base/sizes.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/recurrent/recurrent.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

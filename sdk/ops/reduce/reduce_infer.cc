@@ -7,8 +7,8 @@
 //   empty    a sum over nothing is 0, a product 1, a mean NaN (integers 0), a maximum the lowest number, a logarithm
 //   -inf alias    y may be x;  scratch none accuracy floats accumulate in float64 and round once; integers wrap
 // Source: ONNX opset 28, one section per operator.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

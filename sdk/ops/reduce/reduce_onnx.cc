@@ -1,7 +1,7 @@
 // Opset 13 (ReduceSum) and 18 (the others) turned the attribute `axes` into an input.
 #include "sdk/ops/cast/cast_generated.h"
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/reduce/reduce_generated.h"
+#include "sdk/ops/shared/import_scalar.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -4,11 +4,11 @@
 
 #include <type_traits>
 
-#include "sdk/ops/accumulate.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/lanes.h"
 #include "sdk/ops/reduce/reduce_generated.h"
-#include "sdk/ops/to_integer.h"
+#include "sdk/ops/shared/accumulate.h"
+#include "sdk/ops/shared/lanes.h"
+#include "sdk/ops/shared/to_integer.h"
 
 namespace vireo {
 
@@ -39,8 +39,6 @@ Reduction::Reduction(const Shape& x, uint32_t axes) {
 }
 
 namespace {
-
-constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
 uint32_t axes_of(const KernelContext& ctx, bool noop_with_empty_axes) {
   const Tensor* axes = ctx.in(1);
@@ -251,13 +249,14 @@ Status run_all(const KernelContext& ctx, bool noop_with_empty_axes, Step step, c
     return ctx.fail(Status::kInvalidArgument, "the axes leave {} results, but the output {} was planned", walk.kept(),
                     y.shape);
   }
-  ctx.parallel.for_range(walk.kept(), 1 + kGrain / (walk.reduced() + 1), [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t k = begin; k < end; ++k) {
-      Total total = step == nullptr ? log_sum_exp(x, walk, k) : reduce_one(x, walk, k, step, start, 0);
-      finish(f, x.dtype, walk.reduced(), &total);
-      store_one(y, k, total);
-    }
-  });
+  ctx.parallel.for_range(
+      walk.kept(), 1 + kElementGrain / (walk.reduced() + 1), [&](int64_t begin, int64_t end, int32_t) {
+        for (int64_t k = begin; k < end; ++k) {
+          Total total = step == nullptr ? log_sum_exp(x, walk, k) : reduce_one(x, walk, k, step, start, 0);
+          finish(f, x.dtype, walk.reduced(), &total);
+          store_one(y, k, total);
+        }
+      });
   return Status::kOk;
 }
 

@@ -3,8 +3,8 @@
 // but \C.
 //   alias    none;  scratch none
 // Source: ONNX opset 20 "RegexFullMatch".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/regex/regex_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sdk/ops/regex/nfa_import.h"
-#include "sdk/ops/text.h"
+#include "sdk/ops/shared/text.h"
 #include "sdk/ops/text/case_mapping.h"
 
 namespace vireo::regex {

@@ -4,8 +4,8 @@
 //   1 Unsqueeze  (data, axes i64 [n])            inserts axes of extent 1, counted in the output Flatten    (data) two
 //   dimensions, cut at `axis`
 // Alias: the output is the input's memory. Source: ONNX opset 25 "Reshape", "Squeeze", "Unsqueeze", "Flatten".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/reshape/reshape_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

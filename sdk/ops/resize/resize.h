@@ -13,7 +13,7 @@
 
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/resize/resize_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 

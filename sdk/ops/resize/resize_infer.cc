@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "sdk/ops/infer.h"
 #include "sdk/ops/resize/resize_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

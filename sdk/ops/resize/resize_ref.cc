@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "sdk/base/sizes.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
 // ReverseSequence: of each batch entry b the first lens[b] time steps in reverse, the others as they are.
 //   inputs   x, rank 2 or more; lens i64 [batch], each in [0, time]: kInvalidArgument otherwise
 // Every data type; no aliasing. Source: ONNX opset 10 "ReverseSequence".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/reverse_sequence/reverse_sequence_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -1,7 +1,7 @@
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/reverse_sequence/reverse_sequence_generated.h"
-#include "sdk/ops/strided.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/strided.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

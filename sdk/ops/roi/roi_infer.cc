@@ -7,8 +7,8 @@
 //               each bin, 0 for an empty one
 // kInvalidArgument for a batch index outside x. Source: ONNX opset 16 "RoiAlign" (He et al. 2017, "Mask R-CNN"), opset
 // 1 "MaxRoiPool" (Girshick 2015, "Fast R-CNN").
-#include "sdk/ops/infer.h"
 #include "sdk/ops/roi/roi_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {
@@ -47,7 +47,7 @@ Status infer_align(InferContext& ctx) {
   return pooled(ctx, a.output_height(), a.output_width(), 4);
 }
 
-Status infer_max(InferContext& ctx) {
+Status infer_max_roi_pool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::MaxRoiPool>();
   return pooled(ctx, a.pooled_height(), a.pooled_width(), 5);
 }
@@ -57,6 +57,7 @@ Status infer_max(InferContext& ctx) {
 extern const OpDef kRoiAlignOp;
 extern const OpDef kMaxRoiPoolOp;
 const OpDef kRoiAlignOp = {"RoiAlign", verify_attrs<attrs::RoiAlign>, infer_align, 3, 3, 1, 1, OpDef::kPure, 0};
-const OpDef kMaxRoiPoolOp = {"MaxRoiPool", verify_attrs<attrs::MaxRoiPool>, infer_max, 2, 2, 1, 1, OpDef::kPure, 0};
+const OpDef kMaxRoiPoolOp = {
+    "MaxRoiPool", verify_attrs<attrs::MaxRoiPool>, infer_max_roi_pool, 2, 2, 1, 1, OpDef::kPure, 0};
 
 }  // namespace vireo

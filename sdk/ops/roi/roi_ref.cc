@@ -1,9 +1,9 @@
 #include <math.h>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/roi/roi_generated.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

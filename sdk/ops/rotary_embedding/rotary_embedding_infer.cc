@@ -6,8 +6,8 @@
 //   dtype  f32, f16, bf16, f64;  alias y may be x;  scratch none
 //   error  kInvalidArgument when a position has no row in the tables
 // Source: ONNX opset 23 "RotaryEmbedding"; Su et al. 2021, arXiv:2104.09864, section 3.4.
-#include "sdk/ops/infer.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

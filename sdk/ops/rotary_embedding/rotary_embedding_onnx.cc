@@ -1,7 +1,7 @@
 // com.microsoft's form has the position ids in front of the tables: of each token, or the first one's alone.
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -1,6 +1,6 @@
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/rotary_embedding/rotary_embedding_generated.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

@@ -4,8 +4,8 @@
 //   ScatterND (data, indices [.., m], updates)   y[indices[j], ..] = updates[j, ..]
 //   TensorScatter (cache, update, write [B] optional)   y[b, .., write[b] + t, ..] = update[b, .., t, ..] along `axis`
 // Source: ONNX opset 18 "ScatterElements", "ScatterND", opset 24 "TensorScatter".
-#include "sdk/ops/infer.h"
 #include "sdk/ops/scatter/scatter_generated.h"
+#include "sdk/ops/shared/infer.h"
 
 namespace vireo {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <type_traits>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/gather/gather.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/scatter/scatter_generated.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/strided.h"
 
 namespace vireo {
 namespace {

@@ -5,8 +5,8 @@
 // Every data type. alias: y may lie in x, at its place there. kInvalidModel for a step of 0. Source: ONNX opset 13
 // "Slice".
 #include "sdk/base/checked.h"
-#include "sdk/ops/infer.h"
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/infer.h"
+#include "sdk/ops/shared/parts.h"
 #include "sdk/ops/slice/slice_generated.h"
 
 namespace vireo {

@@ -1,6 +1,6 @@
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/strided.h"
+#include "sdk/ops/shared/value_reader.h"
 
 namespace vireo {
 namespace {

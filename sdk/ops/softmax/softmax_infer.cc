@@ -1,4 +1,4 @@
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 
 namespace vireo {

@@ -1,8 +1,8 @@
 // Opset 13 normalises along one axis. Before, the tensor was coerced to two dimensions at `axis` (default 1) and the
 // whole second one was normalised: a Reshape on either side says the same.
-#include "sdk/ops/import_scalar.h"
 #include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/shape_of/shape_of_generated.h"
+#include "sdk/ops/shared/import_scalar.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"

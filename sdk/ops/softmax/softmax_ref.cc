@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/dispatch.h"
 #include "sdk/ops/softmax/softmax_generated.h"
 
 namespace vireo {

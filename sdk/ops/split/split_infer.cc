@@ -3,10 +3,10 @@
 //   without  n = num_outputs parts of ceil(d / n), the last one smaller
 // Every data type. alias: an output may lie in data, at its place there. Source: ONNX opset 18 "Split".
 #include "sdk/base/checked.h"
-#include "sdk/ops/infer.h"
-#include "sdk/ops/parts.h"
+#include "sdk/ops/shared/infer.h"
+#include "sdk/ops/shared/parts.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/split/split_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {

@@ -1,8 +1,8 @@
 // The parts' sizes: an input (of the data's type) or an attribute in opset 1, an attribute from 2, an input from 13.
 #include <algorithm>
 
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/split/split_generated.h"
-#include "sdk/ops/steps_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

@@ -9,13 +9,13 @@
 //   inputs' error    kInvalidArgument where strings take more bytes, or parts, than are reserved
 // Bytes that are no UTF-8 are kept as they are. Source: ONNX opset 20 "StringConcat", "StringSplit", opset 10
 // "StringNormalizer".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/text/text_generated.h"
 
 namespace vireo {
 namespace {
 
-Status infer_concat(InferContext& ctx) {
+Status infer_string_concat(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kStringSet));
   VIREO_TRY(check_type(ctx, 1, kStringSet));
   ctx.output(0).dtype = DType::kString;
@@ -35,7 +35,7 @@ Status infer_split(InferContext& ctx) {
   return Status::kOk;
 }
 
-Status infer_normalizer(InferContext& ctx) {
+Status infer_string_normalizer(InferContext& ctx) {
   VIREO_TRY(check_type(ctx, 0, kStringSet));
   VIREO_TRY(check_rank(ctx, 0, 1, 2));
   const Shape& x = ctx.input(0).shape;
@@ -59,10 +59,17 @@ extern const OpDef kStringSplitOp;
 extern const OpDef kStringNormalizerOp;
 
 const OpDef kStringConcatOp = {
-    "StringConcat", verify_attrs<attrs::StringConcat>, infer_concat, 2, 2, 1, 1, OpDef::kPure, 0};
+    "StringConcat", verify_attrs<attrs::StringConcat>, infer_string_concat, 2, 2, 1, 1, OpDef::kPure, 0};
 const OpDef kStringSplitOp = {
     "StringSplit", verify_attrs<attrs::StringSplit>, infer_split, 1, 1, 1, 2, OpDef::kDataDependent, 0};
-const OpDef kStringNormalizerOp = {
-    "StringNormalizer", verify_attrs<attrs::StringNormalizer>, infer_normalizer, 1, 1, 1, 1, OpDef::kDataDependent, 0};
+const OpDef kStringNormalizerOp = {"StringNormalizer",
+                                   verify_attrs<attrs::StringNormalizer>,
+                                   infer_string_normalizer,
+                                   1,
+                                   1,
+                                   1,
+                                   1,
+                                   OpDef::kDataDependent,
+                                   0};
 
 }  // namespace vireo

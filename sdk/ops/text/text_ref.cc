@@ -1,6 +1,6 @@
-#include "sdk/ops/text.h"
+#include "sdk/ops/shared/text.h"
 
-#include "sdk/ops/broadcast.h"
+#include "sdk/ops/shared/broadcast.h"
 #include "sdk/ops/text/case_mapping.h"
 #include "sdk/ops/text/text_generated.h"
 

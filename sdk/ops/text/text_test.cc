@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "sdk/ops/import_testing.h"
+#include "sdk/ops/shared/text.h"
 #include "sdk/ops/testing.h"
-#include "sdk/ops/text.h"
 #include "sdk/ops/text/case_mapping.h"
 #include "sdk/ops/text/text_generated.h"
 

@@ -4,7 +4,7 @@
 //   An n-gram's tokens stand s + 1 apart, for every s from 0 to `skips`; a single token is counted once.
 //   alias none;  scratch none
 // Source: ONNX opset 9 "TfIdfVectorizer".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/tfidf/tfidf_generated.h"
 
 namespace vireo {

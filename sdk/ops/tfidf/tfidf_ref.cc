@@ -1,6 +1,6 @@
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/tfidf/tfidf_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {

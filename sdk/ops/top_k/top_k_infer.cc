@@ -3,7 +3,7 @@
 //   inputs   x; k i64 [1]
 //   outputs  values; indices i64, both x's shape with k at `axis`
 // NaN counts as above every number. Scratch: one word for each element of the axis. Source: ONNX opset 11 "TopK".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/top_k/top_k_generated.h"
 
 namespace vireo {

@@ -1,5 +1,5 @@
 // k was an attribute in opset 1, when only the largest could be asked for.
-#include "sdk/ops/strict_export.h"
+#include "sdk/ops/shared/strict_export.h"
 #include "sdk/ops/top_k/top_k_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"

@@ -1,7 +1,7 @@
 #include "sdk/base/sizes.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/sort.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/sort.h"
 #include "sdk/ops/top_k/top_k_generated.h"
 
 namespace vireo {

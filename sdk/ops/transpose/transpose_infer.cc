@@ -1,6 +1,6 @@
 // Transpose: y[i_0, i_1, ...] = x[j] with j[perm[k]] = i_k. Every data type; no aliasing. Source: ONNX opset 25
 // "Transpose".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo {

@@ -1,5 +1,5 @@
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/strided.h"
 #include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo {

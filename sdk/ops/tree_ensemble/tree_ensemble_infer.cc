@@ -1,4 +1,4 @@
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/tree_ensemble/tree_ensemble.h"
 #include "sdk/ops/tree_ensemble/tree_ensemble_generated.h"
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/tree_ensemble/tree_ensemble.h"
 #include "sdk/ops/tree_ensemble/tree_ensemble_generated.h"
-#include "sdk/ops/value_reader.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 

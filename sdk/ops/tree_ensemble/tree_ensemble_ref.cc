@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "sdk/base/checked.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/dispatch.h"
 #include "sdk/ops/tree_ensemble/scores.h"
 
 namespace vireo {

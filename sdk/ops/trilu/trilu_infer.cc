@@ -1,7 +1,7 @@
 // Trilu: the last two axes' upper or lower triangle, 0 elsewhere.
 //   inputs   x [.., rows, columns]; k i64 scalar optional (0): the diagonal, above 0 above the main one
 // Every whole-byte type (a string's zero is empty); y may be x. Source: ONNX opset 14 "Trilu".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/trilu/trilu_generated.h"
 
 namespace vireo {

@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/trilu/trilu_generated.h"
-#include "sdk/ops/value_reader.h"
 
 namespace vireo {
 namespace {

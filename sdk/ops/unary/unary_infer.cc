@@ -3,7 +3,7 @@
 //   y        shape and dtype of x; IsNaN and IsInf: bool
 //   alias    y may be x;  scratch none
 // Source: ONNX opset 28, one section per operator.
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/unary/unary_generated.h"
 
 namespace vireo {

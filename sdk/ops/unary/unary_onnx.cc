@@ -2,8 +2,8 @@
 // Selu and Celu are Elu with other constants; Reciprocal, Softsign, ThresholdedRelu and BitwiseNot become the operators
 // that spell them.
 #include "sdk/ops/binary/binary_generated.h"
-#include "sdk/ops/import_scalar.h"
-#include "sdk/ops/steps_import.h"
+#include "sdk/ops/shared/import_scalar.h"
+#include "sdk/ops/shared/steps_import.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"

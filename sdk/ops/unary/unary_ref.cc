@@ -3,15 +3,13 @@
 
 #include <type_traits>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/to_integer.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/to_integer.h"
 #include "sdk/ops/unary/unary_generated.h"
 
 namespace vireo {
 namespace {
-
-constexpr int64_t kGrain = 4096;  // elements a thread is woken for
 
 struct Params {
   float a = 0, b = 0, c = 0;
@@ -23,7 +21,7 @@ template <class T>
 Status map(const KernelContext& ctx, Function<compute_t<T>> f, const Params& p) {
   const T* x = ctx.in(0)->as<const T>();
   T* y = ctx.out(0)->as<T>();
-  ctx.parallel.for_range(ctx.in(0)->count(), kGrain, [&](int64_t begin, int64_t end, int32_t) {
+  ctx.parallel.for_range(ctx.in(0)->count(), kElementGrain, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) y[i] = T(f(static_cast<compute_t<T>>(x[i]), p));
   });
   return Status::kOk;
@@ -346,12 +344,12 @@ Status run_not(const KernelContext& ctx) {
 
 // Bits of a float type that all stand at one for infinity and NaN. `nan_is`: the one pattern of a float8 type that is
 // NaN and the sign bit that does not matter there; such types have no infinity.
-struct Layout {
+struct FloatBits {
   int bytes;
   uint64_t sign, infinity;
   uint64_t nan_only, nan_mask;  // nan_mask != 0: NaN when (bits & nan_mask) == nan_only
 };
-constexpr Layout layout_of(DType t) {
+constexpr FloatBits float_bits(DType t) {
   switch (t) {
     case DType::kF64:
       return {8, 1ull << 63, 0x7FFull << 52, 0, 0};
@@ -376,7 +374,7 @@ uint64_t load_bits(const uint8_t* p, int bytes) {
 }
 
 Status run_isnan(const KernelContext& ctx) {
-  const Layout f = layout_of(ctx.in(0)->dtype);
+  const FloatBits f = float_bits(ctx.in(0)->dtype);
   const uint8_t* x = ctx.in(0)->as<const uint8_t>();
   uint8_t* y = ctx.out(0)->as<uint8_t>();
   for (int64_t i = 0, n = ctx.in(0)->count(); i < n; ++i) {
@@ -387,7 +385,7 @@ Status run_isnan(const KernelContext& ctx) {
 }
 
 Status run_isinf(const KernelContext& ctx) {
-  const Layout f = layout_of(ctx.in(0)->dtype);
+  const FloatBits f = float_bits(ctx.in(0)->dtype);
   const bool negative = ctx.attrs<attrs::IsInf>().detect_negative();
   const bool positive = ctx.attrs<attrs::IsInf>().detect_positive();
   const uint8_t* x = ctx.in(0)->as<const uint8_t>();

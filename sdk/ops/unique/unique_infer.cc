@@ -4,7 +4,7 @@
 //   indices  i64 [u], first occurrence in x; inverse i64 [n], x = y[inverse]; counts i64 [u]; each optional
 // NaN equals NaN and sorts last; complex numbers are ordered by their real parts first. u is known after the run and at
 // most n. Scratch 4 n words. Source: ONNX opset 11 "Unique".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/unique/unique_generated.h"
 
 namespace vireo {

@@ -1,9 +1,9 @@
 #include "sdk/base/sizes.h"
 #include "sdk/base/string.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/sort.h"
-#include "sdk/ops/strided.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/sort.h"
+#include "sdk/ops/shared/strided.h"
 #include "sdk/ops/unique/unique_generated.h"
 
 namespace vireo {

@@ -3,7 +3,7 @@
 //   y         the broadcast shape, dtype of x
 //   alias     y may be x or z;  scratch none
 // Source: ONNX opset 16 "Where".
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/where/where_generated.h"
 
 namespace vireo {

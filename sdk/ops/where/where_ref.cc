@@ -1,6 +1,6 @@
-#include "sdk/ops/broadcast.h"
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
+#include "sdk/ops/shared/broadcast.h"
+#include "sdk/ops/shared/dispatch.h"
 
 namespace vireo {
 namespace {

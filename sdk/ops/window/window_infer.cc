@@ -5,7 +5,7 @@
 //     point) -> y [length / 2 + 1, mel bins]
 //   dtype  of y: every whole-byte number
 // Source: ONNX opset 17 of each.
-#include "sdk/ops/infer.h"
+#include "sdk/ops/shared/infer.h"
 #include "sdk/ops/window/window_generated.h"
 
 namespace vireo {

@@ -1,4 +1,4 @@
-#include "sdk/ops/dtype_import.h"
+#include "sdk/ops/shared/dtype_import.h"
 #include "sdk/ops/view.h"
 #include "sdk/ops/view_export.h"
 #include "sdk/ops/window/window_generated.h"

@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include "sdk/ops/dispatch.h"
 #include "sdk/ops/kernel.h"
-#include "sdk/ops/value_reader.h"
+#include "sdk/ops/shared/dispatch.h"
+#include "sdk/ops/shared/value_reader.h"
 #include "sdk/ops/window/window_generated.h"
 
 namespace vireo {

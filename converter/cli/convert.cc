@@ -1,0 +1,393 @@
+// vireo convert and vireo check.
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "c_api/cli/file.h"
+#include "c_api/cli/nearest.h"
+#include "c_api/cli/options.h"
+#include "c_api/cli/reference.h"
+#include "converter/cli/import_options.h"
+#include "converter/cli/limits.h"
+#include "converter/cli/onnx_source.h"
+#include "converter/cli/report_data.h"
+#include "converter/cli/session_evaluator.h"
+#include "converter/cli/targets.h"
+#include "converter/cli/verbs.h"
+#include "converter/report/recorder.h"
+#include "quant/schemes/scheme.h"
+
+namespace vireo::cli {
+namespace {
+
+struct ConvertOptions_here {
+  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
+  Limits limits;
+  std::vector<std::string> shapes, bounds, skip, states, targets;
+  ImportOptions import;
+  double test_atol = -1, test_rtol = -1;
+  double bench_seconds = 0;
+  bool no_optimize = false, json = false;
+  Option check_given;
+};
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert) {
+  for (const std::string& text : shapes) {
+    ShapeOption shape;
+    std::string error;
+    if (!parse_shape_option(text, &shape, &error))
+      throw Failure("--shape " + text + ": " + error,
+                    "write --shape NAME=1,3,224,224, NAME=1..8,3,224,224 or NAME=n,3,224,224");
+    convert->shapes.push_back(std::move(shape));
+  }
+}
+
+void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert) {
+  for (const std::string& text : texts) {
+    if (!parse_bound_option(text, &convert->bounds.emplace_back()))
+      throw Failure("--bound " + text + " is not understood", "write --bound DIMENSION=8 or DIMENSION=1..8");
+  }
+}
+
+void finish(const std::string& what, const ConvertOptions_here& options, const ConvertReport& report,
+            const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
+            bool each_node, Context& context) {
+  if (!good) context.exit_status = 1;
+  if (options.json) {
+    Json json = {{"model", options.model}, {"ok", good}};
+    if (!options.output.empty()) json["output"] = options.output;
+    if (!options.onnx.empty()) json["onnx"] = options.onnx;
+    json["diagnostics"] = diagnostics_json(diagnostics);
+    if (!good) json["gaps"] = gaps_json(diagnostics);
+    if (!good) json["nodes_passed_over"] = report.nodes_passed_over;
+    if (good) json.update(report_json(report));
+    for (const TargetReport& target : targets) json["targets"].push_back(json_of(target, each_node));
+    return print_json(json);
+  }
+  std::cerr << diagnostics.summary();
+  if (!good) {
+    std::cerr << options.model << ": " << diagnostics.error_count()
+              << (diagnostics.error_count() == 1 ? " error" : " errors") << ", nothing was written";
+    if (report.nodes_passed_over != 0)
+      std::cerr << "; not looked at, because they read what these make: " << report.nodes_passed_over
+                << (report.nodes_passed_over == 1 ? " node" : " nodes");
+    std::cerr << "\n";
+    return;
+  }
+  size_t steps = 0;  // what runs: a fused node is one, whatever its body holds
+  for (const auto& [op, count] : report.ops) steps += count;
+  std::cout << what << ": " << report.nodes_imported << " nodes became " << steps << ", weights "
+            << bytes_text(report.constant_bytes);
+  if (report.planned) {
+    std::cout << ", tensors " << bytes_text(report.arena_bytes) << " (lower bound "
+              << bytes_text(report.arena_lower_bound) << ")";
+  }
+  std::cout << "\n";
+  for (const auto& [side, list] :
+       {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
+    for (const ValueReport& v : *list) std::cout << side << v.name << ": " << shortened(v.type, kTypeColumns) << "\n";
+  }
+  for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
+  for (const PassLog& pass : report.passes) {
+    if (pass.unit == nullptr) continue;
+    std::string unit = pass.unit;
+    if (pass.changes == 1) unit.pop_back();  // "products"
+    std::cout << "  " << options.quantize << "    " << pass.changes << " " << unit;
+    std::map<std::string, size_t> reasons;
+    for (const auto& [node, reason] : pass.declined) ++reasons[reason];
+    for (const auto& [reason, count] : reasons) std::cout << "; " << count << " left: " << reason;
+    std::cout << "\n";
+    const auto worst = std::min_element(pass.errors.begin(), pass.errors.end(),
+                                        [](const auto& a, const auto& b) { return a.sqnr_db < b.sqnr_db; });
+    if (worst == pass.errors.end()) continue;
+    std::cout << formatted("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(),
+                           worst->sqnr_db, worst->tensor.c_str());
+  }
+  if (!report.open_dimensions.empty()) {
+    std::cout << "  open    ";
+    for (const std::string& name : report.open_dimensions) std::cout << name << " ";
+    std::cout << "(a session needs a bound for each; --shape NAME=1..8,... puts bounds into the file)\n";
+  }
+  if (!checked) return;
+  for (const PassLog& pass : report.passes) {
+    if (pass.changes != 0 && pass.checked)
+      std::cout << formatted("  checked %s: %zu change%s, largest difference %.3g of the largest output value\n",
+                             pass.name.c_str(), pass.changes, pass.changes == 1 ? "" : "s", pass.max_difference);
+  }
+}
+
+// Every option as it was typed, for the file's provenance.
+std::vector<std::string> texts_of(const ConvertOptions_here& options) {
+  std::vector<std::string> texts;
+  for (const std::string& s : options.shapes) texts.push_back("--shape " + s);
+  for (const std::string& s : options.bounds) texts.push_back("--bound " + s);
+  add_texts(options.import, &texts);
+  for (const std::string& s : options.skip) texts.push_back("--skip " + s);
+  for (const std::string& s : options.states) texts.push_back("--state " + s);
+  if (options.no_optimize) texts.push_back("--no-optimize");
+  if (!options.quantize.empty()) texts.push_back("--quantize " + options.quantize);
+  if (!options.signature.empty()) texts.push_back("--signature");
+  if (!options.tests.empty()) texts.push_back("--embed-tests");
+  for (const std::string& s : options.targets) texts.push_back("--target " + s);
+  return texts;
+}
+
+// What to use in place of a scheme that there is not.
+std::string scheme_help(const std::string& name) {
+  // Values between nodes in 8 bits need ranges that only sample data give, which tools beside the training have.
+  if (name == "int8" || name == "uint8" || name == "qdq")
+    return "int8-weights keeps weights in 8 bits and computes in float32; for integer arithmetic quantize the .onnx "
+           "file with data first (onnxruntime.quantization.quantize_static, or the tool that trained it) and convert "
+           "that "
+           "without --quantize";
+  return did_you_mean(name, quant::scheme_list()) + "schemes: " + quant::scheme_names();
+}
+
+void fill_scheme(const std::string& name, const std::string& model, ConvertOptions* convert, Progress* progress) {
+  if (name.empty()) return;
+  const quant::Scheme* scheme = quant::find_scheme(name);
+  if (scheme == nullptr) throw Failure("--quantize " + name + ": there is no such scheme", scheme_help(name));
+  convert->stages =
+      quant::stages_of(*scheme, [progress, model](const Stage& stage, const std::string& tensor, double share) {
+        progress->show(model + ": " + stage.title(), share, tensor);
+      });
+}
+
+// What the option's help says of them.
+std::string schemes_text() {
+  std::string out;
+  for (const quant::Scheme* s : quant::schemes()) out += std::string(s->name) + ": " + s->about + "; ";
+  return out + "each less exact";
+}
+
+ConvertOptions common_options(const ConvertOptions_here& options, const std::vector<target::Profile>& profiles,
+                              Progress* progress) {
+  ConvertOptions convert;
+  fill_shapes(options.shapes, &convert);
+  fill_bounds(options.bounds, &convert);
+  fill_import(options.import, &convert);
+  convert.optimize = !options.no_optimize;
+  convert.skip = options.skip;
+  convert.emit_onnx = options.onnx;
+  fill_scheme(options.quantize, options.model, &convert, progress);
+  if (!profiles.empty()) convert.costs = &target::costs_of(profiles[0]);  // one graph serves all of them
+  for (const std::string& state : options.states) {
+    const size_t at = state.rfind('=');
+    if (at == std::string::npos || at == 0 || at + 1 == state.size())
+      throw Failure("--state " + state + " is not OUTPUT=INPUT");
+    convert.states.emplace_back(state.substr(0, at), state.substr(at + 1));
+  }
+  if (!options.signature.empty()) read_signature(options.signature, &convert);
+  convert.option_texts = texts_of(options);
+  convert.progress = [progress, model = options.model](const std::string& stage, double share) {
+    progress->show(model + ": " + stage, share);
+  };
+  return convert;
+}
+
+// What the targets say where the user says nothing, and the passes that they leave out.
+ConvertOptions_here for_targets(const ConvertOptions_here& given, const std::vector<target::Profile>& profiles) {
+  ConvertOptions_here options = given;
+  options.quantize = common_precision(profiles, given.quantize);
+  for (const target::Profile& profile : profiles) {
+    for (const std::string& pass : profile.skip) {
+      if (std::find(options.skip.begin(), options.skip.end(), pass) == options.skip.end()) options.skip.push_back(pass);
+    }
+  }
+  return options;
+}
+
+bool asks_for_help(const ConvertOptions_here& options) {
+  return std::find(options.targets.begin(), options.targets.end(), "help") != options.targets.end();
+}
+
+// The converted file with what its targets need.
+std::vector<uint8_t> add_to(const FileBytes& file, const ConvertOptions_here& options,
+                            const std::vector<target::Profile>& profiles, std::vector<TargetReport>* reports) {
+  return with_targets({file.data(), file.size()}, options.model, profiles, {}, "", reports);
+}
+
+void convert(const ConvertOptions_here& given, Context& context) {
+  if (asks_for_help(given)) return list_targets(given.json);
+  apply_limits(given.limits, given.model, given.json);
+  const std::vector<target::Profile> profiles = read_profiles(given.targets);
+  const ConvertOptions_here options = for_targets(given, profiles);
+  if (!profiles.empty() && options.output.empty())
+    throw Failure("--target needs a .vireo file to write to", "name it with -o");
+  if (options.output.empty() && options.onnx.empty())
+    throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
+  require_apart({options.model, options.tests, options.signature, options.check},
+                {options.output, options.onnx, options.report});
+  if (!options.output.empty()) require_writable(options.output);
+  if (!options.onnx.empty()) require_writable(options.onnx);
+  if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))
+    throw Failure("--test-atol and --test-rtol are for the tests that --embed-tests puts into the file",
+                  "add --embed-tests REF.npz");
+  if (options.bench_seconds > 0 && options.report.empty())
+    throw Failure("--bench measures for the report, and none is asked for",
+                  "add --report OUT.html, or use vireo bench");
+  if (!options.report.empty()) {
+    if (!ends_with(options.report, ".html") && !ends_with(options.report, ".json")) {
+      throw Failure("--report " + options.report + " is neither .html nor .json", "give the file one of these endings");
+    }
+    require_writable(options.report);
+  }
+  Progress progress;
+  ConvertOptions convert = common_options(options, profiles, &progress);
+  if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);
+  SessionEvaluator evaluator;
+  const bool checked = options.check_given.given();
+  if (checked) {
+    convert.check = &evaluator;
+    convert.check_layers = !options.report.empty();
+    if (options.check != "true") {  // what a bare flag leaves
+      for (TestCaseOption& test : read_tests(options.check, -1, -1))
+        convert.check_inputs.push_back(std::move(test.inputs));
+    }
+  }
+  report::Recorder recorder;
+  if (!options.report.empty()) recorder.watch(&convert);
+  Diagnostics diagnostics;
+  ConvertReport report;
+  FileBytes unwritten;  // what a report is made from where no file is wanted
+  const bool good = !options.output.empty() && profiles.empty()
+                        ? convert_file(options.model, options.output, convert, &diagnostics, &report)
+                    : options.report.empty() && profiles.empty()
+                        ? check_model(options.model, convert, &diagnostics, &report)
+                        : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
+  progress.show("");
+  if (!good) explain_refusals(options.reproduce, &diagnostics);
+  std::vector<TargetReport> targets;
+  if (good && !profiles.empty()) {
+    const std::vector<uint8_t> file = add_to(unwritten, options, profiles, &targets);
+    check_limits(targets);
+    write_file(options.output, file.data(), file.size());
+    report.file_bytes = file.size();
+  }
+  if (good && !options.report.empty()) {
+    const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
+    Json data = conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds);
+    for (const TargetReport& target : targets) data["targets"].push_back(json_of(target, false));
+    write_report(options.report, data);
+  }
+  std::string wrote = "wrote ";
+  if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
+  if (!options.onnx.empty()) wrote += (options.output.empty() ? "" : " and ") + options.onnx;
+  finish(wrote, options, report, diagnostics, good, checked, targets, false, context);
+}
+
+void check_only(const ConvertOptions_here& given, Context& context) {
+  if (asks_for_help(given)) return list_targets(given.json);
+  apply_limits(given.limits, given.model, given.json);
+  const std::vector<target::Profile> profiles = read_profiles(given.targets);
+  const ConvertOptions_here options = for_targets(given, profiles);
+  Progress progress;
+  const ConvertOptions convert = common_options(options, profiles, &progress);
+  Diagnostics diagnostics;
+  ConvertReport report;
+  FileBytes file;
+  const bool good = profiles.empty() ? check_model(options.model, convert, &diagnostics, &report)
+                                     : convert_to_memory(options.model, convert, &file, &diagnostics, &report);
+  progress.show("");
+  if (!good) explain_refusals(options.reproduce, &diagnostics);
+  std::vector<TargetReport> targets;
+  if (good && !profiles.empty()) (void)add_to(file, options, profiles, &targets);
+  for (const TargetReport& target : targets) {
+    if (!target.broken.empty() || !target.troubles.empty()) context.exit_status = 1;
+  }
+  finish(options.model + " converts", options, report, diagnostics, good, false, targets, true, context);
+  if (good && !options.json) {
+    std::cout << "  nodes   ";
+    const char* separator = "";
+    for (const auto& [op, count] : report.ops) {
+      std::cout << separator << op << " " << count;
+      separator = ", ";
+    }
+    std::cout << "\n";
+  }
+}
+
+void add_common(Command verb, ConvertOptions_here* options) {
+  verb.add_option("model", options->model, "an .onnx file").required().file({".onnx"});
+  verb.add_repeated("--shape", options->shapes,
+                    "NAME=1,3,224,224 fixes an input's shape; NAME=1..8,3,224,224 bounds it; NAME=n,3,224,224 "
+                    "leaves a dimension open, as n");
+  add_bounds(verb, &options->bounds);
+  add_import_options(verb, &options->import);
+  verb.add_option("--reproduce", options->reproduce,
+                  "write each node that is refused to this folder, as a model with only that node")
+      .folder();
+  add_profiles(verb, "--target", &options->targets,
+               "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights "
+               "and compile parts for it; may be repeated");
+  add_limits(verb, &options->limits);
+}
+
+}  // namespace
+
+void add_convert(Command app, Context& context) {
+  auto options = std::make_shared<ConvertOptions_here>();
+  Command verb = app.add_verb("convert", "Turn an ONNX model into a .vireo file");
+  add_common(verb, options.get());
+  verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
+  verb.add_option("--emit-onnx", options->onnx,
+                  "write the optimised graph as a standard .onnx file, for other tools to check; needs no -o")
+      .file({".onnx"});
+  // A flag, so that a path behind a bare --check is not taken for its value.
+  options->check_given =
+      verb.add_flag("--check", options->check,
+                    "compare the graph before and after each pass, on random inputs; --check=REF.npz: on stored ones");
+  verb.add_option("--report", options->report,
+                  "write a page (.html) with graphs, passes and memory, or the same data as .json")
+      .file({".html", ".json"});
+  verb.add_option("--bench", options->bench_seconds,
+                  "run the result for N seconds and put each node's time into the report")
+      .range(0.0, 3600.0);
+  verb.add_option("--embed-tests", options->tests, "put the cases of this REF.npz into the file, for vireo selftest")
+      .file({".npz"});
+  verb.add_option("--test-atol", options->test_atol,
+                  "tolerance of embedded tests, a share of the largest value; default 1e-5, 16-bit floats 1e-2")
+      .non_negative();
+  verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
+      .non_negative();
+  verb.add_option("--signature", options->signature,
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std (vireo sign makes the "
+                  "other kind of "
+                  "signature)")
+      .file({".json"});
+  verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
+  verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
+  verb.add_option("--quantize", options->quantize, schemes_text()).offer(quant::scheme_list());
+  verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
+  add_json(verb, &options->json, "print the report as JSON");
+  verb.footer(
+      "Examples:\n"
+      "  vireo convert model.onnx -o model.vireo\n"
+      "  vireo convert model.onnx --emit-onnx optimised.onnx\n"
+      "  vireo convert model.onnx -o model.vireo --shape image=1..8,3,224,224 --check\n"
+      "  vireo convert model.onnx -o model.vireo --quantize bf16\n"
+      "  vireo convert model.onnx -o model.vireo --target cpu --target npu --plugins libvireo_npu.so\n"
+      "  vireo convert model.onnx -o model.vireo --quantize int4 --report model.html\n"
+      "  vireo convert model.onnx -o model.vireo --check --bench 2 --report model.html\n"
+      "  vireo convert model.onnx -o model.vireo --signature model.json --embed-tests reference.npz\n"
+      "A signature file:\n"
+      "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\",\n"
+      "               \"range\": [0, 1], \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225],\n"
+      "               \"resize\": \"letterbox\"}]}");
+  verb.callback([options, &context] { convert(*options, context); });
+}
+
+void add_check(Command app, Context& context) {
+  auto options = std::make_shared<ConvertOptions_here>();
+  Command verb = app.add_verb("check", "Tell whether an ONNX model converts, and every reason why not");
+  add_common(verb, options.get());
+  add_json(verb, &options->json);
+  verb.footer("Examples:\n  vireo check model.onnx\n  vireo check model.onnx --target mcu");
+  verb.callback([options, &context] { check_only(*options, context); });
+}
+
+}  // namespace vireo::cli

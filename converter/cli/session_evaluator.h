@@ -1,0 +1,20 @@
+// The converter's Evaluator over the C API: passes are checked with the runtime that users get.
+#ifndef VIREO_CONVERTER_CLI_SESSION_EVALUATOR_H_
+#define VIREO_CONVERTER_CLI_SESSION_EVALUATOR_H_
+
+#include <string>
+#include <vector>
+
+#include "converter/stage/evaluator.h"
+
+namespace vireo::cli {
+
+class SessionEvaluator : public Evaluator {
+ public:
+  bool run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
+           std::string* error) override;
+};
+
+}  // namespace vireo::cli
+
+#endif  // VIREO_CONVERTER_CLI_SESSION_EVALUATOR_H_
