@@ -152,10 +152,12 @@ endfunction()
 
 
 # vireo_join_(<variable> <name> <files>...)
-#   Sets the variable to sources that include the C++ files in batches of eight. A file of the converter takes 0.5 to 3 s
+#   Sets the variable to sources that include the C++ files in batches of about eight. A file of the converter takes 0.5 to 3 s
 #   to compile, most of it for headers and templates that its neighbours instantiate as well; eight together take 40 % of
 #   what they take one by one. Only libraries whose loops are not tuned are joined (HOST, JOINED).
-#   A batch takes every n-th file, because neighbours in a list tend to be of one kind and to have helpers of one name.
+#   The hash of its name decides a file's batch, and the number of batches is a power of two: a new file, or one that
+#   moves to another folder, seldom changes another file's neighbours. In a list that is dealt out in turn it would
+#   change all of them, so names would meet in files that nobody touched, and a compiler cache would have nothing.
 #   Where two files of a batch do meet in a name, the compiler says so: give one of them the better name.
 #   Files with options of their own and generated ones stay alone. CMake's UNITY_BUILD is not used: its files name the
 #   clone, so that a compiler cache would not serve another one.
@@ -180,13 +182,24 @@ function(vireo_join_ variable name)
     set(${variable} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  math(EXPR last "(${count} + 7) / 8 - 1")
-  set(at 0)
+  set(batches 1)
+  math(EXPR most "11 * ${batches}")
+  while(count GREATER most)
+    math(EXPR batches "2 * ${batches}")
+    math(EXPR most "11 * ${batches}")
+  endwhile()
   foreach(path IN LISTS joined)
+    get_filename_component(stem "${path}" NAME_WE)
+    string(MD5 hash "${stem}")
+    string(SUBSTRING "${hash}" 0 6 hash)
+    math(EXPR at "0x${hash} % ${batches}")
     string(APPEND batch_${at} "#include \"${path}\"\n")
-    math(EXPR at "(${at} + 1) % (${last} + 1)")
   endforeach()
+  math(EXPR last "${batches} - 1")
   foreach(i RANGE ${last})
+    if(NOT DEFINED batch_${i})
+      continue()
+    endif()
     set(file "${PROJECT_BINARY_DIR}/generated/joined/${name}_${i}.cc")
     file(CONFIGURE OUTPUT "${file}" CONTENT "// Written by vireo_join_ of VireoTargets.cmake.\n${batch_${i}}" @ONLY)
     list(APPEND alone "${file}")
