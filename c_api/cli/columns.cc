@@ -183,4 +183,16 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::vector<std::vector<std::string>> without_empty_columns(std::vector<std::vector<std::string>> rows) {
+  if (rows.size() < 2) return rows;
+  for (size_t c = rows[0].size(); c-- > 0;) {
+    const auto says = [c](const std::vector<std::string>& row) { return c < row.size() && !row[c].empty(); };
+    if (std::any_of(rows.begin() + 1, rows.end(), says)) continue;
+    for (auto& row : rows) {
+      if (c < row.size()) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
+    }
+  }
+  return rows;
+}
+
 }  // namespace vireo::cli

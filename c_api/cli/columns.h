@@ -32,6 +32,9 @@ std::string formatted(const char* format, ...) __attribute__((format(printf, 1, 
 // kOutputColumns, the widest columns are wrapped at spaces, and the last ones go below their row if they must.
 std::string table_text(const std::vector<std::vector<std::string>>& rows);
 
+// The rows without the columns that are empty below their heading. A table without lines keeps all of them.
+std::vector<std::vector<std::string>> without_empty_columns(std::vector<std::vector<std::string>> rows);
+
 }  // namespace vireo::cli
 
 #endif  // VIREO_C_API_CLI_COLUMNS_H_

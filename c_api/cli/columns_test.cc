@@ -64,6 +64,13 @@ TEST(Columns, ColumnsThatDoNotFitGoBelowTheirRow) {
             "node\n" + name + "\n    kernel: " + kernel + "\n    why: for a reason\n");
 }
 
+TEST(Columns, EmptyOnesGo) {
+  using Rows = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(without_empty_columns({{"node", "part", "kernel"}, {"a", "", "k"}, {"b", ""}}),
+            (Rows{{"node", "kernel"}, {"a", "k"}, {"b"}}));
+  EXPECT_EQ(without_empty_columns({{"node", "part"}}), (Rows{{"node", "part"}}));
+}
+
 TEST(Columns, NarrowTablesStayAsTheyAre) { EXPECT_EQ(table_text({{"a", "b"}, {"long", "x"}}), "a     b\nlong  x\n"); }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kHelpColumn = 34;  // where descriptions begin
 
 // "INT in [1 - 8]" for "INT:INT in [1 - 8]": what checks a value often names its type again.
-std::string type_text(const CLI::Option& option) {
+std::string value_type_text(const CLI::Option& option) {
   const std::string text = option.get_type_name();
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return text;
@@ -31,7 +31,7 @@ std::string list_text(const char* heading, const Options& options) {
 std::string value_text(const CLI::Option& option) {
   std::string text;
   if (option.get_type_size() != 0) {
-    const std::string type = type_text(option);
+    const std::string type = value_type_text(option);
     if (!type.empty()) text += " " + type;
     if (!option.get_default_str().empty()) text += "=" + option.get_default_str();
     if (option.get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";

@@ -209,7 +209,7 @@ void explain(const ExplainOptions& options, Context& context) {
                        {"nodes", std::move(placement.nodes)}});
   }
   for (const std::string& line : assumed) std::cout << line << "\n";
-  std::cout << table_text(placement.rows) << placement.summary();
+  std::cout << table_text(without_empty_columns(placement.rows)) << placement.summary();
 }
 
 }  // namespace

@@ -37,6 +37,10 @@ class Descriptor {
 
 }  // namespace
 
+bool ends_with(const std::string& path, const std::string& end) {
+  return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
+}
+
 std::vector<uint8_t> read_file(const std::string& path) {
   const auto fail = [&](int error) {
     throw Failure("cannot read " + path + ": " + files::why_unreadable(error),

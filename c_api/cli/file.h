@@ -10,6 +10,9 @@
 
 namespace vireo::cli {
 
+// Whether a path ends with `end`, such as ".onnx".
+bool ends_with(const std::string& path, const std::string& end);
+
 // Throws Failure with the path and the system's reason.
 std::vector<uint8_t> read_file(const std::string& path);
 

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "c_api/cli/clock.h"
+#include "c_api/cli/file.h"
 #include "c_api/cli/keys.h"
 #include "c_api/cli/speeds.h"
 #include "sdk/files/regular_file.h"
@@ -68,10 +69,6 @@ const char* code_of(vireo_status status) {
     default:
       return "failed";
   }
-}
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 // Whether the runtime's loader judges what lies there: a file with the name or the content of ours, so that a damaged

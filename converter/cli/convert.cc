@@ -31,10 +31,6 @@ struct ConvertOptions_here {
   Option check_given;
 };
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 void fill_shapes(const std::vector<std::string>& shapes, ConvertOptions* convert) {
   for (const std::string& text : shapes) {
     ShapeOption shape;
@@ -222,6 +218,9 @@ void convert(const ConvertOptions_here& given, Context& context) {
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
   require_apart({options.model, options.tests, options.signature, options.check},
                 {options.output, options.onnx, options.report});
+  if (ends_with(options.output, ".onnx"))
+    throw Failure(options.output + ": -o writes a .vireo file",
+                  "name it model.vireo, or write the graph as ONNX with --emit-onnx " + options.output);
   if (!options.output.empty()) require_writable(options.output);
   if (!options.onnx.empty()) require_writable(options.onnx);
   if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))

@@ -200,6 +200,7 @@ class BadInput(unittest.TestCase):
     def test_options_without_use_are_named(self):
         out = self.room / "out.vireo"
         self.refused("convert", self.onnx, "-o", out, "--test-atol", "1e-3", says=["--embed-tests"])
+        self.refused("convert", self.onnx, "-o", self.room / "out.onnx", says=["out.onnx", "--emit-onnx"])
         done = support.vireo("convert", self.onnx, "-o", out, "--elements", "featurse=3")
         self.assertIn("featurse", done.stderr)
         out.unlink()
