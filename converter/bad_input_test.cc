@@ -11,7 +11,7 @@
 #include "converter/testing/model_builder.h"
 #include "tests/support/roots.h"
 
-namespace vireo {
+namespace vireo::bad_input_test {
 namespace {
 
 using testing::Dims;
@@ -755,4 +755,4 @@ TEST(BadInput, OutputCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::bad_input_test

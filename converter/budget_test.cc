@@ -11,7 +11,7 @@
 #include "converter/convert.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo {
+namespace vireo::budget_test {
 namespace {
 
 using testing::add_body;
@@ -361,4 +361,4 @@ TEST(Budget, LongChains) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::budget_test

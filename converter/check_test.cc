@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace vireo {
+namespace vireo::check_test {
 namespace {
 
 HostTensor floats(const std::vector<float>& values) {
@@ -56,4 +56,4 @@ TEST(Difference, CodesMayBeOneApart) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::check_test

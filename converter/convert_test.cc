@@ -14,7 +14,7 @@
 #include "sdk/format/model_generated.h"
 #include "sdk/ops/op.h"
 
-namespace vireo {
+namespace vireo::convert_test {
 namespace {
 
 using testing::add_body;
@@ -567,4 +567,4 @@ TEST(BoundOptions, AtMostOrARange) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::convert_test

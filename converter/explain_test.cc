@@ -9,7 +9,7 @@
 #include "converter/convert.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo {
+namespace vireo::explain_test {
 namespace {
 
 using testing::add_body;
@@ -246,4 +246,4 @@ TEST(Explain, ProposesTypesThatKeepTheNumbers) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::explain_test

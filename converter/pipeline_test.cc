@@ -13,7 +13,7 @@
 #include "converter/passes/shared/measure.h"
 #include "tests/support/roots.h"
 
-namespace vireo {
+namespace vireo::pipeline_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ TEST(Pipeline, ASecondRunChangesNothingInTheSharedModels) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::pipeline_test

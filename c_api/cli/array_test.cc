@@ -5,7 +5,7 @@
 
 #include "c_api/cli/failure.h"
 
-namespace vireo::cli {
+namespace vireo::cli::array_test {
 namespace {
 
 Array bytes(vireo_dtype dtype, std::vector<uint8_t> data, int64_t count) {
@@ -113,4 +113,4 @@ TEST(Array, NothingIsTheSameInATypeWithoutElements) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::array_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace vireo::cli {
+namespace vireo::cli::chain_model_test {
 namespace {
 
 // What comes out for an x of ones, as float; empty where no device of this build takes it.
@@ -78,4 +78,4 @@ TEST(ChainModel, LargestWeightsAreThere) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::chain_model_test

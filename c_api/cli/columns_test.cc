@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace vireo::cli {
+namespace vireo::cli::columns_test {
 namespace {
 
 size_t longest_line(const std::string& text) {
@@ -74,4 +74,4 @@ TEST(Columns, EmptyOnesGo) {
 TEST(Columns, NarrowTablesStayAsTheyAre) { EXPECT_EQ(table_text({{"a", "b"}, {"long", "x"}}), "a     b\nlong  x\n"); }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::columns_test

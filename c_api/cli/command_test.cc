@@ -7,7 +7,7 @@
 
 #include "c_api/cli/columns.h"
 
-namespace vireo::cli {
+namespace vireo::cli::command_test {
 namespace {
 
 // A program with one verb, "draw", whose values the test reads.
@@ -200,4 +200,4 @@ TEST(Command, ListsWhatWasAdded) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::command_test

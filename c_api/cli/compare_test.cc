@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <math.h>
 
-namespace vireo::cli {
+namespace vireo::cli::compare_test {
 namespace {
 
 Array floats(const std::vector<double>& values, vireo_dtype dtype = VIREO_FLOAT32) {
@@ -83,4 +83,4 @@ TEST(Compare, FiguresAreWhatTheySay) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::compare_test

@@ -8,7 +8,7 @@
 
 #include "c_api/cli/failure.h"
 
-namespace vireo::cli {
+namespace vireo::cli::file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST(File, TemporaryDisappears) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::file_test

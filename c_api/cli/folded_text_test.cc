@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace vireo::cli {
+namespace vireo::cli::folded_text_test {
 namespace {
 
 TEST(FoldedText, LongLinesGoOnBelow) {
@@ -46,4 +46,4 @@ TEST(FoldedText, AStreamThatIsFullIsNoticed) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::folded_text_test

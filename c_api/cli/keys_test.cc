@@ -6,7 +6,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::keys_test {
 namespace {
 
 TEST(KeyFiles, ComeBackAsTheyWereWritten) {
@@ -60,4 +60,4 @@ TEST(KeyFiles, ListsThatNameNothingAreRefused) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::keys_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::cli {
+namespace vireo::cli::nearest_test {
 namespace {
 
 const std::vector<std::string> kVerbs = {"convert", "check", "run", "verify", "verify-signature", "inspect", "tune"};
@@ -34,4 +34,4 @@ TEST(Nearest, TextForHelp) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::nearest_test

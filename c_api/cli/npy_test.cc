@@ -9,7 +9,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::npy_test {
 namespace {
 
 // The bytes that numpy.save writes: magic, version, header padded to 64, data.
@@ -235,4 +235,4 @@ TEST(Npz, DamageIsNamed) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::npy_test

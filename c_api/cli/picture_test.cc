@@ -5,7 +5,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::picture_test {
 namespace {
 
 vireo_value_info input(vireo_dtype dtype, const std::vector<int64_t>& dims) {
@@ -101,4 +101,4 @@ TEST(Picture, DamageIsNamed) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::picture_test

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace vireo::cli {
+namespace vireo::cli::plain_text_test {
 namespace {
 
 std::string plain(const std::string& text) {
@@ -56,4 +56,4 @@ TEST(PlainText, AFullStreamShows) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::plain_text_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::cli {
+namespace vireo::cli::progress_test {
 namespace {
 
 TEST(Progress, TimeLeftFollowsFromTimeSpent) {
@@ -19,4 +19,4 @@ TEST(Progress, NothingIsSaidOfTimeBeforeItIsKnown) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::progress_test

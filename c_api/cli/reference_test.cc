@@ -5,7 +5,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/npy.h"
 
-namespace vireo::cli {
+namespace vireo::cli::reference_test {
 namespace {
 
 Array integers(const std::vector<int64_t>& values) {
@@ -48,4 +48,4 @@ TEST(Reference, FileWithoutCasesIsRefused) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::reference_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::cli {
+namespace vireo::cli::run_log_test {
 namespace {
 
 vireo_node_info node(uint32_t depth, uint64_t total_ns, uint64_t calls) {
@@ -75,4 +75,4 @@ TEST(RunLog, WithoutRunsThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::run_log_test

@@ -6,7 +6,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::sound_test {
 namespace {
 
 void put(std::string* out, uint32_t value, int bytes) {
@@ -82,4 +82,4 @@ TEST(Sound, DamageIsNamed) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::sound_test

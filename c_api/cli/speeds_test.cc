@@ -12,7 +12,7 @@
 #include "c_api/cli/machine.h"
 #include "c_api/cli/measure.h"
 
-namespace vireo::cli {
+namespace vireo::cli::speeds_test {
 namespace {
 
 class SpeedsFile : public ::testing::Test {
@@ -145,4 +145,4 @@ TEST_F(SpeedsFile, MeasuresThisMachine) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::speeds_test

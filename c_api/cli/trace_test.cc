@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace vireo::cli {
+namespace vireo::cli::trace_test {
 namespace {
 
 vireo_node_info node(const char* name, const char* device, uint32_t depth) {
@@ -144,4 +144,4 @@ TEST(Trace, RunsAreBounded) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::trace_test

@@ -5,7 +5,7 @@
 
 #include "c_api/cli/roofline.h"
 
-namespace vireo::cli {
+namespace vireo::cli::tuner_test {
 namespace {
 
 vireo_node_info node(const char* op, vireo_dtype dtype, uint64_t operations, uint64_t bytes) {
@@ -51,4 +51,4 @@ TEST(Roofline, ThisMachineHasRates) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::tuner_test

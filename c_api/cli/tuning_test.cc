@@ -8,7 +8,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::tuning_test {
 namespace {
 
 class TuningFile : public ::testing::Test {
@@ -92,4 +92,4 @@ TEST_F(TuningFile, RefusesWhatIsNoTuningFile) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::tuning_test

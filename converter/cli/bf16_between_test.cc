@@ -12,7 +12,7 @@
 #include "converter/passes/pipeline.h"
 #include "quant/schemes/bf16.h"
 
-namespace vireo {
+namespace vireo::bf16_between_test {
 namespace {
 
 std::unique_ptr<ir::Graph> graph(const std::string& text) {
@@ -257,4 +257,4 @@ TEST(Bf16Between, LeavesWhatOthersRead) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::bf16_between_test

@@ -6,7 +6,7 @@
 #include "converter/cli/session_evaluator.h"
 #include "converter/ir/text.h"
 
-namespace vireo {
+namespace vireo::check_test {
 namespace {
 
 constexpr char kGraph[] = R"(
@@ -136,4 +136,4 @@ TEST(PassChecker, RandomValuesAreNotCompared) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::check_test

@@ -6,7 +6,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::onnx_tensor_test {
 namespace {
 
 Array round(const onnx::TensorProto& tensor) {
@@ -132,4 +132,4 @@ TEST(OnnxTensor, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::onnx_tensor_test

@@ -5,7 +5,7 @@
 #include "c_api/cli/npy.h"
 #include "converter/cli/verbs.h"
 
-namespace vireo::cli {
+namespace vireo::cli::signature_test {
 namespace {
 
 ConvertOptions read(const std::string& text) {
@@ -68,4 +68,4 @@ TEST(Tests, KeepOrderStepsAndGaps) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::signature_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-namespace vireo::emit {
+namespace vireo::emit::schedule_test {
 namespace {
 
 struct Graph {
@@ -137,4 +137,4 @@ TEST(Schedule, LargeGraphsStayWithinTheBudget) {
 }
 
 }  // namespace
-}  // namespace vireo::emit
+}  // namespace vireo::emit::schedule_test

@@ -12,7 +12,7 @@
 #include "converter/passes/pipeline.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::exporter {
+namespace vireo::exporter::export_test {
 namespace {
 
 using testing::add_body;
@@ -267,4 +267,4 @@ TEST(Export, WritesNothingWhereItCannot) {
 }
 
 }  // namespace
-}  // namespace vireo::exporter
+}  // namespace vireo::exporter::export_test

@@ -3,7 +3,7 @@
 
 #include "converter/ir/text.h"
 
-namespace vireo::ir {
+namespace vireo::ir::contents_test {
 namespace {
 
 // The elements of the last node's output as text; "unknown" where they are not tracked.
@@ -137,4 +137,4 @@ TEST(Contents, LargeUnsignedNumbersAreNoExtents) {
 }
 
 }  // namespace
-}  // namespace vireo::ir
+}  // namespace vireo::ir::contents_test

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace vireo::ir {
+namespace vireo::ir::dim_table_test {
 namespace {
 
 struct Dims : ::testing::Test {
@@ -272,4 +272,4 @@ TEST(DimTable, FreshNamesOfOneStem) {
 }
 
 }  // namespace
-}  // namespace vireo::ir
+}  // namespace vireo::ir::dim_table_test

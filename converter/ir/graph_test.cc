@@ -5,7 +5,7 @@
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
 
-namespace vireo::ir {
+namespace vireo::ir::graph_test {
 namespace {
 
 std::unique_ptr<Graph> parse(const std::string& text) {
@@ -87,4 +87,4 @@ TEST(Interpret, RunsReferenceKernels) {
 }
 
 }  // namespace
-}  // namespace vireo::ir
+}  // namespace vireo::ir::graph_test

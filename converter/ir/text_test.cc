@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::ir {
+namespace vireo::ir::text_test {
 namespace {
 
 TEST(Text, PrintsWhatItReads) {
@@ -71,4 +71,4 @@ TEST(Text, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace vireo::ir
+}  // namespace vireo::ir::text_test

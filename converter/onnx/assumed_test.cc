@@ -4,7 +4,7 @@
 #include "converter/onnx/import.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::importer {
+namespace vireo::importer::assumed_test {
 namespace {
 
 using testing::add_body;
@@ -141,4 +141,4 @@ TEST(BeyondStandard, StftOfRank2Warns) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::assumed_test

@@ -8,7 +8,7 @@
 #include "converter/testing/model_builder.h"
 #include "sdk/ops/view.h"
 
-namespace vireo::importer {
+namespace vireo::importer::attributes_test {
 namespace {
 
 using testing::add_body;
@@ -249,4 +249,4 @@ TEST(Attributes, OfFunctions) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::attributes_test

@@ -3,7 +3,7 @@
 
 #include "converter/onnx/import.h"
 
-namespace vireo::importer {
+namespace vireo::importer::declared_test {
 namespace {
 
 void add_value(::onnx::ValueInfoProto* info, const std::string& name, int type, const std::vector<int64_t>& dims) {
@@ -158,4 +158,4 @@ TEST(Contents, NumbersFoldThroughAnyOperator) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::declared_test

@@ -4,7 +4,7 @@
 #include "converter/onnx/import.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::importer {
+namespace vireo::importer::functions_test {
 namespace {
 
 using testing::add_body;
@@ -138,4 +138,4 @@ TEST(Functions, AnAbsentInputOfANodeThatIsRewritten) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::functions_test

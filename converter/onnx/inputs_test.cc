@@ -4,7 +4,7 @@
 #include "converter/onnx/import.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::importer {
+namespace vireo::importer::inputs_test {
 namespace {
 
 using testing::ModelBuilder;
@@ -78,4 +78,4 @@ TEST(ShapeOption, OverridingADeclaredExtentWarns) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::inputs_test

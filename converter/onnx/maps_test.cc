@@ -5,7 +5,7 @@
 #include "converter/ir/infer.h"
 #include "converter/onnx/import.h"
 
-namespace vireo::importer {
+namespace vireo::importer::maps_test {
 namespace {
 
 using Type = ::onnx::TensorProto;
@@ -323,4 +323,4 @@ TEST_F(MapsTest, ABranchGivesNoMap) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::maps_test

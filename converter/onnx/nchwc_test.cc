@@ -9,7 +9,7 @@
 #include "converter/onnx/import.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::importer {
+namespace vireo::importer::nchwc_test {
 namespace {
 
 using testing::add_body;
@@ -521,4 +521,4 @@ TEST_F(NchwcTest, RefusesOperatorsThatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::nchwc_test

@@ -5,7 +5,7 @@
 #include "converter/ir/infer.h"
 #include "converter/onnx/import.h"
 
-namespace vireo::importer {
+namespace vireo::importer::sequences_test {
 namespace {
 
 class SequencesTest : public ::testing::Test {
@@ -316,4 +316,4 @@ TEST_F(SequencesTest, LoopIsUnrolledAsFarAsItGoes) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::sequences_test

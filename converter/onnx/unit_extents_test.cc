@@ -4,7 +4,7 @@
 #include "converter/onnx/import.h"
 #include "converter/testing/model_builder.h"
 
-namespace vireo::importer {
+namespace vireo::importer::unit_extents_test {
 namespace {
 
 using testing::add_body;
@@ -161,4 +161,4 @@ TEST(OpenRank, ThatNobodySaysIsRefused) {
 }
 
 }  // namespace
-}  // namespace vireo::importer
+}  // namespace vireo::importer::unit_extents_test

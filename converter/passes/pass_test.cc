@@ -29,7 +29,7 @@
 #include "sdk/ops/shared/value_reader.h"
 #include "tests/support/roots.h"
 
-namespace vireo::passes {
+namespace vireo::passes::pass_test {
 namespace {
 
 struct Case {
@@ -227,4 +227,4 @@ INSTANTIATE_TEST_SUITE_P(Files, PassTest, ::testing::ValuesIn(read_cases()),
                          [](const auto& one) { return one.param.file + "_" + one.param.name; });
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::pass_test

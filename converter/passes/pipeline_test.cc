@@ -5,7 +5,7 @@
 
 #include "converter/ir/text.h"
 
-namespace vireo::passes {
+namespace vireo::passes::pipeline_test {
 namespace {
 
 std::unique_ptr<ir::Graph> graph(const char* text) {
@@ -142,4 +142,4 @@ TEST(Pipeline, SaysThatItsRoundsCameToTheirEnd) {
 TEST(Pipeline, SaysNothingWhereARoundChangesNothing) { EXPECT_TRUE(rounds({&kQuiet}, {&kSwaps}).all().empty()); }
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::pipeline_test

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-namespace vireo::report {
+namespace vireo::report::layout_test {
 namespace {
 
 struct Drawing {
@@ -141,4 +141,4 @@ TEST(Layout, LinesThatGoBackDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::layout_test

@@ -6,7 +6,7 @@
 
 #include "converter/report/side.h"
 
-namespace vireo::report {
+namespace vireo::report::modules_test {
 namespace {
 
 // Nodes in a chain, each making the value of its own number; value 1000 comes in, the last one goes out.
@@ -128,4 +128,4 @@ TEST(Modules, AnEmptyGraph) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::modules_test

@@ -4,7 +4,7 @@
 
 #include "converter/report/text.h"
 
-namespace vireo::report {
+namespace vireo::report::origin_test {
 namespace {
 
 std::string told(const Origin& origin, const std::string& key) {
@@ -56,4 +56,4 @@ TEST(Origin, HostileNotesAreBounded) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::origin_test

@@ -5,7 +5,7 @@
 #include "converter/ir/text.h"
 #include "converter/report/attributes.h"
 
-namespace vireo::report {
+namespace vireo::report::page_test {
 namespace {
 
 size_t count_of(const std::string& text, const std::string& what) {
@@ -100,4 +100,4 @@ TEST(Side, AGraphAsDataForThePage) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::page_test

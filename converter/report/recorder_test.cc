@@ -5,7 +5,7 @@
 #include "converter/ir/infer.h"
 #include "converter/ir/text.h"
 
-namespace vireo::report {
+namespace vireo::report::recorder_test {
 namespace {
 
 // Runs the passes of these names over a graph and tells what is known of its nodes, each as "kind < kin by passes".
@@ -148,4 +148,4 @@ TEST(Recorder, ResultsWithoutNamesAreToldApart) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::recorder_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::report {
+namespace vireo::report::text_test {
 namespace {
 
 TEST(SafeText, KeepsWhatIsPlain) {
@@ -56,4 +56,4 @@ TEST(Base64, AsInTheRfc) {
 }
 
 }  // namespace
-}  // namespace vireo::report
+}  // namespace vireo::report::text_test

@@ -6,7 +6,7 @@
 
 #include "converter/target/profile.h"
 
-namespace vireo::target {
+namespace vireo::target::costs_test {
 namespace {
 
 TEST(Costs, EveryTableHasEveryRow) {
@@ -39,4 +39,4 @@ TEST(Costs, OfAProfile) {
 }
 
 }  // namespace
-}  // namespace vireo::target
+}  // namespace vireo::target::costs_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace vireo::target {
+namespace vireo::target::profile_test {
 namespace {
 
 const std::vector<std::string> kPrecisions = {"bf16", "int4"};
@@ -102,4 +102,4 @@ TEST(Profile, TheShippedOnes) {
 }
 
 }  // namespace
-}  // namespace vireo::target
+}  // namespace vireo::target::profile_test

@@ -11,7 +11,7 @@
 #include "quant/schemes/testing.h"
 #include "sdk/ops/op.h"
 
-namespace vireo::quant {
+namespace vireo::quant::bf16_test {
 namespace {
 
 using testing::expect_left;
@@ -226,4 +226,4 @@ TEST(Bf16Scheme, IsFoundByName) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::bf16_test

@@ -11,7 +11,7 @@
 #include "quant/schemes/testing.h"
 #include "sdk/ops/op.h"
 
-namespace vireo::quant {
+namespace vireo::quant::fp16_test {
 namespace {
 
 using testing::expect_left;
@@ -130,4 +130,4 @@ TEST(Fp16Scheme, SaysWhatSmallWeightsLose) {
 TEST(Fp16Scheme, IsFoundByName) { EXPECT_EQ(find_scheme("fp16"), &kFp16); }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::fp16_test

@@ -11,7 +11,7 @@
 #include "quant/schemes/testing.h"
 #include "sdk/ops/op.h"
 
-namespace vireo::quant {
+namespace vireo::quant::weights_test {
 namespace {
 
 using testing::expect_left;
@@ -186,4 +186,4 @@ TEST(Schemes, AreStagesOfThePipeline) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::weights_test

@@ -8,7 +8,7 @@
 #include "sdk/base/half.h"
 #include "sdk/base/shape.h"
 
-namespace vireo {
+namespace vireo::base_test {
 namespace {
 
 TEST(DType, BytesOfPackedTypesRoundUp) {
@@ -62,4 +62,4 @@ TEST(Error, FormatsOnceAndCuts) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::base_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace vireo {
+namespace vireo::narrow_float_test {
 namespace {
 
 struct Format {
@@ -108,4 +108,4 @@ TEST(RoundToOdd, BreaksTiesAsOneRounding) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::narrow_float_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-namespace vireo {
+namespace vireo::number_test {
 namespace {
 
 StringRef text_of(const std::string& s) { return {s.data(), s.size()}; }
@@ -82,4 +82,4 @@ TEST(ParseI64, Limits) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::number_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace vireo {
+namespace vireo::requantize_test {
 namespace {
 
 TEST(Requantize, RoundsHalfToEven) {
@@ -41,4 +41,4 @@ TEST(Requantize, ExtremesSaturate) {
 TEST(Requantize, ConvertsBeforeItMultiplies) { EXPECT_EQ(requantize(16777217, 0x1p-20f, 0, -128, 127), 16); }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::requantize_test

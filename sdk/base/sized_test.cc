@@ -7,7 +7,7 @@
 
 #include "sdk/base/c_error.h"
 
-namespace vireo {
+namespace vireo::sized_test {
 namespace {
 
 struct Options {
@@ -118,4 +118,4 @@ TEST(CError, FieldsThatDoNotFitAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::sized_test

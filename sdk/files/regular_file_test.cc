@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-namespace vireo::files {
+namespace vireo::files::regular_file_test {
 namespace {
 
 int why(const std::string& path) {
@@ -61,4 +61,4 @@ TEST(RegularFile, AllElseIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace vireo::files
+}  // namespace vireo::files::regular_file_test

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace vireo::files {
+namespace vireo::files::whole_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST(WholeFile, SaysWhatIsInTheWay) {
 }
 
 }  // namespace
-}  // namespace vireo::files
+}  // namespace vireo::files::whole_file_test

@@ -7,7 +7,7 @@
 #include "sdk/format/container.h"
 #include "sdk/format/sha256.h"
 
-namespace vireo {
+namespace vireo::format_test {
 namespace {
 
 std::string hex(const uint8_t* p) {
@@ -118,4 +118,4 @@ TEST(Container, AnotherMinorVersionIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::format_test

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-namespace vireo {
+namespace vireo::pack_set_test {
 namespace {
 
 struct AlignedFree {
@@ -285,4 +285,4 @@ TEST(PackHash, ALengthAndEachByteCount) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::pack_set_test

@@ -18,7 +18,7 @@
 #include "sdk/format/verify_tables.h"
 #include "tests/support/roots.h"
 
-namespace vireo {
+namespace vireo::verify_test {
 namespace {
 
 // One of every field: two entries a list.
@@ -316,4 +316,4 @@ TEST_F(Verify, AbsentFields) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::verify_test

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace vireo {
+namespace vireo::json_test {
 namespace {
 
 std::string line(const Json& json) { return json_text(json, -1); }
@@ -229,4 +229,4 @@ TEST(Json, CopiesAreApart) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::json_test

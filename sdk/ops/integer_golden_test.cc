@@ -7,7 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-namespace vireo {
+namespace vireo::integer_golden_test {
 namespace {
 
 uint64_t run_all(int slots) {
@@ -36,4 +36,4 @@ TEST(IntegerGolden, EveryCaseAndOneHash) {
 TEST(IntegerGolden, AnyNumberOfThreads) { EXPECT_EQ(run_all(3), kGoldenHash); }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::integer_golden_test

@@ -13,7 +13,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::integer_refusal_test {
 namespace {
 
 OpTest conv(const attrs::IntConvT& a) {
@@ -163,4 +163,4 @@ TEST(IntSoftmax, HostileTablesAndRefusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::integer_refusal_test

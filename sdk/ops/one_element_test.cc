@@ -13,7 +13,7 @@
 #include "sdk/ops/view.h"
 #include "sdk/ops/window/window_generated.h"
 
-namespace vireo {
+namespace vireo::one_element_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -92,4 +92,4 @@ TEST(OneElement, AnEmptyTensorIsRefused) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::one_element_test

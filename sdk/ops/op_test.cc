@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo {
+namespace vireo::op_test {
 namespace {
 
 constexpr Dim kLowest = kLastHandle + 1;
@@ -41,4 +41,4 @@ TEST(InferContext, SumsOfNumbersStayNumbers) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::op_test

@@ -11,7 +11,7 @@
 #include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::scratch_test {
 namespace {
 
 constexpr Dim kHuge = Dim{1} << 61;
@@ -99,4 +99,4 @@ TEST(Scratch, AnyTypesAtAll) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::scratch_test

@@ -14,7 +14,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::traits_test {
 namespace {
 
 using Dims = std::vector<int64_t>;
@@ -318,4 +318,4 @@ TEST(Traits, StandInTheirSections) {
 TEST(Traits, OfNoRowAreNone) { EXPECT_EQ(traits_of(static_cast<Op>(65535)), trait::kPlain); }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::traits_test

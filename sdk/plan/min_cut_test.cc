@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace vireo {
+namespace vireo::min_cut_test {
 namespace {
 
 struct Cut {
@@ -118,4 +118,4 @@ TEST(MinCut, GrowsWithAChain) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::min_cut_test

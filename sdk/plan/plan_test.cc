@@ -8,7 +8,7 @@
 #include "sdk/plan/bounds.h"
 #include "sdk/plan/planner.h"
 
-namespace vireo {
+namespace vireo::plan_test {
 namespace {
 
 struct Graph {
@@ -472,4 +472,4 @@ TEST(Bounds, AreSoundOnSamples) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::plan_test

@@ -158,7 +158,8 @@ endfunction()
 #   The hash of its name decides a file's batch, and the number of batches is a power of two: a new file, or one that
 #   moves to another folder, seldom changes another file's neighbours. In a list that is dealt out in turn it would
 #   change all of them, so names would meet in files that nobody touched, and a compiler cache would have nothing.
-#   Where two files of a batch do meet in a name, the compiler says so: give one of them the better name.
+#   Where two files of a batch do meet in a name, the compiler says so: give one of them the better name. Tests do not meet,
+#   because each has a namespace of its own, vireo::<file>.
 #   Files with options of their own and generated ones stay alone. CMake's UNITY_BUILD is not used: its files name the
 #   clone, so that a compiler cache would not serve another one.
 option(VIREO_JOIN_FILES "Compile files of host libraries in batches; OFF compiles each by itself" ON)
@@ -283,6 +284,9 @@ function(vireo_add_library name)
     set(threads "")
     if(ARG_THREADS)
       set(threads THREADS)
+    endif()
+    if(ARG_HOST OR ARG_JOINED)
+      vireo_join_(ARG_TESTS ${name}_test ${ARG_TESTS})
     endif()
     vireo_add_test(${name}_test ${threads} SOURCES ${ARG_TESTS} LIBS ${name} ${ARG_TEST_LIBS})
   endif()

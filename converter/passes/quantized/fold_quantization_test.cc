@@ -9,7 +9,7 @@
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
 
-namespace vireo::passes {
+namespace vireo::passes::fold_quantization_test {
 namespace {
 
 constexpr int kScales = 40;  // 0.01 to 0.4
@@ -87,4 +87,4 @@ TEST(FoldQuantization, BoundsAreQuantizedAsTheNodeDoes) {
 }
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::fold_quantization_test

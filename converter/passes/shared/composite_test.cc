@@ -6,7 +6,7 @@
 
 #include "converter/ir/text.h"
 
-namespace vireo::passes {
+namespace vireo::passes::composite_test {
 namespace {
 
 std::unique_ptr<ir::Graph> parse(const char* text) {
@@ -68,4 +68,4 @@ TEST(Composites, AResultThatMayLieOnAnInputIsFound) {
 }
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::composite_test

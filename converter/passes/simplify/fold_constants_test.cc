@@ -5,7 +5,7 @@
 
 #include "converter/ir/text.h"
 
-namespace vireo::passes {
+namespace vireo::passes::fold_constants_test {
 namespace {
 
 TEST(FoldConstants, KeepsWhatWouldBlowTheFileUp) {
@@ -32,4 +32,4 @@ TEST(FoldConstants, FoldsWhatStaysAsLarge) {
 }
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::fold_constants_test

@@ -6,7 +6,7 @@
 #include "converter/passes/pipeline.h"
 #include "sdk/ops/control/control_generated.h"
 
-namespace vireo::passes {
+namespace vireo::passes::inline_branches_test {
 namespace {
 
 std::unique_ptr<ir::Graph> parse(const char* text) {
@@ -134,4 +134,4 @@ TEST(InlineBranches, PipelineFoldsTheConditionFirst) {
 }
 
 }  // namespace
-}  // namespace vireo::passes
+}  // namespace vireo::passes::inline_branches_test

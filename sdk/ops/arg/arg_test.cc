@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::arg_test {
 namespace {
 
 std::vector<uint8_t> attrs_of(int axis, bool keepdims = true, bool last = false) {
@@ -57,4 +57,4 @@ TEST(Arg, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::arg_test

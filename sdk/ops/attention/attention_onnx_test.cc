@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::attention_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -64,4 +64,4 @@ TEST(AttentionImport, PaddedKeysOfMultiHeadAttentionGetNoWeight) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::attention_onnx_test

@@ -7,7 +7,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::attention_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -236,4 +236,4 @@ TEST(Attention, LengthsFarBehindTheKeys) {  // every key lies in the window's le
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::attention_test

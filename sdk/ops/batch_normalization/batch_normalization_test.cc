@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::batch_normalization_test {
 namespace {
 
 OpTest batch_norm(const attrs::BatchNormalizationT& a) {
@@ -66,4 +66,4 @@ TEST(BatchNormalization, RefusesParametersOfAnotherLength) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::batch_normalization_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::binary_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -78,4 +78,4 @@ TEST(BinaryImport, BitShiftNeedsItsDirection) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::binary_onnx_test

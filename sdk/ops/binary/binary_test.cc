@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::binary_test {
 namespace {
 
 using Dims = std::vector<int64_t>;
@@ -206,4 +206,4 @@ TEST(Binary, PowOfUint64ToAFloat) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::binary_test

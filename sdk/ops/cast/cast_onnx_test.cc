@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::cast_onnx_test {
 namespace {
 
 TEST(CastImport, TypeByNameInOpset1) {
@@ -43,4 +43,4 @@ TEST(CastImport, RoundMode) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::cast_onnx_test

@@ -7,7 +7,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::cast_test {
 namespace {
 
 std::vector<uint8_t> to(DType t, bool saturate = true, attrs::RoundMode mode = attrs::RoundMode::Up) {
@@ -168,4 +168,4 @@ TEST(BitCast, KeepsTheBits) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::cast_test

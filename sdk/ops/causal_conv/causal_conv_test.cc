@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::causal_conv_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -56,4 +56,4 @@ TEST(CausalConvWithState, RefusesAStateOfAnotherLength) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::causal_conv_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::clip_onnx_test {
 namespace {
 
 TEST(ClipImport, AttributesBecomeInputs) {  // until opset 10
@@ -29,4 +29,4 @@ TEST(ClipImport, AbsentMinimum) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::clip_onnx_test

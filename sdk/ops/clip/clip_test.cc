@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::clip_test {
 namespace {
 
 std::vector<uint8_t> plain() { return pack<attrs::Clip>(attrs::ClipT{}); }
@@ -43,4 +43,4 @@ TEST(Clip, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::clip_test

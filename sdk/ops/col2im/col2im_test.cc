@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::col2im_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -55,4 +55,4 @@ TEST(Col2Im, RefusesAnotherNumberOfBlocks) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::col2im_test

@@ -5,7 +5,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::concat_test {
 namespace {
 
 std::vector<uint8_t> axis(int a) {
@@ -97,4 +97,4 @@ TEST(Concat, ThreadsShareLargeParts) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::concat_test

@@ -5,7 +5,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::conv_test {
 namespace {
 
 std::vector<float> iota(int n) {
@@ -135,4 +135,4 @@ TEST(Conv, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::conv_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::conv_integer_test {
 namespace {
 
 OpTest conv(Op op, const attrs::ConvIntegerT& a = {}) { return OpTest(op, pack<attrs::ConvInteger>(a)); }
@@ -61,4 +61,4 @@ TEST(ConvInteger, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::conv_integer_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::conv_transpose_test {
 namespace {
 
 const std::vector<float> kNine = {0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -124,4 +124,4 @@ TEST(ConvTranspose, FiltersOfNoBytes) {  // without input channels a filter may 
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::conv_transpose_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::cumulative_test {
 namespace {
 
 template <class T>
@@ -48,4 +48,4 @@ TEST(Cumulative, EmptyAndRefusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::cumulative_test

@@ -5,7 +5,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::deform_conv_test {
 namespace {
 
 const std::vector<float> kNine = {0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -67,4 +67,4 @@ TEST(DeformConv, RefusesOffsetsOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::deform_conv_test

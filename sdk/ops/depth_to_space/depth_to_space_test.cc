@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::depth_to_space_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -65,4 +65,4 @@ TEST(DepthToSpace, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::depth_to_space_test

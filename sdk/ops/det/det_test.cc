@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::det_test {
 namespace {
 
 OpTest det() { return OpTest(Op::kDet, pack<attrs::Det>(attrs::DetT{})); }
@@ -43,4 +43,4 @@ TEST(Det, RefusesRectangles) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::det_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::dynamic_quantize_test {
 namespace {
 
 OpTest quantize(const std::vector<float>& x) {
@@ -45,4 +45,4 @@ TEST(DynamicQuantizeLinear, RefusesIntegers) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::dynamic_quantize_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::einsum_test {
 namespace {
 
 OpTest einsum(const char* equation) {
@@ -83,4 +83,4 @@ TEST(Einsum, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::einsum_test

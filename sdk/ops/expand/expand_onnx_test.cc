@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::expand_onnx_test {
 namespace {
 
 TEST(TileImport, OneAxisInOpset1) {
@@ -14,4 +14,4 @@ TEST(TileImport, OneAxisInOpset1) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::expand_onnx_test

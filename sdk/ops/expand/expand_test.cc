@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::expand_test {
 namespace {
 
 std::vector<uint8_t> none() { return pack<attrs::Expand>(attrs::ExpandT{}); }
@@ -47,4 +47,4 @@ TEST(Tile, NoRepeatsNoElements) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::expand_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::fill_test {
 namespace {
 
 TEST(ConstantOfShape, ValueOrZero) {  // ONNX "ConstantOfShape": float_ones, int_zeros
@@ -80,4 +80,4 @@ TEST(EyeLike, DiagonalsAndTypes) {  // ONNX "EyeLike": populate_off_main_diagona
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::fill_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::fourier_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -51,4 +51,4 @@ TEST(StftImport, ASignalOfRank2IsReal) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::fourier_onnx_test

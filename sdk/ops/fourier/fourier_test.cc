@@ -7,7 +7,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::fourier_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -155,4 +155,4 @@ TEST(DFT, OnesidedOfNoSamples) {  // has one bin, a sum of nothing
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::fourier_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::gather_test {
 namespace {
 
 template <class Object, class Table>
@@ -101,4 +101,4 @@ TEST(GatherND, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::gather_test

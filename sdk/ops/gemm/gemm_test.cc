@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::gemm_test {
 namespace {
 
 OpTest gemm(const attrs::GemmT& a) { return OpTest(Op::kGemm, pack<attrs::Gemm>(a)); }
@@ -71,4 +71,4 @@ TEST(Gemm, IntegersBeyondTheirType) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::gemm_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::global_pool_test {
 namespace {
 
 const std::vector<float> kNine = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -66,4 +66,4 @@ TEST(GlobalPool, NotANumberWins) {  // as in ReduceMax and the tuned kernels
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::global_pool_test

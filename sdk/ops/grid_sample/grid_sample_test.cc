@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::grid_sample_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -111,4 +111,4 @@ TEST(GridSample, InfinityHasNoMirrorImage) {  // it is the first element's place
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::grid_sample_test

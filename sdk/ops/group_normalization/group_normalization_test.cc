@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::group_normalization_test {
 namespace {
 
 OpTest norm(int groups, uint8_t layout = 0) {
@@ -55,4 +55,4 @@ TEST(GroupNormalization, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::group_normalization_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::identity_onnx_test {
 namespace {
 
 TEST(DropoutImport, MaskOfEveryVersion) {
@@ -65,4 +65,4 @@ TEST(DropoutImport, InferenceAtRunTimeKeepsAll) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::identity_onnx_test

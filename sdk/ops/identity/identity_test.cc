@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::identity_test {
 namespace {
 
 std::vector<uint8_t> plain() { return pack<attrs::Identity>(attrs::IdentityT{}); }
@@ -33,4 +33,4 @@ TEST(Identity, InPlaceAndEmpty) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::identity_test

@@ -9,7 +9,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::image_decoder_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -247,4 +247,4 @@ TEST_F(ImageDecoder, RefusesWhatIsNoStream) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::image_decoder_test

@@ -8,7 +8,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::int_affine_test {
 namespace {
 
 attrs::IntAffineT codes_u8() {
@@ -77,4 +77,4 @@ TEST(IntAffine, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::int_affine_test

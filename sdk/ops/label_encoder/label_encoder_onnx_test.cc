@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::label_encoder_onnx_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -75,4 +75,4 @@ TEST(CategoryMapperImport, IsALabelEncoder) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::label_encoder_onnx_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::label_encoder_test {
 namespace {
 
 attrs::LabelEncoderT table(DType key, DType value) {
@@ -66,4 +66,4 @@ TEST(LabelEncoder, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::label_encoder_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::layer_normalization_test {
 namespace {
 
 OpTest layer(const attrs::LayerNormalizationT& a) {
@@ -88,4 +88,4 @@ TEST(LayerNormalization, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::layer_normalization_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::linear_attention_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -79,4 +79,4 @@ TEST(LinearAttention, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::linear_attention_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::loss_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -70,4 +70,4 @@ TEST(SoftmaxCrossEntropyLoss, RefusesTargetsOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::loss_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::lp_normalization_test {
 namespace {
 
 OpTest norm(int axis, int p) {
@@ -35,4 +35,4 @@ TEST(LpNormalization, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::lp_normalization_test

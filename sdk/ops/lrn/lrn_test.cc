@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::lrn_test {
 namespace {
 
 OpTest lrn(int size, uint8_t layout = 0) {  // alpha = size makes the factor before the sum 1
@@ -41,4 +41,4 @@ TEST(LRN, RefusesSizeZero) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::lrn_test

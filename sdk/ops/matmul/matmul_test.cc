@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::matmul_test {
 namespace {
 
 OpTest matmul() { return OpTest(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{})); }
@@ -69,4 +69,4 @@ TEST(MatMul, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::matmul_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::matmul_integer_test {
 namespace {
 
 OpTest integer() { return OpTest(Op::kMatMulInteger, pack<attrs::MatMulInteger>(attrs::MatMulIntegerT{})); }
@@ -80,4 +80,4 @@ TEST(QLinearMatMul, RowsOfVectors) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::matmul_integer_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::max_unpool_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -40,4 +40,4 @@ TEST(MaxUnpool, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::max_unpool_test

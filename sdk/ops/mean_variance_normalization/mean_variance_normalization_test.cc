@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::mean_variance_normalization_test {
 namespace {
 
 OpTest norm(const std::vector<int32_t>& axes) {
@@ -34,4 +34,4 @@ TEST(MeanVarianceNormalization, RefusesAxis) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::mean_variance_normalization_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::ml_features_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -124,4 +124,4 @@ TEST(FeatureVectorizer, WidthsWithoutASum) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::ml_features_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::ml_linear_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -176,4 +176,4 @@ TEST(LinearRegressor, NoFeatures) {  // nor a list of coefficients
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::ml_linear_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::nms_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -67,4 +67,4 @@ TEST(NonMaxSuppression, BatchesOfNoBoxes) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::nms_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::nonzero_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -72,4 +72,4 @@ TEST(NonZero, PowersOfTwoAreNever0) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::nonzero_test

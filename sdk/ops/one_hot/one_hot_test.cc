@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::one_hot_test {
 namespace {
 
 std::vector<uint8_t> axis(int a) {
@@ -47,4 +47,4 @@ TEST(OneHot, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::one_hot_test

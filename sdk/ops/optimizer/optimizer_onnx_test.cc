@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::optimizer_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -50,4 +50,4 @@ TEST(Optimizer, RefusesUnequalGroups) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::optimizer_onnx_test

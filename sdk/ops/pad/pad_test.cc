@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::pad_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -105,4 +105,4 @@ TEST(CenterCropPad, OddDifferencesLeaveTheLargerHalfBehind) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::pad_test

@@ -7,7 +7,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::pool_test {
 namespace {
 
 std::vector<float> count(int n) {  // 1, 2, ... n
@@ -218,4 +218,4 @@ TEST(MaxPool, NotANumberWins) {  // as in the tuned kernels; its index: of the f
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::pool_test

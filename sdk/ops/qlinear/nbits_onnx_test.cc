@@ -5,7 +5,7 @@
 #include "sdk/base/half.h"
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::nbits_onnx_test {
 namespace {
 
 // Weights of `n` columns, k = 40 in blocks of 16: the last one has 8.
@@ -134,4 +134,4 @@ TEST(MatMulNBitsImport, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::nbits_onnx_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::quantize_test {
 namespace {
 
 OpTest quantize(const attrs::QuantizeLinearT& a = {}) {
@@ -197,4 +197,4 @@ TEST(QuantizeLinear, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::quantize_test

@@ -8,7 +8,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::random_test {
 namespace {
 
 constexpr int64_t kCount = 40000;
@@ -155,4 +155,4 @@ TEST(Random, RefusesIntegerNoise) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::random_test

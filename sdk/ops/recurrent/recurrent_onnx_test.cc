@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::recurrent_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -68,4 +68,4 @@ TEST(RecurrentImport,
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::recurrent_onnx_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::recurrent_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -249,4 +249,4 @@ TEST(Rnn, HalfKeepsItsStateInFloat) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::recurrent_test

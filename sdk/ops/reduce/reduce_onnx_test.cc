@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::reduce_onnx_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -42,4 +42,4 @@ TEST(ReduceImport, NoAxes) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reduce_onnx_test

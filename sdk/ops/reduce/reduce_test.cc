@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::reduce_test {
 namespace {
 
 using Dims = std::vector<int64_t>;
@@ -165,4 +165,4 @@ TEST(Reduce, RootOfASumThatWrapped) {  // 2^31.5 squared is 2^63: there is no ro
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reduce_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::regex_test {
 namespace {
 
 bool matches(const RegexTable& t, const std::string& text) {
@@ -139,4 +139,4 @@ TEST(RegexFullMatch, VerifiesTheTable) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::regex_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::reshape_onnx_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -35,4 +35,4 @@ TEST(UnsqueezeImport, AxesFromTheAttributeBeforeOpset13) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reshape_onnx_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::reshape_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -122,4 +122,4 @@ TEST(Flatten, EveryAxis) {  // ONNX "Flatten", examples flatten, flatten_negativ
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reshape_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::resize_onnx_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -47,4 +47,4 @@ TEST(ResizeImport, PlacesThatNoOpsetButElevenHas) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::resize_onnx_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::resize_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -196,4 +196,4 @@ TEST(Resize, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::resize_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::reverse_sequence_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -35,4 +35,4 @@ TEST(ReverseSequence, LengthsOutsideAreRefusedZeroKeeps) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::reverse_sequence_test

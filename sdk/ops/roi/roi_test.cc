@@ -7,7 +7,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::roi_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -129,4 +129,4 @@ TEST(MaxRoiPool, LargestOfEachBin) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::roi_test

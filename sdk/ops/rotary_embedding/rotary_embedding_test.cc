@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::rotary_embedding_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -68,4 +68,4 @@ TEST(RotaryEmbedding, Refusals) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::rotary_embedding_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::scatter_onnx_test {
 namespace {
 
 TEST(ScatterImport, IsScatterElementsByItsOldName) {  // ONNX "Scatter", example scatter_with_axis
@@ -24,4 +24,4 @@ TEST(ScatterImport, RefusesAnUnknownReduction) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::scatter_onnx_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::scatter_test {
 namespace {
 
 using F32 = std::vector<float>;
@@ -119,4 +119,4 @@ TEST(TensorScatter, LinearAndCircular) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::scatter_test

@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::shape_of_test {
 namespace {
 
 std::vector<int64_t> shape_of(int64_t start, int64_t end) {
@@ -40,4 +40,4 @@ TEST(Size, CountsElements) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::shape_of_test

@@ -11,7 +11,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::parts_test {
 namespace {
 
 constexpr Dim kN = handle_of(7);
@@ -134,4 +134,4 @@ TEST(Parts, GatherOfOneIndex) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::parts_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::slice_onnx_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -18,4 +18,4 @@ TEST(SliceImport, RangesFromTheAttributesOfOpset1) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::slice_onnx_test

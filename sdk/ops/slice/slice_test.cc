@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::slice_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -87,4 +87,4 @@ TEST(Slice, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::slice_test

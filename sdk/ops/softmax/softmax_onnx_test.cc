@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::softmax_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -44,4 +44,4 @@ TEST(SoftmaxImport, EmptyAndRefused) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::softmax_onnx_test

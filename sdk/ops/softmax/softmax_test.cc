@@ -6,7 +6,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::softmax_test {
 namespace {
 
 std::vector<uint8_t> axis(int a) {
@@ -72,4 +72,4 @@ TEST(Softmax, RefusesAxis) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::softmax_test

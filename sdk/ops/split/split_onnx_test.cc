@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::split_onnx_test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -24,4 +24,4 @@ TEST(SplitImport, PartsOfOpset18) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::split_onnx_test

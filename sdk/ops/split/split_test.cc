@@ -4,7 +4,7 @@
 #include "sdk/ops/testing.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::split_test {
 namespace {
 
 std::vector<uint8_t> attrs_of(int axis, int parts = 0) {
@@ -65,4 +65,4 @@ TEST(Split, PartsWithoutASum) {  // 2^64, which is 0 to whom it overflows
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::split_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/text/case_mapping.h"
 #include "sdk/ops/text/text_generated.h"
 
-namespace vireo {
+namespace vireo::text_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -219,4 +219,4 @@ TEST(TextImport, Attributes) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::text_test

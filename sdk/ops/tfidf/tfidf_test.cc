@@ -4,7 +4,7 @@
 #include "sdk/ops/tfidf/tfidf_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::tfidf_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -80,4 +80,4 @@ TEST(TfIdfVectorizer, SkipsPastTheText) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::tfidf_test

@@ -2,7 +2,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::top_k_onnx_test {
 namespace {
 
 TEST(TopKImport, CountFromTheAttributeOfOpset1) {
@@ -14,4 +14,4 @@ TEST(TopKImport, CountFromTheAttributeOfOpset1) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::top_k_onnx_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/top_k/top_k_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::top_k_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -71,4 +71,4 @@ TEST(TopK, NothingAndTooMuch) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::top_k_test

@@ -7,7 +7,7 @@
 #include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::transpose_test {
 namespace {
 
 std::vector<uint8_t> perm(const std::vector<int32_t>& p) {
@@ -78,4 +78,4 @@ TEST(Transpose, EmptyAndRefused) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::transpose_test

@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::tree_ensemble_onnx_test {
 namespace {
 
 using Integers = std::vector<int64_t>;
@@ -84,4 +84,4 @@ TEST(TreeEnsembleImport, RefusesCyclesAndLooseEnds) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::tree_ensemble_onnx_test

@@ -8,7 +8,7 @@
 #include "sdk/ops/tree_ensemble/scores.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::tree_ensemble_test {
 namespace {
 
 using Table = attrs::TreeEnsembleT;
@@ -200,4 +200,4 @@ TEST(TreeEnsemble, RefusesMissingColumns) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::tree_ensemble_test

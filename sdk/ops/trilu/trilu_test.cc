@@ -4,7 +4,7 @@
 #include "sdk/ops/trilu/trilu_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::trilu_test {
 namespace {
 
 TEST(Trilu, EveryDiagonal) {
@@ -35,4 +35,4 @@ TEST(Trilu, NoDiagonalMeansTheMainOneAndVectorsAreRefused) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::trilu_test

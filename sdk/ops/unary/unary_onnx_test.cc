@@ -4,7 +4,7 @@
 
 #include "sdk/ops/import_testing.h"
 
-namespace vireo {
+namespace vireo::unary_onnx_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -74,4 +74,4 @@ TEST(UnaryImport, GeluOfBothDomains) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::unary_onnx_test

@@ -7,7 +7,7 @@
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::unary_test {
 namespace {
 
 std::vector<uint8_t> plain() { return pack<attrs::Unary>(attrs::UnaryT{}); }
@@ -232,4 +232,4 @@ TEST(Unary, ShrinkBeyondTheType) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::unary_test

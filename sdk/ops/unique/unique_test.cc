@@ -6,7 +6,7 @@
 #include "sdk/ops/unique/unique_generated.h"
 #include "sdk/ops/view.h"
 
-namespace vireo {
+namespace vireo::unique_test {
 namespace {
 
 using I64 = std::vector<int64_t>;
@@ -73,4 +73,4 @@ TEST(Unique, SlicesOfNothing) {  // are equal, however many rows of them there a
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::unique_test

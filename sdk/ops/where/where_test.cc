@@ -4,7 +4,7 @@
 #include "sdk/ops/view.h"
 #include "sdk/ops/where/where_generated.h"
 
-namespace vireo {
+namespace vireo::where_test {
 namespace {
 
 std::vector<uint8_t> plain() { return pack<attrs::Where>(attrs::WhereT{}); }
@@ -40,4 +40,4 @@ TEST(Where, Refuses) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::where_test

@@ -6,7 +6,7 @@
 #include "sdk/ops/view.h"
 #include "sdk/ops/window/window_generated.h"
 
-namespace vireo {
+namespace vireo::window_test {
 namespace {
 
 std::vector<uint8_t> attributes(DType t, bool periodic = true) {
@@ -77,4 +77,4 @@ TEST(MelWeightMatrix, RefusesEdgesAboveTheSpectrum) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::window_test
