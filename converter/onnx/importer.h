@@ -13,7 +13,7 @@
 
 #include "converter/ir/infer.h"
 #include "converter/onnx/import.h"
-#include "converter/onnx/nchwc.h"
+#include "converter/onnx/blocked/nchwc.h"
 #include "converter/onnx/tensors.h"
 #include "converter/onnx/wide.h"
 #include "sdk/ops/view.h"

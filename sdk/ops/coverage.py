@@ -42,7 +42,7 @@ Of {known} operators that are not deprecated {served} pass in at least one versi
 
 def converters():
     found = {("ai.onnx", name) for name in ("Constant", "If", "Loop", "Scan")}
-    for name, domain in (("sequences.cc", "ai.onnx"), ("maps.cc", "ai.onnx.ml")):
+    for name, domain in (("bundles/sequences.cc", "ai.onnx"), ("bundles/maps.cc", "ai.onnx.ml")):
         with open(os.path.join(IMPORTER, name), encoding="utf-8") as file:
             operators = re.search(r"kOperators\[\] = \{(.*?)\};", file.read(), re.DOTALL)[1]
         found |= {(domain, operator) for operator in re.findall(r'"(\w+)"', operators)}
@@ -203,7 +203,7 @@ def others(folders, defined):
                  *[f"| {name} | `{folders[domain, name]}/` |" for name in names]]
     return body + ["", "## com.microsoft.nchwc", "",
                    "What ONNX Runtime saves with ORT_ENABLE_ALL: Conv, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Upsample, ReorderInput and ReorderOutput",
-                   "become plain operators again (`converter/onnx/nchwc.cc`; `--nchwc-block`). Tested by `tests/e2e/blocked_test.py` and `saved_models_test.py` against ONNX Runtime."]
+                   "become plain operators again (`converter/onnx/blocked/nchwc.cc`; `--nchwc-block`). Tested by `tests/e2e/blocked_test.py` and `saved_models_test.py` against ONNX Runtime."]
 
 
 def write(table, coverage_cases):

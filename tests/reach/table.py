@@ -40,7 +40,7 @@ TESTS = {
     r"documents_list": [r".*\.md"],
     r"reach(_run)?": [r"tests/(changed|summarize)\.py", r"tests/reach/\w+\.py"],
     r"operator_coverage(_tested)?": [
-        r"sdk/ops/.*_onnx\.cc", r"sdk/ops/\w+\.def", r"sdk/ops/COVERAGE\.md", r"converter/onnx/(maps|sequences)\.cc"],
+        r"sdk/ops/.*_onnx\.cc", r"sdk/ops/\w+\.def", r"sdk/ops/COVERAGE\.md", r"converter/onnx/bundles/(maps|sequences)\.cc"],
     r"operator_attributes": [r"sdk/ops/.*\.cc", r"converter/onnx/attributes\.def"],
     r"package|e2e_plugin_sample": [INSTALLED],
     r"package_(debian|wheel|vcpkg|conan)": [

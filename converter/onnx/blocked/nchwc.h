@@ -2,8 +2,8 @@
 // com.microsoft.nchwc. Channels lie there in blocks of 8 (AVX, AVX2) or 16 (AVX-512), rounded up, [N, C/b, H, W, b]
 // under the shape [N, C, H, W]; the file says neither the block nor, between its Reorder nodes, how many channels
 // there were. Both are found here before a list of nodes is imported; the nodes then become the plain ones they were.
-#ifndef VIREO_CONVERTER_ONNX_NCHWC_H_
-#define VIREO_CONVERTER_ONNX_NCHWC_H_
+#ifndef VIREO_CONVERTER_ONNX_BLOCKED_NCHWC_H_
+#define VIREO_CONVERTER_ONNX_BLOCKED_NCHWC_H_
 
 #include <map>
 #include <memory>
@@ -67,4 +67,4 @@ bool is_blocked_operator(const std::string& domain, const std::string& op);
 
 }  // namespace vireo::importer
 
-#endif  // VIREO_CONVERTER_ONNX_NCHWC_H_
+#endif  // VIREO_CONVERTER_ONNX_BLOCKED_NCHWC_H_

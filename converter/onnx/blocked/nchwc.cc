@@ -4,7 +4,7 @@
 //   pools          ONNX's
 //   Upsample       Resize by whole factors; nearest repeats elements
 //   ReorderInput   nothing, or Transpose where channels are last; ReorderOutput the same, and it drops channels
-#include "converter/onnx/nchwc.h"
+#include "converter/onnx/blocked/nchwc.h"
 
 #include <cstring>
 #include <utility>

@@ -1,7 +1,7 @@
 // NCHWc forms mapped back: the block, channels without padding, weights in plain order, and every refusal. Filters are
 // put in blocks here by the layout's definition. What mapped models compute is judged beside ONNX Runtime
 // (tests/e2e/blocked_test.py).
-#include "converter/onnx/nchwc.h"
+#include "converter/onnx/blocked/nchwc.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "converter/onnx/importer.h"
-#include "converter/onnx/nchwc.h"
+#include "converter/onnx/blocked/nchwc.h"
 
 namespace vireo::importer {
 namespace {
