@@ -1,8 +1,11 @@
 // What to say when a model leaves open what a conversion must know.
+#include "converter/onnx/advice.h"
+
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "converter/onnx/importer.h"
+#include "converter/onnx/scope.h"
 
 namespace vireo::importer {
 namespace {
@@ -107,7 +110,7 @@ std::string unknown_operator_advice(const std::string& domain, const std::string
   return "export the model without it, or write it with other operators (sdk/ops/COVERAGE.md lists what is there)";
 }
 
-std::string Importer::shape_advice(const Scope& scope, const ir::Value* condition) const {
+std::string shape_advice(const ir::DimTable& dims, const Scope& scope, const ir::Value* condition) {
   // Back from the condition to where elements are known as expressions over dimensions.
   std::set<std::string> symbols;
   std::set<Dim> met;
@@ -118,7 +121,7 @@ std::string Importer::shape_advice(const Scope& scope, const ir::Value* conditio
     left.pop_back();
     if (v == nullptr || !seen.insert(v).second || v->constant != nullptr) continue;
     if (v->contents) {
-      for (const Dim d : *v->contents) collect_symbols(*dims_, d, &met, &symbols);
+      for (const Dim d : *v->contents) collect_symbols(dims, d, &met, &symbols);
     } else if (v->producer != nullptr) {
       left.insert(left.end(), v->producer->inputs.begin(), v->producer->inputs.end());
     }
@@ -132,9 +135,9 @@ std::string Importer::shape_advice(const Scope& scope, const ir::Value* conditio
     for (int i = 0; i < input->type.shape.rank; ++i) {
       std::set<std::string> own;
       std::set<Dim> parts;
-      collect_symbols(*dims_, input->type.shape[i], &parts, &own);
+      collect_symbols(dims, input->type.shape[i], &parts, &own);
       for (const std::string& name : own) decides = decides || symbols.count(name) != 0;
-      shape += (i == 0 ? "" : ",") + dims_->text(input->type.shape[i]);
+      shape += (i == 0 ? "" : ",") + dims.text(input->type.shape[i]);
     }
     if (decides) options += " --shape " + input->name + "=" + shape;
   }

@@ -4,10 +4,14 @@
 #include <climits>
 #include <cstdlib>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <vector>
 
-#include "converter/onnx/importer.h"
+#include "converter/onnx/control/old_scan.h"
+#include "converter/onnx/protos.h"
+#include "converter/onnx/report.h"
+#include "converter/onnx/scope.h"
 
 namespace vireo::importer {
 namespace {
@@ -137,11 +141,11 @@ std::string attribute_advice(const OperatorAttributes& row, int version, std::st
   return all.empty() ? "leave it out: the operator has no attributes" : "leave it out; the attributes are: " + all;
 }
 
-bool Importer::check_attributes(const Scope& scope, const ::onnx::NodeProto& node,
-                                const ::onnx::FunctionProto* function) {
+bool check_attributes(Report& report, const Scope& scope, const ::onnx::NodeProto& node,
+                      const ::onnx::FunctionProto* function) {
   bool good = true;
   const auto wrong = [&](const std::string& what, const std::string& help) {
-    record(&node, &scope, Code::kBadAttribute, what, help);
+    report.record(node, &scope, Code::kBadAttribute, what, help);
     good = false;
   };
   const std::string domain = plain_domain(node.domain());

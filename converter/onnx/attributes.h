@@ -11,7 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "onnx/onnx-ml.pb.h"
+
 namespace vireo::importer {
+
+class Report;
+struct Scope;
 
 struct OperatorAttributes {
   std::string_view domain, op;
@@ -24,6 +29,11 @@ const OperatorAttributes* operator_attributes(std::string_view domain, std::stri
 bool has_attribute(const OperatorAttributes& row, int version, std::string_view name);
 // Where an attribute belongs that this version does not have, as a help line.
 std::string attribute_advice(const OperatorAttributes& row, int version, std::string_view name);
+
+// Whether the operator, or the function that is called (null: none), has all of the node's attributes. Records which it
+// does not have, or which are there twice.
+bool check_attributes(Report& report, const Scope& scope, const ::onnx::NodeProto& node,
+                      const ::onnx::FunctionProto* function);
 
 }  // namespace vireo::importer
 

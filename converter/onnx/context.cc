@@ -2,14 +2,22 @@
 
 #include <utility>
 
+#include "converter/ir/infer.h"
+#include "converter/onnx/bundles/bundle.h"
+#include "converter/onnx/control/bodies.h"
+#include "converter/onnx/declared.h"
+#include "converter/onnx/names.h"
+#include "converter/onnx/report.h"
+#include "converter/onnx/state.h"
+
 namespace vireo::importer {
 
 using ::onnx::AttributeProto;
 
-NodeContext::NodeContext(Importer& importer, Scope& scope, ::onnx::NodeProto& node, std::string domain, int opset)
-    : importer_(importer), scope_(scope), node_(node), domain_(std::move(domain)), opset_(opset) {
+NodeContext::NodeContext(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, std::string domain, int opset)
+    : tools_(tools), scope_(scope), node_(node), domain_(std::move(domain)), opset_(opset) {
   for (const std::string& name : node.input()) {
-    inputs_.push_back(name.empty() ? nullptr : importer.lookup(scope, name));
+    inputs_.push_back(name.empty() ? nullptr : tools.names.lookup(scope, name));
   }
   results_.resize(static_cast<size_t>(node.output_size()));
 }
@@ -30,7 +38,7 @@ const ConstTensor* NodeContext::constant(Value v) const {
   const ir::Value* value = at(v);
   if (value == nullptr) return nullptr;
   // What the finder or the value holds outlives the import.
-  const ir::ConstantPtr c = importer_.finder().find(value);
+  const ir::ConstantPtr c = tools_.state.finder.find(value);
   return c == nullptr ? nullptr : &c->tensor;
 }
 
@@ -46,26 +54,27 @@ bool NodeContext::equal(Dim a, Dim b) const {
 
 bool NodeContext::knows_elements(Value v) const {
   std::vector<Dim> elements;
-  return at(v) != nullptr && ir::known_elements(at(v), &importer_.finder(), &elements);
+  return at(v) != nullptr && ir::known_elements(at(v), &tools_.state.finder, &elements);
 }
 
 int NodeContext::declared_rank(int i) const {
   // Names mean what the main graph's declarations say there and in the bodies that it holds, not in functions.
   if (!wants_output(i) || !scope_.prefix.empty()) return -1;
-  const auto it = importer_.declared_.find(node_.output(i));
-  if (it != importer_.declared_.end()) return it->second->dim_size();
-  const auto needed = importer_.needed_ranks_.find(node_.output(i));
-  return needed == importer_.needed_ranks_.end() ? -1 : needed->second;
+  return tools_.declared.rank(node_.output(i));
 }
 
 int64_t NodeContext::declared_extent(int i, int axis) const {
   // A rank alone may be from a reader of the value, which says nothing of extents.
   if (axis < 0 || axis >= declared_rank(i)) return -1;
-  const auto it = importer_.declared_.find(node_.output(i));
-  if (it == importer_.declared_.end()) return -1;
-  const auto& dim = it->second->dim(axis);
+  const ::onnx::TensorShapeProto* shape = tools_.declared.shape(node_.output(i));
+  if (shape == nullptr) return -1;
+  const auto& dim = shape->dim(axis);
   return dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1;
 }
+
+bool NodeContext::unknown_is_one() const { return tools_.state.guess == Guess::kAllOnes; }
+
+uint32_t NodeContext::string_bytes() const { return tools_.state.options.string_bytes; }
 
 // ---- attributes ----
 
@@ -79,7 +88,7 @@ const AttributeProto* NodeContext::typed(std::string_view name, AttributeProto::
   // An empty list is written without elements, and by some exporters without its type.
   if (a->type() == AttributeProto::UNDEFINED) return a;
   if (!failed_) {
-    importer_.record(&node_, &scope_, Code::kBadAttribute, "attribute " + std::string(name) + " is not " + wanted);
+    tools_.report.record(node_, &scope_, Code::kBadAttribute, "attribute " + std::string(name) + " is not " + wanted);
     failed_ = true;
   }
   return nullptr;
@@ -121,7 +130,7 @@ std::vector<std::string> NodeContext::attr_strings(std::string_view name) const 
 const ConstTensor* NodeContext::attr_tensor(std::string_view name) const {
   const AttributeProto* a = typed(name, AttributeProto::TENSOR, true, "a tensor");
   if (a == nullptr) return nullptr;
-  const ir::ConstantPtr c = importer_.tensors().read(*const_cast<AttributeProto*>(a)->mutable_t(), std::string(name));
+  const ir::ConstantPtr c = tools_.state.tensors.read(*const_cast<AttributeProto*>(a)->mutable_t(), std::string(name));
   if (c == nullptr) failed_ = true;
   return c == nullptr ? nullptr : &c->tensor;
 }
@@ -134,7 +143,7 @@ std::vector<Value> NodeContext::emit(Op op, std::vector<uint8_t> attrs, std::vec
   ir::Node* n = scope_.graph->add_node(op, std::move(attrs), std::move(in), static_cast<size_t>(outputs));
   n->name = node_name(node_, &scope_);
   std::string message;
-  const Status status = ir::infer_node(*scope_.graph, n, &importer_.finder(), &message);
+  const Status status = ir::infer_node(*scope_.graph, n, &tools_.state.finder, &message);
   if (!ok(status)) {
     if (!failed_) static_cast<void>(fail(status, message, ""));
     scope_.graph->remove(n);
@@ -166,9 +175,9 @@ std::vector<Value> NodeContext::call(std::string_view name, const std::vector<Va
   for (const Value v : inputs) in.push_back(at(v));
   const std::string prefix = node_name(node_, &scope_) + "/" + attribute_name + "/";
   std::vector<Value> out;
-  bool whole = importer_.inline_graph(scope_, node_, *body, prefix, in, &made);
+  bool whole = inline_graph(tools_, scope_, node_, *body, prefix, in, &made);
   for (const ir::Value* v : made) {
-    whole = whole && v != importer_.poison() && importer_.bundle(v) == nullptr;
+    whole = whole && v != &tools_.state.poison && tools_.bundles.find(v) == nullptr;
     if (whole) out.push_back({v->id});
   }
   if (whole) return out;
@@ -181,22 +190,22 @@ void NodeContext::set_output(int i, Value v) {
 }
 
 void NodeContext::assume(const std::string& what, const std::string& help) {
-  importer_.assume(node_, scope_, what, help);
+  tools_.report.assume(node_, scope_, what, help);
 }
 
 void NodeContext::assume_extents(const std::vector<Dim>& extents, bool one, const std::string& what,
                                  const std::string& help) {
-  importer_.assume_extents(node_, scope_, extents, one, what, help);
+  tools_.report.assume_extents(node_, scope_, extents, one, what, help);
 }
 
 void NodeContext::beyond_standard(const std::string& what) {
-  importer_.warn(node_, scope_, Code::kBeyondStandard, what, "");
+  tools_.report.warn(node_, scope_, Code::kBeyondStandard, what, "");
 }
 
 Status NodeContext::fail(Status status, const std::string& what, const std::string& help) {
   if (!failed_) {
-    importer_.record(&node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what,
-                     help);
+    tools_.report.record(node_, &scope_, status == Status::kUnsupported ? Code::kUnsupportedNode : Code::kBadNode, what,
+                         help);
     failed_ = true;
   }
   return status;

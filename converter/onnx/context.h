@@ -6,13 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "converter/onnx/importer.h"
+#include "converter/ir/graph.h"
+#include "converter/onnx/scope.h"
+#include "converter/onnx/tools.h"
+#include "sdk/ops/view.h"
 
 namespace vireo::importer {
 
 class NodeContext final : public ImportContext {
  public:
-  NodeContext(Importer& importer, Scope& scope, ::onnx::NodeProto& node, std::string domain, int opset);
+  NodeContext(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, std::string domain, int opset);
 
   std::string_view op_type() const override { return node_.op_type(); }
   std::string_view domain() const override { return domain_; }
@@ -28,8 +31,8 @@ class NodeContext final : public ImportContext {
   bool knows_elements(Value v) const override;
   int declared_rank(int i) const override;
   int64_t declared_extent(int i, int axis) const override;
-  bool unknown_is_one() const override { return importer_.guess_ == Guess::kAllOnes; }
-  uint32_t string_bytes() const override { return importer_.options_.string_bytes; }
+  bool unknown_is_one() const override;
+  uint32_t string_bytes() const override;
   bool has_attr(std::string_view name) const override;
   int64_t attr_int(std::string_view name, int64_t otherwise) const override;
   float attr_float(std::string_view name, float otherwise) const override;
@@ -58,7 +61,7 @@ class NodeContext final : public ImportContext {
   const ::onnx::AttributeProto* attribute(std::string_view name) const { return find_attribute(node_, scope_, name); }
   ir::Value* at(Value v) const { return scope_.graph->value(v.id); }
 
-  Importer& importer_;
+  const Tools& tools_;
   Scope& scope_;
   ::onnx::NodeProto& node_;
   std::string domain_;

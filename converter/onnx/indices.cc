@@ -1,7 +1,14 @@
-// Constant indices against the extents that they point into. A run would end at one that lies outside, whatever its
-// inputs are, so the model is refused before it is on a device. Bodies are left to the run: exporters write branches
-// that no run takes.
-#include "converter/onnx/importer.h"
+// A run would end at a constant index that lies outside, whatever its inputs are, so the model is refused before it is
+// on a device. Bodies are left to the run: exporters write branches that no run takes.
+#include "converter/onnx/indices.h"
+
+#include <set>
+#include <vector>
+
+#include "converter/onnx/names.h"
+#include "converter/onnx/report.h"
+#include "converter/onnx/scope.h"
+#include "converter/onnx/state.h"
 #include "sdk/ops/shared/value_reader.h"
 
 namespace vireo::importer {
@@ -22,30 +29,27 @@ std::vector<Dim> extents_of(const std::string& op, const Shape& data, const Shap
 
 }  // namespace
 
-bool Importer::check_indices(Scope& scope, const ::onnx::NodeProto& node) {
+bool check_indices(const Tools& tools, Scope& scope, const ::onnx::NodeProto& node) {
   static const std::set<std::string> kOperators = {"Gather",  "GatherElements",  "GatherND",
                                                    "Scatter", "ScatterElements", "ScatterND"};
-  if (scope.graph != main_ || !plain_domain(node.domain()).empty() || kOperators.count(node.op_type()) == 0)
+  if (scope.graph != tools.state.main || !plain_domain(node.domain()).empty() || kOperators.count(node.op_type()) == 0)
     return true;
-  const ir::Value *data = lookup(scope, node.input(0)), *value = lookup(scope, node.input(1));
-  const ir::ConstantPtr indices = finder_.find(value);
+  const ir::Value *data = tools.names.lookup(scope, node.input(0)), *value = tools.names.lookup(scope, node.input(1));
+  const ir::ConstantPtr indices = tools.state.finder.find(value);
   if (indices == nullptr) return true;
-  const auto number = [&](const char* name) {
-    const ::onnx::AttributeProto* a = find_attribute(node, scope, name);
-    return a == nullptr ? 0 : a->i();
-  };
   const ConstTensor& c = indices->tensor;
   const std::vector<Dim> extents =
-      extents_of(node.op_type(), data->type.shape, c.type.shape, number("axis"), number("batch_dims"));
+      extents_of(node.op_type(), data->type.shape, c.type.shape, int_attribute(node, scope, "axis", 0),
+                 int_attribute(node, scope, "batch_dims", 0));
   for (int64_t i = 0; !extents.empty() && i < c.count(); ++i) {
     const Dim extent = extents[static_cast<size_t>(i) % extents.size()];
     const int64_t index = read_integer(c.type.dtype, c.bytes.data(), i);
-    const Interval range = dims_->interval(extent);
+    const Interval range = tools.state.dims->interval(extent);
     if (range.open() || (index >= -range.hi && index < range.hi)) continue;
-    record(&node, &scope, Code::kBadNode,
-           "its constant index " + std::to_string(index) + " lies outside an extent of " + dims_->text(extent) +
-               ": every run would fail",
-           "correct the index, or the shape of \"" + node.input(0) + "\"");
+    tools.report.record(node, &scope, Code::kBadNode,
+                        "its constant index " + std::to_string(index) + " lies outside an extent of " +
+                            tools.state.dims->text(extent) + ": every run would fail",
+                        "correct the index, or the shape of \"" + node.input(0) + "\"");
     return false;
   }
   return true;

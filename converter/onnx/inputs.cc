@@ -1,10 +1,15 @@
-// The model's inputs: declared types, dimensions by name, and what --shape says about them.
+#include "converter/onnx/inputs.h"
+
 #include <algorithm>
 #include <cctype>
 #include <deque>
+#include <map>
 #include <utility>
+#include <vector>
 
-#include "converter/onnx/importer.h"
+#include "converter/onnx/bundles/bundle.h"
+#include "converter/onnx/scope.h"
+#include "converter/onnx/state.h"
 
 namespace vireo::importer {
 namespace {
@@ -122,44 +127,42 @@ constexpr size_t kMostNamed = 4;
 
 }  // namespace
 
-std::set<std::string> Importer::kept_inputs() {
+std::set<std::string> kept_inputs(ImportState& state) {
   std::set<std::string> values, inputs, kept;
-  for (const auto& t : model_.graph().initializer()) values.insert(t.name());
-  for (const auto& t : model_.graph().sparse_initializer()) values.insert(t.values().name());
-  for (const auto& info : model_.graph().input()) inputs.insert(info.name());
-  for (const std::string& name : options_.keep_inputs) {
+  for (const auto& t : state.model.graph().initializer()) values.insert(t.name());
+  for (const auto& t : state.model.graph().sparse_initializer()) values.insert(t.values().name());
+  for (const auto& info : state.model.graph().input()) inputs.insert(info.name());
+  for (const std::string& name : state.options.keep_inputs) {
     if (inputs.count(name) != 0) {
       if (values.count(name) != 0) kept.insert(name);
       continue;
     }
-    diagnostics_->error(Code::kBadShapeOption,
-                        "--keep-input names " + in_quotes(name) + ", which the model does not list as an input",
-                        values.count(name) == 0 ? "" : "the file has a value of this name: list it as an input too");
+    state.diagnostics.error(
+        Code::kBadShapeOption, "--keep-input names " + in_quotes(name) + ", which the model does not list as an input",
+        values.count(name) == 0 ? "" : "the file has a value of this name: list it as an input too");
   }
   std::vector<std::string> constants;
-  for (const auto& info : model_.graph().input()) {
+  for (const auto& info : state.model.graph().input()) {
     if (values.count(info.name()) != 0 && kept.count(info.name()) == 0) constants.push_back(info.name());
   }
-  if (constants.empty() || model_.ir_version() < kDefaultsSinceIr) return kept;
-  std::string names;
-  for (size_t i = 0; i < constants.size() && i < kMostNamed; ++i)
-    names += (i == 0 ? "" : ", ") + in_quotes(constants[i]);
-  if (constants.size() > kMostNamed) names += " and " + std::to_string(constants.size() - kMostNamed) + " more";
-  diagnostics_->warning(Code::kConstantInput,
-                        (constants.size() == 1 ? "input " : "inputs ") + names +
-                            (constants.size() == 1 ? " has a value in the file: it is a constant"
-                                                   : " have values in the file: they are constants"),
-                        "where a run should give another value, keep it as an input: --keep-input " + constants[0]);
+  if (constants.empty() || state.model.ir_version() < kDefaultsSinceIr) return kept;
+  const std::string names = names_text(constants, kMostNamed);
+  state.diagnostics.warning(Code::kConstantInput,
+                            (constants.size() == 1 ? "input " : "inputs ") + names +
+                                (constants.size() == 1 ? " has a value in the file: it is a constant"
+                                                       : " have values in the file: they are constants"),
+                            "where a run should give another value, keep it as an input: --keep-input " + constants[0]);
   return kept;
 }
 
 // A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before
 // any expression is built, because simplification uses them.
-bool Importer::add_inputs(Scope& scope) {
+bool add_inputs(const Tools& tools, Scope& scope) {
+  ImportState& state = tools.state;
   std::map<std::string, const ShapeOption*> options;
-  for (const ShapeOption& s : options_.shapes) {
+  for (const ShapeOption& s : state.options.shapes) {
     if (!options.emplace(s.input, &s).second) {
-      diagnostics_->error(Code::kBadShapeOption, "--shape is given twice for input " + in_quotes(s.input));
+      state.diagnostics.error(Code::kBadShapeOption, "--shape is given twice for input " + in_quotes(s.input));
     }
   }
   std::vector<const ::onnx::ValueInfoProto*> inputs;
@@ -169,10 +172,10 @@ bool Importer::add_inputs(Scope& scope) {
   std::vector<ElementsOf> apart;
   std::deque<const ::onnx::ValueInfoProto*> declared_inputs;
   const auto is_constant_input = [&](const std::string& name) { return scope.names.count(name) != 0; };
-  for (const auto& info : model_.graph().input()) {
+  for (const auto& info : state.model.graph().input()) {
     if (is_constant_input(info.name())) continue;
     ElementsOf parts;
-    const ElementsOption* option = info.type().has_tensor_type() ? nullptr : elements_option(info.name());
+    const ElementsOption* option = info.type().has_tensor_type() ? nullptr : tools.bundles.elements_option(info.name());
     if (!take_apart(info, option, &parts, &tensors)) {
       declared_inputs.push_back(&info);
       continue;
@@ -184,7 +187,7 @@ bool Importer::add_inputs(Scope& scope) {
   for (const ::onnx::ValueInfoProto* input : declared_inputs) {
     const ::onnx::ValueInfoProto& info = *input;
     if (!names.insert(info.name()).second) {
-      diagnostics_->error(Code::kDuplicateName, "two inputs of the model are named " + in_quotes(info.name()));
+      state.diagnostics.error(Code::kDuplicateName, "two inputs of the model are named " + in_quotes(info.name()));
       continue;
     }
     inputs.push_back(&info);
@@ -193,15 +196,15 @@ bool Importer::add_inputs(Scope& scope) {
   for (const auto& [name, option] : options) {
     if (names.count(name) != 0) continue;
     if (is_constant_input(name)) {
-      diagnostics_->error(
+      state.diagnostics.error(
           Code::kBadShapeOption,
           "--shape names input " + in_quotes(name) + ", which is a constant: the file has a value for it",
           "--keep-input " + name + " keeps it as an input");
       continue;
     }
-    diagnostics_->error(Code::kBadShapeOption,
-                        "--shape names input " + in_quotes(name) + ", which the model does not have",
-                        all.empty() ? "the model has no inputs" : "its inputs are: " + all);
+    state.diagnostics.error(Code::kBadShapeOption,
+                            "--shape names input " + in_quotes(name) + ", which the model does not have",
+                            all.empty() ? "the model has no inputs" : "its inputs are: " + all);
   }
 
   const auto given_name = [&](const ::onnx::ValueInfoProto& info, int i) -> std::string {
@@ -225,12 +228,12 @@ bool Importer::add_inputs(Scope& scope) {
   // First what --shape says about names, and --elements about maps.
   std::map<std::string, NamedBounds> bounds;
   for (const ElementsOf& parts : apart) {
-    const ElementsOption* option = parts.map ? elements_option(parts.name) : nullptr;
+    const ElementsOption* option = parts.map ? tools.bundles.elements_option(parts.name) : nullptr;
     if (option == nullptr) continue;
     if (option->count < 0) {
-      diagnostics_->error(Code::kBadShapeOption,
-                          "--elements says none of " + in_quotes(parts.name) + ", which is a map",
-                          "say how many entries it has at most: --elements " + parts.name + "=8");
+      state.diagnostics.error(Code::kBadShapeOption,
+                              "--elements says none of " + in_quotes(parts.name) + ", which is a map",
+                              "say how many entries it has at most: --elements " + parts.name + "=8");
     } else {
       bounds.emplace(size_name(parts.name), NamedBounds{{0, option->count}, parts.name});
     }
@@ -241,45 +244,46 @@ bool Importer::add_inputs(Scope& scope) {
     const auto& declared = info->type().tensor_type();
     const std::vector<DimRange>& dims = it->second->dims;
     if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
-      diagnostics_->error(Code::kBadShapeOption,
-                          "--shape gives input " + in_quotes(info->name()) + " " + std::to_string(dims.size()) +
-                              " dimensions, the model declares " + std::to_string(declared.shape().dim_size()),
-                          "give one number, range or name for each dimension");
+      state.diagnostics.error(Code::kBadShapeOption,
+                              "--shape gives input " + in_quotes(info->name()) + " " + std::to_string(dims.size()) +
+                                  " dimensions, the model declares " + std::to_string(declared.shape().dim_size()),
+                              "give one number, range or name for each dimension");
       continue;
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       const int64_t number = fixed(*info, static_cast<int>(i));
       if (number >= 0 && (dims[i].lo != number || dims[i].hi != number)) {
-        diagnostics_->warning(Code::kBadShapeOption,
-                              "--shape gives dimension " + std::to_string(i) + " of input " + in_quotes(info->name()) +
-                                  " as " + text_of(dims[i]) + ", which the model declares as " + std::to_string(number),
-                              "where nodes of the model count on " + std::to_string(number) +
-                                  ", they are refused or fail in a run: export the model with the dimension open");
+        state.diagnostics.warning(Code::kBadShapeOption,
+                                  "--shape gives dimension " + std::to_string(i) + " of input " +
+                                      in_quotes(info->name()) + " as " + text_of(dims[i]) +
+                                      ", which the model declares as " + std::to_string(number),
+                                  "where nodes of the model count on " + std::to_string(number) +
+                                      ", they are refused or fail in a run: export the model with the dimension open");
       }
       if (!dims[i].name.empty()) continue;
       const std::string name = dim_name(*info, static_cast<int>(i));
       const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
       if (!fresh && number < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
-        diagnostics_->error(Code::kBadShapeOption,
-                            "--shape gives dimension " + in_quotes(name) + " two extents: by input " +
-                                in_quotes(at->second.from) + " and by input " + in_quotes(info->name()),
-                            "dimensions of one name are one extent: give both the same, or one another name with "
-                            "--shape " +
-                                info->name() + "=NAME");
+        state.diagnostics.error(Code::kBadShapeOption,
+                                "--shape gives dimension " + in_quotes(name) + " two extents: by input " +
+                                    in_quotes(at->second.from) + " and by input " + in_quotes(info->name()),
+                                "dimensions of one name are one extent: give both the same, or one another name with "
+                                "--shape " +
+                                    info->name() + "=NAME");
       }
     }
   }
 
   for (const auto* info : inputs) {
     ir::Value*& bound = scope.names[info->name()];
-    bound = &poison_;
+    bound = &state.poison;
     Diagnostic d;
     d.tensor = info->name();
     if (!info->type().has_tensor_type()) {
       d.code = Code::kUnsupportedType;
       d.what = std::string("this input is ") + kind_of(info->type()) + ", not a tensor";
       d.help = advice(*info);
-      diagnostics_->add(std::move(d));
+      state.diagnostics.add(std::move(d));
       continue;
     }
     const auto& declared = info->type().tensor_type();
@@ -287,7 +291,7 @@ bool Importer::add_inputs(Scope& scope) {
     if (declared.elem_type() <= 0 || declared.elem_type() >= kDTypeCount) {
       d.code = Code::kUnsupportedType;
       d.what = "element type " + std::to_string(declared.elem_type()) + " is not one that ONNX defines";
-      diagnostics_->add(std::move(d));
+      state.diagnostics.add(std::move(d));
       continue;
     }
     type.dtype = static_cast<DType>(declared.elem_type());
@@ -296,7 +300,7 @@ bool Importer::add_inputs(Scope& scope) {
       d.code = Code::kUnknownRank;
       d.what = "this input has no declared shape";
       d.help = "give it one, for example --shape " + info->name() + "=1,3,224,224";
-      diagnostics_->add(std::move(d));
+      state.diagnostics.add(std::move(d));
       continue;
     }
     const size_t rank =
@@ -305,7 +309,7 @@ bool Importer::add_inputs(Scope& scope) {
       d.code = Code::kUnsupportedType;
       d.what = "this input has " + std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) +
                " are supported";
-      diagnostics_->add(std::move(d));
+      state.diagnostics.add(std::move(d));
       continue;
     }
     type.shape.rank = static_cast<int32_t>(rank);
@@ -315,18 +319,18 @@ bool Importer::add_inputs(Scope& scope) {
       const auto at = bounds.find(name);
       Dim& dim = type.shape[i];
       if (at == bounds.end()) {
-        dim = number >= 0 && given_name(*info, i).empty() ? number : dims_->symbol(name);
+        dim = number >= 0 && given_name(*info, i).empty() ? number : state.dims->symbol(name);
       } else if (at->second.range.lo == at->second.range.hi) {
         dim = at->second.range.lo;
       } else {
-        dim = dims_->symbol(name);
-        dims_->set_bounds(name, at->second.range.lo, at->second.range.hi);
+        dim = state.dims->symbol(name);
+        state.dims->set_bounds(name, at->second.range.lo, at->second.range.hi);
       }
     }
     if (type.shape.is_static() && tensor_bytes(type) < 0) {
       d.code = Code::kShapeOverflow;
-      d.what = "shape " + dims_->text(type.shape) + " has more bytes than can be counted";
-      diagnostics_->add(std::move(d));
+      d.what = "shape " + state.dims->text(type.shape) + " has more bytes than can be counted";
+      state.diagnostics.add(std::move(d));
       continue;
     }
     bound = scope.graph->add_input(info->name(), type);
@@ -338,11 +342,11 @@ bool Importer::add_inputs(Scope& scope) {
     bool whole = true;
     for (const std::string& name : parts.names) {
       b.elements.push_back(scope.names[name]);
-      whole = whole && b.elements.back() != &poison_;
+      whole = whole && b.elements.back() != &state.poison;
     }
     // An optional tensor that is there is a tensor.
     const bool tensor = parts.tensor && !parts.empty_optional;
-    scope.names[parts.name] = !whole ? &poison_ : tensor ? b.elements[0] : add_bundle(std::move(b));
+    scope.names[parts.name] = !whole ? &state.poison : tensor ? b.elements[0] : tools.bundles.add(std::move(b));
   }
   return true;
 }

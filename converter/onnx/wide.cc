@@ -5,7 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "converter/onnx/importer.h"
+#include "converter/onnx/builder.h"
+#include "converter/onnx/names.h"
+#include "converter/onnx/report.h"
+#include "converter/onnx/state.h"
 #include "sdk/ops/reshape/reshape_generated.h"
 
 namespace vireo::importer {
@@ -115,13 +118,11 @@ std::vector<Axes> grouped(const std::vector<int>& kinds) {
   return groups;
 }
 
-}  // namespace
-
 // One node that reads or makes a wide tensor.
-class WideNode {
+class WideNode : private NodeBuilder {
  public:
-  WideNode(WideTensors& wides, Scope& scope, ::onnx::NodeProto& node, int opset)
-      : wides_(wides), in_(wides.importer_), scope_(scope), node_(node), opset_(opset) {}
+  WideNode(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, int opset)
+      : NodeBuilder(tools, scope, node), opset_(opset) {}
 
   // False: it was refused, with a diagnostic.
   bool import() {
@@ -193,25 +194,22 @@ class WideNode {
 
   Operand operand(int i) {
     if (i >= node_.input_size() || node_.input(i).empty()) return {};
-    ir::Value* v = in_.lookup(scope_, node_.input(i));
-    if (const WideTensor* wide = wides_.find(v)) return {wide->flat, wide->dims};
+    ir::Value* v = lookup(node_.input(i));
+    if (const WideTensor* wide = tools_.wides.find(v)) return {wide->flat, wide->dims};
     return {v, Dims(v->type.shape.dims, v->type.shape.dims + v->type.shape.rank)};
   }
 
   bool refuse(const std::string& why) {
     std::string of;
     for (const std::string& name : node_.input()) {
-      const WideTensor* wide = name.empty() ? nullptr : wides_.find(in_.lookup(scope_, name));
-      if (wide != nullptr && of.empty()) of = "its input \"" + name + "\" is " + wides_.text(*wide) + ", ";
+      const WideTensor* wide = name.empty() ? nullptr : tools_.wides.find(lookup(name));
+      if (wide != nullptr && of.empty()) of = "its input \"" + name + "\" is " + tools_.wides.text(*wide) + ", ";
     }
-    in_.record(&node_, &scope_, Code::kUnsupportedNode, of + limit() + " dimensions are supported, and " + why, kHelp);
+    record(Code::kUnsupportedNode, of + limit() + " dimensions are supported, and " + why, kHelp);
     return false;
   }
 
-  int64_t number(const char* name, int64_t otherwise) const {
-    const ::onnx::AttributeProto* a = find_attribute(node_, scope_, name);
-    return a == nullptr ? otherwise : a->i();
-  }
+  int64_t number(const char* name, int64_t otherwise) const { return int_attribute(node_, scope_, name, otherwise); }
 
   // A list that is an input, or an attribute in older opsets. False: it is left out, or not known.
   bool listed(int input, const char* attribute, Dims* out) {
@@ -220,12 +218,12 @@ class WideNode {
       return true;
     }
     const Operand list = operand(input);
-    return list.flat != nullptr && list.dims.size() == 1 && ir::known_elements(list.flat, &in_.finder(), out);
+    return list.flat != nullptr && list.dims.size() == 1 && ir::known_elements(list.flat, &tools_.state.finder, out);
   }
 
   Dim product(const Dims& dims) {
     Dim n = 1;
-    for (const Dim d : dims) n = in_.dims_->mul(n, d);
+    for (const Dim d : dims) n = tools_.state.dims->mul(n, d);
     return n;
   }
 
@@ -236,10 +234,10 @@ class WideNode {
     for (size_t i = 0; i < list.size(); ++i) {
       Dim& d = (*out)[i];
       if (is_symbolic(d) || d > 0) {
-        rest = in_.dims_->floor_div(rest, d);
+        rest = tools_.state.dims->floor_div(rest, d);
       } else if (d == 0 && number("allowzero", 0) == 0 && i < x.size()) {
         d = x[i];
-        rest = in_.dims_->floor_div(rest, d);
+        rest = tools_.state.dims->floor_div(rest, d);
       } else if (d == -1 && open == list.size()) {
         open = i;
       } else {
@@ -264,15 +262,15 @@ class WideNode {
     for (int64_t& d : list) d = is_symbolic(d) ? -1 : d;
     attrs::ReshapeT a;
     a.allowzero = empty > 0;
-    return in_.emit(scope_, node_, Op::kReshape, pack<attrs::Reshape>(a), {v, in_.constant_i64(scope_, list)});
+    return emit(Op::kReshape, pack<attrs::Reshape>(a), {v, constant_i64(list)});
   }
 
   // Output `i`: these elements with these dimensions.
   bool give(int i, ir::Value* flat, Dims dims) {
     if (i >= node_.output_size() || node_.output(i).empty()) return true;
     if (flat == nullptr) return false;
-    ir::Value* result = dims.size() > kMaxRank ? wides_.add(flat, std::move(dims)) : reshape(flat, dims);
-    if (result != nullptr) in_.bind(scope_, node_, node_.output(i), result);
+    ir::Value* result = dims.size() > kMaxRank ? tools_.wides.add(flat, std::move(dims)) : reshape(flat, dims);
+    if (result != nullptr) tools_.names.bind(scope_, node_, node_.output(i), result);
     return result != nullptr;
   }
 
@@ -293,11 +291,11 @@ class WideNode {
       plain.add_input(name);
     }
     for (std::string& name : *plain.mutable_output()) name = name.empty() ? "" : free_name(name);
-    in_.import_operator(scope_, plain, "", opset_);
+    tools_.nodes.import_operator(scope_, plain, "", opset_);
     std::vector<ir::Value*> results;
     for (const std::string& name : plain.output()) {
-      ir::Value* v = name.empty() ? nullptr : in_.lookup(scope_, name);
-      if (v == in_.poison()) return {};
+      ir::Value* v = name.empty() ? nullptr : lookup(name);
+      if (v == &tools_.state.poison) return {};
       if (v != nullptr && v->name == scope_.prefix + name) v->name.clear();  // give() names it
       results.push_back(v);
     }
@@ -331,8 +329,7 @@ class WideNode {
     const int64_t begin = clamp(number("start", 0)), end = std::max(begin, clamp(number("end", rank)));
     if (std::any_of(dims.begin() + begin, dims.begin() + end, is_symbolic))
       return refuse("one of them is only known in a run (--shape fixes it)");
-    return give(0, in_.constant_i64(scope_, std::vector<int64_t>(dims.begin() + begin, dims.begin() + end)),
-                {end - begin});
+    return give(0, constant_i64(std::vector<int64_t>(dims.begin() + begin, dims.begin() + end)), {end - begin});
   }
 
   bool transpose() {
@@ -461,7 +458,7 @@ class WideNode {
       return refuse("one of its dimensions is only known in a run (--shape fixes it)");
     ir::Value* narrow = narrowed(x, groups, result.size());
     if (narrow == nullptr) return false;
-    const std::vector<ir::Value*> y = run(node_, {narrow, in_.constant_i64(scope_, {to.begin(), to.end()})});
+    const std::vector<ir::Value*> y = run(node_, {narrow, constant_i64({to.begin(), to.end()})});
     return !y.empty() && give(0, y[0], std::move(result));
   }
 
@@ -502,7 +499,7 @@ class WideNode {
         for (const int64_t axis : axes) a.add_ints(axis);
       }
     } else if (given) {
-      inputs.push_back(in_.constant_i64(scope_, axes));
+      inputs.push_back(constant_i64(axes));
     }
     const std::vector<ir::Value*> y = run(plain, inputs);
     return !y.empty() && give(0, y[0], std::move(result));
@@ -531,7 +528,7 @@ class WideNode {
       if (flattens) three = {three[0], product(Dims(at, x.dims.end()))};
       narrow.push_back(reshape(x.flat, three));
       if (narrow.back() == nullptr) return false;
-      if (i > 0) result[static_cast<size_t>(axis)] = in_.dims_->add(result[static_cast<size_t>(axis)], *at);
+      if (i > 0) result[static_cast<size_t>(axis)] = tools_.state.dims->add(result[static_cast<size_t>(axis)], *at);
     }
     for (int i = inputs; i < node_.input_size(); ++i) narrow.push_back(operand(i).flat);  // the sizes of a Split
     const std::vector<ir::Value*> y = run(with_int("axis", 1), narrow);
@@ -566,12 +563,10 @@ class WideNode {
     return !y.empty() && give(0, y[0], std::move(result));
   }
 
-  WideTensors& wides_;
-  Importer& in_;
-  Scope& scope_;
-  ::onnx::NodeProto& node_;
   const int opset_;
 };
+
+}  // namespace
 
 const WideTensor* WideTensors::find(const ir::Value* v) const {
   const auto it = markers_.find(v);
@@ -590,32 +585,32 @@ ir::Value* WideTensors::add(ir::Value* flat, std::vector<Dim> dims) {
 
 std::string WideTensors::text(const WideTensor& wide) const {
   std::string out = dtype_name(wide.flat->type.dtype);
-  for (size_t i = 0; i < wide.dims.size(); ++i) out += (i == 0 ? "[" : ",") + importer_.dims_->text(wide.dims[i]);
+  for (size_t i = 0; i < wide.dims.size(); ++i) out += (i == 0 ? "[" : ",") + dims_.text(wide.dims[i]);
   return out + "]";
 }
 
-void WideTensors::refuse(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what,
-                         const WideTensor& wide) {
-  importer_.record(&node, &scope, Code::kUnsupportedNode,
-                   what + " is " + text(wide) + ", " + limit() + " dimensions are supported", kHelp);
+void refuse_wide(const Tools& tools, const Scope& scope, const ::onnx::NodeProto& node, const std::string& what,
+                 const WideTensor& wide) {
+  tools.report.record(node, &scope, Code::kUnsupportedNode,
+                      what + " is " + tools.wides.text(wide) + ", " + limit() + " dimensions are supported", kHelp);
 }
 
-bool WideTensors::import(Scope& scope, ::onnx::NodeProto& node, const std::string& domain) {
+bool import_wide(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, const std::string& domain) {
   bool reads = false;
   for (const std::string& name : node.input()) {
-    const WideTensor* wide = name.empty() ? nullptr : find(importer_.lookup(scope, name));
+    const WideTensor* wide = name.empty() ? nullptr : tools.wides.find(tools.names.lookup(scope, name));
     if (wide == nullptr) continue;
     reads = true;
     if (domain.empty()) continue;
-    refuse(scope, node, "its input \"" + name + "\"", *wide);
-    importer_.bind_failed(scope, node);
+    refuse_wide(tools, scope, node, "its input \"" + name + "\"", *wide);
+    tools.names.bind_failed(scope, node);
     return true;
   }
   const auto opset = scope.opsets.find(domain);
   if (opset == scope.opsets.end()) return false;
-  WideNode wide(*this, scope, node, opset->second);
+  WideNode wide(tools, scope, node, opset->second);
   if (!reads && !(domain.empty() && wide.makes_wide())) return false;
-  if (!wide.import()) importer_.bind_failed(scope, node);
+  if (!wide.import()) tools.names.bind_failed(scope, node);
   return true;
 }
 

@@ -7,6 +7,9 @@
 //
 // Weighed: a larger kMaxRank (every shape in a device's memory grows, and every kernel's loops), and a pass over the
 // ONNX file that removes such chains (it would have to know the types, which are found on the way).
+//
+// `WideTensors` owns all that an import makes. Made beside Bundles, before the parts that read names; a node is
+// shown to import_wide() before it is imported in any other way. Private to this folder.
 #ifndef VIREO_CONVERTER_ONNX_WIDE_H_
 #define VIREO_CONVERTER_ONNX_WIDE_H_
 
@@ -16,12 +19,9 @@
 #include <vector>
 
 #include "converter/ir/graph.h"
-#include "onnx/onnx-ml.pb.h"
+#include "converter/onnx/tools.h"
 
 namespace vireo::importer {
-
-class Importer;
-struct Scope;
 
 // Its `marker` is what names mean, and stands in no graph.
 struct WideTensor {
@@ -32,25 +32,24 @@ struct WideTensor {
 
 class WideTensors {
  public:
-  explicit WideTensors(Importer* importer) : importer_(*importer) {}
+  explicit WideTensors(const ir::DimTable& dims) : dims_(dims) {}
 
   const WideTensor* find(const ir::Value* v) const;  // null: an ordinary value
   ir::Value* add(ir::Value* flat, std::vector<Dim> dims);
-
-  // False: nothing of the node is wide. Else its outputs are bound, or it is refused.
-  bool import(Scope& scope, ::onnx::NodeProto& node, const std::string& domain);
-  // Records that `what` of the node is `wide`, where no wide tensor can be.
-  void refuse(const Scope& scope, const ::onnx::NodeProto& node, const std::string& what, const WideTensor& wide);
   // "float32[2,3,...]"
   std::string text(const WideTensor& wide) const;
 
  private:
-  friend class WideNode;
-
-  Importer& importer_;
+  const ir::DimTable& dims_;
   std::deque<WideTensor> all_;
   std::map<const ir::Value*, const WideTensor*> markers_;
 };
+
+// False: nothing of the node is wide. Else its outputs are bound, or it is refused.
+bool import_wide(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, const std::string& domain);
+// Records that `what` of the node is `wide`, where no wide tensor can be.
+void refuse_wide(const Tools& tools, const Scope& scope, const ::onnx::NodeProto& node, const std::string& what,
+                 const WideTensor& wide);
 
 }  // namespace vireo::importer
 

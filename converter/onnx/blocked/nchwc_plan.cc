@@ -1,21 +1,20 @@
-// What must be known of NCHWc forms before one of them can be mapped back: which tensors are in blocks, how large the
-// block is, and how many channels each tensor has without the padding.
+// Which tensors are in blocks, how large the block is, and how many channels each tensor has without the padding.
 //
 // Block. A filter's extents are multiples of it, a ReorderOutput's channels rounded up to it are what it reads, and a
 // convolution that reads plain channels has fewer inputs than it. Where this leaves two: seen in the right blocks,
 // channels that only pad are zero in all of a filter, and they are the last; in the wrong ones they are scattered.
 // Channels. A ReorderInput and a ReorderOutput say them. Elsewhere those that no reader multiplies with anything but
 // zero are left out, fewer than a block: whatever they were, nobody sees them.
+#include "converter/onnx/blocked/nchwc_plan.h"
+
 #include <algorithm>
 
-#include "converter/onnx/importer.h"
 #include "converter/onnx/blocked/nchwc.h"
+#include "converter/onnx/scope.h"
+#include "converter/onnx/state.h"
 
 namespace vireo::importer {
 namespace {
-
-constexpr char kWayOut[] =
-    "save the model again with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL, or convert the original";
 
 // What each element of the result is follows from the same element of each operand: the order in memory is no matter.
 bool is_elementwise(const std::string& domain, const std::string& op) {
@@ -52,26 +51,10 @@ int64_t zeros_at_end(const BlockedPlan::Conv& c, int64_t block, bool outputs, in
   return std::min(most, count);
 }
 
-}  // namespace
-
-BlockedPlan::Set* BlockedPlan::find(const std::string& name) {
-  const auto it = names.find(name);
-  if (it == names.end()) return nullptr;
-  size_t i = it->second;
-  while (sets[i].parent != i) i = sets[i].parent;
-  return &sets[i];
-}
-
-bool is_blocked_operator(const std::string& domain, const std::string& op) {
-  static const char* const kOperators[] = {"AveragePool", "Conv",         "GlobalAveragePool", "GlobalMaxPool",
-                                           "MaxPool",     "ReorderInput", "ReorderOutput",     "Upsample"};
-  return domain == kBlockedDomain &&
-         std::any_of(std::begin(kOperators), std::end(kOperators), [&](const char* name) { return op == name; });
-}
-
 class BlockPlanner {
  public:
-  BlockPlanner(Importer& importer, const Scope& scope) : importer_(importer), scope_(scope) {}
+  // `block`: what is known of it (0: nothing).
+  BlockPlanner(ImportState& state, const Scope& scope, int64_t block) : state_(state), scope_(scope), block_(block) {}
 
   std::shared_ptr<BlockedPlan> plan(const Nodes& nodes, const std::vector<int>& order,
                                     const std::set<std::string>& results) {
@@ -104,17 +87,16 @@ class BlockPlanner {
     std::vector<std::string> inputs;
   };
 
-  void refuse(const ::onnx::NodeProto& node, const std::string& what, const std::string& help = kWayOut) {
+  void refuse(const ::onnx::NodeProto& node, const std::string& what, const std::string& help = kSaveAgain) {
     plan_->refused.emplace(&node, std::make_pair(what, help));
   }
 
   ir::ConstantPtr constant(const std::string& name) const {
-    const ir::Value* v = importer_.meaning(scope_, name);
-    return v == nullptr ? nullptr : importer_.finder().find(v);
+    const ir::Value* v = state_.meaning(scope_, name);
+    return v == nullptr ? nullptr : state_.finder.find(v);
   }
   int64_t number(const ::onnx::NodeProto& node, const char* name, int64_t otherwise) const {
-    const ::onnx::AttributeProto* a = find_attribute(node, scope_, name);
-    return a == nullptr ? otherwise : a->i();
+    return int_attribute(node, scope_, name, otherwise);
   }
 
   // ---- sets ----
@@ -147,7 +129,7 @@ class BlockPlanner {
   // ---- nodes: "" or what is wrong ----
 
   std::string read(const ::onnx::NodeProto& node) {
-    if (!importer_.is_blocked(node)) return read_plain(node);
+    if (!is_blocked(state_, node)) return read_plain(node);
     const std::string& op = node.op_type();
     const bool in = node.input_size() > 0 && plan_->find(node.input(0)) != nullptr;
     if (node.input_size() == 0 || node.input(0).empty() || node.output_size() != 1 || node.output(0).empty())
@@ -225,7 +207,7 @@ class BlockPlanner {
     if (first.empty()) return "";
     std::string reads = "it reads \"" + first + "\", which is in blocks of channels";
     const bool concat = domain.empty() && node.op_type() == "Concat";
-    const bool function = importer_.functions_.count({domain, node.op_type()}) != 0;
+    const bool function = state_.function(domain, node.op_type()) != nullptr;
     if (domain.empty() && node.op_type() == "Reshape" && !function && read_reshape(node)) return "";
     if (node.output_size() != 1 || function || (!concat && !is_elementwise(domain, node.op_type()))) return reads;
     const bool split = plan_->split.count(first) != 0;
@@ -330,14 +312,14 @@ class BlockPlanner {
       candidates_ = left;
     } else {
       refuse(node, what + ", which does not go with blocks of " + candidates_text() + " channels",
-             importer_.options_.nchwc_block == 0
-                 ? kWayOut
-                 : "leave out --nchwc-block, or say the other; or " + std::string(kWayOut));
+             state_.options.nchwc_block == 0
+                 ? kSaveAgain
+                 : "leave out --nchwc-block, or say the other; or " + std::string(kSaveAgain));
     }
   }
 
   void find_block() {
-    if (importer_.block_ != 0) candidates_ = {importer_.block_};
+    if (block_ != 0) candidates_ = {block_};
     for (const ::onnx::NodeProto* node : order_) {
       const BlockedPlan::Conv& c = plan_->convs[node];
       const BlockedFilter& f = c.filter;
@@ -362,7 +344,7 @@ class BlockPlanner {
     }
     if (candidates_.size() > 1) look_for_padding();
     if (candidates_.size() == 1) {
-      plan_->block = importer_.block_ = candidates_[0];
+      plan_->block = candidates_[0];
       return;
     }
     for (const ::onnx::NodeProto* node : order_) plan_->passed_over.insert(node);
@@ -372,7 +354,7 @@ class BlockPlanner {
            "either",
            "convert with --nchwc-block 16 if it was saved on a machine with AVX-512, --nchwc-block 8 on any other x86; "
            "or " +
-               std::string(kWayOut));
+               std::string(kSaveAgain));
   }
 
   void look_for_padding() {
@@ -418,8 +400,9 @@ class BlockPlanner {
     }
   }
 
-  Importer& importer_;
+  ImportState& state_;
   const Scope& scope_;
+  const int64_t block_;
   std::shared_ptr<BlockedPlan> plan_ = std::make_shared<BlockedPlan>();
   std::vector<int64_t> candidates_ = {8, 16};
   std::vector<const ::onnx::NodeProto*> order_;     // the convolutions
@@ -428,15 +411,26 @@ class BlockPlanner {
   std::vector<std::pair<const ::onnx::NodeProto*, int64_t>> splits_;  // Reshapes, and the block that each says
 };
 
-void Importer::plan_blocks(Scope& scope, const Nodes& nodes, const std::vector<int>& order,
-                           const std::set<std::string>& results) {
-  scope.blocked = BlockPlanner(*this, scope).plan(nodes, order, results);
-  if (scope.outer != nullptr || !scope.prefix.empty()) return;
-  // The file's declarations of these tensors count the padding.
-  for (const auto& [name, set] : scope.blocked->names) {
-    declared_.erase(name);
-    stand_ins_.erase(name);
-  }
+}  // namespace
+
+BlockedPlan::Set* BlockedPlan::find(const std::string& name) {
+  const auto it = names.find(name);
+  if (it == names.end()) return nullptr;
+  size_t i = it->second;
+  while (sets[i].parent != i) i = sets[i].parent;
+  return &sets[i];
+}
+
+bool is_blocked(const ImportState& state, const ::onnx::NodeProto& node) {
+  return is_blocked_operator(node.domain(), node.op_type()) && state.function(node.domain(), node.op_type()) == nullptr;
+}
+
+std::shared_ptr<BlockedPlan> plan_blocks(const Tools& tools, const Scope& scope, const Nodes& nodes,
+                                         const std::vector<int>& order, const std::set<std::string>& results,
+                                         int64_t* block) {
+  std::shared_ptr<BlockedPlan> plan = BlockPlanner(tools.state, scope, *block).plan(nodes, order, results);
+  if (plan->block != 0) *block = plan->block;
+  return plan;
 }
 
 }  // namespace vireo::importer

@@ -6,6 +6,8 @@
 // Of equal keys of an input the last one counts where it matters (a map has none). Where ONNX is silent, as ONNX
 // Runtime: a sparse key below 0 fails the run, one from max_map on is passed over, and the text in place of a value
 // that is not there is "0.f". Numbers become text as Cast writes them, where ONNX Runtime writes six decimals.
+#include "converter/onnx/bundles/maps.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -13,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "converter/onnx/bundles/bundle.h"
 #include "converter/onnx/context.h"
+#include "converter/onnx/names.h"
 #include "sdk/ops/binary/binary_generated.h"
 #include "sdk/ops/label_encoder/label_encoder_generated.h"
 #include "sdk/ops/scatter/scatter_generated.h"
@@ -179,8 +183,8 @@ bool is_map_operator(const std::string& domain, const std::string& op) {
   return domain == "ai.onnx.ml" && std::find(std::begin(kOperators), std::end(kOperators), op) != std::end(kOperators);
 }
 
-void Importer::import_map(Scope& scope, ::onnx::NodeProto& node, int opset) {
-  NodeContext ctx(*this, scope, node, "ai.onnx.ml", opset);
+void import_map(const Tools& tools, Scope& scope, ::onnx::NodeProto& node, int opset) {
+  NodeContext ctx(tools, scope, node, "ai.onnx.ml", opset);
   const auto in_graph = [&](Value v) { return scope.graph->value(v.id); };
   ir::Value* made = nullptr;
   if (node.input_size() != 1 || node.input(0).empty() || node.output_size() != 1) {
@@ -188,9 +192,9 @@ void Importer::import_map(Scope& scope, ::onnx::NodeProto& node, int opset) {
                                "has " + std::to_string(node.input_size()) + " inputs and " +
                                    std::to_string(node.output_size()) + " outputs, wanted 1 of each",
                                ""));
-    return bind_failed(scope, node);
+    return tools.names.bind_failed(scope, node);
   }
-  const Bundle* b = bundle(lookup(scope, node.input(0)));
+  const Bundle* b = tools.bundles.find(tools.names.lookup(scope, node.input(0)));
   if (node.op_type() == "ZipMap") {
     const Map map = b == nullptr ? zip_map(ctx) : Map{};
     if (b != nullptr)
@@ -200,7 +204,7 @@ void Importer::import_map(Scope& scope, ::onnx::NodeProto& node, int opset) {
       Bundle maps;
       maps.map = true;
       maps.elements = {in_graph(map.keys), in_graph(map.values)};
-      made = add_bundle(std::move(maps));
+      made = tools.bundles.add(std::move(maps));
     }
   } else if (b == nullptr || !b->map || b->elements[1]->type.shape.rank != 1) {
     static_cast<void>(ctx.fail(Status::kInvalidModel,
@@ -213,9 +217,9 @@ void Importer::import_map(Scope& scope, ::onnx::NodeProto& node, int opset) {
   }
   if (made == nullptr || ctx.failed()) {
     if (!ctx.failed()) static_cast<void>(ctx.fail(Status::kInvalidModel, "is not understood", ""));
-    return bind_failed(scope, node);
+    return tools.names.bind_failed(scope, node);
   }
-  bind(scope, node, node.output(0), made);
+  tools.names.bind(scope, node, node.output(0), made);
 }
 
 }  // namespace vireo::importer

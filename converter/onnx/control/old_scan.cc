@@ -5,7 +5,11 @@
 //   y.., z.. = Scan9(s.., x..) { y1.., z1.. = Scan9(s1.., x1..) { body } }    all of the outer one's inputs are scanned
 //
 // The node is rewritten where it stands, because whoever imports a body may do so more than once.
-#include "converter/onnx/importer.h"
+#include "converter/onnx/control/old_scan.h"
+
+#include "converter/onnx/protos.h"
+#include "converter/onnx/report.h"
+#include "converter/onnx/scope.h"
 
 namespace vireo::importer {
 namespace {
@@ -28,21 +32,23 @@ void set_int(::onnx::NodeProto* node, const char* name, int64_t value) {
 
 }  // namespace
 
-bool Importer::without_batch_axis(Scope& scope, ::onnx::NodeProto& node) {
+bool OldScans::without_batch_axis(const Scope& scope, ::onnx::NodeProto& node) {
   if (find_attribute(node, scope, kRewrittenScan) != nullptr) return true;
   ::onnx::GraphProto* body = graph_attribute(node, "body");
   const ::onnx::AttributeProto* number = find_attribute(node, scope, "num_scan_inputs");
   const int inputs = node.input_size() - 1;  // behind sequence_lens
   const int64_t scanned = number == nullptr ? 0 : number->i();
   if (body == nullptr || scanned < 1 || scanned > inputs) {
-    record(&node, &scope, Code::kBadNode, "wants a body, and num_scan_inputs between 1 and the number of its inputs");
+    report_.record(node, &scope, Code::kBadNode,
+                   "wants a body, and num_scan_inputs between 1 and the number of its inputs");
     return false;
   }
   if (!node.input(0).empty()) {
-    record(&node, &scope, Code::kUnsupportedNode,
-           "is the Scan of opset 8 with sequence_lens, and what its outputs hold behind the end of a sequence is not "
-           "defined",
-           "leave sequence_lens out, or export the model with opset 9 or newer");
+    report_.record(
+        node, &scope, Code::kUnsupportedNode,
+        "is the Scan of opset 8 with sequence_lens, and what its outputs hold behind the end of a sequence is not "
+        "defined",
+        "leave sequence_lens out, or export the model with opset 9 or newer");
     return false;
   }
   const ::onnx::AttributeProto* directions = find_attribute(node, scope, "directions");

@@ -3,9 +3,13 @@
 // for a value. It is the larger, and the other branch's output gets the extents of 1 in front: broadcasting reads both
 // alike. That holds for readers whose result is the same either way, so every reader is asked once all are known; where
 // one minds (Shape, an output of the model...), the If is refused as before.
-#include <map>
+#include "converter/onnx/control/unit_extents.h"
 
-#include "converter/onnx/importer.h"
+#include <utility>
+
+#include "converter/ir/infer.h"
+#include "converter/onnx/builder.h"
+#include "converter/onnx/state.h"
 #include "sdk/ops/reshape/reshape_generated.h"
 #include "sdk/ops/traits.h"
 
@@ -60,7 +64,7 @@ bool nobody_minds(const Owners& owners, const ir::Graph& graph, const ir::Value&
 
 }  // namespace
 
-bool Importer::lift_rank(ir::Graph* one, ir::Graph* other, size_t output) {
+bool UnitExtents::lift(ir::Graph* one, ir::Graph* other, size_t output) {
   if (one->outputs()[output]->type.shape.rank > other->outputs()[output]->type.shape.rank) std::swap(one, other);
   ir::Value* low = one->outputs()[output];
   const TensorType& high = other->outputs()[output]->type;
@@ -70,27 +74,24 @@ bool Importer::lift_rank(ir::Graph* one, ir::Graph* other, size_t output) {
     axes.push_back(i);
   }
   if (axes.empty() || low->type.dtype != high.dtype) return false;
-  Shape list;
-  list.rank = 1;
-  list[0] = static_cast<Dim>(axes.size());
-  ir::Value* inserted = one->add_constant("", ir::make_constant_of<int64_t>(DType::kI64, list, axes));
+  ir::Value* inserted = constant_i64(*one, axes);
   ir::Node* n = one->add_node(Op::kUnsqueeze, pack<attrs::Unsqueeze>(attrs::UnsqueezeT{}), {low, inserted}, 1);
   n->name = one->output_names()[output];
   std::string message;
-  if (!ok(ir::infer_node(*one, n, &finder_, &message))) return false;
+  if (!ok(ir::infer_node(*one, n, &state_.finder, &message))) return false;
   one->set_output(output, n->outputs[0]);
   return true;
 }
 
-void Importer::forget_lifted(const ir::Graph& graph) {
+void UnitExtents::forget(const ir::Graph& graph) {
   if (lifted_.empty()) return;
   for (const ir::Node& n : graph.nodes()) {
     for (const ir::Value* v : n.outputs) lifted_.erase(v);
-    for (const auto& body : n.bodies) forget_lifted(*body);
+    for (const auto& body : n.bodies) forget(*body);
   }
 }
 
-void Importer::check_lifted(const ir::Graph& graph) {
+void UnitExtents::check(const ir::Graph& graph) const {
   if (lifted_.empty()) return;
   Owners owners;
   find_owners(graph, &owners);
@@ -98,7 +99,7 @@ void Importer::check_lifted(const ir::Graph& graph) {
     for (const ir::Node& n : g.nodes()) {
       for (const ir::Value* v : n.outputs) {
         const auto at = lifted_.find(v);
-        if (at != lifted_.end() && !nobody_minds(owners, g, *v)) diagnostics_->add(at->second);
+        if (at != lifted_.end() && !nobody_minds(owners, g, *v)) state_.diagnostics.add(at->second);
       }
       for (const auto& body : n.bodies) self(self, *body);
     }
