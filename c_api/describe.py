@@ -111,6 +111,8 @@ class Reader:
         if match := re.fullmatch(r"#define (VIREO_\w+)(?: (.*))?", plain):
             if match[2] and not match[2].startswith(('"', "__", "VIREO_INIT_")) and "(type)" not in plain:
                 self.constants[match[1]] = self.number(match[2])
+        elif re.match(r"#define VIREO_\w+\(", plain):
+            pass  # C's own: there is nothing to call
         elif match := re.fullmatch(r"typedef (\w+) (vireo_\w+);(?: ?enum \{(.*)\};)?", plain):
             self.aliases[match[2]] = {"is": match[1], **said}
             if match[3]:

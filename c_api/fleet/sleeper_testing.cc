@@ -42,11 +42,11 @@ vireo_status enumerate(void* self, const vireo_host* host, uint32_t index, vireo
 // The CPU's claims of the nodes that are taken, the rest left.
 struct Filter {
   const vireo_claims* to;
-  static vireo_status take(void* context, const vireo_part* part) {
+  static vireo_status take(void* context, const vireo_claim* claim) {
     const vireo_claims* const to = static_cast<Filter*>(context)->to;
-    if (part->nodes[0] < device.first || part->nodes[0] >= device.end)
-      return to->leave(to->context, part->nodes[0], "not in this test");
-    vireo_part mine = *part;
+    if (claim->node < device.first || claim->node >= device.end)
+      return to->leave(to->context, claim->node, "not in this test");
+    vireo_claim mine = *claim;
     mine.cost_ns = 0;  // never beside other nodes of the run
     mine.time_ns = 1000.0 * device.us;
     return to->take(to->context, &mine);
@@ -59,7 +59,10 @@ struct Filter {
 
 vireo_status claim(void* self, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims) {
   Filter filter = {claims};
-  const vireo_claims mine = {&filter, Filter::take, Filter::leave};
+  vireo_claims mine = *claims;
+  mine.context = &filter;
+  mine.take = Filter::take;
+  mine.leave = Filter::leave;
   return vireo_cpu_delegate.claim(self, host, graph, &mine);
 }
 
@@ -68,7 +71,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   const std::lock_guard<std::mutex> one(device.works);
   if (device.lost_at >= 0 && device.submits++ >= device.lost_at) {
     const char kWhy[] = "pulled out by the test";
-    if (with->message_bytes >= sizeof(kWhy)) std::memcpy(with->message, kWhy, sizeof(kWhy));
+    if (with->fault->message_bytes >= sizeof(kWhy)) std::memcpy(with->fault->message, kWhy, sizeof(kWhy));
     return VIREO_DEVICE_LOST;
   }
   if (device.cancels) return VIREO_CANCELLED;

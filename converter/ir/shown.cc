@@ -1,5 +1,6 @@
 #include "converter/ir/shown.h"
 
+#include "sdk/graph/graph_host.h"
 #include "sdk/ops/control/control_generated.h"
 
 namespace vireo::ir {
@@ -15,76 +16,50 @@ std::vector<int32_t> numbers_of_values(const std::vector<Value*>& values) {
 
 const void* shown_bytes(const Value& v) { return v.constant == nullptr ? nullptr : v.constant->tensor.bytes.data(); }
 
-const ShownComposite::Body& shown_body(const vireo_graph* graph) {
-  return *reinterpret_cast<const ShownComposite::Body*>(graph);
-}
+// Ids of values begin at 1, so that number 0 is none.
+class View {
+ public:
+  explicit View(const vireo_graph* graph) : body_(*reinterpret_cast<const ShownComposite::Body*>(graph)) {}
 
-uint32_t show_node_count(const vireo_graph* graph) { return static_cast<uint32_t>(shown_body(graph).nodes.size()); }
-// Ids begin at 1, so that number 0 is none.
-uint32_t show_value_count(const vireo_graph* graph) {
-  return static_cast<uint32_t>(shown_body(graph).graph->values().size()) + 1;
-}
+  uint32_t node_count() const { return static_cast<uint32_t>(body_.nodes.size()); }
+  uint32_t value_count() const { return static_cast<uint32_t>(body_.graph->values().size()) + 1; }
+  uint32_t input_count() const { return static_cast<uint32_t>(body_.graph->inputs().size()); }
+  uint32_t output_count() const { return static_cast<uint32_t>(body_.graph->outputs().size()); }
+  int32_t input(uint32_t i) const { return number_of_value(body_.graph->inputs()[i]); }
+  int32_t output(uint32_t i) const { return number_of_value(body_.graph->outputs()[i]); }
 
-vireo_status show_node(const vireo_graph* graph, uint32_t index, vireo_graph_node* out) {
-  const ShownComposite::Body& body = shown_body(graph);
-  if (index >= body.nodes.size()) return VIREO_INVALID_ARGUMENT;
-  const Node& n = *body.nodes[index];
-  out->op = static_cast<uint16_t>(n.op);
-  out->version = n.version;
-  out->attrs = n.attrs.data();
-  out->attrs_size = n.attrs.size();
-  out->inputs = body.inputs[index].data();
-  out->input_count = static_cast<uint32_t>(body.inputs[index].size());
-  out->outputs = body.outputs[index].data();
-  out->output_count = static_cast<uint32_t>(body.outputs[index].size());
-  out->name = n.name.c_str();
-  return VIREO_OK;
-}
+  void node(uint32_t index, vireo_graph_node* out) const {
+    const Node& n = *body_.nodes[index];
+    out->op = static_cast<uint16_t>(n.op);
+    out->version = n.version;
+    out->attrs = n.attrs.data();
+    out->attrs_size = n.attrs.size();
+    out->inputs = body_.inputs[index].data();
+    out->input_count = static_cast<uint32_t>(body_.inputs[index].size());
+    out->outputs = body_.outputs[index].data();
+    out->output_count = static_cast<uint32_t>(body_.outputs[index].size());
+    out->name = n.name.c_str();
+  }
 
-vireo_status show_value(const vireo_graph* graph, uint32_t number, vireo_graph_value* out) {
-  const std::deque<Value>& values = shown_body(graph).graph->values();
-  if (number == 0 || number > values.size()) return VIREO_INVALID_ARGUMENT;
-  const Value& v = values[number - 1];
-  const Shape& shape = v.type.shape;
-  out->dtype = static_cast<vireo_dtype>(v.type.dtype);
-  out->is_static = shape.is_static() ? 1 : 0;
-  out->rank = shape.rank;
-  for (int i = 0; i < shape.rank; ++i) out->max_dims[i] = shape[i];
-  out->constant = shown_bytes(v);
-  out->constant_size = v.constant == nullptr ? 0 : v.constant->tensor.bytes.size();
-  out->name = v.name.c_str();
-  return VIREO_OK;
-}
+  void value(uint32_t number, vireo_graph_value* out) const {
+    if (number == 0) return;  // a value without a type
+    const Value& v = body_.graph->values()[number - 1];
+    const Shape& shape = v.type.shape;
+    out->dtype = static_cast<vireo_dtype>(v.type.dtype);
+    out->is_static = shape.is_static() ? 1 : 0;
+    out->rank = shape.rank;
+    for (int i = 0; i < shape.rank; ++i) out->max_dims[i] = shape[i];
+    out->constant = shown_bytes(v);
+    out->constant_size = v.constant == nullptr ? 0 : v.constant->tensor.bytes.size();
+    out->name = v.name.c_str();
+  }
 
-uint32_t show_input_count(const vireo_graph* graph) {
-  return static_cast<uint32_t>(shown_body(graph).graph->inputs().size());
-}
-int32_t show_input(const vireo_graph* graph, uint32_t i) {
-  return number_of_value(shown_body(graph).graph->inputs()[i]);
-}
-uint32_t show_output_count(const vireo_graph* graph) {
-  return static_cast<uint32_t>(shown_body(graph).graph->outputs().size());
-}
-int32_t show_output(const vireo_graph* graph, uint32_t i) {
-  return number_of_value(shown_body(graph).graph->outputs()[i]);
-}
+ private:
+  const ShownComposite::Body& body_;
+};
 
-// Members that are not named here are NULL: matchers only read.
-vireo_host reading_host() {
-  vireo_host h = {};
-  h.struct_size = sizeof(h);
-  h.abi = VIREO_DELEGATE_ABI;
-  h.node_count = show_node_count;
-  h.value_count = show_value_count;
-  h.node = show_node;
-  h.value = show_value;
-  h.input_count = show_input_count;
-  h.input = show_input;
-  h.output_count = show_output_count;
-  h.output = show_output;
-  return h;
-}
-const vireo_host kReadingHost = reading_host();
+// Without log and allocator: matchers only read.
+const vireo_host kReadingHost = graph_host<View>();
 
 GraphValue shown_value(const Value* v) {
   return v == nullptr ? GraphValue{} : GraphValue{v->type, v->type.shape.is_static(), shown_bytes(*v)};

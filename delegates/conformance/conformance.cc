@@ -146,17 +146,18 @@ struct Answers {
   std::vector<int> left;
   std::vector<bool> taken;
   std::vector<std::string> reasons;
-  std::vector<std::vector<const void*>> choices;  // all ways that a node was taken
+  std::vector<std::vector<TestClaim>> ways;  // all in which a node was taken
 };
-vireo_status take(void* context, const vireo_part* part) {
+vireo_status take(void* context, const vireo_claim* claim) {
   auto& a = *static_cast<Answers*>(context);
-  if (part->node_count != 1) return VIREO_UNSUPPORTED;
-  a.taken[part->nodes[0]] = true;
-  a.choices[part->nodes[0]].push_back(part->choice);
+  if (claim->struct_size < sizeof(*claim) || claim->node >= a.taken.size()) return VIREO_INVALID_ARGUMENT;
+  a.taken[claim->node] = true;
+  a.ways[claim->node].emplace_back(*claim);
   return VIREO_OK;
 }
 vireo_status leave(void* context, uint32_t node, const char* reason) {
   auto& a = *static_cast<Answers*>(context);
+  if (node >= a.left.size()) return VIREO_INVALID_ARGUMENT;
   ++a.left[node];
   a.reasons[node] = reason == nullptr ? "" : reason;
   return VIREO_OK;
@@ -259,9 +260,11 @@ class Suite {
     a.left.assign(graph_.nodes.size(), 0);
     a.taken.assign(graph_.nodes.size(), false);
     a.reasons.assign(graph_.nodes.size(), "");
-    a.choices.assign(graph_.nodes.size(), {});
-    const vireo_claims claims = {&a, take, leave};
-    if (d_.claim(device, &host_, &graph_, &claims) != VIREO_OK) return fail("claim", "failed");
+    a.ways.assign(graph_.nodes.size(), {});
+    TestFault fault;
+    const vireo_claims claims = test_claims(&a, take, leave, &fault);
+    if (d_.claim(device, &host_, &graph_, &claims) != VIREO_OK)
+      return fail("claim", std::string("failed: ") + fault.text);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (a.left[n] + (a.taken[n] ? 1 : 0) != 1)
         fail(graph_.nodes[n].name, "both taken and left, or neither, or twice left");
@@ -283,10 +286,10 @@ class Suite {
       return;
     }
     std::string what;
-    for (const void* choice : a.choices[n]) {
+    for (const TestClaim& way : a.ways[n]) {
       for (const int32_t slots : {1, 3}) {
         for (const bool packs : {false, true}) {
-          if (what.empty()) what = run_part(device, n, choice, slots, packs);
+          if (what.empty()) what = run_part(device, n, way, slots, packs);
         }
       }
     }
@@ -301,28 +304,20 @@ class Suite {
   }
 
   // "" when it passes.
-  std::string run_part(void* device, size_t n, const void* choice, int32_t slots, bool packs) {
+  std::string run_part(void* device, size_t n, const TestClaim& way, int32_t slots, bool packs) {
     const Prepared& p = prepared_[n];
-    const auto node = static_cast<uint32_t>(n);
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &node;
-    part.node_count = 1;
-    part.choice = choice;
-    part.packs = packs && d_.pack != nullptr ? 1u : 0u;
-    const TestPacks packed(d_, device, host_, &graph_, part);
-    if (!packed.fault().empty()) return packed.fault();
-    if (part.packs != 0) part.packed = packed.data();
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, again = memory;
-    if (d_.memory(device, &host_, &graph_, &part, slots, &memory) != VIREO_OK)
-      return "memory() fails for a part that was taken";
-    if (d_.memory(device, &host_, &graph_, &part, slots, &again) != VIREO_OK ||
-        again.state_bytes != memory.state_bytes || again.scratch_bytes != memory.scratch_bytes) {
+    TestPart part(d_, device, host_, &graph_, static_cast<uint32_t>(n), way, packs);
+    if (!part.fault().empty()) return part.fault();
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT, again = VIREO_PART_MEMORY_INIT;
+    if (part.memory(slots, &memory) != VIREO_OK) return "memory() fails for a part that was taken";
+    if (part.memory(slots, &again) != VIREO_OK || again.state_bytes != memory.state_bytes ||
+        again.scratch_bytes != memory.scratch_bytes) {
       return "memory() answers differently the second time";
     }
     Block state(memory.state_bytes), scratch(memory.scratch_bytes);
     void* loaded = nullptr;
-    if (d_.load(device, &host_, &graph_, &part, slots, state.data(), &loaded) != VIREO_OK)
-      return "load() fails for a part that was taken";
+    if (part.load(slots, state.data(), &loaded) != VIREO_OK)
+      return std::string("load() fails for a part that was taken: ") + part.message();
     if (!state.intact()) return "load() writes past its state";
     std::string what;
     std::vector<uint8_t> before;
@@ -360,12 +355,11 @@ class Suite {
     int32_t pool_slots = slots;
     const vireo_thread_pool pool = {run_serially, &pool_slots, slots};
     uint64_t random = 1;
-    char message[256] = "";
-    const vireo_submit with = {
-        sizeof(vireo_submit), scratch.data(), scratch_bytes, slots > 1 ? &pool : nullptr, &random, message,
-        sizeof(message)};
+    TestFault fault;
+    const vireo_submit with = {sizeof(vireo_submit),        scratch.data(), scratch_bytes,
+                               slots > 1 ? &pool : nullptr, &random,        &fault};
     if (d_.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &result, 1, &with) != VIREO_OK)
-      return std::string("submit fails: ") + message;
+      return std::string("submit fails: ") + fault.text;
     if (!y.intact()) return "writes past its output";
     for (size_t i = 0; i < p.inputs.size(); ++i) {
       if (!p.inputs[i].bytes.empty() &&
@@ -399,9 +393,9 @@ class Suite {
     if (second >= prepared_.size()) return;
     std::string one, two;
     std::thread thread([&] {
-      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.choices[first][0], 1, i % 2 != 0);
+      for (int i = 0; i < 50 && one.empty(); ++i) one = run_part(device, first, a.ways[first][0], 1, i % 2 != 0);
     });
-    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.choices[second][0], 1, i % 2 != 0);
+    for (int i = 0; i < 50 && two.empty(); ++i) two = run_part(device, second, a.ways[second][0], 1, i % 2 != 0);
     thread.join();
     if (!one.empty() || !two.empty()) fail("two parts at once", one + two);
   }

@@ -84,9 +84,7 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
   Choice c;
   (void)view_node(host, graph, part.nodes[0], query);
   query->slots = slots;
-  query->packs = part.packs != 0;
-  query->packed = part.packed;
-  c.tuned = static_cast<const CpuKernel*>(part.choice);
+  c.tuned = static_cast<const CpuKernel*>(part.claimed[0]);
   if (c.tuned == nullptr) c.reference = find_ref(query->op);
   return c;
 }
@@ -173,33 +171,34 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       continue;
     }
     const double cost = VIREO_BRANCHES ? cost_ns(query, c.tuned != nullptr) : 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &n;
-    part.node_count = 1;
-    part.cost_ns = cost;
-    part.time_ns = cost;
-    part.kernel = c.kernel;
-    part.reason = c.reason;
-    part.choice = c.tuned;
-    vireo_status status = claims->take(claims->context, &part);
+    vireo_claim mine = VIREO_CLAIM_INIT;
+    mine.node = n;
+    mine.cost_ns = cost;
+    mine.time_ns = cost;
+    mine.kernel = c.kernel;
+    mine.reason = c.reason;
+    mine.state = c.tuned;
+    vireo_status status = claims->take(claims->context, &mine);
     const CpuKernel* other = nullptr;
     for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
                          (other = c.op->alternative(query, k)) != nullptr;
          ++k) {
       if (other == c.tuned) continue;
-      part.kernel = other->name;
-      part.choice = other;
-      status = claims->take(claims->context, &part);
+      mine.kernel = other->name;
+      mine.state = other;
+      status = claims->take(claims->context, &mine);
     }
     if (status != VIREO_OK) return status;
   }
   return VIREO_OK;
 }
 
-vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                    vireo_part_memory* out) {
+vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                    const vireo_memory_request* with, vireo_part_memory* out) {
+  const int32_t slots = with->slots;
   Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
+  query.packs = with->packs != 0;
   out->state_bytes = kStateOffset + (c.tuned != nullptr ? c.tuned->state_bytes : 0);
   int64_t scratch = 0;
   const bool asks = c.tuned != nullptr ? c.tuned->scratch_bytes != nullptr
@@ -224,6 +223,7 @@ vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const
                   const vireo_thread_pool* threads, vireo_packed* out, void* to) {
   Query query;
   const Choice c = chosen(*host, graph, *part, threads != nullptr ? threads->slots : 1, &query);
+  query.packs = true;
   if (c.tuned == nullptr || c.tuned->pack == nullptr) return VIREO_INVALID_ARGUMENT;
   Parallel parallel;
   if (threads != nullptr) parallel = {threads->run, threads->pool, threads->slots};
@@ -242,11 +242,14 @@ bool may_be_empty(const CpuQuery& query) {
   return false;
 }
 
-vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part, int32_t slots,
-                  void* state, void** loaded) {
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
+                  const vireo_load_request* with, void** loaded) {
+  const int32_t slots = with->slots;
   Query query;
   const Choice c = chosen(*host, graph, *part, slots, &query);
-  auto* p = new (state) CpuPart();
+  query.packs = with->packed != nullptr;
+  query.packed = with->packed;
+  auto* p = new (with->state) CpuPart();
   p->reference = c.reference;
   p->tuned = c.tuned;
   p->attrs = query.node.attrs;
@@ -256,7 +259,7 @@ vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const
   p->rests = row != nullptr && (row->def->flags & (OpDef::kDataDependent | OpDef::kRandom)) == 0 && may_be_empty(query);
   if (VIREO_TEXT) p->text_bytes = static_cast<size_t>(text_bytes(c, query, slots));
   if (c.tuned != nullptr && c.tuned->prepare != nullptr)
-    c.tuned->prepare(query, static_cast<uint8_t*>(state) + kStateOffset);
+    c.tuned->prepare(query, static_cast<uint8_t*>(with->state) + kStateOffset);
   *loaded = p;
   return VIREO_OK;
 }
@@ -271,6 +274,15 @@ bool is_empty(vireo_tensor* const* outputs, uint32_t count) {
     if (!none) return false;
   }
   return true;
+}
+
+void tell(const Error& error, vireo_fault* fault) {
+  const size_t n = strlen(error.message);
+  const size_t kept = n < fault->message_bytes ? n : fault->message_bytes - 1;
+  memcpy(fault->message, error.message, kept);
+  fault->message[kept] = 0;
+  fault->node = error.node;
+  fault->tensor = error.tensor;
 }
 
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,
@@ -290,12 +302,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   ctx.error = &error;
   const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset)
                                            : p.reference->run(ctx);
-  if (!ok(status) && with->message != nullptr && with->message_bytes > 0) {
-    const size_t n = strlen(error.message);
-    const size_t kept = n < with->message_bytes ? n : with->message_bytes - 1;
-    memcpy(with->message, error.message, kept);
-    with->message[kept] = 0;
-  }
+  if (!ok(status)) tell(error, with->fault);
   return static_cast<vireo_status>(status);
 }
 

@@ -545,12 +545,9 @@ class Declared : public NodeCase {
   size_t scratch(bool varies) {
     for (TestValue& v : graph_.values) v.varies = varies;
     const vireo_host host = test_host();
-    const uint32_t node = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &node;
-    part.node_count = 1;
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    EXPECT_EQ(vireo_cpu_delegate.memory(nullptr, &host, &graph_, &part, 1, &memory), VIREO_OK);
+    const TestPart part(vireo_cpu_delegate, nullptr, host, &graph_, 0, TestClaim(), /*packs=*/false);
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    EXPECT_EQ(part.memory(1, &memory), VIREO_OK);
     return memory.scratch_bytes;
   }
 };

@@ -18,18 +18,21 @@
 
 namespace vireo {
 
-struct Claimed {
-  const void* choice = nullptr;
-  std::string kernel, reason;
-};
-
-// The way that the delegate names first; what else it offers is conformance's matter.
-inline vireo_status take(void* context, const vireo_part* part) {
-  auto& claimed = *static_cast<Claimed*>(context);
-  if (claimed.kernel.empty()) claimed = {part->choice, part->kernel, part->reason};
-  return VIREO_OK;
+// The way that the delegate names first for a graph of one node; what else it offers is conformance's matter.
+inline TestClaim first_claim(const vireo_host& host, const vireo_graph* graph) {
+  TestClaim first;
+  TestFault fault;
+  const vireo_claims claims = test_claims(
+      &first,
+      [](void* context, const vireo_claim* claim) -> vireo_status {
+        auto& kept = *static_cast<TestClaim*>(context);
+        if (kept.kernel.empty()) kept = TestClaim(*claim);
+        return VIREO_OK;
+      },
+      [](void*, uint32_t, const char*) -> vireo_status { return VIREO_OK; }, &fault);
+  EXPECT_EQ(vireo_cpu_delegate.claim(nullptr, &host, graph, &claims), VIREO_OK) << fault.text;
+  return first;
 }
-inline vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }
 
 inline vireo_tensor* as_c(Tensor* t) { return reinterpret_cast<vireo_tensor*>(t); }
 
@@ -67,24 +70,16 @@ class NodeCase {
     EXPECT_TRUE(ok(status_)) << message_;
     const vireo_delegate& d = vireo_cpu_delegate;
     const vireo_host host = test_host();
-    Claimed c;
-    const vireo_claims claims = {&c, take, leave};
-    EXPECT_EQ(d.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
+    const TestClaim c = first_claim(host, &graph_);
     EXPECT_EQ(c.kernel, kernel) << c.reason;
     if (!ok(status_) || c.kernel != kernel) return out;
-    const uint32_t node = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &node;
-    part.node_count = 1;
-    part.choice = c.choice;
-    part.packs = packs ? 1u : 0u;
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    EXPECT_EQ(d.memory(nullptr, &host, &graph_, &part, slots, &memory), VIREO_OK);
-    const TestPacks packed(d, nullptr, host, &graph_, part);
-    if (packs) part.packed = packed.data();
+    TestPart part(d, nullptr, host, &graph_, 0, c, packs);
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    EXPECT_EQ(part.memory(slots, &memory), VIREO_OK);
+    EXPECT_EQ(part.fault(), "");
     cpu::testing::Scratch state(memory.state_bytes), scratch(memory.scratch_bytes);
     void* loaded = nullptr;
-    EXPECT_EQ(d.load(nullptr, &host, &graph_, &part, slots, state.data(), &loaded), VIREO_OK);
+    EXPECT_EQ(part.load(slots, state.data(), &loaded), VIREO_OK) << part.message();
     std::vector<Tensor> in(inputs_.size()), y(graph_.nodes[0].outputs.size());
     std::vector<const vireo_tensor*> in_c;
     std::vector<vireo_tensor*> y_c;
@@ -106,34 +101,23 @@ class NodeCase {
     Turns turns(slots);
     const Parallel p = by_turns_ ? turns.parallel() : threads.parallel();
     const vireo_thread_pool pool = {p.run, p.pool, slots};
-    char message[256] = "";
-    const vireo_submit with = {
-        sizeof(vireo_submit), scratch.data(), memory.scratch_bytes, slots > 1 ? &pool : nullptr, nullptr, message,
-        sizeof(message)};
+    TestFault fault;
+    const vireo_submit with = {sizeof(vireo_submit),        scratch.data(), memory.scratch_bytes,
+                               slots > 1 ? &pool : nullptr, nullptr,        &fault};
     EXPECT_EQ(d.submit(loaded, in_c.data(), static_cast<uint32_t>(in_c.size()), y_c.data(),
                        static_cast<uint32_t>(y_c.size()), &with),
               answer_)
-        << message;
+        << fault.text;
     d.unload(loaded);
     jobs_ = threads.jobs();
     return out;
   }
   // What constant `index` that the kernel reads packed is known by; all 0: there is none.
   vireo_packed packs_as(uint32_t index) {
-    const vireo_delegate& d = vireo_cpu_delegate;
     const vireo_host host = test_host();
-    Claimed c;
-    const vireo_claims claims = {&c, take, leave};
-    EXPECT_EQ(d.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
-    const uint32_t node = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &node;
-    part.node_count = 1;
-    part.choice = c.choice;
-    part.packs = 1;
-    vireo_packed what = {};
-    what.struct_size = sizeof(what);
-    (void)d.pack(nullptr, &host, &graph_, &part, index, nullptr, &what, nullptr);
+    const TestPart part(vireo_cpu_delegate, nullptr, host, &graph_, 0, first_claim(host, &graph_), /*packs=*/true);
+    vireo_packed what = VIREO_PACKED_INIT;
+    (void)part.pack(index, &what);
     return what;
   }
   // Given to the run, no constant.

@@ -18,7 +18,7 @@ static vireo_status null_enumerate(void* self, const vireo_host* host, uint32_t 
 }
 
 /* Look at the whole graph before answering: a node that could run alone may not be worth the copies around it. Say of
- * every node take or leave; a reason is static text that the user reads in `vireo explain`. */
+ * every node take or leave; a reason is what the user reads in `vireo explain`. */
 static vireo_status null_claim(void* device, const vireo_host* host, const vireo_graph* graph,
                                const vireo_claims* claims) {
   uint32_t n;
@@ -32,8 +32,8 @@ static vireo_status null_claim(void* device, const vireo_host* host, const vireo
 
 /* Only for parts that were taken, so never here. State is kept for the life of a session; scratch is shared. */
 static vireo_status null_memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                                int32_t slots, vireo_part_memory* out) {
-  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)out;
+                                const vireo_memory_request* with, vireo_part_memory* out) {
+  (void)device, (void)host, (void)graph, (void)part, (void)with, (void)out;
   return VIREO_UNSUPPORTED;
 }
 
@@ -45,10 +45,10 @@ static vireo_status null_pack(void* device, const vireo_host* host, const vireo_
   return VIREO_INVALID_ARGUMENT;
 }
 
-/* Prepare a part in the state memory: pick the kernel, upload or refer to constants. */
+/* Prepare a part in with->state: pick the kernel, upload or refer to constants. */
 static vireo_status null_load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                              int32_t slots, void* state, void** loaded) {
-  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)state, (void)loaded;
+                              const vireo_load_request* with, void** loaded) {
+  (void)device, (void)host, (void)graph, (void)part, (void)with, (void)loaded;
   return VIREO_UNSUPPORTED;
 }
 

@@ -236,15 +236,12 @@ TEST_F(Exactness, PackedWeightsAreNotMixedUp) {
   Case other(Op::kIntGemm, pack<attrs::IntGemm>(b), {x, filter, multipliers(4, 24, 32)}, 1);
   other.value(1).constant = plain.graph()->values[1].constant;  // of the same file
   const vireo_host host = test_host();
-  const uint32_t first = 0;
-  vireo_part part = VIREO_PART_INIT;
-  part.nodes = &first;
-  part.node_count = 1;
-  vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-  ASSERT_EQ(d.memory(nullptr, &host, plain.graph(), &part, 1, &memory), VIREO_OK);
+  TestPart part(d, nullptr, host, plain.graph(), 0, TestClaim(), /*packs=*/false);
+  vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+  ASSERT_EQ(part.memory(1, &memory), VIREO_OK);
   const testing::Guarded state(memory.state_bytes, 64);
   void* loaded = nullptr;
-  ASSERT_EQ(d.load(nullptr, &host, plain.graph(), &part, 1, state.data(), &loaded), VIREO_OK);
+  ASSERT_EQ(part.load(1, state.data(), &loaded), VIREO_OK);
   other.expect_same();  // while the first one's packed weights are alive
   d.unload(loaded);
 }

@@ -182,15 +182,18 @@ class Case {
   // Why it is left; "" when it is taken.
   std::string reason() const {
     std::string why = "no answer";
-    const vireo_claims claims = {&why,
-                                 [](void* w, const vireo_part*) -> vireo_status {
-                                   static_cast<std::string*>(w)->clear();
-                                   return VIREO_OK;
-                                 },
-                                 [](void* w, uint32_t, const char* reason) -> vireo_status {
-                                   *static_cast<std::string*>(w) = reason;
-                                   return VIREO_OK;
-                                 }};
+    TestFault fault;
+    const vireo_claims claims = test_claims(
+        &why,
+        [](void* w, const vireo_claim*) -> vireo_status {
+          static_cast<std::string*>(w)->clear();
+          return VIREO_OK;
+        },
+        [](void* w, uint32_t, const char* reason) -> vireo_status {
+          *static_cast<std::string*>(w) = reason;
+          return VIREO_OK;
+        },
+        &fault);
     const vireo_host host = test_host();
     EXPECT_EQ(vireo_xnnpack_delegate.claim(nullptr, &host, graph_.get(), &claims), VIREO_OK);
     return why;
@@ -236,15 +239,12 @@ class Case {
     ASSERT_EQ(reason(), "");
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
-    const uint32_t first = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &first;
-    part.node_count = 1;
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    ASSERT_EQ(d.memory(nullptr, &host, graph_.get(), &part, 1, &memory), VIREO_OK);
+    TestPart part(d, nullptr, host, graph_.get(), 0, TestClaim(), /*packs=*/false);
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    ASSERT_EQ(part.memory(1, &memory), VIREO_OK);
     const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);
     void* loaded = nullptr;
-    ASSERT_EQ(d.load(nullptr, &host, graph_.get(), &part, 1, state.data(), &loaded), VIREO_OK);
+    ASSERT_EQ(part.load(1, state.data(), &loaded), VIREO_OK);
     for (const Case* other : others) {
       const std::vector<uint8_t> bytes = other->submit(loaded, scratch, memory.scratch_bytes, 1, false);
       const TestTensor& want = other->values_[static_cast<size_t>(other->wanted_)];
@@ -269,20 +269,14 @@ class Case {
   std::vector<uint8_t> run(int32_t slots, bool in_place, bool packs) const {
     const vireo_delegate& d = vireo_xnnpack_delegate;
     const vireo_host host = test_host();
-    const uint32_t first = 0;
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &first;
-    part.node_count = 1;
-    part.packs = packs ? 1u : 0u;
-    const TestPacks packed(d, nullptr, host, graph_.get(), part);
-    EXPECT_EQ(packed.fault(), "");
-    if (packs) part.packed = packed.data();
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    EXPECT_EQ(d.memory(nullptr, &host, graph_.get(), &part, slots, &memory), VIREO_OK);
+    TestPart part(d, nullptr, host, graph_.get(), 0, TestClaim(), packs);
+    EXPECT_EQ(part.fault(), "");
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    EXPECT_EQ(part.memory(slots, &memory), VIREO_OK);
     const Guarded state(memory.state_bytes, 64), scratch(memory.scratch_bytes, 64);
     void* loaded = nullptr;
     const size_t before = heap_use().bytes;
-    EXPECT_EQ(d.load(nullptr, &host, graph_.get(), &part, slots, state.data(), &loaded), VIREO_OK);
+    EXPECT_EQ(part.load(slots, state.data(), &loaded), VIREO_OK);
     if (loaded == nullptr) return {};
     EXPECT_EQ(heap_use().bytes, before) << "memory() did not count all that XNNPACK keeps";
     std::vector<uint8_t> result = submit(loaded, scratch, memory.scratch_bytes, slots, in_place);
@@ -312,13 +306,12 @@ class Case {
     y.data = in_place ? tensors[0].data : blocks.back().data();
     auto* out = reinterpret_cast<vireo_tensor*>(&y);
     const Threads threads(slots);
-    char message[128] = "";
-    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), scratch_bytes, threads.get(), nullptr, message,
-                               sizeof(message)};
+    TestFault fault;
+    const vireo_submit with = {sizeof(vireo_submit), scratch.data(), scratch_bytes, threads.get(), nullptr, &fault};
     const size_t allocations = heap_use().calls;
     EXPECT_EQ(vireo_xnnpack_delegate.submit(loaded, in.data(), static_cast<uint32_t>(in.size()), &out, 1, &with),
               VIREO_OK)
-        << message;
+        << fault.text;
     EXPECT_EQ(heap_use().calls, allocations) << "a run allocates";
     const auto* bytes = static_cast<const uint8_t*>(y.data);
     return std::vector<uint8_t>(bytes, bytes + want.bytes.size());

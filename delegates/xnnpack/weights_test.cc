@@ -125,18 +125,18 @@ TEST_F(CodedWeights, FewerRowsThanAtTheBounds) {
 TEST_F(CodedWeights, PackedCopiesAreNotMixedUp) {
   const vireo_delegate& d = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
-  const uint32_t first = 0;
-  vireo_part part = VIREO_PART_INIT;
-  part.nodes = &first;
-  part.node_count = 1;
-  part.packs = 1;
+  const auto pack = [&](const Case& c) {
+    vireo_packed out = VIREO_PACKED_INIT;
+    const TestPart part(d, nullptr, host, c.graph(), 0, TestClaim(), /*packs=*/true);
+    EXPECT_EQ(part.pack(0, &out), VIREO_OK);
+    return out;
+  };
   const Case a = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.01f, 1});
   const Case scaled = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.02f, 1});
   const Case biased = product({DType::kI4, 2, 32, 16, false, false, 0, 0, false, 0.01f, 2});
-  vireo_packed of_a = {}, other = {};
-  ASSERT_EQ(d.pack(nullptr, &host, a.graph(), &part, 0, nullptr, &of_a, nullptr), VIREO_OK);
+  const vireo_packed of_a = pack(a);
   for (const Case* c : {&scaled, &biased}) {
-    ASSERT_EQ(d.pack(nullptr, &host, c->graph(), &part, 0, nullptr, &other, nullptr), VIREO_OK);
+    const vireo_packed other = pack(*c);
     EXPECT_EQ(of_a.sizes[0], other.sizes[0]);
     EXPECT_NE(of_a.sizes[2], other.sizes[2]);
   }

@@ -103,9 +103,8 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     if (reason[0] != 0) {
       status = claims->leave(claims->context, n, reason);
     } else {
-      vireo_part taken = VIREO_PART_INIT;
-      taken.nodes = &n;
-      taken.node_count = 1;
+      vireo_claim taken = VIREO_CLAIM_INIT;
+      taken.node = n;
       taken.kernel = kernel_of(part);
       status = claims->take(claims->context, &taken);
     }
@@ -198,12 +197,12 @@ bool divide(const Part& part, const Writer& asked, int32_t slots, State* out) {
   return done;
 }
 
-vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t slots,
-                    vireo_part_memory* out) {
+vireo_status memory(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
+                    const vireo_memory_request* with, vireo_part_memory* out) {
   Part part;
   Writer writer(nullptr, nullptr);
   State state;
-  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, slots, &state))
+  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, with->slots, &state))
     return VIREO_UNSUPPORTED;
   out->state_bytes = state.own_bytes + state.heap_bytes;
   out->scratch_bytes = part.scratch_bytes() + spare_bytes(writer);
@@ -249,19 +248,19 @@ vireo_status pack(void*, const vireo_host* host, const vireo_graph* graph, const
   return VIREO_OK;
 }
 
-vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked, int32_t slots,
-                  void* state, void** loaded) {
+vireo_status load(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* asked,
+                  const vireo_load_request* with, void** loaded) {
   Part part;
   Writer writer(nullptr, nullptr);
   State divided;
-  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, slots, &divided))
+  if (look(*host, graph, asked->nodes[0], &part, &writer)[0] != 0 || !divide(part, writer, with->slots, &divided))
     return VIREO_UNSUPPORTED;
-  auto* const p = new (state) Loaded();
-  if (asked->packs != 0 && asked->packed != nullptr && divided.filters) p->weights.use(asked->packed[0]);
+  auto* const p = new (with->state) Loaded();
+  if (with->packed != nullptr && divided.filters) p->weights.use(with->packed[0]);
   p->spare_offset = part.scratch_bytes();
   size_t taken = 0;
-  if (!build(p, part, divided.externals, slots, static_cast<uint8_t*>(state) + divided.own_bytes, divided.heap_bytes,
-             &taken)) {
+  if (!build(p, part, divided.externals, with->slots, static_cast<uint8_t*>(with->state) + divided.own_bytes,
+             divided.heap_bytes, &taken)) {
     unload(p);
     return VIREO_UNSUPPORTED;
   }
@@ -298,8 +297,8 @@ bool is_empty(const vireo_tensor& t) {
 }
 
 vireo_status fail(const vireo_submit* with, const char* what, xnn_status status) {
-  if (with->message != nullptr && with->message_bytes > 0)
-    (void)snprintf(with->message, with->message_bytes, "XNNPACK %s: status %d", what, static_cast<int>(status));
+  (void)snprintf(with->fault->message, with->fault->message_bytes, "XNNPACK %s: status %d", what,
+                 static_cast<int>(status));
   return VIREO_UNSUPPORTED;
 }
 

@@ -283,20 +283,17 @@ TEST_F(Xnnpack, PackedWeightsAreShared) {
   const Case d(Op::kMatMul, pack<attrs::MatMul>(attrs::MatMulT{}), {reals(3, {4, 20}), reals(4, {20, 30})}, 1);
   const vireo_delegate& x = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
-  const uint32_t first = 0;
-  vireo_part part = VIREO_PART_INIT;
-  part.nodes = &first;
-  part.node_count = 1;
   for (const Case* one : {&c, &d}) {
     ASSERT_EQ(packed_weight_bytes(), 0u);
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    ASSERT_EQ(x.memory(nullptr, &host, one->graph(), &part, 1, &memory), VIREO_OK);
+    TestPart part(x, nullptr, host, one->graph(), 0, TestClaim(), /*packs=*/false);
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    ASSERT_EQ(part.memory(1, &memory), VIREO_OK);
     const testing::Guarded a(memory.state_bytes, 64), b(memory.state_bytes, 64);
     void *la = nullptr, *lb = nullptr;
-    ASSERT_EQ(x.load(nullptr, &host, one->graph(), &part, 1, a.data(), &la), VIREO_OK);
+    ASSERT_EQ(part.load(1, a.data(), &la), VIREO_OK);
     const size_t once = packed_weight_bytes();
     EXPECT_GT(once, 0u) << (one == &c ? "convolution" : "product");
-    ASSERT_EQ(x.load(nullptr, &host, one->graph(), &part, 1, b.data(), &lb), VIREO_OK);
+    ASSERT_EQ(part.load(1, b.data(), &lb), VIREO_OK);
     EXPECT_EQ(packed_weight_bytes(), once);
     x.unload(la);
     EXPECT_EQ(packed_weight_bytes(), once);
@@ -310,7 +307,6 @@ TEST_F(Xnnpack, PackedWeightsAreShared) {
 TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
   const vireo_delegate& x = vireo_xnnpack_delegate;
   const vireo_host host = test_host();
-  const uint32_t first = 0;
   const auto conv = [](const TestTensor& bias) {
     return Case(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
                 {reals(1, {1, 6, 6, 8}), reals(2, {9, 8, 3, 3}), bias}, 1);
@@ -318,33 +314,30 @@ TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
   const Case a = conv(reals(3, {9})), b = conv(reals(4, {9}));
   const Case depthwise(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
                        {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
-  vireo_part part = VIREO_PART_INIT;
-  part.nodes = &first;
-  part.node_count = 1;
-  part.packs = 1;
-  vireo_packed of_a = {}, of_b = {};
-  ASSERT_EQ(x.pack(nullptr, &host, a.graph(), &part, 0, nullptr, &of_a, nullptr), VIREO_OK);
-  ASSERT_EQ(x.pack(nullptr, &host, b.graph(), &part, 0, nullptr, &of_b, nullptr), VIREO_OK);
+  const auto pack = [&](const Case& c, uint32_t index, vireo_packed* out) {
+    return TestPart(x, nullptr, host, c.graph(), 0, TestClaim(), /*packs=*/true).pack(index, out);
+  };
+  vireo_packed of_a = VIREO_PACKED_INIT, of_b = VIREO_PACKED_INIT;
+  ASSERT_EQ(pack(a, 0, &of_a), VIREO_OK);
+  ASSERT_EQ(pack(b, 0, &of_b), VIREO_OK);
   EXPECT_EQ(of_a.constant, a.graph()->values[1].constant);
   EXPECT_EQ(of_a.sizes[0], of_b.sizes[0]);
   EXPECT_NE(of_a.sizes[2], of_b.sizes[2]) << "the bias is packed too";
   EXPECT_EQ(of_a.sizes[3], of_b.sizes[3]);
   EXPECT_NE(of_a.sizes[3], 0);
-  EXPECT_EQ(x.pack(nullptr, &host, a.graph(), &part, 1, nullptr, &of_b, nullptr), VIREO_INVALID_ARGUMENT);
+  EXPECT_EQ(pack(a, 1, &of_b), VIREO_INVALID_ARGUMENT);
   const Case sum(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {reals(1, {4}), reals(2, {4})}, 1);
-  EXPECT_EQ(x.pack(nullptr, &host, sum.graph(), &part, 0, nullptr, &of_b, nullptr), VIREO_INVALID_ARGUMENT);
+  EXPECT_EQ(pack(sum, 0, &of_b), VIREO_INVALID_ARGUMENT);
   for (const Case* c : {&a, &depthwise}) {
-    const TestPacks packed(x, nullptr, host, c->graph(), part);
-    ASSERT_EQ(packed.fault(), "");
-    part.packed = packed.data();
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    ASSERT_EQ(x.memory(nullptr, &host, c->graph(), &part, 1, &memory), VIREO_OK);
+    TestPart part(x, nullptr, host, c->graph(), 0, TestClaim(), /*packs=*/true);
+    ASSERT_EQ(part.fault(), "");
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    ASSERT_EQ(part.memory(1, &memory), VIREO_OK);
     const testing::Guarded state(memory.state_bytes, 64);
     void* loaded = nullptr;
-    ASSERT_EQ(x.load(nullptr, &host, c->graph(), &part, 1, state.data(), &loaded), VIREO_OK);
+    ASSERT_EQ(part.load(1, state.data(), &loaded), VIREO_OK);
     EXPECT_EQ(packed_weight_bytes(), 0u);
     x.unload(loaded);
-    part.packed = nullptr;
   }
 }
 
@@ -355,14 +348,13 @@ TEST_F(Xnnpack, WhatXnnpackAllocatesIsCounted) {
   const Case larger(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 1, 1, 1, 1)),
                     {reals(1, {1, 80, 40, 8}), reals(2, {9, 8, 3, 3})}, 1);
   const vireo_host host = test_host();
-  const uint32_t first = 0;
-  vireo_part part = VIREO_PART_INIT;
-  part.nodes = &first;
-  part.node_count = 1;
-  vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0}, of_larger = memory;
+  const vireo_delegate& x = vireo_xnnpack_delegate;
+  const TestPart part(x, nullptr, host, c.graph(), 0, TestClaim(), /*packs=*/false);
+  const TestPart larger_part(x, nullptr, host, larger.graph(), 0, TestClaim(), /*packs=*/false);
+  vireo_part_memory memory = VIREO_PART_MEMORY_INIT, of_larger = VIREO_PART_MEMORY_INIT;
   const size_t calls = heap_use().calls;
-  ASSERT_EQ(vireo_xnnpack_delegate.memory(nullptr, &host, c.graph(), &part, 1, &memory), VIREO_OK);
-  ASSERT_EQ(vireo_xnnpack_delegate.memory(nullptr, &host, larger.graph(), &part, 1, &of_larger), VIREO_OK);
+  ASSERT_EQ(part.memory(1, &memory), VIREO_OK);
+  ASSERT_EQ(larger_part.memory(1, &of_larger), VIREO_OK);
   EXPECT_GT(heap_use().calls, calls);
   // The indirection buffer has a pointer for each tap of each pixel.
   EXPECT_GE(of_larger.state_bytes, memory.state_bytes + 40 * 40 * 9 * sizeof(void*));

@@ -14,8 +14,6 @@
 namespace vireo {
 namespace {
 
-constexpr size_t kMessageBytes = 256;
-
 uint32_t most_args(const SessionLayout& l) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < l.program->subgraph_count(); ++i) {
@@ -192,7 +190,6 @@ void Builder::take_lists() {
   uint32_t states = 0;
   for (uint32_t i = 0; i < inputs; ++i) states += state_of(p_, i) >= 0 ? 1 : 0;
   Carried* const carried = c_.array<Carried>(states);
-  char* const message = static_cast<char*>(c_.bytes(kMessageBytes));
   const auto copy = [this](const char* text) -> const char* {
     if (text == nullptr) return nullptr;
     const size_t bytes = strlen(text) + 1;
@@ -218,8 +215,7 @@ void Builder::take_lists() {
   s_->inputs.most = input_types;
   s_->inputs.own = own_inputs;
   s_->state.carried = carried;
-  s_->submit.message = message;
-  s_->submit.message_bytes = kMessageBytes;
+  s_->submit.fault = &s_->fault;
   s_->random.seed = s_->random.state = options_.seed;
 }
 
@@ -250,7 +246,6 @@ void Builder::take_memory() {
     s_->threads.slice = {s_->threads.pool, l_.slots};
     s_->threads.pool = {run_slice, &s_->threads.slice, l_.slots};
   }
-  s_->submit.struct_size = sizeof(vireo_submit);
   s_->submit.scratch = scratch;
   s_->submit.scratch_bytes = l_.scratch_bytes;
   s_->submit.threads = l_.slots > 1 ? &s_->threads.pool : nullptr;
@@ -262,10 +257,10 @@ void Builder::start_lanes() {
   auto* const scratch = static_cast<uint8_t*>(s_->submit.scratch);
   for (int32_t k = 0; k < l_.lanes; ++k) {
     BranchLane& lane = *new (&s_->threads.lanes[k]) BranchLane();
-    lane.submit = {sizeof(vireo_submit),  scratch + static_cast<size_t>(k) * l_.lane_scratch_bytes,
-                   l_.lane_scratch_bytes, nullptr,
-                   &s_->random.state,     lane.message,
-                   sizeof(lane.message)};
+    lane.submit.scratch = scratch + static_cast<size_t>(k) * l_.lane_scratch_bytes;
+    lane.submit.scratch_bytes = l_.lane_scratch_bytes;
+    lane.submit.random = &s_->random.state;
+    lane.submit.fault = &lane.fault;
   }
   s_->threads.lane_count = l_.lanes;
   // A step whose shapes are worked out at each run writes them where other steps read, and lanes do not wait for

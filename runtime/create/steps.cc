@@ -1,6 +1,7 @@
 // Steps of a session: one a node, with what its device loads for it.
 #include "runtime/create/builder.h"
 
+#include "runtime/devices/fault.h"
 #include "runtime/prepare/arena_plan.h"
 #include "sdk/base/config.h"
 
@@ -107,8 +108,7 @@ Status Builder::pack_constants(uint32_t sub, const vireo_part& part, const void*
   const vireo_runtime* rt = l_.model->runtime;
   const Device& device = rt->devices[choice.device];
   for (uint32_t k = 0; k < choice.packed; ++k) {
-    vireo_packed what = {};
-    what.struct_size = sizeof(what);
+    vireo_packed what = VIREO_PACKED_INIT;
     const auto pack = [&](void* to) {
       return device.delegate->pack(device.handle, &host_, &l_.graphs[sub], &part, k,
                                    l_.slots > 1 ? &s_->threads.pool : nullptr, &what, to);
@@ -182,18 +182,27 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
   void* state = c_.bytes(choice.state_bytes, 64);
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
-  vireo_part part = part_of(l_, sub, &n, second_);
+  const vireo_part part = part_of(l_, sub, &n, choice);
+  const vireo_memory_request asked = request_of(l_, choice);
+  Fault fault;
+  vireo_load_request with = VIREO_LOAD_REQUEST_INIT;
+  with.slots = asked.slots;
+  with.blob = asked.blob;
+  with.blob_bytes = asked.blob_bytes;
+  with.state = state;
+  with.fault = &fault;
   const void* packed[VIREO_MAX_PACKED];
-  if (VIREO_PACKS && part.packs != 0) {
+  if (VIREO_PACKS && asked.packs != 0) {
     VIREO_TRY(pack_constants(sub, part, packed, error));
-    part.packed = packed;
+    with.packed = packed;
   }
   const vireo_status status =
-      device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, l_.slots, state, &step->call.loaded);
+      device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, &with, &step->call.loaded);
   if (status != VIREO_OK) {
     if constexpr (VIREO_JOINED) refuse_part(device, choice.part, status);
-    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it: status {}",
-                text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name, status);
+    blame(error, fault);
+    return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it: {}{}",
+                text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name, fault.lead(), fault.said(status));
   }
 #if VIREO_ASAN
   step->scratch_bytes = choice.scratch_bytes;

@@ -1,19 +1,24 @@
 #include "runtime/devices/plugins.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <new>
 
 #include "runtime/devices/graph_view.h"
 #include "runtime/devices/runtime.h"
+#include "sdk/base/sized.h"
 
 namespace vireo {
 namespace {
 
+// Whether both sides mean the same by what they both know; a table that ends before `abi` is no table.
+bool is_of_this_abi(const vireo_delegate& theirs) {
+  return theirs.struct_size >= offsetof(vireo_delegate, name) && theirs.abi == VIREO_DELEGATE_ABI;
+}
+
 // "" or what a table lacks.
 const char* lacks(const vireo_delegate& d) {
-  if (d.abi != VIREO_DELEGATE_ABI) return "its table is of another delegate ABI";
-  if (d.struct_size < sizeof(vireo_delegate)) return "its table is shorter than its ABI says";
   if (d.name == nullptr || d.name[0] == 0) return "it has no name";
   if (d.enumerate == nullptr || d.claim == nullptr || d.memory == nullptr || d.load == nullptr || d.submit == nullptr ||
       d.unload == nullptr || d.health == nullptr || d.release == nullptr)
@@ -101,12 +106,16 @@ void open_one(vireo_runtime* rt, Plugin* p, const ProbeOptions* probe) {
       why = "it was built for another delegate ABI";
     } else if (opened != VIREO_OK || table == nullptr) {
       why = "it could not open its driver";
+    } else if (!is_of_this_abi(*table)) {
+      why = "its table is of another delegate ABI";
+    } else if (!ok(read_sized(table, &p->table, {"its table", "VIREO_DELEGATE_INIT"}, &error))) {
+      why = error.message;
     } else {
-      why = lacks(*table);
+      why = lacks(p->table);
       if (why[0] == 0) {
-        p->delegate = table;
+        p->delegate = &p->table;
         why = take_devices(rt, p);
-        if (why != nullptr) table->release(table->self);
+        if (why != nullptr) p->table.release(p->table.self);
       }
       if (why != nullptr) p->delegate = nullptr;
     }

@@ -16,7 +16,8 @@ namespace vireo {
 struct Plugin {
   Plugin* next = nullptr;
   void* library = nullptr;
-  const vireo_delegate* delegate = nullptr;  // null where it was refused
+  const vireo_delegate* delegate = nullptr;  // null where it was refused; else:
+  vireo_delegate table = {};                 // its table as this header knows it
   uint32_t device_count = 0;
   char reason[256] = {};  // why it was refused; "" where it serves
   char path[1024] = {};

@@ -12,9 +12,11 @@ namespace {
 
 Status find_devices(vireo_runtime* rt, Error* error) {
   for (const vireo_delegate* d : builtin_delegates()) {
-    if (d->abi != VIREO_DELEGATE_ABI) {
-      return fail(error, Status::kUnsupported, "delegate \"{}\" was built for ABI {}, this runtime has {}", d->name,
-                  static_cast<int>(d->abi), static_cast<int>(VIREO_DELEGATE_ABI));
+    if (d->abi != VIREO_DELEGATE_ABI || d->struct_size != sizeof(*d)) {
+      return fail(error, Status::kUnsupported,
+                  "delegate \"{}\" is linked in, and was built with another vireo/delegate.h (ABI {}, {} bytes) than "
+                  "this runtime (ABI {}, {} bytes): build it again",
+                  d->name, d->abi, d->struct_size, VIREO_DELEGATE_ABI, sizeof(*d));
     }
     for (uint32_t i = 0; rt->device_count < kMaxDevices; ++i) {
       Device& device = rt->devices[rt->device_count];
@@ -248,6 +250,7 @@ void release_model(vireo_model* model) {
   if (VIREO_PACKS) model->packs.release(rt->allocator);
   if constexpr (VIREO_JOINED) model->blobs.release(rt->allocator);
   if (VIREO_CACHE) model->cache.release(rt->allocator);
+  model->texts.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
 #if VIREO_TRUST
   if (model->guard != nullptr) model->guard->release(rt->allocator);

@@ -7,6 +7,7 @@
 #include "runtime/load/program.h"
 #include "runtime/memory/blobs.h"
 #include "runtime/memory/packs.h"
+#include "runtime/memory/texts.h"
 #include "runtime/platform/pack_cache.h"
 #include "runtime/platform/platform.h"
 #include "sdk/base/error.h"
@@ -74,6 +75,7 @@ struct vireo_model {
   vireo::Program program;
   mutable vireo::Packs packs;
   mutable vireo::Blobs blobs;
+  mutable vireo::Texts texts;  // reasons
   vireo::PackSet section;  // packed weights and compiled parts in the file itself; empty where it has none that this
                            // build reads
   mutable vireo::PackCache cache;  // those in the user's folder

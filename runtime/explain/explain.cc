@@ -2,6 +2,7 @@
 
 #include "runtime/explain/makers.h"
 
+#include "runtime/devices/claims.h"
 #include "runtime/prepare/arena_plan.h"
 #include "runtime/prepare/claim.h"
 #include "runtime/prepare/joined.h"
@@ -13,30 +14,38 @@ namespace {
 
 // What the devices say of one subgraph's nodes: a row a node, a column a device of the runtime.
 struct Verdicts {
+  const vireo_model* model;  // keeps the reasons
   vireo_verdict* all;
   uint32_t devices;
   uint32_t nodes;
   uint32_t device;  // that is being asked
+  Error* error;
 };
 
-vireo_status take(void* context, const vireo_part* part) {
+vireo_status keep(const Verdicts& v, const char* reason, vireo_verdict* out) {
+  const char* const kept = v.model->texts.keep(v.model->runtime->allocator, reason);
+  if (kept == nullptr) return VIREO_OUT_OF_ARENA;
+  out->reason = kept;
+  return VIREO_OK;
+}
+
+vireo_status take(void* context, const vireo_claim* said) {
   const auto& v = *static_cast<Verdicts*>(context);
-  if (part->node_count != 1 || part->nodes[0] >= v.nodes) return VIREO_UNSUPPORTED;
-  vireo_verdict& out = v.all[part->nodes[0] * v.devices + v.device];
+  vireo_claim claim;
+  if (!ok(read_claim(said, v.nodes, &claim, v.error))) return VIREO_INVALID_ARGUMENT;
+  vireo_verdict& out = v.all[claim.node * v.devices + v.device];
   if (out.takes != 0) return VIREO_OK;  // the best way comes first
   out.takes = 1;
-  out.kernel = part->kernel == nullptr ? "" : part->kernel;
-  out.reason = part->reason == nullptr ? "" : part->reason;
-  out.time_ns = part->time_ns;
-  return VIREO_OK;
+  out.kernel = claim.kernel == nullptr ? "" : claim.kernel;
+  out.time_ns = claim.time_ns;
+  return keep(v, claim.reason, &out);
 }
 
 vireo_status leave(void* context, uint32_t node, const char* reason) {
   const auto& v = *static_cast<Verdicts*>(context);
   if (node >= v.nodes) return VIREO_INVALID_ARGUMENT;
   vireo_verdict& out = v.all[node * v.devices + v.device];
-  if (out.takes == 0 && reason != nullptr) out.reason = reason;
-  return VIREO_OK;
+  return out.takes == 0 && reason != nullptr ? keep(v, reason, &out) : vireo_status{VIREO_OK};
 }
 
 const JoinedPart* part_at(const SubLayout& s, uint32_t n) {
@@ -94,7 +103,7 @@ class Explainer {
 
   Status ask(uint32_t sub) {
     const SubLayout& s = l_.subs[sub];
-    Verdicts v{tables_[sub].verdicts, rt_->device_count, s.node_count, 0};
+    Verdicts v{l_.model, tables_[sub].verdicts, rt_->device_count, s.node_count, 0, error_};
     const vireo_host& host = rt_->host;
     for (v.device = 0; v.device < v.devices; ++v.device) {
       const Device& d = rt_->devices[v.device];
@@ -107,11 +116,7 @@ class Explainer {
         out.reason = "it said nothing of this node";
         out.allowed = session_may_use(options_, d) || plan_has(l_, v.device) ? 1 : 0;
       }
-      const vireo_claims claims = {&v, take, leave};
-      const vireo_status status = d.delegate->claim(d.handle, &host, &l_.graphs[sub], &claims);
-      if (status != VIREO_OK) {
-        return fail(error_, static_cast<Status>(status), "device \"{}\" failed to look at the graph", d.info.name);
-      }
+      VIREO_TRY(ask_claims(d, host, l_.graphs[sub], {&v, take, leave}, error_));
       for (uint32_t n = 0; n < s.node_count; ++n) {
         const char* const refused = refused_reason(l_, d, sub, n);
         if (refused == nullptr) continue;

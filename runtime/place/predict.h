@@ -45,7 +45,7 @@ struct PredictedTime {
   TimeSource source = TimeSource::kAssumed;
 };
 
-// `claimed_ns`: vireo_part.time_ns; `measured_ns`: what such a node took here before. Numbers that are no times count
+// `claimed_ns`: vireo_claim.time_ns; `measured_ns`: what such a node took here before. Numbers that are no times count
 // as not known.
 PredictedTime node_time(const DeviceSpeed& speed, const NodeWork& work, double claimed_ns, double measured_ns);
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "runtime/devices/claims.h"
 #include "runtime/place/placement.h"
 #include "runtime/place/predict.h"
 #include "runtime/prepare/branches.h"
@@ -29,6 +30,7 @@ struct Asking {
   const SessionLayout* layout;
   uint32_t subgraph;
   const Device* device;
+  Error* error;
 };
 
 vireo_candidate candidate_of(const SessionLayout& l, uint32_t subgraph, uint32_t node, const Device& device,
@@ -37,22 +39,23 @@ vireo_candidate candidate_of(const SessionLayout& l, uint32_t subgraph, uint32_t
           text_of(l.graph(subgraph).nodes()->Get(node)->name()), device.info.name, kernel == nullptr ? "" : kernel};
 }
 
-vireo_status take(void* context, const vireo_part* part) {
+vireo_status take(void* context, const vireo_claim* said) {
   const auto& asking = *static_cast<Asking*>(context);
-  if (part->node_count != 1 || part->nodes[0] >= asking.nodes) return VIREO_UNSUPPORTED;
-  Claim& claim = asking.row[part->nodes[0]];
+  vireo_claim way;
+  if (!ok(read_claim(said, asking.nodes, &way, asking.error))) return VIREO_INVALID_ARGUMENT;
+  Claim& claim = asking.row[way.node];
   const vireo_preference* const preference = asking.layout->preference;
   int32_t rank = 0;
   if (preference != nullptr) {
-    const vireo_candidate way =
-        candidate_of(*asking.layout, asking.subgraph, part->nodes[0], *asking.device, part->kernel);
-    rank = preference->rank(preference->context, &way);
+    const vireo_candidate candidate =
+        candidate_of(*asking.layout, asking.subgraph, way.node, *asking.device, way.kernel);
+    rank = preference->rank(preference->context, &candidate);
   }
   if (claim.ns >= 0 && rank <= claim.rank) return VIREO_OK;  // the best way comes first
-  claim.ns = part->time_ns > 0 ? part->time_ns : 0;
-  claim.kernel = part->kernel;
+  claim.ns = way.time_ns > 0 ? way.time_ns : 0;
+  claim.kernel = way.kernel;
   claim.rank = rank;
-  claim.joins = (part->flags & VIREO_PART_JOINS) != 0;
+  claim.joins = (way.flags & VIREO_CLAIM_JOINS) != 0;
   return VIREO_OK;
 }
 vireo_status leave(void*, uint32_t, const char*) { return VIREO_OK; }
@@ -151,15 +154,9 @@ class Placer {
       a_.index[d] = static_cast<uint8_t>(i);
       Claim* const row = a_.claims + size_t{d} * s_.node_count;
       for (uint32_t n = 0; n < s_.node_count; ++n) row[n] = {-1, "", 0, false};
-      Asking asking = {row, s_.node_count, &l_, sub_, &device};
-      const vireo_claims claims = {&asking, take, leave};
-      if (device.delegate->health(device.handle) == VIREO_OK) {
-        const vireo_status status = device.delegate->claim(device.handle, &host_, &l_.graphs[sub_], &claims);
-        if (status != VIREO_OK) {
-          return fail(error_, static_cast<Status>(status), "device \"{}\" failed to look at the graph",
-                      device.info.name);
-        }
-      }
+      Asking asking = {row, s_.node_count, &l_, sub_, &device, error_};
+      if (device.delegate->health(device.handle) == VIREO_OK)
+        VIREO_TRY(ask_claims(device, host_, l_.graphs[sub_], {&asking, take, leave}, error_));
       const DeviceSpeed speed = device_speed(device.info, (device.info.flags & VIREO_DEVICE_MEASURED) != 0);
       a_.devices[d] = speed.place;
       for (uint32_t n = 0; n < s_.node_count; ++n) {

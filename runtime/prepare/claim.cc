@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "runtime/devices/claims.h"
 #include "runtime/prepare/arena_plan.h"
 #include "runtime/prepare/auto_place.h"
 #include "runtime/prepare/joined.h"
@@ -23,51 +24,72 @@ struct Claiming {
   bool failover;
 };
 
+// Why no device so far has the node; `reason` lives as long as the model.
+void note(const Claiming& c, uint32_t node, const char* reason) {
+  NodeChoice& n = c.layout->subs[c.subgraph].nodes[node];
+  if (n.device == kNoDevice) n.reason = reason;
+}
+
 vireo_status leave(void* context, uint32_t node, const char* reason) {
-  auto& c = *static_cast<Claiming*>(context);
-  SubLayout& s = c.layout->subs[c.subgraph];
-  if (node >= s.node_count) return VIREO_INVALID_ARGUMENT;
-  if (s.nodes[node].device == kNoDevice && reason != nullptr) s.nodes[node].reason = reason;
+  const auto& c = *static_cast<const Claiming*>(context);
+  const vireo_model& model = *c.layout->model;
+  if (node >= c.layout->subs[c.subgraph].node_count) return VIREO_INVALID_ARGUMENT;
+  const char* const kept = model.texts.keep(model.runtime->allocator, reason);
+  if (kept == nullptr) return VIREO_OUT_OF_ARENA;
+  if (kept[0] != 0) note(c, node, kept);
   return VIREO_OK;
 }
 
-// What the part takes where its device runs it alone.
-vireo_status fill_choice(const Claiming& c, const vireo_part& part, int32_t rank, NodeChoice& n) {
+// What the part takes where its device runs it alone; for a joined one it is known only after its neighbours are placed:
+// join_parts() asks.
+vireo_status measure(const Claiming& c, const vireo_claim& claim, NodeChoice* n) {
   const Device& d = c.layout->model->runtime->devices[c.device];
-  vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-  const vireo_graph* graph = &c.layout->graphs[c.subgraph];
-  vireo_part asked = part;
-  const auto pack = d.delegate->pack;
-  // For a joined part it is known only after its neighbours are placed: join_parts() asks.
-  const bool joins = VIREO_JOINED && (part.flags & VIREO_PART_JOINS) != 0;
-  asked.packs = VIREO_PACKS && c.layout->packs && pack != nullptr && !joins ? 1 : 0;
-  asked.packed = nullptr;
-  vireo_status status = VIREO_OK;
-  if (!joins) status = d.delegate->memory(d.handle, c.host, graph, &asked, c.layout->slots, &memory);
+  const vireo_graph* const graph = &c.layout->graphs[c.subgraph];
+  const vireo_part part = part_of(*c.layout, c.subgraph, &claim.node, *n);
+  vireo_memory_request with = request_of(*c.layout, *n);
+  vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+  const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &part, &with, &memory);
   if (status != VIREO_OK) return status;
-  vireo_packed packed = {};
-  packed.struct_size = sizeof(packed);
-  n.packed = 0;
-  while (VIREO_PACKS && pack != nullptr && asked.packs != 0 && n.packed < VIREO_MAX_PACKED &&
-         pack(d.handle, c.host, graph, &asked, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
-    ++n.packed;
+  n->state_bytes = memory.state_bytes;
+  n->scratch_bytes = memory.scratch_bytes;
+  vireo_packed packed = VIREO_PACKED_INIT;
+  while (VIREO_PACKS && with.packs != 0 && n->packed < VIREO_MAX_PACKED &&
+         d.delegate->pack(d.handle, c.host, graph, &part, n->packed, nullptr, &packed, nullptr) == VIREO_OK) {
+    ++n->packed;
   }
-  if (VIREO_BRANCHES) {
-    vireo_part_memory alone = {sizeof(vireo_part_memory), 0, 0};
-    const bool wanted = c.subgraph == 0 && part.cost_ns > 0 && c.layout->slots > 1 && !joins;
-    const bool known = wanted && d.delegate->memory(d.handle, c.host, graph, &asked, 1, &alone) == VIREO_OK;
-    n.cost_ns = known ? part.cost_ns : 0;
-    n.lane_scratch_bytes = alone.scratch_bytes;
+  if (!VIREO_BRANCHES || c.subgraph != 0 || !(claim.cost_ns > 0) || c.layout->slots <= 1) return VIREO_OK;
+  vireo_part_memory alone = VIREO_PART_MEMORY_INIT;
+  with.slots = 1;
+  if (d.delegate->memory(d.handle, c.host, graph, &part, &with, &alone) != VIREO_OK) return VIREO_OK;
+  n->cost_ns = claim.cost_ns;
+  n->lane_scratch_bytes = alone.scratch_bytes;
+  return VIREO_OK;
+}
+
+// The claim becomes the node's choice, or nothing changes.
+vireo_status fill_choice(const Claiming& c, const vireo_claim& claim, int32_t rank, NodeChoice& n) {
+  const vireo_model& model = *c.layout->model;
+  NodeChoice made;
+  made.key = n.key;
+  made.device = c.device;
+  made.kernel = claim.kernel == nullptr ? "" : claim.kernel;
+  made.reason = n.reason;
+  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0)
+    made.reason = model.texts.keep(model.runtime->allocator, claim.reason);
+  if (made.reason == nullptr) return VIREO_OUT_OF_ARENA;
+  made.claimed = claim.state;
+  if (claim.state_bytes != 0) {
+    made.claimed = c.layout->subs[c.subgraph].states.add(model.runtime->allocator, claim.state, claim.state_bytes);
+    if (made.claimed == nullptr) return VIREO_OUT_OF_ARENA;
   }
-  n.device = c.device;
-  n.kernel = part.kernel == nullptr ? "" : part.kernel;
-  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0) n.reason = part.reason == nullptr ? "" : part.reason;
-  n.choice = part.choice;
-  n.state_bytes = memory.state_bytes;
-  n.scratch_bytes = memory.scratch_bytes;
-  n.rank = rank;
-  n.joins = joins;
-  if (VIREO_JOINED) n.time_ns = part.time_ns;
+  made.rank = rank;
+  made.joins = VIREO_JOINED && (claim.flags & VIREO_CLAIM_JOINS) != 0;
+  if (VIREO_JOINED) made.time_ns = claim.time_ns;
+  if (!made.joins) {
+    const vireo_status status = measure(c, claim, &made);
+    if (status != VIREO_OK) return status;
+  }
+  n = made;
   return VIREO_OK;
 }
 
@@ -93,40 +115,43 @@ const char* barred(const Claiming& c, uint32_t node) {
 }
 
 // The rank that the session's preference gives an offer; 0 where it has none.
-int32_t rank_of(const Claiming& c, const vireo_part& part, NodeChoice& n) {
+int32_t rank_of(const Claiming& c, const vireo_claim& claim, NodeChoice& n) {
   if (!VIREO_PREFERENCES || c.preference == nullptr) return 0;
-  if (n.key == 0) n.key = node_key(*c.host, &c.layout->graphs[c.subgraph], part.nodes[0]);
-  const fb::Node& node = *c.layout->graph(c.subgraph).nodes()->Get(part.nodes[0]);
+  if (n.key == 0) n.key = node_key(*c.host, &c.layout->graphs[c.subgraph], claim.node);
+  const fb::Node& node = *c.layout->graph(c.subgraph).nodes()->Get(claim.node);
   const vireo_candidate candidate = {sizeof(vireo_candidate), n.key, text_of(node.name()),
                                      c.layout->model->runtime->devices[c.device].info.name,
-                                     part.kernel == nullptr ? "" : part.kernel};
+                                     claim.kernel == nullptr ? "" : claim.kernel};
   return c.preference->rank(c.preference->context, &candidate);
 }
 
 // An offer that wins becomes the node's choice. Of a joined part and what runs the node by itself, both are kept: that
 // is its second device, whichever came first.
-vireo_status take(void* context, const vireo_part* part) {
-  auto& c = *static_cast<Claiming*>(context);
+vireo_status take(void* context, const vireo_claim* said) {
+  const auto& c = *static_cast<const Claiming*>(context);
   SubLayout& s = c.layout->subs[c.subgraph];
-  if (part->node_count != 1 || part->nodes[0] >= s.node_count) return VIREO_UNSUPPORTED;  // see VIREO_PART_JOINS
-  const uint32_t node = part->nodes[0];
-  NodeChoice& n = s.nodes[node];
-  const int32_t rank = rank_of(c, *part, n);
+  vireo_claim claim;
+  if (!ok(read_claim(said, s.node_count, &claim, c.error))) return VIREO_INVALID_ARGUMENT;
+  NodeChoice& n = s.nodes[claim.node];
+  const int32_t rank = rank_of(c, claim, n);
   if constexpr (!VIREO_JOINED) {
-    return beats(n, c.device, kNoDevice, rank) ? fill_choice(c, *part, rank, n) : vireo_status{VIREO_OK};
+    return beats(n, c.device, kNoDevice, rank) ? fill_choice(c, claim, rank, n) : vireo_status{VIREO_OK};
   } else {
-    const bool joins = (part->flags & VIREO_PART_JOINS) != 0;
-    if (const char* const why = joins ? barred(c, node) : nullptr; why != nullptr) return leave(context, node, why);
-    NodeChoice& second = s.seconds[node];
-    if (!beats(n, c.device, s.wanted[node], rank)) {
+    const bool joins = (claim.flags & VIREO_CLAIM_JOINS) != 0;
+    if (const char* const why = joins ? barred(c, claim.node) : nullptr; why != nullptr) {
+      note(c, claim.node, why);
+      return VIREO_OK;
+    }
+    NodeChoice& second = s.seconds[claim.node];
+    if (!beats(n, c.device, s.wanted[claim.node], rank)) {
       const bool falls_back = c.failover && n.joins && !joins && second.device == kNoDevice;
-      return falls_back ? fill_choice(c, *part, rank, second) : vireo_status{VIREO_OK};
+      return falls_back ? fill_choice(c, claim, rank, second) : vireo_status{VIREO_OK};
     }
     if (c.failover && joins && n.device != kNoDevice && !n.joins) {
       second = n;
       n.reason = "";
     }
-    return fill_choice(c, *part, rank, n);
+    return fill_choice(c, claim, rank, n);
   }
 }
 
@@ -159,7 +184,8 @@ bool alive(const Device& device) {
   return d.reset != nullptr && d.reset(device.handle) == VIREO_OK && d.health(device.handle) == VIREO_OK;
 }
 
-void forget_choices(SubLayout& s) {
+void forget_choices(const SessionLayout& l, SubLayout& s) {
+  s.states.release(l.model->runtime->allocator);
   for (uint32_t n = 0; n < s.node_count; ++n) {
     s.nodes[n] = NodeChoice{};
     if (VIREO_JOINED) s.seconds[n] = NodeChoice{};
@@ -186,11 +212,7 @@ Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, cons
              error,
              l.preference,
              VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
-  const vireo_claims claims = {&c, take, leave};
-  const vireo_status status = device.delegate->claim(device.handle, &host, &l.graphs[index], &claims);
-  return status == VIREO_OK ? Status::kOk
-                            : fail(error, static_cast<Status>(status),
-                                   "device \"{}\" failed to look at the graph: status {}", device.info.name, status);
+  return ask_claims(device, host, l.graphs[index], {&c, take, leave}, error);
 }
 
 // Asks every device that the session may use, those it would rather have first.
@@ -237,7 +259,7 @@ Status settle_nodes(SessionLayout& l, uint32_t index, const vireo_session_option
     for (bool settled = false; !settled;) {
       if (place) VIREO_TRY(place_by_cost(l, index, host, options, error));
       follow_plan(l, index);
-      forget_choices(s);
+      forget_choices(l, s);
       VIREO_TRY(ask_devices(l, index, host, options, error));
       bool refused = false;
       VIREO_TRY(join_parts(l, index, host, &refused, error));
@@ -279,7 +301,7 @@ Status adopt_choices(SessionLayout& l, uint32_t index, Error* error) {
 
 Status claim_nodes(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
   SubLayout& s = l.subs[index];
-  forget_choices(s);
+  forget_choices(l, s);
   if (s.dead) {  // inside a composite that a device runs whole, and so is what its nodes own
     for (uint32_t n = 0; n < s.node_count; ++n) own_bodies(l, index, n, /*inlined=*/false, /*dead=*/true);
     return Status::kOk;

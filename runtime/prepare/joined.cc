@@ -5,6 +5,7 @@
 #include <new>
 
 #include "runtime/devices/compiled.h"
+#include "runtime/devices/fault.h"
 #include "runtime/prepare/arena_plan.h"
 #include "sdk/base/config.h"
 #include "sdk/base/fnv.h"
@@ -150,8 +151,8 @@ class Joiner {
       ins += g.nodes()->Get(n)->inputs()->size();
       outs += g.nodes()->Get(n)->outputs()->size();
     }
-    const size_t bytes =
-        sizeof(JoinedPart) + sizeof(uint64_t) * outs + sizeof(int32_t) * (ins + 2 * outs + (end - first));
+    const size_t bytes = sizeof(JoinedPart) + sizeof(uint64_t) * outs + sizeof(void*) * (end - first) +
+                         sizeof(int32_t) * (ins + 2 * outs + (end - first));
     void* const block = rt_->allocate(bytes);
     if (block == nullptr) return no_room(bytes);
     auto* const p = new (block) JoinedPart();
@@ -160,12 +161,14 @@ class Joiner {
     p->first = first;
     p->count = end - first;
     p->inner_at = reinterpret_cast<uint64_t*>(p + 1);
-    p->nodes = reinterpret_cast<uint32_t*>(p->inner_at + outs);
+    p->claimed = reinterpret_cast<const void**>(p->inner_at + outs);
+    p->nodes = reinterpret_cast<uint32_t*>(p->claimed + p->count);
     p->inputs = reinterpret_cast<int32_t*>(p->nodes + p->count);
     p->outputs = p->inputs + ins;
     p->inner = p->outputs + outs;
     for (uint32_t n = first; n < end; ++n) {
       p->nodes[n - first] = n;
+      p->claimed[n - first] = s_.nodes[n].claimed;
       for (const int32_t x : *g.nodes()->Get(n)->inputs()) {
         if (x < 0 || g.tensors()->Get(static_cast<uint32_t>(x))->segment() >= 0) continue;
         if (listed(p->inputs, p->input_count, x) || made_inside(x, first, n)) continue;
@@ -214,12 +217,15 @@ class Joiner {
     if (p->blob == nullptr) p->blob = adopt_compiled(l_.model, device, key);
     if (p->blob != nullptr) return Status::kOk;
     Sink sink{&rt_->allocator};
-    char message[sizeof(CompiledHead::reason)] = {};
+    Fault fault;
     vireo_compiled compiled = VIREO_COMPILED_INIT;
     vireo_status status = VIREO_OK;
     if (device.delegate->compile != nullptr) {
-      const vireo_blob to = {&sink, reserve, message, sizeof(message)};
-      const vireo_part part = part_of(l_, sub_, p->nodes);
+      vireo_blob to = VIREO_BLOB_INIT;
+      to.context = &sink;
+      to.reserve = reserve;
+      to.fault = &fault;
+      const vireo_part part = part_of(l_, sub_, p->nodes, s_.nodes[p->first]);
       status = device.delegate->compile(device.handle, &host_, &l_.graphs[sub_], &part, &to, &compiled);
     }
     if (status != VIREO_OK && sink.blob != nullptr) {
@@ -238,25 +244,28 @@ class Joiner {
     sink.blob->head.time_ns = compiled.time_ns > 0 && compiled.time_ns < 1e18 ? compiled.time_ns : 0;
     sink.blob->head.energy_nj = compiled.energy_nj;
     sink.blob->head.moved_bytes = compiled.moved_bytes;
-    message[sizeof(message) - 1] = 0;
-    if (status == VIREO_OUT_OF_ARENA) {  // the device's own want of memory is one more reason not to run there
-      Error why;
-      (void)fail(&why, Status::kOutOfArena, "the device has no memory left to compile it; {}",
-                 static_cast<const char*>(message));
-      sink.blob->refuse_for_now(why.message);
-    } else if (status != VIREO_OK) {
-      sink.blob->refuse(message[0] == 0 ? "the device does not compile it" : message);
-    }
+    if (status != VIREO_OK) refuse(*sink.blob, status, fault);
     p->blob = blobs.add(rt_->allocator, sink.blob);
     return Status::kOk;
   }
 
+  // The reason is the user's to read: it begins with the node that the device blames, where that is one of many.
+  static void refuse(const Blob& blob, vireo_status status, const Fault& fault) {
+    const bool full = status == VIREO_OUT_OF_ARENA;  // one more reason not to run there
+    const bool placed = fault.node != nullptr && fault.node[0] != 0;
+    Error why;
+    (void)fail(&why, Status::kUnsupported, "{}{}{}{}", full ? "the device has no memory left to compile it; " : "",
+               placed ? fault.node : "", placed ? ": " : "",
+               full || fault.text[0] != 0 ? static_cast<const char*>(fault.text) : "the device does not compile it");
+    full ? blob.refuse_for_now(why.message) : blob.refuse(why.message);
+  }
+
   Status measure(const Device& device, JoinedPart* p) {
     NodeChoice& choice = s_.nodes[p->first];
-    vireo_part part = part_of(l_, sub_, p->nodes);
-    vireo_part_memory memory = {sizeof(vireo_part_memory), 0, 0};
-    const vireo_status status =
-        device.delegate->memory(device.handle, &host_, &l_.graphs[sub_], &part, l_.slots, &memory);
+    const vireo_part part = part_of(l_, sub_, p->nodes, choice);
+    const vireo_memory_request with = request_of(l_, choice);
+    vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
+    const vireo_status status = device.delegate->memory(device.handle, &host_, &l_.graphs[sub_], &part, &with, &memory);
     if (status != VIREO_OK) {
       blame_node(error_, name(p));
       return fail(error_, static_cast<Status>(status),
@@ -265,9 +274,8 @@ class Joiner {
     }
     choice.state_bytes = memory.state_bytes;
     choice.scratch_bytes = memory.scratch_bytes;
-    vireo_packed packed = {};
-    packed.struct_size = sizeof(packed);
-    while (VIREO_PACKS && part.packs != 0 && choice.packed < VIREO_MAX_PACKED &&
+    vireo_packed packed = VIREO_PACKED_INIT;
+    while (VIREO_PACKS && with.packs != 0 && choice.packed < VIREO_MAX_PACKED &&
            device.delegate->pack(device.handle, &host_, &l_.graphs[sub_], &part, choice.packed, nullptr, &packed,
                                  nullptr) == VIREO_OK) {
       ++choice.packed;

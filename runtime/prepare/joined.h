@@ -29,7 +29,8 @@ struct JoinedPart {
   uint32_t count = 0;
   const Blob* blob = nullptr;
   uint32_t* nodes = nullptr;
-  int32_t* inputs = nullptr;  // boundary values, without constants, in the order in which the nodes name them
+  const void** claimed = nullptr;  // one a node
+  int32_t* inputs = nullptr;       // boundary values, without constants, in the order in which the nodes name them
   int32_t* outputs = nullptr;
   uint32_t input_count = 0;
   uint32_t output_count = 0;

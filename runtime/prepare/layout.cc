@@ -185,34 +185,37 @@ Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWo
 
 }  // namespace
 
-vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* node, bool second) {
-  const NodeChoice& choice = VIREO_JOINED && second ? l.subs[subgraph].seconds[*node] : l.subs[subgraph].nodes[*node];
-  const bool packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr;
+vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* node, const NodeChoice& choice) {
+  const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
   vireo_part part = VIREO_PART_INIT;
   part.nodes = node;
   part.node_count = 1;
-  part.kernel = choice.kernel;
-  part.reason = choice.reason;
-  part.choice = choice.choice;
-  part.packs = packs ? 1 : 0;
-  if constexpr (VIREO_JOINED) {
-    const JoinedPart* const joined = choice.part;
-    const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
-    part.inputs = joined != nullptr ? joined->inputs : self.inputs()->data();
-    part.input_count = joined != nullptr ? joined->input_count : self.inputs()->size();
-    part.outputs = joined != nullptr ? joined->outputs : self.outputs()->data();
-    part.output_count = joined != nullptr ? joined->output_count : self.outputs()->size();
-    if (joined != nullptr) {
-      part.nodes = joined->nodes;
-      part.node_count = joined->count;
-      part.flags = VIREO_PART_JOINS;
-      if (joined->blob != nullptr) {
-        part.blob = joined->blob->data;
-        part.blob_bytes = joined->blob->bytes;
-      }
-    }
-  }
+  part.claimed = &choice.claimed;
+  part.inputs = self.inputs()->data();
+  part.input_count = self.inputs()->size();
+  part.outputs = self.outputs()->data();
+  part.output_count = self.outputs()->size();
+  if (!VIREO_JOINED || choice.part == nullptr) return part;
+  const JoinedPart& joined = *choice.part;
+  part.nodes = joined.nodes;
+  part.node_count = joined.count;
+  part.claimed = joined.claimed;
+  part.inputs = joined.inputs;
+  part.input_count = joined.input_count;
+  part.outputs = joined.outputs;
+  part.output_count = joined.output_count;
   return part;
+}
+
+vireo_memory_request request_of(const SessionLayout& l, const NodeChoice& choice) {
+  vireo_memory_request with = VIREO_MEMORY_REQUEST_INIT;
+  with.slots = l.slots;
+  with.packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr ? 1 : 0;
+  const Blob* const blob = VIREO_JOINED && choice.part != nullptr ? choice.part->blob : nullptr;
+  if (blob == nullptr) return with;
+  with.blob = blob->data;
+  with.blob_bytes = blob->bytes;
+  return with;
 }
 
 uint32_t first_tensor(const SessionLayout& l, uint32_t subgraph) {
@@ -266,6 +269,8 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
 }
 
 void free_layout(SessionLayout* layout) {
+  for (uint32_t i = 0; layout->block != nullptr && i < layout->program->subgraph_count(); ++i)
+    layout->subs[i].states.release(layout->model->runtime->allocator);
   if constexpr (VIREO_JOINED) {
     for (uint32_t i = 0; i < layout->program->subgraph_count(); ++i) free_parts(*layout, i);
     free_device_arenas(*layout);

@@ -8,6 +8,7 @@
 #include "runtime/devices/graph_view.h"
 #include "runtime/devices/runtime.h"
 #include "runtime/memory/carver.h"
+#include "runtime/memory/copies.h"
 #include "sdk/ops/op.h"
 #include "sdk/plan/planner.h"
 
@@ -24,7 +25,7 @@ struct NodeChoice {
       kNoDevice;  // index in the runtime's devices; kNoDevice: control flow, or a composite run by its body
   const char* kernel = "";
   const char* reason = "";
-  const void* choice = nullptr;  // the delegate's
+  const void* claimed = nullptr;  // vireo_claim.state, or the copy of it
   size_t state_bytes = 0;
   size_t scratch_bytes = 0;
   uint64_t key = 0;       // vireo_candidate.key, where a preference was asked
@@ -34,8 +35,8 @@ struct NodeChoice {
   // branches.h
   uint8_t lane = 0;
   uint32_t window = 0;            // nodes that run in lanes, starting with this one; 0: one after another
-  double cost_ns = 0;             // vireo_part.cost_ns
-  double time_ns = 0;             // vireo_part.time_ns
+  double cost_ns = 0;             // vireo_claim.cost_ns
+  double time_ns = 0;             // vireo_claim.time_ns
   size_t lane_scratch_bytes = 0;  // with one slot
   // joined.h
   bool joins = false;          // its device may run it together with its neighbours
@@ -48,6 +49,7 @@ struct SubLayout {
   uint64_t* offsets = nullptr;  // as fb::SubgraphPlan.offsets
   uint64_t* regions = nullptr;
   NodeChoice* nodes = nullptr;
+  Copies states;                  // what the nodes' claims hand on
   NodeChoice* seconds = nullptr;  // joined.h: of nodes in parts, where they run when their device is lost
   // auto_place.h: the device that is to have each node, where it takes it; kNoDevice: the first of the list that does
   uint8_t* wanted = nullptr;
@@ -100,8 +102,10 @@ struct SessionLayout {
 Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
 void free_layout(SessionLayout* layout);
 
-// A node as its device sees it; `node` lives as long as the part.
-vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, bool second = false);
+// A node, or the part that begins there, as the device of `choice` sees it. Both live as long as the part.
+vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, const NodeChoice& choice);
+// How it will run.
+vireo_memory_request request_of(const SessionLayout& layout, const NodeChoice& choice);
 
 // Tensors of the subgraphs before `subgraph`, and of all: their numbers in one list.
 uint32_t first_tensor(const SessionLayout& layout, uint32_t subgraph);

@@ -29,11 +29,10 @@ Status packed_bytes(const SessionLayout& l, const vireo_host& host, size_t* held
   Status status = Status::kOk;
   const auto look_up = [&](uint32_t i, uint32_t n, bool second) {
     const NodeChoice& choice = choices(i, second ? 1 : 0)[n];
-    const vireo_part part = choice.packed == 0 ? vireo_part{} : part_of(l, i, &n, second);
+    const vireo_part part = part_of(l, i, &n, choice);
     for (uint32_t k = 0; k < choice.packed && ok(status); ++k) {
       const Device& d = rt->devices[choice.device];
-      vireo_packed what = {};
-      what.struct_size = sizeof(what);
+      vireo_packed what = VIREO_PACKED_INIT;
       status = static_cast<Status>(d.delegate->pack(d.handle, &host, &l.graphs[i], &part, k, nullptr, &what, nullptr));
       if (!ok(status)) break;
       size_t at = (reinterpret_cast<uintptr_t>(what.constant) / 8 * 0x9E3779B1u) & (places - 1);

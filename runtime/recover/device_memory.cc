@@ -51,6 +51,7 @@ Status lose_device(vireo_session& s, uint32_t arena, const char* node, const cha
 
 Status failed(vireo_session& s, uint32_t arena, vireo_status status, const char* node, const char* what) {
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
+  take_blame(s);
   if (status == VIREO_DEVICE_LOST) return lose_device(s, arena, node, what[0] == 0 ? "it is gone" : what);
   return fail(&s.error, static_cast<Status>(status), "device \"{}\", at \"{}\": {}",
               s.devices.memory->arenas[arena].device->info.name, node, what);
@@ -66,13 +67,13 @@ Status drain(vireo_session& s, uint32_t arena) {
       ++i;
       continue;
     }
-    s.submit.message[0] = 0;
+    s.fault.text[0] = 0;
     const vireo_status status = wait_for(s, step);
     --m.pending_count;
     memmove(m.pending + i, m.pending + i + 1, sizeof(*m.pending) * (m.pending_count - i));
     if (status == VIREO_OK) continue;
     if (status != VIREO_CANCELLED) blame_node(&s.error, step_name(s, step));
-    return failed(s, its, status, step_name(s, step), s.submit.message);
+    return failed(s, its, status, step_name(s, step), s.fault.text);
   }
   return Status::kOk;
 }
@@ -132,7 +133,7 @@ Status bind_step(vireo_session& s, Step& step) {
   const DeviceMemory& m = *s.devices.memory;
   const Arena& a = m.arenas[step.away.arena - 1u];
   for (uint32_t i = 0; i < uint32_t{step.input_count} + step.output_count; ++i)
-    m.places[i] = a.at[number_of(m, step.args[i])];
+    m.places[i] = &a.at[number_of(m, step.args[i])];
   return static_cast<Status>(step.away.device->delegate->bind(step.call.loaded, m.places, m.places + step.input_count));
 }
 
@@ -193,7 +194,7 @@ DeviceMemory* carve_device_memory(const SessionLayout& l, Carver& c) {
   Arena* const arenas = c.array<Arena>(count);
   uint32_t* const where = c.array<uint32_t>(tensors);
   Step** const pending = c.array<Step*>(parts);
-  vireo_place* const places = c.array<vireo_place>(most);
+  const vireo_place** const places = c.array<const vireo_place*>(most);
   BoundBuffer* const bound = c.array<BoundBuffer>(ends);
   const bool real = !c.counting();
   if (real) {
@@ -225,7 +226,7 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
   for (const DeviceArena* plan = l.arenas; plan != nullptr; plan = plan->next, ++k) {
     Arena& a = m.arenas[k];
     a.device = &rt->devices[plan->device];
-    for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = vireo_place{};
+    for (uint32_t t = 0; t < m.tensor_count; ++t) a.at[t] = VIREO_PLACE_INIT;
     const vireo_delegate& d = *a.device->delegate;
     vireo_status status = VIREO_UNSUPPORTED;
     if (shares_arena(l, plan->device) && reinterpret_cast<uintptr_t>(s.values.at) % kImportAlignment == 0) {
@@ -250,7 +251,8 @@ Status open_device_memory(vireo_session& s, const SessionLayout& l, const Tensor
         const Tensor* const tensor = tensor_of.get(tensor_of.context, i, t);
         vireo_place& place = a.at[number_of(m, tensor)];
         if (place.buffer != nullptr) continue;  // the owner's, which lives as long as its bodies need it
-        place = {a.buffer, a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.values.at) : at[t]};
+        place.buffer = a.buffer;
+        place.offset = a.shared ? static_cast<uint64_t>(static_cast<uint8_t*>(tensor->data) - s.values.at) : at[t];
       }
     }
   }
@@ -305,11 +307,11 @@ Status Remote::submit(vireo_session& s, Step& step) {
   const char* const node = step_name(s, step);
   Tensor** const args = step.args;
   for (uint32_t i = 0; i < step.input_count; ++i) VIREO_TRY(bring_there(s, *args[i], k, node));
-  s.submit.message[0] = 0;
+  s.fault.text[0] = 0;
   const vireo_status status = step.call.submit(
       step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
       step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);
-  if (status != VIREO_OK) return failed(s, k, status, node, s.submit.message);
+  if (status != VIREO_OK) return failed(s, k, status, node, s.fault.text);
   m.pending[m.pending_count++] = &step;
   for (uint32_t o = 0; o < step.output_count; ++o) where(m, args[step.input_count + o]) = bit_of(k);
   return Status::kOk;
@@ -450,7 +452,8 @@ Status bind_buffer(vireo_session& s, bool output, uint32_t index, const vireo_bu
   if (next.arena != kAll) {
     vireo_place& at = m.arenas[next.arena].at[number_of(m, &t)];
     next.before = at;
-    at = {buffer->handle, offset};
+    at.buffer = buffer->handle;
+    at.offset = offset;
     const Status status = bind_frame(s, s.main, next.arena, &t, error);
     if (!ok(status)) {
       at = next.before;
@@ -482,7 +485,7 @@ vireo_status wait_for(vireo_session& s, const Step& step) {
     if ((begin == 0 ? looks * kLookNs : now - begin) < limit) continue;
     d.cancel(step.call.loaded);
     const char why[] = "did not answer in time";
-    memcpy(s.submit.message, why, sizeof(why));
+    memcpy(s.fault.text, why, sizeof(why));
     return VIREO_DEVICE_LOST;
   }
   return status;

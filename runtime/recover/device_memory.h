@@ -39,8 +39,8 @@ struct Arena {
 struct BoundBuffer {
   const vireo_buffer* buffer = nullptr;
   uint64_t offset = 0;
-  uint32_t arena = UINT32_MAX;  // of the buffer's device; UINT32_MAX: the session has none there
-  vireo_place before = {};      // what `at` said
+  uint32_t arena = UINT32_MAX;            // of the buffer's device; UINT32_MAX: the session has none there
+  vireo_place before = VIREO_PLACE_INIT;  // what `at` said
 };
 
 struct DeviceMemory {
@@ -51,11 +51,11 @@ struct DeviceMemory {
   uint32_t* where = nullptr;  // bit 0: the host's memory holds the tensor's value; bit 1 + k: arena k does
   Step** pending = nullptr;   // submitted, not waited for, in order
   uint32_t pending_count = 0;
-  vireo_place* places = nullptr;  // to work in
-  BoundBuffer* bound = nullptr;   // one an input of the model, then one an output
-  uint32_t indispensable = 0;     // bits by the runtime's index: devices some of whose parts cannot run elsewhere
-  const Device* full = nullptr;   // it had no memory left
-  bool begins_again = false;      // a device was lost, and the run does without it
+  const vireo_place** places = nullptr;  // to work in
+  BoundBuffer* bound = nullptr;          // one an input of the model, then one an output
+  uint32_t indispensable = 0;    // bits by the runtime's index: devices some of whose parts cannot run elsewhere
+  const Device* full = nullptr;  // it had no memory left
+  bool begins_again = false;     // a device was lost, and the run does without it
 };
 static_assert(kMaxDevices <= 32,
               "bits of DeviceMemory::where: one for the host, and a device of the host's memory has none");

@@ -282,6 +282,7 @@ Status Remote::run_instead(vireo_session& s, Step& step) {
 static Status fail_over(vireo_session& s, Step& step, const char* why) {
   if (!is_lost(s, step)) {
     s.devices.lost |= device_bit(s, step.away.device);
+    s.fault.node = s.fault.tensor = nullptr;  // nobody is to blame: the run goes on
     Error told;
     (void)fail(
         &told, Status::kDeviceLost,
@@ -296,10 +297,10 @@ Status Remote::settle(vireo_session& s, Step& step, vireo_status status) {
   if (status == VIREO_OK && step.away.device->delegate->wait != nullptr) status = wait_for(s, step);
   if (status == VIREO_CANCELLED) return fail(&s.error, Status::kCancelled, "the run was cancelled");
   if (status != VIREO_DEVICE_LOST) return end_part(s, step, status);
-  if (step.away.fallback != nullptr)
-    return fail_over(s, step, s.submit.message[0] == 0 ? "it is gone" : s.submit.message);
+  if (step.away.fallback != nullptr) return fail_over(s, step, s.fault.text[0] == 0 ? "it is gone" : s.fault.text);
+  take_blame(s);
   return fail(&s.error, Status::kDeviceLost, "device \"{}\", from {} \"{}\" on: {}", step.away.device->info.name,
-              step.def->name, step_name(s, step), s.submit.message[0] == 0 ? "lost" : s.submit.message);
+              step.def->name, step_name(s, step), s.fault.text[0] == 0 ? "lost" : s.fault.text);
 }
 
 Status check_parts(vireo_session& s, bool* wrong) {

@@ -16,16 +16,17 @@ const char* step_name(const vireo_session& s, const Step& step) {
 
 Status end_part(vireo_session& s, const Step& step, vireo_status status) {
   if (status == VIREO_OK) return Status::kOk;
-  const bool silent = s.submit.message[0] == 0;
+  take_blame(s);
+  const bool silent = s.fault.text[0] == 0;
   return fail(&s.error, static_cast<Status>(status), silent ? "{} \"{}\" failed: status {}" : "{} \"{}\": {}",
-              step.def->name, step_name(s, step), silent ? ErrorArg(status) : ErrorArg(s.submit.message));
+              step.def->name, step_name(s, step), s.fault.said(status));
 }
 
 Status run_part(vireo_session& s, Step& step) {
   if (Remote::works_there(step)) return Remote::submit(s, step);
   Tensor** const args = step.args;
   [[maybe_unused]] const PartGuard guard(s, step);
-  s.submit.message[0] = 0;
+  s.fault.text[0] = 0;
   const vireo_status status = step.call.submit(
       step.call.loaded, const_cast<const vireo_tensor* const*>(reinterpret_cast<vireo_tensor**>(args)),
       step.input_count, reinterpret_cast<vireo_tensor**>(args + step.input_count), step.output_count, &s.submit);

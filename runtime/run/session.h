@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "runtime/devices/fault.h"
 #include "runtime/devices/pool_slice.h"
 #include "runtime/prepare/layout.h"
 #include "sdk/base/asan.h"
@@ -127,8 +128,8 @@ struct Fallback {
 };
 // What runs the steps of a window that are in one lane.
 struct BranchLane {
-  vireo_submit submit = {};  // without threads; its own scratch and message
-  char message[256] = {};
+  vireo_submit submit = VIREO_SUBMIT_INIT;  // without threads; its own scratch and fault
+  Fault fault;
   vireo_status status = VIREO_OK;
   uint32_t failed = 0;  // the step, where status is not VIREO_OK
 };
@@ -216,7 +217,8 @@ struct vireo_session {
   Inputs inputs;
   State state;
   Threads threads;
-  vireo_submit submit = {};
+  vireo_submit submit = VIREO_SUBMIT_INIT;
+  vireo::Fault fault;  // of the submit in hand; its names are empty between failures
   Random random;
   Devices devices;
   Run run;
@@ -230,6 +232,11 @@ namespace vireo {
 Status run_frame(vireo_session& s, Frame& frame);
 // One part, shapes being known.
 Status run_part(vireo_session& s, Step& step);
+// Puts the node and the value that a device blames into the session's error.
+inline void take_blame(vireo_session& s) {
+  blame(&s.error, s.fault);
+  s.fault.node = s.fault.tensor = nullptr;
+}
 // What its device said of it, as an error that names the node.
 Status end_part(vireo_session& s, const Step& step, vireo_status status);
 // window.cc: a window's `count` steps, in lanes. A lane that fails ends; the others go on, so that the node that is

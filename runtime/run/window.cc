@@ -19,7 +19,7 @@ void run_lane(const WindowRun& run, uint32_t lane) {
     if (step.window.lane != lane || step.in_place) continue;
     if (__atomic_load_n(&s.run.cancelled, __ATOMIC_RELAXED) != 0) return;
     const uint64_t begin = s.nodes.times == nullptr ? 0 : platform::now_ns();
-    mine.submit.message[0] = 0;
+    mine.fault.text[0] = 0;
     mine.status = step.call.submit(step.call.loaded, reinterpret_cast<const vireo_tensor* const*>(step.args),
                                    step.input_count, reinterpret_cast<vireo_tensor**>(step.args + step.input_count),
                                    step.output_count, &mine.submit);
@@ -56,9 +56,10 @@ Status run_window(vireo_session& s, Step* steps, uint32_t count) {
   }
   if (first == nullptr) return check_cancelled(s);  // lanes may have left steps out
   const Step& step = steps[first->failed];
+  blame(&s.error, first->fault);
   blame_node(&s.error, step_name(s, step));
   return fail(&s.error, static_cast<Status>(first->status), "{} \"{}\": {}", step.def->name, step_name(s, step),
-              first->submit.message);
+              static_cast<const char*>(first->fault.text));
 }
 
 }  // namespace vireo

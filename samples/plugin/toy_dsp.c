@@ -72,9 +72,7 @@ static uint32_t operands(uint16_t op) {
 /* Elements of a value that the device can hold; 0: it cannot. Shapes that change between runs would need a program for
  * each, or one that reads its counts at submit. */
 static uint32_t elements(const vireo_host* host, const vireo_graph* graph, int32_t number) {
-  vireo_graph_value v;
-  memset(&v, 0, sizeof(v));
-  v.struct_size = sizeof(v);
+  vireo_graph_value v = VIREO_GRAPH_VALUE_INIT;
   if (number < 0 || host->value(graph, (uint32_t)number, &v) != VIREO_OK || !v.is_static || v.dtype != VIREO_FLOAT32)
     return 0;
   uint64_t n = 1;
@@ -87,9 +85,7 @@ static uint32_t elements(const vireo_host* host, const vireo_graph* graph, int32
 
 static int made_in(const vireo_host* host, const vireo_graph* graph, int32_t number) {
   for (uint32_t k = 0; k < host->node_count(graph); ++k) {
-    vireo_graph_node n;
-    memset(&n, 0, sizeof(n));
-    n.struct_size = sizeof(n);
+    vireo_graph_node n = VIREO_GRAPH_NODE_INIT;
     if (host->node(graph, k, &n) == VIREO_OK && n.output_count == 1 && n.outputs[0] == number) return 1;
   }
   return 0;
@@ -99,9 +95,7 @@ static int made_in(const vireo_host* host, const vireo_graph* graph, int32_t num
  * is all that has to be understood. (A device that has the whole in one piece may look at `hint` and match the body.)
  */
 static const char* why_not(const vireo_host* host, const vireo_graph* graph, uint32_t index) {
-  vireo_graph_node n;
-  memset(&n, 0, sizeof(n));
-  n.struct_size = sizeof(n);
+  vireo_graph_node n = VIREO_GRAPH_NODE_INIT;
   if (host->node(graph, index, &n) != VIREO_OK) return "the host does not show the node";
   if (n.body != NULL) {
     for (uint32_t o = 0; o < host->output_count(n.body); ++o) {
@@ -132,18 +126,16 @@ static vireo_status claim(void* device, const vireo_host* host, const vireo_grap
     if (why != NULL) {
       status = claims->leave(claims->context, n, why);
     } else {
-      vireo_part part = VIREO_PART_INIT;
-      vireo_graph_node node;
-      memset(&node, 0, sizeof(node));
-      node.struct_size = sizeof(node);
+      vireo_claim mine = VIREO_CLAIM_INIT;
+      vireo_graph_node node = VIREO_GRAPH_NODE_INIT;
       status = host->node(graph, n, &node);
       if (status != VIREO_OK) return status;
-      part.nodes = &n;
-      part.node_count = 1;
-      part.kernel = "toy_dsp";
-      part.flags = VIREO_PART_JOINS;                               /* neighbours become one part: one launch for all */
-      part.time_ns = elements(host, graph, node.outputs[0]) / 8.0; /* what the host weighs: 8 elements a nanosecond */
-      status = claims->take(claims->context, &part);
+      mine.node = n;
+      mine.kernel = "toy_dsp";
+      mine.flags = VIREO_CLAIM_JOINS;                              /* neighbours become one part: one launch for all */
+      mine.time_ns = elements(host, graph, node.outputs[0]) / 8.0; /* what the host weighs: 8 elements a nanosecond */
+      /* A driver that matched a pattern here hands what it found on in mine.state, to be read in compile and load. */
+      status = claims->take(claims->context, &mine);
     }
     if (status != VIREO_OK) return status;
   }
@@ -158,6 +150,7 @@ typedef struct builder {
   instruction* code;
   float* constants;
   const char* failed;
+  const char* at; /* the node in hand, for the user */
 } builder;
 
 /* Where the values of one graph (the model's, or a composite's body) lie; space UINT32_MAX: nowhere yet. */
@@ -178,9 +171,7 @@ static int open_scope(builder* b, scope* s, const vireo_graph* graph) {
 static place place_of(builder* b, scope* s, int32_t number) {
   place* p = &s->places[number];
   if (p->space != UINT32_MAX) return *p;
-  vireo_graph_value v;
-  memset(&v, 0, sizeof(v));
-  v.struct_size = sizeof(v);
+  vireo_graph_value v = VIREO_GRAPH_VALUE_INIT;
   (void)b->host->value(s->graph, (uint32_t)number, &v);
   if (v.constant == NULL) { /* made inside of the part: it gets elements of its own */
     p->space = SPACE_INNER;
@@ -203,10 +194,9 @@ static place place_of(builder* b, scope* s, int32_t number) {
 }
 
 static void emit(builder* b, scope* s, uint32_t index) {
-  vireo_graph_node n;
-  memset(&n, 0, sizeof(n));
-  n.struct_size = sizeof(n);
+  vireo_graph_node n = VIREO_GRAPH_NODE_INIT;
   if (b->failed != NULL || b->host->node(s->graph, index, &n) != VIREO_OK) return;
+  b->at = n.name;
   if (n.body != NULL) { /* its inputs and outputs are the node's own; inside it counts values anew */
     scope inner;
     if (!open_scope(b, &inner, n.body)) return;
@@ -281,7 +271,8 @@ static vireo_status compile(void* device, const vireo_host* host, const vireo_gr
   free(b.code);
   free(b.constants);
   if (b.failed == NULL) return VIREO_OK;
-  snprintf(blob->message, blob->message_bytes, "%s", b.failed);
+  snprintf(blob->fault->message, blob->fault->message_bytes, "%s", b.failed);
+  blob->fault->node = b.at;
   return to == NULL && strncmp(b.failed, "no memory", 9) == 0 ? VIREO_OUT_OF_ARENA : VIREO_UNSUPPORTED;
 }
 
@@ -308,16 +299,16 @@ static int inside(const program* p, const uint32_t* ends, place at, uint32_t cou
   }
 }
 
-static int blob_is_good(const vireo_part* part) {
-  const program* p = part->blob;
-  if (p == NULL || part->blob_bytes < sizeof(*p) || p->magic != TOY_MAGIC || p->input_count > TOY_MOST ||
+static int blob_is_good(const vireo_part* part, const void* blob, size_t blob_bytes) {
+  const program* p = blob;
+  if (p == NULL || blob_bytes < sizeof(*p) || p->magic != TOY_MAGIC || p->input_count > TOY_MOST ||
       p->output_count > TOY_MOST || p->instruction_count > TOY_MOST || p->inner_count > UINT32_MAX / 4 ||
-      p->constant_count > UINT32_MAX / 4 || part->blob_bytes != bytes_of(p) || p->input_count != part->input_count ||
+      p->constant_count > UINT32_MAX / 4 || blob_bytes != bytes_of(p) || p->input_count != part->input_count ||
       p->output_count != part->output_count ||
-      p->hash != hash_of((const uint8_t*)part->blob + sizeof(*p), bytes_of(p) - sizeof(*p)))
+      p->hash != hash_of((const uint8_t*)blob + sizeof(*p), bytes_of(p) - sizeof(*p)))
     return 0;
-  const uint32_t* ends = (const uint32_t*)(const void*)((const uint8_t*)part->blob + ends_of(p));
-  const instruction* code = (const instruction*)(const void*)((const uint8_t*)part->blob + code_of(p));
+  const uint32_t* ends = (const uint32_t*)(const void*)((const uint8_t*)blob + ends_of(p));
+  const instruction* code = (const instruction*)(const void*)((const uint8_t*)blob + code_of(p));
   for (uint32_t i = 0; i < p->instruction_count; ++i) {
     if (code[i].op > UINT16_MAX || operands((uint16_t)code[i].op) == 0 ||
         !inside(p, ends, code[i].a, code[i].count, 0) || !inside(p, ends, code[i].b, code[i].count, 0) ||
@@ -328,23 +319,23 @@ static int blob_is_good(const vireo_part* part) {
 }
 
 static vireo_status memory_of(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                              int32_t slots, vireo_part_memory* out) {
-  (void)device, (void)host, (void)graph, (void)slots;
-  if (!blob_is_good(part)) return VIREO_INVALID_MODEL;
+                              const vireo_memory_request* with, vireo_part_memory* out) {
+  (void)device, (void)host, (void)graph;
+  if (!blob_is_good(part, with->blob, with->blob_bytes)) return VIREO_INVALID_MODEL;
   out->state_bytes = sizeof(loaded);
-  out->scratch_bytes = sizeof(float) * (size_t)((const program*)part->blob)->inner_count; /* shared with other parts */
+  out->scratch_bytes = sizeof(float) * (size_t)((const program*)with->blob)->inner_count; /* shared with other parts */
   return VIREO_OK;
 }
 
 static vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                         int32_t slots, void* state, void** out) {
-  (void)device, (void)graph, (void)slots;
-  if (!blob_is_good(part)) {
-    host->log(host->context, VIREO_LOG_ERROR, "toy_dsp: a compiled part is damaged or another version's");
+                         const vireo_load_request* with, void** out) {
+  (void)device, (void)host, (void)graph;
+  if (!blob_is_good(part, with->blob, with->blob_bytes)) {
+    snprintf(with->fault->message, with->fault->message_bytes, "the compiled part is damaged or another version's");
     return VIREO_INVALID_MODEL;
   }
-  loaded* l = state;
-  l->head = part->blob; /* outlives the part */
+  loaded* l = with->state;
+  l->head = with->blob; /* outlives the part */
   l->status = VIREO_OK;
   *out = l;
   return VIREO_OK;
@@ -381,7 +372,7 @@ static vireo_status submit(void* self, const vireo_tensor* const* inputs, uint32
   for (uint32_t i = 0; i < input_count + output_count; ++i) {
     const vireo_tensor* t = i < input_count ? inputs[i] : outputs[i - input_count];
     if (t == NULL || t->capacity < (int64_t)(sizeof(float) * ends[i])) {
-      snprintf(with->message, with->message_bytes, "a value is smaller than compiled");
+      snprintf(with->fault->message, with->fault->message_bytes, "a value is smaller than compiled");
       return VIREO_INVALID_ARGUMENT;
     }
   }
@@ -450,10 +441,12 @@ __attribute__((visibility("default")))
     vireo_status vireo_delegate_open(uint32_t abi, const vireo_host* host, const vireo_delegate** out) {
   *out = NULL;
   if (abi != VIREO_DELEGATE_ABI) return VIREO_UNSUPPORTED; /* built for another runtime: say so and stay out */
+  /* The same ABI, and perhaps an older header than ours: ask for the last member of it that we cannot do without. */
+  if (!VIREO_HAS(host, release)) return VIREO_UNSUPPORTED;
   driver* d = host->allocate(host->context, sizeof(*d), 64);
   if (d == NULL) return VIREO_OUT_OF_ARENA;
   memset(d, 0, sizeof(*d));
-  d->host = *host;
+  memcpy(&d->host, host, host->struct_size < sizeof(d->host) ? host->struct_size : sizeof(d->host));
   vireo_delegate* t = &d->table;
   t->struct_size = sizeof(*t);
   t->abi = VIREO_DELEGATE_ABI;

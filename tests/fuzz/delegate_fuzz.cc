@@ -28,7 +28,8 @@ Reached reached{"a device", "session", "ran", "ran there"};
 enum { kDevice, kSession, kRan, kRanThere };
 
 Reader* g_in = nullptr;
-bool g_there = false;  // a part of ours ran
+bool g_there = false;         // a part of ours ran
+volatile uint8_t g_seen = 0;  // of what our claims handed on
 
 vireo_status odd_status(int of_256) {
   return g_in->chance(of_256) ? static_cast<vireo_status>(g_in->below(20)) : vireo_status{VIREO_OK};
@@ -47,6 +48,13 @@ double odd_real() {
 }
 uint64_t odd_size(uint64_t usual, int of_256) {
   return g_in->chance(of_256) ? static_cast<uint64_t>(g_in->number()) : usual;
+}
+
+// Reads what a claim handed on, wherever the host keeps it.
+void look_at(const vireo_part& part) {
+  for (uint32_t k = 0; k < part.node_count; ++k) {
+    if (part.claimed[k] != nullptr) g_seen = *static_cast<const uint8_t*>(part.claimed[k]);
+  }
 }
 
 struct Loaded {
@@ -81,24 +89,32 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       continue;
     }
     for (uint32_t ways = 1 + (g_in->chance(20) ? g_in->below(12) : 0); ways > 0; --ways) {
-      const uint32_t two[2] = {node, node + 1};
-      vireo_part part = VIREO_PART_INIT;
-      part.nodes = two;
-      part.node_count = static_cast<uint32_t>(odd_size(1, 4));
-      if (part.node_count > 2) part.node_count = 2;
-      part.flags = g_in->chance(128) ? VIREO_PART_JOINS : g_in->chance(10) ? g_in->byte() : 0;
-      part.kernel = g_in->chance(20) ? odd_text(true) : "k";
-      part.reason = g_in->chance(20) ? odd_text(true) : "";
-      part.cost_ns = g_in->chance(30) ? odd_real() : 0;
-      part.time_ns = g_in->chance(60) ? odd_real() : 100;
-      const vireo_status s = claims->take(claims->context, &part);
+      struct Longer {  // as a newer header has it
+        vireo_claim claim;
+        uint64_t unknown;
+      } longer = {VIREO_CLAIM_INIT, g_in->chance(10) ? g_in->word() : 0};
+      vireo_claim& mine = longer.claim;
+      if (g_in->chance(20)) mine.struct_size = g_in->chance(128) ? sizeof(longer) : g_in->byte() % sizeof(longer);
+      const uint64_t state[4] = {g_in->word(), 1, 2, 3};
+      mine.node = node;
+      mine.flags = g_in->chance(128) ? VIREO_CLAIM_JOINS : g_in->chance(10) ? g_in->byte() : 0;
+      mine.kernel = g_in->chance(20) ? odd_text(true) : "k";
+      mine.reason = g_in->chance(20) ? odd_text(true) : "";
+      mine.cost_ns = g_in->chance(30) ? odd_real() : 0;
+      mine.time_ns = g_in->chance(60) ? odd_real() : 100;
+      mine.state = state;
+      mine.state_bytes = g_in->below(sizeof(state) + 1);
+      if (mine.state_bytes == 0) mine.state = nullptr;  // else it would have to live on
+      const vireo_status s = claims->take(claims->context, &mine);
       if (s != VIREO_OK && g_in->chance(128)) return s;
     }
   }
   return odd_status(6);
 }
 
-vireo_status memory(void*, const vireo_host*, const vireo_graph*, const vireo_part*, int32_t, vireo_part_memory* out) {
+vireo_status memory(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, const vireo_memory_request*,
+                    vireo_part_memory* out) {
+  look_at(*part);
   out->state_bytes = static_cast<size_t>(odd_size(sizeof(Loaded), 20));
   out->scratch_bytes = static_cast<size_t>(odd_size(64, 20));
   return odd_status(6);
@@ -114,11 +130,12 @@ vireo_status pack(void*, const vireo_host*, const vireo_graph*, const vireo_part
   return odd_status(10);
 }
 
-vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part*, int32_t, void* state,
+// with->state may be shorter than anything: what memory() said is drawn anew.
+vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, const vireo_load_request*,
                   void** loaded) {
   static Loaded one;
   one = {};
-  (void)state;  // may be shorter than anything: what memory() said is drawn anew
+  look_at(*part);
   *loaded = &one;
   return odd_status(6);
 }
@@ -131,8 +148,8 @@ vireo_status submit(void* loaded, const vireo_tensor* const*, uint32_t, vireo_te
     if (outputs[o] == nullptr || outputs[o]->data == nullptr || outputs[o]->dtype == VIREO_STRING) continue;
     std::memset(outputs[o]->data, g_in->byte(), static_cast<size_t>(outputs[o]->capacity));
   }
-  if (with->message_bytes > 0 && g_in->chance(30))
-    (void)std::snprintf(with->message, with->message_bytes, "%s", odd_text(false));
+  if (g_in->chance(30)) (void)std::snprintf(with->fault->message, with->fault->message_bytes, "%s", odd_text(false));
+  if (g_in->chance(30)) with->fault->node = odd_text(true);
   return odd_status(10);
 }
 void unload(void*) {}

@@ -1,6 +1,7 @@
-"""Programs of older and newer headers with today's library: structs that are shorter or longer than the library knows them.
+"""Programs and plug-ins of older and newer headers with today's library: structs that are shorter or longer than the library knows them.
 
 Older headers are today's with the last field of each struct that begins with struct_size left out; newer ones have a field more."""
+import json
 import re
 import shutil
 import unittest
@@ -27,6 +28,17 @@ def newer(text):
     return STRUCT.sub(lambda m: m[1] + "\n  uint64_t newer;" + m[3], text)
 
 
+def change_headers(room, change):
+    """A copy of the public headers in the room, changed; returns how many are others than before."""
+    shutil.copytree(support.ROOT / "c_api" / "include", room / "include")
+    changed = 0
+    for header in sorted((room / "include" / "vireo").glob("*.h")):
+        text = header.read_text()
+        header.write_text(change(text))
+        changed += change(text) != text
+    return changed
+
+
 @unittest.skipIf(reason, reason)
 class SizedStructs(unittest.TestCase):
     @classmethod
@@ -37,13 +49,7 @@ class SizedStructs(unittest.TestCase):
     def rows(self, name, change):
         """Compiles the program with changed headers and runs it: its rows."""
         room = support.room(f"sized_structs_{name}")
-        shutil.copytree(support.ROOT / "c_api" / "include", room / "include")
-        changed = 0
-        for header in sorted((room / "include" / "vireo").glob("*.h")):
-            text = header.read_text()
-            if header.name != "delegate.h":  # its ABI number says when both sides may differ
-                header.write_text(change(text))
-                changed += change(text) != text
+        changed = change_headers(room, change)
         if name != "same":
             self.assertGreaterEqual(changed, 5, "headers whose structs were changed")
         library = support.BUILD / "lib"
@@ -64,6 +70,46 @@ class SizedStructs(unittest.TestCase):
 
     def test_newer(self):
         self.assertTrue(any("new field set" in line for line in self.rows("newer", newer)))
+
+
+@unittest.skipIf(reason, reason)
+class SizedPlugins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not list((support.BUILD / "bin").glob("vireo-probe")):
+            raise unittest.SkipTest("this build is without plug-ins (VIREO_PLUGINS)")
+
+    def plugin(self, name, change, sets=0):
+        """The plug-in, compiled with changed headers."""
+        room = support.room(f"sized_plugins_{name}")
+        changed = change_headers(room, change)
+        if name != "same":
+            self.assertGreaterEqual(changed, 5, "headers whose structs were changed")
+        support.run("cc", "-std=c99", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", f"-DNEWER={int(change is newer)}",
+                    f"-DSETS={sets}", "-I", room / "include", "-I", support.BUILD / "generated",
+                    support.ROOT / "tests" / "package" / "abi" / "sized_plugin.c", "-o", room / "libsized.so")
+        return room / "libsized.so"
+
+    def vireo(self, *arguments, check=True):
+        return support.run(support.BUILD / "bin" / "vireo", *arguments, environment={"VIREO_PLUGINS": None, "VIREO_PROBE": "off"}, check=check)
+
+    def test_the_kit_passes_them(self):
+        for name, change in (("same", lambda text: text), ("older", older), ("newer", newer)):
+            with self.subTest(name):
+                told = json.loads(self.vireo("delegate-test", self.plugin(name, change), "--json", check=False).stdout)
+                self.assertEqual([c for c in told["cases"] if c["status"] == "failed"], [])
+                self.assertGreater(told["passed"], 20)
+
+    def test_a_table_with_what_the_host_does_not_know(self):
+        plugin = self.plugin("newer_table", newer, sets=1)
+        listed = self.vireo("devices", "--plugins", plugin)
+        self.assertRegex(listed.stdout + listed.stderr, r"its table: the field at byte \d+ is set, and this library knows the first \d+ bytes")
+
+    def test_a_claim_with_what_the_host_does_not_know(self):
+        plugin = self.plugin("newer_claim", newer, sets=2)
+        told = self.vireo("delegate-test", plugin, "--section", "answers", check=False)
+        self.assertNotEqual(told.returncode, 0)
+        self.assertRegex(told.stdout + told.stderr, r"vireo_claim: the field at byte \d+ is set")
 
 
 if __name__ == "__main__":

@@ -18,20 +18,21 @@
 #define TAKEN_NAME 11
 #define BAD_NAME 12
 #define FAILS 13
+#define LONG 14 /* a newer table, with a function that the host does not know */
 /* Those that only a process of its own survives. */
-#define CRASH_OPEN 14
-#define HANG_OPEN 15
-#define EXIT_OPEN 16
-#define CRASH_ENUMERATE 17
-#define HANG_ENUMERATE 18
-#define CRASH_CLAIM 19
-#define HANG_CLAIM 20
-#define CRASH_LOAD 21
-#define CRASH_SUBMIT 22
-#define HANG_SUBMIT 23
-#define WRONG 24
-#define LIES 25  /* claims what it then does not load */
-#define TALKS 26 /* on standard output; otherwise good */
+#define CRASH_OPEN 15
+#define HANG_OPEN 16
+#define EXIT_OPEN 17
+#define CRASH_ENUMERATE 18
+#define HANG_ENUMERATE 19
+#define CRASH_CLAIM 20
+#define HANG_CLAIM 21
+#define CRASH_LOAD 22
+#define CRASH_SUBMIT 23
+#define HANG_SUBMIT 24
+#define WRONG 25
+#define LIES 26  /* claims what it then does not load */
+#define TALKS 27 /* on standard output; otherwise good */
 #define CLAIMS (KIND >= CRASH_LOAD && KIND <= LIES)
 
 static void maybe(int crashes, int hangs) {
@@ -60,21 +61,20 @@ static vireo_status claim(void* device, const vireo_host* host, const vireo_grap
   (void)device;
   maybe(CRASH_CLAIM, HANG_CLAIM);
   for (n = 0; n < host->node_count(graph); ++n) {
-    vireo_part part = VIREO_PART_INIT;
-    part.nodes = &n;
-    part.node_count = 1;
-    (void)(CLAIMS ? claims->take(claims->context, &part) : claims->leave(claims->context, n, "not in this test"));
+    vireo_claim mine = VIREO_CLAIM_INIT;
+    mine.node = n;
+    (void)(CLAIMS ? claims->take(claims->context, &mine) : claims->leave(claims->context, n, "not in this test"));
   }
   return VIREO_OK;
 }
 static vireo_status memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                           int32_t slots, vireo_part_memory* out) {
-  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)out;
+                           const vireo_memory_request* with, vireo_part_memory* out) {
+  (void)device, (void)host, (void)graph, (void)part, (void)with, (void)out;
   return CLAIMS ? VIREO_OK : VIREO_UNSUPPORTED;
 }
 static vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                         int32_t slots, void* state, void** loaded) {
-  (void)device, (void)host, (void)graph, (void)part, (void)slots, (void)state, (void)loaded;
+                         const vireo_load_request* with, void** loaded) {
+  (void)device, (void)host, (void)graph, (void)part, (void)with, (void)loaded;
   maybe(CRASH_LOAD, 0);
   return CLAIMS && KIND != LIES ? VIREO_OK : VIREO_UNSUPPORTED;
 }
@@ -95,6 +95,10 @@ static vireo_status health(void* device) {
 }
 static void release(void* self) { (void)self; }
 
+static const struct {
+  vireo_delegate known;
+  uint64_t unknown;
+} longer = {{.struct_size = sizeof(longer), .abi = VIREO_DELEGATE_ABI, .name = "longer"}, 1};
 static const vireo_delegate table = {
     .struct_size = KIND == SHORT ? 40 : sizeof(vireo_delegate),
     .abi = KIND == OTHER_ABI ? VIREO_DELEGATE_ABI + 1 : VIREO_DELEGATE_ABI,
@@ -122,7 +126,7 @@ __attribute__((visibility("default"))) vireo_status vireo_delegate_open(uint32_t
   }
   if (KIND == REFUSES) return VIREO_UNSUPPORTED;
   if (KIND == FAILS) return VIREO_IO;
-  *out = KIND == NO_TABLE ? NULL : &table;
+  *out = KIND == NO_TABLE ? NULL : KIND == LONG ? &longer.known : &table;
   return VIREO_OK;
 }
 #else

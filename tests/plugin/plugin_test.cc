@@ -61,12 +61,15 @@ struct Opened {
 };
 
 TEST(Plugin, EachFaultHasItsReason) {
+  const std::string known = std::to_string(sizeof(vireo_delegate));
   const std::map<std::string, std::string> reasons = {
       {"missing", "it does not export vireo_delegate_open"},
-      {"refuses", "it was built for another delegate ABI: open(5) gave status 3"},
+      {"refuses", "it was built for another delegate ABI: open(6) gave status 3"},
       {"no_table", "it could not open its driver"},
       {"other_abi", "its table is of another delegate ABI"},
-      {"short", "its table is shorter than its ABI says"},
+      {"short", "enumerate, claim, memory, load, submit, unload, health or release is missing"},
+      {"long", "its table: the field at byte " + known + " is set, and this library knows the first " + known +
+                   " bytes. Leave it 0, or use the library that its header came with"},
       {"nameless", "it has no name"},
       {"holes", "enumerate, claim, memory, load, submit, unload, health or release is missing"},
       {"deaf", "it has wait without cancel, or cancel without wait"},
@@ -74,7 +77,7 @@ TEST(Plugin, EachFaultHasItsReason) {
       {"endless", "it enumerates more devices than a runtime has room for"},
       {"taken_name", "another delegate has a device of the same name"},
       {"bad_name", "a device's name is too long, has a comma, or is \"auto\""},
-      {"fails", "it could not open its driver: open(5) gave status 6"},
+      {"fails", "it could not open its driver: open(6) gave status 6"},
   };
   const uint32_t alone = vireo_runtime_device_count(Opened("").runtime);
   for (const auto& [kind, reason] : reasons) {

@@ -19,20 +19,20 @@
 static uint32_t* runs_of(void* self) { return (uint32_t*)(void*)((uint8_t*)self + sizeof(loaded)); }
 
 static vireo_status memory_with_runs(void* device, const vireo_host* host, const vireo_graph* graph,
-                                     const vireo_part* part, int32_t slots, vireo_part_memory* out) {
-  const vireo_status status = memory_of(device, host, graph, part, slots, out);
+                                     const vireo_part* part, const vireo_memory_request* with, vireo_part_memory* out) {
+  const vireo_status status = memory_of(device, host, graph, part, with, out);
   if (status == VIREO_OK) out->state_bytes += sizeof(uint32_t);
   return status;
 }
 
 static vireo_status load_with_runs(void* device, const vireo_host* host, const vireo_graph* graph,
-                                   const vireo_part* part, int32_t slots, void* state, void** out) {
-  *runs_of(state) = 0;
+                                   const vireo_part* part, const vireo_load_request* with, void** out) {
+  *runs_of(with->state) = 0;
   if (KIND == LOGS) {
     host->log(host->context, VIREO_LOG_ERROR, "toy_dsp: it has no firmware");
     return VIREO_IO;
   }
-  return load(device, host, graph, part, slots, state, out);
+  return load(device, host, graph, part, with, out);
 }
 
 static int is_wrong(uint32_t count, uint32_t at, int again) {

@@ -19,8 +19,8 @@ constexpr size_t kScratch = 72, kElements = 15;
 std::function<void(volatile float* x, volatile float* y, volatile uint8_t* scratch)> besides;
 
 vireo_status memory(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                    int32_t threads, vireo_part_memory* out) {
-  const vireo_status status = vireo_cpu_delegate.memory(device, host, graph, part, threads, out);
+                    const vireo_memory_request* with, vireo_part_memory* out) {
+  const vireo_status status = vireo_cpu_delegate.memory(device, host, graph, part, with, out);
   EXPECT_LE(out->scratch_bytes, kScratch);
   out->scratch_bytes = kScratch;
   return status;

@@ -65,6 +65,21 @@ struct BlobHead {
 };
 constexpr uint32_t kMagic = 0x4a4f494e;
 
+// What a claim hands on.
+struct NodeState {
+  uint64_t magic;
+  uint32_t node;
+};
+inline void expect_states(const vireo_part& part) {
+  for (uint32_t k = 0; k < part.node_count; ++k) {
+    const auto* const state = static_cast<const NodeState*>(part.claimed[k]);
+    ASSERT_NE(state, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(state) % 16, 0u);
+    EXPECT_EQ(state->magic, kMagic);
+    EXPECT_EQ(state->node, part.nodes[k]);
+  }
+}
+
 struct Part {
   const BlobHead* head;
   const Instruction* code;
@@ -110,13 +125,15 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     vireo_graph_node node;
     vireo_status status = VIREO_OK;
     if (runs(*host, graph, n, &node) && n < 64 && (device.takes >> n & 1) != 0) {
-      vireo_part part = VIREO_PART_INIT;
-      part.nodes = &n;
-      part.node_count = 1;
-      part.kernel = "joined";
-      part.flags = VIREO_PART_JOINS;
-      part.time_ns = device.claimed_ns;
-      status = claims->take(claims->context, &part);
+      const NodeState state = {kMagic, n};
+      vireo_claim mine = VIREO_CLAIM_INIT;
+      mine.node = n;
+      mine.kernel = "joined";
+      mine.flags = VIREO_CLAIM_JOINS;
+      mine.time_ns = device.claimed_ns;
+      mine.state = &state;
+      mine.state_bytes = sizeof(state);
+      status = claims->take(claims->context, &mine);
     } else {
       status = claims->leave(claims->context, n, "not in this test");
     }
@@ -128,9 +145,10 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
 vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                      const vireo_blob* blob, vireo_compiled* out) {
   ++device.compiles;
+  expect_states(*part);
   if (device.no_memory) return VIREO_OUT_OF_ARENA;
   if (part->node_count > device.longest) {
-    std::snprintf(blob->message, blob->message_bytes, "%u nodes are too many", part->node_count);
+    std::snprintf(blob->fault->message, blob->fault->message_bytes, "%u nodes are too many", part->node_count);
     return VIREO_UNSUPPORTED;
   }
   std::vector<Instruction> code;
@@ -154,7 +172,8 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
     EXPECT_TRUE(runs(*host, graph, part->nodes[k], &node));
     EXPECT_TRUE(k == 0 || part->nodes[k] == part->nodes[k - 1] + 1);
     if (device.refuses.count(node.name) != 0) {
-      std::snprintf(blob->message, blob->message_bytes, "%s never compiles", node.name);
+      std::snprintf(blob->fault->message, blob->fault->message_bytes, "never compiles");
+      blob->fault->node = node.name;
       return VIREO_UNSUPPORTED;
     }
     Instruction i = {node.op, static_cast<uint16_t>(device.wrong.count(node.name)), number(node.inputs[0]), -1, -1};
@@ -177,22 +196,24 @@ vireo_status compile(void*, const vireo_host* host, const vireo_graph* graph, co
   return VIREO_OK;
 }
 
-vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
-                       vireo_part_memory* out) {
-  EXPECT_NE(part->blob, nullptr);
-  const auto& head = *static_cast<const BlobHead*>(part->blob);
+vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part* part,
+                       const vireo_memory_request* with, vireo_part_memory* out) {
+  expect_states(*part);
+  EXPECT_NE(with->blob, nullptr);
+  const auto& head = *static_cast<const BlobHead*>(with->blob);
   out->state_bytes = sizeof(Part);
   out->scratch_bytes = (head.values - head.inputs - head.outputs) * head.most_bytes;
   return VIREO_OK;
 }
 
-vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t, void* state,
+vireo_status load(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, const vireo_load_request* with,
                   void** loaded) {
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(state) % 64, 0u);
+  expect_states(*part);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(with->state) % 64, 0u);
   if (device.no_load) return VIREO_OUT_OF_ARENA;
-  auto* p = new (state) Part();
-  p->head = static_cast<const BlobHead*>(part->blob);
-  if (p->head->magic != kMagic || part->blob_bytes != sizeof(BlobHead) + p->head->instructions * sizeof(Instruction))
+  auto* p = new (with->state) Part();
+  p->head = static_cast<const BlobHead*>(with->blob);
+  if (p->head->magic != kMagic || with->blob_bytes != sizeof(BlobHead) + p->head->instructions * sizeof(Instruction))
     return VIREO_INVALID_MODEL;
   p->code = reinterpret_cast<const Instruction*>(p->head + 1);
   ++device.loaded;
@@ -281,11 +302,11 @@ void flush() {
   for (const auto& command : device.queue) command();
   device.queue.clear();
 }
-vireo_status bind(void* loaded, const vireo_place* inputs, const vireo_place* outputs) {
+vireo_status bind(void* loaded, const vireo_place* const* inputs, const vireo_place* const* outputs) {
   auto& p = *static_cast<Part*>(loaded);
   p.bound = true;
-  std::copy(inputs, inputs + p.head->inputs, p.places);
-  std::copy(outputs, outputs + p.head->outputs, p.places + p.head->inputs);
+  for (uint32_t i = 0; i < p.head->inputs; ++i) p.places[i] = *inputs[i];
+  for (uint32_t o = 0; o < p.head->outputs; ++o) p.places[p.head->inputs + o] = *outputs[o];
   return VIREO_OK;
 }
 vireo_status buffer_create(void*, const vireo_host*, uint64_t bytes, void** out) {

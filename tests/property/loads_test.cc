@@ -25,11 +25,11 @@ struct Handle {
 };
 
 vireo_status load(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                  int32_t threads, void* state, void** loaded) {
+                  const vireo_load_request* with, void** loaded) {
   if (loads.left == 0) return VIREO_OUT_OF_ARENA;
   if (loads.left > 0) --loads.left;
   auto* const handle = new Handle();
-  const vireo_status status = vireo_cpu_delegate.load(device, host, graph, part, threads, state, &handle->inner);
+  const vireo_status status = vireo_cpu_delegate.load(device, host, graph, part, with, &handle->inner);
   if (status != VIREO_OK) {
     delete handle;
     return status;

@@ -91,8 +91,8 @@ POWER_OFF = 1
 POWER_IDLE = 2
 POWER_BUSY = 3
 POWER_THROTTLED = 4
-DELEGATE_ABI = 5
-PART_JOINS = 1
+DELEGATE_ABI = 6
+CLAIM_JOINS = 1
 MAX_PACKED = 8
 
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)

@@ -5,19 +5,25 @@
  *   open -> enumerate -> (per session) claim -> compile -> memory -> pack ... -> load -> bind -> submit, wait ...
  *   -> unload -> release
  *
- * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Structs begin with struct_size and grow at
- * the end. The caller of a function sets it, also in a struct to be filled: a delegate sets it before it calls node()
- * or value(). Members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change
- * nothing. Only open, enumerate, claim, compile, load, buffer_create and _import may allocate: what the host counts
- * through its table, what a driver or a compiler needs inside in its own way.
+ * The ABI is 0.x: host and delegate must have the same VIREO_DELEGATE_ABI. Within one, either may have the newer
+ * header. Every struct begins with struct_size, the size that its maker's header gives it, grows at the end, and has 0
+ * as the default of every member; the _INIT macros set it. The caller of a function sets struct_size, also in a struct
+ * to be filled.
+ *   - The host reads what a delegate hands over (its table, a vireo_claim) as far as it goes. What is missing is 0, or
+ *     a function that is not there. It refuses a member that it does not know unless that is 0.
+ *   - The host fills a struct (node(), value()) no further than struct_size says.
+ *   - A delegate asks VIREO_HAS() before it reads or writes a member that came after the first header of this ABI.
+ * Members of the delegate's table that are marked optional may be NULL. Functions return VIREO_OK or change nothing.
+ * Only open, enumerate, claim, compile, load, buffer_create and _import may allocate: what the host counts through its
+ * table, what a driver or a compiler needs inside in its own way.
  *
  * Threads. Several sessions may call one device at once, each from a thread of its own, so every function of a device
  * may run beside every other. Calls on one loaded part follow each other, but for cancel; it is never submitted again
  * before its last submit is done. enumerate and release have the delegate to themselves. The host's functions may be
  * called from any thread.
  *
- * Errors. The host shows the text that compile and submit leave in `message`; it begins with what happened, and needs
- * no name of the device. Other functions have no message: they log, with VIREO_LOG_ERROR, what the user should know.
+ * Errors. claim, compile, load and submit get a vireo_fault, in which they say what happened and at which node or
+ * value; the host shows it. Other functions have none: they log, with VIREO_LOG_ERROR, what the user should know.
  *
  * Who decides what. A delegate says of each node whether its device can run it and how long that takes. The host places
  * the nodes and joins neighbours on one device to parts; a delegate that compiles gets every part as a whole.
@@ -50,12 +56,17 @@ extern "C" {
 #endif
 
 /* The version of this contract. Host and delegate must have the same. */
-#define VIREO_DELEGATE_ABI 5u
+#define VIREO_DELEGATE_ABI 6u
+
+/* Whether the other side, which made or will read the struct, knows this member of it. */
+#define VIREO_HAS(pointer, member) \
+  ((pointer)->struct_size >= (size_t)((const char*)(&(pointer)->member + 1) - (const char*)(const void*)(pointer)))
 
 /* A subgraph as the host shows it. Node and value numbers are those of the file. */
 typedef struct vireo_graph vireo_graph;
 
-/* A node of a graph. Pointers live for the call that gave the graph. */
+/* A node of a graph. Attributes, lists and texts live as long as the model, the body for the call that gave the graph.
+ */
 typedef struct vireo_graph_node {
   uint32_t struct_size;
   uint16_t op;          /* vireo/ops.h */
@@ -72,19 +83,21 @@ typedef struct vireo_graph_node {
   const char* hint; /* composite: what the body is believed to be. Else NULL */
   const char* name;
 } vireo_graph_node;
+#define VIREO_GRAPH_NODE_INIT VIREO_INIT_(vireo_graph_node)
 
-/* A value of a graph. Pointers live for the call that gave the graph. */
+/* A value of a graph. Pointers live as long as the model. */
 typedef struct vireo_graph_value {
   uint32_t struct_size;
   vireo_dtype dtype;
   uint8_t is_static; /* every dimension is fixed: max_dims is the shape */
   int32_t rank;
   int64_t max_dims[VIREO_MAX_RANK]; /* upper bounds */
-  const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). They live as long as
-                                       the model, and may not be written: a file may be mapped there. Else NULL */
+  const void* constant;             /* the bytes of a constant, aligned to 64 (small ones to 8). They may not be
+                                       written: a file may be mapped there. Else NULL */
   size_t constant_size;
   const char* name;
 } vireo_graph_value;
+#define VIREO_GRAPH_VALUE_INIT VIREO_INIT_(vireo_graph_value)
 
 /* The host's functions, handed to every call that needs them. */
 typedef struct vireo_host {
@@ -102,45 +115,77 @@ typedef struct vireo_host {
   int32_t (*output)(const vireo_graph* graph, uint32_t index);
   void (*log)(void* context, vireo_log_level level, const char* text);
   /* The application's allocator: NULL if it has no more. release gets the size and alignment of allocate. `context` and
-   * these functions live until the delegate's release; the table itself may be copied, it need not live longer than a
-   * call. */
+   * these functions live until the delegate's release; the table itself may be copied, as far as its struct_size says,
+   * and need not live longer than a call. */
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   void (*release)(void* context, void* memory, size_t bytes, size_t alignment);
 } vireo_host;
+#define VIREO_HOST_INIT VIREO_INIT_(vireo_host)
 
-/* Properties of a claim, for vireo_part.flags. */
+/* Why a call failed, for the user. The host hands it over empty, and reads it only after an error. */
+typedef struct vireo_fault {
+  uint32_t struct_size;
+  char* message; /* what happened, without the device's name; message_bytes with its end */
+  size_t message_bytes;
+  const char* node;   /* vireo_graph_node.name of the one to blame, also in a body; NULL: the host names the part's */
+  const char* tensor; /* vireo_graph_value.name; NULL: no value in particular */
+} vireo_fault;
+#define VIREO_FAULT_INIT VIREO_INIT_(vireo_fault)
+
+/* Properties of a claim, for vireo_claim.flags. */
 enum {
-  VIREO_PART_JOINS = 1 /* claim: neighbours that are claimed with this flag may become one part, which is compiled as a
-                          whole if there is compile(). Only such parts are compared before their first use, and run
-                          elsewhere after VIREO_DEVICE_LOST */
+  VIREO_CLAIM_JOINS = 1 /* neighbours that are claimed with this flag may become one part, which is compiled as a whole
+                           if there is compile(). Only such parts are compared before their first use, and run
+                           elsewhere after VIREO_DEVICE_LOST */
 };
-/* One part that a delegate would run, or runs: nodes that follow each other in the graph's order, without leaving the
- * device. */
+/* One way in which a delegate would run a node. The host copies what it keeps: nothing need outlive the call of take,
+ * unless it says so. */
+typedef struct vireo_claim {
+  uint32_t struct_size;
+  uint32_t node;
+  uint32_t flags;     /* VIREO_CLAIM_... */
+  const char* kernel; /* the kernel that will run it; lives until release */
+  const char* reason; /* why it is not a faster kernel; NULL or "" if there is nothing to say */
+  /* What the delegate found out of the node, for vireo_part.claimed. state_bytes of it are copied as they are, to an
+   * address that is a multiple of 16, and are dropped without a call: they own nothing. They may point to what lives as
+   * long as the model or the device. With state_bytes 0 the pointer itself is kept: what it leads to lives as long as
+   * the device. */
+  const void* state;
+  size_t state_bytes;
+  double cost_ns; /* one thread, at the bounds, the same on all machines; > 0: may run beside other parts, no threads */
+  double time_ns; /* what the node is expected to take on this device inside a part, at the bounds; 0: not known, the
+                     host estimates it from the device's rates */
+} vireo_claim;
+#define VIREO_CLAIM_INIT VIREO_INIT_(vireo_claim)
+
+/* How a delegate answers a claim. Called during claim only. A node may be taken more than once, the best way first: the
+ * others are what a session's preference and `vireo tune` choose from. Without VIREO_CLAIM_JOINS, take calls memory and
+ * pack before it returns, and gives back their error: hold no lock of theirs there. */
+typedef struct vireo_claims {
+  uint32_t struct_size;
+  void* context;
+  vireo_status (*take)(void* context, const vireo_claim* claim);
+  vireo_status (*leave)(void* context, uint32_t node, const char* reason); /* the reason is copied */
+  vireo_fault* fault;
+} vireo_claims;
+#define VIREO_CLAIMS_INIT VIREO_INIT_(vireo_claims)
+
+/* One part that a delegate runs: nodes that follow each other in the graph's order, without leaving the device. */
 typedef struct vireo_part {
   uint32_t struct_size;
+  uint32_t node_count;   /* 1 where they were claimed without VIREO_CLAIM_JOINS */
   const uint32_t* nodes; /* in the graph's order */
-  uint32_t node_count;   /* claim: 1 */
-  double cost_ns; /* one thread, at the bounds, the same on all machines; > 0: may run beside other parts, no threads */
-  const char* kernel; /* static text: the kernel that will run it */
-  const char* reason; /* static text: why it is not a faster kernel; "" if there is nothing to say */
-  const void* choice; /* the delegate's own: what it decided; the host hands it to compile, memory and load (of a part
-                         of several nodes: the first one's). Lives as long as the device, may be NULL */
-  uint32_t packs;     /* memory, load: 1 where the host keeps packed constants, 0 where the part runs without */
-  const void* const*
-      packed;     /* load with packs: what pack() wrote, in its order. Lives as long as the part. Else NULL */
-  uint32_t flags; /* claim: VIREO_PART_... */
-  double time_ns; /* claim: what the node is expected to take on this device inside a part, at the bounds; 0: not known,
-                     the host estimates it from the device's rates */
-  /* compile, memory, pack, load: the values that go in and come out, by number, in the order in which submit gets them.
-   * Of a node that was claimed without VIREO_PART_JOINS: its own lists, with -1 where one is absent or not wanted. With
-   * it: each value that the part does not make itself and that is not constant, then each that is read outside of the
-   * part or an output of the graph, as the nodes name them first; no output lies in the memory of an input. */
+  /* Of each node: vireo_claim.state of the claim that the host chose. It lives from claim until load has returned, in
+   * compile, memory, pack and load of the session that is made; load copies what submit needs. */
+  const void* const* claimed;
+  /* The values that go in and come out, by number, in the order in which submit gets them. Of a node that was claimed
+   * without VIREO_CLAIM_JOINS: its own lists, with -1 where one is absent or not wanted. With it: each value that the
+   * part does not make itself and that is not constant, then each that is read outside of the part or an output of the
+   * graph, as the nodes name them first; no output lies in the memory of an input. */
   const int32_t* inputs;
-  uint32_t input_count;
   const int32_t* outputs;
+  uint32_t input_count;
   uint32_t output_count;
-  const void* blob; /* memory, load: what compile() wrote, aligned to 64; outlives the part. NULL without compile */
-  size_t blob_bytes;
 } vireo_part;
 #define VIREO_PART_INIT VIREO_INIT_(vireo_part)
 
@@ -153,16 +198,18 @@ typedef struct vireo_packed {
   int64_t sizes[4];     /* as the layout counts */
   size_t bytes;
 } vireo_packed;
+#define VIREO_PACKED_INIT VIREO_INIT_(vireo_packed)
 #define VIREO_MAX_PACKED 8 /* the most packed constants of one part */
 
 /* Where compile() leaves its result. */
 typedef struct vireo_blob {
+  uint32_t struct_size;
   void* context;
   /* Memory for the blob, aligned to 64; once a compile. NULL: there is none, give VIREO_OUT_OF_ARENA back. */
   void* (*reserve)(void* context, size_t bytes);
-  char* message; /* on failure: what happened, for the user; message_bytes with its end */
-  size_t message_bytes;
+  vireo_fault* fault;
 } vireo_blob;
+#define VIREO_BLOB_INIT VIREO_INIT_(vireo_blob)
 
 /* What compile() found. */
 typedef struct vireo_compiled {
@@ -173,15 +220,15 @@ typedef struct vireo_compiled {
 } vireo_compiled;
 #define VIREO_COMPILED_INIT VIREO_INIT_(vireo_compiled)
 
-/* How a delegate answers a claim. Called during claim only; the pointers in `part` need live no longer than the call.
- * A node may be taken more than once, the best way first: the others are what a session's preference and `vireo tune`
- * choose from. take refuses parts of several nodes: VIREO_PART_JOINS says that neighbours may be joined. Without that
- * flag, take calls memory and pack before it returns, and gives back their error: hold no lock of theirs there. */
-typedef struct vireo_claims {
-  void* context;
-  vireo_status (*take)(void* context, const vireo_part* part);
-  vireo_status (*leave)(void* context, uint32_t node, const char* reason); /* static text */
-} vireo_claims;
+/* How a part will run, for memory(). */
+typedef struct vireo_memory_request {
+  uint32_t struct_size;
+  int32_t slots;    /* threads, this one included */
+  uint32_t packs;   /* 1 where the host keeps packed constants, 0 where the part runs without */
+  const void* blob; /* what compile() wrote, aligned to 64. NULL without compile */
+  size_t blob_bytes;
+} vireo_memory_request;
+#define VIREO_MEMORY_REQUEST_INIT VIREO_INIT_(vireo_memory_request)
 
 /* The memory that a part takes, in bytes. */
 typedef struct vireo_part_memory {
@@ -192,6 +239,20 @@ typedef struct vireo_part_memory {
    * scratch, and otherwise only the room of their outputs. */
   size_t scratch_bytes;
 } vireo_part_memory;
+#define VIREO_PART_MEMORY_INIT VIREO_INIT_(vireo_part_memory)
+
+/* What load() gets beside the part. */
+typedef struct vireo_load_request {
+  uint32_t struct_size;
+  int32_t slots;             /* as vireo_memory_request.slots */
+  const void* const* packed; /* what pack() wrote, in its order, which lives as long as the part; the list lives for the
+                                call. NULL: the part runs without */
+  const void* blob;          /* as vireo_memory_request.blob; outlives the part */
+  size_t blob_bytes;
+  void* state; /* vireo_part_memory.state_bytes */
+  vireo_fault* fault;
+} vireo_load_request;
+#define VIREO_LOAD_REQUEST_INIT VIREO_INIT_(vireo_load_request)
 
 /* What a submit may use. */
 typedef struct vireo_submit {
@@ -200,15 +261,17 @@ typedef struct vireo_submit {
   size_t scratch_bytes;
   const vireo_thread_pool* threads; /* NULL: only this thread */
   uint64_t* random;                 /* the session's generator state */
-  char* message;                    /* on failure: what happened, for the user; message_bytes with its end */
-  size_t message_bytes;
+  vireo_fault* fault;
 } vireo_submit;
+#define VIREO_SUBMIT_INIT VIREO_INIT_(vireo_submit)
 
 /* Where a value lies. */
 typedef struct vireo_place {
+  uint32_t struct_size;
   void* buffer;    /* buffer_create's or buffer_import's; NULL: the host's memory, at vireo_tensor.data */
   uint64_t offset; /* a multiple of VIREO_BUFFER_ALIGNMENT, of a value in the host's arena of 16 */
 } vireo_place;
+#define VIREO_PLACE_INIT VIREO_INIT_(vireo_place)
 
 typedef struct vireo_delegate vireo_delegate; /* the delegate's table of functions */
 /* The delegate's functions. Those that are marked optional may be NULL. */
@@ -223,19 +286,19 @@ struct vireo_delegate {
   vireo_status (*enumerate)(void* self, const vireo_host* host, uint32_t index, vireo_device_info* info, void** device);
   /* Looks at the whole graph and says of every node: take (in a part) or leave (with a reason). */
   vireo_status (*claim)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_claims* claims);
-  /* What a part that was claimed takes with `slots` threads. */
+  /* What a part that was claimed takes. Called for a node before it is known whether the host chooses the claim. */
   vireo_status (*memory)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                         int32_t slots, vireo_part_memory* out);
+                         const vireo_memory_request* with, vireo_part_memory* out);
   /* Optional. Constant `index` that the part reads in a layout of its own, or VIREO_INVALID_ARGUMENT past the last one.
    * `to` is NULL: says which. Else writes out->bytes there, aligned to 64, on `threads` (NULL: only this thread). */
   vireo_status (*pack)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                        uint32_t index, const vireo_thread_pool* threads, vireo_packed* out, void* to);
-  /* Prepares a part in `state` (as memory() said). Constants and the blob may be referred to: they outlive the part. A
-   * blob may come from a file: whatever steers addresses in it is checked here. *loaded is the delegate's own, such as
-   * `state`. VIREO_OUT_OF_ARENA: the device has no more memory; the host places the nodes of a joined part elsewhere.
-   * Any other error ends the session. */
+  /* Prepares a part in with->state. Constants and the blob may be referred to: they outlive the part. A blob may come
+   * from a file: whatever steers addresses in it is checked here. *loaded is the delegate's own, such as with->state.
+   * VIREO_OUT_OF_ARENA: the device has no more memory; the host places the nodes of a joined part elsewhere. Any other
+   * error ends the session. */
   vireo_status (*load)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
-                       int32_t slots, void* state, void** loaded);
+                       const vireo_load_request* with, void** loaded);
   /* Runs it. `inputs` and `outputs`: the part's boundary values in the order of vireo_part.inputs and outputs, NULL
    * where absent or not wanted. They are dense and row-major. Their memory is aligned to their element, and no more is
    * sure: it may be the application's. Inputs are only read, also where they are not needed any more; every element of
@@ -256,7 +319,7 @@ struct vireo_delegate {
 
   /* Optional: turns a part into what the device runs; the same bytes for the same part on every host. Host and device
    * need not be in one machine: enumerate may offer devices that can be compiled for, but not run (load then returns
-   * VIREO_UNSUPPORTED). VIREO_UNSUPPORTED: these nodes do not work together, message says why; the host then places
+   * VIREO_UNSUPPORTED). VIREO_UNSUPPORTED: these nodes do not work together, the fault says why; the host then places
    * them elsewhere. So it does after any other error. VIREO_OK without a call of reserve: a part that needs no blob. */
   vireo_status (*compile)(void* device, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                           const vireo_blob* blob, vireo_compiled* out);
@@ -276,7 +339,7 @@ struct vireo_delegate {
    * be NULL. Calls on one buffer, and submits of parts that are bound to it, take effect in the order in which they are
    * made, so that the host waits only for what it reads. Any call may return VIREO_DEVICE_LOST.
    *
-   * Only parts that were claimed with VIREO_PART_JOINS work on buffers. A device without VIREO_DEVICE_UNIFIED gets all
+   * Only parts that were claimed with VIREO_CLAIM_JOINS work on buffers. A device without VIREO_DEVICE_UNIFIED gets all
    * values of such a part in a buffer. A device with it gets the host's arena as an import of VIREO_HANDLE_HOST,
    * aligned to 4096, in which all values lie: nothing is copied, and the host waits before it touches the arena. Where
    * the device does not take that import, it gets a buffer of its own as the others do. */
@@ -284,7 +347,7 @@ struct vireo_delegate {
   /* Where a part's boundary values lie from the next submit on, in the order of vireo_part.inputs and outputs; the
    * lists live for the call. Before the first submit, and again when a caller binds other buffers; never while a submit
    * is under way. vireo_tensor.data is then not to be used. */
-  vireo_status (*bind)(void* loaded, const vireo_place* inputs, const vireo_place* outputs);
+  vireo_status (*bind)(void* loaded, const vireo_place* const* inputs, const vireo_place* const* outputs);
   /* VIREO_OUT_OF_ARENA: there is no more; the host then places the session's nodes elsewhere. */
   vireo_status (*buffer_create)(void* device, const vireo_host* host, uint64_t bytes, void** out);
   /* VIREO_UNSUPPORTED: not this kind. A file descriptor stays the caller's: the delegate makes one of its own. */
@@ -298,11 +361,13 @@ struct vireo_delegate {
   /* The bytes are there on return. Called when what makes them has been waited for. */
   vireo_status (*buffer_read)(void* device, void* buffer, uint64_t offset, void* to, uint64_t bytes);
 };
+#define VIREO_DELEGATE_INIT VIREO_INIT_(vireo_delegate)
 
 /* The name of the one function that a plug-in's library exports. */
 #define VIREO_DELEGATE_OPEN "vireo_delegate_open"
 /* The type of the exported function. `abi` is the host's VIREO_DELEGATE_ABI; a plug-in that cannot serve it returns
- * VIREO_UNSUPPORTED, before it looks at `host`, whose members may be others. Each call opens the driver anew and gives
+ * VIREO_UNSUPPORTED, before it looks at `host`, whose members may be others. So does one that needs what the host's
+ * structs do not have (VIREO_HAS). Each call opens the driver anew and gives
  * a table of its own, which lives until its release, because several runtimes may be in one process. */
 typedef vireo_status (*vireo_delegate_open_function)(uint32_t abi, const vireo_host* host,
                                                      const vireo_delegate** out_delegate);

@@ -72,8 +72,9 @@ Boundary boundary_of(const Graph& g, const Compiled& c, int tensor) {
   return {c.region[t], static_cast<uint32_t>(c.address[t]), static_cast<uint32_t>(g.tensors[t].bytes())};
 }
 
-vireo_status refuse(const vireo_blob* blob, const std::string& why) {
-  std::snprintf(blob->message, blob->message_bytes, "%s", why.c_str());
+vireo_status refuse(const vireo_blob* blob, const std::string& why, const char* node = nullptr) {
+  std::snprintf(blob->fault->message, blob->fault->message_bytes, "%s", why.c_str());
+  blob->fault->node = node;
   return VIREO_UNSUPPORTED;
 }
 
@@ -82,30 +83,29 @@ vireo_status claim_nodes(Driver& d, const vireo_host* host, const vireo_graph* g
   const Readers readers(*host, graph);
   for (uint32_t n = 0; n < count; ++n) {
     ReadGraph read;
-    const char* why = read.add(*host, graph, n);
+    std::string why = read.add(*host, graph, n);
     uint64_t cycles = 0;
-    if (why[0] == 0) {
+    if (why.empty()) {
       const Lowered lowered(read);
       for (const std::string& reason : lowered.reasons) {
-        if (why[0] == 0 && !reason.empty()) why = d.texts.keep(reason);
+        if (why.empty()) why = reason;
       }
       for (const ReadNode& node : read.nodes) {
-        if (why[0] == 0 && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
+        if (why.empty() && is_real_sum(node.op) && (read.nodes.size() > 1 || !readers.become_codes(n)))
           why = "float32 that no codes are made of";
       }
-      for (const Layer& l : lowered.graph.layers) cycles += why[0] == 0 ? estimate(d.config, lowered.graph, l) : 0;
+      for (const Layer& l : lowered.graph.layers) cycles += why.empty() ? estimate(d.config, lowered.graph, l) : 0;
     }
     vireo_status status = VIREO_OK;
-    if (why[0] != 0) {
-      status = claims->leave(claims->context, n, why);
+    if (!why.empty()) {
+      status = claims->leave(claims->context, n, why.c_str());
     } else {
-      vireo_part part = VIREO_PART_INIT;
-      part.nodes = &n;
-      part.node_count = 1;
-      part.kernel = "npu";
-      part.flags = VIREO_PART_JOINS;
-      part.time_ns = static_cast<double>(cycles) * 1000 / d.config.clock_mhz;
-      status = claims->take(claims->context, &part);
+      vireo_claim mine = VIREO_CLAIM_INIT;
+      mine.node = n;
+      mine.kernel = "npu";
+      mine.flags = VIREO_CLAIM_JOINS;
+      mine.time_ns = static_cast<double>(cycles) * 1000 / d.config.clock_mhz;
+      status = claims->take(claims->context, &mine);
     }
     if (status != VIREO_OK) return status;
   }
@@ -115,7 +115,7 @@ vireo_status claim_nodes(Driver& d, const vireo_host* host, const vireo_graph* g
 vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph* graph, const vireo_part* part,
                            const vireo_blob* blob, vireo_compiled* out) {
   if (!d.device->has_memory()) {
-    std::snprintf(blob->message, blob->message_bytes, "the device has no memory left");
+    (void)refuse(blob, "the device has no memory left");
     return VIREO_OUT_OF_ARENA;
   }
   if (part->input_count > kMostValues || part->output_count > kMostValues)
@@ -126,7 +126,7 @@ vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph*
   }
   Lowered lowered(read);
   for (size_t k = 0; k < lowered.reasons.size(); ++k) {
-    if (!lowered.reasons[k].empty()) return refuse(blob, read.nodes[k].name + ": " + lowered.reasons[k]);
+    if (!lowered.reasons[k].empty()) return refuse(blob, lowered.reasons[k], read.nodes[k].name);
   }
   std::vector<int> outputs;
   for (uint32_t o = 0; o < part->output_count; ++o) {
@@ -178,7 +178,7 @@ vireo_status compile_nodes(Driver& d, const vireo_host* host, const vireo_graph*
   }
   auto* const to = static_cast<uint8_t*>(blob->reserve(blob->context, bytes));
   if (to == nullptr) {
-    std::snprintf(blob->message, blob->message_bytes, "the host has no %zu bytes for it", bytes);
+    (void)refuse(blob, "the host has no " + std::to_string(bytes) + " bytes for it");
     return VIREO_OUT_OF_ARENA;
   }
   std::memset(to, 0, bytes);

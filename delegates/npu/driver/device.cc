@@ -112,13 +112,15 @@ void Device::load(Part* part) {
   part->generation = generation_;
 }
 
-void Device::bind(Part* part, const vireo_place* inputs, const vireo_place* outputs) {
+void Device::bind(Part* part, const vireo_place* const* inputs, const vireo_place* const* outputs) {
 #if VIREO_NPU_THREAD
   const Lock lock(mutex_);
 #endif
-  const uint32_t in = part->blob.header->inputs;
-  std::memcpy(part->places, inputs, sizeof(*inputs) * in);
-  std::memcpy(part->places + in, outputs, sizeof(*outputs) * part->blob.header->outputs);
+  const BlobHeader& h = *part->blob.header;
+  for (uint32_t i = 0; i < h.inputs + h.outputs; ++i) {
+    const vireo_place& at = i < h.inputs ? *inputs[i] : *outputs[i - h.inputs];
+    part->places[i] = {static_cast<Buffer*>(at.buffer), at.offset};
+  }
   part->bound = true;
 }
 
@@ -146,7 +148,7 @@ vireo_status Device::may_copy(const Buffer& buffer, uint64_t offset, uint64_t by
   const auto touches = [&](const Part& part) {
     const BlobHeader& h = *part.blob.header;
     for (uint32_t i = 0; part.bound && i < h.inputs + h.outputs; ++i) {
-      const vireo_place& at = part.places[i];
+      const Place& at = part.places[i];
       if (at.buffer == &buffer && at.offset < offset + bytes && offset < at.offset + part.blob.boundary[i].bytes)
         return true;
     }
@@ -160,7 +162,7 @@ vireo_status Device::may_copy(const Buffer& buffer, uint64_t offset, uint64_t by
 }
 
 uint8_t* Device::data_of(const Part& part, uint32_t value) {
-  if (part.bound) return static_cast<Buffer*>(part.places[value].buffer)->bytes + part.places[value].offset;
+  if (part.bound) return part.places[value].buffer->bytes + part.places[value].offset;
   const uint32_t in = part.blob.header->inputs;
   return static_cast<uint8_t*>(value < in ? part.inputs[value]->data : part.outputs[value - in]->data);
 }

@@ -43,13 +43,20 @@ struct FaultPlan {
   bool read(const char* text);
 };
 
+struct Buffer;
+// Where a value lies on the device.
+struct Place {
+  Buffer* buffer = nullptr;
+  uint64_t offset = 0;
+};
+
 struct Part {
   BlobView blob;
   uint8_t* tensors = nullptr;  // region 1
   const vireo_tensor* inputs[kMostValues] = {};
   vireo_tensor* outputs[kMostValues] = {};
-  bool bound = false;                        // values lie at `places`, not where the tensors say
-  vireo_place places[2 * kMostValues] = {};  // inputs, then outputs
+  bool bound = false;                  // values lie at `places`, not where the tensors say
+  Place places[2 * kMostValues] = {};  // inputs, then outputs
   class Device* device = nullptr;
   enum State : uint8_t { kIdle, kQueued, kRunning, kHung, kDone } state = kIdle;
   vireo_status status = VIREO_OK;
@@ -77,7 +84,7 @@ class Device {
   bool has_memory();
 
   void load(Part* part);
-  void bind(Part* part, const vireo_place* inputs, const vireo_place* outputs);
+  void bind(Part* part, const vireo_place* const* inputs, const vireo_place* const* outputs);
   // Memory of the device's own, kDeviceBytes in all. False: there is not so much left.
   bool take(uint64_t bytes);
   void give_back(uint64_t bytes);

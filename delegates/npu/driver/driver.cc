@@ -1,8 +1,10 @@
 // The driver as the host sees it: vireo/delegate.h's table over one emulated device, opened or linked in.
 #include "delegates/npu/driver/driver.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "delegates/npu/driver/instance.h"
@@ -38,32 +40,30 @@ vireo_status enumerate(void* self, const vireo_host*, uint32_t index, vireo_devi
 }
 
 // The header is read before load() has checked the blob: sizes from it are bounded.
-vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part* part, int32_t,
-                       vireo_part_memory* out) {
-  if (part->blob == nullptr || part->blob_bytes < sizeof(BlobHeader)) return VIREO_INVALID_MODEL;
-  const auto& h = *static_cast<const BlobHeader*>(part->blob);
+vireo_status memory_of(void*, const vireo_host*, const vireo_graph*, const vireo_part*,
+                       const vireo_memory_request* with, vireo_part_memory* out) {
+  if (with->blob == nullptr || with->blob_bytes < sizeof(BlobHeader)) return VIREO_INVALID_MODEL;
+  const auto& h = *static_cast<const BlobHeader*>(with->blob);
   if (h.magic != kBlobMagic || h.tensor_bytes > kDeviceBytes) return VIREO_INVALID_MODEL;
   out->state_bytes = (sizeof(Part) + 63) / 64 * 64 + h.tensor_bytes;
   out->scratch_bytes = 0;
   return VIREO_OK;
 }
 
-vireo_status load(void* self, const vireo_host* host, const vireo_graph*, const vireo_part* part, int32_t, void* state,
-                  void** loaded) {
+vireo_status load(void* self, const vireo_host*, const vireo_graph*, const vireo_part* part,
+                  const vireo_load_request* with, void** loaded) {
   auto& d = *static_cast<Driver*>(self);
   if (!d.device->has_memory()) return VIREO_OUT_OF_ARENA;
-  auto* const p = new (state) Part();
-  const char* why = open_blob(d.config, part->blob, part->blob_bytes, &p->blob);
+  auto* const p = new (with->state) Part();
+  const char* why = open_blob(d.config, with->blob, with->blob_bytes, &p->blob);
   if (why[0] == 0 && (p->blob.header->inputs != part->input_count || p->blob.header->outputs != part->output_count))
     why = "compiled for another part";
   if (why[0] != 0) {
-    char text[160];
-    std::snprintf(text, sizeof(text), "npu: a part is refused: %s", why);
-    host->log(host->context, VIREO_LOG_ERROR, text);
+    std::snprintf(with->fault->message, with->fault->message_bytes, "the compiled part is refused: %s", why);
     p->~Part();
     return VIREO_INVALID_MODEL;
   }
-  p->tensors = static_cast<uint8_t*>(state) + (sizeof(Part) + 63) / 64 * 64;
+  p->tensors = static_cast<uint8_t*>(with->state) + (sizeof(Part) + 63) / 64 * 64;
   d.device->load(p);
   *loaded = p;
   return VIREO_OK;
@@ -74,7 +74,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   auto* const p = static_cast<Part*>(loaded);
   const BlobHeader& h = *p->blob.header;
   const auto complain = [with](const char* text) {
-    std::snprintf(with->message, with->message_bytes, "%s", text);
+    std::snprintf(with->fault->message, with->fault->message_bytes, "%s", text);
     return vireo_status{VIREO_INVALID_ARGUMENT};
   };
   if (input_count != h.inputs || output_count != h.outputs) return complain("another number of values than compiled");
@@ -89,8 +89,8 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
     p->outputs[o] = outputs[o];
   }
   const vireo_status status = p->device->submit(p);
-  if (status == VIREO_DEVICE_LOST && with->message_bytes > 0)
-    std::snprintf(with->message, with->message_bytes, "the device is lost");
+  if (status == VIREO_DEVICE_LOST)
+    std::snprintf(with->fault->message, with->fault->message_bytes, "the device is lost");
   return status;
 }
 
@@ -147,7 +147,7 @@ vireo_status start(Driver* d, const vireo_host* host, const FaultPlan& plan) {
     return VIREO_INVALID_ARGUMENT;
   }
 #endif
-  d->host = *host;
+  std::memcpy(&d->host, host, std::min<size_t>(host->struct_size, sizeof(d->host)));  // an older header's is shorter
   std::snprintf(d->detail, sizeof(d->detail), "%u x %u products a cycle, %u MHz, %u KiB local, in software",
                 d->config.array_out, d->config.array_in, d->config.clock_mhz, d->config.sram_bytes / 1024);
   d->device = new Device(d->config, d->sram, plan);
@@ -245,7 +245,7 @@ extern "C" vireo_status vireo_npu_open(uint32_t abi, const vireo_host* host, con
   using namespace vireo::npu;
   if (host == nullptr || out == nullptr) return VIREO_INVALID_ARGUMENT;
   *out = nullptr;
-  if (abi != VIREO_DELEGATE_ABI || host->struct_size < sizeof(vireo_host)) return VIREO_UNSUPPORTED;
+  if (abi != VIREO_DELEGATE_ABI || !VIREO_HAS(host, release)) return VIREO_UNSUPPORTED;
   FaultPlan plan;
   MachineConfig config;
   if (const vireo_status status = configure(host, &config, &plan); status != VIREO_OK) return status;

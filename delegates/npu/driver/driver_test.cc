@@ -37,7 +37,7 @@ TEST(NpuDriver, PartsOfAllLengthsGiveTheReferenceBytes) {
       for (uint32_t n = 1; first + n <= count; ++n) {
         if (n > 1 && n < count && (first + n + seed) % 5 != 0) continue;
         Part p(o, net, first, n);
-        ASSERT_EQ(p.compile(), VIREO_OK) << first << " " << n << ": " << p.message;
+        ASSERT_EQ(p.compile(), VIREO_OK) << first << " " << n << ": " << p.fault.text;
         EXPECT_GT(p.compiled.time_ns, 0);
         ASSERT_EQ(p.load(), VIREO_OK);
         ASSERT_EQ(p.run(), VIREO_OK);
@@ -78,7 +78,7 @@ TEST(NpuDriver, EndsInFloat32) {
   for (uint32_t first = 0; first < 5; ++first) {
     for (uint32_t n = 1; first + n <= 5; ++n) {
       Part p(o, net, first, n);
-      ASSERT_EQ(p.compile(), VIREO_OK) << first << " " << n << ": " << p.message;
+      ASSERT_EQ(p.compile(), VIREO_OK) << first << " " << n << ": " << p.fault.text;
       ASSERT_EQ(p.load(), VIREO_OK);
       ASSERT_EQ(p.run(), VIREO_OK);
       EXPECT_TRUE(p.right()) << "nodes " << first << " to " << first + n - 1;
@@ -124,7 +124,7 @@ TEST(NpuDriver, WhatMovesPixels) {
       for (const std::string& why : claims(o, net).reasons) EXPECT_EQ(why, "") << kind;
       for (uint32_t n = 1; n <= net.g.nodes.size(); ++n) {
         Part p(o, net, 0, n);
-        ASSERT_EQ(p.compile(), VIREO_OK) << kind << ": " << p.message;
+        ASSERT_EQ(p.compile(), VIREO_OK) << kind << ": " << p.fault.text;
         ASSERT_EQ(p.load(), VIREO_OK);
         ASSERT_EQ(p.run(), VIREO_OK);
         EXPECT_TRUE(p.right()) << kind << (behind ? " behind a convolution" : "");
@@ -150,7 +150,7 @@ TEST(NpuDriver, CompositesStandByTheirBodies) {
   net.g.nodes = {n};
   EXPECT_EQ(claims(o, net).reasons, std::vector<std::string>{""});
   Part p(o, net, 0, 1);
-  ASSERT_EQ(p.compile(), VIREO_OK) << p.message;
+  ASSERT_EQ(p.compile(), VIREO_OK) << p.fault.text;
   ASSERT_EQ(p.load(), VIREO_OK);
   ASSERT_EQ(p.run(), VIREO_OK);
   EXPECT_TRUE(p.right());
@@ -181,7 +181,7 @@ TEST(NpuDriver, TwoPartsAtOnceAndNothingIsAllocated) {
   b.whole();
   Part p(o, a, 0, static_cast<uint32_t>(a.g.nodes.size())), q(o, b, 0, static_cast<uint32_t>(b.g.nodes.size()));
   for (Part* each : {&p, &q}) {
-    ASSERT_EQ(each->compile(), VIREO_OK) << each->message;
+    ASSERT_EQ(each->compile(), VIREO_OK) << each->fault.text;
     ASSERT_EQ(each->load(), VIREO_OK);
     each->prepare();
   }
@@ -210,7 +210,7 @@ struct Faulty : ::testing::Test {
   Net net{21};
   void SetUp() override { net.table(net.conv(net.value(net.noise({1, 2, 5, 5}), false), 3, 1, 1)); }
   static void ready(Part* p) {
-    ASSERT_EQ(p->compile(), VIREO_OK) << p->message;
+    ASSERT_EQ(p->compile(), VIREO_OK) << p->fault.text;
     ASSERT_EQ(p->load(), VIREO_OK);
   }
 };

@@ -252,10 +252,12 @@ struct Part {
   Net& net;
   std::vector<uint32_t> nodes;
   std::vector<int32_t> inputs, outputs;
+  std::vector<const void*> claimed;  // the driver keeps nothing from its claims
   vireo_part part = VIREO_PART_INIT;
+  vireo_memory_request request = VIREO_MEMORY_REQUEST_INIT;  // the blob's place
   Blob blob;
   vireo_compiled compiled = VIREO_COMPILED_INIT;
-  char message[256] = "";
+  TestFault fault;
   std::unique_ptr<Aligned> state, scratch;
   size_t scratch_bytes = 0;
   void* loaded = nullptr;
@@ -282,7 +284,10 @@ struct Part {
       for (uint32_t i = first + count; i < net.g.nodes.size(); ++i) read = read || has(net.g.nodes[i].inputs, v);
       if (read) outputs.push_back(v);
     }
+    claimed.assign(count, nullptr);
+    request.slots = 1;
     part.nodes = nodes.data();
+    part.claimed = claimed.data();
     part.node_count = count;
     part.inputs = inputs.data();
     part.input_count = static_cast<uint32_t>(inputs.size());
@@ -294,22 +299,27 @@ struct Part {
   Part& operator=(const Part&) = delete;
 
   vireo_status compile() {
-    const vireo_blob to = {&blob, reserve, message, sizeof(message)};
+    const vireo_blob to = {sizeof(vireo_blob), &blob, reserve, &fault};
     const vireo_status status = o.d->compile(o.device, &o.host, &net.g, &part, &to, &compiled);
-    part.blob = blob.data();
-    part.blob_bytes = blob.size;
+    request.blob = blob.data();
+    request.blob_bytes = blob.size;
     return status;
   }
   vireo_status load() {
     unload();
-    vireo_part_memory need = {};
-    need.struct_size = sizeof(need);
-    const vireo_status status = o.d->memory(o.device, &o.host, &net.g, &part, 1, &need);
+    vireo_part_memory need = VIREO_PART_MEMORY_INIT;
+    const vireo_status status = o.d->memory(o.device, &o.host, &net.g, &part, &request, &need);
     if (status != VIREO_OK) return status;
     state = std::make_unique<Aligned>(need.state_bytes);
     scratch = std::make_unique<Aligned>(need.scratch_bytes);
     scratch_bytes = need.scratch_bytes;
-    return o.d->load(o.device, &o.host, &net.g, &part, 1, state->p, &loaded);
+    vireo_load_request with = VIREO_LOAD_REQUEST_INIT;
+    with.slots = 1;
+    with.blob = request.blob;
+    with.blob_bytes = request.blob_bytes;
+    with.state = state->p;
+    with.fault = &fault;
+    return o.d->load(o.device, &o.host, &net.g, &part, &with, &loaded);
   }
   void unload() {
     if (loaded != nullptr) o.d->unload(loaded);
@@ -339,8 +349,8 @@ struct Part {
     }
   }
   vireo_status submit() {
-    vireo_submit with = {};
-    with.struct_size = sizeof(with);
+    vireo_submit with = VIREO_SUBMIT_INIT;
+    with.fault = &fault;
     with.scratch = scratch->p;
     with.scratch_bytes = scratch_bytes;
     return o.d->submit(loaded, in.data(), part.input_count, out.data(), part.output_count, &with);
@@ -365,17 +375,20 @@ struct Answers {
 };
 inline Answers claims(Opened& o, const Net& net) {
   Answers a;
-  const vireo_claims to = {&a,
-                           [](void* c, const vireo_part* p) -> vireo_status {
-                             EXPECT_EQ(p->flags, uint32_t{VIREO_PART_JOINS});
-                             static_cast<Answers*>(c)->reasons.emplace_back();
-                             static_cast<Answers*>(c)->times.push_back(p->time_ns);
-                             return VIREO_OK;
-                           },
-                           [](void* c, uint32_t, const char* why) -> vireo_status {
-                             static_cast<Answers*>(c)->reasons.emplace_back(why);
-                             return VIREO_OK;
-                           }};
+  TestFault fault;
+  const vireo_claims to = test_claims(
+      &a,
+      [](void* c, const vireo_claim* p) -> vireo_status {
+        EXPECT_EQ(p->flags, uint32_t{VIREO_CLAIM_JOINS});
+        static_cast<Answers*>(c)->reasons.emplace_back();
+        static_cast<Answers*>(c)->times.push_back(p->time_ns);
+        return VIREO_OK;
+      },
+      [](void* c, uint32_t, const char* why) -> vireo_status {
+        static_cast<Answers*>(c)->reasons.emplace_back(why);
+        return VIREO_OK;
+      },
+      &fault);
   EXPECT_EQ(o.d->claim(o.device, &o.host, &net.g, &to), VIREO_OK);
   return a;
 }

@@ -9,7 +9,7 @@ TEST(NpuDriver, DamagedBlobsAreRefused) {
   Net net(5);
   net.table(net.conv(net.value(net.noise({1, 2, 5, 5}), false), 3, 1, 1));
   Part p(o, net, 0, 2);
-  ASSERT_EQ(p.compile(), VIREO_OK) << p.message;
+  ASSERT_EQ(p.compile(), VIREO_OK) << p.fault.text;
   const std::vector<uint8_t> good(p.blob.data(), p.blob.data() + p.blob.size);
   Part again(o, net, 0, 2);
   ASSERT_EQ(again.compile(), VIREO_OK);
@@ -19,9 +19,9 @@ TEST(NpuDriver, DamagedBlobsAreRefused) {
     const bool steers = i < offsetof(BlobHeader, cycles) || i >= offsetof(BlobHeader, hash);
     EXPECT_EQ(p.load(), steers ? vireo_status{VIREO_INVALID_MODEL} : vireo_status{VIREO_OK}) << "byte " << i;
     p.blob.data()[i] = good[i];
-    p.part.blob_bytes = i;
+    p.request.blob_bytes = i;
     EXPECT_EQ(p.load(), VIREO_INVALID_MODEL) << "length " << i;
-    p.part.blob_bytes = good.size();
+    p.request.blob_bytes = good.size();
   }
   // With a hash that fits: nothing but the checks of what steers stands between these bytes and memory.
   uint32_t loads = 0, refusals = 0;
@@ -68,7 +68,7 @@ struct Pieces {
     take(&stream, stream_at(header.inputs, header.outputs), header.stream_bytes / sizeof(Command));
     take(&constants, constants_at(header.inputs, header.outputs, header.stream_bytes), header.constant_bytes);
   }
-  void write(Blob* to, vireo_part* part) {
+  void write(Blob* to, vireo_memory_request* with) {
     BlobHeader& h = header;
     h.inputs = static_cast<uint32_t>(inputs.size());
     h.outputs = static_cast<uint32_t>(outputs.size());
@@ -86,8 +86,8 @@ struct Pieces {
     put(constants, constants_at(h.inputs, h.outputs, h.stream_bytes));
     h.hash = hash_of(at + sizeof(h), size - sizeof(h));
     std::memcpy(at, &h, sizeof(h));
-    part->blob = at;
-    part->blob_bytes = size;
+    with->blob = at;
+    with->blob_bytes = size;
   }
 };
 
@@ -97,7 +97,7 @@ TEST(NpuDriver, ABlobHasNoMoreValuesThanAPartHasRoomFor) {
   net.table(net.value(net.noise({1, 2, 5, 5}), false));
   for (const bool outputs : {false, true}) {
     Part p(o, net, 0, 1);
-    ASSERT_EQ(p.compile(), VIREO_OK) << p.message;
+    ASSERT_EQ(p.compile(), VIREO_OK) << p.fault.text;
     Pieces blob(&p.blob);
     std::vector<int32_t>& values = outputs ? p.outputs : p.inputs;
     for (const uint32_t count : {kMostValues, kMostValues + 1}) {
@@ -107,7 +107,7 @@ TEST(NpuDriver, ABlobHasNoMoreValuesThanAPartHasRoomFor) {
       p.part.input_count = static_cast<uint32_t>(p.inputs.size());
       p.part.outputs = p.outputs.data();
       p.part.output_count = static_cast<uint32_t>(p.outputs.size());
-      blob.write(&p.blob, &p.part);
+      blob.write(&p.blob, &p.request);
       if (count > kMostValues) {
         EXPECT_EQ(p.load(), VIREO_INVALID_MODEL);
         break;
@@ -126,7 +126,7 @@ TEST(NpuDriver, AStreamOfAnyLengthIsCancelled) {
   Net net(8);
   net.conv(net.value(net.noise({1, 32, 40, 40}), false), 32, 1, 1);
   Part right(o, net, 0, 1), slow(o, net, 0, 1);
-  ASSERT_EQ(right.compile(), VIREO_OK) << right.message;
+  ASSERT_EQ(right.compile(), VIREO_OK) << right.fault.text;
   ASSERT_EQ(right.load(), VIREO_OK);
   ASSERT_EQ(slow.compile(), VIREO_OK);
   Pieces blob(&slow.blob);
@@ -135,7 +135,7 @@ TEST(NpuDriver, AStreamOfAnyLengthIsCancelled) {
   ASSERT_GT(at, 0u);
   const Command conv = blob.stream[at];
   blob.stream.insert(blob.stream.begin() + static_cast<std::ptrdiff_t>(at), 40000, conv);
-  blob.write(&slow.blob, &slow.part);
+  blob.write(&slow.blob, &slow.request);
   right.prepare();
   for (const bool unloaded : {false, true}) {
     ASSERT_EQ(slow.load(), VIREO_OK);
@@ -311,7 +311,7 @@ TEST(NpuDriver, EveryNodeIsLookedAtOnce) {
   const auto count = static_cast<uint32_t>(net.g.nodes.size());
   EXPECT_EQ(claims(o, net).reasons, std::vector<std::string>(count, ""));
   Part p(o, net, 0, count);
-  ASSERT_EQ(p.compile(), VIREO_OK) << p.message;
+  ASSERT_EQ(p.compile(), VIREO_OK) << p.fault.text;
   ASSERT_EQ(p.load(), VIREO_OK);
   ASSERT_EQ(p.run(), VIREO_OK);
   EXPECT_TRUE(p.right());
@@ -344,8 +344,10 @@ TEST(NpuDriver, WantOfMemoryIsAStatus) {
   d->release(d->self);
   EXPECT_EQ(g_held, 0);
   Opened o;
-  const vireo_claims to = {nullptr, [](void*, const vireo_part*) -> vireo_status { return VIREO_OK; },
-                           [](void*, uint32_t, const char*) -> vireo_status { return VIREO_OK; }};
+  TestFault fault;
+  const vireo_claims to = test_claims(
+      nullptr, [](void*, const vireo_claim*) -> vireo_status { return VIREO_OK; },
+      [](void*, uint32_t, const char*) -> vireo_status { return VIREO_OK; }, &fault);
   starve("claim", [&] { return o.d->claim(o.device, &o.host, &net.g, &to); });
   Part p(o, net, 0, 2);
   starve("compile", [&] { return p.compile(); });

@@ -2,10 +2,6 @@
 #ifndef VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
 #define VIREO_DELEGATES_NPU_DRIVER_INSTANCE_H_
 
-#include <mutex>
-#include <set>
-#include <string>
-
 #include "delegates/npu/compiler/compiler.h"
 #include "delegates/npu/driver/device.h"
 #include "delegates/npu/driver/reports.h"
@@ -26,20 +22,6 @@ vireo_status guarded(const Call& call) {
   }
 }
 
-// Reasons that were made for one node. A host may show one for as long as it has the driver's texts, which is until
-// release; two sessions may claim at once.
-class Texts {
- public:
-  const char* keep(const std::string& text) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return texts_.insert(text).first->c_str();
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<std::string> texts_;
-};
-
 struct Driver {
   vireo_delegate table;  // empty in the one that is linked in
   vireo_host host;
@@ -49,7 +31,6 @@ struct Driver {
   Device* device;
   MemoryKind memory;
   Reports reports;
-  Texts texts;
   char detail[96];
 };
 

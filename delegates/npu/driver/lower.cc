@@ -273,7 +273,7 @@ class Lowered::Reader {
     const int v = n.outputs[0];
     std::array<int64_t, 4> s = dims(v);
     if (planes) s = {s[0], s[2], s[3], s[1]};
-    l.name = n.name.empty() ? kind_name(l.kind) : n.name;
+    l.name = n.name[0] == 0 ? kind_name(l.kind) : n.name;
     l.output = tensor(s, type(v), value(v).name);
     graph_.layers.push_back(l);
     if (const std::string why = refusal(graph_, graph_.layers.size() - 1); !why.empty()) {

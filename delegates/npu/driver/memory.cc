@@ -123,11 +123,11 @@ vireo_status buffer_read(void* self, void* buffer, uint64_t offset, void* to, ui
   return VIREO_OK;
 }
 
-vireo_status bind(void* loaded, const vireo_place* inputs, const vireo_place* outputs) {
+vireo_status bind(void* loaded, const vireo_place* const* inputs, const vireo_place* const* outputs) {
   auto* const p = static_cast<Part*>(loaded);
   const BlobHeader& h = *p->blob.header;
   for (uint32_t i = 0; i < h.inputs + h.outputs; ++i) {
-    const vireo_place& at = i < h.inputs ? inputs[i] : outputs[i - h.inputs];
+    const vireo_place& at = i < h.inputs ? *inputs[i] : *outputs[i - h.inputs];
     const auto* const b = static_cast<const Buffer*>(at.buffer);
     if (b == nullptr || at.offset > b->size || b->size - at.offset < p->blob.boundary[i].bytes)
       return VIREO_INVALID_ARGUMENT;

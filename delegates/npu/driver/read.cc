@@ -1,7 +1,6 @@
 #include "delegates/npu/driver/read.h"
 
 namespace vireo::npu {
-namespace {}  // namespace
 
 int64_t Value::count() const {
   int64_t n = 1;
@@ -40,7 +39,7 @@ const char* ReadGraph::add_node(const vireo_host& host, const vireo_graph* shown
   out.op = n.op;
   out.attrs = n.attrs;
   out.source = source;
-  out.name = n.name == nullptr ? "" : n.name;
+  if (n.name != nullptr) out.name = n.name;
   for (uint32_t i = 0; i < n.input_count; ++i) out.inputs.push_back(value(graph, n.inputs[i], numbers));
   for (uint32_t o = 0; o < n.output_count; ++o) out.outputs.push_back(value(graph, n.outputs[o], numbers));
   if (n.body == nullptr) {

@@ -32,8 +32,8 @@ struct ReadNode {
   uint16_t op = 0;
   const uint8_t* attrs = nullptr;
   std::vector<int> inputs, outputs;  // indices of Value; -1 absent
-  std::string name;
-  uint32_t source = 0;  // the node of the graph that it comes from
+  const char* name = "";             // the host's, as long as the model
+  uint32_t source = 0;               // the node of the graph that it comes from
 };
 
 // Some nodes of a graph, with bodies in the places of composites.
