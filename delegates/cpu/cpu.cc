@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <type_traits>
+
 #include "delegates/cpu/cost.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/features.h"
@@ -35,11 +37,23 @@ constexpr size_t kStateOffset = 64;
 static_assert(sizeof(Tensor) == sizeof(vireo_tensor), "tensors cross the ABI as they are");
 static_assert(alignof(Tensor) == alignof(vireo_tensor), "tensors cross the ABI as they are");
 
+// What a claim of a tuned kernel hands on to memory, pack and load; no state: the reference kernel runs the node.
+struct Found {
+  const CpuKernel* kernel = nullptr;
+#if VIREO_TUNED
+  CpuForms forms;
+  size_t bytes() const { return sizeof(*this) - sizeof(forms) + forms.bytes(); }
+#else
+  size_t bytes() const { return sizeof(*this); }
+#endif
+};
+static_assert(std::is_trivially_copyable_v<Found>, "the host copies it as bytes");
+
 // What a call of the delegate asks about one node.
 struct Query : CpuQuery {
+  Found found;
 #if VIREO_TUNED
-  CpuForms found;
-  Query() { forms = &found; }
+  Query() { forms = &found.forms; }
 #endif
 };
 
@@ -79,13 +93,16 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
 }
 
 // What the claim decided: a tuned kernel, or none for the reference.
-Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots,
-              CpuQuery* query) {
+Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part& part, int32_t slots, Query* query) {
   Choice c;
   (void)view_node(host, graph, part.nodes[0], query);
   query->slots = slots;
-  c.tuned = static_cast<const CpuKernel*>(part.claimed[0]);
-  if (c.tuned == nullptr) c.reference = find_ref(query->op);
+  if (const auto* const found = static_cast<const Found*>(part.claimed[0]); found != nullptr) {
+    memcpy(static_cast<void*>(&query->found), found, found->bytes());
+    c.tuned = found->kernel;
+  } else {
+    c.reference = find_ref(query->op);
+  }
   return c;
 }
 
@@ -177,16 +194,20 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     mine.time_ns = cost;
     mine.kernel = c.kernel;
     mine.reason = c.reason;
-    mine.state = c.tuned;
-    vireo_status status = claims->take(claims->context, &mine);
+    const auto take = [&](const CpuKernel* tuned) {
+      query.found.kernel = tuned;
+      mine.state = &query.found;
+      mine.state_bytes = query.found.bytes();
+      return claims->take(claims->context, &mine);
+    };
+    vireo_status status = c.tuned == nullptr ? claims->take(claims->context, &mine) : take(c.tuned);
     const CpuKernel* other = nullptr;
     for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
                          (other = c.op->alternative(query, k)) != nullptr;
          ++k) {
       if (other == c.tuned) continue;
       mine.kernel = other->name;
-      mine.state = other;
-      status = claims->take(claims->context, &mine);
+      status = take(other);
     }
     if (status != VIREO_OK) return status;
   }

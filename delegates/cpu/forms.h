@@ -1,6 +1,10 @@
-// The composites of a node as the files of adapters/ run them, matched once for a call of the delegate.
+// The composites of a node as the files of adapters/ run them, matched once for a claim and what follows it.
 #ifndef VIREO_DELEGATES_CPU_FORMS_H_
 #define VIREO_DELEGATES_CPU_FORMS_H_
+
+#include <stddef.h>
+
+#include <new>
 
 #include "delegates/cpu/activate_of.h"
 #include "delegates/cpu/cpu_op.h"
@@ -22,31 +26,40 @@ inline bool match_fused(const NodeView& node, Fused* out) {
 }  // namespace cpu
 
 // Several adapters ask of one node whether it is a product with a tail, and one asks again for scratch and packed
-// constants. Bodies are long: the first to ask has it read.
+// constants. Bodies are long: the first to ask has it read, and the claim hands it on to the calls behind it.
 class CpuForms {
  public:
-  const cpu::Fused* product(const NodeView& node) { return product_.of(node, cpu::match_fused); }
-  const composites::FusedCodes* codes(const NodeView& node) { return codes_.of(node, composites::match_codes); }
+  CpuForms() {}  // a form is made when it is asked for
+
+  const cpu::Fused* product(const NodeView& node) {
+    if (product_state_ == State::kUnknown) product_state_ = read(node, cpu::match_fused, &product_);
+    return product_state_ == State::kMatched ? &product_ : nullptr;
+  }
+  const composites::FusedCodes* codes(const NodeView& node) {
+    if (codes_state_ == State::kUnknown) codes_state_ = read(node, composites::match_codes, &codes_);
+    return codes_state_ == State::kMatched ? &codes_ : nullptr;
+  }
+
+  // What has to be copied of it: the largest form is last.
+  size_t bytes() const {
+    if (product_state_ == State::kMatched) return sizeof(*this);
+    return static_cast<size_t>(reinterpret_cast<const char*>(&product_) - reinterpret_cast<const char*>(this));
+  }
 
  private:
+  enum class State : uint8_t { kUnknown, kMatched, kOther };
   template <class Form>
-  class Once {
-   public:
-    Once() {}  // the form is made when it is asked for
-    const Form* of(const NodeView& node, bool (*match)(const NodeView&, Form*)) {
-      if (state_ == State::kUnknown) state_ = match(node, new (&form_) Form()) ? State::kMatched : State::kOther;
-      return state_ == State::kMatched ? &form_ : nullptr;
-    }
+  static State read(const NodeView& node, bool (*match)(const NodeView&, Form*), Form* form) {
+    return match(node, new (form) Form()) ? State::kMatched : State::kOther;
+  }
 
-   private:
-    enum class State : uint8_t { kUnknown, kMatched, kOther };
-    State state_ = State::kUnknown;
-    union {
-      Form form_;
-    };
+  State product_state_ = State::kUnknown, codes_state_ = State::kUnknown;
+  union {
+    composites::FusedCodes codes_;
   };
-  Once<cpu::Fused> product_;
-  Once<composites::FusedCodes> codes_;
+  union {
+    cpu::Fused product_;
+  };
 };
 
 namespace cpu {
