@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sdk/ops/traits.h"
+
 namespace vireo {
 namespace {
 
@@ -55,13 +57,13 @@ double macs(const CpuQuery& q, bool* integer) {
     default:
       break;
   }
-  if (q.op >= Op::kSoftmax && q.op <= Op::kCast) return 0;  // elementwise
+  if (is_elementwise(q.op)) return 0;
   switch (q.op) {
+    case Op::kSoftmax:
     case Op::kReduceSum:
     case Op::kReduceMean:
     case Op::kReduceMax:
     case Op::kReduceMin:
-    case Op::kIdentity:
     case Op::kReshape:
     case Op::kSqueeze:
     case Op::kUnsqueeze:
@@ -82,9 +84,6 @@ double macs(const CpuQuery& q, bool* integer) {
     case Op::kGroupNormalization:
     case Op::kQuantizeLinear:
     case Op::kDequantizeLinear:
-    case Op::kIntAdd:
-    case Op::kIntMul:
-    case Op::kIntAffine:
     case Op::kIntTable:
       return 0;
     case Op::kMaxPool:

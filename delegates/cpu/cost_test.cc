@@ -39,6 +39,9 @@ TEST(Cost, WalksByTheirBytes) {
   EXPECT_DOUBLE_EQ(cost_ns(query(Op::kRelu, {value({1, 1000})}, value({1, 1000})), false), 150 + 8000.0 / 2);
   EXPECT_DOUBLE_EQ(cost_ns(query(Op::kAdd, {value({1, 1000}), value({1000})}, value({1, 1000})), true),
                    150 + 12000.0 / 16);
+  // Whatever the number of an operator is, its row says that it is elementwise.
+  for (const Op op : {Op::kSoftmax, Op::kBinarizer, Op::kIdentity})
+    EXPECT_DOUBLE_EQ(cost_ns(query(op, {value({1, 1000})}, value({1, 1000})), true), 150 + 8000.0 / 16);
 }
 
 TEST(Cost, UnknownWhereShapesChangeOrNobodyHasSaid) {
