@@ -10,6 +10,7 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/packed.h"
 #include "sdk/composites/codes/codes.h"
+#include "sdk/composites/dynamic/dynamic.h"
 #include "sdk/composites/epilogue/epilogue.h"
 
 namespace vireo {
@@ -21,6 +22,14 @@ struct Fused : composites::FusedProduct {
 };
 inline bool match_fused(const NodeView& node, Fused* out) {
   return composites::match_product(node, out) && activate_of(out->function, &out->act);
+}
+
+// The same of a convolution of codes.
+struct FusedDynamicConv : composites::FusedDynamicConv {
+  Activate act;
+};
+inline bool match_dynamic(const NodeView& node, FusedDynamicConv* out) {
+  return composites::match_dynamic_conv(node, out) && activate_of(out->function, &out->act);
 }
 
 }  // namespace cpu
@@ -39,11 +48,18 @@ class CpuForms {
     if (codes_state_ == State::kUnknown) codes_state_ = read(node, composites::match_codes, &codes_);
     return codes_state_ == State::kMatched ? &codes_ : nullptr;
   }
+  const cpu::FusedDynamicConv* dynamic_conv(const NodeView& node) {
+    if (dynamic_state_ == State::kUnknown) dynamic_state_ = read(node, cpu::match_dynamic, &dynamic_);
+    return dynamic_state_ == State::kMatched ? &dynamic_ : nullptr;
+  }
 
   // What has to be copied of it: the largest form is last.
   size_t bytes() const {
     if (product_state_ == State::kMatched) return sizeof(*this);
-    return static_cast<size_t>(reinterpret_cast<const char*>(&product_) - reinterpret_cast<const char*>(this));
+    const void* const end = dynamic_state_ == State::kMatched ? static_cast<const void*>(&product_)
+                            : codes_state_ == State::kMatched ? static_cast<const void*>(&dynamic_)
+                                                              : static_cast<const void*>(&codes_);
+    return static_cast<size_t>(static_cast<const char*>(end) - reinterpret_cast<const char*>(this));
   }
 
  private:
@@ -53,9 +69,12 @@ class CpuForms {
     return match(node, new (form) Form()) ? State::kMatched : State::kOther;
   }
 
-  State product_state_ = State::kUnknown, codes_state_ = State::kUnknown;
+  State product_state_ = State::kUnknown, codes_state_ = State::kUnknown, dynamic_state_ = State::kUnknown;
   union {
     composites::FusedCodes codes_;
+  };
+  union {
+    cpu::FusedDynamicConv dynamic_;
   };
   union {
     cpu::Fused product_;
@@ -67,6 +86,7 @@ namespace cpu {
 // The node as a product with a tail, or as a product of codes; null where it is none. Lives as long as the query.
 inline const Fused* product_of(const CpuQuery& q) { return q.forms->product(q); }
 inline const composites::FusedCodes* codes_of(const CpuQuery& q) { return q.forms->codes(q); }
+inline const FusedDynamicConv* dynamic_conv_of(const CpuQuery& q) { return q.forms->dynamic_conv(q); }
 
 // The state of a kernel that runs a product and reads the core's constant packed where it can, and its `prepare`.
 struct FusedState {

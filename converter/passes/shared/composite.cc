@@ -6,6 +6,7 @@
 #include "converter/ir/shown.h"
 #include "sdk/composites/attention/attention.h"
 #include "sdk/composites/codes/codes.h"
+#include "sdk/composites/dynamic/dynamic.h"
 #include "sdk/composites/epilogue/epilogue.h"
 #include "sdk/composites/norm/norm.h"
 #include "sdk/composites/recurrent/recurrent.h"
@@ -67,7 +68,8 @@ uint32_t result_may_lie_on(const ir::Node& composite) {
   return composite_inplace(own, {in.data(), in.size()}, {inputs.data(), inputs.size()}, read_later);
 }
 
-// Whether the matcher of the row's form reads the composite. Chains and dynamic products have theirs in delegates/cpu.
+// Whether the matcher of the row's form reads the composite. Chains have theirs in delegates/cpu, dynamic matrix products
+// none.
 bool reads_as(const Composite& row, const NodeView& view) {
   switch (row.form) {
     case Form::kEpilogue: {
@@ -77,6 +79,10 @@ bool reads_as(const Composite& row, const NodeView& view) {
     case Form::kCodes: {
       composites::FusedCodes f;
       return match_codes(view, &f) && f.core == row.op;
+    }
+    case Form::kDynamic: {
+      composites::FusedDynamicConv f;
+      return row.op != Op::kConvInteger || match_dynamic_conv(view, &f);
     }
     case Form::kAttention: {
       composites::FusedAttention f;

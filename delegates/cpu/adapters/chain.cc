@@ -7,6 +7,7 @@
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/chain/chain.h"
 #include "delegates/cpu/reduction.h"
+#include "sdk/composites/operand.h"
 
 namespace vireo {
 namespace {
@@ -14,17 +15,10 @@ namespace {
 using cpu::ChainF32;
 using cpu::ChainStep;
 
-// An operand's elements: an input of the node, or a constant of the body.
-struct Source {
-  int32_t input = -1;
-  const void* constant = nullptr;
-  Shape shape;  // of a constant
-};
-
 struct State {
   ChainF32 chain;
   int rank = 0;  // of what the steps make
-  Source sources[ChainF32::kMaxOperands];
+  composites::Operand sources[ChainF32::kMaxOperands];
 };
 
 // What the body's values are while it is read: where a step finds them, and how many steps still will.
@@ -91,19 +85,12 @@ class Reader {
       *out = static_cast<int16_t>(-1 - k);
       return true;
     }
-    const vireo_graph_value shown = body_.value(value);
-    const TensorType type = type_of(shown);
-    if (value < 0 || type.dtype != whole_.dtype || type.shape.rank > whole_.shape.rank) return false;
+    const composites::Operand operand = composites::operand_of(q_, value);
+    const TensorType& type = operand.type;
+    if (!operand.given() || type.dtype != whole_.dtype || type.shape.rank > whole_.shape.rank) return false;
     if (out_.chain.operand_count == ChainF32::kMaxOperands) return false;
-    Source s;
-    s.input = body_.input_of(value, body_.input_count());
-    if (s.input < 0) {
-      s.constant = shown.constant;
-      if (s.constant == nullptr) return false;
-      s.shape = type.shape;
-    }
     operands_[out_.chain.operand_count] = value;
-    out_.sources[out_.chain.operand_count] = s;
+    out_.sources[out_.chain.operand_count] = operand;
     *out = static_cast<int16_t>(-1 - out_.chain.operand_count++);
     return true;
   }
@@ -172,16 +159,12 @@ int64_t scratch_bytes(const CpuQuery& q) {
 Status run(const KernelContext& ctx, const void* state) {
   const auto& s = *static_cast<const State*>(state);
   Tensor& y = *ctx.out(0);
-  const auto shape_of = [&](int k) -> const Shape& {
-    const Source& source = s.sources[k];
-    return source.input < 0 ? source.shape : ctx.required(static_cast<size_t>(source.input)).shape;
-  };
   Shape whole = y.shape;
   if (s.chain.end.axes > 0) {
     whole.rank = s.rank;
     for (int i = 0; i < s.rank; ++i) whole[i] = 1;
     for (int k = 0; k < s.chain.operand_count; ++k) {
-      const Shape& own = shape_of(k);
+      const Shape& own = s.sources[k].shape(ctx);
       for (int i = s.rank - own.rank, j = 0; j < own.rank; ++i, ++j) whole[i] = whole[i] == 1 ? own[j] : whole[i];
     }
     if (product(whole, 0, s.rank - s.chain.end.axes) != y.count())
@@ -189,9 +172,8 @@ Status run(const KernelContext& ctx, const void* state) {
   }
   cpu::ChainOperand operands[ChainF32::kMaxOperands];
   for (int k = 0; k < s.chain.operand_count; ++k) {
-    const Source& source = s.sources[k];
-    const Shape& own = shape_of(k);
-    operands[k].data = source.input < 0 ? source.constant : ctx.required(static_cast<size_t>(source.input)).data;
+    const Shape& own = s.sources[k].shape(ctx);
+    operands[k].data = s.sources[k].data(ctx);
     int64_t step = 1;
     for (int i = whole.rank - 1, j = own.rank - 1; i >= 0; --i, --j) {
       operands[k].strides[i] = j < 0 || own[j] == 1 ? 0 : step;
