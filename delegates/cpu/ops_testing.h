@@ -180,10 +180,7 @@ class NodeCase {
   void expect_left() {
     ASSERT_TRUE(ok(status_)) << message_;
     const vireo_host host = test_host();
-    Claimed c;
-    const vireo_claims claims = {&c, take, leave};
-    EXPECT_EQ(vireo_cpu_delegate.claim(nullptr, &host, &graph_, &claims), VIREO_OK);
-    EXPECT_EQ(c.kernel, "");
+    EXPECT_EQ(first_claim(host, &graph_).kernel, "");
   }
 
  protected:
