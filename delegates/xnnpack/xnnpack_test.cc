@@ -314,20 +314,20 @@ TEST_F(Xnnpack, TheHostKeepsPackedWeights) {
   const Case a = conv(reals(3, {9})), b = conv(reals(4, {9}));
   const Case depthwise(Op::kConv, pack<attrs::Conv>(conv_attrs(2, 8, 1, 1, 1)),
                        {reals(1, {1, 6, 6, 8}), reals(2, {8, 1, 3, 3})}, 1);
-  const auto pack = [&](const Case& c, uint32_t index, vireo_packed* out) {
+  const auto packed = [&](const Case& c, uint32_t index, vireo_packed* out) {
     return TestPart(x, nullptr, host, c.graph(), 0, TestClaim(), /*packs=*/true).pack(index, out);
   };
   vireo_packed of_a = VIREO_PACKED_INIT, of_b = VIREO_PACKED_INIT;
-  ASSERT_EQ(pack(a, 0, &of_a), VIREO_OK);
-  ASSERT_EQ(pack(b, 0, &of_b), VIREO_OK);
+  ASSERT_EQ(packed(a, 0, &of_a), VIREO_OK);
+  ASSERT_EQ(packed(b, 0, &of_b), VIREO_OK);
   EXPECT_EQ(of_a.constant, a.graph()->values[1].constant);
   EXPECT_EQ(of_a.sizes[0], of_b.sizes[0]);
   EXPECT_NE(of_a.sizes[2], of_b.sizes[2]) << "the bias is packed too";
   EXPECT_EQ(of_a.sizes[3], of_b.sizes[3]);
   EXPECT_NE(of_a.sizes[3], 0);
-  EXPECT_EQ(pack(a, 1, &of_b), VIREO_INVALID_ARGUMENT);
+  EXPECT_EQ(packed(a, 1, &of_b), VIREO_INVALID_ARGUMENT);
   const Case sum(Op::kAdd, pack<attrs::Binary>(attrs::BinaryT{}), {reals(1, {4}), reals(2, {4})}, 1);
-  EXPECT_EQ(pack(sum, 0, &of_b), VIREO_INVALID_ARGUMENT);
+  EXPECT_EQ(packed(sum, 0, &of_b), VIREO_INVALID_ARGUMENT);
   for (const Case* c : {&a, &depthwise}) {
     TestPart part(x, nullptr, host, c->graph(), 0, TestClaim(), /*packs=*/true);
     ASSERT_EQ(part.fault(), "");
