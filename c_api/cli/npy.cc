@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "c_api/cli/failure.h"
 
@@ -277,42 +278,32 @@ Front read_front(const uint8_t* bytes, size_t size, const std::string& name) {
   return f;
 }
 
-}  // namespace
-
-std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name) {
-  std::vector<uint8_t> bytes;
-  const auto up_to = [&](size_t wanted) {  // grows with what is there: a header's word on sizes may be a lie
-    while (bytes.size() < wanted) {
-      const size_t have = bytes.size();
-      bytes.resize(std::min(wanted, std::max<size_t>(65536, 2 * have)));
-      const size_t got = read(bytes.data() + have, bytes.size() - have);
-      bytes.resize(have + got);
-      if (got == 0) return;
-    }
-  };
-  up_to(kFirstBytes);
-  up_to(header_end(bytes.data(), bytes.size(), name));
-  const Front front = read_front(bytes.data(), bytes.size(), name);
-  up_to(front.start + front.need);
-  uint8_t more;
-  if (bytes.size() == front.start + front.need && read(&more, 1) != 0)
-    throw Failure(name + " goes on behind its array", "write it with numpy.savez");
-  return bytes;
+// What a stream gives, up to `wanted` bytes in `bytes`. It grows with what is there: a header's word on sizes may be a
+// lie.
+void fill(const ReadSome& read, size_t wanted, std::vector<uint8_t>* bytes) {
+  while (bytes->size() < wanted) {
+    const size_t have = bytes->size();
+    bytes->resize(std::min(wanted, std::max<size_t>(65536, 2 * have)));
+    const size_t got = read(bytes->data() + have, bytes->size() - have);
+    bytes->resize(have + got);
+    if (got == 0) return;
+  }
 }
 
-Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
-  const Front front = read_front(bytes, size, name);
-  const HeaderReader& header = front.header;
+// Reads no further than the header.
+Front read_front(const ReadSome& read, const std::string& name, std::vector<uint8_t>* bytes) {
+  fill(read, kFirstBytes, bytes);
+  fill(read, header_end(bytes->data(), bytes->size(), name), bytes);
+  return read_front(bytes->data(), bytes->size(), name);
+}
+
+// `dims`: of the array that `data` holds, `count` elements as `front` has them.
+Array decode(const Front& front, const std::vector<int64_t>& dims, size_t count, const uint8_t* data) {
   const Element& e = front.element;
-  const size_t count = front.count, need = front.need;
-  const uint8_t* data = bytes + front.start;
-  if (need > size - front.start) {
-    throw Failure(name + " is cut short: shape " + shape_text(header.shape) + " of '" + header.descr +
-                  "' needs more bytes than it has");
-  }
-  Array a = make_array(e.dtype, header.shape);
+  const size_t need = count * e.size;
+  Array a = make_array(e.dtype, dims);
   std::vector<size_t> positions;
-  if (header.fortran && header.shape.size() > 1) positions = fortran_positions(header.shape, count);
+  if (front.header.fortran && dims.size() > 1) positions = fortran_positions(dims, count);
   if (e.dtype == VIREO_STRING) {
     for (size_t i = 0; i < count; ++i)
       a.strings[i] = text_of(data + (positions.empty() ? i : positions[i]) * e.size, e);
@@ -328,6 +319,67 @@ Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
       std::reverse(a.bytes.begin() + static_cast<ptrdiff_t>(i), a.bytes.begin() + static_cast<ptrdiff_t>(i + e.unit));
   }
   return a;
+}
+
+}  // namespace
+
+std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name) {
+  std::vector<uint8_t> bytes;
+  const Front front = read_front(read, name, &bytes);
+  fill(read, front.start + front.need, &bytes);
+  uint8_t more;
+  if (bytes.size() == front.start + front.need && read(&more, 1) != 0)
+    throw Failure(name + " goes on behind its array", "write it with numpy.savez");
+  return bytes;
+}
+
+Array parse_npy(const uint8_t* bytes, size_t size, const std::string& name) {
+  const Front front = read_front(bytes, size, name);
+  if (front.need > size - front.start) {
+    throw Failure(name + " is cut short: shape " + shape_text(front.header.shape) + " of '" + front.header.descr +
+                  "' needs more bytes than it has");
+  }
+  return decode(front, front.header.shape, front.count, bytes + front.start);
+}
+
+struct NpyRows::Source {
+  ReadSome read;
+  std::string name;
+  Front front;
+  std::vector<int64_t> row;  // dims
+  size_t count = 1;          // elements of a row
+  int64_t at = 0;
+};
+
+NpyRows::NpyRows(ReadSome read, std::string name) {
+  std::vector<uint8_t> bytes;
+  const Front front = read_front(read, name, &bytes);
+  const std::vector<int64_t>& shape = front.header.shape;
+  if (shape.empty()) throw Failure(name + " is a single value, and has no rows", "give it a first axis of samples");
+  if (front.header.fortran && shape.size() > 1) {
+    throw Failure(name + " is stored column by column, so its rows cannot be read one by one",
+                  "save it again: numpy.savez(FILE, NAME=numpy.ascontiguousarray(array))");
+  }
+  source_ = std::make_unique<Source>(Source{std::move(read), std::move(name), front, {}, 1, 0});
+  source_->row.assign(shape.begin() + 1, shape.end());
+  for (const int64_t d : source_->row) source_->count *= static_cast<size_t>(d);
+}
+
+NpyRows::~NpyRows() = default;
+NpyRows::NpyRows(NpyRows&&) noexcept = default;
+
+vireo_dtype NpyRows::dtype() const { return source_->front.element.dtype; }
+const std::vector<int64_t>& NpyRows::dims() const { return source_->front.header.shape; }
+
+Array NpyRows::next() {
+  Source& s = *source_;
+  const size_t need = s.count * s.front.element.size;
+  std::vector<uint8_t> bytes;
+  if (s.at < dims()[0]) fill(s.read, need, &bytes);
+  if (s.at >= dims()[0] || bytes.size() < need)
+    throw Failure(s.name + " is cut short: row " + std::to_string(s.at) + " is not there", "copy or write it again");
+  ++s.at;
+  return decode(s.front, s.row, s.count, bytes.data());
 }
 
 std::vector<uint8_t> format_npy(const Array& array) {

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,24 @@ using ReadSome = std::function<size_t(uint8_t* to, size_t size)>;
 std::vector<uint8_t> read_npy(const ReadSome& read, const std::string& name);
 std::vector<uint8_t> format_npy(const Array& array);
 
+// An array of a .npy file out of a stream, row by row along its first axis: no more than a row is in memory.
+class NpyRows {
+ public:
+  // Throws Failure for what is no such file, for a scalar, and for an array stored column by column.
+  NpyRows(ReadSome read, std::string name);
+  ~NpyRows();
+  NpyRows(NpyRows&&) noexcept;
+
+  vireo_dtype dtype() const;
+  const std::vector<int64_t>& dims() const;  // of the whole array
+  // The next row, of dims() without the first. Throws Failure where the file ends before, or all rows were read.
+  Array next();
+
+ private:
+  struct Source;
+  std::unique_ptr<Source> source_;
+};
+
 // An archive, indexed once; an entry is unpacked when it is asked for. At most kMostEntries, each name once.
 class NpzFile {
  public:
@@ -36,6 +55,8 @@ class NpzFile {
 
   // `path` is what error messages call it. Throws Failure for what is no such archive.
   NpzFile(std::vector<uint8_t> bytes, std::string path);
+  // Leaves the archive on the disk: for rows of arrays that are larger than memory.
+  explicit NpzFile(const std::string& path);
   ~NpzFile();
   NpzFile(const NpzFile&) = delete;
   NpzFile& operator=(const NpzFile&) = delete;
@@ -44,11 +65,16 @@ class NpzFile {
   // Throws Failure if the archive has no such array, or if this process has too little memory to unpack it.
   Array read(const std::string& name) const;
   std::map<std::string, Array> read_all() const;
+  // The same array row by row. Refers to this object.
+  NpyRows rows(const std::string& name) const;
 
  private:
   struct Entry {
     uint64_t index = 0, bytes = 0;  // unpacked, as the archive declares it
   };
+  void index(zip* archive);
+  const Entry& entry_of(const std::string& name) const;
+  ReadSome unpacking(const std::string& name) const;
   void require_memory(const std::string& what, uint64_t bytes, uint64_t largest) const;
 
   std::vector<uint8_t> bytes_;

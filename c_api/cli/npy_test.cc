@@ -52,6 +52,40 @@ TEST(Npy, ReadsAllVersions) {
   }
 }
 
+// A stream of `bytes`, a few at a time.
+ReadSome in_pieces(std::vector<uint8_t> bytes) {
+  return [bytes = std::move(bytes), at = size_t{0}](uint8_t* to, size_t size) mutable {
+    const size_t take = std::min({size, bytes.size() - at, size_t{7}});
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(at), take, to);
+    at += take;
+    return take;
+  };
+}
+
+TEST(NpyRows, ReadsOneRowAfterTheOther) {
+  NpyRows rows(in_pieces(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }",
+                             std::string("\0\0\0\0\x3f\x80\0\0\x40\0\0\0\x40\x40\0\0\x40\x80\0\0\x40\xb0\0\0", 24))),
+               "x.npy");
+  EXPECT_EQ(rows.dtype(), VIREO_FLOAT32);
+  EXPECT_EQ(rows.dims(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(real_at(rows.next(), 2), 2);
+  const Array last = rows.next();
+  EXPECT_EQ(last.dims, std::vector<int64_t>{3});
+  EXPECT_EQ(real_at(last, 2), 5.5);
+  EXPECT_THROW(rows.next(), Failure);
+}
+
+TEST(NpyRows, RefusesWhatHasNoRowsToReadOneByOne) {
+  const auto open = [](const std::string& header, const std::string& data) {
+    return NpyRows(in_pieces(npy(header, data)), "x.npy");
+  };
+  EXPECT_THROW(open("{'descr': '<i8', 'fortran_order': False, 'shape': (), }", raw<int64_t>({1})), Failure);
+  EXPECT_THROW(open("{'descr': '<i4', 'fortran_order': True, 'shape': (1, 2), }", raw<int32_t>({1, 2})), Failure);
+  NpyRows cut = open("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", raw<int32_t>({1, 2, 3}));
+  cut.next();
+  EXPECT_THROW(cut.next(), Failure);
+}
+
 TEST(Npy, ScalarHasNoDimensions) {
   const Array a = parse(npy("{'descr': '<i8', 'fortran_order': False, 'shape': (), }", raw<int64_t>({-7})));
   EXPECT_TRUE(a.dims.empty());

@@ -34,7 +34,25 @@ NpzFile::NpzFile(std::vector<uint8_t> bytes, std::string path) : bytes_(std::mov
     if (source != nullptr) zip_source_free(source);
     throw Failure(path_ + " is not an .npz archive: " + text_of(&error), "write it with numpy.savez");
   }
-  const auto count = static_cast<uint64_t>(zip_get_num_entries(archive.get(), 0));
+  index(archive.get());
+  archive_ = archive.release();
+}
+
+NpzFile::NpzFile(const std::string& path) : path_(path) {
+  int code = 0;
+  std::unique_ptr<zip_t, Close> archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (archive == nullptr) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    throw Failure(path_ + " is not an .npz archive: " + text_of(&error), "write it with numpy.savez",
+                  {"failed", path, "", "", "", ""});
+  }
+  index(archive.get());
+  archive_ = archive.release();
+}
+
+void NpzFile::index(zip_t* archive) {
+  const auto count = static_cast<uint64_t>(zip_get_num_entries(archive, 0));
   if (count > kMostEntries) {
     throw Failure(
         path_ + " has " + std::to_string(count) + " entries, at most " + std::to_string(kMostEntries) + " are read",
@@ -42,7 +60,7 @@ NpzFile::NpzFile(std::vector<uint8_t> bytes, std::string path) : bytes_(std::mov
   }
   for (uint64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
-    if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0)
+    if (zip_stat_index(archive, i, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0)
       throw Failure(path_ + ": entry " + std::to_string(i) + " is damaged", "copy or write the file again");
     std::string name = stat.name == nullptr ? "" : stat.name;
     if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0) name.resize(name.size() - 4);
@@ -50,7 +68,6 @@ NpzFile::NpzFile(std::vector<uint8_t> bytes, std::string path) : bytes_(std::mov
       throw Failure(path_ + " has two entries named '" + name + "'", "write it with numpy.savez");
     names_.push_back(std::move(name));
   }
-  archive_ = archive.release();
 }
 
 NpzFile::~NpzFile() { zip_discard(archive_); }
@@ -64,25 +81,36 @@ void NpzFile::require_memory(const std::string& what, uint64_t bytes, uint64_t l
                 "use smaller arrays, or allow more (ulimit -v, --max-memory)");
 }
 
-Array NpzFile::read(const std::string& name) const {
-  const std::string called = path_ + " (" + name + ")";
+const NpzFile::Entry& NpzFile::entry_of(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Failure(path_ + " has no array '" + name + "'");
-  const Entry& entry = found->second;
-  require_memory(called, entry.bytes, entry.bytes);
-  std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(archive_, entry.index, 0));
+  return found->second;
+}
+
+// No more than the entry declares, whatever is packed there.
+ReadSome NpzFile::unpacking(const std::string& name) const {
+  const Entry& entry = entry_of(name);
+  const std::string called = path_ + " (" + name + ")";
+  const std::shared_ptr<zip_file_t> file(zip_fopen_index(archive_, entry.index, 0), Close());
   if (file == nullptr) throw Failure(called + " cannot be read: " + zip_strerror(archive_));
-  uint64_t left = entry.bytes;  // no more than it declares, whatever is packed there
-  const auto unpack = [&](uint8_t* to, size_t size) {
+  return [file, called, left = entry.bytes](uint8_t* to, size_t size) mutable {
     if (size > left) size = static_cast<size_t>(left);
     const zip_int64_t got = size == 0 ? 0 : zip_fread(file.get(), to, size);
     if (got < 0) throw Failure(called + " is damaged", "copy or write the file again");
     left -= static_cast<uint64_t>(got);
     return static_cast<size_t>(got);
   };
-  const std::vector<uint8_t> content = read_npy(unpack, called);
+}
+
+Array NpzFile::read(const std::string& name) const {
+  const std::string called = path_ + " (" + name + ")";
+  const uint64_t bytes = entry_of(name).bytes;
+  require_memory(called, bytes, bytes);
+  const std::vector<uint8_t> content = read_npy(unpacking(name), called);
   return parse_npy(content.data(), content.size(), called);
 }
+
+NpyRows NpzFile::rows(const std::string& name) const { return NpyRows(unpacking(name), path_ + " (" + name + ")"); }
 
 std::map<std::string, Array> NpzFile::read_all() const {
   uint64_t sum = 0, largest = 0;

@@ -15,6 +15,7 @@ void add_check(Command app, Context& context);
 void add_conformance(Command app, Context& context);
 void add_pack(Command app, Context& context);
 void add_targets(Command app, Context& context);
+void add_eval(Command app, Context& context);
 // seal.cc, with VIREO_TRUST
 void add_keygen(Command app, Context& context);
 void add_sign(Command app, Context& context);
