@@ -86,13 +86,7 @@ std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice
 void bench(const BenchOptions& options, Context& context) {
   require_apart(files_read(options.model, options.inputs), {options.profile, options.report});
   if (!options.profile.empty()) require_writable(options.profile);
-  if (!options.report.empty()) {
-    const std::string& path = options.report;
-    const std::string ending = path.size() > 5 ? path.substr(path.size() - 5) : "";
-    if (ending != ".html" && ending != ".json")
-      throw Failure("--report " + path + " is neither .html nor .json", "give the file one of these endings");
-    require_writable(path);
-  }
+  if (!options.report.empty()) require_report(options.report);
   const Model model(options.model, options.session.threads, context.extensions.convert);
   if (model.converted()) restart_peak_rss();
   Bounds bounds;

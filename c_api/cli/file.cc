@@ -94,6 +94,12 @@ void require_writable(const std::string& path) {
   if (const int error = files::why_not_writable(path); error != 0) fail_writing(path, error);
 }
 
+void require_report(const std::string& path) {
+  if (!ends_with(path, ".html") && !ends_with(path, ".json"))
+    throw Failure("--report " + path + " is neither .html nor .json", "give the file one of these endings");
+  require_writable(path);
+}
+
 void require_apart(const std::vector<std::string>& sources, const std::vector<std::string>& outputs) {
   const auto same = [](const std::string& a, const std::string& b) {
     std::error_code unknown;

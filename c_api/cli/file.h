@@ -24,6 +24,9 @@ void write_file(const std::string& path, const std::string& text);
 // Throws when `path` could not be written later: asked before long work begins.
 void require_writable(const std::string& path);
 
+// The same for the page or the data of --report. Throws when it ends in neither .html nor .json.
+void require_report(const std::string& path);
+
 // Throws when an output is a file that is read, or another output: one would be lost. "" stands for none.
 void require_apart(const std::vector<std::string>& sources, const std::vector<std::string>& outputs);
 

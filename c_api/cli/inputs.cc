@@ -62,7 +62,7 @@ Array load_entry(const NpzFile& archive, const std::string& path, const std::str
 }
 
 Array load_one(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning, Archives* archives,
-               std::string* assumed) {
+               std::string* assumed, PictureFit* fit) {
   const auto opened = archives->find(path);
   if (opened != archives->end()) return fit_dtype(load_entry(*opened->second, path, info.name), info.dtype);
   std::vector<uint8_t> bytes = read_file(path);
@@ -71,7 +71,7 @@ Array load_one(const std::string& path, const vireo_value_info& info, const vire
     const auto& archive = (*archives)[path] = std::make_unique<NpzFile>(std::move(bytes), path);
     return fit_dtype(load_entry(*archive, path, info.name), info.dtype);
   }
-  if (is_picture(bytes)) return read_picture(path, info, meaning, assumed);
+  if (is_picture(bytes)) return read_picture(path, info, meaning, assumed, fit);
   if (starts_with(bytes, "RIFF", 4) || starts_with(bytes, "RIFX", 4)) return read_sound(path, info, meaning, assumed);
   throw Failure(path + " is neither .npy nor .npz, nor a picture (.png, .jpg, .webp, .tif, .bmp, .ppm) or .wav",
                 "give input '" + std::string(info.name) + "' a file of one of these");
@@ -90,6 +90,24 @@ bool read_range(const std::string& text, int64_t* lo, int64_t* hi) {
 }
 
 }  // namespace
+
+vireo_meaning input_meaning(const Model& model, size_t input) {
+  vireo_meaning meaning = VIREO_MEANING_INIT;
+  vireo_error error = VIREO_ERROR_INIT;
+  check_file(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(input), &meaning, &error), error,
+             "read the signature of", model.name());
+  return meaning;
+}
+
+Array load_file(const std::string& path, const Model& model, size_t input, std::string* assumed, PictureFit* fit) {
+  const vireo_value_info& info = model.inputs()[input];
+  return at_file(path, info.name, [&] {
+    Archives archives;
+    Array array = load_one(path, info, input_meaning(model, input), &archives, assumed, fit);
+    require_dtype(info, array, path);
+    return array;
+  });
+}
 
 std::pair<std::string, std::string> split_assignment(const std::string& text) {
   const size_t at = text.rfind('=');
@@ -147,13 +165,10 @@ std::vector<Array> load_inputs(const Model& model, const std::vector<std::string
     const size_t index = static_cast<size_t>(it - model.inputs().begin());
     if (given[index]) throw Failure("input '" + name + "' is given twice", "give each --input once");
     given[index] = true;
-    vireo_meaning meaning = VIREO_MEANING_INIT;
-    vireo_error error = VIREO_ERROR_INIT;
-    check_file(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(index), &meaning, &error), error,
-               "read the signature of", model.name());
+    const vireo_meaning meaning = input_meaning(model, index);
     arrays[index] = at_file(path, name, [&, file = path] {
       std::string line;
-      Array array = load_one(file, *it, meaning, &archives, &line);
+      Array array = load_one(file, *it, meaning, &archives, &line, nullptr);
       if (!line.empty()) assumed->push_back(line);
       require_dtype(*it, array, file);
       bounds->add(*it, array.dims, file);

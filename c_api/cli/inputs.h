@@ -8,6 +8,7 @@
 
 #include "c_api/cli/array.h"
 #include "c_api/cli/handles.h"
+#include "c_api/cli/picture.h"
 
 namespace vireo::cli {
 
@@ -19,6 +20,15 @@ std::pair<std::string, std::string> split_assignment(const std::string& text);
 // `bounds` and one line per assumption to `assumed`. Throws Failure naming input and file.
 std::vector<Array> load_inputs(const Model& model, const std::vector<std::string>& assignments, Bounds* bounds,
                                std::vector<std::string>* assumed);
+
+// What the model's signature says of an input; texts live as long as the model.
+vireo_meaning input_meaning(const Model& model, size_t input);
+
+// One file as an input: .npy, .npz (the array of the input's name, or the only one), a picture or a sound, told apart
+// by content. `assumed` gets a line where something was decided; `fit`, unless NULL, where a picture went. Throws
+// Failure naming file and input.
+Array load_file(const std::string& path, const Model& model, size_t input, std::string* assumed,
+                PictureFit* fit = nullptr);
 
 // Lets arrays that numpy cannot type stand for what the input takes: uint16 for bfloat16, uint8 for float8, 8-bit
 // integers for packed ones. Leaves all others alone.

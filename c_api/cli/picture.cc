@@ -93,13 +93,14 @@ Pixels resized(const Pixels& from, int width, int height) {
 }
 
 // The whole picture in the middle of the frame, black around it.
-Pixels letterboxed(const Pixels& from, int width, int height) {
+Pixels letterboxed(const Pixels& from, int width, int height, PictureFit* fit) {
   const double scale = std::min(static_cast<double>(width) / from.width, static_cast<double>(height) / from.height);
   const Pixels inner = resized(from, std::max(1, static_cast<int>(lround(from.width * scale))),
                                std::max(1, static_cast<int>(lround(from.height * scale))));
   Pixels out{width, height, from.channels,
              std::vector<float>(static_cast<size_t>(width) * height * from.channels, 0.0f)};
   const int left = (width - inner.width) / 2, top = (height - inner.height) / 2;
+  *fit = {static_cast<double>(inner.width) / from.width, static_cast<double>(inner.height) / from.height, left, top};
   for (int y = 0; y < inner.height; ++y) {
     std::copy_n(inner.values.begin() + static_cast<ptrdiff_t>(y) * inner.width * inner.channels,
                 inner.width * inner.channels,
@@ -113,7 +114,7 @@ Pixels letterboxed(const Pixels& from, int width, int height) {
 bool is_picture(const std::vector<uint8_t>& bytes) { return find_codec({bytes.data(), bytes.size()}) != nullptr; }
 
 Array read_picture(const std::string& path, const vireo_value_info& info, const vireo_meaning& meaning,
-                   std::string* assumed) {
+                   std::string* assumed, PictureFit* fit) {
   const std::string input = "input '" + std::string(info.name) + "' (" + type_text(info) + ")";
   const bool told = meaning.kind == VIREO_MEANING_IMAGE;
   const Layout layout = layout_of(info, told && meaning.layout != nullptr ? meaning.layout : "");
@@ -137,15 +138,19 @@ Array read_picture(const std::string& path, const vireo_value_info& info, const 
   const int height = any_h ? picture.height : static_cast<int>(want_h);
   const int width = any_w ? picture.width : static_cast<int>(want_w);
   std::string done;
+  PictureFit unasked;
+  if (fit == nullptr) fit = &unasked;
+  *fit = {};
   if (width != picture.width || height != picture.height) {
     const std::string resize = told && meaning.resize != nullptr ? meaning.resize : "";
     const std::string sizes = std::to_string(picture.width) + "x" + std::to_string(picture.height) + " to " +
                               std::to_string(width) + "x" + std::to_string(height);
     if (resize == "stretch") {
+      *fit = {static_cast<double>(width) / picture.width, static_cast<double>(height) / picture.height, 0, 0};
       picture = resized(picture, width, height);
       done = "stretched from " + sizes + ", ";
     } else if (resize == "letterbox") {
-      picture = letterboxed(picture, width, height);
+      picture = letterboxed(picture, width, height, fit);
       done = "letterboxed from " + sizes + ", ";
     } else {
       throw Failure(path + " is " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +

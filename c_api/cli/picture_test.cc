@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
@@ -58,15 +60,31 @@ TEST(Picture, SignatureSetsOrderRangeMeanAndResize) {
   meaning.std = deviation;
   meaning.mean_count = meaning.std_count = 3;
   std::string assumed;
-  const Array a = read_picture(two_pixels(), input(VIREO_FLOAT32, {1, 1, 2, 3}), meaning, &assumed);
+  PictureFit fit;
+  const Array a = read_picture(two_pixels(), input(VIREO_FLOAT32, {1, 1, 2, 3}), meaning, &assumed, &fit);
+  EXPECT_EQ(fit.scale_x, 1);
   EXPECT_FLOAT_EQ(static_cast<float>(real_at(a, 0)), (0 - 1) / 2.0f);    // blue of red
   EXPECT_FLOAT_EQ(static_cast<float>(real_at(a, 2)), (255 - 3) / 2.0f);  // red of red
   EXPECT_FLOAT_EQ(static_cast<float>(real_at(a, 3)), (30 - 1) / 2.0f);
-  const Array wide = read_picture(two_pixels(), input(VIREO_FLOAT32, {1, 2, 4, 3}), meaning, &assumed);
+  const Array wide = read_picture(two_pixels(), input(VIREO_FLOAT32, {1, 2, 4, 3}), meaning, &assumed, &fit);
+  EXPECT_EQ(std::make_tuple(fit.scale_x, fit.scale_y, fit.left, fit.top), std::make_tuple(2.0, 2.0, 0, 0));
   EXPECT_EQ(wide.dims, (std::vector<int64_t>{1, 2, 4, 3}));
   EXPECT_NE(assumed.find("stretched"), std::string::npos);
   // Between the two pixels' centres the values are mixed three to one.
   EXPECT_NEAR(real_at(wide, 3 + 2), (0.75 * 255 + 0.25 * 10 - 3) / 2, 1e-3);
+}
+
+TEST(Picture, LetterboxingSaysWhereThePictureWent) {
+  vireo_meaning meaning = VIREO_MEANING_INIT;
+  meaning.kind = VIREO_MEANING_IMAGE;
+  meaning.resize = "letterbox";
+  meaning.range_hi = 1;
+  std::string assumed;
+  PictureFit fit;
+  const Array a = read_picture(two_pixels(), input(VIREO_FLOAT32, {1, 3, 8, 4}), meaning, &assumed, &fit);
+  EXPECT_EQ(std::make_tuple(fit.scale_x, fit.scale_y, fit.left, fit.top), std::make_tuple(2.0, 2.0, 0, 3));
+  EXPECT_EQ(real_at(a, 2 * 4), 0) << "black above the picture";
+  EXPECT_EQ(real_at(a, 3 * 4), 1) << "its first pixel";
 }
 
 TEST(Picture, AnotherSizeNeedsASignature) {

@@ -229,12 +229,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (options.bench_seconds > 0 && options.report.empty())
     throw Failure("--bench measures for the report, and none is asked for",
                   "add --report OUT.html, or use vireo bench");
-  if (!options.report.empty()) {
-    if (!ends_with(options.report, ".html") && !ends_with(options.report, ".json")) {
-      throw Failure("--report " + options.report + " is neither .html nor .json", "give the file one of these endings");
-    }
-    require_writable(options.report);
-  }
+  if (!options.report.empty()) require_report(options.report);
   Progress progress;
   ConvertOptions convert = common_options(options, profiles, &progress);
   if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "c_api/cli/columns.h"
@@ -10,10 +11,6 @@
 
 namespace vireo::cli {
 namespace {
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 // The shape `dims` with dimensions of 1 put between, so that the input takes it.
 std::optional<std::vector<int64_t>> spread(const std::vector<int64_t>& dims, const vireo_value_info& info) {
@@ -93,7 +90,7 @@ Array fit_input(const Array& given, const Model& model, size_t input, const std:
   if (!dims.has_value()) {
     throw Failure("input '" + std::string(info.name) + "' takes " + type_text(info) + ", but a sample of " + where +
                       " has shape " + shape_text(given.dims),
-                  "one sample is one row of the array, and the model's batch is 1; --input " + std::string(info.name) +
+                  "a sample is one row of the array, with a batch of 1 in front; --input " + std::string(info.name) +
                       "=KEY names another array",
                   {"failed", "", "", info.name, "", ""});
   }
@@ -101,11 +98,7 @@ Array fit_input(const Array& given, const Model& model, size_t input, const std:
   if (array.dtype == info.dtype) return array;
   const bool reals = info.dtype == VIREO_FLOAT32 || info.dtype == VIREO_FLOAT16 || info.dtype == VIREO_FLOAT64;
   if (array.dtype == VIREO_UINT8 && reals) {
-    vireo_meaning meaning = VIREO_MEANING_INIT;
-    vireo_error error = VIREO_ERROR_INIT;
-    check_file(vireo_model_input_meaning(model.get(), static_cast<uint32_t>(input), &meaning, &error), error,
-               "read the signature of", model.name());
-    return scaled_bytes(array, info, meaning, where, assumed);
+    return scaled_bytes(array, info, input_meaning(model, input), where, assumed);
   }
   if (!widens(array.dtype, info.dtype)) require_dtype(info, array, where);
   Array out = make_array(info.dtype, array.dims);
@@ -114,14 +107,19 @@ Array fit_input(const Array& given, const Model& model, size_t input, const std:
 }
 
 std::unique_ptr<Dataset> open_dataset(const DataOptions& options, const Model& model) {
+  const std::string kinds =
+      "--data takes an .npz file, a folder of pictures or sounds with labels.csv or a folder a "
+      "class, or COCO's .json";
   struct stat info = {};
-  if (stat(options.data.c_str(), &info) != 0) {
-    throw Failure("there is no " + options.data, "--data takes an .npz file",
-                  {"VIREO_IO", options.data, "", "", "", ""});
-  }
+  if (stat(options.data.c_str(), &info) != 0)
+    throw Failure("there is no " + options.data, kinds, {"VIREO_IO", options.data, "", "", "", ""});
   return at_file(options.data, "", [&] {
-    if (S_ISREG(info.st_mode) && ends_with(options.data, ".npz")) return open_npz(options, model);
-    throw Failure(options.data + " holds no data that is known", "--data takes an .npz file");
+    if (S_ISDIR(info.st_mode)) return open_folder(options, model);
+    const std::string ending = S_ISREG(info.st_mode) ? std::filesystem::path(options.data).extension().string() : "";
+    if (ending == ".txt" || (ending == ".npz" && options.window > 0)) return open_tokens(options, model);
+    if (ending == ".npz") return open_npz(options, model);
+    if (ending == ".json") return open_coco(options, model);
+    throw Failure(options.data + " holds no data that is known", kinds);
   });
 }
 

@@ -16,6 +16,9 @@ struct DataOptions {
   std::string data;                 // --data
   std::vector<std::string> inputs;  // --input NAME=KEY
   std::string label;                // key of the labels; "": "label"
+  std::string tokenizer;            // tokenizer.json, for a text
+  int64_t window = 0;               // tokens a sample; 0: 256 of a text, and no tokens otherwise
+  std::string classes;              // names in the order of the model's classes: a file or a list; "": sorted
 };
 
 // A sample: what the model takes, and what the metrics need to know of it.
@@ -44,10 +47,13 @@ class Dataset {
   std::vector<std::string> assumed_;
 };
 
-// `needs`: of the metrics. Refers to `model`. Throws Failure.
+// By what lies at options.data. Refers to `model`. Throws Failure.
 std::unique_ptr<Dataset> open_dataset(const DataOptions& options, const Model& model);
 
 std::unique_ptr<Dataset> open_npz(const DataOptions& options, const Model& model);
+std::unique_ptr<Dataset> open_folder(const DataOptions& options, const Model& model);
+std::unique_ptr<Dataset> open_tokens(const DataOptions& options, const Model& model);
+std::unique_ptr<Dataset> open_coco(const DataOptions& options, const Model& model);
 
 // `array` as the input takes it: dimensions of 1 are added where they are missing, numbers become its type where
 // that keeps them, bytes become numbers as those of pictures do. `where` names the file and the key. Adds a line to

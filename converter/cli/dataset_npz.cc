@@ -1,6 +1,8 @@
 // Rows of the arrays of an .npz file.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 
 #include "c_api/cli/inputs.h"
 #include "c_api/cli/nearest.h"
@@ -53,13 +55,15 @@ class NpzData final : public Dataset {
       classes_ = open("labels", "", "");
       require_boxes();
     }
-    if (label_ != nullptr) require_whole(*label_);
+    if (label_ != nullptr && !has(quant::Needs::kText)) require_whole(*label_);
   }
 
   uint64_t size() const override { return rows_; }
   bool has(quant::Needs what) const override {
-    if (what == quant::Needs::kLabel) return label_ != nullptr && label_->rows.dims().size() == 1;
-    if (what == quant::Needs::kPixels) return label_ != nullptr && label_->rows.dims().size() > 1;
+    const bool text = label_ != nullptr && label_->rows.dtype() == VIREO_STRING;
+    if (what == quant::Needs::kText) return text;
+    if (what == quant::Needs::kLabel) return label_ != nullptr && !text && labels_of_row() == 1;
+    if (what == quant::Needs::kPixels) return label_ != nullptr && !text && labels_of_row() != 1;
     if (what == quant::Needs::kBoxes) return boxes_ != nullptr;
     return false;
   }
@@ -78,7 +82,8 @@ class NpzData final : public Dataset {
     }
     if (label_ != nullptr) {
       const Array row = label_->rows.next();
-      for (int64_t i = 0; i < row.count(); ++i) item.labels.push_back(whole_at(row, i));
+      for (const std::string& text : row.strings) item.text += (item.text.empty() ? "" : " ") + text;
+      for (int64_t i = 0; i < row.count() && row.strings.empty(); ++i) item.labels.push_back(whole_at(row, i));
     }
     if (boxes_ != nullptr) read_boxes(&item.boxes);
     return item;
@@ -89,6 +94,11 @@ class NpzData final : public Dataset {
     std::string where;  // "data.npz (label)"
     NpyRows rows;
   };
+
+  int64_t labels_of_row() const {
+    const std::vector<int64_t>& dims = label_->rows.dims();
+    return std::accumulate(dims.begin() + 1, dims.end(), int64_t{1}, std::multiplies<>());
+  }
 
   bool has_key(const std::string& key) const {
     return std::find(file_.names().begin(), file_.names().end(), key) != file_.names().end();
@@ -119,7 +129,7 @@ class NpzData final : public Dataset {
     const vireo_dtype dtype = column.rows.dtype();
     if (dtype_is_float(dtype) || dtype_is_complex(dtype) || dtype == VIREO_STRING)
       throw Failure(column.where + " holds " + vireo_dtype_text(dtype) + ", but labels are whole numbers",
-                    "write the number of the class, from 0 on, as int64");
+                    "write the number of the class, from 0 on, as int64, or a text");
   }
 
   void require_boxes() const {

@@ -3,21 +3,29 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "c_api/cli/app.h"
+#include "c_api/cli/file.h"
 #include "c_api/cli/inputs.h"
 #include "c_api/cli/nearest.h"
 #include "c_api/cli/options.h"
+#include "converter/cli/detector.h"
 #include "converter/cli/evaluation.h"
+#include "converter/cli/metric_command.h"
+#include "converter/cli/report_data.h"
 #include "converter/cli/verbs.h"
 
 namespace vireo::cli {
 namespace {
 
+constexpr size_t kFewSamples = 30;
+
 struct EvalOptions {
   std::vector<std::string> models, devices, metrics, bounds;
   DataOptions data;
-  std::string output;
+  std::string output, decode, report, command;
+  double command_seconds = 60;
   int threads = 0;
   uint64_t samples = 0, worst = 0;
   bool json = false;
@@ -83,7 +91,7 @@ const quant::MetricKind* fitting_metric(const std::vector<std::unique_ptr<Candid
 std::vector<const quant::MetricKind*> choose_metrics(const EvalOptions& options,
                                                      const std::vector<std::unique_ptr<Candidate>>& candidates) {
   std::vector<const quant::MetricKind*> kinds = metrics_given(options.metrics);
-  if (kinds.empty()) {
+  if (kinds.empty() && options.command.empty()) {
     const quant::MetricKind* const kind = fitting_metric(candidates);
     if (kind == nullptr) {
       throw Failure(options.data.data + " has nothing to judge a model by: no array 'label', no 'boxes' with 'labels'",
@@ -92,6 +100,10 @@ std::vector<const quant::MetricKind*> choose_metrics(const EvalOptions& options,
     kinds.push_back(kind);
   }
   for (const quant::MetricKind* kind : kinds) {
+    if (kind->needs == quant::Needs::kBoxes && options.decode.empty()) {
+      throw Failure("metric " + std::string(kind->name) + " needs to know how the outputs are boxes",
+                    "--decode final, yolo8 or a .json file says it");
+    }
     if (can_take(*kind, candidates)) continue;
     const quant::MetricKind* const other = fitting_metric(candidates);
     throw Failure("metric " + std::string(kind->name) + " needs " + data_for(kind->needs) + ", which " +
@@ -104,9 +116,35 @@ std::vector<const quant::MetricKind*> choose_metrics(const EvalOptions& options,
 
 Json number(double value) { return isfinite(value) ? Json(value) : Json(); }
 
+std::vector<quant::Box> found_boxes(const quant::Decoding& how, const Candidate& candidate,
+                                    const std::vector<Array>& outputs, const std::string& item) {
+  std::vector<quant::Output> all;
+  for (size_t i = 0; i < outputs.size(); ++i) all.push_back(as_output(outputs[i], candidate.model().outputs()[i].name));
+  std::vector<quant::Box> boxes;
+  const std::string fault = quant::decode(how, all, &boxes);
+  if (fault.empty()) return boxes;
+  throw Failure("--decode does not fit " + candidate.model().name() + " at " + item + ": " + fault,
+                "a .json file says which columns of which outputs are what",
+                {"failed", candidate.model().name(), "", "", "", ""});
+}
+
+// What --metric-command reads of a sample.
+void keep(const Candidate& candidate, const std::vector<Array>& outputs, const Item& item, KeptOutputs* kept) {
+  for (size_t i = 0; i < outputs.size(); ++i) kept->add(candidate.model().outputs()[i].name, outputs[i]);
+  const auto& all = candidate.model().outputs();
+  const bool free =
+      std::none_of(all.begin(), all.end(), [](const vireo_value_info& o) { return std::string(o.name) == "label"; });
+  if (free && candidate.data().has(quant::Needs::kLabel) && item.labels.size() == 1) {
+    Array label = make_array(VIREO_INT64, {1});
+    set_real(&label, 0, static_cast<double>(item.labels[0]));
+    kept->add("label", label);
+  }
+}
+
 // Runs all candidates over the data, sample by sample.
 uint64_t run_all(const EvalOptions& options, const std::vector<const quant::MetricKind*>& kinds,
-                 const std::vector<std::unique_ptr<Candidate>>& candidates, std::vector<std::string>* names) {
+                 const std::vector<std::unique_ptr<Candidate>>& candidates, std::vector<std::string>* names,
+                 std::vector<KeptOutputs>* kept) {
   uint64_t count = candidates[0]->data().size();
   if (options.samples > 0) count = std::min(count, options.samples);
   if (count == 0)
@@ -114,6 +152,8 @@ uint64_t run_all(const EvalOptions& options, const std::vector<const quant::Metr
   for (const auto& candidate : candidates) {
     for (const quant::MetricKind* kind : kinds) candidate->metrics.push_back(kind->make());
   }
+  std::optional<quant::Decoding> decoding;
+  if (!options.decode.empty()) decoding = read_decoding(options.decode);
   Progress progress;
   for (uint64_t i = 0; i < count; ++i) {
     progress.show("eval " + options.data.data, i, count);
@@ -123,6 +163,7 @@ uint64_t run_all(const EvalOptions& options, const std::vector<const quant::Metr
       std::vector<Array> outputs;
       Item item = candidate.run(&outputs);
       if (c == 0) names->push_back(item.name);
+      if (!options.command.empty()) keep(candidate, outputs, item, &(*kept)[c]);
       const quant::Output output = as_output(outputs[candidate.output()], candidate.output_name());
       if (c == 0) first = output;
       quant::Sample sample;
@@ -131,7 +172,9 @@ uint64_t run_all(const EvalOptions& options, const std::vector<const quant::Metr
       sample.labels = std::move(item.labels);
       sample.boxes = std::move(item.boxes);
       sample.text = std::move(item.text);
+      if (decoding.has_value()) sample.found = found_boxes(*decoding, candidate, outputs, item.name);
       for (size_t m = 0; m < kinds.size(); ++m) {
+        if (c == 0 && kinds[m]->needs == quant::Needs::kReference) continue;
         const std::string fault = candidate.metrics[m]->add(sample);
         if (fault.empty()) continue;
         throw Failure("metric " + std::string(kinds[m]->name) + " does not fit " + candidate.model().name() + " at " +
@@ -184,6 +227,11 @@ Json judge(const EvalOptions& options, const std::vector<const quant::MetricKind
                   {"ms", candidate.milliseconds()},    {"values", Json::object()}};
     for (size_t m = 0; m < kinds.size(); ++m) {
       const quant::Metric& metric = *candidate.metrics[m];
+      if (metric.samples() > 0 && isnan(metric.value())) {
+        throw Failure("metric " + std::string(kinds[m]->name) + " has no value over these " +
+                          std::to_string(names.size()) + " samples of " + options.data.data,
+                      "eer takes samples of both labels, map true boxes, miou pixels with a label");
+      }
       const std::vector<double> drawn = quant::resampled(metric);
       const quant::Interval interval = quant::middle95(drawn);
       Json value = {{"value", number(metric.value())}, {"ci95", {number(interval.lo), number(interval.hi)}}};
@@ -192,14 +240,24 @@ Json judge(const EvalOptions& options, const std::vector<const quant::MetricKind
         first.push_back(drawn);
       } else if (kinds[m]->needs != quant::Needs::kReference) {
         const quant::Metric& base = *candidates[0]->metrics[m];
-        value["against_first"] = difference_json(quant::compare(base, metric, kinds[m]->counts, first[m], drawn),
-                                                 metric.value() - base.value());
+        const bool counts = kinds[m]->counts && !candidate.data().has(quant::Needs::kTokens);
+        value["against_first"] =
+            difference_json(quant::compare(base, metric, counts, first[m], drawn), metric.value() - base.value());
       }
       entry["values"][kinds[m]->name] = std::move(value);
     }
     result["models"].push_back(std::move(entry));
   }
   return result;
+}
+
+// What the command says of a model. There is nothing to resample, so no interval and no test.
+void add_command_values(const EvalOptions& options, const KeptOutputs& kept, size_t model, Json* result) {
+  const Json printed = run_metric_command(options.command, options.command_seconds, kept);
+  for (const auto& [name, value] : printed.items()) {
+    if (model == 0) (*result)["metrics"].push_back({{"name", name}, {"higher_is_better", Json()}});
+    (*result)["models"][model]["values"][name] = {{"value", value}, {"ci95", {Json(), Json()}}};
+  }
 }
 
 std::string text_of(const Json& value, const char* format) {
@@ -230,7 +288,7 @@ std::vector<std::string> short_names(const Json& models) {
 }
 
 std::string difference_text(const std::string& metric, const Json& d, uint64_t samples) {
-  std::string text = metric + " " + text_of(d["difference"], "%+.4f") + " (" + between(d["ci95"], "%+.4f") + "), " +
+  std::string text = metric + " " + text_of(d["difference"], "%+.3g") + " (" + between(d["ci95"], "%+.3g") + "), " +
                      d["test"].get<std::string>() + " p = " + text_of(d["p"], "%.2g") + ": ";
   if (d["told_apart"].get<bool>()) return text + "told apart at 95 %";
   text += "not told apart at 95 %";
@@ -245,6 +303,7 @@ void print_values(const Json& result, const std::vector<std::string>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     const Json& model = result["models"][i];
     for (const auto& [metric, value] : model["values"].items()) {
+      if (value["value"].is_null() && i == 0) continue;  // what others are compared with
       const bool first = metric == model["values"].items().front().key;
       rows.push_back({first ? names[i] : "", first ? bytes_text(model["bytes"].get<uint64_t>()) : "",
                       first ? text_of(model["ms"], "%.3g") : "", metric, text_of(value["value"], "%.4f"),
@@ -268,7 +327,7 @@ void print(const Json& result) {
   }
   for (size_t i = 0; i < names.size(); ++i) {
     for (const auto& [metric, value] : result["models"][i]["values"].items()) {
-      if (!value.contains("worst")) continue;
+      if (!value.contains("worst") || value["worst"].empty()) continue;
       std::cout << "worst of " << names[i] << ", " << metric << ":\n";
       for (const Json& w : value["worst"])
         std::cout << "  " << text_of(w["value"], "%.4f") << "  " << w["sample"].get<std::string>() << "\n";
@@ -278,6 +337,10 @@ void print(const Json& result) {
 
 void eval(const EvalOptions& options, Context& context) {
   const std::vector<const quant::MetricKind*> asked = metrics_given(options.metrics);  // before models are read
+  std::vector<std::string> read = options.models;
+  read.push_back(options.data.data);
+  require_apart(read, {options.report});
+  if (!options.report.empty()) require_report(options.report);
   std::vector<std::unique_ptr<Candidate>> candidates;
   const std::vector<std::string> devices = options.devices.empty() ? std::vector<std::string>{""} : options.devices;
   Bounds bounds;
@@ -293,10 +356,21 @@ void eval(const EvalOptions& options, Context& context) {
   }
   const std::vector<const quant::MetricKind*> kinds = choose_metrics(options, candidates);
   std::vector<std::string> names;
-  run_all(options, kinds, candidates, &names);
+  std::vector<KeptOutputs> kept(candidates.size());
+  run_all(options, kinds, candidates, &names, &kept);
   Json result = judge(options, kinds, candidates, names);
+  for (size_t c = 0; !options.command.empty() && c < candidates.size(); ++c)
+    add_command_values(options, kept[c], c, &result);
   Json& assumed = result["assumed"] = Json::array();
   for (const std::string& line : candidates[0]->data().assumed()) assumed.push_back(line);
+  if (names.size() < kFewSamples) {
+    assumed.push_back("only " + std::to_string(names.size()) + " samples: intervals and tests say little below " +
+                      std::to_string(kFewSamples));
+  }
+  if (!options.report.empty()) {
+    const Candidate& last = *candidates.back();
+    eval_report(last.model(), options.report, last.choice(), last.bounds(), result);
+  }
   if (options.json) return print_json(result);
   for (const Json& line : assumed) std::cout << line.get<std::string>() << "\n";
   print(result);
@@ -317,16 +391,32 @@ void add_eval(Command app, Context& context) {
       .required()
       .file({".vireo", ".onnx"});
   context.extensions.import_options(verb);
-  verb.add_option("--data", options->data.data,
-                  "an .npz file: arrays named like the inputs, and 'label', or 'boxes' and 'labels'; a row is a sample")
+  verb.add_option(
+          "--data", options->data.data,
+          "labelled data: an .npz file (arrays named like the inputs, and label, or boxes and labels; a row is a "
+          "sample), a folder of pictures or sounds (labels.csv, or a folder a class), COCO's .json, or a text")
       .required()
-      .file({".npz"});
+      .file({".npz", ".json", ".txt"});
   verb.add_repeated("--metric", options->metrics,
                     "what to measure, several with commas between them; default: what the data fit")
       .offer(metric_names());
   verb.add_repeated("-i,--input", options->data.inputs, "NAME=KEY: input NAME is array KEY of the data");
-  verb.add_option("--label", options->data.label, "array of the labels; default: label");
+  verb.add_option("--label", options->data.label, "array of the labels in an .npz file; default: label");
+  verb.add_option("--classes", options->data.classes,
+                  "names of a folder's classes in the model's order: a list with commas, or a file with a name a line; "
+                  "default: sorted")
+      .file({".txt"});
+  verb.add_option("--tokenizer", options->data.tokenizer, "tokenizer.json of a language model, for a text")
+      .file({".json"});
+  verb.add_option("--window", options->data.window,
+                  "the data are tokens: a sample is this many of them, from an empty cache; default for a text: 256")
+      .range(1.0, 1e9);
   verb.add_option("--output", options->output, "the output that is judged; default: the first");
+  verb.add_option("--decode", options->decode,
+                  "how a detector's outputs are boxes: yolo8 (middle, size, probabilities in columns), final (outputs "
+                  "boxes, scores and classes), or a .json file")
+      .file({".json"})
+      .offer(decoding_names());
   verb.add_option("--samples", options->samples, "take only the first N samples").range(0.0, 1e15);
   verb.add_option("--worst", options->worst, "print the N samples that are worst of each metric");
   verb.add_repeated("--device", options->devices,
@@ -334,12 +424,25 @@ void add_eval(Command app, Context& context) {
                     "for each device to compare");
   add_threads(verb, &options->threads);
   add_bounds(verb, &options->bounds);
+  verb.add_option(
+      "--metric-command", options->command,
+      "a metric of one's own: a shell command that reads an .npz of all outputs (and label) on its standard "
+      "input and prints a JSON object of numbers");
+  verb.add_option("--metric-seconds", options->command_seconds, "time that the command has for a model; default: 60")
+      .range(0.1, 1e6);
+  verb.add_option("--report", options->report,
+                  "write what is printed, and the last model's graph, to one page: OUT.html (a browser shows it) or "
+                  "OUT.json")
+      .file({".html", ".json"});
   add_json(verb, &options->json);
   verb.footer("Metrics:\n" + metrics_text() +
               "Examples:\n"
               "  vireo eval model.onnx --data test.npz\n"
               "  vireo eval model.onnx small.vireo --data test.npz --metric top1,nll\n"
               "  vireo eval model.vireo --data test.npz --input image=pictures --label classes --json\n"
+              "  vireo eval model.vireo --data test.npz --metric-command 'python3 my_metric.py'\n"
+              "  vireo eval detector.onnx --data annotations.json --decode yolo8 --worst 10\n"
+              "  vireo eval lm.onnx lm_int4.vireo --data book.txt --tokenizer tokenizer.json\n"
               "Values stand with the interval that holds 95 % of 1,000 resamplings of the data. Differences to the\n"
               "first model are tested on the same samples: shares of right answers by McNemar's exact test, all\n"
               "else by 1,000 paired resamplings.");

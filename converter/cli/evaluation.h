@@ -25,8 +25,10 @@ class Candidate {
 
   const Model& model() const { return model_; }
   const Dataset& data() const { return *data_; }
-  std::string device() const;   // of the nodes; the one that was asked for before the first run
-  double milliseconds() const;  // of a run, the mean
+  const SessionChoice& choice() const { return choice_; }
+  const Bounds& bounds() const { return bounds_; }  // of the samples so far
+  std::string device() const;                       // of the nodes; the one that was asked for before the first run
+  double milliseconds() const;                      // of a run, the mean
   const std::string& output_name() const { return output_name_; }
 
   // Runs the model on the next sample. `outputs` gets all outputs in the model's order.

@@ -272,8 +272,10 @@ void add_latency(const Json& latency, Json* data) {
   (*data)["latency"] = std::move(out);
 }
 
-void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
-                  const Json& latency) {
+namespace {
+
+// Of a model as a verb has loaded it, and of a session over it.
+Json model_report(const Model& model, const SessionChoice& choice, const Bounds& bounds) {
   Json data;
   if (model.converted()) {  // once more, the same way, to see the passes at work
     report::Recorder recorder;
@@ -290,7 +292,23 @@ void bench_report(const Model& model, const std::string& path, const SessionChoi
     data.update(file_report(mapped(model.name()), report::Recorder()));
   }
   add_session(model, choice, bounds, Json::array(), &data);
+  return data;
+}
+
+}  // namespace
+
+void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                  const Json& latency) {
+  Json data = model_report(model, choice, bounds);
   add_latency(latency, &data);
+  write_report(path, data);
+}
+
+void eval_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                 const Json& evaluation) {
+  Json data = model_report(model, choice, bounds);
+  data["evaluation"] = evaluation;
+  make_safe(&data["evaluation"], report::kMostText);
   write_report(path, data);
 }
 

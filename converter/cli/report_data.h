@@ -47,6 +47,10 @@ Json conversion_report(const std::string& model, const ModelBytes& file, const r
 void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
                   const Json& latency);
 
+// eval --report: the page of a model with `evaluation`, as SCHEMA.md has it.
+void eval_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,
+                 const Json& evaluation);
+
 ModelBytes mapped(const std::string& path);  // throws Failure
 
 // Writes `data` to `path`: a page where that ends in .html, else JSON.

@@ -75,6 +75,7 @@ weights();
 memory();
 placement();
 targets();
+evaluation();
 accuracy();
 latency();
 compare();

@@ -52,7 +52,7 @@ struct MetricKind {
   const char* about;  // for help texts
   Needs needs;
   bool higher_is_better;
-  bool counts;  // each sample is right (1) or wrong (0), and the value is the share of those that are right
+  bool counts;  // a row is right (1) or wrong (0), and the value is the share of those that are right
   std::unique_ptr<Metric> (*make)();
 };
 

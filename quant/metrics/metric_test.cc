@@ -50,7 +50,7 @@ TEST(Top1, SaysWhatDoesNotFit) {
   EXPECT_NE(added(metric.get(), row({1}), {0}).find("no row of scores"), std::string::npos);
   Output square = row({1, 2, 3, 4});
   square.dims = {2, 2};
-  EXPECT_NE(added(metric.get(), square, {0}).find("(2x2) is no row of scores"), std::string::npos);
+  EXPECT_NE(added(metric.get(), square, {0}).find("(2x2) has 2 rows of scores"), std::string::npos);
   EXPECT_EQ(metric->samples(), 0u);
 }
 

@@ -7,13 +7,7 @@ namespace {
 
 class Nll final : public Ratio {
  public:
-  std::string add(const Sample& s) override {
-    std::string fault = scores_fault(*s.output, 2, s.labels);
-    if (!fault.empty()) return fault;
-    const std::vector<float>& scores = s.output->values;
-    put(negative_log(scores.data(), scores.size(), static_cast<size_t>(s.labels[0])), 1);
-    return "";
-  }
+  std::string add(const Sample& s) override { return put_rows(s, 2, negative_log); }
 };
 
 }  // namespace

@@ -48,15 +48,24 @@ double negative_log(const float* scores, size_t count, size_t label) {
   return log(sum) + top - static_cast<double>(scores[label]);
 }
 
-std::string scores_fault(const Output& output, size_t least, const std::vector<int64_t>& labels) {
-  const size_t count = output.values.size();
+size_t row_width(const Output& output) {
   const auto wide = std::count_if(output.dims.begin(), output.dims.end(), [](int64_t d) { return d != 1; });
-  if (wide > 1 || count < least)
+  if (wide < 2 || output.dims.empty()) return output.values.size();
+  return static_cast<size_t>(output.dims.back());
+}
+
+std::string scores_fault(const Output& output, size_t least, const std::vector<int64_t>& labels) {
+  const size_t size = output.values.size(), classes = row_width(output);
+  if (classes < least)
     return shape_of(output) + " is no row of scores for at least " + std::to_string(least) + " classes";
-  if (labels.size() != 1) return "a label is one class, and the data have " + std::to_string(labels.size());
-  if (labels[0] < 0 || labels[0] >= static_cast<int64_t>(count)) {
-    return "label " + std::to_string(labels[0]) + " is none of the " + std::to_string(count) + " classes of " +
-           shape_of(output);
+  if (labels.empty() || size != classes * labels.size()) {
+    return shape_of(output) + " has " + std::to_string(size / classes) + " rows of scores, and the data have " +
+           std::to_string(labels.size()) + " labels for them";
+  }
+  for (const int64_t label : labels) {
+    if (label < 0 || label >= static_cast<int64_t>(classes))
+      return "label " + std::to_string(label) + " is none of the " + std::to_string(classes) + " classes of " +
+             shape_of(output);
   }
   return "";
 }

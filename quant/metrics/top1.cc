@@ -1,4 +1,4 @@
-// The share of samples whose label has the best score.
+// The share of samples, or of the rows of samples, whose label has the best score.
 #include "quant/metrics/kinds.h"
 #include "quant/metrics/ratio.h"
 
@@ -8,11 +8,9 @@ namespace {
 class Top1 final : public Ratio {
  public:
   std::string add(const Sample& s) override {
-    std::string fault = scores_fault(*s.output, 2, s.labels);
-    if (!fault.empty()) return fault;
-    const std::vector<float>& scores = s.output->values;
-    put(best_of(scores.data(), scores.size()) == static_cast<size_t>(s.labels[0]) ? 1 : 0, 1);
-    return "";
+    return put_rows(s, 2, [](const float* scores, size_t classes, size_t label) {
+      return best_of(scores, classes) == label ? 1.0 : 0.0;
+    });
   }
 };
 

@@ -85,6 +85,278 @@ def kinds_of_numbers(test):
     test.assertEqual(values(a), values(b))
 
 
+def overlap(a, b):
+    width, height = (min(a[k + 2], b[k + 2]) - max(a[k], b[k]) for k in (0, 1))
+    both = max(width, 0) * max(height, 0)
+    area = lambda x: (x[2] - x[0]) * (x[3] - x[1])
+    return both / (area(a) + area(b) - both)
+
+
+def average_precision(found, truth, limits):
+    """found: per picture (box, score, class); truth: per picture (box, class). By the definition, one box at a time."""
+    import numpy as np
+    values = []
+    for label in sorted({c for picture in truth for _, c in picture}):
+        total = sum(c == label for picture in truth for _, c in picture)
+        for limit in limits:
+            rows = []
+            for picture, (boxes, wanted) in enumerate(zip(found, truth)):
+                free = [b for b, c in wanted if c == label]
+                for box, score, c in sorted(boxes, key=lambda f: -f[1]):
+                    if c != label:
+                        continue
+                    best = max(free, key=lambda b, box=box: overlap(box, b), default=None)
+                    hit = best is not None and overlap(box, best) >= limit
+                    if hit:
+                        free = [b for b in free if b is not best]
+                    rows.append((-score, picture, hit))
+            hits = np.cumsum([hit for _, _, hit in sorted(rows, key=lambda r: r[:2])])
+            precision = hits / np.arange(1, len(hits) + 1)
+            # Precision at each right box is the best at it or behind it.
+            values.append(sum(precision[np.searchsorted(hits, k):].max() for k in range(1, int(hits[-1]) + 1)) / total)
+    return float(np.mean(values))
+
+
+def scenes(seed, shake, wrong):
+    """True boxes, and boxes near them with scores and some wrong classes, in double and in float32."""
+    import numpy as np
+    rng = np.random.default_rng(seed)
+    corner, size = rng.uniform(0, 60, (ROWS, 4, 2)), rng.uniform(10, 30, (ROWS, 4, 2))
+    true = np.concatenate([corner, corner + size], 2).astype(np.float32)
+    label = rng.integers(0, 3, (ROWS, 4))
+    label[rng.random((ROWS, 4)) < 0.2] = -1
+    near = (true + rng.normal(scale=shake, size=true.shape)).astype(np.float32)
+    guess = np.where(rng.random((ROWS, 4)) < wrong, rng.integers(0, 3, (ROWS, 4)), np.maximum(label, 0))
+    return true, label, near, guess, rng.random((ROWS, 4)).astype(np.float32)
+
+
+def truth_of(true, label):
+    return [[(b, c) for b, c in zip(boxes.tolist(), classes.tolist()) if c >= 0] for boxes, classes in zip(true, label)]
+
+
+LIMITS = {"map50": [0.5], "map": [0.5 + 0.05 * k for k in range(10)]}
+
+
+def boxes(test):
+    true, label, near, guess, score = scenes(3, 2, 0.3)
+    found = [list(zip(b.tolist(), s.tolist(), c.tolist())) for b, s, c in zip(near, score, guess)]
+    m = model("final", {"b": ("f", [4, 4]), "s": ("f", [4]), "c": ("i", [4])}, ["boxes", "scores", "classes"])
+    file = data("final", b=near, s=score, c=guess, boxes=true, labels=label)
+    got = values(evaluate(m, "--data", file, "--metric", "map,map50", "--decode", "final"))
+    for name, limits in LIMITS.items():
+        test.assertAlmostEqual(got[name], average_precision(found, truth_of(true, label), limits), places=6, msg=name)
+    test.assertIn("how the outputs are boxes", refusal(test, m, "--data", file, "--metric", "map")[0])
+    test.assertIn("did you mean yolo8? ", refusal(test, m, "--data", file, "--decode", "yolo")[1])
+
+
+def suppressed(found, limit):
+    kept = []
+    for box, score, c in sorted(found, key=lambda f: -f[1]):
+        if not any(c == other and overlap(box, b) > limit for b, _, other in kept):
+            kept.append((box, score, c))
+    return kept
+
+
+def decodings(test):
+    """The same boxes as columns of middles and sizes (yolo8), and as rows of a grid."""
+    import numpy as np
+    true, label, near, guess, score = scenes(4, 1, 0.3)
+    near, guess, score = (np.concatenate([x, np.roll(x, 1, axis=1)], 1) for x in (near, guess, score))  # each box twice
+    score = np.maximum(score - np.linspace(0, 0.3, 8, dtype=np.float32), 0.01)
+    table = np.zeros((ROWS, 8, 7), np.float32)
+    table[..., :2], table[..., 2:4] = (near[..., :2] + near[..., 2:]) / 2, near[..., 2:] - near[..., :2]
+    np.put_along_axis(table[..., 4:], guess[..., None], score[..., None], 2)
+    corners = np.concatenate([table[..., :2] - table[..., 2:4] / 2, table[..., :2] + table[..., 2:4] / 2], 2)
+    found = [suppressed(list(zip(b.tolist(), s.tolist(), c.tolist())), 0.7) for b, s, c in zip(corners, score, guess)]
+    want = average_precision(found, truth_of(true, label), LIMITS["map50"])
+    yolo = evaluate(model("yolo", {"x": ("f", [1, 7, 8])}), "--data",
+                    data("yolo", x=table.transpose(0, 2, 1), boxes=true, labels=label), "--metric", "map50", "--decode", "yolo8")
+    test.assertAlmostEqual(values(yolo)["map50"], want, places=5)
+    # Cells of a grid of 4 x 2 pixels of 32: the offsets of the middles, logarithms of the sizes, logits times an objectness.
+    grid = np.zeros((ROWS, 8, 8), np.float32)
+    cells = np.stack([np.tile(np.arange(4), 2), np.repeat(np.arange(2), 4)], 1) + 0.5
+    grid[..., :2], grid[..., 2:4] = table[..., :2] / 32 - cells, np.log(table[..., 2:4] / 32)
+    grid[..., 4] = 3
+    shares = np.clip(table[..., 4:], 1e-6, 1 - 1e-6) / (1 / (1 + np.exp(-3.0)))
+    scale = 0.9
+    grid[..., 5:] = np.log(shares * scale / (1 - shares * scale))
+    how = folder() / "grid.json"
+    how.write_text(json.dumps({"form": "grid", "strides": [32], "size": [128, 64], "objectness_column": 4, "score_columns": [5, 8],
+                               "activation": "sigmoid", "floor": 0.001, "overlap": 0.7, "most": 300}))
+    got = evaluate(model("grid", {"x": ("f", [1, 8, 8])}), "--data", data("grid", x=grid, boxes=true, labels=label), "--metric", "map50", "--decode", how)
+    test.assertAlmostEqual(values(got)["map50"], want, places=5)
+    how.write_text('{"layuot": "rows"}')
+    test.assertIn("did you mean layout? ", refusal(test, folder() / "grid.onnx", "--data", folder() / "grid.npz", "--decode", how)[1])
+
+
+def references(test):
+    import numpy as np
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=(ROWS, 3, 4)).astype(np.float32)
+    b = a + rng.normal(scale=0.1, size=a.shape).astype(np.float32)
+    one, other = model("one", {"a": ("f", [1, 3, 4])}), model("other", {"b": ("f", [1, 3, 4])})
+    result = evaluate(one, other, "--data", data("reference", a=a, b=b), "--metric", "sqnr,cosine,psnr,agreement")
+    test.assertEqual(set(values(result).values()), {None})
+    x, y = a.reshape(ROWS, -1).astype(np.float64), b.reshape(ROWS, -1).astype(np.float64)
+    noise = ((x - y) ** 2).sum()
+    want = {"sqnr": 10 * np.log10((x ** 2).sum() / noise), "psnr": 10 * np.log10((x.max() - x.min()) ** 2 * x.size / noise),
+            "cosine": ((x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)).mean(),
+            "agreement": (a.argmax(2) == b.argmax(2)).mean()}
+    got = values(result, 1)
+    for name, value in want.items():
+        test.assertAlmostEqual(got[name], value, places=6, msg=name)
+    test.assertEqual(values(evaluate(one, one, "--data", folder() / "reference.npz"), 1), {"sqnr": 300})
+    test.assertIn("a second model", refusal(test, one, "--data", folder() / "reference.npz", "--metric", "sqnr")[0])
+
+
+def equal_error_rate(test):
+    import numpy as np
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 2, ROWS)
+    score = np.round(rng.normal(size=ROWS) + label, 1).astype(np.float32)  # some are equal
+    thresholds = np.concatenate([[-np.inf], np.unique(score) + 0.01])
+    taken, missed = (np.array([f(t) for t in thresholds]) for f in
+                     (lambda t: (score[label == 0] >= t).mean(), lambda t: (score[label == 1] < t).mean()))
+    want = np.interp(0, missed - taken, taken)
+    m = model("single", {"x": ("f", [1, 1])})
+    got = evaluate(m, "--data", data("score", x=score[:, None], label=label), "--metric", "eer")
+    test.assertAlmostEqual(values(got)["eer"], want, places=6)
+    pair = np.stack([np.zeros_like(score), score], 1)
+    got = evaluate(model("pair", {"x": ("f", [1, 2])}), "--data", data("pair", x=pair, label=label), "--metric", "eer")
+    test.assertAlmostEqual(values(got)["eer"], want, places=6)
+
+
+def pixels(test):
+    import numpy as np
+    rng = np.random.default_rng(7)
+    label = rng.integers(0, 4, (ROWS, 5, 6))
+    label[rng.random(label.shape) < 0.1] = 255
+    x = rng.normal(size=(ROWS, 4, 5, 6)).astype(np.float32) + 2 * (label[:, None] == np.arange(4)[:, None, None])
+    answer, known = x.argmax(1), label != 255
+    want = np.mean([((answer == c) & (label == c)).sum() / (((answer == c) | (label == c)) & known).sum() for c in range(4)])
+    front = evaluate(model("front", {"x": ("f", [1, 4, 5, 6])}), "--data", data("front", x=x.astype(np.float32), label=label))
+    behind = evaluate(model("behind", {"x": ("f", [1, 5, 6, 4])}), "--data", data("behind", x=x.transpose(0, 2, 3, 1).astype(np.float32), label=label))
+    chosen = evaluate(model("chosen", {"x": ("i", [1, 5, 6])}), "--data", data("chosen", x=answer, label=label))
+    for result in (front, behind, chosen):
+        test.assertAlmostEqual(values(result)["miou"], want, places=6)
+
+
+def tokens(test):
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper, save
+    rng = np.random.default_rng(8)
+    table, text = rng.normal(size=(11, 11)).astype(np.float32), rng.integers(0, 11, 200)
+    graph = helper.make_graph([helper.make_node("Gather", ["table", "input_ids"], ["logits"])], "g",
+                              [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "length", 11])],
+                              [numpy_helper.from_array(table, "table")])
+    path = folder() / "tokens.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    logs = table.astype(np.float64) - np.log(np.exp(table.astype(np.float64)).sum(1, keepdims=True))
+    told = -logs[text[:-1], text[1:]]
+    for window, samples in ((32, 7), (199, 1), (500, 1)):
+        result = evaluate(path, "--data", data("text", words=text.astype(np.uint8)), "--window", window, "--input", "input_ids=words",
+                          "--metric", "perplexity,nll,top1")
+        got = values(result)
+        test.assertEqual(result["samples"], samples)
+        test.assertAlmostEqual(got["perplexity"], np.exp(told.mean()), places=5)
+        test.assertAlmostEqual(got["nll"], told.mean(), places=6)
+        test.assertAlmostEqual(got["top1"], (table.argmax(1)[text[:-1]] == text[1:]).mean(), places=6)
+    test.assertIn("one row of tokens", refusal(test, path, "--data", data("wrong", words=text.astype(np.float32)), "--window", 8, "--input", "input_ids=words")[0])
+
+
+def words(test):
+    """Edits by the recursive definition."""
+    import functools
+    import numpy as np
+    rng = np.random.default_rng(9)
+    said = [rng.choice(list("abc"), rng.integers(0, 6)).tolist() for _ in range(ROWS)]
+    heard = [rng.choice(list("abc"), rng.integers(0, 6)).tolist() for _ in range(ROWS)]
+
+    @functools.lru_cache(None)
+    def edits(a, b):
+        if not a or not b:
+            return len(a) + len(b)
+        return min(edits(a[1:], b) + 1, edits(a, b[1:]) + 1, edits(a[1:], b[1:]) + (a[0] != b[0]))
+    want = sum(edits(tuple(a), tuple(b)) for a, b in zip(said, heard)) / sum(map(len, said))
+    text = lambda rows: np.array([" ".join(row) for row in rows])
+    result = evaluate(model("words", {"x": ("s", [1])}), "--data", data("words", x=text(heard), label=text(said)))
+    test.assertAlmostEqual(values(result)["wer"], want, places=6)
+
+
+def files(test):
+    """Folders of arrays with labels.csv, a folder a class, and COCO's boxes of a picture that the signature shrinks."""
+    import shutil
+    import numpy as np
+    rng = np.random.default_rng(10)
+    x, label = rng.normal(size=(12, 3)).astype(np.float32), rng.integers(0, 3, 12)
+    m, want = model("three", {"x": ("f", [1, 3])}), (x.argmax(1) == label).mean()
+    listed, sorted_ = folder() / "listed", folder() / "sorted"
+    for root in (listed, sorted_):
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+    names = ["cat", "ant", "bee"]
+    for i, row in enumerate(x):
+        np.save(listed / f"{i}.npy", row[None])
+        (sorted_ / names[label[i]]).mkdir(exist_ok=True)
+        np.save(sorted_ / names[label[i]] / f"{i}.npy", row[None])
+    (listed / "labels.csv").write_text("file,label\n" + "".join(f"{i}.npy,{c}\n" for i, c in enumerate(label)))
+    test.assertAlmostEqual(values(evaluate(m, "--data", listed))["top1"], want)
+    test.assertAlmostEqual(values(evaluate(m, "--data", sorted_, "--classes", "cat,ant,bee"))["top1"], want)
+    order = np.argsort(names)  # without --classes the names are sorted
+    result = evaluate(m, "--data", sorted_)
+    test.assertAlmostEqual(values(result)["top1"], (x.argmax(1) == np.argsort(order)[label]).mean())
+    test.assertIn("0 ant, 1 bee, 2 cat", " ".join(result["assumed"]))
+    test.assertIn("none of --classes", refusal(test, m, "--data", sorted_, "--classes", "cat,ant,bea")[0])
+    (listed / "labels.csv").write_text("file,label\n0.npy,1\nnone.npy,1\n")
+    test.assertIn("line 3 names none.npy", refusal(test, m, "--data", listed)[0])
+
+
+def report(test):
+    """The page has what --json prints, and shows it without errors."""
+    import browser
+    import numpy as np
+    rng = np.random.default_rng(12)
+    a = rng.normal(size=(ROWS, 4)).astype(np.float32)
+    file = data("report", a=a, b=a + rng.normal(size=a.shape).astype(np.float32), label=rng.integers(0, 4, ROWS))
+    models = model("one4", {"a": ("f", [1, 4])}), model("other4", {"b": ("f", [1, 4])})
+    page = folder() / "report.html"
+    told = evaluate(*models, "--data", file, "--metric", "top1,sqnr", "--worst", 3, "--report", page)
+    as_json = folder() / "report.json"
+    support.vireo("eval", *models, "--data", file, "--metric", "top1,sqnr", "--worst", 3, "--report", as_json)
+    written = json.loads(as_json.read_text())["evaluation"]
+    for result in (told, written):
+        for entry in result["models"]:
+            del entry["ms"]
+    test.assertEqual(written, told)
+    test.assertIn("neither .html nor .json", refusal(test, *models, "--data", file, "--report", folder() / "report.txt")[0])
+    if not browser.find():
+        return print("the page is not opened: there is no browser")
+    with browser.Browser() as b:
+        b.open(page)
+        test.assertEqual(b.errors(), [])
+        shown = b.run("document.getElementById('evaluation').textContent")
+    for words in ("60 samples", "top1", "sqnr", "other4.onnx", "told apart at 95 %", "Worst samples"):
+        test.assertIn(words, shown)
+
+
+def own_metric(test):
+    import sys
+    import numpy as np
+    rng = np.random.default_rng(11)
+    x, label = rng.normal(size=(ROWS, 4)).astype(np.float32), rng.integers(0, 4, ROWS)
+    m, file, script = model("four", {"x": ("f", [1, 4])}), data("four", x=x, label=label), folder() / "metric.py"
+    script.write_text("import json, sys, numpy as np\nz = np.load(sys.stdin.buffer)\n"
+                      "print(json.dumps({'mean': float(z['y'].mean()), 'rows': len(z['label']), 'right': float((z['y'].argmax(1) == z['label']).mean())}))\n")
+    got = values(evaluate(m, "--data", file, "--metric-command", f"{sys.executable} {script}"))
+    test.assertAlmostEqual(got["mean"], float(x.mean()), places=6)
+    test.assertAlmostEqual(got["right"], (x.argmax(1) == label).mean(), places=6)
+    test.assertEqual(got["rows"], ROWS)
+    for command, words in (("exit 3", "ended with status 3"), ("echo no", "printed no JSON object of numbers: no"), ("sleep 60", "did not end in time"),
+                           ("echo '{}'", "printed no JSON"), ("kill -9 $$", "was ended by signal 9")):
+        test.assertIn(words, refusal(test, m, "--data", file, "--metric-command", command, "--metric-seconds", 0.5)[0])
+
+
 def two_models(test):
     """McNemar by hand: of 60 samples, a is right on those below 40, b on those from 4 on."""
     import numpy as np
@@ -120,6 +392,7 @@ def bad_data(test):
             ([m, "--data", data("label", x=x, label=label + 4)], "label 4 is none of the 4 classes"),
             ([m, "--data", data("real", x=x, label=x[:, 0])], "labels are whole numbers"),
             ([m, "--data", data("unlabelled", x=x)], "nothing to judge a model by"),
+            ([model("score1", {"x": ("f", [1, 1])}), "--data", data("zeros", x=x[:, :1], label=label), "--metric", "eer"], "has no value over these 3"),
             ([m, "--data", good, "--input", "z=x"], "has no input 'z'"),
             ([m, "--data", good, "--output", "z"], "has no output 'z'"),
             ([m, "--data", data("columns", x=np.asfortranarray(np.ones((3, 4), np.float32)), label=label)], "column by column"),
@@ -127,6 +400,7 @@ def bad_data(test):
         message, advice = refusal(test, *arguments)
         test.assertIn(words, message)
         test.assertTrue(advice or words in ("has no samples",), message)
+    test.assertIn("only 3 samples", evaluate(m, "--data", data("column", x=x, label=label[:, None]))["assumed"][0])
     test.assertIn("did you mean top1? ", refusal(test, m, "--data", good, "--metric", "topp1")[1])
     test.assertEqual(support.vireo("eval", m, check=False).returncode, 2)
 
@@ -163,15 +437,69 @@ def classifier(name):
     return run
 
 
-Metrics = support.cases(support.missing("numpy", "onnx"), {f.__name__: f for f in (scores, kinds_of_numbers, two_models, bad_data)})
+def coco(items, root):
+    """The annotations of trained/digit_det in COCO's form."""
+    file = folder() / "coco.json"
+    file.write_text(json.dumps({
+        "images": [{"id": n, "file_name": str(root / i["file"])} for n, i in enumerate(items)],
+        "annotations": [{"image_id": n, "category_id": c, "bbox": [b[0], b[1], b[2] - b[0], b[3] - b[1]]}
+                        for n, i in enumerate(items) for b, c in zip(i["boxes"], i["labels"])],
+        "categories": [{"id": k, "name": str(k)} for k in range(10)]}))
+    return file
+
+
+def detector(name):
+    def run(test):
+        root = support.SHARED / "trained" / "digit_det"
+        how = folder() / "digits.json"
+        how.write_text(json.dumps({"boxes": "raw", "form": "grid", "strides": [8, 16, 32], "size": [320, 320], "objectness_column": 4,
+                                   "score_columns": [5, 15], "activation": "sigmoid", "floor": 0.01, "overlap": 0.5, "most": 50}))
+        got = values(evaluate(root / f"{name}.onnx", "--data", coco(json.loads((root / "test.json").read_text())["images"], root),
+                              "--metric", "map50,map", "--decode", how if name == "digit_det" else "final"))
+        close(test, got["map50"], recorded(name)["mAP50"], f"{name} mAP50")
+        close(test, got["map"], recorded(name)["mAP50_95"], f"{name} mAP50-95")
+    return run
+
+
+def language(name):
+    def run(test):
+        root = support.SHARED / "trained" / "lm"
+        got = values(evaluate(root / f"{name}.onnx", "--data", root / "test.txt", "--tokenizer", root / "tokenizer.json",
+                              "--metric", "perplexity,top1"))
+        close(test, got["perplexity"], recorded(name)["perplexity"], f"{name} perplexity")
+        close(test, got["top1"], recorded(name)["next_token_accuracy"], f"{name} next token")
+    return run
+
+
+def px_det(test):
+    path, how = support.SHARED / "patients" / "px_det", folder() / "px_det.json"
+    how.write_text(json.dumps({"layout": "columns", "form": "corners", "floor": 0.02, "overlap": 0.5, "most": 1000}))
+    got, want = values(evaluate(path / "model.onnx", "--data", path / "data.npz", "--metric", "map50,map", "--decode", how)), patient("px_det")
+    close(test, got["map50"], want["mAP50"], "px_det mAP50")
+    close(test, got["map"], want["mAP50_95"], "px_det mAP50-95")
+
+
+def gain_lm(test):
+    path = support.SHARED / "patients" / "gain_lm"
+    got = values(evaluate(path / "model.onnx", "--data", path / "data.npz", "--window", 256, "--input", "input_ids=ids", "--samples", 78,
+                          "--metric", "perplexity,top1"))  # its page leaves the last, shorter window out
+    close(test, got["perplexity"], patient("gain_lm")["perplexity"], "gain_lm perplexity")
+    close(test, got["top1"], patient("gain_lm")["next_token"], "gain_lm next token")
+
+
+Metrics = support.cases(support.missing("numpy", "onnx"), {f.__name__: f for f in (
+    scores, kinds_of_numbers, boxes, decodings, references, equal_error_rate, pixels, tokens, words, files, report, own_metric, two_models, bad_data)})
 Trained = support.cases(support.missing(folder="trained"), {
     "kws_dscnn": trained("kws_dscnn", "kws/test.npz", "features=logmel"),
     "kws_dscnn_mfcc": trained("kws_dscnn_mfcc", "kws/test.npz", "features=mfcc"),
     "kws_gru": trained("kws_gru", "kws/test.npz", "features=logmel"),
     "digit_vit": trained("digit_vit", "digit_cls/digit_test.npz", "image=image"),
     "digit_mobile": trained("digit_mobile", "digit_cls/digit_test.npz", "image=image"),
+    **{name: detector(name) for name in ("digit_det", "digit_det_nms")},
+    **{name: language(name) for name in ("lm_main", "lm_draft", "lm_draft_op23")},
 })
-Patients = support.cases(support.missing(folder="patients"), {name: classifier(name) for name in ("spread_dw", "sink_vit", "wide_cnn")})
+Patients = support.cases(support.missing(folder="patients"), {
+    **{name: classifier(name) for name in ("spread_dw", "sink_vit", "wide_cnn")}, "px_det": px_det, "gain_lm": gain_lm})
 
 if __name__ == "__main__":
     support.main()
