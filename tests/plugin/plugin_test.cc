@@ -99,7 +99,7 @@ TEST(Plugin, AFolderIsReadByName) {
   const Opened opened(kHostile);
   ASSERT_EQ(opened.status, VIREO_OK);
   const uint32_t count = vireo_runtime_plugin_count(opened.runtime);
-  EXPECT_EQ(count, 13u);
+  EXPECT_EQ(count, 14u);
   for (uint32_t i = 1; i < count; ++i) EXPECT_LT(std::string(opened.plugin(i - 1).path), opened.plugin(i).path);
   EXPECT_TRUE(opened.has("cpu"));
 }
