@@ -38,10 +38,15 @@ class View {
     out->input_count = static_cast<uint32_t>(body_.inputs[index].size());
     out->outputs = body_.outputs[index].data();
     out->output_count = static_cast<uint32_t>(body_.outputs[index].size());
+    out->body = nullptr;
+    out->hint = nullptr;
     out->name = n.name.c_str();
   }
 
   void value(uint32_t number, vireo_graph_value* out) const {
+    const uint32_t size = out->struct_size;
+    *out = {};
+    out->struct_size = size;
     if (number == 0) return;  // a value without a type
     const Value& v = body_.graph->values()[number - 1];
     const Shape& shape = v.type.shape;

@@ -31,6 +31,7 @@ class View {
     out->outputs = n.outputs.data();
     out->output_count = static_cast<uint32_t>(n.outputs.size());
     out->body = n.body.get();
+    out->hint = nullptr;
     out->name = n.name.c_str();
   }
 
@@ -39,7 +40,7 @@ class View {
     out->dtype = static_cast<vireo_dtype>(v.type.dtype);
     out->is_static = v.varies ? 0 : 1;
     out->rank = v.type.shape.rank;
-    for (int i = 0; i < v.type.shape.rank; ++i) out->max_dims[i] = v.type.shape[i];
+    for (int i = 0; i < VIREO_MAX_RANK; ++i) out->max_dims[i] = i < v.type.shape.rank ? v.type.shape[i] : 0;
     out->constant = v.constant;
     out->constant_size = v.constant_size;
     out->name = "";

@@ -97,7 +97,7 @@ Choice chosen(const vireo_host& host, const vireo_graph* graph, const vireo_part
   Choice c;
   (void)view_node(host, graph, part.nodes[0], query);
   query->slots = slots;
-  if (const auto* const found = static_cast<const Found*>(part.claimed[0]); found != nullptr) {
+  if (const auto* const found = static_cast<const Found*>(part.claimed[0]); VIREO_TUNED && found != nullptr) {
     memcpy(static_cast<void*>(&query->found), found, found->bytes());
     c.tuned = found->kernel;
   } else {
@@ -194,20 +194,21 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
     mine.time_ns = cost;
     mine.kernel = c.kernel;
     mine.reason = c.reason;
-    const auto take = [&](const CpuKernel* tuned) {
-      query.found.kernel = tuned;
+    if (VIREO_TUNED && c.tuned != nullptr) {
+      query.found.kernel = c.tuned;
       mine.state = &query.found;
       mine.state_bytes = query.found.bytes();
-      return claims->take(claims->context, &mine);
-    };
-    vireo_status status = c.tuned == nullptr ? claims->take(claims->context, &mine) : take(c.tuned);
+    }
+    vireo_status status = claims->take(claims->context, &mine);
     const CpuKernel* other = nullptr;
     for (uint32_t k = 0; status == VIREO_OK && c.op != nullptr && c.op->alternative != nullptr &&
                          (other = c.op->alternative(query, k)) != nullptr;
          ++k) {
       if (other == c.tuned) continue;
+      query.found.kernel = other;
       mine.kernel = other->name;
-      status = take(other);
+      mine.state_bytes = query.found.bytes();  // it may have asked for another form
+      status = claims->take(claims->context, &mine);
     }
     if (status != VIREO_OK) return status;
   }
@@ -302,8 +303,6 @@ void tell(const Error& error, vireo_fault* fault) {
   const size_t kept = n < fault->message_bytes ? n : fault->message_bytes - 1;
   memcpy(fault->message, error.message, kept);
   fault->message[kept] = 0;
-  fault->node = error.node;
-  fault->tensor = error.tensor;
 }
 
 vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t input_count, vireo_tensor* const* outputs,

@@ -190,7 +190,7 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
   with.blob = asked.blob;
   with.blob_bytes = asked.blob_bytes;
   with.state = state;
-  with.fault = &fault;
+  with.fault = kOnlyCpu ? nullptr : &fault;
   const void* packed[VIREO_MAX_PACKED];
   if (VIREO_PACKS && asked.packs != 0) {
     VIREO_TRY(pack_constants(sub, part, packed, error));
@@ -200,7 +200,7 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
       device.delegate->load(device.handle, &host_, &l_.graphs[sub], &part, &with, &step->call.loaded);
   if (status != VIREO_OK) {
     if constexpr (VIREO_JOINED) refuse_part(device, choice.part, status);
-    blame(error, fault);
+    if (!kOnlyCpu) blame(error, fault);
     return fail(error, static_cast<Status>(status), "node \"{}\": device \"{}\" could not prepare it: {}{}",
                 text_of(l_.graph(sub).nodes()->Get(n)->name()), device.info.name, fault.lead(), fault.said(status));
   }

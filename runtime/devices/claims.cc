@@ -13,22 +13,23 @@ Status ask_claims(const Device& device, const vireo_host& host, const vireo_grap
   claims.context = claimant.context;
   claims.take = claimant.take;
   claims.leave = claimant.leave;
-  claims.fault = &fault;
+  claims.fault = kOnlyCpu ? nullptr : &fault;
   const vireo_status status = device.delegate->claim(device.handle, &host, &graph, &claims);
   if (status == VIREO_OK) return Status::kOk;
-  blame(error, fault);
+  if (!kOnlyCpu) blame(error, fault);
   return fail(error, static_cast<Status>(status), "device \"{}\" failed to look at the graph: {}{}", device.info.name,
               fault.lead(), fault.said(status));
 }
 
-Status read_claim(const vireo_claim* said, uint32_t nodes, vireo_claim* out, Error* error) {
-  if constexpr (VIREO_PLUGINS) {
-    VIREO_TRY(read_sized(said, out, {"vireo_claim", "VIREO_CLAIM_INIT"}, error));
-  } else {
-    *out = *said;  // a delegate that is linked in has this header
+const vireo_claim* read_claim(const vireo_claim* said, uint32_t nodes, [[maybe_unused]] vireo_claim* room,
+                              Error* error) {
+  if constexpr (VIREO_PLUGINS) {  // else every delegate is linked in, and has this header
+    if (!ok(read_sized(said, room, {"vireo_claim", "VIREO_CLAIM_INIT"}, error))) return nullptr;
+    said = room;
   }
-  if (out->node < nodes) return Status::kOk;
-  return fail(error, Status::kInvalidArgument, "a claim names node {}, and the graph has {}", out->node, nodes);
+  if (said->node < nodes) return said;
+  (void)fail(error, Status::kInvalidArgument, "a claim names node {}, and the graph has {}", said->node, nodes);
+  return nullptr;
 }
 
 }  // namespace vireo

@@ -16,8 +16,9 @@ struct Claimant {
 Status ask_claims(const Device& device, const vireo_host& host, const vireo_graph& graph, const Claimant& claimant,
                   Error* error);
 
-// A claim as this header knows it. kInvalidArgument where it names no node of `nodes`, or has what is not known here.
-Status read_claim(const vireo_claim* said, uint32_t nodes, vireo_claim* out, Error* error);
+// A claim as this header knows it, `said` or a copy in `room`. Null where it names no node of `nodes`, or has what is
+// not known here.
+const vireo_claim* read_claim(const vireo_claim* said, uint32_t nodes, vireo_claim* room, Error* error);
 
 }  // namespace vireo
 

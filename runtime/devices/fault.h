@@ -10,11 +10,7 @@ namespace vireo {
 struct Fault : vireo_fault {
   char text[256];
 
-  Fault() : vireo_fault(VIREO_FAULT_INIT) {
-    text[0] = 0;
-    message = static_cast<char*>(text);
-    message_bytes = sizeof(text);
-  }
+  Fault() : vireo_fault{sizeof(vireo_fault), text, sizeof(text), nullptr, nullptr} { text[0] = 0; }
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;
 

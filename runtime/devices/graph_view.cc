@@ -10,17 +10,17 @@ namespace {
 
 class View {
  public:
-  explicit View(const vireo_graph* g) : g_(*g), fb_(g->fb()) {}
+  explicit View(const vireo_graph* g) : g_(*g) {}
 
-  uint32_t node_count() const { return fb_.nodes()->size(); }
-  uint32_t value_count() const { return fb_.tensors()->size(); }
-  uint32_t input_count() const { return fb_.inputs()->size(); }
-  uint32_t output_count() const { return fb_.outputs()->size(); }
-  int32_t input(uint32_t i) const { return static_cast<int32_t>(fb_.inputs()->Get(i)); }
-  int32_t output(uint32_t i) const { return static_cast<int32_t>(fb_.outputs()->Get(i)); }
+  uint32_t node_count() const { return g_.fb().nodes()->size(); }
+  uint32_t value_count() const { return g_.fb().tensors()->size(); }
+  uint32_t input_count() const { return g_.fb().inputs()->size(); }
+  uint32_t output_count() const { return g_.fb().outputs()->size(); }
+  int32_t input(uint32_t i) const { return static_cast<int32_t>(g_.fb().inputs()->Get(i)); }
+  int32_t output(uint32_t i) const { return static_cast<int32_t>(g_.fb().outputs()->Get(i)); }
 
   void node(uint32_t index, vireo_graph_node* out) const {
-    const fb::Node& n = *fb_.nodes()->Get(index);
+    const fb::Node& n = *g_.fb().nodes()->Get(index);
     out->op = n.op();
     out->version = n.version();
     out->attrs = n.attrs()->data();
@@ -30,18 +30,20 @@ class View {
     out->outputs = n.outputs()->data();
     out->output_count = n.outputs()->size();
     out->name = text_of(n.name());
+    out->body = nullptr;
+    out->hint = nullptr;
     if (static_cast<Op>(n.op()) != Op::kComposite) return;
     out->body = &g_.all[n.subgraphs()->Get(0)];
     out->hint = text_of(::flatbuffers::GetRoot<attrs::Composite>(n.attrs()->data())->hint());
   }
 
   void value(uint32_t number, vireo_graph_value* out) const {
-    const fb::Tensor& t = *fb_.tensors()->Get(number);
+    const fb::Tensor& t = *g_.fb().tensors()->Get(number);
     const TensorType& type = g_.max_types[number];
     out->dtype = t.dtype();
     out->is_static = type_of(t).shape.is_static() ? 1 : 0;
     out->rank = type.shape.rank;
-    for (int i = 0; i < type.shape.rank; ++i) out->max_dims[i] = type.shape[i];
+    for (int i = 0; i < kMaxRank; ++i) out->max_dims[i] = i < type.shape.rank ? type.shape[i] : 0;
     out->constant = g_.program->constant(t);
     out->constant_size = out->constant == nullptr ? 0 : static_cast<size_t>(t.size());
     out->name = text_of(t.name());
@@ -49,7 +51,6 @@ class View {
 
  private:
   const vireo_graph& g_;
-  const fb::Subgraph& fb_;
 };
 
 void log(void* context, vireo_log_level level, const char* text) {

@@ -250,7 +250,7 @@ void release_model(vireo_model* model) {
   if (VIREO_PACKS) model->packs.release(rt->allocator);
   if constexpr (VIREO_JOINED) model->blobs.release(rt->allocator);
   if (VIREO_CACHE) model->cache.release(rt->allocator);
-  model->texts.release(rt->allocator);
+  if constexpr (!kOnlyCpu) model->texts.release(rt->allocator);
   rt->release(model->buffer, model->buffer_bytes);
 #if VIREO_TRUST
   if (model->guard != nullptr) model->guard->release(rt->allocator);

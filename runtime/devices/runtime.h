@@ -10,6 +10,7 @@
 #include "runtime/memory/texts.h"
 #include "runtime/platform/pack_cache.h"
 #include "runtime/platform/platform.h"
+#include "sdk/base/config.h"
 #include "sdk/base/error.h"
 #include "sdk/base/span.h"
 #include "sdk/format/pack_set.h"
@@ -27,6 +28,12 @@ struct Device {
   void* handle = nullptr;
   vireo_device_info info = VIREO_DEVICE_INFO_INIT;
 };
+
+// A build without lists of devices has one delegate, the CPU's (delegates/CMakeLists.txt), which is of this tree: its
+// texts are constants, it looks at no list of a part's values, its claims and loads have nothing to explain, and without
+// tuned kernels it hands on no state. The runtime does without what others need.
+constexpr bool kOnlyCpu = !VIREO_DEVICE_LISTS;
+constexpr bool kKeepsStates = !kOnlyCpu || VIREO_TUNED;
 
 constexpr uint32_t kMaxDevices = 32;
 constexpr size_t kPlanReasonBytes = 96;  // vireo_model.plan_reasons
@@ -97,6 +104,14 @@ void release_model(vireo_model* model);
 
 // kInvalidModel where a chunk that was read is not what was signed or encrypted.
 Status check_guard(const vireo_model* model, Error* error);
+// A delegate's text for as long as the model lives; "" for null. Null where there is no memory.
+inline const char* keep_text(const vireo_model& model, const char* text) {
+  if constexpr (kOnlyCpu) {
+    return text == nullptr ? "" : text;
+  } else {
+    return model.texts.keep(model.runtime->allocator, text);
+  }
+}
 // The packed copy of a constant in the model's file or in the cache, or null.
 const void* find_mapped_pack(const vireo_model* model, const char* delegate, const vireo_packed& what);
 // How a set names it; false for what no set can name: its bytes are not in the model's file.

@@ -23,7 +23,7 @@ struct Verdicts {
 };
 
 vireo_status keep(const Verdicts& v, const char* reason, vireo_verdict* out) {
-  const char* const kept = v.model->texts.keep(v.model->runtime->allocator, reason);
+  const char* const kept = keep_text(*v.model, reason);
   if (kept == nullptr) return VIREO_OUT_OF_ARENA;
   out->reason = kept;
   return VIREO_OK;
@@ -31,8 +31,10 @@ vireo_status keep(const Verdicts& v, const char* reason, vireo_verdict* out) {
 
 vireo_status take(void* context, const vireo_claim* said) {
   const auto& v = *static_cast<Verdicts*>(context);
-  vireo_claim claim;
-  if (!ok(read_claim(said, v.nodes, &claim, v.error))) return VIREO_INVALID_ARGUMENT;
+  vireo_claim room;
+  const vireo_claim* const known = read_claim(said, v.nodes, &room, v.error);
+  if (known == nullptr) return VIREO_INVALID_ARGUMENT;
+  const vireo_claim& claim = *known;
   vireo_verdict& out = v.all[claim.node * v.devices + v.device];
   if (out.takes != 0) return VIREO_OK;  // the best way comes first
   out.takes = 1;

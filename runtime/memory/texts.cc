@@ -13,24 +13,17 @@ struct Texts::Entry {
 
 const char* Texts::keep(const vireo_allocator& allocator, const char* text) {
   if (text == nullptr || text[0] == 0) return "";
-  Entry* mine = nullptr;
-  Entry* seen = nullptr;  // from here on there is no such text
   Entry* first = __atomic_load_n(&first_, __ATOMIC_ACQUIRE);
+  for (Entry* e = first; e != nullptr; e = e->next) {
+    if (strcmp(e->text(), text) == 0) return e->text();
+  }
+  const size_t length = strlen(text) + 1;
+  const size_t bytes = sizeof(Entry) + length;
+  auto* const mine = static_cast<Entry*>(allocator.allocate(allocator.context, bytes, alignof(Entry)));
+  if (mine == nullptr) return nullptr;
+  mine->bytes = bytes;
+  memcpy(mine->text(), text, length);
   do {
-    for (Entry* e = first; e != seen; e = e->next) {
-      if (strcmp(e->text(), text) != 0) continue;
-      if (mine != nullptr) allocator.release(allocator.context, mine, mine->bytes, alignof(Entry));
-      return e->text();
-    }
-    seen = first;
-    if (mine == nullptr) {
-      const size_t length = strlen(text) + 1;
-      const size_t bytes = sizeof(Entry) + length;
-      mine = static_cast<Entry*>(allocator.allocate(allocator.context, bytes, alignof(Entry)));
-      if (mine == nullptr) return nullptr;
-      mine->bytes = bytes;
-      memcpy(mine->text(), text, length);
-    }
     mine->next = first;
   } while (!__atomic_compare_exchange_n(&first_, &first, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   return mine->text();

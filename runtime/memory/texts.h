@@ -1,7 +1,8 @@
 // What delegates say of nodes: each text once, for as long as the model lives, so that its sessions and what is shown of
 // them may point there.
 //
-// A list that only grows, as Packs: finding needs no lock. Weighed against it: texts in each session, which knows best
+// A list that only grows, as Packs: finding needs no lock. Of two sessions that are made at once both may add a text:
+// then it is there twice. Weighed against it: texts in each session, which knows best
 // how long it needs them. They would have to be counted in vireo_model_memory before the session is there, and two
 // sessions that place alike would hold them twice.
 #ifndef VIREO_RUNTIME_MEMORY_TEXTS_H_

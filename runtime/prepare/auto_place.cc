@@ -41,8 +41,10 @@ vireo_candidate candidate_of(const SessionLayout& l, uint32_t subgraph, uint32_t
 
 vireo_status take(void* context, const vireo_claim* said) {
   const auto& asking = *static_cast<Asking*>(context);
-  vireo_claim way;
-  if (!ok(read_claim(said, asking.nodes, &way, asking.error))) return VIREO_INVALID_ARGUMENT;
+  vireo_claim room;
+  const vireo_claim* const known = read_claim(said, asking.nodes, &room, asking.error);
+  if (known == nullptr) return VIREO_INVALID_ARGUMENT;
+  const vireo_claim& way = *known;
   Claim& claim = asking.row[way.node];
   const vireo_preference* const preference = asking.layout->preference;
   int32_t rank = 0;

@@ -32,64 +32,55 @@ void note(const Claiming& c, uint32_t node, const char* reason) {
 
 vireo_status leave(void* context, uint32_t node, const char* reason) {
   const auto& c = *static_cast<const Claiming*>(context);
-  const vireo_model& model = *c.layout->model;
   if (node >= c.layout->subs[c.subgraph].node_count) return VIREO_INVALID_ARGUMENT;
-  const char* const kept = model.texts.keep(model.runtime->allocator, reason);
+  const char* const kept = keep_text(*c.layout->model, reason);
   if (kept == nullptr) return VIREO_OUT_OF_ARENA;
   if (kept[0] != 0) note(c, node, kept);
-  return VIREO_OK;
-}
-
-// What the part takes where its device runs it alone; for a joined one it is known only after its neighbours are placed:
-// join_parts() asks.
-vireo_status measure(const Claiming& c, const vireo_claim& claim, NodeChoice* n) {
-  const Device& d = c.layout->model->runtime->devices[c.device];
-  const vireo_graph* const graph = &c.layout->graphs[c.subgraph];
-  const vireo_part part = part_of(*c.layout, c.subgraph, &claim.node, *n);
-  vireo_memory_request with = request_of(*c.layout, *n);
-  vireo_part_memory memory = VIREO_PART_MEMORY_INIT;
-  const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &part, &with, &memory);
-  if (status != VIREO_OK) return status;
-  n->state_bytes = memory.state_bytes;
-  n->scratch_bytes = memory.scratch_bytes;
-  vireo_packed packed = VIREO_PACKED_INIT;
-  while (VIREO_PACKS && with.packs != 0 && n->packed < VIREO_MAX_PACKED &&
-         d.delegate->pack(d.handle, c.host, graph, &part, n->packed, nullptr, &packed, nullptr) == VIREO_OK) {
-    ++n->packed;
-  }
-  if (!VIREO_BRANCHES || c.subgraph != 0 || !(claim.cost_ns > 0) || c.layout->slots <= 1) return VIREO_OK;
-  vireo_part_memory alone = VIREO_PART_MEMORY_INIT;
-  with.slots = 1;
-  if (d.delegate->memory(d.handle, c.host, graph, &part, &with, &alone) != VIREO_OK) return VIREO_OK;
-  n->cost_ns = claim.cost_ns;
-  n->lane_scratch_bytes = alone.scratch_bytes;
   return VIREO_OK;
 }
 
 // The claim becomes the node's choice, or nothing changes.
 vireo_status fill_choice(const Claiming& c, const vireo_claim& claim, int32_t rank, NodeChoice& n) {
   const vireo_model& model = *c.layout->model;
-  NodeChoice made;
-  made.key = n.key;
-  made.device = c.device;
-  made.kernel = claim.kernel == nullptr ? "" : claim.kernel;
-  made.reason = n.reason;
-  if (!VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0)
-    made.reason = model.texts.keep(model.runtime->allocator, claim.reason);
-  if (made.reason == nullptr) return VIREO_OUT_OF_ARENA;
-  made.claimed = claim.state;
-  if (claim.state_bytes != 0) {
-    made.claimed = c.layout->subs[c.subgraph].states.add(model.runtime->allocator, claim.state, claim.state_bytes);
-    if (made.claimed == nullptr) return VIREO_OUT_OF_ARENA;
-  }
-  made.rank = rank;
-  made.joins = VIREO_JOINED && (claim.flags & VIREO_CLAIM_JOINS) != 0;
-  if (VIREO_JOINED) made.time_ns = claim.time_ns;
-  if (!made.joins) {
-    const vireo_status status = measure(c, claim, &made);
+  const Device& d = model.runtime->devices[c.device];
+  const vireo_graph* const graph = &c.layout->graphs[c.subgraph];
+  const bool replaces = !VIREO_DEVICE_LISTS || !c.second || n.reason[0] == 0;
+  const char* const reason = replaces ? keep_text(model, claim.reason) : n.reason;
+  const void* claimed = claim.state;
+  if (kKeepsStates && claim.state_bytes != 0)
+    claimed = c.layout->subs[c.subgraph].states.add(model.runtime->allocator, claim.state, claim.state_bytes);
+  if (reason == nullptr || (claimed == nullptr && claim.state_bytes != 0)) return VIREO_OUT_OF_ARENA;
+  // What a joined part takes is known only after its neighbours are placed: join_parts() asks.
+  const bool joins = VIREO_JOINED && (claim.flags & VIREO_CLAIM_JOINS) != 0;
+  const vireo_part part = part_of(*c.layout, c.subgraph, &claim.node, &claimed);
+  vireo_memory_request with = request_of(*c.layout, c.device, nullptr);
+  vireo_part_memory memory = VIREO_PART_MEMORY_INIT, alone = VIREO_PART_MEMORY_INIT;
+  if (!joins) {
+    const vireo_status status = d.delegate->memory(d.handle, c.host, graph, &part, &with, &memory);
     if (status != VIREO_OK) return status;
   }
-  n = made;
+  n.packed = 0;
+  vireo_packed packed = VIREO_PACKED_INIT;
+  while (VIREO_PACKS && with.packs != 0 && !joins && n.packed < VIREO_MAX_PACKED &&
+         d.delegate->pack(d.handle, c.host, graph, &part, n.packed, nullptr, &packed, nullptr) == VIREO_OK) {
+    ++n.packed;
+  }
+  if (VIREO_BRANCHES) {
+    with.slots = 1;
+    const bool wanted = c.subgraph == 0 && claim.cost_ns > 0 && c.layout->slots > 1 && !joins;
+    const bool known = wanted && d.delegate->memory(d.handle, c.host, graph, &part, &with, &alone) == VIREO_OK;
+    n.cost_ns = known ? claim.cost_ns : 0;
+    n.lane_scratch_bytes = alone.scratch_bytes;
+  }
+  n.device = c.device;
+  n.kernel = claim.kernel == nullptr ? "" : claim.kernel;
+  n.reason = reason;
+  n.claimed = claimed;
+  n.state_bytes = memory.state_bytes;
+  n.scratch_bytes = memory.scratch_bytes;
+  n.rank = rank;
+  n.joins = joins;
+  if (VIREO_JOINED) n.time_ns = claim.time_ns;
   return VIREO_OK;
 }
 
@@ -130,8 +121,10 @@ int32_t rank_of(const Claiming& c, const vireo_claim& claim, NodeChoice& n) {
 vireo_status take(void* context, const vireo_claim* said) {
   const auto& c = *static_cast<const Claiming*>(context);
   SubLayout& s = c.layout->subs[c.subgraph];
-  vireo_claim claim;
-  if (!ok(read_claim(said, s.node_count, &claim, c.error))) return VIREO_INVALID_ARGUMENT;
+  vireo_claim room;
+  const vireo_claim* const known = read_claim(said, s.node_count, &room, c.error);
+  if (known == nullptr) return VIREO_INVALID_ARGUMENT;
+  const vireo_claim& claim = *known;
   NodeChoice& n = s.nodes[claim.node];
   const int32_t rank = rank_of(c, claim, n);
   if constexpr (!VIREO_JOINED) {
@@ -185,7 +178,7 @@ bool alive(const Device& device) {
 }
 
 void forget_choices(const SessionLayout& l, SubLayout& s) {
-  s.states.release(l.model->runtime->allocator);
+  if constexpr (kKeepsStates) s.states.release(l.model->runtime->allocator);
   for (uint32_t n = 0; n < s.node_count; ++n) {
     s.nodes[n] = NodeChoice{};
     if (VIREO_JOINED) s.seconds[n] = NodeChoice{};

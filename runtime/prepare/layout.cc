@@ -185,36 +185,36 @@ Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWo
 
 }  // namespace
 
-vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* node, const NodeChoice& choice) {
-  const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
+vireo_part part_of(const SessionLayout& l, uint32_t subgraph, const uint32_t* node, const void* const* claimed,
+                   const JoinedPart* joined) {
   vireo_part part = VIREO_PART_INIT;
   part.nodes = node;
   part.node_count = 1;
-  part.claimed = &choice.claimed;
+  part.claimed = claimed;
+  if constexpr (kOnlyCpu) return part;
+  const fb::Node& self = *l.graph(subgraph).nodes()->Get(*node);
   part.inputs = self.inputs()->data();
   part.input_count = self.inputs()->size();
   part.outputs = self.outputs()->data();
   part.output_count = self.outputs()->size();
-  if (!VIREO_JOINED || choice.part == nullptr) return part;
-  const JoinedPart& joined = *choice.part;
-  part.nodes = joined.nodes;
-  part.node_count = joined.count;
-  part.claimed = joined.claimed;
-  part.inputs = joined.inputs;
-  part.input_count = joined.input_count;
-  part.outputs = joined.outputs;
-  part.output_count = joined.output_count;
+  if (!VIREO_JOINED || joined == nullptr) return part;
+  part.nodes = joined->nodes;
+  part.node_count = joined->count;
+  part.claimed = joined->claimed;
+  part.inputs = joined->inputs;
+  part.input_count = joined->input_count;
+  part.outputs = joined->outputs;
+  part.output_count = joined->output_count;
   return part;
 }
 
-vireo_memory_request request_of(const SessionLayout& l, const NodeChoice& choice) {
+vireo_memory_request request_of(const SessionLayout& l, uint32_t device, const JoinedPart* joined) {
   vireo_memory_request with = VIREO_MEMORY_REQUEST_INIT;
   with.slots = l.slots;
-  with.packs = VIREO_PACKS && l.packs && l.model->runtime->devices[choice.device].delegate->pack != nullptr ? 1 : 0;
-  const Blob* const blob = VIREO_JOINED && choice.part != nullptr ? choice.part->blob : nullptr;
-  if (blob == nullptr) return with;
-  with.blob = blob->data;
-  with.blob_bytes = blob->bytes;
+  with.packs = VIREO_PACKS && l.packs && l.model->runtime->devices[device].delegate->pack != nullptr ? 1 : 0;
+  if (!VIREO_JOINED || joined == nullptr || joined->blob == nullptr) return with;
+  with.blob = joined->blob->data;
+  with.blob_bytes = joined->blob->bytes;
   return with;
 }
 
@@ -269,7 +269,7 @@ Status make_layout(const vireo_model* model, const vireo_session_options* option
 }
 
 void free_layout(SessionLayout* layout) {
-  for (uint32_t i = 0; layout->block != nullptr && i < layout->program->subgraph_count(); ++i)
+  for (uint32_t i = 0; kKeepsStates && layout->block != nullptr && i < layout->program->subgraph_count(); ++i)
     layout->subs[i].states.release(layout->model->runtime->allocator);
   if constexpr (VIREO_JOINED) {
     for (uint32_t i = 0; i < layout->program->subgraph_count(); ++i) free_parts(*layout, i);

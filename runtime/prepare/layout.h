@@ -102,10 +102,18 @@ struct SessionLayout {
 Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
 void free_layout(SessionLayout* layout);
 
-// A node, or the part that begins there, as the device of `choice` sees it. Both live as long as the part.
-vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, const NodeChoice& choice);
-// How it will run.
-vireo_memory_request request_of(const SessionLayout& layout, const NodeChoice& choice);
+// A node as its device sees it, with what its claim handed on; or `joined`. What they point to lives as long as the part.
+vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, const void* const* claimed,
+                   const JoinedPart* joined = nullptr);
+inline vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node,
+                          const NodeChoice& choice) {
+  return part_of(layout, subgraph, node, &choice.claimed, choice.part);
+}
+// How a device runs it.
+vireo_memory_request request_of(const SessionLayout& layout, uint32_t device, const JoinedPart* joined);
+inline vireo_memory_request request_of(const SessionLayout& layout, const NodeChoice& choice) {
+  return request_of(layout, choice.device, choice.part);
+}
 
 // Tensors of the subgraphs before `subgraph`, and of all: their numbers in one list.
 uint32_t first_tensor(const SessionLayout& layout, uint32_t subgraph);

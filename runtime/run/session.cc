@@ -16,7 +16,7 @@ const char* step_name(const vireo_session& s, const Step& step) {
 
 Status end_part(vireo_session& s, const Step& step, vireo_status status) {
   if (status == VIREO_OK) return Status::kOk;
-  take_blame(s);
+  if (!kOnlyCpu) take_blame(s);  // its kernels blame none
   const bool silent = s.fault.text[0] == 0;
   return fail(&s.error, static_cast<Status>(status), silent ? "{} \"{}\" failed: status {}" : "{} \"{}\": {}",
               step.def->name, step_name(s, step), s.fault.said(status));

@@ -1,7 +1,8 @@
 // The functions of vireo_host (vireo/delegate.h) over a graph of one's own: what makes a graph readable for delegates
 // and for the forms of sdk/composites.
 //
-// A View is made from a `const vireo_graph*` and says what is there, without looking at bounds or at struct_size:
+// A View is made from a `const vireo_graph*` and says what is there, in every member of the struct but struct_size. It
+// does not look at bounds:
 //   uint32_t node_count(), value_count(), input_count(), output_count()
 //   void node(uint32_t index, vireo_graph_node* out), void value(uint32_t number, vireo_graph_value* out)
 //   int32_t input(uint32_t index), output(uint32_t index)
@@ -16,18 +17,17 @@
 
 namespace vireo {
 
-// Fills the struct of a delegate by `say(&struct)`. A plug-in's header may be older or newer; a delegate that is linked
-// in has this one.
+// Fills the struct of a delegate by `say(out)`. A plug-in's header may be older or newer; a delegate that is linked in
+// has this one.
 template <class Struct, class Say>
 vireo_status show(const Say& say, Struct* out, SizedName name) {
-  Struct said = VIREO_INIT_(Struct);
   if constexpr (VIREO_PLUGINS) {
-    if (check_sized(out, name, nullptr) != Status::kOk) return VIREO_INVALID_ARGUMENT;
+    Struct said = VIREO_INIT_(Struct);
     say(&said);
+    if (check_sized(out, name, nullptr) != Status::kOk) return VIREO_INVALID_ARGUMENT;
     write_sized(&said, uint32_t{sizeof(said)}, out);
   } else {
-    say(&said);
-    *out = said;
+    say(out);
   }
   return VIREO_OK;
 }
