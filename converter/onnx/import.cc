@@ -133,7 +133,7 @@ ImportedModel Importer::run() {
   scope.graph = graph.get();
   state_.main = graph.get();
   names_.add_initializers(scope, *state_.model.mutable_graph(), kept_inputs(state_));
-  if (!add_inputs(tools_, scope)) return out;
+  add_inputs(tools_, scope);
   state_.input_atoms = state_.dims->atoms().size();
   declared_.read();
   import_nodes(scope, *state_.model.mutable_graph()->mutable_node(), result_names(state_.model.graph()));

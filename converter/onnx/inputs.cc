@@ -122,8 +122,242 @@ struct NamedBounds {
   std::string from;  // the input whose --shape says so
 };
 
+// The extent that the file declares for dimension `i`; -1: it is open.
+int64_t declared_extent(const ::onnx::ValueInfoProto& info, int i) {
+  const auto& shape = info.type().tensor_type().shape();
+  return i < shape.dim_size() && shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0 ? shape.dim(i).dim_value()
+                                                                                              : -1;
+}
+
 constexpr int kDefaultsSinceIr = 4;  // before, a file lists each of its initialisers as an input
 constexpr size_t kMostNamed = 4;
+
+class InputReader {
+ public:
+  InputReader(const Tools& tools, Scope& scope) : tools_(tools), state_(tools.state), scope_(scope) {}
+
+  // A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set
+  // before any expression is built, because simplification uses them.
+  void read() {
+    read_options();
+    list_inputs();
+    check_option_names();
+    bound_maps();
+    for (const auto* info : inputs_) bound_dimensions(*info);
+    for (const auto* info : inputs_) {
+      ir::Value*& bound = scope_.names[info->name()];
+      TensorType type;
+      Diagnostic refusal;
+      if (read_type(*info, &type, &refusal)) {
+        bound = scope_.graph->add_input(info->name(), type);
+      } else {
+        bound = &state_.poison;
+        refusal.tensor = info->name();
+        state_.diagnostics.add(std::move(refusal));
+      }
+    }
+    for (const ElementsOf& parts : apart_) put_together(parts);
+  }
+
+ private:
+  void read_options() {
+    for (const ShapeOption& s : state_.options.shapes) {
+      if (options_.emplace(s.input, &s).second) continue;
+      state_.diagnostics.error(Code::kBadShapeOption, "--shape is given twice for input " + in_quotes(s.input));
+    }
+  }
+
+  // Before any input is bound.
+  bool is_constant_input(const std::string& name) const { return scope_.names.count(name) != 0; }
+
+  void list_inputs() {
+    std::vector<const ::onnx::ValueInfoProto*> declared;
+    for (const auto& info : state_.model.graph().input()) {
+      if (is_constant_input(info.name())) continue;
+      ElementsOf parts;
+      const ElementsOption* option =
+          info.type().has_tensor_type() ? nullptr : tools_.bundles.elements_option(info.name());
+      if (!take_apart(info, option, &parts, &tensors_)) {
+        declared.push_back(&info);
+        continue;
+      }
+      for (size_t i = tensors_.size() - parts.names.size(); i < tensors_.size(); ++i) declared.push_back(&tensors_[i]);
+      apart_.push_back(std::move(parts));
+    }
+    for (const auto* info : declared) {
+      if (names_.insert(info->name()).second) {
+        inputs_.push_back(info);
+      } else {
+        state_.diagnostics.error(Code::kDuplicateName, "two inputs of the model are named " + in_quotes(info->name()));
+      }
+    }
+  }
+
+  void check_option_names() const {
+    std::string all;
+    for (const auto* info : inputs_) all += (all.empty() ? "" : ", ") + info->name();
+    for (const auto& [name, option] : options_) {
+      if (names_.count(name) != 0) continue;
+      if (is_constant_input(name)) {
+        state_.diagnostics.error(
+            Code::kBadShapeOption,
+            "--shape names input " + in_quotes(name) + ", which is a constant: the file has a value for it",
+            "--keep-input " + name + " keeps it as an input");
+        continue;
+      }
+      state_.diagnostics.error(Code::kBadShapeOption,
+                               "--shape names input " + in_quotes(name) + ", which the model does not have",
+                               all.empty() ? "the model has no inputs" : "its inputs are: " + all);
+    }
+  }
+
+  // ---- dimensions ----
+
+  // The name that --shape gives dimension `i`; "": none.
+  std::string given_name(const ::onnx::ValueInfoProto& info, int i) const {
+    const auto option = options_.find(info.name());
+    const size_t at = static_cast<size_t>(i);
+    return option == options_.end() || at >= option->second->dims.size() ? "" : option->second->dims[at].name;
+  }
+
+  std::string dim_name(const ::onnx::ValueInfoProto& info, int i) const {
+    if (const std::string given = given_name(info, i); !given.empty()) return given;
+    const auto& shape = info.type().tensor_type().shape();
+    if (i < shape.dim_size() && names_an_extent(shape.dim(i).dim_param())) return shape.dim(i).dim_param();
+    return info.name() + "." + std::to_string(i);
+  }
+
+  // By --elements.
+  void bound_maps() {
+    for (const ElementsOf& parts : apart_) {
+      const ElementsOption* option = parts.map ? tools_.bundles.elements_option(parts.name) : nullptr;
+      if (option == nullptr) continue;
+      if (option->count < 0) {
+        state_.diagnostics.error(Code::kBadShapeOption,
+                                 "--elements says none of " + in_quotes(parts.name) + ", which is a map",
+                                 "say how many entries it has at most: --elements " + parts.name + "=8");
+      } else {
+        bounds_.emplace(size_name(parts.name), NamedBounds{{0, option->count}, parts.name});
+      }
+    }
+  }
+
+  // By --shape.
+  void bound_dimensions(const ::onnx::ValueInfoProto& info) {
+    const auto it = options_.find(info.name());
+    if (it == options_.end() || !info.type().has_tensor_type()) return;
+    const auto& declared = info.type().tensor_type();
+    const std::vector<DimRange>& dims = it->second->dims;
+    if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
+      state_.diagnostics.error(Code::kBadShapeOption,
+                               "--shape gives input " + in_quotes(info.name()) + " " + std::to_string(dims.size()) +
+                                   " dimensions, the model declares " + std::to_string(declared.shape().dim_size()),
+                               "give one number, range or name for each dimension");
+      return;
+    }
+    for (size_t i = 0; i < dims.size(); ++i) bound_dimension(info, static_cast<int>(i), dims[i]);
+  }
+
+  void bound_dimension(const ::onnx::ValueInfoProto& info, int i, const DimRange& range) {
+    const int64_t number = declared_extent(info, i);
+    if (number >= 0 && (range.lo != number || range.hi != number)) {
+      state_.diagnostics.warning(Code::kBadShapeOption,
+                                 "--shape gives dimension " + std::to_string(i) + " of input " +
+                                     in_quotes(info.name()) + " as " + text_of(range) +
+                                     ", which the model declares as " + std::to_string(number),
+                                 "where nodes of the model count on " + std::to_string(number) +
+                                     ", they are refused or fail in a run: export the model with the dimension open");
+    }
+    if (!range.name.empty()) return;
+    const std::string name = dim_name(info, i);
+    const auto [at, fresh] = bounds_.emplace(name, NamedBounds{range, info.name()});
+    const NamedBounds& known = at->second;
+    if (fresh || number >= 0 || (known.range.lo == range.lo && known.range.hi == range.hi)) return;
+    state_.diagnostics.error(
+        Code::kBadShapeOption,
+        "--shape gives dimension " + in_quotes(name) + " two extents: by input " + in_quotes(known.from) +
+            " and by input " + in_quotes(info.name()),
+        "dimensions of one name are one extent: give both the same, or one another name with --shape " + info.name() +
+            "=NAME");
+  }
+
+  Dim extent(const ::onnx::ValueInfoProto& info, int i) {
+    const std::string name = dim_name(info, i);
+    const int64_t number = declared_extent(info, i);
+    const auto at = bounds_.find(name);
+    if (at == bounds_.end()) return number >= 0 && given_name(info, i).empty() ? number : state_.dims->symbol(name);
+    const DimRange& range = at->second.range;
+    if (range.lo == range.hi) return range.lo;
+    const Dim symbol = state_.dims->symbol(name);
+    state_.dims->set_bounds(name, range.lo, range.hi);
+    return symbol;
+  }
+
+  // ---- values ----
+
+  // False: `refusal` says why there is none.
+  bool read_type(const ::onnx::ValueInfoProto& info, TensorType* type, Diagnostic* refusal) {
+    const auto refuse = [&](Code code, std::string what, std::string help = "") {
+      refusal->code = code;
+      refusal->what = std::move(what);
+      refusal->help = std::move(help);
+      return false;
+    };
+    if (!info.type().has_tensor_type()) {
+      return refuse(Code::kUnsupportedType, std::string("this input is ") + kind_of(info.type()) + ", not a tensor",
+                    advice(info));
+    }
+    const auto& declared = info.type().tensor_type();
+    if (declared.elem_type() <= 0 || declared.elem_type() >= kDTypeCount) {
+      return refuse(Code::kUnsupportedType,
+                    "element type " + std::to_string(declared.elem_type()) + " is not one that ONNX defines");
+    }
+    type->dtype = static_cast<DType>(declared.elem_type());
+    const auto option = options_.find(info.name());
+    if (!declared.has_shape() && option == options_.end()) {
+      return refuse(Code::kUnknownRank, "this input has no declared shape",
+                    "give it one, for example --shape " + info.name() + "=1,3,224,224");
+    }
+    const size_t rank =
+        declared.has_shape() ? static_cast<size_t>(declared.shape().dim_size()) : option->second->dims.size();
+    if (rank > static_cast<size_t>(kMaxRank)) {
+      return refuse(Code::kUnsupportedType, "this input has " + std::to_string(rank) + " dimensions, at most " +
+                                                std::to_string(kMaxRank) + " are supported");
+    }
+    type->shape.rank = static_cast<int32_t>(rank);
+    for (int i = 0; i < type->shape.rank; ++i) type->shape[i] = extent(info, i);
+    if (type->shape.is_static() && tensor_bytes(*type) < 0) {
+      return refuse(Code::kShapeOverflow,
+                    "shape " + state_.dims->text(type->shape) + " has more bytes than can be counted");
+    }
+    return true;
+  }
+
+  // The bundle of an input that was taken apart.
+  void put_together(const ElementsOf& parts) {
+    Bundle b;
+    b.optional = parts.empty_optional;
+    b.map = parts.map;
+    bool whole = true;
+    for (const std::string& name : parts.names) {
+      b.elements.push_back(scope_.names[name]);
+      whole = whole && b.elements.back() != &state_.poison;
+    }
+    // An optional tensor that is there is a tensor.
+    const bool tensor = parts.tensor && !parts.empty_optional;
+    scope_.names[parts.name] = !whole ? &state_.poison : tensor ? b.elements[0] : tools_.bundles.add(std::move(b));
+  }
+
+  const Tools& tools_;
+  ImportState& state_;
+  Scope& scope_;
+  std::map<std::string, const ShapeOption*> options_;  // by input
+  std::deque<::onnx::ValueInfoProto> tensors_;         // inputs that are no tensors are taken apart into these
+  std::vector<ElementsOf> apart_;
+  std::vector<const ::onnx::ValueInfoProto*> inputs_;
+  std::set<std::string> names_;                // of them
+  std::map<std::string, NamedBounds> bounds_;  // of dimensions
+};
 
 }  // namespace
 
@@ -155,200 +389,6 @@ std::set<std::string> kept_inputs(ImportState& state) {
   return kept;
 }
 
-// A name means one extent wherever it stands, so what --shape says about one input holds for all. Bounds are set before
-// any expression is built, because simplification uses them.
-bool add_inputs(const Tools& tools, Scope& scope) {
-  ImportState& state = tools.state;
-  std::map<std::string, const ShapeOption*> options;
-  for (const ShapeOption& s : state.options.shapes) {
-    if (!options.emplace(s.input, &s).second) {
-      state.diagnostics.error(Code::kBadShapeOption, "--shape is given twice for input " + in_quotes(s.input));
-    }
-  }
-  std::vector<const ::onnx::ValueInfoProto*> inputs;
-  std::set<std::string> names;
-  std::string all;
-  std::deque<::onnx::ValueInfoProto> tensors;  // what inputs that are no tensors are taken apart into
-  std::vector<ElementsOf> apart;
-  std::deque<const ::onnx::ValueInfoProto*> declared_inputs;
-  const auto is_constant_input = [&](const std::string& name) { return scope.names.count(name) != 0; };
-  for (const auto& info : state.model.graph().input()) {
-    if (is_constant_input(info.name())) continue;
-    ElementsOf parts;
-    const ElementsOption* option = info.type().has_tensor_type() ? nullptr : tools.bundles.elements_option(info.name());
-    if (!take_apart(info, option, &parts, &tensors)) {
-      declared_inputs.push_back(&info);
-      continue;
-    }
-    for (size_t i = 0; i < parts.names.size(); ++i)
-      declared_inputs.push_back(&tensors[tensors.size() - parts.names.size() + i]);
-    apart.push_back(std::move(parts));
-  }
-  for (const ::onnx::ValueInfoProto* input : declared_inputs) {
-    const ::onnx::ValueInfoProto& info = *input;
-    if (!names.insert(info.name()).second) {
-      state.diagnostics.error(Code::kDuplicateName, "two inputs of the model are named " + in_quotes(info.name()));
-      continue;
-    }
-    inputs.push_back(&info);
-    all += (all.empty() ? "" : ", ") + info.name();
-  }
-  for (const auto& [name, option] : options) {
-    if (names.count(name) != 0) continue;
-    if (is_constant_input(name)) {
-      state.diagnostics.error(
-          Code::kBadShapeOption,
-          "--shape names input " + in_quotes(name) + ", which is a constant: the file has a value for it",
-          "--keep-input " + name + " keeps it as an input");
-      continue;
-    }
-    state.diagnostics.error(Code::kBadShapeOption,
-                            "--shape names input " + in_quotes(name) + ", which the model does not have",
-                            all.empty() ? "the model has no inputs" : "its inputs are: " + all);
-  }
-
-  const auto given_name = [&](const ::onnx::ValueInfoProto& info, int i) -> std::string {
-    const auto option = options.find(info.name());
-    const size_t at = static_cast<size_t>(i);
-    return option == options.end() || at >= option->second->dims.size() ? "" : option->second->dims[at].name;
-  };
-  const auto dim_name = [&](const ::onnx::ValueInfoProto& info, int i) {
-    if (const std::string given = given_name(info, i); !given.empty()) return given;
-    const auto& shape = info.type().tensor_type().shape();
-    if (i < shape.dim_size() && names_an_extent(shape.dim(i).dim_param())) return shape.dim(i).dim_param();
-    return info.name() + "." + std::to_string(i);
-  };
-  const auto fixed = [](const ::onnx::ValueInfoProto& info, int i) -> int64_t {
-    const auto& shape = info.type().tensor_type().shape();
-    return i < shape.dim_size() && shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0
-               ? shape.dim(i).dim_value()
-               : -1;
-  };
-
-  // First what --shape says about names, and --elements about maps.
-  std::map<std::string, NamedBounds> bounds;
-  for (const ElementsOf& parts : apart) {
-    const ElementsOption* option = parts.map ? tools.bundles.elements_option(parts.name) : nullptr;
-    if (option == nullptr) continue;
-    if (option->count < 0) {
-      state.diagnostics.error(Code::kBadShapeOption,
-                              "--elements says none of " + in_quotes(parts.name) + ", which is a map",
-                              "say how many entries it has at most: --elements " + parts.name + "=8");
-    } else {
-      bounds.emplace(size_name(parts.name), NamedBounds{{0, option->count}, parts.name});
-    }
-  }
-  for (const auto* info : inputs) {
-    const auto it = options.find(info->name());
-    if (it == options.end() || !info->type().has_tensor_type()) continue;
-    const auto& declared = info->type().tensor_type();
-    const std::vector<DimRange>& dims = it->second->dims;
-    if (declared.has_shape() && declared.shape().dim_size() != static_cast<int>(dims.size())) {
-      state.diagnostics.error(Code::kBadShapeOption,
-                              "--shape gives input " + in_quotes(info->name()) + " " + std::to_string(dims.size()) +
-                                  " dimensions, the model declares " + std::to_string(declared.shape().dim_size()),
-                              "give one number, range or name for each dimension");
-      continue;
-    }
-    for (size_t i = 0; i < dims.size(); ++i) {
-      const int64_t number = fixed(*info, static_cast<int>(i));
-      if (number >= 0 && (dims[i].lo != number || dims[i].hi != number)) {
-        state.diagnostics.warning(Code::kBadShapeOption,
-                                  "--shape gives dimension " + std::to_string(i) + " of input " +
-                                      in_quotes(info->name()) + " as " + text_of(dims[i]) +
-                                      ", which the model declares as " + std::to_string(number),
-                                  "where nodes of the model count on " + std::to_string(number) +
-                                      ", they are refused or fail in a run: export the model with the dimension open");
-      }
-      if (!dims[i].name.empty()) continue;
-      const std::string name = dim_name(*info, static_cast<int>(i));
-      const auto [at, fresh] = bounds.emplace(name, NamedBounds{dims[i], info->name()});
-      if (!fresh && number < 0 && (at->second.range.lo != dims[i].lo || at->second.range.hi != dims[i].hi)) {
-        state.diagnostics.error(Code::kBadShapeOption,
-                                "--shape gives dimension " + in_quotes(name) + " two extents: by input " +
-                                    in_quotes(at->second.from) + " and by input " + in_quotes(info->name()),
-                                "dimensions of one name are one extent: give both the same, or one another name with "
-                                "--shape " +
-                                    info->name() + "=NAME");
-      }
-    }
-  }
-
-  for (const auto* info : inputs) {
-    ir::Value*& bound = scope.names[info->name()];
-    bound = &state.poison;
-    Diagnostic d;
-    d.tensor = info->name();
-    if (!info->type().has_tensor_type()) {
-      d.code = Code::kUnsupportedType;
-      d.what = std::string("this input is ") + kind_of(info->type()) + ", not a tensor";
-      d.help = advice(*info);
-      state.diagnostics.add(std::move(d));
-      continue;
-    }
-    const auto& declared = info->type().tensor_type();
-    TensorType type;
-    if (declared.elem_type() <= 0 || declared.elem_type() >= kDTypeCount) {
-      d.code = Code::kUnsupportedType;
-      d.what = "element type " + std::to_string(declared.elem_type()) + " is not one that ONNX defines";
-      state.diagnostics.add(std::move(d));
-      continue;
-    }
-    type.dtype = static_cast<DType>(declared.elem_type());
-    const auto option = options.find(info->name());
-    if (!declared.has_shape() && option == options.end()) {
-      d.code = Code::kUnknownRank;
-      d.what = "this input has no declared shape";
-      d.help = "give it one, for example --shape " + info->name() + "=1,3,224,224";
-      state.diagnostics.add(std::move(d));
-      continue;
-    }
-    const size_t rank =
-        declared.has_shape() ? static_cast<size_t>(declared.shape().dim_size()) : option->second->dims.size();
-    if (rank > static_cast<size_t>(kMaxRank)) {
-      d.code = Code::kUnsupportedType;
-      d.what = "this input has " + std::to_string(rank) + " dimensions, at most " + std::to_string(kMaxRank) +
-               " are supported";
-      state.diagnostics.add(std::move(d));
-      continue;
-    }
-    type.shape.rank = static_cast<int32_t>(rank);
-    for (int i = 0; i < type.shape.rank; ++i) {
-      const std::string name = dim_name(*info, i);
-      const int64_t number = fixed(*info, i);
-      const auto at = bounds.find(name);
-      Dim& dim = type.shape[i];
-      if (at == bounds.end()) {
-        dim = number >= 0 && given_name(*info, i).empty() ? number : state.dims->symbol(name);
-      } else if (at->second.range.lo == at->second.range.hi) {
-        dim = at->second.range.lo;
-      } else {
-        dim = state.dims->symbol(name);
-        state.dims->set_bounds(name, at->second.range.lo, at->second.range.hi);
-      }
-    }
-    if (type.shape.is_static() && tensor_bytes(type) < 0) {
-      d.code = Code::kShapeOverflow;
-      d.what = "shape " + state.dims->text(type.shape) + " has more bytes than can be counted";
-      state.diagnostics.add(std::move(d));
-      continue;
-    }
-    bound = scope.graph->add_input(info->name(), type);
-  }
-  for (const ElementsOf& parts : apart) {
-    Bundle b;
-    b.optional = parts.empty_optional;
-    b.map = parts.map;
-    bool whole = true;
-    for (const std::string& name : parts.names) {
-      b.elements.push_back(scope.names[name]);
-      whole = whole && b.elements.back() != &state.poison;
-    }
-    // An optional tensor that is there is a tensor.
-    const bool tensor = parts.tensor && !parts.empty_optional;
-    scope.names[parts.name] = !whole ? &state.poison : tensor ? b.elements[0] : tools.bundles.add(std::move(b));
-  }
-  return true;
-}
+void add_inputs(const Tools& tools, Scope& scope) { InputReader(tools, scope).read(); }
 
 }  // namespace vireo::importer

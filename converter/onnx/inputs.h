@@ -14,8 +14,8 @@ namespace vireo::importer {
 
 // Initialisers that are listed as inputs and stay inputs (--keep-input); those that do not are named in a warning.
 std::set<std::string> kept_inputs(ImportState& state);
-// Those that the scope, which has the model's initialisers, has no value of. False: nothing can be imported.
-bool add_inputs(const Tools& tools, Scope& scope);
+// Those that the scope, which has the model's initialisers, has no value of.
+void add_inputs(const Tools& tools, Scope& scope);
 
 }  // namespace vireo::importer
 
