@@ -1,5 +1,6 @@
 // An If of tensors. One whose condition is known here becomes the branch that is taken.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "converter/onnx/advice.h"
@@ -51,19 +52,38 @@ class IfNode : private NodeBuilder {
       if (!inline_branch(*branches[one ? squeezes : 1 - squeezes])) bind_failed();
       return;
     }
-    Body bodies[2];
-    const bool both[2] = {import_body(tools_, scope_, node_, *branches[0], {}, &bodies[0]),
-                          import_body(tools_, scope_, node_, *branches[1], {}, &bodies[1])};
+    const bool both[2] = {import_body(tools_, scope_, node_, *branches[0], {}, &bodies_[0]),
+                          import_body(tools_, scope_, node_, *branches[1], {}, &bodies_[1])};
     if (!both[0] || !both[1]) return bind_failed();
+    std::vector<ir::Value*> inputs = join_inputs(cond);
+    std::vector<TensorType> types(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      if (!join_output(i, cond, &types[static_cast<size_t>(i)])) return bind_failed();
+    }
+    ir::Node* n = scope_.graph->add_node(Op::kIf, pack<attrs::If>(attrs::IfT{}), std::move(inputs), types.size());
+    n->name = node_name(node_, &scope_);
+    for (Body& b : bodies_) n->bodies.push_back(std::move(b.graph));
+    for (size_t i = 0; i < types.size(); ++i) {
+      n->outputs[i]->type = types[i];
+      bind(static_cast<int>(i), n->outputs[i]);
+    }
+    for (auto& [i, differ] : differ_) lifted_.remember(n->outputs[static_cast<size_t>(i)], std::move(differ));
+  }
 
-    // Both branches get the same further inputs in the same order.
+ private:
+  const TensorType& made(int branch, int output) const {
+    return bodies_[branch].graph->outputs()[static_cast<size_t>(output)]->type;
+  }
+
+  // The node's inputs: both branches get the same further ones in the same order.
+  std::vector<ir::Value*> join_inputs(ir::Value* cond) {
     std::vector<ir::Value*> inputs{cond};
-    for (const Body& b : bodies) {
+    for (const Body& b : bodies_) {
       for (ir::Value* v : b.outer) {
         if (std::find(inputs.begin() + 1, inputs.end(), v) == inputs.end()) inputs.push_back(v);
       }
     }
-    for (Body& b : bodies) {
+    for (Body& b : bodies_) {
       const std::vector<ir::Value*> own = b.graph->inputs();
       std::vector<ir::Value*> ordered;
       for (size_t i = 1; i < inputs.size(); ++i) {
@@ -73,54 +93,38 @@ class IfNode : private NodeBuilder {
       }
       b.graph->order_inputs(std::move(ordered));
     }
-    std::vector<TensorType> types;
-    std::map<int, Diagnostic> lifted;
-    for (int i = 0; i < count; ++i) {
-      Diagnostic differ;
-      differ.code = Code::kBranchMismatch;
-      differ.op = node_.op_type();
-      differ.node = node_name(node_, &scope_);
-      {
-        const TensorType& a = bodies[0].graph->outputs()[static_cast<size_t>(i)]->type;
-        const TensorType& b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
-        differ.what = "output " + std::to_string(i) + " is " + dtype_name(a.dtype) + tools_.state.dims->text(a.shape) +
-                      " in one branch and " + dtype_name(b.dtype) + tools_.state.dims->text(b.shape) +
-                      " in the other, and which is taken is not known here";
-      }
-      if (bodies[0].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank !=
-          bodies[1].graph->outputs()[static_cast<size_t>(i)]->type.shape.rank)
-        tools_.reproducer.describe(node_, scope_, &differ);
-      const bool lifts = lifted_.lift(bodies[0].graph.get(), bodies[1].graph.get(), static_cast<size_t>(i));
-      const TensorType a = bodies[0].graph->outputs()[static_cast<size_t>(i)]->type;
-      const TensorType b = bodies[1].graph->outputs()[static_cast<size_t>(i)]->type;
-      const bool mismatch = a.dtype != b.dtype || a.shape.rank != b.shape.rank;
-      if (lifts || mismatch) differ.help = shape_advice(*tools_.state.dims, scope_, cond);  // walks the graph
-      if (lifts) lifted[i] = differ;
-      if (mismatch) {
-        if (a.shape.rank == b.shape.rank) tools_.reproducer.describe(node_, scope_, &differ);
-        tools_.state.diagnostics.add(std::move(differ));
-        return bind_failed();
-      }
-      TensorType t = a;
-      for (int d = 0; d < t.shape.rank; ++d) {
-        if (a.shape[d] != b.shape[d]) {
-          t.shape[d] = tools_.state.dims->fresh_bounded(node_name(node_, &scope_) + ".size",
-                                                        tools_.state.dims->max(a.shape[d], b.shape[d]));
-        }
-      }
-      types.push_back(t);
-    }
-    ir::Node* n = scope_.graph->add_node(Op::kIf, pack<attrs::If>(attrs::IfT{}), std::move(inputs), types.size());
-    n->name = node_name(node_, &scope_);
-    for (Body& b : bodies) n->bodies.push_back(std::move(b.graph));
-    for (size_t i = 0; i < types.size(); ++i) {
-      n->outputs[i]->type = types[i];
-      bind(static_cast<int>(i), n->outputs[i]);
-    }
-    for (auto& [i, differ] : lifted) lifted_.remember(n->outputs[static_cast<size_t>(i)], std::move(differ));
+    return inputs;
   }
 
- private:
+  // A type that holds what either branch gives as output `i`. False: there is none, which is recorded.
+  bool join_output(int i, const ir::Value* cond, TensorType* type) {
+    ir::DimTable& dims = *tools_.state.dims;
+    Diagnostic differ;
+    differ.code = Code::kBranchMismatch;
+    differ.op = node_.op_type();
+    differ.node = node_name(node_, &scope_);
+    differ.what = "output " + std::to_string(i) + " is " + dtype_name(made(0, i).dtype) + dims.text(made(0, i).shape) +
+                  " in one branch and " + dtype_name(made(1, i).dtype) + dims.text(made(1, i).shape) +
+                  " in the other, and which is taken is not known here";
+    if (made(0, i).shape.rank != made(1, i).shape.rank) tools_.reproducer.describe(node_, scope_, &differ);
+    const bool lifts = lifted_.lift(bodies_[0].graph.get(), bodies_[1].graph.get(), static_cast<size_t>(i));
+    const TensorType &a = made(0, i), &b = made(1, i);
+    const bool mismatch = a.dtype != b.dtype || a.shape.rank != b.shape.rank;
+    if (lifts || mismatch) differ.help = shape_advice(dims, scope_, cond);  // walks the graph
+    if (lifts) differ_[i] = differ;
+    if (mismatch) {
+      if (a.shape.rank == b.shape.rank) tools_.reproducer.describe(node_, scope_, &differ);
+      tools_.state.diagnostics.add(std::move(differ));
+      return false;
+    }
+    *type = a;
+    for (int d = 0; d < a.shape.rank; ++d) {
+      if (a.shape[d] == b.shape[d]) continue;
+      type->shape[d] = dims.fresh_bounded(node_name(node_, &scope_) + ".size", dims.max(a.shape[d], b.shape[d]));
+    }
+    return true;
+  }
+
   bool inline_branch(::onnx::GraphProto& branch) {
     std::vector<ir::Value*> outputs;
     if (!inline_graph(tools_, scope_, node_, branch, scope_.prefix, {}, &outputs)) return false;
@@ -170,6 +174,8 @@ class IfNode : private NodeBuilder {
   }
 
   UnitExtents& lifted_;
+  Body bodies_[2];
+  std::map<int, Diagnostic> differ_;  // outputs that were lifted, with what is wrong if somebody minds
 };
 
 }  // namespace

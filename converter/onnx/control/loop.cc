@@ -1,4 +1,5 @@
 // A Loop of tensors.
+#include <map>
 #include <utility>
 
 #include "converter/onnx/builder.h"
@@ -18,145 +19,194 @@ bool is_scalar(const TensorType& t, DType dtype) {
 class LoopNode : private NodeBuilder {
  public:
   LoopNode(const Tools& tools, UnitExtents& lifted, Scope& scope, ::onnx::NodeProto& node)
-      : NodeBuilder(tools, scope, node), lifted_(lifted) {}
+      : NodeBuilder(tools, scope, node),
+        lifted_(lifted),
+        dims_(*tools.state.dims),
+        base_(node_name(node, &scope)),
+        proto_(graph_attribute(node, "body")),
+        carried_(node.input_size() - 2) {}
 
   void import() {
-    ::onnx::GraphProto* proto = graph_attribute(node_, "body");
-    const int carried = node_.input_size() - 2;
-    const int outputs = node_.output_size();
-    if (proto == nullptr || carried < 0 || proto->input_size() != carried + 2 || proto->output_size() < carried + 1 ||
-        outputs > proto->output_size() - 1) {
-      return refuse(
-          Code::kBadNode,
-          "its body's inputs must be (iteration, condition, states...) and its outputs (condition, states..., "
-          "scanned...), as many as the node has",
-          "");
-    }
-    ir::Value* trips = node_.input(0).empty() ? nullptr : lookup(node_.input(0));
-    ir::Value* cond = node_.input(1).empty() ? nullptr : lookup(node_.input(1));
-    if ((trips != nullptr && !is_scalar(trips->type, DType::kI64)) ||
-        (cond != nullptr && !is_scalar(cond->type, DType::kBool))) {
-      return refuse(Code::kBadNode, "wants an int64 scalar as trip count and a bool scalar as condition", "");
-    }
-    std::vector<ir::Value*> states;
-    std::vector<TensorType> types{{DType::kI64, {}}, {DType::kBool, {}}};
-    for (int i = 0; i < carried; ++i) {
-      const std::string& name = node_.input(i + 2);
-      if (name.empty()) return refuse(Code::kBadNode, "its state " + std::to_string(i) + " has no initial value", "");
-      states.push_back(lookup(name));
-      if (bundle(states.back()) != nullptr) return unroll_loop(tools_, scope_, node_, *proto);
-      types.push_back(states.back()->type);
-    }
-    if (makes_bundles(*proto)) return unroll_loop(tools_, scope_, node_, *proto);
-    const std::vector<TensorType> initial = types;
-    const std::string base = node_name(node_, &scope_);
-
-    // The most trips; a number that large means "until the condition says so".
-    std::vector<Dim> elements;
-    bool counted = ir::known_elements(trips, &tools_.state.finder, &elements) && elements.size() == 1;
-    if (counted && !is_symbolic(elements[0]) && elements[0] > INT32_MAX) counted = false;
-    const Dim most = counted ? tools_.state.dims->max(elements[0], 0) : 0;
-
-    // A state may change its shape from trip to trip: dimensions that the body does not keep become symbols, until the
-    // body fits itself. Each round widens at least one dimension, so this ends.
-    Body body;
-    std::map<std::pair<int, int>, bool> widened;  // (state, dimension) -> its symbol has its final bound
-    for (bool again = true; again;) {
-      again = false;
-      if (body.graph != nullptr) {  // its values go now
-        tools_.state.finder.forget();
-        lifted_.forget(*body.graph);
-      }
-      if (!import_body(tools_, scope_, node_, *proto, types, &body)) return bind_failed();
-      for (int i = 0; i < carried; ++i) {
-        const TensorType& in = types[static_cast<size_t>(i) + 2];
-        const TensorType& out = body.graph->outputs()[static_cast<size_t>(i) + 1]->type;
-        if (in.dtype != out.dtype || in.shape.rank != out.shape.rank) {
-          return refuse(Code::kBranchMismatch,
-                        "state " + std::to_string(i) + " goes into a trip as " + dtype_name(in.dtype) +
-                            tools_.state.dims->text(in.shape) + " and comes out as " + dtype_name(out.dtype) +
-                            tools_.state.dims->text(out.shape),
-                        "type and rank of a loop's state must not change");
-        }
-        for (int d = 0; d < in.shape.rank; ++d) {
-          if (in.shape[d] == out.shape[d] || widened.count({i, d}) != 0) continue;
-          widened[{i, d}] = false;
-          types[static_cast<size_t>(i) + 2].shape[d] =
-              tools_.state.dims->fresh(base + ".state" + std::to_string(i) + ".size");
-          again = true;
-        }
-      }
-      if (again || !counted) continue;
-      // A dimension that grows by the same amount each trip is bounded by the trip count.
-      for (auto& [key, final] : widened) {
-        if (final) continue;
-        final = true;
-        const auto [i, d] = key;
-        const size_t state = static_cast<size_t>(i) + 2;
-        const Dim grows =
-            tools_.state.dims->sub(body.graph->outputs()[state - 1]->type.shape[d], types[state].shape[d]);
-        uint32_t symbol = 0;
-        if (!tools_.state.dims->is_symbol(types[state].shape[d], &symbol)) continue;
-        bool depends = false;  // on the widened symbol itself, or on what is made inside
-        for (const auto& [m, c] : tools_.state.dims->polynomial(grows)) {
-          for (const uint32_t atom : m) depends = depends || atom >= symbol;
-        }
-        if (depends) continue;
-        const Dim start = initial[state].shape[d];
-        const Dim end = tools_.state.dims->add(start, tools_.state.dims->mul(most, tools_.state.dims->max(grows, 0)));
-        types[state].shape[d] = tools_.state.dims->fresh_bounded(base + ".state" + std::to_string(i) + ".size", end);
-        again = true;
-      }
-    }
-
-    if (keeps_text(*body.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
-
-    // Exact when nothing can end the loop early.
-    const ir::Value* cond_out = body.graph->outputs()[0];
-    while (cond_out->producer != nullptr && cond_out->producer->op == Op::kIdentity)
-      cond_out = cond_out->producer->in(0);
-    const bool steady = (cond == nullptr || known_bool(tools_.state.finder, cond) == 1) &&
-                        (cond_out == body.graph->inputs()[1] || known_bool(tools_.state.finder, cond_out) == 1);
-    const Dim count = !counted ? tools_.state.dims->fresh(base + ".trips")
-                      : steady ? most
-                               : tools_.state.dims->fresh_bounded(base + ".trips", most);
-    const Interval range = tools_.state.dims->interval(count);
-    attrs::LoopT a;
-    a.carried = static_cast<uint32_t>(carried);
-    a.scanned = static_cast<uint32_t>(proto->output_size() - 1 - carried);
-    a.max_trips = range.open() ? -1 : range.hi;
-
-    std::vector<ir::Value*> inputs{trips, cond};
-    inputs.insert(inputs.end(), states.begin(), states.end());
-    inputs.insert(inputs.end(), body.outer.begin(), body.outer.end());
+    if (!read_inputs()) return;
+    count_trips();
+    if (!fit_body()) return;
+    if (keeps_text(*body_.graph)) return refuse(Code::kUnsupportedNode, kKeepsText, kKeepsTextHelp);
+    const Dim count = trips_made();
     std::vector<TensorType> results;
-    std::string message;
-    for (int i = 0; i < proto->output_size() - 1; ++i) {
-      const TensorType& out = body.graph->outputs()[static_cast<size_t>(i) + 1]->type;
-      if (i < carried) {
-        results.push_back(types[static_cast<size_t>(i) + 2]);
-        continue;
-      }
-      if (!stack_slices(*tools_.state.dims, out, count, &results.emplace_back(), &message))
-        return refuse(Code::kUnsupportedNode, message, "");
+    if (read_results(count, &results)) add_loop(count, results);
+  }
+
+ private:
+  const TensorType& made(int state) const { return body_.graph->outputs()[static_cast<size_t>(state) + 1]->type; }
+  TensorType& taken(int state) { return types_[static_cast<size_t>(state) + 2]; }
+  std::string size_name(int state) const { return base_ + ".state" + std::to_string(state) + ".size"; }
+
+  // False: it is refused, or unrolled.
+  bool read_inputs() {
+    const auto wrong = [&](const std::string& what) {
+      refuse(Code::kBadNode, what);
+      return false;
+    };
+    if (proto_ == nullptr || carried_ < 0 || proto_->input_size() != carried_ + 2 ||
+        proto_->output_size() < carried_ + 1 || node_.output_size() > proto_->output_size() - 1) {
+      return wrong(
+          "its body's inputs must be (iteration, condition, states...) and its outputs (condition, states..., "
+          "scanned...), as many as the node has");
     }
+    trips_ = node_.input(0).empty() ? nullptr : lookup(node_.input(0));
+    cond_ = node_.input(1).empty() ? nullptr : lookup(node_.input(1));
+    if ((trips_ != nullptr && !is_scalar(trips_->type, DType::kI64)) ||
+        (cond_ != nullptr && !is_scalar(cond_->type, DType::kBool)))
+      return wrong("wants an int64 scalar as trip count and a bool scalar as condition");
+    bool bundles = makes_bundles(*proto_);
+    for (int i = 0; i < carried_; ++i) {
+      const std::string& name = node_.input(i + 2);
+      if (name.empty()) return wrong("its state " + std::to_string(i) + " has no initial value");
+      states_.push_back(lookup(name));
+      if (bundle(states_.back()) != nullptr) {
+        bundles = true;
+        break;
+      }
+      types_.push_back(states_.back()->type);
+    }
+    if (bundles) unroll_loop(tools_, scope_, node_, *proto_);
+    return !bundles;
+  }
+
+  // The most trips; a number that large means "until the condition says so".
+  void count_trips() {
+    std::vector<Dim> elements;
+    counted_ = ir::known_elements(trips_, &tools_.state.finder, &elements) && elements.size() == 1;
+    if (counted_ && !is_symbolic(elements[0]) && elements[0] > INT32_MAX) counted_ = false;
+    if (counted_) most_ = dims_.max(elements[0], 0);
+  }
+
+  // A state may change its shape from trip to trip: dimensions that the body does not keep become symbols, until the
+  // body fits itself. Each round widens at least one dimension, so this ends. False: it is refused.
+  bool fit_body() {
+    const std::vector<TensorType> initial = types_;
+    for (bool again = true; again;) {
+      if (body_.graph != nullptr) {  // its values go now
+        tools_.state.finder.forget();
+        lifted_.forget(*body_.graph);
+      }
+      if (!import_body(tools_, scope_, node_, *proto_, types_, &body_)) {
+        bind_failed();
+        return false;
+      }
+      again = false;
+      if (!widen(&again)) return false;
+      if (!again && counted_) again = bound_growth(initial);
+    }
+    return true;
+  }
+
+  // False: a state changes more than its dimensions.
+  bool widen(bool* changed) {
+    for (int i = 0; i < carried_; ++i) {
+      const TensorType &in = taken(i), &out = made(i);
+      if (in.dtype != out.dtype || in.shape.rank != out.shape.rank) {
+        refuse(Code::kBranchMismatch,
+               "state " + std::to_string(i) + " goes into a trip as " + dtype_name(in.dtype) + dims_.text(in.shape) +
+                   " and comes out as " + dtype_name(out.dtype) + dims_.text(out.shape),
+               "type and rank of a loop's state must not change");
+        return false;
+      }
+      for (int d = 0; d < in.shape.rank; ++d) {
+        if (in.shape[d] == out.shape[d] || widened_.count({i, d}) != 0) continue;
+        widened_[{i, d}] = false;
+        taken(i).shape[d] = dims_.fresh(size_name(i));
+        *changed = true;
+      }
+    }
+    return true;
+  }
+
+  // A dimension that grows by the same amount each trip is bounded by the trip count. True: one got a bound.
+  bool bound_growth(const std::vector<TensorType>& initial) {
+    bool changed = false;
+    for (auto& [key, final] : widened_) {
+      if (final) continue;
+      final = true;
+      const auto [i, d] = key;
+      Dim& extent = taken(i).shape[d];
+      const Dim grows = dims_.sub(made(i).shape[d], extent);
+      uint32_t symbol = 0;
+      if (!dims_.is_symbol(extent, &symbol)) continue;
+      bool depends = false;  // on the widened symbol itself, or on what is made inside
+      for (const auto& [m, c] : dims_.polynomial(grows)) {
+        for (const uint32_t atom : m) depends = depends || atom >= symbol;
+      }
+      if (depends) continue;
+      const Dim start = initial[static_cast<size_t>(i) + 2].shape[d];
+      const Dim end = dims_.add(start, dims_.mul(most_, dims_.max(grows, 0)));
+      extent = dims_.fresh_bounded(size_name(i), end);
+      changed = true;
+    }
+    return changed;
+  }
+
+  // Exact when nothing can end the loop early.
+  Dim trips_made() {
+    const ir::Value* out = body_.graph->outputs()[0];
+    while (out->producer != nullptr && out->producer->op == Op::kIdentity) out = out->producer->in(0);
+    ir::ConstantFinder& finder = tools_.state.finder;
+    const bool steady = (cond_ == nullptr || known_bool(finder, cond_) == 1) &&
+                        (out == body_.graph->inputs()[1] || known_bool(finder, out) == 1);
+    if (!counted_) return dims_.fresh(base_ + ".trips");
+    return steady ? most_ : dims_.fresh_bounded(base_ + ".trips", most_);
+  }
+
+  // The node's results: states, then what is stacked. False: it is refused.
+  bool read_results(Dim count, std::vector<TensorType>* results) {
+    std::string message;
+    for (int i = 0; i < proto_->output_size() - 1; ++i) {
+      if (i < carried_) {
+        results->push_back(taken(i));
+      } else if (!stack_slices(dims_, made(i), count, &results->emplace_back(), &message)) {
+        refuse(Code::kUnsupportedNode, message);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void add_loop(Dim count, const std::vector<TensorType>& results) {
+    const Interval range = dims_.interval(count);
+    attrs::LoopT a;
+    a.carried = static_cast<uint32_t>(carried_);
+    a.scanned = static_cast<uint32_t>(proto_->output_size() - 1 - carried_);
+    a.max_trips = range.open() ? -1 : range.hi;
+    std::vector<ir::Value*> inputs{trips_, cond_};
+    inputs.insert(inputs.end(), states_.begin(), states_.end());
+    inputs.insert(inputs.end(), body_.outer.begin(), body_.outer.end());
     std::vector<DType> packed;  // of the results
     for (size_t i = 0; i < results.size(); ++i) {
-      packed.push_back(body.graph->outputs()[i + 1]->type.dtype);
-      if (static_cast<int>(i) >= carried) give_whole_bytes(*body.graph, i + 1);
+      packed.push_back(body_.graph->outputs()[i + 1]->type.dtype);
+      if (static_cast<int>(i) >= carried_) give_whole_bytes(*body_.graph, i + 1);
     }
     ir::Node* n = scope_.graph->add_node(Op::kLoop, pack<attrs::Loop>(a), std::move(inputs), results.size());
-    n->name = base;
-    n->bodies.push_back(std::move(body.graph));
+    n->name = base_;
+    n->bodies.push_back(std::move(body_.graph));
     for (size_t i = 0; i < results.size(); ++i) {
       n->outputs[i]->type = results[i];
-      if (static_cast<int>(i) >= outputs) continue;
+      if (static_cast<int>(i) >= node_.output_size()) continue;
       bind(static_cast<int>(i), cast_to(*scope_.graph, n->outputs[i], packed[i]));
     }
   }
 
- private:
   UnitExtents& lifted_;
+  ir::DimTable& dims_;
+  const std::string base_;
+  ::onnx::GraphProto* const proto_;
+  const int carried_;
+  ir::Value *trips_ = nullptr, *cond_ = nullptr;  // null: left out
+  std::vector<ir::Value*> states_;
+  std::vector<TensorType> types_{{DType::kI64, {}}, {DType::kBool, {}}};  // of the body's own inputs
+  bool counted_ = false;                                                  // most_ is known
+  Dim most_ = 0;                                                          // trips
+  Body body_;
+  std::map<std::pair<int, int>, bool> widened_;  // (state, dimension) -> its symbol has its final bound
 };
 
 }  // namespace
