@@ -1,4 +1,5 @@
 """A page in headless Chromium, driven over the pipe of its DevTools protocol: no package is needed beside the browser."""
+import atexit
 import base64
 import json
 import os
@@ -16,14 +17,12 @@ def find():
     return next((p for p in map(shutil.which, ["chromium", "chromium-browser", "google-chrome"]) if p), "")
 
 
-class Browser:
-    """with Browser() as b: b.open(path); b.run("document.title")"""
+class Program:
+    """The browser: one process for all pages of a test program, which takes longer to start than most pages to test."""
+    running = None
 
-    def __init__(self, width=1400, height=900, dark=False, timeout=60):
-        self.size, self.dark, self.timeout = (width, height), dark, timeout
-        self.next, self.events, self.buffer = 0, [], b""
-
-    def __enter__(self):
+    def __init__(self):
+        self.next, self.buffer = 0, b""
         self.profile = tempfile.TemporaryDirectory(prefix="vireo_browser_")
         # The browser reads commands from 3 and writes answers to 4.
         command_read, self.command = os.pipe()
@@ -37,42 +36,31 @@ class Browser:
             os.dup2(b, 4)
         self.process = subprocess.Popen(
             [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
-             "--disable-component-update", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}",
-             f"--window-size={self.size[0]},{self.size[1]}", "about:blank"],
+             "--disable-component-update", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
             env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},  # a sanitizer of ours is none of its business
             preexec_fn=redirect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
         os.close(command_read)
         os.close(answer_write)
-        try:
-            return self.attach()
-        except BaseException:
-            self.__exit__()
-            raise
+        atexit.register(self.end)
 
-    def attach(self):
-        target = next(t for t in self.send("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self.session = None
-        self.session = self.send("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(domain + ".enable")
-        self.resize(*self.size)
-        self.theme(self.dark)
-        return self
+    @classmethod
+    def get(cls):
+        """The one that runs; a first one, or another after one that was ended, starts here."""
+        if cls.running is None:
+            cls.running = cls()
+        return cls.running
 
-    def resize(self, width, height):
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-
-    def theme(self, dark):
-        self.send("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
-
-    def __exit__(self, *_):
+    def end(self):
+        Program.running = None
+        atexit.unregister(self.end)
         try:
             os.killpg(self.process.pid, signal.SIGTERM)
             self.process.wait(10)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
+        except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        except ProcessLookupError:  # it ended before
             self.process.wait()
         os.close(self.command)
         os.close(self.answer)
@@ -81,6 +69,14 @@ class Browser:
                 return self.profile.cleanup()
             except OSError:
                 time.sleep(0.1)
+
+    def write(self, message):
+        """Sends a message; returns its number, which the answer bears."""
+        self.next += 1
+        data = json.dumps({"id": self.next, **message}).encode() + b"\0"
+        while data:
+            data = data[os.write(self.command, data):]
+        return self.next
 
     def message(self, seconds):
         """The next message of the browser; None after `seconds` without one."""
@@ -94,21 +90,59 @@ class Browser:
         text, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(text)
 
+
+class Browser:
+    """A page of its own, that shares nothing with others: with Browser() as b: b.open(path); b.run("document.title")"""
+
+    def __init__(self, width=1400, height=900, dark=False, timeout=60):
+        self.size, self.dark, self.timeout = (width, height), dark, timeout
+        self.events, self.session, self.context = [], None, None
+
+    def __enter__(self):
+        self.program = Program.get()
+        try:
+            return self.attach()
+        except BaseException:
+            self.program.end()
+            raise
+
+    def attach(self):
+        self.context = self.send("Target.createBrowserContext")["browserContextId"]
+        target = self.send("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(domain + ".enable")
+        self.resize(*self.size)
+        self.theme(self.dark)
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:  # what went wrong may be the browser's fault: the next page gets another
+            self.program.end()
+            return
+        self.session = None
+        self.send("Target.disposeBrowserContext", browserContextId=self.context)
+
+    def resize(self, width, height):
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def theme(self, dark):
+        self.send("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+
     def send(self, method, **parameters):
-        self.next += 1
-        message = {"id": self.next, "method": method, "params": parameters}
-        if getattr(self, "session", None):
+        message = {"method": method, "params": parameters}
+        if self.session:
             message["sessionId"] = self.session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self.command, data):]
+        number = self.program.write(message)
         end = time.monotonic() + self.timeout
         while True:
-            got = self.message(max(0, end - time.monotonic()))
+            got = self.program.message(max(0, end - time.monotonic()))
             if got is None:
                 raise RuntimeError(f"{method} was not answered in {self.timeout} s")
-            if got.get("id") != self.next:
-                self.events.append(got)
+            if got.get("id") != number:
+                if got.get("sessionId") == self.session:  # a page before this one may have had one more to tell
+                    self.events.append(got)
                 continue
             if "error" in got:
                 raise RuntimeError(f"{method}: {got['error']['message']}")
