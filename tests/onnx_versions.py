@@ -4,6 +4,7 @@ reads.
 
     onnx_versions.py DIR         makes DIR/<case>/{model.onnx, case.json, test_data_set_0/...}; prints, by version, what has no case
     for case in cases(): ...     case.name, .domain, .op, .version, .model, .inputs, .outputs, .rtol, .atol, .source
+    kept_cases(FOLDER)           the same as a list, kept there from one run to the next
 
 Two makers. Most versions: the newest cases of the onnx package set back: attributes that did not exist yet are left out where
 they have their default, inputs that used to be attributes become those, the model gets the version's opset; what the version's
@@ -16,8 +17,10 @@ case's own answer, for operators whose meaning has not changed between (MEANING 
 import collections
 import json
 import os
+import pickle
 import sys
 import warnings
+import zlib
 
 import onnx_cases
 
@@ -724,6 +727,26 @@ def cases():
         if case.name not in seen:
             seen.add(case.name)
             yield case
+
+
+def kept_cases(cache):
+    """A list of all cases, which are made once: importing the newest ones of the onnx package takes longer than all that tests do with
+    them. `cache`: the folder that keeps them, for these packages and these two files."""
+    import onnx
+    import onnxruntime
+    made_by = 0
+    for name in (__file__, onnx_cases.__file__):
+        with open(name, "rb") as file:
+            made_by = zlib.crc32(file.read(), made_by)
+    path = os.path.join(cache, f"onnx-versions-{onnx.__version__}-{onnxruntime.__version__}-{made_by:08x}.pickle")
+    if not os.path.exists(path):
+        os.makedirs(cache, exist_ok=True)
+        partial = f"{path}.{os.getpid()}"
+        with open(partial, "wb") as file:
+            pickle.dump([case._replace(model=case.model.SerializeToString()) for case in cases()], file)
+        os.rename(partial, path)
+    with open(path, "rb") as file:
+        return [case._replace(model=onnx.ModelProto.FromString(case.model)) for case in pickle.load(file)]
 
 
 def versions():
