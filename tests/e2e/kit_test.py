@@ -1,4 +1,5 @@
 """vireo delegate-test, the vendors' test of a plug-in: a good one passes, and of each bad one it names the case that shows it."""
+import concurrent.futures
 import json
 import shutil
 import unittest
@@ -49,15 +50,17 @@ class Kit(unittest.TestCase):
 
     @unittest.skipUnless(DEADLY.exists(), "this build is without the plug-ins of tests/plugin")
     def test_bad_ones_are_named(self):
-        for kind, section, what in (("crash_open", "opening", "crashed (signal 6)"), ("exit_open", "opening", "ended the process (status 3)"),
-                                    ("hang_open", "opening", "had no answer in 2 s"), ("crash_claim", "answers", "crashed (signal 6)"),
-                                    ("crash_submit", "answers", "crashed (signal 6)"), ("hang_submit", "answers", "had no answer in 2 s"),
-                                    ("wrong", "answers", "computed wrong values in integer operators"),
-                                    ("lies", "memory", "claimed integer operators and then failed")):
-            with self.subTest(kind):
-                status, told, failed = test(DEADLY / f"hostile_{kind}.so", "--seconds", "2")
-                self.assertEqual(status, 1)
-                self.assertTrue(any(c["section"] == section and what in c["text"] for c in failed), failed)
+        kinds = (("crash_open", "opening", "crashed (signal 6)"), ("exit_open", "opening", "ended the process (status 3)"),
+                 ("hang_open", "opening", "had no answer in 2 s"), ("crash_claim", "answers", "crashed (signal 6)"),
+                 ("crash_submit", "answers", "crashed (signal 6)"), ("hang_submit", "answers", "had no answer in 2 s"),
+                 ("wrong", "answers", "computed wrong values in integer operators"),
+                 ("lies", "memory", "claimed integer operators and then failed"))
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # what hangs is waited for
+            told_of = pool.map(lambda kind: test(DEADLY / f"hostile_{kind[0]}.so", "--seconds", "2"), kinds)
+            for (kind, section, what), (status, told, failed) in zip(kinds, told_of):
+                with self.subTest(kind):
+                    self.assertEqual(status, 1)
+                    self.assertTrue(any(c["section"] == section and what in c["text"] for c in failed), failed)
 
     @unittest.skipUnless(TOYS.exists(), "this build is without the plug-ins of tests/plugin")
     @unittest.skipIf(support.missing("onnx"), "onnx is not installed")
