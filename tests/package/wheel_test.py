@@ -3,6 +3,7 @@
 numpy is the one that the running Python has: the environment sees its site-packages (a .pth file, as --system-site-packages would do for
 a system's), never this tree.
 """
+import importlib.util
 import json
 import os
 import re
@@ -52,15 +53,18 @@ class Wheel(unittest.TestCase):
         cls.work = support.room("wheel")
         # PIP_NO_INDEX: with the back end of this tree nothing is looked for anywhere.
         cls.clean = {**{k: None for k in os.environ if k.startswith(("PIP_", "VIREO_", "PYTHON"))}, "PIP_NO_INDEX": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        support.run(sys.executable, "-m", "venv", cls.work / "venv")
+        # The pip at hand serves the environment, where there is one: giving it its own takes as long as all tests here.
+        pip_at_hand = importlib.util.find_spec("pip") is not None
+        support.run(sys.executable, "-m", "venv", *(["--without-pip"] if pip_at_hand else []), cls.work / "venv")
         cls.python = cls.work / "venv" / "bin" / "python"
-        support.run(cls.python, "-m", "pip", "wheel", "--no-deps", "-w", cls.work / "dist", support.ROOT / "bindings" / "python",
+        pip = [sys.executable, "-m", "pip", "--python", cls.python] if pip_at_hand else [cls.python, "-m", "pip"]
+        support.run(*pip, "wheel", "--no-deps", "-w", cls.work / "dist", support.ROOT / "bindings" / "python",
                     environment={**cls.clean, "VIREO_BINARY_ROOT": str(support.BUILD)})
         cls.wheel, = (cls.work / "dist").glob("*.whl")
         site = support.run(cls.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
         with open(os.path.join(site, "numpy_of_the_caller.pth"), "w", encoding="utf-8") as file:
             file.write(os.path.dirname(os.path.dirname(numpy.__file__)) + "\n")
-        support.run(cls.python, "-m", "pip", "install", "--no-index", "--find-links", cls.work / "dist", "vireo", environment=cls.clean)
+        support.run(*pip, "install", "--no-index", "--find-links", cls.work / "dist", "vireo", environment=cls.clean)
         with zipfile.ZipFile(cls.wheel) as file:
             cls.metadata = file.read(f"vireo-{VERSION}.dist-info/METADATA").decode()
         glibc = re.search(r"glibc \(>=(.*)\)", cls.metadata).group(1)
@@ -142,19 +146,19 @@ for call in (lambda: vireo.convert("no_such.onnx", "never.vireo"), lambda: vireo
         self.assertIn("Requires-External", done.stderr)
 
     def test_types(self):
-        mypy = support.tool("mypy")
+        mypy = support.tool("mypy")  # its cache is kept from run to run: most of its time goes into numpy
         if mypy is None:
             self.skipTest("mypy is not installed (toolchains/bootstrap --for tests)")
         user = self.work / "user.py"
         user.write_text("import numpy as np\nimport vireo\n\nmodel = vireo.Model('a.vireo')\n"
                         "session = model.session({'batch': (1, 4)}, device='cpu', threads=2)\ny = session.run(np.zeros(3, np.float32))[0]\n"
                         "reveal_type(y)\nsession.run('text')\nmodel.session(threds=2)\nmodel.placement()[0].verdicts[0].time_ns + 1.5\n")
-        done = support.run(mypy, "--strict", "--python-executable", self.python, "--cache-dir", self.work / "mypy", user, environment=self.clean,
+        done = support.run(mypy, "--strict", "--python-executable", self.python, "--cache-dir", support.WORK / "mypy", user, environment=self.clean,
                            cwd=self.work, check=False)
         self.assertIn("ndarray", done.stdout)
         wrong = sorted({int(line) for line in re.findall(r"user\.py:(\d+): error", done.stdout)})
         self.assertEqual(wrong, [8, 9], done.stdout)
-        done = support.run(mypy, "--strict", "--python-executable", self.python, "--cache-dir", self.work / "mypy", "vireo",
+        done = support.run(mypy, "--strict", "--python-executable", self.python, "--cache-dir", support.WORK / "mypy", "vireo",
                            cwd=support.ROOT / "bindings" / "python", check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
