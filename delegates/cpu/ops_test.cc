@@ -346,11 +346,8 @@ TEST(CpuMatMul, BatchesThatVary) {
     // Plans depend on the number of threads, not on the instruction set: each of the lesser ones runs with one number.
     for (const int32_t slots :
          cpu::testing::on_best_level() ? std::vector<int32_t>{1, 2, 4} : std::vector<int32_t>{2}) {
-      for (const int64_t n : {1, 3, 8}) {
-        for (const int64_t p : {int64_t{1}, n})
-          matmul(8, 8).runs_as(matmul(n, p)).by_turns().expect_close("gemm_f32", 1e-5, slots);
-        matmul(8, 8).runs_as(matmul(1, n)).by_turns().expect_close("gemm_f32", 1e-5, slots);
-      }
+      for (const auto& [n, p] : {std::pair{1, 1}, {1, 3}, {3, 1}, {3, 3}, {1, 8}, {8, 1}, {8, 8}})
+        matmul(8, 8).runs_as(matmul(n, p)).by_turns().expect_close("gemm_f32", 1e-5, slots);
     }
   });
 }

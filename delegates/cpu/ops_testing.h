@@ -325,13 +325,11 @@ class Values {
   }
   TestTensor reals(const std::vector<int64_t>& dims, float low, float high) {
     TestTensor t = empty(DType::kF32, dims);
-    std::uniform_real_distribution<float> value(low, high);
-    return fill<float>(t, [&] { return value(rng_); });
+    return fill<float>(t, [&] { return cpu::testing::uniform(rng_, low, high); });
   }
   TestTensor halves(const std::vector<int64_t>& dims, float low, float high) {
     TestTensor t = empty(DType::kF16, dims);
-    std::uniform_real_distribution<float> value(low, high);
-    return fill<uint16_t>(t, [&] { return f32_to_f16(value(rng_)); });
+    return fill<uint16_t>(t, [&] { return f32_to_f16(cpu::testing::uniform(rng_, low, high)); });
   }
 
  private:

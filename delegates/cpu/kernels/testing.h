@@ -27,6 +27,7 @@
 #include <hwy/targets.h>
 
 #include "sdk/base/parallel.h"
+#include "tests/support/sample.h"
 
 namespace vireo::cpu::testing {
 
@@ -141,11 +142,25 @@ class Scratch {
   Guarded<char> memory_;
 };
 
+// The number that std::uniform_real_distribution would draw, whose many small functions are slow in tests, which are
+// hardly optimised.
+inline float uniform(std::mt19937& rng, float lo, float hi) {
+  const float part = static_cast<float>(rng()) * 0x1p-32f;
+  return std::min(part, 1 - 0x1p-24f) * (hi - lo) + lo;
+}
+
 template <class Range>
 void fill_uniform(Range& out, uint32_t seed, float lo = -1, float hi = 1) {
   std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> value(lo, hi);
-  for (auto& v : out) v = value(rng);
+  for (auto& v : out) v = uniform(rng, lo, hi);
+}
+
+using tests::in_sample;
+
+// One thread and three. What is planned depends on their number and not on the instruction set, so a default run tries
+// three only at the lesser sets.
+inline std::vector<int32_t> thread_counts() {
+  return on_best_level() || tests::sample_step() == 1 ? std::vector<int32_t>{1, 3} : std::vector<int32_t>{3};
 }
 
 // The vector unit of 32-bit Arm takes numbers below 2^-126 for 0, and gives 0 for results there.

@@ -107,16 +107,10 @@ struct Instance {
   }
 };
 
-// Every element against plain loops in double over the rounded operands.
-void check(const Case& c, How how, int32_t slots) {
-  SCOPED_TRACE(::testing::Message() << c.batch << "x" << c.q_heads << "/" << c.kv_heads << " " << c.queries << "x"
-                                    << c.keys << " " << c.head << "," << c.value << " packed " << c.packed << " mask "
-                                    << static_cast<int>(c.mask) << " wide " << c.wide << " cap " << c.softcap
-                                    << " plain tiles " << (how == How::kPlainTiles) << " slots " << slots);
-  Instance t(c);
+// What plain loops in double over the rounded operands give.
+void expect(const Case& c, const Instance& t, testing::Expected* e) {
   const AttentionBf16& s = t.s;
   std::vector<double> p(static_cast<size_t>(c.keys));
-  std::vector<double> want, bound;
   for (int64_t i = 0; i < c.batch * c.q_heads * c.queries; ++i) {
     const int64_t row = i % c.queries, h = i / c.queries % c.q_heads, b = i / c.queries / c.q_heads;
     const int64_t kv = h / (c.q_heads / c.kv_heads);
@@ -147,16 +141,30 @@ void check(const Case& c, How how, int32_t slots) {
         y += term;
         magnitude += std::abs(term);
       }
-      want.push_back(sum > 0 ? y / sum : 0);
+      e->want.push_back(sum > 0 ? y / sum : 0);
       // Rounding a weight is 2^-8 of it, its own error and that of their sum 2^-13.7 each, y's rounding 2^-8 again.
       // head + 4 roundings of a score, and a cap's 8, move a weight and the sum by as much, relatively; sums over keys
       // add up to one rounding a key and one a block.
       const double u = 0x1p-24, scores = 2 * u * most * static_cast<double>(c.head + 12);
       const double relative = 0x1p-8 + 2 * 0x1p-13 + scores + 3 * u * static_cast<double>(c.keys + 8);
       const double error = magnitude / (sum > 0 ? sum : 1) * relative;
-      bound.push_back(sum > 0 ? error + 0x1p-8 * (std::abs(want.back()) + error) + 1e-30 : 0);
+      e->bound.push_back(sum > 0 ? error + 0x1p-8 * (std::abs(e->want.back()) + error) + 1e-30 : 0);
     }
   }
+}
+
+// Every element, against those.
+void check(const Case& c, How how, int32_t slots) {
+  SCOPED_TRACE(::testing::Message() << c.batch << "x" << c.q_heads << "/" << c.kv_heads << " " << c.queries << "x"
+                                    << c.keys << " " << c.head << "," << c.value << " packed " << c.packed << " mask "
+                                    << static_cast<int>(c.mask) << " wide " << c.wide << " cap " << c.softcap
+                                    << " plain tiles " << (how == How::kPlainTiles) << " slots " << slots);
+  Instance t(c);
+  const AttentionBf16& s = t.s;
+  const auto& [want, bound] =
+      testing::expected_once(testing::key_of(c.batch, c.q_heads, c.kv_heads, c.queries, c.keys, c.head, c.value,
+                                             c.packed, static_cast<int>(c.mask), c.wide, c.scale, c.softcap),
+                             [&](testing::Expected* e) { expect(c, t, e); });
   t.run(how, slots);
   size_t at = 0;
   for (int64_t i = 0; i < c.batch * c.q_heads * c.queries; ++i) {
@@ -195,7 +203,7 @@ std::vector<Case> cases() {
 TEST(AttentionBf16, SizesLayoutsTypesAndMasks) {
   for_each_level([](const char*) {
     for (const Case& c : cases()) {
-      for (const int32_t slots : {1, 3}) check(c, How::kEngine, slots);
+      for (const int32_t slots : testing::thread_counts()) check(c, How::kEngine, slots);
     }
   });
 }

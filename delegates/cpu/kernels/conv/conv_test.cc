@@ -91,8 +91,14 @@ void check(const Case& z, bool transpose, int32_t slots, const Activate& act = {
   testing::fill_uniform(w, 2);
   testing::fill_uniform(bias, 3);
   testing::fill_uniform(extra, 4);
-  std::vector<double> sum(out_count), magnitude(out_count, 3.0);
-  plain(base, transpose, x, w, &sum, &magnitude);
+  const auto& [sum, magnitude] =
+      testing::expected_once(testing::key_of(base.n, base.in_channels, base.out_channels, base.groups, base.in,
+                                             base.out, base.kernel, base.stride, base.dilation, base.pad, transpose),
+                             [&](testing::Expected* e) {
+                               e->want.resize(out_count);
+                               e->bound.resize(out_count, 3.0);
+                               plain(base, transpose, x, w, &e->want, &e->bound);
+                             });
   ConvF32 s = base;
   s.bias = bias.data();
   s.act = act;
@@ -127,7 +133,7 @@ Case flat(int64_t n, int64_t c, int64_t o, int64_t g, int64_t h, int64_t w, int6
 
 TEST(Conv, Pointwise) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), false, slots, {Activation::kClip, 0, 6}, 0);
       check(flat(2, 70, 130, 1, 7, 7, 1, 1, 1, 1, 0), false, slots, {Activation::kRelu}, 1);
       check(flat(1, 70, 33, 1, 1, 1, 1, 1, 1, 1, 0), false, slots, {Activation::kHardSwish}, 1);
@@ -155,7 +161,7 @@ TEST(Conv, Windows) {
 
 TEST(Conv, ModelLayers) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check(flat(1, 3, 32, 1, 40, 40, 3, 3, 2, 1, 1), false, slots, {Activation::kRelu});
       check(flat(1, 3, 16, 1, 30, 30, 7, 7, 2, 1, 3), false, slots, {Activation::kRelu});
       check(flat(1, 64, 64, 1, 7, 7, 3, 3, 1, 1, 1), false, slots, {Activation::kRelu}, 1);
@@ -169,7 +175,7 @@ TEST(Conv, ModelLayers) {
 
 TEST(Conv, OtherRanksAndPads) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check({1, 4, 6, 1, {1, 1, 50}, {1, 1, 5}, {1, 1, 2}, {1, 1, 1}, {0, 0, 2}, {0, 0, 1}}, false, slots);
       check({2, 4, 6, 2, {1, 1, 50}, {1, 1, 7}, {1, 1, 1}, {1, 1, 3}, {0, 0, 0}, {0, 0, 9}}, false, slots);
       check({1, 2, 5, 1, {5, 6, 7}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1}}, false, slots);
@@ -222,7 +228,7 @@ TEST(Conv, FewFiltersAnyWindow) {
 // Short lines go as one; pieces of them where channels are many.
 TEST(Conv, FewFiltersShortLines) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       for (int residual : {0, 1, 2, 3}) {
         for (const Case& z : {flat(1, 256, 6, 1, 4, 5, 3, 3, 1, 1, 1), flat(1, 5, 16, 1, 40, 40, 8, 8, 4, 1, 0),
                               flat(2, 24, 12, 2, 19, 21, 3, 3, 2, 1, 1), flat(1, 40, 3, 1, 60, 9, 5, 3, 1, 2, 2),
@@ -238,7 +244,7 @@ TEST(Conv, FewFiltersShortLines) {
 // Lines that are cut into pieces, by columns and by what a core's cache holds of all channels.
 TEST(Conv, FewFiltersLongLines) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       for (int64_t stride : {1, 2, 3, 4}) {
         const Case line{1,         1,          1,        1, {1, 1, 1100 * stride}, {1, 1, 40}, {1, 1, stride},
                         {1, 1, 1}, {0, 0, 21}, {0, 0, 3}};
@@ -254,7 +260,7 @@ TEST(Conv, FewFiltersLongLines) {
 // Lines of one element.
 TEST(Conv, Columns) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check({1, 20, 70, 1, {1, 60, 1}, {1, 5, 1}, {1, 1, 1}, {1, 1, 1}, {0, 2, 0}, {0, 1, 0}}, false, slots, {}, 1);
       check({2, 6, 4, 2, {1, 60, 1}, {1, 3, 1}, {1, 2, 1}, {1, 2, 1}, {0, 2, 0}, {0, 2, 0}}, false, slots, {}, 0, true);
       check({1, 6, 6, 6, {1, 60, 1}, {1, 3, 1}, {1, 1, 3}, {1, 1, 1}, {0, 1, 0}, {0, 1, 0}}, false, slots);
@@ -266,7 +272,7 @@ TEST(Conv, Columns) {
 
 TEST(Conv, Transpose) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check(flat(1, 5, 7, 1, 6, 9, 3, 3, 2, 1, 1), true, slots, {Activation::kRelu});
       check(flat(2, 8, 6, 2, 5, 7, 2, 2, 2, 1, 0), true, slots, {}, 1);
       check(flat(1, 40, 33, 1, 20, 30, 4, 4, 2, 1, 1), true, slots, {Activation::kHardSwish});
@@ -279,7 +285,7 @@ TEST(Conv, Transpose) {
 
 TEST(Conv, SlopesAndFactors) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       for (int residual : {0, 1, 2, 3}) {
         for (bool slopes : {false, true}) {
           check(flat(1, 16, 24, 1, 9, 11, 1, 1, 1, 1, 0), false, slots, {}, residual, slopes);

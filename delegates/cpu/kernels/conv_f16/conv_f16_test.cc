@@ -87,16 +87,19 @@ void check(const ConvF32& in, bool last, int residual, int32_t slots) {
             for (int64_t p = 0; p < area(s.out); ++p) {
               const int64_t oz = p / (s.out[1] * s.out[2]), oy = p / s.out[2] % s.out[1], ox = p % s.out[2];
               double sum = biasf->data()[o], magnitude = 2 + std::abs(sum);
-              for (int64_t i = 0; i < channels; ++i) {
-                for (int64_t t = 0; t < taps; ++t) {
-                  const int64_t z = oz * s.stride[0] - s.pad[0] + t / (s.kernel[1] * s.kernel[2]) * s.dilation[0];
-                  const int64_t y = oy * s.stride[1] - s.pad[1] + t / s.kernel[2] % s.kernel[1] * s.dilation[1];
-                  const int64_t at = ox * s.stride[2] - s.pad[2] + t % s.kernel[2] * s.dilation[2];
-                  if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || at < 0 || at >= s.in[2]) continue;
-                  const double value = xf->data()[place(s.in, s.in_channels, n, o / outputs * channels + i, z, y, at)];
-                  const double weight = wf->data()[(o * channels + i) * taps + t];
-                  sum += value * weight;
-                  magnitude += std::abs(value * weight);
+              for (int64_t t = 0; t < taps; ++t) {
+                const int64_t z = oz * s.stride[0] - s.pad[0] + t / (s.kernel[1] * s.kernel[2]) * s.dilation[0];
+                const int64_t y = oy * s.stride[1] - s.pad[1] + t / s.kernel[2] % s.kernel[1] * s.dilation[1];
+                const int64_t at = ox * s.stride[2] - s.pad[2] + t % s.kernel[2] * s.dilation[2];
+                if (z < 0 || z >= s.in[0] || y < 0 || y >= s.in[1] || at < 0 || at >= s.in[2]) continue;
+                const int64_t step = last ? 1 : area(s.in);
+                const float* const values =
+                    xf->data() + place(s.in, s.in_channels, n, o / outputs * channels, z, y, at);
+                const float* const weights = wf->data() + o * channels * taps + t;
+                for (int64_t i = 0; i < channels; ++i) {
+                  const double product = double{values[i * step]} * double{weights[i * taps]};
+                  sum += product;
+                  magnitude += std::abs(product);
                 }
               }
               const size_t to = place(s.out, s.out_channels, n, o, oz, oy, ox);

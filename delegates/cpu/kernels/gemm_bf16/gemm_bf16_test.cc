@@ -18,11 +18,23 @@ using testing::expected_once;
 using testing::Floats;
 using testing::for_each_level;
 using testing::Guarded;
+using testing::in_sample;
 using testing::key_of;
 using testing::Scratch;
+using testing::thread_counts;
 using testing::Threads;
 
-double rounded(float x) { return static_cast<double>(bf16_to_f32(f32_to_bf16(x))); }
+std::vector<double> rounded_all(Floats& values) {
+  std::vector<double> out;
+  for (const float v : values) out.push_back(bf16_to_f32(f32_to_bf16(v)));
+  return out;
+}
+
+std::vector<double> widened(Guarded<uint16_t>& values) {
+  std::vector<double> out;
+  for (const uint16_t v : values) out.push_back(bf16_to_f32(v));
+  return out;
+}
 
 void fill_bf16(Guarded<uint16_t>& out, uint32_t seed) {
   Floats wide(out.size());
@@ -69,16 +81,17 @@ constexpr double kSteepest = 1.5;  // of the curves
 // All other choices of what is bfloat16 in memory give the bits of `out`, which float32 operands gave, rounded where
 // the result is: sums are the same. A curve may come short of the last bit of bfloat16 (SiLU's is less exact, and plain
 // tiles multiply and add in two steps). `run(operands, scratch)` runs the same way again; x and extra are rounded
-// already. `slow`: with x and the result in bfloat16 only.
+// already. `slow`: with x and the result in bfloat16 only. `number`: of the case, for the sample of the choices.
 template <class X, class ScratchBytes, class Run>
 void check_halves(const X& x, const Floats& extra, bool adds, bool slow, const Activate& act, const Floats& out,
-                  const ScratchBytes& bytes, const Run& run) {
+                  int64_t number, const ScratchBytes& bytes, const Run& run) {
   Guarded<uint16_t> half_x(x.size()), half_extra(extra.size()), half_out(out.size());
   Floats wide(out.size());
   for (size_t i = 0; i < x.size(); ++i) half_x[i] = f32_to_bf16(x[i]);
   for (size_t i = 0; i < extra.size(); ++i) half_extra[i] = f32_to_bf16(extra[i]);
   const bool curved = act.kind == Activation::kSilu || act.kind == Activation::kHardSwish;
   for (int which = slow ? 3 : 1; which < 8; which += slow ? 4 : 1) {
+    if (!in_sample(number + which)) continue;
     SCOPED_TRACE(::testing::Message() << "bfloat16: x " << (which & 1) << " result " << (which & 2) << " added "
                                       << (which & 4));
     Bf16Operands o;
@@ -152,14 +165,15 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
       [&](Expected* e) {
         e->want.resize(out.size());
         e->bound.resize(out.size(), -1);
+        const std::vector<double> x = rounded_all(a), y = widened(b);
         for (int64_t i = 0; i < c.m; ++i) {
           for (int64_t j = 0; j < c.n; ++j) {
             double sum = 0, magnitude = 2;
             for (int64_t p = 0; p < c.k; ++p) {
-              const double x = rounded(a[static_cast<size_t>(i * s.lda + p)]);
-              const double y = bf16_to_f32(b[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)]);
-              sum += x * y;
-              magnitude += std::abs(x * y);
+              const double product = x[static_cast<size_t>(i * s.lda + p)] *
+                                     y[static_cast<size_t>(c.transposed ? j * c.k + p : p * c.n + j)];
+              sum += product;
+              magnitude += std::abs(product);
             }
             const size_t at = static_cast<size_t>(i * s.ldc + j), column = static_cast<size_t>(j);
             sum = tail.alpha * sum + (tail.bias ? bias[column] : 0) + (tail.residual == 1 ? extra[at] : 0);
@@ -195,7 +209,7 @@ void check(const Case& c, const Tail& tail, int32_t slots) {
       }
     }
     check_halves(
-        a, extra, tail.residual != 0, how == How::kPlainTiles, tail.act, out,
+        a, extra, tail.residual != 0, how == How::kPlainTiles, tail.act, out, c.m + c.n + c.k + tail.residual,
         [&](bool half) { return gemm_bf16_scratch_bytes(c.m, c.n, c.k, slots, s.packed != nullptr, half); },
         [&](const Bf16Operands& o, void* room) {
           GemmBf16 g = s;
@@ -212,6 +226,7 @@ TEST(GemmBf16, SizesAroundTheTile) {
     for (int64_t m : {1, 2, 5, 7, 8, 13, 15, 16, 17, 29, 33, 47}) {
       for (int64_t n : {1, 4, 15, 16, 17, 31, 32, 33, 65}) {
         for (int64_t k : {1, 2, 3, 31, 32, 33, 70}) {
+          if (!in_sample(m + n + k)) continue;
           check({m, n, k}, {}, 1);
           check({m, n, k, true, m % 3}, {}, 1);
         }
@@ -222,7 +237,7 @@ TEST(GemmBf16, SizesAroundTheTile) {
 
 TEST(GemmBf16, DeepAndWideBlocks) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : thread_counts()) {
       check({33, 70, 1100}, {{}, true, 1}, slots);
       check({90, 1300, 530}, {{Activation::kRelu}, true, 0}, slots);
       check({900, 49, 1030, true}, {{Activation::kSigmoid}, true, 1}, slots);
@@ -367,6 +382,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activat
       [&](Expected* e) {
         e->want.resize(y.size());
         e->bound.resize(y.size(), -1);
+        const std::vector<double> xs = rounded_all(x), ws = widened(w);
         size_t at = 0;
         for (int64_t n = 0; n < s.n; ++n) {
           for (int64_t p = 0; p < area(s.out); ++p) {
@@ -385,9 +401,8 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activat
                 }
                 if (!inside) continue;
                 for (int64_t c = 0; c < s.in_channels; ++c) {
-                  const double product = rounded(x[static_cast<size_t>((n * area(s.in) + pixel) * s.in_channels + c)]) *
-                                         static_cast<double>(bf16_to_f32(
-                                             w[static_cast<size_t>((o * s.in_channels + c) * area(s.kernel) + t)]));
+                  const double product = xs[static_cast<size_t>((n * area(s.in) + pixel) * s.in_channels + c)] *
+                                         ws[static_cast<size_t>((o * s.in_channels + c) * area(s.kernel) + t)];
                   sum += product;
                   magnitude += std::abs(product);
                 }
@@ -413,7 +428,7 @@ void check_conv(const ConvF32& shape, int residual, int32_t slots, const Activat
     conv(s, plain(x.data(), y.data()), w.data(), panels, threads.parallel(), scratch.data());
     for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], bound[i]) << "at " << i;
     check_halves(
-        x, extra, residual != 0, way == 2, act, y,
+        x, extra, residual != 0, way == 2, act, y, s.out_channels + s.in[1] + s.in[2] + residual,
         [&](bool half) { return conv_bf16_scratch_bytes(s, slots, ahead, half); },
         [&](const Bf16Operands& o, void* room) {
           ConvF32 one = s;
@@ -442,7 +457,7 @@ ConvF32 conv(int64_t n, int64_t c, int64_t o, int64_t h, int64_t w, int64_t kern
 
 TEST(ConvBf16, WindowsAndBorders) {
   for_each_level([](const char*) {
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : thread_counts()) {
       for (int residual : {0, 1, 2}) {
         for (const int64_t kernel : {1, 3}) check_conv(conv(1, 0, 33, 5, 6, kernel, 1, 0), residual, slots);
         check_conv(conv(1, 16, 33, 9, 7, 1, 1, 0), residual, slots);

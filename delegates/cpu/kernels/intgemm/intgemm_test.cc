@@ -128,11 +128,13 @@ TEST(IntGemm, ExactAroundTheTile) {
     for (int64_t m : {1, 7, 8, 9, 17}) {
       for (int64_t n : {1, 7, 8, 16, 31, 32, 33, 65}) {
         for (int64_t k : {1, 2, 3, 16, 33}) {
-          for (int signs = 0; signs < 4; ++signs) check_gemm(m, n, k, k % 2 == 1, signs, (m + n) % 2 == 0, 1);
+          for (int signs = 0; signs < 4; ++signs) {
+            if (testing::in_sample(m + n + k + signs)) check_gemm(m, n, k, k % 2 == 1, signs, (m + n) % 2 == 0, 1);
+          }
         }
       }
     }
-    for (int32_t slots : {1, 3}) {
+    for (const int32_t slots : testing::thread_counts()) {
       check_gemm(50, 300, 1100, false, 1, true, slots);
       check_gemm(100, 40, 513, true, 2, false, slots);
       check_gemm(1, 200, 1100, true, 2, slots == 1, slots);
