@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -103,7 +104,8 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
     EXPECT_NE(ok, d.failed()) << "cut at " << n;  // protobuf may end between fields: then the rest decides
   }
   std::mt19937 rng(11);
-  for (int i = 0; i < 2000; ++i) {
+  const int mutations = std::getenv("VIREO_FULL") != nullptr ? 2000 : 700;
+  for (int i = 0; i < mutations; ++i) {
     std::string bytes = good;
     for (int k = 0; k < 3; ++k) bytes[rng() % bytes.size()] = static_cast<char>(rng());
     Diagnostics d;
@@ -115,11 +117,7 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
 // Real files, damaged: their graphs hold control flow, weights and names that a built model does not. A try that
 // converts must leave a whole file, one that does not must leave none; what hangs meets the test's time limit.
 TEST(BadInput, DamagedSampleModels) {
-#if defined(__SANITIZE_ADDRESS__)
-  const int rounds = 60;
-#else
-  const int rounds = 200;
-#endif
+  const int rounds = std::getenv("VIREO_FULL") != nullptr ? 200 : 60;
   std::mt19937 rng(23);
   for (const char* name : {"kws_frontend", "kws_dscnn_mfcc", "kws_gru"}) {
     std::ifstream in(tests::source_path(std::string("samples/models/") + name + ".onnx"), std::ios::binary);

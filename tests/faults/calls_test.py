@@ -2,7 +2,7 @@
 short, or ends the process, its outputs are whole or as they were before, nothing else lies in their folder, and the program
 says what went wrong. calls_preload.c does the failing.
 
-VIREO_CALLS_LIBRARY: the library to load before the program. A default run takes a third of the calls, VIREO_FULL=1 all.
+VIREO_CALLS_LIBRARY: the library to load before the program. A default run takes a sixth of the calls, VIREO_FULL=1 all.
 """
 import collections
 import concurrent.futures

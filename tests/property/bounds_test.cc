@@ -16,6 +16,7 @@
 #include "converter/convert.h"
 #include "converter/testing/model_builder.h"
 #include "sdk/base/half.h"
+#include "tests/support/sample.h"
 #include "vireo/vireo.h"
 
 namespace vireo {
@@ -259,7 +260,8 @@ TEST_P(Bounds, LargerOnesChangeNothing) {
       << diagnostics.text();
   vireo_error error = VIREO_ERROR_INIT;
   ASSERT_EQ(vireo_model_load_memory(runtime_, file.data(), file.size(), &model_, &error), VIREO_OK) << error.message;
-  for (int round = 0; round < 16; ++round) {
+  const auto rounds = static_cast<int>(16 / tests::sample_step());
+  for (int round = 0; round < rounds; ++round) {
     const int32_t threads = 1 + round % 2;
     const Extents most = draw_extents(nullptr);
     vireo_session* const wide = session(most, threads);

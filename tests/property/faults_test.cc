@@ -1,4 +1,4 @@
-// 250 runs (with VIREO_FULL=1 a thousand) on the software NPU with faults at random: it is lost, hangs, computes
+// 120 runs (with VIREO_FULL=1 a thousand) on the software NPU with faults at random: it is lost, hangs, computes
 // wrongly, has no memory left, or the host has none. Each ends with the CPU's bits or with an error that says what
 // happened, and gives all memory back. VIREO_FAULT_RUNS is another number.
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ Outcome go(const Plan& plan, Heap* heap) {
 
 TEST(Faults, EveryRunEndsWithTheRightAnswerOrAClearError) {
   const char* const wanted = getenv("VIREO_FAULT_RUNS");
-  const int runs = wanted != nullptr ? std::atoi(wanted) : getenv("VIREO_FULL") != nullptr ? 1000 : 250;
+  const int runs = wanted != nullptr ? std::atoi(wanted) : getenv("VIREO_FULL") != nullptr ? 1000 : 120;
   constexpr int kMostRuns = 3;
   Heap plain;
   const Outcome right = go({"cpu", "", VIREO_FAILOVER_DEFAULT, kMostRuns}, &plain);
