@@ -1,7 +1,7 @@
 // Every byte of small files turned over and every cut, of models of all kinds (tests/fuzz/corpus): .vireo files as they
 // are, which their hashes tell, and with hashes that fit, which is for the verifier and what runs behind it; .onnx
-// which convert to what runs or are refused. With VIREO_SAMPLE=3, as in a default run, every third byte and cut: fields are
-// of 1, 2, 4 and 8 bytes, so all their bytes are met, with all bits, though not in each field.
+// which convert to what runs or are refused. With VIREO_SAMPLE=3, as in a default run, every third byte and cut: fields
+// are of 1, 2, 4 and 8 bytes, so all their bytes are met, with all bits, though not in each field.
 #include <gtest/gtest.h>
 
 #include <algorithm>

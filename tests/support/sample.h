@@ -7,7 +7,7 @@
 
 namespace vireo::tests {
 
-// Of how many cases one is run: VIREO_SAMPLE of the environment, as a default run sets it; 1 without, and with VIREO_FULL=1.
+// Of how many cases one is run: VIREO_SAMPLE of the environment, as a default run sets it; all with VIREO_FULL=1.
 inline int64_t sample_step() {
   static const char* const given = getenv("VIREO_FULL") == nullptr ? getenv("VIREO_SAMPLE") : nullptr;
   static const int64_t step = given != nullptr && atoi(given) > 1 ? atoi(given) : 1;
@@ -15,7 +15,7 @@ inline int64_t sample_step() {
 }
 
 // Whether the case of this number is run. A product of sizes has their sum for its number: an axis has sizes of all
-// remainders, so any two sizes still meet, with some of the third. A fault at the end of a tile shows at one size or two.
+// remainders, so any two sizes still meet, with some of the third. A fault at the end of a tile shows at one or two.
 inline bool in_sample(int64_t number) { return number % sample_step() == 0; }
 
 }  // namespace vireo::tests
