@@ -183,16 +183,17 @@ Status Builder::load_part(uint32_t sub, uint32_t n, Step* step, Error* error) {
   if (!real()) return Status::kOk;
   const Device& device = l_.model->runtime->devices[choice.device];
   const vireo_part part = part_of(l_, sub, &n, choice);
-  const vireo_memory_request asked = request_of(l_, choice);
   Fault fault;
   vireo_load_request with = VIREO_LOAD_REQUEST_INIT;
-  with.slots = asked.slots;
-  with.blob = asked.blob;
-  with.blob_bytes = asked.blob_bytes;
+  with.slots = l_.slots;
   with.state = state;
+  if (VIREO_JOINED && choice.part != nullptr && choice.part->blob != nullptr) {
+    with.blob = choice.part->blob->data;
+    with.blob_bytes = choice.part->blob->bytes;
+  }
   with.fault = kOnlyCpu ? nullptr : &fault;
   const void* packed[VIREO_MAX_PACKED];
-  if (VIREO_PACKS && asked.packs != 0) {
+  if (VIREO_PACKS && packs_for(l_, choice.device)) {
     VIREO_TRY(pack_constants(sub, part, packed, error));
     with.packed = packed;
   }

@@ -30,8 +30,8 @@ struct Device {
 };
 
 // A build without lists of devices has one delegate, the CPU's (delegates/CMakeLists.txt), which is of this tree: its
-// texts are constants, it looks at no list of a part's values, its claims and loads have nothing to explain, and without
-// tuned kernels it hands on no state. The runtime does without what others need.
+// texts are constants, it looks at no list of a part's values, its claims and loads have nothing to explain, and
+// without tuned kernels it hands on no state. The runtime does without what others need.
 constexpr bool kOnlyCpu = !VIREO_DEVICE_LISTS;
 constexpr bool kKeepsStates = !kOnlyCpu || VIREO_TUNED;
 

@@ -1,5 +1,5 @@
-// What delegates say of nodes: each text once, for as long as the model lives, so that its sessions and what is shown of
-// them may point there.
+// What delegates say of nodes: each text once, for as long as the model lives, so that its sessions and what is shown
+// of them may point there.
 //
 // A list that only grows, as Packs: finding needs no lock. Of two sessions that are made at once both may add a text:
 // then it is there twice. Weighed against it: texts in each session, which knows best

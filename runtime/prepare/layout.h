@@ -9,6 +9,7 @@
 #include "runtime/devices/runtime.h"
 #include "runtime/memory/carver.h"
 #include "runtime/memory/copies.h"
+#include "sdk/base/config.h"
 #include "sdk/ops/op.h"
 #include "sdk/plan/planner.h"
 
@@ -102,12 +103,17 @@ struct SessionLayout {
 Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
 void free_layout(SessionLayout* layout);
 
-// A node as its device sees it, with what its claim handed on; or `joined`. What they point to lives as long as the part.
+// A node as its device sees it, with what its claim handed on; or `joined`. What they point to lives as long as the
+// part.
 vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node, const void* const* claimed,
                    const JoinedPart* joined = nullptr);
 inline vireo_part part_of(const SessionLayout& layout, uint32_t subgraph, const uint32_t* node,
                           const NodeChoice& choice) {
   return part_of(layout, subgraph, node, &choice.claimed, choice.part);
+}
+// Whether the device's delegate packs constants and the host keeps them.
+inline bool packs_for(const SessionLayout& layout, uint32_t device) {
+  return VIREO_PACKS && layout.packs && layout.model->runtime->devices[device].delegate->pack != nullptr;
 }
 // How a device runs it.
 vireo_memory_request request_of(const SessionLayout& layout, uint32_t device, const JoinedPart* joined);

@@ -92,10 +92,13 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       struct Longer {  // as a newer header has it
         vireo_claim claim;
         uint64_t unknown;
-      } longer = {VIREO_CLAIM_INIT, g_in->chance(10) ? g_in->word() : 0};
+      } longer = {VIREO_CLAIM_INIT, 0};
       vireo_claim& mine = longer.claim;
-      if (g_in->chance(20)) mine.struct_size = g_in->chance(128) ? sizeof(longer) : g_in->byte() % sizeof(longer);
-      const uint64_t state[4] = {g_in->word(), 1, 2, 3};
+      if (g_in->chance(4)) {
+        mine.struct_size = g_in->chance(128) ? sizeof(longer) : g_in->byte() % sizeof(longer);
+        longer.unknown = g_in->chance(128) ? 1 : 0;
+      }
+      const uint64_t state[4] = {n, 1, 2, 3};
       mine.node = node;
       mine.flags = g_in->chance(128) ? VIREO_CLAIM_JOINS : g_in->chance(10) ? g_in->byte() : 0;
       mine.kernel = g_in->chance(20) ? odd_text(true) : "k";
@@ -103,7 +106,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       mine.cost_ns = g_in->chance(30) ? odd_real() : 0;
       mine.time_ns = g_in->chance(60) ? odd_real() : 100;
       mine.state = state;
-      mine.state_bytes = g_in->below(sizeof(state) + 1);
+      mine.state_bytes = n * 7 % (sizeof(state) + 1);
       if (mine.state_bytes == 0) mine.state = nullptr;  // else it would have to live on
       const vireo_status s = claims->take(claims->context, &mine);
       if (s != VIREO_OK && g_in->chance(128)) return s;

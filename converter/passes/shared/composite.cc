@@ -68,8 +68,8 @@ uint32_t result_may_lie_on(const ir::Node& composite) {
   return composite_inplace(own, {in.data(), in.size()}, {inputs.data(), inputs.size()}, read_later);
 }
 
-// Whether the matcher of the row's form reads the composite. Chains have theirs in delegates/cpu, dynamic matrix products
-// none.
+// Whether the matcher of the row's form reads the composite. Chains have theirs in delegates/cpu, dynamic matrix
+// products none.
 bool reads_as(const Composite& row, const NodeView& view) {
   switch (row.form) {
     case Form::kEpilogue: {
