@@ -1,4 +1,5 @@
-// Which attributes an operator has in a version of its domain. Private to this folder.
+// Which attributes an operator has in a version of its domain. Private to this folder. A node's are checked first of
+// all, so that nothing reads one that is not meant.
 //
 // The table is made of the schemas of onnx and ONNX Runtime (attributes_def.py), whose checkers refuse other attributes
 // too. The other way would have been to refuse what no importer has asked for. That needs no table, but importers ask

@@ -1,4 +1,6 @@
 // Constant indices against the extents that they point into. Private to this folder.
+//
+// Looked at behind the node's import and before its outputs are bound.
 #ifndef VIREO_CONVERTER_ONNX_INDICES_H_
 #define VIREO_CONVERTER_ONNX_INDICES_H_
 
