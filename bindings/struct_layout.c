@@ -222,6 +222,7 @@ int main(void) {
   FIELD(vireo_memory, mapped_bytes);
   FIELD(vireo_memory, compiled_bytes);
   FIELD(vireo_memory, device_bytes);
+  FIELD(vireo_memory, text_bytes);
   STRUCT(vireo_packed_copy);
   FIELD(vireo_packed_copy, struct_size);
   FIELD(vireo_packed_copy, layout);

@@ -69,6 +69,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
     memory->state_bytes = total - memory->tensor_bytes - memory->scratch_bytes;
     memory->lower_bound_bytes = static_cast<size_t>(l.subs[0].lower_bound);
     status = packed_bytes(l, model->runtime->host, &memory->packed_bytes, &memory->mapped_bytes, error);
+    if constexpr (!kOnlyCpu) memory->text_bytes = model->texts.bytes();
     if constexpr (VIREO_JOINED) {
       memory->compiled_bytes = model->blobs.bytes();
       memory->device_bytes = static_cast<size_t>(device_bytes(l));

@@ -37,4 +37,10 @@ void Texts::release(const vireo_allocator& allocator) {
   }
 }
 
+size_t Texts::bytes() const {
+  size_t sum = 0;
+  for (const Entry* e = __atomic_load_n(&first_, __ATOMIC_ACQUIRE); e != nullptr; e = e->next) sum += e->bytes;
+  return sum;
+}
+
 }  // namespace vireo

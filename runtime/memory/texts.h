@@ -17,6 +17,7 @@ class Texts {
   // The copy of `text`, which may be null: as "". Null where the allocator has no more memory. Any thread.
   const char* keep(const vireo_allocator& allocator, const char* text);
   void release(const vireo_allocator& allocator);
+  size_t bytes() const;  // that keep() took so far
 
  private:
   struct Entry;

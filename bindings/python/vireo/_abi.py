@@ -239,7 +239,7 @@ class DeviceChoice(ctypes.Structure):
 class Memory(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("total_bytes", c_size_t), ("tensor_bytes", c_size_t), ("scratch_bytes", c_size_t),
                 ("state_bytes", c_size_t), ("lower_bound_bytes", c_size_t), ("packed_bytes", c_size_t), ("mapped_bytes", c_size_t),
-                ("compiled_bytes", c_size_t), ("device_bytes", c_size_t)]
+                ("compiled_bytes", c_size_t), ("device_bytes", c_size_t), ("text_bytes", c_size_t)]
 
 
 class PackedCopy(ctypes.Structure):

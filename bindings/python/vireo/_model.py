@@ -40,7 +40,7 @@ class Value:
 class Memory:
     """Bytes that a session takes; no plan can hold the tensors in less than lower_bound. packed: beside the total, shared by the model's
     sessions; mapped: packed weights that are read where they lie, in the model's file or the cache; compiled: what devices compiled of the
-    model so far; device: buffers on devices with memory of their own."""
+    model so far; device: buffers on devices with memory of their own; text: what devices said of the model's nodes so far."""
     total: int
     tensors: int
     scratch: int
@@ -50,6 +50,7 @@ class Memory:
     mapped: int = 0
     compiled: int = 0
     device: int = 0
+    text: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Model(Handle):
         asked.done()
         check(status, error)
         return Memory(memory.total_bytes, memory.tensor_bytes, memory.scratch_bytes, memory.state_bytes, memory.lower_bound_bytes,
-                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes, memory.device_bytes)
+                      memory.packed_bytes, memory.mapped_bytes, memory.compiled_bytes, memory.device_bytes, memory.text_bytes)
 
     def session(self, bounds: Optional[Bounds] = None, **options: "Unpack[SessionOptions]") -> "Session":
         """bounds: {"batch": 4} or {"batch": (1, 8)} for open dimensions, named as in inputs[i].shape. options: SessionOptions."""

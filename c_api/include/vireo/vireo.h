@@ -623,10 +623,13 @@ typedef struct vireo_memory {
   size_t compiled_bytes;    /* beside total_bytes: what devices compiled of this model so far, which its sessions share.
                                From the runtime's allocator */
   size_t device_bytes;      /* beside total_bytes: buffers on devices with memory of their own, of all devices */
+  size_t text_bytes;        /* beside total_bytes: what devices said of this model's nodes so far, which its sessions
+                               share. From the runtime's allocator; 0 where the CPU is the only device of the build */
 } vireo_memory;
 #define VIREO_MEMORY_INIT VIREO_INIT_(vireo_memory)
 
-/* Computes the memory of a session with these options, to the byte. Allocates only during the call.
+/* Computes the memory of a session with these options, to the byte. Allocates only during the call, but for what
+ * compiled_bytes and text_bytes count: that stays with the model.
  * VIREO_INVALID_ARGUMENT names a dimension that has no bound. */
 VIREO_API vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_options* options,
                                           vireo_memory* out, vireo_error* error);
