@@ -65,7 +65,7 @@ DEVICE_LIBRARIES = {"sdk": ("flatbuffers/",), "runtime": ("flatbuffers/", "sodiu
                     "c_api": ("flatbuffers/",), **{room: ("flatbuffers/",) for room in SESSION}}
 DEVICE = ("sdk/", "runtime/", "delegates/cpu/", "delegates/null/", "delegates/npu/machine/", "c_api/src/", "c_api/fleet/", "c_api/include/")
 # Host files inside device folders: tests, and what is built into converter and quant only.
-HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_(im|ex)port\.(h|cc)|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
+HOST = re.compile(r"(_test\.cc|_bench\.cc|_onnx\.cc|_quant\.cc|quant_rule\.h|_(im|ex)port\.(h|cc)|[/_]testing\.(h|cc))$|^sdk/ops/(host|view\.)|^runtime/platform/|^sdk/(files|json|media)/|"
                   r"^sdk/(\w+/)*(testing|writer)/")
 
 # What sdk/base/config.h defines. Without it #if takes a name for 0, and no compiler says so.

@@ -1,0 +1,7 @@
+#include "sdk/ops/quant_rule.h"
+
+namespace vireo {
+
+QuantRule slice_quant(const QuantView&) { return quant_kind(QuantKind::kMoves); }
+
+}  // namespace vireo
