@@ -93,25 +93,15 @@ double code_difference(const HostTensor& a, const HostTensor& reference, double 
 
 bool PassChecker::build(const ir::Graph& graph, const std::vector<std::string>& taps, FileBytes* bytes,
                         std::string* error) const {
-  const std::unique_ptr<ir::Graph> copy = graph.clone();
+  std::vector<const ir::Value*> values;
   for (const std::string& name : taps) {
-    for (ir::Node& n : copy->nodes()) {
-      for (ir::Value* v : n.outputs) {
-        if (v != nullptr && v->name == name) copy->add_output(v, "tap:" + name);
+    for (const ir::Node& n : graph.nodes()) {
+      for (const ir::Value* v : n.outputs) {
+        if (v != nullptr && v->name == name) values.push_back(v);
       }
     }
   }
-  emit::separate_outputs(*copy);
-  Diagnostics problems;
-  ConvertReport unused;
-  const std::unique_ptr<emit::ModelFile> file =
-      emit::ModelFile::build(*copy, ConvertOptions{}, emit::Provenance{}, &problems, &unused);
-  if (file == nullptr) {
-    *error = problems.text();
-    return false;
-  }
-  file->write(bytes);
-  return true;
+  return emit::write_with_taps(graph, values, bytes, error);
 }
 
 bool PassChecker::run(const FileBytes& bytes, Results* results, std::string* error) const {

@@ -1,33 +1,102 @@
 #include "converter/cli/session_evaluator.h"
 
+#include <algorithm>
 #include <exception>
+#include <optional>
+#include <utility>
 
 #include "c_api/cli/growing.h"
 #include "converter/cli/onnx_source.h"
+#include "converter/emit/model_file.h"
 
 namespace vireo::cli {
+namespace {
 
-bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs,
-                           std::vector<HostTensor>* outputs, std::string* error) try {
+constexpr char kCalled[] = "the graph under check";
+
+ModelBytes unowned(Span<const uint8_t> vireo) {
   ModelBytes bytes;
   bytes.data = vireo.data();
   bytes.size = vireo.size();
-  const Model model(bytes, "the graph under check", 0);
-  if (inputs.size() != model.inputs().size()) {
-    *error = "the model takes " + std::to_string(model.inputs().size()) + " inputs, " + std::to_string(inputs.size()) +
-             " are given";
+  return bytes;
+}
+
+// A model in memory, with a session that is kept while extents stay as they are.
+class SessionProgram final : public Program {
+ public:
+  explicit SessionProgram(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
+
+  bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) override try {
+    std::vector<Array> arrays;
+    if (!take(inputs, &arrays, error)) return false;
+    if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, SessionChoice{}, bounds_);
+    outputs->clear();
+    for (const Array& array : session_->run(arrays)) outputs->push_back(to_host(array));
+    return true;
+  } catch (const std::exception& failure) {
+    *error = failure.what();
     return false;
   }
-  Bounds bounds;
-  std::vector<Array> arrays;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    arrays.push_back(to_array(inputs[i]));
-    bounds.add(model.inputs()[i], arrays.back().dims, "the check's input");
+
+  uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) override try {
+    std::vector<Array> arrays;
+    if (!take(inputs, &arrays, error)) return 0;
+    uint64_t sum = memory_of(model_, {}, bounds_).total_bytes;
+    for (const Array& array : arrays) sum += array.bytes.size();
+    for (const vireo_value_info& info : model_.outputs()) {
+      uint64_t count = 1;
+      for (const int64_t extent : bounds_.dims_of(info)) count *= static_cast<uint64_t>(std::max<int64_t>(extent, 1));
+      sum += 2 * count * static_cast<uint64_t>(dtype_bits(info.dtype)) / 8;  // the run's copy, and the caller's
+    }
+    return sum;
+  } catch (const std::exception& failure) {
+    *error = failure.what();
+    return 0;
   }
-  GrowingSession session(model, {}, bounds);
-  outputs->clear();
-  for (const Array& array : session.run(arrays)) outputs->push_back(to_host(array));
-  return true;
+
+ private:
+  // The inputs as the session takes them; bounds follow their extents.
+  bool take(const std::vector<HostTensor>& inputs, std::vector<Array>* arrays, std::string* error) {
+    if (inputs.size() != model_.inputs().size()) {
+      *error = "the model takes " + std::to_string(model_.inputs().size()) + " inputs, " +
+               std::to_string(inputs.size()) + " are given";
+      return false;
+    }
+    std::vector<std::vector<int64_t>> dims;
+    Bounds bounds;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      arrays->push_back(cli::to_array(inputs[i]));
+      dims.push_back(inputs[i].dims);
+      bounds.add(model_.inputs()[i], arrays->back().dims, "the check's input");
+    }
+    if (dims == dims_) return true;
+    session_.reset();
+    bounds_ = std::move(bounds);
+    dims_ = std::move(dims);
+    return true;
+  }
+
+  const Model model_;
+  Bounds bounds_;
+  std::vector<std::vector<int64_t>> dims_;
+  std::unique_ptr<GrowingSession> session_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> SessionEvaluator::prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
+                                                   std::string* error) try {
+  FileBytes file;
+  if (!emit::write_with_taps(graph, taps, &file, error)) return nullptr;
+  return std::make_unique<SessionProgram>(share(std::move(file)));
+} catch (const std::exception& failure) {
+  *error = failure.what();
+  return nullptr;
+}
+
+bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs,
+                           std::vector<HostTensor>* outputs, std::string* error) try {
+  return SessionProgram(unowned(vireo)).run(inputs, outputs, error);
 } catch (const std::exception& failure) {
   *error = failure.what();
   return false;

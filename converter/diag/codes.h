@@ -43,6 +43,7 @@ enum class Code {
   kUnknownPass = 306,     // asked to be skipped
   kRoundsEnded = 307,     // warning: the optimiser stopped while passes still changed the graph
   kRoundedAway = 308,     // warning: quantized weights that lost most of their digits
+  kCannotQuantize = 309,  // data, a recipe or the graph do not let it be
   // 04xx: writing
   kWriteFailed = 401,
   kPlanFailed = 402,

@@ -470,4 +470,20 @@ bool ModelFile::write(const std::string& path, Diagnostics* diagnostics) const {
   return false;
 }
 
+bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>& taps, FileBytes* out,
+                     std::string* error) {
+  const std::unique_ptr<ir::Graph> copy = graph.clone();
+  for (const ir::Value* tap : taps) copy->add_output(copy->value(tap->id), "tap:" + tap->name);
+  separate_outputs(*copy);
+  Diagnostics problems;
+  ConvertReport unused;
+  const std::unique_ptr<ModelFile> file = ModelFile::build(*copy, ConvertOptions{}, Provenance{}, &problems, &unused);
+  if (file == nullptr) {
+    *error = problems.text();
+    return false;
+  }
+  file->write(out);
+  return true;
+}
+
 }  // namespace vireo::emit

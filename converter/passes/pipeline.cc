@@ -221,13 +221,19 @@ class Walk {
     PassLog log;
     log.name = stage.name();
     log.unit = stage.unit();
-    return change(
-        std::move(log), [&](ir::Graph& g, PassLog& said) { stage.run(g, said); }, changed);
+    const Change one = [&](ir::Graph& g, PassLog& said) {
+      if (said.failure.empty() && (&g == &graph_ || stage.visits_bodies())) stage.run(g, said);
+    };
+    return change(std::move(log), one, changed);
   }
 
   // `log`: who it is that changes something, and nothing else yet.
   bool change(PassLog log, const Change& one, bool* changed) {
     run_everywhere(graph_, one, log);
+    if (!log.failure.empty()) {
+      diagnostics_->error(Code::kCannotQuantize, log.failure, log.failure_help);
+      return false;
+    }
     std::string broken = graph_.validate();
     if (broken.empty()) broken = promised_.difference(graph_);
     if (!broken.empty()) {
@@ -398,6 +404,8 @@ bool run_pipeline(ir::Graph& graph, const ConvertOptions& options, Observer* obs
   bool changed = false;
   if (!walk.each(wanted(kBetween, options), &changed)) return false;
   if (changed && !walk.repeat(repeated)) return false;
+  // When patterns are recognised and regions are still float: what it marks, the next passes fold.
+  if (!walk.stages(options.stages, StagePlace::kBeforeQuantized, &changed)) return false;
   const std::vector<const Pass*> quantized = wanted(kQuantized, options);
   if (!walk.alternate(quantized, repeated, kMostRounds)) return false;
   changed = false;

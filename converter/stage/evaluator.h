@@ -4,9 +4,11 @@
 #define VIREO_CONVERTER_STAGE_EVALUATOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "converter/ir/graph.h"
 #include "sdk/base/dtype.h"
 #include "sdk/base/span.h"
 
@@ -20,9 +22,24 @@ struct HostTensor {
   std::vector<std::string> strings;  // kString only
 };
 
+// A graph that was made ready once, to run any number of times.
+class Program {
+ public:
+  virtual ~Program() = default;
+  // Runs on `inputs`, in the order of the graph's, and returns its outputs and then the taps. Where extents differ from
+  // the last run's, room is made for them. On failure: false, and `error` tells why.
+  virtual bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) = 0;
+  // What a run on such inputs takes: tensors, scratch, weights that are packed, copies of inputs and outputs. On
+  // failure 0, and `error` tells why.
+  virtual uint64_t bytes(const std::vector<HostTensor>& inputs, std::string* error) = 0;
+};
+
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
+  // Makes `graph` ready, with `taps`, values of it, as further outputs. Null on failure, and `error` tells why.
+  virtual std::unique_ptr<Program> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
+                                           std::string* error) = 0;
   // Loads a .vireo file from memory (aligned to 64), runs it once on `inputs` (in the order of the model's inputs) and
   // returns all outputs. On failure: false, and `error` tells why.
   virtual bool run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,

@@ -28,6 +28,8 @@ struct PassLog {
   std::vector<WeightError> errors;                            // of what measures them
   bool checked = false;                                       // with --check, where something changed
   double max_difference = 0;                                  // then: largest |d| / max|ref| over all outputs
+  // Set: a stage cannot do what it was asked for, and the conversion ends; what to do next is in the second.
+  std::string failure, failure_help;
   // Is called before a tensor is changed, with its name and the share of the work that is behind. May be empty.
   std::function<void(const std::string& tensor, double share)> progress;
 

@@ -13,8 +13,9 @@
 namespace vireo {
 
 enum class StagePlace : uint8_t {
-  kBeforeFusion,  // layouts are chosen, and operators still stand by themselves
-  kAfterFusion,   // composites are made, and nothing recognises anything any more
+  kBeforeQuantized,  // patterns are recognised; quantized regions that the stage marks become integer operators after it
+  kBeforeFusion,     // layouts are chosen, and operators still stand by themselves
+  kAfterFusion,      // composites are made, and nothing recognises anything any more
 };
 
 class Stage {
@@ -26,6 +27,8 @@ class Stage {
   virtual const char* unit() const = 0;          // what it counts as changes: "products"
   // Of an output's largest value: what a comparison with the unchanged graph must allow at least, from here on.
   virtual double check_atol() const = 0;
+  // False: it is for the model's graph only, not for the bodies of its nodes.
+  virtual bool visits_bodies() const { return true; }
   // Changes one graph; the pipeline visits bodies itself. It keeps the promises of ir/graph.h, gives a reason for each
   // node that it looked at and left, and finds nothing to do when it runs again.
   virtual void run(ir::Graph& graph, PassLog& log) = 0;
