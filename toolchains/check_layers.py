@@ -46,7 +46,7 @@ ROOMS = [
     # What is handed to the converter, so that neither quantizers nor the runtime know it.
     ("converter/stage", ["c_api/include", "sdk", "converter/ir"]),
     ("converter", ["c_api/include", "sdk", "sdk/files", "sdk/json", "converter/ir", "converter/stage"]),
-    ("quant", ["c_api/include", "sdk", "converter/ir", "converter/stage"]),
+    ("quant", ["c_api/include", "sdk", "sdk/json", "converter/ir", "converter/stage"]),
     ("bindings", ["c_api/include"]),
     ("samples", ["c_api/include", "toolchains/cortex-m"]),
     ("toolchains/cortex-m", []),

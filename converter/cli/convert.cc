@@ -8,6 +8,7 @@
 #include "c_api/cli/options.h"
 #include "c_api/cli/reference.h"
 #include "converter/cli/import_options.h"
+#include "converter/cli/int8.h"
 #include "converter/cli/limits.h"
 #include "converter/cli/onnx_source.h"
 #include "converter/cli/report_data.h"
@@ -21,10 +22,11 @@ namespace vireo::cli {
 namespace {
 
 struct ConvertOptions_here {
-  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
+  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce, scheme = "w8a8";
   Limits limits;
   std::vector<std::string> shapes, bounds, skip, states, targets;
   ImportOptions import;
+  Int8Request int8;
   double test_atol = -1, test_rtol = -1;
   double bench_seconds = 0;
   bool no_optimize = false, json = false;
@@ -51,7 +53,7 @@ void fill_bounds(const std::vector<std::string>& texts, ConvertOptions* convert)
 
 void finish(const std::string& what, const ConvertOptions_here& options, const ConvertReport& report,
             const Diagnostics& diagnostics, bool good, bool checked, const std::vector<TargetReport>& targets,
-            bool each_node, Context& context) {
+            bool each_node, const Int8Run* int8, Context& context) {
   if (!good) context.exit_status = 1;
   if (options.json) {
     Json json = {{"model", options.model}, {"ok", good}};
@@ -61,6 +63,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     if (!good) json["gaps"] = gaps_json(diagnostics);
     if (!good) json["nodes_passed_over"] = report.nodes_passed_over;
     if (good) json.update(report_json(report));
+    if (good && int8 != nullptr) json["quantization"] = int8->json();
     for (const TargetReport& target : targets) json["targets"].push_back(json_of(target, each_node));
     return print_json(json);
   }
@@ -103,6 +106,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
     std::cout << formatted("  weights %zu quantized, signal to noise %.1f dB at least (\"%s\")\n", pass.errors.size(),
                            worst->sqnr_db, worst->tensor.c_str());
   }
+  if (int8 != nullptr) std::cout << int8->text();
   if (!report.open_dimensions.empty()) {
     std::cout << "  open    ";
     for (const std::string& name : report.open_dimensions) std::cout << name << " ";
@@ -132,19 +136,23 @@ std::vector<std::string> texts_of(const ConvertOptions_here& options) {
   return texts;
 }
 
+// The scheme that needs sample data.
+constexpr char kInt8[] = "int8";
+
+std::vector<std::string> all_schemes() {
+  std::vector<std::string> names = quant::scheme_list();
+  names.emplace_back(kInt8);
+  return names;
+}
+
 // What to use in place of a scheme that there is not.
 std::string scheme_help(const std::string& name) {
-  // Values between nodes in 8 bits need ranges that only sample data give, which tools beside the training have.
-  if (name == "int8" || name == "uint8" || name == "qdq")
-    return "int8-weights keeps weights in 8 bits and computes in float32; for integer arithmetic quantize the .onnx "
-           "file with data first (onnxruntime.quantization.quantize_static, or the tool that trained it) and convert "
-           "that "
-           "without --quantize";
-  return did_you_mean(name, quant::scheme_list()) + "schemes: " + quant::scheme_names();
+  if (name == "uint8" || name == "qdq") return "did you mean int8? It needs sample data: --calibrate FILE.npz";
+  return did_you_mean(name, all_schemes()) + "schemes: " + quant::scheme_names() + ", " + kInt8;
 }
 
 void fill_scheme(const std::string& name, const std::string& model, ConvertOptions* convert, Progress* progress) {
-  if (name.empty()) return;
+  if (name.empty() || name == kInt8) return;
   const quant::Scheme* scheme = quant::find_scheme(name);
   if (scheme == nullptr) throw Failure("--quantize " + name + ": there is no such scheme", scheme_help(name));
   convert->stages =
@@ -157,7 +165,7 @@ void fill_scheme(const std::string& name, const std::string& model, ConvertOptio
 std::string schemes_text() {
   std::string out;
   for (const quant::Scheme* s : quant::schemes()) out += std::string(s->name) + ": " + s->about + "; ";
-  return out + "each less exact";
+  return out + kInt8 + ": values and weights in 8 bits, integer arithmetic, with --calibrate; each less exact";
 }
 
 ConvertOptions common_options(const ConvertOptions_here& options, const std::vector<target::Profile>& profiles,
@@ -188,13 +196,33 @@ ConvertOptions common_options(const ConvertOptions_here& options, const std::vec
 // What the targets say where the user says nothing, and the passes that they leave out.
 ConvertOptions_here for_targets(const ConvertOptions_here& given, const std::vector<target::Profile>& profiles) {
   ConvertOptions_here options = given;
-  options.quantize = common_precision(profiles, given.quantize);
+  // A recipe is for int8, and so are data.
+  if (given.quantize.empty() && given.int8.asked()) options.quantize = kInt8;
+  options.quantize = common_precision(profiles, options.quantize);
   for (const target::Profile& profile : profiles) {
     for (const std::string& pass : profile.skip) {
       if (std::find(options.skip.begin(), options.skip.end(), pass) == options.skip.end()) options.skip.push_back(pass);
     }
   }
   return options;
+}
+
+// Null where the conversion is another one.
+std::unique_ptr<Int8Run> int8_run(const ConvertOptions_here& options, Progress* progress, ConvertOptions* convert) {
+  const Int8Request& request = options.int8;
+  if (options.quantize != kInt8) {
+    if (!options.quantize.empty() && (request.asked() || !request.save_recipe.empty()))
+      throw Failure("sample data and recipes are for int8, and --quantize is " + options.quantize,
+                    "say --quantize int8, or leave --calibrate and --recipe out");
+    return nullptr;
+  }
+  if (!request.asked())
+    throw Failure("int8 needs sample data, by which the ranges of values are found",
+                  "give --calibrate FILE.npz, with one array for each input, samples along the first dimension; or "
+                  "int8-weights, which needs none and computes in float32");
+  auto run = std::make_unique<Int8Run>(request, options.model, progress);
+  convert->stages.push_back(run->stage());
+  return run;
 }
 
 bool asks_for_help(const ConvertOptions_here& options) {
@@ -214,15 +242,17 @@ void convert(const ConvertOptions_here& given, Context& context) {
   const ConvertOptions_here options = for_targets(given, profiles);
   if (!profiles.empty() && options.output.empty())
     throw Failure("--target needs a .vireo file to write to", "name it with -o");
-  if (options.output.empty() && options.onnx.empty())
+  const Int8Request& int8 = options.int8;
+  if (options.output.empty() && options.onnx.empty() && int8.qdq.empty())
     throw Failure("there is nothing to write", "name a .vireo file with -o, or an .onnx file with --emit-onnx");
-  require_apart({options.model, options.tests, options.signature, options.check},
-                {options.output, options.onnx, options.report});
+  require_apart({options.model, options.tests, options.signature, options.check, int8.data, int8.recipe},
+                {options.output, options.onnx, options.report, int8.save_recipe, int8.qdq});
   if (ends_with(options.output, ".onnx"))
     throw Failure(options.output + ": -o writes a .vireo file",
                   "name it model.vireo, or write the graph as ONNX with --emit-onnx " + options.output);
-  if (!options.output.empty()) require_writable(options.output);
-  if (!options.onnx.empty()) require_writable(options.onnx);
+  for (const std::string& path : {options.output, options.onnx, int8.save_recipe, int8.qdq}) {
+    if (!path.empty()) require_writable(path);
+  }
   if (options.tests.empty() && (options.test_atol >= 0 || options.test_rtol >= 0))
     throw Failure("--test-atol and --test-rtol are for the tests that --embed-tests puts into the file",
                   "add --embed-tests REF.npz");
@@ -232,9 +262,10 @@ void convert(const ConvertOptions_here& given, Context& context) {
   if (!options.report.empty()) require_report(options.report);
   Progress progress;
   ConvertOptions convert = common_options(options, profiles, &progress);
+  const std::unique_ptr<Int8Run> quantization = int8_run(options, &progress, &convert);
   if (!options.tests.empty()) convert.tests = read_tests(options.tests, options.test_atol, options.test_rtol);
   SessionEvaluator evaluator;
-  const bool checked = options.check_given.given();
+  const bool checked = options.check_given && options.check_given.given();
   if (checked) {
     convert.check = &evaluator;
     convert.check_layers = !options.report.empty();
@@ -248,13 +279,14 @@ void convert(const ConvertOptions_here& given, Context& context) {
   Diagnostics diagnostics;
   ConvertReport report;
   FileBytes unwritten;  // what a report is made from where no file is wanted
-  const bool good = !options.output.empty() && profiles.empty()
-                        ? convert_file(options.model, options.output, convert, &diagnostics, &report)
-                    : options.report.empty() && profiles.empty()
-                        ? check_model(options.model, convert, &diagnostics, &report)
-                        : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
+  bool good = !options.output.empty() && profiles.empty()
+                  ? convert_file(options.model, options.output, convert, &diagnostics, &report)
+              : options.report.empty() && profiles.empty()
+                  ? check_model(options.model, convert, &diagnostics, &report)
+                  : convert_to_memory(options.model, convert, &unwritten, &diagnostics, &report);
   progress.show("");
   if (!good) explain_refusals(options.reproduce, &diagnostics);
+  if (good && quantization != nullptr) good = quantization->write(&diagnostics);
   std::vector<TargetReport> targets;
   if (good && !profiles.empty()) {
     const std::vector<uint8_t> file = add_to(unwritten, options, profiles, &targets);
@@ -270,8 +302,10 @@ void convert(const ConvertOptions_here& given, Context& context) {
   }
   std::string wrote = "wrote ";
   if (!options.output.empty()) wrote += options.output + " (" + bytes_text(report.file_bytes) + ")";
-  if (!options.onnx.empty()) wrote += (options.output.empty() ? "" : " and ") + options.onnx;
-  finish(wrote, options, report, diagnostics, good, checked, targets, false, context);
+  for (const std::string& path : {options.onnx, int8.qdq, int8.save_recipe}) {
+    if (!path.empty()) wrote += (wrote.back() == ' ' ? "" : " and ") + path;
+  }
+  finish(wrote, options, report, diagnostics, good, checked, targets, false, quantization.get(), context);
 }
 
 void check_only(const ConvertOptions_here& given, Context& context) {
@@ -293,7 +327,7 @@ void check_only(const ConvertOptions_here& given, Context& context) {
   for (const TargetReport& target : targets) {
     if (!target.broken.empty() || !target.troubles.empty()) context.exit_status = 1;
   }
-  finish(options.model + " converts", options, report, diagnostics, good, false, targets, true, context);
+  finish(options.model + " converts", options, report, diagnostics, good, false, targets, true, nullptr, context);
   if (good && !options.json) {
     std::cout << "  nodes   ";
     const char* separator = "";
@@ -319,6 +353,17 @@ void add_common(Command verb, ConvertOptions_here* options) {
                "a profile by name (vireo targets lists them) or PATH.json: place nodes on its devices, pack weights "
                "and compile parts for it; may be repeated");
   add_limits(verb, &options->limits);
+}
+
+void add_recipe_options(Command verb, Int8Request* int8) {
+  verb.add_option("--recipe", int8->recipe, "obey this .json file, which --save-recipe wrote and you may have edited")
+      .file({".json"});
+  verb.add_option("--save-recipe", int8->save_recipe,
+                  "write what was decided, and what each layer lost, to this .json file")
+      .file({".json"});
+  verb.add_option("--memory", int8->memory,
+                  "most memory that a pass over the sample data may take: 2G, 500M; default: twice the model, at least "
+                  "512M");
 }
 
 }  // namespace
@@ -355,7 +400,11 @@ void add_convert(Command app, Context& context) {
       .file({".json"});
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
-  verb.add_option("--quantize", options->quantize, schemes_text()).offer(quant::scheme_list());
+  verb.add_option("--quantize", options->quantize, schemes_text()).offer(all_schemes());
+  verb.add_option("--calibrate", options->int8.data,
+                  "sample data for int8: an .npz file with one array for each input, samples along the first dimension")
+      .file({".npz"});
+  add_recipe_options(verb, &options->int8);
   verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   add_json(verb, &options->json, "print the report as JSON");
   verb.footer(
@@ -372,6 +421,38 @@ void add_convert(Command app, Context& context) {
       "  {\"inputs\": [{\"name\": \"image\", \"meaning\": \"image\", \"layout\": \"NCHW\", \"color\": \"RGB\",\n"
       "               \"range\": [0, 1], \"mean\": [0.485, 0.456, 0.406], \"std\": [0.229, 0.224, 0.225],\n"
       "               \"resize\": \"letterbox\"}]}");
+  verb.callback([options, &context] { convert(*options, context); });
+}
+
+void add_quantize(Command app, Context& context) {
+  auto options = std::make_shared<ConvertOptions_here>();
+  options->quantize = kInt8;
+  Command verb = app.add_verb("quantize", "Turn an ONNX model into a .vireo file that computes in int8");
+  add_common(verb, options.get());
+  verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
+  verb.add_option("--data", options->int8.data,
+                  "sample data: an .npz file with one array for each input, samples along the first dimension")
+      .file({".npz"});
+  verb.add_option("--scheme", options->scheme, "values and weights in 8 bits").one_of({"w8a8"}).show_default();
+  add_recipe_options(verb, &options->int8);
+  verb.add_option("--emit-onnx", options->int8.qdq,
+                  "write the quantized model as a standard .onnx file with QuantizeLinear and DequantizeLinear, for "
+                  "other tools; needs no -o")
+      .file({".onnx"});
+  verb.add_option("--report", options->report,
+                  "write a page (.html) with graphs, passes and memory, or the same data as .json")
+      .file({".html", ".json"});
+  verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
+  add_json(verb, &options->json, "print the report as JSON");
+  verb.footer(
+      "Examples:\n"
+      "  vireo quantize model.onnx -o model.vireo --data samples.npz\n"
+      "  vireo quantize model.onnx -o model.vireo --data samples.npz --save-recipe recipe.json\n"
+      "  vireo quantize model.onnx -o model.vireo --data samples.npz --recipe recipe.json\n"
+      "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"
+      "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float; the last pattern that matches "
+      "a "
+      "name counts.");
   verb.callback([options, &context] { convert(*options, context); });
 }
 

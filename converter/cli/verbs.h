@@ -11,6 +11,7 @@
 namespace vireo::cli {
 
 void add_convert(Command app, Context& context);
+void add_quantize(Command app, Context& context);
 void add_check(Command app, Context& context);
 void add_conformance(Command app, Context& context);
 void add_pack(Command app, Context& context);

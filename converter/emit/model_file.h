@@ -47,8 +47,8 @@ class ModelFile {
   uint64_t hash_offset_ = 0, hash_size_ = 0, file_bytes_ = 0;
 };
 
-// A copy of `graph` as a file in memory, with `taps`, values that its nodes make or that it is given, as further outputs
-// behind its own. False with `error` where it cannot be laid out.
+// A copy of `graph` as a file in memory, with `taps`, values that its nodes make or that it is given, as further
+// outputs behind its own. False with `error` where it cannot be laid out.
 bool write_with_taps(const ir::Graph& graph, const std::vector<const ir::Value*>& taps, FileBytes* out,
                      std::string* error);
 

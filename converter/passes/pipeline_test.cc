@@ -141,5 +141,63 @@ TEST(Pipeline, SaysThatItsRoundsCameToTheirEnd) {
 
 TEST(Pipeline, SaysNothingWhereARoundChangesNothing) { EXPECT_TRUE(rounds({&kQuiet}, {&kSwaps}).all().empty()); }
 
+// Counts its visits, and may give up.
+class Marking final : public Stage {
+ public:
+  explicit Marking(bool fails) : fails_(fails) {}
+  StagePlace place() const override { return StagePlace::kBeforeQuantized; }
+  const std::string& name() const override { return name_; }
+  const std::string& title() const override { return name_; }
+  const char* unit() const override { return "values"; }
+  double check_atol() const override { return 0; }
+  bool visits_bodies() const override { return false; }
+  void run(ir::Graph& g, PassLog& log) override {
+    ++visits;
+    nodes = g.nodes().size();
+    if (fails_) log.failure = "it cannot", log.failure_help = "do otherwise";
+  }
+  size_t visits = 0, nodes = 0;
+
+ private:
+  const bool fails_;
+  const std::string name_ = "marking";
+};
+
+constexpr char kQuantized[] = R"(
+  input %x f32[2,3]
+  %a = Identity(%x)
+  %q = QuantizeLinear(%a, f32[]{0.125}, u8[]{128})
+  %d = DequantizeLinear(%q, f32[]{0.125}, u8[]{128})
+  %r = Tanh(%d)
+  %y = QuantizeLinear(%r, f32[]{0.5}, u8[]{128})
+  output %y
+)";
+
+// Repeated passes are through, and nothing is folded yet.
+TEST(Pipeline, StagesStandBeforeTheQuantizedPasses) {
+  const auto g = graph(kQuantized);
+  const auto stage = std::make_shared<Marking>(false);
+  ConvertOptions options;
+  options.stages = {stage};
+  Diagnostics diagnostics;
+  ConvertReport report;
+  ASSERT_TRUE(run_pipeline(*g, options, nullptr, &diagnostics, &report)) << diagnostics.text();
+  EXPECT_EQ(stage->visits, 1u);
+  EXPECT_EQ(stage->nodes, 4u);  // without the Identity
+  EXPECT_EQ(g->nodes().size(), 2u);
+}
+
+TEST(Pipeline, AStageThatGivesUpEndsTheConversion) {
+  const auto g = graph(kQuantized);
+  ConvertOptions options;
+  options.stages = {std::make_shared<Marking>(true)};
+  Diagnostics diagnostics;
+  ConvertReport report;
+  EXPECT_FALSE(run_pipeline(*g, options, nullptr, &diagnostics, &report));
+  ASSERT_EQ(diagnostics.all().size(), 1u);
+  EXPECT_EQ(diagnostics.all()[0].code, Code::kCannotQuantize);
+  EXPECT_NE(diagnostics.text().find("it cannot"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace vireo::passes::pipeline_test

@@ -13,7 +13,7 @@
 namespace vireo {
 
 enum class StagePlace : uint8_t {
-  kBeforeQuantized,  // patterns are recognised; quantized regions that the stage marks become integer operators after it
+  kBeforeQuantized,  // patterns are recognised; regions that the stage marks become integer operators after it
   kBeforeFusion,     // layouts are chosen, and operators still stand by themselves
   kAfterFusion,      // composites are made, and nothing recognises anything any more
 };

@@ -1,6 +1,6 @@
-// How an operator takes part in static quantization: one function for each folder, in <folder>_quant.cc. A folder without
-// one stays in float. Host only; the quantizer (quant/int8) asks, and the passes that fold quantized regions
-// (converter/passes) have the integer meaning of what is said here.
+// How an operator takes part in static quantization: one function for each folder, in <folder>_quant.cc. A folder
+// without one stays in float. Host only; the quantizer (quant/int8) asks, and the passes that fold quantized regions
+// (converter/passes/quantized) have the integer meaning of what is said here.
 #ifndef VIREO_SDK_OPS_QUANT_RULE_H_
 #define VIREO_SDK_OPS_QUANT_RULE_H_
 

@@ -1,5 +1,5 @@
-// Weights by column. The product of two values (scores of attention) stays: neither operand has a scale that fits all of
-// its rows.
+// Weights by column. The product of two values (scores of attention) stays: neither operand has a scale that fits all
+// of its rows.
 #include "sdk/ops/quant_rule.h"
 
 namespace vireo {

@@ -1,0 +1,46 @@
+// Static quantization to int8, as the verbs convert and quantize ask for it.
+#ifndef VIREO_CONVERTER_CLI_INT8_H_
+#define VIREO_CONVERTER_CLI_INT8_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "c_api/cli/progress.h"
+#include "converter/cli/npz_samples.h"
+#include "converter/cli/session_evaluator.h"
+#include "converter/diag/diagnostics.h"
+#include "quant/int8/static_int8.h"
+#include "sdk/json/json.h"
+
+namespace vireo::cli {
+
+struct Int8Request {
+  std::string data, recipe;      // files that are read; "": none
+  std::string save_recipe, qdq;  // files that are written; "": none
+  std::string memory;            // "2G", "500M" or a number of bytes; "": twice the model, at least 512 MB
+  bool asked() const { return !data.empty() || !recipe.empty(); }
+};
+
+// One quantization. Throws Failure for a recipe or data that cannot be read; what is wrong with them for this model the
+// stage says.
+class Int8Run {
+ public:
+  Int8Run(const Int8Request& request, const std::string& model, Progress* progress);
+
+  std::shared_ptr<Stage> stage() const { return stage_; }
+  // The recipe and the QDQ file, once the conversion went well. False with diagnostics where one cannot be written.
+  bool write(Diagnostics* diagnostics) const;
+  std::string text() const;  // lines for people: what was done, and the layers that lost most
+  Json json() const;
+
+ private:
+  const Int8Request request_;
+  SessionEvaluator evaluator_;
+  std::unique_ptr<NpzSamples> samples_;
+  std::shared_ptr<quant::StaticInt8> stage_;
+};
+
+}  // namespace vireo::cli
+
+#endif  // VIREO_CONVERTER_CLI_INT8_H_

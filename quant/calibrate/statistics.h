@@ -1,0 +1,62 @@
+// What a model's values are like on sample data: one pass through sessions, with the values as further outputs, and a
+// state of fixed size for each. Where a ceiling is given, values are divided into groups, each with a pass of its own.
+#ifndef VIREO_QUANT_CALIBRATE_STATISTICS_H_
+#define VIREO_QUANT_CALIBRATE_STATISTICS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "converter/ir/graph.h"
+#include "converter/stage/evaluator.h"
+#include "quant/calibrate/samples.h"
+#include "quant/observers/histogram.h"
+#include "quant/observers/moments.h"
+#include "quant/observers/range.h"
+
+namespace vireo::quant {
+
+struct Statistics {
+  RangeObserver range;
+  HistogramObserver histogram;
+  MomentsObserver moments;
+};
+
+// A value to observe, and its axis of channels: from the end where negative.
+struct Tap {
+  const ir::Value* value = nullptr;
+  int channels = -1;
+};
+
+// A tensor with `channels` in the middle; one channel where it has no such axis.
+Block block_of(const HostTensor& tensor, int channels);
+
+// Says which share of the work is behind.
+using TellShare = std::function<void(double share)>;
+
+struct PassOptions {
+  uint64_t memory = 0;       // most bytes that a pass may take; 0: no ceiling
+  size_t most_samples = 0;   // 0: all
+  uint64_t state_bytes = 0;  // of a tap's state, which counts as its memory
+  TellShare tell;
+  // Is called when a group of taps has seen all samples: what was kept of them may go. May be empty.
+  std::function<void(size_t first, size_t count)> group_done;
+};
+
+// Runs `graph` over `samples`, a group of taps at a time; `take(first, values)` gets the values from tap `first` on.
+// False with `error`, which names the value where one needs more than the ceiling.
+bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
+                     const PassOptions& options,
+                     const std::function<bool(size_t first, size_t sample, const std::vector<HostTensor>& values,
+                                              std::string* error)>& take,
+                     std::string* error);
+
+// The statistics of all taps, by the value's id. False with `error`, also where a value is NaN or infinite.
+bool calibrate(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
+               const PassOptions& options, std::map<uint32_t, Statistics>* out, std::string* error);
+
+}  // namespace vireo::quant
+
+#endif  // VIREO_QUANT_CALIBRATE_STATISTICS_H_

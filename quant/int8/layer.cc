@@ -1,0 +1,104 @@
+#include "quant/int8/layer.h"
+
+#include <cstring>
+
+#include "sdk/ops/shared/value_reader.h"
+
+namespace vireo::quant {
+namespace {
+
+const ir::Value* weight_value(const Layer& layer) { return layer.node->in(static_cast<size_t>(layer.weights)); }
+
+// Calls f(index in the tensor, index in the rows).
+template <class F>
+void each_weight(const Layer& layer, const F& f) {
+  const Shape& s = weight_value(layer)->type.shape;
+  const int64_t channels = s[layer.weight_axis], count = element_count(s);
+  int64_t inner = 1;
+  for (int d = layer.weight_axis + 1; d < s.rank; ++d) inner *= s[d];
+  std::vector<int64_t> next(static_cast<size_t>(channels), 0);
+  const int64_t per_channel = channels == 0 ? 0 : count / channels;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t c = i / inner % channels;
+    f(static_cast<size_t>(i), static_cast<size_t>(c * per_channel + next[static_cast<size_t>(c)]++));
+  }
+}
+
+// The node and input that hold the bias; null without one.
+ir::Node* bias_holder(const Layer& layer, size_t* input) {
+  if (layer.sum != nullptr) {
+    *input = layer.sum->in(0)->constant != nullptr ? 0 : 1;
+    return layer.sum;
+  }
+  *input = static_cast<size_t>(layer.bias);
+  return layer.bias < 0 ? nullptr : layer.node;
+}
+
+int64_t channels_of(const Layer& layer) { return weight_value(layer)->type.shape[layer.weight_axis]; }
+
+}  // namespace
+
+WeightRows weights_of(const Layer& layer) {
+  const ir::Constant& c = *weight_value(layer)->constant;
+  WeightRows rows;
+  rows.channels = channels_of(layer);
+  rows.per_channel = rows.channels == 0 ? 0 : c.tensor.count() / rows.channels;
+  rows.values.resize(static_cast<size_t>(c.tensor.count()));
+  each_weight(layer, [&](size_t at, size_t row) {
+    rows.values[row] = read_real(DType::kF32, c.tensor.bytes.data(), static_cast<int64_t>(at));
+  });
+  return rows;
+}
+
+std::vector<double> bias_of(const Layer& layer) {
+  size_t input = 0;
+  const ir::Node* holder = bias_holder(layer, &input);
+  if (holder == nullptr) return {};
+  const ConstTensor& t = holder->in(input)->constant->tensor;
+  std::vector<double> out;
+  for (int64_t c = 0; c < channels_of(layer); ++c)
+    out.push_back(read_real(t.type.dtype, t.bytes.data(), t.count() == 1 ? 0 : c));
+  return out;
+}
+
+void set_weights(ir::Graph& graph, const Layer& layer, const WeightRows& rows) {
+  const ir::Value& w = *weight_value(layer);
+  std::vector<float> values(rows.values.size());
+  each_weight(layer, [&](size_t at, size_t row) { values[at] = static_cast<float>(rows.values[row]); });
+  ir::Value* changed = graph.add_constant(w.name, ir::make_constant_of<float>(DType::kF32, w.type.shape, values));
+  graph.set_input(layer.node, static_cast<size_t>(layer.weights), changed);
+}
+
+bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {
+  std::vector<float> values(bias.begin(), bias.end());
+  Shape shape;
+  shape.rank = 1;
+  shape[0] = static_cast<int64_t>(values.size());
+  ir::ConstantPtr constant = ir::make_constant_of<float>(DType::kF32, shape, values);
+  size_t input = 0;
+  ir::Node* holder = bias_holder(layer, &input);
+  if (holder != nullptr) {
+    const ir::Value& was = *holder->in(input);
+    if (was.constant->tensor.count() == static_cast<int64_t>(values.size()))
+      constant = ir::with_shape(constant, was.type.shape);
+    graph.set_input(holder, input, graph.add_constant(was.name, constant));
+    return true;
+  }
+  if (layer.node->op == Op::kMatMul) return false;
+  ir::Value* added = graph.add_constant(layer_name(*layer.node) + "_bias", constant);
+  if (layer.node->inputs.size() < 3) {
+    graph.add_operand(layer.node, added);
+  } else {
+    graph.set_input(layer.node, 2, added);
+  }
+  layer.bias = 2;
+  return true;
+}
+
+ir::ConstantPtr codes_as_tensor(const Layer& layer, const WeightCodes& codes) {
+  std::vector<uint8_t> bytes(codes.codes.size());
+  each_weight(layer, [&](size_t at, size_t row) { bytes[at] = static_cast<uint8_t>(codes.codes[row]); });
+  return ir::make_constant({DType::kI8, weight_value(layer)->type.shape}, std::move(bytes));
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,239 @@
+#include "quant/int8/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace vireo::quant {
+namespace {
+
+// How many letters have to be changed, put in or left out.
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+class RecipeReader {
+ public:
+  RecipeReader(Recipe* out, std::string* error, std::string* help) : out_(*out), error_(*error), help_(*help) {}
+
+  bool read(const Json& json) {
+    static const std::vector<std::string> known = {"vireo_recipe", "model",  "data",   "condition",
+                                                   "defaults",     "layers", "ranges", "measured"};
+    if (!json.is_object()) return fail("a recipe is an object of JSON", "start from one that --save-recipe wrote");
+    for (const Json::Member& m : json.items()) {
+      for (const char* later : {"prune", "search", "budget", "seed", "code"}) {
+        if (m.key == later)
+          return fail("the recipe has \"" + m.key + "\", which this version does not do",
+                      "take the key out; static int8 obeys condition, defaults, layers and ranges");
+      }
+      if (!one_of(m.key, known, "the recipe")) return false;
+    }
+    if (!json.contains("vireo_recipe") || !json.at("vireo_recipe").is_number_integer() ||
+        json.at("vireo_recipe").get<int>() != 1)
+      return fail("the recipe is not of version 1", "\"vireo_recipe\": 1 has to stand in it");
+    return text(json, "model", &out_.model) && data(json) && condition(json) && defaults(json) && layers(json) &&
+           ranges(json);
+  }
+
+ private:
+  bool fail(const std::string& error, const std::string& help) {
+    error_ = error;
+    help_ = help;
+    return false;
+  }
+
+  bool one_of(const std::string& word, const std::vector<std::string>& known, const std::string& where) {
+    if (std::find(known.begin(), known.end(), word) != known.end()) return true;
+    const std::string* best = &known[0];
+    std::string all;
+    for (const std::string& k : known) {
+      all += (all.empty() ? "" : ", ") + k;
+      if (edit_distance(word, k) < edit_distance(word, *best)) best = &k;
+    }
+    const bool is_near = edit_distance(word, *best) <= std::max<size_t>(2, best->size() / 3);
+    return fail(where + " has \"" + word + "\", which means nothing here",
+                (is_near ? "did you mean \"" + *best + "\"? " : "") + "known: " + all);
+  }
+
+  bool text(const Json& object, const std::string& key, std::string* to) {
+    if (!object.contains(key)) return true;
+    if (!object.at(key).is_string()) return fail("\"" + key + "\" of the recipe is not a text", "write it in quotes");
+    *to = object.at(key).get<std::string>();
+    return true;
+  }
+
+  bool object_of(const Json& json, const std::string& key, const Json** to) {
+    *to = nullptr;
+    if (!json.contains(key)) return true;
+    if (!json.at(key).is_object()) return fail("\"" + key + "\" of the recipe is not an object", "write { ... }");
+    *to = &json.at(key);
+    return true;
+  }
+
+  bool data(const Json& json) {
+    const Json* object = nullptr;
+    if (!object_of(json, "data", &object)) return false;
+    if (object == nullptr) return true;
+    for (const Json::Member& m : object->items()) {
+      if (!one_of(m.key, {"calibrate", "samples", "sha256"}, "\"data\" of the recipe")) return false;
+    }
+    return text(*object, "calibrate", &out_.data_file) && text(*object, "sha256", &out_.data_digest);
+  }
+
+  bool condition(const Json& json) {
+    if (!json.contains("condition")) return true;
+    const Json& list = json.at("condition");
+    if (!list.is_array())
+      return fail("\"condition\" of the recipe is not a list", "write [{\"equalise\": \"*\"}] or []");
+    out_.equalise = false;
+    for (const Json& step : list) {
+      if (!step.is_object() || step.size() != 1)
+        return fail("a step of \"condition\" is not an object of one key", "write {\"equalise\": \"*\"}");
+      for (const Json::Member& m : step.items()) {
+        if (!one_of(m.key, {"equalise"}, "a step of \"condition\"")) return false;
+        if (!m.value.is_string() || m.value.get<std::string>() != "*")
+          return fail("\"equalise\" of the recipe is not \"*\"",
+                      "it is done wherever layers follow each other, or not");
+        out_.equalise = true;
+      }
+    }
+    return true;
+  }
+
+  bool defaults(const Json& json) {
+    const Json* object = nullptr;
+    if (!object_of(json, "defaults", &object)) return false;
+    if (object == nullptr) return true;
+    std::string format = "w8a8", weights = "channel", range = "mse", rounding = "descent", bias = "correct";
+    for (const Json::Member& m : object->items()) {
+      if (!one_of(m.key, {"format", "weights", "range", "rounding", "bias"}, "\"defaults\" of the recipe"))
+        return false;
+    }
+    const std::string where = "of \"defaults\" in the recipe";
+    if (!text(*object, "format", &format) || !text(*object, "weights", &weights) || !text(*object, "range", &range) ||
+        !text(*object, "rounding", &rounding) || !text(*object, "bias", &bias) ||
+        !one_of(format, {"w8a8"}, "\"format\" " + where) ||
+        !one_of(weights, {"channel", "tensor"}, "\"weights\" " + where) ||
+        !one_of(range, range_method_names(), "\"range\" " + where) ||
+        !one_of(rounding, {"descent", "nearest"}, "\"rounding\" " + where) ||
+        !one_of(bias, {"correct", "keep"}, "\"bias\" " + where))
+      return false;
+    out_.per_channel = weights == "channel";
+    out_.correct_bias = bias == "correct";
+    out_.descend = rounding == "descent";
+    return find_range_method(range, &out_.range);
+  }
+
+  bool layers(const Json& json) {
+    const Json* object = nullptr;
+    if (!object_of(json, "layers", &object)) return false;
+    if (object == nullptr) return true;
+    for (const Json::Member& m : object->items()) {
+      const std::string where = "layer \"" + m.key + "\" of the recipe";
+      if (!m.value.is_object()) return fail(where + " is not an object", "write {\"keep\": true}");
+      for (const Json::Member& option : m.value.items()) {
+        if (!one_of(option.key, {"keep"}, where)) return false;
+        if (!option.value.is_boolean())
+          return fail("\"keep\" of " + where + " is neither true nor false", "write true");
+        out_.rules.emplace_back(m.key, option.value.get<bool>());
+      }
+    }
+    return true;
+  }
+
+  bool ranges(const Json& json) {
+    const Json* object = nullptr;
+    if (!object_of(json, "ranges", &object)) return false;
+    if (object == nullptr) return true;
+    for (const Json::Member& m : object->items()) {
+      const std::string where = "the range of \"" + m.key + "\" in the recipe";
+      if (!m.value.is_array() || m.value.size() != 2 || !m.value[size_t{0}].is_number() ||
+          !m.value[size_t{1}].is_number())
+        return fail(where + " is not two numbers", "write [low, high]");
+      const ValueRange r = {m.value[size_t{0}].get<double>(), m.value[size_t{1}].get<double>()};
+      if (!std::isfinite(r.low) || !std::isfinite(r.high) || r.low > 0 || r.high < 0)
+        return fail(where + " does not hold 0", "zero is always a code: low is at most 0 and high at least 0");
+      out_.ranges[m.key] = r;
+    }
+    return true;
+  }
+
+  Recipe& out_;
+  std::string& error_;
+  std::string& help_;
+};
+
+}  // namespace
+
+bool matches(const std::string& pattern, const std::string& name) {
+  // Of the last * seen: where it stands, and what of the name it stands for.
+  size_t p = 0, n = 0, star = std::string::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] == name[n] && pattern[p] != '*'))) {
+      ++p;
+      ++n;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (star != std::string::npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+bool kept(const Recipe& recipe, const std::string& name) {
+  bool keep = false;
+  for (const auto& [pattern, rule] : recipe.rules) {
+    if (matches(pattern, name)) keep = rule;
+  }
+  return keep;
+}
+
+bool read_recipe(const Json& json, Recipe* out, std::string* error, std::string* help) {
+  return RecipeReader(out, error, help).read(json);
+}
+
+Json write_recipe(const Recipe& recipe) {
+  Json json = {{"vireo_recipe", 1}};
+  if (!recipe.model.empty()) json["model"] = recipe.model;
+  if (!recipe.data_digest.empty()) json["data"] = {{"calibrate", recipe.data_file}, {"sha256", recipe.data_digest}};
+  json["condition"] = Json::array();
+  if (recipe.equalise) {
+    Json step = Json::object();
+    step["equalise"] = "*";
+    json["condition"].push_back(step);
+  }
+  json["defaults"] = {{"format", "w8a8"},
+                      {"weights", recipe.per_channel ? "channel" : "tensor"},
+                      {"range", range_method_names()[static_cast<size_t>(recipe.range)]},
+                      {"rounding", recipe.descend ? "descent" : "nearest"},
+                      {"bias", recipe.correct_bias ? "correct" : "keep"}};
+  json["layers"] = Json::object();
+  for (const auto& [pattern, keep] : recipe.rules) json["layers"][pattern] = Json{{"keep", keep}};
+  json["ranges"] = Json::object();
+  for (const auto& [name, range] : recipe.ranges) {
+    Json pair = Json::array();
+    pair.push_back(range.low);
+    pair.push_back(range.high);
+    json["ranges"][name] = pair;
+  }
+  return json;
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,81 @@
+// Recipes: read as they were written, and refused by name where a key means nothing.
+#include "quant/int8/recipe.h"
+
+#include <gtest/gtest.h>
+
+namespace vireo::quant {
+namespace {
+
+bool reads(const std::string& text, Recipe* out, std::string* error, std::string* help) {
+  error->clear();
+  help->clear();
+  return read_recipe(parse_json(text), out, error, help);
+}
+
+TEST(Recipe, RoundTrip) {
+  Recipe r;
+  r.model = "sha256:00";
+  r.data_file = "cal.npz";
+  r.data_digest = "sha256:11";
+  r.per_channel = false;
+  r.range = RangeMethod::kPercentile;
+  r.equalise = false;
+  r.correct_bias = false;
+  r.descend = false;
+  r.rules = {{"head.*", true}, {"head.1", false}};
+  r.ranges["stem"] = {-0.1, 3.3000000000000003};
+  const std::string text = json_text(write_recipe(r), 1);
+  Recipe again;
+  std::string error, help;
+  ASSERT_TRUE(reads(text, &again, &error, &help)) << error;
+  EXPECT_EQ(json_text(write_recipe(again), 1), text);
+  EXPECT_EQ(again.ranges["stem"].high, 3.3000000000000003);
+  EXPECT_TRUE(kept(again, "head.2"));
+  EXPECT_FALSE(kept(again, "head.1"));
+  EXPECT_FALSE(kept(again, "stem"));
+}
+
+TEST(Recipe, KeysThatMeanNothingAreNamedWithTheNearest) {
+  struct Case {
+    const char* text;
+    const char* error;
+    const char* help;
+  };
+  const Case cases[] = {
+      {R"({"vireo_recipe": 1, "defautls": {}})", "the recipe has \"defautls\"", "did you mean \"defaults\"?"},
+      {R"({"vireo_recipe": 1, "defaults": {"wieghts": "tensor"}})", "\"wieghts\"", "did you mean \"weights\"?"},
+      {R"({"vireo_recipe": 1, "defaults": {"range": "mze"}})", "\"mze\"", "did you mean \"mse\"?"},
+      {R"({"vireo_recipe": 1, "layers": {"a": {"kep": true}}})", "\"kep\"", "did you mean \"keep\"?"},
+      {R"({"vireo_recipe": 1, "layers": {"a": {"keep": 1}}})", "neither true nor false", "write true"},
+      {R"({"vireo_recipe": 1, "prune": []})", "\"prune\", which this version does not do", "take the key out"},
+      {R"({"vireo_recipe": 1, "search": {}})", "\"search\", which this version does not do", "take the key out"},
+      {R"({"vireo_recipe": 2})", "not of version 1", ""},
+      {R"({})", "not of version 1", ""},
+      {R"([1])", "an object of JSON", ""},
+      {R"({"vireo_recipe": 1, "ranges": {"x": [1, 2]}})", "does not hold 0", ""},
+      {R"({"vireo_recipe": 1, "ranges": {"x": 3}})", "is not two numbers", ""},
+      {R"({"vireo_recipe": 1, "condition": [{"equalize": "*"}]})", "\"equalize\"", "did you mean \"equalise\"?"},
+      {R"({"vireo_recipe": 1, "condition": {}})", "not a list", ""},
+      {R"({"vireo_recipe": 1, "data": 3})", "not an object", ""},
+  };
+  for (const Case& c : cases) {
+    Recipe r;
+    std::string error, help;
+    EXPECT_FALSE(reads(c.text, &r, &error, &help)) << c.text;
+    EXPECT_NE(error.find(c.error), std::string::npos) << error;
+    EXPECT_NE(help.find(c.help), std::string::npos) << help;
+  }
+}
+
+TEST(Recipe, PatternsStandForNames) {
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*c", "abbc"));
+  EXPECT_TRUE(matches("a*b*c", "a/b.b/c"));
+  EXPECT_TRUE(matches("?x", "ax"));
+  EXPECT_FALSE(matches("a*c", "abcd"));
+  EXPECT_FALSE(matches("?x", "x"));
+  EXPECT_FALSE(matches("", "a"));
+}
+
+}  // namespace
+}  // namespace vireo::quant

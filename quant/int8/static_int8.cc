@@ -1,0 +1,320 @@
+#include "quant/int8/static_int8.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "converter/ir/infer.h"
+#include "quant/int8/layer.h"
+#include "quant/repair/bias.h"
+#include "quant/repair/equalise.h"
+#include "quant/repair/rounding.h"
+#include "sdk/ops/shared/value_reader.h"
+
+namespace vireo::quant {
+namespace {
+
+constexpr size_t kAccountSamples = 8;
+// A part of a Concat takes the scale of the whole where that costs it less than half a decibel.
+constexpr double kJoinedLoss = 1.122;
+
+// The functions behind a value, of many elements at once, by their reference kernels.
+ValueFunction function_of(const CodedValue& value) {
+  if (value.behind.empty()) return {};
+  return [&value](const std::vector<float>& x, std::vector<double>* y) {
+    Shape shape;
+    shape.rank = 1;
+    shape[0] = static_cast<int64_t>(x.size());
+    ir::ConstantPtr now = ir::make_constant_of<float>(DType::kF32, shape, x);
+    for (const ir::Node* n : value.behind) {
+      std::vector<ir::ConstantPtr> inputs, outputs;
+      for (const ir::Value* v : n->inputs)
+        inputs.push_back(v == nullptr ? nullptr : v->constant == nullptr ? now : ir::with_shape(v->constant, Shape{}));
+      std::string message;
+      if (!ir::evaluate_node(*n, inputs, 1 << 20, &outputs, &message)) return false;
+      now = outputs[0];
+    }
+    if (now->tensor.count() != static_cast<int64_t>(x.size())) return false;
+    y->resize(x.size());
+    for (size_t i = 0; i < x.size(); ++i)
+      (*y)[i] = read_real(now->tensor.type.dtype, now->tensor.bytes.data(), static_cast<int64_t>(i));
+    return true;
+  };
+}
+
+class Quantization {
+ public:
+  Quantization(ir::Graph& graph, const Int8Options& options, Int8Report* report, PassLog* log)
+      : graph_(graph), options_(options), recipe_(options.recipe), report_(*report), log_(*log) {}
+
+  // False: log->failure says why.
+  bool run(std::unique_ptr<ir::Graph>* annotated) {
+    report_.recipe = recipe_;
+    if (!known_layers()) return false;
+    plan_ = make_plan(graph_, [&](const ir::Node& n) { return kept(recipe_, layer_name(n)); });
+    for (const auto& [node, why] : plan_.left) {
+      report_.left.emplace_back(layer_name(*node), why);
+      log_.reject(*node, why);
+    }
+    if (plan_.layers.empty())
+      return fail(
+          "nothing of the model can compute in int8" +
+              (plan_.left.empty() ? ": it has no product with constant weights"
+                                  : ", \"" + layer_name(*plan_.left[0].first) + "\" because " + plan_.left[0].second),
+          "int8-weights and int4 keep weights of matrices in codes, and bf16 halves them");
+    if (!timed("calibrate", [&] { return calibrate_values(); })) return false;
+    if (recipe_.equalise && !timed("equalise", [&] { return equalise_layers(); })) return false;
+    if (!timed("choose ranges", [&] { return choose_ranges(); })) return false;
+    if (!timed("round weights", [&] { return round_weights(); })) return false;
+    const std::unique_ptr<ir::Graph> reference = graph_.clone();
+    const std::vector<ir::Value*> decoded = annotate(graph_, plan_, choice_);
+    log_.changed(plan_.values.size());
+    report_.values = plan_.values.size();
+    *annotated = graph_.clone();
+    if (!options_.account || options_.samples == nullptr) return true;
+    return timed("compare layers", [&] { return compare_layers(*reference, decoded); });
+  }
+
+ private:
+  bool fail(const std::string& what, const std::string& help) {
+    log_.failure = what;
+    log_.failure_help = help;
+    return false;
+  }
+
+  template <class Step>
+  bool timed(const char* name, const Step& step) {
+    const auto start = std::chrono::steady_clock::now();
+    if (options_.tell) options_.tell(name, 0);
+    const bool good = step();
+    report_.seconds.emplace_back(name, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return good;
+  }
+
+  // Every pattern of the recipe means a node, every range a value.
+  bool known_layers() {
+    std::set<std::string> names, values;
+    for (const ir::Node& n : graph_.nodes()) {
+      names.insert(layer_name(n));
+      for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
+    }
+    for (const ir::Value* v : graph_.inputs()) values.insert(v->name);
+    for (const auto& [pattern, keep] : recipe_.rules) {
+      const std::string& p = pattern;
+      if (std::none_of(names.begin(), names.end(), [&](const std::string& n) { return matches(p, n); }))
+        return fail("the recipe speaks of the layer \"" + pattern + "\", and no node of the model has such a name",
+                    "the report of a conversion lists the layers by name");
+    }
+    for (const auto& [name, range] : recipe_.ranges) {
+      if (values.count(name) == 0)
+        return fail("the recipe has a range for \"" + name + "\", and the model has no such value",
+                    "the recipe is for another model, or for another version of it: make it anew (--save-recipe)");
+    }
+    return true;
+  }
+
+  // What changed is seen anew: its values have other ranges.
+  bool equalise_layers() {
+    if (options_.samples == nullptr)
+      return fail("channels are equalised by sample data, and no data is given",
+                  "give sample data (--calibrate, --data), or say \"condition\": [] in the recipe");
+    report_.equalised = equalise(graph_, plan_, statistics_, recipe_.per_channel);
+    if (report_.equalised.empty()) return true;
+    statistics_.clear();
+    return calibrate_values();
+  }
+
+  bool given(const CodedValue& c) const { return c.bounded || recipe_.ranges.count(c.value->name) != 0; }
+
+  PassOptions pass_options(const char* step) const {
+    PassOptions p;
+    p.memory = options_.memory;
+    if (options_.tell) p.tell = [this, step](double share) { options_.tell(step, share); };
+    return p;
+  }
+
+  bool calibrate_values() {
+    std::vector<Tap> taps;
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      const CodedValue& c = plan_.values[i];
+      const bool read_by_layer =
+          std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const Layer& l) { return l.input == i; });
+      if (!given(c) || (recipe_.correct_bias && read_by_layer) || options_.samples != nullptr)
+        taps.push_back({c.value, c.channels});
+    }
+    if (taps.empty()) return true;
+    if (options_.samples == nullptr)
+      return fail(
+          "the value \"" + taps[0].value->name + "\" has to be seen on data, and no data is given",
+          "give sample data (--calibrate, --data), or a recipe that has all ranges and says \"bias\": \"keep\"");
+    std::string error;
+    report_.never_fires.clear();
+    options_.samples->fit(graph_);
+    if (!calibrate(graph_, taps, *options_.samples, *options_.evaluator, pass_options("calibrate"), &statistics_,
+                   &error))
+      return fail(error, "look at that sample; --memory sets how much a pass over the data may take");
+    report_.samples = options_.samples->count();
+    for (const CodedValue& c : plan_.values) {
+      const auto found = statistics_.find(c.value->id);
+      if (found != statistics_.end() && found->second.range.low() == 0 && found->second.range.high() == 0)
+        report_.never_fires.push_back(c.value->name);
+    }
+    return true;
+  }
+
+  bool choose_ranges() {
+    std::vector<ValueRange> ranges;
+    for (const CodedValue& c : plan_.values) {
+      const auto known = recipe_.ranges.find(c.value->name);
+      if (known != recipe_.ranges.end()) {
+        ranges.push_back(known->second);
+      } else if (c.bounded) {
+        ranges.push_back({c.low, c.high});
+      } else {
+        ranges.push_back(choose_range(recipe_.range, statistics_[c.value->id], function_of(c)));
+      }
+    }
+    join_parts(&ranges);
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      choice_.scales.push_back(scale_of(ranges[i]));
+      report_.recipe.ranges[plan_.values[i].value->name] = ranges[i];
+    }
+    return true;
+  }
+
+  // One scale for all parts of a Concat whose parts can bear it.
+  void join_parts(std::vector<ValueRange>* ranges) {
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      for (const size_t part : plan_.values[i].parts) {
+        const CodedValue& c = plan_.values[part];
+        const auto found = statistics_.find(c.value->id);
+        if (c.bounded || found == statistics_.end() || recipe_.ranges.count(c.value->name) != 0) continue;
+        const ValueFunction behind = function_of(c);
+        const double own = squared_loss(found->second.histogram, scale_of((*ranges)[part]), behind);
+        const double joined = squared_loss(found->second.histogram, scale_of((*ranges)[i]), behind);
+        if (joined <= own * kJoinedLoss) (*ranges)[part] = (*ranges)[i];
+      }
+    }
+  }
+
+  // Weights by what their products lose: windows of what layers read are kept while their group's pass goes on.
+  bool descend_all() {
+    if (options_.samples == nullptr)
+      return fail("weights are rounded by sample data, and no data is given",
+                  "give sample data (--calibrate, --data), or say \"rounding\": \"nearest\" in the recipe's defaults");
+    std::vector<Tap> taps;
+    PassOptions p = pass_options("round weights");
+    for (const Layer& layer : plan_.layers) {
+      taps.push_back({layer.node->in(0), -1});
+      const int64_t size = weights_of(layer).per_channel * groups_of(layer);
+      p.state_bytes = std::max(p.state_bytes, RowsObserver::kMost * static_cast<uint64_t>(size) * sizeof(float));
+    }
+    std::vector<RowsObserver> windows(taps.size());
+    double before = 0, after = 0;
+    p.group_done = [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        if (windows[i].count() != 0) descend_one(i, windows[i], &before, &after);
+        windows[i] = {};
+      }
+    };
+    const auto take = [&](size_t first, size_t sample, const std::vector<HostTensor>& values, std::string*) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        const Layer& layer = plan_.layers[first + i];
+        if (has_windows(layer)) add_windows(layer, sample, values[i], &windows[first + i]);
+      }
+      return true;
+    };
+    std::string error;
+    if (!for_each_sample(graph_, taps, *options_.samples, *options_.evaluator, p, take, &error))
+      return fail(error, "say \"rounding\": \"nearest\" in a recipe's defaults, or allow more (--memory)");
+    if (after > 0) report_.rounding_gain_db = 10 * std::log10(before / after);
+    return true;
+  }
+
+  void descend_one(size_t i, const RowsObserver& windows, double* before, double* after) {
+    const Layer& layer = plan_.layers[i];
+    const bool takes_means = recipe_.correct_bias && (layer.sum != nullptr || layer.node->op != Op::kMatMul);
+    const Covariance covariance = covariance_of(windows, groups_of(layer), takes_means);
+    const WeightRows rows = weights_of(layer);
+    const auto [was, is] = descend(rows, covariance, &choice_.weights[i]);
+    const double scale = weights_energy(rows, covariance);
+    *before += scale > 0 ? was / scale : 0;
+    *after += scale > 0 ? is / scale : 0;
+    means_[i] = covariance.means;
+  }
+
+  bool round_weights() {
+    means_.resize(plan_.layers.size());
+    for (const Layer& layer : plan_.layers) {
+      const WeightRows rows = weights_of(layer);
+      const double x_scale = static_cast<double>(choice_.scales[layer.input].scale);
+      choice_.weights.push_back(nearest_codes(rows, weight_scales(rows, recipe_.per_channel, bias_of(layer), x_scale)));
+    }
+    if (recipe_.descend && !descend_all()) return false;
+    if (recipe_.correct_bias) correct_biases();
+    return true;
+  }
+
+  // The variance of a layer's results, by which layers are put on one footing.
+  static double weights_energy(const WeightRows& rows, const Covariance& covariance) {
+    double sum = 0;
+    for (int64_t c = 0; c < rows.channels; ++c) {
+      const double* h =
+          covariance.values.data() + c / (rows.channels / covariance.groups) * covariance.size * covariance.size;
+      for (int64_t i = 0; i < covariance.size; ++i) sum += rows.row(c)[i] * rows.row(c)[i] * h[i * covariance.size + i];
+    }
+    return sum;
+  }
+
+  void correct_biases() {
+    for (size_t i = 0; i < plan_.layers.size(); ++i) {
+      Layer& layer = plan_.layers[i];
+      const WeightRows rows = weights_of(layer);
+      if (means_[i].empty()) {
+        const auto found = statistics_.find(plan_.values[layer.input].value->id);
+        if (found != statistics_.end()) means_[i] = means_of(layer, rows, found->second.moments);
+      }
+      if (means_[i].empty()) continue;
+      const std::vector<double> shift = bias_shift(rows, choice_.weights[i], means_[i]);
+      std::vector<double> bias = bias_of(layer);
+      bias.resize(shift.size());
+      for (size_t c = 0; c < shift.size(); ++c) bias[c] += shift[c];
+      if (set_bias(graph_, layer, bias)) ++report_.biases_corrected;
+    }
+  }
+
+  bool compare_layers(const ir::Graph& reference, const std::vector<ir::Value*>& decoded) {
+    PassOptions p = pass_options("compare layers");
+    p.most_samples = kAccountSamples;
+    std::string error;
+    if (account(reference, plan_, choice_, graph_, decoded, statistics_, *options_.samples, *options_.evaluator, p,
+                &report_.layers, &error))
+      return true;
+    return fail("the quantized graph cannot be compared with the model: " + error, "report the model that shows it");
+  }
+
+  ir::Graph& graph_;
+  const Int8Options& options_;
+  const Recipe& recipe_;
+  Int8Report& report_;
+  PassLog& log_;
+  Plan plan_;
+  Choice choice_;
+  std::vector<std::vector<double>> means_;  // of what each layer's weights multiply; empty: not known
+  std::map<uint32_t, Statistics> statistics_;
+};
+
+}  // namespace
+
+StaticInt8::StaticInt8(Int8Options options) : options_(std::move(options)) {}
+
+void StaticInt8::run(ir::Graph& graph, PassLog& log) {
+  if (annotated_ != nullptr) return;
+  report_ = {};
+  Quantization(graph, options_, &report_, &log).run(&annotated_);
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,72 @@
+#include "quant/int8/weights8.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vireo::quant {
+namespace {
+
+constexpr double kMostCode = 127;
+
+double code8(double w, double scale) { return std::clamp(std::nearbyint(w / scale), -kMostCode, kMostCode); }
+
+double loss8(const double* w, int64_t count, double scale) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double d = w[i] - code8(w[i], scale) * scale;
+    sum += d * d;
+  }
+  return sum;
+}
+
+// Of `count` weights that share a scale.
+float best_scale(const double* w, int64_t count) {
+  double most = 0;
+  for (int64_t i = 0; i < count; ++i) most = std::max(most, std::fabs(w[i]));
+  const auto full = static_cast<float>(most / kMostCode);
+  if (!std::isnormal(full)) return 1;
+  float best = full;
+  double least = loss8(w, count, static_cast<double>(full));
+  for (int percent = 98; percent >= 70; percent -= 2) {
+    const auto scale = static_cast<float>(most / kMostCode * percent / 100);
+    if (!std::isnormal(scale)) break;
+    const double loss = loss8(w, count, static_cast<double>(scale));
+    if (loss >= least) continue;
+    least = loss;
+    best = scale;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias,
+                                 double x_scale) {
+  std::vector<float> scales;
+  if (!per_channel) {
+    scales.push_back(best_scale(w.values.data(), static_cast<int64_t>(w.values.size())));
+  } else {
+    for (int64_t c = 0; c < w.channels; ++c) scales.push_back(best_scale(w.row(c), w.per_channel));
+  }
+  for (size_t c = 0; c < bias.size(); ++c) {
+    float& scale = scales[scales.size() == 1 ? 0 : c];
+    const double least = std::fabs(bias[c]) / (std::ldexp(1.0, 30) * x_scale);
+    if (static_cast<double>(scale) < least) scale = static_cast<float>(least);
+  }
+  return scales;
+}
+
+WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales) {
+  WeightCodes out;
+  out.scales = std::move(scales);
+  out.codes.resize(w.values.size());
+  for (int64_t c = 0; c < w.channels; ++c) {
+    for (int64_t i = 0; i < w.per_channel; ++i) {
+      const auto at = static_cast<size_t>(c * w.per_channel + i);
+      out.codes[at] = static_cast<int8_t>(code8(w.values[at], static_cast<double>(out.scale(c))));
+    }
+  }
+  return out;
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,36 @@
+// Weights in int8 codes, -127 to 127, with a scale for each output channel or one for all.
+#ifndef VIREO_QUANT_INT8_WEIGHTS8_H_
+#define VIREO_QUANT_INT8_WEIGHTS8_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace vireo::quant {
+
+// Weights by output channel: [channels, per_channel], whatever order the tensor has.
+struct WeightRows {
+  int64_t channels = 0, per_channel = 0;
+  std::vector<double> values;
+
+  double* row(int64_t c) { return values.data() + c * per_channel; }
+  const double* row(int64_t c) const { return values.data() + c * per_channel; }
+};
+
+struct WeightCodes {
+  std::vector<float> scales;  // one a channel, or one
+  std::vector<int8_t> codes;  // as WeightRows::values
+  float scale(int64_t c) const { return scales[scales.size() == 1 ? 0 : static_cast<size_t>(c)]; }
+};
+
+// The scales: of each channel's largest weight, or where clipping it loses less, a smaller one (least squares). `bias`
+// (one a channel, or empty) at the scale of x and the weights has to fit into 2^30: a scale that is too small for that
+// is raised. One scale for all where not `per_channel`.
+std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias,
+                                 double x_scale);
+// Each weight's nearest code.
+WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales);
+
+}  // namespace vireo::quant
+
+#endif  // VIREO_QUANT_INT8_WEIGHTS8_H_

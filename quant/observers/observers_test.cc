@@ -1,0 +1,121 @@
+// States merge to what one pass gives, and blocks may come in any order: the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "quant/observers/histogram.h"
+#include "quant/observers/moments.h"
+#include "quant/observers/range.h"
+#include "quant/observers/rows.h"
+
+namespace vireo::quant {
+namespace {
+
+// Samples of 3 channels whose sizes differ by orders of magnitude.
+std::vector<std::vector<float>> samples() {
+  std::mt19937 rng(7);
+  std::normal_distribution<float> value(0.3f, 1);
+  std::vector<std::vector<float>> out(9);
+  for (size_t s = 0; s < out.size(); ++s) {
+    out[s].resize(3 * 50);
+    for (float& x : out[s]) x = value(rng) * std::ldexp(1.0f, static_cast<int>(s * 3) - 12);
+  }
+  return out;
+}
+Block block(const std::vector<float>& x) { return {x.data(), 1, 3, static_cast<int64_t>(x.size()) / 3}; }
+
+TEST(Observers, AnyOrderAndAnyDivisionGiveTheSameBits) {
+  const auto all = samples();
+  RangeObserver range;
+  HistogramObserver histogram;
+  MomentsObserver moments;
+  RowsObserver rows;
+  for (size_t s = 0; s < all.size(); ++s) {
+    range.add(block(all[s]));
+    histogram.add(block(all[s]));
+    moments.add(block(all[s]));
+    rows.add(s, block(all[s]));
+  }
+  RangeObserver ranges[2];
+  HistogramObserver histograms[2];
+  MomentsObserver both_moments[2];
+  RowsObserver both_rows[2];
+  for (size_t s = all.size(); s-- > 0;) {
+    ranges[s % 2].add(block(all[s]));
+    histograms[s % 2].add(block(all[s]));
+    both_moments[s % 2].add(block(all[s]));
+    both_rows[s % 2].add(s, block(all[s]));
+  }
+  ranges[1].merge(ranges[0]);
+  histograms[1].merge(histograms[0]);
+  both_moments[1].merge(both_moments[0]);
+  both_rows[1].merge(both_rows[0]);
+  EXPECT_EQ(ranges[1].low(), range.low());
+  EXPECT_EQ(ranges[1].high(), range.high());
+  EXPECT_EQ(ranges[1].lows(), range.lows());
+  EXPECT_EQ(ranges[1].highs(), range.highs());
+  EXPECT_TRUE(histograms[1] == histogram);
+  EXPECT_TRUE(both_moments[1] == moments);
+  EXPECT_TRUE(both_rows[1] == rows);
+}
+
+TEST(Observers, HistogramCountsEveryElementInItsBin) {
+  const auto all = samples();
+  HistogramObserver h;
+  std::vector<float> sorted;
+  for (const auto& s : all) {
+    h.add(block(s));
+    sorted.insert(sorted.end(), s.begin(), s.end());
+  }
+  std::sort(sorted.begin(), sorted.end());
+  uint64_t below = 0;
+  for (int bin = 0; bin < HistogramObserver::kBins; ++bin) {
+    below += h.count(bin);
+    const double end = (bin + 1 - HistogramObserver::kBins / 2) * h.width();
+    const auto wanted = std::lower_bound(sorted.begin(), sorted.end(), end,
+                                         [](float x, double e) { return static_cast<double>(x) < e; });
+    ASSERT_EQ(below, static_cast<uint64_t>(wanted - sorted.begin())) << bin;
+  }
+  EXPECT_EQ(h.total(), sorted.size());
+  // The largest element fills at least half of the range.
+  EXPECT_LT(h.width() * HistogramObserver::kBins / 4, std::max(std::fabs(sorted.front()), sorted.back()));
+}
+
+TEST(Observers, MomentsAreThoseOfTheElements) {
+  const std::vector<float> x = {1, 2, -3, 0.5f, -0.5f, 4};
+  MomentsObserver m;
+  m.add({x.data(), 1, 2, 3});
+  EXPECT_DOUBLE_EQ(m.mean(0), 0);
+  EXPECT_DOUBLE_EQ(m.mean_magnitude(0), 2);
+  EXPECT_DOUBLE_EQ(m.mean_square(1), (0.25 + 0.25 + 16) / 3);
+}
+
+TEST(Observers, WhatIsNotFiniteIsCountedApart) {
+  const std::vector<float> x = {1, NAN, -INFINITY, 2};
+  RangeObserver r;
+  HistogramObserver h;
+  r.add({x.data(), 1, 1, 4});
+  h.add({x.data(), 1, 1, 4});
+  EXPECT_EQ(r.not_finite(), 2u);
+  EXPECT_EQ(r.low(), 1);
+  EXPECT_EQ(r.high(), 2);
+  EXPECT_EQ(h.total(), 2u);
+}
+
+TEST(Observers, RowsAreBoundedAndHaveTheirChannels) {
+  std::vector<float> x(4 * 2000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  RowsObserver rows;
+  rows.add(3, {x.data(), 1, 4, 2000});  // channels second: a row is every 2000th element
+  EXPECT_EQ(rows.count(), RowsObserver::kMost);
+  for (const std::vector<float>* row : rows.rows()) {
+    ASSERT_EQ(row->size(), 4u);
+    EXPECT_EQ((*row)[3] - (*row)[0], 6000);
+  }
+}
+
+}  // namespace
+}  // namespace vireo::quant

@@ -1,0 +1,52 @@
+#include "quant/observers/rows.h"
+
+#include <iterator>
+#include <utility>
+
+namespace vireo::quant {
+namespace {
+
+// splitmix64's finaliser: a bijection, so that no two rows of one sample meet.
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+void RowsObserver::trim() {
+  while (rows_.size() > kMost) rows_.erase(std::prev(rows_.end()));
+}
+
+void RowsObserver::add_made(uint64_t sample, int64_t count, size_t size,
+                            const std::function<void(int64_t row, float* out)>& make) {
+  for (int64_t r = 0; r < count; ++r) {
+    const uint64_t hash = mixed((sample << 32) + static_cast<uint64_t>(r) + 1);
+    if (rows_.size() >= kMost && hash > rows_.rbegin()->first) continue;
+    std::vector<float> row(size);
+    make(r, row.data());
+    rows_[hash] = std::move(row);
+    trim();
+  }
+}
+
+void RowsObserver::add(uint64_t sample, const Block& block) {
+  add_made(sample, block.outer * block.inner, static_cast<size_t>(block.channels), [&](int64_t r, float* out) {
+    const float* x = block.data + r / block.inner * block.channels * block.inner + r % block.inner;
+    for (int64_t c = 0; c < block.channels; ++c) out[c] = x[c * block.inner];
+  });
+}
+
+void RowsObserver::merge(const RowsObserver& other) {
+  for (const auto& [hash, row] : other.rows_) rows_[hash] = row;
+  trim();
+}
+
+std::vector<const std::vector<float>*> RowsObserver::rows() const {
+  std::vector<const std::vector<float>*> out;
+  for (const auto& [hash, row] : rows_) out.push_back(&row);
+  return out;
+}
+
+}  // namespace vireo::quant

@@ -1,0 +1,271 @@
+"""vireo quantize and convert --quantize int8: an ONNX file and sample data in, a model that computes in integers out. What leaves as
+QDQ runs in ONNX Runtime to the same answers, a recipe that nobody edited gives the same bytes, and bad data end in an error that
+names them and leaves nothing behind."""
+import json
+
+import support
+
+WORK = support.WORK / "static_int8"
+
+
+def network(np, spread=1.0):
+    """Conv, depthwise, residual, pool, squeeze and excite, two heads: what small networks are made of. spread: of its channels' sizes."""
+    import onnx
+    from onnx import helper, numpy_helper
+    rng = np.random.default_rng(5)
+    constants, nodes = {}, []
+
+    def weight(name, *shape):
+        w = rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+        constants[name] = w.astype(np.float32)
+        return name
+
+    def conv(name, x, n, k, size=1, group=1, act="Relu", strides=1):
+        nodes.append(helper.make_node("Conv", [x, weight(name + ".w", n, k, size, size), weight(name + ".b", n)], [name + ".conv"], name=name,
+                                      pads=[size // 2] * 4, group=group, strides=[strides] * 2))
+        if act:
+            nodes.append(helper.make_node(act, [name + ".conv"], [name + ".out"], name=name + "." + act))
+            return name + ".out"
+        return name + ".conv"
+
+    a = conv("stem", "image", 8, 3, 3, strides=2)
+    b = conv("dw", a, 8, 1, 3, group=8)
+    c = conv("project", b, 8, 8, act=None)
+    nodes.append(helper.make_node("Add", [a, c], ["sum"], name="residual"))
+    nodes.append(helper.make_node("MaxPool", ["sum"], ["pooled"], name="pool", kernel_shape=[2, 2], strides=[2, 2]))
+    d = conv("expand", "pooled", 16, 8, act="HardSwish")
+    nodes.append(helper.make_node("GlobalAveragePool", [d], ["mean"], name="gap"))
+    gate = conv("gate", "mean", 16, 16, act="HardSigmoid")
+    nodes.append(helper.make_node("Mul", [d, gate], ["gated"], name="excite"))
+    e = conv("last", "gated", 16, 16)
+    nodes.append(helper.make_node("GlobalAveragePool", [e], ["features"], name="gap2"))
+    nodes.append(helper.make_node("Flatten", ["features"], ["flat"], name="flatten"))
+    nodes.append(helper.make_node("Gemm", ["flat", weight("fc.w", 5, 16), weight("fc.b", 5)], ["logits"], name="fc", transB=1))
+    if spread > 1:  # a factor on each channel and its inverse behind Relu
+        s = np.geomspace(1, spread, 8).astype(np.float32)
+        constants["stem.w"] *= s[:, None, None, None]
+        constants["stem.b"] *= s
+        constants["dw.w"] /= s[:, None, None, None]
+        nodes[:] = [n for n in nodes if n.name not in ("residual",)]
+        for n in nodes:
+            n.input[:] = ["project.conv" if i == "sum" else i for i in n.input]
+    real = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("image", real, ["batch", 3, 16, 16])],
+                              [helper.make_tensor_value_info("logits", real, ["batch", 5])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def made(spread=1.0):
+    """The model and its data, in the work folder."""
+    import numpy as np
+    import onnx
+    WORK.mkdir(parents=True, exist_ok=True)
+    model, data = WORK / f"net{spread:g}.onnx", WORK / "samples.npz"
+    if not model.exists():
+        onnx.save(network(np, spread), model)
+    if not data.exists():
+        np.savez(data, image=np.random.default_rng(3).standard_normal((24, 3, 16, 16)).astype(np.float32))
+    return model, data
+
+
+def run(model, x):
+    import numpy as np
+    np.save(WORK / "x.npy", x)
+    support.vireo("run", model, "--input", f"image={WORK / 'x.npy'}", "--output", WORK / "y.npz")
+    return np.load(WORK / "y.npz")["logits"]
+
+
+def ort(path, x):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: x})[0]
+
+
+def signal_to_noise(np, reference, other):
+    return 10 * np.log10((reference ** 2).sum() / ((reference - other) ** 2).sum())
+
+
+def quantize(model, name, *arguments):
+    out = WORK / (name + ".vireo")
+    done = support.vireo("quantize", model, "-o", out, *arguments, "--json")
+    return out, json.loads(done.stdout)
+
+
+def near_the_float_model(test):
+    import numpy as np
+    model, data = made()
+    out, report = quantize(model, "near", "--data", data)
+    x = np.random.default_rng(8).standard_normal((32, 3, 16, 16)).astype(np.float32)
+    test.assertGreater(signal_to_noise(np, ort(model, x), run(out, x)), 20)
+    facts = json.loads(support.vireo("inspect", out, "--json").stdout)
+    test.assertTrue(facts["integer_only"], facts.get("float_nodes"))
+    layers = report["quantization"]["layers"]
+    test.assertEqual(sorted(layers), ["dw", "expand", "fc", "gate", "last", "project", "stem"])
+    for name, layer in layers.items():
+        test.assertGreater(layer["sqnr_db"], 20, name)
+        test.assertGreater(layer["sqnr_db"], layer["accumulated_db"] - 1, name)
+
+
+def the_qdq_file_says_the_same(test):
+    import numpy as np
+    import onnx
+    model, data = made()
+    qdq = WORK / "net.qdq.onnx"
+    out, _ = quantize(model, "qdq", "--data", data, "--emit-onnx", qdq)
+    exported = onnx.load(qdq)
+    onnx.checker.check_model(exported, full_check=True)
+    test.assertGreaterEqual(exported.opset_import[0].version, 21)
+    test.assertIn("QuantizeLinear", {n.op_type for n in exported.graph.node})
+    x = np.random.default_rng(8).standard_normal((32, 3, 16, 16)).astype(np.float32)
+    ours, theirs = run(out, x), ort(qdq, x)
+    # A code of the result, where float sums and integer ones lie on two sides of a half; seldom two.
+    codes = {n.output[0]: n for n in exported.graph.node}
+    scale = onnx.numpy_helper.to_array(next(i for i in exported.graph.initializer if i.name == codes["logits"].input[1]))
+    test.assertLessEqual(np.abs(ours - theirs).max(), 2.01 * scale)
+    test.assertGreater((np.abs(ours - theirs) < 0.01 * scale).mean(), 0.8)
+    again = support.convert(qdq, "static_int8/qdq_again")
+    test.assertTrue(np.array_equal(run(again, x), ours))
+
+
+def an_unedited_recipe_gives_the_same_bytes(test):
+    model, data = made()
+    recipe = WORK / "recipe.json"
+    first, _ = quantize(model, "first", "--data", data, "--save-recipe", recipe)
+    for verb in (("quantize", "--data"), ("convert", "--calibrate")):
+        out = WORK / "second.vireo"
+        support.vireo(verb[0], model, "-o", out, verb[1], data, "--recipe", recipe)
+        test.assertEqual(first.read_bytes(), out.read_bytes())
+
+
+def ranges_of_a_recipe_need_no_data(test):
+    import numpy as np
+    model, data = made()
+    recipe = WORK / "kept_bias.json"
+    recipe.write_text(json.dumps({"vireo_recipe": 1, "condition": [], "defaults": {"bias": "keep", "rounding": "nearest"}}))
+    whole = WORK / "whole.json"
+    with_data, _ = quantize(model, "with_data", "--data", data, "--recipe", recipe, "--save-recipe", whole)
+    without, _ = quantize(model, "without", "--recipe", whole)
+    x = np.random.default_rng(8).standard_normal((4, 3, 16, 16)).astype(np.float32)
+    test.assertTrue(np.array_equal(run(with_data, x), run(without, x)))
+
+
+def a_layer_that_is_kept_stays_in_float(test):
+    model, data = made()
+    recipe = WORK / "edited.json"
+    quantize(model, "before", "--data", data, "--save-recipe", recipe)
+    edited = json.loads(recipe.read_text())
+    edited["layers"] = {"f*": {"keep": True}, "flatten": {"keep": False}}
+    recipe.write_text(json.dumps(edited))
+    out, report = quantize(model, "edited", "--data", data, "--recipe", recipe)
+    test.assertEqual(report["quantization"]["float"], {"fc": "the recipe keeps it in float"})
+    test.assertNotIn("fc", report["quantization"]["layers"])
+    test.assertFalse(json.loads(support.vireo("inspect", out, "--json").stdout)["integer_only"])
+
+
+def equalised_channels_are_as_good_as_even_ones(test):
+    import numpy as np
+    model, data = made(300.0)
+    x = np.random.default_rng(8).standard_normal((32, 3, 16, 16)).astype(np.float32)
+    reference = ort(model, x)
+    off = WORK / "off.json"
+    off.write_text(json.dumps({"vireo_recipe": 1, "condition": [], "defaults": {"weights": "tensor"}}))
+    on = WORK / "on.json"
+    on.write_text(json.dumps({"vireo_recipe": 1, "condition": [{"equalise": "*"}], "defaults": {"weights": "tensor"}}))
+    without, _ = quantize(model, "spread_off", "--data", data, "--recipe", off)
+    repaired, report = quantize(model, "spread_on", "--data", data, "--recipe", on)
+    test.assertGreater(signal_to_noise(np, reference, run(repaired, x)), signal_to_noise(np, reference, run(without, x)) + 6)
+    test.assertGreater(report["quantization"]["equalised"]["stem.out"]["gain_db"], 6)
+
+
+def a_ceiling_changes_no_byte(test):
+    model, data = made()
+    free, _ = quantize(model, "free", "--data", data)
+    tight, _ = quantize(model, "tight", "--data", data, "--memory", "400K")
+    test.assertEqual(free.read_bytes(), tight.read_bytes())
+
+
+def bad_data_and_recipes(test):
+    import numpy as np
+    model, data = made()
+    x = np.load(data)["image"]
+
+    def npz(name, **arrays):
+        np.savez(WORK / name, **arrays)
+        return WORK / name
+
+    def text(name, content):
+        (WORK / name).write_text(content)
+        return WORK / name
+
+    nan = x.copy()
+    nan[3, 0, 0, 0] = np.nan
+    for arguments, said in [
+            ((), "int8 needs sample data"),
+            (("--data", WORK / "missing.npz"), "missing.npz"),
+            (("--data", npz("empty.npz", image=x[:0])), "it holds no samples"),
+            (("--data", npz("rank.npz", image=x[0])), "it has 3 dimensions, not 4"),
+            (("--data", npz("shape.npz", image=x[:, :2])), "dimension 1 does not fit"),
+            (("--data", npz("type.npz", image=x.astype(np.float64))), "another type"),
+            (("--data", npz("name.npz", imag=x)), 'no array for the model\'s input "image"'),
+            (("--data", npz("nan.npz", image=nan)), "sample 3 makes the value"),
+            (("--data", model), "is not an .npz archive"),
+            (("--data", data, "--memory", "1K"), "needs"),
+            (("--data", data, "--memory", "lots"), "is no amount of memory"),
+            (("--data", data, "--recipe", text("bad.json", "{")), "is no JSON"),
+            (("--data", data, "--recipe", text("key.json", '{"vireo_recipe": 1, "layer": {}}')), 'did you mean "layers"?'),
+            (("--data", data, "--recipe", text("prune.json", '{"vireo_recipe": 1, "prune": []}')), "does not do"),
+            (("--data", data, "--recipe", text("other.json", '{"vireo_recipe": 1, "model": "sha256:00"}')), "for another model"),
+            (("--data", data, "--recipe", text("layer.json", '{"vireo_recipe": 1, "layers": {"none*": {"keep": true}}}')), "no node of the model"),
+            (("--data", data, "--recipe", text("range.json", '{"vireo_recipe": 1, "ranges": {"none": [0, 1]}}')), "the model has no such value"),
+            (("--recipe", text("plain.json", '{"vireo_recipe": 1}')), "has to be seen on data")]:
+        out = WORK / "bad.vireo"
+        out.unlink(missing_ok=True)
+        done = support.vireo("quantize", model, "-o", out, *arguments, check=False)
+        test.assertEqual(done.returncode, 1, (arguments, done.stdout))
+        test.assertIn(said, done.stderr, arguments)
+        test.assertIn("help:", done.stderr, arguments)
+        test.assertFalse(out.exists(), arguments)
+        test.assertEqual([p for p in WORK.iterdir() if p.name.startswith(".")], [], arguments)
+
+
+def constant_and_dead_values_are_named(test):
+    import numpy as np
+    import onnx
+    model, _ = made()
+    dead = onnx.load(model)
+    for i in dead.graph.initializer:
+        if i.name == "stem.b":
+            i.CopyFrom(onnx.numpy_helper.from_array(np.full(8, -1000, np.float32), "stem.b"))
+    onnx.save(dead, WORK / "dead.onnx")
+    np.savez(WORK / "constant.npz", image=np.ones((3, 3, 16, 16), np.float32))
+    out, report = quantize(WORK / "dead.onnx", "dead", "--data", WORK / "constant.npz")
+    test.assertIn("stem.out", report["quantization"]["never_fires"])
+    x = np.ones((2, 3, 16, 16), np.float32)
+    test.assertLess(np.abs(run(out, x) - ort(WORK / "dead.onnx", x)).max(), 0.05)
+
+
+def trained_keyword_spotter(test):
+    import numpy as np
+    folder = support.SHARED / "trained" / "kws"
+    if not folder.is_dir():
+        test.skipTest("trained/kws is not there: set VIREO_SHARED to the folder that holds it")
+    calibration, held = np.load(folder / "calibration.npz"), np.load(folder / "test.npz")
+    np.savez(WORK / "kws.npz", features=calibration["logmel"].astype(np.float32)[:, None])
+    out, _ = quantize(folder / "kws_dscnn.onnx", "kws", "--data", WORK / "kws.npz")
+    np.save(WORK / "features.npy", held["logmel"].astype(np.float32)[:, None])
+    support.vireo("run", out, "--input", f"features={WORK / 'features.npy'}", "--output", WORK / "kws_y.npz")
+    right = (np.load(WORK / "kws_y.npz")["logits"].argmax(1) == held["label"]).mean()
+    test.assertGreater(right, 0.9517 - 0.005)
+    test.assertLess(out.stat().st_size, 70000)
+
+
+reason = support.missing("numpy", "onnx", "onnxruntime")
+StaticInt8 = support.cases(reason, {f.__name__: f for f in (
+    near_the_float_model, the_qdq_file_says_the_same, an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
+    a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, a_ceiling_changes_no_byte, bad_data_and_recipes,
+    constant_and_dead_values_are_named, trained_keyword_spotter)})
+
+if __name__ == "__main__":
+    support.main()
