@@ -22,9 +22,9 @@ ModelBytes unowned(Span<const uint8_t> vireo) {
 }
 
 // A model in memory, with a session that is kept while extents stay as they are.
-class SessionProgram final : public Program {
+class SessionGraph final : public PreparedGraph {
  public:
-  explicit SessionProgram(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
+  explicit SessionGraph(const ModelBytes& bytes) : model_(bytes, kCalled, 0) {}
 
   bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) override try {
     std::vector<Array> arrays;
@@ -84,11 +84,12 @@ class SessionProgram final : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> SessionEvaluator::prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
-                                                   std::string* error) try {
+std::unique_ptr<PreparedGraph> SessionEvaluator::prepare(const ir::Graph& graph,
+                                                         const std::vector<const ir::Value*>& taps,
+                                                         std::string* error) try {
   FileBytes file;
   if (!emit::write_with_taps(graph, taps, &file, error)) return nullptr;
-  return std::make_unique<SessionProgram>(share(std::move(file)));
+  return std::make_unique<SessionGraph>(share(std::move(file)));
 } catch (const std::exception& failure) {
   *error = failure.what();
   return nullptr;
@@ -96,7 +97,7 @@ std::unique_ptr<Program> SessionEvaluator::prepare(const ir::Graph& graph, const
 
 bool SessionEvaluator::run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs,
                            std::vector<HostTensor>* outputs, std::string* error) try {
-  return SessionProgram(unowned(vireo)).run(inputs, outputs, error);
+  return SessionGraph(unowned(vireo)).run(inputs, outputs, error);
 } catch (const std::exception& failure) {
   *error = failure.what();
   return false;

@@ -13,8 +13,8 @@ namespace vireo::cli {
 
 class SessionEvaluator : public Evaluator {
  public:
-  std::unique_ptr<Program> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
-                                   std::string* error) override;
+  std::unique_ptr<PreparedGraph> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
+                                         std::string* error) override;
   bool run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,
            std::string* error) override;
 };

@@ -23,9 +23,9 @@ struct HostTensor {
 };
 
 // A graph that was made ready once, to run any number of times.
-class Program {
+class PreparedGraph {
  public:
-  virtual ~Program() = default;
+  virtual ~PreparedGraph() = default;
   // Runs on `inputs`, in the order of the graph's, and returns its outputs and then the taps. Where extents differ from
   // the last run's, room is made for them. On failure: false, and `error` tells why.
   virtual bool run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs, std::string* error) = 0;
@@ -38,8 +38,8 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
   // Makes `graph` ready, with `taps`, values of it, as further outputs. Null on failure, and `error` tells why.
-  virtual std::unique_ptr<Program> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
-                                           std::string* error) = 0;
+  virtual std::unique_ptr<PreparedGraph> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>& taps,
+                                                 std::string* error) = 0;
   // Loads a .vireo file from memory (aligned to 64), runs it once on `inputs` (in the order of the model's inputs) and
   // returns all outputs. On failure: false, and `error` tells why.
   virtual bool run(Span<const uint8_t> vireo, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,

@@ -9,7 +9,7 @@ std::string megabytes(uint64_t bytes) { return std::to_string((bytes + (uint64_t
 
 // A group of taps that fits under the ceiling with its program; the group shrinks until it does.
 struct TapGroup {
-  std::unique_ptr<Program> program;
+  std::unique_ptr<PreparedGraph> program;
   size_t count = 0;
 };
 

@@ -132,7 +132,7 @@ std::string reason_for(const Plan& plan, const Layer& layer, const std::map<uint
 
 // Both programs for the layers from `first` on, as many as the ceiling lets be; none: not even one fits.
 struct Lot {
-  std::unique_ptr<Program> twins, quantized;
+  std::unique_ptr<PreparedGraph> twins, quantized;
   size_t count = 0;
 };
 
