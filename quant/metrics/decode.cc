@@ -86,7 +86,7 @@ std::string final_boxes(const Decoding& how, const std::vector<Output>& outputs,
   std::string fault = table_of(outputs, how.boxes, false, &places);
   if (fault.empty()) fault = table_of(outputs, how.scores, false, &scores);
   if (fault.empty()) fault = table_of(outputs, how.classes, false, &classes);
-  if (!fault.empty()) return fault;
+  if (!fault.empty() || places.output == nullptr || scores.output == nullptr || classes.output == nullptr) return fault;
   const size_t count = scores.output->values.size();
   if (places.width != 4 || places.rows != count || classes.output->values.size() != count) {
     return "boxes have " + std::to_string(places.rows) + " rows of " + std::to_string(places.width) + ", scores " +
@@ -111,7 +111,7 @@ std::string decode(const Decoding& how, const std::vector<Output>& outputs, std:
   Table places, scores;
   std::string fault = table_of(outputs, how.boxes, how.columns, &places);
   if (fault.empty()) fault = table_of(outputs, how.scores, how.columns, &scores);
-  if (!fault.empty()) return fault;
+  if (!fault.empty() || places.output == nullptr || scores.output == nullptr) return fault;
   const size_t end = how.score_end == 0 ? scores.width : how.score_end;
   if (places.width < how.box_column + 4 || scores.width < end || how.score_column >= end ||
       places.rows != scores.rows || how.objectness_column >= static_cast<int64_t>(scores.width)) {
