@@ -103,7 +103,7 @@ TEST_F(Packing, AsManyBytesAsWereSaidOnceForAllSessions) {
 
 TEST_F(Packing, TooLittleMemoryIsAnError) {
   const vireo_memory with = memory(VIREO_PACKING_ALWAYS);
-  heap_.limit = loaded_ + with.text_bytes + with.total_bytes + with.packed_bytes / 2;
+  heap_.limit = loaded_ + with.text_bytes + with.total_bytes + with.packed_bytes - 1;
   EXPECT_EQ(create(VIREO_PACKING_ALWAYS, &error_), nullptr);
   EXPECT_EQ(error_.status, VIREO_OUT_OF_ARENA);
   EXPECT_NE(std::string(error_.message).find("VIREO_PACKING_NEVER"), std::string::npos) << error_.message;
