@@ -95,7 +95,7 @@ vireo_status claim(void*, const vireo_host* host, const vireo_graph* graph, cons
       } longer = {VIREO_CLAIM_INIT, 0};
       vireo_claim& mine = longer.claim;
       if (g_in->chance(4)) {
-        mine.struct_size = g_in->chance(128) ? sizeof(longer) : g_in->byte() % sizeof(longer);
+        mine.struct_size = g_in->chance(128) ? sizeof(longer) : g_in->byte() % 9 * 8;  // between members
         longer.unknown = g_in->chance(128) ? 1 : 0;
       }
       static const uint64_t state[4] = {7, 1, 2, 3};  // a header may end before state_bytes: then the pointer is kept
