@@ -217,9 +217,10 @@ std::unique_ptr<Int8Run> int8_run(const ConvertOptions_here& options, Progress* 
     return nullptr;
   }
   if (!request.asked())
-    throw Failure("int8 needs sample data, by which the ranges of values are found",
-                  "give --calibrate FILE.npz, with one array for each input, samples along the first dimension; or "
-                  "int8-weights, which needs none and computes in float32");
+    throw Failure(
+        "int8 needs sample data, by which the ranges of values are found",
+        "give --calibrate FILE.npz (vireo quantize: --data), with one array for each input, samples along the "
+        "first dimension; or convert with --quantize int8-weights, which needs none and computes in float32");
   auto run = std::make_unique<Int8Run>(request, options.model, progress);
   convert->stages.push_back(run->stage());
   return run;
@@ -450,9 +451,8 @@ void add_quantize(Command app, Context& context) {
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --save-recipe recipe.json\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --recipe recipe.json\n"
       "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"
-      "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float; the last pattern that matches "
-      "a "
-      "name counts.");
+      "In the recipe, \"layers\": {\"head.*\": {\"keep\": true}} keeps layers in float.\n"
+      "The last pattern that matches a name counts.");
   verb.callback([options, &context] { convert(*options, context); });
 }
 

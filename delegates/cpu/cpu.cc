@@ -71,7 +71,7 @@ Choice choose(const vireo_host& host, const vireo_graph* graph, uint32_t index, 
   const bool fits = view_node(host, graph, index, query);
   query->slots = slots;
   const ShapeCheck shapes = VIREO_TUNED && fits && !cpu_rows().empty() ? check_shapes(*query) : ShapeCheck::kRefuse;
-  if (shapes != ShapeCheck::kAgree) {
+  if (VIREO_TUNED && shapes != ShapeCheck::kAgree) {  // else there is no kernel that asks for shapes
     c.reason =
         shapes == ShapeCheck::kUnsure ? "its shapes follow from data" : "its shapes do not agree at their bounds";
   }

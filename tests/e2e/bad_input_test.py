@@ -280,8 +280,8 @@ class BadInput(unittest.TestCase):
             with self.subTest(arguments):
                 self.refused(*arguments)
         self.refused("fly", self.file, says=["fly"])
+        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["sample data", "--calibrate"])
         # What is not built is refused by name.
-        self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--quantize", "int8", says=["--quantize"])
         self.refused("convert", self.onnx, "-o", self.room / "x.vireo", "--target", "cortex-m4", says=["--target"])
         for devices, absent in (("toaster", "toaster"), ("cpu,toaster", "toaster"), ("toaster,cpu", "toaster"), ("cpu,", ""), (",cpu", ""), ("cp", "cp"),
                                 ("cpus", "cpus")):
