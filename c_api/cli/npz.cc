@@ -14,7 +14,9 @@ namespace {
 
 struct Close {
   void operator()(zip_t* z) const { zip_discard(z); }
-  void operator()(zip_file_t* f) const { zip_fclose(f); }
+  void operator()(zip_file_t* f) const {  // a shared_ptr also asks it to close nothing
+    if (f != nullptr) zip_fclose(f);
+  }
 };
 
 std::string text_of(zip_error_t* error) {
