@@ -367,6 +367,7 @@ NpyRows::NpyRows(ReadSome read, std::string name) {
 
 NpyRows::~NpyRows() = default;
 NpyRows::NpyRows(NpyRows&&) noexcept = default;
+NpyRows& NpyRows::operator=(NpyRows&&) noexcept = default;
 
 vireo_dtype NpyRows::dtype() const { return source_->front.element.dtype; }
 const std::vector<int64_t>& NpyRows::dims() const { return source_->front.header.shape; }

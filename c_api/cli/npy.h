@@ -37,6 +37,7 @@ class NpyRows {
   NpyRows(ReadSome read, std::string name);
   ~NpyRows();
   NpyRows(NpyRows&&) noexcept;
+  NpyRows& operator=(NpyRows&&) noexcept;
 
   vireo_dtype dtype() const;
   const std::vector<int64_t>& dims() const;  // of the whole array

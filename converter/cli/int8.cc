@@ -127,6 +127,10 @@ std::string Int8Run::text() const {
     out += formatted("  repair  weights rounded by their products: %.1f dB less lost\n", r.rounding_gain_db);
   for (const std::string& name : r.never_fires) out += "  note    \"" + name + "\" is 0 for all samples\n";
   for (const auto& [name, why] : r.left) out += "  float   \"" + name + "\": " + why + "\n";
+  const auto left_out = std::count_if(r.layers.begin(), r.layers.end(), [](const auto& l) { return !l.compared; });
+  if (left_out != 0)
+    out += formatted("  note    %zu layers were not compared, because they do not fit under --memory\n",
+                     static_cast<size_t>(left_out));
   const std::vector<quant::LayerAccount> worst = worst_of(r);
   if (!worst.empty()) out += "  layers that lose most, signal to noise in dB: by themselves, with all before them\n";
   for (const quant::LayerAccount& l : worst) {
@@ -150,6 +154,7 @@ Json Int8Run::json() const {
     Json layer = {{"op", l.op}, {"bytes", l.bytes}};
     layer["sqnr_db"] = decibels_json(l.own_db);
     layer["accumulated_db"] = decibels_json(l.accumulated_db);
+    layer["compared"] = l.compared;
     if (!l.why.empty()) layer["why"] = l.why;
     out["layers"][l.name] = layer;
   }

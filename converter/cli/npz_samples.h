@@ -3,14 +3,11 @@
 #ifndef VIREO_CONVERTER_CLI_NPZ_SAMPLES_H_
 #define VIREO_CONVERTER_CLI_NPZ_SAMPLES_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "c_api/cli/npy.h"
 #include "quant/calibrate/samples.h"
-
-struct zip;       // libzip's
-struct zip_file;  // libzip's
 
 namespace vireo::cli {
 
@@ -18,9 +15,6 @@ class NpzSamples final : public quant::Samples {
  public:
   // Throws Failure for what is no such archive.
   explicit NpzSamples(std::string path);
-  ~NpzSamples() override;
-  NpzSamples(const NpzSamples&) = delete;
-  NpzSamples& operator=(const NpzSamples&) = delete;
 
   // Throws Failure where an input has no array, or one of another type or shape.
   void fit(const ir::Graph& graph) override;
@@ -30,22 +24,17 @@ class NpzSamples final : public quant::Samples {
  private:
   // An array, read from front to back.
   struct Column {
-    std::string name, head, descr;  // head: of an .npy file of one sample
-    std::vector<int64_t> dims;      // of one sample
-    uint64_t index = 0, start = 0, item_bytes = 0;
-    DType type = DType::kNone;
-    zip_file* file = nullptr;
-    size_t next = 0;  // the sample that the stream stands before
+    std::string name;
+    NpyRows rows;
+    int64_t each = 1;  // rows of one sample
+    size_t next = 0;   // the sample that the stream stands before
   };
 
-  Column open(const std::string& name) const;
+  Column open(const std::string& input) const;
   void fit_input(const ir::Value& input, const ir::DimTable& dims);
-  void rewind(Column* column) const;
-  void unpack(Column* column, uint8_t* to, uint64_t bytes) const;
-  void close();
 
   const std::string path_;
-  zip* archive_ = nullptr;
+  const NpzFile file_;
   std::vector<Column> columns_;
   size_t count_ = 0;
 };

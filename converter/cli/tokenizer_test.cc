@@ -5,7 +5,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 
-namespace vireo::cli {
+namespace vireo::cli::tokenizer_test {
 namespace {
 
 // A tokenizer whose pieces are the bytes of its pattern's words, and a few merges.
@@ -53,4 +53,4 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace vireo::cli
+}  // namespace vireo::cli::tokenizer_test

@@ -295,7 +295,7 @@ class InputReader {
 
   // ---- values ----
 
-  // False: `refusal` says why there is none.
+  // False where the input has no type that is served: `refusal` says why.
   bool read_type(const ::onnx::ValueInfoProto& info, TensorType* type, Diagnostic* refusal) {
     const auto refuse = [&](Code code, std::string what, std::string help = "") {
       refusal->code = code;

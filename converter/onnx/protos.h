@@ -30,7 +30,7 @@ std::set<std::string> result_names(const ::onnx::GraphProto& g);
 void free_names(const ::onnx::GraphProto& g, int depth, std::set<std::string>* out);
 // Names that a node and its bodies read.
 std::set<std::string> read_names(const ::onnx::NodeProto& node);
-// The graph that is a node's attribute; null: there is none.
+// The graph that is a node's attribute, or null if the node has no such attribute.
 ::onnx::GraphProto* graph_attribute(::onnx::NodeProto& node, const char* name);
 // An attribute of this name without a value yet, in place of any that the node has.
 ::onnx::AttributeProto* set_attribute(::onnx::NodeProto* node, const char* name,

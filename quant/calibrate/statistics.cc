@@ -5,7 +5,7 @@
 namespace vireo::quant {
 namespace {
 
-std::string megabytes(uint64_t bytes) { return std::to_string((bytes + (uint64_t{1} << 20) - 1) >> 20) + " MiB"; }
+std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
 // A group of taps that fits under the ceiling with its program; the group shrinks until it does.
 struct TapGroup {
@@ -32,8 +32,8 @@ class TapPasses {
       if (!error->empty()) return false;
       if (needed <= options_.memory) return true;
       if (count == 1) {
-        *error = "the value \"" + taps_[first].value->name + "\" needs " + megabytes(needed) +
-                 " to be observed, and --memory allows " + megabytes(options_.memory);
+        *error = "the value \"" + taps_[first].value->name + "\" needs " + kibibytes(needed) +
+                 " to be observed, and --memory allows " + kibibytes(options_.memory);
         return false;
       }
     }

@@ -148,7 +148,8 @@ class Accountant {
         evaluator_(evaluator),
         options_(options),
         own(decoded_.size()),
-        accumulated(decoded_.size()) {}
+        accumulated(decoded_.size()),
+        compared(decoded_.size(), true) {}
 
   bool run(std::string* error) {
     const size_t all = decoded_.size(), samples = std::min(samples_.count(), options_.most_samples);
@@ -162,6 +163,7 @@ class Accountant {
               static_cast<double>(all));
         if (!compare(s, first, lot, error)) return false;
       }
+      if (lot.count == 0) compared[first] = false;
       first += std::max<size_t>(lot.count, 1);
     }
     return true;
@@ -207,6 +209,7 @@ class Accountant {
 
  public:
   std::vector<SignalAndNoise> own, accumulated;  // of each layer
+  std::vector<bool> compared;
 };
 
 }  // namespace
@@ -234,6 +237,7 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
     a.accumulated_db = accountant.accumulated[i].db();
     a.bytes = choice.weights[i].codes.size();
     a.why = reason_for(plan, layer, statistics);
+    a.compared = accountant.compared[i];
     out->push_back(std::move(a));
   }
   return true;

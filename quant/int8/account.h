@@ -18,6 +18,7 @@ struct LayerAccount {
   double accumulated_db = 0;  // where all layers are quantized
   uint64_t bytes = 0;         // of its weights in codes
   std::string why;            // what its bits are lost to; "": nothing stands out
+  bool compared = true;       // false: it does not fit under the ceiling of memory
 };
 
 // `graph`: in float, as it was before `annotated` was made of it; values of both have the ids of the plan's. `decoded`:

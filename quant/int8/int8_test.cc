@@ -7,6 +7,7 @@
 
 #include "converter/ir/interpret.h"
 #include "converter/ir/text.h"
+#include "quant/int8/account.h"
 #include "quant/int8/annotate.h"
 #include "quant/int8/layer.h"
 #include "quant/int8/plan.h"
@@ -15,7 +16,7 @@
 #include "quant/repair/equalise.h"
 #include "quant/repair/rounding.h"
 
-namespace vireo::quant {
+namespace vireo::quant::int8_test {
 namespace {
 
 std::unique_ptr<ir::Graph> parsed(const std::string& text) {
@@ -137,6 +138,56 @@ TEST(Int8Annotate, ThePairsStandForTheValuesWithinHalfAStep) {
     for (int64_t k = 0; k < 2; ++k)
       bound += std::fabs(rows.row(c)[k]) * 4.0 / 255 + 4 * static_cast<double>(choice.weights[0].scale(c)) / 2;
     EXPECT_NEAR(std::min(before[i], 16.0f), after[i], bound + 1e-5);
+  }
+}
+
+// A graph of which any number of taps takes a kilobyte.
+class AKilobyte final : public PreparedGraph {
+ public:
+  bool run(const std::vector<HostTensor>&, std::vector<HostTensor>* outputs, std::string*) override {
+    outputs->assign(4, {});
+    return true;
+  }
+  uint64_t bytes(const std::vector<HostTensor>&, std::string*) override { return 1024; }
+};
+class Kilobytes final : public Evaluator {
+ public:
+  std::unique_ptr<PreparedGraph> prepare(const ir::Graph&, const std::vector<const ir::Value*>&,
+                                         std::string*) override {
+    return std::make_unique<AKilobyte>();
+  }
+  bool run(Span<const uint8_t>, const std::vector<HostTensor>&, std::vector<HostTensor>*, std::string*) override {
+    return false;
+  }
+};
+class OneSample final : public Samples {
+ public:
+  void fit(const ir::Graph&) override {}
+  size_t count() const override { return 1; }
+  std::vector<HostTensor> read(size_t) override { return {}; }
+};
+
+TEST(Int8Account, LayersThatDoNotFitUnderTheCeilingAreSaidToBeLeftOut) {
+  const auto g = parsed("input %x f32[1,2,4,4]\n%a = Conv(%x, w[3,2,1,1])\n%b = Relu(%a)\noutput %b");
+  fill_weights(*g);
+  const Plan plan = plan_of(*g);
+  Choice choice;
+  choice.scales = {scale_of({-4, 4}), scale_of({0, 16})};
+  choice.weights = {nearest_codes(weights_of(plan.layers[0]), weight_scales(weights_of(plan.layers[0]), true, {}, 1))};
+  const std::unique_ptr<ir::Graph> reference = g->clone();
+  const std::vector<ir::Value*> decoded = annotate(*g, plan, choice);
+  OneSample samples;
+  Kilobytes evaluator;
+  PassOptions options;
+  options.most_samples = 1;
+  for (const uint64_t memory : {2048, 2047}) {  // both graphs, and a byte too little
+    options.memory = memory;
+    std::vector<LayerAccount> layers;
+    std::string error;
+    ASSERT_TRUE(account(*reference, plan, choice, *g, decoded, {}, samples, evaluator, options, &layers, &error))
+        << error;
+    ASSERT_EQ(layers.size(), 1u);
+    EXPECT_EQ(layers[0].compared, memory == 2048);
   }
 }
 
@@ -404,4 +455,4 @@ TEST(Descent, WindowsAreWhatWeightsMultiply) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::int8_test

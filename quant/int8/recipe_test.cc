@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vireo::quant {
+namespace vireo::quant::recipe_test {
 namespace {
 
 bool reads(const std::string& text, Recipe* out, std::string* error, std::string* help) {
@@ -78,4 +78,4 @@ TEST(Recipe, PatternsStandForNames) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::recipe_test

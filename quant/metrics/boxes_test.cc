@@ -5,7 +5,7 @@
 #include "quant/metrics/decode.h"
 #include "quant/metrics/testing.h"
 
-namespace vireo::quant {
+namespace vireo::quant::boxes_test {
 namespace {
 
 TEST(Boxes, OverlapIsTheCommonShareOfBoth) {
@@ -59,4 +59,4 @@ TEST(Decode, SharesOfThePictureBecomePixels) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::boxes_test

@@ -21,7 +21,7 @@ struct Decoding {
   bool columns = false;                // a box is a column of the output, not a row
   size_t box_column = 0;
   size_t score_column = 4, score_end = 0;  // 0: all that follow
-  int64_t objectness_column = -1;          // multiplied with the scores; -1: there is none
+  int64_t objectness_column = -1;          // multiplied with the scores; -1: no such column
   BoxForm form = BoxForm::kCorners;
   std::vector<int64_t> strides;   // kGrid
   int64_t width = 0, height = 0;  // of the picture: kGrid, and where boxes are shares of it

@@ -7,7 +7,7 @@
 
 #include "quant/metrics/testing.h"
 
-namespace vireo::quant {
+namespace vireo::quant::metric_test {
 namespace {
 
 using testing::added;
@@ -79,4 +79,4 @@ TEST(Metrics, ASelectionCountsSamplesAsOftenAsItSays) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::metric_test

@@ -6,7 +6,7 @@
 
 #include "quant/metrics/testing.h"
 
-namespace vireo::quant {
+namespace vireo::quant::significance_test {
 namespace {
 
 // A metric of `n` samples, of which those are right that `right` says.
@@ -80,4 +80,4 @@ TEST(Significance, ResamplesAreTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::significance_test

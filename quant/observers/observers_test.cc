@@ -11,7 +11,7 @@
 #include "quant/observers/range.h"
 #include "quant/observers/rows.h"
 
-namespace vireo::quant {
+namespace vireo::quant::observers_test {
 namespace {
 
 // Samples of 3 channels whose sizes differ by orders of magnitude.
@@ -118,4 +118,4 @@ TEST(Observers, RowsAreBoundedAndHaveTheirChannels) {
 }
 
 }  // namespace
-}  // namespace vireo::quant
+}  // namespace vireo::quant::observers_test

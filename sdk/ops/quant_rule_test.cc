@@ -8,7 +8,7 @@
 
 #include "sdk/ops/traits.h"
 
-namespace vireo {
+namespace vireo::quant_rule_test {
 namespace {
 
 struct Row {
@@ -146,4 +146,4 @@ TEST(QuantRule, MeansOverPicturesOnly) {
 }
 
 }  // namespace
-}  // namespace vireo
+}  // namespace vireo::quant_rule_test

@@ -268,7 +268,7 @@ class SequenceNode : private BundleBuilder {
         ir::Value* end = emit(Op::kAdd, no_attributes(), {start, size});
         end = emit(Op::kMin, no_attributes(), {end, last});
         if (end == nullptr) return nullptr;
-        // What is not kept is one element: the last one again where there is none, because there is no half a shape.
+        // An axis that is not kept has one element. Beyond the end it is the last one again: a shape has no half.
         ir::Value* from = keep ? start : emit(Op::kSub, no_attributes(), {end, constant_i64(std::vector<int64_t>{1})});
         made.elements.push_back(slice(x, axis, from, end, keep));
         start = end;

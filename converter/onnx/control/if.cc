@@ -96,7 +96,7 @@ class IfNode : private NodeBuilder {
     return inputs;
   }
 
-  // A type that holds what either branch gives as output `i`. False: there is none, which is recorded.
+  // A type that holds what either branch gives as output `i`. False, and recorded, where no type does.
   bool join_output(int i, const ir::Value* cond, TensorType* type) {
     ir::DimTable& dims = *tools_.state.dims;
     Diagnostic differ;
