@@ -22,6 +22,8 @@ uint16_t number_of(ChainOp op) {
       return 29;
     case ChainOp::kAdd:
       return 47;
+    case ChainOp::kMul:
+      return 49;
     case ChainOp::kMatMul:
       return 159;
     default:
@@ -112,6 +114,19 @@ class Graph {
   std::vector<Offset<void>> tensors_, nodes_;
 };
 
+std::vector<int64_t> spread_dims(const Chain& chain) {
+  switch (chain.spread) {
+    case ChainSpread::kRow:
+      return {chain.columns};
+    case ChainSpread::kColumn:
+      return {chain.rows, 1};
+    case ChainSpread::kScalar:
+      return {};
+    default:
+      return {chain.rows, chain.columns};
+  }
+}
+
 size_t bytes_of(vireo_dtype dtype, int64_t count) { return static_cast<size_t>(vireo_dtype_bytes(dtype, count)); }
 
 // The FlatBuffer. `constants`: the weights, and of kIntGemm its multiplier.
@@ -121,8 +136,8 @@ std::vector<uint8_t> pack(const Chain& chain, const std::vector<Constant>& const
   const std::vector<int64_t> dims = {chain.rows, chain.columns};
   std::vector<uint32_t> inputs = {static_cast<uint32_t>(graph.tensor("x", chain.dtype, dims))};
   std::vector<int32_t> others;
-  if (chain.op == ChainOp::kAdd) {
-    others.push_back(graph.tensor("y", chain.dtype, dims));
+  if (chain.op == ChainOp::kAdd || chain.op == ChainOp::kMul) {
+    others.push_back(graph.tensor("y", chain.dtype, spread_dims(chain)));
     inputs.push_back(static_cast<uint32_t>(others[0]));
   }
   if (!constants.empty())
@@ -156,7 +171,7 @@ std::vector<uint8_t> pack(const Chain& chain, const std::vector<Constant>& const
 }
 
 // Halves and three halves of 1 / columns in an order that no kernel foresees: sums stay near what went in, and nothing
-// becomes so small that it is slow. Exact in all three types down to 1 / 4096.
+// becomes so small that it is slow. Powers of two are exact in all three types down to 1 / 4096.
 void write_weights(const Chain& chain, uint8_t* to) {
   uint64_t state = 0x9E3779B97F4A7C15u;
   const size_t bytes = bytes_of(chain.dtype, 1);

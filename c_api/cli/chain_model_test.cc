@@ -11,7 +11,7 @@ namespace {
 // What comes out for an x of ones, as float; empty where no device of this build takes it.
 std::vector<float> run(const Chain& chain) {
   const Model model(chain_model(chain), "a chain", 1);
-  EXPECT_EQ(model.inputs().size(), chain.op == ChainOp::kAdd ? 2u : 1u);
+  EXPECT_EQ(model.inputs().size(), chain.op == ChainOp::kAdd || chain.op == ChainOp::kMul ? 2u : 1u);
   Session session;
   try {
     session = make_session(model, {}, {});
@@ -25,7 +25,8 @@ std::vector<float> run(const Chain& chain) {
   vireo_error error = VIREO_ERROR_INIT;
   for (uint32_t i = 0; i < model.inputs().size(); ++i) {
     EXPECT_EQ(vireo_session_input(session.get(), i, &x, &error), VIREO_OK) << error.message;
-    for (size_t k = 0; k < count; ++k) {
+    const auto elements = static_cast<size_t>(x.capacity / vireo_dtype_bytes(chain.dtype, 1));
+    for (size_t k = 0; k < elements; ++k) {
       const float one = 1;
       if (chain.dtype == VIREO_FLOAT32) memcpy(static_cast<float*>(x.data) + k, &one, 4);
       if (chain.dtype == VIREO_FLOAT16) static_cast<uint16_t*>(x.data)[k] = 0x3C00;
@@ -57,6 +58,31 @@ TEST(ChainModel, ComputesWhatItSays) {
   const std::vector<float> sum = run({ChainOp::kAdd, VIREO_FLOAT32, 2, 8, 3});
   ASSERT_EQ(sum.size(), 16u);
   for (const float v : sum) EXPECT_EQ(v, 4);
+  EXPECT_EQ(run({ChainOp::kMul, VIREO_FLOAT32, 2, 8, 3}), std::vector<float>(16, 1));
+}
+
+// The second operand is 0, 1, 2, ...: where its elements go is seen in the sum.
+TEST(ChainModel, SecondOperandsAreBroadcast) {
+  const std::pair<ChainSpread, std::vector<float>> wanted[] = {
+      {ChainSpread::kNone, {1, 2, 3, 4, 5, 6}},
+      {ChainSpread::kRow, {1, 2, 3, 1, 2, 3}},
+      {ChainSpread::kColumn, {1, 1, 1, 2, 2, 2}},
+      {ChainSpread::kScalar, {1, 1, 1, 1, 1, 1}},
+  };
+  for (const auto& [spread, want] : wanted) {
+    const Model model(chain_model({ChainOp::kAdd, VIREO_FLOAT32, 2, 3, 1, spread}), "a chain", 1);
+    const Session session = make_session(model, {}, {});
+    vireo_tensor x = {}, y = {};
+    vireo_error error = VIREO_ERROR_INIT;
+    for (uint32_t i = 0; i < 2; ++i) {
+      ASSERT_EQ(vireo_session_input(session.get(), i, &x, &error), VIREO_OK) << error.message;
+      for (int64_t k = 0; k < x.capacity / 4; ++k)
+        static_cast<float*>(x.data)[k] = i == 0 ? 1.0f : static_cast<float>(k);
+    }
+    ASSERT_EQ(vireo_session_run(session.get(), nullptr, 0, &y, 1, &error), VIREO_OK) << error.message;
+    const auto* const got = static_cast<const float*>(y.data);
+    EXPECT_EQ(std::vector<float>(got, got + 6), want);
+  }
 }
 
 // Products stay near what went in, in every type and after every step.

@@ -75,6 +75,7 @@ class Kit(unittest.TestCase):
                                           ("input", "answers", "float32 Add 1x16", "wrote into an input of float32 Add 1x16"),
                                           ("saturates", "answers", "float32 Relu 1x16", "in a run on values of any size"),
                                           ("percent", "answers", "float32 Relu 1x16", "wrong values"),
+                                          ("product", "answers", "float32 Mul 5x33", "wrong values"),
                                           ("logs", "answers", "float32 Relu 1x16", "status 6 (it logged: toy_dsp: it has no firmware)"),
                                           ("second", "threads", "two sessions at once", "in the second run of a session"),
                                           ("idle", "answers", "is used, toy_dsp", "it ran no node of any model")):

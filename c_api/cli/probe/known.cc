@@ -35,6 +35,27 @@ KnownModel chained(const char* name, const Chain& chain) {
   return out;
 }
 
+// Products of two values, and second operands that are broadcast, each in sizes that fill vectors and that fill none.
+void add_broadcasts(std::vector<KnownModel>* out) {
+  const struct {
+    const char* name;
+    ChainSpread spread;
+  } spreads[] = {{"", ChainSpread::kNone},
+                 {" a row", ChainSpread::kRow},
+                 {" a column", ChainSpread::kColumn},
+                 {" a scalar", ChainSpread::kScalar}};
+  for (const ChainOp op : {ChainOp::kAdd, ChainOp::kMul}) {
+    for (const auto& [name, spread] : spreads) {
+      if (op == ChainOp::kAdd && spread == ChainSpread::kNone) continue;  // as one of the kinds
+      const std::string text = std::string(op == ChainOp::kAdd ? "float32 Add" : "float32 Mul") + name;
+      for (const int nodes : {1, 2}) {  // of more, products of large values overflow
+        for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{37, 64}, {5, 33}})
+          out->push_back(chained(text.c_str(), {op, VIREO_FLOAT32, rows, columns, nodes, spread}));
+      }
+    }
+  }
+}
+
 std::string differs(size_t at, size_t count, float got, float want) {
   char text[128];
   snprintf(text, sizeof(text), " (element %zu of %zu is %.9g, expected %.9g)", at, count, static_cast<double>(got),
@@ -52,6 +73,7 @@ std::vector<KnownModel> known_models(bool all) {
   integers.size = integer_model_size;
   integers.integer = true;
   out.push_back(integers);
+  if (all) add_broadcasts(&out);
   const struct {
     const char* name;
     ChainOp op;
@@ -68,7 +90,7 @@ std::vector<KnownModel> known_models(bool all) {
     for (const int nodes : {1, 2, 8}) {
       for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 16}, {37, 64}, {8, 256}})
         out.push_back(chained(kind.name, {kind.op, kind.dtype, rows, columns, nodes}));
-      if (kind.op != ChainOp::kRelu && kind.op != ChainOp::kAdd) continue;  // the others' columns are powers of two
+      if (kind.op == ChainOp::kIntGemm) continue;  // its columns are a power of two
       for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {5, 33}})
         out.push_back(chained(kind.name, {kind.op, kind.dtype, rows, columns, nodes}));
     }

@@ -23,8 +23,8 @@ struct KnownModel {
 };
 
 // Five that a probe runs in some milliseconds; `all`: chains of one, two and eight operators in several sizes and
-// types, some of sizes that fill no vector, with a slack of 1e-3 and a third run, on values of any size. "integer
-// operators" holds forty-two nodes of twelve kinds.
+// types, some of sizes that fill no vector, some with a broadcast operand, with a slack of 1e-3 and a third run, on
+// values of any size. "integer operators" holds forty-two nodes of twelve kinds.
 std::vector<KnownModel> known_models(bool all);
 
 // What a device did wrong.
