@@ -90,7 +90,7 @@ void finish(const std::string& what, const ConvertOptions_here& options, const C
        {std::make_pair("  input   ", &report.inputs), std::make_pair("  output  ", &report.outputs)}) {
     for (const ValueReport& v : *list) std::cout << side << v.name << ": " << shortened(v.type, kTypeColumns) << "\n";
   }
-  for (const TargetReport& target : targets) std::cout << text_of(target, each_node);
+  for (const TargetReport& target : targets) std::cout << text_of(target);
   for (const PassLog& pass : report.passes) {
     if (pass.unit == nullptr) continue;
     std::string unit = pass.unit;
@@ -337,6 +337,7 @@ void check_only(const ConvertOptions_here& given, Context& context) {
       separator = ", ";
     }
     std::cout << "\n";
+    for (const TargetReport& target : targets) std::cout << table_of_nodes(target);
   }
 }
 

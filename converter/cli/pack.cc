@@ -54,7 +54,7 @@ void pack(const PackOptions& options) {
                        {"assumed", assumed},
                        {"targets", targets}});
   }
-  for (const TargetReport& r : reports) std::cout << text_of(r, false);
+  for (const TargetReport& r : reports) std::cout << text_of(r);
   std::cout << "packed " << constants << " constants, " << bytes_text(bytes) << "; wrote " << options.output << ", "
             << bytes_text(out.size()) << "\n";
 }

@@ -9,6 +9,7 @@
 #include <new>
 #include <set>
 
+#include "c_api/cli/columns.h"
 #include "c_api/cli/file.h"
 #include "c_api/cli/inputs.h"
 #include "c_api/cli/nearest.h"
@@ -125,8 +126,7 @@ class Preparation {
     apply_shapes(model_, options.shapes, &bounds_);
     apply_bounds(options.bounds, &bounds_);
     for (const vireo_value_info& info : model_.inputs()) {
-      for (const std::string& dim : bounds_.close(info, 1))
-        report_.assumed.push_back("dimension " + dim + " of " + info.name + ": 1 is assumed (--shape changes it)");
+      for (std::string& line : bounds_.close(info, 1)) report_.assumed.push_back(std::move(line));
     }
     const Tuning tuning(options.tuning, model_.runtime(), 1);
     SessionChoice choice{names(), 1, false, profile.pack ? VIREO_PACKING_ALWAYS : VIREO_PACKING_NEVER,
@@ -447,47 +447,60 @@ Json json_of(const TargetReport& report, bool nodes) {
   return out;
 }
 
-std::string text_of(const TargetReport& report, bool nodes) {
+namespace {
+
+std::string text_of(const TargetReport::Device& d) {
+  std::string text = "    " + d.name + ": " + std::to_string(d.nodes) + " nodes";
+  if (d.parts > 0) text += " in " + std::to_string(d.parts) + " parts";
+  if (d.expected_ns > 0) text += ", " + time_text(d.expected_ns) + " expected";
+  if (d.nodes_without_time == d.nodes)
+    text += ", no time is known: the profile gives no rates";
+  else if (d.nodes_without_time > 0)
+    text += " without " + std::to_string(d.nodes_without_time) + " nodes of which the rates say nothing";
+  if (d.bytes_crossing > 0) text += ", " + bytes_text(d.bytes_crossing) + " come from other devices";
+  return text + "\n";
+}
+
+// Whether the model fits, or what does not; empty where the profile limits nothing.
+std::string verdict_of(const TargetReport& report) {
+  std::string text;
+  for (const std::string& line : report.broken) text += "  " + line + "\n";
+  if (!report.broken.empty() || (report.arena_limit == 0 && report.file_limit == 0)) return text;
+  text += "  target " + report.name + ": within its limits";
+  if (report.arena_limit != 0) {
+    text += ", " + (report.arena_of == "session" ? "arena" : report.arena_of) + " " + bytes_text(report.arena_bytes) +
+            " of " + bytes_text(report.arena_limit);
+  }
+  if (report.file_limit != 0)
+    text += ", file " + bytes_text(report.file_bytes) + " of " + bytes_text(report.file_limit);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string table_of_nodes(const TargetReport& report) {
+  std::vector<std::vector<std::string>> rows{{"node", "op", "device", "why"}};
+  for (const Json& n : report.nodes)
+    rows.push_back({n["name"].get<std::string>(), n["op"].get<std::string>(), n["device"].get<std::string>(),
+                    n["reason"].get<std::string>()});
+  return table_text(without_empty_columns(std::move(rows)));
+}
+
+std::string text_of(const TargetReport& report) {
   std::string text;
   for (const std::string& line : report.assumed) text += "  " + line + "\n";
-  text +=
-      "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes) +
-      (report.arena_of == "session" ? ""
-                                    : " of " + report.arena_of + " (scratch and tables of the target come on top)") +
-      ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes) +
-      ", compiled " + std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes) + "\n";
-  for (const TargetReport::Device& d : report.devices) {
-    text += "    " + d.name + ": " + std::to_string(d.nodes) + " nodes";
-    if (d.parts > 0) text += " in " + std::to_string(d.parts) + " parts";
-    if (d.expected_ns > 0) text += ", " + time_text(d.expected_ns) + " expected";
-    if (d.nodes_without_time == d.nodes)
-      text += ", no time is known: the profile gives no rates";
-    else if (d.nodes_without_time > 0)
-      text += " without " + std::to_string(d.nodes_without_time) + " nodes of which the rates say nothing";
-    if (d.bytes_crossing > 0) text += ", " + bytes_text(d.bytes_crossing) + " come from other devices";
-    text += "\n";
-  }
-  if (nodes) {
-    std::vector<std::vector<std::string>> rows{{"node", "op", "device", "why"}};
-    for (const Json& n : report.nodes)
-      rows.push_back({n["name"].get<std::string>(), n["op"].get<std::string>(), n["device"].get<std::string>(),
-                      n["reason"].get<std::string>()});
-    text += table_text(rows);
-  }
+  text += "  target  " + report.name + ": arena " + bytes_text(report.arena_bytes);
+  if (report.arena_of != "session")
+    text += " of " + report.arena_of + " (scratch and tables of the target come on top)";
+  if (report.constants > 0)
+    text += ", packed " + std::to_string(report.constants) + " constants, " + bytes_text(report.packed_bytes);
+  if (report.parts > 0)
+    text += ", compiled " + std::to_string(report.parts) + " parts, " + bytes_text(report.compiled_bytes);
+  text += "\n";
+  for (const TargetReport::Device& d : report.devices) text += text_of(d);
   for (const TargetReport::Trouble& t : report.troubles)
     text += "  target " + report.name + " does not compute in this type: \"" + t.node + "\", " + t.what + "\n";
-  for (const std::string& line : report.broken) text += "  " + line + "\n";
-  if (report.broken.empty() && (report.arena_limit != 0 || report.file_limit != 0)) {
-    text += "  target " + report.name + ": within its limits";
-    if (report.arena_limit != 0) {
-      text += ", " + (report.arena_of == "session" ? "arena" : report.arena_of) + " " + bytes_text(report.arena_bytes) +
-              " of " + bytes_text(report.arena_limit);
-    }
-    if (report.file_limit != 0)
-      text += ", file " + bytes_text(report.file_bytes) + " of " + bytes_text(report.file_limit);
-    text += "\n";
-  }
-  return text;
+  return text + verdict_of(report);
 }
 
 void add_profiles(Command verb, const std::string& names, std::vector<std::string>* profiles,

@@ -55,7 +55,8 @@ struct TargetReport {
   uint64_t arena_limit = 0, file_bytes = 0, file_limit = 0;  // limits: 0 where the profile has none
 };
 Json json_of(const TargetReport& report, bool nodes);
-std::string text_of(const TargetReport& report, bool nodes);
+std::string text_of(const TargetReport& report);         // whether it fits is the last line
+std::string table_of_nodes(const TargetReport& report);  // and why each is not on a device before its own
 
 // The file with what it needs for `profiles`, in place of what it had for others. `name` is the model's, for errors;
 // `note` goes into its provenance. Throws Failure for a device that is not here; limits that are broken are in the
