@@ -299,6 +299,7 @@ void convert(const ConvertOptions_here& given, Context& context) {
     const ModelBytes file = options.output.empty() ? share(std::move(unwritten)) : mapped(options.output);
     Json data = conversion_report(options.model, file, recorder, report, diagnostics, options.bench_seconds);
     for (const TargetReport& target : targets) data["targets"].push_back(json_of(target, false));
+    if (quantization != nullptr) add_quantization(quantization->json(), &data);
     write_report(options.report, data);
   }
   std::string wrote = "wrote ";

@@ -107,7 +107,7 @@ bool Int8Run::write(Diagnostics* diagnostics) const {
   if (!request_.qdq.empty() && !exporter::export_onnx(*stage_->annotated(), request_.qdq, diagnostics)) return false;
   if (!request_.save_recipe.empty()) {
     Json recipe = quant::write_recipe(stage_->report().recipe);
-    recipe["measured"] = json();
+    recipe["measured"] = measured();
     write_file(request_.save_recipe, json_text(recipe, 1) + "\n");
   }
   return true;
@@ -141,6 +141,13 @@ std::string Int8Run::text() const {
 }
 
 Json Int8Run::json() const {
+  Json out = measured();
+  out["ranges"] = Json::object();
+  for (const auto& [name, range] : stage_->report().recipe.ranges) out["ranges"][name] = Json{range.low, range.high};
+  return out;
+}
+
+Json Int8Run::measured() const {
   const quant::Int8Report& r = stage_->report();
   Json out = {{"samples", r.samples}, {"values", r.values}};
   out["equalised"] = Json::object();

@@ -32,9 +32,11 @@ class Int8Run {
   // The recipe and the QDQ file, once the conversion went well. False with diagnostics where one cannot be written.
   bool write(Diagnostics* diagnostics) const;
   std::string text() const;  // lines for people: what was done, and the layers that lost most
-  Json json() const;
+  Json json() const;         // what was measured, and the ranges of values
 
  private:
+  Json measured() const;
+
   const Int8Request request_;
   SessionEvaluator evaluator_;
   std::unique_ptr<NpzSamples> samples_;

@@ -312,6 +312,11 @@ void eval_report(const Model& model, const std::string& path, const SessionChoic
   write_report(path, data);
 }
 
+void add_quantization(const Json& quantization, Json* data) {
+  (*data)["quantization"] = quantization;
+  make_safe(&(*data)["quantization"], report::kMostText);
+}
+
 NodeFinder::NodeFinder(const Json& after) {
   for (const Json& entry : after["order"]) {
     const auto id = entry[0].get<int32_t>();

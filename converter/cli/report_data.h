@@ -42,6 +42,8 @@ class NodeFinder {
 // All of the above for a conversion. `bench_seconds`: how long to measure nodes; 0: not at all.
 Json conversion_report(const std::string& model, const ModelBytes& file, const report::Recorder& recorder,
                        const ConvertReport& report, const Diagnostics& diagnostics, double bench_seconds);
+// What static quantization did (Int8Run::json), for such a report.
+void add_quantization(const Json& quantization, Json* data);
 
 // bench --report: Extensions::report.
 void bench_report(const Model& model, const std::string& path, const SessionChoice& choice, const Bounds& bounds,

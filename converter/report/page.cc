@@ -9,11 +9,13 @@
 #include "report_details_js.h"
 #include "report_draw_js.h"
 #include "report_evaluation_js.h"
+#include "report_front_js.h"
 #include "report_graph_js.h"
 #include "report_html.h"
 #include "report_lists_js.h"
 #include "report_main_js.h"
 #include "report_plots_js.h"
+#include "report_quantization_js.h"
 #include "report_scene_js.h"
 #include "report_search_js.h"
 #include "report_time_js.h"
@@ -34,7 +36,8 @@ std::string script_of_page() {
        {text_of(report_base_js), text_of(report_data_js), text_of(report_scene_js), text_of(report_draw_js),
         text_of(report_graph_js), text_of(report_details_js), text_of(report_colours_js), text_of(report_search_js),
         text_of(report_plots_js), text_of(report_time_js), text_of(report_compare_js), text_of(report_lists_js),
-        text_of(report_evaluation_js), text_of(report_main_js)})
+        text_of(report_quantization_js), text_of(report_front_js), text_of(report_evaluation_js),
+        text_of(report_main_js)})
     out += part;
   return out;
 }

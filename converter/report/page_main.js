@@ -75,6 +75,7 @@ weights();
 memory();
 placement();
 targets();
+quantization();
 evaluation();
 accuracy();
 latency();

@@ -336,6 +336,13 @@ def report(test):
         b.open(page)
         test.assertEqual(b.errors(), [])
         shown = b.run("document.getElementById('evaluation').textContent")
+        fronts = b.run("[...document.querySelectorAll('#evaluation canvas')].map(c => c.getAttribute('aria-label'))")
+        # d is as good as c and dearer; a and c are worse than b, and cheaper.
+        points = [{"name": n, "cost": c, "value": v} for n, c, v in (("a", 1, 0.5), ("b", 9, 0.9), ("c", 4, 0.7), ("d", 5, 0.7), ("e", 10, 0.2))]
+        best = [b.run(f"frontOf({json.dumps(points)}, {higher}).map(p => p.name).join('')") for higher in ("true", "false")]
+    test.assertEqual(best, ["acb", "ae"])
+    # Two plots of top1, none of what compares with the first model.
+    test.assertEqual([label.split(";")[0] for label in fronts], ["top1 against size of the file", "top1 against time of a run"])
     for words in ("60 samples", "top1", "sqnr", "other4.onnx", "told apart at 95 %", "Worst samples"):
         test.assertIn(words, shown)
 

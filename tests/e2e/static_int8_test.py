@@ -246,6 +246,29 @@ def constant_and_dead_values_are_named(test):
     test.assertLess(np.abs(run(out, x) - ort(WORK / "dead.onnx", x)).max(), 0.05)
 
 
+def the_report_shows_each_layer(test):
+    import browser
+    model, data = made()
+    page, as_json = WORK / "report.html", WORK / "report.json"
+    _, printed = quantize(model, "shown", "--data", data, "--report", page)
+    quantize(model, "shown", "--data", data, "--report", as_json)
+    written = json.loads(as_json.read_text())["quantization"]
+    for result in (printed["quantization"], written):
+        del result["seconds"]
+    test.assertEqual(written, printed["quantization"])
+    test.assertIn("stem.out", written["ranges"])
+    if not browser.find():
+        return print("the page is not opened: there is no browser")
+    with browser.Browser() as b:
+        b.open(page)
+        test.assertEqual(b.errors(), [])
+        shown = b.run("document.getElementById('quantization').textContent")
+        plot = b.run("document.querySelector('#quantization-plot canvas').getAttribute('aria-label')")
+    test.assertIn("of 7 layers", plot)
+    for words in ("7 products on codes of 8 bits", "project", "accumulated dB", "Ranges of"):
+        test.assertIn(words, shown)
+
+
 def trained_keyword_spotter(test):
     import numpy as np
     folder = support.SHARED / "trained" / "kws"
@@ -265,7 +288,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
     a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, a_ceiling_changes_no_byte, bad_data_and_recipes,
-    constant_and_dead_values_are_named, trained_keyword_spotter)})
+    constant_and_dead_values_are_named, the_report_shows_each_layer, trained_keyword_spotter)})
 
 if __name__ == "__main__":
     support.main()
