@@ -62,7 +62,8 @@ class Help(unittest.TestCase):
             self.assertIn(part, page)
         if shutil.which("groff"):
             for path in folder.iterdir():
-                done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", path], capture_output=True, text=True, check=False)
+                done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", path], capture_output=True, text=True, check=False,
+                                      env=support.PROGRAM_ENVIRONMENT)
                 self.assertEqual(done.stderr, "", path.name)
 
 
@@ -416,7 +417,7 @@ class Completion(unittest.TestCase):
             if shutil.which(shell):
                 path = pathlib.Path(self.files) / f"script.{shell}"
                 path.write_text(script)
-                done = subprocess.run([shell, "-n", path], capture_output=True, text=True, check=False)
+                done = subprocess.run([shell, "-n", path], capture_output=True, text=True, check=False, env=support.PROGRAM_ENVIRONMENT)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 

@@ -138,7 +138,7 @@ class Verbs(unittest.TestCase):
             script = support.vireo("completion", shell).stdout
             self.assertIn("conformance", script)
             try:
-                done = subprocess.run([shell, "-n"], input=script, text=True, capture_output=True, check=False)
+                done = subprocess.run([shell, "-n"], input=script, text=True, capture_output=True, check=False, env=support.PROGRAM_ENVIRONMENT)
             except FileNotFoundError:
                 continue  # that shell is not installed here
             self.assertEqual(done.returncode, 0, done.stderr)
