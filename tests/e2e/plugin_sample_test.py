@@ -5,6 +5,7 @@ The npu's driver sees no more of Vireo than a vendor does: its sources compile w
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import unittest
@@ -45,6 +46,8 @@ class PluginSample(unittest.TestCase):
             reason = "cmake is not installed"
         if not reason and not list(support.BUILD.glob("plugins/*.so")):
             reason = "this build is without plug-ins (VIREO_PLUGINS)"
+        if not reason and re.search("^VIREO_NATIVE_KERNELS:BOOL=ON$", (support.BUILD / "CMakeCache.txt").read_text(), re.M):
+            reason = "this build has kernels for one machine only and cannot be installed (VIREO_NATIVE_KERNELS)"
         if reason:
             raise unittest.SkipTest(reason)
         import numpy as np
