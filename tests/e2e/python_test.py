@@ -50,6 +50,20 @@ class Binding(unittest.TestCase):
                     logits, = session.run(image=self.x)
                     self.close(logits, self.y)
 
+    def test_what_they_are_and_that_they_stay(self):
+        import copy
+        import pickle
+        model = self.vireo.Model(self.path)
+        self.assertEqual(repr(model), f"<vireo.Model image float32[{self.batch},1,32,32] -> logits float32[{self.batch},10]>")
+        session = model.session({self.batch: 1})
+        self.assertEqual(repr(session), f"<vireo.Session of {model!r}>")
+        for thing in (model, session, model.runtime):
+            for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, f"a {type(thing).__name__} belongs to its process"):
+                    attempt(thing)
+        session.close()
+        self.assertEqual(repr(session), "<vireo.Session, closed>")
+
     def test_one_session_runs_every_size_up_to_its_bound(self):
         model = self.vireo.Model(self.path)
         batch = model.inputs[0].shape[0][0]

@@ -95,6 +95,17 @@ class Handle:
         if getattr(self, "_handle", None):
             self.close()
 
+    def __reduce__(self) -> Any:
+        name = type(self).__name__
+        raise TypeError(f"a {name} belongs to its process, and is neither pickled nor copied: make one from the model's file in each process")
+
+    def __repr__(self) -> str:
+        return f"<vireo.{type(self).__name__}{self._about() if self._handle else ', closed'}>"
+
+    def _about(self) -> str:
+        """What repr() shows behind the name."""
+        return ""
+
     def _open(self) -> ctypes.c_void_p:
         if not self._handle:
             raise VireoError(INVALID_ARGUMENT, f"this {type(self).__name__} is closed")

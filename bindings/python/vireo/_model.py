@@ -35,6 +35,9 @@ class Value:
     state_of: int = -1  # inputs: the output that feeds it after each run, -1 none
     onnx_dtype: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype}[{','.join(str(d if isinstance(d, int) else d[0]) for d in self.shape)}]"
+
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
@@ -88,6 +91,9 @@ class Model(Handle):
             check(_lib.vireo_model_check_hashes(self._handle, ctypes.byref(error)), error)
         self.inputs = self._values(_lib.vireo_model_input_count, _lib.vireo_model_input)
         self.outputs = self._values(_lib.vireo_model_output_count, _lib.vireo_model_output)
+
+    def _about(self) -> str:
+        return f" {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
 
     def _values(self, count: Callable[[Any], int], read: Callable[..., int]) -> List[Value]:
         values: List[Value] = []

@@ -81,6 +81,9 @@ class Session(Handle):
         self._asked.done()
         check(status, error)
 
+    def _about(self) -> str:
+        return f" of {self.model!r}"
+
     def run(self, *inputs: Array, copy: bool = True, feed: Optional[Mapping[str, Array]] = None, **named: Array) -> List[Array]:
         """Runs once. Inputs by position, by name, or (names that are no identifiers) in feed; a carried state may be left out.
 
