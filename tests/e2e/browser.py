@@ -29,6 +29,7 @@ class Program:
         self.answer, answer_write = os.pipe()
 
         def redirect():
+            os.setpgrp()  # a group to end; a session of its own would get its own share of a busy machine
             # Pipes may themselves be 3 or 4: both go out of the way first.
             a, b = os.dup(command_read), os.dup(answer_write)
             a, b = (os.dup(a), os.dup(b)) if min(a, b) < 5 else (a, b)
@@ -38,8 +39,7 @@ class Program:
             [find(), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
              "--disable-component-update", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
             env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},  # a sanitizer of ours is none of its business
-            preexec_fn=redirect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True)
+            preexec_fn=redirect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(command_read)
         os.close(answer_write)
         atexit.register(self.end)
