@@ -219,9 +219,18 @@ std::unique_ptr<Int8Run> int8_run(const ConvertOptions_here& options, Progress* 
   if (!request.asked())
     throw Failure(
         "int8 needs sample data, by which the ranges of values are found",
-        "give --calibrate FILE.npz (vireo quantize: --data), with one array for each input, samples along the "
-        "first dimension; or convert with --quantize int8-weights, which needs none and computes in float32");
-  auto run = std::make_unique<Int8Run>(request, options.model, progress);
+        "give --calibrate DATA (vireo quantize: --data): an .npz file with one array for each input, samples along "
+        "the first dimension, or a folder of pictures or sounds; or convert with --quantize int8-weights, which needs "
+        "none and computes in float32");
+  ConvertOptions plain = *convert;
+  plain.emit_onnx.clear();
+  const auto in_float = [plain, path = options.model] {
+    Diagnostics diagnostics;
+    FileBytes bytes;
+    if (!convert_to_memory(path, plain, &bytes, &diagnostics, nullptr)) throw refusal(path, diagnostics);
+    return Model(share(std::move(bytes)), path, 1);
+  };
+  auto run = std::make_unique<Int8Run>(request, options.model, in_float, progress);
   convert->stages.push_back(run->stage());
   return run;
 }
@@ -358,6 +367,14 @@ void add_common(Command verb, ConvertOptions_here* options) {
   add_limits(verb, &options->limits);
 }
 
+void add_signature(Command verb, ConvertOptions_here* options) {
+  verb.add_option("--signature", options->signature,
+                  "a .json file that says what inputs mean: picture, sound, range, mean, std (vireo sign makes the "
+                  "other kind of "
+                  "signature)")
+      .file({".json"});
+}
+
 void add_recipe_options(Command verb, Int8Request* int8) {
   verb.add_option("--recipe", int8->recipe, "obey this .json file, which --save-recipe wrote and you may have edited")
       .file({".json"});
@@ -396,17 +413,12 @@ void add_convert(Command app, Context& context) {
       .non_negative();
   verb.add_option("--test-rtol", options->test_rtol, "tolerance of embedded tests, a share of each value; default 1e-4")
       .non_negative();
-  verb.add_option("--signature", options->signature,
-                  "a .json file that says what inputs mean: picture, sound, range, mean, std (vireo sign makes the "
-                  "other kind of "
-                  "signature)")
-      .file({".json"});
+  add_signature(verb, options.get());
   verb.add_repeated("--state", options->states, "OUTPUT=INPUT: carry an output to an input of the next run");
   verb.add_repeated("--skip", options->skip, "leave out a pass, by name (the report lists them)");
   verb.add_option("--quantize", options->quantize, schemes_text()).offer(all_schemes());
-  verb.add_option("--calibrate", options->int8.data,
-                  "sample data for int8: an .npz file with one array for each input, samples along the first dimension")
-      .file({".npz"});
+  verb.add_option("--calibrate", options->int8.data, "sample data for int8, as vireo quantize takes them with --data")
+      .file({".npz", ".json", ".txt"});
   add_recipe_options(verb, &options->int8);
   verb.add_flag("--no-optimize", options->no_optimize, "import only: fold and fuse nothing");
   add_json(verb, &options->json, "print the report as JSON");
@@ -433,10 +445,18 @@ void add_quantize(Command app, Context& context) {
   Command verb = app.add_verb("quantize", "Turn an ONNX model into a .vireo file that computes in int8");
   add_common(verb, options.get());
   verb.add_option("-o,--output", options->output, "the .vireo file to write").file({".vireo"});
-  verb.add_option("--data", options->int8.data,
-                  "sample data: an .npz file with one array for each input, samples along the first dimension")
-      .file({".npz"});
+  verb.add_option(
+          "--data", options->int8.data,
+          "sample data: an .npz file with one array for each input, samples along the first dimension; a folder "
+          "of pictures or sounds; COCO's .json; or a text")
+      .file({".npz", ".json", ".txt"});
+  verb.add_repeated("-i,--input", options->int8.inputs, "NAME=KEY: input NAME is array KEY of the data");
+  verb.add_option("--tokenizer", options->int8.tokenizer, "tokenizer.json of a language model, for a text")
+      .file({".json"});
+  verb.add_option("--window", options->int8.window, "the data are tokens: a sample is this many of them")
+      .range(1.0, 1e9);
   verb.add_option("--scheme", options->scheme, "values and weights in 8 bits").one_of({"w8a8"}).show_default();
+  add_signature(verb, options.get());
   add_recipe_options(verb, &options->int8);
   verb.add_option("--emit-onnx", options->int8.qdq,
                   "write the quantized model as a standard .onnx file with QuantizeLinear and DequantizeLinear, for "
@@ -450,6 +470,7 @@ void add_quantize(Command app, Context& context) {
   verb.footer(
       "Examples:\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz\n"
+      "  vireo quantize model.onnx -o model.vireo --data pictures/ --signature model.json\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --save-recipe recipe.json\n"
       "  vireo quantize model.onnx -o model.vireo --data samples.npz --recipe recipe.json\n"
       "  vireo quantize model.onnx --data samples.npz --emit-onnx model_qdq.onnx\n"

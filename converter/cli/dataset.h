@@ -19,6 +19,7 @@ struct DataOptions {
   std::string tokenizer;            // tokenizer.json, for a text
   int64_t window = 0;               // tokens a sample; 0: 256 of a text, and no tokens otherwise
   std::string classes;              // names in the order of the model's classes: a file or a list; "": sorted
+  bool labelled = true;             // false: sample data, which need no labels
 };
 
 // A sample: what the model takes, and what the metrics need to know of it.

@@ -185,6 +185,18 @@ std::vector<Entry> read_class_folders(const std::string& folder) {
   return entries;
 }
 
+// All files in `folder` and below it.
+std::vector<Entry> read_files(const std::string& folder) {
+  std::vector<Entry> entries;
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(file.path(), folder).generic_string();
+    const bool listed = name == "labels.csv" || file.path().filename().string()[0] == '.';
+    if (file.is_regular_file() && !listed) entries.push_back({name, "", {}});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.file < b.file; });
+  return entries;
+}
+
 class CocoReader {
  public:
   explicit CocoReader(const std::string& path) : path_(path), json_(parse_json(read_file(path))) {}
@@ -250,6 +262,7 @@ class CocoReader {
 std::unique_ptr<Dataset> open_folder(const DataOptions& options, const Model& model) {
   const std::string csv = (fs::path(options.data) / "labels.csv").string();
   std::error_code error;
+  if (!options.labelled) return std::make_unique<FileData>(model, options.data, read_files(options.data), false, false);
   std::vector<Entry> entries =
       fs::exists(csv, error) ? read_labels(options.data, csv) : read_class_folders(options.data);
   if (entries.empty()) {

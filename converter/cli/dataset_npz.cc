@@ -48,6 +48,7 @@ class NpzData final : public Dataset {
       throw Failure(model.name() + " has no input '" + keys.begin()->first + "'",
                     did_you_mean(keys.begin()->first, names) + "its inputs: " + list_text(names));
     }
+    if (!options.labelled) return;
     const std::string label = options.label.empty() ? "label" : options.label;
     if (has_key(label) || !options.label.empty()) label_ = open(label, "the labels", "--label KEY");
     if (has_key("boxes") && has_key("labels")) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -67,6 +68,16 @@ quant::Recipe recipe_of(const Int8Request& request, const std::string& model) {
   return recipe;
 }
 
+DataOptions data_options(const Int8Request& request) {
+  DataOptions options;
+  options.data = request.data;
+  options.inputs = request.inputs;
+  options.tokenizer = request.tokenizer;
+  options.window = request.window;
+  options.labelled = false;
+  return options;
+}
+
 std::string decibels(double db) { return std::isfinite(db) ? formatted("%.1f", db) : std::isnan(db) ? "-" : "exact"; }
 
 Json decibels_json(double db) { return std::isfinite(db) ? Json(db) : Json(nullptr); }
@@ -84,14 +95,15 @@ std::vector<quant::LayerAccount> worst_of(const quant::Int8Report& report) {
 
 }  // namespace
 
-Int8Run::Int8Run(const Int8Request& request, const std::string& model, Progress* progress) : request_(request) {
+Int8Run::Int8Run(const Int8Request& request, const std::string& model, LoadModel in_float, Progress* progress)
+    : request_(request) {
   quant::Int8Options options;
   options.recipe = recipe_of(request, model);
   if (!request.data.empty()) {
-    samples_ = std::make_unique<NpzSamples>(request.data);
+    samples_ = open_samples(data_options(request), std::move(in_float));
     const size_t slash = request.data.find_last_of('/');
     options.recipe.data_file = slash == std::string::npos ? request.data : request.data.substr(slash + 1);
-    options.recipe.data_digest = sha256_of_file(request.data);
+    if (std::filesystem::is_regular_file(request.data)) options.recipe.data_digest = sha256_of_file(request.data);
   }
   options.samples = samples_.get();
   options.evaluator = &evaluator_;
@@ -117,6 +129,9 @@ std::string Int8Run::text() const {
   const quant::Int8Report& r = stage_->report();
   std::string out =
       formatted("  data    %zu samples; %zu values in codes, %zu products\n", r.samples, r.values, r.layers.size());
+  if (samples_ != nullptr) {
+    for (const std::string& line : samples_->assumed()) out += "  data    " + line + "\n";
+  }
   if (!r.equalised.empty()) {
     double most = 0;
     for (const auto& e : r.equalised) most = std::max(most, e.gain_db);
@@ -150,6 +165,10 @@ Json Int8Run::json() const {
 Json Int8Run::measured() const {
   const quant::Int8Report& r = stage_->report();
   Json out = {{"samples", r.samples}, {"values", r.values}};
+  out["assumed"] = Json::array();
+  if (samples_ != nullptr) {
+    for (const std::string& line : samples_->assumed()) out["assumed"].push_back(line);
+  }
   out["equalised"] = Json::object();
   for (const auto& e : r.equalised) out["equalised"][e.value] = Json{{"gain_db", e.gain_db}};
   out["biases_corrected"] = r.biases_corrected;

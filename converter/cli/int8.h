@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "c_api/cli/progress.h"
-#include "converter/cli/npz_samples.h"
+#include "converter/cli/sample_data.h"
 #include "converter/cli/session_evaluator.h"
 #include "converter/diag/diagnostics.h"
 #include "quant/int8/static_int8.h"
@@ -16,9 +16,12 @@
 namespace vireo::cli {
 
 struct Int8Request {
-  std::string data, recipe;      // files that are read; "": none
-  std::string save_recipe, qdq;  // files that are written; "": none
-  std::string memory;            // "2G", "500M" or a number of bytes; "": twice the model, at least 512 MB
+  std::string data, recipe;         // what is read; "": nothing
+  std::string save_recipe, qdq;     // files that are written; "": none
+  std::string memory;               // "2G", "500M" or a number of bytes; "": twice the model, at least 512 MB
+  std::vector<std::string> inputs;  // NAME=KEY, of the data
+  std::string tokenizer;            // of a text
+  int64_t window = 0;               // tokens a sample
   bool asked() const { return !data.empty() || !recipe.empty(); }
 };
 
@@ -26,7 +29,8 @@ struct Int8Request {
 // stage says.
 class Int8Run {
  public:
-  Int8Run(const Int8Request& request, const std::string& model, Progress* progress);
+  // `in_float` gives the model as it is, for data that have to be fitted to it.
+  Int8Run(const Int8Request& request, const std::string& model, LoadModel in_float, Progress* progress);
 
   std::shared_ptr<Stage> stage() const { return stage_; }
   // The recipe and the QDQ file, once the conversion went well. False with diagnostics where one cannot be written.
@@ -39,7 +43,7 @@ class Int8Run {
 
   const Int8Request request_;
   SessionEvaluator evaluator_;
-  std::unique_ptr<NpzSamples> samples_;
+  std::unique_ptr<quant::Samples> samples_;
   std::shared_ptr<quant::StaticInt8> stage_;
 };
 

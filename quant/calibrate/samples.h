@@ -3,6 +3,7 @@
 #define VIREO_QUANT_CALIBRATE_SAMPLES_H_
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "converter/ir/graph.h"
@@ -20,6 +21,8 @@ class Samples {
   virtual size_t count() const = 0;
   // Sample `i` in the order of the graph's inputs.
   virtual std::vector<HostTensor> read(size_t i) = 0;
+  // Lines for people on how files became inputs.
+  virtual std::vector<std::string> assumed() const { return {}; }
 };
 
 }  // namespace vireo::quant

@@ -210,7 +210,7 @@ def bad_data_and_recipes(test):
             (("--data", npz("type.npz", image=x.astype(np.float64))), "another type"),
             (("--data", npz("name.npz", imag=x)), 'no array for the model\'s input "image"'),
             (("--data", npz("nan.npz", image=nan)), "sample 3 makes the value"),
-            (("--data", model), "is not an .npz archive"),
+            (("--data", model), "holds no data that is known"),
             (("--data", data, "--memory", "1K"), "needs"),
             (("--data", data, "--memory", "lots"), "is no amount of memory"),
             (("--data", data, "--recipe", text("bad.json", "{")), "is no JSON"),
@@ -244,6 +244,33 @@ def constant_and_dead_values_are_named(test):
     test.assertIn("stem.out", report["quantization"]["never_fires"])
     x = np.ones((2, 3, 16, 16), np.float32)
     test.assertLess(np.abs(run(out, x) - ort(WORK / "dead.onnx", x)).max(), 0.05)
+
+
+def data_in_other_forms(test):
+    import numpy as np
+    models = support.ROOT / "samples" / "models"
+    stored = np.load(models / "glyphs_data.npz")
+    np.savez(WORK / "glyphs.npz", image=stored["calibration"].astype(np.float32) / 255)
+    want, _ = quantize(models / "glyphs.onnx", "glyphs", "--data", WORK / "glyphs.npz")
+    got, report = quantize(models / "glyphs.onnx", "glyphs_bytes", "--data", models / "glyphs_data.npz", "--input", "image=calibration")
+    test.assertEqual(got.read_bytes(), want.read_bytes())
+    test.assertIn("0..255 taken as 0..1", report["quantization"]["assumed"][0])
+    folder = WORK / "pictures" / "inner"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, picture in enumerate(stored["calibration"]):
+        (folder / f"{i:03}.pgm").write_bytes(b"P5 24 24 255\n" + picture.tobytes())
+    got, report = quantize(models / "glyphs.onnx", "glyphs_folder", "--data", folder.parent)
+    test.assertEqual(report["quantization"]["samples"], len(stored["calibration"]))
+    test.assertEqual(got.read_bytes(), want.read_bytes())
+    (WORK / "signature.json").write_text(json.dumps({"inputs": [{"name": "image", "meaning": "image", "layout": "NCHW", "range": [0, 255]}]}))
+    _, report = quantize(models / "glyphs.onnx", "glyphs_wide", "--data", folder.parent, "--signature", WORK / "signature.json")
+    test.assertEqual(report["quantization"]["ranges"]["image"][1], 255)
+    (WORK / "nothing").mkdir(exist_ok=True)
+    for data, words in ((WORK / "nothing", "holds no samples"), (WORK / "nowhere", "there is no"), (models / "glyphs.onnx", "holds no data that is known")):
+        done = support.vireo("quantize", models / "glyphs.onnx", "-o", WORK / "none.vireo", "--data", data, check=False)
+        test.assertEqual(done.returncode, 1)
+        test.assertIn(words, done.stderr)
+        test.assertFalse((WORK / "none.vireo").exists())
 
 
 def the_report_shows_each_layer(test):
@@ -288,7 +315,7 @@ reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
     a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, a_ceiling_changes_no_byte, bad_data_and_recipes,
-    constant_and_dead_values_are_named, the_report_shows_each_layer, trained_keyword_spotter)})
+    constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_keyword_spotter)})
 
 if __name__ == "__main__":
     support.main()
