@@ -93,9 +93,13 @@ class Measure : public ::testing::Test {
 };
 
 TEST_F(Measure, TellsLaunchAndTransferFromWork) {
-  measure_devices(runtime_);
-  const std::optional<Speeds> cpu = measured_speeds(runtime_->devices[0].info),
-                              far = measured_speeds(runtime_->devices[1].info);
+  std::optional<Speeds> cpu, far;
+  // On a busy machine the time of a transfer may drown in that of a launch, and none is reported.
+  for (int attempt = 0; attempt < 5 && !(far.has_value() && far->transfer > 0); ++attempt) {
+    measure_devices(runtime_);
+    cpu = measured_speeds(runtime_->devices[0].info);
+    far = measured_speeds(runtime_->devices[1].info);
+  }
   ASSERT_TRUE(cpu.has_value());
   ASSERT_TRUE(far.has_value());
   printf("%s", speeds_table(runtime_).c_str());
