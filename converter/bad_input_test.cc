@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -11,6 +10,7 @@
 #include "converter/convert.h"
 #include "converter/testing/model_builder.h"
 #include "tests/support/roots.h"
+#include "tests/support/sample.h"
 
 namespace vireo::bad_input_test {
 namespace {
@@ -104,7 +104,7 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
     EXPECT_NE(ok, d.failed()) << "cut at " << n;  // protobuf may end between fields: then the rest decides
   }
   std::mt19937 rng(11);
-  const int mutations = std::getenv("VIREO_FULL") != nullptr ? 2000 : 700;
+  const int mutations = static_cast<int>(2000 / tests::sample_step());
   for (int i = 0; i < mutations; ++i) {
     std::string bytes = good;
     for (int k = 0; k < 3; ++k) bytes[rng() % bytes.size()] = static_cast<char>(rng());
@@ -117,7 +117,7 @@ TEST(BadInput, EveryTruncationAndManyMutations) {
 // Real files, damaged: their graphs hold control flow, weights and names that a built model does not. A try that
 // converts must leave a whole file, one that does not must leave none; what hangs meets the test's time limit.
 TEST(BadInput, DamagedSampleModels) {
-  const int rounds = std::getenv("VIREO_FULL") != nullptr ? 200 : 60;
+  const int rounds = static_cast<int>(200 / tests::sample_step());
   std::mt19937 rng(23);
   for (const char* name : {"kws_frontend", "kws_dscnn_mfcc", "kws_gru"}) {
     std::ifstream in(tests::source_path(std::string("samples/models/") + name + ".onnx"), std::ios::binary);

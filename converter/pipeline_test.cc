@@ -12,6 +12,7 @@
 #include "converter/passes/pipeline.h"
 #include "converter/passes/shared/measure.h"
 #include "tests/support/roots.h"
+#include "tests/support/sample.h"
 
 namespace vireo::pipeline_test {
 namespace {
@@ -61,7 +62,7 @@ TEST(Pipeline, ASecondRunChangesNothingInTheSharedModels) {
   if (!fs::exists(shared)) GTEST_SKIP() << shared << " is not there: set VIREO_SHARED to the folder that holds models/";
   const std::vector<std::string> models = models_below(shared);
   ASSERT_FALSE(models.empty());
-  const size_t step = std::getenv("VIREO_FULL") != nullptr ? 1 : 4;  // all of them take most of a minute
+  const auto step = static_cast<size_t>(tests::sample_step());  // all of them take most of a minute
   if (step > 1) std::cout << "every fourth of " << models.size() << " models; VIREO_FULL=1 takes all\n";
   for (size_t i = 0; i < models.size(); i += step) twice(models[i]);
 }

@@ -17,6 +17,13 @@ def find():
     return next((p for p in map(shutil.which, ["chromium", "chromium-browser", "google-chrome"]) if p), "")
 
 
+def missing():
+    """Why pages are not opened; "" where they are."""
+    if os.environ.get("VIREO_PRELOAD"):
+        return "pages are not opened: what runs in a browser, a sanitizer does not see"
+    return "" if find() else "pages are not opened: there is no browser: apt-get install chromium (toolchains/bootstrap --for tests does)"
+
+
 class Program:
     """The browser: one process for all pages of a test program, which takes longer to start than most pages to test."""
     running = None

@@ -330,8 +330,8 @@ def report(test):
             del entry["ms"]
     test.assertEqual(written, told)
     test.assertIn("neither .html nor .json", refusal(test, *models, "--data", file, "--report", folder() / "report.txt")[0])
-    if not browser.find():
-        return print("the page is not opened: there is no browser")
+    if browser.missing():
+        return print(browser.missing())
     with browser.Browser() as b:
         b.open(page)
         test.assertEqual(b.errors(), [])

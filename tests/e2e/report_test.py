@@ -9,7 +9,7 @@ import browser
 import support
 
 MODELS = support.ROOT / "samples" / "models"
-NO_BROWSER = "" if browser.find() else "there is no browser: apt-get install chromium (toolchains/bootstrap --for tests does)"
+NO_BROWSER = browser.missing()
 
 
 def report(model, name, *arguments, ending="html"):

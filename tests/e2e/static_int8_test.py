@@ -284,8 +284,8 @@ def the_report_shows_each_layer(test):
         del result["seconds"]
     test.assertEqual(written, printed["quantization"])
     test.assertIn("stem.out", written["ranges"])
-    if not browser.find():
-        return print("the page is not opened: there is no browser")
+    if browser.missing():
+        return print(browser.missing())
     with browser.Browser() as b:
         b.open(page)
         test.assertEqual(b.errors(), [])

@@ -197,8 +197,8 @@ class Targets(unittest.TestCase):
         npu = next(d for d in target["devices"] if d["device"] == "npu")
         self.assertGreater(npu["nodes"], 8)
         self.assertGreater(npu["expected_ns"], 0)
-        if not browser.find():
-            self.skipTest("the report's page: there is no browser (toolchains/bootstrap --for tests)")
+        if browser.missing():
+            self.skipTest(browser.missing())
         page = support.WORK / "targets_report.html"
         support.vireo("convert", self.onnx, *self.shape, "--target", "npu", "--plugins", PLUGIN, "-o", support.WORK / "targets_r.vireo", "--report", page)
         with browser.Browser() as b:

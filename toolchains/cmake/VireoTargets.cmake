@@ -377,6 +377,27 @@ function(vireo_shard_test name count)
   endforeach()
 endfunction()
 
+# vireo_sample_test(<name> <step> <slow>)
+#   The test <name> and its shards take every <step>-th of their cases (tests/support/sample.h), all of them with
+#   VIREO_FULL=1; where an emulator or a sanitizer makes them long, every <slow>-th.
+function(vireo_sample_test name step slow)
+  if(NOT TEST ${name})
+    return()
+  endif()
+  if(VIREO_SANITIZE OR CMAKE_CROSSCOMPILING)
+    set(step ${slow})
+  else()
+    set_property(TEST ${name} APPEND PROPERTY LABELS sampled)
+  endif()
+  set(part 0)
+  set(test ${name})
+  while(TEST ${test})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT VIREO_SAMPLE=${step})
+    math(EXPR part "${part} + 1")
+    set(test ${name}_${part})
+  endwhile()
+endfunction()
+
 # vireo_add_emulated_cores(<name> [ARGS ..])
 #   The test <name> again on lesser and greater cores than the emulator's default one, where there are such: on aarch64
 #   one without SME, and vectors of SME from the shortest to the longest, none of which may run NEON in streaming mode.
