@@ -128,10 +128,13 @@ ValueRange least_divergence(const HistogramObserver& h, const ValueRange& all) {
   return {std::max(all.low, -end), std::min(all.high, end)};
 }
 
+// Zero is always a code.
+ValueRange with_zero(const ValueRange& range) { return {std::min(range.low, 0.0), std::max(range.high, 0.0)}; }
+
 }  // namespace
 
 ValueScale scale_of(const ValueRange& range) {
-  const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
+  const auto [low, high] = with_zero(range);
   ValueScale s;
   s.scale = static_cast<float>((high - low) / (kCodes - 1));
   if (!std::isnormal(s.scale)) s.scale = 1.0f / (kCodes - 1);  // nothing but zeros
@@ -159,15 +162,15 @@ bool find_range_method(const std::string& name, RangeMethod* m) {
 
 ValueRange choose_range(RangeMethod method, const Statistics& statistics, const ValueFunction& behind) {
   if (statistics.range.empty()) return {};
-  const ValueRange all = {std::min(0.0, static_cast<double>(statistics.range.low())),
-                          std::max(0.0, static_cast<double>(statistics.range.high()))};
+  const ValueRange all =
+      with_zero({static_cast<double>(statistics.range.low()), static_cast<double>(statistics.range.high())});
   switch (method) {
     case RangeMethod::kMse:
-      return least_squares(statistics.histogram, all, behind);
+      return with_zero(least_squares(statistics.histogram, all, behind));
     case RangeMethod::kPercentile:
-      return percentile(statistics.histogram, all);
+      return with_zero(percentile(statistics.histogram, all));
     case RangeMethod::kEntropy:
-      return least_divergence(statistics.histogram, all);
+      return with_zero(least_divergence(statistics.histogram, all));
     case RangeMethod::kMinMax:
       break;
   }
