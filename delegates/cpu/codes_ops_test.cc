@@ -1,9 +1,11 @@
 // Products whose weights are codes, against their bodies, which the reference kernels run node by node.
 #include "delegates/cpu/ops_testing.h"
 #include "sdk/ops/binary/binary_generated.h"
+#include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
 #include "sdk/ops/matmul/matmul_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/unary/unary_generated.h"
 #include "sdk/ops/view.h"
 
@@ -23,19 +25,31 @@ struct Product {
   std::vector<int64_t> bias = {}, added = {};  // added: an Add behind it of this shape; a row or a whole tensor
   Op activation = Op::kNone;
   bool computed_scale = false;
+  bool half_scale = false, turned = false;  // a Cast in front of the scales; a Transpose behind the matrix
 };
 
 Composite product(const Product& p) {
   Values v(static_cast<uint32_t>(p.x.back() + p.w[0]));
-  const TestTensor weights = v.bytes(p.type, p.w), scale = v.reals(p.scale, 0.01f, 0.1f);
+  const TestTensor weights = v.bytes(p.type, p.w),
+                   scale = p.half_scale ? v.halves(p.scale, -0.1f, 0.1f) : v.reals(p.scale, 0.01f, 0.1f);
   Composite c({v.reals(p.x, -1, 1), v.reals(p.added.empty() ? std::vector<int64_t>{1} : p.added, -1, 1),
                v.reals(p.bias.empty() ? std::vector<int64_t>{1} : p.bias, -1, 1), scale});
   std::vector<int32_t> coded = {c.constant(weights), p.computed_scale ? 3 : c.constant(scale)};
+  if (p.half_scale) {
+    attrs::CastT wide;
+    wide.to = static_cast<uint8_t>(DType::kF32);
+    coded[1] = c.node(Op::kCast, pack<attrs::Cast>(wide), {coded[1]});
+  }
   if (p.zero) coded.push_back(c.constant(v.bytes(p.type, p.scale)));
   attrs::DequantizeLinearT a;
   a.axis = p.axis;
   a.block_size = p.block;
-  const int32_t w = c.node(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), coded);
+  int32_t w = c.node(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), coded);
+  if (p.turned) {
+    attrs::TransposeT turn;
+    turn.perm = {1, 0};
+    w = c.node(Op::kTranspose, pack<attrs::Transpose>(turn), {w});
+  }
   std::vector<int32_t> operands = {0, w};
   if (!p.bias.empty()) operands.push_back(2);
   int32_t y = c.node(p.op, p.attributes, operands);
@@ -92,6 +106,34 @@ TEST(CpuCodes, AsTheBody) {
       for (const int32_t slots : {1, 3}) product(c.product).expect_close(c.kernel, kShare, slots);
     }
   });
+}
+
+// Scales of float16, below zero as well, and matrices that are multiplied turned.
+TEST(CpuCodes, HalfScalesAndTurnedMatrices) {
+  Product rows = {Op::kMatMul, {1, 5, 72}, {70, 72}, matmul(), DType::kI4, 1, 32, {70, 3}};
+  rows.half_scale = rows.turned = true;
+  Product many = rows;
+  many.x = {40, 72};
+  Product plain = {Op::kMatMul, {3, 40}, {40, 33}, matmul(), DType::kI4, 0, 16, {3, 33}, true, {}, {33}, Op::kRelu};
+  plain.half_scale = true;
+  Product bytes = {Op::kMatMul, {3, 40}, {33, 40}, matmul(), DType::kI8, 0, 0, {33}};
+  bytes.turned = true;
+  Product gemm_turned = {Op::kGemm, {3, 40}, {33, 40}, gemm(false, false), DType::kI4, 1, 8, {33, 5}, false, {33}};
+  gemm_turned.turned = true;
+  for_each_level([&](const char*) {
+    for (const int32_t slots : {1, 3}) {
+      for (const Product* p : {&rows, &many, &plain, &gemm_turned})
+        product(*p).expect_close("gemm_f32_w4", kShare, slots);
+      product(bytes).expect_close("gemm_f32_w8", kShare, slots);
+    }
+  });
+  const auto of = [&](int64_t count) {
+    Product p = rows;
+    p.x = {count, 72};
+    p.added = {count, 70};
+    return product(p);
+  };
+  of(6).runs_as(of(2)).expect_close("gemm_f32_w4", kShare);
 }
 
 // Rows that vary, also where a whole tensor is added.

@@ -20,7 +20,10 @@
 namespace vireo::cpu {
 
 inline bool is_conv(const Fused& f) { return f.core == Op::kConv; }
-inline bool is_transposed(const Fused& f) { return f.core == Op::kGemm && f.core_attrs<attrs::Gemm>().trans_b(); }
+// The weights as stored are [N, K].
+inline bool is_transposed(const Fused& f) {
+  return (f.core == Op::kGemm && f.core_attrs<attrs::Gemm>().trans_b()) != f.turned;
+}
 inline bool is_last(const Fused& f) {
   return static_cast<Layout>(f.core_attrs<attrs::Conv>().layout()) == Layout::kNhwc;
 }
@@ -58,7 +61,7 @@ inline bool is_stored_gemm(const CpuQuery& q, const Fused& f, const char** reaso
   if (f.core == Op::kMatMul) return true;
   const auto& a = f.core_attrs<attrs::Gemm>();
   if (a.trans_a()) return false;
-  const int64_t n = w[a.trans_b() ? 0 : 1];
+  const int64_t n = w[is_transposed(f) ? 0 : 1];
   const bool bias = f.input_count > 2 && f.inputs[2].given();
   const Shape& c = f.inputs[f.input_count > 2 ? 2 : 0].type.shape;
   const bool row = (c.rank == 1 && c[0] == n) || (c.rank == 2 && c[0] == 1 && c[1] == n);

@@ -9,12 +9,15 @@
 //
 // Where the product's operands go through bfloat16 (quant/schemes/bf16), the three Casts in front of it are part of the
 // chain, and of that hint ("conv_bf16"); so is the one Cast of float16 weights (quant/schemes/fp16, "conv_f16"). So is
-// the DequantizeLinear of constant weights ("matmul_codes"); products that share one get each their own.
+// the DequantizeLinear of constant weights ("matmul_codes"), with the Cast of its float16 scales in front of it and a
+// Transpose of the matrix behind it; products that share these get each their own.
 //
 // The hint names the first operator ("conv", "gemm"...); a device that knows it still reads the body. Weights stay
 // inputs of the node, so that they are planned, shared and packed as any other constant; numbers (a Clip's bounds, a
 // PRelu's one slope) go into the body.
 #include "converter/passes/fuse/fuse_epilogue.h"
+
+#include <algorithm>
 
 #include "converter/passes/shared/composite.h"
 #include "converter/passes/shared/match.h"
@@ -44,27 +47,44 @@ std::vector<ir::Node*> casts_of(const ir::Node& core) {
   return {narrow, wide, weights};
 }
 
-// The DequantizeLinear that makes the weights of a Gemm or MatMul from constants; null: there is none.
-ir::Node* codes_of(const ir::Node& core) {
-  if (core.op != Op::kGemm && core.op != Op::kMatMul) return nullptr;
-  ir::Node* wide = maker(core.in(1), Op::kDequantizeLinear);
-  if (wide == nullptr || core.in(0) == wide->out() || core.in(2) == wide->out()) return nullptr;
-  for (const ir::Value* v : wide->inputs) {
-    if (v != nullptr && v->constant == nullptr) return nullptr;
+// What makes the weights of a Gemm or MatMul from constants, in order: the Cast of float16 scales, the DequantizeLinear,
+// a Transpose of the matrix; the first and the last may be missing. Empty: there is none.
+std::vector<ir::Node*> codes_of(const ir::Node& core) {
+  if (core.op != Op::kGemm && core.op != Op::kMatMul) return {};
+  ir::Node *turn = maker(core.in(1), Op::kTranspose),
+           *wide = maker(turn == nullptr ? core.in(1) : turn->in(0), Op::kDequantizeLinear);
+  if (wide == nullptr || core.in(0) == core.in(1) || core.in(2) == core.in(1)) return {};
+  if (turn != nullptr && core.in(1)->type.shape.rank != 2) return {};
+  std::vector<ir::Node*> out;
+  if (ir::Node* cast = maker(wide->in(1), Op::kCast); cast != nullptr && cast->in(0)->type.dtype == DType::kF16)
+    out.push_back(cast);
+  const ir::Value* const scales = out.empty() ? wide->in(1) : out[0]->in(0);
+  for (const ir::Value* v :
+       {static_cast<const ir::Value*>(wide->in(0)), scales, static_cast<const ir::Value*>(wide->in(2))}) {
+    if (v != nullptr && v->constant == nullptr) return {};
   }
-  return wide;
+  out.push_back(wide);
+  if (turn != nullptr) out.push_back(turn);
+  return out;
 }
 
-// `wide` for `core` alone.
-ir::Node* own_codes(ir::Graph& g, ir::Node* wide, ir::Node& core) {
-  if (only_user(wide->out()) == &core) return wide;
-  ir::Node* copy = g.add_node(wide->op, wide->attrs, wide->inputs, 1, &core);
-  copy->name = wide->name;
-  copy->version = wide->version;
-  copy->out()->name = wide->out()->name;
-  copy->out()->type = wide->out()->type;
-  g.set_input(&core, 1, copy->out());
-  return copy;
+// `nodes`, each read by the next and the last by `core`, for `core` alone: copies from the first on that others read.
+void own_codes(ir::Graph& g, ir::Node& core, std::vector<ir::Node*>* nodes) {
+  const bool own = std::all_of(nodes->begin(), nodes->end(), [](const ir::Node* n) { return n->out()->one_use(); });
+  if (own) return;
+  ir::Value* made = nullptr;
+  for (ir::Node*& n : *nodes) {
+    std::vector<ir::Value*> inputs = n->inputs;
+    if (made != nullptr) inputs[n->op == Op::kDequantizeLinear ? 1 : 0] = made;
+    ir::Node* copy = g.add_node(n->op, n->attrs, std::move(inputs), 1, &core);
+    copy->name = n->name;
+    copy->version = n->version;
+    copy->out()->name = n->out()->name;
+    copy->out()->type = n->out()->type;
+    made = copy->out();
+    n = copy;
+  }
+  g.set_input(&core, 1, made);
 }
 
 bool is_activation(const ir::Node& n) {
@@ -150,8 +170,9 @@ void run_fuse_epilogue(ir::Graph& g, PassLog& log) {
     const std::vector<ir::Node*> casts = casts_of(*cores[i]);
     Stored stored = casts.empty() ? Stored::kPlain : casts.size() == 1 ? Stored::kF16 : Stored::kBf16;
     chain.insert(chain.begin(), casts.begin(), casts.end());
-    if (ir::Node* wide = codes_of(*cores[i]); wide != nullptr) {
-      chain.insert(chain.begin(), own_codes(g, wide, *cores[i]));
+    if (std::vector<ir::Node*> codes = codes_of(*cores[i]); !codes.empty()) {
+      own_codes(g, *cores[i], &codes);
+      chain.insert(chain.begin(), codes.begin(), codes.end());
       stored = Stored::kCodes;
     }
     if (chain.size() < 2) continue;

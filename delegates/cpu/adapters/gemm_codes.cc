@@ -11,6 +11,15 @@ using cpu::Fused;
 using cpu::GemmCodes;
 using cpu::is_transposed;
 
+// Of `scale`, as it is stored.
+void put_scales(const Fused& f, const void* scale, CodedWeights* out) {
+  if (f.scale.type.dtype == DType::kF16) {
+    out->half_scales = static_cast<const uint16_t*>(scale);
+  } else {
+    out->scales = static_cast<const float*>(scale);
+  }
+}
+
 // Steps of the weights; false where scales do not lie so that the kernel knows them. Data is filled in later.
 bool weights_of(const Fused& f, CodedWeights* out) {
   const TensorType& w = f.inputs[1].type;
@@ -56,7 +65,7 @@ struct Codes : cpu::NoStoredConv {
     CodedWeights w;
     if (!weights_of(f, &w)) return false;
     w.codes = f.inputs[1].fixed(q);
-    w.scales = static_cast<const float*>(f.scale.fixed(q));
+    put_scales(f, f.scale.fixed(q), &w);
     w.zeros = f.zero.given() ? f.zero.fixed(q) : nullptr;
     if (index > (w.zeros != nullptr ? 2u : 1u)) return false;
     const bool transposed = is_transposed(f);
@@ -71,7 +80,8 @@ struct Codes : cpu::NoStoredConv {
     } else if (index == 1) {
       const int64_t each = w.scale_n_step == 0 ? 0 : 1;  // one number for all columns packs otherwise
       const size_t bytes = cpu::scales_packed_bytes(n, blocks);
-      if (!cpu::offer_packed(w.scales, kPackedCodes, {n, blocks, each, flags + kScales}, bytes, out)) return false;
+      if (!cpu::offer_packed(f.scale.fixed(q), kPackedCodes, {n, blocks, each, flags + kScales}, bytes, out))
+        return false;
       if (to != nullptr) cpu::pack_scales(w, n, blocks, static_cast<float*>(to));
     } else {
       const int64_t kind = w.bits + (w.scale_n_step == 0 ? 16 : 0);
@@ -90,7 +100,7 @@ struct Codes : cpu::NoStoredConv {
     (void)weights_of(call.f, &g.b);
     call.put_tail(&g.epilogue);
     g.b.codes = call.weights;
-    g.b.scales = call.f.scale.f32(call.ctx);
+    put_scales(call.f, call.f.scale.data(call.ctx), &g.b);
     g.b.zeros = call.f.zero.given() ? call.f.zero.data(call.ctx) : nullptr;
     g.packed = static_cast<const uint32_t*>(call.packed[0]);
     g.packed_scales = static_cast<const float*>(call.packed[1]);

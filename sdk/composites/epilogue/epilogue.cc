@@ -4,6 +4,7 @@
 #include "sdk/ops/conv_transpose/conv_transpose_generated.h"
 #include "sdk/ops/quantize/quantize_generated.h"
 #include "sdk/ops/shared/window.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 
 namespace vireo::composites {
 namespace {
@@ -45,8 +46,10 @@ class Matcher {
   bool read_stored(const vireo_graph_node& first, vireo_graph_node* core) {
     if (first.input_count < 1 || first.output_count != 1 || count_ < 2) return false;
     at_ = 1;
-    if (static_cast<Op>(first.op) == Op::kDequantizeLinear) {
+    int32_t weights = first.outputs[0];
+    if (static_cast<Op>(first.op) == Op::kDequantizeLinear || are_half_scales(first)) {
       f_.stored = Stored::kCodes;
+      if (!read_wide(first, &weights)) return false;
     } else if (!is_cast(body_, first, first.inputs[0], DType::kF32)) {
       return false;
     } else {
@@ -54,8 +57,36 @@ class Matcher {
     }
     if (f_.stored == Stored::kBf16 && !read_casts_of_x()) return false;
     *core = body_.node(at_++);
-    return is_product(static_cast<Op>(core->op)) && core->input_count >= 2 && core->inputs[1] == first.outputs[0] &&
+    return is_product(static_cast<Op>(core->op)) && core->input_count >= 2 && core->inputs[1] == weights &&
            (f_.stored != Stored::kBf16 || core->inputs[0] == wide_x_);
+  }
+
+  // A Cast in front of a DequantizeLinear's scales.
+  bool are_half_scales(const vireo_graph_node& first) const {
+    const vireo_graph_node next = body_.node(1);
+    return static_cast<Op>(next.op) == Op::kDequantizeLinear && next.input_count >= 2 && first.output_count == 1 &&
+           next.inputs[1] == first.outputs[0] && is_cast(body_, first, first.inputs[0], DType::kF32) &&
+           dtype(first.inputs[0]) == DType::kF16;
+  }
+
+  // The DequantizeLinear, behind the Cast of its scales, and the Transpose behind it.
+  bool read_wide(const vireo_graph_node& first, int32_t* weights) {
+    wide_ = first;
+    if (static_cast<Op>(first.op) == Op::kCast) {
+      half_scales_ = first.inputs[0];
+      wide_ = body_.node(at_++);
+    }
+    if (wide_.output_count != 1) return false;
+    *weights = wide_.outputs[0];
+    if (at_ >= count_) return false;
+    const vireo_graph_node next = body_.node(at_);
+    if (static_cast<Op>(next.op) != Op::kTranspose) return true;
+    const auto* const perm = ::flatbuffers::GetRoot<attrs::Transpose>(next.attrs)->perm();
+    f_.turned = true;
+    ++at_;
+    if (next.inputs[0] != *weights || next.output_count != 1) return false;
+    *weights = next.outputs[0];
+    return type_at(body_, *weights).shape.rank == 2 && (perm == nullptr || perm->Get(0) == 1);
   }
 
   bool read_casts_of_x() {
@@ -89,7 +120,7 @@ class Matcher {
   // `first` widens the weights: they are read in front of it, and so is x.
   bool read_weights(const vireo_graph_node& first, const vireo_graph_node& core) {
     Operand& weights = f_.inputs[1];
-    weights = operand(first.inputs[0]);
+    weights = operand((f_.stored == Stored::kCodes ? wide_ : first).inputs[0]);
     if (f_.stored == Stored::kBf16) f_.inputs[0] = operand(x_);
     const DType x = f_.inputs[0].type.dtype;
     if (weights.fixed(node_) == nullptr || f_.core_type.dtype != DType::kF32) return false;
@@ -99,19 +130,19 @@ class Matcher {
       case Stored::kBf16:
         return (x == DType::kF32 || x == DType::kBF16) && weights.type.dtype == DType::kBF16;
       default:
-        return x == DType::kF32 && dtype(core.inputs[1]) == DType::kF32 && read_codes(first);
+        return x == DType::kF32 && dtype(core.inputs[1]) == DType::kF32 && read_codes(wide_);
     }
   }
 
   bool read_codes(const vireo_graph_node& wide) {
     if (wide.input_count < 2) return false;
     const auto& a = *::flatbuffers::GetRoot<attrs::DequantizeLinear>(wide.attrs);
-    f_.scale = operand(wide.inputs[1]);
+    f_.scale = operand(half_scales_ >= 0 ? half_scales_ : wide.inputs[1]);
     const bool zero = wide.input_count > 2 && wide.inputs[2] >= 0;
     if (zero) f_.zero = operand(wide.inputs[2]);
     f_.axis = a.axis();
     f_.block = a.block_size();
-    return f_.scale.type.dtype == DType::kF32 && f_.scale.fixed(node_) != nullptr &&
+    return f_.scale.fixed(node_) != nullptr && (half_scales_ >= 0 || f_.scale.type.dtype == DType::kF32) &&
            (!zero || f_.zero.fixed(node_) != nullptr);
   }
 
@@ -233,6 +264,8 @@ class Matcher {
   uint32_t at_ = 0;                     // the next one
   int32_t value_ = -1;                  // what the tail has made so far
   int32_t x_ = -1, wide_x_ = -1;        // in front of its Casts and behind them
+  vireo_graph_node wide_ = {};          // the DequantizeLinear
+  int32_t half_scales_ = -1;            // in front of their Cast
   int32_t widened_ = -1, narrow_ = -1;  // of the last Cast of an operand: what it made, and of what
 };
 
@@ -248,6 +281,11 @@ bool fits(const KernelContext& ctx, const FusedProduct& f) {
   for (uint32_t i = 0; i < f.input_count; ++i) {
     // Without the Casts in front of it.
     if (f.inputs[i].given()) inputs[i] = {f.core_type.dtype, f.inputs[i].shape(ctx)};
+  }
+  if (f.turned) {
+    const Shape was = inputs[1].shape;
+    inputs[1].shape[0] = was[1];
+    inputs[1].shape[1] = was[0];
   }
   return has_shape_of_output(ctx, f.core, {f.attrs, f.attrs_size}, inputs, f.input_count);
 }

@@ -5,7 +5,8 @@
 //              kF16     Cast(weights to float32), product
 //              kBf16    Cast(weights), Cast(x to bfloat16), Cast(back), product: both go through bfloat16. Where x is
 //                       bfloat16 already, the Cast to it is missing
-//              kCodes   DequantizeLinear(weights), product
+//              kCodes   DequantizeLinear(weights), product. Its scales may be widened from float16 in front of it, and
+//                       the matrix be turned by a Transpose behind it
 //   tail       bias -> residual -> activation -> residual or factor, each but the product may be missing, one residual
 //              or factor at most. kBf16: what is added may be widened from bfloat16 first, and the result narrowed last
 //
@@ -37,9 +38,10 @@ struct FusedProduct {
   bool half = false;            // the result is rounded to bfloat16 at the end
   bool varies = false;          // there is a tail, and extents that change between runs
   // Of the DequantizeLinear, where the weights are codes.
-  Operand scale, zero;  // zero: absent where all are 0
+  Operand scale, zero;  // scale: as stored, float32 or float16; zero: absent where all are 0
   int32_t axis = 0;
-  int64_t block = 0;  // 0: one scale for each index of `axis`, or one for all
+  int64_t block = 0;    // 0: one scale for each index of `axis`, or one for all
+  bool turned = false;  // the product multiplies the codes' matrix turned
 
   template <class T>
   const T& core_attrs() const {

@@ -243,7 +243,7 @@ void widen_plain(const void* context, int64_t k0, int64_t kc, int64_t n0, int64_
         const int64_t n = n0 + j + c, at = n * b.scale_n_step + block * b.scale_k_step;
         const auto code = static_cast<int32_t>(code_at(b, b.codes, n * b.n_step + k * b.k_step));
         const int32_t zero = b.zeros == nullptr ? zero_of(b) : static_cast<int32_t>(code_at(b, b.zeros, at));
-        to[c] = static_cast<float>(code - zero) * b.scales[at];
+        to[c] = static_cast<float>(code - zero) * b.scale_at(at);
       }
       for (int64_t c = columns; c < width; ++c) to[c] = 0;
     }
@@ -321,7 +321,7 @@ void pack_scales(const CodedWeights& b, int64_t n, int64_t blocks, float* packed
   for (int64_t panel = 0; panel * kPanelColumns < n; ++panel) {
     for (int64_t block = 0; block < blocks; ++block) {
       for (int64_t c = panel * kPanelColumns; c < (panel + 1) * kPanelColumns; ++c)
-        *packed++ = c < n ? b.scales[c * b.scale_n_step + block * b.scale_k_step] : 0;
+        *packed++ = c < n ? b.scale_at(c * b.scale_n_step + block * b.scale_k_step) : 0;
     }
   }
 }

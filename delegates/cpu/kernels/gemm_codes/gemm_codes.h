@@ -9,6 +9,7 @@
 #define VIREO_DELEGATES_CPU_KERNELS_GEMM_CODES_GEMM_CODES_H_
 
 #include "delegates/cpu/kernels/gemm/gemm.h"
+#include "sdk/base/half.h"
 
 namespace vireo::cpu {
 
@@ -17,12 +18,15 @@ namespace vireo::cpu {
 struct CodedWeights {
   const void* codes = nullptr;
   const float* scales = nullptr;
-  const void* zeros = nullptr;  // null: 0
-  int32_t bits = 4;             // or 8
+  const uint16_t* half_scales = nullptr;  // float16, in place of `scales`; packed ones are float32
+  const void* zeros = nullptr;            // null: 0
+  int32_t bits = 4;                       // or 8
   bool is_signed = true;
   int64_t block = 0;  // at least k: one block; else a multiple of 8
   int64_t n_step = 1, k_step = 0;
   int64_t scale_n_step = 1, scale_k_step = 0;
+
+  float scale_at(int64_t i) const { return half_scales == nullptr ? scales[i] : f16_to_f32(half_scales[i]); }
 };
 
 // Layout 7 of packed weights: panels of 32 columns of words. A word has 8 (4) codes of one column, in the order of k
