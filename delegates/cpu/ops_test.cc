@@ -67,6 +67,30 @@ TEST(CpuQuantize, SameBits) {
   });
 }
 
+TEST(CpuQuantize, BlocksOfRowsSameBits) {
+  const struct {
+    std::vector<int64_t> x, scale;
+    int32_t block;
+  } kCases[] = {{{3, 70}, {3, 3}, 32},
+                {{1, 2, 64}, {1, 2, 2}, 32},
+                {{5, 7}, {5, 3}, 3},
+                {{40}, {5}, 8},
+                {{300, 72}, {300, 1}, 72}};
+  for (const auto& c : kCases) {
+    for (const DType code : {DType::kI4, DType::kU4, DType::kI8, DType::kU8}) {
+      Values v(static_cast<uint32_t>(c.block));
+      attrs::DequantizeLinearT a;
+      a.axis = -1;
+      a.block_size = c.block;
+      const TestTensor x = v.bytes(code, c.x), scale = v.reals(c.scale, -0.5f, 0.5f);
+      Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {x, scale})
+          .expect_same_bits("dequantize_blocks_f32");
+      Case(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {x, scale, v.bytes(code, c.scale)})
+          .expect_same_bits("dequantize_blocks_f32", 3);
+    }
+  }
+}
+
 TEST(CpuQuantize, DynamicSameBits) {
   for_each_level([](const char*) {
     for (const int64_t count : {1, 15, 16, 17, 100, 50000}) {

@@ -1,4 +1,5 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 bits.
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 bits; DequantizeLinear of 4 or 8 bits
+// in blocks of rows.
 #include "delegates/cpu/kernels/quantize/quantize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "sdk/base/requantize.h"
@@ -40,6 +41,20 @@ Status run_dequantize(const KernelContext& ctx, const void*) {
   return Status::kOk;
 }
 
+Status run_blocks(const KernelContext& ctx, const void*) {
+  const Tensor& x = *ctx.in(0);
+  cpu::BlockCodes s;
+  s.columns = x.shape[x.shape.rank - 1];
+  s.rows = product(x.shape, 0, x.shape.rank - 1);
+  s.block = ctx.attrs<attrs::DequantizeLinear>().block_size();
+  s.bits = dtype_bits(x.dtype);
+  s.is_signed = dtype_is_signed(x.dtype);
+  s.scale = ctx.in(1)->as<const float>();
+  if (ctx.in(2) != nullptr) s.zero_point = ctx.in(2)->data;
+  cpu::dequantize_blocks_f32(s, x.data, ctx.out(0)->as<float>(), ctx.parallel);
+  return Status::kOk;
+}
+
 int64_t range_scratch(const CpuQuery& q) { return static_cast<int64_t>(cpu::range_f32_scratch_bytes(q.slots)); }
 
 Status run_dynamic(const KernelContext& ctx, const void*) {
@@ -63,6 +78,7 @@ Status run_dynamic(const KernelContext& ctx, const void*) {
 
 constexpr CpuKernel kQuantize = {"quantize_f32", 0, nullptr, nullptr, run_quantize};
 constexpr CpuKernel kDequantize = {"dequantize_f32", 0, nullptr, nullptr, run_dequantize};
+constexpr CpuKernel kBlocks = {"dequantize_blocks_f32", 0, nullptr, nullptr, run_blocks};
 constexpr CpuKernel kDynamic = {"dynamic_quantize_f32", 0, range_scratch, nullptr, run_dynamic};
 
 bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
@@ -77,8 +93,17 @@ bool no_zero_point(const GraphValue& z) {
   return true;
 }
 
+// Codes of 4 or 8 bits to float32, in blocks along the last axis.
+bool has_blocks_of_rows(const CpuQuery& q) {
+  const auto& a = q.attrs<attrs::DequantizeLinear>();
+  const TensorType& x = q.inputs[0].type;
+  const int bits = dtype_bits(x.dtype);
+  return a.block_size() > 0 && x.shape.rank > 0 && normalize_axis(a.axis(), x.shape.rank) == x.shape.rank - 1 &&
+         dtype_is_integer(x.dtype) && (bits == 4 || bits == 8) && q.outputs[0].type.dtype == DType::kF32;
+}
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  *reason = "tuned between float32 and 8 bits alone";
+  *reason = "tuned between float32 and 8 bits, and from 4 bits in blocks of rows";
   const DType x = q.inputs[0].type.dtype, y = q.outputs[0].type.dtype;
   if (q.op == Op::kDynamicQuantizeLinear) {
     *reason = "";
@@ -94,10 +119,14 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     *reason = "";
     return &kQuantize;
   }
+  if (has_blocks_of_rows(q)) {
+    *reason = "";
+    return &kBlocks;
+  }
   if (y != DType::kF32 || (!is_byte(x) && x != DType::kI32)) return nullptr;
   *reason = "tuned for int32 without a zero point";
   if (x == DType::kI32 && q.input_count > 2 && !no_zero_point(q.inputs[2])) return nullptr;
-  *reason = "tuned for scales of a tensor or an axis, not of blocks";
+  *reason = "tuned for scales of a tensor, an axis or blocks of the last one";
   if (q.attrs<attrs::DequantizeLinear>().block_size() != 0) return nullptr;
   *reason = "";
   return &kDequantize;

@@ -151,6 +151,42 @@ constexpr int64_t kBlock = 16384;   // elements: 3 to 10 us
 constexpr size_t kSlotFloats = 16;  // a cache line each
 
 int64_t count_of(const Codes& s) { return s.outer * s.extent * s.inner; }
+
+// Codes of one block from element `at` on.
+template <int kBits>
+void dequantize_block(const uint8_t* x, int64_t at, int64_t count, int32_t flip, int32_t zero, float scale, float* y) {
+  const auto value = [=](uint32_t code) {
+    return static_cast<float>(static_cast<int32_t>(code ^ static_cast<uint32_t>(flip)) - zero) * scale;
+  };
+  if constexpr (kBits == 8) {
+    for (int64_t i = 0; i < count; ++i) y[i] = value(x[at + i]);
+  } else {
+    int64_t i = 0;
+    if (at % 2 != 0 && count > 0) y[i++] = value(x[at / 2] >> 4u);
+    const uint8_t* pair = x + (at + i) / 2;
+    for (; i + 1 < count; i += 2, ++pair) {
+      y[i] = value(*pair & 15u);
+      y[i + 1] = value(*pair >> 4u);
+    }
+    if (i < count) y[i] = value(*pair & 15u);
+  }
+}
+
+template <int kBits>
+void dequantize_rows(const BlockCodes& s, const uint8_t* x, float* y, int64_t begin, int64_t end) {
+  const int64_t blocks = (s.columns + s.block - 1) / s.block;
+  const int32_t flip = s.is_signed ? 1 << (kBits - 1) : 0;
+  const auto* const zeros = static_cast<const uint8_t*>(s.zero_point);
+  for (int64_t row = begin; row < end; ++row) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t p = row * blocks + b, at = row * s.columns + b * s.block;
+      const int64_t left = s.columns - b * s.block;
+      const uint32_t code = zeros == nullptr ? 0u : kBits == 8 ? zeros[p] : zeros[p / 2] >> (p % 2 * 4) & 15u;
+      const int32_t zero = zeros == nullptr ? flip : static_cast<int32_t>(code ^ static_cast<uint32_t>(flip));
+      dequantize_block<kBits>(x, at, left < s.block ? left : s.block, flip, zero, s.scale[p], y + at);
+    }
+  }
+}
 }  // namespace
 
 void quantize_f32(const Codes& s, const float* x, void* y, const Parallel& parallel) {
@@ -161,6 +197,17 @@ void quantize_f32(const Codes& s, const float* x, void* y, const Parallel& paral
 void dequantize_f32(const Codes& s, const void* x, float* y, const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(dequantize_range);
   parallel.for_range(count_of(s), kBlock, [&](int64_t begin, int64_t end, int32_t) { kernel(s, x, y, begin, end); });
+}
+
+void dequantize_blocks_f32(const BlockCodes& s, const void* x, float* y, const Parallel& parallel) {
+  const auto* const codes = static_cast<const uint8_t*>(x);
+  parallel.for_range(s.rows, 1 + kBlock / (s.columns + 1), [&](int64_t begin, int64_t end, int32_t) {
+    if (s.bits == 4) {
+      dequantize_rows<4>(s, codes, y, begin, end);
+    } else {
+      dequantize_rows<8>(s, codes, y, begin, end);
+    }
+  });
 }
 
 size_t range_f32_scratch_bytes(int32_t slots) {

@@ -24,6 +24,17 @@ void quantize_f32(const Codes& shape, const float* x, void* y, const Parallel& p
 // y = (x - zero_point) * scale
 void dequantize_f32(const Codes& shape, const void* x, float* y, const Parallel& parallel);
 
+// Rows of codes of 4 bits, the low half of a byte first, or 8, with parameters for each `block` along a row.
+struct BlockCodes {
+  int64_t rows = 1, columns = 0, block = 1;
+  int32_t bits = 4;
+  bool is_signed = true;
+  const float* scale = nullptr;      // [rows, blocks]
+  const void* zero_point = nullptr;  // as scale, packed as the codes are; null: 0
+};
+// y = (x - zero_point) * scale
+void dequantize_blocks_f32(const BlockCodes& shape, const void* x, float* y, const Parallel& parallel);
+
 // The least and the greatest of 0 and x[count], NaN left out. `scratch`: 64-byte aligned.
 size_t range_f32_scratch_bytes(int32_t slots);
 void range_f32(const float* x, int64_t count, float* low, float* high, const Parallel& parallel, void* scratch);
