@@ -1,36 +1,44 @@
 // Before   x -> Gemm | MatMul (weights, bias) -> y, float32
 // After    x -> the same (DequantizeLinear of weights in codes, bias) -> y
-// Fires    the weights are one constant, finite matrix; Gemm with x as it lies and a bias of one value a column.
+// Before   indices -> Gather(table) -> y, float32
+// After    indices -> Gather of the codes, Gather of their scales -> DequantizeLinear -> y
+// Fires    the weights are one constant, finite matrix; Gemm with x as it lies and a bias of one value a column. A
+//          table is a matrix whose rows are taken by numbers that the caller gives, or one that a product multiplies as
+//          well: then both read the same codes, the product through a Transpose where it has the matrix turned.
 //          Idempotent: what has its DequantizeLinear is left.
 // Numerics x, sums, bias and what follows are float32 as before; each weight is off by at most half a step of its
 //          scale, or by what was cut off. int8-weights: steps of a 127th of the column's largest weight. int4: codes of
 //          -8..7 for 32 weights of a column each, whose scale makes the sum of squared errors small: the largest weight
-//          over 7 .. 10.3, each corrected to the best scale for its codes (least squares). What that costs is
-//          measured: the signal to noise of each tensor, 10 log10(sum w^2 / sum (w - w')^2), stands in the report.
+//          over 7 .. 10.3, each corrected to the best scale for its codes (least squares). Scales of int4 are float16
+//          behind a Cast, where none is below 2^-20. A table's row is a column here. What that costs is measured: the
+//          signal to noise of each tensor, 10 log10(sum w^2 / sum (w - w')^2), stands in the report.
 // Source   Frantar et al. 2022, arXiv:2210.17323, section 4 (blocks of weights); the search is plain.
 //
 // Spelled in standard operators, the file means the same to a runtime that knows nothing of this; the converter's
 // fuse_epilogue makes one node of the codes, the product and what follows it.
 #include "quant/schemes/weights.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "converter/ir/infer.h"
+#include "quant/schemes/matrix_codes.h"
 #include "quant/schemes/products16.h"
+#include "sdk/ops/cast/cast_generated.h"
+#include "sdk/ops/gather/gather_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
-#include "sdk/ops/quantize/quantize.h"
 #include "sdk/ops/quantize/quantize_generated.h"
+#include "sdk/ops/traits.h"
+#include "sdk/ops/transpose/transpose_generated.h"
 #include "sdk/ops/view.h"
 
 namespace vireo::quant {
 namespace {
 
-constexpr int64_t kBlock = 32;
-
 // A product of the kinds above; `reason` says why it is left.
-bool is_for_it(const ir::Node& n, std::string* reason) {
+bool is_product(const ir::Node& n, std::string* reason) {
   if (n.op == Op::kConv || n.op == Op::kConvTranspose) {
     const ir::Value* w = n.in(1);
     if (w != nullptr && w->constant != nullptr && w->type.dtype == DType::kF32)
@@ -40,7 +48,10 @@ bool is_for_it(const ir::Node& n, std::string* reason) {
   if ((n.op != Op::kGemm && n.op != Op::kMatMul) || n.outputs.size() != 1) return false;
   const ir::Value *x = n.in(0), *w = n.in(1);
   if (x == nullptr || w == nullptr || n.out()->type.dtype != DType::kF32 || w->type.dtype != DType::kF32) return false;
-  if (w->producer != nullptr && w->producer->op == Op::kDequantizeLinear) return false;  // has its codes
+  if (w->producer != nullptr && (w->producer->op == Op::kDequantizeLinear || w->producer->op == Op::kTranspose)) {
+    const ir::Value* const codes = w->producer->op == Op::kTranspose ? w->producer->in(0) : w;
+    if (codes->producer != nullptr && codes->producer->op == Op::kDequantizeLinear) return false;  // has its codes
+  }
   if (w->constant == nullptr) {
     *reason = "weights that are computed stay float32";
     return false;
@@ -52,164 +63,214 @@ bool is_for_it(const ir::Node& n, std::string* reason) {
   return n.op == Op::kMatMul || is_gemm_by_rows(n, reason);
 }
 
-struct Coded {
-  ir::Value *codes = nullptr, *scales = nullptr;
-  bool finite = false;
-};
-
-// Weights that share a scale, side by side: they are gone through many times.
-struct Run {
-  const float* data;
-  int64_t count;
-  float at(int64_t i) const { return data[i]; }
-};
-
-int32_t nearest(float w, float scale, int32_t low, int32_t high) {
-  const float q = std::nearbyint(w / scale);
-  return q <= static_cast<float>(low) ? low : q >= static_cast<float>(high) ? high : static_cast<int32_t>(q);
+bool has_columns_in_rows(const ir::Node& product) {
+  return product.op == Op::kGemm && product.attributes<attrs::Gemm>().trans_b();
 }
 
-float largest(const Run& run) {
-  float most = 0;
-  for (int64_t i = 0; i < run.count; ++i) most = std::max(most, std::fabs(run.at(i)));
-  return most;
-}
-
-double squared_error(const Run& run, float scale, int32_t low, int32_t high) {
-  double sum = 0;
-  for (int64_t i = 0; i < run.count; ++i) {
-    const double d = static_cast<double>(run.at(i)) -
-                     static_cast<double>(scale * static_cast<float>(nearest(run.at(i), scale, low, high)));
-    sum += d * d;
+// Rows of a constant matrix.
+bool is_lookup(const ir::Node& n) {
+  if (n.op != Op::kGather || n.attributes<attrs::Gather>().axis() != 0 || n.out() == nullptr) return false;
+  for (const ir::Use& use : n.out()->uses) {
+    if (use.node->op == Op::kDequantizeLinear) return false;  // has its codes: these are their scales
   }
-  return sum;
+  const ir::Value *table = n.in(0), *rows = n.in(1);
+  return table->constant != nullptr && table->type.dtype == DType::kF32 && table->type.shape.rank == 2 &&
+         element_count(table->constant->tensor.type.shape) > 0 && rows->constant == nullptr;
 }
 
-// The scale of the codes that `scale` gives which fits them best.
-float corrected(const Run& run, float scale) {
-  double up = 0, down = 0;
-  for (int64_t i = 0; i < run.count; ++i) {
-    const double q = nearest(run.at(i), scale, -8, 7);
-    up += q * static_cast<double>(run.at(i));
-    down += q * q;
+// Whether the rows are numbers that the caller gives, and not places that are counted.
+bool are_given(const ir::Value* rows) {
+  while (rows->producer != nullptr) {
+    const ir::Node& n = *rows->producer;
+    if (n.op != Op::kCast && n.op != Op::kIdentity && !(moves_elements(n.op) && n.op != Op::kGather)) return false;
+    rows = n.in(0);
   }
-  const float best = down > 0 ? static_cast<float>(up / down) : scale;
-  return best > 0 && std::isnormal(best) ? best : scale;
+  return rows->constant == nullptr;
 }
 
-float scale_of_block(const Run& run) {
-  const float most = largest(run);
-  if (!std::isnormal(most / 16)) return 1;  // zeros, or next to nothing
-  float best = most / 7;
-  double least = squared_error(run, best, -8, 7);
-  for (int i = 0; i < 12; ++i) {
-    const float scale = corrected(run, most / (7 + 0.3f * static_cast<float>(i)));
-    const double error = squared_error(run, scale, -8, 7);
-    if (error < least) {
-      least = error;
-      best = scale;
+// Tables of angles are multiplied with what is computed, and rounding would turn them.
+bool meets_factors(const ir::Value& y) {
+  for (const ir::Use& use : y.uses) {
+    const ir::Node& n = *use.node;
+    if (n.op == Op::kRotaryEmbedding) return true;
+    if (n.op == Op::kMul) {
+      const ir::Value* const other = n.in(use.input == 0 ? 1 : 0);
+      if (other->constant == nullptr) return true;
+    } else if (moves_elements(n.op) && n.out() != nullptr && meets_factors(*n.out())) {
+      return true;
     }
   }
-  return best;
+  return false;
 }
 
-float scale_of_column(const Run& run) {
-  const float most = largest(run);
-  return std::isnormal(most / 127) ? most / 127 : 1;
+// Whether `a` [K, N] is `b` [N, K] turned.
+bool is_turned(const ir::Constant& a, const ir::Constant& b) {
+  const Shape &s = a.tensor.type.shape, &t = b.tensor.type.shape;
+  if (s[0] != t[1] || s[1] != t[0]) return false;
+  const auto word = [](const ir::Constant& c, int64_t i) {
+    uint32_t out = 0;
+    std::memcpy(&out, c.tensor.bytes.data() + static_cast<size_t>(i) * sizeof(out), sizeof(out));
+    return out;
+  };
+  for (int64_t row = 0; row < s[0]; ++row) {
+    for (int64_t column = 0; column < s[1]; ++column) {
+      if (word(a, row * s[1] + column) != word(b, column * s[0] + row)) return false;
+    }
+  }
+  return true;
 }
 
-// Codes of [N, K] (transposed) or [K, N].
-Coded coded(ir::Graph& g, const ir::Value& w, bool transposed, int bits, PassLog& log) {
-  const ir::Constant& c = *w.constant;
-  const Shape shape = c.tensor.type.shape;
-  std::vector<float> data(static_cast<size_t>(element_count(shape)));
-  std::memcpy(data.data(), c.tensor.bytes.data(), data.size() * sizeof(float));
-  Coded out;
-  out.finite = std::all_of(data.begin(), data.end(), [](float v) { return std::isfinite(v); });
-  if (!out.finite) return out;
-  const int64_t n = shape[transposed ? 0 : 1], k = shape[transposed ? 1 : 0];
-  const int64_t block = bits == 4 ? std::min(kBlock, k) : k, blocks = (k + block - 1) / block;
-  const int64_t n_step = transposed ? k : 1, k_step = transposed ? 1 : n;
-  const int32_t low = bits == 4 ? -8 : -127, high = bits == 4 ? 7 : 127;
-  const DType type = bits == 4 ? DType::kI4 : DType::kI8;
-  std::vector<uint8_t> codes((data.size() * static_cast<size_t>(bits) + 7) / 8);
-  std::vector<float> scales(static_cast<size_t>(n * blocks));
-  std::vector<float> local(static_cast<size_t>(block));
-  double signal = 0, noise = 0;
-  for (int64_t column = 0; column < n; ++column) {
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t first = column * n_step + b * block * k_step;
-      const Run run = {local.data(), std::min(block, k - b * block)};
-      for (int64_t i = 0; i < run.count; ++i)
-        local[static_cast<size_t>(i)] = data[static_cast<size_t>(first + i * k_step)];
-      const float scale = bits == 4 ? scale_of_block(run) : scale_of_column(run);
-      scales[static_cast<size_t>(transposed ? column * blocks + b : b * n + column)] = scale;
-      for (int64_t i = 0; i < run.count; ++i) {
-        const int32_t q = nearest(run.at(i), scale, low, high);
-        write_code(type, codes.data(), first + i * k_step, static_cast<unsigned>(q));
-        signal += static_cast<double>(run.at(i)) * static_cast<double>(run.at(i));
+// One graph's products and tables, and the codes that they share.
+class Coder {
+ public:
+  Coder(ir::Graph& g, int bits, PassLog& log) : g_(g), bits_(bits), log_(log) {}
+
+  void run() {
+    std::vector<ir::Node*> products, lookups;
+    for (ir::Node& n : g_.nodes()) {
+      std::string reason;
+      if (is_product(n, &reason)) {
+        products.push_back(&n);
+      } else if (is_lookup(n)) {
+        lookups.push_back(&n);
+      } else if (!reason.empty()) {
+        log_.reject(n, reason);
       }
-      noise += squared_error(run, scale, low, high);
     }
+    for (const ir::Node* n : products) find_turned(*n, lookups);
+    for (const ir::Node* n : products) all_ += bytes_of(*n->in(1));
+    for (ir::Node* n : products) code_product(*n);
+    for (ir::Node* n : lookups) code_lookup(*n);
+    g_.drop_unused_values();
   }
-  out.codes = g.add_constant(w.name, ir::make_constant({type, shape}, std::move(codes)));
-  Shape scale_shape;
-  scale_shape.rank = bits == 4 ? 2 : 1;
-  scale_shape[0] = bits == 4 && !transposed ? blocks : n;
-  if (bits == 4) scale_shape[1] = transposed ? blocks : n;
-  out.scales = g.add_constant(w.name + "_scale", ir::make_constant_of<float>(DType::kF32, scale_shape, scales));
-  log.errors.push_back({w.name, noise > 0 ? 10 * std::log10(signal / noise) : INFINITY});
-  return out;
-}
 
-void run_bits(ir::Graph& g, int bits, PassLog& log) {
-  std::vector<ir::Node*> products;
-  for (ir::Node& n : g.nodes()) {
-    std::string reason;
-    if (is_for_it(n, &reason)) {
-      products.push_back(&n);
-    } else if (!reason.empty()) {
-      log.reject(n, reason);
+ private:
+  using Key = std::pair<const ir::Constant*, bool>;  // and whether its columns are rows
+
+  static double bytes_of(const ir::Value& w) { return static_cast<double>(w.constant->tensor.bytes.size()); }
+
+  // The table that the product multiplies turned, if there is one.
+  void find_turned(const ir::Node& product, const std::vector<ir::Node*>& lookups) {
+    const ir::Constant* const w = product.in(1)->constant.get();
+    if (turned_.find(w) != turned_.end() || has_columns_in_rows(product)) return;
+    for (const ir::Node* n : lookups) {
+      if (is_turned(*w, *n->in(0)->constant)) turned_[w] = n->in(0);
     }
   }
-  const auto bytes_of = [](const ir::Node& n) { return static_cast<double>(n.in(1)->constant->tensor.bytes.size()); };
-  double all = 0, behind = 0;
-  for (const ir::Node* n : products) all += bytes_of(*n);
-  std::map<std::pair<const ir::Constant*, bool>, Coded> done;  // weights that several products share stay shared
-  for (ir::Node* n : products) {
-    const bool transposed = n->op == Op::kGemm && n->attributes<attrs::Gemm>().trans_b();
-    const ir::Value& w = *n->in(1);
-    const auto key = std::make_pair(static_cast<const ir::Constant*>(w.constant.get()), transposed);
-    if (log.progress) log.progress(w.name, behind / all);
-    behind += bytes_of(*n);
-    if (done.find(key) == done.end()) done[key] = coded(g, w, transposed, bits, log);
-    const Coded& c = done[key];
+
+  const MatrixCodes& codes_of(const ir::Value& w, bool by_rows) {
+    const Key key = {w.constant.get(), by_rows};
+    const auto known = done_.find(key);
+    if (known != done_.end()) return known->second;
+    if (log_.progress) log_.progress(w.name, all_ > 0 ? behind_ / all_ : 0);
+    behind_ += bytes_of(w);
+    return done_[key] = matrix_codes(g_, w, by_rows, bits_, log_);
+  }
+
+  ir::Node* add(Op op, std::vector<uint8_t> attributes, std::vector<ir::Value*> inputs, const std::string& name,
+                ir::Node* before) {
+    ir::Node* n = g_.add_node(op, std::move(attributes), std::move(inputs), 1, before);
+    n->name = before->name;
+    n->out()->name = name;
+    std::string message;
+    (void)ir::infer_node(g_, n, nullptr, &message);
+    return n;
+  }
+
+  // As float32.
+  ir::Value* wide_scales(ir::Value* scales, ir::Node* before) {
+    if (scales->type.dtype == DType::kF32) return scales;
+    attrs::CastT a;
+    a.to = static_cast<uint8_t>(DType::kF32);
+    return add(Op::kCast, pack<attrs::Cast>(a), {scales}, scales->name + "_wide", before)->out();
+  }
+
+  void code_product(ir::Node& n) {
+    const auto turned = turned_.find(n.in(1)->constant.get());
+    const bool is_turned = turned != turned_.end();
+    const bool by_rows = is_turned || has_columns_in_rows(n);
+    const ir::Value& w = *n.in(1);
+    const MatrixCodes& c = codes_of(is_turned ? *turned->second : w, by_rows);
     if (!c.finite) {
-      log.reject(*n, "a weight is not finite: stays float32");
-      continue;
+      log_.reject(n, "a weight is not finite: stays float32");
+      return;
     }
     attrs::DequantizeLinearT a;
-    const int32_t k_axis = transposed ? 1 : 0;
-    a.axis = bits == 4 ? k_axis : 1 - k_axis;
-    if (bits == 4) a.block_size = static_cast<int32_t>(std::min<int64_t>(kBlock, w.type.shape[k_axis]));
-    ir::Node* wide = g.add_node(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {c.codes, c.scales}, 1, n);
-    wide->name = n->name;
-    wide->out()->name = w.name + "_wide";
-    wide->out()->type = w.type;
-    g.set_input(n, 1, wide->out());
-    ++log.changes;
+    const int32_t k_axis = by_rows ? 1 : 0;
+    ir::Value* scales = c.scales;
+    if (bits_ == 4) {
+      a.axis = k_axis;
+      a.block_size = c.block;
+      scales = wide_scales(scales, &n);
+    } else {
+      a.axis = 1 - k_axis;
+      scales = one_each(scales);
+    }
+    ir::Value* wide =
+        add(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a), {c.codes, scales}, w.name + "_wide", &n)->out();
+    if (is_turned) {
+      attrs::TransposeT t;
+      t.perm = {1, 0};
+      wide = add(Op::kTranspose, pack<attrs::Transpose>(t), {wide}, w.name + "_turned", &n)->out();
+    }
+    g_.set_input(&n, 1, wide);
+    ++log_.changes;
   }
-  g.drop_unused_values();
-}
 
-void run_int4(ir::Graph& g, PassLog& log) { run_bits(g, 4, log); }
-void run_int8(ir::Graph& g, PassLog& log) { run_bits(g, 8, log); }
+  // A list of scales, of those that are a matrix of one row or column.
+  ir::Value* one_each(ir::Value* scales) {
+    ir::Value*& list = lists_[scales];
+    if (list == nullptr) {
+      Shape s;
+      s.rank = 1;
+      s[0] = element_count(scales->type.shape);
+      list = g_.add_constant(scales->name, ir::with_shape(scales->constant, s));
+    }
+    return list;
+  }
+
+  void code_lookup(ir::Node& n) {
+    const ir::Value& table = *n.in(0);
+    ir::Value* const rows = n.in(1);
+    const auto known = done_.find({table.constant.get(), true});
+    const bool shared = known != done_.end();
+    if (!shared && !are_given(rows)) return log_.reject(n, "a table of places, not of what the caller names: float32");
+    if (!shared && meets_factors(*n.out())) return log_.reject(n, "a table of factors: stays float32");
+    const MatrixCodes& c = codes_of(table, true);
+    if (!c.finite) return log_.reject(n, "a weight is not finite: stays float32");
+    const auto gather = [&](ir::Value* from) {
+      return add(Op::kGather, pack<attrs::Gather>(attrs::GatherT{}), {from, rows}, from->name + "_rows", &n)->out();
+    };
+    attrs::DequantizeLinearT a;
+    a.axis = rows->type.shape.rank;  // the rows' own, behind those of the indices
+    a.block_size = c.block;
+    ir::Value* const codes = gather(c.codes);
+    ir::Value* const wide = add(Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(a),
+                                {codes, wide_scales(gather(c.scales), &n)}, n.out()->name, &n)
+                                ->out();
+    g_.replace_uses(n.out(), wide);
+    g_.remove(&n);
+    ++log_.changes;
+  }
+
+  ir::Graph& g_;
+  const int bits_;
+  PassLog& log_;
+  double all_ = 0, behind_ = 0;                       // bytes of weights
+  std::map<const ir::Constant*, ir::Value*> turned_;  // a product's weights: the table that they are
+  std::map<Key, MatrixCodes> done_;                   // weights that several nodes share stay shared
+  std::map<const ir::Value*, ir::Value*> lists_;
+};
+
+void run_int4(ir::Graph& g, PassLog& log) { Coder(g, 4, log).run(); }
+void run_int8(ir::Graph& g, PassLog& log) { Coder(g, 8, log).run(); }
 
 }  // namespace
 
-const Scheme kInt4 = {"int4", "weights of Gemm and MatMul in 4 bits, a scale for each 32: a sixth of the size",
-                      run_int4, 0.5};
-const Scheme kInt8Weights = {
-    "int8-weights", "weights of Gemm and MatMul in 8 bits, a scale a column: a quarter of the size", run_int8, 0.05};
+const Scheme kInt4 = {
+    "int4", "weights of Gemm, MatMul and tables in 4 bits, a scale for each 32: a seventh of the size", run_int4, 0.5};
+const Scheme kInt8Weights = {"int8-weights",
+                             "weights of Gemm, MatMul and tables in 8 bits, a scale a column: a quarter of the size",
+                             run_int8, 0.05};
 
 }  // namespace vireo::quant

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include "converter/ir/interpret.h"
@@ -61,7 +62,7 @@ TEST(WeightSchemes, WeightsWithinHalfAStep) {
       scheme->run(*g, log);
       EXPECT_EQ(log.changes, 1u);
       EXPECT_EQ(g->validate(), "");
-      EXPECT_EQ(ops(*g), "DequantizeLinear " + was);
+      EXPECT_EQ(ops(*g), (scheme == &kInt4 ? "Cast DequantizeLinear " : "DequantizeLinear ") + was);
       const std::vector<float> after = weights_of(*g);
       ASSERT_EQ(before.size(), after.size());
       const int64_t n = 6, k = static_cast<int64_t>(before.size()) / n;
@@ -130,6 +131,116 @@ TEST(WeightSchemes, SharedWeightsStayShared) {
   size_t constants = 0;
   for (const ir::Value& v : g->values()) constants += v.constant != nullptr && !v.unused() ? 1 : 0;
   EXPECT_EQ(constants, 2u);  // codes and scales
+}
+
+// y of the ids 0, 1, ... n - 1: a table as the graph has it.
+std::vector<float> rows_of(const ir::Graph& g, int64_t n) {
+  std::vector<int64_t> ids(static_cast<size_t>(n));
+  std::iota(ids.begin(), ids.end(), 0);
+  Shape shape;
+  shape.rank = 1;
+  shape[0] = n;
+  std::vector<ir::ConstantPtr> out;
+  std::string error;
+  EXPECT_TRUE(ir::interpret(g, {ir::make_constant_of<int64_t>(DType::kI64, shape, ids)}, &out, &error)) << error;
+  return floats(*out[0]);
+}
+
+TEST(WeightSchemes, RowsOfATableAreTakenAsCodes) {
+  for (const Scheme* scheme : {&kInt4, &kInt8Weights}) {
+    const auto g = graph("input %ids i64[50]\n%y = Gather(w[50,72], %ids)\noutput %y");
+    ir::Node& lookup = g->nodes().front();
+    g->set_input(&lookup, 0, g->add_constant("w", normal(lookup.in(0)->type.shape, 9)));
+    const std::vector<float> before = rows_of(*g, 50);
+    PassLog log, again;
+    scheme->run(*g, log);
+    EXPECT_EQ(log.changes, 1u);
+    EXPECT_EQ(g->validate(), "");
+    EXPECT_EQ(ops(*g), scheme == &kInt4 ? "Gather Gather Cast DequantizeLinear" : "Gather Gather DequantizeLinear");
+    const std::vector<float> after = rows_of(*g, 50);
+    ASSERT_EQ(after.size(), before.size());
+    double signal = 0, noise = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      signal += static_cast<double>(before[i]) * static_cast<double>(before[i]);
+      noise += std::pow(static_cast<double>(after[i]) - static_cast<double>(before[i]), 2);
+    }
+    ASSERT_EQ(log.errors.size(), 1u);
+    EXPECT_NEAR(log.errors[0].sqnr_db, 10 * std::log10(signal / noise), 0.01);
+    EXPECT_GT(log.errors[0].sqnr_db, scheme == &kInt4 ? 21.0 : 40.0);
+    scheme->run(*g, again);
+    EXPECT_EQ(again.changes, 0u);
+  }
+}
+
+size_t constant_bytes(const ir::Graph& g) {
+  size_t bytes = 0;
+  for (const ir::Value& v : g.values())
+    bytes += v.constant != nullptr && !v.unused() ? v.constant->tensor.bytes.size() : 0;
+  return bytes;
+}
+
+// A product multiplies the table turned, or as it is.
+TEST(WeightSchemes, ATableThatIsTheHeadIsStoredOnce) {
+  for (const bool turned : {true, false}) {
+    const auto g = graph(std::string("input %ids i64[50]\n%x = Gather(w[50,64], %ids)\n%y = ") +
+                         (turned ? "MatMul(%x, v[64,50])" : "Gemm(%x, w[50,64]) {trans_b:true}") + "\noutput %y");
+    ir::Node &lookup = g->nodes().front(), &product = g->nodes().back();
+    const ir::ConstantPtr table = normal(lookup.in(0)->type.shape, 9);
+    ir::ConstantPtr head = table;
+    if (turned) {
+      const std::vector<float> from = floats(*table);
+      std::vector<float> to(from.size());
+      for (size_t i = 0; i < from.size(); ++i) to[i % 64 * 50 + i / 64] = from[i];
+      head = ir::make_constant_of<float>(DType::kF32, product.in(1)->type.shape, to);
+    }
+    g->set_input(&lookup, 0, g->add_constant("w", table));
+    g->set_input(&product, 1, g->add_constant("v", head));
+    PassLog log;
+    kInt4.run(*g, log);
+    EXPECT_EQ(log.changes, 2u);
+    EXPECT_EQ(log.errors.size(), 1u);
+    EXPECT_EQ(g->validate(), "");
+    EXPECT_EQ(constant_bytes(*g), 50u * 64 / 2 + 50u * 2 * 2);  // codes, and two scales of float16 a row
+    // Codes are read alike on both sides: row i times row i is the square of its length.
+    const auto rows = graph("input %ids i64[50]\n%y = Gather(w[50,64], %ids)\noutput %y");
+    rows->set_input(&rows->nodes().front(), 0, rows->add_constant("w", table));
+    PassLog unused;
+    kInt4.run(*rows, unused);
+    const std::vector<float> x = rows_of(*rows, 50), y = rows_of(*g, 50);
+    for (size_t i = 0; i < 50; ++i) {
+      double square = 0;
+      for (size_t k = 0; k < 64; ++k) square += static_cast<double>(x[i * 64 + k]) * static_cast<double>(x[i * 64 + k]);
+      EXPECT_NEAR(y[i * 50 + i], square, 1e-4 * square);
+    }
+  }
+}
+
+TEST(WeightSchemes, OtherTablesStayAsTheyAre) {
+  const struct {
+    const char* text;
+    const char* reason;
+  } kLeft[] = {
+      {"%s = Shape(%x)\n%y = Gather(w[9,64], %s)", "a table of places, not of what the caller names: float32"},
+      {"input %ids i64[4]\n%c = Gather(w[9,4], %ids)\n%y = Mul(%x, %c)", "a table of factors: stays float32"},
+      {"input %ids i64[4]\n%y = Gather(w[9,4,2], %ids)", ""},
+      {"input %ids i64[4]\n%y = Gather(w[9,4], %ids) {axis:1}", ""},
+  };
+  for (const auto& c : kLeft) expect_left(kInt4, c.text, c.reason);
+}
+
+// Blocks of weights that float16 would lose keep float32 scales.
+TEST(WeightSchemes, ScalesBelowFloat16StayFloat32) {
+  const auto g = graph("input %x f32[64,64]\n%y = MatMul(%x, w[64,3])");
+  ir::Node& product = g->nodes().front();
+  std::vector<float> w = floats(*normal(product.in(1)->type.shape, 4));
+  for (size_t i = 0; i < 32; ++i) w[i * 3] *= 1e-6f;
+  g->set_input(&product, 1,
+               g->add_constant("w", ir::make_constant_of<float>(DType::kF32, product.in(1)->type.shape, w)));
+  PassLog log;
+  kInt4.run(*g, log);
+  EXPECT_EQ(ops(*g), "DequantizeLinear MatMul");
+  const std::vector<float> after = weights_of(*g);
+  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(after[i * 3], w[i * 3], 4e-7f);
 }
 
 TEST(WeightSchemes, SayWhatTheyLeave) {

@@ -3,12 +3,16 @@
 // Fires    f is deterministic and has a reference kernel; the result takes at most kSmallBytes, or twice the constants
 //          it is made from, so that the file does not grow by what a ConstantOfShape, Expand or Tile makes cheaply at
 //          run time; the conversion's budget (ir/budget.h) has room for it. QuantizeLinear and DequantizeLinear stay:
-//          they say how a value is quantized, which the integer rewrite needs. Idempotent.
+//          they say how a value is quantized, which the integer rewrite needs. A Cast of float16 scales that only
+//          weights in blocks have stays as well: kernels read scales as they are stored. Idempotent.
 // Numerics none: the very kernel that a session would run.
 #include "converter/passes/simplify/fold_constants.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
+
+#include "sdk/ops/quantize/quantize_generated.h"
 
 namespace vireo::passes {
 namespace {
@@ -40,6 +44,16 @@ ir::ConstantPtr from_contents(const ir::Value& v) {
   }
 }
 
+// float16 numbers that are nothing but the scales of blocks of constant codes.
+bool widens_scales_of_blocks(const ir::Node& n) {
+  if (n.op != Op::kCast || n.in(0)->type.dtype != DType::kF16 || n.out()->type.dtype != DType::kF32) return false;
+  if (n.out()->uses.empty() || n.out()->output_uses != 0) return false;
+  return std::all_of(n.out()->uses.begin(), n.out()->uses.end(), [](const ir::Use& use) {
+    return use.node->op == Op::kDequantizeLinear && use.input == 1 && use.node->in(0)->constant != nullptr &&
+           use.node->attributes<attrs::DequantizeLinear>().block_size() > 0;
+  });
+}
+
 void run_fold_constants(ir::Graph& g, PassLog& log) {
   for (auto it = g.nodes().begin(); it != g.nodes().end();) {
     ir::Node& n = *it++;
@@ -59,7 +73,7 @@ void run_fold_constants(ir::Graph& g, PassLog& log) {
         if (constant && v != nullptr) bytes += v->constant->size_bytes();
       }
       if (!constant) continue;
-      if (n.op == Op::kQuantizeLinear || n.op == Op::kDequantizeLinear) continue;
+      if (n.op == Op::kQuantizeLinear || n.op == Op::kDequantizeLinear || widens_scales_of_blocks(n)) continue;
       std::string message;
       const int64_t limit = bytes * 2 > kSmallBytes ? bytes * 2 : kSmallBytes;
       if (!ir::evaluate_node(n, inputs, limit, &results, &message, &g.dims().budget())) {

@@ -31,5 +31,21 @@ TEST(FoldConstants, FoldsWhatStaysAsLarge) {
   EXPECT_EQ(g->nodes().size(), 1u);
 }
 
+// Kernels read scales of blocks as they are stored; another reader wants numbers.
+TEST(FoldConstants, ScalesOfBlocksStayFloat16) {
+  for (const bool blocks : {true, false}) {
+    std::string error;
+    const auto g = ir::parse_graph(
+        std::string("input %x f32[2,4]\n%s = Cast(s:f16[6,2]) {to:1}\n%w = ") +
+            (blocks ? "DequantizeLinear(w:i8[6,4], %s) {block_size:2}\n" : "Expand(%s, i64[2]{6,2})\n") +
+            "%y = Identity(%w)\n",
+        &error);
+    ASSERT_NE(g, nullptr) << error;
+    PassLog log;
+    kFoldConstants.run(*g, log);
+    EXPECT_EQ(log.changes == 0, blocks);
+  }
+}
+
 }  // namespace
 }  // namespace vireo::passes::fold_constants_test
