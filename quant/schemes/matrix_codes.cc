@@ -107,6 +107,13 @@ class Columns {
     return std::all_of(data_.begin(), data_.end(), [](float v) { return std::isfinite(v); });
   }
   int64_t count() const { return static_cast<int64_t>(data_.size()); }
+  void multiply(const std::vector<float>& factors) {
+    for (size_t i = 0; i < data_.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      data_[i] *= factors[static_cast<size_t>(by_rows_ ? at % k : at / n)];
+    }
+  }
+  const std::vector<float>& data() const { return data_; }
   // Where weight `i` of block `b` of a column lies, and that block's scale.
   int64_t weight_at(int64_t column, int64_t b, int64_t i) const {
     return by_rows_ ? column * k + b * block + i : (b * block + i) * n + column;
@@ -183,6 +190,31 @@ MatrixCodes matrix_codes(ir::Graph& g, const ir::Value& w, bool by_rows, int bit
   out.scales = scales_of(g, w.name + "_scale", scale_shape, scales, half);
   log.errors.push_back({w.name, noise > 0 ? 10 * std::log10(signal / noise) : INFINITY});
   return out;
+}
+
+double loss_of_codes(const ir::Constant& w, bool by_rows, const std::vector<float>& factors,
+                     const std::vector<float>& importance) {
+  Columns m(w, by_rows, kCodesBlock);
+  m.multiply(factors);
+  double sum = 0;
+  for (int64_t column = 0; column < m.n; ++column) {
+    for (int64_t b = 0; b < m.blocks; ++b) {
+      const Run run = m.run(column, b);
+      const float scale = scale_of_block(run, false);
+      for (int64_t i = 0; i < run.count; ++i) {
+        const auto at = static_cast<size_t>(b * m.block + i);
+        const float d = run.at(i) - scale * static_cast<float>(nearest(run.at(i), scale, kFourBits));
+        sum += std::pow(static_cast<double>(d / factors[at] * importance[at]), 2);
+      }
+    }
+  }
+  return sum;
+}
+
+ir::ConstantPtr multiply_rows(const ir::Constant& w, bool by_rows, const std::vector<float>& factors) {
+  Columns m(w, by_rows, kCodesBlock);
+  m.multiply(factors);
+  return ir::make_constant_of<float>(DType::kF32, w.tensor.type.shape, m.data());
 }
 
 }  // namespace vireo::quant

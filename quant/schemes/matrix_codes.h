@@ -2,6 +2,8 @@
 #ifndef VIREO_QUANT_SCHEMES_MATRIX_CODES_H_
 #define VIREO_QUANT_SCHEMES_MATRIX_CODES_H_
 
+#include <vector>
+
 #include "converter/ir/graph.h"
 #include "converter/stage/log.h"
 
@@ -22,6 +24,13 @@ struct MatrixCodes {
 //   4 bits   codes -8..7; each scale makes the block's sum of squared errors small
 //   8 bits   codes -127..127; the column's largest weight over 127
 MatrixCodes matrix_codes(ir::Graph& g, const ir::Value& w, bool by_rows, int bits, PassLog& log);
+
+// The sum of (importance[k] (w - w'))^2 over a matrix of finite weights, whose rows k are multiplied by factors[k]
+// before they become codes of 4 bits and divided by them behind. Both have K numbers; factors are above 0.
+double loss_of_codes(const ir::Constant& w, bool by_rows, const std::vector<float>& factors,
+                     const std::vector<float>& importance);
+// The matrix with its rows k multiplied by factors[k].
+ir::ConstantPtr multiply_rows(const ir::Constant& w, bool by_rows, const std::vector<float>& factors);
 
 }  // namespace vireo::quant
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "converter/ir/infer.h"
+#include "quant/schemes/fold_gains.h"
 #include "quant/schemes/matrix_codes.h"
 #include "quant/schemes/products16.h"
 #include "sdk/ops/cast/cast_generated.h"
@@ -138,6 +139,11 @@ class Coder {
       }
     }
     for (const ir::Node* n : products) find_turned(*n, lookups);
+    if (bits_ == 4) {
+      (void)fold_gains(g_, products, [&](const ir::Node& n) {
+        return turned_.count(n.in(1)->constant.get()) == 0 && n.in(1)->one_use();
+      });
+    }
     for (const ir::Node* n : products) all_ += bytes_of(*n->in(1));
     for (ir::Node* n : products) code_product(*n);
     for (ir::Node* n : lookups) code_lookup(*n);
