@@ -346,7 +346,7 @@ vireo_status vireo_model_placement(const vireo_model* model, const vireo_session
   if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   if constexpr (VIREO_JOINED) {
     Error e;
-    return vireo::report(vireo::explain_model(model, &given, *visitor, &e), e, error);
+    return vireo::report(vireo::explain_model(model, given, *visitor, &e), e, error);
   }
   return vireo::refuse(error, VIREO_UNSUPPORTED,
                        "this build runs each node where it can: it was made without VIREO_JOINED");
@@ -361,7 +361,7 @@ vireo_status vireo_model_memory(const vireo_model* model, const vireo_session_op
   if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   Error e;
   vireo_memory memory = VIREO_MEMORY_INIT;
-  const Status status = vireo::session_memory(model, &given, &memory, &e);
+  const Status status = vireo::session_memory(model, given, &memory, &e);
   if (!vireo::ok(status)) return vireo::report(status, e, error);
   return vireo::give(memory, out, {"out", "VIREO_MEMORY_INIT"}, error);
 }

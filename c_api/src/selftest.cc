@@ -138,7 +138,7 @@ Status run_apart(vireo_session& s, const fb::TestCase& test, const vireo_bound* 
   options.bounds = bounds;
   options.bound_count = count;
   vireo_session* apart = nullptr;
-  VIREO_TRY(create_session(s.model, &options, &apart, &s.error));
+  VIREO_TRY(create_session(s.model, options, &apart, &s.error));
   const Status status = run_test(*apart, test);
   s.error = apart->error;
   release_session(apart);

@@ -48,7 +48,7 @@ vireo_status vireo_session_create(const vireo_model* model, const vireo_session_
   vireo_session_options given;
   if (const vireo_status status = vireo::read_options(options, &given, error); status != VIREO_OK) return status;
   Error e;
-  return vireo::report(vireo::create_session(model, &given, out_session, &e), e, error);
+  return vireo::report(vireo::create_session(model, given, out_session, &e), e, error);
 }
 
 void vireo_session_release(vireo_session* session) { vireo::release_session(session); }

@@ -178,7 +178,7 @@ static uint32_t count_infos(const SessionLayout& l) {
   return n;
 }
 
-// The session's lists. The caller's texts may go, so they are copied.
+// The session's lists. The caller's memory may go: texts are copied, and the rest was for creation only.
 void Builder::take_lists() {
   const uint32_t infos = count_infos(l_), exprs = p_.expr_count(), inputs = l_.graph(0).inputs()->size();
   NodeInfo* const info = c_.array<NodeInfo>(infos);
@@ -202,6 +202,10 @@ void Builder::take_lists() {
   s_->options = options_;
   s_->options.device = device;
   s_->options.target = target;
+  s_->options.bounds = nullptr;
+  s_->options.bound_count = 0;
+  s_->options.cache = nullptr;
+  s_->options.require = nullptr;
   s_->nodes.infos = info;
   s_->nodes.count = infos;
   s_->nodes.times = times;

@@ -73,7 +73,7 @@ class Builder {
 
   const SessionLayout& l_;
   const Program& p_;
-  const vireo_session_options& options_;
+  const vireo_session_options options_;
   const vireo_host& host_;
   Carver c_;
   vireo_session* s_ = nullptr;

@@ -48,9 +48,8 @@ Status measure(const SessionLayout& l, const vireo_session_options& options, voi
 
 }  // namespace
 
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
+Status session_memory(const vireo_model* model, const vireo_session_options& options, vireo_memory* memory,
                       Error* error) {
-  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
   SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
   const size_t temporary_bytes = Builder::temporary_bytes(l);
@@ -60,7 +59,7 @@ Status session_memory(const vireo_model* model, const vireo_session_options* opt
   if (temporary.memory == nullptr) {
     status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to plan the session", temporary_bytes);
   } else {
-    status = measure(l, given, temporary.memory, &total, &tables, error);
+    status = measure(l, options, temporary.memory, &total, &tables, error);
   }
   if (ok(status)) {
     memory->total_bytes = total;
@@ -124,10 +123,6 @@ Status make_session(const SessionLayout& l, const vireo_session_options& given, 
   s->block.at = block;
   s->block.bytes = total;
   s->block.owned = given.arena == nullptr;
-  s->options.bounds = nullptr;  // the caller's memory
-  s->options.bound_count = 0;
-  s->options.cache = nullptr;
-  s->options.require = nullptr;
   const Status status = finish_session(model, builder, built, refused, error);
   if (!ok(status) || *refused) {
     release_session(s);
@@ -139,9 +134,8 @@ Status make_session(const SessionLayout& l, const vireo_session_options& given, 
 }
 
 // *refused: as above, and the nodes have to be laid out anew.
-Status create_once(const vireo_model* model, const vireo_session_options* options, bool* refused, vireo_session** out,
+Status create_once(const vireo_model* model, const vireo_session_options& options, bool* refused, vireo_session** out,
                    Error* error) {
-  const vireo_session_options given = options == nullptr ? VIREO_SESSION_OPTIONS_INIT : *options;
   const vireo_runtime* rt = model->runtime;
   SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));
@@ -152,17 +146,17 @@ Status create_once(const vireo_model* model, const vireo_session_options* option
   if (temporary.memory == nullptr) {
     status = fail(error, Status::kOutOfArena, "the allocator has no {} bytes to build the session", temporary_bytes);
   } else {
-    status = measure(l, given, temporary.memory, &total, &tables, error);
+    status = measure(l, options, temporary.memory, &total, &tables, error);
   }
-  void* const block = ok(status) ? take_block(rt, given, total, &status, error) : nullptr;
-  if (ok(status)) status = make_session(l, given, temporary.memory, block, total, refused, out, error);
+  void* const block = ok(status) ? take_block(rt, options, total, &status, error) : nullptr;
+  if (ok(status)) status = make_session(l, options, temporary.memory, block, total, refused, out, error);
   free_layout(&l);
   return status;
 }
 
 }  // namespace
 
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+Status create_session(const vireo_model* model, const vireo_session_options& options, vireo_session** out,
                       Error* error) {
   for (;;) {
     bool refused = false;
@@ -193,7 +187,7 @@ Status rebuild_session(vireo_session** session, const vireo_bound* bounds, uint3
   options.bound_count = bound_count;
   options.arena = nullptr;
   vireo_session* after = nullptr;
-  VIREO_TRY(create_session(before->model, &options, &after, error));
+  VIREO_TRY(create_session(before->model, options, &after, error));
   after->random.state = before->random.state;
   for (uint32_t i = 0; i < after->main.input_count; ++i) {
     if (state_of(before->model->program, i) < 0) continue;

@@ -7,9 +7,9 @@
 namespace vireo {
 
 // Fills `memory`; see vireo_model_memory.
-Status session_memory(const vireo_model* model, const vireo_session_options* options, vireo_memory* memory,
+Status session_memory(const vireo_model* model, const vireo_session_options& options, vireo_memory* memory,
                       Error* error);
-Status create_session(const vireo_model* model, const vireo_session_options* options, vireo_session** out,
+Status create_session(const vireo_model* model, const vireo_session_options& options, vireo_session** out,
                       Error* error);
 void release_session(vireo_session* session);
 // Builds a session for other bounds, takes over carried state and releases the old one. On failure nothing changes.

@@ -212,14 +212,14 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
     memcpy(out->devices + strlen(out->devices), behind, strlen(behind) + 1);
     error = Error{};
     l = SessionLayout{};
-    status = make_layout(model, &options, &l, &error);
+    status = make_layout(model, options, &l, &error);
     if (status != Status::kUnsupported) break;
   }
   if (ok(status)) {
     status = Estimate(l, limits).run(device, out, &error);
     free_layout(&l);
     vireo_memory memory = VIREO_MEMORY_INIT;
-    if (ok(status)) status = session_memory(model, &options, &memory, &error);
+    if (ok(status)) status = session_memory(model, options, &memory, &error);
     out->memory_bytes = memory.total_bytes + memory.packed_bytes + memory.compiled_bytes + memory.device_bytes;
   }
   if (ok(status) && out->nodes_there == 0 && strcmp(out->devices, name) != 0) {

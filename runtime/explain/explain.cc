@@ -57,7 +57,7 @@ const JoinedPart* part_at(const SubLayout& s, uint32_t n) {
 
 class Explainer {
  public:
-  Explainer(const SessionLayout& l, const vireo_session_options* options, const vireo_placement_visitor& visitor,
+  Explainer(const SessionLayout& l, const vireo_session_options& options, const vireo_placement_visitor& visitor,
             Error* error)
       : l_(l), rt_(l.model->runtime), options_(options), visitor_(visitor), error_(error) {}
   ~Explainer() { rt_->release(block_, bytes_); }
@@ -182,7 +182,7 @@ class Explainer {
 
   const SessionLayout& l_;
   const vireo_runtime* rt_;
-  const vireo_session_options* options_;
+  const vireo_session_options& options_;
   const vireo_placement_visitor& visitor_;
   Error* error_;
   void* block_ = nullptr;
@@ -192,7 +192,7 @@ class Explainer {
 
 }  // namespace
 
-Status explain_model(const vireo_model* model, const vireo_session_options* options,
+Status explain_model(const vireo_model* model, const vireo_session_options& options,
                      const vireo_placement_visitor& visitor, Error* error) {
   SessionLayout l;
   VIREO_TRY(make_layout(model, options, &l, error));

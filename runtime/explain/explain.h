@@ -6,7 +6,7 @@
 
 namespace vireo {
 
-Status explain_model(const vireo_model* model, const vireo_session_options* options,
+Status explain_model(const vireo_model* model, const vireo_session_options& options,
                      const vireo_placement_visitor& visitor, Error* error);
 
 }  // namespace vireo

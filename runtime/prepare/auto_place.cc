@@ -100,7 +100,7 @@ Arrays carve(Carver& c, uint32_t devices, uint32_t nodes, uint32_t values, uint3
 
 class Placer {
  public:
-  Placer(SessionLayout& l, uint32_t sub, const vireo_host& host, const vireo_session_options* options, Error* error)
+  Placer(SessionLayout& l, uint32_t sub, const vireo_host& host, const vireo_session_options& options, Error* error)
       : l_(l), sub_(sub), s_(l.subs[sub]), rt_(l.model->runtime), host_(host), options_(options), error_(error) {}
   ~Placer() { rt_->release(block_, bytes_); }
   Placer(const Placer&) = delete;
@@ -228,7 +228,7 @@ class Placer {
   SubLayout& s_;
   const vireo_runtime* rt_;
   const vireo_host& host_;
-  const vireo_session_options* options_;
+  const vireo_session_options& options_;
   Error* error_;
   void* block_ = nullptr;
   size_t bytes_ = 0;
@@ -250,8 +250,8 @@ PredictedTime expected_time(const SessionLayout& l, uint32_t subgraph, uint32_t 
   return node_time(speed, node_work(l.model->runtime->host, &l.graphs[subgraph], node), claimed_ns, measured_ns);
 }
 
-bool places_by_cost(const SessionLayout& l, const vireo_session_options* options) {
-  const char* const list = options == nullptr || options->device == nullptr ? "auto" : options->device;
+bool places_by_cost(const SessionLayout& l, const vireo_session_options& options) {
+  const char* const list = devices_of(options);
   if (strncmp(list, "auto", 4) != 0 || (list[4] != 0 && list[4] != ',')) return false;
   const vireo_runtime* rt = l.model->runtime;
   for (uint32_t d = 0; d < rt->device_count; ++d) {
@@ -260,7 +260,7 @@ bool places_by_cost(const SessionLayout& l, const vireo_session_options* options
   return false;
 }
 
-Status place_by_cost(SessionLayout& l, uint32_t subgraph, const vireo_host& host, const vireo_session_options* options,
+Status place_by_cost(SessionLayout& l, uint32_t subgraph, const vireo_host& host, const vireo_session_options& options,
                      Error* error) {
   return Placer(l, subgraph, host, options, error).run();
 }

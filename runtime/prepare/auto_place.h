@@ -14,12 +14,12 @@ PredictedTime expected_time(const SessionLayout& layout, uint32_t subgraph, uint
 
 // Whether cost decides, and not the order of the list: the list begins with "auto", and a device that it allows
 // compiles parts. Between devices that run node by node in the host's memory nobody knows better than `vireo tune`.
-bool places_by_cost(const SessionLayout& layout, const vireo_session_options* options);
+bool places_by_cost(const SessionLayout& layout, const vireo_session_options& options);
 
 // Asks the devices what each node takes there and fills SubLayout::wanted, least time in all (runtime/place), and
 // SubLayout::otherwise_ns.
 Status place_by_cost(SessionLayout& layout, uint32_t subgraph, const vireo_host& host,
-                     const vireo_session_options* options, Error* error);
+                     const vireo_session_options& options, Error* error);
 
 // Compilers know better than claims what a part takes: one that takes longer than its nodes would elsewhere is given up
 // (SubLayout::wanted). True when there was any: the nodes have to be claimed anew.

@@ -166,10 +166,6 @@ const char* behind_comma(const char* list) {
   return comma == nullptr ? nullptr : comma + 1;
 }
 
-const char* devices_of(const vireo_session_options* options) {
-  return options == nullptr || options->device == nullptr ? "auto" : options->device;
-}
-
 // A device that was lost gets a chance to come back when a session is made.
 bool alive(const Device& device) {
   const vireo_delegate& d = *device.delegate;
@@ -187,7 +183,7 @@ void forget_choices(const SessionLayout& l, SubLayout& s) {
 
 // `later`: the session would rather have another one.
 Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, const vireo_host& host,
-                  const vireo_session_options* options, Error* error) {
+                  const vireo_session_options& options, Error* error) {
   const Device& device = l.model->runtime->devices[d];
   if constexpr (VIREO_JOINED) {
     const SubLayout& s = l.subs[index];
@@ -204,12 +200,12 @@ Status ask_device(SessionLayout& l, uint32_t index, uint32_t d, bool later, cons
              &host,
              error,
              l.preference,
-             VIREO_JOINED && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER)};
+             VIREO_JOINED && options.failover != VIREO_FAILOVER_NEVER};
   return ask_claims(device, host, l.graphs[index], {&c, take, leave}, error);
 }
 
 // Asks every device that the session may use, those it would rather have first.
-Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, const vireo_session_options* options,
+Status ask_devices(SessionLayout& l, uint32_t index, const vireo_host& host, const vireo_session_options& options,
                    Error* error) {
   const vireo_runtime* rt = l.model->runtime;
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
@@ -240,7 +236,7 @@ void own_bodies(SessionLayout& l, uint32_t index, uint32_t n, bool inlined, bool
 }
 
 // Devices' offers, until they stand: each round a node more is refused for good, or given up, so it ends.
-Status settle_nodes(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
+Status settle_nodes(SessionLayout& l, uint32_t index, const vireo_session_options& options, Error* error) {
   const vireo_host& host = l.model->runtime->host;
   if constexpr (!VIREO_JOINED) {
     return ask_devices(l, index, host, options, error);
@@ -292,7 +288,11 @@ Status adopt_choices(SessionLayout& l, uint32_t index, Error* error) {
 
 }  // namespace
 
-Status claim_nodes(SessionLayout& l, uint32_t index, const vireo_session_options* options, Error* error) {
+const char* devices_of(const vireo_session_options& options) {
+  return options.device == nullptr ? "auto" : options.device;
+}
+
+Status claim_nodes(SessionLayout& l, uint32_t index, const vireo_session_options& options, Error* error) {
   SubLayout& s = l.subs[index];
   forget_choices(l, s);
   if (s.dead) {  // inside a composite that a device runs whole, and so is what its nodes own
@@ -303,14 +303,14 @@ Status claim_nodes(SessionLayout& l, uint32_t index, const vireo_session_options
   return adopt_choices(l, index, error);
 }
 
-bool session_may_use(const vireo_session_options* options, const Device& device) {
+bool session_may_use(const vireo_session_options& options, const Device& device) {
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     if (may_use(list, device)) return true;
   }
   return false;
 }
 
-Status check_devices(const vireo_runtime& rt, const vireo_session_options* options, Error* error) {
+Status check_devices(const vireo_runtime& rt, const vireo_session_options& options, Error* error) {
   for (const char* list = devices_of(options); list != nullptr; list = behind_comma(list)) {
     bool found = says(list, "auto");
     for (uint32_t d = 0; d < rt.device_count; ++d) found = found || says(list, rt.devices[d].info.name);

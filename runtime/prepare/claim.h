@@ -6,15 +6,17 @@
 
 namespace vireo {
 
-// Whether the options' list of devices holds this one.
-bool session_may_use(const vireo_session_options* options, const Device& device);
+// The options' list of devices.
+const char* devices_of(const vireo_session_options& options);
+// Whether it holds this one.
+bool session_may_use(const vireo_session_options& options, const Device& device);
 
 // Names a device of the list that is not here (kUnsupported).
-Status check_devices(const vireo_runtime& rt, const vireo_session_options* options, Error* error);
+Status check_devices(const vireo_runtime& rt, const vireo_session_options& options, Error* error);
 
 // Fills SubLayout::nodes, and seconds; what their parts take is in the layout's scratch. Names a node that no device
 // takes (kUnsupported). Owners are claimed before their bodies.
-Status claim_nodes(SessionLayout& layout, uint32_t subgraph, const vireo_session_options* options, Error* error);
+Status claim_nodes(SessionLayout& layout, uint32_t subgraph, const vireo_session_options& options, Error* error);
 
 }  // namespace vireo
 

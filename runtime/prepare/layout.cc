@@ -27,14 +27,14 @@ const char* first_with(const fb::Subgraph& g, uint32_t dimension) {
   return nullptr;
 }
 
-Status bind_bounds(SessionLayout& l, const vireo_session_options* options, Error* error) {
+Status bind_bounds(SessionLayout& l, const vireo_session_options& options, Error* error) {
   const Program& p = *l.program;
   for (uint32_t i = 0; i < p.expr_count(); ++i) {
     const fb::Expr& e = *p.model().exprs()->Get(i);
     if (e.kind() == fb::ExprKind::Symbol) l.exprs[i] = {e.lo(), e.hi() < 0 ? INT64_MAX : e.hi()};
   }
-  for (uint32_t b = 0; options != nullptr && b < options->bound_count; ++b) {
-    const vireo_bound& bound = options->bounds[b];
+  for (uint32_t b = 0; b < options.bound_count; ++b) {
+    const vireo_bound& bound = options.bounds[b];
     if (bound.name == nullptr || bound.min < 0 || bound.max < bound.min) {
       return fail(error, Status::kInvalidArgument, "bound {} needs a name and 0 <= min <= max", b);
     }
@@ -145,31 +145,30 @@ void carve(SessionLayout& l, PlanWorkspace& w, Carver& c) {
 }
 
 // The plan of the file that places the nodes, where the options or the devices that are here ask for one.
-Status choose_target(SessionLayout& l, const vireo_session_options* options, Error* error) {
+Status choose_target(SessionLayout& l, const vireo_session_options& options, Error* error) {
   if constexpr (VIREO_JOINED) {
     return choose_plan(l, options, error);
   } else {
-    if (options == nullptr || options->target == nullptr || options->target[0] == 0) return Status::kOk;
+    if (options.target == nullptr || options.target[0] == 0) return Status::kOk;
     return fail(error, Status::kUnsupported,
-                "target \"{}\": this build follows no plans, it was made without VIREO_JOINED", options->target);
+                "target \"{}\": this build follows no plans, it was made without VIREO_JOINED", options.target);
   }
 }
 
-Status fill(SessionLayout& l, const vireo_session_options* options, const PlanWorkspace& w, Error* error) {
+Status fill(SessionLayout& l, const vireo_session_options& options, const PlanWorkspace& w, Error* error) {
   VIREO_TRY(bind_bounds(l, options, error));
   VIREO_TRY(choose_target(l, options, error));
   const uint32_t subs = l.program->subgraph_count();
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(bind_types(l, i, error));
   for (uint32_t i = 0; i < subs; ++i) VIREO_TRY(claim_nodes(l, i, options, error));
-  if constexpr (VIREO_JOINED) VIREO_TRY(check_requirement(l, options == nullptr ? nullptr : options->require, error));
+  if constexpr (VIREO_JOINED) VIREO_TRY(check_requirement(l, options.require, error));
   // The file's plan holds for the file's bounds, node by node; narrower ones deserve a smaller arena, and a part needs
   // its inputs to its end.
-  const bool from_file =
-      l.program->plan(0) != nullptr && (options == nullptr || options->bound_count == 0) && l.parts == nullptr;
+  const bool from_file = l.program->plan(0) != nullptr && options.bound_count == 0 && l.parts == nullptr;
   bool on_devices = false;
   if constexpr (VIREO_JOINED) {
     on_devices = uses_device_memory(l);
-    l.begins_again = on_devices && (options == nullptr || options->failover != VIREO_FAILOVER_NEVER);
+    l.begins_again = on_devices && options.failover != VIREO_FAILOVER_NEVER;
   }
   for (uint32_t i = subs; i-- > 0;) VIREO_TRY(plan_subgraph(l, i, from_file, w, error));
   if constexpr (VIREO_BRANCHES) VIREO_TRY(plan_branches(l, w, error));
@@ -233,23 +232,23 @@ int32_t state_of(const Program& program, uint32_t input) {
   return -1;
 }
 
-Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error) {
-  if (options != nullptr && options->bound_count != 0 && options->bounds == nullptr) {
+Status make_layout(const vireo_model* model, const vireo_session_options& options, SessionLayout* out, Error* error) {
+  if (options.bound_count != 0 && options.bounds == nullptr) {
     return fail(error, Status::kInvalidArgument, "bound_count without bounds");
   }
   SessionLayout l;
   l.model = model;
   l.program = &model->program;
   const vireo_runtime* rt = model->runtime;
-  if (VIREO_PREFERENCES && options != nullptr) l.preference = options->preference;
+  if (VIREO_PREFERENCES) l.preference = options.preference;
   l.slots = rt->pool.run == nullptr ? 1 : rt->pool.slots;
-  if (options != nullptr && options->threads > 0 && options->threads < l.slots) l.slots = options->threads;
+  if (options.threads > 0 && options.threads < l.slots) l.slots = options.threads;
   VIREO_TRY(check_devices(*rt, options, error));
-  const vireo_packing packing = options == nullptr ? vireo_packing{VIREO_PACKING_DEFAULT} : options->packing;
+  const vireo_packing packing = options.packing;
   l.packs = VIREO_PACKS &&
             (packing == VIREO_PACKING_ALWAYS || (packing == VIREO_PACKING_DEFAULT &&
                                                  (platform::kPacksByDefault || model->section.holds(kPackedConstant))));
-  if (VIREO_CACHE && options != nullptr && options->cache != nullptr) model->cache.open(*model, options->cache);
+  if (VIREO_CACHE && options.cache != nullptr) model->cache.open(*model, options.cache);
   PlanWorkspace w;
   Carver counter;
   carve(l, w, counter);

@@ -100,7 +100,7 @@ struct SessionLayout {
 
 // Names a dimension without a bound (kInvalidArgument), a node without a kernel (kUnsupported), a plan that does not
 // fit its graph (kInvalidModel). On failure nothing is held.
-Status make_layout(const vireo_model* model, const vireo_session_options* options, SessionLayout* out, Error* error);
+Status make_layout(const vireo_model* model, const vireo_session_options& options, SessionLayout* out, Error* error);
 void free_layout(SessionLayout* layout);
 
 // A node as its device sees it, with what its claim handed on; or `joined`. What they point to lives as long as the

@@ -113,9 +113,9 @@ bool find_plan_devices(const vireo_model* model, const fb::Plan& plan, PlanDevic
   return true;
 }
 
-Status choose_plan(SessionLayout& l, const vireo_session_options* options, Error* error) {
-  const char* const target = options == nullptr ? nullptr : options->target;
-  const char* const device = options == nullptr ? nullptr : options->device;
+Status choose_plan(SessionLayout& l, const vireo_session_options& options, Error* error) {
+  const char* const target = options.target;
+  const char* const device = options.device;
   const bool listed = device != nullptr && strcmp(device, "auto") != 0;
   if (target != nullptr && target[0] != 0) {
     if (listed) {

@@ -18,7 +18,7 @@ inline bool is_automatic(const PlanDevices& devices) { return !devices.emulated 
 
 // Sets layout.plan by the session's options; the layout's bounds are known. Fails where a target that was named cannot
 // be used.
-Status choose_plan(SessionLayout& layout, const vireo_session_options* options, Error* error);
+Status choose_plan(SessionLayout& layout, const vireo_session_options& options, Error* error);
 // Writes what the plan says of a subgraph over its `wanted`.
 void follow_plan(SessionLayout& layout, uint32_t subgraph);
 // Whether the plan has nodes for a device that the options do not allow by themselves.
