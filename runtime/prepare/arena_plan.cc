@@ -91,7 +91,8 @@ void plan_part(const fb::Subgraph& g, const JoinedPart& part, const PlanWorkspac
   }
 }
 
-Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
+// What each tensor is to the planner: whose memory it has, and how long it keeps it.
+void plan_tensors(const SessionLayout& l, uint32_t index, const PlanWorkspace& w) {
   const fb::Subgraph& g = l.graph(index);
   const SubLayout& s = l.subs[index];
   const bool bound = binds_outputs(l, index);
@@ -100,18 +101,57 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
     w.tensors[t].bytes = tensor_bytes(s.max_types[t]);
     if (g.tensors()->Get(t)->segment() >= 0) w.tensors[t].kind = PlanTensor::kConstant;
   }
-  uint32_t k = 0;
   for (const uint32_t t : *g.outputs()) {
     if (w.tensors[t].kind == PlanTensor::kConstant) continue;
     w.tensors[t].output = true;
     if (bound) w.tensors[t].kind = PlanTensor::kBound;
   }
+  uint32_t k = 0;
   for (const uint32_t t : *g.inputs()) {
     w.tensors[t].kind = index != 0                                       ? PlanTensor::kBound
                         : l.begins_again || state_of(*l.program, k) >= 0 ? PlanTensor::kState
                                                                          : PlanTensor::kInput;
     ++k;
   }
+}
+
+// What the largest of the node's bodies takes; -1 where it owns none.
+Status body_bytes(const SessionLayout& l, const fb::Node& node, int64_t* bytes, Error* error) {
+  *bytes = -1;
+  for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
+    const SubLayout& body = l.subs[node.subgraphs()->Get(b)];
+    const uint64_t size = body.dead ? 0 : body.bytes;
+    if (size > static_cast<uint64_t>(INT64_MAX)) return fail(error, Status::kInvalidModel, "a body's region overflows");
+    if (static_cast<int64_t>(size) > *bytes) *bytes = static_cast<int64_t>(size);
+  }
+  return Status::kOk;
+}
+
+// A node that runs by itself. `at` is where its parts' offsets go, and moves behind them.
+Status plan_node(const SessionLayout& l, uint32_t index, const fb::Node& node, int64_t** at, PlanNode* out,
+                 Error* error) {
+  const fb::Subgraph& g = l.graph(index);
+  out->inputs = span_of(*node.inputs());
+  out->outputs = span_of(*node.outputs());
+  if (const OpRow* row = find_op(static_cast<Op>(node.op()))) {
+    out->inplace = operator_inplace(g, node, row->def->inplace);
+    out->view = (row->def->flags & OpDef::kView) != 0;
+    out->joins = (row->def->flags & OpDef::kInputsInside) != 0;
+    const Span<int64_t> parts(*at, part_count(node));
+    if (VIREO_PARTS && part_offsets(*row->def, DeclaredNode(l, index, node), parts)) {
+      out->at = Span<const int64_t>(parts.data(), parts.size());
+      *at += parts.size();
+    }
+  }
+  if (static_cast<Op>(node.op()) == Op::kComposite && owns_bodies(node))
+    out->inplace = body_inplace(g, node, l.graph(node.subgraphs()->Get(0)));
+  return body_bytes(l, node, &out->region_bytes, error);
+}
+
+Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
+  const fb::Subgraph& g = l.graph(index);
+  const SubLayout& s = l.subs[index];
+  plan_tensors(l, index, w);
   int64_t* at = w.at;
   for (uint32_t n = 0; n < s.node_count; ++n) {
     const fb::Node& node = *g.nodes()->Get(n);
@@ -123,31 +163,7 @@ Status fill_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w,
       if (part != nullptr) plan_part(g, *part, w, &out);
       continue;
     }
-    out.inputs = span_of(*node.inputs());
-    out.outputs = span_of(*node.outputs());
-    out.region_bytes = -1;
-    if (const OpRow* row = find_op(static_cast<Op>(node.op()))) {
-      out.inplace = operator_inplace(g, node, row->def->inplace);
-      out.view = (row->def->flags & OpDef::kView) != 0;
-      out.joins = (row->def->flags & OpDef::kInputsInside) != 0;
-      const Span<int64_t> parts(at, part_count(node));
-      if (VIREO_PARTS && part_offsets(*row->def, DeclaredNode(l, index, node), parts)) {
-        out.at = Span<const int64_t>(at, parts.size());
-        at += parts.size();
-      }
-    }
-    if (static_cast<Op>(node.op()) == Op::kComposite && owns_bodies(node)) {
-      out.inplace = body_inplace(g, node, l.graph(node.subgraphs()->Get(0)));
-    }
-    uint64_t region = 0;
-    for (uint32_t b = 0; owns_bodies(node) && b < node.subgraphs()->size(); ++b) {
-      const SubLayout& body = l.subs[node.subgraphs()->Get(b)];
-      if (!body.dead && body.bytes > region) region = body.bytes;
-      out.region_bytes = 0;
-    }
-    if (region > static_cast<uint64_t>(INT64_MAX))
-      return fail(error, Status::kInvalidModel, "a body's region overflows");
-    if (out.region_bytes == 0) out.region_bytes = static_cast<int64_t>(region);
+    VIREO_TRY(plan_node(l, index, node, &at, &out, error));
   }
   if constexpr (VIREO_JOINED) {
     if (l.parts != nullptr && !l.begins_again) spare_host_memory(l, index, w);
@@ -159,7 +175,7 @@ bool in_arena(const PlanTensor& t) { return t.kind != PlanTensor::kConstant && t
 
 struct PlanCheck {
   const SubLayout& s;
-  const PlanWorkspace& w;
+  PlanWorkspace w;  // a copy of its pointers: read everywhere, and a reference would be one step more
 
   int64_t bytes(int32_t t) const { return w.tensors[t].bytes; }
   // What a body gives out lies where its owner says, and so do values that the plan puts there.
@@ -224,99 +240,133 @@ struct PlanCheck {
 
 // A plan from a file: everything inside the region, and no two tensors in one place at one time unless an operator
 // allows it.
-Status check_plan(const SessionLayout& l, uint32_t index, const PlanWorkspace& w, Error* error) {
-  const SubLayout& s = l.subs[index];
-  const fb::Subgraph& g = l.graph(index);
-  const auto bad = [&](uint32_t t, const char* what) {
-    blame_tensor(error, text_of(g.tensors()->Get(t)->name()));
-    return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts tensor \"{}\" {}", index,
-                text_of(g.tensors()->Get(t)->name()), what);
-  };
-  const auto node_count = static_cast<int32_t>(s.node_count);
-  int32_t* const made = w.live;  // until values live there: 1 where a node makes the tensor
-  for (uint32_t t = 0; t < s.tensor_count; ++t) made[t] = 0;
-  for (int32_t n = 0; n < node_count; ++n) {
-    for (const int32_t y : w.nodes[n].outputs) {
-      if (y >= 0) made[y] = 1;
+class FilePlan : PlanCheck {
+ public:
+  FilePlan(const SessionLayout& l, uint32_t index, const PlanWorkspace& workspace, Error* error)
+      : PlanCheck{l.subs[index], workspace}, l_(l), index_(index), error_(error) {}
+
+  Status check() {
+    mark_made();
+    for (uint32_t t = 0; t < s.tensor_count; ++t) VIREO_TRY(check_place(t));
+    find_last_uses();
+    VIREO_TRY(check_inputs());
+    uint32_t region = 0;
+    for (int32_t n = 0; n < node_count(); ++n) {
+      forget_dead(n);
+      VIREO_TRY(check_outputs(n));
+      if (w.nodes[n].region_bytes >= 0) VIREO_TRY(check_region(w.nodes[n], s.regions[region++]));
     }
+    return Status::kOk;
   }
-  for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    w.last_use[t] = w.tensors[t].output || w.tensors[t].kind == PlanTensor::kState ? node_count : -1;
-    const uint64_t offset = s.offsets[t];
-    if (!in_arena(w.tensors[t])) {
-      if (offset != kNoOffset) return bad(t, "in the arena, where it does not belong");
-      continue;
-    }
-    if (offset >= kFirstAlias) {
-      const uint32_t k = offset == kNoOffset ? UINT32_MAX : alias_of(offset);
-      if (k >= s.tensor_count || w.tensors[k].kind != PlanTensor::kBound || !w.tensors[k].output ||
-          made[k] == 0 ||  // an input that is an output too
-          w.tensors[k].bytes < w.tensors[t].bytes) {
-        return bad(t, "nowhere");
+
+ private:
+  int32_t node_count() const { return static_cast<int32_t>(s.node_count); }
+
+  Status bad(uint32_t t, const char* what) const {
+    const char* const name = text_of(l_.graph(index_).tensors()->Get(t)->name());
+    blame_tensor(error_, name);
+    return fail(error_, Status::kInvalidModel, "the plan of subgraph {} puts tensor \"{}\" {}", index_, name, what);
+  }
+  Status bad(int32_t t, const char* what) const { return bad(static_cast<uint32_t>(t), what); }
+
+  // w.live, until values live there: 1 where a node makes the tensor.
+  void mark_made() const {
+    for (uint32_t t = 0; t < s.tensor_count; ++t) w.live[t] = 0;
+    for (int32_t n = 0; n < node_count(); ++n) {
+      for (const int32_t y : w.nodes[n].outputs) {
+        if (y >= 0) w.live[y] = 1;
       }
-      continue;
     }
+  }
+
+  // A value with the memory of an output that the owner binds.
+  bool alias_ok(uint32_t t) const {
+    const uint32_t k = s.offsets[t] == kNoOffset ? UINT32_MAX : alias_of(s.offsets[t]);
+    return k < s.tensor_count && w.tensors[k].kind == PlanTensor::kBound && w.tensors[k].output &&
+           w.live[k] != 0 &&  // else an input that is an output, too
+           w.tensors[k].bytes >= w.tensors[t].bytes;
+  }
+
+  Status check_place(uint32_t t) const {
+    const uint64_t offset = s.offsets[t];
+    if (!in_arena(w.tensors[t]))
+      return offset == kNoOffset ? Status::kOk : bad(t, "in the arena, where it does not belong");
+    if (offset >= kFirstAlias) return alias_ok(t) ? Status::kOk : bad(t, "nowhere");
+    return in_region(offset, w.tensors[t].bytes, kPartAlignment) ? Status::kOk : bad(t, "outside its region");
+  }
+
+  bool in_region(uint64_t offset, int64_t size, uint64_t alignment) const {
     uint64_t end = 0;
-    if (offset % kPartAlignment != 0 || !checked_add(offset, static_cast<uint64_t>(w.tensors[t].bytes), &end) ||
-        end > s.bytes) {
-      return bad(t, "outside its region");
+    return offset % alignment == 0 && checked_add(offset, static_cast<uint64_t>(size), &end) && end <= s.bytes;
+  }
+
+  void find_last_uses() const {
+    for (uint32_t t = 0; t < s.tensor_count; ++t)
+      w.last_use[t] = w.tensors[t].output || w.tensors[t].kind == PlanTensor::kState ? node_count() : -1;
+    for (int32_t n = 0; n < node_count(); ++n) {
+      for (const int32_t x : w.nodes[n].inputs) use(x, n);
+      for (const int32_t y : w.nodes[n].outputs) use(y, n);
     }
   }
-  for (int32_t n = 0; n < node_count; ++n) {
-    for (const int32_t x : w.nodes[n].inputs) {
-      if (x >= 0 && w.last_use[x] < n) w.last_use[x] = n;
-    }
-    for (const int32_t y : w.nodes[n].outputs) {
-      if (y >= 0 && w.last_use[y] < n) w.last_use[y] = n;
-    }
+  void use(int32_t t, int32_t n) const {
+    if (t >= 0 && w.last_use[t] < n) w.last_use[t] = n;
   }
-  const PlanCheck check{s, w};
-  size_t live = 0;
-  for (uint32_t t = 0; t < s.tensor_count; ++t) {
-    if (w.tensors[t].kind == PlanTensor::kInput || w.tensors[t].kind == PlanTensor::kState)
-      w.live[live++] = static_cast<int32_t>(t);
-  }
-  for (size_t a = 0; a < live; ++a) {
-    for (size_t b = 0; b < a; ++b) {
-      if (check.overlap(w.live[a], w.live[b])) return bad(static_cast<uint32_t>(w.live[a]), "over another input");
+
+  // Inputs live from the beginning.
+  Status check_inputs() {
+    for (uint32_t t = 0; t < s.tensor_count; ++t) {
+      if (w.tensors[t].kind == PlanTensor::kInput || w.tensors[t].kind == PlanTensor::kState)
+        w.live[live_++] = static_cast<int32_t>(t);
     }
+    for (size_t a = 0; a < live_; ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        if (overlap(w.live[a], w.live[b])) return bad(w.live[a], "over another input");
+      }
+    }
+    return Status::kOk;
   }
-  uint32_t region = 0;
-  for (int32_t n = 0; n < node_count; ++n) {
-    const PlanNode& node = w.nodes[n];
+
+  void forget_dead(int32_t n) {
     size_t kept = 0;
-    for (size_t k = 0; k < live; ++k) {
+    for (size_t k = 0; k < live_; ++k) {
       if (w.last_use[w.live[k]] >= n) w.live[kept++] = w.live[k];
     }
-    live = kept;
+    live_ = kept;
+  }
+
+  Status check_outputs(int32_t n) {
+    const PlanNode& node = w.nodes[n];
     for (size_t o = 0; o < node.outputs.size(); ++o) {
       const int32_t y = node.outputs[o];
       if (y < 0 || (!in_arena(w.tensors[y]) && w.tensors[y].kind != PlanTensor::kBound)) continue;
-      for (size_t k = 0; k < live; ++k) {
+      for (size_t k = 0; k < live_; ++k) {
         const int32_t x = w.live[k];
-        if (!check.overlap(x, y) || check.leaves(node, o, x) || check.may_overwrite(node, n, o, x)) continue;
-        return bad(static_cast<uint32_t>(y), "over another that is still needed");
+        if (overlap(x, y) && !leaves(node, o, x) && !may_overwrite(node, n, o, x))
+          return bad(y, "over another that is still needed");
       }
-      w.live[live++] = y;
+      w.live[live_++] = y;
     }
-    if (node.region_bytes >= 0) {
-      const uint64_t at = s.regions[region++];
-      uint64_t end = 0;
-      if (at % kTensorAlignment != 0 || !checked_add(at, static_cast<uint64_t>(node.region_bytes), &end) ||
-          end > s.bytes) {
-        return fail(error, Status::kInvalidModel, "the plan of subgraph {} puts a body outside its region", index);
-      }
-      for (size_t k = 0; k < live; ++k) {
-        const int32_t x = w.live[k];
-        if (s.offsets[x] >= kFirstAlias) continue;
-        if (s.offsets[x] < end && at < s.offsets[x] + static_cast<uint64_t>(w.tensors[x].bytes)) {
-          return bad(static_cast<uint32_t>(x), "over a body's memory");
-        }
-      }
-    }
+    return Status::kOk;
   }
-  return Status::kOk;
-}
+
+  Status check_region(const PlanNode& node, uint64_t at) const {
+    if (!in_region(at, node.region_bytes, kTensorAlignment))
+      return fail(error_, Status::kInvalidModel, "the plan of subgraph {} puts a body outside its region", index_);
+    const uint64_t end = at + static_cast<uint64_t>(node.region_bytes);
+    for (size_t k = 0; k < live_; ++k) {
+      const int32_t x = w.live[k];
+      const uint64_t begin = s.offsets[x];
+      if (begin < kFirstAlias && begin < end && at < begin + static_cast<uint64_t>(w.tensors[x].bytes))
+        return bad(x, "over a body's memory");
+    }
+    return Status::kOk;
+  }
+
+  const SessionLayout& l_;
+  uint32_t index_;
+  Error* error_;
+  size_t live_ = 0;
+};
 
 // Views, and operators whose parts all lie in their whole: with fixed shapes there is nothing to run.
 void find_in_place(const SubLayout& s, const PlanWorkspace& w) {
@@ -383,7 +433,7 @@ Status plan_subgraph(SessionLayout& l, uint32_t index, bool from_file, const Pla
     s.lower_bound = p.lower_bound();
     if (s.bytes > static_cast<uint64_t>(INT64_MAX) - kTensorAlignment)
       return fail(error, Status::kInvalidModel, "the plan's size overflows");
-    VIREO_TRY(check_plan(l, index, w, error));
+    VIREO_TRY(FilePlan(l, index, w, error).check());
     find_in_place(s, w);
     return Status::kOk;
   }
