@@ -219,7 +219,7 @@ vireo_status vireo_session_selftest(vireo_session* session, uint32_t index, vire
   VIREO_NOT_NULL(session, error);
   Use use(session);
   if (!use.mine()) return busy(error);
-  session->error = Error{};
+  session->error.clear();
   const Status status = vireo::selftest(*session, index);
   return vireo::report(status, session->error, error);
 }

@@ -322,7 +322,7 @@ vireo_status submit(void* loaded, const vireo_tensor* const* inputs, uint32_t in
   ctx.error = &error;
   const Status status = p.tuned != nullptr ? p.tuned->run(ctx, static_cast<const uint8_t*>(loaded) + kStateOffset)
                                            : p.reference->run(ctx);
-  if (!ok(status)) tell(error, with->fault);
+  if (VIREO_DETAIL && !ok(status)) tell(error, with->fault);
   return static_cast<vireo_status>(status);
 }
 

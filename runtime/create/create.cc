@@ -160,7 +160,7 @@ Status create_session(const vireo_model* model, const vireo_session_options& opt
                       Error* error) {
   for (;;) {
     bool refused = false;
-    if (error != nullptr) *error = Error{};
+    if (error != nullptr) error->clear();
     VIREO_TRY(create_once(model, options, &refused, out, error));
     if (!refused) return Status::kOk;
   }

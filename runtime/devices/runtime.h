@@ -35,7 +35,7 @@ struct Device {
 constexpr bool kOnlyCpu = !VIREO_DEVICE_LISTS;
 constexpr bool kKeepsStates = !kOnlyCpu || VIREO_TUNED;
 
-constexpr uint32_t kMaxDevices = 32;
+constexpr uint32_t kMaxDevices = kOnlyCpu ? 1 : 32;
 constexpr size_t kPlanReasonBytes = 96;  // vireo_model.plan_reasons
 
 // The delegates linked into this build, best first; the array is written by delegates/CMakeLists.txt.

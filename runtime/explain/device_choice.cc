@@ -210,7 +210,7 @@ void judge(const vireo_model* model, const vireo_session_options& given, const v
     if (behind[0] != 0 && (strcmp(name, "cpu") == 0 || strlen(name) + strlen(behind) >= sizeof(out->devices))) break;
     put(out->devices, name);
     memcpy(out->devices + strlen(out->devices), behind, strlen(behind) + 1);
-    error = Error{};
+    error.clear();
     l = SessionLayout{};
     status = make_layout(model, options, &l, &error);
     if (status != Status::kUnsupported) break;

@@ -414,7 +414,7 @@ bool give_up_file(const SessionLayout& l, const JoinedPart& part, Error* error) 
              part.blob->origin == BlobOrigin::kFile ? "the model's file" : "the cache",
              text_of(l.graph(part.subgraph).nodes()->Get(part.first)->name()));
   if (rt->log != nullptr) rt->log(rt->log_context, VIREO_LOG_WARNING, told.message);
-  if (error != nullptr) *error = Error{};
+  if (error != nullptr) error->clear();
   return true;
 }
 

@@ -208,7 +208,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
     s.devices.memory->begins_again = false;
   }
   if (is_lost(s, step)) {  // it has been told
-    s.error = Error{};
+    s.error.clear();
     return Status::kOk;
   }
   if (ok(status)) {
@@ -216,7 +216,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
     status = Remote::run_instead(s, step);
   }
   if (!ok(status)) {  // made-up inputs may be none that the nodes can take
-    s.error = Error{};
+    s.error.clear();
     return Status::kOk;
   }
   if (trial.same()) {
@@ -232,7 +232,7 @@ Status check_part(vireo_session& s, Step& step, bool* wrong) {
   (void)fail(&told, Status::kUnsupported, "it computed other values there than on {}", second);
   const bool forgotten = f.blob->forget();
   if (!forgotten) f.blob->refuse(told.message);
-  told = Error{};
+  told.clear();
   (void)fail(&told, Status::kUnsupported, "device \"{}\" computed other values than {} in {} nodes from \"{}\" on: {}",
              step.away.device->info.name, second, f.frame.step_count, step_name(s, step),
              forgotten ? "what a file had compiled is not used, it compiles anew" : "it does not get them");

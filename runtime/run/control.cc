@@ -20,7 +20,7 @@ Status bind_body_input(vireo_session& s, const Step& step, Frame& body, uint32_t
   for (int d = 0; fits && d < x.shape.rank; ++d)
     fits = is_symbolic(declared.shape[d]) || declared.shape[d] == x.shape[d];
   if (!fits) {
-    s.error = Error{};
+    s.error.clear();
     blame_tensor(&s.error, text_of(body.graph->tensors()->Get(body.graph->inputs()->Get(i))->name()));
     (void)fail(&s.error, Status::kInvalidModel, "input {} of its body is declared {}, but gets {}", i, declared.shape,
                x.shape);

@@ -74,7 +74,7 @@ Status infer_static(const Step& step, const bool* constant_inputs, TensorType* c
 static Status fail_bounds(vireo_session& s, const char* name, const TensorType& most, const TensorType& is) {
   const Status status = is.dtype == most.dtype ? Status::kOutOfArena : Status::kInvalidModel;
   blame_tensor(&s.error, name);
-  for (int d = 0; is.shape.rank == most.shape.rank && d < most.shape.rank; ++d) {
+  for (int d = 0; VIREO_DETAIL && is.shape.rank == most.shape.rank && d < most.shape.rank; ++d) {
     const Dim m = most.shape[d];
     const char* open = is_symbolic(m) ? text_of(s.model->program.model().exprs()->Get(handle_id(m))->name()) : "";
     if (open[0] == 0 || is.shape[d] <= s.shapes.intervals[handle_id(m)].hi) continue;

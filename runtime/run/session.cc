@@ -122,7 +122,7 @@ Status run_frame(vireo_session& s, Frame& frame) {
 }
 
 void begin_run(vireo_session& s) {
-  s.error = Error{};
+  s.error.clear();
   s.run.loop_depth = 0;
   for (uint32_t i = 0; i < s.model->program.expr_count(); ++i) s.shapes.symbols[i] = -1;
 }

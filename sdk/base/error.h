@@ -11,6 +11,12 @@
 #ifndef VIREO_DETAIL
 #define VIREO_DETAIL 1
 #endif
+// Arguments of a text that is compiled out are not worked out either, which a call out of line would ask for.
+#if VIREO_DETAIL
+#define VIREO_FAIL_INLINE inline
+#else
+#define VIREO_FAIL_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace vireo {
 
@@ -21,6 +27,11 @@ struct Error {
   char message[320];
 
   Error() { message[0] = 0; }  // the rest is left as it is: errors are made on hot paths
+  void clear() {
+    status = Status::kOk;
+    node = tensor = nullptr;
+    message[0] = 0;
+  }
 };
 
 // One argument of a message. Built implicitly from what can be printed.
@@ -49,7 +60,7 @@ inline Status fail(Error* error, Status status, const char* format) {
   return fail_args(error, status, VIREO_DETAIL ? format : "", nullptr, 0);
 }
 template <class... Args>
-Status fail(Error* error, Status status, const char* format, const Args&... args) {
+VIREO_FAIL_INLINE Status fail(Error* error, Status status, const char* format, const Args&... args) {
   if (!VIREO_DETAIL) return fail_args(error, status, "", nullptr, 0);
   const ErrorArg list[] = {ErrorArg(args)...};
   return fail_args(error, status, format, list, static_cast<int>(sizeof...(Args)));

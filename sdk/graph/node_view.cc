@@ -15,6 +15,8 @@ GraphValue value_at(const GraphReader& graph, int32_t number) {
 
 }  // namespace
 
+NodeView::NodeView() = default;
+
 bool view_node(const vireo_host& host, const vireo_graph* graph, uint32_t index, NodeView* out) {
   const GraphReader reader(host, graph);
   out->host = &host;

@@ -43,6 +43,7 @@ struct NodeView {
   uint32_t input_count = 0;  // of what fits above
   uint32_t output_count = 0;
 
+  NodeView();  // not inline: every call of a delegate makes one
   // No extent changes between runs: scratch can be for exactly these sizes.
   bool is_static() const {
     for (uint32_t i = 0; i < input_count; ++i) {
