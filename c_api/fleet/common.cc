@@ -60,16 +60,4 @@ vireo_status give_estimate(const Estimate& from, vireo_estimate* out, vireo_load
   return status != VIREO_OK ? status : give(from.whole, out, {"out", "VIREO_ESTIMATE_INIT"}, error);
 }
 
-vireo_status check_counts(const vireo_model* model, const vireo_tensor* inputs, uint32_t input_count,
-                          const vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
-  if (input_count != 0) VIREO_NOT_NULL(inputs, error);
-  if (output_count != 0) VIREO_NOT_NULL(outputs, error);
-  const uint32_t wanted = vireo_model_input_count(model), made = vireo_model_output_count(model);
-  if (input_count != wanted)
-    return refuse(error, Status::kInvalidArgument, "{} inputs are given, the model has {}", input_count, wanted);
-  if (outputs != nullptr && output_count != made)
-    return refuse(error, Status::kInvalidArgument, "{} outputs are given, the model has {}", output_count, made);
-  return VIREO_OK;
-}
-
 }  // namespace vireo::fleet

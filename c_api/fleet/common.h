@@ -61,10 +61,6 @@ vireo_status give_estimate(const Estimate& from, vireo_estimate* out, vireo_load
 vireo_status give_loads(const vireo_load* from, uint32_t count, vireo_load* loads, uint32_t capacity,
                         vireo_error* error);
 
-// Whether the lists of a run are as long as the model's; else VIREO_INVALID_ARGUMENT. No outputs are as good as all.
-vireo_status check_counts(const vireo_model* model, const vireo_tensor* inputs, uint32_t input_count,
-                          const vireo_tensor* outputs, uint32_t output_count, vireo_error* error);
-
 // The device's entry, made where there is none; null when there is no room.
 vireo_load* find_load(vireo_load* loads, uint32_t* count, uint32_t capacity, const char* device);
 

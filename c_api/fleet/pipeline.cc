@@ -291,7 +291,8 @@ vireo_status vireo_pipeline_submit(vireo_pipeline* pipeline, const vireo_tensor*
   vireo::clear(error);
   VIREO_NOT_NULL(pipeline, error);
   vireo_pipeline& p = *pipeline;
-  const vireo_status counted = fleet::check_counts(p.model, inputs, input_count, outputs, output_count, error);
+  const vireo_status counted = vireo::check_counts(inputs, input_count, vireo_model_input_count(p.model), outputs,
+                                                   output_count, vireo_model_output_count(p.model), error);
   if (counted != VIREO_OK) return counted;
   if (!p.mutex.here()) return fleet::refuse_fork("pipeline", error);
   for (uint32_t i = 0; i < p.input_count; ++i) {

@@ -435,7 +435,8 @@ vireo_status vireo_split_run(vireo_split* split, const vireo_tensor* inputs, uin
                              vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(split, error);
-  const vireo_status counted = fleet::check_counts(split->model, inputs, input_count, outputs, output_count, error);
+  const vireo_status counted = vireo::check_counts(inputs, input_count, vireo_model_input_count(split->model), outputs,
+                                                   output_count, vireo_model_output_count(split->model), error);
   if (counted != VIREO_OK) return counted;
   if (!split->mutex.here()) return fleet::refuse_fork("split", error);
   if (__atomic_exchange_n(&split->busy, 1u, __ATOMIC_ACQUIRE) != 0)

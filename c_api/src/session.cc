@@ -122,20 +122,15 @@ vireo_status vireo_session_input_shape(vireo_session* session, uint32_t index, c
   return vireo::report(status, e, error);
 }
 
-static vireo_status refuse_count(const char* list, uint32_t given, uint32_t wanted, vireo_error* error) {
-  return vireo::refuse(error, Status::kInvalidArgument, "{} {} are given, the model has {}", given, list, wanted);
-}
-
 vireo_status vireo_session_run(vireo_session* session, const vireo_tensor* inputs, uint32_t input_count,
                                vireo_tensor* outputs, uint32_t output_count, vireo_error* error) {
   vireo::clear(error);
   VIREO_NOT_NULL(session, error);
-  if (input_count != 0) VIREO_NOT_NULL(inputs, error);
-  if (output_count != 0) VIREO_NOT_NULL(outputs, error);
-  if (inputs != nullptr && input_count != session->main.input_count)
-    return refuse_count("inputs", input_count, session->main.input_count, error);
-  if (outputs != nullptr && output_count != session->main.output_count)
-    return refuse_count("outputs", output_count, session->main.output_count, error);
+  // Without inputs it reads those in its own memory.
+  const vireo_status counted =
+      vireo::check_counts(inputs, input_count, inputs == nullptr ? 0 : session->main.input_count, outputs, output_count,
+                          session->main.output_count, error);
+  if (counted != VIREO_OK) return counted;
   Use use(session);
   if (!use.mine()) return busy(error);
   const Status status = vireo::run_session(*session, inputs, outputs);

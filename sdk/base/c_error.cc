@@ -29,6 +29,17 @@ void fill_error(vireo_error* error, vireo_status status, const char* message, co
   if (reaches(*error, kTensorEnd)) copy_text(error->tensor, sizeof(error->tensor), tensor);
 }
 
+vireo_status check_counts(const vireo_tensor* inputs, uint32_t input_count, uint32_t wanted,
+                          const vireo_tensor* outputs, uint32_t output_count, uint32_t made, vireo_error* error) {
+  if (input_count != 0) VIREO_NOT_NULL(inputs, error);
+  if (output_count != 0) VIREO_NOT_NULL(outputs, error);
+  if (input_count != wanted)
+    return refuse(error, Status::kInvalidArgument, "{} inputs are given, the model has {}", input_count, wanted);
+  if (outputs != nullptr && output_count != made)
+    return refuse(error, Status::kInvalidArgument, "{} outputs are given, the model has {}", output_count, made);
+  return VIREO_OK;
+}
+
 vireo_status give(const void* value, uint32_t size, void* out, SizedName name, vireo_error* error) {
   Error e;
   const Status status = check_sized(out, name, &e);

@@ -44,6 +44,10 @@ inline vireo_status null_argument(vireo_error* error, const char* name) {
   return error == nullptr ? vireo_status{VIREO_INVALID_ARGUMENT}
                           : refuse(error, Status::kInvalidArgument, "{} is NULL", name);
 }
+// Whether the lists of a run are as long as the model's `wanted` inputs and `made` outputs. No outputs are as good as
+// all: `outputs` may be null.
+vireo_status check_counts(const vireo_tensor* inputs, uint32_t input_count, uint32_t wanted,
+                          const vireo_tensor* outputs, uint32_t output_count, uint32_t made, vireo_error* error);
 // From one of ours to the caller's.
 inline void copy_error(const vireo_error& from, vireo_error* error) {
   if (error != nullptr) fill_error(error, from.status, from.message, from.node, from.tensor);
