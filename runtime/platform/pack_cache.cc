@@ -171,6 +171,157 @@ void bound(const char* folder, uint64_t most) {
   }
 }
 
+// What a file gets: the entries that it has, and what the model's sessions packed and compiled, sorted by their names.
+class NewSet {
+ public:
+  explicit NewSet(const vireo_model& model) : model_(model) {}
+  ~NewSet() { model_.runtime->release(memory_, room_); }
+  NewSet(const NewSet&) = delete;
+  NewSet& operator=(const NewSet&) = delete;
+
+  // False where the model has nothing that `before`, which may be null, lacks; or where there is no memory to see it.
+  bool gather(const PackSet* before) {
+    const uint32_t old_count = before == nullptr ? 0 : before->count();
+    if (!make_room(old_count)) return false;
+    if (before != nullptr) take_old(*before);
+    take_packed();
+    if constexpr (VIREO_JOINED) take_compiled();
+    return fresh_ > 0;
+  }
+  void hash_contents() {
+    for (PackEntry& e : entries()) {
+      if (e.hash == 0) e.hash = contents_[&e - entries_].hash(e);
+    }
+  }
+
+  Span<PackEntry> entries() const { return {entries_, filled_}; }
+  const Contents* contents() const { return contents_; }
+
+ private:
+  bool make_room(uint32_t old_count) {
+    PackedCopy copy;
+    CompiledCopy part;
+    count_ = old_count;
+    for (uint32_t i = 0; model_.packs.at(i, &copy); ++i) ++count_;
+    if constexpr (VIREO_JOINED) {
+      while (compiled_at(&model_, parts_, &part)) ++parts_;
+      count_ += parts_;
+    }
+    room_ = count_ * (sizeof(PackEntry) + sizeof(Contents)) + parts_ * sizeof(CompiledHead);
+    memory_ = count_ == old_count || count_ > kMaxPacks ? nullptr : model_.runtime->allocate(room_);
+    entries_ = static_cast<PackEntry*>(memory_);
+    contents_ = reinterpret_cast<Contents*>(entries_ + count_);
+    return memory_ != nullptr;
+  }
+
+  // Into its place among the sorted ones; where an entry of that name is already, says which.
+  bool insert(const PackEntry& e, const Contents& c, uint32_t* there) {
+    uint32_t at = filled_;
+    while (at > 0 && compare_packs(e, entries_[at - 1]) < 0) --at;
+    *there = at - 1;
+    if (at > 0 && compare_packs(e, entries_[at - 1]) == 0) return false;
+    memmove(static_cast<void*>(entries_ + at + 1), entries_ + at, (filled_ - at) * sizeof(*entries_));
+    memmove(static_cast<void*>(contents_ + at + 1), contents_ + at, (filled_ - at) * sizeof(*contents_));
+    entries_[at] = e;
+    contents_[at] = c;
+    ++filled_;
+    return true;
+  }
+
+  void take_old(const PackSet& before) {
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < before.count(); ++i) {
+      PackEntry e;
+      if (!before.entry(i, &e)) continue;
+      Contents c = {nullptr, before.contents(e)};
+      if (e.kind == kCompiledPart) {
+        if (e.bytes < sizeof(CompiledHead)) continue;
+        c = {static_cast<const CompiledHead*>(c.data), static_cast<const CompiledHead*>(c.data) + 1};
+      }
+      insert(e, c, &there);
+    }
+  }
+
+  void take_packed() {
+    PackedCopy copy;
+    uint32_t there = 0;
+    for (uint32_t i = 0; filled_ < count_ && model_.packs.at(i, &copy); ++i) {
+      PackEntry e;
+      if (name_pack(&model_, copy.delegate, copy.what, &e) && insert(e, {nullptr, copy.data}, &there)) ++fresh_;
+    }
+  }
+
+  // What the folder has of a part gives way to what is known of it now.
+  void take_compiled() {
+    auto* const heads = reinterpret_cast<CompiledHead*>(contents_ + count_);
+    CompiledCopy part;
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < parts_ && filled_ < count_ && compiled_at(&model_, i, &part); ++i) {
+      heads[i] = part.blob->head_now();
+      if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
+        continue;  // nothing that the file does not say
+      const Contents c = {heads + i, part.blob->data};
+      if (!insert(part.name, c, &there)) {
+        if (says_the_same(part.name, c, entries_[there], contents_[there])) continue;
+        entries_[there] = part.name;
+        contents_[there] = c;
+      }
+      ++fresh_;
+    }
+  }
+
+  const vireo_model& model_;
+  uint32_t count_ = 0, parts_ = 0;   // that there is room for, and how many of them are compiled parts
+  uint32_t filled_ = 0, fresh_ = 0;  // and how many of them the file lacks
+  void* memory_ = nullptr;
+  size_t room_ = 0;
+  PackEntry* entries_ = nullptr;
+  Contents* contents_ = nullptr;
+};
+
+// Nothing is written for a model whose own bytes are damaged.
+bool check_model(const vireo_model& model, const char* folder) {
+  if (__atomic_load_n(&model.checked, __ATOMIC_ACQUIRE) != 0) return true;
+  Error e;
+  if (!ok(check_hashes(model.file, model.program.header(), &e))) {
+    tell(model, VIREO_LOG_WARNING, "nothing is written for a damaged model to", folder, e.message);
+    return false;
+  }
+  __atomic_store_n(&model.checked, 1u, __ATOMIC_RELEASE);
+  return true;
+}
+
+// A new file in the folder under a name that nobody else has; its path in `out`. Below 0: errno says why.
+int open_temporary(const char* folder, char (&out)[PATH_MAX]) {
+  char name[96];
+  struct timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(name, sizeof(name), "%lx-%lx-%lx%s", static_cast<long>(getpid()), static_cast<long>(now.tv_sec),
+           static_cast<long>(now.tv_nsec), kTemporary);
+  errno = ENAMETOOLONG;
+  if (!join(out, folder, name)) return -1;
+  errno = ENOENT;  // where the folder has no name
+  if (!make_folders(folder)) return -1;
+  return open(out, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+// Under another name first, so that nobody sees half a file at `path`. The error's number, 0: none.
+int write_file(const char* folder, const char* path, const NewSet& made, const PackHeader& header) {
+  char temporary[PATH_MAX];
+  const int fd = open_temporary(folder, temporary);
+  if (fd < 0) return errno;
+  bool written = write_set(fd, made.entries(), made.contents(), header);
+  int error = errno;
+  if (close(fd) != 0) {
+    if (written) error = errno;
+    written = false;
+  }
+  if (written && rename(temporary, path) == 0) return 0;
+  if (written) error = errno;
+  unlink(temporary);
+  return error;
+}
+
 }  // namespace
 
 struct PackCache::File {
@@ -247,116 +398,22 @@ void PackCache::open(const vireo_model& model, const char* folder) {
 }
 
 void PackCache::keep(const vireo_model& model, const char* folder, uint64_t most_bytes) {
-  const vireo_runtime* rt = model.runtime;
   if (model.program.header().cipher_offset != 0)
     return;  // weights and what is compiled of them would lie there in plain
-  const uint64_t most = most_bytes == 0 ? VIREO_CACHE_BYTES : most_bytes;
   const File* const before = of(folder);
-  const uint32_t old_count = before == nullptr ? 0 : before->set.count();
-  uint32_t count = old_count, fresh = 0;
-  PackedCopy copy;
-  for (uint32_t i = 0; model.packs.at(i, &copy); ++i) ++count;
-  CompiledCopy part;
-  uint32_t parts = 0;
-  if constexpr (VIREO_JOINED) {
-    while (compiled_at(&model, parts, &part)) ++parts;
-    count += parts;
-  }
-  const size_t room = count * (sizeof(PackEntry) + sizeof(Contents)) + parts * sizeof(CompiledHead);
-  void* const memory = count == old_count || count > kMaxPacks ? nullptr : rt->allocate(room);
-  if (memory == nullptr) return;
-  auto* const entries = static_cast<PackEntry*>(memory);
-  auto* const contents = reinterpret_cast<Contents*>(entries + count);
-  // Into its place among the sorted ones; where an entry of that name is already, says which.
-  uint32_t filled = 0;
-  const auto insert = [&](const PackEntry& e, const Contents& c, uint32_t* there) {
-    uint32_t at = filled;
-    while (at > 0 && compare_packs(e, entries[at - 1]) < 0) --at;
-    *there = at - 1;
-    if (at > 0 && compare_packs(e, entries[at - 1]) == 0) return false;
-    memmove(static_cast<void*>(entries + at + 1), entries + at, (filled - at) * sizeof(*entries));
-    memmove(static_cast<void*>(contents + at + 1), contents + at, (filled - at) * sizeof(*contents));
-    entries[at] = e;
-    contents[at] = c;
-    ++filled;
-    return true;
-  };
-  uint32_t there = 0;
-  for (uint32_t i = 0; i < old_count; ++i) {
-    PackEntry e;
-    if (!before->set.entry(i, &e)) continue;
-    Contents c = {nullptr, before->set.contents(e)};
-    if (e.kind == kCompiledPart) {
-      if (e.bytes < sizeof(CompiledHead)) continue;
-      c = {static_cast<const CompiledHead*>(c.data), static_cast<const CompiledHead*>(c.data) + 1};
-    }
-    insert(e, c, &there);
-  }
-  for (uint32_t i = 0; filled < count && model.packs.at(i, &copy); ++i) {
-    PackEntry e;
-    if (name_pack(&model, copy.delegate, copy.what, &e) && insert(e, {nullptr, copy.data}, &there)) ++fresh;
-  }
-  if constexpr (VIREO_JOINED) {
-    // What the folder has of a part gives way to what is known of it now.
-    auto* const heads = reinterpret_cast<CompiledHead*>(contents + count);
-    for (uint32_t i = 0; i < parts && filled < count && compiled_at(&model, i, &part); ++i) {
-      heads[i] = part.blob->head_now();
-      if (part.blob->origin == BlobOrigin::kFile && heads[i].checked == 0)
-        continue;  // nothing that the file does not say
-      const Contents c = {heads + i, part.blob->data};
-      if (!insert(part.name, c, &there)) {
-        if (says_the_same(part.name, c, entries[there], contents[there])) continue;
-        entries[there] = part.name;
-        contents[there] = c;
-      }
-      ++fresh;
-    }
-  }
-  char path[PATH_MAX], temporary[PATH_MAX];
-  const Span<PackEntry> list(entries, filled);
-  const uint64_t bytes = lay_out_packs(list);
-  bool good = fresh > 0 && path_of(model, folder, path);
-  if (good && bytes > most) {
-    tell(model, VIREO_LOG_WARNING, "nothing is written to", folder, "this model's are more than its bound");
-    good = false;
-  }
-  if (good && __atomic_load_n(&model.checked, __ATOMIC_ACQUIRE) == 0) {
-    Error e;
-    good = ok(check_hashes(model.file, model.program.header(), &e));
-    if (good) {
-      __atomic_store_n(&model.checked, 1u, __ATOMIC_RELEASE);
-    } else {
-      tell(model, VIREO_LOG_WARNING, "nothing is written for a damaged model to", folder, e.message);
-    }
-  }
-  if (good) {
-    for (PackEntry& e : list) {
-      if (e.hash == 0) e.hash = contents[&e - entries].hash(e);
-    }
-    const PackHeader header = pack_header(list, bytes, model.program.header().root, vireo_version(), boot());
-    char name[96];
-    struct timespec now = {};
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(name, sizeof(name), "%lx-%lx-%lx%s", static_cast<long>(getpid()), static_cast<long>(now.tv_sec),
-             static_cast<long>(now.tv_nsec), kTemporary);
-    int fd = -1;
-    if (make_folders(folder) && join(temporary, folder, name)) {
-      fd = ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    }
-    bool written = fd >= 0 && write_set(fd, list, contents, header);
-    int error = errno;
-    if (fd >= 0 && close(fd) != 0) written = false;
-    if (written && rename(temporary, path) != 0) {
-      written = false;
-      error = errno;
-    }
-    if (!written) {
-      if (fd >= 0) unlink(temporary);
-      tell(model, VIREO_LOG_WARNING, "cannot write to", folder, strerror(error));
-    }
-    bound(folder, most);
-  }
-  rt->release(memory, room);
+  char path[PATH_MAX];
+  NewSet made(model);
+  if (!made.gather(before == nullptr ? nullptr : &before->set) || !path_of(model, folder, path)) return;
+  const uint64_t most = most_bytes == 0 ? VIREO_CACHE_BYTES : most_bytes;
+  const uint64_t bytes = lay_out_packs(made.entries());
+  if (bytes > most)
+    return tell(model, VIREO_LOG_WARNING, "nothing is written to", folder, "this model's are more than its bound");
+  if (!check_model(model, folder)) return;
+  made.hash_contents();
+  const PackHeader header = pack_header(made.entries(), bytes, model.program.header().root, vireo_version(), boot());
+  if (const int error = write_file(folder, path, made, header); error != 0)
+    tell(model, VIREO_LOG_WARNING, "cannot write to", folder, strerror(error));
+  bound(folder, most);
 }
 
 void PackCache::release(const vireo_allocator& allocator) {
