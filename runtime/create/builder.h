@@ -60,6 +60,8 @@ class Builder {
   Status check_body_types(uint32_t sub, uint32_t n, Error* error);
   // joined_steps.cc
   Status open_memory(Error* error);
+  Status fill_joined(uint32_t sub, const JoinedPart& part, Tensor** args, Step* step, Error* error);
+  Status build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* step, Error* error);
   Status build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
   Status build_fallback(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error);
   void refuse_part(const Device& device, const JoinedPart* part, vireo_status status);

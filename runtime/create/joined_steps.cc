@@ -30,28 +30,32 @@ void Builder::refuse_part(const Device& device, const JoinedPart* part, vireo_st
   }
 }
 
-Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error) {
+// What the step is, and the values that go into the part and come out.
+Status Builder::fill_joined(uint32_t sub, const JoinedPart& part, Tensor** args, Step* step, Error* error) {
+  *step = Step{};
+  const fb::Node& first = *l_.graph(sub).nodes()->Get(part.first);
+  const OpRow* row = find_op(static_cast<Op>(first.op()));
+  if (row == nullptr || part.input_count > UINT16_MAX || part.output_count > UINT16_MAX) {
+    return fail(error, Status::kUnsupported, "node \"{}\": too many values go into its part, or come out",
+                text_of(first.name()));
+  }
+  step->def = row->def;
+  step->input_count = static_cast<uint16_t>(part.input_count);
+  step->output_count = static_cast<uint16_t>(part.output_count);
+  step->args = args;
+  step->info = next_info_;
+  step->nodes = part.count;
+  for (uint32_t i = 0; i < part.input_count; ++i) *args++ = slot(sub, part.inputs[i]).tensor;
+  for (uint32_t o = 0; o < part.output_count; ++o) *args++ = slot(sub, part.outputs[o]).tensor;
+  return Status::kOk;
+}
+
+// The shapes of the part's nodes: those of fixed ones are checked now and then forgotten; else they are worked out at
+// each run.
+Status Builder::build_joined_shapes(uint32_t sub, const JoinedPart& part, Step* step, Error* error) {
   const auto& nodes = *l_.graph(sub).nodes();
-  Tensor** args = c_.array<Tensor*>(size_t{part.input_count} + part.output_count);
   bool fixed = true;
   for (uint32_t k = 0; k < part.count; ++k) fixed = fixed && declared_static(sub, *nodes.Get(part.nodes[k]));
-  if (real()) {
-    *step = Step{};
-    const OpRow* row = find_op(static_cast<Op>(nodes.Get(part.first)->op()));
-    if (row == nullptr || part.input_count > UINT16_MAX || part.output_count > UINT16_MAX) {
-      return fail(error, Status::kUnsupported, "node \"{}\": too many values go into its part, or come out",
-                  text_of(nodes.Get(part.first)->name()));
-    }
-    step->def = row->def;
-    step->input_count = static_cast<uint16_t>(part.input_count);
-    step->output_count = static_cast<uint16_t>(part.output_count);
-    step->args = args;
-    step->info = next_info_;
-    step->nodes = part.count;
-    for (uint32_t i = 0; i < part.input_count; ++i) *args++ = slot(sub, part.inputs[i]).tensor;
-    for (uint32_t o = 0; o < part.output_count; ++o) *args++ = slot(sub, part.outputs[o]).tensor;
-  }
-  // Of fixed shapes, those of all nodes are checked now and then forgotten; else they are worked out at each run.
   Frame local;
   Frame* const frame = fixed ? &local : c_.array<Frame>(1);
   const size_t mark = c_.used();
@@ -62,17 +66,15 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
     frame->step_count = part.count;
   }
   for (uint32_t k = 0; k < part.count; ++k) {
-    const Status status = build_step(sub, part.nodes[k], 0, /*shapes_only=*/true, real() ? &steps[k] : nullptr, error);
-    if (!ok(status)) {
-      blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
-      return status;
+    const char* const name = text_of(nodes.Get(part.nodes[k])->name());
+    Status status = build_step(sub, part.nodes[k], 0, /*shapes_only=*/true, real() ? &steps[k] : nullptr, error);
+    if (ok(status) && real() && fixed && steps[k].shapes.infer) {
+      status = fail(error, Status::kUnsupported, "node \"{}\": its shape depends on data that device \"{}\" keeps",
+                    name, l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device].info.name);
     }
-    if (real() && fixed && steps[k].shapes.infer) {
-      blame_node(error, text_of(nodes.Get(part.nodes[k])->name()));
-      return fail(error, Status::kUnsupported, "node \"{}\": its shape depends on data that device \"{}\" keeps",
-                  text_of(nodes.Get(part.nodes[k])->name()),
-                  l_.model->runtime->devices[l_.subs[sub].nodes[part.first].device].info.name);
-    }
+    if (ok(status)) continue;
+    blame_node(error, name);
+    return status;
   }
   if (fixed) {
     c_.rewind(mark);
@@ -80,6 +82,13 @@ Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth
     step->shapes.infer = true;
     step->bodies[0] = frame;
   }
+  return Status::kOk;
+}
+
+Status Builder::build_joined(uint32_t sub, const JoinedPart& part, uint8_t depth, Step* step, Error* error) {
+  Tensor** const args = c_.array<Tensor*>(size_t{part.input_count} + part.output_count);
+  if (real()) VIREO_TRY(fill_joined(sub, part, args, step, error));
+  VIREO_TRY(build_joined_shapes(sub, part, step, error));
   for (uint32_t k = 0; k < part.count; ++k) add_info(sub, part.nodes[k], depth);
   VIREO_TRY(load_part(sub, part.first, step, error));
   if (real()) {
