@@ -207,103 +207,137 @@ class SequenceNode : private BundleBuilder {
     return v;
   }
 
+  // What SplitToSequence is asked for.
+  struct Splitting {
+    ir::Value* x;
+    ir::Value* split;   // null: parts of one element each
+    bool listed;        // it says the extent of each part; else one number says all
+    bool sized = true;  // `each` is known
+    int64_t each = 1;   // elements of a part, but the last
+    Bundle made = {};
+    Dim extent() const { return x->type.shape[made.axis]; }
+  };
+
+  ir::Value* refuse_split(Code code, const std::string& what, const std::string& help = "") {
+    record(code, what, help);
+    return nullptr;
+  }
+
   ir::Value* split_to_sequence() {
-    ir::Value* x = lookup(node_.input(0));
-    ir::Value* split = node_.input_size() > 1 && !node_.input(1).empty() ? lookup(node_.input(1)) : nullptr;
-    const int axis = normalize_axis(int_attribute(node_, scope_, "axis", 0), x->type.shape.rank);
-    const bool keep = split != nullptr || int_attribute(node_, scope_, "keepdims", 1) != 0;
-    const auto refuse = [&](Code code, const std::string& what, const std::string& help) {
-      record(code, what, help);
-      return nullptr;
-    };
-    if (axis < 0 || (split != nullptr && (bundle(split) != nullptr || split->type.shape.rank > 1)))
-      return refuse(Code::kBadNode, "its axis or split is wrong", "");
-    const Dim extent = x->type.shape[axis];
-    Bundle made;
-    made.whole = x;
-    made.axis = axis;
-    made.keeps_axis = keep;
-    made.single = split == nullptr;
+    Splitting s;
+    s.x = lookup(node_.input(0));
+    s.split = node_.input_size() > 1 && !node_.input(1).empty() ? lookup(node_.input(1)) : nullptr;
+    s.listed = s.split != nullptr && s.split->type.shape.rank == 1;
+    const int axis = normalize_axis(int_attribute(node_, scope_, "axis", 0), s.x->type.shape.rank);
+    if (axis < 0 || (s.split != nullptr && (bundle(s.split) != nullptr || s.split->type.shape.rank > 1)))
+      return refuse_split(Code::kBadNode, "its axis or split is wrong");
+    s.made.whole = s.x;
+    s.made.axis = axis;
+    s.made.keeps_axis = s.split != nullptr || int_attribute(node_, scope_, "keepdims", 1) != 0;
+    s.made.single = s.split == nullptr;
     std::vector<Dim> parts;
-    const bool known = split == nullptr || ir::known_elements(split, &tools_.state.finder, &parts);
-    const bool listed = split != nullptr && split->type.shape.rank == 1;
-    if (listed && (!known || is_symbolic(extent))) {
-      const Dim count = split->type.shape[0];
-      if (is_symbolic(count) || count < 1 || count > 255)
-        return refuse(Code::kUnsupportedNode, "the number of its parts is not known", "make split a constant");
-      attrs::SplitT a;
-      a.axis = axis;
-      ir::Node* n = scope_.graph->add_node(Op::kSplit, pack<attrs::Split>(a), {x, split}, static_cast<size_t>(count));
-      n->name = node_name(node_, &scope_);
-      std::string message;
-      if (!ok(ir::infer_node(*scope_.graph, n, &tools_.state.finder, &message)))
-        return refuse(Code::kBadNode, message, "");
-      made.elements = n->outputs;
-      return tools_.bundles.add(std::move(made));
+    const bool known = s.split == nullptr || ir::known_elements(s.split, &tools_.state.finder, &parts);
+    if (s.listed) return !known || is_symbolic(s.extent()) ? split_at_run(s) : split_into(s, parts);
+    s.sized = s.split == nullptr || known_number(tools_.state.finder, s.split, &s.each);
+    if (s.sized && s.each < 1) return refuse_split(Code::kBadNode, "its split is not a positive number");
+    return !s.sized || is_symbolic(s.extent()) ? split_evenly_at_run(s) : split_evenly(s);
+  }
+
+  // Parts whose extents only a run knows, but not their number.
+  ir::Value* split_at_run(Splitting& s) {
+    const Dim count = s.split->type.shape[0];
+    if (is_symbolic(count) || count < 1 || count > 255)
+      return refuse_split(Code::kUnsupportedNode, "the number of its parts is not known", "make split a constant");
+    attrs::SplitT a;
+    a.axis = s.made.axis;
+    ir::Node* n = scope_.graph->add_node(Op::kSplit, pack<attrs::Split>(a), {s.x, s.split}, static_cast<size_t>(count));
+    n->name = node_name(node_, &scope_);
+    std::string message;
+    if (!ok(ir::infer_node(*scope_.graph, n, &tools_.state.finder, &message)))
+      return refuse_split(Code::kBadNode, message);
+    s.made.elements = n->outputs;
+    return tools_.bundles.add(std::move(s.made));
+  }
+
+  ir::Value* split_evenly(Splitting& s) {
+    const int64_t count = s.extent() / s.each + (s.extent() % s.each != 0);
+    if (s.extent() / s.each > static_cast<int64_t>(kMostElements)) {
+      s.made.open = node_.output(0);
+      s.made.length = constant_i64(count);
+      return tools_.bundles.add(std::move(s.made));
     }
-    int64_t each = 1;  // elements of a part, where one number says them and it is known
-    const bool sized = split == nullptr || listed || known_number(tools_.state.finder, split, &each);
-    if (sized && each < 1) return refuse(Code::kBadNode, "its split is not a positive number", "");
-    if (!sized || is_symbolic(extent)) {  // only a run knows how many parts there are
-      const ElementsOption* given = tools_.bundles.elements_option(node_.output(0));
-      const Interval range = tools_.state.dims->interval(extent);
-      const bool told = given != nullptr && given->count >= 0;
-      const int64_t whole = range.open() ? 0 : range.hi / each + (range.hi % each != 0);
-      const int64_t most = told ? given->count : whole;
-      const bool open = !told && (range.open() || most > static_cast<int64_t>(kMostElements));
-      if (open) made.open = node_.output(0);
-      if (!open && most > static_cast<int64_t>(kMostElements))
-        return refuse(Code::kUnsupportedNode, "may have " + above_most(most),
-                      "say how many there are at most with --elements " + node_.output(0) + "=8");
-      ir::Value* size = sized ? constant_i64(each) : as_scalar(split, DType::kI64);
-      if (size == nullptr) return nullptr;
-      if (!sized) size = checked(size, compare(Op::kLess, 0, size));
-      attrs::ShapeT only;
-      only.start = axis;
-      only.end = axis + 1;
-      ir::Value* last = is_symbolic(extent) ? emit(Op::kShape, pack<attrs::Shape>(only), {x})
-                                            : constant_i64(std::vector<int64_t>{extent});
-      ir::Value* start = constant_i64(std::vector<int64_t>{0});
-      for (int64_t k = 0; !open && k < most && start != nullptr && size != nullptr; ++k) {
-        ir::Value* end = emit(Op::kAdd, no_attributes(), {start, size});
-        end = emit(Op::kMin, no_attributes(), {end, last});
-        if (end == nullptr) return nullptr;
-        // An axis that is not kept has one element. Beyond the end it is the last one again: a shape has no half.
-        ir::Value* from = keep ? start : emit(Op::kSub, no_attributes(), {end, constant_i64(std::vector<int64_t>{1})});
-        made.elements.push_back(slice(x, axis, from, end, keep));
-        start = end;
-      }
-      ir::Value* total = as_scalar(last, DType::kI64);
-      ir::Value* up = emit(Op::kAdd, no_attributes(), {size, total});
-      up = emit(Op::kSub, no_attributes(), {up, constant_i64(1)});
-      made.length = emit(Op::kDiv, no_attributes(), {up, size});
-      if (made.length != nullptr && !open && (range.open() || most < whole)) {
-        ir::Value* fits = emit(Op::kLessOrEqual, no_attributes(), {made.length, constant_i64(most)});
-        made.length = checked(made.length, fits);
-      }
-      return made.length == nullptr ? nullptr : tools_.bundles.add(std::move(made));
-    }
-    if (!listed) {
-      if (extent / each > static_cast<int64_t>(kMostElements)) {
-        made.open = node_.output(0);
-        made.length = constant_i64(extent / each + (extent % each != 0));
-        return tools_.bundles.add(std::move(made));
-      }
-      parts.clear();
-      for (Dim left = extent; left > 0; left -= each) parts.push_back(std::min(left, each));
-    }
+    std::vector<Dim> parts;
+    for (Dim left = s.extent(); left > 0; left -= s.each) parts.push_back(std::min(left, s.each));
+    return split_into(s, parts);
+  }
+
+  ir::Value* split_into(Splitting& s, const std::vector<Dim>& parts) {
+    const Dim extent = s.extent();
+    const std::string wrong = "its parts do not add up to the " + std::to_string(extent) + " elements";
     Dim at = 0;
     for (const Dim part : parts) {
-      if (is_symbolic(part) || part < 0 || part > extent - at)
-        return refuse(Code::kBadNode, "its parts do not add up to the " + std::to_string(extent) + " elements", "");
+      if (is_symbolic(part) || part < 0 || part > extent - at) return refuse_split(Code::kBadNode, wrong);
       ir::Value* start = constant_i64(std::vector<int64_t>{at});
-      made.elements.push_back(slice(x, axis, start, constant_i64(std::vector<int64_t>{at + part}), keep));
-      if (made.elements.back() == nullptr) return nullptr;
+      ir::Value* end = constant_i64(std::vector<int64_t>{at + part});
+      s.made.elements.push_back(slice(s.x, s.made.axis, start, end, s.made.keeps_axis));
+      if (s.made.elements.back() == nullptr) return nullptr;
       at += part;
     }
-    if (at != extent)
-      return refuse(Code::kBadNode, "its parts do not add up to the " + std::to_string(extent) + " elements", "");
-    return tools_.bundles.add(std::move(made));
+    if (at != extent) return refuse_split(Code::kBadNode, wrong);
+    return tools_.bundles.add(std::move(s.made));
+  }
+
+  // Only a run knows how many parts there are: as many as can be are made, and a length.
+  ir::Value* split_evenly_at_run(Splitting& s) {
+    const ElementsOption* given = tools_.bundles.elements_option(node_.output(0));
+    const Interval range = tools_.state.dims->interval(s.extent());
+    const bool told = given != nullptr && given->count >= 0;
+    const int64_t whole = range.open() ? 0 : range.hi / s.each + (range.hi % s.each != 0);
+    const int64_t most = told ? given->count : whole;
+    const bool open = !told && (range.open() || most > static_cast<int64_t>(kMostElements));
+    if (open) s.made.open = node_.output(0);
+    if (!open && most > static_cast<int64_t>(kMostElements))
+      return refuse_split(Code::kUnsupportedNode, "may have " + above_most(most),
+                          "say how many there are at most with --elements " + node_.output(0) + "=8");
+    ir::Value* size = s.sized ? constant_i64(s.each) : as_scalar(s.split, DType::kI64);
+    if (size == nullptr) return nullptr;
+    if (!s.sized) size = checked(size, compare(Op::kLess, 0, size));
+    attrs::ShapeT only;
+    only.start = s.made.axis;
+    only.end = s.made.axis + 1;
+    ir::Value* last = is_symbolic(s.extent()) ? emit(Op::kShape, pack<attrs::Shape>(only), {s.x})
+                                              : constant_i64(std::vector<int64_t>{s.extent()});
+    if (!open && !slice_evenly(s, most, size, last)) return nullptr;
+    s.made.length = parts_of(last, size);
+    if (s.made.length != nullptr && !open && (range.open() || most < whole)) {
+      ir::Value* fits = emit(Op::kLessOrEqual, no_attributes(), {s.made.length, constant_i64(most)});
+      s.made.length = checked(s.made.length, fits);
+    }
+    return s.made.length == nullptr ? nullptr : tools_.bundles.add(std::move(s.made));
+  }
+
+  // The parts that there may be. `last`: the whole extent, which is where they end.
+  bool slice_evenly(Splitting& s, int64_t most, ir::Value* size, ir::Value* last) {
+    const bool keep = s.made.keeps_axis;
+    ir::Value* start = constant_i64(std::vector<int64_t>{0});
+    for (int64_t k = 0; k < most && start != nullptr && size != nullptr; ++k) {
+      ir::Value* end = emit(Op::kAdd, no_attributes(), {start, size});
+      end = emit(Op::kMin, no_attributes(), {end, last});
+      if (end == nullptr) return false;
+      // An axis that is not kept has one element. Beyond the end it is the last one again: a shape has no half.
+      ir::Value* from = keep ? start : emit(Op::kSub, no_attributes(), {end, constant_i64(std::vector<int64_t>{1})});
+      s.made.elements.push_back(slice(s.x, s.made.axis, from, end, keep));
+      start = end;
+    }
+    return true;
+  }
+
+  // How many parts of `size` the extent has, the last of which may be smaller.
+  ir::Value* parts_of(ir::Value* extent, ir::Value* size) {
+    ir::Value* total = as_scalar(extent, DType::kI64);
+    ir::Value* up = emit(Op::kAdd, no_attributes(), {size, total});
+    up = emit(Op::kSub, no_attributes(), {up, constant_i64(1)});
+    return emit(Op::kDiv, no_attributes(), {up, size});
   }
 
   ir::Value* concat_from_sequence() {
