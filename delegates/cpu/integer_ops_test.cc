@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "delegates/cpu/ops_testing.h"
+#include "sdk/base/fnv.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
 #include "sdk/ops/integer_golden_testing.h"
 #include "sdk/ops/pool/pool_generated.h"
@@ -54,17 +55,15 @@ std::string kernel_of(const OpTest& t) {
 TEST(CpuIntegerGolden, OneHashOnEveryInstructionSet) {
   for_each_level([](const char* level) {
     for (const int32_t slots : {1, 3, -3}) {  // below 0: constants packed
-      uint64_t hash = 0xcbf29ce484222325ULL;
+      uint64_t hash = kEmptyHash;
       for (const GoldenCase& c : golden_cases()) {
         SCOPED_TRACE(c.name);
         const auto got =
             Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c.test), abs(slots), slots < 0);
         ASSERT_EQ(got.size(), 1u);
         std::vector<int> codes;
-        for (const uint8_t b : got[0]) {
-          hash = (hash ^ b) * 0x100000001b3ULL;
-          codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
-        }
+        for (const uint8_t b : got[0]) codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
+        hash = hash_bytes(hash, got[0].data(), got[0].size());
         EXPECT_EQ(codes, c.codes);
       }
       std::printf("integer golden vectors, %s, %d threads%s: hash %016" PRIx64 "\n", level, abs(slots),

@@ -7,21 +7,21 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "sdk/base/fnv.h"
+
 namespace vireo::integer_golden_test {
 namespace {
 
 uint64_t run_all(int slots) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
+  uint64_t hash = kEmptyHash;
   for (GoldenCase& c : golden_cases()) {
     c.test.slots(slots);
     EXPECT_EQ(c.test.run(), Status::kOk) << c.name << ": " << c.test.message();
     EXPECT_EQ(c.test.y().type, (TensorType{c.dtype, make_shape(c.shape)})) << c.name;
     const std::vector<uint8_t> bytes = c.test.y().as<uint8_t>();
     std::vector<int> codes;
-    for (const uint8_t b : bytes) {
-      hash = (hash ^ b) * 0x100000001b3ULL;
-      codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
-    }
+    for (const uint8_t b : bytes) codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
+    hash = hash_bytes(hash, bytes.data(), bytes.size());
     EXPECT_EQ(codes, c.codes) << c.name;
   }
   return hash;
