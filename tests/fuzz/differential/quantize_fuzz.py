@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 ROWS = 8
+LEAST_LOST_DB = 6  # a network that loses more has nothing left to compare
 LEAST_DB = 18  # between our answers and ONNX Runtime's of the QDQ file: single codes may differ, and what they lead to
 
 
@@ -246,7 +247,7 @@ def examine(program, seed, folder):
     for name, y, w, q in zip(net.outputs, got, want, of_runtime(folder / "q.onnx", x)):
         near.append(decibels(np, q, y))
         lost = decibels(np, w, q)  # by the quantization itself; where that left few codes, one at a tie counts for much
-        if near[-1] < min(LEAST_DB, lost + 4):
+        if lost > LEAST_LOST_DB and near[-1] < min(LEAST_DB, lost + 4):
             raise Wrong(f"output {name}: {near[-1]:.1f} dB between the integers and ONNX Runtime's answers of the QDQ file, which lost {lost:.1f} dB")
     vireo(program, "quantize", *common, "-o", folder / "again.vireo", "--recipe", folder / "saved.json")
     if (folder / "again.vireo").read_bytes() != (folder / "q.vireo").read_bytes():
