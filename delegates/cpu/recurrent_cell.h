@@ -156,16 +156,6 @@ inline Status check_batch(const KernelContext& ctx, const attrs::Recurrent& a, c
   return ctx.fail(Status::kUnsupported, "LSTM, GRU: a batch of {} first, prepared for 1", s.batch);
 }
 
-inline bool usual_functions(bool lstm, const attrs::Recurrent& a) {
-  using Kind = attrs::RecurrentActivation;
-  if (a.activations() == nullptr) return true;
-  const unsigned period = lstm ? 3 : 2;
-  for (unsigned i = 0; i < a.activations()->size(); ++i) {
-    if (static_cast<Kind>(a.activations()->Get(i)) != (i % period == 0 ? Kind::Sigmoid : Kind::Tanh)) return false;
-  }
-  return true;
-}
-
 // No lengths, or such that are all the whole sequence.
 inline bool whole_sequences(const CpuQuery& q, const Cell& cell, int64_t steps) {
   const GraphValue* const lens = cell.in_of(q, 4);
@@ -177,19 +167,25 @@ inline bool whole_sequences(const CpuQuery& q, const Cell& cell, int64_t steps) 
   return true;
 }
 
-inline bool takes_cell(const CpuQuery& q, const Cell& cell, bool lstm, const char** reason) {
+// Whatever x and the weights are stored in.
+inline bool takes_form(const CpuQuery& q, const Cell& cell, bool lstm, const char** reason) {
   const attrs::Recurrent& a = *cell.attrs;
   const GraphValue& x = *cell.in_of(q, 0);
-  *reason = "tuned for float32 alone";
-  if (x.type.dtype != DType::kF32) return false;
   *reason = "tuned for sigmoid and tanh without clip, peepholes and coupled gates";
-  if (!usual_functions(lstm, a) || a.clip() != 0 || a.input_forget() || (lstm && cell.in_of(q, 7) != nullptr))
+  if (!has_usual_functions(lstm, a) || a.clip() != 0 || a.input_forget() || (lstm && cell.in_of(q, 7) != nullptr))
     return false;
   *reason = "tuned for sequences of one length, time first or one batch";
   if (a.batch_first() && (x.type.shape[0] != 1 || !x.is_static)) return false;
   if (!whole_sequences(q, cell, x.type.shape[a.batch_first() ? 1 : 0])) return false;
   *reason = "";
   return true;
+}
+
+inline bool takes_cell(const CpuQuery& q, const Cell& cell, bool lstm, const char** reason) {
+  *reason = "tuned for float32 alone";
+  if (cell.in_of(q, 0)->type.dtype != DType::kF32) return false;
+  *reason = "tuned for a state in codes with weights and x in codes";
+  return cell.attrs->state_scale() == 0 && takes_form(q, cell, lstm, reason);
 }
 
 }  // namespace vireo::cpu

@@ -68,6 +68,37 @@ ir::Value* quantized_twin(ir::Graph& graph, const Plan& plan, const Choice& choi
   return v;
 }
 
+// The sequence of a cell, or the last state that is read where that is not.
+size_t compared_output(const Cell& cell) {
+  if (cell.result != Cell::kNoValue) return 0;
+  const ir::Value* last = cell.node->out(1);
+  return last == nullptr || last->unused() ? 2 : 1;
+}
+
+// The same of a cell: a copy on codes, and the pair behind its sequence.
+ir::Value* quantized_cell_twin(ir::Graph& graph, const Plan& plan, const Choice& choice, size_t index) {
+  const Cell& cell = plan.cells[index];
+  ir::Node* original = graph.value(cell.node->out(compared_output(cell))->id)->producer;
+  const auto next = std::next(original->self);
+  ir::Node* before = next == graph.nodes().end() ? nullptr : &*next;
+  std::vector<ir::Value*> inputs = original->inputs;
+  inputs[0] = add_pair(graph, inputs[0], choice.scales[cell.input], before);
+  ir::Node* copy = graph.add_node(original->op, original->attrs, std::move(inputs), original->outputs.size(), before);
+  copy->version = original->version;
+  copy->name = original->name + "_twin";
+  for (size_t o = 0; o < original->outputs.size(); ++o) {
+    if (original->out(o) == nullptr) {
+      graph.drop_output(copy, o);
+      continue;
+    }
+    copy->out(o)->name = original->out(o)->name + "_twin";
+    copy->out(o)->type = original->out(o)->type;
+  }
+  set_cell_codes(graph, copy, choice.cells[index], copy);
+  if (cell.result == Cell::kNoValue) return copy->out(compared_output(cell));
+  return add_pair(graph, copy->out(), choice.scales[cell.result], before);
+}
+
 // What a layer's result is compared as: behind the functions of it, whose codes are chosen by what these lose.
 const ir::Value* compared(const Plan& plan, const Layer& layer) {
   const CodedValue& result = plan.values[layer.result];
@@ -119,9 +150,10 @@ std::string lost_to(const std::string& whose, const Statistics& s) {
   return "";
 }
 
-std::string reason_for(const Plan& plan, const Layer& layer, const std::map<uint32_t, Statistics>& statistics) {
-  for (const auto& [whose, index] :
-       {std::make_pair("its input", layer.input), std::make_pair("its result", layer.result)}) {
+std::string reason_for(const Plan& plan, size_t input, size_t result,
+                       const std::map<uint32_t, Statistics>& statistics) {
+  for (const auto& [whose, index] : {std::make_pair("its input", input), std::make_pair("its result", result)}) {
+    if (index == Cell::kNoValue) continue;
     const auto found = statistics.find(plan.values[index].value->id);
     if (found == statistics.end()) continue;
     const std::string why = lost_to(whose, found->second);
@@ -219,26 +251,47 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
              Evaluator& evaluator, const PassOptions& options, std::vector<LayerAccount>* out, std::string* error) {
   const std::unique_ptr<ir::Graph> twins = graph.clone();
   std::vector<const ir::Value*> pairs, results;
+  std::vector<LayerAccount> all;
+  std::vector<const ir::Node*> nodes;
+  const auto add = [&](const ir::Node* node, const ir::Value* v, ir::Value* twin, const ir::Value* accumulated,
+                       uint64_t bytes, std::string why) {
+    pairs.push_back(twins->value(v->id));
+    pairs.push_back(twin);
+    results.push_back(accumulated);
+    LayerAccount a;
+    a.name = layer_name(*node);
+    a.op = op_name(node->op);
+    a.bytes = bytes;
+    a.why = std::move(why);
+    all.push_back(std::move(a));
+    nodes.push_back(node);
+  };
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const Layer& layer = plan.layers[i];
     const ir::Value* v = compared(plan, layer);
-    pairs.push_back(twins->value(v->id));
-    pairs.push_back(quantized_twin(*twins, plan, choice, i));
-    results.push_back(v == plan.values[layer.result].value ? decoded[layer.result] : v);
+    add(layer.node, v, quantized_twin(*twins, plan, choice, i),
+        v == plan.values[layer.result].value ? decoded[layer.result] : v, choice.weights[i].codes.size(),
+        reason_for(plan, layer.input, layer.result, statistics));
+  }
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = plan.cells[i];
+    const ir::Value* v = cell.node->out(compared_output(cell));
+    add(cell.node, v, quantized_cell_twin(*twins, plan, choice, i),
+        cell.result == Cell::kNoValue ? v : decoded[cell.result], choice.cells[i].bytes(),
+        reason_for(plan, cell.input, cell.result, statistics));
   }
   Accountant accountant(*twins, annotated, std::move(pairs), std::move(results), samples, evaluator, options);
   if (!accountant.run(error)) return false;
-  for (size_t i = 0; i < plan.layers.size(); ++i) {
-    const Layer& layer = plan.layers[i];
-    LayerAccount a;
-    a.name = layer_name(*layer.node);
-    a.op = op_name(layer.node->op);
-    a.own_db = accountant.own[i].db();
-    a.accumulated_db = accountant.accumulated[i].db();
-    a.bytes = choice.weights[i].codes.size();
-    a.why = reason_for(plan, layer, statistics);
-    a.compared = accountant.compared[i];
-    out->push_back(std::move(a));
+  std::map<const ir::Node*, size_t> found;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].own_db = accountant.own[i].db();
+    all[i].accumulated_db = accountant.accumulated[i].db();
+    all[i].compared = accountant.compared[i];
+    found[nodes[i]] = i;
+  }
+  for (const ir::Node& n : annotated.nodes()) {
+    const auto at = found.find(&n);
+    if (at != found.end()) out->push_back(std::move(all[at->second]));
   }
   return true;
 }

@@ -92,6 +92,8 @@ std::vector<ir::Value*> annotate(ir::Graph& graph, const Plan& plan, const Choic
     ir::Value* wide = add_weights(graph, layer, choice.weights[i], layer.node);
     graph.set_input(layer.node, static_cast<size_t>(layer.weights), wide);
   }
+  for (size_t i = 0; i < plan.cells.size(); ++i)
+    set_cell_codes(graph, plan.cells[i].node, choice.cells[i], plan.cells[i].node);
   for (const CodedConstant& c : plan.constants) code_constant(graph, c);
   for (size_t i = 0; i < plan.values.size(); ++i) {
     const CodedValue& c = plan.values[i];

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "quant/int8/cells.h"
 #include "quant/int8/plan.h"
 #include "quant/int8/ranges.h"
 #include "quant/int8/weights8.h"
@@ -14,6 +15,7 @@ namespace vireo::quant {
 struct Choice {
   std::vector<ValueScale> scales;    // of Plan::values
   std::vector<WeightCodes> weights;  // of Plan::layers
+  std::vector<CellCodes> cells;      // of Plan::cells
 };
 
 // A pair behind `v`, its nodes before `before`; the result of DequantizeLinear.

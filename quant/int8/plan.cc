@@ -50,7 +50,8 @@ class Planner {
   QuantRule rule_of(const ir::Node& n, const std::function<bool(const ir::Node&)>& keep) {
     const QuantRules rules = find_quant_rules(n.op);
     if (rules == nullptr) return quant_stays("there is no integer form of it");
-    if (!n.bodies.empty() || !is_f32(n.out())) return quant_stays("its values are not float32");
+    const ir::Value* result = n.out() != nullptr ? n.out() : n.out(1);  // a cell may have only its last state
+    if (!n.bodies.empty() || !is_f32(result)) return quant_stays("its values are not float32");
     if (keep(n)) return quant_stays("the recipe keeps it in float");
     QuantView view;
     view.op = n.op;
@@ -85,6 +86,7 @@ class Planner {
 
   QuantKind kind(const ir::Node* n) const { return n == nullptr ? QuantKind::kStays : rules_.at(n).kind; }
   bool integer(const ir::Node* n) const { return kind(n) != QuantKind::kStays; }
+  bool is_layer(const ir::Node* n) const { return kind(n) == QuantKind::kProduct || kind(n) == QuantKind::kCell; }
   bool is_sum(const ir::Node* n) const { return sums_.count(n) != 0; }
 
   void leave(const ir::Node& n, const char* why) { rules_[&n] = quant_stays(why); }
@@ -101,7 +103,7 @@ class Planner {
   // Whether what reads `v`, through integer nodes that are no products, comes to a product.
   bool feeds_product(const ir::Value* v) const {
     return std::any_of(v->uses.begin(), v->uses.end(), [&](const ir::Use& u) {
-      if (kind(u.node) == QuantKind::kProduct) return u.input == 0;
+      if (is_layer(u.node)) return u.input == 0;
       return integer(u.node) && (rules_.at(u.node).codes >> u.input & 1) != 0 && feeds_.count(u.node) != 0;
     });
   }
@@ -132,7 +134,7 @@ class Planner {
 
   const char* reason_to_leave(const ir::Node& n) const {
     const QuantRule& r = rules_.at(&n);
-    if (r.kind == QuantKind::kStays || r.kind == QuantKind::kProduct) return nullptr;
+    if (r.kind == QuantKind::kStays || is_layer(&n)) return nullptr;
     if (is_sum(&n)) {
       const bool with_product = std::any_of(bias_of_.begin(), bias_of_.end(),
                                             [&](const auto& pair) { return pair.second == &n && integer(pair.first); });
@@ -190,6 +192,9 @@ class Planner {
     return is_table(n) && is_table(*next) && next->out()->type.shape == n.out()->type.shape ? next : nullptr;
   }
 
+  // The last c of an LSTM, which is in no bounds.
+  bool is_memory(const ir::Value* v) const { return v->producer->op == Op::kLSTM && v == v->producer->out(2); }
+
   size_t coded(ir::Value* v, int channels) {
     const auto found = index_.find(v);
     if (found != index_.end()) {
@@ -203,7 +208,7 @@ class Planner {
     c.made_in_float = v->producer == nullptr || !integer(v->producer);
     if (v->producer != nullptr && integer(v->producer)) {
       const QuantRule& r = rules_.at(v->producer);
-      c.bounded = r.bounded;
+      c.bounded = r.bounded && !is_memory(v);
       c.low = r.low;
       c.high = r.high;
       if (r.channels != -1) c.channels = r.channels;
@@ -231,6 +236,10 @@ class Planner {
         continue;
       }
       if (r.kind == QuantKind::kMoves || inside_.count(&n) != 0) continue;
+      if (r.kind == QuantKind::kCell) {
+        add_cell(n, r);
+        continue;
+      }
       std::vector<ir::Node*> chain;
       const ir::Node* end = end_of(&n, &chain);
       inside_.insert(chain.begin(), chain.end());
@@ -267,6 +276,14 @@ class Planner {
     layer.bias = r.bias >= 0 && n.in(static_cast<size_t>(r.bias)) != nullptr ? r.bias : -1;
     layer.channels = r.channels;
     plan_.layers.push_back(std::move(layer));
+  }
+
+  void add_cell(ir::Node& n, const QuantRule& r) {
+    Cell cell;
+    cell.node = &n;
+    cell.input = coded(root(n.in(0)), r.channels);
+    if (n.out() != nullptr && !n.out()->unused()) cell.result = coded(n.out(), r.channels);
+    plan_.cells.push_back(cell);
   }
 
   void note_left(const ir::Node& n, const QuantRule& r) {

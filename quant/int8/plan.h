@@ -38,6 +38,14 @@ struct Layer {
   int channels = -1;
 };
 
+// An LSTM or GRU with constant weights.
+struct Cell {
+  static constexpr size_t kNoValue = static_cast<size_t>(-1);
+  ir::Node* node = nullptr;
+  size_t input = 0;          // in Plan::values
+  size_t result = kNoValue;  // the sequence, in Plan::values; kNoValue where nobody reads it
+};
+
 // A constant tensor that is joined with a value.
 struct CodedConstant {
   ir::Node* node = nullptr;
@@ -47,6 +55,7 @@ struct CodedConstant {
 struct Plan {
   std::vector<CodedValue> values;
   std::vector<Layer> layers;  // in the order of the graph
+  std::vector<Cell> cells;    // likewise
   std::vector<CodedConstant> constants;
   std::vector<std::pair<const ir::Node*, std::string>> left;  // products and joins that stay in float, and why
 };

@@ -59,7 +59,7 @@ class Quantization {
       report_.left.emplace_back(layer_name(*node), why);
       log_.reject(*node, why);
     }
-    if (plan_.layers.empty())
+    if (plan_.layers.empty() && plan_.cells.empty())
       return fail(
           "nothing of the model can compute in int8" +
               (plan_.left.empty() ? ": it has no product with constant weights"
@@ -253,7 +253,8 @@ class Quantization {
       const double x_scale = static_cast<double>(choice_.scales[layer.input].scale);
       choice_.weights.push_back(nearest_codes(rows, weight_scales(rows, recipe_.per_channel, bias_of(layer), x_scale)));
     }
-    if (recipe_.descend && !descend_all()) return false;
+    for (const Cell& cell : plan_.cells) choice_.cells.push_back(cell_codes(cell, choice_.scales, recipe_.per_channel));
+    if (recipe_.descend && !plan_.layers.empty() && !descend_all()) return false;
     if (recipe_.correct_bias) correct_biases();
     return true;
   }

@@ -10,7 +10,7 @@
 #include "sdk/ops/cast/cast_generated.h"
 #include "sdk/ops/conv/conv_generated.h"
 #include "sdk/ops/gemm/gemm_generated.h"
-#include "sdk/ops/recurrent/recurrent_generated.h"
+#include "sdk/ops/recurrent/recurrent.h"
 #include "sdk/ops/shared/window.h"
 #include "sdk/ops/view.h"
 
@@ -45,21 +45,12 @@ bool is_conv_for_it(const ir::Node& n, const Stored16& how, std::string* reason)
   return true;
 }
 
-// Sigmoid and tanh alone.
-bool has_usual_functions(const attrs::Recurrent& a) {
-  using Kind = attrs::RecurrentActivation;
-  for (unsigned i = 0; a.activations() != nullptr && i < a.activations()->size(); ++i) {
-    if (static_cast<Kind>(a.activations()->Get(i)) != (i % 3 == 0 ? Kind::Sigmoid : Kind::Tanh)) return false;
-  }
-  return a.clip() == 0 && !a.input_forget();
-}
-
 bool is_lstm_for_it(const ir::Node& n, std::string* reason) {
   const auto& a = n.attributes<attrs::Recurrent>();
   const Shape& x = n.in(0)->type.shape;
   const Dim steps = x[a.batch_first() ? 1 : 0];
   const ir::Value* lens = n.in(4);
-  if (!has_usual_functions(a) || n.in(7) != nullptr) {
+  if (!has_usual_functions(true, a) || a.clip() != 0 || a.input_forget() || n.in(7) != nullptr) {
     *reason = "with other functions, clip, peepholes or coupled gates: stays float32";
     return false;
   }

@@ -15,6 +15,7 @@ namespace vireo {
 enum class QuantKind : uint8_t {
   kStays,     // computes in float
   kProduct,   // of a value in codes and constant weights; integer sums
+  kCell,      // LSTM, GRU: two such products for each step, of a value and of a state in codes; the state in output 0
   kMoves,     // elements of input 0, or their maximum: codes stay the codes that they are
   kJoin,      // of several values, each in codes of its own scale
   kFunction,  // of one element: a table of codes
@@ -30,7 +31,7 @@ struct QuantRule {
   int bias = -1;         // kProduct: the input, absent or one constant for each output channel
   int channels = -1;     // axis of channels of input 0 and of the result, from the end where negative; 0: none
   bool clamps = false;   // kFunction: Relu, Clip, which the bounds of the codes before it may do
-  bool bounded = false;  // the result lies in `low` to `high`, whatever the data
+  bool bounded = false;  // the result (kCell: the state) lies in `low` to `high`, whatever the data
   double low = 0, high = 0;
 };
 

@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 
+#include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/traits.h"
+#include "sdk/ops/view.h"
 
 namespace vireo::quant_rule_test {
 namespace {
@@ -58,7 +60,6 @@ const std::set<std::string> kStay = {"arg",
                                      "one_hot",
                                      "quantize",
                                      "random",
-                                     "recurrent",
                                      "regex",
                                      "roi",
                                      "rotary_embedding",
@@ -143,6 +144,24 @@ TEST(QuantRule, MeansOverPicturesOnly) {
   EXPECT_EQ(reduce(view(Op::kReduceMean, {value({1, 3, 8, 8}), constant({2}, {-1, -2})})).kind, QuantKind::kOwn);
   EXPECT_EQ(reduce(view(Op::kReduceMean, {value({1, 3, 8, 8}), constant({2}, {0, 1})})).kind, QuantKind::kStays);
   EXPECT_EQ(reduce(view(Op::kReduceMean, {value({1, 3, 8}), constant({1}, {2})})).kind, QuantKind::kOwn);
+}
+
+TEST(QuantRule, CellsWithTheUsualFunctions) {
+  const std::vector<QuantInput> inputs = {value({9, 1, 5}), constant({1, 12, 5}), constant({1, 12, 4})};
+  const auto rule = [&](Op op, const attrs::RecurrentT& a, const std::vector<QuantInput>& in) {
+    return find_quant_rules(op)(view(op, in, pack<attrs::Recurrent>(a)));
+  };
+  const QuantRule gru = rule(Op::kGRU, {}, inputs);
+  EXPECT_EQ(gru.kind, QuantKind::kCell);
+  EXPECT_TRUE(gru.bounded);
+  attrs::RecurrentT clipped;
+  clipped.clip = 3;
+  EXPECT_EQ(rule(Op::kGRU, clipped, inputs).kind, QuantKind::kStays);
+  EXPECT_EQ(rule(Op::kRNN, {}, inputs).kind, QuantKind::kStays);
+  EXPECT_STREQ(rule(Op::kLSTM, {}, {inputs[0], inputs[1], value({1, 12, 4})}).why, "its weights are computed");
+  std::vector<QuantInput> with_lengths = inputs;
+  with_lengths.insert(with_lengths.end(), {QuantInput{}, value({1})});
+  EXPECT_STREQ(rule(Op::kGRU, {}, with_lengths).why, "its sequences have lengths of their own");
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 
 #include "converter/passes/quantized/integer_region.h"
 #include "converter/passes/shared/spell_out.h"
+#include "sdk/ops/recurrent/recurrent_generated.h"
 #include "sdk/ops/traits.h"
 
 namespace vireo::passes {
@@ -221,6 +222,10 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_resize(r, why);
     case Op::kConcat:
       return make_int_concat(r, why);
+    case Op::kLSTM:
+    case Op::kGRU:  // fuse_recurrent has those with a state in codes
+      if (n.attributes<attrs::Recurrent>().state_scale() != 0) return nullptr;
+      [[fallthrough]];
     default:
       *why = "there is no integer form of " + std::string(op_name(n.op));
       return nullptr;

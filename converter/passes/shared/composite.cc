@@ -94,7 +94,9 @@ bool reads_as(const Composite& row, const NodeView& view) {
     }
     case Form::kRecurrent: {
       composites::FusedRecurrent f;
-      return match_recurrent_bf16(view, &f);
+      composites::FusedRecurrentCodes codes;
+      return row.stored == composites::Stored::kCodes ? match_recurrent_codes(view, &codes)
+                                                      : match_recurrent_bf16(view, &f);
     }
     default:
       return true;

@@ -2,8 +2,16 @@
 //
 //   Cast(W to float32), Cast(R to float32), Cast(x to bfloat16), Cast(back), LSTM(x, W, R, ...)
 //
-// W and R are constant bfloat16. Any of the cell's results may be missing. The weights' Casts come first: the result
-// then lies on no input.
+// W and R are constant bfloat16.
+//
+// The composites "lstm_codes" and "gru_codes": a cell whose products are of integers.
+//
+//   DequantizeLinear(W), DequantizeLinear(R), DequantizeLinear(x), LSTM or GRU(x, W, R, ...) with a state_scale
+//
+// W and R are constant int8 with a scale for each row, [gates H] for all directions or [D, gates H, 1] as blocks of a
+// row, and no zero point. x has one scale and at most one zero point, both constant.
+//
+// Any of a cell's results may be missing. What reads the weights comes first: the result then lies on no input.
 #ifndef VIREO_SDK_COMPOSITES_RECURRENT_RECURRENT_H_
 #define VIREO_SDK_COMPOSITES_RECURRENT_RECURRENT_H_
 
@@ -30,8 +38,21 @@ struct FusedRecurrent {
   }
 };
 
+// The scales are inputs of the node.
+struct FusedRecurrentCodes : FusedRecurrent {
+  bool lstm = false;                  // else a GRU
+  int32_t x_scale = -1, x_zero = -1;  // x_zero: negative without one
+  int32_t w_scale = -1, r_scale = -1;
+
+  // The scales of direction `dir`'s rows, [gates H].
+  static const float* rows_of(const Tensor& scale, int64_t dir, int64_t rows) {
+    return scale.as<const float>() + (scale.shape.rank == 1 ? 0 : dir * rows);
+  }
+};
+
 // False where the node is no such composite.
 bool match_recurrent_bf16(const NodeView& node, FusedRecurrent* out);
+bool match_recurrent_codes(const NodeView& node, FusedRecurrentCodes* out);
 
 }  // namespace vireo::composites
 

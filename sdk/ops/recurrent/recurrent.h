@@ -9,10 +9,12 @@
 //   7 p          [D, 3 H]          optional, LSTM only: peepholes i o f
 //   outputs: y [T, D, B, H]; y_h [D, B, H]; y_c [D, B, H] (LSTM only): the state after the last step that was made
 //   batch_first: x [B, T, I], states [B, D, H], y [B, T, D, H]
+//   state_scale > 0 (LSTM, GRU): R multiplies s (clamp(rne(v / s) + z, 0, 255) - z) in place of v, which is h, or r h
+//   where the reset gate comes first. States and results keep v. v / s is v times 1 / s, both rounded to f32
 //   dtype    f32, f64, f16, bf16; states are kept in f32 (f64) between steps, sums run in that type
-//   scratch  state and gates of one step;  alias none;  error kInvalidArgument when an element of lens is outside [0,
-//   T]
-// Source: ONNX opset 22 "LSTM", "GRU", "RNN". A reverse direction runs over the first lens[b] steps, last to first.
+//   scratch  state and gates of one step;  alias none;  error kInvalidArgument when a length is outside [0, T]
+// Source: ONNX opset 22 "LSTM", "GRU", "RNN", without state_scale, which a quantizer adds (quant/DESIGN.md). A reverse
+// direction runs over the first lens[b] steps, last to first.
 #ifndef VIREO_SDK_OPS_RECURRENT_RECURRENT_H_
 #define VIREO_SDK_OPS_RECURRENT_RECURRENT_H_
 
@@ -22,6 +24,17 @@ namespace vireo {
 
 inline int recurrent_directions(const attrs::Recurrent& a) {
   return a.direction() == attrs::RecurrentDirection::Bidirectional ? 2 : 1;
+}
+
+// LSTM, GRU: sigmoid for gates, tanh for the rest.
+inline bool has_usual_functions(bool lstm, const attrs::Recurrent& a) {
+  using Kind = attrs::RecurrentActivation;
+  if (a.activations() == nullptr) return true;
+  const unsigned period = lstm ? 3 : 2;
+  for (unsigned i = 0; i < a.activations()->size(); ++i) {
+    if (static_cast<Kind>(a.activations()->Get(i)) != (i % period == 0 ? Kind::Sigmoid : Kind::Tanh)) return false;
+  }
+  return true;
 }
 
 }  // namespace vireo

@@ -4,6 +4,16 @@
 namespace vireo {
 namespace {
 
+Status check_state_codes(InferContext& ctx, int gates) {
+  const auto& a = ctx.attrs<attrs::Recurrent>();
+  if (a.state_scale() == 0) return Status::kOk;
+  if (gates == 1) return ctx.fail(Status::kInvalidModel, "state_scale is given, which RNN has not");
+  if (!(a.state_scale() >= 0x1p-100f) || !(a.state_scale() <= 0x1p100f))
+    return ctx.fail(Status::kInvalidModel, "state_scale must be 0, or 2^-100 to 2^100");
+  if (a.state_zero() >= 0 && a.state_zero() <= 255) return Status::kOk;
+  return ctx.fail(Status::kInvalidModel, "state_zero is {}, wanted 0 to 255", a.state_zero());
+}
+
 Status check_attrs(InferContext& ctx, int activations_each) {
   const auto& a = ctx.attrs<attrs::Recurrent>();
   if (a.direction() > attrs::RecurrentDirection::MAX) {
@@ -39,6 +49,7 @@ Status check_input(InferContext& ctx, int i, const Shape& want, DType dtype) {
 
 Status infer_recurrent(InferContext& ctx, int gates, int activations_each) {
   VIREO_TRY(check_attrs(ctx, activations_each));
+  VIREO_TRY(check_state_codes(ctx, gates));
   const auto& a = ctx.attrs<attrs::Recurrent>();
   if (!ctx.has(0) || !ctx.has(1) || !ctx.has(2)) return ctx.fail(Status::kInvalidModel, "inputs X, W and R are needed");
   for (int i = 0; i < 3; ++i) VIREO_TRY(check_rank(ctx, i, 3, 3));

@@ -139,6 +139,7 @@ const OnnxImport kRNNOnnx = {"", "RNN", import_rnn};
 extern const OnnxImport kDynamicQuantizeLSTMOnnx;
 const OnnxImport kDynamicQuantizeLSTMOnnx = {"com.microsoft", "DynamicQuantizeLSTM", import_dynamic};
 
+// state_scale has no place in ONNX: the exported operator multiplies h as it is (quant/DESIGN.md has what that moves).
 Status export_recurrent(ExportContext& ctx) {
   const char* const directions[] = {"forward", "reverse", "bidirectional"};
   const char* const names[] = {"Sigmoid",    "Tanh",        "Relu", "Affine",   "LeakyRelu", "ThresholdedRelu",

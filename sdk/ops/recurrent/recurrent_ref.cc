@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "sdk/base/requantize.h"
 #include "sdk/base/sizes.h"
 #include "sdk/ops/kernel.h"
 #include "sdk/ops/recurrent/recurrent.h"
@@ -84,8 +85,20 @@ struct Direction {
   Function functions[3];
   C clip;  // 0: none
   bool input_forget, linear_before_reset;
+  float state_scale;  // 0: none
+  int32_t state_zero;
   int64_t inputs, hidden;
-  C *h, *c, *gates, *extra;  // [hidden], [hidden], [gates hidden], [hidden]
+  C *h, *c, *gates, *extra, *seen;  // [hidden], [hidden], [gates hidden], [hidden], [hidden]
+
+  // What the recurrence's weights multiply in place of `v`.
+  const C* through_codes(const C* v) const {
+    if (state_scale == 0) return v;
+    for (int64_t k = 0; k < hidden; ++k) {
+      const int32_t code = round_and_clamp(static_cast<float>(v[k]) * (1 / state_scale), state_zero, 0, 255);
+      seen[k] = static_cast<C>(code - state_zero) * static_cast<C>(state_scale);
+    }
+    return seen;
+  }
 
   C activate(int f, C x) const {
     if (clip > 0) x = x < -clip ? -clip : (x > clip ? clip : x);
@@ -96,7 +109,7 @@ struct Direction {
     const int64_t n = hidden;
     for (int64_t i = 0; i < 4 * n; ++i) gates[i] = 0;
     add_product(w, x, 4 * n, inputs, gates);
-    add_product(r, h, 4 * n, n, gates);
+    add_product(r, through_codes(h), 4 * n, n, gates);
     if (b != nullptr) {
       add_bias(b, 4 * n, gates);
       add_bias(b + 4 * n, 4 * n, gates);
@@ -116,7 +129,8 @@ struct Direction {
     const int64_t n = hidden;
     for (int64_t i = 0; i < 3 * n; ++i) gates[i] = 0;
     add_product(w, x, 3 * n, inputs, gates);
-    add_product(r, h, 2 * n, n, gates);
+    const C* from = through_codes(h);
+    add_product(r, from, 2 * n, n, gates);
     add_bias(b, 3 * n, gates);
     if (b != nullptr) add_bias(b + 3 * n, 2 * n, gates);
     C* reset = gates + n;
@@ -124,12 +138,12 @@ struct Direction {
     // extra = R h + b of the candidate, of h itself or of what the reset gate leaves of it.
     for (int64_t k = 0; k < n; ++k) extra[k] = 0;
     if (linear_before_reset) {
-      add_product(r + 2 * n * n, h, n, n, extra);
+      add_product(r + 2 * n * n, from, n, n, extra);
       if (b != nullptr) add_bias(b + 5 * n, n, extra);
       for (int64_t k = 0; k < n; ++k) extra[k] *= reset[k];
     } else {
       for (int64_t k = 0; k < n; ++k) reset[k] *= h[k];
-      add_product(r + 2 * n * n, reset, n, n, extra);
+      add_product(r + 2 * n * n, through_codes(reset), n, n, extra);
       if (b != nullptr) add_bias(b + 5 * n, n, extra);
     }
     for (int64_t k = 0; k < n; ++k) {
@@ -214,12 +228,15 @@ Status run_typed(const KernelContext& ctx, Cell cell) {
     step.clip = static_cast<C>(a.clip());
     step.input_forget = a.input_forget();
     step.linear_before_reset = a.linear_before_reset();
+    step.state_scale = a.state_scale();
+    step.state_zero = a.state_zero();
     step.inputs = e.inputs;
     step.hidden = n;
     step.h = scratch;
     step.c = scratch + n;
     step.extra = scratch + 2 * n;
-    step.gates = scratch + 3 * n;
+    step.seen = scratch + 3 * n;
+    step.gates = scratch + 4 * n;
     const bool reverse = d == 1 || a.direction() == attrs::RecurrentDirection::Reverse;
     for (int64_t b = 0; b < e.batch; ++b) {
       const int64_t length = lens == nullptr ? e.steps : lens[b];
@@ -258,11 +275,11 @@ Status run_cell(const KernelContext& ctx) {
   return run_recurrent(ctx, kCell);
 }
 
-// h, c, extra and the gates of one step.
+// h, c, extra, what goes through codes, and the gates of one step.
 template <Cell kCell>
 int64_t scratch(const KernelQuery& query) {
   const int64_t element = query.inputs[0].dtype == DType::kF64 ? 8 : 4;
-  return size_product(query.inputs[2].shape[2], (3 + kGates[static_cast<int>(kCell)]) * element);
+  return size_product(query.inputs[2].shape[2], (4 + kGates[static_cast<int>(kCell)]) * element);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "sdk/ops/recurrent/recurrent.h"
 #include "sdk/ops/testing.h"
@@ -239,6 +240,53 @@ TEST(Rnn, EveryActivation) {
   OpTest t(Op::kRNN, attributes(unknown));
   t.input<float>({1, 1, 1}, {0}).input<float>({1, 1, 1}, {1}).input<float>({1, 1, 1}, {0});
   EXPECT_EQ(t.run(), Status::kInvalidModel);
+}
+
+// One unit whose gates are open, on codes of steps of a half: the recurrence sees 0.5 of a state of 0.4, and the state
+// itself goes on.
+TEST(Lstm, RecurrenceOfTheStatesCodes) {
+  attrs::RecurrentT a;
+  a.state_scale = 0.5f;
+  a.state_zero = 128;
+  OpTest t(Op::kLSTM, attributes(a));
+  t.input<float>({1, 1, 1}, {0}).input<float>({1, 4, 1}, filled(4, 0)).input<float>({1, 4, 1}, {0, 0, 0, 1});
+  t.absent().absent().input<float>({1, 1, 1}, {0.4f}).input<float>({1, 1, 1}, {0}).outputs(3);
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_NEAR(t.y(2).as<float>()[0], 0.5 * std::tanh(0.5), 1e-6);
+}
+
+TEST(Gru, RecurrenceOfTheStatesCodes) {
+  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+  for (const bool linear : {false, true}) {
+    attrs::RecurrentT a;
+    a.state_scale = 0.5f;
+    a.state_zero = 3;  // from -1.5 on
+    a.linear_before_reset = linear;
+    OpTest t(Op::kGRU, attributes(a));
+    t.input<float>({1, 1, 1}, {0}).input<float>({1, 3, 1}, filled(3, 0)).input<float>({1, 3, 1}, {1, 1, 1});
+    t.absent().absent().input<float>({1, 1, 1}, {-1.9f}).outputs(2);
+    ASSERT_EQ(t.run(), Status::kOk) << t.message();
+    const double gate = logistic(-1.5);  // r h = -0.35 becomes -0.5
+    const double candidate = std::tanh(linear ? gate * -1.5 : -0.5);
+    EXPECT_NEAR(t.y(1).as<float>()[0], (1 - gate) * candidate + gate * -1.9, 1e-6) << linear;
+  }
+}
+
+TEST(EveryRecurrentCell, RefusesCodesThatAreNone) {
+  for (const auto& [op, scale, zero] : {std::tuple(Op::kRNN, 0.5f, 0),
+                                        {Op::kGRU, -0.5f, 0},
+                                        {Op::kGRU, 0.5f, 256},
+                                        {Op::kLSTM, NAN, 0},
+                                        {Op::kLSTM, 0.5f, -1}}) {
+    attrs::RecurrentT a;
+    a.state_scale = scale;
+    a.state_zero = zero;
+    const int64_t gates = op == Op::kLSTM ? 4 : op == Op::kGRU ? 3 : 1;
+    OpTest t(op, attributes(a));
+    t.input<float>({1, 1, 1}, {0}).input<float>({1, gates, 1}, filled(static_cast<size_t>(gates), 0));
+    t.input<float>({1, gates, 1}, filled(static_cast<size_t>(gates), 0));
+    EXPECT_EQ(t.run(), Status::kInvalidModel) << scale << " " << zero;
+  }
 }
 
 TEST(Rnn, HalfKeepsItsStateInFloat) {
