@@ -162,6 +162,13 @@ TEST(CpuRecurrentCodes, TheSameBitsOnAllInstructionSets) {
   }
 }
 
+TEST(CpuRecurrentCodes, NothingOfAnExtent) {
+  for (const Op op : {Op::kLSTM, Op::kGRU}) {
+    expect_as_the_body({op, 0, 3, 9, 8, Way::Bidirectional, true});
+    expect_as_the_body({op, 4, 0, 9, 8, Way::Bidirectional, true});
+  }
+}
+
 TEST(CpuRecurrentCodes, LeavesOtherBodies) {
   Cell p;
   p.computed_weights = true;

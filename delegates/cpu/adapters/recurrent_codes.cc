@@ -226,6 +226,7 @@ Status run(const KernelContext& ctx, const void* kept) {
   const FusedRecurrentCodes& cell = state.cell;
   const CellSizes s(cell.lstm, cell.in_of(ctx, 0)->shape, cell.in_of(ctx, 2)->shape, cell.attrs->batch_first());
   VIREO_TRY(cpu::check_batch(ctx, *cell.attrs, s));
+  if (s.batch == 0 || s.hidden == 0) return Status::kOk;  // all results are empty
   for (int64_t dir = 0; dir < recurrent_directions(*cell.attrs); ++dir) Direction(ctx, state, s, dir).run();
   return Status::kOk;
 }
