@@ -45,6 +45,7 @@ enum CpuPackedLayout : uint32_t {
   kPackedCodes = 7,        // gemm_codes/gemm_codes.h; sizes: columns; k, of scales and zeros blocks; kind and flags
   kPackedF16 = 8,        // gemm_f16/gemm_f16.h; sizes: columns, k, taps (0: no filters), groups or 1 when it was [N, K]
   kPackedGatesBf16 = 9,  // recurrent/recurrent.h, layout 9; sizes as of kPackedGatesF32
+  kPackedI16 = 10,       // half_words/half_words.h; sizes: O, groups, C / groups, taps (0: no filters)
 };
 
 struct CpuOp {

@@ -21,7 +21,7 @@ inline GemmI8 gemm_i8_shape(const MatmulShape& s, const Tensor& a, const Tensor&
   g.lda = s.k;
   g.ldb = g.ldc = s.n;
   g.a_signed = a.dtype == DType::kI8;
-  g.b_signed = b.dtype == DType::kI8;
+  g.b_signed = b.dtype != DType::kU8;
   return g;
 }
 
@@ -38,7 +38,8 @@ inline bool pack_constant_i8(const CpuQuery& q, uint32_t a, uint32_t b, const Pa
   g.k = s[s.rank - 2];
   g.n = g.ldb = s[s.rank - 1];
   g.a_signed = q.inputs[a].type.dtype == DType::kI8;
-  g.b_signed = q.inputs[b].type.dtype == DType::kI8;
+  g.b_signed = q.inputs[b].type.dtype != DType::kU8;
+  g.b_nibbles = q.inputs[b].type.dtype == DType::kI4;
   const size_t bytes = g.n > 0 ? gemm_i8_packed_bytes(g) : 0;
   if (!offer_packed(q.inputs[b].constant, kPackedI8, {g.n, g.k, 0, signs_of(g)}, bytes, out)) return false;
   if (to != nullptr) pack_gemm_i8(g, out->constant, parallel, to);

@@ -19,7 +19,32 @@ using cpu::testing::for_each_level;
 
 // The kernel that has to run a case; three spatial dimensions of pooling, and groups channels last that are not
 // depthwise over two axes with one output a channel, have none.
-std::string kernel_of(const OpTest& t) {
+bool is_wide(DType t) { return dtype_bits(t) == 16; }
+
+// Codes of 16 bits on one side.
+std::string wide_kernel_of(const OpTest& t) {
+  const bool matrix = t.inputs().size() > 1 && t.inputs()[1].type.dtype == DType::kI8 && t.inputs().size() <= 4;
+  switch (t.op()) {
+    case Op::kIntConv:
+      return matrix ? "conv_i16" : "reference";
+    case Op::kIntGemm:
+      return matrix && t.inputs()[1].type.shape.rank == 2 ? "gemm_i16" : "reference";
+    case Op::kIntAdd:
+      return "add_i16";
+    case Op::kIntMul:
+      return "mul_i16";
+    case Op::kIntAffine:
+      return "affine_i16";
+    default:
+      return "reference";
+  }
+}
+
+std::string kernel_of(const GoldenCase& c) {
+  const OpTest& t = c.test;
+  const bool two = t.op() == Op::kIntAdd || t.op() == Op::kIntMul;
+  if (is_wide(c.dtype) || is_wide(t.inputs()[0].type.dtype) || (two && is_wide(t.inputs()[1].type.dtype)))
+    return wide_kernel_of(t);
   const size_t rank = static_cast<size_t>(t.inputs()[0].type.shape.rank);
   switch (t.op()) {
     case Op::kIntConv: {
@@ -58,12 +83,15 @@ TEST(CpuIntegerGolden, OneHashOnEveryInstructionSet) {
       uint64_t hash = kEmptyHash;
       for (const GoldenCase& c : golden_cases()) {
         SCOPED_TRACE(c.name);
-        const auto got =
-            Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c.test), abs(slots), slots < 0);
+        const auto got = Case(c.test.op(), c.test.attrs(), c.test.inputs()).run(kernel_of(c), abs(slots), slots < 0);
         ASSERT_EQ(got.size(), 1u);
         std::vector<int> codes;
-        for (const uint8_t b : got[0]) codes.push_back(c.dtype == DType::kI8 ? static_cast<int8_t>(b) : b);
         hash = hash_bytes(hash, got[0].data(), got[0].size());
+        const size_t size = is_wide(c.dtype) ? 2 : 1;
+        for (size_t i = 0; i < got[0].size(); i += size) {
+          const int code = got[0][i] + (size == 2 ? got[0][i + 1] * 256 : 0), most = size == 2 ? 65536 : 256;
+          codes.push_back(dtype_is_signed(c.dtype) && code >= most / 2 ? code - most : code);
+        }
         EXPECT_EQ(codes, c.codes);
       }
       std::printf("integer golden vectors, %s, %d threads%s: hash %016" PRIx64 "\n", level, abs(slots),

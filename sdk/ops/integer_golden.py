@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes integer_golden_testing.h: golden vectors of the integer operators (INTEGER.md), computed from the formulas with numpy
-and without any of our code.
+"""Writes integer_golden_testing.h and integer_golden_wide_testing.h: golden vectors of the integer operators (INTEGER.md), computed
+from the formulas with numpy and without any of our code.
 
-    integer_golden.py            writes the file beside this script
-    integer_golden.py --check    exit status 1 when the file says something else
+    integer_golden.py            writes the files beside this script
+    integer_golden.py --check    exit status 1 when a file says something else
 """
 import itertools
 import os
@@ -12,10 +12,10 @@ import sys
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TARGET = os.path.join(HERE, "integer_golden_testing.h")
 F = np.float32
 rng = np.random.RandomState(20)
 CASES = []  # name, operator, attributes, inputs, expected
+WIDE = set()  # names of those with codes of 16 bits, int4, or an operator of later: a model file of their own
 
 
 def codes(shape, dtype):
@@ -35,7 +35,7 @@ def round_and_clamp(v, zero, low, high, dtype):
 
 
 def requantize(acc, m, zero, low, high, dtype):
-    assert np.abs(acc).max(initial=0) < 2 ** 31
+    assert np.abs(acc).max(initial=0) < 2 ** 53
     with np.errstate(over="ignore"):
         return round_and_clamp(acc.astype(F) * np.asarray(m, F), zero, low, high, dtype)
 
@@ -43,11 +43,29 @@ def requantize(acc, m, zero, low, high, dtype):
 def output(dtype, zero, low=None, high=None):
     info = np.iinfo(dtype)
     return {"y_zero": zero, "low": info.min if low is None else low, "high": info.max if high is None else high,
-            "output_dtype": {np.uint8: 2, np.int8: 3}[dtype]}
+            "output_dtype": {np.uint8: 2, np.int8: 3, np.uint16: 4, np.int16: 5}[dtype]}
 
 
 def ends(o):
-    return o["y_zero"], o["low"], o["high"], {2: np.uint8, 3: np.int8}[o["output_dtype"]]
+    return o["y_zero"], o["low"], o["high"], {2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16}[o["output_dtype"]]
+
+
+class Int4:
+    """Codes of int4 as numbers, held two to a byte, the first in the low half."""
+
+    def __init__(self, values):
+        self.values, self.shape = values, values.shape
+
+    def bytes(self):
+        flat = self.values.reshape(-1).astype(np.int64) & 15
+        flat = np.append(flat, np.zeros(flat.size % 2, np.int64))
+        return flat[0::2] | flat[1::2] << 4
+
+
+def codes4(shape):
+    x = rng.randint(-8, 8, shape).astype(np.int8)
+    x.reshape(-1)[0], x.reshape(-1)[-1] = -8, 7
+    return x
 
 
 def windows(shape, kernel, strides, dilations, pads, out):
@@ -66,7 +84,13 @@ def extents(shape, kernel, strides, dilations, pads):
     return [(shape[d] + pads[d] + pads[d + n] - dilations[d] * (kernel[d] - 1) - 1) // strides[d] + 1 for d in range(n)]
 
 
-def conv(name, x, x_zero, w, m, out, bias=None, w_zero=None, strides=None, dilations=None, pads=None, group=1, layout=0):
+def fits(acc, x):
+    """Sums of 8-bit codes are int32, of 16-bit codes int64."""
+    assert x.dtype.itemsize == 2 or np.abs(acc).max(initial=0) < 2 ** 31
+
+
+def conv(name, x, x_zero, w, m, out, bias=None, w_zero=None, strides=None, dilations=None, pads=None, group=1, layout=0,
+         int4=False):
     nchw = x if layout == 0 else np.moveaxis(x, -1, 1)
     spatial = w.ndim - 2
     strides, dilations, pads = strides or [1] * spatial, dilations or [1] * spatial, pads or [0] * 2 * spatial
@@ -88,25 +112,39 @@ def conv(name, x, x_zero, w, m, out, bias=None, w_zero=None, strides=None, dilat
                 acc[(slice(None), c) + o] += xs @ ws
     if bias is not None:
         acc += np.asarray(bias, np.int64).reshape([1, -1] + [1] * spatial)
+    fits(acc, x)
     zero, low, high, dtype = ends(out)
     y = requantize(acc, multipliers.reshape([1, -1] + [1] * spatial), zero, low, high, dtype)
     if layout:
         y = np.moveaxis(y, 1, -1)
     a = dict(out, x_zero=x_zero, strides=strides, dilations=dilations, pads=pads, group=group, layout=layout)
-    inputs = [x, w, np.atleast_1d(np.asarray(m, F)), None if bias is None else np.asarray(bias, np.int32),
+    inputs = [x, Int4(w) if int4 else w, np.atleast_1d(np.asarray(m, F)), None if bias is None else np.asarray(bias, np.int32),
               None if w_zero is None else np.atleast_1d(np.asarray(w_zero, np.int8))]
     CASES.append((name, "IntConv", a, inputs, np.ascontiguousarray(y)))
 
 
-def gemm(name, a, a_zero, b, m, out, bias=None, b_zero=None):
+def gemm(name, a, a_zero, b, m, out, bias=None, b_zero=None, int4=False):
     zeros = np.asarray(0 if b_zero is None else b_zero, np.int64)
     acc = np.matmul(a.astype(np.int64) - a_zero, b.astype(np.int64) - zeros)
     if bias is not None:
         acc = acc + np.asarray(bias, np.int64)
+    fits(acc, a)
     y = requantize(acc, np.asarray(m, F), *ends(out))
-    inputs = [a, b, np.atleast_1d(np.asarray(m, F)), None if bias is None else np.asarray(bias, np.int32),
+    inputs = [a, Int4(b) if int4 else b, np.atleast_1d(np.asarray(m, F)), None if bias is None else np.asarray(bias, np.int32),
               None if b_zero is None else np.atleast_1d(np.asarray(b_zero, b.dtype))]
     CASES.append((name, "IntGemm", dict(out, a_zero=a_zero), inputs, y))
+
+
+def affine(name, x, x_zero, factor, out, below=None, offset=None):
+    d = x.astype(np.int64) - x_zero
+    factor = np.asarray(factor, F)
+    below = None if below is None else np.asarray(below, F)
+    offset = None if offset is None else np.asarray(offset, F)
+    v = d.astype(F) * np.where(d < 0, factor if below is None else below, factor)
+    if offset is not None:
+        v = v + offset
+    CASES.append((name, "IntAffine", dict(out, x_zero=x_zero), [x, factor, below, offset],
+                  round_and_clamp(v, *ends(out))))
 
 
 def add(name, a, a_zero, ma, b, b_zero, mb, out):
@@ -231,7 +269,53 @@ def build():
            1.3 * 2.0 ** -12, output(u8, 17, 20, 240))
     resize("volume", codes((3, 2, 4), u8), 0, {0: ([[0, 1], [1, 2]], [[64, 64], [1, 127]]), 1: ([[1]], [[128]]),
            2: ([[3, 0]] * 3, [[100, 28], [128, 0], [0, 128]])}, 0.9 * 2.0 ** -21, output(i8, -128))
+    wide()
     softmax("single", np.array([[7]], u8), 0.5, 0, 1 / 256, output(i8, -128))
+
+
+def wide():
+    """Codes of 16 bits, on either side of an operator, weights of int4, and IntAffine."""
+    before = len(CASES)
+    i8, u8, i16, u16 = np.int8, np.uint8, np.int16, np.uint16
+    conv("half_words", codes((1, 3, 5, 4), i16), 0, codes((4, 3, 3, 3), i8), [3e-2, 1.1e-3, 1e-3, 2.3e-4], output(i16, 0),
+         bias=[-3000000, 0, 77, 2 ** 31 - 1], pads=[1, 1, 1, 1])
+    conv("half_words_ties", np.arange(-8, 8, dtype=i16).reshape(1, 1, 16), 0, np.ones((1, 1, 1), i8), 0.5, output(i16, 0))
+    conv("half_words_zero_points", codes((2, 2, 6), u16), 40000, codes((3, 2, 3), i8), [1.7e-3, 2e-3, 9e-3],
+         output(u16, 65535, 300, 65535), w_zero=[127, -128, 3], pads=[2, 1])
+    conv("half_words_depthwise", codes((1, 4, 5, 5), i16), 0, codes((4, 1, 3, 3), i8), [1e-1, 2e-2, 3e-1, 4e-3],
+         output(i16, 0, 0, 32767), strides=[2, 2], pads=[1, 1, 0, 0], group=4)
+    conv("half_words_nhwc_groups", codes((1, 4, 5, 4), i16), 0, codes((6, 2, 3, 3), i8), [1e-2] * 6, output(i16, 0),
+         pads=[1, 1, 1, 1], layout=1, group=2)
+    conv("half_words_to_bytes", codes((1, 3, 4, 4), i16), 0, codes((2, 3, 3, 3), i8), [3e-5, 2e-5], output(u8, 131),
+         bias=[9000, -70000])
+    conv("bytes_to_half_words", codes((1, 3, 4, 4), u8), 131, codes((2, 3, 3, 3), i8), [0.3, 0.41], output(i16, 0),
+         bias=[9000, -70000])
+    # 600 taps of the largest products pass 2^31; float() of the int64 sum rounds once.
+    large = np.full((1, 600), -32768, i16)
+    large[0, :7] = [32767, 1, 2, 3, 5, 8, 13]
+    gemm("half_words_past_int32", large, 0, np.full((600, 2), -128, i8), [2.0 ** -17, 2.0 ** -18 * 1.1],
+         output(i16, 0), bias=[2 ** 31 - 1, -2 ** 31 + 1])
+    gemm("half_words_columns", codes((3, 33), u16), 65535, codes((33, 6), u8), [1e-4, 2e-4, 3e-4, 5e-4, 1e-3, 4e-3],
+         output(i16, -5), bias=[1, -1, 1000, -1000, 100000, -100000], b_zero=[1, 0, 127, 255, 0, 64])
+    gemm("half_words_to_bytes", codes((4, 9), i16), 0, codes((9, 5), i8), 3e-5, output(i8, 3))
+    gemm("half_words_vectors", codes((9,), i16), 0, codes((9,), i8), 3e-2, output(u16, 32768))
+    conv("int4", codes((1, 3, 5, 4), u8), 131, codes4((4, 3, 3, 3)), [3e-3, 7.1e-3, 1e-2, 2.3e-3], output(u8, 121),
+         bias=[-300, 0, 77, 1234], pads=[1, 1, 1, 1], int4=True)
+    conv("int4_odd_depthwise", codes((1, 5, 5, 3), i8), 7, codes4((3, 1, 3, 3)), [1e-2, 2e-2, 3e-2], output(i8, -5),
+         w_zero=[0, -8, 7], layout=1, group=3, int4=True)
+    gemm("int4", codes((3, 7), i8), 3, codes4((7, 5)), [2e-2, 1e-2, 3e-2, 1e-3, 5e-2], output(i16, -9), int4=True)
+    both = np.array(list(itertools.product([-32768, -32767, -1, 0, 1, 2, 32766, 32767], repeat=2)), i16)
+    add("half_words", both[:, 0], 0, 0.5, both[:, 1], 0, 0.25, output(i16, 0))
+    add("half_words_and_bytes", codes((2, 3, 4), u16), 40000, 0.731, codes((2, 3, 4), i8), -7, 40.193, output(u16, 99))
+    add("half_words_to_bytes", codes((3, 5), i16), 0, 0.0037, codes((3, 5), i16), 0, -0.006, output(i8, 4, 4, 90))
+    mul("half_words", both[:, 0], 0, both[:, 1], 0, 2.0 ** -16, output(i16, 0))
+    mul("half_words_past_int32", codes((30,), u16), 0, codes((30,), u16), 65535, 2.0 ** -16, output(u16, 65535))
+    affine("bytes", codes((2, 3, 4), u8), 117, [[[0.7], [1.1], [0.2]]], output(i8, 3), offset=[[[5.5], [-90], [2]]])
+    affine("half_words", codes((2, 3, 4), i16), 0, [0.7], output(i16, 0), below=[0.1])
+    affine("half_words_to_bytes", codes((3, 5), u16), 30000, [0.0037], output(u8, 128))
+    pool("half_words", codes((1, 2, 5, 5), i16), 0, (3, 3), 0.83, output(i16, 0), strides=[2, 2], pads=[1, 1, 1, 1])
+    pool("half_words_global", codes((2, 3, 7, 7), u16), 65535, (7, 7), 0.97, output(u8, 255), table=False)
+    WIDE.update((op, name) for name, op, _, _, _ in CASES[before:])
 
 
 def number(v):
@@ -246,44 +330,59 @@ def braces(values):
     return "{" + ", ".join(number(v) for v in values) + "}"
 
 
-TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int32": "int32_t", "float32": "float"}
+TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t", "int32": "int32_t",
+         "float32": "float"}
 
 
-def text():
-    h = 0xCBF29CE484222325
-    out = ["// Written by integer_golden.py from the formulas of INTEGER.md; never edited.",
-           "#ifndef VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "#define VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", "",
-           "#include <vector>", ""]
-    folders = {"IntConv": "int_conv", "IntGemm": "int_gemm", "IntAdd": "int_binary", "IntAveragePool": "int_pool",
-               "IntTable": "int_table", "IntSoftmax": "int_softmax", "IntResize": "int_resize"}
-    out += ['#include "sdk/ops/%s/%s_generated.h"' % (f, f) for f in sorted(folders.values())]
-    out += ['#include "sdk/ops/testing.h"', '#include "sdk/ops/view.h"', "", "namespace vireo {", "",
-            "struct GoldenCase {", "  const char* name;", "  OpTest test;", "  DType dtype;",
-            "  std::vector<int64_t> shape;", "  std::vector<int> codes;", "};", "",
-            "// clang-format off", "inline std::vector<GoldenCase> golden_cases() {",
+def elements(x):
+    flat = x.reshape(-1)
+    if flat.size > 64 and (flat == flat[0]).all():
+        return "std::vector<%s>(%d, %s)" % (TYPES[x.dtype.name], flat.size, number(flat[0]))
+    return braces(flat)
+
+
+FOLDERS = {"IntConv": "int_conv", "IntGemm": "int_gemm", "IntAdd": "int_binary", "IntMul": "int_binary",
+           "IntAveragePool": "int_pool", "IntAffine": "int_affine", "IntTable": "int_table", "IntSoftmax": "int_softmax",
+           "IntResize": "int_resize"}
+
+
+def case_text(name, op, attributes, inputs, expected):
+    out = ["  {"]
+    fields = ["a.%s = %s;" % (k, braces(v) if isinstance(v, list) else number(v)) for k, v in attributes.items()]
+    out.append("    " + " ".join(["attrs::%sT a;" % op] + fields))
+    out.append("    OpTest t(Op::k%s, pack<attrs::%s>(a));" % (op, op))
+    while inputs[-1] is None:
+        inputs.pop()
+    for x in inputs:
+        if x is None:
+            out.append("    t.absent();")
+        elif isinstance(x, Int4):
+            out.append("    t.input(TestTensor{{DType::kI4, make_shape(std::vector<int64_t>%s)}, %s, {}});" %
+                       (braces(x.shape), braces(x.bytes())))
+        else:
+            out.append("    t.input<%s>(%s, %s);" % (TYPES[x.dtype.name], braces(x.shape), elements(x)))
+    kind = {"int8": "DType::kI8", "uint8": "DType::kU8", "int16": "DType::kI16", "uint16": "DType::kU16"}[expected.dtype.name]
+    out.append('    out.push_back({"%s.%s", std::move(t), %s, %s, %s, %s});' %
+               (op, name, kind, braces(expected.shape), braces(expected.reshape(-1)), number((op, name) in WIDE)))
+    return out + ["  }"]
+
+
+def header(wide, cases, end):
+    """The text of one header: `end` stands behind the function of its cases."""
+    guard = "VIREO_SDK_OPS_INTEGER_GOLDEN_%sTESTING_H_" % ("WIDE_" if wide else "")
+    out = ["// Written by integer_golden.py from the formulas of INTEGER.md; never edited.", "#ifndef " + guard,
+           "#define " + guard, "", "#include <vector>", ""]
+    names = {"int_%s/int_%s_generated.h" % (f[4:], f[4:]) for f in (FOLDERS[op] for _, op, _, _, _ in cases)}
+    names |= {"integer_golden_case_testing.h", "view.h"} | (set() if wide else {"integer_golden_wide_testing.h"})
+    out += ['#include "sdk/ops/%s"' % n for n in sorted(names)]
+    out += ["", "namespace vireo {", "", "// clang-format off",
+            "inline std::vector<GoldenCase> %s() {" % ("wide_golden_cases" if wide else "golden_cases"),
             "  std::vector<GoldenCase> out;"]
-    for name, op, attributes, inputs, expected in CASES:
-        for byte in np.ascontiguousarray(expected).tobytes():
-            h = ((h ^ byte) * 0x100000001B3) & (2 ** 64 - 1)
-        out.append("  {")
-        fields = ["a.%s = %s;" % (k, braces(v) if isinstance(v, list) else number(v)) for k, v in attributes.items()]
-        out.append("    " + " ".join(["attrs::%sT a;" % op] + fields))
-        out.append("    OpTest t(Op::k%s, pack<attrs::%s>(a));" % (op, op))
-        while inputs[-1] is None:
-            inputs.pop()
-        for x in inputs:
-            if x is None:
-                out.append("    t.absent();")
-            else:
-                out.append("    t.input<%s>(%s, %s);" % (TYPES[x.dtype.name], braces(x.shape), braces(x.reshape(-1))))
-        kind = {"int8": "DType::kI8", "uint8": "DType::kU8"}[expected.dtype.name]
-        out.append('    out.push_back({"%s.%s", std::move(t), %s, %s, %s});' %
-                   (op, name, kind, braces(expected.shape), braces(expected.reshape(-1))))
-        out.append("  }")
-    out += ["  return out;", "}", "// clang-format on", "",
-            "// FNV-1a, 64 bits, over the bytes of all outputs in this order.",
-            "constexpr uint64_t kGoldenHash = 0x%016xULL;" % h, "", "}  // namespace vireo", "",
-            "#endif  // VIREO_SDK_OPS_INTEGER_GOLDEN_TESTING_H_", ""]
+    for case in cases:
+        out += case_text(*case)
+    if not wide:
+        out += ["  for (GoldenCase& c : wide_golden_cases()) out.push_back(std::move(c));"]
+    out += ["  return out;", "}", "// clang-format on", ""] + end + ["}  // namespace vireo", "", "#endif  // " + guard, ""]
     lines = []
     for line in "\n".join(out).split("\n"):  # readable widths: break after a comma or a statement
         while len(line) > 118:
@@ -291,21 +390,36 @@ def text():
             lines.append(line[:cut])
             line = "       " + line[cut:]
         lines.append(line)
-    return "\n".join(lines), h
+    return "\n".join(lines)
+
+
+def texts():
+    """{file: its text}, and the hash."""
+    wide = [c for c in CASES if (c[1], c[0]) in WIDE]
+    others = [c for c in CASES if (c[1], c[0]) not in WIDE]
+    h = 0xCBF29CE484222325
+    for _, _, _, _, expected in others + wide:
+        for byte in np.ascontiguousarray(expected).tobytes():
+            h = ((h ^ byte) * 0x100000001B3) & (2 ** 64 - 1)
+    end = ["// FNV-1a, 64 bits, over the bytes of all outputs in this order.", "constexpr uint64_t kGoldenHash = 0x%016xULL;" % h, ""]
+    return {"integer_golden_testing.h": header(False, others, end), "integer_golden_wide_testing.h": header(True, wide, [])}, h
 
 
 def main(arguments):
     build()
-    wanted, h = text()
-    if "--check" in arguments:
-        with open(TARGET, encoding="utf-8") as file:
-            if file.read() != wanted:
-                print("integer_golden_testing.h differs from what integer_golden.py computes", file=sys.stderr)
-                return 1
-        return 0
-    with open(TARGET, "w", encoding="utf-8") as file:
-        file.write(wanted)
-    print("%d cases, hash %016x" % (len(CASES), h))
+    wanted, h = texts()
+    for name, text in wanted.items():
+        path = os.path.join(HERE, name)
+        if "--check" in arguments:
+            with open(path, encoding="utf-8") as file:
+                if file.read() != text:
+                    print("%s differs from what integer_golden.py computes" % name, file=sys.stderr)
+                    return 1
+            continue
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    if "--check" not in arguments:
+        print("%d cases, hash %016x" % (len(CASES), h))
     return 0
 
 

@@ -48,8 +48,40 @@ TEST(IntConv, Refusals) {
   crossed.high = 4;
   EXPECT_EQ(conv(crossed).input<float>({1}, {1}).run(), Status::kInvalidModel);
   attrs::IntConvT type;
-  type.output_dtype = static_cast<uint8_t>(DType::kI16);
+  type.output_dtype = static_cast<uint8_t>(DType::kI32);
   EXPECT_EQ(conv(type).input<float>({1}, {1}).run(), Status::kInvalidModel);
+}
+
+OpTest wide_conv(const attrs::IntConvT& a, TestTensor weights) {
+  OpTest t(Op::kIntConv, pack<attrs::IntConv>(a));
+  t.input<int16_t>({1, 1, 3}, {-32768, 2, 3}).input(std::move(weights)).input<float>({1}, {1});
+  return t;
+}
+
+TEST(IntConv, RefusalsOfOtherWidths) {
+  const TestTensor bytes{{DType::kI8, make_shape({2, 1, 1})}, {1, 0xFF}, {}};
+  const TestTensor nibbles{{DType::kI4, make_shape({2, 1, 1})}, {0xF1}, {}};
+  attrs::IntConvT good;
+  good.output_dtype = static_cast<uint8_t>(DType::kI16);
+  good.low = -32768;
+  good.high = 32767;
+  OpTest t = wide_conv(good, bytes);
+  ASSERT_EQ(t.run(), Status::kOk) << t.message();
+  EXPECT_EQ(t.y().as<int16_t>(), (std::vector<int16_t>{-32768, 2, 3, 32767, -2, -3}));
+  EXPECT_EQ(wide_conv(good, nibbles).run(), Status::kInvalidModel);  // int4 is for codes of 8 bits
+  EXPECT_EQ(wide_conv(good, {{DType::kU8, make_shape({2, 1, 1})}, {1, 2}, {}}).run(), Status::kInvalidModel);
+  for (const int bad : {-32769, 32768}) {
+    attrs::IntConvT a = good;
+    a.x_zero = bad;
+    EXPECT_EQ(wide_conv(a, bytes).run(), Status::kInvalidModel) << bad;
+    a = good;
+    a.y_zero = bad;
+    EXPECT_EQ(wide_conv(a, bytes).run(), Status::kInvalidModel) << bad;
+  }
+  OpTest small(Op::kIntConv, pack<attrs::IntConv>(attrs::IntConvT{}));
+  small.input<uint8_t>({1, 1, 3}, {1, 2, 3}).input(nibbles).input<float>({1}, {1});
+  ASSERT_EQ(small.run(), Status::kOk) << small.message();
+  EXPECT_EQ(small.y().as<int8_t>(), (std::vector<int8_t>{1, 2, 3, 0, 0, 0}));
 }
 
 TEST(IntConv, MultipliersOfAHostileFile) {  // NaN becomes the least code, infinities the bounds; no sum is undefined
@@ -89,6 +121,12 @@ TEST(IntAdd, InPlaceAndRefusals) {
 }
 
 TEST(IntAveragePool, Refusals) {
+  attrs::IntAveragePoolT large;
+  large.kernel_shape = {40000};
+  large.pads = {20000, 20000};
+  OpTest wide(Op::kIntAveragePool, pack<attrs::IntAveragePool>(large));
+  wide.input<int16_t>({1, 1, 3}, {1, 2, 3}).input<float>({1}, {1});
+  EXPECT_EQ(wide.run(), Status::kUnsupported);  // a sum may leave int32
   attrs::IntAveragePoolT a;
   a.kernel_shape = {2};
   const auto pool = [](const attrs::IntAveragePoolT& from) {
@@ -145,6 +183,9 @@ TEST(IntTable, Refusals) {
   OpTest t(Op::kIntTable, pack<attrs::IntTable>(attrs::IntTableT{}));
   t.input<float>({1}, {1}).input<int8_t>({256}, table);
   EXPECT_EQ(t.run(), Status::kInvalidModel);
+  OpTest wide(Op::kIntTable, pack<attrs::IntTable>(attrs::IntTableT{}));
+  wide.input<int16_t>({1}, {1}).input<int8_t>({256}, table);
+  EXPECT_EQ(wide.run(), Status::kInvalidModel);
   OpTest u(Op::kIntTable, pack<attrs::IntTable>(attrs::IntTableT{}));
   u.input<int8_t>({1}, {1}).input<int8_t>({255}, std::vector<int8_t>(255, 1));
   EXPECT_EQ(u.run(), Status::kInvalidModel);

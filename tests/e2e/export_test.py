@@ -367,7 +367,7 @@ def check_golden(test):
         test.skipTest(f"{program} is not built (VIREO_DEVELOPER)")
     support.WORK.mkdir(parents=True, exist_ok=True)
     out = support.WORK / "golden.onnx"
-    subprocess.run([program, support.WORK / "golden.vireo", out], check=True)
+    subprocess.run([program, support.WORK / "golden.vireo", support.WORK / "golden_wide.vireo", out], check=True)
     model = onnx.load(str(out))
     onnx.checker.check_model(model)
     names = [o.name for o in model.graph.output]

@@ -1,8 +1,8 @@
-// make_golden OUT.vireo [OUT.onnx]: all golden vectors of the integer operators as one model with its inputs and
-// outputs as a test case inside, so that whatever can load a model, with any delegate, can be held to them: `vireo
-// selftest`, or vireo_session_selftest on a device. One node for each vector; what a model has as constants is
-// constant. The ONNX file is the same as the exporter writes it, for other runtimes: with all operands as constants,
-// and the wanted codes as further outputs, "<case>.wanted".
+// make_golden OUT.vireo WIDE.vireo [OUT.onnx]: all golden vectors of the integer operators as two models with their
+// inputs and outputs as a test case inside, so that whatever can load a model, with any delegate, can be held to them:
+// `vireo selftest`, or vireo_session_selftest on a device. One node for each vector; what a model has as constants is
+// constant. The ONNX file has both as the exporter writes them, for other runtimes: with all operands as constants, and
+// the wanted codes as further outputs, "<case>.wanted".
 #include <cstdio>
 #include <memory>
 
@@ -52,7 +52,10 @@ bool add_case(const GoldenCase& c, ir::Graph* g, TestCaseOption* test) {
   g->add_output(n->out(), c.name);
   TestOutput wanted;
   std::vector<uint8_t> codes;
-  for (const int code : c.codes) codes.push_back(static_cast<uint8_t>(code));
+  for (const int code : c.codes) {
+    codes.push_back(static_cast<uint8_t>(code));
+    if (dtype_bits(c.dtype) == 16) codes.push_back(static_cast<uint8_t>(code >> 8));
+  }
   wanted.values = host(c.dtype, make_shape(c.shape), std::move(codes));
   wanted.dims = c.shape;
   if (test != nullptr) {
@@ -76,13 +79,13 @@ int make_onnx(const std::string& path) {
   return 1;
 }
 
-int make(const std::string& path) {
+int make(const std::string& path, bool wide) {
   ir::Graph graph(std::make_shared<ir::DimTable>());
-  graph.name = "integer golden vectors";
+  graph.name = wide ? "integer golden vectors of 16 and 4 bits" : "integer golden vectors";
   ConvertOptions options;
   options.tests.emplace_back();
   for (const GoldenCase& c : golden_cases()) {
-    if (!add_case(c, &graph, &options.tests[0])) return 1;
+    if (c.wide == wide && !add_case(c, &graph, &options.tests[0])) return 1;
   }
   emit::separate_outputs(graph);
   Diagnostics diagnostics;
@@ -99,10 +102,13 @@ int make(const std::string& path) {
 }  // namespace vireo
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) {
-    std::fprintf(stderr, "usage: make_golden OUT.vireo [OUT.onnx]\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: make_golden OUT.vireo WIDE.vireo [OUT.onnx]\n");
     return 2;
   }
-  const int made = vireo::make(argv[1]);
-  return made == 0 && argc == 3 ? vireo::make_onnx(argv[2]) : made;
+  for (const bool wide : {false, true}) {
+    const int made = vireo::make(argv[wide ? 2 : 1], wide);
+    if (made != 0) return made;
+  }
+  return argc == 4 ? vireo::make_onnx(argv[3]) : 0;
 }

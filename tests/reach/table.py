@@ -105,7 +105,7 @@ FULL = {
     "wasm": Part([ABSENT, r"toolchains/wasm32-emscripten\.cmake"], tests=r".*", labels={"smoke"}, made=False,
                  without=NO_THREADS),
     "cortex-m4": Part(tests=r"kws_selftest", kernels="cortex-m4", **FIRMWARE),
-    "cortex-m4-integer": Part(tests=r"golden_selftest", kernels="cortex-m4-integer", **FIRMWARE),
+    "cortex-m4-integer": Part(tests=r"golden(_wide)?_selftest", kernels="cortex-m4-integer", **FIRMWARE),
     "conformance": Part([*CONFORMANCE, r"@plugins/libvireo_npu\.so"]),
     "fuzz": Part([TOOL, r"tests/fuzz/differential/.*\.py"]),
     "levels": Part(tests=r"e2e_dispatch_levels"),

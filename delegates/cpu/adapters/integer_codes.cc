@@ -11,6 +11,7 @@
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
 #include "sdk/ops/shared/broadcast.h"
+#include "sdk/ops/shared/integer_product.h"
 
 namespace vireo {
 namespace {
@@ -151,7 +152,16 @@ constexpr CpuKernel kSoftmax = {"softmax_codes", 0, nullptr, nullptr, run_softma
 constexpr CpuKernel kAveragePool = {"average_pool_i8_nchw", 0, pool_scratch, nullptr, run_pool<false>};
 constexpr CpuKernel kAveragePoolLast = {"average_pool_i8_nhwc", 0, nullptr, nullptr, run_pool<true>};
 
+// Tables, multipliers and factors are not codes.
+bool all_bytes(const CpuQuery& q) {
+  const bool two = q.op == Op::kIntAdd || q.op == Op::kIntMul;
+  return is_byte(q.inputs[0].type.dtype) && (!two || is_byte(q.inputs[1].type.dtype)) &&
+         is_byte(q.outputs[0].type.dtype);
+}
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
+  *reason = "tuned for codes of 8 bits";
+  if (!all_bytes(q)) return nullptr;
   *reason = "";
   switch (q.op) {
     case Op::kIntAdd:

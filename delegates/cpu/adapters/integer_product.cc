@@ -1,10 +1,12 @@
 // IntConv and IntGemm: 8-bit products that end in codes, alone or with an IntAdd or IntAffine of these codes in one
 // composite.
+#include "sdk/ops/shared/integer_product.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/forms.h"
 #include "delegates/cpu/gemm_i8_shape.h"
 #include "delegates/cpu/kernels/conv_nhwc_i8/conv_nhwc_i8.h"
+#include "delegates/cpu/kernels/intgemm/packed.h"
 #include "delegates/cpu/requantize_of.h"
 #include "sdk/ops/conv/conv.h"
 #include "sdk/ops/int_affine/int_affine_generated.h"
@@ -69,6 +71,22 @@ struct State {
   cpu::PackedI8 packed;
   FusedCodes fused;
 };
+
+// Kernels read int4 weights as bytes: where they are not packed, they are widened for each run, first of all in the
+// scratch memory.
+size_t bytes_of_nibbles(const Shape& w) { return (static_cast<size_t>(product(w, 0, w.rank)) + 63) & ~size_t{63}; }
+int64_t room_for_nibbles(const CpuQuery& q, cpu::PackConstant pack) {
+  if (q.inputs[1].type.dtype != DType::kI4 || cpu::will_be_packed(q, pack)) return 0;
+  return static_cast<int64_t>(bytes_of_nibbles(q.inputs[1].type.shape));
+}
+const uint8_t* as_bytes(const Tensor& w, const void* packed, uint8_t** scratch) {
+  if (w.dtype != DType::kI4 || packed != nullptr) return w.as<const uint8_t>();
+  uint8_t* const to = *scratch;
+  for (int64_t i = 0; i < w.count(); ++i) to[i] = static_cast<uint8_t>(cpu::nibble_at(w.data, i));
+  *scratch += bytes_of_nibbles(w.shape);
+  return to;
+}
+
 template <cpu::PackConstant kPack>
 void prepare(const CpuQuery& q, void* state) {
   auto* const s = new (state) State();
@@ -90,11 +108,12 @@ ConvI8 conv_of(const CpuQuery& q) {
       conv_of(f.product<attrs::IntConv>(), q.inputs[0].type.shape, q.inputs[1].type.shape, q.outputs[0].type.shape);
   c.x_signed = q.inputs[0].type.dtype == DType::kI8;
   c.w_signed = true;
+  c.w_nibbles = q.inputs[1].type.dtype == DType::kI4;
   return c;
 }
 
 int64_t conv_scratch(const CpuQuery& q) {
-  return static_cast<int64_t>(cpu::conv_i8_scratch_bytes(conv_of(q), true, q.slots));
+  return room_for_nibbles(q, nullptr) + static_cast<int64_t>(cpu::conv_i8_scratch_bytes(conv_of(q), true, q.slots));
 }
 
 // Channels last: filters are columns of a product.
@@ -112,8 +131,8 @@ bool pack_conv(const CpuQuery& q, uint32_t index, const Parallel& parallel, vire
 }
 int64_t conv_last_scratch(const CpuQuery& q) {
   const cpu::Sizes sizes = q.is_static() ? cpu::Sizes::kFixed : cpu::Sizes::kUpperBounds;
-  return static_cast<int64_t>(
-      cpu::conv_nhwc_i8_scratch_bytes(conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv), sizes));
+  return room_for_nibbles(q, pack_conv) + static_cast<int64_t>(cpu::conv_nhwc_i8_scratch_bytes(
+                                              conv_of(q), q.slots, cpu::will_be_packed(q, pack_conv), sizes));
 }
 
 template <bool kLast>
@@ -143,10 +162,12 @@ Status run_conv(const KernelContext& ctx, const void* state) {
     c.w_zero_per_channel = ctx.in(4)->count() != 1;
   }
   c.finish = &finish;
+  uint8_t* scratch = ctx.scratch.data();
+  const uint8_t* const weights = as_bytes(w, s.packed.data, &scratch);
   if constexpr (kLast) {
-    cpu::conv_nhwc_i8(c, x.data, w.data, s.packed.data, y.data, ctx.parallel, ctx.scratch.data());
+    cpu::conv_nhwc_i8(c, x.data, weights, s.packed.data, y.data, ctx.parallel, scratch);
   } else {
-    cpu::conv_i8(c, x.data, w.data, y.data, ctx.parallel, ctx.scratch.data());
+    cpu::conv_i8(c, x.data, weights, y.data, ctx.parallel, scratch);
   }
   return Status::kOk;
 }
@@ -163,7 +184,7 @@ int64_t gemm_scratch(const CpuQuery& q) {
   g.k = a[a.rank - 1];
   g.n = b.rank >= 2 ? b[b.rank - 1] : 1;
   g.m = product(a, 0, a.rank - 1);
-  return static_cast<int64_t>(cpu::gemm_i8_scratch_bytes(g, true, q.slots));
+  return room_for_nibbles(q, pack_gemm) + static_cast<int64_t>(cpu::gemm_i8_scratch_bytes(g, true, q.slots));
 }
 
 Status run_gemm(const KernelContext& ctx, const void* opaque) {
@@ -199,12 +220,13 @@ Status run_gemm(const KernelContext& ctx, const void* opaque) {
     g.m *= batch;
     batch = 1;
   }
+  uint8_t* scratch = ctx.scratch.data();
+  const uint8_t* const right = as_bytes(b, g.packed, &scratch);
   for (int64_t i = 0; i < batch; ++i) {
     int64_t a_at = 0, b_at = 0;
     s.offsets(i, &a_at, &b_at);
     if (step.added != nullptr) g.added = step.added + i * g.m * g.n;
-    cpu::gemm_i8(g, a.as<const uint8_t>() + a_at, b.as<const uint8_t>() + b_at, y.as<uint8_t>() + i * g.m * g.n,
-                 ctx.parallel, ctx.scratch.data());
+    cpu::gemm_i8(g, a.as<const uint8_t>() + a_at, right + b_at, y.as<uint8_t>() + i * g.m * g.n, ctx.parallel, scratch);
   }
   return Status::kOk;
 }
@@ -214,11 +236,23 @@ constexpr CpuKernel kConvLast = {"int_conv_nhwc",    sizeof(State),  conv_last_s
                                  prepare<pack_conv>, run_conv<true>, pack_conv};
 constexpr CpuKernel kGemm = {"int_gemm", sizeof(State), gemm_scratch, prepare<pack_gemm>, run_gemm, pack_gemm};
 
+// All codes of the node, and of a body those between its nodes.
+bool all_bytes(const CpuQuery& q, const FusedCodes& f) {
+  const auto made =
+      f.core == Op::kIntGemm ? f.product<attrs::IntGemm>().output_dtype() : f.product<attrs::IntConv>().output_dtype();
+  return is_byte(q.inputs[0].type.dtype) && is_byte(q.outputs[0].type.dtype) && is_byte(static_cast<DType>(made)) &&
+         (f.step != Op::kIntAdd || is_byte(q.inputs[f.operands[0]].type.dtype));
+}
+
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   const FusedCodes* const found = cpu::codes_of(q);
   *reason = "";  // another body is another kernel's
   if (found == nullptr) return nullptr;
   const FusedCodes& f = *found;
+  *reason = "tuned for codes of 8 bits";
+  if (!all_bytes(q, f)) return nullptr;
+  *reason = "tuned for int4 weights that are known";
+  if (q.inputs[1].type.dtype == DType::kI4 && !q.inputs[1].is_static) return nullptr;
   if (f.core == Op::kIntGemm) return &kGemm;
   *reason = "tuned for one to three spatial axes";
   const int rank = q.inputs[0].type.shape.rank;

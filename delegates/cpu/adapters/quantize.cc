@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 bits; DequantizeLinear of 4 or 8 bits
-// in blocks of rows.
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 or 16 bits; DequantizeLinear of 4 or 8
+// bits in blocks of rows.
 #include "delegates/cpu/kernels/quantize/quantize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "sdk/base/requantize.h"
@@ -11,11 +11,26 @@ namespace {
 using cpu::Code;
 using cpu::Codes;
 
+Code code_of(DType t) {
+  switch (t) {
+    case DType::kI8:
+      return Code::kI8;
+    case DType::kU8:
+      return Code::kU8;
+    case DType::kI16:
+      return Code::kI16;
+    case DType::kU16:
+      return Code::kU16;
+    default:
+      return Code::kI32;
+  }
+}
+
 // Parameters lie along `axis`, or are one for all.
 Codes codes_of(const KernelContext& ctx, int axis_attr, DType code) {
   const Shape& x = ctx.in(0)->shape;
   Codes s;
-  s.code = code == DType::kI8 ? Code::kI8 : code == DType::kU8 ? Code::kU8 : Code::kI32;
+  s.code = code_of(code);
   s.scale = ctx.in(1)->as<const float>();
   if (ctx.in(2) != nullptr && s.code != Code::kI32) s.zero_point = ctx.in(2)->data;
   if (ctx.in(1)->count() == 1) {
@@ -81,7 +96,7 @@ constexpr CpuKernel kDequantize = {"dequantize_f32", 0, nullptr, nullptr, run_de
 constexpr CpuKernel kBlocks = {"dequantize_blocks_f32", 0, nullptr, nullptr, run_blocks};
 constexpr CpuKernel kDynamic = {"dynamic_quantize_f32", 0, range_scratch, nullptr, run_dynamic};
 
-bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
+bool is_code(DType t) { return code_of(t) != Code::kI32; }
 
 // int32 is dequantized without a zero point: ONNX wants it to be 0 there, and differences could leave int32.
 bool no_zero_point(const GraphValue& z) {
@@ -103,7 +118,7 @@ bool has_blocks_of_rows(const CpuQuery& q) {
 }
 
 const CpuKernel* choose(const CpuQuery& q, const char** reason) {
-  *reason = "tuned between float32 and 8 bits, and from 4 bits in blocks of rows";
+  *reason = "tuned between float32 and 8 or 16 bits, and from 4 bits in blocks of rows";
   const DType x = q.inputs[0].type.dtype, y = q.outputs[0].type.dtype;
   if (q.op == Op::kDynamicQuantizeLinear) {
     *reason = "";
@@ -113,7 +128,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
   if (q.op == Op::kQuantizeLinear) {
     const auto& a = q.attrs<attrs::QuantizeLinear>();
     const auto precision = static_cast<DType>(a.precision());
-    if (x != DType::kF32 || !is_byte(y) || (precision != DType::kNone && precision != DType::kF32)) return nullptr;
+    if (x != DType::kF32 || !is_code(y) || (precision != DType::kNone && precision != DType::kF32)) return nullptr;
     *reason = "tuned for scales of a tensor or an axis, not of blocks";
     if (a.block_size() != 0) return nullptr;
     *reason = "";
@@ -123,7 +138,7 @@ const CpuKernel* choose(const CpuQuery& q, const char** reason) {
     *reason = "";
     return &kBlocks;
   }
-  if (y != DType::kF32 || (!is_byte(x) && x != DType::kI32)) return nullptr;
+  if (y != DType::kF32 || (!is_code(x) && x != DType::kI32)) return nullptr;
   *reason = "tuned for int32 without a zero point";
   if (x == DType::kI32 && q.input_count > 2 && !no_zero_point(q.inputs[2])) return nullptr;
   *reason = "tuned for scales of a tensor, an axis or blocks of the last one";

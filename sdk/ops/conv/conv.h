@@ -57,9 +57,9 @@ Geometry conv_geometry(const Attrs& a, const Shape& x, const Shape& w, const Sha
 }
 
 // sum_{c,k} product(x, w) of one output: `x` at its image and first channel of the group, `w` at its filter [C/G,
-// kernel...], `o` the output's position. Taps in the padding are left out.
+// kernel...], `o` the output's position. Taps in the padding are left out. W: a pointer, or what reads as one.
 template <class A, class X, class W, class Product>
-A window_sum(const Geometry& g, const X* x, const W* w, int64_t channels, const int64_t* o, const Product& product) {
+A window_sum(const Geometry& g, const X* x, W w, int64_t channels, const int64_t* o, const Product& product) {
   A sum = 0;
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
@@ -68,7 +68,7 @@ A window_sum(const Geometry& g, const X* x, const W* w, int64_t channels, const 
         const int64_t ih = o[1] * g.stride[1] + kh * g.dilation[1] - g.pad[1];
         if (id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) continue;
         const X* row = x + c * g.x.channel + id * g.x.step[0] + ih * g.x.step[1];
-        const W* tap = w + ((c * g.kernel[0] + kd) * g.kernel[1] + kh) * g.kernel[2];
+        const W tap = w + ((c * g.kernel[0] + kd) * g.kernel[1] + kh) * g.kernel[2];
         for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
           const int64_t iw = o[2] * g.stride[2] + kw * g.dilation[2] - g.pad[2];
           if (iw >= 0 && iw < g.in[2]) sum += product(row[iw * g.x.step[2]], tap[kw]);

@@ -1,9 +1,11 @@
 // v = float(x - x_zero) * (x < x_zero ? below : factor) + offset, each operation one float32 operation
 // y = clamp(rne(v) + y_zero)
-//   x        i8 or u8, any shape
+//   x        i8, u8, i16 or u16, any shape
 //   factor   f32, broadcasts to the shape of x: one number, or mostly one a channel
-//   below    f32, the shape of factor, or absent: factor;  offset  f32, the shape of factor, or absent: nothing is
-//   added y        the shape of x; output_dtype alias    y may be x;  scratch none
+//   below    f32, the shape of factor, or absent: factor
+//   offset   f32, the shape of factor, or absent: nothing is added
+//   y        the shape of x; output_dtype
+//   alias    y may be x;  scratch none
 // A PRelu has two factors and no offset, a BatchNormalization one and an offset.
 // Source: INTEGER.md "IntAffine".
 #include "sdk/ops/int_affine/int_affine_generated.h"

@@ -6,14 +6,13 @@
 namespace vireo {
 namespace {
 
-Status run_int_affine(const KernelContext& ctx) {
-  const auto& t = ctx.attrs<attrs::IntAffine>();
-  const ByteOperand x(*ctx.in(0), nullptr);
-  const int32_t zero = x.value(static_cast<uint8_t>(t.x_zero()));
+// x(i): element i less its zero point.
+template <class X>
+Status run(const KernelContext& ctx, const X& x) {
   const float* const factor = ctx.in(1)->as<const float>();
   const float* const below = ctx.in(2) != nullptr ? ctx.in(2)->as<const float>() : factor;
   const float* const offset = ctx.in(3) != nullptr ? ctx.in(3)->as<const float>() : nullptr;
-  const Codes codes(t);
+  const Codes codes(ctx.attrs<attrs::IntAffine>());
   const Shape* shapes[] = {&ctx.in(0)->shape, &ctx.in(1)->shape};
   const Broadcast walk(ctx.out(0)->shape, shapes, 2);
   const int64_t row = walk.row(), step = walk.step(1);
@@ -22,14 +21,25 @@ Status run_int_affine(const KernelContext& ctx) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = walk.offset(1, r);
       for (int64_t i = 0; i < row; ++i) {
-        const int32_t d = x.value(x.data[r * row + i]) - zero;
+        const int32_t d = x(r * row + i);
         float v = static_cast<float>(d) * (d < 0 ? below : factor)[at + i * step];
         if (offset != nullptr) v += offset[at + i * step];
-        y[r * row + i] = codes.of_real(v);
+        codes.put_real(y, r * row + i, v);
       }
     }
   });
   return Status::kOk;
+}
+
+Status run_int_affine(const KernelContext& ctx) {
+  const int32_t x_zero = ctx.attrs<attrs::IntAffine>().x_zero();
+  if (is_half_word(ctx.in(0)->dtype)) {
+    const CodeReader x(*ctx.in(0));
+    return run(ctx, [&](int64_t i) { return x[i] - x_zero; });
+  }
+  const ByteOperand x(*ctx.in(0), nullptr);
+  const int32_t zero = x.value(static_cast<uint8_t>(x_zero));
+  return run(ctx, [&](int64_t i) { return x.value(x.data[i]) - zero; });
 }
 
 }  // namespace

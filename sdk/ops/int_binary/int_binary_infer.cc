@@ -1,7 +1,7 @@
 // IntAdd  v = float(a - a_zero) * a_multiplier + float(b - b_zero) * b_multiplier, each operation one float32 operation
 //         y = clamp(rne(v) + y_zero)
 // IntMul  y = clamp(rne(float((a - a_zero) * (b - b_zero)) * multiplier) + y_zero)
-//   a, b   shapes that broadcast to one; i8 or u8 each
+//   a, b   shapes that broadcast to one; i8, u8, i16 or u16 each
 //   y      the broadcast shape; output_dtype
 //   alias  y may be a or b;  scratch none
 // Source: INTEGER.md "IntAdd", "IntMul".

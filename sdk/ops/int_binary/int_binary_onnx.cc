@@ -17,8 +17,12 @@ Status add(ExportContext& ctx) {
 
 Status mul(ExportContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntMul>();
-  const std::string left = export_difference(ctx, ctx.input(0), a.a_zero());
-  const std::string right = export_difference(ctx, ctx.input(1), a.b_zero());
+  const auto factor = [&](int i, int32_t zero) {  // two of 16 bits leave int32
+    const std::string d = export_difference(ctx, ctx.input(i), zero);
+    return dtype_bits(ctx.input_type(0).dtype) + dtype_bits(ctx.input_type(1).dtype) > 24 ? ctx.cast(d, DType::kI64)
+                                                                                          : d;
+  };
+  const std::string left = factor(0, a.a_zero()), right = factor(1, a.b_zero());
   const std::string acc = ctx.cast(ctx.step("Mul", {left, right}), DType::kF32);
   const std::string m = ctx.add_scalar(DType::kF32, static_cast<double>(a.multiplier()));
   return export_codes(ctx, a, ctx.step("Mul", {acc, m}));

@@ -1,9 +1,10 @@
-// acc = bias[m] + sum (x - x_zero) * (w - w_zero[m]), exact int32;  y = clamp(rne(float(acc) * multiplier[m]) + y_zero)
-//   x           as Conv, i8 or u8; padding holds x_zero
-//   w           [M, C/G, kernel...], i8
+// acc = bias[m] + sum (x - x_zero) * (w - w_zero[m]), exact;  y = clamp(rne(float(acc) * multiplier[m]) + y_zero)
+//   x           as Conv, i8, u8, i16 or u16; padding holds x_zero
+//   w           [M, C/G, kernel...], i8; or i4 where x has 8 bits
 //   multiplier  f32, one or [M];  bias i32 [M] or absent;  w_zero i8, one or [M], or absent: 0
-//   y           as Conv; output_dtype
-//   The converter makes it only where no sum can leave int32; sums of other files wrap around.
+//   y           as Conv; output_dtype, which may have another width than x
+//   Of an x of 8 bits acc is an int32: the converter makes the node only where no sum can leave it, and sums of other
+//   files wrap around. Of 16 bits acc is an int64, which no sum leaves.
 //   alias none; scratch none
 // Source: INTEGER.md "IntConv".
 #include "sdk/ops/conv/conv.h"
@@ -16,8 +17,7 @@ namespace {
 Status infer_int_conv(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntConv>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
-  if (ctx.input(1).dtype != DType::kI8)
-    return ctx.fail(Status::kInvalidModel, "weights are {}, wanted int8", dtype_name(ctx.input(1).dtype));
+  VIREO_TRY(check_weights(ctx, 0, 1));
   VIREO_TRY(infer_conv_shape(ctx, a, 0, 1));
   const Dim channels = ctx.input(1).shape[0];
   VIREO_TRY(check_per_channel(ctx, 2, DType::kF32, channels));

@@ -1,9 +1,9 @@
 // acc = sum (x - x_zero) over the window's taps inside the input, exact int32;  n = taps counted
 // y   = clamp(rne(float(acc) * multiplier[n]) + y_zero)
-//   x           as AveragePool, i8 or u8
+//   x           as AveragePool, i8, u8, i16 or u16
 //   multiplier  f32: [taps of the window + 1], or one for all where every window counts the same number
 //   y           as AveragePool; output_dtype
-//   A window has at most 2^31 / 255 taps, so that no sum leaves int32.
+//   A window has at most 2^31 / 255 taps, of 16 bits 2^31 / 65535, so that no sum leaves int32.
 //   alias none; scratch none
 // Source: INTEGER.md "IntAveragePool".
 #include "sdk/ops/int_pool/int_pool_generated.h"
@@ -13,11 +13,10 @@
 namespace vireo {
 namespace {
 
-constexpr int64_t kMaxTaps = INT32_MAX / 255;
-
 Status infer_int_pool(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntAveragePool>();
   VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
+  const int64_t most_taps = INT32_MAX / (is_half_word(ctx.input(0).dtype) ? 65535 : 255);
   Window w;
   VIREO_TRY(check_window(ctx, 0, a.layout(), a.auto_pad(), a.strides(), a.dilations(), a.pads(), &w));
   w.ceil_mode = a.ceil_mode();
@@ -33,8 +32,8 @@ Status infer_int_pool(InferContext& ctx) {
     w.kernel[i] = a.kernel_shape()->Get(static_cast<unsigned>(i));
     const int axis = w.spatial_axis(i);
     VIREO_TRY(window_extent(ctx, w, i, x[axis], &y[axis]));  // refuses extents below 1
-    if (w.kernel[i] > kMaxTaps / taps) {
-      return ctx.fail(Status::kUnsupported, "a window of more than {} taps: its sum may leave int32", kMaxTaps);
+    if (w.kernel[i] > most_taps / taps) {
+      return ctx.fail(Status::kUnsupported, "a window of more than {} taps: its sum may leave int32", most_taps);
     }
     taps *= w.kernel[i];
   }

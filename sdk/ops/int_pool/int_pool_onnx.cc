@@ -1,5 +1,5 @@
 // ONNX has no operator that means what IntAveragePool means. Sums come from LpPool with p = 1, which sums |x|: of codes
-// moved up to 0 to 255, exact in float32 up to 2^24, and of ones, which gives the taps.
+// moved up to 0 and above, exact in float32 up to 2^24, and of ones, which gives the taps.
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/shared/integer_export.h"
 #include "sdk/ops/shared/window_export.h"
@@ -11,7 +11,8 @@ Status export_int_pool(ExportContext& ctx) {
   const TensorType x = ctx.input_type(0);
   int64_t taps = 1;
   for (const int32_t k : *a.kernel_shape()) taps *= k;
-  if (taps * 255 > (int64_t{1} << 24)) {
+  const bool wide = dtype_bits(x.dtype) == 16;
+  if (taps * (wide ? 65535 : 255) > (int64_t{1} << 24)) {
     return ctx.fail(Status::kUnsupported,
                     "a window of " + std::to_string(taps) + " taps: no operator of ONNX sums so many exactly",
                     "convert with --skip fold_quantization");
@@ -30,7 +31,7 @@ Status export_int_pool(ExportContext& ctx) {
     (void)ctx.done_in_layout(std::move(n), a.layout());
     return y;
   };
-  const int32_t shift = x.dtype == DType::kI8 ? 128 : 0, zero = a.x_zero() + shift;
+  const int32_t shift = x.dtype == DType::kI8 ? 128 : x.dtype == DType::kI16 ? 32768 : 0, zero = a.x_zero() + shift;
   const std::string codes = ctx.cast(export_difference(ctx, ctx.input(0), -shift), DType::kF32);
   const std::string total = ctx.cast(sums(codes, false), DType::kI32);
   OnnxNode fill = ExportContext::node("ConstantOfShape", {ctx.step("Shape", {codes})});

@@ -16,7 +16,7 @@ namespace {
 
 Status infer_int_resize(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntResize>();
-  VIREO_TRY(check_codes(ctx, 0, a.x_zero()));
+  VIREO_TRY(check_bytes(ctx, 0, a.x_zero()));
   const Shape& x = ctx.input(0).shape;
   const int count = a.axes() == nullptr ? 0 : static_cast<int>(a.axes()->size());
   if (count < 1 || count > kMaxIntResizeAxes || ctx.input_count() != 1 + 2 * count) {
@@ -51,7 +51,7 @@ Status infer_int_resize(InferContext& ctx) {
     }
     outer *= taps;
   }
-  return infer_codes(ctx, a);
+  return infer_codes(ctx, a, CodeKind::kBytes);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 Status infer_int_softmax(InferContext& ctx) {
   const auto& a = ctx.attrs<attrs::IntSoftmax>();
-  VIREO_TRY(check_codes(ctx, 0, 0));
+  VIREO_TRY(check_bytes(ctx, 0, 0));
   const Shape& x = ctx.input(0).shape;
   int axis = 0;
   VIREO_TRY(check_axis(ctx, a.axis(), x.rank, &axis));
@@ -23,7 +23,7 @@ Status infer_int_softmax(InferContext& ctx) {
     return ctx.fail(Status::kInvalidModel, "the table is {} {}, wanted 256 of int32", dtype_name(t.dtype), t.shape);
   }
   ctx.output(0).shape = x;
-  return infer_codes(ctx, a);
+  return infer_codes(ctx, a, CodeKind::kBytes);
 }
 
 }  // namespace

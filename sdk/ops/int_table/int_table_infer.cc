@@ -12,7 +12,7 @@ namespace vireo {
 namespace {
 
 Status infer_int_table(InferContext& ctx) {
-  VIREO_TRY(check_codes(ctx, 0, 0));
+  VIREO_TRY(check_bytes(ctx, 0, 0));
   const TensorType& t = ctx.input(1);
   if (!is_byte(t.dtype) || t.shape.rank != 1 || ctx.differ(t.shape[0], 256)) {
     return ctx.fail(Status::kInvalidModel, "the table is {} {}, wanted 256 of int8 or uint8", dtype_name(t.dtype),

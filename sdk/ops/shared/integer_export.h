@@ -12,6 +12,42 @@ inline std::string export_difference(ExportContext& ctx, const std::string& code
   return zero == 0 ? wide : ctx.step("Sub", {wide, ctx.add_scalar(DType::kI32, zero)});
 }
 
+// Codes as bytes: code - zero = sum of part.weight * (part.codes - part.zero). ONNX's integer products take bytes, so
+// 16 bits go in two, whose sums are put together in int64.
+struct ExportedBytes {
+  std::string codes;
+  DType type;
+  int32_t zero;
+  int64_t weight;
+};
+inline std::vector<ExportedBytes> export_bytes(ExportContext& ctx, int i, int32_t zero) {
+  const DType t = ctx.input_type(i).dtype;
+  if (dtype_bits(t) == 8) return {{ctx.input(i), t, zero, 1}};
+  const int32_t shift = t == DType::kI16 ? 32768 : 0;
+  const std::string code = export_difference(ctx, ctx.input(i), -shift), unit = ctx.add_scalar(DType::kI32, 256);
+  const std::string high = ctx.step("Div", {code, unit});
+  const std::string low = ctx.step("Sub", {code, ctx.step("Mul", {high, unit})});
+  return {{ctx.cast(high, DType::kU8), DType::kU8, (zero + shift) >> 8, 256},
+          {ctx.cast(low, DType::kU8), DType::kU8, (zero + shift) & 255, 1}};
+}
+// int8 codes as uint8, 128 above. Weights of two parts go so: ONNX Runtime 1.32 moves int8 weights that two products
+// share twice, and fails, and adds two products of uint8 and int8 in 16 bits on some cores.
+inline std::string export_moved_up(ExportContext& ctx, const std::string& codes) {
+  return ctx.cast(export_difference(ctx, codes, -128), DType::kU8);
+}
+// The sum of `sums(part)`, int32, over all parts: int32 of one part, int64 of two.
+template <class Sums>
+std::string export_sums(ExportContext& ctx, const std::vector<ExportedBytes>& parts, const Sums& sums) {
+  std::string all;
+  for (const ExportedBytes& part : parts) {
+    std::string sum = sums(part);
+    if (parts.size() != 1) sum = ctx.cast(sum, DType::kI64);
+    if (part.weight != 1) sum = ctx.step("Mul", {sum, ctx.add_scalar(DType::kI64, static_cast<double>(part.weight))});
+    all = all.empty() ? sum : ctx.step("Add", {all, sum});
+  }
+  return all;
+}
+
 // round_and_clamp(v, y_zero) as codes of y, which are the node's output 0. Round is to even, and what it leaves, +
 // zero, is exact wherever the clamp does not decide.
 template <class Attrs>

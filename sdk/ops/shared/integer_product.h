@@ -28,6 +28,7 @@ struct ByteOperand {
 };
 
 inline bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
+inline bool is_half_word(DType t) { return t == DType::kI16 || t == DType::kU16; }
 
 }  // namespace vireo
 

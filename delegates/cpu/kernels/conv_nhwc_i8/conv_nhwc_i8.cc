@@ -266,6 +266,7 @@ void pack_conv_nhwc_i8(const ConvI8& conv, const void* weights, const Parallel& 
   columns.tap_step = 1;
   columns.a_signed = conv.x_signed;
   columns.b_signed = conv.w_signed;
+  columns.nibbles = conv.w_nibbles;
   pack_i8(columns, parallel, to);
 }
 

@@ -146,6 +146,7 @@ void pack_gemm_i8(const GemmI8& s, const void* b, const Parallel& parallel, void
   columns.channel_step = s.trans_b ? 1 : s.ldb;
   columns.a_signed = s.a_signed;
   columns.b_signed = s.b_signed;
+  columns.nibbles = s.b_nibbles;
   pack_i8(columns, parallel, to);
 }
 

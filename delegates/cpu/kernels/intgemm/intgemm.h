@@ -20,6 +20,7 @@ struct GemmI8 {
   int64_t lda = 0, ldb = 0, ldc = 0;
   bool trans_b = false;  // B is [N, K]
   bool a_signed = false, b_signed = false;
+  bool b_nibbles = false;  // B is int4 where it is packed; the product itself takes bytes
   const void* a_zero = nullptr;
   const void* b_zero = nullptr;
   bool a_zero_per_row = false, b_zero_per_column = false;  // one for all otherwise
@@ -41,6 +42,7 @@ void pack_gemm_i8(const GemmI8& shape, const void* b, const Parallel& parallel, 
 struct ConvI8 {
   ConvF32 shape;
   bool x_signed = false, w_signed = false;
+  bool w_nibbles = false;        // weights are int4 where they are packed; the convolution itself takes bytes
   const void* x_zero = nullptr;  // one
   const void* w_zero = nullptr;  // one, or [O]
   bool w_zero_per_channel = false;

@@ -15,10 +15,11 @@ void pack_i8(const ColumnsI8& b, const Parallel& parallel, void* to) {
       memset(panel, 0, static_cast<size_t>(packed_panel_bytes(b.k, columns)));
       int32_t sums[64] = {};
       for (int64_t k = 0; k < b.k; ++k) {
-        const uint8_t* from = data + n * b.n_step + k % b.channels * b.channel_step + k / b.channels * b.tap_step;
+        int64_t from = n * b.n_step + k % b.channels * b.channel_step + k / b.channels * b.tap_step;
         uint8_t* const row = panel + k / 4 * 4 * columns + k % 4;
         for (int64_t c = 0; c < count; ++c, from += b.n_step) {
-          const auto byte = static_cast<uint8_t>(*from ^ flip);
+          const uint8_t code = b.nibbles ? static_cast<uint8_t>(nibble_at(data, from)) : data[from];
+          const auto byte = static_cast<uint8_t>(code ^ flip);
           row[packed_lane(columns, c) * 4] = byte;
           sums[c] += b.a_signed ? int32_t{byte} : int32_t{static_cast<int8_t>(byte)};
         }

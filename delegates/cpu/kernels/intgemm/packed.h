@@ -23,7 +23,13 @@ struct ColumnsI8 {
   int64_t n = 0, k = 0, channels = 0;
   int64_t n_step = 0, channel_step = 0, tap_step = 0;
   bool a_signed = false, b_signed = false;
+  bool nibbles = false;  // data is int4, two to a byte, the first in the low half
 };
+// Code `i` of int4 data.
+inline int8_t nibble_at(const void* data, int64_t i) {
+  const int32_t code = static_cast<const uint8_t*>(data)[i / 2] >> (i % 2 * 4) & 15;
+  return static_cast<int8_t>((code ^ 8) - 8);
+}
 
 inline int64_t packed_quads(int64_t k) { return (k + 63) / 64 * 16; }  // of a panel, with those that are 0
 inline int64_t packed_panel_bytes(int64_t k, int64_t columns) { return (packed_quads(k) + 1) * 4 * columns; }

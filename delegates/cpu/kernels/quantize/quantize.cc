@@ -18,8 +18,16 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
 HWY_INLINE int32_t zero_at(const Codes& s, int64_t i) {
   if (s.zero_point == nullptr) return 0;
-  return s.code == Code::kI8 ? static_cast<const int8_t*>(s.zero_point)[i]
-                             : static_cast<const uint8_t*>(s.zero_point)[i];
+  switch (s.code) {
+    case Code::kI8:
+      return static_cast<const int8_t*>(s.zero_point)[i];
+    case Code::kI16:
+      return static_cast<const int16_t*>(s.zero_point)[i];
+    case Code::kU16:
+      return static_cast<const uint16_t*>(s.zero_point)[i];
+    default:
+      return static_cast<const uint8_t*>(s.zero_point)[i];
+  }
 }
 
 // Parameters of one run: the same for all its elements, or one each.
@@ -28,12 +36,12 @@ struct Row {
   VI zero;
 };
 
-HWY_INLINE VI codes_of(VF x, const Row& r, int32_t low) {
+HWY_INLINE VI codes_of(VF x, const Row& r, int32_t low, int32_t high) {
   const DF d;
   const DI di;
   // Bounds before rounding: they are integers, so the order does not matter, and the conversion stays in range.
   const VF least = hn::ConvertTo(d, hn::Sub(hn::Set(di, low), r.zero));
-  const VF most = hn::ConvertTo(d, hn::Sub(hn::Set(di, low + 255), r.zero));
+  const VF most = hn::ConvertTo(d, hn::Sub(hn::Set(di, high), r.zero));
   VF q = divide(DF(), x, r.scale);
   q = hn::IfThenElse(hn::Gt(q, least), q, least);  // a NaN is not above anything
   q = hn::IfThenElse(hn::Lt(q, most), q, most);
@@ -45,20 +53,20 @@ HWY_INLINE void quantize_run(const Codes& s, const float* x, T* y, int64_t count
   const DF d;
   const DI di;
   const hn::Rebind<T, DI> d8;
-  const int32_t low = s.code == Code::kI8 ? -128 : 0;
+  constexpr int32_t low = hwy::LimitsMin<T>(), high = hwy::LimitsMax<T>();
   Row r{hn::Set(d, s.scale[at]), hn::Set(di, zero_at(s, at))};
   const T* const zeros = static_cast<const T*>(s.zero_point);
   int64_t i = 0;
   // Whole vectors without masks, which cost more than the quotient.
   for (; !each && i + kLanes <= count; i += kLanes)
-    hn::StoreU(hn::DemoteTo(d8, codes_of(hn::LoadU(d, x + i), r, low)), d8, y + i);
+    hn::StoreU(hn::DemoteTo(d8, codes_of(hn::LoadU(d, x + i), r, low, high)), d8, y + i);
   for (; i < count; i += kLanes) {
     const size_t lanes = static_cast<size_t>(count - i < kLanes ? count - i : kLanes);
     if (each) {
       r.scale = hn::LoadN(d, s.scale + at + i, lanes);
       if (zeros != nullptr) r.zero = hn::PromoteTo(di, hn::LoadN(d8, zeros + at + i, lanes));
     }
-    const auto codes = hn::DemoteTo(d8, codes_of(hn::LoadN(d, x + i, lanes), r, low));
+    const auto codes = hn::DemoteTo(d8, codes_of(hn::LoadN(d, x + i, lanes), r, low, high));
     hn::StoreN(codes, d8, y + i, lanes);
   }
 }
@@ -103,6 +111,10 @@ void quantize_range(const Codes& s, const float* x, void* y, int64_t begin, int6
   for_runs(s, begin, end, [&](int64_t i, int64_t count, int64_t at, bool each) HWY_ATTR {
     if (s.code == Code::kI8) {
       quantize_run(s, x + i, static_cast<int8_t*>(y) + i, count, at, each);
+    } else if (s.code == Code::kI16) {
+      quantize_run(s, x + i, static_cast<int16_t*>(y) + i, count, at, each);
+    } else if (s.code == Code::kU16) {
+      quantize_run(s, x + i, static_cast<uint16_t*>(y) + i, count, at, each);
     } else {
       quantize_run(s, x + i, static_cast<uint8_t*>(y) + i, count, at, each);
     }
@@ -115,6 +127,10 @@ void dequantize_range(const Codes& s, const void* x, float* y, int64_t begin, in
       dequantize_run(s, static_cast<const int32_t*>(x) + i, y + i, count, at, each);
     } else if (s.code == Code::kI8) {
       dequantize_run(s, static_cast<const int8_t*>(x) + i, y + i, count, at, each);
+    } else if (s.code == Code::kI16) {
+      dequantize_run(s, static_cast<const int16_t*>(x) + i, y + i, count, at, each);
+    } else if (s.code == Code::kU16) {
+      dequantize_run(s, static_cast<const uint16_t*>(x) + i, y + i, count, at, each);
     } else {
       dequantize_run(s, static_cast<const uint8_t*>(x) + i, y + i, count, at, each);
     }

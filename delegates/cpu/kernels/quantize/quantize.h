@@ -1,4 +1,4 @@
-// Between float32 and 8-bit codes, with the same bits as sdk/ops/quantize on every core.
+// Between float32 and codes of 8 or 16 bits, with the same bits as sdk/ops/quantize on every core.
 #ifndef VIREO_DELEGATES_CPU_KERNELS_QUANTIZE_QUANTIZE_H_
 #define VIREO_DELEGATES_CPU_KERNELS_QUANTIZE_QUANTIZE_H_
 
@@ -9,7 +9,7 @@
 
 namespace vireo::cpu {
 
-enum class Code : uint8_t { kU8, kI8, kI32 };
+enum class Code : uint8_t { kU8, kI8, kU16, kI16, kI32 };
 
 // [outer, extent, inner] elements, dense; parameters are one for each index of `extent`.
 struct Codes {
@@ -19,7 +19,7 @@ struct Codes {
   const void* zero_point = nullptr;  // of the code's type; null: 0. None for kI32
 };
 
-// y = clamp(rne(x / scale) + zero_point); NaN becomes the least code. kU8 and kI8.
+// y = clamp(rne(x / scale) + zero_point); NaN becomes the least code. Not kI32.
 void quantize_f32(const Codes& shape, const float* x, void* y, const Parallel& parallel);
 // y = (x - zero_point) * scale
 void dequantize_f32(const Codes& shape, const void* x, float* y, const Parallel& parallel);
