@@ -1,9 +1,9 @@
 // Before   x -> IntConv | IntGemm -> IntAdd(residual) | IntAffine
 // After    one composite with these two as its body
-// Fires    the product's codes have one consumer, its weights no zero points; a convolution has one group; the residual
-//          has the shape of the result, and the sums are long: the end of a short one waits for the residual's rows, a
-//          pass over the codes does not; factors are constant, one for all or one a channel, which is the last axis,
-//          and there are rows enough to share them. Idempotent: bodies are not entered.
+// Fires    codes have 8 bits; the product's have one consumer, its weights no zero points; a convolution has one group;
+//          the residual has the shape of the result, and the sums are long: the end of a short one waits for the
+//          residual's rows, a pass over the codes does not; factors are constant, one for all or one a channel, which
+//          is the last axis, and there are rows enough to share them. Idempotent: bodies are not entered.
 // Numerics none: the body is the meaning, and the codes between are rounded as they were.
 #include "converter/passes/fuse/fuse_codes.h"
 
@@ -14,8 +14,11 @@
 namespace vireo::passes {
 namespace {
 
+bool is_byte(const ir::Value* v) { return dtype_bits(v->type.dtype) == 8; }
+
 // Why `n` ends in its own codes; null: it need not.
 const char* why_not(const ir::Node& n) {
+  if (!is_byte(n.in(0)) || !is_byte(n.out())) return "its codes have 16 bits";
   if (n.inputs.size() > 4 && n.inputs[4] != nullptr) return "its weights have zero points";
   if (n.op == Op::kIntConv && n.attributes<attrs::IntConv>().group() != 1) return "it is in groups";
   return nullptr;
@@ -57,9 +60,11 @@ bool has_few_rows(const Shape& y) {
 const char* why_not_with(const ir::Node& product, const ir::Node& step) {
   const ir::Value* codes = product.out();
   if (codes == nullptr) return "nothing reads it";
+  if (!is_byte(step.out())) return "what follows has codes of 16 bits";
   if (step.op == Op::kIntAdd) {
     const ir::Value* other = other_input(step, codes);
     if (other == nullptr || other == codes) return "it is added to itself";
+    if (!is_byte(other)) return "what is added has codes of 16 bits";
     if (other->type.shape != codes->type.shape) return "what is added is repeated";
     return depth_of(product) >= kLongSum ? nullptr : "its sums are short";
   }

@@ -7,14 +7,17 @@
 // After    IntAveragePool (a mean over all axes between batch and channels) | IntSoftmax | IntResize
 // Before   DequantizeLinear -> PRelu | BatchNormalization -> Relu | Clip -> QuantizeLinear
 // After    IntAffine
+// Before   DequantizeLinear -> Relu | Clip -> QuantizeLinear, codes of 16 bits on one side
+// After    IntAffine, or nothing where it changes no code
 // Before   DequantizeLinear -> any functions of that one value -> QuantizeLinear
 // After    IntTable, or nothing where the table changes no code
 // Before   DequantizeLinear of each -> Concat -> QuantizeLinear
-// After    Concat of the codes; IntTable before it where a scale differs
+// After    Concat of the codes; IntTable, for 16 bits IntAffine, before it where a scale differs
 // Before   QLinearConv | QLinearMatMul
 // After    IntConv | IntGemm
-// Fires    8-bit codes; one scale and zero point, weights also one for each output channel; all of them constant and
-//          positive; values inside the region have one consumer; no sum can leave int32. Idempotent.
+// Fires    codes of 8 bits, and of 16 for all but functions, Softmax and Resize; weights of 8 or 4; one scale and zero
+//          point, weights also one for each output channel; all of them constant and positive; values inside the region
+//          have one consumer; no sum of 8-bit codes can leave int32. Idempotent.
 // Numerics the integer formula replaces the float body: bounds in sdk/ops/INTEGER.md.
 // Source   Jacob et al. 2018, arXiv:1712.05877, section 2.
 #include "converter/passes/quantized/fold_quantization.h"
@@ -129,6 +132,7 @@ bool as_table(const Region& r, const ir::Value* v, ir::Value** out, std::string*
     *why = "its operand " + *why;
     return true;
   }
+  if (is_half_word(x.dtype) || is_half_word(r.y.dtype)) return false;  // no table of 65,536 entries
   if (!f.closed(r.end)) {
     *why = "a value inside has another consumer";
     return true;
@@ -222,6 +226,8 @@ ir::Value* fold(const Region& r, std::string* why) {
       return make_int_resize(r, why);
     case Op::kConcat:
       return make_int_concat(r, why);
+    case Op::kDequantizeLinear:
+      return make_int_rescale(r, why);
     case Op::kLSTM:
     case Op::kGRU:  // fuse_recurrent has those with a state in codes
       if (n.attributes<attrs::Recurrent>().state_scale() != 0) return nullptr;
@@ -244,7 +250,7 @@ ir::Value* fold_region(ir::Graph& g, ir::Node* end, PassLog& log, const ir::Node
   if (!read_scale(*end, &r.y, &why)) {
   } else if (!r.y.per_tensor()) {
     why = "it has a scale for each channel";
-  } else if (dtype_bits(r.y.dtype) != 8 || !dtype_is_integer(r.y.dtype)) {
+  } else if (!is_code(r.y.dtype)) {
     why = "its codes are " + std::string(dtype_name(r.y.dtype));
   }
   if (!why.empty()) {

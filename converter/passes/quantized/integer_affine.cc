@@ -92,4 +92,32 @@ ir::Value* make_int_affine(const Region& r, std::string* why) {
   return finish(r, add_node(*r.graph, Op::kIntAffine, pack<attrs::IntAffine>(a), inputs, n, r.end), why);
 }
 
+ir::Value* add_rescale(const Region& r, ir::Value* x, const Scale& from, std::string* why) {
+  if (from == r.y && r.low == least(r.y.dtype) && r.high == greatest(r.y.dtype)) return x;
+  float factor = 0;
+  if (!multiplier_of(from.scale() / r.y.scale(), &factor, why)) return nullptr;
+  attrs::IntAffineT a;
+  a.x_zero = from.zero();
+  set_codes(r, &a);
+  ir::Value* constant = r.graph->add_constant(r.end->name + "_factor",
+                                              ir::make_constant_of<float>(DType::kF32, vector_shape(1), {factor}));
+  ir::Node* n = add_node(*r.graph, Op::kIntAffine, pack<attrs::IntAffine>(a), {x, constant}, *r.end, r.end);
+  if (n != nullptr) return n->out();
+  *why = "its shape function refuses the codes";
+  return nullptr;
+}
+
+ir::Value* make_int_rescale(const Region& r, std::string* why) {
+  Scale x;
+  ir::Value* codes = codes_of(r.result, &x, why);
+  if (codes == nullptr) {
+    *why = "its operand " + *why;
+    return nullptr;
+  }
+  ir::Value* y = add_rescale(r, codes, x, why);
+  if (y == nullptr || y == codes || y->type == r.end->out()->type) return y;
+  *why = "its codes have another shape";
+  return nullptr;
+}
+
 }  // namespace vireo::passes

@@ -39,6 +39,12 @@ ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why) {
   return v;
 }
 
+bool all_bytes(const Scale& x, const Scale& y, std::string* why) {
+  if (!is_half_word(x.dtype) && !is_half_word(y.dtype)) return true;
+  *why = "its codes have 16 bits, and there is a form of it for 8";
+  return false;
+}
+
 namespace {
 
 // What a product with constant weights needs: one entry for each output channel, or one for all.
@@ -58,14 +64,16 @@ bool plan_product(const Scale& x, const Scale& w, const Scale& y, const std::vec
   }
   std::vector<int32_t> bias;
   if (!reals.empty() && !bias_codes(reals, product, columns.size(), &bias, why)) return false;
-  if (!sums_fit(columns, span_of(x.dtype, x.zero()), bias, why)) return false;
+  // Sums of 16-bit codes are int64.
+  if (!is_half_word(x.dtype) && !sums_fit(columns, span_of(x.dtype, x.zero()), bias, why)) return false;
   out->multiplier =
       ir::make_constant_of<float>(DType::kF32, vector_shape(static_cast<int64_t>(multipliers.size())), multipliers);
   if (!bias.empty())
     out->bias = ir::make_constant_of<int32_t>(DType::kI32, vector_shape(static_cast<int64_t>(bias.size())), bias);
   bool shifted = false;
   for (const int32_t z : w.zeros) shifted = shifted || z != 0;
-  if (shifted) out->w_zero = i8_constant(w.dtype, vector_shape(static_cast<int64_t>(w.zeros.size())), w.zeros);
+  const DType zeros = w.dtype == DType::kI4 ? DType::kI8 : w.dtype;
+  if (shifted) out->w_zero = code_constant(zeros, vector_shape(static_cast<int64_t>(w.zeros.size())), w.zeros);
   return true;
 }
 
@@ -80,9 +88,10 @@ std::vector<ir::Value*> product_inputs(ir::Graph& g, const std::string& name, ir
   return in;
 }
 
-double magnitude(const ir::Constant& codes, int64_t i, int32_t zero) {
-  return std::abs(static_cast<int>(static_cast<int8_t>(codes.tensor.bytes[static_cast<size_t>(i)])) - zero);
-}
+double magnitude(const ir::Constant& codes, int64_t i, int32_t zero) { return std::abs(weight_at(codes, i) - zero); }
+
+// The type that weights have beside codes of `x`: int4 multiplies bytes only.
+DType type_beside(const Scale& x, const Weights& w) { return is_half_word(x.dtype) ? DType::kI8 : w.scale.dtype; }
 
 // One value for each index of `axis` of y: all other extents of `v` are 1.
 bool along_axis(const ir::Value& v, const Shape& y, int axis) {
@@ -125,7 +134,14 @@ ir::Value* make_int_conv(const Region& r, std::string* why) {
   a.group = from->group;
   a.x_zero = x.zero();
   set_codes(r, &a);
-  ir::Value* weights = r.graph->add_constant(n.in(1)->name, w.codes);
+  const DType type = type_beside(x, w);
+  ir::ConstantPtr kept = w.codes;
+  if (type != w.scale.dtype) {
+    std::vector<int32_t> numbers;
+    for (int64_t i = 0; i < total; ++i) numbers.push_back(weight_at(*w.codes, i));
+    kept = weights_constant(type, w.codes->tensor.type.shape, numbers);
+  }
+  ir::Value* weights = r.graph->add_constant(n.in(1)->name, kept);
   return finish(r,
                 add_node(*r.graph, Op::kIntConv, pack<attrs::IntConv>(a),
                          product_inputs(*r.graph, n.name, codes, weights, p), n, r.end),
@@ -169,27 +185,32 @@ ir::Value* make_int_gemm(const Region& r, ir::Node* product, ir::Node* sum, std:
     if (!weights_of(n.in(1), trans_b ? 0 : 1, &w, why)) return nullptr;
     const int64_t k = shape[trans_b ? 1 : 0], columns = shape[trans_b ? 0 : 1];
     std::vector<double> sums(static_cast<size_t>(columns), 0);
-    std::vector<uint8_t> turned(static_cast<size_t>(k * columns));
+    std::vector<int32_t> turned(static_cast<size_t>(k * columns));
     for (int64_t i = 0; i < k; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
         const int64_t at = trans_b ? j * k + i : i * columns + j;
         sums[static_cast<size_t>(j)] += magnitude(*w.codes, at, w.scale.zero(static_cast<size_t>(j)));
-        turned[static_cast<size_t>(i * columns + j)] = w.codes->tensor.bytes[static_cast<size_t>(at)];
+        turned[static_cast<size_t>(i * columns + j)] = weight_at(*w.codes, at);
       }
     }
     if (!plan_product(x, w.scale, r.y, sums, bias, alpha, &p, why)) return nullptr;
+    const DType type = type_beside(x, w);
     ir::ConstantPtr kept = w.codes;
-    if (trans_b) {
+    if (trans_b || type != w.scale.dtype) {
       Shape s = shape;
       s.dims[0] = k;
       s.dims[1] = columns;
-      kept = ir::make_constant({DType::kI8, s}, std::move(turned));
+      kept = weights_constant(type, s, turned);
     }
     right = r.graph->add_constant(n.in(1)->name, kept);
   } else {
     Scale w;
     right = operand(n, 1, &w, why);
     if (right == nullptr) return nullptr;
+    if (is_half_word(w.dtype)) {
+      *why = "its second operand has codes of 16 bits";
+      return nullptr;
+    }
     if (trans_b) {
       *why = "its second operand is transposed and not constant";
       return nullptr;
@@ -321,7 +342,8 @@ ir::Value* make_int_softmax(const Region& r, std::string* why) {
   Scale x;
   ir::Value* codes = operand(*r.core, 0, &x, why);
   attrs::IntSoftmaxT a;
-  if (codes == nullptr || !multiplier_of(1 / r.y.scale(), &a.multiplier, why)) return nullptr;
+  if (codes == nullptr || !all_bytes(x, r.y, why) || !multiplier_of(1 / r.y.scale(), &a.multiplier, why))
+    return nullptr;
   if (r.core->in(0)->type.shape.rank == 0) {
     *why = "it is a Softmax of a single number";
     return nullptr;
@@ -336,6 +358,15 @@ ir::Value* make_int_softmax(const Region& r, std::string* why) {
   return finish(r, add_node(*r.graph, Op::kIntSoftmax, pack<attrs::IntSoftmax>(a), {codes, t}, *r.core, r.end), why);
 }
 
+namespace {
+
+bool all_are_bytes(const std::vector<Scale>& scales, const Scale& y) {
+  return !is_half_word(y.dtype) &&
+         std::none_of(scales.begin(), scales.end(), [](const Scale& s) { return is_half_word(s.dtype); });
+}
+
+}  // namespace
+
 ir::Value* make_int_concat(const Region& r, std::string* why) {
   std::vector<ir::Value*> parts;
   std::vector<Scale> scales(r.core->inputs.size());
@@ -346,6 +377,11 @@ ir::Value* make_int_concat(const Region& r, std::string* why) {
   if (r.low != least(r.y.dtype) || r.high != greatest(r.y.dtype)) {
     *why = "an activation stands behind it";
     return nullptr;
+  }
+  if (!all_are_bytes(scales, r.y)) {
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] = add_rescale(r, parts[i], scales[i], why);
+    if (std::find(parts.begin(), parts.end(), nullptr) != parts.end()) return nullptr;
+    return finish(r, add_node(*r.graph, Op::kConcat, r.core->attrs, parts, *r.core, r.end), why);
   }
   std::vector<ir::ConstantPtr> tables;
   for (const ir::Value* v : r.core->inputs) {
@@ -362,7 +398,7 @@ ir::Value* make_int_concat(const Region& r, std::string* why) {
 ir::ConstantPtr all_values(const ir::Node& dequantize) {
   std::vector<int32_t> codes(256);
   std::iota(codes.begin(), codes.end(), 0);
-  return rescaled(dequantize, i8_constant(dequantize.in(0)->type.dtype, vector_shape(256), codes));
+  return rescaled(dequantize, code_constant(dequantize.in(0)->type.dtype, vector_shape(256), codes));
 }
 
 ir::ConstantPtr make_table(const ir::ConstantPtr& values, const ir::Node& quantize) {

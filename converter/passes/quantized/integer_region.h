@@ -31,9 +31,15 @@ ir::Value* make_int_average(const Region& r, std::string* why);
 ir::Value* make_int_softmax(const Region& r, std::string* why);
 ir::Value* make_int_resize(const Region& r, std::string* why);  // linear and cubic
 ir::Value* make_int_concat(const Region& r, std::string* why);
+// No core at all, or only Relu and Clip: from one scale to another, for codes of which one has 16 bits.
+ir::Value* make_int_rescale(const Region& r, std::string* why);
 
 // The codes that input `i` of `n` was dequantized from; null with `why`.
 ir::Value* operand(const ir::Node& n, size_t i, Scale* s, std::string* why);
+// False with `why` where one of them has codes of 16 bits.
+bool all_bytes(const Scale& x, const Scale& y, std::string* why);
+// `x`, of scale `from`, as codes of the region's end: IntAffine before the end, or `x` itself. Null with `why`.
+ir::Value* add_rescale(const Region& r, ir::Value* x, const Scale& from, std::string* why);
 // The last attributes of every integer operator.
 template <class Attrs>
 void set_codes(const Region& r, Attrs* a) {

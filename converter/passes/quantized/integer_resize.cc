@@ -114,7 +114,7 @@ ir::Value* make_int_resize(const Region& r, std::string* why) {
   Scale x;
   ir::Value* codes = operand(n, 0, &x, why);
   std::vector<Taps> taps;
-  if (codes == nullptr || !read_taps(n, &taps, why)) return nullptr;
+  if (codes == nullptr || !all_bytes(x, r.y, why) || !read_taps(n, &taps, why)) return nullptr;
   if (taps.empty() || taps.size() > static_cast<size_t>(kMaxIntResizeAxes)) {
     *why = "it resamples " + std::to_string(taps.size()) + " axes";
     return nullptr;

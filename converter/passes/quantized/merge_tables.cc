@@ -63,6 +63,7 @@ void run_merge_tables(ir::Graph& g, PassLog& log) {
     std::vector<Source> sources = {source_of(n.in(0))};
     if (n.op != Op::kIntTable) sources.push_back(source_of(n.in(1)));
     ir::Value* const x = sources.front().x;
+    if (dtype_bits(n.out()->type.dtype) != 8 || dtype_bits(x->type.dtype) != 8) continue;
     if (sources.back().x != x || (n.op == Op::kIntTable && n.in(1)->constant == nullptr)) continue;
     bool tables = false, gone = false;
     for (const Source& s : sources) {

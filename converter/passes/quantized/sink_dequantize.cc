@@ -7,9 +7,8 @@
 // After    Concat of the codes -> DequantizeLinear
 // Before   QuantizeLinear of a constant; a movement of constant codes
 // After    a constant
-// Fires    one scale, positive (a Transpose takes scales of channels along); 8-bit codes; the moved value has one
-// consumer
-//          in the second form. Idempotent.
+// Fires    one scale, positive (a Transpose takes scales of channels along); codes of 8 or 16 bits; the moved
+//          value has one consumer in the second form. Idempotent.
 // Numerics none: both are functions of one element, and rising ones, so that a maximum commutes with them as well.
 #include "converter/passes/quantized/sink_dequantize.h"
 
@@ -71,7 +70,7 @@ bool moves_data(const ir::Node& n, std::string* why) {
 
 ir::Value* zero_constant(ir::Graph& g, const Scale& s) {
   Shape scalar;
-  return g.add_constant("pad_zero", i8_constant(s.dtype, scalar, {s.zero()}));
+  return g.add_constant("pad_zero", code_constant(s.dtype, scalar, {s.zero()}));
 }
 
 // `n` with other data; null when the shape function refuses.
@@ -118,7 +117,7 @@ bool sink(ir::Graph& g, ir::Node& n, PassLog& log) {
     log.reject(n, why);
     return false;
   }
-  if (dtype_bits(s.dtype) != 8 || !dtype_is_integer(s.dtype)) return false;
+  if (!is_code(s.dtype)) return false;
   if (!follow_axis(n, s, &axis)) {
     log.reject(n, "moves codes that have a scale for each index of axis " + std::to_string(s.axis));
     return false;
@@ -156,8 +155,7 @@ bool hoist(ir::Graph& g, ir::Node& q, PassLog& log) {
     log.reject(*n, std::to_string(n->out()->uses.size() + n->out()->output_uses) + " consumers");
     return false;
   }
-  if (!read_scale(q, &s, &why) || !s.per_tensor() || dtype_bits(s.dtype) != 8 || !dtype_is_integer(s.dtype))
-    return false;
+  if (!read_scale(q, &s, &why) || !s.per_tensor() || !is_code(s.dtype)) return false;
   std::vector<ir::Value*> inputs = q.inputs;
   inputs[0] = n->in(0);
   ir::Node* first = add_node(g, Op::kQuantizeLinear, q.attrs, inputs, q, n);
@@ -205,11 +203,13 @@ bool join(ir::Graph& g, ir::Node& n) {
   return true;
 }
 
+bool may_be_codes(const ir::Value& v) { return dtype_bits(v.type.dtype) == 8 || is_half_word(v.type.dtype); }
+
 // Constant codes, made now: fold_constants has run, and keeps what quantizes.
 bool fold(ir::Graph& g, ir::Node& n) {
   std::string why;
   if (n.outputs.size() != 1 || (n.op != Op::kQuantizeLinear && !moves_data(n, &why))) return false;
-  if (n.op != Op::kQuantizeLinear && dtype_bits(n.out()->type.dtype) != 8) return false;
+  if (n.op != Op::kQuantizeLinear && !may_be_codes(*n.out())) return false;
   std::vector<ir::ConstantPtr> inputs, results;
   int64_t bytes = 4096;
   for (const ir::Value* v : n.inputs) {
@@ -254,7 +254,7 @@ void run_sink_dequantize(ir::Graph& g, PassLog& log) {
     for (ir::Node& n : g.nodes()) order_now.push_back(&n);
     for (ir::Node* n : order_now) {
       if (n->op == Op::kQuantizeLinear || n->out() == nullptr || !n->bodies.empty() || n->out()->unused()) continue;
-      if (dtype_bits(n->out()->type.dtype) == 8 && fold(g, *n)) {
+      if (may_be_codes(*n->out()) && fold(g, *n)) {
         log.changed();
         again = true;
       }

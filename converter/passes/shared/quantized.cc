@@ -11,6 +11,16 @@ namespace vireo::passes {
 namespace {
 
 bool is_byte(DType t) { return t == DType::kI8 || t == DType::kU8; }
+bool is_nibble(DType t) { return t == DType::kI4 || t == DType::kU4; }
+
+// Also of 4 bits.
+int32_t integer_at(const ir::Constant& c, int64_t i) {
+  const DType t = c.tensor.type.dtype;
+  const uint8_t* const bytes = c.tensor.bytes.data();
+  if (!is_nibble(t)) return static_cast<int32_t>(read_integer(t, bytes, i));
+  const int32_t code = bytes[i / 2] >> (i % 2 * 4) & 15;
+  return t == DType::kI4 ? (code ^ 8) - 8 : code;
+}
 
 template <class Attrs>
 bool read(const ir::Node& n, int rank, Scale* out, std::string* why) {
@@ -42,14 +52,11 @@ bool read(const ir::Node& n, int rank, Scale* out, std::string* why) {
   }
   out->zeros.assign(out->scales.size(), 0);
   if (z != nullptr) {
-    if (!dtype_is_integer(z->type.dtype) || dtype_bits(z->type.dtype) < 8) {
+    if (!dtype_is_integer(z->type.dtype) || dtype_bits(z->type.dtype) < 4) {
       *why = "its codes are " + std::string(dtype_name(z->type.dtype));
       return false;
     }
-    for (size_t i = 0; i < out->zeros.size(); ++i) {
-      out->zeros[i] =
-          static_cast<int32_t>(read_integer(z->type.dtype, z->constant->tensor.bytes.data(), static_cast<int64_t>(i)));
-    }
+    for (size_t i = 0; i < out->zeros.size(); ++i) out->zeros[i] = integer_at(*z->constant, static_cast<int64_t>(i));
   }
   out->axis = a.axis() < 0 ? a.axis() + rank : a.axis();
   return true;
@@ -69,6 +76,9 @@ bool read_scale(const ir::Node& n, Scale* out, std::string* why) {
   return true;
 }
 
+bool is_half_word(DType t) { return t == DType::kI16 || t == DType::kU16; }
+bool is_code(DType t) { return is_byte(t) || is_half_word(t); }
+
 ir::Value* codes_of(const ir::Value* v, Scale* out, std::string* why) {
   const ir::Node* n = maker(v, Op::kDequantizeLinear);
   if (n == nullptr) {
@@ -76,7 +86,7 @@ ir::Value* codes_of(const ir::Value* v, Scale* out, std::string* why) {
     return nullptr;
   }
   if (!read_scale(*n, out, why)) return nullptr;
-  if (!is_byte(out->dtype)) {
+  if (!is_code(out->dtype)) {
     *why = "has codes of " + std::string(dtype_name(out->dtype));
     return nullptr;
   }
@@ -115,8 +125,11 @@ bool constant_reals(const ir::Value* v, std::vector<double>* out) {
   return true;
 }
 
-int32_t least(DType dtype) { return dtype == DType::kI8 ? -128 : 0; }
-int32_t greatest(DType dtype) { return dtype == DType::kI8 ? 127 : 255; }
+int32_t least(DType dtype) { return dtype == DType::kI8 ? -128 : dtype == DType::kI16 ? -32768 : 0; }
+int32_t greatest(DType dtype) {
+  if (is_half_word(dtype)) return dtype == DType::kI16 ? 32767 : 65535;
+  return dtype == DType::kI8 ? 127 : 255;
+}
 
 ir::ConstantPtr rescaled(const ir::Node& n, const ir::ConstantPtr& x) {
   std::vector<ir::ConstantPtr> in{x}, out;
@@ -153,7 +166,7 @@ bool weights_of(const ir::Value* v, int axis, Weights* out, std::string* why) {
     *why = "weights: " + *why;
     return false;
   }
-  if (!is_byte(out->scale.dtype)) {
+  if (!is_byte(out->scale.dtype) && !is_nibble(out->scale.dtype)) {
     *why = "its weights are " + std::string(dtype_name(out->scale.dtype));
     return false;
   }
@@ -162,14 +175,26 @@ bool weights_of(const ir::Value* v, int axis, Weights* out, std::string* why) {
     return false;
   }
   out->codes = c;
-  if (out->scale.dtype == DType::kU8) {
+  const DType t = out->scale.dtype;
+  if (t == DType::kU8 || t == DType::kU4) {
+    const bool byte = t == DType::kU8;
     std::vector<uint8_t> bytes(c->tensor.bytes.data(), c->tensor.bytes.data() + c->tensor.bytes.size());
-    for (uint8_t& b : bytes) b ^= 0x80;
-    out->codes = ir::make_constant({DType::kI8, c->tensor.type.shape}, std::move(bytes));
-    for (int32_t& z : out->scale.zeros) z -= 128;
-    out->scale.dtype = DType::kI8;
+    for (uint8_t& b : bytes) b ^= byte ? 0x80 : 0x88;
+    out->scale.dtype = byte ? DType::kI8 : DType::kI4;
+    out->codes = ir::make_constant({out->scale.dtype, c->tensor.type.shape}, std::move(bytes));
+    for (int32_t& z : out->scale.zeros) z -= byte ? 128 : 8;
   }
   return true;
+}
+
+int32_t weight_at(const ir::Constant& codes, int64_t i) { return integer_at(codes, i); }
+
+ir::ConstantPtr weights_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& numbers) {
+  if (dtype != DType::kI4) return code_constant(dtype, shape, numbers);
+  std::vector<uint8_t> bytes((numbers.size() + 1) / 2, 0);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    bytes[i / 2] = static_cast<uint8_t>(bytes[i / 2] | (numbers[i] & 15) << (i % 2 * 4));
+  return ir::make_constant({dtype, shape}, std::move(bytes));
 }
 
 bool bias_codes(const std::vector<double>& reals, const std::vector<double>& product, size_t count,
@@ -206,10 +231,13 @@ bool multiplier_of(double value, float* out, std::string* why) {
   return false;
 }
 
-ir::ConstantPtr i8_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes) {
+ir::ConstantPtr code_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes) {
   std::vector<uint8_t> bytes;
-  bytes.reserve(codes.size());
-  for (const int32_t c : codes) bytes.push_back(static_cast<uint8_t>(c));
+  bytes.reserve(codes.size() * (is_half_word(dtype) ? 2 : 1));
+  for (const int32_t c : codes) {
+    bytes.push_back(static_cast<uint8_t>(c));
+    if (is_half_word(dtype)) bytes.push_back(static_cast<uint8_t>(c >> 8));
+  }
   return ir::make_constant({dtype, shape}, std::move(bytes));
 }
 

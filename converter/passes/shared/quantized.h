@@ -26,7 +26,11 @@ struct Scale {
 // number, or they come in blocks.
 bool read_scale(const ir::Node& n, Scale* out, std::string* why);
 
-// `v` = DequantizeLinear of 8-bit codes with one scale: its codes. Null with the reason in `why`.
+// Codes that integer operators compute on: 8 or 16 bits.
+bool is_code(DType dtype);
+bool is_half_word(DType dtype);
+
+// `v` = DequantizeLinear of codes with one scale: its codes. Null with the reason in `why`.
 ir::Value* codes_of(const ir::Value* v, Scale* out, std::string* why);
 
 // What `n`, a QuantizeLinear or DequantizeLinear of one constant scale, makes of `x`, as its kernel computes it. Null
@@ -36,17 +40,22 @@ ir::ConstantPtr rescaled(const ir::Node& n, const ir::ConstantPtr& x);
 // Elements of `v` where it is a float constant or DequantizeLinear of a constant, as doubles; false: it is neither.
 bool constant_reals(const ir::Value* v, std::vector<double>* out);
 
-// The code that `quantize`, of one constant scale and 8-bit codes, makes of `real`, rounded to the type that it takes.
+// The code that `quantize`, of one constant scale, makes of `real`, rounded to the type that it takes.
 // `real` is not NaN.
 int32_t code_of(const ir::Node& quantize, double real);
 int32_t least(DType dtype);
 int32_t greatest(DType dtype);
 
-// Weights as int8, whatever 8-bit type they came in: a uint8 code and its zero point both lose 128.
+// Weights as int8 or int4, whatever type of 8 or 4 bits they came in: an unsigned code and its zero point both lose
+// half of their type's range.
 struct Weights {
   ir::ConstantPtr codes;
   Scale scale;
 };
+// One of them as a number.
+int32_t weight_at(const ir::Constant& codes, int64_t i);
+// Numbers as weights of `dtype`, int8 or int4.
+ir::ConstantPtr weights_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& numbers);
 // `v` = DequantizeLinear(constant), with one scale or one for each index of `axis`.
 bool weights_of(const ir::Value* v, int axis, Weights* out, std::string* why);
 
@@ -75,7 +84,8 @@ void copy_window(const From& from, To* to) {
   to->layout = from.layout;
 }
 
-ir::ConstantPtr i8_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes);
+// Of 8 or 16 bits.
+ir::ConstantPtr code_constant(DType dtype, const Shape& shape, const std::vector<int32_t>& codes);
 inline Shape vector_shape(int64_t n) {
   Shape s;
   s.rank = 1;

@@ -41,7 +41,7 @@ bool parameters(const ir::Value* scale, const ir::Value* zero, bool channels, Pa
   }
   const Shape shape = count == 1 ? Shape{} : vector_shape(static_cast<int64_t>(count));
   out->scale = from_reals(DType::kF32, shape, out->scales);
-  if (zero != nullptr) out->zero = i8_constant(zero->type.dtype, shape, zeros);
+  if (zero != nullptr) out->zero = code_constant(zero->type.dtype, shape, zeros);
   return true;
 }
 
