@@ -22,7 +22,7 @@ namespace vireo::cli {
 namespace {
 
 struct ConvertOptions_here {
-  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce, scheme = "w8a8";
+  std::string model, output, onnx, check, report, tests, signature, quantize, reproduce;
   Limits limits;
   std::vector<std::string> shapes, bounds, skip, states, targets;
   ImportOptions import;
@@ -455,7 +455,11 @@ void add_quantize(Command app, Context& context) {
       .file({".json"});
   verb.add_option("--window", options->int8.window, "the data are tokens: a sample is this many of them")
       .range(1.0, 1e9);
-  verb.add_option("--scheme", options->scheme, "values and weights in 8 bits").one_of({"w8a8"}).show_default();
+  verb.add_option(
+          "--scheme", options->int8.format,
+          "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; the default is what the "
+          "recipe says, else w8a8")
+      .one_of({"w8a8", "w8a16", "w4a8"});
   add_signature(verb, options.get());
   add_recipe_options(verb, &options->int8);
   verb.add_option("--emit-onnx", options->int8.qdq,

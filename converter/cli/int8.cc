@@ -65,6 +65,7 @@ quant::Recipe recipe_of(const Int8Request& request, const std::string& model) {
     throw Failure(request.recipe + " is for another model: it says " + recipe.model + ", " + model + " is " + digest,
                   "use the recipe with its model, or take \"model\" out of it to try it with this one");
   recipe.model = digest;
+  if (!request.format.empty()) quant::find_format(request.format, &recipe.format);
   return recipe;
 }
 

@@ -17,6 +17,7 @@ namespace vireo::cli {
 
 struct Int8Request {
   std::string data, recipe;         // what is read; "": nothing
+  std::string format;               // "w8a8", "w8a16" or "w4a8"; "": what the recipe says, else w8a8
   std::string save_recipe, qdq;     // files that are written; "": none
   std::string memory;               // "2G", "500M" or a number of bytes; "": twice the model, at least 512 MB
   std::vector<std::string> inputs;  // NAME=KEY, of the data

@@ -126,7 +126,7 @@ double root_mean_square(const MomentsObserver& moments) {
 }
 
 // What takes the bits of a value, in words; "" where nothing stands out.
-std::string lost_to(const std::string& whose, const Statistics& s) {
+std::string lost_to(const std::string& whose, const Statistics& s, int bits) {
   constexpr double kWide = 8, kFar = 30;
   char text[160];
   if (s.range.empty()) return "";
@@ -135,8 +135,8 @@ std::string lost_to(const std::string& whose, const Statistics& s) {
   size_t channel = 0;
   const double spread = spread_of_channels(s.range, &channel);
   if (spread >= kWide) {
-    std::snprintf(text, sizeof(text), "channel %zu of %s reaches %.0f times the median: %d of 8 bits idle in most",
-                  channel, whose.c_str(), spread, static_cast<int>(std::log2(spread)));
+    std::snprintf(text, sizeof(text), "channel %zu of %s reaches %.0f times the median: %d of %d bits idle in most",
+                  channel, whose.c_str(), spread, static_cast<int>(std::log2(spread)), bits);
     return text;
   }
   const double most =
@@ -150,13 +150,13 @@ std::string lost_to(const std::string& whose, const Statistics& s) {
   return "";
 }
 
-std::string reason_for(const Plan& plan, size_t input, size_t result,
+std::string reason_for(const Plan& plan, const Choice& choice, size_t input, size_t result,
                        const std::map<uint32_t, Statistics>& statistics) {
   for (const auto& [whose, index] : {std::make_pair("its input", input), std::make_pair("its result", result)}) {
     if (index == Cell::kNoValue) continue;
     const auto found = statistics.find(plan.values[index].value->id);
     if (found == statistics.end()) continue;
-    const std::string why = lost_to(whose, found->second);
+    const std::string why = lost_to(whose, found->second, dtype_bits(choice.scales[index].type));
     if (!why.empty()) return why;
   }
   return "";
@@ -270,15 +270,16 @@ bool account(const ir::Graph& graph, const Plan& plan, const Choice& choice, con
     const Layer& layer = plan.layers[i];
     const ir::Value* v = compared(plan, layer);
     add(layer.node, v, quantized_twin(*twins, plan, choice, i),
-        v == plan.values[layer.result].value ? decoded[layer.result] : v, choice.weights[i].codes.size(),
-        reason_for(plan, layer.input, layer.result, statistics));
+        v == plan.values[layer.result].value ? decoded[layer.result] : v,
+        choice.weights[i].codes.size() * static_cast<size_t>(choice.weights[i].bits) / 8,
+        reason_for(plan, choice, layer.input, layer.result, statistics));
   }
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const ir::Value* v = cell.node->out(compared_output(cell));
     add(cell.node, v, quantized_cell_twin(*twins, plan, choice, i),
         cell.result == Cell::kNoValue ? v : decoded[cell.result], choice.cells[i].bytes(),
-        reason_for(plan, cell.input, cell.result, statistics));
+        reason_for(plan, choice, cell.input, cell.result, statistics));
   }
   Accountant accountant(*twins, annotated, std::move(pairs), std::move(results), samples, evaluator, options);
   if (!accountant.run(error)) return false;

@@ -16,7 +16,9 @@ ir::Value* number(ir::Graph& graph, const std::string& name, float x) {
 }
 
 ir::Value* zero_code(ir::Graph& graph, const std::string& name, const ValueScale& s) {
-  return graph.add_constant(name, ir::make_constant_of<uint8_t>(DType::kU8, Shape{}, {static_cast<uint8_t>(s.zero)}));
+  if (s.type == DType::kI16)
+    return graph.add_constant(name, ir::make_constant_of<int16_t>(s.type, Shape{}, {static_cast<int16_t>(s.zero)}));
+  return graph.add_constant(name, ir::make_constant_of<uint8_t>(s.type, Shape{}, {static_cast<uint8_t>(s.zero)}));
 }
 
 // A node of one result, named after it.
@@ -37,7 +39,7 @@ ir::Node* after(ir::Graph& graph, const ir::Value* v) {
 }
 
 // The scale of a constant's own codes: its exact range.
-void code_constant(ir::Graph& graph, const CodedConstant& c) {
+void code_constant(ir::Graph& graph, const CodedConstant& c, DType type) {
   const ir::Value& v = *c.node->in(c.input);
   const ConstTensor& t = v.constant->tensor;
   ValueRange range;
@@ -46,13 +48,15 @@ void code_constant(ir::Graph& graph, const CodedConstant& c) {
     range.low = std::min(range.low, x);
     range.high = std::max(range.high, x);
   }
-  const ValueScale s = scale_of(range);
-  std::vector<uint8_t> codes(static_cast<size_t>(t.count()));
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const double x = read_real(DType::kF32, t.bytes.data(), static_cast<int64_t>(i));
-    codes[i] = static_cast<uint8_t>(std::clamp(std::nearbyint(x / static_cast<double>(s.scale)) + s.zero, 0.0, 255.0));
+  const ValueScale s = type == DType::kI16 ? wide_scale_of(range) : scale_of(range);
+  std::vector<uint8_t> codes;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    const double x = through_codes(s, read_real(DType::kF32, t.bytes.data(), i));
+    const auto code = static_cast<int32_t>(std::nearbyint(x / static_cast<double>(s.scale))) + s.zero;
+    codes.push_back(static_cast<uint8_t>(code));
+    if (type == DType::kI16) codes.push_back(static_cast<uint8_t>(code >> 8));
   }
-  ir::Value* held = graph.add_constant(v.name, ir::make_constant({DType::kU8, t.type.shape}, std::move(codes)));
+  ir::Value* held = graph.add_constant(v.name, ir::make_constant({type, t.type.shape}, std::move(codes)));
   ir::Value* wide = emit(graph, Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(attrs::DequantizeLinearT{}),
                          {held, number(graph, v.name + "_scale", s.scale), zero_code(graph, v.name + "_zero", s)},
                          DType::kF32, v.name + "_wide", c.node);
@@ -64,8 +68,8 @@ void code_constant(ir::Graph& graph, const CodedConstant& c) {
 ir::Value* add_pair(ir::Graph& graph, ir::Value* v, const ValueScale& s, ir::Node* before) {
   ir::Value *scale = number(graph, v->name + "_scale", s.scale), *zero = zero_code(graph, v->name + "_zero", s);
   attrs::QuantizeLinearT q;
-  q.output_dtype = static_cast<uint8_t>(DType::kU8);
-  ir::Value* codes = emit(graph, Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {v, scale, zero}, DType::kU8,
+  q.output_dtype = static_cast<uint8_t>(s.type);
+  ir::Value* codes = emit(graph, Op::kQuantizeLinear, pack<attrs::QuantizeLinear>(q), {v, scale, zero}, s.type,
                           v->name + "_codes", before);
   return emit(graph, Op::kDequantizeLinear, pack<attrs::DequantizeLinear>(attrs::DequantizeLinearT{}),
               {codes, scale, zero}, DType::kF32, v->name + "_decoded", before);
@@ -94,7 +98,7 @@ std::vector<ir::Value*> annotate(ir::Graph& graph, const Plan& plan, const Choic
   }
   for (size_t i = 0; i < plan.cells.size(); ++i)
     set_cell_codes(graph, plan.cells[i].node, choice.cells[i], plan.cells[i].node);
-  for (const CodedConstant& c : plan.constants) code_constant(graph, c);
+  for (const CodedConstant& c : plan.constants) code_constant(graph, c, choice.constants);
   for (size_t i = 0; i < plan.values.size(); ++i) {
     const CodedValue& c = plan.values[i];
     ir::Value* decoded = add_pair(graph, c.value, choice.scales[i], after(graph, c.value));

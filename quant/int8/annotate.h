@@ -16,6 +16,7 @@ struct Choice {
   std::vector<ValueScale> scales;    // of Plan::values
   std::vector<WeightCodes> weights;  // of Plan::layers
   std::vector<CellCodes> cells;      // of Plan::cells
+  DType constants = DType::kU8;      // of Plan::constants
 };
 
 // A pair behind `v`, its nodes before `before`; the result of DequantizeLinear.

@@ -96,9 +96,17 @@ bool set_bias(ir::Graph& graph, Layer& layer, const std::vector<double>& bias) {
 }
 
 ir::ConstantPtr codes_as_tensor(const Layer& layer, const WeightCodes& codes) {
+  const Shape& shape = weight_value(layer)->type.shape;
+  if (codes.bits == 4) {
+    std::vector<uint8_t> bytes((codes.codes.size() + 1) / 2, 0);
+    each_weight(layer, [&](size_t at, size_t row) {
+      bytes[at / 2] = static_cast<uint8_t>(bytes[at / 2] | (codes.codes[row] & 15) << (at % 2 * 4));
+    });
+    return ir::make_constant({DType::kI4, shape}, std::move(bytes));
+  }
   std::vector<uint8_t> bytes(codes.codes.size());
   each_weight(layer, [&](size_t at, size_t row) { bytes[at] = static_cast<uint8_t>(codes.codes[row]); });
-  return ir::make_constant({DType::kI8, weight_value(layer)->type.shape}, std::move(bytes));
+  return ir::make_constant({DType::kI8, shape}, std::move(bytes));
 }
 
 }  // namespace vireo::quant

@@ -142,9 +142,19 @@ ValueScale scale_of(const ValueRange& range) {
   return s;
 }
 
+ValueScale wide_scale_of(const ValueRange& range) {
+  constexpr double kMost = 32767;
+  ValueScale s;
+  s.type = DType::kI16;
+  s.scale = static_cast<float>(std::max(-range.low, range.high) / kMost);
+  if (!std::isnormal(s.scale)) s.scale = static_cast<float>(1 / kMost);
+  return s;
+}
+
 double through_codes(const ValueScale& s, double x) {
   const double code = std::nearbyint(x / static_cast<double>(s.scale)) + s.zero;
-  return (std::clamp(code, 0.0, kCodes - 1.0) - s.zero) * static_cast<double>(s.scale);
+  const double least = s.type == DType::kI16 ? -32768 : 0, most = s.type == DType::kI16 ? 32767 : kCodes - 1;
+  return (std::clamp(code, least, most) - s.zero) * static_cast<double>(s.scale);
 }
 
 const std::vector<std::string>& range_method_names() {

@@ -1,5 +1,4 @@
-// From what a value is like to the scale of its codes. x^ = s (clamp(rne(x / s) + z, 0, 255) - z); zero is always a
-// code.
+// From what a value is like to the scale of its codes. x^ = s (clamp(rne(x / s) + z) - z); zero is always a code.
 #ifndef VIREO_QUANT_INT8_RANGES_H_
 #define VIREO_QUANT_INT8_RANGES_H_
 
@@ -16,12 +15,14 @@ struct ValueRange {
   double low = 0, high = 0;
 };
 
-// Of uint8 codes.
 struct ValueScale {
   float scale = 1;
   int32_t zero = 0;
+  DType type = DType::kU8;  // of the codes
 };
-ValueScale scale_of(const ValueRange& range);
+ValueScale scale_of(const ValueRange& range);  // uint8
+// int16 about 0: a zero point would win a bit of sixteen at most, and cost products a sum more.
+ValueScale wide_scale_of(const ValueRange& range);
 // What the code nearest to `x` stands for.
 double through_codes(const ValueScale& s, double x);
 

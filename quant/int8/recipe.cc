@@ -115,7 +115,8 @@ class RecipeReader {
     const Json* object = nullptr;
     if (!object_of(json, "defaults", &object)) return false;
     if (object == nullptr) return true;
-    std::string format = "w8a8", weights = "channel", range = "mse", rounding = "descent", bias = "correct";
+    std::string format = format_names()[static_cast<size_t>(out_.format)], weights = "channel", range = "mse",
+                rounding = "descent", bias = "correct";
     for (const Json::Member& m : object->items()) {
       if (!one_of(m.key, {"format", "weights", "range", "rounding", "bias"}, "\"defaults\" of the recipe"))
         return false;
@@ -123,12 +124,13 @@ class RecipeReader {
     const std::string where = "of \"defaults\" in the recipe";
     if (!text(*object, "format", &format) || !text(*object, "weights", &weights) || !text(*object, "range", &range) ||
         !text(*object, "rounding", &rounding) || !text(*object, "bias", &bias) ||
-        !one_of(format, {"w8a8"}, "\"format\" " + where) ||
+        !one_of(format, format_names(), "\"format\" " + where) ||
         !one_of(weights, {"channel", "tensor"}, "\"weights\" " + where) ||
         !one_of(range, range_method_names(), "\"range\" " + where) ||
         !one_of(rounding, {"descent", "nearest"}, "\"rounding\" " + where) ||
         !one_of(bias, {"correct", "keep"}, "\"bias\" " + where))
       return false;
+    find_format(format, &out_.format);
     out_.per_channel = weights == "channel";
     out_.correct_bias = bias == "correct";
     out_.descend = rounding == "descent";
@@ -141,14 +143,30 @@ class RecipeReader {
     if (object == nullptr) return true;
     for (const Json::Member& m : object->items()) {
       const std::string where = "layer \"" + m.key + "\" of the recipe";
-      if (!m.value.is_object()) return fail(where + " is not an object", "write {\"keep\": true}");
+      if (!m.value.is_object())
+        return fail(where + " is not an object", "write {\"keep\": true} or {\"format\": \"w8a16\"}");
+      LayerRule rule;
       for (const Json::Member& option : m.value.items()) {
-        if (!one_of(option.key, {"keep"}, where)) return false;
-        if (!option.value.is_boolean())
-          return fail("\"keep\" of " + where + " is neither true nor false", "write true");
-        out_.rules.emplace_back(m.key, option.value.get<bool>());
+        if (!one_of(option.key, {"keep", "format"}, where)) return false;
+        if (option.key == "keep" ? !keep(option.value, where, &rule) : !format(m.value, where, &rule)) return false;
       }
+      out_.rules.emplace_back(m.key, rule);
     }
+    return true;
+  }
+
+  bool keep(const Json& value, const std::string& where, LayerRule* rule) {
+    if (!value.is_boolean()) return fail("\"keep\" of " + where + " is neither true nor false", "write true");
+    rule->keep = value.get<bool>();
+    return true;
+  }
+
+  bool format(const Json& object, const std::string& where, LayerRule* rule) {
+    std::string name;
+    Format found{};
+    if (!text(object, "format", &name) || !one_of(name, format_names(), "\"format\" of " + where)) return false;
+    find_format(name, &found);
+    rule->format = found;
     return true;
   }
 
@@ -200,9 +218,30 @@ bool matches(const std::string& pattern, const std::string& name) {
 bool kept(const Recipe& recipe, const std::string& name) {
   bool keep = false;
   for (const auto& [pattern, rule] : recipe.rules) {
-    if (matches(pattern, name)) keep = rule;
+    if (rule.keep && matches(pattern, name)) keep = *rule.keep;
   }
   return keep;
+}
+
+Format format_of(const Recipe& recipe, const std::string& name) {
+  Format format = recipe.format;
+  for (const auto& [pattern, rule] : recipe.rules) {
+    if (rule.format && matches(pattern, name)) format = *rule.format;
+  }
+  return format;
+}
+
+const std::vector<std::string>& format_names() {
+  static const std::vector<std::string> names = {"w8a8", "w8a16", "w4a8"};
+  return names;
+}
+
+bool find_format(const std::string& name, Format* format) {
+  const auto& names = format_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return false;
+  *format = static_cast<Format>(found - names.begin());
+  return true;
 }
 
 bool read_recipe(const Json& json, Recipe* out, std::string* error, std::string* help) {
@@ -219,13 +258,18 @@ Json write_recipe(const Recipe& recipe) {
     step["equalise"] = "*";
     json["condition"].push_back(step);
   }
-  json["defaults"] = {{"format", "w8a8"},
+  json["defaults"] = {{"format", format_names()[static_cast<size_t>(recipe.format)]},
                       {"weights", recipe.per_channel ? "channel" : "tensor"},
                       {"range", range_method_names()[static_cast<size_t>(recipe.range)]},
                       {"rounding", recipe.descend ? "descent" : "nearest"},
                       {"bias", recipe.correct_bias ? "correct" : "keep"}};
   json["layers"] = Json::object();
-  for (const auto& [pattern, keep] : recipe.rules) json["layers"][pattern] = Json{{"keep", keep}};
+  for (const auto& [pattern, rule] : recipe.rules) {
+    Json said = Json::object();
+    if (rule.keep) said["keep"] = *rule.keep;
+    if (rule.format) said["format"] = format_names()[static_cast<size_t>(*rule.format)];
+    json["layers"][pattern] = said;
+  }
   json["ranges"] = Json::object();
   for (const auto& [name, range] : recipe.ranges) {
     Json pair = Json::array();

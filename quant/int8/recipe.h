@@ -3,6 +3,7 @@
 #define VIREO_QUANT_INT8_RECIPE_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,16 +13,33 @@
 
 namespace vireo::quant {
 
+// What codes values and weights have; the first is the default.
+enum class Format : uint8_t {
+  kW8A8,
+  kW8A16,  // values in 16 bits, for what 8 do not hold
+  kW4A8,   // weights in 4 bits, for what has to be small
+};
+const std::vector<std::string>& format_names();             // in the order of Format
+bool find_format(const std::string& name, Format* format);  // false: there is no such format
+inline int weight_bits(Format f) { return f == Format::kW4A8 ? 4 : 8; }
+
+// What a pattern says of the layers that it matches.
+struct LayerRule {
+  std::optional<bool> keep;  // in float
+  std::optional<Format> format;
+};
+
 struct Recipe {
   std::string model;  // "sha256:..." of the .onnx file that it is for; "": of any
   std::string data_file, data_digest;
+  Format format = Format::kW8A8;
   bool per_channel = true;
   RangeMethod range = RangeMethod::kMse;
   bool equalise = true;
   bool descend = true;  // round weights by what their products lose
   bool correct_bias = true;
-  std::vector<std::pair<std::string, bool>> rules;  // pattern, keep: the last one that matches decides
-  std::map<std::string, ValueRange> ranges;         // of values by name: no data decide them
+  std::vector<std::pair<std::string, LayerRule>> rules;  // by pattern: the last one that matches and says so decides
+  std::map<std::string, ValueRange> ranges;              // of values by name: no data decide them
 };
 
 // Reads a recipe. False with `error` and `help`: an unknown key is named with the nearest known one, keys of searching
@@ -32,6 +50,7 @@ Json write_recipe(const Recipe& recipe);
 // Whether `pattern`, with * and ?, stands for `name`.
 bool matches(const std::string& pattern, const std::string& name);
 bool kept(const Recipe& recipe, const std::string& name);
+Format format_of(const Recipe& recipe, const std::string& name);
 
 }  // namespace vireo::quant
 

@@ -22,7 +22,8 @@ TEST(Recipe, RoundTrip) {
   r.equalise = false;
   r.correct_bias = false;
   r.descend = false;
-  r.rules = {{"head.*", true}, {"head.1", false}};
+  r.format = Format::kW4A8;
+  r.rules = {{"head.*", {true, {}}}, {"stem", {{}, Format::kW8A16}}, {"head.1", {false, Format::kW8A8}}};
   r.ranges["stem"] = {-0.1, 3.3000000000000003};
   const std::string text = json_text(write_recipe(r), 1);
   Recipe again;
@@ -33,6 +34,9 @@ TEST(Recipe, RoundTrip) {
   EXPECT_TRUE(kept(again, "head.2"));
   EXPECT_FALSE(kept(again, "head.1"));
   EXPECT_FALSE(kept(again, "stem"));
+  EXPECT_EQ(format_of(again, "stem"), Format::kW8A16);
+  EXPECT_EQ(format_of(again, "head.1"), Format::kW8A8);
+  EXPECT_EQ(format_of(again, "head.2"), Format::kW4A8);
 }
 
 TEST(Recipe, KeysThatMeanNothingAreNamedWithTheNearest) {
@@ -46,6 +50,7 @@ TEST(Recipe, KeysThatMeanNothingAreNamedWithTheNearest) {
       {R"({"vireo_recipe": 1, "defaults": {"wieghts": "tensor"}})", "\"wieghts\"", "did you mean \"weights\"?"},
       {R"({"vireo_recipe": 1, "defaults": {"range": "mze"}})", "\"mze\"", "did you mean \"mse\"?"},
       {R"({"vireo_recipe": 1, "layers": {"a": {"kep": true}}})", "\"kep\"", "did you mean \"keep\"?"},
+      {R"({"vireo_recipe": 1, "layers": {"a": {"format": "w8a17"}}})", "\"w8a17\"", "did you mean \"w8a16\"?"},
       {R"({"vireo_recipe": 1, "layers": {"a": {"keep": 1}}})", "neither true nor false", "write true"},
       {R"({"vireo_recipe": 1, "prune": []})", "\"prune\", which this version does not do", "take the key out"},
       {R"({"vireo_recipe": 1, "search": {}})", "\"search\", which this version does not do", "take the key out"},

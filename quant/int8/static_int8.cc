@@ -102,7 +102,7 @@ class Quantization {
       for (const ir::Value* v : n.outputs) values.insert(v == nullptr ? "" : v->name);
     }
     for (const ir::Value* v : graph_.inputs()) values.insert(v->name);
-    for (const auto& [pattern, keep] : recipe_.rules) {
+    for (const auto& [pattern, rule] : recipe_.rules) {
       const std::string& p = pattern;
       if (std::none_of(names.begin(), names.end(), [&](const std::string& n) { return matches(p, n); }))
         return fail("the recipe speaks of the layer \"" + pattern + "\", and no node of the model has such a name",
@@ -167,29 +167,57 @@ class Quantization {
 
   bool choose_ranges() {
     std::vector<ValueRange> ranges;
-    for (const CodedValue& c : plan_.values) {
+    const std::vector<bool> wide = wide_values();
+    for (size_t i = 0; i < plan_.values.size(); ++i) {
+      const CodedValue& c = plan_.values[i];
       const auto known = recipe_.ranges.find(c.value->name);
       if (known != recipe_.ranges.end()) {
         ranges.push_back(known->second);
       } else if (c.bounded) {
         ranges.push_back({c.low, c.high});
       } else {
-        ranges.push_back(choose_range(recipe_.range, statistics_[c.value->id], function_of(c)));
+        // 16 bits need not clip.
+        const RangeMethod method = wide[i] ? RangeMethod::kMinMax : recipe_.range;
+        ranges.push_back(choose_range(method, statistics_[c.value->id], function_of(c)));
       }
     }
-    join_parts(&ranges);
+    join_parts(wide, &ranges);
+    choice_.constants = recipe_.format == Format::kW8A16 ? DType::kI16 : DType::kU8;
     for (size_t i = 0; i < plan_.values.size(); ++i) {
-      choice_.scales.push_back(scale_of(ranges[i]));
+      choice_.scales.push_back(wide[i] ? wide_scale_of(ranges[i]) : scale_of(ranges[i]));
       report_.recipe.ranges[plan_.values[i].value->name] = ranges[i];
     }
     return true;
   }
 
+  Format layer_format(const Layer& layer) const { return format_of(recipe_, layer_name(*layer.node)); }
+
+  // Which of the plan's values have 16 bits: those that a product in w8a16 reads or makes, and where the default is
+  // w8a16, those that no product touches. Cells are for 8 bits: they decide for what they read and make.
+  std::vector<bool> wide_values() const {
+    std::vector<bool> wide(plan_.values.size(), false), touched(plan_.values.size(), false);
+    for (const Layer& layer : plan_.layers) {
+      for (const size_t i : {layer.input, layer.result}) {
+        touched[i] = true;
+        if (layer_format(layer) == Format::kW8A16) wide[i] = true;
+      }
+    }
+    for (size_t i = 0; i < wide.size(); ++i) {
+      if (!touched[i]) wide[i] = recipe_.format == Format::kW8A16;
+    }
+    for (const Cell& cell : plan_.cells) {
+      wide[cell.input] = false;
+      if (cell.result != Cell::kNoValue) wide[cell.result] = false;
+    }
+    return wide;
+  }
+
   // One scale for all parts of a Concat whose parts can bear it.
-  void join_parts(std::vector<ValueRange>* ranges) {
+  void join_parts(const std::vector<bool>& wide, std::vector<ValueRange>* ranges) {
     for (size_t i = 0; i < plan_.values.size(); ++i) {
       for (const size_t part : plan_.values[i].parts) {
         const CodedValue& c = plan_.values[part];
+        if (wide[i] || wide[part]) continue;
         const auto found = statistics_.find(c.value->id);
         if (c.bounded || found == statistics_.end() || recipe_.ranges.count(c.value->name) != 0) continue;
         const ValueFunction behind = function_of(c);
@@ -251,7 +279,9 @@ class Quantization {
     for (const Layer& layer : plan_.layers) {
       const WeightRows rows = weights_of(layer);
       const double x_scale = static_cast<double>(choice_.scales[layer.input].scale);
-      choice_.weights.push_back(nearest_codes(rows, weight_scales(rows, recipe_.per_channel, bias_of(layer), x_scale)));
+      const int bits = weight_bits(layer_format(layer));
+      choice_.weights.push_back(
+          nearest_codes(rows, weight_scales(rows, recipe_.per_channel, bias_of(layer), x_scale, bits), bits));
     }
     for (const Cell& cell : plan_.cells) choice_.cells.push_back(cell_codes(cell, choice_.scales, recipe_.per_channel));
     if (recipe_.descend && !plan_.layers.empty() && !descend_all()) return false;

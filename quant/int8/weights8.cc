@@ -6,31 +6,31 @@
 namespace vireo::quant {
 namespace {
 
-constexpr double kMostCode = 127;
+double nearest(double w, double scale, double most) { return std::clamp(std::nearbyint(w / scale), -most, most); }
 
-double code8(double w, double scale) { return std::clamp(std::nearbyint(w / scale), -kMostCode, kMostCode); }
-
-double loss8(const double* w, int64_t count, double scale) {
+double loss_of(const double* w, int64_t count, double scale, double most) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double d = w[i] - code8(w[i], scale) * scale;
+    const double d = w[i] - nearest(w[i], scale, most) * scale;
     sum += d * d;
   }
   return sum;
 }
 
 // Of `count` weights that share a scale.
-float best_scale(const double* w, int64_t count) {
+float best_scale(const double* w, int64_t count, int bits) {
+  const double codes = most_code(bits);
+  const int least_percent = bits == 4 ? 50 : 70;  // with few codes clipping more loses less
   double most = 0;
   for (int64_t i = 0; i < count; ++i) most = std::max(most, std::fabs(w[i]));
-  const auto full = static_cast<float>(most / kMostCode);
+  const auto full = static_cast<float>(most / codes);
   if (!std::isnormal(full)) return 1;
   float best = full;
-  double least = loss8(w, count, static_cast<double>(full));
-  for (int percent = 98; percent >= 70; percent -= 2) {
-    const auto scale = static_cast<float>(most / kMostCode * percent / 100);
+  double least = loss_of(w, count, static_cast<double>(full), codes);
+  for (int percent = 98; percent >= least_percent; percent -= 2) {
+    const auto scale = static_cast<float>(most / codes * percent / 100);
     if (!std::isnormal(scale)) break;
-    const double loss = loss8(w, count, static_cast<double>(scale));
+    const double loss = loss_of(w, count, static_cast<double>(scale), codes);
     if (loss >= least) continue;
     least = loss;
     best = scale;
@@ -40,13 +40,13 @@ float best_scale(const double* w, int64_t count) {
 
 }  // namespace
 
-std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias,
-                                 double x_scale) {
+std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias, double x_scale,
+                                 int bits) {
   std::vector<float> scales;
   if (!per_channel) {
-    scales.push_back(best_scale(w.values.data(), static_cast<int64_t>(w.values.size())));
+    scales.push_back(best_scale(w.values.data(), static_cast<int64_t>(w.values.size()), bits));
   } else {
-    for (int64_t c = 0; c < w.channels; ++c) scales.push_back(best_scale(w.row(c), w.per_channel));
+    for (int64_t c = 0; c < w.channels; ++c) scales.push_back(best_scale(w.row(c), w.per_channel, bits));
   }
   for (size_t c = 0; c < bias.size(); ++c) {
     float& scale = scales[scales.size() == 1 ? 0 : c];
@@ -56,14 +56,15 @@ std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const st
   return scales;
 }
 
-WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales) {
+WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales, int bits) {
   WeightCodes out;
+  out.bits = bits;
   out.scales = std::move(scales);
   out.codes.resize(w.values.size());
   for (int64_t c = 0; c < w.channels; ++c) {
     for (int64_t i = 0; i < w.per_channel; ++i) {
       const auto at = static_cast<size_t>(c * w.per_channel + i);
-      out.codes[at] = static_cast<int8_t>(code8(w.values[at], static_cast<double>(out.scale(c))));
+      out.codes[at] = static_cast<int8_t>(nearest(w.values[at], static_cast<double>(out.scale(c)), most_code(bits)));
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Weights in int8 codes, -127 to 127, with a scale for each output channel or one for all.
+// Weights in int8 codes, -127 to 127, or int4 codes, -7 to 7, with a scale for each output channel or one for all.
 #ifndef VIREO_QUANT_INT8_WEIGHTS8_H_
 #define VIREO_QUANT_INT8_WEIGHTS8_H_
 
@@ -20,16 +20,19 @@ struct WeightRows {
 struct WeightCodes {
   std::vector<float> scales;  // one a channel, or one
   std::vector<int8_t> codes;  // as WeightRows::values
+  int bits = 8;               // or 4
   float scale(int64_t c) const { return scales[scales.size() == 1 ? 0 : static_cast<size_t>(c)]; }
 };
 
 // The scales: of each channel's largest weight, or where clipping it loses less, a smaller one (least squares). `bias`
 // (one a channel, or empty) at the scale of x and the weights has to fit into 2^30: a scale that is too small for that
 // is raised. One scale for all where not `per_channel`.
-std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias,
-                                 double x_scale);
+std::vector<float> weight_scales(const WeightRows& w, bool per_channel, const std::vector<double>& bias, double x_scale,
+                                 int bits = 8);
 // Each weight's nearest code.
-WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales);
+WeightCodes nearest_codes(const WeightRows& w, std::vector<float> scales, int bits = 8);
+// The largest code of `bits`; the least is -this.
+inline double most_code(int bits) { return bits == 4 ? 7 : 127; }
 
 }  // namespace vireo::quant
 

@@ -128,6 +128,7 @@ Covariance covariance_of(const RowsObserver& rows, int64_t groups, bool centred)
 std::pair<double, double> descend(const WeightRows& weights, const Covariance& covariance, WeightCodes* codes) {
   const int64_t n = covariance.size;
   std::vector<double> error(static_cast<size_t>(n)), slope(static_cast<size_t>(n));
+  const double most = most_code(codes->bits);
   double before = 0, after = 0;
   for (int64_t c = 0; c < weights.channels; ++c) {
     const double* h = covariance.values.data() + c / (weights.channels / covariance.groups) * n * n;
@@ -154,7 +155,7 @@ std::pair<double, double> descend(const WeightRows& weights, const Covariance& c
         const double best = error[at] - slope[at] / h[i * n + i];
         const double plain = std::nearbyint(w[i] / s);
         const double wanted = std::clamp(std::nearbyint((w[i] - best) / s), plain - 1, plain + 1);
-        const auto code = static_cast<int8_t>(std::clamp(wanted, -127.0, 127.0));
+        const auto code = static_cast<int8_t>(std::clamp(wanted, -most, most));
         if (code == q[i]) continue;
         const double moved = w[i] - s * code - error[at];
         // Exact: only a step down is taken.
