@@ -231,7 +231,7 @@ std::unique_ptr<Int8Run> int8_run(const ConvertOptions_here& options, Progress* 
     return Model(share(std::move(bytes)), path, 1);
   };
   auto run = std::make_unique<Int8Run>(request, options.model, in_float, progress);
-  convert->stages.push_back(run->stage());
+  convert->stages = run->stages();
   return run;
 }
 

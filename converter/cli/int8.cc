@@ -12,6 +12,7 @@
 #include "c_api/cli/file.h"
 #include "c_api/cli/keys.h"
 #include "converter/export/export.h"
+#include "quant/int8/unnamed.h"
 #include "sdk/format/sha256.h"
 
 namespace vireo::cli {
@@ -115,6 +116,8 @@ Int8Run::Int8Run(const Int8Request& request, const std::string& model, LoadModel
   };
   stage_ = std::make_shared<quant::StaticInt8>(std::move(options));
 }
+
+Stages Int8Run::stages() const { return {stage_, std::make_shared<quant::Unnamed>()}; }
 
 bool Int8Run::write(Diagnostics* diagnostics) const {
   if (!request_.qdq.empty() && !exporter::export_onnx(*stage_->annotated(), request_.qdq, diagnostics)) return false;

@@ -33,7 +33,7 @@ class Int8Run {
   // `in_float` gives the model as it is, for data that have to be fitted to it.
   Int8Run(const Int8Request& request, const std::string& model, LoadModel in_float, Progress* progress);
 
-  std::shared_ptr<Stage> stage() const { return stage_; }
+  Stages stages() const;
   // The recipe and the QDQ file, once the conversion went well. False with diagnostics where one cannot be written.
   bool write(Diagnostics* diagnostics) const;
   std::string text() const;  // lines for people: what was done, and the layers that lost most

@@ -1,0 +1,27 @@
+// Names that nothing looks up: constants and what flows between nodes. Nodes, inputs and outputs keep theirs. Of a small
+// model whose weights are codes they are a fortieth of the file.
+#ifndef VIREO_QUANT_INT8_UNNAMED_H_
+#define VIREO_QUANT_INT8_UNNAMED_H_
+
+#include <string>
+
+#include "converter/stage/stage.h"
+
+namespace vireo::quant {
+
+class Unnamed final : public Stage {
+ public:
+  StagePlace place() const override { return StagePlace::kAfterFusion; }
+  const std::string& name() const override { return name_; }
+  const std::string& title() const override { return title_; }
+  const char* unit() const override { return "names"; }
+  double check_atol() const override { return 0; }
+  void run(ir::Graph& graph, PassLog& log) override;
+
+ private:
+  const std::string name_ = "drop_names", title_ = "leave names out";
+};
+
+}  // namespace vireo::quant
+
+#endif  // VIREO_QUANT_INT8_UNNAMED_H_
