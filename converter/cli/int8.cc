@@ -1,5 +1,12 @@
 #include "converter/cli/int8.h"
 
+#if __has_include(<unistd.h>)
+#include <unistd.h>
+#endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,7 +25,8 @@
 namespace vireo::cli {
 namespace {
 
-constexpr size_t kWorstLayers = 5;  // that people are shown
+constexpr size_t kWorstLayers = 5;            // that people are shown
+constexpr uint64_t kSharedBytes = 16u << 20;  // for values that one pass observes together
 
 std::string sha256_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,6 +59,21 @@ uint64_t parse_bytes(const std::string& text) {
     throw Failure("--memory " + text + " is no amount of memory",
                   "write --memory 2G, --memory 500M or a number of bytes");
   return static_cast<uint64_t>(number * unit);
+}
+
+// What the process holds, less what it only keeps to allocate from; 0 where the system does not say.
+uint64_t held_bytes() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+#ifdef _SC_PAGESIZE
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+#else
+  return 0;
+#endif
 }
 
 quant::Recipe recipe_of(const Int8Request& request, const std::string& model) {
@@ -111,6 +134,8 @@ Int8Run::Int8Run(const Int8Request& request, const std::string& model, LoadModel
   options.evaluator = &evaluator_;
   constexpr uint64_t kLeast = 512u << 20;
   options.memory = request.memory.empty() ? std::max(2 * file_size(model), kLeast) : parse_bytes(request.memory);
+  options.shared = kSharedBytes;
+  options.held = held_bytes;
   options.tell = [progress, model](const std::string& step, double share) {
     progress->show(model + ": " + step, share);
   };

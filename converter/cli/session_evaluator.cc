@@ -31,7 +31,13 @@ class SessionGraph final : public PreparedGraph {
     if (!take(inputs, &arrays, error)) return false;
     if (session_ == nullptr) session_ = std::make_unique<GrowingSession>(model_, SessionChoice{}, bounds_);
     outputs->clear();
-    for (const Array& array : session_->run(arrays)) outputs->push_back(to_host(array));
+    for (Array& array : session_->run(arrays)) {
+      HostTensor& out = outputs->emplace_back();
+      out.dtype = static_cast<DType>(array.dtype);
+      out.dims = std::move(array.dims);
+      out.bytes = std::move(array.bytes);
+      out.strings = std::move(array.strings);
+    }
     return true;
   } catch (const std::exception& failure) {
     *error = failure.what();
@@ -46,7 +52,7 @@ class SessionGraph final : public PreparedGraph {
     for (const vireo_value_info& info : model_.outputs()) {
       uint64_t count = 1;
       for (const int64_t extent : bounds_.dims_of(info)) count *= static_cast<uint64_t>(std::max<int64_t>(extent, 1));
-      sum += 2 * count * static_cast<uint64_t>(dtype_bits(info.dtype)) / 8;  // the run's copy, and the caller's
+      sum += count * static_cast<uint64_t>(dtype_bits(info.dtype)) / 8;  // the caller's copy
     }
     return sum;
   } catch (const std::exception& failure) {

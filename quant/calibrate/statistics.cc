@@ -21,19 +21,19 @@ class TapPasses {
 
   bool next(size_t first, TapGroup* group, std::string* error) {
     const std::vector<HostTensor> inputs = samples_.read(0);
-    for (size_t count = taps_.size() - first;; count = (count + 1) / 2) {
-      std::vector<const ir::Value*> values;
-      for (size_t i = 0; i < count; ++i) values.push_back(taps_[first + i].value);
-      group->program = evaluator_.prepare(graph_, values, error);
-      if (group->program == nullptr) return false;
-      group->count = count;
-      if (options_.memory == 0) return true;
-      const uint64_t needed = group->program->bytes(inputs, error) + count * options_.state_bytes;
+    const bool limited = options_.memory != 0 || options_.shared != 0;
+    if (limited && least_ == 0) {
+      least_ = prepare(taps_.size() - 1, 1, inputs, group, error);
+      if (least_ == 0) return false;
+    }
+    for (size_t count = std::min(taps_.size() - first, most_);; count = (count + 1) / 2) {
+      group->program.reset();
+      const uint64_t needed = prepare(first, count, inputs, group, error);
       if (!error->empty()) return false;
-      if (needed <= options_.memory) return true;
+      most_ = 2 * count;
+      if (!limited || fits(options_, count, needed, least_)) return true;
       if (count == 1) {
-        *error = "the value \"" + taps_[first].value->name + "\" needs " + kibibytes(needed) +
-                 " to be observed, and --memory allows " + kibibytes(options_.memory);
+        *error = "the value \"" + taps_[first].value->name + "\" needs " + needed_text(options_, needed);
         return false;
       }
     }
@@ -45,14 +45,56 @@ class TapPasses {
   }
 
  private:
+  // What the program for `count` taps takes on such inputs; 0 on failure.
+  uint64_t prepare(size_t first, size_t count, const std::vector<HostTensor>& inputs, TapGroup* group,
+                   std::string* error) {
+    std::vector<const ir::Value*> values;
+    for (size_t i = 0; i < count; ++i) values.push_back(taps_[first + i].value);
+    group->count = count;
+    group->program = prepare_values(graph_, values, evaluator_, error);
+    if (group->program == nullptr) return 0;
+    uint64_t bytes = group->program->bytes(inputs, error);
+    for (size_t i = 0; i < count; ++i) bytes += taps_[first + i].state_bytes;
+    return error->empty() ? bytes : 0;
+  }
+
   const ir::Graph& graph_;
   const std::vector<Tap>& taps_;
   Samples& samples_;
   Evaluator& evaluator_;
   const PassOptions& options_;
+  uint64_t least_ = 0;      // what one value takes
+  size_t most_ = SIZE_MAX;  // taps of the next group: twice the last one's
 };
 
 }  // namespace
+
+std::unique_ptr<PreparedGraph> prepare_values(const ir::Graph& graph, const std::vector<const ir::Value*>& values,
+                                              Evaluator& evaluator, std::string* error) {
+  const std::unique_ptr<ir::Graph> part = graph.clone();
+  for (size_t i = part->outputs().size(); i-- > 0;) part->remove_output(i);
+  for (const ir::Value* v : values) part->add_output(part->value(v->id), "value:" + v->name);
+  for (auto it = part->nodes().end(); it != part->nodes().begin();) {
+    ir::Node& n = *--it;
+    const bool wanted = std::any_of(n.outputs.begin(), n.outputs.end(),
+                                    [](const ir::Value* v) { return v != nullptr && !v->unused(); });
+    if (wanted) continue;
+    ++it;
+    part->remove(&n);
+  }
+  return evaluator.prepare(*part, {}, error);
+}
+
+bool fits(const PassOptions& options, size_t count, uint64_t needed, uint64_t least) {
+  if (options.memory != 0 && options.held + needed > options.memory) return false;
+  return count == 1 || options.shared == 0 || needed <= least + options.shared;
+}
+
+std::string needed_text(const PassOptions& options, uint64_t needed) {
+  return kibibytes(needed) + " to be observed" +
+         (options.held == 0 ? "" : ", beside the " + kibibytes(options.held) + " that the program holds") +
+         ", and --memory allows " + kibibytes(options.memory);
+}
 
 Block block_of(const HostTensor& tensor, int channels) {
   const int rank = static_cast<int>(tensor.dims.size());
@@ -72,7 +114,7 @@ bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Sampl
                                               std::string* error)>& take,
                      std::string* error) {
   TapPasses passes(graph, taps, samples, evaluator, options);
-  const size_t count = passes.sample_count(), outputs = graph.outputs().size();
+  const size_t count = passes.sample_count();
   for (size_t first = 0; first < taps.size();) {
     TapGroup group;
     if (!passes.next(first, &group, error)) return false;
@@ -85,7 +127,6 @@ bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Sampl
         *error = "sample " + std::to_string(s) + ": " + *error;
         return false;
       }
-      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(outputs));
       if (!take(first, s, values, error)) return false;
     }
     if (options.group_done) options.group_done(first, group.count);
@@ -96,8 +137,6 @@ bool for_each_sample(const ir::Graph& graph, const std::vector<Tap>& taps, Sampl
 
 bool calibrate(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& samples, Evaluator& evaluator,
                const PassOptions& options, std::map<uint32_t, Statistics>* out, std::string* error) {
-  PassOptions with_states = options;
-  with_states.state_bytes = HistogramObserver::kBins * sizeof(uint64_t);
   const auto take = [&](size_t first, size_t sample, const std::vector<HostTensor>& values, std::string* why) {
     for (size_t i = 0; i < values.size(); ++i) {
       const Tap& tap = taps[first + i];
@@ -114,7 +153,7 @@ bool calibrate(const ir::Graph& graph, const std::vector<Tap>& taps, Samples& sa
     }
     return true;
   };
-  return for_each_sample(graph, taps, samples, evaluator, with_states, take, error);
+  return for_each_sample(graph, taps, samples, evaluator, options, take, error);
 }
 
 }  // namespace vireo::quant

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct Statistics {
   MomentsObserver moments;
 };
 
-// A value to observe, and its axis of channels: from the end where negative.
+// A value to observe, its axis of channels (from the end where negative), and the bytes of what is kept of it.
 struct Tap {
   const ir::Value* value = nullptr;
   int channels = -1;
+  uint64_t state_bytes = 0;
 };
 
 // A tensor with `channels` in the middle; one channel where it has no such axis.
@@ -37,13 +39,23 @@ Block block_of(const HostTensor& tensor, int channels);
 using TellShare = std::function<void(double share)>;
 
 struct PassOptions {
-  uint64_t memory = 0;       // most bytes that a pass may take; 0: no ceiling
-  size_t most_samples = 0;   // 0: all
-  uint64_t state_bytes = 0;  // of a tap's state, which counts as its memory
+  uint64_t memory = 0;      // most bytes that a pass may take, with those held already; 0: no ceiling
+  uint64_t held = 0;        // bytes that the program has before the pass
+  uint64_t shared = 0;      // of several values, what they take more than none of them; 0: up to the ceiling
+  size_t most_samples = 0;  // 0: all
   TellShare tell;
   // Is called when a group of taps has seen all samples: what was kept of them may go. May be empty.
   std::function<void(size_t first, size_t count)> group_done;
 };
+
+// Whether a pass on `count` values, which takes `needed` bytes, goes on as it is. `least`: what one value takes.
+bool fits(const PassOptions& options, size_t count, uint64_t needed, uint64_t least);
+// What --memory would have to be for it.
+std::string needed_text(const PassOptions& options, uint64_t needed);
+
+// What of `graph` makes `values`, with these as its only outputs; ids stay.
+std::unique_ptr<PreparedGraph> prepare_values(const ir::Graph& graph, const std::vector<const ir::Value*>& values,
+                                              Evaluator& evaluator, std::string* error);
 
 // Runs `graph` over `samples`, a group of taps at a time; `take(first, values)` gets the values from tap `first` on.
 // False with `error`, which names the value where one needs more than the ceiling.

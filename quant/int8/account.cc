@@ -204,31 +204,40 @@ class Accountant {
  private:
   bool prepare(size_t first, Lot* lot, std::string* error) {
     const std::vector<HostTensor> inputs = samples_.read(0);
-    for (size_t count = decoded_.size() - first; count != 0; count /= 2) {
-      const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(first + count);
-      lot->twins = evaluator_.prepare(twins_, {pairs_.begin() + 2 * from, pairs_.begin() + 2 * to}, error);
-      if (lot->twins == nullptr) return false;
-      lot->quantized = evaluator_.prepare(annotated_, {decoded_.begin() + from, decoded_.begin() + to}, error);
-      if (lot->quantized == nullptr) return false;
-      lot->count = count;
-      if (options_.memory == 0) return true;
-      const uint64_t needed = lot->twins->bytes(inputs, error) + lot->quantized->bytes(inputs, error);
-      if (!error->empty()) return false;
-      if (needed <= options_.memory) return true;
-      lot->count = 0;
+    if (least_ == 0) {
+      least_ = prepare(decoded_.size() - 1, 1, inputs, lot, error);
+      if (least_ == 0) return false;
     }
+    for (size_t count = std::min(decoded_.size() - first, most_); count != 0; count /= 2) {
+      *lot = {};
+      const uint64_t needed = prepare(first, count, inputs, lot, error);
+      if (needed == 0) return false;
+      most_ = 2 * count;
+      if (fits(options_, count, needed, least_)) return true;
+    }
+    *lot = {};
     return true;
+  }
+
+  // What both programs for `count` layers take; 0 on failure.
+  uint64_t prepare(size_t first, size_t count, const std::vector<HostTensor>& inputs, Lot* lot, std::string* error) {
+    const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(first + count);
+    lot->count = count;
+    lot->twins = prepare_values(twins_, {pairs_.begin() + 2 * from, pairs_.begin() + 2 * to}, evaluator_, error);
+    if (lot->twins == nullptr) return 0;
+    lot->quantized = prepare_values(annotated_, {decoded_.begin() + from, decoded_.begin() + to}, evaluator_, error);
+    if (lot->quantized == nullptr) return 0;
+    const uint64_t needed = lot->twins->bytes(inputs, error) + lot->quantized->bytes(inputs, error);
+    return error->empty() ? needed : 0;
   }
 
   bool compare(size_t sample, size_t first, const Lot& lot, std::string* error) {
     const std::vector<HostTensor> inputs = samples_.read(sample);
     std::vector<HostTensor> twins, quantized;
     if (!lot.twins->run(inputs, &twins, error) || !lot.quantized->run(inputs, &quantized, error)) return false;
-    const size_t before = twins_.outputs().size();
     for (size_t i = 0; i < lot.count; ++i) {
-      const HostTensor& reference = twins[before + 2 * i];
-      own[first + i].add(reference, twins[before + 2 * i + 1]);
-      accumulated[first + i].add(reference, quantized[annotated_.outputs().size() + i]);
+      own[first + i].add(twins[2 * i], twins[2 * i + 1]);
+      accumulated[first + i].add(twins[2 * i], quantized[i]);
     }
     return true;
   }
@@ -238,6 +247,8 @@ class Accountant {
   Samples& samples_;
   Evaluator& evaluator_;
   const PassOptions& options_;
+  uint64_t least_ = 0;      // what one layer takes
+  size_t most_ = SIZE_MAX;  // layers of the next lot: twice the last one's
 
  public:
   std::vector<SignalAndNoise> own, accumulated;  // of each layer

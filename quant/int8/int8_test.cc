@@ -160,12 +160,82 @@ class Kilobytes final : public Evaluator {
     return false;
   }
 };
+// Runs by the reference kernels; each value takes a kilobyte.
+class Interpreted final : public PreparedGraph {
+ public:
+  explicit Interpreted(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {}
+  bool run(const std::vector<HostTensor>&, std::vector<HostTensor>* outputs, std::string* error) override {
+    std::vector<ir::ConstantPtr> values;
+    if (!ir::interpret(*graph_, {random_tensor(graph_->inputs()[0]->type.shape, 4)}, &values, error)) return false;
+    outputs->clear();
+    for (const ir::ConstantPtr& v : values) {
+      HostTensor& t = outputs->emplace_back();
+      t.dtype = DType::kF32;
+      const Shape& shape = v->tensor.type.shape;
+      for (int d = 0; d < shape.rank; ++d) t.dims.push_back(shape[d]);
+      t.bytes.assign(v->tensor.bytes.begin(), v->tensor.bytes.end());
+    }
+    return true;
+  }
+  uint64_t bytes(const std::vector<HostTensor>&, std::string*) override { return 1024 * graph_->outputs().size(); }
+
+ private:
+  const std::unique_ptr<ir::Graph> graph_;
+};
+class Interpreter final : public Evaluator {
+ public:
+  std::unique_ptr<PreparedGraph> prepare(const ir::Graph& graph, const std::vector<const ir::Value*>&,
+                                         std::string*) override {
+    return std::make_unique<Interpreted>(graph.clone());
+  }
+  bool run(Span<const uint8_t>, const std::vector<HostTensor>&, std::vector<HostTensor>*, std::string*) override {
+    return false;
+  }
+};
 class OneSample final : public Samples {
  public:
   void fit(const ir::Graph&) override {}
   size_t count() const override { return 1; }
   std::vector<HostTensor> read(size_t) override { return {}; }
 };
+
+// Values are divided into groups by the ceiling, what is held already included, and by what they may take together.
+TEST(Int8Statistics, GroupsFitUnderTheCeilingAndSayTheSame) {
+  const auto g = parsed(
+      "input %x f32[1,2,4,4]\n%a = Relu(%x)\n%b = Relu(%a)\n%c = Relu(%b)\n%d = Relu(%c)\n%e = Relu(%d)\noutput %e");
+  std::vector<Tap> taps;
+  for (const ir::Node& n : g->nodes()) taps.push_back({n.out(), -1});
+  OneSample samples;
+  Interpreter evaluator;
+  const auto groups_of_passes = [&](const PassOptions& options, std::string* error) {
+    std::vector<size_t> groups;
+    PassOptions counted = options;
+    counted.group_done = [&](size_t, size_t count) { groups.push_back(count); };
+    size_t seen = 0;
+    const auto take = [&](size_t first, size_t, const std::vector<HostTensor>& values, std::string*) {
+      EXPECT_EQ(first, seen);
+      seen += values.size();
+      return true;
+    };
+    for_each_sample(*g, taps, samples, evaluator, counted, take, error);
+    return groups;
+  };
+  std::string error;
+  PassOptions options;
+  EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({5}));
+  options.memory = 10 * 1024;
+  options.held = 7 * 1024;
+  EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({3, 2}));
+  options = {};
+  options.shared = 1024;
+  EXPECT_EQ(groups_of_passes(options, &error), std::vector<size_t>({2, 2, 1}));
+  EXPECT_EQ(error, "");
+  options = {};
+  options.memory = 2048;
+  options.held = 2000;
+  EXPECT_TRUE(groups_of_passes(options, &error).empty());
+  EXPECT_NE(error.find("needs 1 KiB to be observed, beside the 2 KiB"), std::string::npos) << error;
+}
 
 TEST(Int8Account, LayersThatDoNotFitUnderTheCeilingAreSaidToBeLeftOut) {
   const auto g = parsed("input %x f32[1,2,4,4]\n%a = Conv(%x, w[3,2,1,1])\n%b = Relu(%a)\noutput %b");

@@ -132,6 +132,8 @@ class Quantization {
   PassOptions pass_options(const char* step) const {
     PassOptions p;
     p.memory = options_.memory;
+    p.shared = options_.shared;
+    if (options_.held) p.held = options_.held();
     if (options_.tell) p.tell = [this, step](double share) { options_.tell(step, share); };
     return p;
   }
@@ -143,7 +145,7 @@ class Quantization {
       const bool read_by_layer =
           std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const Layer& l) { return l.input == i; });
       if (!given(c) || (recipe_.correct_bias && read_by_layer) || options_.samples != nullptr)
-        taps.push_back({c.value, c.channels});
+        taps.push_back({c.value, c.channels, HistogramObserver::kBins * sizeof(uint64_t)});
     }
     if (taps.empty()) return true;
     if (options_.samples == nullptr)
@@ -234,18 +236,19 @@ class Quantization {
       return fail("weights are rounded by sample data, and no data is given",
                   "give sample data (--calibrate, --data), or say \"rounding\": \"nearest\" in the recipe's defaults");
     std::vector<Tap> taps;
+    std::vector<RowsObserver> windows;
     PassOptions p = pass_options("round weights");
     for (const Layer& layer : plan_.layers) {
-      taps.push_back({layer.node->in(0), -1});
-      const int64_t size = weights_of(layer).per_channel * groups_of(layer);
-      p.state_bytes = std::max(p.state_bytes, RowsObserver::kMost * static_cast<uint64_t>(size) * sizeof(float));
+      const int64_t size = weights_of(layer).per_channel;
+      windows.emplace_back(most_windows(layer, size));
+      taps.push_back({layer.node->in(0), -1,
+                      most_windows(layer, size) * static_cast<uint64_t>(size * groups_of(layer)) * sizeof(float)});
     }
-    std::vector<RowsObserver> windows(taps.size());
     double before = 0, after = 0;
     p.group_done = [&](size_t first, size_t count) {
       for (size_t i = first; i < first + count; ++i) {
         if (windows[i].count() != 0) descend_one(i, windows[i], &before, &after);
-        windows[i] = {};
+        windows[i] = RowsObserver();
       }
     };
     const auto take = [&](size_t first, size_t sample, const std::vector<HostTensor>& values, std::string*) {

@@ -21,8 +21,11 @@ struct Int8Options {
   Recipe recipe;
   Samples* samples = nullptr;      // null: the recipe has all ranges
   Evaluator* evaluator = nullptr;  // not null
-  uint64_t memory = 0;             // most bytes that a pass over the data takes; 0: no ceiling
-  bool account = true;             // measure what each layer lost
+  uint64_t memory = 0;             // most bytes that a pass over the data takes, with those held; 0: no ceiling
+  uint64_t shared = 0;             // of a pass on several values, beyond one value's; 0: up to the ceiling
+  // Bytes that the program holds now. Empty: they do not count.
+  std::function<uint64_t()> held;
+  bool account = true;  // measure what each layer lost
   // Says what goes on, and which share of it is behind. May be empty.
   std::function<void(const std::string& step, double share)> tell;
 };

@@ -16,14 +16,14 @@ uint64_t mixed(uint64_t x) {
 }  // namespace
 
 void RowsObserver::trim() {
-  while (rows_.size() > kMost) rows_.erase(std::prev(rows_.end()));
+  while (rows_.size() > most_) rows_.erase(std::prev(rows_.end()));
 }
 
 void RowsObserver::add_made(uint64_t sample, int64_t count, size_t size,
                             const std::function<void(int64_t row, float* out)>& make) {
   for (int64_t r = 0; r < count; ++r) {
     const uint64_t hash = mixed((sample << 32) + static_cast<uint64_t>(r) + 1);
-    if (rows_.size() >= kMost && hash > rows_.rbegin()->first) continue;
+    if (rows_.size() >= most_ && hash > rows_.rbegin()->first) continue;
     std::vector<float> row(size);
     make(r, row.data());
     rows_[hash] = std::move(row);

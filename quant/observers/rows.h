@@ -16,6 +16,7 @@ namespace vireo::quant {
 class RowsObserver {
  public:
   static constexpr size_t kMost = 512;
+  explicit RowsObserver(size_t most = kMost) : most_(most) {}
 
   void add(uint64_t sample, const Block& block);
   // The same for rows that are made when they are kept: make(row, out) writes `size` elements.
@@ -30,6 +31,7 @@ class RowsObserver {
  private:
   void trim();
 
+  size_t most_;
   std::map<uint64_t, std::vector<float>> rows_;  // by hash
 };
 

@@ -74,6 +74,12 @@ bool has_windows(const Layer& layer) {
   return layer.node->op != Op::kConv || layer.node->attributes<attrs::Conv>().auto_pad() == 0;
 }
 
+size_t most_windows(const Layer& layer, int64_t weights_of_row) {
+  constexpr int64_t kForEachWeight = 8;
+  if (groups_of(layer) == 1) return RowsObserver::kMost;
+  return static_cast<size_t>(std::clamp<int64_t>(kForEachWeight * weights_of_row, 64, RowsObserver::kMost));
+}
+
 void add_windows(const Layer& layer, uint64_t sample, const HostTensor& x, RowsObserver* rows) {
   const auto* data = reinterpret_cast<const float*>(x.bytes.data());
   const auto count = static_cast<int64_t>(x.bytes.size() / sizeof(float));
