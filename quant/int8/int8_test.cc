@@ -356,11 +356,16 @@ std::map<uint32_t, Statistics> statistics_of(ir::Graph& g, const Plan& plan, con
   return out;
 }
 
+constexpr char kResidual[] =
+    "input %x f32[1,2,6,6]\n%a = Conv(%x, w[4,2,1,1], f32[4]{1,2,3,4})\n%b = Conv(%a, w[5,4,1,1])\n%c = Relu(%b)\n"
+    "%d = Conv(%c, w[4,5,1,1])\n%s = Add(%a, %d)\n%y = Conv(%s, w[3,4,1,1])\noutput %y";
+
 // Factors go through Relu and a depthwise window, and into the gains of a normalisation; answers stay.
 TEST(Equalise, ChangesNoFloatAnswer) {
   for (const char* text :
        {"input %x f32[1,2,6,6]\n%a = Conv(%x, w[5,2,1,1], f32[5]{1,2,3,4,5})\n%b = Relu(%a)\n"
         "%c = Conv(%b, w[5,1,3,3]) {group:5}\n%d = Relu(%c)\n%y = Conv(%d, w[3,5,1,1])\noutput %y",
+        kResidual,
         "input %x f32[3,6]\n%n = LayerNormalization(%x, f32[6]{50,1,1,0.1,1,1}, f32[6]{0,1,0,1,0,1}) {axis:-1}\n"
         "%a = MatMul(%n, w[6,4])\n%b = MatMul(%n, w[6,4])\n%y = Sub(%a, %b)\noutput %y"}) {
     const auto g = parsed(text);
@@ -387,6 +392,28 @@ TEST(Equalise, IsDoneAtOnce) {
   Plan plan = plan_of(*g);
   EXPECT_FALSE(equalise(*g, plan, statistics_of(*g, plan, x), true).empty());
   EXPECT_TRUE(equalise(*g, plan, statistics_of(*g, plan, x), true).empty());
+}
+
+// What a sum joins takes one factor for each channel, of all that makes and reads it.
+TEST(Equalise, ASumTiesItsOperands) {
+  const auto g = parsed(kResidual);
+  fill_weights(*g);
+  Plan plan = plan_of(*g);
+  const ir::ConstantPtr x = random_tensor(g->inputs()[0]->type.shape, 4);
+  const WeightRows before = weights_of(plan.layers[0]), second = weights_of(plan.layers[2]);
+  ASSERT_FALSE(equalise(*g, plan, statistics_of(*g, plan, x), true).empty());
+  const WeightRows after = weights_of(plan.layers[0]), changed = weights_of(plan.layers[2]);
+  // Of channel c against channel 0: the inner value's factors are the same for all rows of the second.
+  const auto factor = [](const WeightRows& is, const WeightRows& was, int64_t c) {
+    return is.row(c)[0] / was.row(c)[0] / (is.row(0)[0] / was.row(0)[0]);
+  };
+  double most = 0;
+  for (int64_t c = 1; c < 4; ++c) {
+    const double first = factor(after, before, c);
+    EXPECT_NEAR(first, factor(changed, second, c), 1e-5 * first);
+    most = std::max(most, std::fabs(first - 1));
+  }
+  EXPECT_GT(most, 0.1);
 }
 
 TEST(Equalise, WhatOthersReadIsLeft) {

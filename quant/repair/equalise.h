@@ -1,11 +1,14 @@
 // Equalisation: a factor on each channel of a value is taken out of what makes it (a product's rows and bias, a
 // normalisation's gains) and put into the weights that read it. No float answer changes, but for its rounding. Between
-// two products (Nagel et al. 2019, arXiv:1906.04721, section 4.1) nothing but Relu and what takes the maximum or mean
-// of whole channels may stand; behind a normalisation this is smoothing (Xiao et al. 2022, arXiv:2211.10438).
+// two products (Nagel et al. 2019, arXiv:1906.04721, section 4.1) nothing but Relu, sums of values and what takes the
+// maximum or mean of whole channels may stand; what sums join takes the same factors. Behind a normalisation this is
+// smoothing (Xiao et al. 2022, arXiv:2211.10438).
 //
 // The factors are y^a / r^(1 - a), y = a channel's largest magnitude on data, r = the largest weight that reads it, or
 // sqrt(rows / r) of the weights only. Which a, or none at all, is decided by what codes then cost the readers: the step
-// of the value times the weights, and the steps of the weights times the value.
+// of the value times the weights, and the steps of the weights times the value. Where all weights of a layer share a
+// scale, sqrt(rows / r) of all values in turn, until it is settled, is the other choice: the noise of all layers against
+// their signals decides.
 #ifndef VIREO_QUANT_REPAIR_EQUALISE_H_
 #define VIREO_QUANT_REPAIR_EQUALISE_H_
 

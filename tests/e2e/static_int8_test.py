@@ -227,7 +227,7 @@ def equalised_channels_are_as_good_as_even_ones(test):
 def a_ceiling_changes_no_byte(test):
     model, data = made()
     free, _ = quantize(model, "free", "--data", data)
-    tight, _ = quantize(model, "tight", "--data", data, "--memory", "400K")
+    tight, _ = quantize(model, "tight", "--data", data, "--memory", "100M")
     test.assertEqual(free.read_bytes(), tight.read_bytes())
 
 
@@ -356,12 +356,36 @@ def trained_keyword_spotter(test):
     test.assertLess(out.stat().st_size, 70000)
 
 
+def accuracy_of_a_patient(np, name, recipe):
+    """Of the patient in int8 by this recipe, and of the float model."""
+    folder = support.SHARED / "patients" / name
+    z = np.load(folder / "data.npz")
+    scaled = {k: z[k][:, None].astype(np.float32) / 255 for k in ("image", "calibration_image")}
+    np.savez(WORK / f"{name}.npz", image=scaled["calibration_image"])
+    (WORK / f"{name}.json").write_text(json.dumps(recipe))
+    out, _ = quantize(folder / "model.onnx", name, "--data", WORK / f"{name}.npz", "--recipe", WORK / f"{name}.json")
+    np.save(WORK / "x.npy", scaled["image"])
+    support.vireo("run", out, "--input", f"image={WORK / 'x.npy'}", "--output", WORK / "y.npz")
+    answers = next(iter(np.load(WORK / "y.npz").values()))
+    return (answers.argmax(1) == z["label"]).mean(), (ort(folder / "model.onnx", scaled["image"]).argmax(1) == z["label"]).mean()
+
+
+def one_scale_for_all_weights_of_a_layer(test):
+    import numpy as np
+    if not (support.SHARED / "patients").is_dir():
+        test.skipTest("patients are not there: set VIREO_SHARED to the folder that holds them")
+    for name in ("spread_dw", "wide_cnn"):
+        int8, real = accuracy_of_a_patient(np, name, {"vireo_recipe": 1, "defaults": {"weights": "tensor"}})
+        test.assertGreater(int8, real - 0.01, name)
+
+
 reason = support.missing("numpy", "onnx", "onnxruntime")
 StaticInt8 = support.cases(reason, {f.__name__: f for f in (
     near_the_float_model, the_qdq_file_says_the_same, other_formats_say_the_same_in_onnx_runtime, a_recipe_gives_layers_their_format,
     an_unedited_recipe_gives_the_same_bytes, ranges_of_a_recipe_need_no_data,
     a_layer_that_is_kept_stays_in_float, equalised_channels_are_as_good_as_even_ones, a_ceiling_changes_no_byte, bad_data_and_recipes,
-    constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_keyword_spotter)})
+    constant_and_dead_values_are_named, data_in_other_forms, the_report_shows_each_layer, trained_keyword_spotter,
+    one_scale_for_all_weights_of_a_layer)})
 
 if __name__ == "__main__":
     support.main()
