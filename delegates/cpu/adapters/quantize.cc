@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 or 16 bits; DequantizeLinear of 4 or 8
-// bits in blocks of rows.
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and 8 or 16 bits; DequantizeLinear of 4 or
+// 8 bits in blocks of rows.
 #include "delegates/cpu/kernels/quantize/quantize.h"
 #include "delegates/cpu/cpu_op.h"
 #include "sdk/base/requantize.h"
