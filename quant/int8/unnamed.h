@@ -1,5 +1,5 @@
-// Names that nothing looks up: constants and what flows between nodes. Nodes, inputs and outputs keep theirs. Of a small
-// model whose weights are codes they are a fortieth of the file.
+// Names that nothing looks up: those of constants and of values between nodes. Nodes, inputs and outputs keep theirs.
+// They are a fortieth of the file of a small model whose weights are codes.
 #ifndef VIREO_QUANT_INT8_UNNAMED_H_
 #define VIREO_QUANT_INT8_UNNAMED_H_
 

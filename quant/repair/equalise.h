@@ -7,8 +7,8 @@
 // The factors are y^a / r^(1 - a), y = a channel's largest magnitude on data, r = the largest weight that reads it, or
 // sqrt(rows / r) of the weights only. Which a, or none at all, is decided by what codes then cost the readers: the step
 // of the value times the weights, and the steps of the weights times the value. Where all weights of a layer share a
-// scale, sqrt(rows / r) of all values in turn, until it is settled, is the other choice: the noise of all layers against
-// their signals decides.
+// scale, the other choice is sqrt(rows / r) of all values in turn, until it is settled: the noise of all layers
+// against their signals decides.
 #ifndef VIREO_QUANT_REPAIR_EQUALISE_H_
 #define VIREO_QUANT_REPAIR_EQUALISE_H_
 
