@@ -382,8 +382,8 @@ void add_recipe_options(Command verb, Int8Request* int8) {
                   "write what was decided, and what each layer lost, to this .json file")
       .file({".json"});
   verb.add_option("--memory", int8->memory,
-                  "most memory that a pass over the sample data may take: 2G, 500M; default: twice the model, at least "
-                  "512M");
+                  "most memory that the program may hold while it runs the sample data: 2G, 500M; default: twice the "
+                  "model, at least 512M");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Stage {
   virtual StagePlace place() const = 0;
   virtual const std::string& name() const = 0;   // in reports, beside the passes: "quantize_bf16"
   virtual const std::string& title() const = 0;  // while it goes on: "quantize to bf16"
-  virtual const char* unit() const = 0;          // what it counts as changes: "products"
+  virtual const char* unit() const = 0;          // what it counts as changes: "products"; null: not shown
   // Of an output's largest value: what a comparison with the unchanged graph must allow at least, from here on.
   virtual double check_atol() const = 0;
   // False: it is for the model's graph only, not for the bodies of its nodes.

@@ -14,7 +14,7 @@ class Unnamed final : public Stage {
   StagePlace place() const override { return StagePlace::kAfterFusion; }
   const std::string& name() const override { return name_; }
   const std::string& title() const override { return title_; }
-  const char* unit() const override { return "names"; }
+  const char* unit() const override { return nullptr; }  // of no interest to people
   double check_atol() const override { return 0; }
   void run(ir::Graph& graph, PassLog& log) override;
 

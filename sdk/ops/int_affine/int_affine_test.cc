@@ -72,7 +72,7 @@ TEST(IntAffine, Refusals) {
   zero.x_zero = -1;
   EXPECT_EQ(with(zero).input<float>({1}, {1}).run(), Status::kInvalidModel);
   attrs::IntAffineT type = good;
-  type.output_dtype = static_cast<uint8_t>(DType::kI16);
+  type.output_dtype = static_cast<uint8_t>(DType::kI32);
   EXPECT_EQ(with(type).input<float>({1}, {1}).run(), Status::kInvalidModel);
 }
 
