@@ -171,11 +171,12 @@ class Network:
     def recipe(self):
         d = self.draw
         out = {"vireo_recipe": 1, "condition": d.choice([[], [{"equalise": "*"}]]), "defaults": {
+            "format": d.choice(["w8a8", "w8a8", "w8a16", "w4a8"]),
             "weights": d.choice(["channel", "tensor"]), "range": d.choice(["mse", "mse", "minmax", "percentile", "entropy"]),
             "rounding": d.choice(["descent", "nearest"]), "bias": d.choice(["correct", "keep"])}}
         if d.random() < 0.3:
             products = [n.name for n in self.nodes if n.op_type in ("Conv", "Gemm", "MatMul")] or ["*"]
-            out["layers"] = {d.choice(products): {"keep": True}, "n*": {"keep": d.random() < 0.1}}
+            out["layers"] = {d.choice(products): d.choice([{"keep": True}, {"format": "w8a16"}]), "n*": {"keep": d.random() < 0.1}}
             if d.random() < 0.5:  # the last pattern that matches counts
                 out["layers"] = dict(reversed(out["layers"].items()))
         return out
