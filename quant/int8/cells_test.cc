@@ -93,8 +93,9 @@ TEST(Cells, AnnotatedTheyReadCodesAndKeepTheStateInCodes) {
   ir::Node* cell = &g->nodes().front();
   fill_weights(*g, cell);
   const Plan plan = plan_of(*g);
+  ASSERT_EQ(plan.values.size(), 3u);  // x, y, z
   Choice choice;
-  choice.scales = {scale_of({-3, 3}), scale_of({-1, 1})};
+  choice.scales = {scale_of({-3, 3}), scale_of({-1, 1}), scale_of({0, 1})};
   choice.cells = {cell_codes(plan.cells[0], choice.scales, true)};
   annotate(*g, plan, choice);
   ASSERT_EQ(g->validate(), "");
