@@ -1,6 +1,7 @@
 // The integer operators with codes of 16 bits on one side: products with int8 weights, IntAdd, IntMul, IntAffine.
 #include <new>
 
+#include "delegates/cpu/broadcast_rows.h"
 #include "delegates/cpu/conv_shape.h"
 #include "delegates/cpu/cpu_op.h"
 #include "delegates/cpu/kernels/half_words/half_words.h"
@@ -10,7 +11,6 @@
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_conv/int_conv_generated.h"
 #include "sdk/ops/int_gemm/int_gemm_generated.h"
-#include "sdk/ops/shared/broadcast.h"
 #include "sdk/ops/shared/integer_product.h"
 
 namespace vireo {
@@ -127,20 +127,6 @@ Status run(const KernelContext& ctx, const void* state) {
 
 // ---- Element by element
 
-int64_t row_offset(const void* context, int operand, int64_t row) {
-  return static_cast<const Broadcast*>(context)->offset(operand, row);
-}
-cpu::CodeRows rows_of(const Broadcast& walk) {
-  cpu::CodeRows rows;
-  rows.rows = walk.rows();
-  rows.row = walk.row();
-  rows.a_step = walk.step(0);
-  rows.b_step = walk.step(1);
-  rows.offset = row_offset;
-  rows.context = &walk;
-  return rows;
-}
-
 Status run_binary(const KernelContext& ctx, cpu::BinaryI16 f) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1);
   Tensor& y = *ctx.out(0);
@@ -149,7 +135,7 @@ Status run_binary(const KernelContext& ctx, cpu::BinaryI16 f) {
   const Broadcast walk(y.shape, shapes, 2);
   f.a_type = type_of(a.dtype);
   f.b_type = type_of(b.dtype);
-  cpu::binary_i16(f, rows_of(walk), a.data, b.data, y.data, ctx.parallel);
+  cpu::binary_i16(f, cpu::broadcast_rows(walk), a.data, b.data, y.data, ctx.parallel);
   return Status::kOk;
 }
 
@@ -188,7 +174,7 @@ Status run_affine(const KernelContext& ctx, const void*) {
   f.out = out_of(t);
   const Shape* shapes[] = {&x.shape, &ctx.in(1)->shape};
   const Broadcast walk(x.shape, shapes, 2);
-  cpu::affine_i16(f, rows_of(walk), x.data, ctx.out(0)->data, ctx.parallel);
+  cpu::affine_i16(f, cpu::broadcast_rows(walk), x.data, ctx.out(0)->data, ctx.parallel);
   return Status::kOk;
 }
 

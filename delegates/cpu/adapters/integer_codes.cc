@@ -1,7 +1,7 @@
 // The operators on codes but for the products: IntAdd, IntMul, IntAffine, IntTable, IntSoftmax,
 // IntAveragePool.
+#include "delegates/cpu/broadcast_rows.h"
 #include "delegates/cpu/cpu_op.h"
-#include "delegates/cpu/kernels/codes/codes.h"
 #include "delegates/cpu/kernels/pool_i8/pool_i8.h"
 #include "delegates/cpu/kernels/pool_nhwc_i8/pool_nhwc_i8.h"
 #include "delegates/cpu/pool_shape.h"
@@ -10,7 +10,6 @@
 #include "sdk/ops/int_binary/int_binary_generated.h"
 #include "sdk/ops/int_pool/int_pool_generated.h"
 #include "sdk/ops/int_softmax/int_softmax_generated.h"
-#include "sdk/ops/shared/broadcast.h"
 #include "sdk/ops/shared/integer_product.h"
 
 namespace vireo {
@@ -20,23 +19,13 @@ bool is_signed(const Tensor& t) { return t.dtype == DType::kI8; }
 
 // ---- Two operands
 
-int64_t row_offset(const void* context, int operand, int64_t row) {
-  return static_cast<const Broadcast*>(context)->offset(operand, row);
-}
-
 Status run_binary(const KernelContext& ctx, cpu::BinaryCodes f) {
   const Tensor &a = *ctx.in(0), &b = *ctx.in(1);
   Tensor& y = *ctx.out(0);
   if (y.count() == 0) return Status::kOk;
   const Shape* shapes[] = {&a.shape, &b.shape};
   const Broadcast walk(y.shape, shapes, 2);
-  cpu::BinaryRows rows;
-  rows.rows = walk.rows();
-  rows.row = walk.row();
-  rows.a_step = walk.step(0);
-  rows.b_step = walk.step(1);
-  rows.offset = row_offset;
-  rows.context = &walk;
+  const cpu::BinaryRows rows = cpu::broadcast_rows(walk);
   f.a_signed = is_signed(a);
   f.b_signed = is_signed(b);
   cpu::binary_codes(f, rows, a.as<const uint8_t>(), b.as<const uint8_t>(), y.as<uint8_t>(), ctx.parallel);
@@ -79,12 +68,7 @@ Status run_affine(const KernelContext& ctx, const void*) {
   step.y = cpu::requantize_of(t);
   const Shape* shapes[] = {&x.shape, &ctx.in(1)->shape};
   const Broadcast walk(x.shape, shapes, 2);
-  cpu::BinaryRows rows;
-  rows.rows = walk.rows();
-  rows.row = walk.row();
-  rows.b_step = walk.step(1);
-  rows.offset = row_offset;
-  rows.context = &walk;
+  const cpu::BinaryRows rows = cpu::broadcast_rows(walk);
   cpu::affine_codes(step, is_signed(x), rows, x.as<const uint8_t>(), ctx.out(0)->as<uint8_t>(), ctx.parallel);
   return Status::kOk;
 }

@@ -548,7 +548,7 @@ bool depthwise_part(const HalfWordRun& run, int64_t begin, int64_t end) {
 
 // ---- Element by element
 
-void binary_part(const BinaryI16& f, const CodeRows& rows, const void* a, const void* b, void* y, int64_t begin,
+void binary_part(const BinaryI16& f, const BinaryRows& rows, const void* a, const void* b, void* y, int64_t begin,
                  int64_t end) {
   const Out out(f.out);
   const VF ma = hn::Set(DF(), f.a_multiplier), mb = hn::Set(DF(), f.b_multiplier);
@@ -565,7 +565,7 @@ void binary_part(const BinaryI16& f, const CodeRows& rows, const void* a, const 
   }
 }
 
-void affine_part(const AffineI16& f, const CodeRows& rows, const void* x, void* y, int64_t begin, int64_t end) {
+void affine_part(const AffineI16& f, const BinaryRows& rows, const void* x, void* y, int64_t begin, int64_t end) {
   const Out out(f.out);
   const In codes(x, 1, f.x_type, f.zero);
   for (int64_t r = begin; r < end; ++r) {
@@ -593,11 +593,11 @@ void half_word_product(const HalfWordRun& run, int64_t group, int64_t m0, int64_
 bool half_word_depthwise(const HalfWordRun& run, int64_t begin, int64_t end) {
   return half_words::depthwise_part(run, begin, end);
 }
-void half_word_binary(const BinaryI16& f, const CodeRows& rows, const void* a, const void* b, void* y, int64_t begin,
+void half_word_binary(const BinaryI16& f, const BinaryRows& rows, const void* a, const void* b, void* y, int64_t begin,
                       int64_t end) {
   half_words::binary_part(f, rows, a, b, y, begin, end);
 }
-void half_word_affine(const AffineI16& f, const CodeRows& rows, const void* x, void* y, int64_t begin, int64_t end) {
+void half_word_affine(const AffineI16& f, const BinaryRows& rows, const void* x, void* y, int64_t begin, int64_t end) {
   half_words::affine_part(f, rows, x, y, begin, end);
 }
 
@@ -737,14 +737,14 @@ void product_i16(const ProductI16& p, const void* x, const void* packed, void* y
   });
 }
 
-void binary_i16(const BinaryI16& f, const CodeRows& rows, const void* a, const void* b, void* y,
+void binary_i16(const BinaryI16& f, const BinaryRows& rows, const void* a, const void* b, void* y,
                 const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(half_word_binary);
   parallel.for_range(rows.rows, 1 + kGrainElements / (rows.row + 1),
                      [&](int64_t begin, int64_t end, int32_t) { kernel(f, rows, a, b, y, begin, end); });
 }
 
-void affine_i16(const AffineI16& f, const CodeRows& rows, const void* x, void* y, const Parallel& parallel) {
+void affine_i16(const AffineI16& f, const BinaryRows& rows, const void* x, void* y, const Parallel& parallel) {
   const auto kernel = HWY_DYNAMIC_POINTER(half_word_affine);
   parallel.for_range(rows.rows, 1 + kGrainElements / (rows.row + 1),
                      [&](int64_t begin, int64_t end, int32_t) { kernel(f, rows, x, y, begin, end); });

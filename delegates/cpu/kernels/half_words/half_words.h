@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "delegates/cpu/kernels/codes/codes.h"
 #include "delegates/cpu/kernels/conv/conv.h"
 #include "sdk/base/parallel.h"
 
@@ -56,13 +57,6 @@ size_t product_i16_scratch_bytes(const ConvF32& shape, int32_t slots);
 void product_i16(const ProductI16& p, const void* x, const void* packed, void* y, const Parallel& parallel,
                  void* scratch);
 
-// Rows of elements as in BinaryRows of codes.h.
-struct CodeRows {
-  int64_t rows = 1, row = 0;
-  int64_t a_step = 1, b_step = 1;
-  int64_t (*offset)(const void* context, int operand, int64_t row) = nullptr;
-  const void* context = nullptr;
-};
 // Sum: v = float(a - a_zero) a_multiplier + float(b - b_zero) b_multiplier. Product: v = float((a - a_zero) (b -
 // b_zero)) a_multiplier. y may be an operand of its type.
 struct BinaryI16 {
@@ -72,7 +66,7 @@ struct BinaryI16 {
   float a_multiplier = 1, b_multiplier = 1;
   CodesOut out;
 };
-void binary_i16(const BinaryI16& f, const CodeRows& rows, const void* a, const void* b, void* y,
+void binary_i16(const BinaryI16& f, const BinaryRows& rows, const void* a, const void* b, void* y,
                 const Parallel& parallel);
 
 // d = float(x - zero);  v = d (d < 0 ? below : factor) + offset. Parameters lie as operand 1 of `rows`.
@@ -82,7 +76,7 @@ struct AffineI16 {
   const float *factor = nullptr, *below = nullptr, *offset = nullptr;  // below, offset: or null
   CodesOut out;
 };
-void affine_i16(const AffineI16& f, const CodeRows& rows, const void* x, void* y, const Parallel& parallel);
+void affine_i16(const AffineI16& f, const BinaryRows& rows, const void* x, void* y, const Parallel& parallel);
 
 }  // namespace vireo::cpu
 
