@@ -1,12 +1,6 @@
 // vireo bench: how long a run takes, and in which nodes.
 #include <stdio.h>
 #include <string.h>
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +15,7 @@
 #include "c_api/cli/inputs.h"
 #include "c_api/cli/latency.h"
 #include "c_api/cli/options.h"
+#include "c_api/cli/process_memory.h"
 #include "c_api/cli/run_log.h"
 #include "c_api/cli/trace.h"
 #include "c_api/cli/tuner.h"
@@ -43,37 +38,6 @@ double ms_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double, std::milli>(b - a).count();
 }
 
-// The kernel's high-water mark of resident memory; 0 where it is not told.
-uint64_t peak_rss_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    unsigned long long kib = 0;
-    if (sscanf(line.c_str(), "VmHWM: %llu kB", &kib) == 1) return kib * 1024;
-  }
-  return 0;
-}
-
-// Converting in memory first must not count as the runtime's memory: gives back what it can, restarts the mark.
-void restart_peak_rss() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-  std::ofstream("/proc/self/clear_refs") << "5";
-}
-
-// Resident memory now; 0 where it is not told.
-uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  uint64_t all = 0, resident = 0;
-  file >> all >> resident;
-#ifdef _SC_PAGESIZE
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-#else
-  return 0;
-#endif
-}
-
 // Which part each node belongs to, in the order of the session's nodes; none where the two lists do not agree.
 std::vector<TracedPart> parts_of(const Model& model, const SessionChoice& choice, const Bounds& bounds, size_t nodes) {
   std::vector<TracedPart> parts;
@@ -88,7 +52,7 @@ void bench(const BenchOptions& options, Context& context) {
   if (!options.profile.empty()) require_writable(options.profile);
   if (!options.report.empty()) require_report(options.report);
   const Model model(options.model, options.session.threads, context.extensions.convert);
-  if (model.converted()) restart_peak_rss();
+  if (model.converted()) restart_peak_resident();  // converting must not count as the runtime's memory
   Bounds bounds;
   std::vector<std::string> assumed;
   std::vector<std::string> extents = options.session.bounds;
@@ -175,7 +139,7 @@ void bench(const BenchOptions& options, Context& context) {
                  {"arena_lower_bound_bytes", memory.lower_bound_bytes},
                  {"packed_bytes", memory.packed_bytes},
                  {"mapped_bytes", memory.mapped_bytes},
-                 {"peak_rss_bytes", peak_rss_bytes()},
+                 {"peak_rss_bytes", peak_resident_bytes()},
                  {"assumed", assumed}};
   if (options.tune_at_load_ms > 0) {
     result["tuned_at_load"] = {{"worth", tuned.worth},
@@ -210,7 +174,7 @@ void bench(const BenchOptions& options, Context& context) {
             << formatted("load %.2f ms, first run %.2f ms\n", load_ms, first_ms) << "arena "
             << bytes_text(memory.total_bytes) << " (lower bound " << bytes_text(memory.lower_bound_bytes)
             << "), packed weights " << bytes_text(memory.packed_bytes) << " (mapped " << bytes_text(memory.mapped_bytes)
-            << "), peak resident memory " << bytes_text(peak_rss_bytes()) << "\n";
+            << "), peak resident memory " << bytes_text(peak_resident_bytes()) << "\n";
   if (options.tune_at_load_ms > 0)
     std::cout << formatted(
         "tuned for %.1f ms of the load: of %zu kinds of nodes worth it %zu were measured, %zu changed\n",

@@ -1,12 +1,5 @@
 #include "converter/cli/int8.h"
 
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,6 +11,7 @@
 #include "c_api/cli/failure.h"
 #include "c_api/cli/file.h"
 #include "c_api/cli/keys.h"
+#include "c_api/cli/process_memory.h"
 #include "converter/export/export.h"
 #include "quant/int8/unnamed.h"
 #include "sdk/format/sha256.h"
@@ -59,21 +53,6 @@ uint64_t parse_bytes(const std::string& text) {
     throw Failure("--memory " + text + " is no amount of memory",
                   "write --memory 2G, --memory 500M or a number of bytes");
   return static_cast<uint64_t>(number * unit);
-}
-
-// What the process holds, less what it only keeps to allocate from; 0 where the system does not say.
-uint64_t held_bytes() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-  std::ifstream file("/proc/self/statm");
-  uint64_t pages = 0, resident = 0;
-  file >> pages >> resident;
-#ifdef _SC_PAGESIZE
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-#else
-  return 0;
-#endif
 }
 
 quant::Recipe recipe_of(const Int8Request& request, const std::string& model) {
@@ -125,7 +104,7 @@ Int8Run::Int8Run(const Int8Request& request, const std::string& model, LoadModel
   quant::Int8Options options;
   options.recipe = recipe_of(request, model);
   if (!request.data.empty()) {
-    samples_ = open_samples(data_options(request), std::move(in_float));
+    samples_ = std::make_unique<SampleData>(data_options(request), std::move(in_float));
     const size_t slash = request.data.find_last_of('/');
     options.recipe.data_file = slash == std::string::npos ? request.data : request.data.substr(slash + 1);
     if (std::filesystem::is_regular_file(request.data)) options.recipe.data_digest = sha256_of_file(request.data);
@@ -135,7 +114,10 @@ Int8Run::Int8Run(const Int8Request& request, const std::string& model, LoadModel
   constexpr uint64_t kLeast = 512u << 20;
   options.memory = request.memory.empty() ? std::max(2 * file_size(model), kLeast) : parse_bytes(request.memory);
   options.shared = kSharedBytes;
-  options.held = held_bytes;
+  options.held = [] {
+    trim_memory();
+    return resident_bytes();
+  };
   options.tell = [progress, model](const std::string& step, double share) {
     progress->show(model + ": " + step, share);
   };

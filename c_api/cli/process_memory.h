@@ -1,0 +1,18 @@
+// Memory of this process, as the system reports it; 0 where it does not.
+#ifndef VIREO_C_API_CLI_PROCESS_MEMORY_H_
+#define VIREO_C_API_CLI_PROCESS_MEMORY_H_
+
+#include <stdint.h>
+
+namespace vireo::cli {
+
+uint64_t resident_bytes();
+uint64_t peak_resident_bytes();  // since the process began, or restart_peak_resident()
+
+// Gives back to the system what is only kept to allocate from.
+void trim_memory();
+void restart_peak_resident();  // after trim_memory()
+
+}  // namespace vireo::cli
+
+#endif  // VIREO_C_API_CLI_PROCESS_MEMORY_H_
