@@ -8,21 +8,14 @@
 
 #include "converter/ir/text.h"
 #include "quant/int8/annotate.h"
+#include "quant/int8/testing.h"
 #include "sdk/ops/recurrent/recurrent_generated.h"
 
 namespace vireo::quant::cells_test {
 namespace {
 
-std::unique_ptr<ir::Graph> parsed(const std::string& text) {
-  std::string error;
-  auto g = ir::parse_graph(text, &error);
-  EXPECT_NE(g, nullptr) << error;
-  return g;
-}
-
-Plan plan_of(ir::Graph& g) {
-  return make_plan(g, [](const ir::Node&) { return false; });
-}
+using testing::parsed;
+using testing::plan_of;
 
 // Weights of another size in each row.
 void fill_weights(ir::Graph& g, ir::Node* n) {

@@ -12,6 +12,7 @@
 #include "quant/int8/layer.h"
 #include "quant/int8/plan.h"
 #include "quant/int8/ranges.h"
+#include "quant/int8/testing.h"
 #include "quant/repair/bias.h"
 #include "quant/repair/equalise.h"
 #include "quant/repair/rounding.h"
@@ -19,16 +20,8 @@
 namespace vireo::quant::int8_test {
 namespace {
 
-std::unique_ptr<ir::Graph> parsed(const std::string& text) {
-  std::string error;
-  auto g = ir::parse_graph(text, &error);
-  EXPECT_NE(g, nullptr) << error;
-  return g;
-}
-
-Plan plan_of(ir::Graph& g) {
-  return make_plan(g, [](const ir::Node&) { return false; });
-}
+using testing::parsed;
+using testing::plan_of;
 
 // The names of values with codes, and how many layers.
 std::string coded_names(const Plan& plan) {
