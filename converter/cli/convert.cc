@@ -376,6 +376,10 @@ void add_signature(Command verb, ConvertOptions_here* options) {
 }
 
 void add_recipe_options(Command verb, Int8Request* int8) {
+  verb.add_repeated("-i,--input", int8->inputs, "NAME=KEY: input NAME is array KEY of the sample data");
+  verb.add_option("--tokenizer", int8->tokenizer, "tokenizer.json of a language model, for a text").file({".json"});
+  verb.add_option("--window", int8->window, "the sample data are tokens: a sample is this many of them")
+      .range(1.0, 1e9);
   verb.add_option("--recipe", int8->recipe, "obey this .json file, which --save-recipe wrote and you may have edited")
       .file({".json"});
   verb.add_option("--save-recipe", int8->save_recipe,
@@ -450,11 +454,6 @@ void add_quantize(Command app, Context& context) {
           "sample data: an .npz file with one array for each input, samples along the first dimension; a folder "
           "of pictures or sounds; COCO's .json; or a text")
       .file({".npz", ".json", ".txt"});
-  verb.add_repeated("-i,--input", options->int8.inputs, "NAME=KEY: input NAME is array KEY of the data");
-  verb.add_option("--tokenizer", options->int8.tokenizer, "tokenizer.json of a language model, for a text")
-      .file({".json"});
-  verb.add_option("--window", options->int8.window, "the data are tokens: a sample is this many of them")
-      .range(1.0, 1e9);
   verb.add_option(
           "--scheme", options->int8.format,
           "w8a8: weights and values in 8 bits; w8a16: values in 16; w4a8: weights in 4; the default is what the "

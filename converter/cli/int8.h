@@ -44,7 +44,7 @@ class Int8Run {
 
   const Int8Request request_;
   SessionEvaluator evaluator_;
-  std::unique_ptr<quant::Samples> samples_;
+  std::unique_ptr<SampleData> samples_;
   std::shared_ptr<quant::StaticInt8> stage_;
 };
 

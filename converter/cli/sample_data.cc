@@ -5,19 +5,26 @@
 
 #include "c_api/cli/failure.h"
 #include "c_api/cli/npy.h"
-#include "converter/cli/npz_samples.h"
 #include "converter/cli/onnx_source.h"
 
 namespace vireo::cli {
 namespace {
 
 // Bytes are pictures, and are scaled; float16 is widened. What else does not fit is a mistake, which NpzSamples names.
-bool needs_fitting(const std::string& path) {
-  const NpzFile file(path);
-  return std::any_of(file.names().begin(), file.names().end(), [&](const std::string& name) {
-    const vireo_dtype dtype = file.rows(name).dtype();
-    return dtype == VIREO_UINT8 || dtype == VIREO_FLOAT16;
-  });
+bool needs_fitting(const NpzFile& file, const ir::Value& input) {
+  if (std::find(file.names().begin(), file.names().end(), input.name) == file.names().end()) return false;
+  const vireo_dtype dtype = file.rows(input.name).dtype();
+  return (dtype == VIREO_UINT8 || dtype == VIREO_FLOAT16) && static_cast<DType>(dtype) != input.type.dtype;
+}
+
+// Whether the data are arrays that bear the names and types of the inputs.
+bool is_typed(const DataOptions& options, const ir::Graph& graph) {
+  const size_t size = options.data.size();
+  if (size < 4 || options.data.compare(size - 4, 4, ".npz") != 0 || !options.inputs.empty() || options.window != 0)
+    return false;
+  const NpzFile file(options.data);
+  return std::none_of(graph.inputs().begin(), graph.inputs().end(),
+                      [&](const ir::Value* input) { return needs_fitting(file, *input); });
 }
 
 }  // namespace
@@ -25,6 +32,10 @@ bool needs_fitting(const std::string& path) {
 SampleData::SampleData(DataOptions options, LoadModel load) : options_(std::move(options)), load_(std::move(load)) {}
 
 void SampleData::fit(const ir::Graph& graph) {
+  if (is_typed(options_, graph)) {
+    typed_ = std::make_unique<NpzSamples>(options_.data);
+    return typed_->fit(graph);
+  }
   model_.emplace(load_());
   data_ = open_dataset(options_, *model_);
   next_ = 0;
@@ -41,6 +52,7 @@ void SampleData::fit(const ir::Graph& graph) {
 }
 
 std::vector<HostTensor> SampleData::read(size_t i) {
+  if (typed_ != nullptr) return typed_->read(i);
   if (i < next_) {
     data_ = open_dataset(options_, *model_);
     next_ = 0;
@@ -61,13 +73,6 @@ std::vector<HostTensor> SampleData::read(size_t i) {
 
 std::vector<std::string> SampleData::assumed() const {
   return data_ == nullptr ? std::vector<std::string>{} : data_->assumed();
-}
-
-std::unique_ptr<quant::Samples> open_samples(const DataOptions& options, LoadModel load) {
-  const std::string ending = options.data.size() < 4 ? "" : options.data.substr(options.data.size() - 4);
-  const bool typed = ending == ".npz" && options.inputs.empty() && options.window == 0 && !needs_fitting(options.data);
-  if (typed) return std::make_unique<NpzSamples>(options.data);
-  return std::make_unique<SampleData>(options, std::move(load));
 }
 
 }  // namespace vireo::cli

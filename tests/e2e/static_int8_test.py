@@ -337,7 +337,7 @@ def the_report_shows_each_layer(test):
         shown = b.run("document.getElementById('quantization').textContent")
         plot = b.run("document.querySelector('#quantization-plot canvas').getAttribute('aria-label')")
     test.assertIn("of 7 layers", plot)
-    for words in ("7 products on codes of 8 bits", "project", "accumulated dB", "Ranges of"):
+    for words in ("7 products and ", "project", "accumulated dB", "Ranges of"):
         test.assertIn(words, shown)
 
 
