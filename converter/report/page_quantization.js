@@ -9,7 +9,7 @@ function quantization() {
   if (Object.keys(q.equalised || {}).length) repairs.push("channels of " + count(Object.keys(q.equalised).length, "value") + " equalised");
   if (q.biases_corrected) repairs.push(count(q.biases_corrected, "bias", "biases") + " corrected");
   if (q.rounding_gain_db > 0) repairs.push("weights rounded by what their products lose, " + q.rounding_gain_db.toFixed(1) + " dB less lost");
-  $("quantization-text").textContent = count(layers.length, "product") + " on codes of 8 bits, " + count(q.values, "value") + " in codes, by " + count(q.samples, "sample") + (repairs.length ? ". Repairs: " + repairs.join("; ") : "") +
+  $("quantization-text").textContent = count(layers.length, "product") + " and " + count(q.values, "value") + " in codes, by " + count(q.samples, "sample") + (repairs.length ? ". Repairs: " + repairs.join("; ") : "") +
     ". Signal to noise of each layer's result, in dB: by what the layer itself rounds (own), and with all that was rounded before it (accumulated). Six dB are one bit.";
   if (measured.length) plotLayers(measured, shown);
   $("quantization-list").append(table(["layer", "operator", {text: "own dB", n: true}, {text: "accumulated dB", n: true}, {text: "weights", n: true}, "what stands out"],

@@ -132,7 +132,7 @@ class UnrolledNode : private BundleBuilder {
     return true;
   }
 
-  // The sequence whose length can carry a check; null: there is none.
+  // The sequence whose length can carry a check; null where no sequence can.
   Bundle* with_length() {
     for (ir::Value* const v : state_) {
       Bundle* b = bundle(v);

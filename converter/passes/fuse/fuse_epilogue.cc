@@ -48,7 +48,7 @@ std::vector<ir::Node*> casts_of(const ir::Node& core) {
 }
 
 // What makes the weights of a Gemm or MatMul from constants, in order: the Cast of float16 scales, the
-// DequantizeLinear, a Transpose of the matrix; the first and the last may be missing. Empty: there is none.
+// DequantizeLinear, a Transpose of the matrix; the first and the last may be missing. Empty for other weights.
 std::vector<ir::Node*> codes_of(const ir::Node& core) {
   if (core.op != Op::kGemm && core.op != Op::kMatMul) return {};
   ir::Node *turn = maker(core.in(1), Op::kTranspose),

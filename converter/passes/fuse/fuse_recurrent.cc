@@ -37,7 +37,8 @@ bool through_codes(const ir::Node& n) {
   return (n.op == Op::kLSTM || n.op == Op::kGRU) && n.attributes<attrs::Recurrent>().state_scale() != 0;
 }
 
-// The DequantizeLinear that makes input `i` for `n` alone; null: there is none. A copy where others read it.
+// The DequantizeLinear that makes input `i`, read by `n` only: a copy where others read it. Null where another node
+// makes the input.
 ir::Node* codes_into(ir::Graph& g, ir::Node& n, size_t i) {
   ir::Node* from = maker(n.in(i), Op::kDequantizeLinear);
   if (from == nullptr || only_user(from->out()) == &n) return from;
