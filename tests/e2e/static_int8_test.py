@@ -293,6 +293,7 @@ def constant_and_dead_values_are_named(test):
 
 def data_in_other_forms(test):
     import numpy as np
+    import onnx
     models = support.ROOT / "samples" / "models"
     stored = np.load(models / "glyphs_data.npz")
     np.savez(WORK / "glyphs.npz", image=stored["calibration"].astype(np.float32) / 255)
@@ -310,6 +311,14 @@ def data_in_other_forms(test):
     (WORK / "signature.json").write_text(json.dumps({"inputs": [{"name": "image", "meaning": "image", "layout": "NCHW", "range": [0, 255]}]}))
     _, report = quantize(models / "glyphs.onnx", "glyphs_wide", "--data", folder.parent, "--signature", WORK / "signature.json")
     test.assertEqual(report["quantization"]["ranges"]["image"][1], 255)
+    # Labels of bytes, which no input bears, leave a model whose batch is four as it is.
+    fixed = onnx.load(made()[0])
+    for value in (*fixed.graph.input, *fixed.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = 4
+    onnx.save(fixed, WORK / "fixed.onnx")
+    np.savez(WORK / "labelled.npz", image=np.load(made()[1])["image"], label=np.zeros(24, np.uint8))
+    _, report = quantize(WORK / "fixed.onnx", "fixed", "--data", WORK / "labelled.npz")
+    test.assertEqual(report["quantization"]["samples"], 6)
     (WORK / "nothing").mkdir(exist_ok=True)
     for data, words in ((WORK / "nothing", "holds no samples"), (WORK / "nowhere", "there is no"), (models / "glyphs.onnx", "holds no data that is known")):
         done = support.vireo("quantize", models / "glyphs.onnx", "-o", WORK / "none.vireo", "--data", data, check=False)
